@@ -1,0 +1,13 @@
+//! Index algebra: integer index expressions, their value ranges, and indexing maps.
+//!
+//! An [indexing map](map::IndexingMap) says which elements of an operand one element of a
+//! result needs. This crate builds, prints, parses, composes and simplifies such maps. It
+//! depends on no compiler framework.
+
+pub mod expr;
+pub mod interval;
+pub mod map;
+
+pub use expr::{Context, EvalError, Expr, LinearTerms, Node, Var};
+pub use interval::Interval;
+pub use map::{Constraint, IndexingMap, Variable};

@@ -1,0 +1,701 @@
+//! Index expressions and the arena that interns them.
+//!
+//! An expression is a node of a directed acyclic graph over [`Var`]s: constants, sums,
+//! products, quotients rounded down or up, remainders, minima and maxima. [`Context`] owns
+//! all nodes and hands out [`Expr`] handles. Structurally equal expressions built in one
+//! context have one handle (hash consing, Ershov 1958), so equality is a comparison of
+//! numbers, and a traversal visits a shared subexpression once.
+//!
+//! Meanings: `floordiv` rounds towards minus infinity, `ceildiv` towards plus infinity, `mod`
+//! is the remainder of `floordiv` and is defined for positive divisors only, where it is
+//! never negative. Expressions denote mathematical integers; evaluation works on `i64` and
+//! reports an overflow as an error.
+//!
+//! The builders are total. They put a constant operand of `+` and `*` on the right, fold
+//! constants and drop neutral elements; a fold never loses a value that the unfolded
+//! expression has, and may give one where the unfolded expression overflows or divides by
+//! zero (`(x floordiv 0) * 0` is `0`). Real simplification is in [`simplify`](crate::simplify).
+//!
+//! No function here recurses: a handle is always larger than the handles of its operands, so
+//! ascending order of handles is a topological order. One context holds fewer than 2^32 nodes.
+
+use std::cell::RefCell;
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
+
+use crate::interval::Interval;
+
+/// A handle to an expression of one [`Context`].
+#[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Expr(u32);
+
+/// A variable of an indexing map.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Var {
+    /// Ranges over one dimension of the result (`d0` in text).
+    Dim(u32),
+    /// Ranges over what is reduced or gathered per result element (`s0` in text).
+    Range(u32),
+    /// A value that is known only when the program runs (`rt0` in text): an index read from
+    /// a tensor, or the size of a dynamic dimension.
+    Runtime(u32),
+}
+
+/// The operation at the root of an expression.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Node {
+    /// A constant.
+    Const(i64),
+    /// A variable.
+    Var(Var),
+    /// A sum.
+    Add(Expr, Expr),
+    /// A product.
+    Mul(Expr, Expr),
+    /// A quotient rounded towards minus infinity.
+    FloorDiv(Expr, Expr),
+    /// A quotient rounded towards plus infinity.
+    CeilDiv(Expr, Expr),
+    /// The remainder of [`Node::FloorDiv`]; the divisor has to be positive.
+    Mod(Expr, Expr),
+    /// The smaller operand.
+    Min(Expr, Expr),
+    /// The larger operand.
+    Max(Expr, Expr),
+}
+
+impl Node {
+    /// The operands, if the node is an operation.
+    pub fn operands(self) -> Option<(Expr, Expr)> {
+        match self {
+            Node::Const(_) | Node::Var(_) => None,
+            Node::Add(lhs, rhs)
+            | Node::Mul(lhs, rhs)
+            | Node::FloorDiv(lhs, rhs)
+            | Node::CeilDiv(lhs, rhs)
+            | Node::Mod(lhs, rhs)
+            | Node::Min(lhs, rhs)
+            | Node::Max(lhs, rhs) => Some((lhs, rhs)),
+        }
+    }
+
+    /// The place of the node's kind in the order of [`Context::compare`].
+    fn rank(self) -> u8 {
+        match self {
+            Node::Var(_) => 0,
+            Node::Mul(..) => 1,
+            Node::FloorDiv(..) => 2,
+            Node::CeilDiv(..) => 3,
+            Node::Mod(..) => 4,
+            Node::Min(..) => 5,
+            Node::Max(..) => 6,
+            Node::Add(..) => 7,
+            Node::Const(_) => 8,
+        }
+    }
+}
+
+/// Why an expression has no value at a point.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum EvalError {
+    /// A value left the 64-bit range.
+    #[error("index arithmetic overflows 64 bits")]
+    Overflow,
+    /// A divisor of `floordiv`, `ceildiv` or `mod` is zero.
+    #[error("division by zero")]
+    DivisionByZero,
+    /// The divisor of `mod` is negative.
+    #[error("expected a positive divisor of 'mod', found {0}")]
+    NegativeModulus(i64),
+    /// A variable has no value.
+    #[error("no value for {0:?}")]
+    Unbound(Var),
+}
+
+/// Division rounded towards minus infinity; `None` on overflow or division by zero.
+pub fn checked_floor_div(lhs: i64, rhs: i64) -> Option<i64> {
+    let quotient = lhs.checked_div(rhs)?;
+    let exact = lhs % rhs == 0;
+    Some(if exact || (lhs < 0) == (rhs < 0) {
+        quotient
+    } else {
+        quotient - 1
+    })
+}
+
+/// Division rounded towards plus infinity; `None` on overflow or division by zero.
+pub fn checked_ceil_div(lhs: i64, rhs: i64) -> Option<i64> {
+    let quotient = lhs.checked_div(rhs)?;
+    let exact = lhs % rhs == 0;
+    Some(if exact || (lhs < 0) != (rhs < 0) {
+        quotient
+    } else {
+        quotient + 1
+    })
+}
+
+#[derive(Debug, Default)]
+struct Arena {
+    nodes: Vec<Node>,
+    /// Number of operations of each node written out as a tree, saturating.
+    costs: Vec<u32>,
+    index: HashMap<Node, Expr>,
+}
+
+/// The interner that owns expressions. It only grows, works through `&self` and can move to
+/// another thread; there is no global state, so threads with a context each do not meet.
+///
+/// # Panics
+/// Using an [`Expr`] with a context that did not make it panics or denotes another
+/// expression.
+#[derive(Debug, Default)]
+pub struct Context {
+    arena: RefCell<Arena>,
+}
+
+impl Context {
+    /// An empty context.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The operation at the root of `expr`.
+    pub fn node(&self, expr: Expr) -> Node {
+        self.arena.borrow().nodes[expr.0 as usize]
+    }
+
+    /// The number of operations in `expr` written out as text, saturating at `u32::MAX`.
+    pub fn cost(&self, expr: Expr) -> u32 {
+        self.arena.borrow().costs[expr.0 as usize]
+    }
+
+    /// The number of distinct expressions made so far.
+    pub fn num_exprs(&self) -> usize {
+        self.arena.borrow().nodes.len()
+    }
+
+    /// The handle of `node`, with no folding at all.
+    fn intern(&self, node: Node) -> Expr {
+        let mut arena = self.arena.borrow_mut();
+        if let Some(&expr) = arena.index.get(&node) {
+            return expr;
+        }
+        let cost = node.operands().map_or(0, |(lhs, rhs)| {
+            arena.costs[lhs.0 as usize]
+                .saturating_add(arena.costs[rhs.0 as usize])
+                .saturating_add(1)
+        });
+        let number = u32::try_from(arena.nodes.len()).expect("fewer than 2^32 expressions");
+        let expr = Expr(number);
+        arena.nodes.push(node);
+        arena.costs.push(cost);
+        arena.index.insert(node, expr);
+        expr
+    }
+
+    /// A constant.
+    pub fn constant(&self, value: i64) -> Expr {
+        self.intern(Node::Const(value))
+    }
+
+    /// A variable.
+    pub fn var(&self, var: Var) -> Expr {
+        self.intern(Node::Var(var))
+    }
+
+    /// The dimension variable with the given number.
+    pub fn dim(&self, number: u32) -> Expr {
+        self.var(Var::Dim(number))
+    }
+
+    /// The range variable with the given number.
+    pub fn range(&self, number: u32) -> Expr {
+        self.var(Var::Range(number))
+    }
+
+    /// The runtime variable with the given number.
+    pub fn runtime(&self, number: u32) -> Expr {
+        self.var(Var::Runtime(number))
+    }
+
+    /// The value of `expr` if it is a constant.
+    pub fn as_constant(&self, expr: Expr) -> Option<i64> {
+        match self.node(expr) {
+            Node::Const(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The variable that `expr` is, if it is one.
+    pub fn as_var(&self, expr: Expr) -> Option<Var> {
+        match self.node(expr) {
+            Node::Var(var) => Some(var),
+            _ => None,
+        }
+    }
+
+    /// `lhs + rhs`.
+    pub fn add(&self, lhs: Expr, rhs: Expr) -> Expr {
+        let (lhs, rhs) = self.constant_last(lhs, rhs);
+        let Some(addend) = self.as_constant(rhs) else {
+            return self.intern(Node::Add(lhs, rhs));
+        };
+        if addend == 0 {
+            return lhs;
+        }
+        match self.node(lhs) {
+            Node::Const(value) => {
+                if let Some(sum) = value.checked_add(addend) {
+                    return self.constant(sum);
+                }
+            }
+            // (x + c) + c' == x + (c + c')
+            Node::Add(inner, offset) => {
+                if let Some(sum) = self
+                    .as_constant(offset)
+                    .and_then(|offset| offset.checked_add(addend))
+                {
+                    return if sum == 0 {
+                        inner
+                    } else {
+                        self.intern(Node::Add(inner, self.constant(sum)))
+                    };
+                }
+            }
+            _ => {}
+        }
+        self.intern(Node::Add(lhs, rhs))
+    }
+
+    /// `lhs - rhs`, which is `lhs + rhs * -1`.
+    pub fn sub(&self, lhs: Expr, rhs: Expr) -> Expr {
+        self.add(lhs, self.neg(rhs))
+    }
+
+    /// `-operand`, which is `operand * -1`; `-(x + c)` becomes `-x - c`.
+    pub fn neg(&self, operand: Expr) -> Expr {
+        if let Node::Add(inner, offset) = self.node(operand)
+            && let Some(negated) = self.as_constant(offset).and_then(i64::checked_neg)
+        {
+            let inner = self.mul(inner, self.constant(-1));
+            return self.add(inner, self.constant(negated));
+        }
+        self.mul(operand, self.constant(-1))
+    }
+
+    /// `lhs * rhs`.
+    pub fn mul(&self, lhs: Expr, rhs: Expr) -> Expr {
+        let (lhs, rhs) = self.constant_last(lhs, rhs);
+        let Some(factor) = self.as_constant(rhs) else {
+            return self.intern(Node::Mul(lhs, rhs));
+        };
+        match factor {
+            0 => return rhs,
+            1 => return lhs,
+            _ => {}
+        }
+        match self.node(lhs) {
+            Node::Const(value) => {
+                if let Some(product) = value.checked_mul(factor) {
+                    return self.constant(product);
+                }
+            }
+            // (x * c) * c' == x * (c * c')
+            Node::Mul(inner, scale) => {
+                if let Some(product) = self
+                    .as_constant(scale)
+                    .and_then(|scale| scale.checked_mul(factor))
+                {
+                    return if product == 1 {
+                        inner
+                    } else {
+                        self.intern(Node::Mul(inner, self.constant(product)))
+                    };
+                }
+            }
+            _ => {}
+        }
+        self.intern(Node::Mul(lhs, rhs))
+    }
+
+    /// `lhs floordiv rhs`.
+    pub fn floor_div(&self, lhs: Expr, rhs: Expr) -> Expr {
+        self.divide(lhs, rhs, checked_floor_div)
+            .unwrap_or_else(|| self.intern(Node::FloorDiv(lhs, rhs)))
+    }
+
+    /// `lhs ceildiv rhs`.
+    pub fn ceil_div(&self, lhs: Expr, rhs: Expr) -> Expr {
+        self.divide(lhs, rhs, checked_ceil_div)
+            .unwrap_or_else(|| self.intern(Node::CeilDiv(lhs, rhs)))
+    }
+
+    fn divide(&self, lhs: Expr, rhs: Expr, op: fn(i64, i64) -> Option<i64>) -> Option<Expr> {
+        let divisor = self.as_constant(rhs)?;
+        if divisor == 1 {
+            return Some(lhs);
+        }
+        let quotient = op(self.as_constant(lhs)?, divisor)?;
+        Some(self.constant(quotient))
+    }
+
+    /// `lhs mod rhs`.
+    pub fn modulo(&self, lhs: Expr, rhs: Expr) -> Expr {
+        match (self.as_constant(lhs), self.as_constant(rhs)) {
+            (_, Some(1)) => self.constant(0),
+            (Some(value), Some(divisor)) if 0 < divisor => self.constant(value.rem_euclid(divisor)),
+            _ => self.intern(Node::Mod(lhs, rhs)),
+        }
+    }
+
+    /// The smaller of two expressions.
+    pub fn min(&self, lhs: Expr, rhs: Expr) -> Expr {
+        match (self.as_constant(lhs), self.as_constant(rhs)) {
+            _ if lhs == rhs => lhs,
+            (Some(a), Some(b)) => self.constant(a.min(b)),
+            _ => self.intern(Node::Min(lhs, rhs)),
+        }
+    }
+
+    /// The larger of two expressions.
+    pub fn max(&self, lhs: Expr, rhs: Expr) -> Expr {
+        match (self.as_constant(lhs), self.as_constant(rhs)) {
+            _ if lhs == rhs => lhs,
+            (Some(a), Some(b)) => self.constant(a.max(b)),
+            _ => self.intern(Node::Max(lhs, rhs)),
+        }
+    }
+
+    /// Builds the operation of `node` over other operands; a leaf stays as it is.
+    pub fn rebuild(&self, node: Node, lhs: Expr, rhs: Expr) -> Expr {
+        match node {
+            Node::Const(_) | Node::Var(_) => self.intern(node),
+            Node::Add(..) => self.add(lhs, rhs),
+            Node::Mul(..) => self.mul(lhs, rhs),
+            Node::FloorDiv(..) => self.floor_div(lhs, rhs),
+            Node::CeilDiv(..) => self.ceil_div(lhs, rhs),
+            Node::Mod(..) => self.modulo(lhs, rhs),
+            Node::Min(..) => self.min(lhs, rhs),
+            Node::Max(..) => self.max(lhs, rhs),
+        }
+    }
+
+    fn constant_last(&self, lhs: Expr, rhs: Expr) -> (Expr, Expr) {
+        if self.as_constant(lhs).is_some() && self.as_constant(rhs).is_none() {
+            (rhs, lhs)
+        } else {
+            (lhs, rhs)
+        }
+    }
+
+    /// Every subexpression of `roots` once, operands before their users.
+    pub fn topological(&self, roots: &[Expr]) -> Vec<Expr> {
+        let arena = self.arena.borrow();
+        let mut seen = HashSet::new();
+        let mut stack = roots.to_vec();
+        let mut order = Vec::new();
+        while let Some(expr) = stack.pop() {
+            if !seen.insert(expr) {
+                continue;
+            }
+            order.push(expr);
+            if let Some((lhs, rhs)) = arena.nodes[expr.0 as usize].operands() {
+                stack.push(lhs);
+                stack.push(rhs);
+            }
+        }
+        order.sort_unstable();
+        order
+    }
+
+    /// Computes one value per subexpression from the values of its operands and returns those
+    /// of `roots`.
+    pub fn fold<T: Clone, E>(
+        &self,
+        roots: &[Expr],
+        mut step: impl FnMut(Expr, Node, Option<(&T, &T)>) -> Result<T, E>,
+    ) -> Result<Vec<T>, E> {
+        let order = self.topological(roots);
+        let place = |expr: Expr| {
+            order
+                .binary_search(&expr)
+                .expect("the order holds every subexpression")
+        };
+        let mut values: Vec<T> = Vec::with_capacity(order.len());
+        for &expr in &order {
+            let node = self.node(expr);
+            let operands = node
+                .operands()
+                .map(|(lhs, rhs)| (&values[place(lhs)], &values[place(rhs)]));
+            let value = step(expr, node, operands)?;
+            values.push(value);
+        }
+        Ok(roots
+            .iter()
+            .map(|&root| values[place(root)].clone())
+            .collect())
+    }
+
+    /// The value of `expr` where `value_of` gives the variables.
+    ///
+    /// # Errors
+    /// The first subexpression without a value, operands before their users.
+    pub fn eval(
+        &self,
+        expr: Expr,
+        value_of: &dyn Fn(Var) -> Option<i64>,
+    ) -> Result<i64, EvalError> {
+        self.eval_all(&[expr], value_of).map(|values| values[0])
+    }
+
+    /// The values of several expressions; a shared subexpression is computed once.
+    ///
+    /// # Errors
+    /// As [`eval`](Self::eval).
+    pub fn eval_all(
+        &self,
+        exprs: &[Expr],
+        value_of: &dyn Fn(Var) -> Option<i64>,
+    ) -> Result<Vec<i64>, EvalError> {
+        self.fold(exprs, |_, node, operands| {
+            let (lhs, rhs) = operands.map_or((0, 0), |(&lhs, &rhs)| (lhs, rhs));
+            let divided = |quotient: Option<i64>| match (rhs, quotient) {
+                (0, _) => Err(EvalError::DivisionByZero),
+                (_, quotient) => quotient.ok_or(EvalError::Overflow),
+            };
+            match node {
+                Node::Const(value) => Ok(value),
+                Node::Var(var) => value_of(var).ok_or(EvalError::Unbound(var)),
+                Node::Add(..) => lhs.checked_add(rhs).ok_or(EvalError::Overflow),
+                Node::Mul(..) => lhs.checked_mul(rhs).ok_or(EvalError::Overflow),
+                Node::FloorDiv(..) => divided(checked_floor_div(lhs, rhs)),
+                Node::CeilDiv(..) => divided(checked_ceil_div(lhs, rhs)),
+                Node::Mod(..) if rhs < 0 => Err(EvalError::NegativeModulus(rhs)),
+                Node::Mod(..) => divided(lhs.checked_rem_euclid(rhs)),
+                Node::Min(..) => Ok(lhs.min(rhs)),
+                Node::Max(..) => Ok(lhs.max(rhs)),
+            }
+        })
+    }
+
+    /// `expr` with every variable that `replacement` knows replaced, all at once.
+    pub fn substitute(&self, expr: Expr, replacement: &dyn Fn(Var) -> Option<Expr>) -> Expr {
+        self.substitute_all(&[expr], replacement)[0]
+    }
+
+    /// [`substitute`](Self::substitute) for several expressions.
+    pub fn substitute_all(
+        &self,
+        exprs: &[Expr],
+        replacement: &dyn Fn(Var) -> Option<Expr>,
+    ) -> Vec<Expr> {
+        self.rewrite(exprs, |_, node| match node {
+            Node::Var(var) => replacement(var),
+            _ => None,
+        })
+    }
+
+    /// `expr` with every subexpression equal to `from` replaced by `to`, the outermost first.
+    pub fn replace(&self, expr: Expr, from: Expr, to: Expr) -> Expr {
+        self.rewrite(&[expr], |old, _| (old == from).then_some(to))[0]
+    }
+
+    /// Rebuilds `exprs` with some subexpressions replaced; what `chosen` returns is not
+    /// looked into.
+    fn rewrite(
+        &self,
+        exprs: &[Expr],
+        mut chosen: impl FnMut(Expr, Node) -> Option<Expr>,
+    ) -> Vec<Expr> {
+        let rewritten = self.fold(exprs, |expr, node, operands| {
+            let new = match (chosen(expr, node), operands) {
+                (Some(new), _) => new,
+                (None, Some((&lhs, &rhs))) => self.rebuild(node, lhs, rhs),
+                (None, None) => expr,
+            };
+            Ok::<_, std::convert::Infallible>(new)
+        });
+        match rewritten {
+            Ok(exprs) => exprs,
+            Err(never) => match never {},
+        }
+    }
+
+    /// The variables of `expr`.
+    pub fn vars(&self, expr: Expr) -> BTreeSet<Var> {
+        self.vars_of_all(&[expr])
+    }
+
+    /// The variables of several expressions.
+    pub fn vars_of_all(&self, exprs: &[Expr]) -> BTreeSet<Var> {
+        self.topological(exprs)
+            .into_iter()
+            .filter_map(|expr| self.as_var(expr))
+            .collect()
+    }
+
+    /// An interval that holds every value that `expr` takes while each variable stays in its
+    /// interval. Points where `expr` is undefined count as no value.
+    pub fn interval_of(&self, expr: Expr, interval: &dyn Fn(Var) -> Interval) -> Interval {
+        self.intervals_of(&[expr], interval)[0]
+    }
+
+    /// [`interval_of`](Self::interval_of) for several expressions.
+    pub fn intervals_of(
+        &self,
+        exprs: &[Expr],
+        interval: &dyn Fn(Var) -> Interval,
+    ) -> Vec<Interval> {
+        let folded = self.fold(exprs, |_, node, operands| {
+            Ok::<_, std::convert::Infallible>(match operands {
+                Some((&lhs, &rhs)) => interval_of_operation(node, lhs, rhs),
+                None => match node {
+                    Node::Var(var) => interval(var),
+                    Node::Const(value) => Interval::point(value),
+                    _ => Interval::ALL,
+                },
+            })
+        });
+        match folded {
+            Ok(intervals) => intervals,
+            Err(never) => match never {},
+        }
+    }
+
+    /// A non-negative number that divides every value of `expr`; zero when `expr` is always
+    /// zero.
+    pub fn divisor_of(&self, expr: Expr) -> u64 {
+        let folded = self.fold(&[expr], |_, node, operands| {
+            let (lhs, rhs) = operands.map_or((1, 1), |(&lhs, &rhs)| (lhs, rhs));
+            let quotient = |divisor: Expr| match self.as_constant(divisor) {
+                Some(divisor) if divisor != 0 && lhs % divisor.unsigned_abs() == 0 => {
+                    lhs / divisor.unsigned_abs()
+                }
+                _ => 1,
+            };
+            Ok::<_, std::convert::Infallible>(match node {
+                Node::Const(value) => value.unsigned_abs(),
+                Node::Var(_) => 1,
+                Node::Mul(..) => lhs.checked_mul(rhs).unwrap_or(lhs),
+                Node::FloorDiv(_, divisor) | Node::CeilDiv(_, divisor) => quotient(divisor),
+                Node::Add(..) | Node::Mod(..) | Node::Min(..) | Node::Max(..) => gcd(lhs, rhs),
+            })
+        });
+        match folded {
+            Ok(divisors) => divisors[0],
+            Err(never) => match never {},
+        }
+    }
+
+    /// Whether every value of `expr` is shown to be a multiple of `factor`. A `false` means
+    /// that it is not shown.
+    pub fn is_multiple_of(&self, expr: Expr, factor: i64) -> bool {
+        let divisor = self.divisor_of(expr);
+        if factor == 0 {
+            divisor == 0
+        } else {
+            divisor % factor.unsigned_abs() == 0
+        }
+    }
+
+    /// A total order that depends on the structure only, not on when an expression was made:
+    /// variables first, constants last.
+    ///
+    /// Equal expressions have one handle, so two different ones differ in their roots or in
+    /// one pair of operands: the comparison follows a single path.
+    pub fn compare(&self, lhs: Expr, rhs: Expr) -> Ordering {
+        let (mut lhs, mut rhs) = (lhs, rhs);
+        while lhs != rhs {
+            let (a, b) = (self.node(lhs), self.node(rhs));
+            let (Some((a_lhs, a_rhs)), Some((b_lhs, b_rhs))) = (a.operands(), b.operands()) else {
+                return a.rank().cmp(&b.rank()).then_with(|| a.cmp(&b));
+            };
+            if a.rank() != b.rank() {
+                return a.rank().cmp(&b.rank());
+            }
+            (lhs, rhs) = if a_lhs == b_lhs {
+                (a_rhs, b_rhs)
+            } else {
+                (a_lhs, b_lhs)
+            };
+        }
+        Ordering::Equal
+    }
+
+    /// Splits `expr` into a sum of multiples and a constant: `expr == sum(coefficient * term)
+    /// + constant`, each term once and neither a sum nor a multiple nor a constant.
+    ///
+    /// `None` when a coefficient leaves the 64-bit range. Shared sums are visited once.
+    pub fn linear_terms(&self, expr: Expr) -> Option<LinearTerms> {
+        let mut coefficients: HashMap<Expr, i64> = HashMap::from([(expr, 1)]);
+        let mut heap = BinaryHeap::from([expr]);
+        let mut linear = LinearTerms::default();
+        // The largest handle has no users left, so its coefficient is final.
+        while let Some(expr) = heap.pop() {
+            let Some(coefficient) = coefficients.remove(&expr) else {
+                continue;
+            };
+            if coefficient == 0 {
+                continue;
+            }
+            let mut push = |operand: Expr, scale: i64| -> Option<()> {
+                let added = coefficient.checked_mul(scale)?;
+                let slot = coefficients.entry(operand).or_insert(0);
+                *slot = slot.checked_add(added)?;
+                heap.push(operand);
+                Some(())
+            };
+            match self.node(expr) {
+                Node::Const(value) => {
+                    linear.constant = linear
+                        .constant
+                        .checked_add(coefficient.checked_mul(value)?)?;
+                }
+                Node::Add(lhs, rhs) => {
+                    push(lhs, 1)?;
+                    push(rhs, 1)?;
+                }
+                Node::Mul(operand, factor) => match self.as_constant(factor) {
+                    Some(factor) => push(operand, factor)?,
+                    None => linear.terms.push((expr, coefficient)),
+                },
+                _ => linear.terms.push((expr, coefficient)),
+            }
+        }
+        linear.terms.sort_by(|a, b| self.compare(a.0, b.0));
+        Some(linear)
+    }
+}
+
+/// A sum of multiples of distinct terms and a constant; see [`Context::linear_terms`].
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct LinearTerms {
+    /// Terms with their coefficients, none zero, in the order of [`Context::compare`].
+    pub terms: Vec<(Expr, i64)>,
+    /// The constant part.
+    pub constant: i64,
+}
+
+/// The enclosure of one operation from those of its operands; leaves have none.
+pub(crate) fn interval_of_operation(node: Node, lhs: Interval, rhs: Interval) -> Interval {
+    match node {
+        Node::Const(value) => Interval::point(value),
+        Node::Var(_) => Interval::ALL,
+        Node::Add(..) => lhs.add(rhs),
+        Node::Mul(..) => lhs.mul(rhs),
+        Node::FloorDiv(..) => lhs.floor_div(rhs),
+        Node::CeilDiv(..) => lhs.ceil_div(rhs),
+        Node::Mod(..) => lhs.modulo(rhs),
+        Node::Min(..) => lhs.min(rhs),
+        Node::Max(..) => lhs.max(rhs),
+    }
+}
+
+/// The greatest common divisor; `gcd(0, x)` is `x`.
+pub fn gcd(lhs: u64, rhs: u64) -> u64 {
+    let (mut a, mut b) = (lhs, rhs);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
