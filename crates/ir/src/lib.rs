@@ -6,7 +6,10 @@
 
 pub mod expr;
 pub mod interval;
+mod linear_program;
 pub mod map;
+pub mod polynomial;
+pub mod prove;
 
 pub use expr::{Context, EvalError, Expr, LinearTerms, Node, Var};
 pub use interval::Interval;

@@ -1,0 +1,531 @@
+//! A sound prover for inequalities between index expressions.
+//!
+//! `e >= 0` is asked for all values of the variables within their bounds, which may be expressions over other
+//! variables, and under assumed facts. The method:
+//!
+//! 1. The goal becomes a canonical [polynomial](crate::polynomial), its terms divided by their common factor.
+//! 2. Facts that share an atom with it are collected: bounds, assumptions, and what is known of the atoms
+//!    themselves (`c*(x floordiv c)` lies in `[x - c + 1, x]`, `x mod c` in `[0, c - 1]`, a minimum is at most each
+//!    of its arguments). A fact that bounds a minimum from below or a maximum from above becomes one per argument.
+//! 3. For goals with products, pairwise products of facts are added (the reformulation-linearization technique,
+//!    Sherali and Adams 1990, one or two levels).
+//! 4. With every monomial as a variable of its own, the goal is a consequence over the integers when an exact
+//!    linear program says so (Farkas' lemma).
+//! 5. Otherwise a minimum or maximum in the goal or in a fact is split: one case per argument that may be the
+//!    least or the greatest, all of which have to hold.
+//!
+//! Limits: not complete for products and for divisibility. Numbers of facts, cases and questions are bounded by
+//! the constants below, so that every answer comes in bounded time; what they cut off is [`Verdict::Unknown`].
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::expr::{Context, Expr, Node, Var};
+use crate::linear_program::{Affine, follows};
+use crate::polynomial::{Extremum, Monomial, Normalizer, Polynomial, Result};
+
+/// The most facts taken into one linear program, products not counted.
+const MAX_FACTS: usize = 128;
+/// The most products of facts taken into one linear program.
+const MAX_PRODUCTS: usize = 96;
+/// The most linear programs for one question.
+const MAX_PROGRAMS: usize = 96;
+/// How deep case splits nest, and side questions about divisors and numerators with them.
+const MAX_DEPTH: usize = 6;
+/// The most facts that one assumption with minima and maxima becomes.
+const MAX_CONJUNCTS: usize = 32;
+/// Constants from here on bound sizes in general and say nothing about products.
+const LARGE: i64 = 1 << 30;
+
+/// What is known of a claim about all values of the variables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// True for all values.
+    Proved,
+    /// False for all values.
+    Refuted,
+    /// Neither is shown.
+    Unknown,
+}
+
+/// Bounds and facts, and the questions that they answer.
+///
+/// ```
+/// use tc_ir::expr::{Context, Var};
+/// use tc_ir::prove::{Prover, Verdict};
+/// let ctx = Context::new();
+/// let (n, i) = (ctx.runtime(0), ctx.dim(0));
+/// let mut prover = Prover::new(&ctx);
+/// prover.bound(Var::Runtime(0), Some(ctx.constant(1)), None);
+/// prover.bound(Var::Dim(0), Some(ctx.constant(0)), Some(ctx.sub(n, ctx.constant(1))));
+/// // i / 2 < n
+/// let half = ctx.floor_div(i, ctx.constant(2));
+/// assert_eq!(prover.at_most(half, ctx.sub(n, ctx.constant(1))), Verdict::Proved);
+/// assert_eq!(prover.at_most(n, i), Verdict::Refuted);
+/// assert_eq!(prover.at_most(ctx.constant(1), i), Verdict::Unknown);
+/// ```
+pub struct Prover<'c> {
+    context: &'c Context,
+    facts: Vec<Polynomial>,
+    answers: RefCell<HashMap<Polynomial, bool>>,
+}
+
+impl<'c> Prover<'c> {
+    /// A prover that knows nothing about any variable.
+    pub fn new(context: &'c Context) -> Self {
+        Self {
+            context,
+            facts: Vec::new(),
+            answers: RefCell::default(),
+        }
+    }
+
+    /// A prover for the same context with the same facts, to which more can be added.
+    pub fn fork(&self) -> Self {
+        Self {
+            context: self.context,
+            facts: self.facts.clone(),
+            answers: RefCell::default(),
+        }
+    }
+
+    /// The arena of the expressions.
+    pub fn context(&self) -> &'c Context {
+        self.context
+    }
+
+    /// Assumes `lower <= var` and `var <= upper`. Bounds may use other variables.
+    pub fn bound(&mut self, var: Var, lower: Option<Expr>, upper: Option<Expr>) {
+        let var = self.context.var(var);
+        if let Some(lower) = lower {
+            self.assume_at_most(lower, var);
+        }
+        if let Some(upper) = upper {
+            self.assume_at_most(var, upper);
+        }
+    }
+
+    /// Assumes `a <= b`. A fact too large for the canonical form is left out, which is sound.
+    pub fn assume_at_most(&mut self, a: Expr, b: Expr) {
+        let mut normalizer = Normalizer::new(self.context);
+        let difference = difference(&mut normalizer, a, b);
+        if let Ok(facts) = difference.and_then(|fact| conjuncts(&mut normalizer, fact)) {
+            self.facts.extend(facts);
+            self.answers.borrow_mut().clear();
+        }
+    }
+
+    /// Whether `expr >= 0`.
+    pub fn nonnegative(&self, expr: Expr) -> Verdict {
+        self.at_most(self.context.constant(0), expr)
+    }
+
+    /// Whether `a <= b`.
+    pub fn at_most(&self, a: Expr, b: Expr) -> Verdict {
+        let mut normalizer = Normalizer::new(self.context);
+        match difference(&mut normalizer, a, b) {
+            Ok(goal) => self.verdict(&mut normalizer, &goal),
+            Err(_) => Verdict::Unknown,
+        }
+    }
+
+    /// Whether `a == b`. Refuted when the two differ in the same direction everywhere.
+    pub fn equal(&self, a: Expr, b: Expr) -> Verdict {
+        match (self.at_most(a, b), self.at_most(b, a)) {
+            (Verdict::Proved, Verdict::Proved) => Verdict::Proved,
+            (Verdict::Refuted, _) | (_, Verdict::Refuted) => Verdict::Refuted,
+            _ => Verdict::Unknown,
+        }
+    }
+
+    /// Whether `goal >= 0`, for a canonical polynomial.
+    pub(crate) fn verdict(&self, normalizer: &mut Normalizer<'c>, goal: &Polynomial) -> Verdict {
+        if self.holds(normalizer, goal) {
+            return Verdict::Proved;
+        }
+        // Not goal >= 0 is -goal - 1 >= 0.
+        match goal.scale(-1).and_then(|negated| negated.plus(-1)) {
+            Ok(negated) if self.holds(normalizer, &negated) => Verdict::Refuted,
+            _ => Verdict::Unknown,
+        }
+    }
+
+    /// Whether `goal >= 0` is shown.
+    pub(crate) fn holds(&self, normalizer: &mut Normalizer<'c>, goal: &Polynomial) -> bool {
+        let goal = goal.tightened();
+        if let Some(value) = goal.as_constant() {
+            return 0 <= value;
+        }
+        if let Some(&answer) = self.answers.borrow().get(&goal) {
+            return answer;
+        }
+        let mut search = Search {
+            normalizer,
+            programs: 0,
+        };
+        // An error is an overflow or too large a term on the way: not shown.
+        let answer = search.implied(&goal, &self.facts, 0).unwrap_or(false);
+        self.answers.borrow_mut().insert(goal, answer);
+        answer
+    }
+}
+
+fn difference(normalizer: &mut Normalizer, a: Expr, b: Expr) -> Result<Polynomial> {
+    normalizer.polynomial(b)?.sub(&*normalizer.polynomial(a)?)
+}
+
+/// The facts that `fact >= 0` is equivalent to: a minimum with a positive coefficient stands for each of its
+/// arguments at once, and so does a maximum with a negative one.
+fn conjuncts(normalizer: &mut Normalizer, fact: Polynomial) -> Result<Vec<Polynomial>> {
+    let mut done = Vec::new();
+    let mut pending = vec![fact];
+    while let Some(fact) = pending.pop() {
+        let mut splittable = None;
+        for (monomial, coefficient) in fact.terms() {
+            let [atom] = monomial[..] else { continue };
+            let wanted = if 0 < coefficient {
+                Extremum::Min
+            } else {
+                Extremum::Max
+            };
+            if let Some((_, arguments)) = normalizer
+                .arguments(atom)?
+                .filter(|(kind, _)| *kind == wanted)
+            {
+                splittable = Some((monomial.clone(), coefficient, arguments));
+                break;
+            }
+        }
+        match splittable {
+            Some((monomial, coefficient, arguments))
+                if pending.len() + done.len() + arguments.len() <= MAX_CONJUNCTS =>
+            {
+                let rest = fact.sub(&Polynomial::term(monomial, coefficient))?;
+                for argument in arguments {
+                    pending.push(rest.add(&argument.scale(coefficient)?)?);
+                }
+            }
+            _ => done.push(fact.tightened()),
+        }
+    }
+    Ok(done)
+}
+
+/// One question, with its budget.
+struct Search<'n, 'c> {
+    normalizer: &'n mut Normalizer<'c>,
+    programs: usize,
+}
+
+impl Search<'_, '_> {
+    /// Whether `goal >= 0` follows from `facts >= 0`. Recursion is limited by [`MAX_DEPTH`].
+    fn implied(&mut self, goal: &Polynomial, facts: &[Polynomial], depth: usize) -> Result<bool> {
+        let goal = goal.tightened();
+        if let Some(value) = goal.as_constant()
+            && 0 <= value
+        {
+            return Ok(true);
+        }
+        self.programs += 1;
+        if MAX_PROGRAMS < self.programs {
+            return Ok(false);
+        }
+        let relevant = self.relevant_facts(&goal, facts, depth)?;
+        let products = products(&goal, &relevant)?;
+        if linear_consequence(&goal, relevant.iter().chain(&products)) {
+            return Ok(true);
+        }
+        if depth == MAX_DEPTH {
+            return Ok(false);
+        }
+        let Some(atom) = std::iter::once(&goal)
+            .chain(&relevant)
+            .find_map(|place| self.splittable(place))
+        else {
+            return Ok(false);
+        };
+        self.holds_in_all_cases(atom, &goal, facts, depth)
+    }
+
+    fn holds_in_all_cases(
+        &mut self,
+        atom: Expr,
+        goal: &Polynomial,
+        facts: &[Polynomial],
+        depth: usize,
+    ) -> Result<bool> {
+        let Some((kind, arguments)) = self.normalizer.arguments(atom)? else {
+            return Ok(false);
+        };
+        let sign = if kind == Extremum::Min { 1 } else { -1 };
+        for (chosen, value) in arguments.iter().enumerate() {
+            let mut case = Normalizer::replacing(self.normalizer.context(), atom, value.clone());
+            let case_goal = case.renormalize(goal)?;
+            let mut case_facts = Vec::with_capacity(facts.len());
+            for fact in facts {
+                let fact = case.renormalize(fact)?;
+                case_facts.extend(conjuncts(&mut case, fact)?);
+            }
+            for (other, argument) in arguments.iter().enumerate() {
+                if other != chosen {
+                    let order = case.renormalize(&argument.sub(value)?.scale(sign)?)?;
+                    case_facts.extend(conjuncts(&mut case, order)?);
+                }
+            }
+            let mut search = Search {
+                normalizer: &mut case,
+                programs: self.programs,
+            };
+            let holds = search.implied(&case_goal, &case_facts, depth + 1)?;
+            self.programs = search.programs;
+            if !holds {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// A minimum or maximum somewhere in the polynomial, operands of its atoms included.
+    fn splittable(&self, polynomial: &Polynomial) -> Option<Expr> {
+        let context = self.normalizer.context();
+        let mut pending: Vec<_> = polynomial
+            .terms()
+            .flat_map(|(monomial, _)| monomial.iter().copied())
+            .collect();
+        let mut seen = BTreeSet::new();
+        while let Some(expr) = pending.pop() {
+            if !seen.insert(expr) {
+                continue;
+            }
+            let node = context.node(expr);
+            if matches!(node, Node::Min(..) | Node::Max(..)) {
+                return Some(expr);
+            }
+            if let Some((a, b)) = node.operands() {
+                pending.extend([a, b]);
+            }
+        }
+        None
+    }
+
+    /// The facts that share an atom with the goal, directly or through other facts, and those about the atoms.
+    fn relevant_facts(
+        &mut self,
+        goal: &Polynomial,
+        facts: &[Polynomial],
+        depth: usize,
+    ) -> Result<Vec<Polynomial>> {
+        let mut selected: Vec<Polynomial> = Vec::new();
+        let mut taken = vec![false; facts.len()];
+        let mut atoms = BTreeSet::new();
+        let mut queue: Vec<Expr> = atoms_of(goal);
+        if queue.is_empty() {
+            // A false goal: only a contradiction among the facts can show it.
+            queue.extend(facts.iter().flat_map(atoms_of));
+        }
+        let mut next = 0;
+        while next < queue.len() && selected.len() < MAX_FACTS {
+            let atom = queue[next];
+            next += 1;
+            if !atoms.insert(atom) {
+                continue;
+            }
+            let start = selected.len();
+            for (fact, taken) in facts.iter().zip(&mut taken) {
+                if !*taken && mentions(fact, atom) {
+                    *taken = true;
+                    selected.push(fact.clone());
+                }
+            }
+            let definitions = self.facts_about(atom, facts, depth)?;
+            selected.extend(definitions);
+            for fact in &selected[start..] {
+                queue.extend(
+                    atoms_of(fact)
+                        .into_iter()
+                        .filter(|atom| !atoms.contains(atom)),
+                );
+            }
+        }
+        selected.truncate(MAX_FACTS);
+        Ok(selected)
+    }
+
+    /// What holds of an atom that is no variable.
+    fn facts_about(
+        &mut self,
+        atom: Expr,
+        facts: &[Polynomial],
+        depth: usize,
+    ) -> Result<Vec<Polynomial>> {
+        let this = Polynomial::atom(atom);
+        match self.normalizer.context().node(atom) {
+            Node::FloorDiv(a, b) => {
+                let (a, b) = (self.operand(a)?, self.operand(b)?);
+                self.facts_about_quotient(&this, &a, &b, facts, depth)
+            }
+            Node::Mod(a, b) => {
+                let (a, b) = (self.operand(a)?, self.operand(b)?);
+                // A remainder is defined for positive divisors only.
+                let mut result = vec![this.clone(), b.plus(-1)?.sub(&this)?];
+                let quotient = self.normalizer.floor_div(&a, &b)?;
+                let parts = b.mul(&quotient)?.add(&this)?;
+                result.extend([a.sub(&parts)?, parts.sub(&a)?]);
+                Ok(result)
+            }
+            Node::Min(..) | Node::Max(..) => {
+                let Some((kind, arguments)) = self.normalizer.arguments(atom)? else {
+                    return Ok(Vec::new());
+                };
+                let order = |argument: &Polynomial| match kind {
+                    Extremum::Min => argument.sub(&this),
+                    Extremum::Max => this.sub(argument),
+                };
+                arguments.iter().map(order).collect()
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn facts_about_quotient(
+        &mut self,
+        quotient: &Polynomial,
+        a: &Polynomial,
+        b: &Polynomial,
+        facts: &[Polynomial],
+        depth: usize,
+    ) -> Result<Vec<Polynomial>> {
+        let positive = match b.as_constant() {
+            Some(divisor) => 0 < divisor,
+            None => depth < MAX_DEPTH && self.implied(&b.plus(-1)?, facts, depth + 2)?,
+        };
+        if !positive {
+            return Ok(Vec::new());
+        }
+        // b*q <= a <= b*q + b - 1
+        let product = b.mul(quotient)?;
+        let mut result = vec![a.sub(&product)?, product.add(b)?.plus(-1)?.sub(a)?];
+        // The linear program does not round, so it is told what rounding gives.
+        if depth + 2 <= MAX_DEPTH && self.implied(a, facts, depth + 3)? {
+            result.push(quotient.clone());
+            if b.as_constant().is_none() {
+                result.push(a.sub(quotient)?);
+            }
+        }
+        Ok(result)
+    }
+
+    fn operand(&mut self, expr: Expr) -> Result<Polynomial> {
+        Ok(self.normalizer.polynomial(expr)?.as_ref().clone())
+    }
+}
+
+fn atoms_of(polynomial: &Polynomial) -> Vec<Expr> {
+    polynomial
+        .terms()
+        .flat_map(|(monomial, _)| monomial.iter().copied())
+        .collect()
+}
+
+fn mentions(polynomial: &Polynomial, atom: Expr) -> bool {
+    polynomial
+        .terms()
+        .any(|(monomial, _)| monomial.contains(&atom))
+}
+
+/// Products of two or three facts that speak of the products in the goal and in the facts.
+fn products(goal: &Polynomial, facts: &[Polynomial]) -> Result<Vec<Polynomial>> {
+    let wanted: BTreeSet<&Monomial> = std::iter::once(goal)
+        .chain(facts)
+        .flat_map(|place| place.terms().map(|(monomial, _)| monomial))
+        .filter(|monomial| 1 < monomial.len())
+        .collect();
+    let factors: Vec<&Polynomial> = facts
+        .iter()
+        .filter(|fact| fact.constant_part().abs() < LARGE && fact.terms().len() <= 6)
+        .filter(|fact| fact.terms().all(|(monomial, _)| monomial.len() == 1))
+        .collect();
+    let mut result: Vec<Polynomial> = Vec::new();
+    let mut pairs_done = BTreeSet::new();
+    for monomial in &wanted {
+        for (place, &first) in monomial.iter().enumerate() {
+            for &second in &monomial[place + 1..] {
+                if !pairs_done.insert((first, second)) {
+                    continue;
+                }
+                for (index, a) in factors.iter().enumerate() {
+                    for b in &factors[index..] {
+                        let speaks = (mentions(a, first) && mentions(b, second))
+                            || (mentions(a, second) && mentions(b, first));
+                        if speaks && result.len() < MAX_PRODUCTS {
+                            result.push(a.mul(b)?);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    let pairs = result.len();
+    for monomial in wanted.iter().filter(|monomial| monomial.len() == 3) {
+        for index in 0..pairs {
+            for factor in &factors {
+                let speaks = result[index].terms().any(|(pair, _)| {
+                    pair.len() == 2
+                        && crate::polynomial::remove_factor(monomial, pair).is_some_and(|third| {
+                            third.first().is_some_and(|&atom| mentions(factor, atom))
+                        })
+                });
+                if speaks && result.len() < 2 * MAX_PRODUCTS {
+                    let product = result[index].mul(factor)?;
+                    result.push(product);
+                }
+            }
+        }
+    }
+    Ok(result)
+}
+
+/// Asks the linear program with every monomial as a variable. A fact with a monomial that nothing can cancel is of
+/// no use and left out first.
+fn linear_consequence<'p>(goal: &Polynomial, facts: impl Iterator<Item = &'p Polynomial>) -> bool {
+    let mut facts: Vec<&Polynomial> = facts.collect();
+    facts.sort_unstable();
+    facts.dedup();
+    loop {
+        let mut signs: BTreeMap<&Monomial, (bool, bool)> = BTreeMap::new();
+        for fact in &facts {
+            for (monomial, coefficient) in fact.terms() {
+                let (positive, negative) = signs.entry(monomial).or_default();
+                *positive |= 0 < coefficient;
+                *negative |= coefficient < 0;
+            }
+        }
+        for (monomial, coefficient) in goal.terms() {
+            // The goal stands on the other side of the equation.
+            let (positive, negative) = signs.entry(monomial).or_default();
+            *positive |= coefficient < 0;
+            *negative |= 0 < coefficient;
+        }
+        let before = facts.len();
+        facts.retain(|fact| {
+            fact.terms()
+                .all(|(monomial, _)| signs[monomial] == (true, true))
+        });
+        if facts.len() == before {
+            break;
+        }
+    }
+    let columns: BTreeSet<&Monomial> = std::iter::once(goal)
+        .chain(facts.iter().copied())
+        .flat_map(|place| place.terms().map(|(monomial, _)| monomial))
+        .collect();
+    let affine = |polynomial: &Polynomial| Affine {
+        coefficients: columns
+            .iter()
+            .map(|monomial| polynomial.coefficient(monomial))
+            .collect(),
+        constant: polynomial.constant_part(),
+    };
+    let rows: Vec<_> = facts.iter().map(|fact| affine(fact)).collect();
+    follows(&affine(goal), &rows)
+}
