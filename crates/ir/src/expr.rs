@@ -272,14 +272,8 @@ impl Context {
         self.add(lhs, self.neg(rhs))
     }
 
-    /// `-operand`, which is `operand * -1`; `-(x + c)` becomes `-x - c`.
+    /// `-operand`, which is `operand * -1`.
     pub fn neg(&self, operand: Expr) -> Expr {
-        if let Node::Add(inner, offset) = self.node(operand)
-            && let Some(negated) = self.as_constant(offset).and_then(i64::checked_neg)
-        {
-            let inner = self.mul(inner, self.constant(-1));
-            return self.add(inner, self.constant(negated));
-        }
         self.mul(operand, self.constant(-1))
     }
 
@@ -311,6 +305,12 @@ impl Context {
                     } else {
                         self.intern(Node::Mul(inner, self.constant(product)))
                     };
+                }
+            }
+            // -(x + c) == -x - c, so that a difference has one form
+            Node::Add(inner, offset) if factor == -1 && !self.has_offset(inner) => {
+                if let Some(negated) = self.as_constant(offset).and_then(i64::checked_neg) {
+                    return self.add(self.neg(inner), self.constant(negated));
                 }
             }
             _ => {}
@@ -378,6 +378,11 @@ impl Context {
             Node::Min(..) => self.min(lhs, rhs),
             Node::Max(..) => self.max(lhs, rhs),
         }
+    }
+
+    /// Whether `expr` is a sum with a constant.
+    fn has_offset(&self, expr: Expr) -> bool {
+        matches!(self.node(expr), Node::Add(_, offset) if self.as_constant(offset).is_some())
     }
 
     fn constant_last(&self, lhs: Expr, rhs: Expr) -> (Expr, Expr) {
@@ -590,12 +595,7 @@ impl Context {
     /// Whether every value of `expr` is shown to be a multiple of `factor`. A `false` means
     /// that it is not shown.
     pub fn is_multiple_of(&self, expr: Expr, factor: i64) -> bool {
-        let divisor = self.divisor_of(expr);
-        if factor == 0 {
-            divisor == 0
-        } else {
-            divisor % factor.unsigned_abs() == 0
-        }
+        self.divisor_of(expr).is_multiple_of(factor.unsigned_abs())
     }
 
     /// A total order that depends on the structure only, not on when an expression was made:
