@@ -8,9 +8,11 @@ pub mod expr;
 pub mod interval;
 mod linear_program;
 pub mod map;
+pub mod text;
 pub mod polynomial;
 pub mod prove;
 
 pub use expr::{Context, EvalError, Expr, LinearTerms, Node, Var};
 pub use interval::Interval;
 pub use map::{Constraint, IndexingMap, Variable};
+pub use text::ParseError;
