@@ -4,6 +4,7 @@
 //! result needs. This crate builds, prints, parses, composes and simplifies such maps. It
 //! depends on no compiler framework.
 
+pub mod compose;
 pub mod expr;
 pub mod interval;
 mod linear_program;
@@ -12,6 +13,7 @@ pub mod text;
 pub mod polynomial;
 pub mod prove;
 
+pub use compose::{ComposeError, compose};
 pub use expr::{Context, EvalError, Expr, LinearTerms, Node, Var};
 pub use interval::Interval;
 pub use map::{Constraint, IndexingMap, Variable};

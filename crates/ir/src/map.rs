@@ -229,6 +229,28 @@ impl IndexingMap {
             })
     }
 
+    /// Makes the domain empty: no constraints, no values for any variable, results zero.
+    pub fn set_known_empty(&mut self, ctx: &Context) {
+        let none = Variable::bounded(ctx, Interval::EMPTY);
+        let variables = self
+            .dims
+            .iter_mut()
+            .chain(&mut self.ranges)
+            .chain(&mut self.runtimes);
+        for variable in variables {
+            variable.lower = none.lower;
+            variable.upper = none.upper;
+        }
+        self.results.fill(ctx.constant(0));
+        self.constraints.clear();
+        if self.vars().next().is_none() {
+            self.constraints.push(Constraint {
+                expr: ctx.constant(0),
+                interval: Interval::EMPTY,
+            });
+        }
+    }
+
     /// Whether the map returns its dimension variables unchanged. Bounds, constraints and
     /// unused variables do not matter.
     pub fn is_identity(&self, ctx: &Context) -> bool {
