@@ -1,0 +1,54 @@
+//! The passes, one file each: `analysis/` reads only, `transform/` rewrites within a
+//! level, `convert/` goes from one dialect to another.
+//!
+//! A pass is a [`PassInfo`](tc_dialects::pass::PassInfo) constant: name, documentation,
+//! options and work together. [`register`] puts them all, and the shorthands of
+//! `tc-opt`, into MLIR's registry.
+
+pub mod convert;
+pub mod transform;
+
+use std::sync::Once;
+use tc_dialects::{pass::PassInfo, register_pipeline};
+
+/// Every pass of the crate.
+pub const PASSES: &[&PassInfo] = &[
+    &convert::tc_to_imap::PASS,
+];
+
+/// Shorthands: the option of `tc-opt`, what it is for, and the pipeline it stands for.
+pub const PIPELINES: &[(&str, &str, &str)] = &[
+    (
+        "infer-ranges",
+        "Infer the ranges of the index variables of comprehensions",
+        "builtin.module(tc-infer-ranges)",
+    ),
+    (
+        "explain-ranges",
+        "Infer ranges and print the rounds of the inference",
+        "builtin.module(tc-infer-ranges{explain=true})",
+    ),
+    (
+        "runtime-checks",
+        "Check what range inference could not prove, outside the loops",
+        "builtin.module(tc-runtime-checks)",
+    ),
+    (
+        "fuse",
+        "Convert comprehensions to imap.generic and fuse producers into consumers",
+        "builtin.module(convert-tc-to-imap,canonicalize,cse,imap-fuse,canonicalize,cse)",
+    ),
+];
+
+/// Registers every pass and shorthand with MLIR, once per process.
+pub fn register() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        for pass in PASSES {
+            pass.register();
+        }
+        for (argument, description, pipeline) in PIPELINES {
+            register_pipeline(argument, description, pipeline);
+        }
+    });
+}

@@ -1,0 +1,85 @@
+//===- Bridge.h - what C++ and Rust know of each other --------------------===//
+//
+// The C++ side registers dialects, passes and the `mlir-opt` driver with MLIR
+// and forwards to Rust, where every algorithm lives. Nothing here decides
+// anything. Every Rust function named below catches its own panics.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TC_BRIDGE_H
+#define TC_BRIDGE_H
+
+#include "mlir-c/IR.h"
+#include "mlir-c/Support.h"
+#include "mlir/IR/DialectRegistry.h"
+
+extern "C" {
+
+//===- Implemented in Rust ------------------------------------------------===//
+
+/// Verifies one operation of our dialects; emits its own diagnostics.
+bool tcRustVerify(MlirOperation op);
+
+/// Parses the text of an indexing map. On success calls `accept` with the
+/// canonical text; otherwise `reject` with the byte offset and the reason.
+bool tcRustParseMap(MlirStringRef text, void *state,
+                    void (*accept)(void *, MlirStringRef),
+                    void (*reject)(void *, size_t, MlirStringRef));
+
+/// Folds `imap.apply` on constant operands: true if `results` were filled in.
+bool tcRustFoldApply(MlirStringRef map, size_t numOperands,
+                     const int64_t *operands, size_t numResults,
+                     int64_t *results);
+
+/// Imports a source file by its ending. Null if it has errors, which have been
+/// emitted as diagnostics of the context.
+MlirModule tcRustImport(MlirContext context, MlirStringRef fileName,
+                        MlirStringRef contents, bool relaxed);
+
+/// Whether `tcRustImport` reads files of this name.
+bool tcRustIsSource(MlirStringRef fileName);
+
+/// A pass written in Rust. Strings live as long as the program.
+struct TcPassOption {
+  MlirStringRef name;
+  MlirStringRef description;
+  MlirStringRef defaultValue;
+};
+struct TcPass {
+  MlirStringRef argument;
+  MlirStringRef description;
+  /// The operation it runs on; empty for any.
+  MlirStringRef anchor;
+  const TcPassOption *options;
+  size_t numOptions;
+  /// Runs the pass; false signals failure. `values` are those of the options.
+  bool (*run)(const TcPass *pass, MlirOperation op, const MlirStringRef *values);
+  /// Adds the dialects of which the pass creates operations.
+  void (*dependentDialects)(const TcPass *pass, MlirDialectRegistry registry);
+};
+
+//===- Implemented in C++ -------------------------------------------------===//
+
+void tcRegisterDialects(MlirDialectRegistry registry);
+/// Makes a dialect loadable by its name, for passes that create its operations.
+void tcInsertDialect(MlirDialectRegistry registry, MlirStringRef name);
+void tcRegisterPass(const TcPass *pass);
+/// Registers `--argument` as another name for a textual pipeline.
+void tcRegisterPipeline(MlirStringRef argument, MlirStringRef description,
+                        MlirStringRef pipeline);
+void tcEmitDiagnostic(MlirLocation location, int severity, MlirStringRef text,
+                      size_t numNotes, const MlirLocation *noteLocations,
+                      const MlirStringRef *noteTexts);
+/// `mlir-opt` with our dialects and passes.
+int tcOptMain(int argc, char **argv);
+/// Translates a module to LLVM IR; null on failure.
+void *tcTranslateToLLVMIR(MlirOperation module, void *llvmContext);
+}
+
+namespace tc {
+namespace imap {
+void registerBufferization(mlir::DialectRegistry &registry);
+} // namespace imap
+} // namespace tc
+
+#endif // TC_BRIDGE_H

@@ -1,0 +1,267 @@
+//===- Driver.cpp - passes and the mlir-opt driver over Rust --------------===//
+
+#include "Bridge.h"
+#include "Imap.h"
+#include "Tc.h"
+
+#include "mlir/Bytecode/BytecodeWriter.h"
+#include "mlir/CAPI/IR.h"
+#include "mlir/CAPI/Support.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/InitAllPasses.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Support/FileUtilities.h"
+#include "mlir/Target/LLVMIR/Dialect/All.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace mlir;
+
+//===----------------------------------------------------------------------===//
+// Registration
+//===----------------------------------------------------------------------===//
+
+static void registerEverything(DialectRegistry &registry) {
+  registerAllDialects(registry);
+  registerAllExtensions(registry);
+  registerAllToLLVMIRTranslations(registry);
+  registry.insert<tc::imap::ImapDialect, tc::lang::TCDialect>();
+  tc::imap::registerBufferization(registry);
+}
+
+void tcRegisterDialects(MlirDialectRegistry registry) {
+  registerEverything(*unwrap(registry));
+}
+
+void tcInsertDialect(MlirDialectRegistry handle, MlirStringRef name) {
+  DialectRegistry &registry = *unwrap(handle);
+  StringRef dialect = unwrap(name);
+  if (dialect == "arith")
+    registry.insert<arith::ArithDialect>();
+  else if (dialect == "bufferization")
+    registry.insert<bufferization::BufferizationDialect>();
+  else if (dialect == "cf")
+    registry.insert<cf::ControlFlowDialect>();
+  else if (dialect == "func")
+    registry.insert<func::FuncDialect>();
+  else if (dialect == "imap")
+    registry.insert<tc::imap::ImapDialect>();
+  else if (dialect == "linalg")
+    registry.insert<linalg::LinalgDialect>();
+  else if (dialect == "llvm")
+    registry.insert<LLVM::LLVMDialect>();
+  else if (dialect == "math")
+    registry.insert<math::MathDialect>();
+  else if (dialect == "memref")
+    registry.insert<memref::MemRefDialect>();
+  else if (dialect == "scf")
+    registry.insert<scf::SCFDialect>();
+  else if (dialect == "tc")
+    registry.insert<tc::lang::TCDialect>();
+  else if (dialect == "tensor")
+    registry.insert<tensor::TensorDialect>();
+  else
+    llvm::report_fatal_error("a pass depends on a dialect that the bridge does not know");
+}
+
+namespace {
+
+/// An MLIR pass whose work is a Rust function.
+class RustPass : public Pass {
+public:
+  RustPass(TypeID id, const TcPass *description)
+      : Pass(id, anchor(*description)), id(id), description(description) {
+    for (size_t i = 0; i < description->numOptions; ++i) {
+      const TcPassOption &option = description->options[i];
+      options.push_back(std::make_unique<Option<std::string>>(
+          *this, unwrap(option.name), llvm::cl::desc(unwrap(option.description)),
+          llvm::cl::init(unwrap(option.defaultValue).str())));
+    }
+  }
+
+  StringRef getName() const override { return unwrap(description->argument); }
+  StringRef getArgument() const override { return unwrap(description->argument); }
+  StringRef getDescription() const override { return unwrap(description->description); }
+  bool canScheduleOn(RegisteredOperationName name) const override {
+    return !getOpName() || *getOpName() == name.getStringRef();
+  }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    description->dependentDialects(description, wrap(&registry));
+  }
+
+protected:
+  void runOnOperation() override {
+    SmallVector<MlirStringRef> values;
+    for (auto &option : options)
+      values.push_back(wrap(StringRef(option->getValue())));
+    if (!description->run(description, wrap(getOperation()), values.data()))
+      signalPassFailure();
+  }
+  std::unique_ptr<Pass> clonePass() const override {
+    return std::make_unique<RustPass>(id, description);
+  }
+
+private:
+  static std::optional<StringRef> anchor(const TcPass &description) {
+    StringRef name = unwrap(description.anchor);
+    return name.empty() ? std::nullopt : std::optional<StringRef>(name);
+  }
+
+  TypeID id;
+  const TcPass *description;
+  std::vector<std::unique_ptr<Option<std::string>>> options;
+};
+
+} // namespace
+
+void tcRegisterPass(const TcPass *pass) {
+  // Leaked: a pass stays registered as long as the program runs.
+  auto *owner = new SelfOwningTypeID();
+  TypeID id = *owner;
+  registerPass([id, pass]() -> std::unique_ptr<Pass> {
+    return std::make_unique<RustPass>(id, pass);
+  });
+}
+
+void tcRegisterPipeline(MlirStringRef argument, MlirStringRef description,
+                        MlirStringRef pipeline) {
+  std::string text = unwrap(pipeline).str();
+  registerPassPipeline(
+      unwrap(argument), unwrap(description),
+      [text](OpPassManager &manager, StringRef options,
+             function_ref<LogicalResult(const Twine &)> errorHandler) -> LogicalResult {
+        if (!options.empty())
+          return errorHandler("this pipeline takes no options");
+        return parsePassPipeline(text, manager);
+      },
+      [](function_ref<void(const detail::PassOptions &)>) {});
+}
+
+//===----------------------------------------------------------------------===//
+// Diagnostics
+//===----------------------------------------------------------------------===//
+
+void tcEmitDiagnostic(MlirLocation location, int severity, MlirStringRef text, size_t numNotes,
+                      const MlirLocation *noteLocations, const MlirStringRef *noteTexts) {
+  Location at = unwrap(location);
+  InFlightDiagnostic diagnostic = severity == 0   ? emitError(at)
+                                  : severity == 1 ? emitWarning(at)
+                                                  : emitRemark(at);
+  diagnostic << unwrap(text);
+  for (size_t i = 0; i < numNotes; ++i)
+    diagnostic.attachNote(unwrap(noteLocations[i])) << unwrap(noteTexts[i]);
+}
+
+//===----------------------------------------------------------------------===//
+// LLVM IR
+//===----------------------------------------------------------------------===//
+
+void *tcTranslateToLLVMIR(MlirOperation module, void *llvmContext) {
+  return translateModuleToLLVMIR(unwrap(module),
+                                 *static_cast<llvm::LLVMContext *>(llvmContext))
+      .release();
+}
+
+//===----------------------------------------------------------------------===//
+// tc-opt
+//===----------------------------------------------------------------------===//
+
+static llvm::cl::OptionCategory sourceOptions("Source language options");
+
+/// Imports a source file and writes it as bytecode, in which locations survive,
+/// so that the driver reads it like any other input.
+static LogicalResult importSource(StringRef fileName, std::unique_ptr<llvm::MemoryBuffer> file,
+                                  DialectRegistry &registry, bool relaxed,
+                                  const MlirOptMainConfig &config, std::string &bytecode) {
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  std::string contents = file->getBuffer().str();
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(file), SMLoc());
+  OwningOpRef<ModuleOp> module;
+  auto import = [&] {
+    module = unwrap(tcRustImport(wrap(&context), wrap(fileName), wrap(StringRef(contents)), relaxed));
+  };
+  if (config.shouldVerifyDiagnostics()) {
+    // Only a source that does not import is checked here: what the passes say
+    // about one that does is checked by the driver.
+    ScopedDiagnosticHandler silence(&context, [](Diagnostic &) { return success(); });
+    import();
+    if (!module) {
+      SourceMgrDiagnosticVerifierHandler verifier(sources, &context);
+      import();
+      return verifier.verify();
+    }
+  } else {
+    SourceMgrDiagnosticHandler printer(sources, &context);
+    import();
+  }
+  if (!module)
+    return failure();
+  llvm::raw_string_ostream stream(bytecode);
+  return writeBytecodeToFile(*module, stream);
+}
+
+int tcOptMain(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  registerAllPasses();
+  DialectRegistry registry;
+  registerEverything(registry);
+  static llvm::cl::opt<bool> relaxed(
+      "relaxed", llvm::cl::cat(sourceOptions),
+      llvm::cl::desc("Accept the spellings of the TC documentation: '-> A', 'int', float indices"));
+  auto [inputName, outputName] = registerAndParseCLIOptions(
+      argc, argv,
+      "MLIR optimizer driver with the tc and imap dialects\n"
+      "\n"
+      "  tc-opt matmul.tc --infer-ranges            import and infer the ranges\n"
+      "  tc-opt --infer-ranges --fuse matmul.mlir   the same on MLIR text, then fuse\n"
+      "  tc-opt --explain-ranges matmul.tc          the rounds of range inference\n",
+      registry);
+  MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
+  if (config.shouldShowDialects() || config.shouldListPasses() ||
+      !tcRustIsSource(wrap(StringRef(inputName))))
+    return asMainReturnCode(MlirOptMain(argc, argv, inputName, outputName, registry));
+
+  std::string message, bytecode;
+  std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(inputName, &message);
+  if (!file) {
+    llvm::errs() << message << '\n';
+    return 1;
+  }
+  if (failed(importSource(inputName, std::move(file), registry, relaxed, config, bytecode)))
+    return 1;
+  // A source whose expected errors were all met imports to nothing.
+  if (bytecode.empty())
+    return 0;
+  auto output = openOutputFile(outputName, &message);
+  if (!output) {
+    llvm::errs() << message << '\n';
+    return 1;
+  }
+  // Named otherwise than the file, so that diagnostics show the source's lines.
+  auto buffer = llvm::MemoryBuffer::getMemBuffer(bytecode, "<imported>",
+                                                 /*RequiresNullTerminator=*/false);
+  if (failed(MlirOptMain(output->os(), std::move(buffer), registry, config)))
+    return 1;
+  output->keep();
+  return 0;
+}

@@ -1,0 +1,243 @@
+//===- Imap.cpp - registration and trampolines of the imap dialect --------===//
+
+#include "Imap.h"
+#include "Bridge.h"
+
+#include "mlir/CAPI/IR.h"
+#include "mlir/CAPI/Support.h"
+#include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
+#include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tc::imap;
+
+#include "imap.dialect.cpp.inc"
+#include "imap.enum.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "imap.attr.cpp.inc"
+#define GET_OP_CLASSES
+#include "imap.op.cpp.inc"
+
+void ImapDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "imap.attr.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "imap.op.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// #imap.map: collects the tokens up to the closing '>' and lets Rust parse them
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The tokens of a map as text, and where in the source each of them begins.
+struct TokenText {
+  std::string text;
+  SmallVector<std::pair<size_t, SMLoc>> starts;
+
+  void add(SMLoc location, StringRef token) {
+    if (!text.empty())
+      text += ' ';
+    starts.emplace_back(text.size(), location);
+    text += token;
+  }
+
+  /// Where the token that holds the byte `offset` begins.
+  SMLoc locate(size_t offset, SMLoc end) const {
+    SMLoc found = end;
+    for (auto [start, location] : starts)
+      if (start <= offset)
+        found = location;
+    return offset >= text.size() ? end : found;
+  }
+};
+
+struct MapParse {
+  std::string canonical, message;
+  size_t offset = 0;
+};
+
+} // namespace
+
+static bool runMapParser(StringRef text, MapParse &result) {
+  return tcRustParseMap(
+      wrap(text), &result,
+      [](void *state, MlirStringRef canonical) {
+        static_cast<MapParse *>(state)->canonical = unwrap(canonical).str();
+      },
+      [](void *state, size_t offset, MlirStringRef message) {
+        auto *parse = static_cast<MapParse *>(state);
+        parse->offset = offset;
+        parse->message = unwrap(message).str();
+      });
+}
+
+Attribute MapAttr::parse(AsmParser &parser, Type) {
+  if (failed(parser.parseLess()))
+    return {};
+  TokenText tokens;
+  std::string keyword;
+  while (true) {
+    SMLoc location = parser.getCurrentLocation();
+    if (succeeded(parser.parseOptionalGreater()))
+      break;
+    if (succeeded(parser.parseOptionalArrow()))
+      tokens.add(location, "->");
+    else if (succeeded(parser.parseOptionalMinus()))
+      tokens.add(location, "-");
+    else if (succeeded(parser.parseOptionalPlus()))
+      tokens.add(location, "+");
+    else if (succeeded(parser.parseOptionalStar()))
+      tokens.add(location, "*");
+    else if (succeeded(parser.parseOptionalSlash()))
+      tokens.add(location, "/");
+    else if (succeeded(parser.parseOptionalLParen()))
+      tokens.add(location, "(");
+    else if (succeeded(parser.parseOptionalRParen()))
+      tokens.add(location, ")");
+    else if (succeeded(parser.parseOptionalLSquare()))
+      tokens.add(location, "[");
+    else if (succeeded(parser.parseOptionalRSquare()))
+      tokens.add(location, "]");
+    else if (succeeded(parser.parseOptionalLBrace()))
+      tokens.add(location, "{");
+    else if (succeeded(parser.parseOptionalRBrace()))
+      tokens.add(location, "}");
+    else if (succeeded(parser.parseOptionalComma()))
+      tokens.add(location, ",");
+    else if (succeeded(parser.parseOptionalColon()))
+      tokens.add(location, ":");
+    else if (succeeded(parser.parseOptionalKeywordOrString(&keyword)))
+      tokens.add(location, keyword);
+    else {
+      APInt value;
+      OptionalParseResult integer = parser.parseOptionalInteger(value);
+      if (!integer.has_value()) {
+        parser.emitError(location, "expected an indexing map, or '>' after it");
+        return {};
+      }
+      if (failed(*integer))
+        return {};
+      SmallString<24> digits;
+      value.toString(digits, 10, /*Signed=*/false);
+      tokens.add(location, digits);
+    }
+  }
+  MapParse result;
+  if (!runMapParser(tokens.text, result)) {
+    SMLoc end = parser.getCurrentLocation();
+    parser.emitError(tokens.locate(result.offset, end), result.message);
+    return {};
+  }
+  return MapAttr::get(parser.getContext(), result.canonical);
+}
+
+void MapAttr::print(AsmPrinter &printer) const {
+  printer << '<' << getText() << '>';
+}
+
+LogicalResult
+MapAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef text) {
+  MapParse result;
+  if (runMapParser(text, result))
+    return success();
+  return emitError() << "invalid indexing map: " << result.message;
+}
+
+//===----------------------------------------------------------------------===//
+// Verifiers, effects, folds
+//===----------------------------------------------------------------------===//
+
+LogicalResult GenericOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
+LogicalResult IndexOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
+LogicalResult ApplyOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
+LogicalResult BuiltinOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
+
+void GenericOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  auto add = [&](OpOperand &operand, bool writes) {
+    if (!isa<MemRefType>(operand.get().getType()))
+      return;
+    effects.emplace_back(MemoryEffects::Read::get(), &operand);
+    if (writes)
+      effects.emplace_back(MemoryEffects::Write::get(), &operand);
+  };
+  for (OpOperand &operand : getInputsMutable())
+    add(operand, false);
+  for (OpOperand &operand : getRuntimesMutable())
+    add(operand, false);
+  for (OpOperand &operand : getInitsMutable())
+    add(operand, true);
+}
+
+LogicalResult ApplyOp::fold(FoldAdaptor adaptor, SmallVectorImpl<OpFoldResult> &results) {
+  SmallVector<int64_t> operands, values(getNumResults());
+  for (Attribute attribute : adaptor.getOperands()) {
+    auto constant = dyn_cast_or_null<IntegerAttr>(attribute);
+    if (!constant)
+      return failure();
+    operands.push_back(constant.getValue().getSExtValue());
+  }
+  if (!tcRustFoldApply(wrap(getMap().getText()), operands.size(), operands.data(),
+                       values.size(), values.data()))
+    return failure();
+  Builder builder(getContext());
+  for (int64_t value : values)
+    results.push_back(builder.getIndexAttr(value));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Bufferization: the operation itself on buffers
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct GenericBufferization
+    : bufferization::DstBufferizableOpInterfaceExternalModel<GenericBufferization, GenericOp> {
+  LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
+                          const bufferization::BufferizationOptions &options,
+                          bufferization::BufferizationState &state) const {
+    auto generic = cast<GenericOp>(op);
+    if (generic.hasPureBufferSemantics())
+      return success();
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPoint(op);
+    SmallVector<Value> operands, results;
+    for (OpOperand &operand : op->getOpOperands()) {
+      Value value = operand.get();
+      if (isa<TensorType>(value.getType())) {
+        FailureOr<Value> buffer = bufferization::getBuffer(rewriter, value, options, state);
+        if (failed(buffer))
+          return failure();
+        value = *buffer;
+      }
+      operands.push_back(value);
+      if (generic.isDpsInit(&operand))
+        results.push_back(value);
+    }
+    OperationState newState(op->getLoc(), op->getName(), operands, TypeRange(), op->getAttrs());
+    for (Region &region : op->getRegions())
+      newState.addRegion()->takeBody(region);
+    rewriter.create(newState);
+    bufferization::replaceOpWithBufferizedValues(rewriter, op, results);
+    return success();
+  }
+};
+
+} // namespace
+
+void tc::imap::registerBufferization(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, ImapDialect *) {
+    GenericOp::attachInterface<GenericBufferization>(*context);
+  });
+}

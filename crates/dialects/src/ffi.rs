@@ -1,0 +1,366 @@
+//! Everything that crosses into C++: the declarations of `bridge/Bridge.h` and the
+//! functions that it calls.
+//!
+//! Every function exported here catches panics and turns them into an error at the
+//! operation being worked on, because unwinding into C++ is undefined behaviour.
+
+use crate::{
+    diagnostic::Severity,
+    imap,
+    mlir::{self, Op},
+    pass::{Options, PassInfo, PassRun},
+    tc,
+};
+use melior::{
+    Context, ContextRef,
+    dialect::DialectRegistry,
+    ir::{Location, OperationRef},
+};
+use mlir_sys::{
+    MlirContext, MlirDialectRegistry, MlirLocation, MlirModule, MlirOperation, MlirStringRef,
+};
+use std::{
+    cell::Cell,
+    ffi::{CString, c_char, c_int, c_void},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Once,
+};
+
+#[repr(C)]
+struct TcPassOption {
+    name: MlirStringRef,
+    description: MlirStringRef,
+    default: MlirStringRef,
+}
+
+/// `TcPass` of the bridge, followed by what only Rust reads.
+#[repr(C)]
+struct TcPass {
+    argument: MlirStringRef,
+    description: MlirStringRef,
+    anchor: MlirStringRef,
+    options: *const TcPassOption,
+    num_options: usize,
+    run: extern "C" fn(*const TcPass, MlirOperation, *const MlirStringRef) -> bool,
+    dependent_dialects: extern "C" fn(*const TcPass, MlirDialectRegistry),
+    info: &'static PassInfo,
+}
+
+unsafe extern "C" {
+    fn tcRegisterDialects(registry: MlirDialectRegistry);
+    fn tcInsertDialect(registry: MlirDialectRegistry, name: MlirStringRef);
+    fn tcRegisterPass(pass: *const TcPass);
+    fn tcRegisterPipeline(
+        argument: MlirStringRef,
+        description: MlirStringRef,
+        pipeline: MlirStringRef,
+    );
+    fn tcEmitDiagnostic(
+        location: MlirLocation,
+        severity: c_int,
+        text: MlirStringRef,
+        num_notes: usize,
+        note_locations: *const MlirLocation,
+        note_texts: *const MlirStringRef,
+    );
+    fn tcOptMain(argc: c_int, argv: *const *const c_char) -> c_int;
+    fn tcTranslateToLLVMIR(module: MlirOperation, llvm_context: *mut c_void) -> *mut c_void;
+}
+
+fn string_ref(text: &str) -> MlirStringRef {
+    MlirStringRef { data: text.as_ptr().cast(), length: text.len() }
+}
+
+/// # Safety
+/// `text` must be valid for `'a`.
+unsafe fn bytes<'a>(text: MlirStringRef) -> &'a [u8] {
+    if text.length == 0 {
+        return &[];
+    }
+    // SAFETY: a non-empty reference points at `length` bytes, by its contract.
+    unsafe { std::slice::from_raw_parts(text.data.cast(), text.length) }
+}
+
+/// # Safety
+/// `text` must be valid for `'a`. MLIR's strings may hold any bytes: those that are
+/// not UTF-8 read as empty.
+unsafe fn text<'a>(text: MlirStringRef) -> &'a str {
+    // SAFETY: as for this function.
+    str::from_utf8(unsafe { bytes(text) }).unwrap_or_default()
+}
+
+thread_local! {
+    /// The operation that is being worked on, at which a panic is reported.
+    static CURRENT: Cell<Option<MlirOperation>> = const { Cell::new(None) };
+}
+
+/// Notes that `op` is being worked on. A module's own location says nothing, so an
+/// internal error is reported at the last operation noted.
+pub(crate) fn set_current(op: Op) {
+    CURRENT.set(Some(mlir::raw(op)));
+}
+
+fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
+    if let Some(text) = payload.downcast_ref::<&str>() {
+        text
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text
+    } else {
+        "unknown panic"
+    }
+}
+
+/// Runs `work` at `op`; a panic becomes an error there, and `false`.
+fn guarded(op: MlirOperation, work: impl FnOnce() -> bool) -> bool {
+    let outer = CURRENT.replace(Some(op));
+    let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
+        let at = CURRENT.get().unwrap_or(op);
+        // SAFETY: `at` is alive: work on an operation ends before it is erased, or the
+        // pass notes another one.
+        let location = unsafe { Location::from_raw(mlir_sys::mlirOperationGetLocation(at)) };
+        let message = format!("internal error: {} (please report it)", panic_text(&*payload));
+        emit(location, Severity::Error, &message, &[]);
+        false
+    });
+    CURRENT.set(outer);
+    result
+}
+
+/// Emits a diagnostic with notes through the context of `location`.
+pub(crate) fn emit(
+    location: Location,
+    severity: Severity,
+    message: &str,
+    notes: &[(Location, &str)],
+) {
+    let locations: Vec<_> = notes.iter().map(|(location, _)| location.to_raw()).collect();
+    let texts: Vec<_> = notes.iter().map(|(_, text)| string_ref(text)).collect();
+    // SAFETY: the arrays live across the call, which copies what it keeps.
+    unsafe {
+        tcEmitDiagnostic(
+            location.to_raw(),
+            severity as c_int,
+            string_ref(message),
+            notes.len(),
+            locations.as_ptr(),
+            texts.as_ptr(),
+        )
+    }
+}
+
+/// Registers every upstream dialect and ours.
+pub fn register_dialects(registry: &DialectRegistry) {
+    // SAFETY: the registry is alive; registering twice is harmless.
+    unsafe { tcRegisterDialects(registry.to_raw()) }
+}
+
+/// Registers a pass with MLIR's pass registry. Called once per pass and process.
+pub(crate) fn register_pass(info: &'static PassInfo) {
+    let options: Vec<_> = info
+        .options
+        .iter()
+        .map(|option| TcPassOption {
+            name: string_ref(option.name),
+            description: string_ref(option.description),
+            default: string_ref(option.default),
+        })
+        .collect();
+    // Leaked on purpose: the registry keeps passes until the process ends.
+    let options: &'static [TcPassOption] = options.leak();
+    let pass: &'static TcPass = Box::leak(Box::new(TcPass {
+        argument: string_ref(info.argument),
+        description: string_ref(info.summary),
+        anchor: string_ref(info.anchor),
+        options: options.as_ptr(),
+        num_options: options.len(),
+        run: run_pass,
+        dependent_dialects,
+        info,
+    }));
+    // SAFETY: `pass` and all it points at are 'static.
+    unsafe { tcRegisterPass(pass) }
+}
+
+/// Registers `--argument` as another name of a textual pass pipeline.
+pub fn register_pipeline(argument: &str, description: &str, pipeline: &str) {
+    // MLIR keeps references to the first two: they are leaked, once per pipeline.
+    let argument: &'static str = argument.to_string().leak();
+    let description: &'static str = description.to_string().leak();
+    // SAFETY: the strings are 'static, and the pipeline is copied.
+    unsafe {
+        tcRegisterPipeline(string_ref(argument), string_ref(description), string_ref(pipeline))
+    }
+}
+
+extern "C" fn dependent_dialects(pass: *const TcPass, registry: MlirDialectRegistry) {
+    // SAFETY: C++ passes back the 'static pass it was given.
+    for name in unsafe { &*pass }.info.dependent_dialects {
+        // SAFETY: the registry is alive during the call.
+        unsafe { tcInsertDialect(registry, string_ref(name)) }
+    }
+}
+
+extern "C" fn run_pass(
+    pass: *const TcPass,
+    op: MlirOperation,
+    values: *const MlirStringRef,
+) -> bool {
+    guarded(op, || {
+        // SAFETY: as in `dependent_dialects`; there is one value per option.
+        let (info, values) = unsafe {
+            let info = (*pass).info;
+            let values: Vec<String> = (0..info.options.len())
+                .map(|i| text(*values.add(i)).to_string())
+                .collect();
+            (info, values)
+        };
+        // SAFETY: the operation and its context outlive the pass run.
+        let (op, context) = unsafe {
+            let op: Op = OperationRef::from_raw(op);
+            (op, mlir::context_of(op))
+        };
+        let run = PassRun { op, context, options: Options::new(info, values) };
+        (info.run)(&run).is_ok()
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn tcRustVerify(op: MlirOperation) -> bool {
+    guarded(op, || {
+        // SAFETY: MLIR verifies an operation that is alive.
+        let op: Op = unsafe { OperationRef::from_raw(op) };
+        let result = match mlir::name(op).split_once('.') {
+            Some(("imap", _)) => imap::verify::verify(op),
+            Some(("tc", _)) => tc::verify::verify(op),
+            _ => Ok(()),
+        };
+        result.map_err(|error| error.emit_on(op)).is_ok()
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn tcRustParseMap(
+    source: MlirStringRef,
+    state: *mut c_void,
+    accept: extern "C" fn(*mut c_void, MlirStringRef),
+    reject: extern "C" fn(*mut c_void, usize, MlirStringRef),
+) -> bool {
+    // SAFETY: the text lives across the call.
+    let source = unsafe { text(source) };
+    let parsed = catch_unwind(|| imap::map::canonical_text(source));
+    match parsed {
+        Ok(Ok(canonical)) => {
+            accept(state, string_ref(&canonical));
+            true
+        }
+        Ok(Err(error)) => {
+            reject(state, error.offset, string_ref(&error.message));
+            false
+        }
+        Err(payload) => {
+            reject(state, 0, string_ref(&format!("internal error: {}", panic_text(&*payload))));
+            false
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn tcRustFoldApply(
+    map: MlirStringRef,
+    num_operands: usize,
+    operands: *const i64,
+    num_results: usize,
+    results: *mut i64,
+) -> bool {
+    // SAFETY: the arrays have the lengths that are passed with them.
+    let (source, operands, results) = unsafe {
+        (
+            text(map),
+            if num_operands == 0 { &[] } else { std::slice::from_raw_parts(operands, num_operands) },
+            if num_results == 0 {
+                &mut []
+            } else {
+                std::slice::from_raw_parts_mut(results, num_results)
+            },
+        )
+    };
+    catch_unwind(|| imap::map::evaluate_text(source, operands))
+        .ok()
+        .flatten()
+        .filter(|values| values.len() == results.len())
+        .map(|values| results.copy_from_slice(&values))
+        .is_some()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn tcRustIsSource(file_name: MlirStringRef) -> bool {
+    // SAFETY: the text lives across the call.
+    unsafe { text(file_name) }.ends_with(".tc")
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn tcRustImport(
+    context: MlirContext,
+    file_name: MlirStringRef,
+    contents: MlirStringRef,
+    relaxed: bool,
+) -> MlirModule {
+    let null = MlirModule { ptr: std::ptr::null_mut() };
+    // SAFETY: context and texts live across the call.
+    let (context, file_name, contents) = unsafe {
+        (ContextRef::from_raw(context).to_ref(), text(file_name), bytes(contents))
+    };
+    let import = || tc::import::import(context, file_name, contents, relaxed);
+    match catch_unwind(AssertUnwindSafe(import)) {
+        Ok(Some(module)) => {
+            let raw = module.to_raw();
+            // The caller owns the module from here on.
+            std::mem::forget(module);
+            raw
+        }
+        Ok(None) => null,
+        Err(payload) => {
+            let location = Location::new(context, file_name, 1, 1);
+            let message = format!("internal error: {}", panic_text(&*payload));
+            emit(location, Severity::Error, &message, &[]);
+            null
+        }
+    }
+}
+
+/// Runs `mlir-opt` with our dialects and passes on a command line, and returns the
+/// exit code. Passes must have been registered.
+pub fn opt_main(arguments: &[String]) -> i32 {
+    // An argument with a NUL byte cannot come from a command line.
+    let arguments: Vec<CString> =
+        arguments.iter().filter_map(|text| CString::new(text.as_str()).ok()).collect();
+    let mut pointers: Vec<*const c_char> = arguments.iter().map(|text| text.as_ptr()).collect();
+    pointers.push(std::ptr::null());
+    // SAFETY: a C argument vector, terminated by null.
+    unsafe { tcOptMain(arguments.len() as c_int, pointers.as_ptr()) }
+}
+
+/// Translates a module of the `llvm` dialect into an `LLVMModuleRef` of the
+/// `LLVMContextRef` given, or `None` with a diagnostic emitted.
+///
+/// # Safety
+/// `llvm_context` must be a live `LLVMContextRef`; the module returned belongs to it
+/// and to the caller.
+pub unsafe fn translate_to_llvm_ir(op: Op, llvm_context: *mut c_void) -> Option<*mut c_void> {
+    // SAFETY: as for this function.
+    let module = unsafe { tcTranslateToLLVMIR(mlir::raw(op), llvm_context) };
+    (!module.is_null()).then_some(module)
+}
+
+/// Silences the message that Rust prints for a panic which a trampoline catches.
+pub fn silence_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| std::panic::set_hook(Box::new(|_| {})));
+}
+
+/// A context with every dialect registered, none loaded yet, and single-threaded.
+pub fn new_context() -> Context {
+    let registry = DialectRegistry::new();
+    register_dialects(&registry);
+    Context::new_with_registry(&registry, false)
+}

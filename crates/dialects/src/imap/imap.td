@@ -1,0 +1,262 @@
+//===- imap.td - the mid-level dialect of indexing maps ----*- tablegen -*-===//
+//
+// The single source of truth for the `imap` dialect: operations, attributes,
+// traits, assembly and documentation.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TC_IMAP_TD
+#define TC_IMAP_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinTypeInterfaces.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Imap_Dialect : Dialect {
+  let name = "imap";
+  let summary = "Operations on tensors whose access functions are indexing maps";
+  let description = [{
+    The level at which all front ends meet. An operation carries its iteration
+    domain and, for every operand, the indexing map that says which element of
+    the operand an iteration touches:
+
+    ```
+    (d0, .., dn)[s0, .., sm]{rt0, .., rtk} -> (e0, .., er),
+      domain: d_i in [lo, hi], s_j in [lo, hi], rt_l in [lo, hi], c_x in [lo, hi]
+    ```
+
+    Dimension variables range over the result, range variables over what is
+    reduced, and runtime variables are values known only when the program runs:
+    the sizes of dynamic tensors and the elements of look-up tables.
+  }];
+  let cppNamespace = "::tc::imap";
+  let useDefaultAttributePrinterParser = 1;
+}
+
+class Imap_Attr<string name, string attrMnemonic> : AttrDef<Imap_Dialect, name> {
+  let mnemonic = attrMnemonic;
+}
+
+def Imap_MapAttr : Imap_Attr<"Map", "map"> {
+  let summary = "An indexing map with the domain on which it is defined";
+  let description = [{
+    The canonical text of a `tc_ir::IndexingMap`. Variables may have names of
+    their own; a bound is a constant or an expression over runtime variables; a
+    variable that the domain does not list is unbounded.
+
+    ```mlir
+    #imap.map<(m, n)[r_k]{K} -> (m, r_k), domain: m in [0, 9], n in [0, 4],
+              r_k in [0, K - 1], K in [1, 2147483647]>
+    ```
+  }];
+  let parameters = (ins StringRefParameter<"canonical text">:$text);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Imap_CombinerKind : I32Enum<"CombinerKind", "how a new value joins what was accumulated", [
+    I32EnumCase<"Assign", 0, "assign">,
+    I32EnumCase<"Add", 1, "add">,
+    I32EnumCase<"Mul", 2, "mul">,
+    I32EnumCase<"MinF", 3, "minf">,
+    I32EnumCase<"MaxF", 4, "maxf">,
+    I32EnumCase<"MinS", 5, "mins">,
+    I32EnumCase<"MaxS", 6, "maxs">,
+    I32EnumCase<"MinU", 7, "minu">,
+    I32EnumCase<"MaxU", 8, "maxu">,
+    I32EnumCase<"And", 9, "and">,
+    I32EnumCase<"Or", 10, "or">
+  ]> {
+  let cppNamespace = "::tc::imap";
+}
+
+def Imap_CombinerStart : I32Enum<"CombinerStart", "what an accumulation starts from", [
+    I32EnumCase<"Outs", 0, "outs">,
+    I32EnumCase<"Identity", 1, "identity">
+  ]> {
+  let cppNamespace = "::tc::imap";
+}
+
+def Imap_CombinerAttr : Imap_Attr<"Combiner", "combiner"> {
+  let summary = "How the values of one result are combined over the range variables";
+  let description = [{
+    `#imap.combiner<assign>` overwrites, `#imap.combiner<add>` accumulates into
+    what the destination holds, and `#imap.combiner<add from identity>` starts
+    from the identity of the operation (0, 1, the largest or the lowest value
+    of the type; the infinities for floats).
+  }];
+  let parameters = (ins
+    EnumParameter<Imap_CombinerKind>:$kind,
+    DefaultValuedParameter<"::tc::imap::CombinerStart",
+                           "::tc::imap::CombinerStart::Outs">:$start);
+  let assemblyFormat = "`<` $kind (`from` $start^)? `>`";
+}
+
+def Imap_VariableKind : I32Enum<"VariableKind", "which kind of variable", [
+    I32EnumCase<"Dim", 0, "dim">,
+    I32EnumCase<"Range", 1, "range">
+  ]> {
+  let cppNamespace = "::tc::imap";
+}
+
+def Imap_VariableKindAttr : EnumAttr<Imap_Dialect, Imap_VariableKind, "variable"> {
+  let assemblyFormat = "$value";
+}
+
+class Imap_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Imap_Dialect, mnemonic, traits>;
+
+def Imap_TensorOrMemRef : AnyTypeOf<[AnyRankedTensor, AnyStridedMemRef]>;
+def Imap_RuntimeType : AnyTypeOf<[Index, AnyRankedTensor, AnyStridedMemRef]>;
+
+def Imap_GenericOp : Imap_Op<"generic", [
+    AttrSizedOperandSegments, DestinationStyleOpInterface,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, RecursiveMemoryEffects]> {
+  let summary = "A computation over an iteration domain, with one indexing map per operand";
+  let description = [{
+    For every point of the dimension variables, and for every point of the range
+    variables inside it at which the constraints of the domain hold, the body
+    computes one value per result from the operand elements that the maps select.
+    The combiner of a result folds these values; without range variables and with
+    `assign` the value is stored as it is. If there is an `epilogue`, it maps the
+    folded values to what is stored, once per point of the dimension variables.
+
+    | operand | meaning |
+    |---|---|
+    | `runtimes` | the values of the runtime variables, in order: an `index`, or an integer tensor read through a map of its own |
+    | `ins` | the tensors read; the body has one scalar argument for each |
+    | `outs` | the destinations; the result has the type of its destination |
+
+    `maps` has one map for each of `ins`, then `outs`, then the tensors among
+    `runtimes`. All of them are over the variables of `domain`, whose bounds hold
+    for them too. The map of a tensor among `runtimes` may use only runtime
+    variables before its own.
+
+    The epilogue has one argument per result (the folded value) followed by one
+    per input; it may use an input only if its map has no range variable.
+
+    Constraints:
+      * C1: every map has the variables of the domain, and as many results as its operand has dimensions.
+      * C2: every runtime variable has an operand; an `index` or a tensor of integers.
+      * C3: the map of a destination uses dimension and runtime variables only.
+      * C4: one combiner per destination; `assign` only without range variables.
+      * C5: body and epilogue take the element types of their operands and yield one value of the element type per destination.
+      * C6: dimension and range variables have bounds on both sides.
+
+    Example, a matrix product of dynamic sizes:
+
+    ```mlir
+    %c = imap.generic #imap.map<(m, n)[k]{M, N, K} -> (), domain: m in [0, M - 1], n in [0, N - 1], k in [0, K - 1], M in [1, 2147483647], N in [1, 2147483647], K in [1, 2147483647]>
+      runtime(%M, %N, %K : index, index, index)
+      ins(%A, %B : tensor<?x?xf32>, tensor<?x?xf32>)
+      outs(%init : tensor<?x?xf32>)
+      maps [#imap.map<(m, n)[k]{M, N, K} -> (m, k)>, #imap.map<(m, n)[k]{M, N, K} -> (k, n)>, #imap.map<(m, n)[k]{M, N, K} -> (m, n)>]
+      combine [#imap.combiner<add from identity>] {
+    ^bb0(%a: f32, %b: f32):
+      %p = arith.mulf %a, %b : f32
+      imap.yield %p : f32
+    } -> tensor<?x?xf32>
+    ```
+  }];
+  let arguments = (ins
+    Imap_MapAttr:$domain,
+    Variadic<Imap_RuntimeType>:$runtimes,
+    Variadic<Imap_TensorOrMemRef>:$inputs,
+    Variadic<Imap_TensorOrMemRef>:$inits,
+    ArrayAttr:$maps,
+    ArrayAttr:$combiners);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$scalar, MaxSizedRegion<1>:$epilogue);
+  let assemblyFormat = [{
+    $domain
+    (`runtime` `(` $runtimes^ `:` type($runtimes) `)`)?
+    (`ins` `(` $inputs^ `:` type($inputs) `)`)?
+    `outs` `(` $inits `:` type($inits) `)`
+    `maps` $maps
+    `combine` $combiners
+    attr-dict-with-keyword
+    $scalar
+    (`epilogue` $epilogue^)?
+    (`->` type($results)^)?
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitsMutable(); }
+  }];
+  let hasVerifier = 1;
+}
+
+def Imap_YieldOp : Imap_Op<"yield", [Pure, ReturnLike, Terminator]> {
+  let summary = "Yields the values of a region of an `imap` operation";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
+}
+
+def Imap_IndexOp : Imap_Op<"index", [Pure]> {
+  let summary = "The value of a dimension or range variable of the enclosing `imap.generic`";
+  let description = [{
+    ```mlir
+    %i = imap.index dim 0
+    %k = imap.index range 1
+    ```
+  }];
+  let arguments = (ins Imap_VariableKindAttr:$kind, ConfinedAttr<I64Attr, [IntNonNegative]>:$number);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$kind $number attr-dict";
+  let hasVerifier = 1;
+}
+
+def Imap_ApplyOp : Imap_Op<"apply", [Pure]> {
+  let summary = "Evaluates an indexing map on index values";
+  let description = [{
+    The operands are the values of the map's dimension, range and runtime
+    variables, in this order. The results are the values of the map's results.
+    Division rounds toward negative infinity.
+
+    ```mlir
+    %e = imap.apply #imap.map<(d0, d1) -> (d0 * 2 + d1)>(%i, %k)
+    ```
+  }];
+  let arguments = (ins Imap_MapAttr:$map, Variadic<Index>:$operands);
+  let results = (outs Variadic<Index>:$results);
+  let assemblyFormat = "$map `(` $operands `)` attr-dict (`:` type($results)^)?";
+  let hasFolder = 1;
+  let hasVerifier = 1;
+}
+
+def Imap_BuiltinOp : Imap_Op<"builtin", [Pure, SameOperandsAndResultType]> {
+  let summary = "A scalar built-in function";
+  let description = [{
+    One of the functions of the table in `tc_dialects::builtins`, with the
+    meaning of the C or CUDA math function of that name, within 8 ulp.
+
+    ```mlir
+    %y = imap.builtin "erfinv"(%x) : f32
+    ```
+  }];
+  let arguments = (ins StrAttr:$name, Variadic<AnyFloat>:$operands);
+  let results = (outs AnyFloat:$result);
+  let assemblyFormat = "$name `(` $operands `)` attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Imap_CheckOp : Imap_Op<"check", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Stops the program with a message unless a condition holds";
+  let description = [{
+    Emitted outside loops only. Compiled code returns the number of the first
+    check that fails, and 0 when all hold.
+
+    ```mlir
+    imap.check %inside, "N <= M"
+    ```
+  }];
+  let arguments = (ins I1:$condition, StrAttr:$message);
+  let assemblyFormat = "$condition `,` $message attr-dict";
+}
+
+#endif // TC_IMAP_TD

@@ -1,0 +1,58 @@
+//! `#imap.map`: indexing maps as attributes.
+//!
+//! The attribute holds the canonical text of a [`tc_ir::IndexingMap`], so that MLIR
+//! uniques, prints and serializes it like any other; the grammar is that of `tc_ir`.
+
+use crate::mlir;
+use melior::{Context, ir::Attribute};
+use tc_ir::{
+    expr::Var,
+    map::IndexingMap,
+    text::ParseError,
+};
+
+/// Parses the text of a map and prints it as the attribute keeps it.
+///
+/// # Errors
+/// The byte offset at which the text stops being a map, and why.
+pub fn canonical_text(text: &str) -> Result<String, ParseError> {
+    let ir = tc_ir::Context::new();
+    let map = IndexingMap::parse(&ir, text)?;
+    Ok(map.display(&ir).to_string())
+}
+
+/// The attribute of a map.
+pub fn to_attribute<'c>(
+    context: &'c Context,
+    ir: &tc_ir::Context,
+    map: &IndexingMap,
+) -> Attribute<'c> {
+    mlir::parse_attribute(context, &format!("#imap.map<{}>", map.display(ir)))
+}
+
+/// The map of an attribute, if it is one.
+pub fn from_attribute(ir: &tc_ir::Context, attribute: Attribute) -> Option<IndexingMap> {
+    let text = attribute.to_string();
+    let text = text.strip_prefix("#imap.map<")?.strip_suffix('>')?;
+    IndexingMap::parse(ir, text).ok()
+}
+
+/// Evaluates a map on the values of its dimension, range and runtime variables, in this
+/// order. `None` if the text is no map of so many variables, or has no value there.
+pub(crate) fn evaluate_text(text: &str, operands: &[i64]) -> Option<Vec<i64>> {
+    let ir = tc_ir::Context::new();
+    let map = IndexingMap::parse(&ir, text).ok()?;
+    let (dims, ranges) = (map.dims.len(), map.ranges.len());
+    if operands.len() != dims + ranges + map.runtimes.len() {
+        return None;
+    }
+    let value = |var: Var| {
+        let index = match var {
+            Var::Dim(number) => number as usize,
+            Var::Range(number) => dims + number as usize,
+            Var::Runtime(number) => dims + ranges + number as usize,
+        };
+        operands.get(index).copied()
+    };
+    map.results.iter().map(|result| ir.eval(*result, &value).ok()).collect()
+}

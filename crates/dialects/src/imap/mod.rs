@@ -1,0 +1,332 @@
+//! The `imap` dialect: operations on tensors whose access functions are indexing maps.
+//!
+//! See `imap.td` for the operations; this module is their view from Rust.
+
+pub mod map;
+pub mod verify;
+
+use crate::mlir::{self, Blk, Builder, Op, Val};
+use melior::{
+    Context,
+    ir::{Attribute, Location, Type, ValueLike, operation::OperationLike},
+};
+use std::fmt;
+use tc_ir::map::IndexingMap;
+
+#[allow(missing_docs)]
+mod generated {
+    melior::dialect! {
+        name: "imap",
+        files: ["src/imap/imap.td"],
+        include_directory_env_vars: ["CARGO_MANIFEST_DIR"],
+    }
+}
+/// Typed operations and builders that are generated from `imap.td`.
+pub use generated::imap as ods;
+
+/// How the values of one element are folded.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub enum CombinerKind {
+    /// The value is stored.
+    Assign,
+    /// The sum.
+    Add,
+    /// The product.
+    Mul,
+    /// The smaller float; a NaN loses against a number.
+    MinF,
+    /// The larger float; a NaN loses against a number.
+    MaxF,
+    /// The smaller signed integer.
+    MinS,
+    /// The larger signed integer.
+    MaxS,
+    /// The smaller unsigned integer.
+    MinU,
+    /// The larger unsigned integer.
+    MaxU,
+    /// Bitwise and.
+    And,
+    /// Bitwise or.
+    Or,
+}
+
+impl CombinerKind {
+    const NAMES: [(Self, &str); 11] = [
+        (Self::Assign, "assign"),
+        (Self::Add, "add"),
+        (Self::Mul, "mul"),
+        (Self::MinF, "minf"),
+        (Self::MaxF, "maxf"),
+        (Self::MinS, "mins"),
+        (Self::MaxS, "maxs"),
+        (Self::MinU, "minu"),
+        (Self::MaxU, "maxu"),
+        (Self::And, "and"),
+        (Self::Or, "or"),
+    ];
+
+    /// The name in assembly.
+    pub fn name(self) -> &'static str {
+        let found = Self::NAMES.iter().find(|(kind, _)| *kind == self);
+        found.expect("every kind has a name").1
+    }
+}
+
+/// The combiner of one result of an [`imap.generic`](Generic) or of a comprehension.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Combiner {
+    /// The operation.
+    pub kind: CombinerKind,
+    /// Whether the fold starts from the identity of the operation rather than from what
+    /// the destination holds.
+    pub from_identity: bool,
+}
+
+impl Combiner {
+    /// Stores the value.
+    pub const ASSIGN: Self = Self { kind: CombinerKind::Assign, from_identity: false };
+
+    /// Whether what the destination held before takes part.
+    pub fn reads_destination(self) -> bool {
+        self.kind != CombinerKind::Assign && !self.from_identity
+    }
+
+    /// The attribute `#imap.combiner<..>`.
+    pub fn attribute(self, context: &Context) -> Attribute<'_> {
+        mlir::parse_attribute(context, &format!("#imap.combiner<{self}>"))
+    }
+
+    /// Reads the attribute `#imap.combiner<..>`.
+    pub fn from_attribute(attribute: Attribute) -> Option<Self> {
+        let text = attribute.to_string();
+        let text = text.strip_prefix("#imap.combiner<")?.strip_suffix('>')?;
+        let (name, from_identity) = match text.strip_suffix(" from identity") {
+            Some(name) => (name, true),
+            None => (text, false),
+        };
+        let kind = CombinerKind::NAMES.iter().find(|(_, known)| *known == name)?.0;
+        Some(Self { kind, from_identity })
+    }
+
+    /// Emits the combination of an accumulated value with a new one.
+    pub fn build<'c>(self, builder: &Builder<'c>, acc: Val<'c>, new: Val<'c>) -> Val<'c> {
+        let ty = acc.r#type();
+        let float = mlir::is_float(ty);
+        let name = match self.kind {
+            CombinerKind::Assign => return new,
+            CombinerKind::Add if float => "arith.addf",
+            CombinerKind::Add => "arith.addi",
+            CombinerKind::Mul if float => "arith.mulf",
+            CombinerKind::Mul => "arith.muli",
+            CombinerKind::MinF => "arith.minnumf",
+            CombinerKind::MaxF => "arith.maxnumf",
+            CombinerKind::MinS => "arith.minsi",
+            CombinerKind::MaxS => "arith.maxsi",
+            CombinerKind::MinU => "arith.minui",
+            CombinerKind::MaxU => "arith.maxui",
+            CombinerKind::And => "arith.andi",
+            CombinerKind::Or => "arith.ori",
+        };
+        builder.value(name, &[acc, new], ty)
+    }
+
+    /// Emits the identity of the operation in a type; for `assign`, zero.
+    pub fn build_identity<'c>(self, builder: &Builder<'c>, ty: Type<'c>) -> Val<'c> {
+        let Some(width) = mlir::integer_width(ty) else {
+            let value = match self.kind {
+                CombinerKind::Mul => 1.0,
+                CombinerKind::MinF => f64::INFINITY,
+                CombinerKind::MaxF => f64::NEG_INFINITY,
+                _ => 0.0,
+            };
+            return builder.float(ty, value);
+        };
+        let signed_max = if width >= 64 { i64::MAX } else { (1i64 << (width - 1)) - 1 };
+        let value = match self.kind {
+            CombinerKind::Mul => 1,
+            CombinerKind::MinS => signed_max,
+            CombinerKind::MaxS => -signed_max - 1,
+            CombinerKind::MinU | CombinerKind::And => -1,
+            _ => 0,
+        };
+        builder.integer(ty, value)
+    }
+}
+
+impl fmt::Display for Combiner {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        write!(formatter, "{}", self.kind.name())?;
+        if self.from_identity { write!(formatter, " from identity") } else { Ok(()) }
+    }
+}
+
+/// An `imap.generic`.
+#[derive(Copy, Clone, Debug)]
+pub struct Generic<'c> {
+    op: Op<'c>,
+}
+
+impl<'c> Generic<'c> {
+    /// The name of the operation.
+    pub const NAME: &'static str = "imap.generic";
+
+    /// Views an operation as an `imap.generic`, if it is one.
+    pub fn cast(op: Op<'c>) -> Option<Self> {
+        mlir::is(op, Self::NAME).then_some(Self { op })
+    }
+
+    /// The operation itself.
+    pub fn op(self) -> Op<'c> {
+        self.op
+    }
+
+    /// The iteration domain, a map without results.
+    pub fn domain(self, ir: &tc_ir::Context) -> IndexingMap {
+        let attribute = self.op.attribute("domain");
+        attribute
+            .ok()
+            .and_then(|attribute| map::from_attribute(ir, attribute))
+            .expect("a verified imap.generic has a domain")
+    }
+
+    /// The values of the runtime variables: an `index` or an integer tensor each.
+    pub fn runtimes(self) -> Vec<Val<'c>> {
+        mlir::operand_group(self.op, 0)
+    }
+
+    /// The tensors read.
+    pub fn inputs(self) -> Vec<Val<'c>> {
+        mlir::operand_group(self.op, 1)
+    }
+
+    /// The destinations.
+    pub fn inits(self) -> Vec<Val<'c>> {
+        mlir::operand_group(self.op, 2)
+    }
+
+    /// The indexing maps: of the inputs, the destinations, and the tensors among the
+    /// runtimes.
+    pub fn maps(self, ir: &tc_ir::Context) -> Vec<IndexingMap> {
+        mlir::array_attr(self.op, "maps")
+            .into_iter()
+            .filter_map(|attribute| map::from_attribute(ir, attribute))
+            .collect()
+    }
+
+    /// The combiner of each destination.
+    pub fn combiners(self) -> Vec<Combiner> {
+        mlir::array_attr(self.op, "combiners")
+            .into_iter()
+            .filter_map(Combiner::from_attribute)
+            .collect()
+    }
+
+    /// The block that computes one value per destination.
+    pub fn body(self) -> Blk<'c> {
+        mlir::body(self.op, 0).expect("a verified imap.generic has a body")
+    }
+
+    /// The block that maps folded values to what is stored.
+    pub fn epilogue(self) -> Option<Blk<'c>> {
+        mlir::body(self.op, 1)
+    }
+}
+
+/// The parts of an `imap.generic` to be built.
+#[derive(Clone, Debug)]
+pub struct GenericParts<'c> {
+    /// The iteration domain.
+    pub domain: IndexingMap,
+    /// The values of the runtime variables.
+    pub runtimes: Vec<Val<'c>>,
+    /// The tensors read.
+    pub inputs: Vec<Val<'c>>,
+    /// The destinations.
+    pub inits: Vec<Val<'c>>,
+    /// One map per input, destination and tensor among the runtimes, in this order.
+    pub maps: Vec<IndexingMap>,
+    /// One per destination.
+    pub combiners: Vec<Combiner>,
+}
+
+impl<'c> GenericParts<'c> {
+    /// Builds the operation with empty blocks for the body and, if `epilogue`, the
+    /// epilogue; their arguments are those that the operation's definition asks for.
+    pub fn build(&self, ir: &tc_ir::Context, builder: &Builder<'c>, epilogue: bool) -> Generic<'c> {
+        let context = builder.context;
+        let scalar = |value: &Val<'c>| mlir::signless(context, mlir::element_type(value.r#type()));
+        let inputs: Vec<_> = self.inputs.iter().map(scalar).collect();
+        let folded: Vec<_> = self.inits.iter().map(scalar).collect();
+        let (body, _) = mlir::region_with_block(&inputs, builder.location);
+        let epilogue = if epilogue {
+            let arguments = [folded, inputs].concat();
+            mlir::region_with_block(&arguments, builder.location).0
+        } else {
+            melior::ir::Region::new()
+        };
+        let maps: Vec<_> =
+            self.maps.iter().map(|map| map::to_attribute(context, ir, map)).collect();
+        let combiners: Vec<_> =
+            self.combiners.iter().map(|combiner| combiner.attribute(context)).collect();
+        let results: Vec<_> = self
+            .inits
+            .iter()
+            .map(|init| init.r#type())
+            .filter(|ty| mlir::is_tensor(*ty))
+            .collect();
+        let groups = [self.runtimes.len(), self.inputs.len(), self.inits.len()];
+        let op = builder.op_with(
+            Generic::NAME,
+            &[self.runtimes.clone(), self.inputs.clone(), self.inits.clone()].concat(),
+            &results,
+            &[
+                ("domain", map::to_attribute(context, ir, &self.domain)),
+                ("maps", mlir::array(context, &maps)),
+                ("combiners", mlir::array(context, &combiners)),
+                ("operandSegmentSizes", mlir::segments(context, &groups)),
+            ],
+            vec![body, epilogue],
+        );
+        Generic { op }
+    }
+}
+
+/// Emits `imap.apply` for one expression of a map; a constant becomes an
+/// `arith.constant`, and a variable its operand.
+pub fn build_apply<'c>(
+    builder: &Builder<'c>,
+    ir: &tc_ir::Context,
+    map: &IndexingMap,
+    operands: &[Val<'c>],
+) -> Vec<Val<'c>> {
+    let types = vec![builder.index_type(); map.results.len()];
+    let attribute = map::to_attribute(builder.context, ir, map);
+    mlir::results(builder.op_with(
+        "imap.apply",
+        operands,
+        &types,
+        &[("map", attribute)],
+        Vec::new(),
+    ))
+}
+
+/// Emits `imap.yield`.
+pub fn build_yield<'c>(builder: &Builder<'c>, values: &[Val<'c>]) {
+    builder.op("imap.yield", values, &[]);
+}
+
+/// Emits `imap.check`: the program stops with `message` unless `condition` holds.
+pub fn build_check<'c>(builder: &Builder<'c>, condition: Val<'c>, message: &str) {
+    let message = mlir::string(builder.context, message);
+    builder.op_with("imap.check", &[condition], &[], &[("message", message)], Vec::new());
+}
+
+/// A location in the source that stands for two: of operations that became one.
+pub fn fused_location<'c>(
+    context: &'c Context,
+    first: Location<'c>,
+    second: Location<'c>,
+) -> Location<'c> {
+    Location::fused(context, &[first, second], Attribute::unit(context))
+}

@@ -1,0 +1,302 @@
+//! Verifiers of the `imap` dialect.
+//!
+//! `imap.generic`: C1 to C6 of its definition. `imap.index`: stands in an
+//! `imap.generic` that has the variable. `imap.apply`: as many operands as the map has
+//! variables, as many results as it has results. `imap.builtin`: a known name with as
+//! many operands as the function has arguments.
+//!
+//! Not checked here: that accesses stay inside their operands, which depends on
+//! run-time sizes; front ends prove it or emit checks.
+
+use super::{Combiner, CombinerKind, Generic, map};
+use crate::{
+    diagnostic::Report,
+    mlir::{self, Blk, Op, Val},
+    tc::syntax::builtins,
+};
+use melior::ir::{BlockLike, Type, ValueLike, operation::OperationLike};
+use tc_ir::{expr::Var, map::IndexingMap};
+
+/// Verifies an operation of the dialect.
+///
+/// # Errors
+/// The first constraint that does not hold.
+pub fn verify<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
+    match mlir::name(op) {
+        "imap.generic" => verify_generic(op),
+        "imap.index" => verify_index(op),
+        "imap.apply" => verify_apply(op),
+        "imap.builtin" => verify_builtin(op),
+        _ => Ok(()),
+    }
+}
+
+fn error<'c, T>(message: impl Into<String>) -> Result<T, Report<'c>> {
+    Err(Report::error(message))
+}
+
+fn verify_generic<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
+    let ir = tc_ir::Context::new();
+    let generic = Generic::cast(op).expect("dispatched on the name");
+    let domain = generic.domain(&ir);
+    let (runtimes, inputs, inits) = (generic.runtimes(), generic.inputs(), generic.inits());
+    let attributes = mlir::array_attr(op, "maps");
+    let maps = generic.maps(&ir);
+    if maps.len() != attributes.len() {
+        return error("expected 'maps' to hold indexing maps only");
+    }
+    verify_domain(&domain, &runtimes)?;
+
+    let runtime_tensors: Vec<_> =
+        runtimes.iter().enumerate().filter(|(_, value)| is_shaped(value.r#type())).collect();
+    let num_expected = inputs.len() + inits.len() + runtime_tensors.len();
+    if maps.len() != num_expected {
+        return error(format!(
+            "expected one map per input, destination and runtime tensor, {num_expected} in all, \
+             but found {}",
+            maps.len()
+        ));
+    }
+    let operands = inputs.iter().chain(&inits).chain(runtime_tensors.iter().map(|(_, value)| *value));
+    for (number, (map, operand)) in maps.iter().zip(operands).enumerate() {
+        verify_map(number, map, &domain, *operand)?;
+    }
+    for (map, (number, _)) in maps[inputs.len() + inits.len()..].iter().zip(&runtime_tensors) {
+        let later = |var: &Var| matches!(var, Var::Runtime(used) if *used as usize >= *number);
+        if ir.vars_of_all(&map.results).iter().any(later) {
+            return error(format!(
+                "the map of runtime variable {number} uses a runtime variable that is not before it"
+            ));
+        }
+    }
+    for (number, map) in maps[inputs.len()..inputs.len() + inits.len()].iter().enumerate() {
+        if uses_range(&ir, map) {
+            return error(format!("the map of destination {number} uses a range variable"));
+        }
+    }
+    verify_combiners(generic, &domain, inits.len())?;
+    verify_regions(generic, &ir, &inputs, &inits, &maps)
+}
+
+fn is_shaped(ty: Type) -> bool {
+    mlir::is_tensor(ty) || mlir::is_memref(ty)
+}
+
+fn uses_range(ir: &tc_ir::Context, map: &IndexingMap) -> bool {
+    ir.vars_of_all(&map.results).iter().any(|var| matches!(var, Var::Range(_)))
+}
+
+/// C2 and C6.
+fn verify_domain<'c>(domain: &IndexingMap, runtimes: &[Val<'c>]) -> Result<(), Report<'c>> {
+    if !domain.results.is_empty() {
+        return error("expected a domain without results");
+    }
+    if domain.runtimes.len() != runtimes.len() {
+        return error(format!(
+            "the domain has {} runtime variables, but {} operands are given for them",
+            domain.runtimes.len(),
+            runtimes.len()
+        ));
+    }
+    for (number, runtime) in runtimes.iter().enumerate() {
+        let ty = runtime.r#type();
+        if is_shaped(ty) && mlir::integer_width(mlir::element_type(ty)).is_none() {
+            return error(format!("runtime variable {number} is read from a tensor of '{ty}'; expected integers"));
+        }
+    }
+    for (kind, variables) in [("dimension", &domain.dims), ("range", &domain.ranges)] {
+        for (number, variable) in variables.iter().enumerate() {
+            if variable.lower.is_none() || variable.upper.is_none() {
+                return error(format!("{kind} variable {number} of the domain has no bounds"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// C1.
+fn verify_map<'c>(
+    number: usize,
+    map: &IndexingMap,
+    domain: &IndexingMap,
+    operand: Val<'c>,
+) -> Result<(), Report<'c>> {
+    let counts = |map: &IndexingMap| (map.dims.len(), map.ranges.len(), map.runtimes.len());
+    if counts(map) != counts(domain) {
+        let text = |(dims, ranges, runtimes)| {
+            format!("{dims} dimension, {ranges} range and {runtimes} runtime variables")
+        };
+        return error(format!(
+            "map {number} has {}, but the domain has {}",
+            text(counts(map)),
+            text(counts(domain))
+        ));
+    }
+    let rank = mlir::shape(operand.r#type()).len();
+    if map.results.len() != rank {
+        return error(format!(
+            "map {number} has {} results, but its operand has {rank} dimensions",
+            map.results.len()
+        ));
+    }
+    Ok(())
+}
+
+/// C4.
+fn verify_combiners<'c>(
+    generic: Generic<'c>,
+    domain: &IndexingMap,
+    num_inits: usize,
+) -> Result<(), Report<'c>> {
+    let combiners = generic.combiners();
+    if combiners.len() != mlir::array_attr(generic.op(), "combiners").len() {
+        return error("expected 'combine' to hold combiners only");
+    }
+    if combiners.len() != num_inits {
+        return error(format!(
+            "expected one combiner per destination, {num_inits} in all, but found {}",
+            combiners.len()
+        ));
+    }
+    if !domain.ranges.is_empty() && combiners.iter().any(|it| it.kind == CombinerKind::Assign) {
+        return error("'assign' needs a domain without range variables; combine with a reduction");
+    }
+    for (combiner, init) in combiners.iter().zip(generic.inits()) {
+        check_combiner_type(*combiner, mlir::element_type(init.r#type()))?;
+    }
+    Ok(())
+}
+
+/// Whether a combiner works on an element type.
+pub(crate) fn check_combiner_type<'c>(combiner: Combiner, ty: Type<'c>) -> Result<(), Report<'c>> {
+    let float_only = matches!(combiner.kind, CombinerKind::MinF | CombinerKind::MaxF);
+    let any = matches!(
+        combiner.kind,
+        CombinerKind::Assign | CombinerKind::Add | CombinerKind::Mul
+    );
+    if any || float_only == mlir::is_float(ty) {
+        return Ok(());
+    }
+    error(format!("the combiner '{}' does not work on '{ty}'", combiner.kind.name()))
+}
+
+/// C5.
+fn verify_regions<'c>(
+    generic: Generic<'c>,
+    ir: &tc_ir::Context,
+    inputs: &[Val<'c>],
+    inits: &[Val<'c>],
+    maps: &[IndexingMap],
+) -> Result<(), Report<'c>> {
+    let context = mlir::context_of(generic.op());
+    let scalar = |value: &Val<'c>| mlir::signless(context, mlir::element_type(value.r#type()));
+    let scalars: Vec<_> = inputs.iter().map(scalar).collect();
+    let folded: Vec<_> = inits.iter().map(scalar).collect();
+    verify_block("body", generic.body(), &scalars, &folded)?;
+    if let Some(epilogue) = generic.epilogue() {
+        verify_block("epilogue", epilogue, &[folded.clone(), scalars].concat(), &folded)?;
+        for (number, argument) in mlir::arguments(epilogue)[inits.len()..].iter().enumerate() {
+            if !mlir::uses(*argument).is_empty() && uses_range(ir, &maps[number]) {
+                return error(format!(
+                    "the epilogue uses input {number}, whose map uses a range variable"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn verify_block<'c>(
+    what: &str,
+    block: Blk<'c>,
+    arguments: &[Type<'c>],
+    yields: &[Type<'c>],
+) -> Result<(), Report<'c>> {
+    let types = |values: Vec<Val<'c>>| values.iter().map(|it| it.r#type()).collect::<Vec<_>>();
+    let list = |types: &[Type]| {
+        types.iter().map(|ty| ty.to_string()).collect::<Vec<_>>().join(", ")
+    };
+    let found = types(mlir::arguments(block));
+    if found != arguments {
+        return error(format!(
+            "expected the arguments of the {what} to be ({}), but found ({})",
+            list(arguments),
+            list(&found)
+        ));
+    }
+    let Some(terminator) = block.terminator().map(mlir::op_ref) else {
+        return error(format!("expected the {what} to end in 'imap.yield'"));
+    };
+    let found = types(mlir::operands(terminator));
+    if !mlir::is(terminator, "imap.yield") || found != yields {
+        return error(format!(
+            "expected the {what} to yield ({}), but found '{}' of ({})",
+            list(yields),
+            mlir::name(terminator),
+            list(&found)
+        ));
+    }
+    Ok(())
+}
+
+fn verify_index<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
+    let Some(generic) = mlir::ancestor(op, Generic::NAME).and_then(Generic::cast) else {
+        return error("expects to stand in an 'imap.generic'");
+    };
+    let ir = tc_ir::Context::new();
+    let domain = generic.domain(&ir);
+    let (kind, count) = match index_variable(op) {
+        Some(Var::Range(_)) => ("range", domain.ranges.len()),
+        _ => ("dimension", domain.dims.len()),
+    };
+    let number = mlir::integer_attr(op, "number").unwrap_or(0);
+    if number as usize >= count {
+        return error(format!("asks for {kind} variable {number}, but the domain has {count}"));
+    }
+    Ok(())
+}
+
+/// The variable whose value an `imap.index` gives.
+pub fn index_variable(op: Op) -> Option<Var> {
+    let number = u32::try_from(mlir::integer_attr(op, "number")?).ok()?;
+    Some(match mlir::integer_attr(op, "kind")? {
+        0 => Var::Dim(number),
+        _ => Var::Range(number),
+    })
+}
+
+fn verify_apply<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
+    let ir = tc_ir::Context::new();
+    let Some(map) = op.attribute("map").ok().and_then(|it| map::from_attribute(&ir, it)) else {
+        return error("expected an indexing map");
+    };
+    let num_vars = map.dims.len() + map.ranges.len() + map.runtimes.len();
+    if op.operand_count() != num_vars {
+        return error(format!(
+            "expected one operand per variable of the map, {num_vars} in all, but found {}",
+            op.operand_count()
+        ));
+    }
+    if op.result_count() != map.results.len() {
+        return error(format!(
+            "expected one result per result of the map, {} in all, but found {}",
+            map.results.len(),
+            op.result_count()
+        ));
+    }
+    Ok(())
+}
+
+fn verify_builtin<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
+    let name = mlir::string_attr(op, "name").unwrap_or_default();
+    let Some(arity) = builtins::lookup(name).map(|it| it.arity) else {
+        return error(format!("there is no built-in function \"{name}\""));
+    };
+    if op.operand_count() != arity {
+        return error(format!(
+            "built-in function \"{name}\" takes {arity} arguments, but found {}",
+            op.operand_count()
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,668 @@
+//! MLIR as the passes see it: references with the lifetime of the context, and a
+//! builder that inserts where it is told to.
+//!
+//! melior gives every reference the lifetime of what it was reached from. Passes
+//! move operations between blocks, so that they need references which live as long
+//! as the context; this module makes them, and holds the calls of MLIR's C API that
+//! melior does not wrap. An [`Op`] must not be used after [`erase`].
+
+use melior::{
+    Context,
+    ir::{
+        Attribute, AttributeLike, Block, BlockLike, BlockRef, Identifier, Location, OperationRef,
+        Region, RegionRef, Type, TypeLike, Value, ValueLike,
+        attribute::{
+            ArrayAttribute, BoolAttribute, DenseI32ArrayAttribute, DenseI64ArrayAttribute,
+            FloatAttribute, IntegerAttribute, StringAttribute, TypeAttribute,
+        },
+        operation::{OperationBuilder, OperationLike},
+        r#type::{IntegerType, RankedTensorType},
+    },
+};
+use mlir_sys::{MlirOperation, MlirValue};
+
+/// An operation of the context.
+pub type Op<'c> = OperationRef<'c, 'c>;
+/// A value of the context.
+pub type Val<'c> = Value<'c, 'c>;
+/// A block of the context.
+pub type Blk<'c> = BlockRef<'c, 'c>;
+
+pub(crate) fn raw(op: Op) -> MlirOperation {
+    op.to_raw()
+}
+
+/// Extends the lifetime of an operation reference to that of the context.
+pub fn op_ref<'c>(op: OperationRef<'c, '_>) -> Op<'c> {
+    // SAFETY: the handle is the same; the module documentation says when it dies.
+    unsafe { OperationRef::from_raw(op.to_raw()) }
+}
+
+/// Extends the lifetime of a value to that of the context.
+pub fn val<'c>(value: impl ValueLike<'c>) -> Val<'c> {
+    // SAFETY: as for `op_ref`.
+    unsafe { Value::from_raw(value.to_raw()) }
+}
+
+/// Extends the lifetime of a block reference to that of the context.
+pub fn block_ref<'c>(block: BlockRef<'c, '_>) -> Blk<'c> {
+    // SAFETY: as for `op_ref`.
+    unsafe { BlockRef::from_raw(block.to_raw()) }
+}
+
+/// The context of an operation.
+pub fn context_of<'c>(op: Op<'c>) -> &'c Context {
+    // SAFETY: the context outlives its operations.
+    unsafe { op.context().to_ref() }
+}
+
+/// The name of an operation, `dialect.name`.
+pub fn name<'c>(op: Op<'c>) -> &'c str {
+    let name = op.name();
+    let text = name.as_string_ref();
+    // SAFETY: identifiers are interned in the context, and operation names are ASCII.
+    unsafe {
+        let raw = text.to_raw();
+        str::from_utf8_unchecked(std::slice::from_raw_parts(raw.data.cast(), raw.length))
+    }
+}
+
+/// Whether an operation has this name.
+pub fn is(op: Op, expected: &str) -> bool {
+    name(op) == expected
+}
+
+/// The operand number `index`; it must exist.
+pub fn operand<'c>(op: Op<'c>, index: usize) -> Val<'c> {
+    op.operand(index).expect("an operand that the operation's definition guarantees")
+}
+
+/// All operands.
+pub fn operands<'c>(op: Op<'c>) -> Vec<Val<'c>> {
+    (0..op.operand_count()).map(|index| operand(op, index)).collect()
+}
+
+/// The result number `index`; it must exist.
+pub fn result<'c>(op: Op<'c>, index: usize) -> Val<'c> {
+    val(op.result(index).expect("a result that the operation's definition guarantees"))
+}
+
+/// All results.
+pub fn results<'c>(op: Op<'c>) -> Vec<Val<'c>> {
+    (0..op.result_count()).map(|index| result(op, index)).collect()
+}
+
+/// The operands of one group of an operation with `operandSegmentSizes`.
+pub fn operand_group<'c>(op: Op<'c>, group: usize) -> Vec<Val<'c>> {
+    let Some(sizes) = op
+        .attribute("operandSegmentSizes")
+        .ok()
+        .and_then(|attribute| DenseI32ArrayAttribute::try_from(attribute).ok())
+    else {
+        return Vec::new();
+    };
+    let size = |index| sizes.element(index).unwrap_or(0).max(0) as usize;
+    let start: usize = (0..group).map(size).sum();
+    (start..start + size(group)).map(|index| operand(op, index)).collect()
+}
+
+/// The only (or first) block of region `index`, if the region has one.
+pub fn body<'c>(op: Op<'c>, index: usize) -> Option<Blk<'c>> {
+    use melior::ir::RegionLike;
+    op.region(index).ok().and_then(|region| region.first_block()).map(block_ref)
+}
+
+/// All blocks of region `index`.
+pub fn blocks<'c>(op: Op<'c>, index: usize) -> Vec<Blk<'c>> {
+    let mut result = Vec::new();
+    let mut next = body(op, index);
+    while let Some(block) = next {
+        result.push(block);
+        next = block.next_in_region().map(block_ref);
+    }
+    result
+}
+
+/// The operations of a block, in order, as they are now: the block may change while
+/// they are walked.
+pub fn ops<'c>(block: Blk<'c>) -> Vec<Op<'c>> {
+    let mut result = Vec::new();
+    let mut next = block.first_operation().map(op_ref);
+    while let Some(op) = next {
+        result.push(op);
+        next = op.next_in_block().map(op_ref);
+    }
+    result
+}
+
+/// The terminator of a block that has one, by its operation's definition.
+pub fn terminator<'c>(block: Blk<'c>) -> Op<'c> {
+    op_ref(block.terminator().expect("a verified block ends in a terminator"))
+}
+
+/// All operations below `op`, itself included, outer ones first.
+pub fn walk<'c>(op: Op<'c>, visit: &mut dyn FnMut(Op<'c>)) {
+    // A worklist rather than recursion: nesting is in the hands of the input.
+    let mut stack = vec![op];
+    while let Some(op) = stack.pop() {
+        let mut inner = Vec::new();
+        for region in 0..op.region_count() {
+            for block in blocks(op, region) {
+                inner.extend(ops(block));
+            }
+        }
+        visit(op);
+        stack.extend(inner.into_iter().rev());
+    }
+}
+
+/// The arguments of a block.
+pub fn arguments<'c>(block: Blk<'c>) -> Vec<Val<'c>> {
+    (0..block.argument_count())
+        .map(|index| val(block.argument(index).expect("an index below the count")))
+        .collect()
+}
+
+/// The operation that defines a value, unless it is a block argument.
+pub fn defining_op<'c>(value: Val<'c>) -> Option<Op<'c>> {
+    value.is_operation_result().then(|| {
+        // SAFETY: the value is an operation's result.
+        unsafe { OperationRef::from_raw(mlir_sys::mlirOpResultGetOwner(value.to_raw())) }
+    })
+}
+
+/// The number of a value among the results of its operation, or the arguments of its
+/// block.
+pub fn number<'c>(value: Val<'c>) -> usize {
+    // SAFETY: a value is one or the other.
+    unsafe {
+        if value.is_operation_result() {
+            mlir_sys::mlirOpResultGetResultNumber(value.to_raw()) as usize
+        } else {
+            mlir_sys::mlirBlockArgumentGetArgNumber(value.to_raw()) as usize
+        }
+    }
+}
+
+/// The block of which a value is an argument.
+pub fn argument_block<'c>(value: Val<'c>) -> Option<Blk<'c>> {
+    value.is_block_argument().then(|| {
+        // SAFETY: the value is a block argument.
+        unsafe { BlockRef::from_raw(mlir_sys::mlirBlockArgumentGetOwner(value.to_raw())) }
+    })
+}
+
+/// The operation in whose region `op` stands.
+pub fn parent<'c>(op: Op<'c>) -> Option<Op<'c>> {
+    op.parent_operation().map(op_ref)
+}
+
+/// The nearest operation of this name around `op`.
+pub fn ancestor<'c>(op: Op<'c>, wanted: &str) -> Option<Op<'c>> {
+    let mut next = parent(op);
+    while let Some(op) = next {
+        if is(op, wanted) {
+            return Some(op);
+        }
+        next = parent(op);
+    }
+    None
+}
+
+/// The uses of a value: the operation and the number of its operand.
+pub fn uses<'c>(value: Val<'c>) -> Vec<(Op<'c>, usize)> {
+    let mut result = Vec::new();
+    // SAFETY: a use is valid as long as the value's use list is not changed.
+    unsafe {
+        let mut next = mlir_sys::mlirValueGetFirstUse(value.to_raw());
+        while !mlir_sys::mlirOpOperandIsNull(next) {
+            result.push((
+                OperationRef::from_raw(mlir_sys::mlirOpOperandGetOwner(next)),
+                mlir_sys::mlirOpOperandGetOperandNumber(next) as usize,
+            ));
+            next = mlir_sys::mlirOpOperandGetNextUse(next);
+        }
+    }
+    result
+}
+
+/// Lets every use of `value` use `replacement`.
+pub fn replace_uses<'c>(value: Val<'c>, replacement: Val<'c>) {
+    // SAFETY: both values are alive.
+    unsafe { mlir_sys::mlirValueReplaceAllUsesOfWith(value.to_raw(), replacement.to_raw()) }
+}
+
+/// Erases an operation without uses. The reference is dead afterwards.
+pub fn erase(op: Op) {
+    // SAFETY: the caller gives up the reference, as the module documentation says.
+    unsafe { mlir_sys::mlirOperationDestroy(op.to_raw()) }
+}
+
+/// Replaces the results of an operation, and erases it.
+pub fn replace<'c>(op: Op<'c>, values: &[Val<'c>]) {
+    for (index, value) in values.iter().enumerate() {
+        replace_uses(result(op, index), *value);
+    }
+    erase(op);
+}
+
+/// Moves an operation directly before another one.
+pub fn move_before<'c>(op: Op<'c>, other: Op<'c>) {
+    // SAFETY: both are alive and in blocks.
+    unsafe { mlir_sys::mlirOperationMoveBefore(op.to_raw(), other.to_raw()) }
+}
+
+/// Sets an attribute, inherent or discardable.
+pub fn set_attribute<'c>(op: Op<'c>, name: &str, attribute: Attribute<'c>) {
+    // SAFETY: the operation is alive; the name is copied.
+    unsafe {
+        let name = mlir_sys::MlirStringRef { data: name.as_ptr().cast(), length: name.len() };
+        mlir_sys::mlirOperationSetAttributeByName(op.to_raw(), name, attribute.to_raw())
+    }
+}
+
+/// Replaces one operand.
+pub fn set_operand<'c>(op: Op<'c>, index: usize, value: Val<'c>) {
+    // SAFETY: the operand exists, or MLIR asserts; both are alive.
+    unsafe { mlir_sys::mlirOperationSetOperand(op.to_raw(), index as isize, value.to_raw()) }
+}
+
+/// A string attribute's text.
+pub fn string_attr<'c>(op: Op<'c>, name: &str) -> Option<&'c str> {
+    op.attribute(name).ok().and_then(string_of)
+}
+
+/// The text of an attribute that is a string.
+pub fn string_of(attribute: Attribute<'_>) -> Option<&str> {
+    StringAttribute::try_from(attribute).ok().map(|text| text.value())
+}
+
+/// An integer attribute's value.
+pub fn integer_attr(op: Op, name: &str) -> Option<i64> {
+    op.attribute(name).ok().and_then(integer_of)
+}
+
+/// The value of an attribute that is an integer.
+pub fn integer_of(attribute: Attribute) -> Option<i64> {
+    IntegerAttribute::try_from(attribute).ok().map(|number| number.value())
+}
+
+/// The elements of an array attribute; none if it is absent.
+pub fn array_attr<'c>(op: Op<'c>, name: &str) -> Vec<Attribute<'c>> {
+    op.attribute(name).map(array_of).unwrap_or_default()
+}
+
+/// The elements of an attribute that is an array; none if it is not.
+pub fn array_of(attribute: Attribute<'_>) -> Vec<Attribute<'_>> {
+    let Ok(array) = ArrayAttribute::try_from(attribute) else { return Vec::new() };
+    (0..array.len()).filter_map(|index| array.element(index).ok()).collect()
+}
+
+/// The strings of an array attribute.
+pub fn strings_attr<'c>(op: Op<'c>, name: &str) -> Vec<&'c str> {
+    array_attr(op, name).into_iter().filter_map(string_of).collect()
+}
+
+/// The numbers of a dense array attribute of `i64`.
+pub fn integers_attr(op: Op, name: &str) -> Vec<i64> {
+    let Some(array) =
+        op.attribute(name).ok().and_then(|array| DenseI64ArrayAttribute::try_from(array).ok())
+    else {
+        return Vec::new();
+    };
+    (0..array.len()).filter_map(|index| array.element(index).ok()).collect()
+}
+
+/// The shape of a tensor or memref type: `None` for a dynamic extent. Empty if the
+/// type has no shape.
+pub fn shape(ty: Type) -> Vec<Option<i64>> {
+    // SAFETY: the functions are called on shaped types with a rank only.
+    unsafe {
+        if !mlir_sys::mlirTypeIsAShaped(ty.to_raw()) || !mlir_sys::mlirShapedTypeHasRank(ty.to_raw())
+        {
+            return Vec::new();
+        }
+        (0..mlir_sys::mlirShapedTypeGetRank(ty.to_raw()))
+            .map(|dim| {
+                let dim = dim as isize;
+                (!mlir_sys::mlirShapedTypeIsDynamicDim(ty.to_raw(), dim))
+                    .then(|| mlir_sys::mlirShapedTypeGetDimSize(ty.to_raw(), dim))
+            })
+            .collect()
+    }
+}
+
+/// The element type of a shaped type; a scalar type itself.
+pub fn element_type<'c>(ty: Type<'c>) -> Type<'c> {
+    // SAFETY: called on shaped types only.
+    unsafe {
+        if mlir_sys::mlirTypeIsAShaped(ty.to_raw()) {
+            Type::from_raw(mlir_sys::mlirShapedTypeGetElementType(ty.to_raw()))
+        } else {
+            ty
+        }
+    }
+}
+
+/// A tensor type; `None` is a dynamic extent.
+pub fn tensor_type<'c>(shape: &[Option<i64>], element: Type<'c>) -> Type<'c> {
+    let dynamic = i64::MIN as u64;
+    let shape: Vec<u64> =
+        shape.iter().map(|extent| extent.map_or(dynamic, |extent| extent as u64)).collect();
+    RankedTensorType::new(&shape, element, None).into()
+}
+
+/// Whether a type is a tensor with a rank.
+pub fn is_tensor(ty: Type) -> bool {
+    ty.is_ranked_tensor()
+}
+
+/// Whether a type is a memref.
+pub fn is_memref(ty: Type) -> bool {
+    ty.is_mem_ref()
+}
+
+/// The signless form of an integer type; any other type itself.
+pub fn signless<'c>(context: &'c Context, ty: Type<'c>) -> Type<'c> {
+    match IntegerType::try_from(ty) {
+        Ok(integer) if !integer.is_signless() => {
+            IntegerType::new(context, integer.width()).into()
+        }
+        _ => ty,
+    }
+}
+
+/// Whether an integer type is unsigned.
+pub fn is_unsigned(ty: Type) -> bool {
+    IntegerType::try_from(ty).is_ok_and(|integer| integer.is_unsigned())
+}
+
+/// The width of an integer type, or `None`.
+pub fn integer_width(ty: Type) -> Option<u32> {
+    IntegerType::try_from(ty).ok().map(|integer| integer.width())
+}
+
+/// Whether a type is a floating-point type.
+pub fn is_float(ty: Type) -> bool {
+    ty.is_float()
+}
+
+/// Parses an attribute from text that this crate wrote itself.
+pub fn parse_attribute<'c>(context: &'c Context, text: &str) -> Attribute<'c> {
+    Attribute::parse(context, text).expect("text of an attribute of our own parses")
+}
+
+/// A string attribute.
+pub fn string<'c>(context: &'c Context, text: &str) -> Attribute<'c> {
+    StringAttribute::new(context, text).into()
+}
+
+/// An array attribute.
+pub fn array<'c>(context: &'c Context, elements: &[Attribute<'c>]) -> Attribute<'c> {
+    ArrayAttribute::new(context, elements).into()
+}
+
+/// An array attribute of strings.
+pub fn strings<'c>(context: &'c Context, texts: &[impl AsRef<str>]) -> Attribute<'c> {
+    let texts: Vec<_> = texts.iter().map(|text| string(context, text.as_ref())).collect();
+    array(context, &texts)
+}
+
+/// An `i64` attribute.
+pub fn i64_attr(context: &Context, value: i64) -> Attribute<'_> {
+    IntegerAttribute::new(IntegerType::new(context, 64).into(), value).into()
+}
+
+/// A dense array attribute of `i64`.
+pub fn i64_array<'c>(context: &'c Context, values: &[i64]) -> Attribute<'c> {
+    DenseI64ArrayAttribute::new(context, values).into()
+}
+
+/// The attribute `operandSegmentSizes` for groups of these lengths.
+pub fn segments<'c>(context: &'c Context, groups: &[usize]) -> Attribute<'c> {
+    let sizes: Vec<i32> = groups.iter().map(|size| *size as i32).collect();
+    DenseI32ArrayAttribute::new(context, &sizes).into()
+}
+
+/// A type attribute.
+pub fn type_attr(ty: Type) -> Attribute {
+    TypeAttribute::new(ty).into()
+}
+
+/// Creates operations at a place in a block, all with one location.
+#[derive(Copy, Clone)]
+pub struct Builder<'c> {
+    /// The context of what is created.
+    pub context: &'c Context,
+    /// The location of what is created.
+    pub location: Location<'c>,
+    block: Blk<'c>,
+    before: Option<Op<'c>>,
+}
+
+impl<'c> Builder<'c> {
+    /// Creates at the end of a block.
+    pub fn at_end(context: &'c Context, block: Blk<'c>, location: Location<'c>) -> Self {
+        Self { context, location, block, before: None }
+    }
+
+    /// Creates directly before an operation, with its location.
+    pub fn before(op: Op<'c>) -> Self {
+        let block = block_ref(op.block().expect("an operation that stands in a block"));
+        Self { context: context_of(op), location: op.location(), block, before: Some(op) }
+    }
+
+    /// The same place, another location.
+    pub fn located(mut self, location: Location<'c>) -> Self {
+        self.location = location;
+        self
+    }
+
+    /// The block in which operations are created.
+    pub fn block(&self) -> Blk<'c> {
+        self.block
+    }
+
+    /// Creates an operation from all its parts.
+    ///
+    /// # Panics
+    /// Never for operations whose parts are complete: a failure here is a mistake of
+    /// the caller, which the trampolines report as an internal error.
+    pub fn op_with(
+        &self,
+        name: &str,
+        operands: &[Val<'c>],
+        results: &[Type<'c>],
+        attributes: &[(&str, Attribute<'c>)],
+        regions: Vec<Region<'c>>,
+    ) -> Op<'c> {
+        let attributes: Vec<_> = attributes
+            .iter()
+            .map(|(name, attribute)| (Identifier::new(self.context, name), *attribute))
+            .collect();
+        let op = OperationBuilder::new(name, self.location)
+            .add_operands(operands)
+            .add_results(results)
+            .add_attributes(&attributes)
+            .add_regions_vec(regions)
+            .build()
+            .expect("an operation with all its parts");
+        op_ref(match self.before {
+            Some(before) => self.block.insert_operation_before(before, op),
+            None => self.block.append_operation(op),
+        })
+    }
+
+    /// Creates an operation without attributes and regions.
+    pub fn op(&self, name: &str, operands: &[Val<'c>], results: &[Type<'c>]) -> Op<'c> {
+        self.op_with(name, operands, results, &[], Vec::new())
+    }
+
+    /// Creates an operation with one result and returns that.
+    pub fn value(&self, name: &str, operands: &[Val<'c>], ty: Type<'c>) -> Val<'c> {
+        result(self.op(name, operands, &[ty]), 0)
+    }
+
+    /// Creates an operation with attributes and one result and returns that.
+    pub fn value_with(
+        &self,
+        name: &str,
+        operands: &[Val<'c>],
+        ty: Type<'c>,
+        attributes: &[(&str, Attribute<'c>)],
+    ) -> Val<'c> {
+        result(self.op_with(name, operands, &[ty], attributes, Vec::new()), 0)
+    }
+
+    /// `arith.constant` of any attribute.
+    pub fn constant(&self, ty: Type<'c>, value: Attribute<'c>) -> Val<'c> {
+        self.value_with("arith.constant", &[], ty, &[("value", value)])
+    }
+
+    /// A constant of an integer type or of `index`. Wider values keep their low bits.
+    pub fn integer(&self, ty: Type<'c>, value: i64) -> Val<'c> {
+        let attribute = match integer_width(ty) {
+            Some(1) => BoolAttribute::new(self.context, value & 1 != 0).into(),
+            _ => IntegerAttribute::new(ty, value).into(),
+        };
+        self.constant(ty, attribute)
+    }
+
+    /// A constant of a floating-point type.
+    pub fn float(&self, ty: Type<'c>, value: f64) -> Val<'c> {
+        self.constant(ty, FloatAttribute::new(self.context, ty, value).into())
+    }
+
+    /// An `index` constant.
+    pub fn index(&self, value: i64) -> Val<'c> {
+        self.integer(self.index_type(), value)
+    }
+
+    /// The type `index`.
+    pub fn index_type(&self) -> Type<'c> {
+        Type::index(self.context)
+    }
+
+    /// The type `i<width>`.
+    pub fn int_type(&self, width: u32) -> Type<'c> {
+        IntegerType::new(self.context, width).into()
+    }
+
+    /// `arith.cmpi` with a predicate named as in its assembly.
+    pub fn compare_int(&self, predicate: &str, lhs: Val<'c>, rhs: Val<'c>) -> Val<'c> {
+        const NAMES: [&str; 10] =
+            ["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"];
+        self.compare("arith.cmpi", &NAMES, predicate, lhs, rhs)
+    }
+
+    /// `arith.cmpf` with a predicate named as in its assembly.
+    pub fn compare_float(&self, predicate: &str, lhs: Val<'c>, rhs: Val<'c>) -> Val<'c> {
+        const NAMES: [&str; 16] = [
+            "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult",
+            "ule", "une", "uno", "true",
+        ];
+        self.compare("arith.cmpf", &NAMES, predicate, lhs, rhs)
+    }
+
+    fn compare(
+        &self,
+        op: &str,
+        names: &[&str],
+        predicate: &str,
+        lhs: Val<'c>,
+        rhs: Val<'c>,
+    ) -> Val<'c> {
+        let number = names.iter().position(|name| *name == predicate);
+        let number = number.expect("a predicate of the comparison");
+        let predicate = i64_attr(self.context, number as i64);
+        self.value_with(op, &[lhs, rhs], self.int_type(1), &[("predicate", predicate)])
+    }
+
+    /// `arith.select`.
+    pub fn select(&self, condition: Val<'c>, yes: Val<'c>, no: Val<'c>) -> Val<'c> {
+        self.value("arith.select", &[condition, yes, no], yes.r#type())
+    }
+
+    /// The extent of a dimension of a tensor or memref: a constant where it is static.
+    pub fn dim(&self, tensor: Val<'c>, dim: usize) -> Val<'c> {
+        if let Some(Some(extent)) = shape(tensor.r#type()).get(dim) {
+            return self.index(*extent);
+        }
+        let name = if is_memref(tensor.r#type()) { "memref.dim" } else { "tensor.dim" };
+        let dim = self.index(dim as i64);
+        self.value(name, &[tensor, dim], self.index_type())
+    }
+
+    /// Copies an operation, with operands mapped, to this place; its results map to
+    /// those of the copy.
+    pub fn copy(&self, op: Op<'c>, map: &mut ValueMap<'c>) -> Op<'c> {
+        // SAFETY: the clone is owned by the block it is put into at once.
+        let copy: Op = unsafe { OperationRef::from_raw(mlir_sys::mlirOperationClone(op.to_raw())) };
+        let raw = copy.to_raw();
+        // SAFETY: as above; the position is in the same block.
+        unsafe {
+            match self.before {
+                Some(before) => mlir_sys::mlirBlockInsertOwnedOperationBefore(
+                    self.block.to_raw(),
+                    before.to_raw(),
+                    raw,
+                ),
+                None => mlir_sys::mlirBlockAppendOwnedOperation(self.block.to_raw(), raw),
+            }
+        }
+        walk(copy, &mut |inner| {
+            for (index, value) in operands(inner).into_iter().enumerate() {
+                if let Some(new) = map.get(value) {
+                    set_operand(inner, index, new);
+                }
+            }
+        });
+        for (old, new) in results(op).into_iter().zip(results(copy)) {
+            map.insert(old, new);
+        }
+        copy
+    }
+}
+
+/// Values and what stands for them in a copy.
+#[derive(Clone, Default)]
+pub struct ValueMap<'c>(std::collections::HashMap<usize, Val<'c>>);
+
+impl<'c> ValueMap<'c> {
+    fn key(value: MlirValue) -> usize {
+        value.ptr as usize
+    }
+
+    /// Lets `new` stand for `old`.
+    pub fn insert(&mut self, old: Val<'c>, new: Val<'c>) {
+        self.0.insert(Self::key(old.to_raw()), new);
+    }
+
+    /// What stands for a value, if anything was said.
+    pub fn get(&self, value: Val<'c>) -> Option<Val<'c>> {
+        self.0.get(&Self::key(value.to_raw())).copied()
+    }
+}
+
+/// A key under which a value can stand in a map or set.
+pub fn value_key(value: Val) -> usize {
+    ValueMap::key(value.to_raw())
+}
+
+/// A region with one block that has arguments of these types.
+pub fn region_with_block<'c>(
+    types: &[Type<'c>],
+    location: Location<'c>,
+) -> (Region<'c>, Blk<'c>) {
+    use melior::ir::RegionLike;
+    let arguments: Vec<_> = types.iter().map(|ty| (*ty, location)).collect();
+    let region = Region::new();
+    let block = block_ref(region.append_block(Block::new(&arguments)));
+    (region, block)
+}
+
+/// A reference to region `index` of an operation.
+pub fn region<'c>(op: Op<'c>, index: usize) -> Option<RegionRef<'c, 'c>> {
+    op.region(index).ok()
+}
+

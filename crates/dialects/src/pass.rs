@@ -1,0 +1,100 @@
+//! Passes written in Rust, in MLIR's own pass registry.
+//!
+//! A pass is one [`PassInfo`] constant in a file of its own. Once registered it can
+//! stand in any textual pipeline next to upstream passes, and its documentation
+//! shows in `--help`.
+
+use crate::{ffi, mlir::Op};
+use melior::Context;
+use std::{collections::HashSet, sync::Mutex};
+
+/// A pass has reported why it failed.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Failure;
+
+/// An option of a pass, `pass{name=value}` in a pipeline.
+#[derive(Debug)]
+pub struct PassOption {
+    /// The name in the pipeline.
+    pub name: &'static str,
+    /// One line for `--help`.
+    pub description: &'static str,
+    /// The value when it is not given.
+    pub default: &'static str,
+}
+
+/// Everything that MLIR and a reader need to know of a pass.
+#[derive(Debug)]
+pub struct PassInfo {
+    /// The name in a pipeline, `verb-noun` with the dialect it serves in front.
+    pub argument: &'static str,
+    /// One line for `--help`.
+    pub summary: &'static str,
+    /// The operation it runs on, such as `builtin.module`; empty for any.
+    pub anchor: &'static str,
+    /// Its options.
+    pub options: &'static [PassOption],
+    /// The dialects of which it may create operations.
+    pub dependent_dialects: &'static [&'static str],
+    /// The work.
+    pub run: for<'c> fn(&PassRun<'c>) -> Result<(), Failure>,
+}
+
+impl PassInfo {
+    /// Registers the pass; registering it again does nothing.
+    pub fn register(&'static self) {
+        static DONE: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
+        // A poisoned lock still holds a valid set: insertion cannot leave it half done.
+        let mut done = DONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if done.get_or_insert_default().insert(self.argument) {
+            ffi::register_pass(self);
+        }
+    }
+}
+
+/// The values of the options of one run.
+#[derive(Debug)]
+pub struct Options {
+    info: &'static PassInfo,
+    values: Vec<String>,
+}
+
+impl Options {
+    pub(crate) fn new(info: &'static PassInfo, values: Vec<String>) -> Self {
+        Self { info, values }
+    }
+
+    /// The text of an option; empty if the pass has none of that name.
+    pub fn text(&self, name: &str) -> &str {
+        let index = self.info.options.iter().position(|option| option.name == name);
+        index.map_or("", |index| &self.values[index])
+    }
+
+    /// Whether an option is `true` (or `1`).
+    pub fn flag(&self, name: &str) -> bool {
+        matches!(self.text(name), "true" | "1")
+    }
+
+    /// An option as a number, if it is one.
+    pub fn number(&self, name: &str) -> Option<i64> {
+        self.text(name).parse().ok()
+    }
+}
+
+/// One run of a pass on one operation.
+#[derive(Debug)]
+pub struct PassRun<'c> {
+    /// The operation to work on.
+    pub op: Op<'c>,
+    /// Its context.
+    pub context: &'c Context,
+    /// The values of the options.
+    pub options: Options,
+}
+
+impl<'c> PassRun<'c> {
+    /// Notes that `op` is being worked on: an internal error is reported there.
+    pub fn enter(&self, op: Op<'c>) {
+        ffi::set_current(op);
+    }
+}

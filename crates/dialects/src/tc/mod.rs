@@ -1,0 +1,232 @@
+//! The `tc` dialect: tensor comprehensions, and the language that imports into them.
+//!
+//! See `tc.td` for the operations; this module is their view from Rust.
+
+pub mod import;
+pub mod syntax;
+pub mod verify;
+
+use crate::{
+    imap::{self, Combiner},
+    mlir::{self, Blk, Op, Val},
+};
+use melior::ir::{Attribute, Type, ValueLike, attribute::DictionaryAttribute, operation::OperationLike};
+use tc_ir::map::IndexingMap;
+
+#[allow(missing_docs)]
+mod generated {
+    melior::dialect! {
+        name: "tc",
+        files: ["src/tc/tc.td"],
+        include_directory_env_vars: ["CARGO_MANIFEST_DIR"],
+    }
+}
+/// Typed operations and builders that are generated from `tc.td`.
+pub use generated::tc as ods;
+
+/// The largest extent of a dimension, and the largest value of a size variable.
+pub const MAX_EXTENT: i64 = i32::MAX as i64;
+
+/// One dimension of an input: the name of its size variable, or its extent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Size<'c> {
+    /// The dimension has the extent of this size variable.
+    Variable(&'c str),
+    /// The dimension has this extent.
+    Constant(i64),
+}
+
+/// An argument of a `tc.def`.
+#[derive(Clone, Debug)]
+pub struct Parameter<'c> {
+    /// The name in the source.
+    pub name: &'c str,
+    /// The block argument.
+    pub value: Val<'c>,
+    /// One per dimension; empty for an [`inout`](Self::inout) parameter.
+    pub sizes: Vec<Size<'c>>,
+    /// Whether it holds the contents of the output of that name before the call.
+    pub inout: bool,
+}
+
+/// A `tc.def`.
+#[derive(Copy, Clone, Debug)]
+pub struct Def<'c> {
+    op: Op<'c>,
+}
+
+impl<'c> Def<'c> {
+    /// The name of the operation.
+    pub const NAME: &'static str = "tc.def";
+
+    /// Views an operation as a `tc.def`, if it is one.
+    pub fn cast(op: Op<'c>) -> Option<Self> {
+        mlir::is(op, Self::NAME).then_some(Self { op })
+    }
+
+    /// The operation itself.
+    pub fn op(self) -> Op<'c> {
+        self.op
+    }
+
+    /// The name of the function.
+    pub fn name(self) -> &'c str {
+        mlir::string_attr(self.op, "sym_name").unwrap_or_default()
+    }
+
+    /// The only block.
+    pub fn body(self) -> Blk<'c> {
+        mlir::body(self.op, 0).expect("a verified tc.def has a body")
+    }
+
+    /// The parameters, in order: inputs, then accumulated outputs.
+    pub fn parameters(self) -> Vec<Parameter<'c>> {
+        let attributes = mlir::array_attr(self.op, "arg_attrs");
+        mlir::arguments(self.body())
+            .into_iter()
+            .enumerate()
+            .map(|(index, value)| {
+                let get = |name: &str| dictionary_element(attributes.get(index).copied(), name);
+                let sizes = get("tc.sizes").map(mlir::array_of).unwrap_or_default();
+                Parameter {
+                    name: get("tc.name").and_then(mlir::string_of).unwrap_or_default(),
+                    value,
+                    sizes: sizes
+                        .into_iter()
+                        .filter_map(|size| match mlir::string_of(size) {
+                            Some(name) => Some(Size::Variable(name)),
+                            None => mlir::integer_of(size).map(Size::Constant),
+                        })
+                        .collect(),
+                    inout: get("tc.inout").is_some(),
+                }
+            })
+            .collect()
+    }
+
+    /// The size variables, in order of appearance, each with the first parameter and
+    /// dimension that has it.
+    pub fn sizes(self) -> Vec<(&'c str, Val<'c>, usize)> {
+        let mut found: Vec<(&str, Val, usize)> = Vec::new();
+        for parameter in self.parameters() {
+            for (dim, size) in parameter.sizes.iter().enumerate() {
+                if let Size::Variable(name) = size
+                    && !found.iter().any(|(known, ..)| known == name)
+                {
+                    found.push((name, parameter.value, dim));
+                }
+            }
+        }
+        found
+    }
+
+    /// The names of the outputs, in order.
+    pub fn outputs(self) -> Vec<&'c str> {
+        mlir::array_attr(self.op, "res_attrs")
+            .into_iter()
+            .map(|attributes| {
+                let name = dictionary_element(Some(attributes), "tc.name");
+                name.and_then(mlir::string_of).unwrap_or_default()
+            })
+            .collect()
+    }
+
+    /// The statements, in order.
+    pub fn comprehensions(self) -> Vec<Comprehension<'c>> {
+        mlir::ops(self.body()).into_iter().filter_map(Comprehension::cast).collect()
+    }
+
+    /// The `tc.return` that ends the body.
+    pub fn terminator(self) -> Op<'c> {
+        mlir::terminator(self.body())
+    }
+}
+
+fn dictionary_element<'c>(attribute: Option<Attribute<'c>>, name: &str) -> Option<Attribute<'c>> {
+    DictionaryAttribute::try_from(attribute?).ok()?.element_by_name(name)
+}
+
+/// A `tc.comprehension`: one statement.
+#[derive(Copy, Clone, Debug)]
+pub struct Comprehension<'c> {
+    op: Op<'c>,
+}
+
+impl<'c> Comprehension<'c> {
+    /// The name of the operation.
+    pub const NAME: &'static str = "tc.comprehension";
+
+    /// Views an operation as a `tc.comprehension`, if it is one.
+    pub fn cast(op: Op<'c>) -> Option<Self> {
+        mlir::is(op, Self::NAME).then_some(Self { op })
+    }
+
+    /// The operation itself.
+    pub fn op(self) -> Op<'c> {
+        self.op
+    }
+
+    /// The name of the tensor that is defined.
+    pub fn target(self) -> &'c str {
+        mlir::string_attr(self.op, "target").unwrap_or_default()
+    }
+
+    /// The names of the left-hand indices.
+    pub fn index_vars(self) -> Vec<&'c str> {
+        mlir::strings_attr(self.op, "index_vars")
+    }
+
+    /// The names of the reduction variables.
+    pub fn reduction_vars(self) -> Vec<&'c str> {
+        mlir::strings_attr(self.op, "reduction_vars")
+    }
+
+    /// How values are folded.
+    pub fn combiner(self) -> Combiner {
+        let attribute = self.op.attribute("combiner").ok();
+        attribute.and_then(Combiner::from_attribute).unwrap_or(Combiner::ASSIGN)
+    }
+
+    /// What the tensor held before, if it takes part.
+    pub fn outs(self) -> Option<Val<'c>> {
+        mlir::operand_group(self.op, 0).first().copied()
+    }
+
+    /// The variables that a `where` clause bounds: number (left-hand indices first),
+    /// lower bound, and upper bound, which is excluded.
+    pub fn bounds(self) -> Vec<(usize, Val<'c>, Val<'c>)> {
+        let bounds = mlir::operand_group(self.op, 1);
+        mlir::integers_attr(self.op, "bounded")
+            .into_iter()
+            .zip(bounds.chunks_exact(2))
+            .map(|(variable, pair)| (variable as usize, pair[0], pair[1]))
+            .collect()
+    }
+
+    /// The domain that range inference found; its results are the position at which an
+    /// element is stored.
+    pub fn domain(self, ir: &tc_ir::Context) -> Option<IndexingMap> {
+        imap::map::from_attribute(ir, self.op.attribute("domain").ok()?)
+    }
+
+    /// The block that computes the value.
+    pub fn body(self) -> Blk<'c> {
+        mlir::body(self.op, 0).expect("a verified tc.comprehension has a body")
+    }
+
+    /// The block of the reads that only take part in range inference.
+    pub fn exists(self) -> Option<Blk<'c>> {
+        mlir::body(self.op, 1)
+    }
+
+    /// The tensor after the statement.
+    pub fn result(self) -> Val<'c> {
+        mlir::result(self.op, 0)
+    }
+
+    /// The type of one element, signless.
+    pub fn scalar_type(self) -> Type<'c> {
+        let element = mlir::element_type(self.result().r#type());
+        mlir::signless(mlir::context_of(self.op), element)
+    }
+}

@@ -1,0 +1,3 @@
+//! Passes between dialects.
+
+pub mod tc_to_imap;
