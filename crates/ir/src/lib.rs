@@ -12,6 +12,7 @@ pub mod map;
 pub mod text;
 pub mod polynomial;
 pub mod prove;
+pub mod solve;
 
 pub use compose::{ComposeError, compose};
 pub use expr::{Context, EvalError, Expr, LinearTerms, Node, Var};
