@@ -1,0 +1,442 @@
+//! Source files, spans, and what the front end reports about them.
+//!
+//! The printed form is that of MLIR, `file:line:col: severity: text`, followed by the diagnostic's
+//! code, the source line, and a caret. Lines and columns start at 1; columns count bytes.
+
+use std::fmt::Write;
+use std::sync::OnceLock;
+
+/// Largest source file that is read, in bytes.
+pub const MAX_FILE_BYTES: usize = 64 << 20;
+
+/// Source lines wider than this are cut around the place that is pointed at.
+const MAX_SHOWN_BYTES: usize = 160;
+
+/// A range of bytes of one source file, end excluded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Span {
+    /// Offset of the first byte.
+    pub start: u32,
+    /// Offset after the last byte.
+    pub end: u32,
+}
+
+impl Span {
+    /// The span from `start` to `end`, in bytes.
+    pub fn new(start: u32, end: u32) -> Self {
+        Self { start, end }
+    }
+
+    /// The smallest span that holds both.
+    pub fn to(self, other: Self) -> Self {
+        Self {
+            start: self.start.min(other.start),
+            end: self.end.max(other.end),
+        }
+    }
+}
+
+/// A named source text.
+#[derive(Clone, Debug)]
+pub struct SourceFile {
+    name: String,
+    text: String,
+    /// Offset of the first byte of each line; made when the first location is asked for.
+    line_starts: OnceLock<Vec<u32>>,
+}
+
+impl SourceFile {
+    /// A source file from text that is already known to be UTF-8.
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            text: text.into(),
+            line_starts: OnceLock::new(),
+        }
+    }
+
+    /// A source file from the bytes of a file.
+    ///
+    /// # Errors
+    /// TC0001 at the first byte that is not UTF-8, TC0002 for a file over [`MAX_FILE_BYTES`]; the file
+    /// that comes with the error holds the text before that place, so that it can be rendered.
+    pub fn from_bytes(
+        name: impl Into<String>,
+        bytes: Vec<u8>,
+    ) -> Result<Self, Box<(Self, Diagnostic)>> {
+        let name = name.into();
+        if MAX_FILE_BYTES < bytes.len() {
+            let error = too_large(bytes.len());
+            return Err(Box::new((Self::new(name, ""), error)));
+        }
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok(Self::new(name, text)),
+            Err(error) => {
+                let valid = error.utf8_error().valid_up_to();
+                let byte = error.as_bytes()[valid];
+                let mut bytes = error.into_bytes();
+                bytes.truncate(valid);
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                let at = Span::new(valid as u32, valid as u32);
+                let error = Diagnostic::new(
+                    Reason::Syntax,
+                    at,
+                    format!("expected UTF-8 text, found byte 0x{byte:02x}"),
+                );
+                Err(Box::new((Self::new(name, text), error)))
+            }
+        }
+    }
+
+    /// The name that locations start with.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The whole text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Line and column of a byte offset, both from 1; an offset past the end counts as the end.
+    pub fn line_col(&self, offset: u32) -> (usize, usize) {
+        let offset = (offset as usize).min(self.text.len());
+        let line = self.line_of(offset);
+        (line + 1, offset - self.line_start(line) + 1)
+    }
+
+    fn line_starts(&self) -> &[u32] {
+        self.line_starts.get_or_init(|| {
+            let newlines = self.text.bytes().enumerate().filter(|&(_, c)| c == b'\n');
+            std::iter::once(0)
+                .chain(newlines.map(|(offset, _)| offset as u32 + 1))
+                .collect()
+        })
+    }
+
+    /// The line, from 0, that holds the offset.
+    fn line_of(&self, offset: usize) -> usize {
+        let after = |&start: &u32| start as usize <= offset;
+        self.line_starts().partition_point(after) - 1
+    }
+
+    fn line_start(&self, line: usize) -> usize {
+        self.line_starts()[line] as usize
+    }
+
+    /// The source line of the span with a caret line below it, cut to a readable width.
+    fn excerpt(&self, span: Span) -> String {
+        let offset = (span.start as usize).min(self.text.len());
+        let line = self.line_of(offset);
+        let line_start = self.line_start(line);
+        let line_end = match self.line_starts().get(line + 1) {
+            Some(&next) => next as usize - 1,
+            None => self.text.len(),
+        };
+        let boundary = |mut place: usize| {
+            while !self.text.is_char_boundary(place) {
+                place -= 1;
+            }
+            place
+        };
+        let (mut from, mut to) = (line_start, line_end);
+        if MAX_SHOWN_BYTES < line_end - line_start {
+            from = boundary(offset.saturating_sub(MAX_SHOWN_BYTES / 2).max(line_start));
+            to = boundary((from + MAX_SHOWN_BYTES).min(line_end).max(offset));
+        }
+        let mark_end = boundary((span.end as usize).min(to)).max(offset);
+        let head = if line_start < from { "..." } else { "" };
+        let tail = if to < line_end { "..." } else { "" };
+        // Control characters would move the cursor; tabs stay, above and below alike.
+        let shown: String = self.text[from..to]
+            .trim_end_matches('\r')
+            .chars()
+            .map(|c| if c.is_control() && c != '\t' { '?' } else { c })
+            .collect();
+        let pad: String = head
+            .chars()
+            .chain(self.text[from..boundary(offset)].chars())
+            .map(|c| if c == '\t' { '\t' } else { ' ' })
+            .collect();
+        let width = self.text[boundary(offset)..mark_end].chars().count();
+        format!(
+            "{head}{shown}{tail}\n{pad}^{}\n",
+            "~".repeat(width.saturating_sub(1))
+        )
+    }
+
+    /// A diagnostic as text: location, severity, message, code, source line, then its notes.
+    pub fn render(&self, diagnostic: &Diagnostic) -> String {
+        let severity = match diagnostic.severity() {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        let mut out = String::new();
+        let head = format!("{} [{}]", diagnostic.message, diagnostic.code());
+        self.render_one(&mut out, severity, diagnostic.span, &head);
+        for (span, text) in &diagnostic.notes {
+            self.render_one(&mut out, "note", *span, text);
+        }
+        out
+    }
+
+    fn render_one(&self, out: &mut String, severity: &str, span: Span, text: &str) {
+        let (line, column) = self.line_col(span.start);
+        let excerpt = self.excerpt(span);
+        // Writing to a string cannot fail.
+        let _ = write!(
+            out,
+            "{}:{line}:{column}: {severity}: {text}\n{excerpt}",
+            self.name
+        );
+    }
+
+    /// All diagnostics as text, in order.
+    pub fn render_all(&self, diagnostics: &[Diagnostic]) -> String {
+        diagnostics.iter().map(|each| self.render(each)).collect()
+    }
+}
+
+pub(super) fn too_large(bytes: usize) -> Diagnostic {
+    Diagnostic::new(
+        Reason::Limit,
+        Span::default(),
+        format!("file has {bytes} bytes, expected at most {MAX_FILE_BYTES}"),
+    )
+}
+
+/// Whether a diagnostic stops the compilation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The program has no meaning.
+    Error,
+    /// The program has a meaning that is probably not the intended one.
+    Warning,
+}
+
+/// The step that found an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// The text is not a TC program.
+    Parse,
+    /// The text is one, and its names or types do not fit together.
+    Sema,
+}
+
+impl Stage {
+    /// `parse` or `sema`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Parse => "parse",
+            Self::Sema => "sema",
+        }
+    }
+}
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $variant:ident $name:literal $code:literal $stage:ident $severity:ident;)*) => {
+        /// What kind of mistake a diagnostic reports.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Reason {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Reason {
+            /// Every reason, in the order of their codes.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// Name of the reason in the conformance data.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// Code by which the documentation lists the reason.
+            pub fn code(self) -> &'static str {
+                match self { $(Self::$variant => $code,)* }
+            }
+
+            /// The step that reports it.
+            pub fn stage(self) -> Stage {
+                match self { $(Self::$variant => Stage::$stage,)* }
+            }
+
+            /// Whether it is an error or a warning.
+            pub fn severity(self) -> Severity {
+                match self { $(Self::$variant => Severity::$severity,)* }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// The text does not follow the grammar.
+    Syntax "syntax" "TC0001" Parse Error;
+    /// The text is larger or nested deeper than the front end reads.
+    Limit "limit" "TC0002" Parse Error;
+    /// A name that nothing declares.
+    Undeclared "undeclared" "TC0011" Sema Error;
+    /// A name declared twice in one scope.
+    Redefined "redefined" "TC0012" Sema Error;
+    /// A tensor, size, index or let with the name of a built-in function.
+    BuiltinRedefined "builtin_redefined" "TC0013" Sema Error;
+    /// A built-in function called with a wrong number of arguments.
+    BuiltinArity "builtin_arity" "TC0014" Sema Error;
+    /// A tensor used with a number of indices that is not its rank.
+    RankMismatch "rank_mismatch" "TC0015" Sema Error;
+    /// A tensor with dimensions used without indices.
+    ScalarExpected "scalar_expected" "TC0016" Sema Error;
+    /// Indices or a dimension selector on something that is not a tensor.
+    NotATensor "not_a_tensor" "TC0017" Sema Error;
+    /// An index of an access that is a float.
+    IndexNotIntegral "index_not_integral" "TC0018" Sema Error;
+    /// A condition or logical operand that is not bool.
+    NotBool "not_bool" "TC0019" Sema Error;
+    /// A bound of a range clause that reads a tensor.
+    TensorInWhere "tensor_in_where" "TC0020" Sema Error;
+    /// A bound of a range clause that is a float.
+    WhereNotIntegral "where_not_integral" "TC0021" Sema Error;
+    /// A reduction variable under plain `=`.
+    MissingReduction "missing_reduction" "TC0022" Sema Error;
+    /// An assignment to an input.
+    InputImmutable "input_immutable" "TC0023" Sema Error;
+    /// An assignment to a tensor that is neither input nor output.
+    Temporary "temporary" "TC0024" Sema Error;
+    /// A value assigned to a narrower tensor without a cast.
+    Narrowing "narrowing" "TC0025" Sema Error;
+    /// An output annotated with a rank that its statement does not have.
+    AnnotationRank "annotation_rank" "TC0026" Sema Error;
+    /// An input without a type.
+    UntypedInput "untyped_input" "TC0027" Sema Error;
+    /// A literal or an extent that does not fit its type.
+    OutOfRange "out_of_range" "TC0028" Sema Error;
+    /// `op=` on a tensor that no statement defined before.
+    UninitializedReduction "uninitialized_reduction" "TC0202" Sema Warning;
+    /// `a < b < c`, which compares a bool with a number.
+    ChainedComparison "chained_comparison" "TC0203" Sema Warning;
+}
+
+/// One report about a source file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// What kind of mistake it is; code, severity and stage follow from it.
+    pub reason: Reason,
+    /// Where it is.
+    pub span: Span,
+    /// What was found and what was expected.
+    pub message: String,
+    /// Related places, and last what to try.
+    pub notes: Vec<(Span, String)>,
+}
+
+impl Diagnostic {
+    /// A diagnostic without notes.
+    pub fn new(reason: Reason, span: Span, message: impl Into<String>) -> Self {
+        Self {
+            reason,
+            span,
+            message: message.into(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// The same with one more note.
+    #[must_use]
+    pub fn note(mut self, span: Span, text: impl Into<String>) -> Self {
+        self.notes.push((span, text.into()));
+        self
+    }
+
+    /// Error or warning.
+    pub fn severity(&self) -> Severity {
+        self.reason.severity()
+    }
+
+    /// Whether it stops the compilation.
+    pub fn is_error(&self) -> bool {
+        self.severity() == Severity::Error
+    }
+
+    /// The code in the documentation, such as `TC0011`.
+    pub fn code(&self) -> &'static str {
+        self.reason.code()
+    }
+}
+
+/// Most diagnostics that one step reports.
+pub const MAX_DIAGNOSTICS: usize = 100;
+
+/// Sorts by place and keeps [`MAX_DIAGNOSTICS`]; what is cut is said in one last error.
+pub(super) fn sorted_and_capped(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    diagnostics.sort_by_key(|each| (each.span, each.severity(), each.reason));
+    if MAX_DIAGNOSTICS < diagnostics.len() {
+        // Errors must survive the cut, or a broken program would look like a valid one.
+        let rest = diagnostics.split_off(MAX_DIAGNOSTICS);
+        if let Some(error) = rest.iter().find(|each| each.is_error()) {
+            diagnostics.push(Diagnostic::new(
+                Reason::Limit,
+                error.span,
+                format!("too many errors, the other {} are not shown", rest.len()),
+            ));
+        }
+    }
+    diagnostics
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn location_counts_from_one_in_bytes() {
+        let file = SourceFile::new("f.tc", "ab\n\u{e9}c\n");
+        assert_eq!(file.line_col(0), (1, 1));
+        assert_eq!(file.line_col(2), (1, 3));
+        assert_eq!(file.line_col(3), (2, 1));
+        assert_eq!(file.line_col(5), (2, 3));
+        assert_eq!(file.line_col(99), (3, 1));
+    }
+
+    #[test]
+    fn rendering_points_at_the_span_and_its_notes() {
+        let file = SourceFile::new("f.tc", "first\n\tO(i) = B(i)\n");
+        let error = Diagnostic::new(Reason::Undeclared, Span::new(14, 15), "'B' is not declared")
+            .note(Span::new(0, 5), "try this");
+        assert_eq!(
+            file.render(&error),
+            "f.tc:2:9: error: 'B' is not declared [TC0011]\n\tO(i) = B(i)\n\t       ^\n\
+             f.tc:1:1: note: try this\nfirst\n^~~~~\n"
+        );
+    }
+
+    #[test]
+    fn long_lines_are_cut_around_the_span() {
+        let text = "\u{e9}".repeat(100_000);
+        let file = SourceFile::new("f.tc", text);
+        let out = file.render(&Diagnostic::new(
+            Reason::Syntax,
+            Span::new(100_001, 200_000),
+            "x",
+        ));
+        assert!(out.len() < 1000, "{out}");
+        assert!(out.contains("\n..."));
+    }
+
+    #[test]
+    fn bytes_that_are_not_text_are_located() {
+        let (file, error) = *SourceFile::from_bytes("f.tc", b"def f\n \xff".to_vec()).unwrap_err();
+        assert_eq!(
+            file.render(&error),
+            "f.tc:2:2: error: expected UTF-8 text, found byte 0xff [TC0001]\n \n ^\n"
+        );
+    }
+
+    #[test]
+    fn names_and_codes_are_unique() {
+        for (position, a) in Reason::ALL.iter().enumerate() {
+            for b in &Reason::ALL[position + 1..] {
+                assert!(a.code() < b.code());
+                assert_ne!(a.name(), b.name());
+            }
+        }
+    }
+}
