@@ -137,7 +137,7 @@ pub fn checked_ceil_div(lhs: i64, rhs: i64) -> Option<i64> {
 #[derive(Debug, Default)]
 struct Arena {
     nodes: Vec<Node>,
-    /// Number of operations of each node written out as a tree, saturating.
+    /// Number of operators of each node written out as text, saturating.
     costs: Vec<u32>,
     index: HashMap<Node, Expr>,
 }
@@ -164,7 +164,8 @@ impl Context {
         self.arena.borrow().nodes[expr.0 as usize]
     }
 
-    /// The number of operations in `expr` written out as text, saturating at `u32::MAX`.
+    /// The number of operators in `expr` written out as text, saturating at `u32::MAX`. A
+    /// difference, which is a sum with a negation, counts as one.
     pub fn cost(&self, expr: Expr) -> u32 {
         self.arena.borrow().costs[expr.0 as usize]
     }
@@ -181,9 +182,16 @@ impl Context {
             return expr;
         }
         let cost = node.operands().map_or(0, |(lhs, rhs)| {
-            arena.costs[lhs.0 as usize]
-                .saturating_add(arena.costs[rhs.0 as usize])
-                .saturating_add(1)
+            let operands = arena.costs[lhs.0 as usize].saturating_add(arena.costs[rhs.0 as usize]);
+            match (node, arena.nodes[rhs.0 as usize]) {
+                // The negation is the operator of the difference.
+                (Node::Add(..), Node::Mul(_, factor))
+                    if arena.nodes[factor.0 as usize] == Node::Const(-1) =>
+                {
+                    operands
+                }
+                _ => operands.saturating_add(1),
+            }
         });
         let number = u32::try_from(arena.nodes.len()).expect("fewer than 2^32 expressions");
         let expr = Expr(number);

@@ -9,6 +9,7 @@ pub mod expr;
 pub mod interval;
 mod linear_program;
 pub mod map;
+pub mod simplify;
 pub mod text;
 pub mod polynomial;
 pub mod prove;

@@ -1,0 +1,421 @@
+//! Simplification of the domain of a map, and of the map as a whole.
+//!
+//! Constraints are simplified under the bounds of the variables alone, never under each
+//! other, so that no two of them can vanish because of each other. What they say of single
+//! variables moves into the bounds, where it stays. Results are simplified under bounds and
+//! constraints.
+
+use super::{MAX_ROUNDS, Simplifier};
+use crate::expr::{Context, Expr, Node, Var, checked_ceil_div, checked_floor_div, gcd};
+use crate::interval::Interval;
+use crate::map::{Constraint, IndexingMap};
+use crate::prove::Verdict;
+
+/// What a constraint comes down to.
+enum Reduced {
+    /// It holds everywhere.
+    True,
+    /// It holds nowhere.
+    False,
+    /// It is this one, already simple.
+    Simple(Constraint),
+    /// It is this one, which may reduce further.
+    Further(Constraint),
+    /// It is these two together.
+    Both(Constraint, Constraint),
+}
+
+impl IndexingMap {
+    /// Simplifies bounds, constraints and results until nothing changes, and returns whether
+    /// anything did. The domain stays the same set of points, except that points where a
+    /// constraint has no value may join it; on it the results stay the same.
+    pub fn simplify(&mut self, ctx: &Context) -> bool {
+        let before = self.clone();
+        for _ in 0..MAX_ROUNDS {
+            let last = self.clone();
+            self.simplify_bounds(ctx);
+            if !self.simplify_constraints(ctx) || self.is_known_empty(ctx) {
+                self.set_known_empty(ctx);
+                break;
+            }
+            self.simplify_results(ctx);
+            if *self == last {
+                break;
+            }
+        }
+        *self != before
+    }
+
+    /// Bounds of a runtime variable are simplified under those of runtime variables with
+    /// smaller numbers only: under each other, two of them might both lose what they say.
+    fn simplify_bounds(&mut self, ctx: &Context) {
+        let intervals = self.intervals(ctx);
+        let symbolic: Vec<Var> = self
+            .vars()
+            .filter(|(_, variable)| variable.constant_interval(ctx).is_none())
+            .map(|(var, _)| var)
+            .collect();
+        for var in symbolic {
+            let intervals = &intervals;
+            let mut simplifier = Simplifier::new(ctx, move |used| match var {
+                Var::Runtime(_) if var <= used => Interval::ALL,
+                _ => intervals.of(used),
+            });
+            if let Some(variable) = self.variable_mut(var) {
+                variable.lower = variable.lower.map(|lower| simplifier.simplify(lower));
+                variable.upper = variable.upper.map(|upper| simplifier.simplify(upper));
+            }
+        }
+    }
+
+    fn simplify_results(&mut self, ctx: &Context) {
+        let mut simplifier = Simplifier::for_map(ctx, self);
+        for constraint in &self.constraints {
+            simplifier.assume(constraint.expr, constraint.interval);
+        }
+        for result in &mut self.results {
+            *result = simplifier.simplify(*result);
+        }
+    }
+
+    /// Returns false when the constraints hold nowhere.
+    fn simplify_constraints(&mut self, ctx: &Context) -> bool {
+        let mut simplifier = Simplifier::for_map(ctx, self);
+        let mut open: Vec<Constraint> = self.constraints.drain(..).rev().collect();
+        while let Some(Constraint { expr, interval }) = open.pop() {
+            let constraint = Constraint {
+                expr: simplifier.simplify(expr),
+                interval,
+            };
+            match simplifier.reduce(constraint) {
+                Some(Reduced::True) => {}
+                Some(Reduced::False) => return false,
+                Some(Reduced::Further(constraint)) => open.push(constraint),
+                Some(Reduced::Both(first, second)) => open.extend([first, second]),
+                Some(Reduced::Simple(constraint)) => {
+                    self.add_simple_constraint(ctx, constraint);
+                }
+                // Its bounds do not fit when reduced.
+                None => self.constraints.push(constraint),
+            }
+        }
+        self.sort_constraints(ctx);
+        true
+    }
+
+    fn add_simple_constraint(&mut self, ctx: &Context, constraint: Constraint) {
+        let Constraint { expr, interval } = constraint;
+        match ctx.node(expr) {
+            Node::Var(var) => {
+                let open = self.narrow(ctx, var, interval);
+                if open != Interval::ALL {
+                    self.add_constraint(ctx, expr, open);
+                }
+                return;
+            }
+            Node::Mod(value, modulus) => {
+                if let (Some(var), Some(modulus)) = (ctx.as_var(value), ctx.as_constant(modulus)) {
+                    self.narrow_to_remainders(ctx, var, modulus, interval);
+                }
+            }
+            _ => {}
+        }
+        self.add_constraint(ctx, expr, interval);
+    }
+
+    /// Narrows the bounds of `var` to `interval` where they are no expressions, and returns
+    /// the part that is left to say.
+    fn narrow(&mut self, ctx: &Context, var: Var, interval: Interval) -> Interval {
+        let Some(variable) = self.variable_mut(var) else {
+            return interval;
+        };
+        let mut open = interval;
+        let lower = variable
+            .lower
+            .map_or(Some(i64::MIN), |e| ctx.as_constant(e));
+        if let Some(lower) = lower {
+            if lower < interval.lo {
+                variable.lower = Some(ctx.constant(interval.lo));
+            }
+            open.lo = i64::MIN;
+        }
+        let upper = variable
+            .upper
+            .map_or(Some(i64::MAX), |e| ctx.as_constant(e));
+        if let Some(upper) = upper {
+            if interval.hi < upper {
+                variable.upper = Some(ctx.constant(interval.hi));
+            }
+            open.hi = i64::MAX;
+        }
+        open
+    }
+
+    /// Moves the constant bounds of `var` inwards to values whose remainder lies in
+    /// `remainders`.
+    fn narrow_to_remainders(
+        &mut self,
+        ctx: &Context,
+        var: Var,
+        modulus: i64,
+        remainders: Interval,
+    ) {
+        let allowed = remainders.intersect(Interval::new(0, modulus.saturating_sub(1)));
+        if modulus <= 0 || allowed.is_empty() {
+            return;
+        }
+        let Some(variable) = self.variable_mut(var) else {
+            return;
+        };
+        if let Some(lower) = variable.lower.and_then(|lower| ctx.as_constant(lower)) {
+            let remainder = lower.rem_euclid(modulus);
+            let step = if remainder < allowed.lo {
+                allowed.lo - remainder
+            } else if allowed.hi < remainder {
+                modulus - remainder + allowed.lo
+            } else {
+                0
+            };
+            if let Some(lower) = lower.checked_add(step) {
+                variable.lower = Some(ctx.constant(lower));
+            }
+        }
+        if let Some(upper) = variable.upper.and_then(|upper| ctx.as_constant(upper)) {
+            let remainder = upper.rem_euclid(modulus);
+            let step = if allowed.hi < remainder {
+                remainder - allowed.hi
+            } else if remainder < allowed.lo {
+                remainder + (modulus - allowed.hi)
+            } else {
+                0
+            };
+            if let Some(upper) = upper.checked_sub(step) {
+                variable.upper = Some(ctx.constant(upper));
+            }
+        }
+    }
+}
+
+impl Simplifier<'_> {
+    /// One step of reducing a constraint on a simplified expression. `None` on overflow.
+    fn reduce(&mut self, constraint: Constraint) -> Option<Reduced> {
+        let ctx = self.ctx;
+        let Constraint { expr, interval } = constraint;
+        let values = self.interval_of(expr);
+        if interval.intersect(values).is_empty() {
+            return Some(Reduced::False);
+        }
+        if interval.covers(values) {
+            return Some(Reduced::True);
+        }
+        let linear = ctx.linear_terms(expr)?;
+
+        // x + k in [lo, hi] == x in [lo - k, hi - k]
+        if linear.constant != 0 {
+            let offset = ctx.constant(linear.constant.checked_neg()?);
+            return Some(Reduced::Further(Constraint {
+                expr: self.add_scaled(expr, offset, 1)?,
+                interval: map_ends(interval, |end| end.checked_sub(linear.constant))?,
+            }));
+        }
+        let content = linear
+            .terms
+            .iter()
+            .fold(0, |content, (_, c)| gcd(content, c.unsigned_abs()));
+        let content = i64::try_from(content).ok()?;
+        let leading = linear.terms.first()?.1;
+
+        // g*x in [lo, hi] == x in [ceil(lo / g), floor(hi / g)]
+        if 1 < content {
+            return Some(Reduced::Further(Constraint {
+                expr: self.divide_exactly(expr, content)?,
+                interval: quotients(interval, content)?,
+            }));
+        }
+        // -x in [lo, hi] == x in [-hi, -lo]; a sum starts with a positive term
+        if leading < 0 {
+            return Some(Reduced::Further(Constraint {
+                expr: self.add_scaled(ctx.constant(0), expr, -1)?,
+                interval: interval.neg(),
+            }));
+        }
+        if 1 < linear.terms.len() {
+            if let Some(reduced) = self.drop_small_terms(&linear.terms, interval) {
+                return Some(Reduced::Further(reduced));
+            }
+            return Some(self.reduce_symbolic(constraint));
+        }
+        if let Some(reduced) = self.reduce_operation(expr, interval) {
+            return Some(reduced);
+        }
+        Some(self.reduce_symbolic(constraint))
+    }
+
+    fn divide_exactly(&mut self, expr: Expr, divisor: i64) -> Option<Expr> {
+        let mut sum = super::Sum::of(self.ctx, expr)?;
+        for coefficient in sum.terms.values_mut() {
+            *coefficient /= divisor;
+        }
+        sum.constant /= divisor;
+        self.sum(sum)
+    }
+
+    /// `g*a + r in [lo, hi] == a in [lo', hi']` where the bounds of `a` are the same for
+    /// every value of `r`.
+    fn drop_small_terms(
+        &mut self,
+        terms: &[(Expr, i64)],
+        interval: Interval,
+    ) -> Option<Constraint> {
+        let mut factors: Vec<i64> = terms
+            .iter()
+            .filter_map(|(_, c)| i64::try_from(c.unsigned_abs()).ok())
+            .filter(|&factor| 1 < factor)
+            .collect();
+        factors.sort_unstable_by(|a, b| b.cmp(a));
+        factors.dedup();
+        for factor in factors.into_iter().take(super::division::MAX_FACTORS) {
+            let mut kept = super::Sum::default();
+            let mut rest = Interval::point(0);
+            for &(term, coefficient) in terms {
+                if coefficient % factor == 0 {
+                    kept.add_term(term, coefficient / factor)?;
+                } else {
+                    let scaled = self.interval_of(term).mul(Interval::point(coefficient));
+                    rest = rest.add(scaled);
+                }
+            }
+            if kept.terms.len() == terms.len() || !rest.is_bounded() {
+                continue;
+            }
+            let bounds = |offset: i64| {
+                let shifted = map_ends(interval, |end| end.checked_sub(offset))?;
+                quotients(shifted, factor)
+            };
+            if let (Some(low), Some(high)) = (bounds(rest.lo), bounds(rest.hi))
+                && low == high
+            {
+                return Some(Constraint {
+                    expr: self.sum(kept)?,
+                    interval: low,
+                });
+            }
+        }
+        None
+    }
+
+    /// Moves a constraint on an operation to its operand; `None` when no rule applies.
+    fn reduce_operation(&mut self, expr: Expr, interval: Interval) -> Option<Reduced> {
+        let ctx = self.ctx;
+        let further = |expr: Expr, lo: Option<i64>, hi: Option<i64>| {
+            Some(Reduced::Further(Constraint {
+                expr,
+                interval: Interval::new(lo?, hi?),
+            }))
+        };
+        let (lo, hi) = (interval.lo, interval.hi);
+        match ctx.node(expr) {
+            // floor(x / c) in [lo, hi] == lo <= x / c < hi + 1
+            Node::FloorDiv(value, divisor) => {
+                let c = ctx.as_constant(divisor).filter(|&c| c != 0)?;
+                let from = finite(lo, i64::MIN).map(|lo| lo.checked_mul(c));
+                let to = finite(hi, i64::MAX).map(|hi| hi.checked_add(1)?.checked_mul(c));
+                if 0 < c {
+                    let to = to.map(|to| to?.checked_sub(1));
+                    further(
+                        value,
+                        from.unwrap_or(Some(i64::MIN)),
+                        to.unwrap_or(Some(i64::MAX)),
+                    )
+                } else {
+                    let to = to.map(|to| to?.checked_add(1));
+                    further(
+                        value,
+                        to.unwrap_or(Some(i64::MIN)),
+                        from.unwrap_or(Some(i64::MAX)),
+                    )
+                }
+            }
+            // ceil(x / c) in [lo, hi] == lo - 1 < x / c <= hi
+            Node::CeilDiv(value, divisor) => {
+                let c = ctx.as_constant(divisor).filter(|&c| c != 0)?;
+                let from = finite(lo, i64::MIN).map(|lo| lo.checked_sub(1)?.checked_mul(c));
+                let to = finite(hi, i64::MAX).map(|hi| hi.checked_mul(c));
+                if 0 < c {
+                    let from = from.map(|from| from?.checked_add(1));
+                    further(
+                        value,
+                        from.unwrap_or(Some(i64::MIN)),
+                        to.unwrap_or(Some(i64::MAX)),
+                    )
+                } else {
+                    let from = from.map(|from| from?.checked_sub(1));
+                    further(
+                        value,
+                        to.unwrap_or(Some(i64::MIN)),
+                        from.unwrap_or(Some(i64::MAX)),
+                    )
+                }
+            }
+            // lo <= min(x, y) == lo <= x and lo <= y, where min(x, y) <= hi anyway
+            Node::Min(lhs, rhs) if self.interval_of(expr).hi <= hi => {
+                let interval = Interval::new(lo, i64::MAX);
+                Some(both(lhs, rhs, interval))
+            }
+            Node::Max(lhs, rhs) if lo <= self.interval_of(expr).lo => {
+                let interval = Interval::new(i64::MIN, hi);
+                Some(both(lhs, rhs, interval))
+            }
+            _ => None,
+        }
+    }
+
+    /// Asks the prover about a constraint that nothing else reduces.
+    fn reduce_symbolic(&mut self, constraint: Constraint) -> Reduced {
+        let ctx = self.ctx;
+        let Constraint { expr, interval } = constraint;
+        let lower = finite(interval.lo, i64::MIN).and_then(i64::checked_neg);
+        let above = lower.map(|lower| self.add_scaled(expr, ctx.constant(lower), 1));
+        let upper = finite(interval.hi, i64::MAX).map(|upper| ctx.constant(upper));
+        let below = upper.map(|upper| self.add_scaled(upper, expr, -1));
+        let mut holds = true;
+        for distance in [above, below].into_iter().flatten() {
+            let verdict = distance.map_or(Verdict::Unknown, |distance| self.ask(distance));
+            match verdict {
+                Verdict::Refuted => return Reduced::False,
+                Verdict::Proved => {}
+                Verdict::Unknown => holds = false,
+            }
+        }
+        if holds {
+            Reduced::True
+        } else {
+            Reduced::Simple(constraint)
+        }
+    }
+}
+
+fn both(lhs: Expr, rhs: Expr, interval: Interval) -> Reduced {
+    let constraint = |expr| Constraint { expr, interval };
+    Reduced::Both(constraint(lhs), constraint(rhs))
+}
+
+fn finite(end: i64, infinity: i64) -> Option<i64> {
+    (end != infinity).then_some(end)
+}
+
+/// Applies `op` to the finite ends; `None` when a result does not fit.
+fn map_ends(interval: Interval, op: impl Fn(i64) -> Option<i64>) -> Option<Interval> {
+    let lo = finite(interval.lo, i64::MIN).map_or(Some(i64::MIN), &op)?;
+    let hi = finite(interval.hi, i64::MAX).map_or(Some(i64::MAX), &op)?;
+    Some(Interval::new(lo, hi))
+}
+
+/// The integers whose product with a positive factor lies in the interval.
+fn quotients(interval: Interval, factor: i64) -> Option<Interval> {
+    let lo =
+        finite(interval.lo, i64::MIN).map_or(Some(i64::MIN), |lo| checked_ceil_div(lo, factor))?;
+    let hi =
+        finite(interval.hi, i64::MAX).map_or(Some(i64::MAX), |hi| checked_floor_div(hi, factor))?;
+    Some(Interval::new(lo, hi))
+}
