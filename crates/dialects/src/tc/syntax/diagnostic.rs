@@ -165,7 +165,8 @@ impl SourceFile {
         )
     }
 
-    /// A diagnostic as text: location, severity, message, code, source line, then its notes.
+    /// A diagnostic as text: location, severity, message, code, source line, then its notes, which show
+    /// their line if it is another place.
     pub fn render(&self, diagnostic: &Diagnostic) -> String {
         let severity = match diagnostic.severity() {
             Severity::Error => "error",
@@ -173,22 +174,21 @@ impl SourceFile {
         };
         let mut out = String::new();
         let head = format!("{} [{}]", diagnostic.message, diagnostic.code());
-        self.render_one(&mut out, severity, diagnostic.span, &head);
+        self.render_head(&mut out, severity, diagnostic.span, &head);
+        out.push_str(&self.excerpt(diagnostic.span));
         for (span, text) in &diagnostic.notes {
-            self.render_one(&mut out, "note", *span, text);
+            self.render_head(&mut out, "note", *span, text);
+            if *span != diagnostic.span {
+                out.push_str(&self.excerpt(*span));
+            }
         }
         out
     }
 
-    fn render_one(&self, out: &mut String, severity: &str, span: Span, text: &str) {
+    fn render_head(&self, out: &mut String, severity: &str, span: Span, text: &str) {
         let (line, column) = self.line_col(span.start);
-        let excerpt = self.excerpt(span);
         // Writing to a string cannot fail.
-        let _ = write!(
-            out,
-            "{}:{line}:{column}: {severity}: {text}\n{excerpt}",
-            self.name
-        );
+        let _ = writeln!(out, "{}:{line}:{column}: {severity}: {text}", self.name);
     }
 
     /// All diagnostics as text, in order.

@@ -27,7 +27,10 @@ use super::checked::{Checked, Dim, Function, Input, Output, SizeVariable, Statem
 use super::diagnostic::{Diagnostic, Reason, Span, sorted_and_capped};
 use super::types::ScalarType;
 
-/// Checks a program. Diagnostics are sorted by place; functions with an error are left out.
+/// Checks a program that was parsed without an error.
+///
+/// Diagnostics are sorted by place; functions with an error are left out. A program that was parsed with
+/// errors lacks statements, so that checking it reports what follows from that as well.
 pub fn check(program: &ast::Program) -> (Checked, Vec<Diagnostic>) {
     let mut checked = Checked::default();
     let mut diagnostics = Vec::new();

@@ -1,6 +1,7 @@
-//! Conformance, limits, and random programs; each file's own tests stand beside its code.
+//! Conformance, meanings and limits; each file's own tests stand beside its code.
 
-use proptest::prelude::*;
+mod random;
+
 use serde_json::Value;
 
 use super::ast::{self, Assign, Reduction, UnaryOp};
@@ -8,11 +9,11 @@ use super::checked::{ArithOp, Checked, Dim, Expr, ExprKind, Source};
 use super::parser::{MAX_HEIGHT, MAX_NESTING};
 use super::*;
 
-const SYNTAX: &str = include_str!("../../../../../tests/conformance/tc/syntax.jsonl");
+const SYNTAX: &str = include_str!("../../../../../../tests/conformance/tc/syntax.jsonl");
 const PROGRAMS: [&str; 3] = [
-    include_str!("../../../../../tests/conformance/tc/ranges.jsonl"),
-    include_str!("../../../../../tests/conformance/tc/eval.jsonl"),
-    include_str!("../../../../../tests/conformance/tc/kernels.jsonl"),
+    include_str!("../../../../../../tests/conformance/tc/ranges.jsonl"),
+    include_str!("../../../../../../tests/conformance/tc/eval.jsonl"),
+    include_str!("../../../../../../tests/conformance/tc/kernels.jsonl"),
 ];
 
 fn rows(text: &str) -> Vec<Value> {
@@ -144,15 +145,43 @@ fn conformance_programs_are_accepted() {
 }
 
 #[test]
+fn conformance_programs_survive_printing() {
+    for row in [SYNTAX].into_iter().chain(PROGRAMS).flat_map(rows) {
+        let source = SourceFile::new("case.tc", row["tc"].as_str().unwrap_or_default());
+        let relaxed = Options { relaxed: true };
+        let (program, diagnostics) = parse_program(&source, &relaxed);
+        if !diagnostics.is_empty() {
+            continue;
+        }
+        let printed = SourceFile::new("case.tc", program.to_string());
+        let (again, diagnostics) = parse_program(&printed, &relaxed);
+        assert!(
+            diagnostics.is_empty(),
+            "{}",
+            printed.render_all(&diagnostics)
+        );
+        assert_eq!(again.to_string(), printed.text());
+        let reasons = |program| {
+            let (_, diagnostics) = check(program);
+            diagnostics
+                .iter()
+                .map(|each| each.reason)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(reasons(&again), reasons(&program), "{}", printed.text());
+    }
+}
+
+#[test]
 fn examples_are_accepted_without_a_warning() {
     for text in [
-        include_str!("../../../../../examples/tc/avgpool.tc"),
-        include_str!("../../../../../examples/tc/conv2d.tc"),
-        include_str!("../../../../../examples/tc/group_norm.tc"),
-        include_str!("../../../../../examples/tc/lut.tc"),
-        include_str!("../../../../../examples/tc/matmul.tc"),
-        include_str!("../../../../../examples/tc/mlp3.tc"),
-        include_str!("../../../../../examples/tc/softmax.tc"),
+        include_str!("../../../../../../examples/tc/avgpool.tc"),
+        include_str!("../../../../../../examples/tc/conv2d.tc"),
+        include_str!("../../../../../../examples/tc/group_norm.tc"),
+        include_str!("../../../../../../examples/tc/lut.tc"),
+        include_str!("../../../../../../examples/tc/matmul.tc"),
+        include_str!("../../../../../../examples/tc/mlp3.tc"),
+        include_str!("../../../../../../examples/tc/softmax.tc"),
     ] {
         assert_eq!(reasons(text), Vec::<String>::new(), "{text}");
     }
@@ -750,189 +779,5 @@ fn truncated_programs_are_refused_without_a_panic() {
             let (_, diagnostics) = analyze(part, false);
             source.render_all(&diagnostics);
         }
-    }
-}
-
-/// Words from which random programs are made: every kind of token and some that are none.
-const WORDS: [&str; 60] = [
-    "def",
-    "f",
-    "(",
-    ")",
-    "->",
-    "{",
-    "}",
-    "float",
-    "int32",
-    "bool",
-    "(N)",
-    "A",
-    "B",
-    "O",
-    "i",
-    "j",
-    "N",
-    ",",
-    ".",
-    ".0",
-    ":",
-    "=",
-    "+=",
-    "+=!",
-    "max=!",
-    "min=",
-    "*=",
-    "+",
-    "-",
-    "*",
-    "/",
-    "%",
-    "!",
-    "?",
-    "<",
-    "<=",
-    "==",
-    "!=",
-    "&&",
-    "||",
-    "<=>",
-    "where",
-    "in",
-    "exists",
-    "min",
-    "max",
-    "exp",
-    "fmax",
-    "true",
-    "false",
-    "0",
-    "1",
-    "2.5",
-    "3e",
-    "0x1",
-    "99999999999",
-    "\u{e9}",
-    "\n",
-    "# c\n",
-    ";",
-];
-
-fn soup() -> impl Strategy<Value = String> {
-    prop::collection::vec(0..WORDS.len(), 0..60).prop_map(|words| {
-        words
-            .iter()
-            .map(|&word| format!("{} ", WORDS[word]))
-            .collect()
-    })
-}
-
-fn expression() -> impl Strategy<Value = String> {
-    let leaf = prop::sample::select(vec![
-        "A(i)", "B(i, j)", "i", "N", "1", "2.5", "x", "c", "true", "A.0",
-    ]);
-    leaf.prop_map(str::to_owned).prop_recursive(6, 40, 3, |inner| {
-        let op = prop::sample::select(vec![
-            "+", "-", "*", "/", "%", "<", ">", "<=", ">=", "==", "!=", "&&", "||",
-        ]);
-        let call = prop::sample::select(vec!["-", "!", "float", "uint8", "bool", "exp", "A"]);
-        prop_oneof![
-            4 => (inner.clone(), op, inner.clone()).prop_map(|(a, op, b)| format!("({a}) {op} ({b})")),
-            2 => (call, inner.clone()).prop_map(|(name, a)| format!("{name}({a})")),
-            1 => (inner.clone(), inner.clone(), inner.clone())
-                .prop_map(|(a, b, c)| format!("({a}) ? ({b}) : ({c})")),
-            1 => (inner.clone(), inner).prop_map(|(a, b)| format!("min({a}, {b})")),
-        ]
-    })
-}
-
-/// Replaces every span of an expression, so that trees from different texts can be compared.
-fn forget(expr: &mut ast::Expr) {
-    use ast::ExprKind;
-    expr.span = Span::default();
-    match &mut expr.kind {
-        ExprKind::Number(_) | ExprKind::Bool(_) | ExprKind::Name(_) => {}
-        ExprKind::Apply { name, args } => {
-            name.span = Span::default();
-            args.iter_mut().for_each(forget);
-        }
-        ExprKind::Extent { tensor, dim } => {
-            tensor.span = Span::default();
-            dim.span = Span::default();
-        }
-        ExprKind::Cast { value, .. } | ExprKind::Unary { value, .. } => forget(value),
-        ExprKind::Binary { lhs, rhs, .. } => {
-            forget(lhs);
-            forget(rhs);
-        }
-        ExprKind::Select {
-            condition,
-            on_true,
-            on_false,
-        } => {
-            forget(condition);
-            forget(on_true);
-            forget(on_false);
-        }
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn random_words_never_panic(text in soup(), relaxed: bool) {
-        let source = SourceFile::new("soup.tc", text.as_str());
-        let (program, diagnostics) = parse_program(&source, &Options { relaxed });
-        source.render_all(&diagnostics);
-        let (_, diagnostics) = check(&program);
-        source.render_all(&diagnostics);
-    }
-
-    #[test]
-    fn random_words_in_a_body_never_panic(words in soup()) {
-        let text = format!("def f(float(N) A, int32(N, 4) B) -> (O) {{ O(i) +=! {words} }}");
-        let source = SourceFile::new("soup.tc", text.as_str());
-        let (program, _) = parse_program(&source, &Options::default());
-        let (_, diagnostics) = check(&program);
-        source.render_all(&diagnostics);
-    }
-
-    #[test]
-    fn random_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
-        match SourceFile::from_bytes("bytes.tc", bytes) {
-            Ok(source) => {
-                let (_, diagnostics) = parse_program(&source, &Options::default());
-                source.render_all(&diagnostics);
-            }
-            Err(refused) => {
-                refused.0.render(&refused.1);
-            }
-        }
-    }
-
-    #[test]
-    fn printed_text_parses_to_the_same_tree(value in expression(), other in expression()) {
-        let text = format!(
-            "def f(float(N) A, int32(N, 4) B, bool c) -> (int8(N) O, P) {{
-               O(i) min=! {value} <=> g({other}) where j in {other}:{value}, x = {other}, exists {value}
-             }}"
-        );
-        let first = parse(&text);
-        let printed = first.to_string();
-        let second = parse(&printed);
-        prop_assert_eq!(second.to_string(), printed);
-        for (a, b) in first.defs[0].statements.iter().zip(&second.defs[0].statements) {
-            for (a, b) in [
-                (&a.value, &b.value),
-                (&a.equivalent.as_ref().expect("written").args[0], &b.equivalent.as_ref().expect("written").args[0]),
-            ] {
-                let (mut a, mut b) = (a.clone(), b.clone());
-                forget(&mut a);
-                forget(&mut b);
-                prop_assert_eq!(a, b);
-            }
-        }
-        let (_, diagnostics) = check(&first);
-        SourceFile::new("t.tc", text).render_all(&diagnostics);
     }
 }
