@@ -70,6 +70,11 @@ void tcRegisterPipeline(MlirStringRef argument, MlirStringRef description,
 void tcEmitDiagnostic(MlirLocation location, int severity, MlirStringRef text,
                       size_t numNotes, const MlirLocation *noteLocations,
                       const MlirStringRef *noteTexts);
+/// Emits an optimization remark if the context records them: 0 passed, 1 missed,
+/// 2 analysis. `keys` and `values` are its arguments.
+void tcEmitRemark(MlirLocation location, int kind, MlirStringRef pass, MlirStringRef name,
+                  MlirStringRef function, size_t numArguments, const MlirStringRef *keys,
+                  const MlirStringRef *values);
 /// `mlir-opt` with our dialects and passes.
 int tcOptMain(int argc, char **argv);
 /// Translates a module to LLVM IR; null on failure.

@@ -18,6 +18,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -169,6 +170,20 @@ void tcEmitDiagnostic(MlirLocation location, int severity, MlirStringRef text, s
   diagnostic << unwrap(text);
   for (size_t i = 0; i < numNotes; ++i)
     diagnostic.attachNote(unwrap(noteLocations[i])) << unwrap(noteTexts[i]);
+}
+
+void tcEmitRemark(MlirLocation location, int kind, MlirStringRef pass, MlirStringRef name,
+                  MlirStringRef function, size_t numArguments, const MlirStringRef *keys,
+                  const MlirStringRef *values) {
+  auto options = remark::RemarkOpts::name(unwrap(name))
+                     .category(unwrap(pass))
+                     .function(unwrap(function));
+  Location at = unwrap(location);
+  auto remark = kind == 0   ? remark::passed(at, options)
+                : kind == 1 ? remark::missed(at, options)
+                            : remark::analysis(at, options);
+  for (size_t i = 0; i < numArguments; ++i)
+    remark << remark::detail::Remark::Arg(unwrap(keys[i]), unwrap(values[i]));
 }
 
 //===----------------------------------------------------------------------===//

@@ -14,6 +14,30 @@ pub enum Severity {
     Remark = 2,
 }
 
+/// What an optimization remark is about. The numbers are those of the C++ bridge.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum RemarkKind {
+    /// Something was done.
+    Passed = 0,
+    /// Something was not done, for the reason given.
+    Missed = 1,
+    /// Something was found out or counted.
+    Analysis = 2,
+}
+
+/// Emits an optimization remark of a pass, which shows with `--remarks-filter=<pass>`.
+/// `function` is the name of the function it is in; arguments are keys and values.
+pub fn remark(
+    location: Location,
+    kind: RemarkKind,
+    pass: &str,
+    name: &str,
+    function: &str,
+    arguments: &[(&str, &str)],
+) {
+    ffi::emit_remark(location, kind, pass, name, function, arguments);
+}
+
 /// A diagnostic with the notes that belong to it, emitted by [`Report::emit`].
 #[derive(Clone, Debug)]
 #[must_use]
@@ -43,11 +67,6 @@ impl<'c> Report<'c> {
     /// An error at an operation, whose name goes before the message.
     pub fn op_error(op: Op<'c>, message: impl AsRef<str>) -> Self {
         Self::at(op.location(), Severity::Error, op_message(op, message.as_ref()))
-    }
-
-    /// A remark at an operation.
-    pub fn remark(op: Op<'c>, message: impl Into<String>) -> Self {
-        Self::at(op.location(), Severity::Remark, message)
     }
 
     /// Adds a note; without a location of its own it stands at the diagnostic's.

@@ -5,14 +5,14 @@
 //! operation being worked on, because unwinding into C++ is undefined behaviour.
 
 use crate::{
-    diagnostic::Severity,
+    diagnostic::{RemarkKind, Severity},
     imap,
     mlir::{self, Op},
     pass::{Options, PassInfo, PassRun},
     tc,
 };
 use melior::{
-    Context, ContextRef,
+    Context,
     dialect::DialectRegistry,
     ir::{Location, OperationRef},
 };
@@ -49,7 +49,7 @@ struct TcPass {
 unsafe extern "C" {
     fn tcRegisterDialects(registry: MlirDialectRegistry);
     fn tcInsertDialect(registry: MlirDialectRegistry, name: MlirStringRef);
-    fn tcRegisterPass(pass: *const TcPass);
+    fn tcRegisterPass(pass: *const c_void);
     fn tcRegisterPipeline(
         argument: MlirStringRef,
         description: MlirStringRef,
@@ -62,6 +62,16 @@ unsafe extern "C" {
         num_notes: usize,
         note_locations: *const MlirLocation,
         note_texts: *const MlirStringRef,
+    );
+    fn tcEmitRemark(
+        location: MlirLocation,
+        kind: c_int,
+        pass: MlirStringRef,
+        name: MlirStringRef,
+        function: MlirStringRef,
+        num_arguments: usize,
+        keys: *const MlirStringRef,
+        values: *const MlirStringRef,
     );
     fn tcOptMain(argc: c_int, argv: *const *const c_char) -> c_int;
     fn tcTranslateToLLVMIR(module: MlirOperation, llvm_context: *mut c_void) -> *mut c_void;
@@ -148,6 +158,32 @@ pub(crate) fn emit(
     }
 }
 
+/// Emits an optimization remark, if the context records them.
+pub(crate) fn emit_remark(
+    location: Location,
+    kind: RemarkKind,
+    pass: &str,
+    name: &str,
+    function: &str,
+    arguments: &[(&str, &str)],
+) {
+    let keys: Vec<_> = arguments.iter().map(|(key, _)| string_ref(key)).collect();
+    let values: Vec<_> = arguments.iter().map(|(_, value)| string_ref(value)).collect();
+    // SAFETY: as for `emit`.
+    unsafe {
+        tcEmitRemark(
+            location.to_raw(),
+            kind as c_int,
+            string_ref(pass),
+            string_ref(name),
+            string_ref(function),
+            arguments.len(),
+            keys.as_ptr(),
+            values.as_ptr(),
+        )
+    }
+}
+
 /// Registers every upstream dialect and ours.
 pub fn register_dialects(registry: &DialectRegistry) {
     // SAFETY: the registry is alive; registering twice is harmless.
@@ -178,7 +214,7 @@ pub(crate) fn register_pass(info: &'static PassInfo) {
         info,
     }));
     // SAFETY: `pass` and all it points at are 'static.
-    unsafe { tcRegisterPass(pass) }
+    unsafe { tcRegisterPass(std::ptr::from_ref(pass).cast()) }
 }
 
 /// Registers `--argument` as another name of a textual pass pipeline.
@@ -308,7 +344,7 @@ extern "C" fn tcRustImport(
     let null = MlirModule { ptr: std::ptr::null_mut() };
     // SAFETY: context and texts live across the call.
     let (context, file_name, contents) = unsafe {
-        (ContextRef::from_raw(context).to_ref(), text(file_name), bytes(contents))
+        (mlir::context_from_raw(context), text(file_name), bytes(contents))
     };
     let import = || tc::import::import(context, file_name, contents, relaxed);
     match catch_unwind(AssertUnwindSafe(import)) {

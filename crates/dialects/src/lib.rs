@@ -17,4 +17,7 @@ pub mod mlir;
 pub mod pass;
 pub mod tc;
 
-pub use ffi::{opt_main, register_dialects, register_pipeline};
+pub use ffi::{
+    new_context, opt_main, register_dialects, register_pipeline, silence_panics,
+    translate_to_llvm_ir,
+};

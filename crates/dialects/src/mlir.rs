@@ -7,19 +7,20 @@
 //! melior does not wrap. An [`Op`] must not be used after [`erase`].
 
 use melior::{
-    Context,
+    Context, ContextRef,
     ir::{
         Attribute, AttributeLike, Block, BlockLike, BlockRef, Identifier, Location, OperationRef,
         Region, RegionRef, Type, TypeLike, Value, ValueLike,
         attribute::{
             ArrayAttribute, BoolAttribute, DenseI32ArrayAttribute, DenseI64ArrayAttribute,
-            FloatAttribute, IntegerAttribute, StringAttribute, TypeAttribute,
+            DictionaryAttribute, FloatAttribute, IntegerAttribute, StringAttribute, TypeAttribute,
         },
         operation::{OperationBuilder, OperationLike},
         r#type::{IntegerType, RankedTensorType},
     },
 };
-use mlir_sys::{MlirOperation, MlirValue};
+use mlir_sys::{MlirContext, MlirOperation, MlirValue};
+use std::{cell::RefCell, collections::HashMap};
 
 /// An operation of the context.
 pub type Op<'c> = OperationRef<'c, 'c>;
@@ -53,7 +54,28 @@ pub fn block_ref<'c>(block: BlockRef<'c, '_>) -> Blk<'c> {
 /// The context of an operation.
 pub fn context_of<'c>(op: Op<'c>) -> &'c Context {
     // SAFETY: the context outlives its operations.
-    unsafe { op.context().to_ref() }
+    unsafe { context_from_raw(mlir_sys::mlirOperationGetContext(op.to_raw())) }
+}
+
+thread_local! {
+    /// A `Context` is a wrapped handle, and melior's functions want a reference to the
+    /// wrapper. This keeps one wrapper per handle seen; equal handles may share it.
+    static CONTEXTS: RefCell<HashMap<usize, &'static ContextRef<'static>>> = RefCell::default();
+}
+
+/// A reference to the context of a handle.
+///
+/// # Safety
+/// The context must be alive, and stay so for `'c`.
+pub(crate) unsafe fn context_from_raw<'c>(raw: MlirContext) -> &'c Context {
+    let wrapper = CONTEXTS.with_borrow_mut(|contexts| {
+        *contexts.entry(raw.ptr as usize).or_insert_with(|| {
+            // SAFETY: the wrapper does not own the context, and does nothing with it.
+            Box::leak(Box::new(unsafe { ContextRef::from_raw(raw) }))
+        })
+    });
+    // SAFETY: as for this function; the wrapper itself lives forever.
+    unsafe { wrapper.to_ref() }
 }
 
 /// The name of an operation, `dialect.name`.
@@ -424,6 +446,25 @@ pub fn segments<'c>(context: &'c Context, groups: &[usize]) -> Attribute<'c> {
     DenseI32ArrayAttribute::new(context, &sizes).into()
 }
 
+/// A dictionary attribute with these entries added or replaced. What is no dictionary
+/// counts as an empty one.
+pub fn extend_dictionary<'c>(
+    context: &'c Context,
+    attribute: Attribute<'c>,
+    added: &[(&str, Attribute<'c>)],
+) -> Attribute<'c> {
+    let mut entries = Vec::new();
+    if let Ok(dictionary) = DictionaryAttribute::try_from(attribute) {
+        let old = (0..dictionary.len()).filter_map(|index| dictionary.element(index).ok());
+        let replaced = |name: &Identifier| {
+            added.iter().any(|(added, _)| name.as_string_ref().as_str() == Ok(*added))
+        };
+        entries.extend(old.filter(|(name, _)| !replaced(name)));
+    }
+    entries.extend(added.iter().map(|(name, value)| (Identifier::new(context, name), *value)));
+    DictionaryAttribute::new(context, &entries).into()
+}
+
 /// A type attribute.
 pub fn type_attr(ty: Type) -> Attribute {
     TypeAttribute::new(ty).into()
@@ -626,7 +667,7 @@ impl<'c> Builder<'c> {
 
 /// Values and what stands for them in a copy.
 #[derive(Clone, Default)]
-pub struct ValueMap<'c>(std::collections::HashMap<usize, Val<'c>>);
+pub struct ValueMap<'c>(HashMap<usize, Val<'c>>);
 
 impl<'c> ValueMap<'c> {
     fn key(value: MlirValue) -> usize {

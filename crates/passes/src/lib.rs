@@ -5,6 +5,7 @@
 //! options and work together. [`register`] puts them all, and the shorthands of
 //! `tc-opt`, into MLIR's registry.
 
+pub mod analysis;
 pub mod convert;
 pub mod transform;
 
@@ -13,7 +14,11 @@ use tc_dialects::{pass::PassInfo, register_pipeline};
 
 /// Every pass of the crate.
 pub const PASSES: &[&PassInfo] = &[
+    &convert::imap_to_arith::PASS,
+    &convert::imap_to_scf::PASS,
+    &convert::results_to_destinations::PASS,
     &convert::tc_to_imap::PASS,
+    &transform::infer_ranges::PASS,
 ];
 
 /// Shorthands: the option of `tc-opt`, what it is for, and the pipeline it stands for.
@@ -21,22 +26,22 @@ pub const PIPELINES: &[(&str, &str, &str)] = &[
     (
         "infer-ranges",
         "Infer the ranges of the index variables of comprehensions",
-        "builtin.module(tc-infer-ranges)",
+        "tc-infer-ranges",
     ),
     (
         "explain-ranges",
         "Infer ranges and print the rounds of the inference",
-        "builtin.module(tc-infer-ranges{explain=true})",
+        "tc-infer-ranges{explain=true}",
     ),
     (
         "runtime-checks",
         "Check what range inference could not prove, outside the loops",
-        "builtin.module(tc-runtime-checks)",
+        "tc-runtime-checks",
     ),
     (
         "fuse",
         "Convert comprehensions to imap.generic and fuse producers into consumers",
-        "builtin.module(convert-tc-to-imap,canonicalize,cse,imap-fuse,canonicalize,cse)",
+        "convert-tc-to-imap,canonicalize,cse,imap-fuse,canonicalize,cse",
     ),
 ];
 

@@ -10,8 +10,8 @@ use melior::{
     Context,
     ir::{Attribute, Location, Type, ValueLike, operation::OperationLike},
 };
-use std::fmt;
-use tc_ir::map::IndexingMap;
+use std::{collections::BTreeSet, fmt};
+use tc_ir::{expr::Var, interval::Interval, map::IndexingMap};
 
 #[allow(missing_docs)]
 mod generated {
@@ -251,6 +251,32 @@ pub struct GenericParts<'c> {
 }
 
 impl<'c> GenericParts<'c> {
+    /// Drops the runtime variables that nothing uses, and the maps of their tensors.
+    pub fn drop_unused_runtimes(&mut self, ir: &tc_ir::Context) {
+        let num_fixed = self.inputs.len() + self.inits.len();
+        let mut tensor_maps: Vec<Option<IndexingMap>> = Vec::new();
+        let mut tail = self.maps.split_off(num_fixed).into_iter();
+        for value in &self.runtimes {
+            let shaped = mlir::is_tensor(value.r#type()) || mlir::is_memref(value.r#type());
+            tensor_maps.push(if shaped { tail.next() } else { None });
+        }
+        let mut used = used_runtimes(ir, std::iter::once(&self.domain).chain(&self.maps));
+        // A map uses runtime variables before its own only: backwards, once, is enough.
+        for (number, map) in tensor_maps.iter().enumerate().rev() {
+            if let Some(map) = map
+                && used.contains(&number)
+            {
+                used.extend(used_runtimes(ir, [map]));
+            }
+        }
+        let used: Vec<_> = used.into_iter().collect();
+        self.maps.extend(used.iter().filter_map(|number| tensor_maps[*number].take()));
+        for map in std::iter::once(&mut self.domain).chain(&mut self.maps) {
+            keep_runtimes(ir, map, &used);
+        }
+        self.runtimes = used.iter().map(|number| self.runtimes[*number]).collect();
+    }
+
     /// Builds the operation with empty blocks for the body and, if `epilogue`, the
     /// epilogue; their arguments are those that the operation's definition asks for.
     pub fn build(&self, ir: &tc_ir::Context, builder: &Builder<'c>, epilogue: bool) -> Generic<'c> {
@@ -292,23 +318,66 @@ impl<'c> GenericParts<'c> {
     }
 }
 
-/// Emits `imap.apply` for one expression of a map; a constant becomes an
-/// `arith.constant`, and a variable its operand.
+/// The numbers of the runtime variables that maps use in results, bounds of dimension and
+/// range variables, and constraints.
+fn used_runtimes<'a>(
+    ir: &tc_ir::Context,
+    maps: impl IntoIterator<Item = &'a IndexingMap>,
+) -> BTreeSet<usize> {
+    let mut used = BTreeSet::new();
+    for map in maps {
+        let bounds = map.dims.iter().chain(&map.ranges).flat_map(|it| [it.lower, it.upper]);
+        let constraints = map.constraints.iter().map(|it| it.expr);
+        let exprs: Vec<_> =
+            map.results.iter().copied().chain(bounds.flatten()).chain(constraints).collect();
+        used.extend(ir.vars_of_all(&exprs).into_iter().filter_map(|var| match var {
+            Var::Runtime(number) => Some(number as usize),
+            _ => None,
+        }));
+    }
+    used
+}
+
+/// Keeps the runtime variables of these numbers, in this order; the map uses no other.
+fn keep_runtimes(ir: &tc_ir::Context, map: &mut IndexingMap, kept: &[usize]) {
+    map.substitute(ir, &|var| match var {
+        Var::Runtime(number) => {
+            let place = kept.iter().position(|kept| *kept == number as usize)?;
+            Some(ir.runtime(place as u32))
+        }
+        _ => None,
+    });
+    map.runtimes = kept.iter().map(|number| map.runtimes[*number].clone()).collect();
+}
+
+/// Emits `imap.apply` and returns the values of the map's results. Runtime variables that
+/// the map does not use are left out; a result that is a lone variable is its operand.
 pub fn build_apply<'c>(
     builder: &Builder<'c>,
     ir: &tc_ir::Context,
     map: &IndexingMap,
     operands: &[Val<'c>],
 ) -> Vec<Val<'c>> {
+    let fixed = map.dims.len() + map.ranges.len();
+    let operand = |expr| {
+        let index = match ir.as_var(expr)? {
+            Var::Dim(number) => number as usize,
+            Var::Range(number) => map.dims.len() + number as usize,
+            Var::Runtime(number) => fixed + number as usize,
+        };
+        operands.get(index).copied()
+    };
+    if let Some(values) = map.results.iter().map(|expr| operand(*expr)).collect() {
+        return values;
+    }
+    let used: Vec<_> = used_runtimes(ir, [map]).into_iter().collect();
+    let mut map = map.clone();
+    keep_runtimes(ir, &mut map, &used);
+    let mut kept = operands[..fixed].to_vec();
+    kept.extend(used.iter().map(|number| operands[fixed + number]));
     let types = vec![builder.index_type(); map.results.len()];
-    let attribute = map::to_attribute(builder.context, ir, map);
-    mlir::results(builder.op_with(
-        "imap.apply",
-        operands,
-        &types,
-        &[("map", attribute)],
-        Vec::new(),
-    ))
+    let attributes = [("map", map::to_attribute(builder.context, ir, &map))];
+    mlir::results(builder.op_with("imap.apply", &kept, &types, &attributes, Vec::new()))
 }
 
 /// Emits `imap.yield`.
@@ -320,6 +389,17 @@ pub fn build_yield<'c>(builder: &Builder<'c>, values: &[Val<'c>]) {
 pub fn build_check<'c>(builder: &Builder<'c>, condition: Val<'c>, message: &str) {
     let message = mlir::string(builder.context, message);
     builder.op_with("imap.check", &[condition], &[], &[("message", message)], Vec::new());
+}
+
+/// The values that elements of an integer type have as an index. Unsigned 64-bit
+/// elements above `i64::MAX` count as positive infinity.
+pub fn element_interval(ty: Type, unsigned: bool) -> Interval {
+    match (mlir::integer_width(ty).unwrap_or(64), unsigned) {
+        (0..=63, true) => Interval::new(0, (1 << mlir::integer_width(ty).unwrap_or(0)) - 1),
+        (_, true) => Interval::new(0, i64::MAX),
+        (width @ 1..=63, false) => Interval::new(-(1 << (width - 1)), (1 << (width - 1)) - 1),
+        (_, false) => Interval::ALL,
+    }
 }
 
 /// A location in the source that stands for two: of operations that became one.

@@ -3,6 +3,7 @@
 //! See `tc.td` for the operations; this module is their view from Rust.
 
 pub mod import;
+pub mod ranges;
 pub mod syntax;
 pub mod verify;
 
@@ -87,17 +88,10 @@ impl<'c> Def<'c> {
             .enumerate()
             .map(|(index, value)| {
                 let get = |name: &str| dictionary_element(attributes.get(index).copied(), name);
-                let sizes = get("tc.sizes").map(mlir::array_of).unwrap_or_default();
                 Parameter {
                     name: get("tc.name").and_then(mlir::string_of).unwrap_or_default(),
                     value,
-                    sizes: sizes
-                        .into_iter()
-                        .filter_map(|size| match mlir::string_of(size) {
-                            Some(name) => Some(Size::Variable(name)),
-                            None => mlir::integer_of(size).map(Size::Constant),
-                        })
-                        .collect(),
+                    sizes: get("tc.sizes").map(sizes_of).unwrap_or_default(),
                     inout: get("tc.inout").is_some(),
                 }
             })
@@ -131,6 +125,12 @@ impl<'c> Def<'c> {
             .collect()
     }
 
+    /// The sizes that the head asserts for an output; none if it has no annotation.
+    pub fn output_sizes(self, output: usize) -> Vec<Size<'c>> {
+        let attributes = mlir::array_attr(self.op, "res_attrs").get(output).copied();
+        dictionary_element(attributes, "tc.sizes").map(sizes_of).unwrap_or_default()
+    }
+
     /// The statements, in order.
     pub fn comprehensions(self) -> Vec<Comprehension<'c>> {
         mlir::ops(self.body()).into_iter().filter_map(Comprehension::cast).collect()
@@ -140,6 +140,14 @@ impl<'c> Def<'c> {
     pub fn terminator(self) -> Op<'c> {
         mlir::terminator(self.body())
     }
+}
+
+fn sizes_of(attribute: Attribute<'_>) -> Vec<Size<'_>> {
+    let size = |attribute| match mlir::string_of(attribute) {
+        Some(name) => Some(Size::Variable(name)),
+        None => mlir::integer_of(attribute).map(Size::Constant),
+    };
+    mlir::array_of(attribute).into_iter().filter_map(size).collect()
 }
 
 fn dictionary_element<'c>(attribute: Option<Attribute<'c>>, name: &str) -> Option<Attribute<'c>> {

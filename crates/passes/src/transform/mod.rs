@@ -1,0 +1,3 @@
+//! Passes that rewrite within a dialect.
+
+pub mod infer_ranges;

@@ -1,0 +1,625 @@
+//! `convert-tc-to-imap`: comprehensions with ranges become `imap.generic`.
+//!
+//! A `tc.def` becomes a `func.func` on tensors of signless elements: one argument per
+//! parameter, one result per output. A size variable is the `tensor.dim` of its first
+//! occurrence. Every comprehension becomes one `imap.generic` whose domain is the one
+//! that range inference found.
+//!
+//! A read becomes an operand with an indexing map if its indices are expressions of the
+//! variables, the sizes, and elements of signed integer tensors (which become runtime
+//! variables with a map of their own). Under a condition it must also be known to be
+//! inside its tensor (`in_bounds`, set by `tc-infer-ranges`), because an operand is read
+//! whether the condition holds or not. All other reads stay in the body as
+//! `tensor.extract`.
+//!
+//! Before:
+//!
+//! ```mlir
+//! %C = tc.comprehension "C"["i"] #imap.combiner<assign>
+//!     domain #imap.map<(i){N} -> (i), domain: i in [0, N - 1], N in [1, 2147483647]> {
+//! ^bb0(%i: index):
+//!   %a = tc.read %A[%i] : tensor<?xf32> -> f32
+//!   tc.yield %a : f32
+//! } : tensor<?xf32>
+//! ```
+//!
+//! After, with `%N` the `tensor.dim` of `%A`:
+//!
+//! ```mlir
+//! %init = tensor.empty(%N) : tensor<?xf32>
+//! %C = imap.generic #imap.map<(i){N} -> (), domain: i in [0, N - 1], N in [1, 2147483647]>
+//!     runtime(%N : index) ins(%A : tensor<?xf32>) outs(%init : tensor<?xf32>)
+//!     maps [#imap.map<(i){N} -> (i)>, #imap.map<(i){N} -> (i)>]
+//!     combine [#imap.combiner<assign>] {
+//! ^bb0(%a: f32):
+//!   imap.yield %a : f32
+//! } -> tensor<?xf32>
+//! ```
+//!
+//! Needs `tc-infer-ranges` before it. Results are unchanged: the function attributes
+//! `tc.name`, `tc.sizes` and `tc.inout` are kept, `tc.unsigned` marks arguments and
+//! results whose elements were unsigned, and `tc.extents` and `tc.origins` give the shape
+//! and the first index of each result as expressions of the sizes.
+
+use crate::analysis::index_exprs::{IndexExprs, Leaves, element_read};
+use melior::ir::{
+    Attribute, Region, Type, ValueLike, operation::OperationLike, r#type::FunctionType,
+};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use tc_dialects::{
+    diagnostic::Report,
+    imap::{self, GenericParts},
+    mlir::{self, Builder, Op, Val, ValueMap},
+    pass::{Failure, PassInfo, PassRun},
+    tc::{Comprehension, Def},
+};
+use tc_ir::{
+    Context,
+    expr::{Expr, Var},
+    map::{IndexingMap, Variable},
+    prove::Prover,
+    solve,
+};
+
+/// The pass.
+pub const PASS: PassInfo = PassInfo {
+    argument: "convert-tc-to-imap",
+    summary: "Convert comprehensions whose ranges are known to imap.generic",
+    anchor: "builtin.module",
+    options: &[],
+    dependent_dialects: &["arith", "func", "imap", "scf", "tensor"],
+    run,
+};
+
+fn run(pass: &PassRun) -> Result<(), Failure> {
+    let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
+    for def in mlir::ops(block).into_iter().filter_map(Def::cast) {
+        pass.enter(def.op());
+        convert_def(def).map_err(|report| {
+            report.emit();
+            Failure
+        })?;
+    }
+    Ok(())
+}
+
+/// What is known of a tensor of the function under conversion.
+struct TensorInfo<'c> {
+    value: Val<'c>,
+    /// The positions at which the element of indices `d0, ..` is stored.
+    position: Vec<Expr>,
+}
+
+struct Converter<'c, 'i> {
+    ir: &'i Context,
+    builder: Builder<'c>,
+    /// The size variables: name and value.
+    sizes: Vec<(&'c str, Val<'c>)>,
+    tensors: HashMap<usize, TensorInfo<'c>>,
+    /// Everything else that the body of the function computes.
+    values: ValueMap<'c>,
+}
+
+fn convert_def<'c>(def: Def<'c>) -> Result<(), Report<'c>> {
+    let ir = Context::new();
+    let context = mlir::context_of(def.op());
+    let signless = |value: &Val<'c>| {
+        let ty = value.r#type();
+        let element = mlir::signless(context, mlir::element_type(ty));
+        mlir::tensor_type(&mlir::shape(ty), element)
+    };
+    let parameters = def.parameters();
+    let inputs: Vec<_> = parameters.iter().map(|it| signless(&it.value)).collect();
+    let (region, block) = mlir::region_with_block(&inputs, def.op().location());
+    let builder = Builder::at_end(context, block, def.op().location());
+    let mut converter = Converter {
+        ir: &ir,
+        builder,
+        sizes: Vec::new(),
+        tensors: HashMap::new(),
+        values: ValueMap::default(),
+    };
+    for (parameter, argument) in parameters.iter().zip(mlir::arguments(block)) {
+        converter.add_tensor(parameter.value, argument, None);
+    }
+    for (name, parameter, dim) in def.sizes() {
+        let size = builder.dim(converter.tensors[&mlir::value_key(parameter)].value, dim);
+        converter.sizes.push((name, size));
+    }
+    let names: Vec<_> = converter.sizes.iter().map(|(name, _)| *name).collect();
+    let mut outer = IndexExprs::new(&ir, &names);
+    let mut outputs = Vec::new();
+    for op in mlir::ops(def.body()) {
+        converter.builder = builder.located(op.location());
+        if let Some(statement) = Comprehension::cast(op) {
+            converter.convert_comprehension(statement, &outer)?;
+        } else if mlir::is(op, "tc.return") {
+            for value in mlir::operands(op) {
+                outputs.push(converter.tensors[&mlir::value_key(value)].value);
+            }
+            converter.builder.op("func.return", &outputs, &[]);
+        } else {
+            outer.visit(op, &mut OuterLeaves { ir: &ir });
+            converter.copy(op);
+        }
+    }
+    build_function(def, region, &inputs, &outputs);
+    mlir::erase(def.op());
+    Ok(())
+}
+
+/// Creates the function around its body, with the attributes of the definition.
+fn build_function<'c>(def: Def<'c>, region: Region<'c>, inputs: &[Type<'c>], outputs: &[Val<'c>]) {
+    let context = mlir::context_of(def.op());
+    let results: Vec<_> = outputs.iter().map(|value| value.r#type()).collect();
+    let unsigned = |ty: Type<'c>| mlir::is_unsigned(mlir::element_type(ty));
+    let mark = |attributes: Attribute<'c>, unsigned: bool| {
+        let added = [("tc.unsigned", Attribute::unit(context))];
+        mlir::extend_dictionary(context, attributes, if unsigned { &added } else { &[] })
+    };
+    let arguments: Vec<_> = mlir::array_attr(def.op(), "arg_attrs")
+        .into_iter()
+        .zip(def.parameters())
+        .map(|(attributes, parameter)| mark(attributes, unsigned(parameter.value.r#type())))
+        .collect();
+    let returned = mlir::operands(def.terminator());
+    let result_attributes: Vec<_> = mlir::array_attr(def.op(), "res_attrs")
+        .into_iter()
+        .zip(&returned)
+        .map(|(attributes, value)| mark(attributes, unsigned(value.r#type())))
+        .collect();
+    let ty: Type = FunctionType::new(context, inputs, &results).into();
+    let mut attributes = vec![
+        ("sym_name", mlir::string(context, def.name())),
+        ("function_type", mlir::type_attr(ty)),
+        ("arg_attrs", mlir::array(context, &arguments)),
+        ("res_attrs", mlir::array(context, &result_attributes)),
+    ];
+    if let Ok(preconditions) = def.op().attribute("preconditions") {
+        attributes.push(("tc.preconditions", preconditions));
+    }
+    Builder::before(def.op()).op_with("func.func", &[], &[], &attributes, vec![region]);
+}
+
+/// A read that becomes an operand.
+struct Operand<'c> {
+    tensor: Val<'c>,
+    results: Vec<Expr>,
+}
+
+/// Outside of statements only sizes, constants and what is computed from them have
+/// expressions.
+struct OuterLeaves<'i> {
+    ir: &'i Context,
+}
+
+impl<'c> Leaves<'c> for OuterLeaves<'_> {
+    fn leaf(&mut self, _: &IndexExprs<'c, '_>, _: Val<'c>) -> Option<Expr> {
+        None
+    }
+
+    fn extent(&mut self, tensor: Val<'c>, dim: usize) -> Option<Expr> {
+        static_extent(self.ir, tensor, dim)
+    }
+}
+
+fn static_extent(ir: &Context, tensor: Val, dim: usize) -> Option<Expr> {
+    let extent = mlir::shape(tensor.r#type()).get(dim).copied().flatten()?;
+    Some(ir.constant(extent))
+}
+
+/// Elements of integer tensors in index expressions become runtime variables.
+struct RuntimeLeaves<'c, 'a, 'i> {
+    converter: &'a Converter<'c, 'i>,
+    /// Per runtime variable after the sizes: the tensor and the positions in it.
+    runtimes: Vec<(Val<'c>, Vec<Expr>)>,
+    /// Reads that must not happen unless their condition holds.
+    guarded: HashSet<usize>,
+}
+
+impl<'c> Leaves<'c> for RuntimeLeaves<'c, '_, '_> {
+    fn leaf(&mut self, exprs: &IndexExprs<'c, '_>, value: Val<'c>) -> Option<Expr> {
+        let (read, unsigned) = element_read(value)?;
+        if unsigned || self.guarded.contains(&mlir::value_key(mlir::result(read, 0))) {
+            return None;
+        }
+        let operand = self.converter.operand_of(exprs, read)?;
+        let entry = (operand.tensor, operand.results);
+        let number = self.runtimes.iter().position(|known| *known == entry).unwrap_or_else(|| {
+            self.runtimes.push(entry);
+            self.runtimes.len() - 1
+        });
+        Some(exprs.ir.runtime((self.converter.sizes.len() + number) as u32))
+    }
+
+    fn extent(&mut self, tensor: Val<'c>, dim: usize) -> Option<Expr> {
+        static_extent(self.converter.ir, tensor, dim)
+    }
+}
+
+impl<'c, 'i> Converter<'c, 'i> {
+    fn add_tensor(&mut self, old: Val<'c>, new: Val<'c>, position: Option<Vec<Expr>>) {
+        let rank = mlir::shape(new.r#type()).len() as u32;
+        let position = position.unwrap_or_else(|| (0..rank).map(|dim| self.ir.dim(dim)).collect());
+        self.values.insert(old, new);
+        self.tensors.insert(mlir::value_key(old), TensorInfo { value: new, position });
+    }
+
+    /// The tensor and the positions that a read touches, if its indices have expressions.
+    fn operand_of(&self, exprs: &IndexExprs<'c, '_>, read: Op<'c>) -> Option<Operand<'c>> {
+        let info = self.tensors.get(&mlir::value_key(mlir::operand(read, 0)))?;
+        let indices: Vec<_> = mlir::operands(read)[1..]
+            .iter()
+            .map(|value| exprs.get(*value))
+            .collect::<Option<_>>()?;
+        let replacement = |var: Var| match var {
+            Var::Dim(number) => indices.get(number as usize).copied(),
+            _ => None,
+        };
+        let results = self.ir.substitute_all(&info.position, &replacement);
+        Some(Operand { tensor: info.value, results })
+    }
+
+    /// Copies an operation that is no comprehension, and lowers what it holds of `tc`.
+    fn copy(&mut self, op: Op<'c>) {
+        let copy = self.builder.copy(op, &mut self.values);
+        let mut inner = Vec::new();
+        mlir::walk(copy, &mut |op| inner.push(op));
+        for copied in inner {
+            let results: Vec<_> = if copied == copy { mlir::results(op) } else { Vec::new() };
+            if let Some(value) = self.lower(copied)
+                && let Some(old) = results.first()
+            {
+                self.values.insert(*old, value);
+            }
+        }
+    }
+
+    /// Lowers one operation of `tc` that computes an index or a scalar, in place. Returns
+    /// what now stands for its result.
+    fn lower(&self, op: Op<'c>) -> Option<Val<'c>> {
+        let builder = Builder::before(op);
+        let value = match mlir::name(op) {
+            "tc.size" => {
+                let name = mlir::string_attr(op, "name")?;
+                self.sizes.iter().find(|(known, _)| *known == name)?.1
+            }
+            "tc.extent" => {
+                builder.dim(mlir::operand(op, 0), mlir::integer_attr(op, "dim")? as usize)
+            }
+            "tc.div" => build_division(&builder, op, false),
+            "tc.rem" => build_division(&builder, op, true),
+            _ => return None,
+        };
+        mlir::replace(op, &[value]);
+        Some(value)
+    }
+
+    fn convert_comprehension(
+        &mut self,
+        statement: Comprehension<'c>,
+        outer: &IndexExprs<'c, '_>,
+    ) -> Result<(), Report<'c>> {
+        let Some(mut domain) = statement.domain(self.ir) else {
+            let error = Report::op_error(statement.op(), "has no domain yet");
+            return Err(error.note(None, "try running 'tc-infer-ranges' first"));
+        };
+        let position = std::mem::take(&mut domain.results);
+
+        // Which reads become operands, and with which maps.
+        let reads = collect_reads(statement);
+        let mut exprs = IndexExprs::nested(outer);
+        exprs.enter(statement, statement.body());
+        let guarded = reads.iter().filter(|read| read.conditional).map(|read| read.op);
+        let mut leaves = RuntimeLeaves {
+            converter: self,
+            runtimes: Vec::new(),
+            guarded: guarded.map(|op| mlir::value_key(mlir::result(op, 0))).collect(),
+        };
+        exprs.visit_block(statement.body(), &mut leaves);
+        let mut operands: Vec<Operand> = Vec::new();
+        let mut operand_of_read: HashMap<usize, usize> = HashMap::new();
+        for read in &reads {
+            if read.conditional {
+                continue;
+            }
+            let Some(operand) = self.operand_of(&exprs, read.op) else { continue };
+            let same = |known: &Operand<'c>| {
+                known.tensor == operand.tensor && known.results == operand.results
+            };
+            let number = operands.iter().position(same).unwrap_or_else(|| {
+                operands.push(operand);
+                operands.len() - 1
+            });
+            operand_of_read.insert(mlir::value_key(mlir::result(read.op, 0)), number);
+        }
+        let runtimes = leaves.runtimes;
+        // Reads that only feed runtime variables and operand maps are not operands
+        // themselves: unused ones are dropped below.
+        let used: HashSet<usize> = used_values(statement, &operand_of_read);
+        let mut kept: BTreeMap<usize, usize> = BTreeMap::new();
+        for read in &reads {
+            let key = mlir::value_key(mlir::result(read.op, 0));
+            if let Some(number) = operand_of_read.get(&key)
+                && used.contains(&key)
+            {
+                let next = kept.len();
+                kept.entry(*number).or_insert(next);
+            }
+        }
+
+        let combiner = statement.combiner();
+        let init = match statement.outs() {
+            Some(outs) => self.tensors[&mlir::value_key(outs)].value,
+            None => self.build_empty(statement, &domain)?,
+        };
+        let mut order: Vec<_> = kept.iter().map(|(operand, slot)| (*slot, *operand)).collect();
+        order.sort_unstable();
+        let inputs: Vec<&Operand> = order.iter().map(|(_, number)| &operands[*number]).collect();
+        let parts = self.build_parts(
+            domain,
+            &inputs,
+            (init, &position),
+            &runtimes,
+            combiner,
+        );
+        let generic = parts.build(self.ir, &self.builder, false);
+        let arguments = mlir::arguments(generic.body());
+        let mut values = self.values.clone();
+        for (key, number) in &operand_of_read {
+            if let Some(slot) = kept.get(number) {
+                for read in &reads {
+                    let result = mlir::result(read.op, 0);
+                    if mlir::value_key(result) == *key {
+                        values.insert(result, arguments[*slot]);
+                    }
+                }
+            }
+        }
+        self.build_body(statement, generic, values, &operand_of_read);
+        let result = mlir::result(generic.op(), 0);
+        self.add_tensor(statement.result(), result, Some(position));
+        Ok(())
+    }
+
+    /// The destination of a statement that does not accumulate into one.
+    fn build_empty(
+        &self,
+        statement: Comprehension<'c>,
+        domain: &IndexingMap,
+    ) -> Result<Val<'c>, Report<'c>> {
+        let mut shape = Vec::new();
+        let mut extents = Vec::new();
+        for (number, dim) in domain.dims.iter().enumerate() {
+            let (Some(lower), Some(upper)) = (dim.lower, dim.upper) else {
+                let error = format!("has no bounds for index variable {number} in its domain");
+                return Err(Report::op_error(statement.op(), error));
+            };
+            let ir = self.ir;
+            let extent = ir.add(ir.sub(upper, lower), ir.constant(1));
+            let extent = solve::simplified(&Prover::new(ir), extent).unwrap_or(extent);
+            shape.push(ir.as_constant(extent));
+            if ir.as_constant(extent).is_none() {
+                extents.push(self.build_size_expr(extent));
+            }
+        }
+        let ty = mlir::tensor_type(&shape, statement.scalar_type());
+        Ok(self.builder.value("tensor.empty", &extents, ty))
+    }
+
+    /// Emits the value of an expression over the sizes.
+    fn build_size_expr(&self, expr: Expr) -> Val<'c> {
+        let runtimes = self.sizes.iter().map(|(name, _)| Variable::default().named(name)).collect();
+        let map = IndexingMap { runtimes, results: vec![expr], ..IndexingMap::default() };
+        let sizes: Vec<_> = self.sizes.iter().map(|(_, value)| *value).collect();
+        imap::build_apply(&self.builder, self.ir, &map, &sizes)[0]
+    }
+
+    /// The operands and maps of the operation, over the runtime variables that they use.
+    fn build_parts(
+        &self,
+        mut domain: IndexingMap,
+        inputs: &[&Operand<'c>],
+        (init, position): (Val<'c>, &[Expr]),
+        runtimes: &[(Val<'c>, Vec<Expr>)],
+        combiner: imap::Combiner,
+    ) -> GenericParts<'c> {
+        let ir = self.ir;
+        for (tensor, _) in runtimes {
+            let interval = imap::element_interval(mlir::element_type(tensor.r#type()), false);
+            domain.runtimes.push(Variable::bounded(ir, interval));
+        }
+        let frame = IndexingMap {
+            dims: strip_bounds(&domain.dims),
+            ranges: strip_bounds(&domain.ranges),
+            runtimes: strip_bounds(&domain.runtimes),
+            ..IndexingMap::default()
+        };
+        let with = |results: &[Expr]| IndexingMap { results: results.to_vec(), ..frame.clone() };
+        let mut maps: Vec<_> = inputs.iter().map(|operand| with(&operand.results)).collect();
+        maps.push(with(position));
+        maps.extend(runtimes.iter().map(|(_, results)| with(results)));
+        let sizes = self.sizes.iter().map(|(_, value)| *value);
+        let mut parts = GenericParts {
+            domain,
+            runtimes: sizes.chain(runtimes.iter().map(|(tensor, _)| *tensor)).collect(),
+            inputs: inputs.iter().map(|operand| operand.tensor).collect(),
+            inits: vec![init],
+            maps,
+            combiners: vec![combiner],
+        };
+        parts.drop_unused_runtimes(ir);
+        parts
+    }
+
+    /// Copies the body of a statement into that of the operation, and lowers it.
+    fn build_body(
+        &self,
+        statement: Comprehension<'c>,
+        generic: imap::Generic<'c>,
+        mut values: ValueMap<'c>,
+        operand_of_read: &HashMap<usize, usize>,
+    ) {
+        let context = mlir::context_of(statement.op());
+        let inside = Builder::at_end(context, generic.body(), statement.op().location());
+        let rank = statement.index_vars().len();
+        for (number, argument) in mlir::arguments(statement.body()).into_iter().enumerate() {
+            let (kind, number) = match number.checked_sub(rank) {
+                None => ("dim", number),
+                Some(number) => ("range", number),
+            };
+            let kind = mlir::parse_attribute(context, &format!("#imap<variable {kind}>"));
+            let number = mlir::i64_attr(context, number as i64);
+            let attributes = [("kind", kind), ("number", number)];
+            let index = inside.value_with("imap.index", &[], inside.index_type(), &attributes);
+            values.insert(argument, index);
+        }
+        for op in mlir::ops(statement.body()) {
+            let inside = inside.located(op.location());
+            if mlir::is(op, "tc.yield") {
+                let value = mlir::operand(op, 0);
+                imap::build_yield(&inside, &[values.get(value).unwrap_or(value)]);
+                continue;
+            }
+            if mlir::is(op, "tc.read") && operand_of_read.contains_key(&mlir::value_key(mlir::result(op, 0)))
+            {
+                continue;
+            }
+            let copy = inside.copy(op, &mut values);
+            let (mut originals, mut copies) = (Vec::new(), Vec::new());
+            mlir::walk(op, &mut |op| originals.push(op));
+            mlir::walk(copy, &mut |op| copies.push(op));
+            for (original, copied) in originals.into_iter().zip(copies) {
+                self.lower_in_body(original, copied, &mut values);
+            }
+        }
+    }
+
+    fn lower_in_body(&self, original: Op<'c>, copied: Op<'c>, values: &mut ValueMap<'c>) {
+        let value = if mlir::is(original, "tc.read") {
+            let read = mlir::result(original, 0);
+            let value = match values.get(read) {
+                // An operand that is read under a condition.
+                Some(argument) if argument.is_block_argument() => argument,
+                _ => self.build_extract(original, copied),
+            };
+            mlir::replace(copied, &[value]);
+            value
+        } else {
+            let Some(value) = self.lower(copied) else { return };
+            value
+        };
+        values.insert(mlir::result(original, 0), value);
+    }
+
+    /// Reads an element in the body. `copied` has the indices of the source.
+    fn build_extract(&self, original: Op<'c>, copied: Op<'c>) -> Val<'c> {
+        let builder = Builder::before(copied);
+        let info = &self.tensors[&mlir::value_key(mlir::operand(original, 0))];
+        let indices = &mlir::operands(copied)[1..];
+        let rank = indices.len();
+        let identity = (0..rank as u32).all(|dim| info.position[dim as usize] == self.ir.dim(dim));
+        let positions = if identity {
+            indices.to_vec()
+        } else {
+            let map = IndexingMap {
+                dims: vec![Variable::default(); rank],
+                runtimes: self.sizes.iter().map(|(name, _)| Variable::default().named(name)).collect(),
+                results: info.position.clone(),
+                ..IndexingMap::default()
+            };
+            let sizes: Vec<_> = self.sizes.iter().map(|(_, value)| *value).collect();
+            imap::build_apply(&builder, self.ir, &map, &[indices, &sizes].concat())
+        };
+        let element = mlir::element_type(info.value.r#type());
+        let operands = [&[info.value], &positions[..]].concat();
+        builder.value("tensor.extract", &operands, element)
+    }
+}
+
+/// A read of a statement's body.
+struct Read<'c> {
+    op: Op<'c>,
+    /// Whether it happens under a condition and may be outside of its tensor otherwise.
+    conditional: bool,
+}
+
+fn collect_reads<'c>(statement: Comprehension<'c>) -> Vec<Read<'c>> {
+    let mut reads = Vec::new();
+    for top in mlir::ops(statement.body()) {
+        mlir::walk(top, &mut |op| {
+            if mlir::is(op, "tc.read") {
+                let nested = op != top;
+                let conditional = nested && !op.has_attribute("in_bounds");
+                reads.push(Read { op, conditional });
+            }
+        });
+    }
+    reads
+}
+
+/// The reads whose element the body itself needs, not only an index of an operand.
+fn used_values(statement: Comprehension, operands: &HashMap<usize, usize>) -> HashSet<usize> {
+    // Backwards from the operations that have to stay: the yield, and whatever is not an
+    // operand. An index computation stays only if something that stays needs it.
+    let mut ops = Vec::new();
+    for top in mlir::ops(statement.body()) {
+        mlir::walk(top, &mut |op| ops.push(op));
+    }
+    let mut used = HashSet::new();
+    for op in ops.into_iter().rev() {
+        let is_operand = mlir::is(op, "tc.read")
+            && operands.contains_key(&mlir::value_key(mlir::result(op, 0)));
+        let needed = op.result_count() == 0
+            || op.region_count() > 0
+            || mlir::results(op).iter().any(|value| used.contains(&mlir::value_key(*value)));
+        if needed && !is_operand {
+            used.extend(mlir::operands(op).into_iter().map(mlir::value_key));
+        }
+    }
+    used
+}
+
+fn strip_bounds(variables: &[Variable]) -> Vec<Variable> {
+    variables
+        .iter()
+        .map(|variable| Variable { name: variable.name.clone(), ..Variable::default() })
+        .collect()
+}
+
+/// Integer division that floors, wraps at the most negative value, and gives 0 for a
+/// divisor of 0; or its remainder.
+fn build_division<'c>(builder: &Builder<'c>, op: Op<'c>, remainder: bool) -> Val<'c> {
+    let (lhs, rhs) = (mlir::operand(op, 0), mlir::operand(op, 1));
+    let ty = lhs.r#type();
+    let unsigned = op.has_attribute("unsigned_");
+    let zero = builder.integer(ty, 0);
+    let one = builder.integer(ty, 1);
+    let is_zero = builder.compare_int("eq", rhs, zero);
+    if unsigned {
+        let divisor = builder.select(is_zero, one, rhs);
+        let name = if remainder { "arith.remui" } else { "arith.divui" };
+        let value = builder.value(name, &[lhs, divisor], ty);
+        return builder.select(is_zero, zero, value);
+    }
+    // A divisor of -1 is taken apart: the machine's division overflows on it.
+    let minus_one = builder.integer(ty, -1);
+    let is_minus_one = builder.compare_int("eq", rhs, minus_one);
+    let special = builder.value("arith.ori", &[is_zero, is_minus_one], builder.int_type(1));
+    let divisor = builder.select(special, one, rhs);
+    if remainder {
+        let value = builder.value("arith.remsi", &[lhs, divisor], ty);
+        let is_exact = builder.compare_int("eq", value, zero);
+        let value_negative = builder.compare_int("slt", value, zero);
+        let divisor_negative = builder.compare_int("slt", divisor, zero);
+        let same_sign = builder.compare_int("eq", value_negative, divisor_negative);
+        let keep = builder.value("arith.ori", &[is_exact, same_sign], builder.int_type(1));
+        let moved = builder.value("arith.addi", &[value, divisor], ty);
+        let floored = builder.select(keep, value, moved);
+        return builder.select(special, zero, floored);
+    }
+    let quotient = builder.value("arith.floordivsi", &[lhs, divisor], ty);
+    let negated = builder.value("arith.subi", &[zero, lhs], ty);
+    let value = builder.select(is_minus_one, negated, quotient);
+    builder.select(is_zero, zero, value)
+}

@@ -1,0 +1,634 @@
+//! `tc-infer-ranges`: fills in the domain of every comprehension.
+//!
+//! Runs the algorithm of [`tc_dialects::tc::ranges`] on the statements of each `tc.def`
+//! in order; a tensor that an earlier statement defined has the extents and the origin
+//! that it was given there.
+//!
+//! Before:
+//!
+//! ```mlir
+//! %C = tc.comprehension "C"["m", "n"] reduce ["r_k"] <add from identity> { .. }
+//! ```
+//!
+//! After, in a function with the size variables M, K and N:
+//!
+//! ```mlir
+//! %C = tc.comprehension "C"["m", "n"] reduce ["r_k"] <add from identity>
+//!     domain <(m, n)[r_k]{M, K, N} -> (m, n), domain: m in [0, M - 1], n in [0, N - 1],
+//!             r_k in [0, K - 1], M in [1, 2147483647], ..> { .. }
+//! ```
+//!
+//! Reads that are inside their tensor for all sizes are marked `in_bounds`. What could
+//! not be proven is a warning with the exact condition, and is kept in the attribute
+//! `preconditions` of the function: an array of dictionaries with `text`, `access`, the
+//! flags `data` and `guarded`, and, where the condition is one over sizes alone,
+//! `condition`, a map whose constraints spell it.
+//!
+//! Options: `explain=true` prints the rounds to the standard output; `record-rounds=true`
+//! sets the attribute `rounds` on each comprehension, the names that each round resolved.
+//! Remarks: how many variables, rounds, and accesses proven or left, per function.
+
+use crate::analysis::index_exprs::{IndexExprs, Leaves, element_read};
+use melior::ir::{
+    Attribute, Identifier, Location, ValueLike, attribute::DictionaryAttribute,
+    operation::OperationLike,
+};
+use std::collections::{BTreeSet, HashMap};
+use tc_dialects::{
+    diagnostic::{RemarkKind, Report, Severity, remark},
+    imap::{self, map},
+    mlir::{self, Op, Val},
+    pass::{Failure, Options, PassInfo, PassOption, PassRun},
+    tc::{
+        Comprehension, Def, MAX_EXTENT, Size,
+        ranges::{self, Access, DeclaredRange, IndexVar, Inference, Precondition, Scope, Statement, Value},
+    },
+};
+use tc_ir::{
+    Context,
+    expr::{Expr, Var},
+    interval::Interval,
+    map::{IndexingMap, Variable},
+    polynomial,
+    prove::{Prover, Verdict},
+    solve,
+};
+
+/// The pass.
+pub const PASS: PassInfo = PassInfo {
+    argument: "tc-infer-ranges",
+    summary: "Infer the ranges of the index variables of comprehensions",
+    anchor: "builtin.module",
+    options: &[
+        PassOption {
+            name: "explain",
+            description: "Print the rounds of the inference",
+            default: "false",
+        },
+        PassOption {
+            name: "record-rounds",
+            description: "Record what each round resolved in the attribute 'rounds'",
+            default: "false",
+        },
+    ],
+    dependent_dialects: &["imap", "tc"],
+    run,
+};
+
+fn run(pass: &PassRun) -> Result<(), Failure> {
+    let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
+    let mut result = Ok(());
+    for def in mlir::ops(block).into_iter().filter_map(Def::cast) {
+        pass.enter(def.op());
+        result = result.and(infer_def(def, &pass.options));
+    }
+    result
+}
+
+/// What is known of a tensor: the closed bounds of each dimension, over the sizes, and
+/// where it got them.
+#[derive(Clone)]
+struct TensorInfo<'c> {
+    name: &'c str,
+    bounds: Vec<(Expr, Expr)>,
+    declared_at: Location<'c>,
+}
+
+/// Counts for the remark.
+#[derive(Default)]
+struct Counts {
+    variables: usize,
+    rounds: usize,
+    proven: usize,
+    left: usize,
+}
+
+struct Engine<'c, 'i> {
+    ir: &'i Context,
+    def: Def<'c>,
+    sizes: Vec<&'c str>,
+    tensors: HashMap<usize, TensorInfo<'c>>,
+    preconditions: Vec<Attribute<'c>>,
+    counts: Counts,
+    record_rounds: bool,
+}
+
+fn infer_def(def: Def, options: &Options) -> Result<(), Failure> {
+    let ir = Context::new();
+    let sizes: Vec<_> = def.sizes().into_iter().map(|(name, ..)| name).collect();
+    let mut engine = Engine {
+        ir: &ir,
+        def,
+        sizes,
+        tensors: HashMap::new(),
+        preconditions: Vec::new(),
+        counts: Counts::default(),
+        record_rounds: options.flag("record-rounds"),
+    };
+    engine.add_inputs();
+    let mut outer = IndexExprs::new(&ir, &engine.sizes);
+    let mut text = format!("def {}\n", def.name());
+    let mut result = Ok(());
+    for op in mlir::ops(def.body()) {
+        if let Some(statement) = Comprehension::cast(op) {
+            result = result.and(engine.infer_statement(statement, &outer, &mut text));
+        } else {
+            let mut leaves = ScopeLeaves { engine: &engine, scope: &mut Scope::default() };
+            outer.visit(op, &mut leaves);
+        }
+        if result.is_err() {
+            break;
+        }
+    }
+    if options.flag("explain") {
+        print!("{text}");
+    }
+    result?;
+    engine.check_annotations();
+    if !engine.preconditions.is_empty() {
+        let preconditions = mlir::array(mlir::context_of(def.op()), &engine.preconditions);
+        mlir::set_attribute(def.op(), "preconditions", preconditions);
+    }
+    engine.set_result_shapes();
+    let counts = &engine.counts;
+    let texts = [counts.variables, counts.rounds, counts.proven, counts.left];
+    let texts = texts.map(|count| count.to_string());
+    remark(
+        def.op().location(),
+        RemarkKind::Analysis,
+        PASS.argument,
+        "ranges",
+        def.name(),
+        &[
+            ("Variables", &texts[0]),
+            ("Rounds", &texts[1]),
+            ("ProvenAccesses", &texts[2]),
+            ("Preconditions", &texts[3]),
+        ],
+    );
+    Ok(())
+}
+
+/// What a statement defines, for a reader: `C(m, n), reduced over r_k`.
+fn heading(statement: Comprehension) -> String {
+    let mut text = statement.target().to_string();
+    if !statement.index_vars().is_empty() {
+        text += &format!("({})", statement.index_vars().join(", "));
+    }
+    if !statement.reduction_vars().is_empty() {
+        text += &format!(", reduced over {}", statement.reduction_vars().join(", "));
+    }
+    text
+}
+
+/// Index values that the algebra does not follow become data values of the scope.
+struct ScopeLeaves<'a, 'c, 'i> {
+    engine: &'a Engine<'c, 'i>,
+    scope: &'a mut Scope,
+}
+
+impl<'c> Leaves<'c> for ScopeLeaves<'_, 'c, '_> {
+    fn leaf(&mut self, exprs: &IndexExprs<'c, '_>, value: Val<'c>) -> Option<Expr> {
+        let read = element_read(value);
+        let (text, interval) = match read {
+            Some((read, unsigned)) => {
+                let text = mlir::string_attr(read, "text").unwrap_or("an element").to_string();
+                let ty = mlir::element_type(mlir::operand(read, 0).r#type());
+                (text, imap::element_interval(ty, unsigned || mlir::is_unsigned(ty)))
+            }
+            None => ("a computed index".to_string(), Interval::ALL),
+        };
+        let depends_on = dependences(exprs, value);
+        self.scope.values.push(Value::Data { text, interval, depends_on });
+        Some(exprs.ir.runtime(self.scope.values.len() as u32 - 1))
+    }
+
+    fn extent(&mut self, tensor: Val<'c>, dim: usize) -> Option<Expr> {
+        let info = self.engine.tensors.get(&mlir::value_key(tensor))?;
+        let (lower, upper) = *info.bounds.get(dim)?;
+        Some(self.engine.extent(lower, upper))
+    }
+}
+
+/// The index variables with which a value may change.
+fn dependences<'c>(exprs: &IndexExprs<'c, '_>, value: Val<'c>) -> BTreeSet<Var> {
+    let mut found = BTreeSet::new();
+    let mut seen = BTreeSet::new();
+    let mut stack = vec![value];
+    while let Some(value) = stack.pop() {
+        if !seen.insert(mlir::value_key(value)) {
+            continue;
+        }
+        if let Some(expr) = exprs.get(value) {
+            let vars = exprs.ir.vars(expr);
+            found.extend(vars.into_iter().filter(|var| !matches!(var, Var::Runtime(_))));
+        }
+        let Some(op) = mlir::defining_op(value) else { continue };
+        if Comprehension::cast(op).is_some() {
+            continue;
+        }
+        mlir::walk(op, &mut |inner| stack.extend(mlir::operands(inner)));
+    }
+    found
+}
+
+impl<'c, 'i> Engine<'c, 'i> {
+    fn add_inputs(&mut self) {
+        for parameter in self.def.parameters() {
+            if parameter.inout {
+                continue;
+            }
+            let bounds = parameter.sizes.iter().map(|size| {
+                let size = self.size_expr(size).expect("a size of an input is in its own list");
+                (self.ir.constant(0), self.ir.sub(size, self.ir.constant(1)))
+            });
+            let info = TensorInfo {
+                name: parameter.name,
+                bounds: bounds.collect(),
+                declared_at: parameter.value.location(),
+            };
+            self.tensors.insert(mlir::value_key(parameter.value), info);
+        }
+    }
+
+    fn size_expr(&self, size: &Size<'c>) -> Option<Expr> {
+        match size {
+            Size::Constant(extent) => Some(self.ir.constant(*extent)),
+            Size::Variable(name) => {
+                let number = self.sizes.iter().position(|known| known == name)?;
+                Some(self.ir.runtime(number as u32))
+            }
+        }
+    }
+
+    /// A prover that knows the sizes.
+    fn prover(&self) -> Prover<'i> {
+        let mut prover = Prover::new(self.ir);
+        for number in 0..self.sizes.len() {
+            let (lower, upper) = (self.ir.constant(1), self.ir.constant(MAX_EXTENT));
+            prover.bound(Var::Runtime(number as u32), Some(lower), Some(upper));
+        }
+        prover
+    }
+
+    fn extent(&self, lower: Expr, upper: Expr) -> Expr {
+        let extent = self.ir.add(self.ir.sub(upper, lower), self.ir.constant(1));
+        solve::simplified(&self.prover(), extent).unwrap_or(extent)
+    }
+
+    fn infer_statement(
+        &mut self,
+        statement: Comprehension<'c>,
+        outer: &IndexExprs<'c, '_>,
+        text: &mut String,
+    ) -> Result<(), Failure> {
+        let mut scope = Scope {
+            values: self.sizes.iter().map(|it| Value::Size { name: it.to_string() }).collect(),
+        };
+        let mut locations: Vec<Location<'c>> = vec![statement.op().location()];
+        let mut reads: Vec<Op<'c>> = Vec::new();
+        let mut input = self.index_vars(statement, &mut locations);
+        for (variable, lower, upper) in statement.bounds() {
+            let (Some(lower), Some(upper)) = (outer.get(lower), outer.get(upper)) else {
+                let message = format!("has a 'where' range of variable {variable} that is not computed from sizes");
+                Report::op_error(statement.op(), message).emit();
+                return Err(Failure);
+            };
+            let upper = self.ir.sub(upper, self.ir.constant(1));
+            input.declared.push(DeclaredRange { index_var: variable, lower, upper });
+        }
+        let mut exprs = IndexExprs::nested(outer);
+        for (block, from_exists) in [(Some(statement.body()), false), (statement.exists(), true)] {
+            let Some(block) = block else { continue };
+            exprs.enter(statement, block);
+            let mut leaves = ScopeLeaves { engine: self, scope: &mut scope };
+            exprs.visit_block(block, &mut leaves);
+            for top in mlir::ops(block) {
+                mlir::walk(top, &mut |op| {
+                    if mlir::is(op, "tc.read") {
+                        let access = self.access(op, op != top, from_exists, &exprs, &mut locations);
+                        input.accesses.push(access);
+                        reads.push(op);
+                    }
+                });
+            }
+        }
+        let inference = ranges::infer(self.ir, &scope, &input);
+        *text += &format!("\n{}\n", heading(statement));
+        *text += &ranges::explain(self.ir, &scope, &input, &inference);
+        emit_diagnostics(&inference, &locations);
+        let Some(resolved) = inference.resolved() else { return Err(Failure) };
+        self.counts.variables += resolved.len();
+        self.counts.rounds += inference.rounds.len();
+        if self.record_rounds {
+            let context = mlir::context_of(statement.op());
+            let rounds = inference.rounds.iter().map(|names| mlir::strings(context, names));
+            let rounds = mlir::array(context, &rounds.collect::<Vec<_>>());
+            mlir::set_attribute(statement.op(), "rounds", rounds);
+        }
+        self.mark_reads(&reads, &inference);
+        for precondition in &inference.preconditions {
+            let access = &input.accesses[precondition.access];
+            self.add_precondition(precondition, &access.text);
+        }
+        self.set_domain(statement, &scope, &input, &resolved, &locations)
+    }
+
+    fn index_vars(&self, statement: Comprehension<'c>, locations: &mut Vec<Location<'c>>) -> Statement {
+        let names = statement.index_vars();
+        let rank = names.len();
+        let names = names.into_iter().chain(statement.reduction_vars());
+        let index_vars = names
+            .zip(mlir::arguments(statement.body()))
+            .enumerate()
+            .map(|(number, (name, argument))| {
+                locations.push(argument.location());
+                IndexVar {
+                    name: name.to_string(),
+                    var: match number.checked_sub(rank) {
+                        None => Var::Dim(number as u32),
+                        Some(number) => Var::Range(number as u32),
+                    },
+                    location: locations.len() - 1,
+                }
+            })
+            .collect();
+        Statement { index_vars, ..Statement::default() }
+    }
+
+    fn access(
+        &self,
+        read: Op<'c>,
+        guarded: bool,
+        from_exists: bool,
+        exprs: &IndexExprs<'c, '_>,
+        locations: &mut Vec<Location<'c>>,
+    ) -> Access {
+        let info = &self.tensors[&mlir::value_key(mlir::operand(read, 0))];
+        let args: Vec<_> = mlir::operands(read)[1..]
+            .iter()
+            .map(|value| exprs.get(*value).expect("every index value has an expression"))
+            .collect();
+        locations.push(read.location());
+        let location = locations.len() - 1;
+        locations.push(info.declared_at);
+        let written = mlir::string_attr(read, "text").map(str::to_string);
+        Access {
+            tensor: info.name.to_string(),
+            text: written.unwrap_or_else(|| format!("{}(..)", info.name)),
+            location,
+            declared_at: Some(locations.len() - 1),
+            args,
+            dims: info.bounds.clone(),
+            guarded,
+            from_exists,
+        }
+    }
+
+    /// Marks the reads that are inside their tensor for all sizes.
+    fn mark_reads(&mut self, reads: &[Op<'c>], inference: &Inference) {
+        let context = mlir::context_of(self.def.op());
+        let open: BTreeSet<_> = inference.preconditions.iter().map(|it| it.access).collect();
+        for (number, read) in reads.iter().enumerate() {
+            if !open.contains(&number) {
+                self.counts.proven += 1;
+                mlir::set_attribute(*read, "in_bounds", Attribute::unit(context));
+            }
+        }
+        self.counts.left += inference.preconditions.len();
+    }
+
+    /// Records the domain of a statement, and the bounds of its tensor.
+    fn set_domain(
+        &mut self,
+        statement: Comprehension<'c>,
+        scope: &Scope,
+        input: &Statement,
+        resolved: &[ranges::Range],
+        locations: &[Location<'c>],
+    ) -> Result<(), Failure> {
+        let rank = statement.index_vars().len();
+        let own: Vec<_> = resolved[..rank].iter().map(|it| (it.lower, it.upper)).collect();
+        let previous = statement.outs().and_then(|outs| self.tensors.get(&mlir::value_key(outs))).cloned();
+        let bounds = match previous {
+            Some(previous) => {
+                self.check_write(statement, scope, input, resolved, &previous, locations);
+                previous.bounds
+            }
+            None => own,
+        };
+        let variable = |number: usize| {
+            let range = &resolved[number];
+            Variable::between(range.lower, range.upper).named(&input.index_vars[number].name)
+        };
+        let results = bounds.iter().enumerate().map(|(dim, (lower, _))| {
+            let position = self.ir.sub(self.ir.dim(dim as u32), *lower);
+            solve::simplified(&self.prover(), position).unwrap_or(position)
+        });
+        let domain = IndexingMap {
+            dims: (0..rank).map(variable).collect(),
+            ranges: (rank..resolved.len()).map(variable).collect(),
+            runtimes: self.size_variables(),
+            results: results.collect(),
+            constraints: Vec::new(),
+        };
+        let context = mlir::context_of(statement.op());
+        mlir::set_attribute(statement.op(), "domain", map::to_attribute(context, self.ir, &domain));
+        let info = TensorInfo {
+            name: statement.target(),
+            bounds,
+            declared_at: statement.op().location(),
+        };
+        if let Some(outs) = statement.outs() {
+            // Contents that the caller passes in have the bounds of the first statement.
+            self.tensors.entry(mlir::value_key(outs)).or_insert_with(|| info.clone());
+        }
+        self.tensors.insert(mlir::value_key(statement.result()), info);
+        Ok(())
+    }
+
+    fn size_variables(&self) -> Vec<Variable> {
+        let interval = Interval::new(1, MAX_EXTENT);
+        self.sizes.iter().map(|name| Variable::bounded(self.ir, interval).named(name)).collect()
+    }
+
+    /// A statement that accumulates must stay inside the tensor that is there: inference
+    /// once more, with all ranges declared and the write as the only access.
+    fn check_write(
+        &mut self,
+        statement: Comprehension<'c>,
+        scope: &Scope,
+        input: &Statement,
+        resolved: &[ranges::Range],
+        previous: &TensorInfo<'c>,
+        locations: &[Location<'c>],
+    ) {
+        let rank = statement.index_vars().len();
+        let text = if rank == 0 {
+            previous.name.to_string()
+        } else {
+            format!("{}({})", previous.name, statement.index_vars().join(", "))
+        };
+        let mut locations = locations.to_vec();
+        locations.push(previous.declared_at);
+        let write = Statement {
+            index_vars: input.index_vars.clone(),
+            declared: resolved
+                .iter()
+                .enumerate()
+                .map(|(index_var, range)| DeclaredRange {
+                    index_var,
+                    lower: range.lower,
+                    upper: range.upper,
+                })
+                .collect(),
+            accesses: vec![Access {
+                tensor: previous.name.to_string(),
+                text: text.clone(),
+                location: 0,
+                declared_at: Some(locations.len() - 1),
+                args: (0..rank as u32).map(|dim| self.ir.dim(dim)).collect(),
+                dims: previous.bounds.clone(),
+                guarded: false,
+                from_exists: false,
+            }],
+        };
+        let inference = ranges::infer(self.ir, scope, &write);
+        emit_diagnostics(&inference, &locations);
+        self.counts.left += inference.preconditions.len();
+        for precondition in &inference.preconditions {
+            self.add_precondition(precondition, &text);
+        }
+    }
+
+    fn add_precondition(&mut self, precondition: &Precondition, access: &str) {
+        let conditions = precondition.conditions.as_deref();
+        self.push_precondition(
+            &precondition.text,
+            access,
+            conditions,
+            precondition.data_dependent,
+            precondition.guarded,
+        );
+    }
+
+    fn push_precondition(
+        &mut self,
+        text: &str,
+        access: &str,
+        conditions: Option<&[Expr]>,
+        data: bool,
+        guarded: bool,
+    ) {
+        let context = mlir::context_of(self.def.op());
+        let mut entries =
+            vec![("text", mlir::string(context, text)), ("access", mlir::string(context, access))];
+        if let Some(conditions) = conditions {
+            let mut condition =
+                IndexingMap { runtimes: self.size_variables(), ..IndexingMap::default() };
+            for expr in conditions {
+                condition.add_constraint(self.ir, *expr, Interval::new(0, i64::MAX));
+            }
+            entries.push(("condition", map::to_attribute(context, self.ir, &condition)));
+        }
+        for (name, set) in [("data", data), ("guarded", guarded)] {
+            if set {
+                entries.push((name, Attribute::unit(context)));
+            }
+        }
+        let entries: Vec<_> = entries
+            .into_iter()
+            .map(|(name, value)| (Identifier::new(context, name), value))
+            .collect();
+        let entry: Attribute = DictionaryAttribute::new(context, &entries).into();
+        // One statement may need the same condition through several accesses.
+        if !self.preconditions.contains(&entry) {
+            self.preconditions.push(entry);
+        }
+    }
+
+    /// The sizes that the head asserts for outputs: equal to the inferred extents, or a
+    /// precondition. A name that no input has stands for the first extent it meets.
+    fn check_annotations(&mut self) {
+        let mut free: HashMap<&str, Expr> = HashMap::new();
+        let prover = self.prover();
+        for (number, value) in mlir::operands(self.def.terminator()).into_iter().enumerate() {
+            let info = self.tensors[&mlir::value_key(value)].clone();
+            for (dim, size) in self.def.output_sizes(number).into_iter().enumerate() {
+                let Some(&(lower, upper)) = info.bounds.get(dim) else { continue };
+                let extent = self.extent(lower, upper);
+                let expected = match (self.size_expr(&size), &size) {
+                    (Some(expr), _) => expr,
+                    (None, Size::Variable(name)) => *free.entry(name).or_insert(extent),
+                    (None, Size::Constant(_)) => continue,
+                };
+                if prover.equal(extent, expected) == Verdict::Proved {
+                    continue;
+                }
+                let show = |expr| {
+                    polynomial::text(self.ir, expr, &|var| match var {
+                        Var::Runtime(number) => self.sizes[number as usize].to_string(),
+                        _ => String::new(),
+                    })
+                };
+                let text = format!("{} == {}", show(extent), show(expected));
+                let message = format!(
+                    "dimension {dim} of output '{}' has extent {}, but its type says {} [TC0203]",
+                    info.name,
+                    show(extent),
+                    show(expected)
+                );
+                Report::at(self.def.op().location(), Severity::Warning, message)
+                    .note(None, format!("precondition recorded: {text}"))
+                    .emit();
+                self.counts.left += 1;
+                let difference = self.ir.sub(extent, expected);
+                let conditions = [difference, self.ir.neg(difference)];
+                self.push_precondition(&text, info.name, Some(&conditions), false, false);
+            }
+        }
+    }
+
+    /// Gives each result its extents and its first index, over the sizes.
+    fn set_result_shapes(&self) {
+        let context = mlir::context_of(self.def.op());
+        let returned = mlir::operands(self.def.terminator());
+        let attributes = mlir::array_attr(self.def.op(), "res_attrs");
+        let new: Vec<Attribute> = attributes
+            .into_iter()
+            .zip(returned)
+            .map(|(attribute, value)| {
+                let bounds = &self.tensors[&mlir::value_key(value)].bounds;
+                let shape = |results: Vec<Expr>| {
+                    let map = IndexingMap {
+                        runtimes: self.size_variables(),
+                        results,
+                        ..IndexingMap::default()
+                    };
+                    map::to_attribute(context, self.ir, &map)
+                };
+                let extents = bounds.iter().map(|(lower, upper)| self.extent(*lower, *upper));
+                let origins = bounds.iter().map(|(lower, _)| *lower);
+                let added =
+                    [("tc.extents", shape(extents.collect())), ("tc.origins", shape(origins.collect()))];
+                mlir::extend_dictionary(context, attribute, &added)
+            })
+            .collect();
+        mlir::set_attribute(self.def.op(), "res_attrs", mlir::array(context, &new));
+    }
+}
+
+fn emit_diagnostics(inference: &Inference, locations: &[Location]) {
+    for diagnostic in &inference.diagnostics {
+        let severity = match diagnostic.kind.severity() {
+            ranges::Severity::Error => Severity::Error,
+            ranges::Severity::Warning => Severity::Warning,
+        };
+        let message = format!("{} [{}]", diagnostic.message, diagnostic.kind.code());
+        let mut report = Report::at(locations[diagnostic.location], severity, message);
+        for (location, text) in &diagnostic.notes {
+            report = report.note(Some(locations[*location]), text);
+        }
+        report.emit();
+    }
+}
