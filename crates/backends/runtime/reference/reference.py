@@ -534,7 +534,7 @@ def write():
             for row in SPECIAL[name]:
                 lines.append("= " + " ".join(w.text(w.nearest(float(x))) for x in row))
             mark = "= " if name in EXACT or name == "sqrt" else ""
-            count = (20 if name in EXACT else 70) if w.bits == 32 else (20 if name in EXACT else 90)
+            count = 40 if name in EXACT else 90 if w.bits == 32 else 110
             for args in points(name, w, count // (1 if ARITY[name] < 3 else 2), SEED):
                 result = evaluate(name, args, w)
                 lines.append(mark + " ".join(w.text(x) for x in (*args, result)))

@@ -136,7 +136,8 @@ def error_functions():
         x = 4 * (1 + t) / (1 - t)
         return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x) if x < 10**6 else (2 + 1 / x) * (1 - 1 / (2 * x * x)) / mp.sqrt(mp.pi)
 
-    poly("ERFCX", "(1 + 2x) erfcx(x) in t = (x - 4)/(x + 4), x >= 0", scaled, -1, 1)
+    poly("ERFCX_NEAR", "(1 + 2x) erfcx(x) in t + 0.375, t = (x - 4)/(x + 4), x in [1/2, 4]", scaled, "-0.78", 0, "-0.375")
+    poly("ERFCX_FAR", "the same in t - 0.5, x >= 4", scaled, 0, 1, "0.5")
 
 
 TAILS = [("0.82", "1.5", "1.125"), ("1.5", 3, "2.25"), (3, 6, "4.5"), (6, 12, 9), (12, "27.4", 19)]
@@ -259,7 +260,8 @@ def bessel_functions():
     def y1_rest(x):
         return (y(1)(x) * mp.pi / 2 - mp.log(x / z1) * j(1)(x)) * x / (x * x - z1 * z1)
 
-    poly("Y0_SMALL", "(pi/2 Y0(x) - log(x/x0) J0(x))/(x^2 - x0^2) in x^2, x <= 3.16, x0 the first zero", root(y0_rest), 0, "9.9856", 0)
+    poly("Y0_SMALL", "(pi/2 Y0(x) - log(x/x0) J0(x))/(x^2 - x0^2) in x^2, x <= 2, x0 the first zero", root(y0_rest), 0, 4, 0)
+    poly("Y0_MIDDLE", "Y0(x) in x - 2.5625, x in [2, 3.16]", y(0), 2, "3.16", "2.5625")
     poly("Y1_SMALL", "x (pi/2 Y1(x) - log(x/x0) J1(x))/(x^2 - x0^2) in x^2, x <= 3.16, x0 the first zero", root(y1_rest), 0, "9.9856", 0)
     for nu in (0, 1):
         amplitude, phase = phase_series(nu, 90)
@@ -299,6 +301,7 @@ def bessel_functions():
 
 def constants():
     pair("PI", mp.pi, "pi")
+    pair("SQRT_2PI", mp.sqrt(2 * mp.pi), "sqrt(2 pi)")
     pair("HALF_PI", mp.pi / 2, "pi/2")
     pair("LOG2_10", mp.log(10, 2), "log2(10)")
 
