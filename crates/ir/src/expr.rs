@@ -8,8 +8,8 @@
 //!
 //! Meanings: `floordiv` rounds towards minus infinity, `ceildiv` towards plus infinity, `mod`
 //! is the remainder of `floordiv` and is defined for positive divisors only, where it is
-//! never negative. Expressions denote mathematical integers; evaluation works on `i64` and
-//! reports an overflow as an error.
+//! never negative. Expressions denote mathematical integers; evaluation reports a result that
+//! leaves the 64-bit range as an overflow, intermediate values have 128 bits.
 //!
 //! The builders are total. They put a constant operand of `+` and `*` on the right, fold
 //! constants and drop neutral elements; a fold never loses a value that the unfolded
@@ -23,7 +23,7 @@ use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 
-use crate::interval::Interval;
+use crate::interval::{Interval, ceil_div_wide, floor_div_wide};
 
 /// A handle to an expression of one [`Context`].
 #[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -98,7 +98,7 @@ impl Node {
 /// Why an expression has no value at a point.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum EvalError {
-    /// A value left the 64-bit range.
+    /// A result left the 64-bit range, or an intermediate value the 128-bit range.
     #[error("index arithmetic overflows 64 bits")]
     Overflow,
     /// A divisor of `floordiv`, `ceildiv` or `mod` is zero.
@@ -106,7 +106,7 @@ pub enum EvalError {
     DivisionByZero,
     /// The divisor of `mod` is negative.
     #[error("expected a positive divisor of 'mod', found {0}")]
-    NegativeModulus(i64),
+    NegativeModulus(i128),
     /// A variable has no value.
     #[error("no value for {0:?}")]
     Unbound(Var),
@@ -470,24 +470,41 @@ impl Context {
         exprs: &[Expr],
         value_of: &dyn Fn(Var) -> Option<i64>,
     ) -> Result<Vec<i64>, EvalError> {
+        self.eval_wide(exprs, value_of)?
+            .into_iter()
+            .map(|value| i64::try_from(value).map_err(|_| EvalError::Overflow))
+            .collect()
+    }
+
+    /// The values of several expressions, which may leave the 64-bit range.
+    pub(crate) fn eval_wide(
+        &self,
+        exprs: &[Expr],
+        value_of: &dyn Fn(Var) -> Option<i64>,
+    ) -> Result<Vec<i128>, EvalError> {
         self.fold(exprs, |_, node, operands| {
             let (lhs, rhs) = operands.map_or((0, 0), |(&lhs, &rhs)| (lhs, rhs));
-            let divided = |quotient: Option<i64>| match (rhs, quotient) {
-                (0, _) => Err(EvalError::DivisionByZero),
-                (_, quotient) => quotient.ok_or(EvalError::Overflow),
-            };
-            match node {
-                Node::Const(value) => Ok(value),
-                Node::Var(var) => value_of(var).ok_or(EvalError::Unbound(var)),
-                Node::Add(..) => lhs.checked_add(rhs).ok_or(EvalError::Overflow),
-                Node::Mul(..) => lhs.checked_mul(rhs).ok_or(EvalError::Overflow),
-                Node::FloorDiv(..) => divided(checked_floor_div(lhs, rhs)),
-                Node::CeilDiv(..) => divided(checked_ceil_div(lhs, rhs)),
-                Node::Mod(..) if rhs < 0 => Err(EvalError::NegativeModulus(rhs)),
-                Node::Mod(..) => divided(lhs.checked_rem_euclid(rhs)),
-                Node::Min(..) => Ok(lhs.min(rhs)),
-                Node::Max(..) => Ok(lhs.max(rhs)),
+            if matches!(node, Node::FloorDiv(..) | Node::CeilDiv(..) | Node::Mod(..)) && rhs == 0 {
+                return Err(EvalError::DivisionByZero);
             }
+            let value = match node {
+                Node::Const(value) => Some(i128::from(value)),
+                Node::Var(var) => {
+                    let value = value_of(var).ok_or(EvalError::Unbound(var))?;
+                    Some(i128::from(value))
+                }
+                Node::Add(..) => lhs.checked_add(rhs),
+                Node::Mul(..) => lhs.checked_mul(rhs),
+                Node::FloorDiv(..) => Some(floor_div_wide(lhs, rhs)),
+                Node::CeilDiv(..) => Some(ceil_div_wide(lhs, rhs)),
+                Node::Mod(..) if rhs < 0 => return Err(EvalError::NegativeModulus(rhs)),
+                Node::Mod(..) => Some(lhs.rem_euclid(rhs)),
+                Node::Min(..) => Some(lhs.min(rhs)),
+                Node::Max(..) => Some(lhs.max(rhs)),
+            };
+            value
+                .filter(|&value| value != i128::MIN)
+                .ok_or(EvalError::Overflow)
         })
     }
 

@@ -46,7 +46,7 @@ fn clamp(value: i128) -> i64 {
 }
 
 /// Division that rounds towards minus infinity; the divisor must not be zero.
-fn floor_div_wide(lhs: i128, rhs: i128) -> i128 {
+pub(crate) fn floor_div_wide(lhs: i128, rhs: i128) -> i128 {
     let quotient = lhs / rhs;
     if lhs % rhs != 0 && (lhs < 0) != (rhs < 0) {
         quotient - 1
@@ -56,7 +56,7 @@ fn floor_div_wide(lhs: i128, rhs: i128) -> i128 {
 }
 
 /// Division that rounds towards plus infinity; the divisor must not be zero.
-fn ceil_div_wide(lhs: i128, rhs: i128) -> i128 {
+pub(crate) fn ceil_div_wide(lhs: i128, rhs: i128) -> i128 {
     let quotient = lhs / rhs;
     if lhs % rhs != 0 && (lhs < 0) == (rhs < 0) {
         quotient + 1
@@ -106,6 +106,11 @@ impl Interval {
     /// Whether `value` is a member.
     pub fn contains(self, value: i64) -> bool {
         self.lo <= value && value <= self.hi
+    }
+
+    /// Whether a mathematical integer is a member; the infinite ends hold all beyond them.
+    pub(crate) fn contains_wide(self, value: i128) -> bool {
+        wide_lo(self.lo) <= value && value <= wide_hi(self.hi)
     }
 
     /// Whether every member of `other` is a member of `self`.

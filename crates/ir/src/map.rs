@@ -287,14 +287,14 @@ impl IndexingMap {
     ) -> Result<bool, EvalError> {
         let value_of = |var| lookup(var, dims, ranges, runtimes);
         for (var, variable) in self.vars() {
-            let value = value_of(var).ok_or(EvalError::Unbound(var))?;
+            let value = i128::from(value_of(var).ok_or(EvalError::Unbound(var))?);
             if let Some(lower) = variable.lower
-                && value < ctx.eval(lower, &value_of)?
+                && value < ctx.eval_wide(&[lower], &value_of)?[0]
             {
                 return Ok(false);
             }
             if let Some(upper) = variable.upper
-                && ctx.eval(upper, &value_of)? < value
+                && ctx.eval_wide(&[upper], &value_of)?[0] < value
             {
                 return Ok(false);
             }
@@ -314,12 +314,12 @@ impl IndexingMap {
         runtimes: &[i64],
     ) -> Result<bool, EvalError> {
         let exprs: Vec<Expr> = self.constraints.iter().map(|c| c.expr).collect();
-        let values = ctx.eval_all(&exprs, &|var| lookup(var, dims, ranges, runtimes))?;
+        let values = ctx.eval_wide(&exprs, &|var| lookup(var, dims, ranges, runtimes))?;
         Ok(self
             .constraints
             .iter()
             .zip(values)
-            .all(|(constraint, value)| constraint.interval.contains(value)))
+            .all(|(constraint, value)| constraint.interval.contains_wide(value)))
     }
 
     /// Enumerates the domain for given runtime values, the last variable fastest.
