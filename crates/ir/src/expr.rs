@@ -483,7 +483,7 @@ impl Context {
         value_of: &dyn Fn(Var) -> Option<i64>,
     ) -> Result<Vec<i128>, EvalError> {
         self.fold(exprs, |_, node, operands| {
-            let (lhs, rhs) = operands.map_or((0, 0), |(&lhs, &rhs)| (lhs, rhs));
+            let (lhs, rhs): (i128, i128) = operands.map_or((0, 0), |(&lhs, &rhs)| (lhs, rhs));
             if matches!(node, Node::FloorDiv(..) | Node::CeilDiv(..) | Node::Mod(..)) && rhs == 0 {
                 return Err(EvalError::DivisionByZero);
             }
@@ -502,6 +502,7 @@ impl Context {
                 Node::Min(..) => Some(lhs.min(rhs)),
                 Node::Max(..) => Some(lhs.max(rhs)),
             };
+            // Without the smallest number, no division overflows.
             value
                 .filter(|&value| value != i128::MIN)
                 .ok_or(EvalError::Overflow)

@@ -110,7 +110,8 @@ impl Interval {
 
     /// Whether a mathematical integer is a member; the infinite ends hold all beyond them.
     pub(crate) fn contains_wide(self, value: i128) -> bool {
-        wide_lo(self.lo) <= value && value <= wide_hi(self.hi)
+        (self.lo == i64::MIN || i128::from(self.lo) <= value)
+            && (self.hi == i64::MAX || value <= i128::from(self.hi))
     }
 
     /// Whether every member of `other` is a member of `self`.
