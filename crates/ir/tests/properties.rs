@@ -1,0 +1,437 @@
+//! Random maps against enumeration of their domains.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+use tc_ir::simplify::Simplifier;
+use tc_ir::{Constraint, Context, EvalError, Expr, IndexingMap, Interval, Var, Variable, compose};
+
+/// An expression outside of any context, so that it can be generated and printed.
+#[derive(Clone, Debug)]
+enum Tree {
+    Const(i64),
+    Var(Var),
+    Op(Op, Box<Tree>, Box<Tree>),
+}
+
+#[derive(Copy, Clone, Debug)]
+enum Op {
+    Add,
+    Sub,
+    Mul,
+    FloorDiv,
+    CeilDiv,
+    Mod,
+    Min,
+    Max,
+}
+
+impl Tree {
+    fn build(&self, ctx: &Context) -> Expr {
+        match self {
+            Tree::Const(value) => ctx.constant(*value),
+            Tree::Var(var) => ctx.var(*var),
+            Tree::Op(op, lhs, rhs) => {
+                let (lhs, rhs) = (lhs.build(ctx), rhs.build(ctx));
+                match op {
+                    Op::Add => ctx.add(lhs, rhs),
+                    Op::Sub => ctx.sub(lhs, rhs),
+                    Op::Mul => ctx.mul(lhs, rhs),
+                    Op::FloorDiv => ctx.floor_div(lhs, rhs),
+                    Op::CeilDiv => ctx.ceil_div(lhs, rhs),
+                    Op::Mod => ctx.modulo(lhs, rhs),
+                    Op::Min => ctx.min(lhs, rhs),
+                    Op::Max => ctx.max(lhs, rhs),
+                }
+            }
+        }
+    }
+
+    /// The value by the definition of the operations; `None` where there is none.
+    fn value(&self, value_of: &dyn Fn(Var) -> i64) -> Option<i64> {
+        Some(match self {
+            Tree::Const(value) => *value,
+            Tree::Var(var) => value_of(*var),
+            Tree::Op(op, lhs, rhs) => {
+                let lhs = i128::from(lhs.value(value_of)?);
+                let rhs = i128::from(rhs.value(value_of)?);
+                let value = match op {
+                    Op::Add => lhs + rhs,
+                    Op::Sub => lhs - rhs,
+                    Op::Mul => lhs * rhs,
+                    Op::Mod if rhs <= 0 => return None,
+                    Op::FloorDiv | Op::CeilDiv if rhs == 0 => return None,
+                    Op::FloorDiv => (lhs * rhs.signum()).div_euclid(rhs.abs()),
+                    Op::CeilDiv => -(-lhs * rhs.signum()).div_euclid(rhs.abs()),
+                    Op::Mod => lhs.rem_euclid(rhs),
+                    Op::Min => lhs.min(rhs),
+                    Op::Max => lhs.max(rhs),
+                };
+                i64::try_from(value).ok()?
+            }
+        })
+    }
+}
+
+fn any_var() -> impl Strategy<Value = Var> {
+    prop_oneof![
+        4 => (0..2_u32).prop_map(Var::Dim),
+        3 => (0..2_u32).prop_map(Var::Range),
+        2 => (0..2_u32).prop_map(Var::Runtime),
+    ]
+}
+
+fn any_constant() -> impl Strategy<Value = i64> {
+    prop_oneof![
+        12 => -12..=12_i64,
+        2 => prop_oneof![Just(16), Just(32), Just(64), Just(-16), Just(100)],
+        1 => prop_oneof![Just(i64::MAX), Just(i64::MIN), Just(i64::MAX - 1), Just(1 << 62)],
+    ]
+}
+
+fn any_tree() -> impl Strategy<Value = Tree> {
+    let leaf = prop_oneof![
+        1 => any_constant().prop_map(Tree::Const),
+        4 => any_var().prop_map(Tree::Var),
+    ];
+    leaf.prop_recursive(5, 40, 2, |inner| {
+        let divisor = prop_oneof![
+            8 => (1..=12_i64).prop_map(Tree::Const),
+            2 => any_constant().prop_map(Tree::Const),
+            1 => inner.clone(),
+        ];
+        let op = prop_oneof![4 => Just(Op::Add), 2 => Just(Op::Sub), 1 => Just(Op::Min), 1 => Just(Op::Max)];
+        let division = prop_oneof![2 => Just(Op::FloorDiv), 1 => Just(Op::CeilDiv), 2 => Just(Op::Mod)];
+        let combine = |(op, lhs, rhs)| Tree::Op(op, Box::new(lhs), Box::new(rhs));
+        prop_oneof![
+            4 => (op, inner.clone(), inner.clone()).prop_map(combine),
+            3 => (division, inner.clone(), divisor).prop_map(combine),
+            2 => (Just(Op::Mul), inner.clone(), any_constant().prop_map(Tree::Const))
+                .prop_map(combine),
+            1 => (Just(Op::Mul), inner.clone(), inner).prop_map(combine),
+        ]
+    })
+}
+
+/// Constant bounds; sometimes empty, sometimes one point, sometimes negative.
+fn any_bounds() -> impl Strategy<Value = (i64, i64)> {
+    prop_oneof![
+        4 => (0..=0_i64, 0..7_i64),
+        4 => (-9..9_i64, 0..6_i64),
+        1 => (-9..9_i64, -1..=0_i64),
+    ]
+    .prop_map(|(lo, extent)| (lo, lo + extent))
+}
+
+/// A map outside of any context. The upper bounds of some variables are `rt0 + offset`.
+#[derive(Clone, Debug)]
+struct Sketch {
+    dims: Vec<((i64, i64), bool)>,
+    ranges: Vec<((i64, i64), bool)>,
+    runtimes: Vec<(i64, i64)>,
+    results: Vec<Tree>,
+    constraints: Vec<(Tree, (i64, i64))>,
+}
+
+fn any_sketch() -> impl Strategy<Value = Sketch> {
+    let variable = || (any_bounds(), prop::bool::weighted(0.2));
+    let end = prop_oneof![3 => -9..20_i64, 1 => Just(i64::MIN)];
+    let interval = (end, prop_oneof![4 => 0..12_i64, 1 => Just(i64::MAX)])
+        .prop_map(|(lo, extent)| (lo, lo.saturating_add(extent)));
+    (
+        prop::collection::vec(variable(), 2),
+        prop::collection::vec(variable(), 2),
+        prop::collection::vec(any_bounds(), 2),
+        prop::collection::vec(any_tree(), 1..3),
+        prop::collection::vec((any_tree(), interval), 0..3),
+    )
+        .prop_map(|(dims, ranges, runtimes, results, constraints)| Sketch {
+            dims,
+            ranges,
+            runtimes,
+            results,
+            constraints,
+        })
+}
+
+impl Sketch {
+    fn build(&self, ctx: &Context) -> IndexingMap {
+        let variable = |&((lo, hi), symbolic): &((i64, i64), bool)| {
+            let upper = if symbolic {
+                ctx.add(ctx.runtime(0), ctx.constant(hi % 3))
+            } else {
+                ctx.constant(hi)
+            };
+            Variable::between(ctx.constant(lo), upper)
+        };
+        let runtime = |&(lo, hi): &(i64, i64)| Variable::bounded(ctx, Interval::new(lo, hi));
+        let mut map = IndexingMap {
+            dims: self.dims.iter().map(variable).collect(),
+            ranges: self.ranges.iter().map(variable).collect(),
+            runtimes: self.runtimes.iter().map(runtime).collect(),
+            results: self.results.iter().map(|tree| tree.build(ctx)).collect(),
+            constraints: self
+                .constraints
+                .iter()
+                .map(|(tree, (lo, hi))| Constraint {
+                    expr: tree.build(ctx),
+                    interval: Interval::new(*lo, *hi),
+                })
+                .collect(),
+        };
+        map.sort_constraints(ctx);
+        map
+    }
+}
+
+type Values = (Vec<i64>, Vec<i64>, Vec<i64>);
+
+/// All points of the box around the domain, the runtime variables included.
+fn box_of(map: &IndexingMap, ctx: &Context) -> Vec<Values> {
+    let intervals = map.intervals(ctx);
+    let mut points: Vec<Vec<i64>> = vec![Vec::new()];
+    for (var, _) in map.vars() {
+        let interval = intervals.of(var);
+        points = points
+            .into_iter()
+            .flat_map(|point| {
+                (interval.lo..=interval.hi).map(move |value| {
+                    let mut point = point.clone();
+                    point.push(value);
+                    point
+                })
+            })
+            .collect();
+    }
+    let (dims, ranges) = (map.dims.len(), map.ranges.len());
+    points
+        .into_iter()
+        .map(|point| {
+            (
+                point[..dims].to_vec(),
+                point[dims..dims + ranges].to_vec(),
+                point[dims + ranges..].to_vec(),
+            )
+        })
+        .collect()
+}
+
+fn value_in(point: &Values, var: Var) -> i64 {
+    match var {
+        Var::Dim(i) => point.0[i as usize],
+        Var::Range(i) => point.1[i as usize],
+        Var::Runtime(i) => point.2[i as usize],
+    }
+}
+
+fn contains(map: &IndexingMap, ctx: &Context, point: &Values) -> Result<bool, EvalError> {
+    map.contains(ctx, &point.0, &point.1, &point.2)
+}
+
+fn evaluate(ctx: &Context, expr: Expr, point: &Values) -> Result<i64, EvalError> {
+    ctx.eval(expr, &|var| Some(value_in(point, var)))
+}
+
+/// Limits points so that a case takes milliseconds, taken evenly.
+fn thinned(points: Vec<Values>, limit: usize) -> impl Iterator<Item = Values> {
+    let step = points.len().div_ceil(limit).max(1);
+    points.into_iter().step_by(step)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn builders_keep_values(tree in any_tree(), seed in -50..50_i64) {
+        let ctx = Context::new();
+        let expr = tree.build(&ctx);
+        let value_of = |var: Var| match var {
+            Var::Dim(i) => seed + i64::from(i),
+            Var::Range(i) => seed / 3 - i64::from(i),
+            Var::Runtime(i) => seed.abs() + i64::from(i),
+        };
+        if let Some(value) = tree.value(&value_of) {
+            prop_assert_eq!(ctx.eval(expr, &|var| Some(value_of(var))), Ok(value));
+        }
+    }
+
+    #[test]
+    fn simplify_keeps_domain_and_values(sketch in any_sketch()) {
+        let ctx = Context::new();
+        let map = sketch.build(&ctx);
+        let mut simplified = map.clone();
+        let changed = simplified.simplify(&ctx);
+        prop_assert_eq!(changed, simplified != map);
+        let text = format!("{} => {}", map.display(&ctx), simplified.display(&ctx));
+        for (&old, &new) in map.results.iter().zip(&simplified.results) {
+            prop_assert!(ctx.cost(new) <= ctx.cost(old), "{}", text);
+        }
+        for point in thinned(box_of(&map, &ctx), 3000) {
+            let Ok(inside) = contains(&map, &ctx, &point) else { continue };
+            prop_assert_eq!(contains(&simplified, &ctx, &point), Ok(inside), "{:?} {}", point, text);
+            if !inside {
+                continue;
+            }
+            for (&old, &new) in map.results.iter().zip(&simplified.results) {
+                let old = evaluate(&ctx, old, &point);
+                if old.is_ok() {
+                    prop_assert_eq!(evaluate(&ctx, new, &point), old, "{:?} {}", point, text);
+                }
+            }
+        }
+        // No point outside of the old box comes in.
+        let (old, new) = (map.intervals(&ctx), simplified.intervals(&ctx));
+        for (var, _) in map.vars() {
+            prop_assert!(old.of(var).covers(new.of(var)), "{}", text);
+        }
+    }
+
+    #[test]
+    fn simplify_reaches_a_fixpoint(sketch in any_sketch()) {
+        let ctx = Context::new();
+        let mut map = sketch.build(&ctx);
+        map.simplify(&ctx);
+        let once = map.clone();
+        prop_assert!(!map.simplify(&ctx), "{} => {}", once.display(&ctx), map.display(&ctx));
+    }
+
+    #[test]
+    fn canonicalize_keeps_values(tree in any_tree(), seeds in prop::collection::vec(-30..30_i64, 6)) {
+        let ctx = Context::new();
+        let expr = tree.build(&ctx);
+        let canonical = ctx.canonicalize(expr);
+        let point = (seeds[..2].to_vec(), seeds[2..4].to_vec(), seeds[4..].to_vec());
+        let value = evaluate(&ctx, expr, &point);
+        if value.is_ok() {
+            prop_assert_eq!(
+                evaluate(&ctx, canonical, &point), value,
+                "{} => {}", ctx.display(expr), ctx.display(canonical)
+            );
+        }
+        prop_assert!(ctx.cost(canonical) <= ctx.cost(expr));
+        prop_assert_eq!(ctx.canonicalize(canonical), canonical);
+    }
+
+    #[test]
+    fn intervals_enclose_values(sketch in any_sketch()) {
+        let ctx = Context::new();
+        let map = sketch.build(&ctx);
+        let intervals = map.intervals(&ctx);
+        let mut simplifier = Simplifier::for_map(&ctx, &map);
+        for &result in &map.results {
+            let enclosure = ctx.interval_of(result, &|var| intervals.of(var));
+            let multiple = i128::from(ctx.divisor_of(result));
+            prop_assert_eq!(simplifier.interval_of(result), enclosure);
+            for point in thinned(box_of(&map, &ctx), 2000) {
+                if let Ok(value) = evaluate(&ctx, result, &point) {
+                    prop_assert!(enclosure.contains(value), "{} {}", ctx.display(result), enclosure);
+                    prop_assert!(
+                        if multiple == 0 { value == 0 } else { i128::from(value) % multiple == 0 },
+                        "{} = {} is no multiple of {}", ctx.display(result), value, multiple
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn printed_maps_parse_back(sketch in any_sketch()) {
+        let ctx = Context::new();
+        let mut map = sketch.build(&ctx);
+        for _ in 0..2 {
+            let printed = map.display(&ctx).to_string();
+            let parsed = IndexingMap::parse(&ctx, &printed);
+            let parsed = parsed.map_err(|e| TestCaseError::fail(format!("{printed}: {e}")))?;
+            prop_assert_eq!(parsed.display(&ctx).to_string(), printed);
+            if !map.is_known_empty(&ctx) {
+                prop_assert_eq!(&parsed, &map);
+            }
+            map.simplify(&ctx);
+        }
+    }
+
+    #[test]
+    fn substitution_is_evaluation_in_two_steps(
+        tree in any_tree(), inner in any_tree(), seeds in prop::collection::vec(-20..20_i64, 6)
+    ) {
+        let ctx = Context::new();
+        let (outer, inner) = (tree.build(&ctx), inner.build(&ctx));
+        let point = (seeds[..2].to_vec(), seeds[2..4].to_vec(), seeds[4..].to_vec());
+        let var = Var::Dim(0);
+        let substituted = ctx.substitute(outer, &|v| (v == var).then_some(inner));
+        if let Ok(value) = evaluate(&ctx, inner, &point) {
+            let fed = |v| Some(if v == var { value } else { value_in(&point, v) });
+            if let Ok(expected) = ctx.eval(outer, &fed) {
+                prop_assert_eq!(evaluate(&ctx, substituted, &point), Ok(expected));
+            }
+        }
+    }
+
+    #[test]
+    fn composition_applies_one_map_after_the_other(first in any_sketch(), second in any_sketch()) {
+        let ctx = Context::new();
+        let mut first = first.build(&ctx);
+        // Two results feed the two dimensions of the second map.
+        let result = first.results[0];
+        first.results.resize(2, result);
+        let second = second.build(&ctx);
+        let composed = compose(&ctx, &first, &second).expect("the ranks agree");
+        let mut simplified = composed.clone();
+        simplified.simplify(&ctx);
+        let (points, others) = (box_of(&first, &ctx), box_of(&second, &ctx));
+        // A few assignments of the second map's own variables for each point of the first.
+        let others: Vec<Values> = thinned(others, 7).collect();
+        for (point, other) in thinned(points, 400).flat_map(|p| others.iter().map(move |o| (p.clone(), o))) {
+            let both = (
+                point.0.clone(),
+                [&other.1[..], &point.1[..]].concat(),
+                [&other.2[..], &point.2[..]].concat(),
+            );
+            let Ok(in_first) = contains(&first, &ctx, &point) else { continue };
+            let middle = first.evaluate(&ctx, &point.0, &point.1, &point.2);
+            let Ok(middle) = middle else { continue };
+            let fed = (middle, other.1.clone(), other.2.clone());
+            let Ok(in_second) = contains(&second, &ctx, &fed) else { continue };
+            let inside = in_first && in_second;
+            prop_assert_eq!(contains(&composed, &ctx, &both), Ok(inside), "{}", composed.display(&ctx));
+            prop_assert_eq!(contains(&simplified, &ctx, &both), Ok(inside), "{}", simplified.display(&ctx));
+            if inside {
+                let expected = second.evaluate(&ctx, &fed.0, &fed.1, &fed.2);
+                if expected.is_ok() {
+                    prop_assert_eq!(&composed.evaluate(&ctx, &both.0, &both.1, &both.2), &expected);
+                    prop_assert_eq!(&simplified.evaluate(&ctx, &both.0, &both.1, &both.2), &expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn points_are_the_contained_ones(sketch in any_sketch()) {
+        let ctx = Context::new();
+        let map = sketch.build(&ctx);
+        let mut expected: HashMap<Vec<i64>, Vec<(Vec<i64>, Vec<i64>)>> = HashMap::new();
+        for point in box_of(&map, &ctx) {
+            match contains(&map, &ctx, &point) {
+                Ok(true) => expected.entry(point.2).or_default().push((point.0, point.1)),
+                Ok(false) => {}
+                Err(_) => return Ok(()),
+            }
+        }
+        for (runtimes, expected) in expected {
+            let points = map.points(&ctx, &runtimes).expect("a bounded domain");
+            let found: Vec<_> = points
+                .map(|point| point.map(|point| (point.dims, point.ranges)))
+                .collect::<Result<_, _>>()
+                .expect("every constraint has a value");
+            prop_assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn arbitrary_text_never_panics(text in "[d0-9s rt()\\[\\]{},:*/+a-z<>-]{0,60}") {
+        let ctx = Context::new();
+        let _ = IndexingMap::parse(&ctx, &text);
+        let _ = IndexingMap::parse(&ctx, &format!("(d0)[s0] -> ({text}"));
+        let _ = IndexingMap::parse(&ctx, &format!("(d0)[s0] -> (d0), domain: {text}"));
+    }
+}
