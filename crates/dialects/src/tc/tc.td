@@ -38,7 +38,7 @@ def TC_DefOp : TC_Op<"def", [FunctionOpInterface, IsolatedFromAbove]> {
     | attribute | meaning |
     |---|---|
     | `tc.name` | the name in the source |
-    | `tc.sizes` | one entry per dimension: the name of its size variable, or its extent |
+    | `tc.sizes` | one entry per dimension: the name of its size variable, or its extent; on a result what its annotation asserts, where a name may be one that no argument has |
     | `tc.inout` | the argument holds the contents of the output of that name before the call |
 
     Element types keep their signedness (`ui8`, `i32`, `i1` for bool); values
@@ -64,7 +64,7 @@ def TC_DefOp : TC_Op<"def", [FunctionOpInterface, IsolatedFromAbove]> {
 
     Constraints:
       * C1: every argument has `tc.name`, every result too; names are unique.
-      * C2: `tc.sizes` has one entry per dimension; a number where the dimension is static, a name where it is dynamic. An argument marked `tc.inout` has none.
+      * C2: `tc.sizes` of an argument has one entry per dimension; a number where the dimension is static, a name where it is dynamic. An argument marked `tc.inout` has none.
   }];
   let arguments = (ins
     SymbolNameAttr:$sym_name,
@@ -117,7 +117,8 @@ def TC_ComprehensionOp : TC_Op<"comprehension", [
     `where` gives variables a range from the source: the operands are the lower
     bound (included) and the upper bound (excluded) of the variables numbered in
     `bounded`. The `exists` region holds the reads that take part in range
-    inference only.
+    inference only. The discardable attribute `equivalent` keeps the library call that
+    the source says the statement is equal to.
 
     `domain` is absent until `tc-infer-ranges`: then it bounds every variable by
     expressions over the size variables, and its results are the position at
@@ -173,8 +174,8 @@ def TC_ReadOp : TC_Op<"read", [Pure]> {
 }
 
 class TC_IntegerBinaryOp<string mnemonic> : TC_Op<mnemonic, [Pure, SameOperandsAndResultType]> {
-  let arguments = (ins SignlessIntegerLike:$lhs, SignlessIntegerLike:$rhs, UnitAttr:$unsigned_);
-  let results = (outs SignlessIntegerLike:$result);
+  let arguments = (ins SignlessIntegerOrIndexLike:$lhs, SignlessIntegerOrIndexLike:$rhs, UnitAttr:$unsigned_);
+  let results = (outs SignlessIntegerOrIndexLike:$result);
   let assemblyFormat = "(`unsigned` $unsigned_^)? $lhs `,` $rhs attr-dict `:` type($result)";
 }
 
