@@ -4,10 +4,7 @@
 //! non-negative multiples of the facts and a non-negative constant. The goals here take integer values only, so a
 //! constant above -1 is enough. The multiples are found by the two-phase simplex method on a dense tableau of
 //! exact fractions, with Bland's rule against cycles (R. G. Bland, "New finite pivoting rules for the simplex
-//! method", 1977). Fractions are checked 128-bit integers; an overflow or too many pivots answer "not shown".
-
-/// The most pivots for one question.
-const MAX_PIVOTS: usize = 400;
+//! method", 1977). Fractions are checked 128-bit integers; an overflow or too much work answer "not shown".
 
 /// `constant + sum of coefficients[i] * x[i]`, over columns that all rows of one question share.
 pub(crate) struct Affine {
@@ -18,9 +15,12 @@ pub(crate) struct Affine {
 /// Whether `goal >= 0` is shown to follow from `facts >= 0`, for integer `x` at which `goal` is an integer.
 ///
 /// Contradictory facts imply everything, although this function does not notice every contradiction.
-pub(crate) fn follows(goal: &Affine, facts: &[Affine]) -> bool {
+///
+/// `work` is the number of tableau entries that may still be touched; the question uses some of it up, and is not
+/// shown when it runs out.
+pub(crate) fn follows(goal: &Affine, facts: &[Affine], work: &mut usize) -> bool {
     Tableau::new(goal, facts)
-        .and_then(|mut tableau| tableau.run())
+        .and_then(|mut tableau| tableau.run(work))
         .unwrap_or(false)
 }
 
@@ -161,8 +161,7 @@ impl Tableau {
         })
     }
 
-    fn run(&mut self) -> Option<bool> {
-        let mut pivots = 0;
+    fn run(&mut self, work: &mut usize) -> Option<bool> {
         // Phase 1: drive the artificial variables to zero.
         while self.artificial[self.num_facts].numerator != 0 {
             let Some(column) =
@@ -173,7 +172,7 @@ impl Tableau {
             let Some(row) = self.leaving_row(column)? else {
                 return Some(false);
             };
-            self.pivot(row, column, &mut pivots)?;
+            self.pivot(row, column, work)?;
         }
         // An artificial variable that stays in the basis at zero leaves through any non-zero entry; a row without
         // one is redundant.
@@ -182,7 +181,7 @@ impl Tableau {
                 && let Some(column) =
                     (0..self.num_facts).find(|&column| self.rows[row][column].numerator != 0)
             {
-                self.pivot(row, column, &mut pivots)?;
+                self.pivot(row, column, work)?;
             }
         }
         // Phase 2: lower the cost until it is small enough.
@@ -200,7 +199,7 @@ impl Tableau {
                 return Some(false);
             };
             match self.leaving_row(column)? {
-                Some(row) => self.pivot(row, column, &mut pivots)?,
+                Some(row) => self.pivot(row, column, work)?,
                 // The cost falls without end: the facts contradict each other.
                 None => return Some(true),
             }
@@ -229,11 +228,9 @@ impl Tableau {
         Some(best.map(|(row, _)| row))
     }
 
-    fn pivot(&mut self, row: usize, column: usize, pivots: &mut usize) -> Option<()> {
-        *pivots += 1;
-        if MAX_PIVOTS < *pivots {
-            return None;
-        }
+    fn pivot(&mut self, row: usize, column: usize, work: &mut usize) -> Option<()> {
+        let touched = (self.rows.len() + 2) * (self.num_facts + 1);
+        *work = work.checked_sub(touched)?;
         let mut pivot_row = std::mem::take(&mut self.rows[row]);
         let pivot = pivot_row[column];
         for entry in &mut pivot_row {
@@ -264,7 +261,11 @@ impl Tableau {
 
 #[cfg(test)]
 mod tests {
-    use super::{Affine, follows};
+    use super::Affine;
+
+    fn follows(goal: &Affine, facts: &[Affine]) -> bool {
+        super::follows(goal, facts, &mut 10_000)
+    }
 
     fn affine(coefficients: &[i64], constant: i64) -> Affine {
         Affine {
@@ -302,6 +303,15 @@ mod tests {
         assert!(!follows(&affine(&[1], 0), &[]));
         assert!(follows(&affine(&[], 0), &[]));
         assert!(!follows(&affine(&[], -1), &[]));
+    }
+
+    #[test]
+    fn follows_stops_without_work() {
+        assert!(!super::follows(
+            &affine(&[1], -1),
+            &[affine(&[2], -1)],
+            &mut 1
+        ));
     }
 
     #[test]

@@ -340,7 +340,7 @@ impl<'c> Normalizer<'c> {
         for (monomial, coefficient) in &polynomial.terms {
             let mut product = Polynomial::constant(*coefficient);
             for &atom in monomial {
-                product = product.mul(&self.polynomial(atom)?.as_ref().clone())?;
+                product = product.mul(&*self.polynomial(atom)?)?;
             }
             result = result.add(&product)?;
         }
@@ -432,8 +432,12 @@ impl<'c> Normalizer<'c> {
             let mut rest = Polynomial::constant(numerator.constant.rem_euclid(divisor));
             let mut whole = Polynomial::constant(numerator.constant.div_euclid(divisor));
             for (monomial, &coefficient) in &numerator.terms {
-                whole.accumulate(monomial, coefficient / divisor)?;
-                rest.accumulate(monomial, coefficient % divisor)?;
+                // Part of a coefficient stays, since `3*i / 2` reads better than `i / 2 + i`.
+                if coefficient % divisor == 0 {
+                    whole.accumulate(monomial, coefficient / divisor)?;
+                } else {
+                    rest.accumulate(monomial, coefficient)?;
+                }
             }
             quotient = quotient.add(&whole)?;
             if rest.terms.is_empty() {
@@ -765,16 +769,23 @@ pub(crate) fn remove_factor(monomial: &Monomial, factor: &Monomial) -> Option<Mo
 fn written_order<'p>(context: &Context, polynomial: &'p Polynomial) -> Vec<(&'p Monomial, i64)> {
     let mut terms: Vec<_> = polynomial.terms().collect();
     terms.sort_by(|(left, left_coefficient), (right, right_coefficient)| {
-        let by_atoms = left
-            .iter()
-            .zip(right.iter())
-            .map(|(&a, &b)| context.compare(a, b))
+        let by_atoms = written_factors(context, left)
+            .into_iter()
+            .zip(written_factors(context, right))
+            .map(|(a, b)| context.compare(a, b))
             .find(|order| order.is_ne());
         (*left_coefficient < 0)
             .cmp(&(*right_coefficient < 0))
             .then(by_atoms.unwrap_or_else(|| left.len().cmp(&right.len())))
     });
     terms
+}
+
+/// The factors of a product in the order in which they are written, by structure.
+fn written_factors(context: &Context, monomial: &Monomial) -> Monomial {
+    let mut factors = monomial.clone();
+    factors.sort_by(|&a, &b| context.compare(a, b));
+    factors
 }
 
 fn sum_expr(context: &Context, polynomial: &Polynomial) -> Expr {
@@ -785,9 +796,8 @@ fn sum_expr(context: &Context, polynomial: &Polynomial) -> Expr {
     }
     let leading_constant = sum.is_some();
     for (monomial, coefficient) in written_order(context, polynomial) {
-        let product = monomial
-            .iter()
-            .copied()
+        let product = written_factors(context, monomial)
+            .into_iter()
             .reduce(|a, b| context.mul(a, b))
             .expect("a monomial has an atom");
         let magnitude = |value: i64| {
@@ -899,9 +909,9 @@ impl Writer<'_, '_> {
             if magnitude != 1 {
                 text.push_str(&format!("{magnitude}*"));
             }
-            let factors: Vec<_> = monomial
-                .iter()
-                .map(|&atom| self.atom(atom, depth + 1))
+            let factors: Vec<_> = written_factors(self.normalizer.context, monomial)
+                .into_iter()
+                .map(|atom| self.atom(atom, depth + 1))
                 .collect();
             // A division that is multiplied needs its parentheses: 3*(N / 2).
             let alone = factors.len() == 1 && magnitude == 1;
@@ -959,3 +969,6 @@ fn parenthesized(text: String) -> String {
     });
     if simple { text } else { format!("({text})") }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

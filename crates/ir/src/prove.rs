@@ -7,10 +7,11 @@
 //! 2. Facts that share an atom with it are collected: bounds, assumptions, and what is known of the atoms
 //!    themselves (`c*(x floordiv c)` lies in `[x - c + 1, x]`, `x mod c` in `[0, c - 1]`, a minimum is at most each
 //!    of its arguments). A fact that bounds a minimum from below or a maximum from above becomes one per argument.
-//! 3. For goals with products, pairwise products of facts are added (the reformulation-linearization technique,
-//!    Sherali and Adams 1990, one or two levels).
-//! 4. With every monomial as a variable of its own, the goal is a consequence over the integers when an exact
+//! 3. With every monomial as a variable of its own, the goal is a consequence over the integers when an exact
 //!    linear program says so (Farkas' lemma).
+//! 4. Where products of variables occur, the opposite of the goal joins the facts, products of two or three facts
+//!    are added (the reformulation-linearization technique, Sherali and Adams 1990), and the linear program looks
+//!    for a contradiction.
 //! 5. Otherwise a minimum or maximum in the goal or in a fact is split: one case per argument that may be the
 //!    least or the greatest, all of which have to hold.
 //!
@@ -22,14 +23,18 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::expr::{Context, Expr, Node, Var};
 use crate::linear_program::{Affine, follows};
-use crate::polynomial::{Extremum, Monomial, Normalizer, Polynomial, Result};
+use crate::polynomial::{Extremum, Monomial, Normalizer, Polynomial, Result, remove_factor};
 
 /// The most facts taken into one linear program, products not counted.
 const MAX_FACTS: usize = 128;
+/// The most facts taken because of one atom, so that a size that everything uses does not crowd out the rest.
+const MAX_FACTS_PER_ATOM: usize = 48;
 /// The most products of facts taken into one linear program.
 const MAX_PRODUCTS: usize = 96;
 /// The most linear programs for one question.
 const MAX_PROGRAMS: usize = 96;
+/// The most tableau entries that the linear programs of one question touch.
+const MAX_WORK: usize = 1 << 20;
 /// How deep case splits nest, and side questions about divisors and numerators with them.
 const MAX_DEPTH: usize = 6;
 /// The most facts that one assumption with minima and maxima becomes.
@@ -66,7 +71,7 @@ pub enum Verdict {
 /// ```
 pub struct Prover<'c> {
     context: &'c Context,
-    facts: Vec<Polynomial>,
+    facts: Facts,
     answers: RefCell<HashMap<Polynomial, bool>>,
 }
 
@@ -75,7 +80,7 @@ impl<'c> Prover<'c> {
     pub fn new(context: &'c Context) -> Self {
         Self {
             context,
-            facts: Vec::new(),
+            facts: Facts::default(),
             answers: RefCell::default(),
         }
     }
@@ -110,7 +115,7 @@ impl<'c> Prover<'c> {
         let mut normalizer = Normalizer::new(self.context);
         let difference = difference(&mut normalizer, a, b);
         if let Ok(facts) = difference.and_then(|fact| conjuncts(&mut normalizer, fact)) {
-            self.facts.extend(facts);
+            facts.into_iter().for_each(|fact| self.facts.push(fact));
             self.answers.borrow_mut().clear();
         }
     }
@@ -162,11 +167,36 @@ impl<'c> Prover<'c> {
         let mut search = Search {
             normalizer,
             programs: 0,
+            work: MAX_WORK,
         };
         // An error is an overflow or too large a term on the way: not shown.
         let answer = search.implied(&goal, &self.facts, 0).unwrap_or(false);
         self.answers.borrow_mut().insert(goal, answer);
         answer
+    }
+}
+
+/// Polynomials that are `>= 0`, found by the atoms in them.
+#[derive(Clone, Default)]
+struct Facts {
+    all: Vec<Polynomial>,
+    by_atom: HashMap<Expr, Vec<usize>>,
+}
+
+impl Facts {
+    fn push(&mut self, fact: Polynomial) {
+        for atom in atoms_of(&fact) {
+            let places = self.by_atom.entry(atom).or_default();
+            // A product may hold an atom twice.
+            if places.last() != Some(&self.all.len()) {
+                places.push(self.all.len());
+            }
+        }
+        self.all.push(fact);
+    }
+
+    fn about(&self, atom: Expr) -> &[usize] {
+        self.by_atom.get(&atom).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -215,11 +245,12 @@ fn conjuncts(normalizer: &mut Normalizer, fact: Polynomial) -> Result<Vec<Polyno
 struct Search<'n, 'c> {
     normalizer: &'n mut Normalizer<'c>,
     programs: usize,
+    work: usize,
 }
 
 impl Search<'_, '_> {
     /// Whether `goal >= 0` follows from `facts >= 0`. Recursion is limited by [`MAX_DEPTH`].
-    fn implied(&mut self, goal: &Polynomial, facts: &[Polynomial], depth: usize) -> Result<bool> {
+    fn implied(&mut self, goal: &Polynomial, facts: &Facts, depth: usize) -> Result<bool> {
         let goal = goal.tightened();
         if let Some(value) = goal.as_constant()
             && 0 <= value
@@ -231,8 +262,9 @@ impl Search<'_, '_> {
             return Ok(false);
         }
         let relevant = self.relevant_facts(&goal, facts, depth)?;
-        let products = products(&goal, &relevant)?;
-        if linear_consequence(&goal, relevant.iter().chain(&products)) {
+        if linear_consequence(&goal, relevant.iter(), &mut self.work)
+            || self.follows_with_products(&goal, &relevant)?
+        {
             return Ok(true);
         }
         if depth == MAX_DEPTH {
@@ -244,7 +276,17 @@ impl Search<'_, '_> {
         else {
             return Ok(false);
         };
-        self.holds_in_all_cases(atom, &goal, facts, depth)
+        self.holds_in_all_cases(atom, &goal, &relevant, depth)
+    }
+
+    /// Looks for a contradiction between the facts, the opposite of the goal, and their products.
+    fn follows_with_products(&mut self, goal: &Polynomial, facts: &[Polynomial]) -> Result<bool> {
+        let mut facts = facts.to_vec();
+        facts.push(goal.scale(-1)?.plus(-1)?);
+        let products = products(&facts)?;
+        let absurd = Polynomial::constant(-1);
+        Ok(!products.is_empty()
+            && linear_consequence(&absurd, facts.iter().chain(&products), &mut self.work))
     }
 
     fn holds_in_all_cases(
@@ -261,23 +303,28 @@ impl Search<'_, '_> {
         for (chosen, value) in arguments.iter().enumerate() {
             let mut case = Normalizer::replacing(self.normalizer.context(), atom, value.clone());
             let case_goal = case.renormalize(goal)?;
-            let mut case_facts = Vec::with_capacity(facts.len());
+            let mut case_facts = Facts::default();
             for fact in facts {
                 let fact = case.renormalize(fact)?;
-                case_facts.extend(conjuncts(&mut case, fact)?);
+                conjuncts(&mut case, fact)?
+                    .into_iter()
+                    .for_each(|fact| case_facts.push(fact));
             }
             for (other, argument) in arguments.iter().enumerate() {
                 if other != chosen {
                     let order = case.renormalize(&argument.sub(value)?.scale(sign)?)?;
-                    case_facts.extend(conjuncts(&mut case, order)?);
+                    conjuncts(&mut case, order)?
+                        .into_iter()
+                        .for_each(|fact| case_facts.push(fact));
                 }
             }
             let mut search = Search {
                 normalizer: &mut case,
                 programs: self.programs,
+                work: self.work,
             };
             let holds = search.implied(&case_goal, &case_facts, depth + 1)?;
-            self.programs = search.programs;
+            (self.programs, self.work) = (search.programs, search.work);
             if !holds {
                 return Ok(false);
             }
@@ -312,16 +359,16 @@ impl Search<'_, '_> {
     fn relevant_facts(
         &mut self,
         goal: &Polynomial,
-        facts: &[Polynomial],
+        facts: &Facts,
         depth: usize,
     ) -> Result<Vec<Polynomial>> {
         let mut selected: Vec<Polynomial> = Vec::new();
-        let mut taken = vec![false; facts.len()];
+        let mut taken = BTreeSet::new();
         let mut atoms = BTreeSet::new();
         let mut queue: Vec<Expr> = atoms_of(goal);
         if queue.is_empty() {
             // A false goal: only a contradiction among the facts can show it.
-            queue.extend(facts.iter().flat_map(atoms_of));
+            queue.extend(facts.all.iter().take(MAX_FACTS).flat_map(atoms_of));
         }
         let mut next = 0;
         while next < queue.len() && selected.len() < MAX_FACTS {
@@ -331,10 +378,9 @@ impl Search<'_, '_> {
                 continue;
             }
             let start = selected.len();
-            for (fact, taken) in facts.iter().zip(&mut taken) {
-                if !*taken && mentions(fact, atom) {
-                    *taken = true;
-                    selected.push(fact.clone());
+            for &place in facts.about(atom).iter().take(MAX_FACTS_PER_ATOM) {
+                if taken.insert(place) {
+                    selected.push(facts.all[place].clone());
                 }
             }
             let definitions = self.facts_about(atom, facts, depth)?;
@@ -352,12 +398,7 @@ impl Search<'_, '_> {
     }
 
     /// What holds of an atom that is no variable.
-    fn facts_about(
-        &mut self,
-        atom: Expr,
-        facts: &[Polynomial],
-        depth: usize,
-    ) -> Result<Vec<Polynomial>> {
+    fn facts_about(&mut self, atom: Expr, facts: &Facts, depth: usize) -> Result<Vec<Polynomial>> {
         let this = Polynomial::atom(atom);
         match self.normalizer.context().node(atom) {
             Node::FloorDiv(a, b) => {
@@ -392,7 +433,7 @@ impl Search<'_, '_> {
         quotient: &Polynomial,
         a: &Polynomial,
         b: &Polynomial,
-        facts: &[Polynomial],
+        facts: &Facts,
         depth: usize,
     ) -> Result<Vec<Polynomial>> {
         let positive = match b.as_constant() {
@@ -433,48 +474,33 @@ fn mentions(polynomial: &Polynomial, atom: Expr) -> bool {
         .any(|(monomial, _)| monomial.contains(&atom))
 }
 
-/// Products of two or three facts that speak of the products in the goal and in the facts.
-fn products(goal: &Polynomial, facts: &[Polynomial]) -> Result<Vec<Polynomial>> {
-    let wanted: BTreeSet<&Monomial> = std::iter::once(goal)
-        .chain(facts)
-        .flat_map(|place| place.terms().map(|(monomial, _)| monomial))
-        .filter(|monomial| 1 < monomial.len())
-        .collect();
+/// Products of two or three of the facts that speak of the products of variables in them, and of those in such
+/// products.
+fn products(facts: &[Polynomial]) -> Result<Vec<Polynomial>> {
     let factors: Vec<&Polynomial> = facts
         .iter()
         .filter(|fact| fact.constant_part().abs() < LARGE && fact.terms().len() <= 6)
         .filter(|fact| fact.terms().all(|(monomial, _)| monomial.len() == 1))
         .collect();
-    let mut result: Vec<Polynomial> = Vec::new();
-    let mut pairs_done = BTreeSet::new();
-    for monomial in &wanted {
-        for (place, &first) in monomial.iter().enumerate() {
-            for &second in &monomial[place + 1..] {
-                if !pairs_done.insert((first, second)) {
-                    continue;
-                }
-                for (index, a) in factors.iter().enumerate() {
-                    for b in &factors[index..] {
-                        let speaks = (mentions(a, first) && mentions(b, second))
-                            || (mentions(a, second) && mentions(b, first));
-                        if speaks && result.len() < MAX_PRODUCTS {
-                            result.push(a.mul(b)?);
-                        }
-                    }
-                }
-            }
-        }
-    }
-    let pairs = result.len();
+    let wanted = nonlinear_monomials(facts);
+    let mut result = Vec::new();
+    let mut done = BTreeSet::new();
+    multiply_pairs(&factors, &wanted, &mut done, &mut result)?;
+    multiply_pairs(
+        &factors,
+        &nonlinear_monomials(&result),
+        &mut done,
+        &mut result,
+    )?;
+    let num_pairs = result.len();
     for monomial in wanted.iter().filter(|monomial| monomial.len() == 3) {
-        for index in 0..pairs {
+        for index in 0..num_pairs {
             for factor in &factors {
-                let speaks = result[index].terms().any(|(pair, _)| {
-                    pair.len() == 2
-                        && crate::polynomial::remove_factor(monomial, pair).is_some_and(|third| {
-                            third.first().is_some_and(|&atom| mentions(factor, atom))
-                        })
-                });
+                let completes = |pair: &Monomial| {
+                    let third = remove_factor(monomial, pair).filter(|third| third.len() == 1);
+                    third.is_some_and(|third| mentions(factor, third[0]))
+                };
+                let speaks = result[index].terms().any(|(pair, _)| completes(pair));
                 if speaks && result.len() < 2 * MAX_PRODUCTS {
                     let product = result[index].mul(factor)?;
                     result.push(product);
@@ -485,9 +511,50 @@ fn products(goal: &Polynomial, facts: &[Polynomial]) -> Result<Vec<Polynomial>> 
     Ok(result)
 }
 
+fn nonlinear_monomials(places: &[Polynomial]) -> BTreeSet<Monomial> {
+    let monomials = places
+        .iter()
+        .flat_map(|place| place.terms().map(|(monomial, _)| monomial));
+    monomials
+        .filter(|monomial| 1 < monomial.len())
+        .cloned()
+        .collect()
+}
+
+/// Adds the products of two factors that hold one atom each of a pair that is multiplied in a wanted monomial.
+fn multiply_pairs(
+    factors: &[&Polynomial],
+    wanted: &BTreeSet<Monomial>,
+    done: &mut BTreeSet<(usize, usize)>,
+    result: &mut Vec<Polynomial>,
+) -> Result<()> {
+    let mut pairs = BTreeSet::new();
+    for monomial in wanted {
+        for (place, &first) in monomial.iter().enumerate() {
+            pairs.extend(monomial[place + 1..].iter().map(|&second| (first, second)));
+        }
+    }
+    for (first, second) in pairs {
+        for (i, a) in factors.iter().enumerate() {
+            for (j, b) in factors.iter().enumerate().skip(i) {
+                let speaks = (mentions(a, first) && mentions(b, second))
+                    || (mentions(a, second) && mentions(b, first));
+                if speaks && result.len() < MAX_PRODUCTS && done.insert((i, j)) {
+                    result.push(a.mul(b)?);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Asks the linear program with every monomial as a variable. A fact with a monomial that nothing can cancel is of
 /// no use and left out first.
-fn linear_consequence<'p>(goal: &Polynomial, facts: impl Iterator<Item = &'p Polynomial>) -> bool {
+fn linear_consequence<'p>(
+    goal: &Polynomial,
+    facts: impl Iterator<Item = &'p Polynomial>,
+    work: &mut usize,
+) -> bool {
     let mut facts: Vec<&Polynomial> = facts.collect();
     facts.sort_unstable();
     facts.dedup();
@@ -527,5 +594,8 @@ fn linear_consequence<'p>(goal: &Polynomial, facts: impl Iterator<Item = &'p Pol
         constant: polynomial.constant_part(),
     };
     let rows: Vec<_> = facts.iter().map(|fact| affine(fact)).collect();
-    follows(&affine(goal), &rows)
+    follows(&affine(goal), &rows, work)
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,8 +6,8 @@
 //! `solve_for_inner_interval` after `and_condition_over_domain`; the method is algebra rather than pattern search:
 //!
 //! 1. Each side becomes `t >= 0`. Every other variable in which `t` is monotone is replaced by the end of its
-//!    interval at which `t` is least; this is exact. A variable without such an end counts as infinite, which
-//!    `min` and `max` may absorb.
+//!    interval at which `t` is least, and one in which `t` is affine by both ends, which all have to hold; both
+//!    are exact. A variable without such an end counts as infinite, which `min` and `max` may absorb.
 //! 2. What is left is solved for `v`: `min(a, b) >= 0` is `a >= 0` and `b >= 0`, `floor(x / c) >= y` is
 //!    `x >= c*y`, `floor(x / c) <= y` is `x <= c*y + c - 1`, and `a*v + r >= 0` is `v >= ceil(-r / a)` or
 //!    `v <= floor(r / -a)` by the sign of `a`, which the [prover](crate::prove) decides when `a` is symbolic.
@@ -26,6 +26,9 @@ pub const MAX_DEPTH: usize = 32;
 
 /// The most inequalities that one question may lead to.
 pub const MAX_INEQUALITIES: usize = 512;
+
+/// Expressions with more operations than this are not searched for needless ones.
+const MAX_EXAMINED: usize = 64;
 
 /// More bounds than this are not compared with each other by the prover.
 const MAX_COMPARED: usize = 24;
@@ -268,6 +271,24 @@ impl Limit {
     }
 }
 
+/// The least value over the eliminated variables.
+enum Least {
+    /// A variable without a bound makes it so.
+    NegativeInfinity(Var),
+    /// The least of these.
+    Finite(Vec<Polynomial>),
+    PositiveInfinity,
+}
+
+/// A value without one of its eliminated variables.
+enum Eliminated {
+    /// There was none.
+    Nothing,
+    /// The least of these.
+    Ends(Vec<Polynomial>),
+    Infinite(Limit, Var),
+}
+
 /// Bounds of the variable that all have to hold, and conditions without it.
 #[derive(Default)]
 struct Rays {
@@ -303,7 +324,11 @@ impl<'a, 'c> Solver<'a, 'c> {
 
     /// The canonical form, with what the prover finds needless left out.
     fn polynomial(&mut self, expr: Expr) -> Result<Polynomial> {
-        let mut value = self.normalizer.polynomial(expr)?.as_ref().clone();
+        let value = self.normalizer.polynomial(expr)?.as_ref().clone();
+        self.simplify(value)
+    }
+
+    fn simplify(&mut self, mut value: Polynomial) -> Result<Polynomial> {
         // Each round removes one operation from the expression.
         for _ in 0..MAX_DEPTH {
             let Some((atom, replacement)) = self.needless(&value)? else {
@@ -316,11 +341,11 @@ impl<'a, 'c> Solver<'a, 'c> {
 
     /// An operation inside the polynomial that equals something simpler.
     fn needless(&mut self, value: &Polynomial) -> Result<Option<(Expr, Polynomial)>> {
-        let roots: Vec<_> = value
-            .terms()
-            .flat_map(|(monomial, _)| monomial.iter().copied())
-            .collect();
-        for atom in self.context().topological(&roots) {
+        let operations = self.context().topological(&atoms(value));
+        if MAX_EXAMINED < operations.len() {
+            return Ok(None);
+        }
+        for atom in operations {
             let replacement = match self.context().node(atom) {
                 Node::Mod(a, b) => {
                     let (a, b) = (
@@ -335,7 +360,7 @@ impl<'a, 'c> Solver<'a, 'c> {
                         self.normalizer.polynomial(a)?,
                         self.normalizer.polynomial(b)?,
                     );
-                    (self.holds(&a) && self.holds(&b.plus(-1)?.sub(&a)?)).then(Polynomial::default)
+                    self.constant_quotient(&a, &b)?.map(Polynomial::constant)
                 }
                 Node::Min(..) | Node::Max(..) => self.fewer_arguments(atom)?,
                 _ => None,
@@ -345,6 +370,15 @@ impl<'a, 'c> Solver<'a, 'c> {
             }
         }
         Ok(None)
+    }
+
+    /// The quotient of numbers in `[0, b - 1]`, which is 0, or in `[-b, -1]`, which is -1.
+    fn constant_quotient(&mut self, a: &Polynomial, b: &Polynomial) -> Result<Option<i64>> {
+        if self.holds(a) {
+            return Ok(self.holds(&b.plus(-1)?.sub(a)?).then_some(0));
+        }
+        let negative = self.holds(&a.scale(-1)?.plus(-1)?) && self.holds(&a.add(b)?);
+        Ok(negative.then_some(-1))
     }
 
     fn fewer_arguments(&mut self, atom: Expr) -> Result<Option<Polynomial>> {
@@ -402,7 +436,11 @@ impl<'a, 'c> Solver<'a, 'c> {
         if bounds.is_empty() {
             return Ok(None);
         }
-        let kept = self.undominated(kind, bounds)?;
+        let mut simple = Vec::with_capacity(bounds.len());
+        for bound in bounds {
+            simple.push(self.simplify(bound.clone())?);
+        }
+        let kept = self.undominated(kind, &simple)?;
         let bound = self.extremum(kind, &kept)?;
         Ok(Some(self.normalizer.expr(&bound)?))
     }
@@ -437,72 +475,116 @@ impl<'a, 'c> Solver<'a, 'c> {
         if self.holds(&side) {
             return Ok(());
         }
-        match self.extreme_polynomial(side)? {
-            (Limit::Finite(least), _) => self.require(least, found, 0),
-            (Limit::PositiveInfinity, _) => Ok(()),
-            (Limit::NegativeInfinity, Some(var)) => Err(SolveError::Unbounded { var }),
-            (Limit::NegativeInfinity, None) => Err(SolveError::NotLinear),
+        match self.least(side)? {
+            Least::Finite(ends) => ends
+                .into_iter()
+                .try_for_each(|end| self.require(end, found, 0)),
+            Least::NegativeInfinity(var) => Err(SolveError::Unbounded { var }),
+            Least::PositiveInfinity => Ok(()),
         }
     }
 
     fn extreme(&mut self, value: Polynomial) -> Result<Extreme> {
-        Ok(match self.extreme_polynomial(value)?.0 {
-            Limit::NegativeInfinity => Extreme::NegativeInfinity,
-            Limit::Finite(least) => {
+        Ok(match self.least(value)? {
+            Least::NegativeInfinity(_) => Extreme::NegativeInfinity,
+            Least::Finite(ends) => {
+                let ends = self.undominated(Extremum::Min, &ends)?;
+                let least = self.extremum(Extremum::Min, &ends)?;
                 let least = self.normalizer.expr(&least)?;
                 let least = self.polynomial(least)?;
                 Extreme::Finite(self.normalizer.expr(&least)?)
             }
-            Limit::PositiveInfinity => Extreme::PositiveInfinity,
+            Least::PositiveInfinity => Extreme::PositiveInfinity,
         })
     }
 
-    /// The least value over the eliminated variables, and the one that made it infinite.
-    fn extreme_polynomial(&mut self, mut value: Polynomial) -> Result<(Limit, Option<Var>)> {
+    /// The least value over the eliminated variables.
+    fn least(&mut self, value: Polynomial) -> Result<Least> {
+        let mut pending = vec![value];
+        let mut ends = Vec::new();
         // Bounds that lead from one eliminated variable to the next end up here too.
         for _ in 0..MAX_INEQUALITIES {
-            let atoms: Vec<_> = value
-                .terms()
-                .flat_map(|(monomial, _)| monomial.iter().copied())
-                .collect();
-            let mut obstacle = None;
-            let mut progress = None;
-            for var in self.context().vars_of_all(&atoms) {
-                let Some(interval) = (self.eliminate)(var).filter(|_| Some(var) != self.variable)
-                else {
-                    continue;
-                };
-                let end = match self.trend(&value, var, 0) {
-                    Ok(Trend::Constant | Trend::Rising) => (interval.0, Limit::NegativeInfinity),
-                    Ok(Trend::Falling) => (interval.1, Limit::PositiveInfinity),
-                    Ok(Trend::Unknown) => {
-                        obstacle = obstacle.or(Some(SolveError::NotMonotone { var }));
-                        continue;
-                    }
-                    Err(error) => {
-                        obstacle = obstacle.or(Some(error));
-                        continue;
-                    }
-                };
-                progress = Some((var, end));
-                break;
-            }
-            let Some((var, (end, infinity))) = progress else {
-                return obstacle.map_or(Ok((Limit::Finite(value), None)), Err);
+            let Some(value) = pending.pop() else {
+                return Ok(if ends.is_empty() {
+                    Least::PositiveInfinity
+                } else {
+                    Least::Finite(ends)
+                });
             };
-            let atom = self.context().var(var);
-            value = match end {
-                Some(end) => {
-                    let end = self.normalizer.polynomial(end)?.as_ref().clone();
-                    Normalizer::replacing(self.context(), atom, end).renormalize(&value)?
+            match self.eliminate_one(&value)? {
+                Eliminated::Nothing => ends.push(value),
+                Eliminated::Ends(values) => pending.extend(values),
+                Eliminated::Infinite(Limit::NegativeInfinity, var) => {
+                    return Ok(Least::NegativeInfinity(var));
                 }
-                None => match self.limit(&value, var, &infinity, 0)? {
-                    Limit::Finite(value) => value,
-                    infinite => return Ok((infinite, Some(var))),
-                },
-            };
+                Eliminated::Infinite(..) => {}
+            }
         }
         Err(SolveError::TooDeep)
+    }
+
+    /// Replaces one eliminated variable by the end of its interval where the value is least, or by both ends
+    /// where the value is affine in it.
+    fn eliminate_one(&mut self, value: &Polynomial) -> Result<Eliminated> {
+        let mut obstacle = None;
+        let mut affine = None;
+        for var in self.context().vars_of_all(&atoms(value)) {
+            let Some((lower, upper)) = (self.eliminate)(var).filter(|_| Some(var) != self.variable)
+            else {
+                continue;
+            };
+            let (end, infinity) = match self.trend(value, var, 0) {
+                Ok(Trend::Constant | Trend::Rising) => (lower, Limit::NegativeInfinity),
+                Ok(Trend::Falling) => (upper, Limit::PositiveInfinity),
+                unclear => {
+                    if let (Some(lower), Some(upper)) = (lower, upper)
+                        && affine.is_none()
+                        && self.is_affine(value, var)
+                    {
+                        affine = Some((var, lower, upper));
+                    }
+                    obstacle = obstacle.or(Some(match unclear {
+                        Ok(_) => SolveError::NotMonotone { var },
+                        Err(error) => error,
+                    }));
+                    continue;
+                }
+            };
+            return match end {
+                Some(end) => Ok(Eliminated::Ends(vec![self.at(value, var, end)?])),
+                None => Ok(match self.limit(value, var, &infinity, 0)? {
+                    Limit::Finite(value) => Eliminated::Ends(vec![value]),
+                    infinite => Eliminated::Infinite(infinite, var),
+                }),
+            };
+        }
+        match (affine, obstacle) {
+            (Some((var, lower, upper)), _) => Ok(Eliminated::Ends(vec![
+                self.at(value, var, upper)?,
+                self.at(value, var, lower)?,
+            ])),
+            (None, Some(obstacle)) => Err(obstacle),
+            (None, None) => Ok(Eliminated::Nothing),
+        }
+    }
+
+    /// The value with a bound in the place of a variable.
+    fn at(&mut self, value: &Polynomial, var: Var, bound: Expr) -> Result<Polynomial> {
+        let bound = self.normalizer.polynomial(bound)?.as_ref().clone();
+        let var = self.context().var(var);
+        Ok(Normalizer::replacing(self.context(), var, bound).renormalize(value)?)
+    }
+
+    /// Whether the variable occurs only as itself, once in each product.
+    fn is_affine(&self, value: &Polynomial, var: Var) -> bool {
+        value.terms().all(|(monomial, _)| {
+            let mut holders = monomial.iter().filter(|&&atom| self.depends(atom, var));
+            match (holders.next(), holders.next()) {
+                (None, _) => true,
+                (Some(&atom), None) => self.context().as_var(atom) == Some(var),
+                _ => false,
+            }
+        })
     }
 
     fn trend(&mut self, value: &Polynomial, var: Var, depth: usize) -> Result<Trend> {
@@ -911,6 +993,13 @@ impl<'a, 'c> Solver<'a, 'c> {
     }
 }
 
+fn atoms(value: &Polynomial) -> Vec<Expr> {
+    value
+        .terms()
+        .flat_map(|(monomial, _)| monomial.iter().copied())
+        .collect()
+}
+
 /// `goal == coefficient * atom + rest`.
 struct Parts {
     coefficient: Polynomial,
@@ -919,3 +1008,6 @@ struct Parts {
     /// Whether the variable occurs in `rest`.
     others: bool,
 }
+
+#[cfg(test)]
+mod tests;
