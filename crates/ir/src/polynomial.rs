@@ -693,7 +693,11 @@ impl<'c> Normalizer<'c> {
             return Ok(Absorbed::Nothing);
         };
         if let Node::FloorDiv(numerator, divisor) = self.context.node(atom) {
-            let Some(divisor) = self.context.as_constant(divisor) else {
+            let Some(divisor) = self
+                .context
+                .as_constant(divisor)
+                .filter(|&divisor| 0 < divisor)
+            else {
                 return Ok(Absorbed::Nothing);
             };
             let shift = checked(polynomial.constant.checked_mul(divisor))?;
@@ -920,7 +924,7 @@ impl Writer<'_, '_> {
                 .map(|factor| if alone { factor } else { parenthesized(factor) });
             text.push_str(&factors.collect::<Vec<_>>().join("*"));
         }
-        if constant != 0 && !leading && polynomial.terms.len() != 0 {
+        if constant != 0 && !leading && !polynomial.terms.is_empty() {
             text.push_str(if constant < 0 { " - " } else { " + " });
             text.push_str(&constant.unsigned_abs().to_string());
         }

@@ -211,8 +211,6 @@ fn agrees(tree: &Tree) -> std::result::Result<Verdict, TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
-
     #[test]
     fn verdicts_agree_with_enumeration(tree in any_expr(4)) {
         agrees(&tree)?;

@@ -294,8 +294,6 @@ fn agrees(tree: &Tree, lower: i64, upper: &Tree) -> std::result::Result<(), Test
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
-
     #[test]
     fn solutions_agree_with_enumeration(tree in any_expr(5), lower in -2i64..3, upper in any_expr(2)) {
         agrees(&tree, lower, &upper)?;
