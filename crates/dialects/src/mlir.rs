@@ -404,6 +404,12 @@ pub fn integer_width(ty: Type) -> Option<u32> {
     IntegerType::try_from(ty).ok().map(|integer| integer.width())
 }
 
+/// The bytes that an element of a scalar type takes in memory.
+pub fn byte_width(ty: Type) -> u32 {
+    let bits = if ty.is_float() { ty.float_width() } else { integer_width(ty).unwrap_or(64) };
+    bits.div_ceil(8)
+}
+
 /// Whether a type is a floating-point type.
 pub fn is_float(ty: Type) -> bool {
     ty.is_float()

@@ -380,6 +380,14 @@ pub fn build_apply<'c>(
     mlir::results(builder.op_with("imap.apply", &kept, &types, &attributes, Vec::new()))
 }
 
+/// Emits `imap.index` for a variable of a kind, `dim` or `range`.
+pub fn build_index<'c>(builder: &Builder<'c>, kind: &str, number: u32) -> Val<'c> {
+    let kind = mlir::parse_attribute(builder.context, &format!("#imap<variable {kind}>"));
+    let number = mlir::i64_attr(builder.context, i64::from(number));
+    let attributes = [("kind", kind), ("number", number)];
+    builder.value_with("imap.index", &[], builder.index_type(), &attributes)
+}
+
 /// Emits `imap.yield`.
 pub fn build_yield<'c>(builder: &Builder<'c>, values: &[Val<'c>]) {
     builder.op("imap.yield", values, &[]);

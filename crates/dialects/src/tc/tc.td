@@ -24,6 +24,8 @@ def TC_Dialect : Dialect {
     fills them in as the `domain` of the comprehension.
   }];
   let cppNamespace = "::tc::lang";
+  // Comprehensions hold its attributes.
+  let dependentDialects = ["::tc::imap::ImapDialect"];
 }
 
 class TC_Op<string mnemonic, list<Trait> traits = []> : Op<TC_Dialect, mnemonic, traits>;

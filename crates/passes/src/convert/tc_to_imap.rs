@@ -468,11 +468,7 @@ impl<'c, 'i> Converter<'c, 'i> {
                 None => ("dim", number),
                 Some(number) => ("range", number),
             };
-            let kind = mlir::parse_attribute(context, &format!("#imap<variable {kind}>"));
-            let number = mlir::i64_attr(context, number as i64);
-            let attributes = [("kind", kind), ("number", number)];
-            let index = inside.value_with("imap.index", &[], inside.index_type(), &attributes);
-            values.insert(argument, index);
+            values.insert(argument, imap::build_index(&inside, kind, number as u32));
         }
         for op in mlir::ops(statement.body()) {
             let inside = inside.located(op.location());
