@@ -1,3 +1,8 @@
 //! Passes between dialects.
 
+pub mod imap_to_arith;
+pub mod imap_to_scf;
+mod index_expr;
+mod loops;
+pub mod results_to_destinations;
 pub mod tc_to_imap;

@@ -1,0 +1,291 @@
+//! Calling compiled code with tensors of this process.
+//!
+//! A call checks everything that the signature knows (number, element types, ranks,
+//! extents, and that dimensions of one size variable are equal) before it passes
+//! pointers. It trusts that the module stays inside tensors of such shapes: modules made
+//! from `.tc` sources do, by range inference; for hand-written `imap` operations that is
+//! up to their author.
+
+use super::{Extent, Role, Signature, llvm, signature::Argument};
+use crate::runtime::{ElementType, Shape, Tensor, TensorError};
+use std::collections::BTreeMap;
+
+/// Why a call was refused, or stopped.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum CallError {
+    /// Another number of tensors is expected.
+    #[error("expected {expected} {what}, found {found}")]
+    Count {
+        /// What is counted.
+        what: &'static str,
+        /// How many are expected.
+        expected: usize,
+        /// How many were passed.
+        found: usize,
+    },
+    /// A tensor has the wrong element type.
+    #[error("expected '{name}' to have elements of type {expected}, found {found}")]
+    Element {
+        /// The argument.
+        name: String,
+        /// The element type that is expected.
+        expected: ElementType,
+        /// That of the tensor.
+        found: ElementType,
+    },
+    /// A tensor has the wrong rank.
+    #[error("expected '{name}' to have {expected} dimensions, found shape {found}")]
+    Rank {
+        /// The argument.
+        name: String,
+        /// The rank that is expected.
+        expected: usize,
+        /// The shape of the tensor.
+        found: String,
+    },
+    /// A tensor has the wrong extent.
+    #[error("expected dimension {dim} of '{name}' to be {expected}, found {found}")]
+    Extent {
+        /// The argument.
+        name: String,
+        /// The dimension.
+        dim: usize,
+        /// The extent that is expected, and why.
+        expected: String,
+        /// That of the tensor.
+        found: usize,
+    },
+    /// The shape of an output is not known from the shapes of the inputs.
+    #[error("the shape of output '{0}' is not known from the inputs")]
+    UnknownShape(String),
+    /// An output does not fit memory.
+    #[error("output '{0}': {1}")]
+    Allocation(String, TensorError),
+    /// A check of the function failed.
+    #[error("check failed: {message}")]
+    Check {
+        /// The number of the check, from 1.
+        number: usize,
+        /// What does not hold.
+        message: String,
+    },
+}
+
+/// Code loaded into this process; unloaded when dropped.
+pub struct Compiled {
+    signatures: Vec<Signature>,
+    code: llvm::Code,
+}
+
+impl Compiled {
+    pub(super) fn new(signatures: Vec<Signature>, code: llvm::Code) -> Self {
+        Self { signatures, code }
+    }
+
+    /// The function of this name.
+    pub fn function(&self, name: &str) -> Option<Function<'_>> {
+        let number = self.signatures.iter().position(|signature| signature.name == name)?;
+        Some(Function { signature: &self.signatures[number], code: &self.code, number })
+    }
+
+    /// All functions, in order.
+    pub fn functions(&self) -> impl Iterator<Item = Function<'_>> {
+        let code = &self.code;
+        self.signatures
+            .iter()
+            .enumerate()
+            .map(move |(number, signature)| Function { signature, code, number })
+    }
+}
+
+/// A function of compiled code.
+#[derive(Copy, Clone)]
+pub struct Function<'a> {
+    signature: &'a Signature,
+    code: &'a llvm::Code,
+    number: usize,
+}
+
+impl<'a> Function<'a> {
+    /// What it takes and gives.
+    pub fn signature(self) -> &'a Signature {
+        self.signature
+    }
+
+    /// Calls the function. `inputs` are the tensors that are only read, in order;
+    /// `outputs` receive the results, in order, and those that are accumulated into hold
+    /// what to start from.
+    ///
+    /// # Errors
+    /// A tensor is not what the signature says, or a check of the function fails; what
+    /// the outputs hold then is unspecified.
+    pub fn call(self, inputs: &[&Tensor], outputs: &mut [Tensor]) -> Result<(), CallError> {
+        let mut sizes = BTreeMap::new();
+        self.check_inputs(inputs, &mut sizes)?;
+        let order = self.signature.outputs();
+        count("outputs", order.len(), outputs.len())?;
+        let arguments = &self.signature.arguments;
+        for (number, output) in order.iter().zip(outputs.iter()) {
+            check(&arguments[*number], output, &mut sizes)?;
+        }
+        for (number, output) in order.iter().zip(outputs.iter()) {
+            check_computed(&arguments[*number], output, &sizes)?;
+        }
+
+        let mut inputs = inputs.iter();
+        let mut outputs: Vec<_> = outputs.iter_mut().map(Some).collect();
+        let mut descriptors = Vec::with_capacity(arguments.len());
+        for (number, argument) in arguments.iter().enumerate() {
+            descriptors.push(match argument.role {
+                Role::Input => llvm::Descriptor::read(inputs.next().expect("counted above")),
+                Role::Output | Role::InOut => {
+                    let place = order.iter().position(|it| *it == number);
+                    let output = place.and_then(|place| outputs[place].take());
+                    llvm::Descriptor::write(output.expect("one tensor per output argument"))
+                }
+            });
+        }
+        let code = self.code.call(self.number, &mut descriptors);
+        if code == 0 {
+            return Ok(());
+        }
+        let number = usize::try_from(code).unwrap_or(0);
+        let message = self.signature.checks.get(number.wrapping_sub(1)).cloned();
+        Err(CallError::Check { number, message: message.unwrap_or_default() })
+    }
+
+    /// Calls the function with tensors for its inputs and, after them, the initial
+    /// contents of the outputs that it accumulates into; returns the outputs in order.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call), and if the shape of an output cannot be computed.
+    pub fn run(self, arguments: &[&Tensor]) -> Result<Vec<Tensor>, CallError> {
+        let read =
+            self.signature.arguments.iter().filter(|it| it.role != Role::Output).count();
+        count("tensors", read, arguments.len())?;
+        let num_inputs =
+            self.signature.arguments.iter().filter(|it| it.role == Role::Input).count();
+        let (inputs, contents) = arguments.split_at(num_inputs);
+        let mut contents = contents.iter();
+        let mut sizes = BTreeMap::new();
+        self.check_inputs(inputs, &mut sizes)?;
+        let mut outputs: BTreeMap<usize, Tensor> = BTreeMap::new();
+        for (number, argument) in self.signature.arguments.iter().enumerate() {
+            let tensor = match argument.role {
+                Role::Input => continue,
+                Role::InOut => (*contents.next().expect("counted above")).clone(),
+                Role::Output => allocate(argument, &sizes)?,
+            };
+            outputs.insert(number, tensor);
+        }
+        let mut outputs: Vec<_> = self
+            .signature
+            .outputs()
+            .iter()
+            .map(|number| outputs.remove(number).expect("one tensor per output"))
+            .collect();
+        self.call(inputs, &mut outputs)?;
+        Ok(outputs)
+    }
+
+    fn check_inputs(
+        self,
+        inputs: &[&Tensor],
+        sizes: &mut BTreeMap<String, i64>,
+    ) -> Result<(), CallError> {
+        let expected = self.signature.arguments.iter().filter(|it| it.role == Role::Input);
+        let expected: Vec<_> = expected.collect();
+        count("inputs", expected.len(), inputs.len())?;
+        for (argument, tensor) in expected.into_iter().zip(inputs) {
+            check(argument, tensor, sizes)?;
+        }
+        Ok(())
+    }
+}
+
+fn count(what: &'static str, expected: usize, found: usize) -> Result<(), CallError> {
+    if expected == found { Ok(()) } else { Err(CallError::Count { what, expected, found }) }
+}
+
+/// Checks a tensor against its argument and learns the values of size variables.
+fn check(
+    argument: &Argument,
+    tensor: &Tensor,
+    sizes: &mut BTreeMap<String, i64>,
+) -> Result<(), CallError> {
+    let name = || argument.name.clone();
+    if tensor.element() != argument.element {
+        return Err(CallError::Element {
+            name: name(),
+            expected: argument.element,
+            found: tensor.element(),
+        });
+    }
+    if tensor.shape().len() != argument.shape.len() {
+        return Err(CallError::Rank {
+            name: name(),
+            expected: argument.shape.len(),
+            found: Shape(tensor.shape()).to_string(),
+        });
+    }
+    for (dim, (expected, found)) in argument.shape.iter().zip(tensor.shape()).enumerate() {
+        let expected = match expected {
+            Extent::Constant(extent) if extent != found => extent.to_string(),
+            Extent::Size(size) => {
+                // An extent in memory fits 63 bits.
+                let value = *sizes.entry(size.clone()).or_insert(*found as i64);
+                if value == *found as i64 {
+                    continue;
+                }
+                format!("{value}, as '{size}' is elsewhere")
+            }
+            _ => continue,
+        };
+        return Err(CallError::Extent { name: name(), dim, expected, found: *found });
+    }
+    Ok(())
+}
+
+/// Checks the extents of an output that are computed from size variables.
+fn check_computed(
+    argument: &Argument,
+    tensor: &Tensor,
+    sizes: &BTreeMap<String, i64>,
+) -> Result<(), CallError> {
+    let Some(formulas) = &argument.extents else { return Ok(()) };
+    let Some(extents) = formulas.evaluate(sizes) else {
+        return Err(CallError::UnknownShape(argument.name.clone()));
+    };
+    for (dim, (expected, found)) in extents.iter().zip(tensor.shape()).enumerate() {
+        if i64::try_from(*found) != Ok(*expected) {
+            return Err(CallError::Extent {
+                name: argument.name.clone(),
+                dim,
+                expected: expected.to_string(),
+                found: *found,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A tensor of zeros for an output.
+fn allocate(argument: &Argument, sizes: &BTreeMap<String, i64>) -> Result<Tensor, CallError> {
+    let unknown = || CallError::UnknownShape(argument.name.clone());
+    let computed = match &argument.extents {
+        Some(formulas) => formulas.evaluate(sizes).ok_or_else(unknown)?,
+        None => Vec::new(),
+    };
+    let shape: Option<Vec<usize>> = argument
+        .shape
+        .iter()
+        .map(|extent| match extent {
+            Extent::Constant(extent) => Some(*extent),
+            Extent::Size(name) => usize::try_from(*sizes.get(name)?).ok(),
+            Extent::Computed(dim) => usize::try_from(*computed.get(*dim)?).ok(),
+            Extent::Unknown => None,
+        })
+        .collect();
+    Tensor::zeros(argument.element, &shape.ok_or_else(unknown)?)
+        .map_err(|error| CallError::Allocation(argument.name.clone(), error))
+}

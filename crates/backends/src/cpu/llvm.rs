@@ -1,0 +1,609 @@
+//! LLVM as this backend uses it: translation, optimization, code generation, loading.
+//!
+//! The only module of the backend with calls of LLVM's C API, and with calls of code
+//! that was generated. What it exports is safe.
+
+use super::{Error, Target};
+use crate::runtime::Tensor;
+use llvm_sys::{
+    LLVMLinkage, LLVMModule,
+    analysis::{LLVMVerifierFailureAction, LLVMVerifyModule},
+    bit_reader::LLVMParseBitcodeInContext2,
+    core::*,
+    error::{LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage},
+    linker::LLVMLinkModules2,
+    orc2::{
+        LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess, LLVMOrcJITDylibAddGenerator,
+        lljit::*,
+    },
+    prelude::*,
+    support::{LLVMLoadLibraryPermanently, LLVMSearchForAddressOfSymbol},
+    target::{
+        LLVM_InitializeAllAsmParsers, LLVM_InitializeAllAsmPrinters, LLVM_InitializeAllTargetInfos,
+        LLVM_InitializeAllTargetMCs, LLVM_InitializeAllTargets, LLVMDisposeTargetData,
+        LLVMSetModuleDataLayout,
+    },
+    target_machine::*,
+    transforms::pass_builder::*,
+};
+use std::{
+    ffi::{CStr, CString, c_char, c_int, c_uint, c_void},
+    ptr,
+    sync::Once,
+};
+use tc_dialects::mlir::Op;
+
+/// The scalar built-ins as LLVM bitcode.
+static BUILTINS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/builtins.bc"));
+/// What the names of scalar built-ins begin with.
+const BUILTIN_PREFIX: &str = "tc_";
+/// What MLIR puts before the name of the C interface of a function.
+const INTERFACE_PREFIX: &str = "_mlir_ciface_";
+/// What is put before the name of the entry by which code is called here.
+const ENTRY_PREFIX: &str = "_tc_entry_";
+/// The OpenMP runtime, loaded when threads are asked for.
+const OPENMP: &CStr = c"libomp.so.5";
+
+/// What to generate.
+#[derive(Copy, Clone, Debug)]
+pub(super) enum Artifact {
+    /// Assembly text.
+    Assembly,
+    /// A relocatable object.
+    Object,
+}
+
+fn initialize() {
+    static ONCE: Once = Once::new();
+    // SAFETY: run once, before any target is used.
+    ONCE.call_once(|| unsafe {
+        LLVM_InitializeAllTargetInfos();
+        LLVM_InitializeAllTargets();
+        LLVM_InitializeAllTargetMCs();
+        LLVM_InitializeAllAsmPrinters();
+        LLVM_InitializeAllAsmParsers();
+    });
+}
+
+/// Text for C. A NUL byte cannot occur in what LLVM is given: names and triples that
+/// hold one are cut there.
+fn c_string(text: &str) -> CString {
+    let text = text.split('\0').next().unwrap_or_default();
+    CString::new(text).unwrap_or_default()
+}
+
+/// Takes over a message of LLVM's.
+///
+/// # Safety
+/// `message` must come from LLVM, to be disposed of by `LLVMDisposeMessage`, or be null.
+unsafe fn take_message(message: *mut c_char) -> String {
+    if message.is_null() {
+        return String::new();
+    }
+    // SAFETY: as for this function.
+    unsafe {
+        let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+        LLVMDisposeMessage(message);
+        text
+    }
+}
+
+/// Turns LLVM's error into ours.
+///
+/// # Safety
+/// `error` must be null or an error that is not consumed yet.
+unsafe fn check(error: LLVMErrorRef) -> Result<(), Error> {
+    if error.is_null() {
+        return Ok(());
+    }
+    // SAFETY: as for this function; getting the message consumes the error.
+    unsafe {
+        let message = LLVMGetErrorMessage(error);
+        let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+        LLVMDisposeErrorMessage(message);
+        Err(Error::Llvm(text))
+    }
+}
+
+/// The machine that runs this program.
+pub(super) fn host() -> Target {
+    // SAFETY: each function returns a message that is ours.
+    unsafe {
+        Target {
+            triple: take_message(LLVMGetDefaultTargetTriple()),
+            cpu: take_message(LLVMGetHostCPUName()),
+            features: take_message(LLVMGetHostCPUFeatures()),
+        }
+    }
+}
+
+/// A target machine.
+struct Machine(LLVMTargetMachineRef);
+
+impl Machine {
+    fn new(target: &Target) -> Result<Self, Error> {
+        initialize();
+        let [triple, cpu, features] =
+            [&target.triple, &target.cpu, &target.features].map(|text| c_string(text));
+        // SAFETY: the strings live across the calls.
+        unsafe {
+            let mut found = ptr::null_mut();
+            let mut message = ptr::null_mut();
+            if LLVMGetTargetFromTriple(triple.as_ptr(), &mut found, &mut message) != 0 {
+                return Err(Error::Target(take_message(message).trim_end().to_string()));
+            }
+            let machine = LLVMCreateTargetMachine(
+                found,
+                triple.as_ptr(),
+                cpu.as_ptr(),
+                features.as_ptr(),
+                LLVMCodeGenOptLevel::LLVMCodeGenLevelAggressive,
+                LLVMRelocMode::LLVMRelocPIC,
+                LLVMCodeModel::LLVMCodeModelDefault,
+            );
+            if machine.is_null() {
+                return Err(Error::Target(format!("'{}' has no code generator", target.triple)));
+            }
+            Ok(Self(machine))
+        }
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // SAFETY: owned.
+        unsafe { LLVMDisposeTargetMachine(self.0) }
+    }
+}
+
+/// An LLVM context that collects the errors reported to it.
+struct Context {
+    raw: LLVMContextRef,
+    errors: *mut Vec<String>,
+}
+
+impl Context {
+    fn new() -> Self {
+        extern "C" fn collect(info: LLVMDiagnosticInfoRef, errors: *mut c_void) {
+            // SAFETY: LLVM passes a live diagnostic, and the list given below.
+            unsafe {
+                let severity = LLVMGetDiagInfoSeverity(info);
+                if matches!(severity, llvm_sys::LLVMDiagnosticSeverity::LLVMDSError) {
+                    let text = take_message(LLVMGetDiagInfoDescription(info));
+                    (*errors.cast::<Vec<String>>()).push(text);
+                }
+            }
+        }
+        let errors = Box::into_raw(Box::<Vec<String>>::default());
+        // SAFETY: the list lives as long as the context. Without a handler, LLVM would
+        // end the process at an error.
+        unsafe {
+            let raw = LLVMContextCreate();
+            LLVMContextSetDiagnosticHandler(raw, Some(collect), errors.cast());
+            Self { raw, errors }
+        }
+    }
+
+    /// The errors since the last call.
+    fn check(&self, otherwise: &str, failed: bool) -> Result<(), Error> {
+        // SAFETY: the list is ours, and LLVM is not running.
+        let errors = unsafe { std::mem::take(&mut *self.errors) };
+        if errors.is_empty() && !failed {
+            return Ok(());
+        }
+        let text = if errors.is_empty() { otherwise.to_string() } else { errors.join("; ") };
+        Err(Error::Llvm(text))
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: both are owned; the context goes first, for it may still report.
+        unsafe {
+            LLVMContextDispose(self.raw);
+            drop(Box::from_raw(self.errors));
+        }
+    }
+}
+
+/// A module of LLVM IR for one target.
+pub(super) struct Module {
+    // Dropped in this order.
+    raw: OwnedModule,
+    machine: Machine,
+    context: Context,
+    target: Target,
+}
+
+struct OwnedModule(*mut LLVMModule);
+
+impl Drop for OwnedModule {
+    fn drop(&mut self) {
+        // SAFETY: owned, and its context is alive by the order of `Module`'s fields.
+        unsafe { LLVMDisposeModule(self.0) }
+    }
+}
+
+impl Module {
+    /// Translates a module of the `llvm` dialect.
+    pub fn translate(op: Op, target: &Target) -> Result<Self, Error> {
+        let machine = Machine::new(target)?;
+        let context = Context::new();
+        // SAFETY: the context is alive, and outlives the module.
+        let raw = unsafe { tc_dialects::translate_to_llvm_ir(op, context.raw.cast()) };
+        let raw = OwnedModule(raw.ok_or(Error::Lowering)?.cast());
+        let triple = c_string(&target.triple);
+        // SAFETY: module and machine are alive; the layout is copied.
+        unsafe {
+            LLVMSetTarget(raw.0, triple.as_ptr());
+            let layout = LLVMCreateTargetDataLayout(machine.0);
+            LLVMSetModuleDataLayout(raw.0, layout);
+            LLVMDisposeTargetData(layout);
+        }
+        Ok(Self { raw, machine, context, target: target.clone() })
+    }
+
+    /// The functions of the module.
+    fn functions(&self) -> Vec<LLVMValueRef> {
+        let mut found = Vec::new();
+        // SAFETY: the module is alive.
+        unsafe {
+            let mut next = LLVMGetFirstFunction(self.raw.0);
+            while !next.is_null() {
+                found.push(next);
+                next = LLVMGetNextFunction(next);
+            }
+        }
+        found
+    }
+
+    fn name(&self, value: LLVMValueRef) -> String {
+        let mut length = 0;
+        // SAFETY: a function of the module, whose name has this length.
+        unsafe {
+            let text = LLVMGetValueName2(value, &mut length);
+            let bytes = std::slice::from_raw_parts(text.cast::<u8>(), length);
+            String::from_utf8_lossy(bytes).into_owned()
+        }
+    }
+
+    /// Links the scalar built-ins, if the module calls any, and hides them.
+    pub fn link_builtins(&mut self) -> Result<(), Error> {
+        let wanted = self.functions().into_iter().any(|function| {
+            // SAFETY: a function of the module.
+            let declared = unsafe { LLVMIsDeclaration(function) } != 0;
+            declared && self.name(function).starts_with(BUILTIN_PREFIX)
+        });
+        if !wanted {
+            return Ok(());
+        }
+        let own: Vec<_> = self.functions().iter().map(|it| self.name(*it)).collect();
+        // SAFETY: the bitcode is static; the parser copies nothing that outlives the
+        // buffer, which lazily loaded parts do not need: everything is parsed at once.
+        // Linking consumes the parsed module.
+        let failed = unsafe {
+            let buffer = LLVMCreateMemoryBufferWithMemoryRange(
+                BUILTINS.as_ptr().cast(),
+                BUILTINS.len(),
+                c"builtins.bc".as_ptr(),
+                0,
+            );
+            let mut builtins = ptr::null_mut();
+            let failed = LLVMParseBitcodeInContext2(self.context.raw, buffer, &mut builtins) != 0;
+            LLVMDisposeMemoryBuffer(buffer);
+            if !failed {
+                let triple = LLVMGetTarget(self.raw.0);
+                LLVMSetTarget(builtins, triple);
+                LLVMSetDataLayout(builtins, LLVMGetDataLayoutStr(self.raw.0));
+            }
+            failed || LLVMLinkModules2(self.raw.0, builtins) != 0
+        };
+        self.context.check("cannot link the scalar built-ins", failed)?;
+        for function in self.functions() {
+            let name = self.name(function);
+            let is_builtin = name.starts_with(BUILTIN_PREFIX);
+            // SAFETY: a function of the module; string attributes are copied.
+            unsafe {
+                if LLVMIsDeclaration(function) != 0 || (own.contains(&name) && !is_builtin) {
+                    continue;
+                }
+                LLVMSetLinkage(function, LLVMLinkage::LLVMInternalLinkage);
+                for attribute in [c"target-cpu", c"target-features", c"tune-cpu"] {
+                    let length = attribute.count_bytes() as c_uint;
+                    LLVMRemoveStringAttributeAtIndex(
+                        function,
+                        llvm_sys::LLVMAttributeFunctionIndex,
+                        attribute.as_ptr(),
+                        length,
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds for each function an entry that takes the address of an array of pointers
+    /// to descriptors, so that code of any number of arguments can be called.
+    pub fn add_entries(&mut self, names: &[&str]) -> Result<(), Error> {
+        for name in names {
+            let interface = c_string(&format!("{INTERFACE_PREFIX}{name}"));
+            let entry = c_string(&format!("{ENTRY_PREFIX}{name}"));
+            // SAFETY: all values belong to the module's context; the builder is
+            // positioned before it is used, and disposed of.
+            unsafe {
+                let callee = LLVMGetNamedFunction(self.raw.0, interface.as_ptr());
+                let plain = LLVMGetNamedFunction(self.raw.0, c_string(name).as_ptr());
+                if callee.is_null() || plain.is_null() {
+                    return Err(Error::Llvm(format!("'{name}' has no C interface")));
+                }
+                // The function itself is part of its C interface, which the entry calls:
+                // otherwise there would be three copies of it.
+                LLVMSetLinkage(plain, LLVMLinkage::LLVMInternalLinkage);
+                let noinline = LLVMGetEnumAttributeKindForName(c"noinline".as_ptr(), 8);
+                LLVMAddAttributeAtIndex(
+                    callee,
+                    llvm_sys::LLVMAttributeFunctionIndex,
+                    LLVMCreateEnumAttribute(self.context.raw, noinline, 0),
+                );
+                let pointer = LLVMPointerTypeInContext(self.context.raw, 0);
+                let i32_type = LLVMInt32TypeInContext(self.context.raw);
+                let i64_type = LLVMInt64TypeInContext(self.context.raw);
+                let mut parameters = [pointer];
+                let ty = LLVMFunctionType(i32_type, parameters.as_mut_ptr(), 1, 0);
+                let function = LLVMAddFunction(self.raw.0, entry.as_ptr(), ty);
+                let block =
+                    LLVMAppendBasicBlockInContext(self.context.raw, function, c"".as_ptr());
+                let builder = LLVMCreateBuilderInContext(self.context.raw);
+                LLVMPositionBuilderAtEnd(builder, block);
+                let array = LLVMGetParam(function, 0);
+                let mut arguments: Vec<LLVMValueRef> = Vec::new();
+                for number in 0..LLVMCountParams(callee) {
+                    let mut index = [LLVMConstInt(i64_type, number.into(), 0)];
+                    let place = LLVMBuildInBoundsGEP2(
+                        builder,
+                        pointer,
+                        array,
+                        index.as_mut_ptr(),
+                        1,
+                        c"".as_ptr(),
+                    );
+                    arguments.push(LLVMBuildLoad2(builder, pointer, place, c"".as_ptr()));
+                }
+                let result = LLVMBuildCall2(
+                    builder,
+                    LLVMGlobalGetValueType(callee),
+                    callee,
+                    arguments.as_mut_ptr(),
+                    arguments.len() as c_uint,
+                    c"".as_ptr(),
+                );
+                LLVMBuildRet(builder, result);
+                LLVMDisposeBuilder(builder);
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs LLVM's optimizations for speed.
+    pub fn optimize(&mut self) -> Result<(), Error> {
+        let attributes = [
+            ("target-cpu", self.target.cpu.as_str()),
+            ("target-features", self.target.features.as_str()),
+            // LLVM avoids the widest vectors of a processor unless it is asked for them.
+            ("prefer-vector-width", "512"),
+        ];
+        for function in self.functions() {
+            // SAFETY: a function of the module; attributes copy their strings.
+            unsafe {
+                if LLVMIsDeclaration(function) != 0 {
+                    continue;
+                }
+                for (key, value) in attributes.iter().filter(|(_, value)| !value.is_empty()) {
+                    let attribute = LLVMCreateStringAttribute(
+                        self.context.raw,
+                        key.as_ptr().cast(),
+                        key.len() as c_uint,
+                        value.as_ptr().cast(),
+                        value.len() as c_uint,
+                    );
+                    LLVMAddAttributeAtIndex(
+                        function,
+                        llvm_sys::LLVMAttributeFunctionIndex,
+                        attribute,
+                    );
+                }
+            }
+        }
+        self.verify()?;
+        // SAFETY: module and machine are alive, the options are disposed of.
+        let result = unsafe {
+            let options = LLVMCreatePassBuilderOptions();
+            LLVMPassBuilderOptionsSetLoopVectorization(options, 1);
+            LLVMPassBuilderOptionsSetSLPVectorization(options, 1);
+            LLVMPassBuilderOptionsSetLoopInterleaving(options, 1);
+            LLVMPassBuilderOptionsSetLoopUnrolling(options, 1);
+            let result =
+                LLVMRunPasses(self.raw.0, c"default<O3>".as_ptr(), self.machine.0, options);
+            LLVMDisposePassBuilderOptions(options);
+            check(result)
+        };
+        result?;
+        self.context.check("optimization failed", false)
+    }
+
+    fn verify(&self) -> Result<(), Error> {
+        // SAFETY: the module is alive; the message is ours.
+        unsafe {
+            let mut message = ptr::null_mut();
+            let action = LLVMVerifierFailureAction::LLVMReturnStatusAction;
+            let failed = LLVMVerifyModule(self.raw.0, action, &mut message) != 0;
+            let message = take_message(message);
+            if failed { Err(Error::Llvm(message)) } else { Ok(()) }
+        }
+    }
+
+    /// The module as text.
+    pub fn text(&self) -> String {
+        // SAFETY: the module is alive; the text is ours.
+        unsafe { take_message(LLVMPrintModuleToString(self.raw.0)) }
+    }
+
+    /// Generates code.
+    pub fn emit(&self, artifact: Artifact) -> Result<Vec<u8>, Error> {
+        let file = match artifact {
+            Artifact::Assembly => LLVMCodeGenFileType::LLVMAssemblyFile,
+            Artifact::Object => LLVMCodeGenFileType::LLVMObjectFile,
+        };
+        // SAFETY: code generation changes the module, so that a copy is taken, which is
+        // disposed of; the buffer is copied and disposed of.
+        unsafe {
+            let copy = OwnedModule(LLVMCloneModule(self.raw.0));
+            let mut message = ptr::null_mut();
+            let mut buffer = ptr::null_mut();
+            let failed = LLVMTargetMachineEmitToMemoryBuffer(
+                self.machine.0,
+                copy.0,
+                file,
+                &mut message,
+                &mut buffer,
+            ) != 0;
+            let message = take_message(message);
+            if failed {
+                return Err(Error::Llvm(message));
+            }
+            let start = LLVMGetBufferStart(buffer).cast::<u8>();
+            let bytes = std::slice::from_raw_parts(start, LLVMGetBufferSize(buffer)).to_vec();
+            LLVMDisposeMemoryBuffer(buffer);
+            self.context.check("code generation failed", false)?;
+            Ok(bytes)
+        }
+    }
+}
+
+/// A tensor as compiled code sees it: MLIR's memref descriptor, which is two pointers,
+/// an offset, the extents and the strides.
+pub(super) struct Descriptor<'a> {
+    words: Vec<i64>,
+    _tensor: std::marker::PhantomData<&'a Tensor>,
+}
+
+impl<'a> Descriptor<'a> {
+    /// Of a tensor that is only read.
+    pub fn read(tensor: &'a Tensor) -> Self {
+        Self::new(tensor.bytes().as_ptr(), tensor.shape())
+    }
+
+    /// Of a tensor that is written.
+    pub fn write(tensor: &'a mut Tensor) -> Self {
+        let pointer = tensor.bytes_mut().as_mut_ptr();
+        Self::new(pointer, tensor.shape())
+    }
+
+    fn new(pointer: *const u8, shape: &[usize]) -> Self {
+        let address = pointer.expose_provenance() as i64;
+        let mut words = vec![address, address, 0];
+        words.extend(shape.iter().map(|extent| *extent as i64));
+        let strides = words.len();
+        words.resize(strides + shape.len(), 1);
+        let mut stride: i64 = 1;
+        for (dim, extent) in shape.iter().enumerate().rev() {
+            words[strides + dim] = stride;
+            stride = stride.saturating_mul(*extent as i64);
+        }
+        Self { words, _tensor: std::marker::PhantomData }
+    }
+}
+
+type Entry = unsafe extern "C" fn(*const *const i64) -> i32;
+
+/// Code loaded into this process.
+pub(super) struct Code {
+    jit: LLVMOrcLLJITRef,
+    entries: Vec<Entry>,
+    set_num_threads: Option<(unsafe extern "C" fn(c_int), c_int)>,
+}
+
+// SAFETY: the code is not changed once it is loaded, and it has no state of its own.
+unsafe impl Send for Code {}
+// SAFETY: as above.
+unsafe impl Sync for Code {}
+
+impl Code {
+    /// Loads an object and finds the entries of its functions.
+    pub fn load(object: &[u8], names: &[&str], threads: usize) -> Result<Self, Error> {
+        initialize();
+        let set_num_threads = open_mp(threads)?;
+        // SAFETY: each object of the C API is used as its contract says: builder,
+        // generator and buffer are consumed by the calls that take them.
+        unsafe {
+            let mut jit = ptr::null_mut();
+            check(LLVMOrcCreateLLJIT(&mut jit, LLVMOrcCreateLLJITBuilder()))?;
+            let mut code = Self { jit, entries: Vec::new(), set_num_threads };
+            let library = LLVMOrcLLJITGetMainJITDylib(jit);
+            let mut generator = ptr::null_mut();
+            check(LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
+                &mut generator,
+                LLVMOrcLLJITGetGlobalPrefix(jit),
+                None,
+                ptr::null_mut(),
+            ))?;
+            LLVMOrcJITDylibAddGenerator(library, generator);
+            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
+                object.as_ptr().cast(),
+                object.len(),
+                c"object".as_ptr(),
+            );
+            check(LLVMOrcLLJITAddObjectFile(jit, library, buffer))?;
+            for name in names {
+                let entry = c_string(&format!("{ENTRY_PREFIX}{name}"));
+                let mut address = 0;
+                check(LLVMOrcLLJITLookup(jit, &mut address, entry.as_ptr()))?;
+                // The entry was generated with this type by `Module::add_entries`.
+                let address = ptr::with_exposed_provenance::<()>(address as usize);
+                code.entries.push(std::mem::transmute::<*const (), Entry>(address));
+            }
+            Ok(code)
+        }
+    }
+
+    /// Calls function `number` with descriptors of its arguments, which must be of the
+    /// types and ranks of its signature.
+    pub fn call(&self, number: usize, descriptors: &mut [Descriptor]) -> i32 {
+        let pointers: Vec<_> = descriptors.iter().map(|it| it.words.as_ptr()).collect();
+        // SAFETY: the descriptors borrow the tensors, exclusively where they are written;
+        // the caller has checked them against the signature, on which the code relies.
+        unsafe {
+            if let Some((set, threads)) = self.set_num_threads {
+                set(threads);
+            }
+            (self.entries[number])(pointers.as_ptr())
+        }
+    }
+}
+
+impl Drop for Code {
+    fn drop(&mut self) {
+        // SAFETY: owned; an error while unloading leaves nothing to be done.
+        unsafe {
+            let _ = check(LLVMOrcDisposeLLJIT(self.jit));
+        }
+    }
+}
+
+/// Loads the OpenMP runtime if there is to be more than one thread.
+fn open_mp(threads: usize) -> Result<Option<(unsafe extern "C" fn(c_int), c_int)>, Error> {
+    if threads <= 1 {
+        return Ok(None);
+    }
+    let library = OPENMP.to_str().unwrap_or_default();
+    // SAFETY: the function has this type in every OpenMP runtime.
+    unsafe {
+        let loaded = LLVMLoadLibraryPermanently(OPENMP.as_ptr()) == 0;
+        let address = LLVMSearchForAddressOfSymbol(c"omp_set_num_threads".as_ptr());
+        if !loaded || address.is_null() {
+            return Err(Error::OpenMp { threads, library });
+        }
+        let set = std::mem::transmute::<*mut c_void, unsafe extern "C" fn(c_int)>(address);
+        Ok(Some((set, c_int::try_from(threads).unwrap_or(c_int::MAX))))
+    }
+}

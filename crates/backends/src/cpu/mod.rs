@@ -1,0 +1,163 @@
+//! Native code: lowering with MLIR, optimization and code generation with LLVM, and the
+//! result as text, an object with a C header, or code that runs at once.
+//!
+//! ```
+//! use melior::ir::Module;
+//! use tc_backends::{cpu::{Options, Program}, runtime::Tensor};
+//!
+//! let context = tc_dialects::new_context();
+//! let module = Module::parse(&context, r#"
+//!     func.func @negate(%a: tensor<4xf32>) -> tensor<4xf32> {
+//!       %init = tensor.empty() : tensor<4xf32>
+//!       %b = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
+//!           ins(%a : tensor<4xf32>) outs(%init : tensor<4xf32>)
+//!           maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
+//!           combine [#imap.combiner<assign>] {
+//!       ^bb0(%x: f32):
+//!         %y = arith.negf %x : f32
+//!         imap.yield %y : f32
+//!       } -> tensor<4xf32>
+//!       return %b : tensor<4xf32>
+//!     }"#).unwrap();
+//! let compiled = Program::lower(&module, &Options::default())?.jit()?;
+//! let a = Tensor::from_values(&[4], &[1.0f32, 2.0, 3.0, 4.0])?;
+//! let outputs = compiled.function("negate").unwrap().run(&[&a])?;
+//! assert_eq!(outputs[0].to_values::<f32>().unwrap(), [-1.0, -2.0, -3.0, -4.0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod header;
+mod jit;
+mod llvm;
+pub mod pipeline;
+mod signature;
+mod target;
+
+pub use jit::{CallError, Compiled, Function};
+pub use signature::{Argument, Extent, Role, Signature};
+pub use target::Target;
+
+use melior::{ir::Module, pass::PassManager, utility};
+use tc_dialects::mlir;
+
+/// How a module is compiled.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Threads that the outer loops are divided among; 1 for no threads at all.
+    pub threads: usize,
+    /// Neither reassociate nor contract floating-point operations.
+    pub strict_fp: bool,
+    /// The processor that the code is for.
+    pub target: Target,
+}
+
+impl Default for Options {
+    /// One thread, relaxed floating-point arithmetic, for this machine.
+    fn default() -> Self {
+        Self { threads: 1, strict_fp: false, target: Target::host() }
+    }
+}
+
+/// Why a module cannot be compiled.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// A pass failed; the reason has gone to the diagnostic handlers of the context.
+    #[error("lowering the module failed")]
+    Lowering,
+    /// LLVM does not know the target.
+    #[error("no code can be generated for this target: {0}")]
+    Target(String),
+    /// LLVM found something wrong with what was generated.
+    #[error("LLVM: {0}")]
+    Llvm(String),
+    /// The OpenMP runtime is missing.
+    #[error("{threads} threads need the OpenMP runtime, and '{library}' cannot be loaded")]
+    OpenMp {
+        /// The threads asked for.
+        threads: usize,
+        /// The library that was looked for.
+        library: &'static str,
+    },
+}
+
+/// A module compiled to optimized LLVM IR.
+pub struct Program {
+    signatures: Vec<Signature>,
+    module: llvm::Module,
+    options: Options,
+}
+
+impl Program {
+    /// Lowers a module of functions on tensors, with `imap`, `arith`, `tensor`, `scf` and
+    /// `math` operations, to optimized LLVM IR. The module stays as it is.
+    ///
+    /// # Errors
+    /// A pass failed, which its diagnostics explain, or LLVM rejects the target or what
+    /// was generated.
+    pub fn lower(module: &Module, options: &Options) -> Result<Self, Error> {
+        tc_passes::register();
+        utility::register_all_passes();
+        let mut copy =
+            Module::from_operation((*module.as_operation()).clone()).ok_or(Error::Lowering)?;
+        run(&mut copy, &pipeline::destinations())?;
+        let signatures = signature::read(&copy).ok_or(Error::Lowering)?;
+        run(&mut copy, &pipeline::to_llvm(options))?;
+        let names: Vec<_> = signatures.iter().map(|it| it.name.as_str()).collect();
+        let mut module =
+            llvm::Module::translate(mlir::op_ref(copy.as_operation()), &options.target)?;
+        module.link_builtins()?;
+        module.add_entries(&names)?;
+        module.optimize()?;
+        Ok(Self { signatures, module, options: options.clone() })
+    }
+
+    /// What each function takes and gives.
+    pub fn signatures(&self) -> &[Signature] {
+        &self.signatures
+    }
+
+    /// The optimized LLVM IR as text.
+    pub fn llvm_ir(&self) -> String {
+        self.module.text()
+    }
+
+    /// The code as assembly.
+    ///
+    /// # Errors
+    /// LLVM cannot write assembly for the target.
+    pub fn assembly(&self) -> Result<String, Error> {
+        let bytes = self.module.emit(llvm::Artifact::Assembly)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The code as a relocatable object file.
+    ///
+    /// # Errors
+    /// LLVM cannot write objects for the target.
+    pub fn object(&self) -> Result<Vec<u8>, Error> {
+        self.module.emit(llvm::Artifact::Object)
+    }
+
+    /// The C header of the object.
+    pub fn header(&self, guard: &str) -> String {
+        header::write(&self.signatures, guard)
+    }
+
+    /// Loads the code into this process.
+    ///
+    /// # Errors
+    /// The code is not for this machine, or a library that it needs is missing.
+    pub fn jit(&self) -> Result<Compiled, Error> {
+        let object = self.object()?;
+        let names: Vec<_> = self.signatures.iter().map(|it| it.name.as_str()).collect();
+        let code = llvm::Code::load(&object, &names, self.options.threads)?;
+        Ok(Compiled::new(self.signatures.clone(), code))
+    }
+}
+
+fn run(module: &mut Module, pipeline: &str) -> Result<(), Error> {
+    let manager = PassManager::new(mlir::context_of(mlir::op_ref(module.as_operation())));
+    utility::parse_pass_pipeline(manager.as_operation_pass_manager(), pipeline)
+        .expect("a pipeline of our own parses");
+    manager.run(module).map_err(|_| Error::Lowering)
+}

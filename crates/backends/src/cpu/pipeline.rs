@@ -1,0 +1,61 @@
+//! The passes from functions on tensors to the `llvm` dialect, as textual pipelines that
+//! work in `tc-opt --pass-pipeline=..` too.
+
+use super::Options;
+
+/// The first part: results become destinations. Signatures are read after it.
+pub fn destinations() -> String {
+    "builtin.module(canonicalize,cse,convert-results-to-destinations)".to_string()
+}
+
+/// The second part: buffers, loops, and the `llvm` dialect.
+pub fn to_llvm(options: &Options) -> String {
+    let parallel = 1 < options.threads;
+    let loops = format!(
+        "func.func(convert-imap-to-scf{{parallel={parallel} strict-fp={}}})",
+        options.strict_fp
+    );
+    let mut passes = vec![
+        // Buffers.
+        "eliminate-empty-tensors",
+        "empty-tensor-to-alloc-tensor",
+        "one-shot-bufferize",
+        "canonicalize",
+        "cse",
+        // Loops.
+        &loops,
+        "convert-imap-to-arith",
+        "canonicalize",
+        "cse",
+        // Deallocation works on operations whose control flow it knows, loops that is.
+        "ownership-based-buffer-deallocation",
+        "canonicalize",
+        "buffer-deallocation-simplification",
+        "bufferization-lower-deallocations",
+        "cse",
+        "canonicalize",
+    ];
+    if parallel {
+        // Between the two, canonicalization removes regions that the second cannot handle.
+        passes.extend(["convert-scf-to-openmp", "canonicalize"]);
+    }
+    passes.extend([
+        // The llvm dialect.
+        "expand-strided-metadata",
+        "lower-affine",
+        "func.func(arith-expand)",
+        "convert-scf-to-cf",
+        "convert-vector-to-llvm",
+        "convert-math-to-llvm",
+        "convert-math-to-libm",
+        "finalize-memref-to-llvm",
+        "convert-index-to-llvm",
+        "convert-arith-to-llvm",
+        "convert-cf-to-llvm",
+    ]);
+    if parallel {
+        passes.push("convert-openmp-to-llvm");
+    }
+    passes.extend(["convert-func-to-llvm", "reconcile-unrealized-casts", "canonicalize", "cse"]);
+    format!("builtin.module({})", passes.join(","))
+}

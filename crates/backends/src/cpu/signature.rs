@@ -1,0 +1,204 @@
+//! What a compiled function takes and gives, read from the attributes that the passes
+//! leave on it.
+
+use crate::runtime::ElementType;
+use melior::ir::{Attribute, Module, ValueLike, attribute::DictionaryAttribute};
+use std::collections::BTreeMap;
+use tc_dialects::{imap, mlir};
+use tc_ir::{Context, IndexingMap, Var};
+
+/// What becomes of an argument in a call.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It is read.
+    Input,
+    /// It is written; what it held before is lost.
+    Output,
+    /// It is read and written.
+    InOut,
+}
+
+/// The extent of one dimension.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// A constant.
+    Constant(usize),
+    /// The size variable of this name: all dimensions that have it are equal.
+    Size(String),
+    /// Result `index` of the argument's [`extents`](Argument::extents).
+    Computed(usize),
+    /// Not known from the outside.
+    Unknown,
+}
+
+/// One argument of a compiled function: a tensor in memory.
+#[derive(Clone, Debug)]
+pub struct Argument {
+    /// The name in the source, or `arg<n>`.
+    pub name: String,
+    /// Whether it is read, written or both.
+    pub role: Role,
+    /// The number of the result that it receives, unless it is an input.
+    pub output: Option<usize>,
+    /// The element type.
+    pub element: ElementType,
+    /// One per dimension.
+    pub shape: Vec<Extent>,
+    /// The extents of an output as expressions over size variables, if they are known.
+    pub extents: Option<Formulas>,
+    /// The index of the element stored first, where it is not zero in every dimension.
+    pub origins: Option<Formulas>,
+}
+
+/// Expressions over size variables: the text of an indexing map whose runtime variables
+/// are the size variables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Formulas {
+    text: String,
+}
+
+impl Formulas {
+    /// The map, and the names of its runtime variables in order.
+    ///
+    /// # Panics
+    /// Never: the text was printed from a map.
+    pub fn map(&self, ir: &Context) -> (IndexingMap, Vec<String>) {
+        let map = IndexingMap::parse(ir, &self.text).expect("text printed from a map");
+        let names = map
+            .runtimes
+            .iter()
+            .enumerate()
+            .map(|(number, it)| {
+                it.name.as_ref().map_or_else(|| format!("rt{number}"), |name| name.to_string())
+            })
+            .collect();
+        (map, names)
+    }
+
+    /// The values for given sizes; `None` where a size is missing or a value does not fit
+    /// 64 bits.
+    pub fn evaluate(&self, sizes: &BTreeMap<String, i64>) -> Option<Vec<i64>> {
+        let ir = Context::new();
+        let (map, names) = self.map(&ir);
+        let value_of = |var| match var {
+            Var::Runtime(number) => sizes.get(names.get(number as usize)?).copied(),
+            _ => None,
+        };
+        ir.eval_all(&map.results, &value_of).ok()
+    }
+}
+
+/// A compiled function.
+#[derive(Clone, Debug)]
+pub struct Signature {
+    /// The name of the function.
+    pub name: String,
+    /// Its arguments: inputs, accumulated outputs, then the other outputs.
+    pub arguments: Vec<Argument>,
+    /// The messages of its checks; check number `n` has `checks[n - 1]`.
+    pub checks: Vec<String>,
+}
+
+impl Signature {
+    /// The size variables in order of appearance.
+    pub fn sizes(&self) -> Vec<&str> {
+        let mut found: Vec<&str> = Vec::new();
+        for extent in self.arguments.iter().flat_map(|argument| &argument.shape) {
+            if let Extent::Size(name) = extent
+                && !found.contains(&name.as_str())
+            {
+                found.push(name);
+            }
+        }
+        found
+    }
+
+    /// The numbers of the arguments that receive results, in order of the results.
+    pub fn outputs(&self) -> Vec<usize> {
+        let mut found: Vec<_> = self
+            .arguments
+            .iter()
+            .enumerate()
+            .filter_map(|(number, argument)| Some((argument.output?, number)))
+            .collect();
+        found.sort_unstable();
+        found.into_iter().map(|(_, number)| number).collect()
+    }
+}
+
+/// The signatures of the functions of a module after `convert-results-to-destinations`;
+/// `None`, with an error reported, if an element type has no counterpart in memory.
+pub(super) fn read(module: &Module) -> Option<Vec<Signature>> {
+    let mut signatures = Vec::new();
+    for op in mlir::ops(mlir::block_ref(module.body())) {
+        let Some(body) = mlir::body(op, 0).filter(|_| mlir::is(op, "func.func")) else { continue };
+        let attributes = mlir::array_attr(op, "arg_attrs");
+        let mut arguments = Vec::new();
+        for (number, value) in mlir::arguments(body).into_iter().enumerate() {
+            let dictionary = attributes.get(number).copied();
+            let dictionary = dictionary.and_then(|it| DictionaryAttribute::try_from(it).ok());
+            let get = |name: &str| dictionary.as_ref().and_then(|it| it.element_by_name(name));
+            let Some(argument) = read_argument(number, value, &get) else {
+                tc_dialects::diagnostic::Report::op_error(
+                    op,
+                    format!("has an argument of type '{}', which callers cannot pass", value.r#type()),
+                )
+                .emit();
+                return None;
+            };
+            arguments.push(argument);
+        }
+        signatures.push(Signature {
+            name: mlir::string_attr(op, "sym_name").unwrap_or_default().to_string(),
+            arguments,
+            checks: mlir::strings_attr(op, "tc.checks").into_iter().map(str::to_string).collect(),
+        });
+    }
+    Some(signatures)
+}
+
+fn read_argument<'c>(
+    number: usize,
+    value: mlir::Val<'c>,
+    get: &dyn Fn(&str) -> Option<Attribute<'c>>,
+) -> Option<Argument> {
+    let ty = value.r#type();
+    if !mlir::is_memref(ty) {
+        return None;
+    }
+    let output = get("tc.output").and_then(mlir::integer_of).map(|number| number as usize);
+    let role = match (output.is_some(), get("tc.inout").is_some()) {
+        (false, _) => Role::Input,
+        (true, false) => Role::Output,
+        (true, true) => Role::InOut,
+    };
+    let extents = get("tc.extents").and_then(formulas);
+    let sizes = get("tc.sizes").map(mlir::array_of).unwrap_or_default();
+    let shape = mlir::shape(ty)
+        .into_iter()
+        .enumerate()
+        .map(|(dim, extent)| match (extent, sizes.get(dim).copied().and_then(mlir::string_of)) {
+            (Some(extent), _) => Extent::Constant(extent as usize),
+            (None, Some(name)) => Extent::Size(name.to_string()),
+            (None, None) if extents.is_some() => Extent::Computed(dim),
+            (None, None) => Extent::Unknown,
+        })
+        .collect();
+    Some(Argument {
+        name: get("tc.name")
+            .and_then(mlir::string_of)
+            .map_or_else(|| format!("arg{number}"), str::to_string),
+        role,
+        output,
+        element: ElementType::of(ty, get("tc.unsigned").is_some())?,
+        shape,
+        extents,
+        origins: get("tc.origins").and_then(formulas),
+    })
+}
+
+fn formulas(attribute: Attribute) -> Option<Formulas> {
+    let ir = Context::new();
+    let map = imap::map::from_attribute(&ir, attribute)?;
+    Some(Formulas { text: map.display(&ir).to_string() })
+}

@@ -1,0 +1,535 @@
+//! The parts of an `imap.generic` as a loop nest needs them: values of variables,
+//! bounds, accesses, and copies of the body.
+
+use super::{Choices, super::index_expr::IndexExprs, super::loops};
+use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike};
+use std::collections::{BTreeMap, BTreeSet};
+use tc_dialects::{
+    imap::{Combiner, CombinerKind, Generic, verify::index_variable},
+    mlir::{self, Blk, Builder, Op, Val, ValueMap},
+};
+use tc_ir::{Context, Expr, IndexingMap, Node, Var, map::VarIntervals};
+
+/// An input and where it is read.
+pub(super) struct Input<'c> {
+    pub buffer: Val<'c>,
+    pub map: IndexingMap,
+    /// Whether the body or the epilogue uses the element.
+    pub is_used: bool,
+}
+
+/// A destination, where it is written and how values are folded.
+pub(super) struct Output<'c> {
+    pub buffer: Val<'c>,
+    pub map: IndexingMap,
+    pub combiner: Combiner,
+    pub element: Type<'c>,
+}
+
+/// What is known at a place in the nest: the values of variables, narrowed bounds, and
+/// what stands for buffers there.
+#[derive(Clone, Default)]
+pub(super) struct Scope<'c> {
+    pub values: BTreeMap<Var, Val<'c>>,
+    /// Bounds of a stretch of a variable, the upper one excluded.
+    pub stretches: BTreeMap<Var, (Val<'c>, Val<'c>)>,
+    pub buffers: ValueMap<'c>,
+}
+
+impl<'c> Scope<'c> {
+    fn buffer(&self, value: Val<'c>) -> Val<'c> {
+        self.buffers.get(value).unwrap_or(value)
+    }
+}
+
+/// An `imap.generic` taken apart.
+pub(super) struct Nest<'c> {
+    pub ir: Context,
+    pub generic: Generic<'c>,
+    pub domain: IndexingMap,
+    pub intervals: VarIntervals,
+    pub inputs: Vec<Input<'c>>,
+    pub outputs: Vec<Output<'c>>,
+    /// The operand of each runtime variable, with its map if it is read from a buffer.
+    pub runtimes: Vec<(Val<'c>, Option<IndexingMap>)>,
+    pub choices: Choices,
+}
+
+impl<'c> Nest<'c> {
+    pub fn new(generic: Generic<'c>, choices: Choices) -> Self {
+        let ir = Context::new();
+        let domain = generic.domain(&ir);
+        let intervals = domain.intervals(&ir);
+        let mut maps = generic.maps(&ir).into_iter();
+        let mut next_map = || maps.next().expect("a verified imap.generic has a map per operand");
+        let body = mlir::arguments(generic.body());
+        let epilogue = generic.epilogue().map(mlir::arguments).unwrap_or_default();
+        let inits = generic.inits();
+        let inputs = generic
+            .inputs()
+            .into_iter()
+            .enumerate()
+            .map(|(number, buffer)| {
+                let in_epilogue = epilogue.get(inits.len() + number);
+                let is_used = !mlir::uses(body[number]).is_empty()
+                    || in_epilogue.is_some_and(|value| !mlir::uses(*value).is_empty());
+                Input { buffer, map: next_map(), is_used }
+            })
+            .collect();
+        let outputs = inits
+            .into_iter()
+            .zip(generic.combiners())
+            .map(|(buffer, combiner)| Output {
+                buffer,
+                map: next_map(),
+                combiner,
+                element: mlir::element_type(buffer.r#type()),
+            })
+            .collect();
+        let runtimes = generic
+            .runtimes()
+            .into_iter()
+            .map(|value| (value, mlir::is_memref(value.r#type()).then(&mut next_map)))
+            .collect();
+        Self { ir, generic, domain, intervals, inputs, outputs, runtimes, choices }
+    }
+
+    /// The scope outside all loops: runtime variables given as values.
+    pub fn outer_scope(&self) -> Scope<'c> {
+        let mut scope = Scope::default();
+        for (number, (value, map)) in self.runtimes.iter().enumerate() {
+            if map.is_none() {
+                scope.values.insert(Var::Runtime(number as u32), *value);
+            }
+        }
+        scope
+    }
+
+    /// The factor of `var` in an expression that is linear in it.
+    pub fn coefficient(&self, expr: Expr, var: Var) -> Option<i64> {
+        let linear = self.ir.linear_terms(expr)?;
+        let mut factor = 0;
+        for (term, coefficient) in linear.terms {
+            if self.ir.node(term) == Node::Var(var) {
+                factor = coefficient;
+            } else if self.ir.vars(term).contains(&var) {
+                return None;
+            }
+        }
+        Some(factor)
+    }
+
+    /// The dimension and range variables on which values of these expressions depend,
+    /// through the elements that runtime variables are read from too.
+    pub fn needs(&self, exprs: &[Expr]) -> BTreeSet<Var> {
+        let mut found = BTreeSet::new();
+        let mut work: Vec<Var> = self.ir.vars_of_all(exprs).into_iter().collect();
+        let mut seen = BTreeSet::new();
+        while let Some(var) = work.pop() {
+            if !seen.insert(var) {
+                continue;
+            }
+            match var {
+                Var::Runtime(number) => {
+                    if let Some((_, Some(map))) = self.runtimes.get(number as usize) {
+                        work.extend(self.ir.vars_of_all(&map.results));
+                    }
+                }
+                _ => {
+                    found.insert(var);
+                }
+            }
+        }
+        found
+    }
+
+    /// The bounds of a dimension or range variable.
+    pub fn bounds_of(&self, var: Var) -> (Expr, Expr) {
+        let variable = self.domain.variable(var).expect("a variable of the domain");
+        let bound = |end: Option<Expr>| end.expect("a verified domain bounds its variables");
+        (bound(variable.lower), bound(variable.upper))
+    }
+
+    /// The variables whose values the bounds of `var` need.
+    pub fn bound_needs(&self, var: Var) -> BTreeSet<Var> {
+        let (lower, upper) = self.bounds_of(var);
+        self.needs(&[lower, upper])
+    }
+
+    /// The number of points of the domain, if it is a constant.
+    pub fn num_points(&self) -> Option<u64> {
+        let vars = self.domain.vars().filter(|(var, _)| !matches!(var, Var::Runtime(_)));
+        let mut product: u64 = 1;
+        for (var, variable) in vars {
+            variable.constant_interval(&self.ir)?;
+            product = product.saturating_mul(self.intervals.of(var).num_members()?);
+        }
+        Some(product)
+    }
+
+    /// The values of expressions, reading the runtime variables they need.
+    pub fn exprs(
+        &self,
+        builder: &Builder<'c>,
+        scope: &mut Scope<'c>,
+        exprs: &[Expr],
+        no_overflow: bool,
+    ) -> Vec<Val<'c>> {
+        self.read_runtimes(builder, scope, exprs);
+        self.emit(builder, scope, exprs, no_overflow)
+    }
+
+    fn emit(
+        &self,
+        builder: &Builder<'c>,
+        scope: &Scope<'c>,
+        exprs: &[Expr],
+        no_overflow: bool,
+    ) -> Vec<Val<'c>> {
+        let intervals = |var| self.intervals.of(var);
+        let emitter =
+            IndexExprs { builder: *builder, ir: &self.ir, intervals: &intervals, no_overflow };
+        emitter.emit(exprs, &|var| scope.values.get(&var).copied())
+    }
+
+    /// Reads the runtime variables that expressions need and that are not known yet.
+    fn read_runtimes(&self, builder: &Builder<'c>, scope: &mut Scope<'c>, exprs: &[Expr]) {
+        for number in self.unread_runtimes(scope, exprs) {
+            let (buffer, map) = &self.runtimes[number as usize];
+            let map = map.as_ref().expect("a runtime variable without a map has a value");
+            let indices = self.emit(builder, scope, &map.results, true);
+            let element = self.load(builder, scope, *buffer, &indices);
+            let index = builder.index_type();
+            // A variable that is never negative is read as an unsigned number, which
+            // it may well be; a signed element that keeps to the bounds reads the same.
+            let interval = self.intervals.of(Var::Runtime(number));
+            let value = if element.r#type() == index {
+                element
+            } else if 0 <= interval.lo {
+                builder.value("arith.index_castui", &[element], index)
+            } else {
+                builder.value("arith.index_cast", &[element], index)
+            };
+            scope.values.insert(Var::Runtime(number), value);
+        }
+    }
+
+    /// The runtime variables that have to be read for expressions, those that others
+    /// are read with first.
+    fn unread_runtimes(&self, scope: &Scope<'c>, exprs: &[Expr]) -> BTreeSet<u32> {
+        let mut found = BTreeSet::new();
+        let mut work: Vec<Var> = self.ir.vars_of_all(exprs).into_iter().collect();
+        while let Some(var) = work.pop() {
+            if let Var::Runtime(number) = var
+                && !scope.values.contains_key(&var)
+                && found.insert(number)
+                && let Some((_, Some(map))) = self.runtimes.get(number as usize)
+            {
+                work.extend(self.ir.vars_of_all(&map.results));
+            }
+        }
+        found
+    }
+
+    /// The bounds of the loop over `var`, the upper one excluded, narrowed by the
+    /// constraints given.
+    pub fn loop_bounds(
+        &self,
+        builder: &Builder<'c>,
+        scope: &mut Scope<'c>,
+        var: Var,
+        narrowing: &[usize],
+    ) -> (Val<'c>, Val<'c>) {
+        let (mut lower, mut upper) = match scope.stretches.get(&var) {
+            Some(stretch) => *stretch,
+            None => {
+                let (lower, upper) = self.bounds_of(var);
+                let end = self.ir.add(upper, self.ir.constant(1));
+                let values = self.exprs(builder, scope, &[lower, end], false);
+                (values[0], values[1])
+            }
+        };
+        let index = builder.index_type();
+        for (min, end) in narrowing.iter().map(|number| self.narrowed(*number, var)) {
+            if let Some(min) = min {
+                let value = self.exprs(builder, scope, &[min], false)[0];
+                lower = builder.value("arith.maxsi", &[lower, value], index);
+            }
+            if let Some(end) = end {
+                let value = self.exprs(builder, scope, &[end], false)[0];
+                upper = builder.value("arith.minsi", &[upper, value], index);
+            }
+        }
+        (lower, upper)
+    }
+
+    /// Where a constraint `±var + rest in [lo, hi]` lets `var` begin and, excluded, end.
+    fn narrowed(&self, constraint: usize, var: Var) -> (Option<Expr>, Option<Expr>) {
+        let ir = &self.ir;
+        let constraint = &self.domain.constraints[constraint];
+        let factor = self.coefficient(constraint.expr, var).unwrap_or(1);
+        let rest =
+            ir.substitute(constraint.expr, &|it| (it == var).then(|| ir.constant(0)));
+        let lo = Some(constraint.interval.lo).filter(|lo| *lo != i64::MIN);
+        let hi = Some(constraint.interval.hi).filter(|hi| *hi != i64::MAX);
+        let one = ir.constant(1);
+        if 0 < factor {
+            // lo <= var + rest <= hi
+            let min = lo.map(|lo| ir.sub(ir.constant(lo), rest));
+            let end = hi.map(|hi| ir.add(ir.sub(ir.constant(hi), rest), one));
+            (min, end)
+        } else {
+            // lo <= rest - var <= hi
+            let min = hi.map(|hi| ir.sub(rest, ir.constant(hi)));
+            let end = lo.map(|lo| ir.add(ir.sub(rest, ir.constant(lo)), one));
+            (min, end)
+        }
+    }
+
+    /// Splits the constraints between the loops that run in this order: those which
+    /// narrow the loop of each variable, and those left to be tested inside. Only loops
+    /// whose points may be skipped can be narrowed.
+    pub fn distribute_constraints(
+        &self,
+        order: &[Var],
+        may_skip: &dyn Fn(Var) -> bool,
+    ) -> (BTreeMap<Var, Vec<usize>>, Vec<usize>) {
+        let mut narrowing: BTreeMap<Var, Vec<usize>> = BTreeMap::new();
+        let mut tested = Vec::new();
+        for (number, constraint) in self.domain.constraints.iter().enumerate() {
+            let needs = self.needs(&[constraint.expr]);
+            let last = order.iter().rev().find(|var| needs.contains(var));
+            // Through an element that is read there, the constraint may need the variable.
+            let direct = self.ir.vars(constraint.expr);
+            let from_buffers = direct.iter().any(|var| {
+                matches!(var, Var::Runtime(number)
+                    if self.runtimes.get(*number as usize).is_some_and(|it| it.1.is_some()))
+            });
+            match last {
+                Some(var)
+                    if may_skip(*var)
+                        && !from_buffers
+                        && matches!(self.coefficient(constraint.expr, *var), Some(1 | -1)) =>
+                {
+                    narrowing.entry(*var).or_default().push(number);
+                }
+                _ => tested.push(number),
+            }
+        }
+        (narrowing, tested)
+    }
+
+    /// Runs `then` where the constraints hold; elsewhere the values are `otherwise`.
+    pub fn guarded(
+        &self,
+        builder: &Builder<'c>,
+        scope: &Scope<'c>,
+        constraints: &[usize],
+        otherwise: &[Val<'c>],
+        then: &mut dyn FnMut(&Builder<'c>, &mut Scope<'c>) -> Vec<Val<'c>>,
+    ) -> Vec<Val<'c>> {
+        let mut scope = scope.clone();
+        let mut ready = Vec::new();
+        let mut late = Vec::new();
+        for number in constraints {
+            let expr = self.domain.constraints[*number].expr;
+            // An element may exist only where the constraints on its place hold.
+            let list = if self.unread_runtimes(&scope, &[expr]).is_empty() {
+                &mut ready
+            } else {
+                &mut late
+            };
+            list.push(*number);
+        }
+        if ready.is_empty() {
+            let Some((first, rest)) = late.split_first() else {
+                return then(builder, &mut scope);
+            };
+            ready = vec![*first];
+            late = rest.to_vec();
+        }
+        let mut condition: Option<Val> = None;
+        for number in ready {
+            let constraint = &self.domain.constraints[number];
+            let value = self.exprs(builder, &mut scope, &[constraint.expr], false)[0];
+            let ends = [("sge", constraint.interval.lo), ("sle", constraint.interval.hi)];
+            for (predicate, end) in ends {
+                if end == i64::MIN || end == i64::MAX {
+                    continue;
+                }
+                let end = builder.index(end);
+                let holds = builder.compare_int(predicate, value, end);
+                condition = Some(match condition {
+                    Some(all) => builder.value("arith.andi", &[all, holds], builder.int_type(1)),
+                    None => holds,
+                });
+            }
+        }
+        let Some(condition) = condition else {
+            return self.guarded(builder, &scope, &late, otherwise, then);
+        };
+        loops::build_if(
+            builder,
+            condition,
+            &mut |inside| self.guarded(inside, &scope, &late, otherwise, then),
+            &mut |_| otherwise.to_vec(),
+        )
+    }
+
+    fn load(
+        &self,
+        builder: &Builder<'c>,
+        scope: &Scope<'c>,
+        buffer: Val<'c>,
+        indices: &[Val<'c>],
+    ) -> Val<'c> {
+        let element = mlir::element_type(buffer.r#type());
+        let operands = [&[scope.buffer(buffer)], indices].concat();
+        builder.value("memref.load", &operands, element)
+    }
+
+    /// What destination `number` holds.
+    pub fn load_output(
+        &self,
+        builder: &Builder<'c>,
+        scope: &mut Scope<'c>,
+        number: usize,
+    ) -> Val<'c> {
+        let output = &self.outputs[number];
+        let indices = self.exprs(builder, scope, &output.map.results, true);
+        self.load(builder, scope, output.buffer, &indices)
+    }
+
+    /// Stores a value in destination `number`.
+    pub fn store_output(
+        &self,
+        builder: &Builder<'c>,
+        scope: &mut Scope<'c>,
+        number: usize,
+        value: Val<'c>,
+    ) {
+        let output = &self.outputs[number];
+        let indices = self.exprs(builder, scope, &output.map.results, true);
+        let operands = [&[value, scope.buffer(output.buffer)], &indices[..]].concat();
+        builder.op("memref.store", &operands, &[]);
+    }
+
+    /// What the fold of destination `number` starts from.
+    pub fn start(
+        &self,
+        builder: &Builder<'c>,
+        scope: &mut Scope<'c>,
+        number: usize,
+    ) -> Val<'c> {
+        let output = &self.outputs[number];
+        if output.combiner.reads_destination() {
+            self.load_output(builder, scope, number)
+        } else {
+            output.combiner.build_identity(builder, output.element)
+        }
+    }
+
+    /// Evaluates the body at the point of the scope and folds its values into `folded`.
+    pub fn fold(
+        &self,
+        builder: &Builder<'c>,
+        scope: &mut Scope<'c>,
+        folded: &[Val<'c>],
+    ) -> Vec<Val<'c>> {
+        let values = self.copy_block(builder, scope, self.generic.body(), &[]);
+        self.outputs
+            .iter()
+            .zip(folded.iter().zip(values))
+            .map(|(output, (acc, new))| {
+                let value = output.combiner.build(builder, *acc, new);
+                if output.combiner.kind != CombinerKind::Assign
+                    && let Some(op) = mlir::defining_op(value)
+                {
+                    self.relax(op, "#arith.fastmath<reassoc,contract>");
+                }
+                value
+            })
+            .collect()
+    }
+
+    /// What is stored for the folded values.
+    pub fn finish(
+        &self,
+        builder: &Builder<'c>,
+        scope: &mut Scope<'c>,
+        folded: Vec<Val<'c>>,
+    ) -> Vec<Val<'c>> {
+        match self.generic.epilogue() {
+            Some(epilogue) => self.copy_block(builder, scope, epilogue, &folded),
+            None => folded,
+        }
+    }
+
+    /// Copies a block of the operation, whose arguments are `first` and the elements of
+    /// the inputs, and returns what it yields.
+    fn copy_block(
+        &self,
+        builder: &Builder<'c>,
+        scope: &mut Scope<'c>,
+        block: Blk<'c>,
+        first: &[Val<'c>],
+    ) -> Vec<Val<'c>> {
+        let mut map = scope.buffers.clone();
+        let arguments = mlir::arguments(block);
+        for (argument, value) in arguments.iter().zip(first) {
+            map.insert(*argument, *value);
+        }
+        for (argument, input) in arguments[first.len()..].iter().zip(&self.inputs) {
+            if mlir::uses(*argument).is_empty() {
+                continue;
+            }
+            let indices = self.exprs(builder, scope, &input.map.results, true);
+            map.insert(*argument, self.load(builder, scope, input.buffer, &indices));
+        }
+        for op in mlir::ops(block) {
+            if mlir::is(op, "imap.yield") {
+                let yielded = mlir::operands(op);
+                return yielded.into_iter().map(|value| map.get(value).unwrap_or(value)).collect();
+            }
+            if let Some(var) = index_of(op) {
+                map.insert(mlir::result(op, 0), scope.values[&var]);
+            } else {
+                let copy = builder.copy(op, &mut map);
+                mlir::walk(copy, &mut |op| self.relax(op, "#arith.fastmath<contract>"));
+            }
+        }
+        Vec::new()
+    }
+
+    /// Sets the flags of a floating-point operation that has none of its own.
+    fn relax(&self, op: Op<'c>, flags: &str) {
+        const RELAXED: [&str; 3] = ["arith.addf", "arith.mulf", "arith.subf"];
+        if self.choices.strict_fp || !RELAXED.contains(&mlir::name(op)) {
+            return;
+        }
+        let none = |found: Attribute| found.to_string().contains("none");
+        if op.attribute("fastmath").map_or(true, none) {
+            mlir::set_attribute(op, "fastmath", mlir::parse_attribute(mlir::context_of(op), flags));
+        }
+    }
+}
+
+/// The variable of an `imap.index`.
+fn index_of(op: Op) -> Option<Var> {
+    mlir::is(op, "imap.index").then(|| index_variable(op)).flatten()
+}
+
+/// Moves every `imap.index` that stands in a nested region to the front of the body, so
+/// that copying the body meets them first.
+pub(super) fn hoist_indices(generic: Generic) {
+    for block in [Some(generic.body()), generic.epilogue()].into_iter().flatten() {
+        let first = mlir::ops(block)[0];
+        for op in mlir::ops(block) {
+            mlir::walk(op, &mut |inner| {
+                if mlir::is(inner, "imap.index") && inner != first {
+                    mlir::move_before(inner, first);
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! `convert-imap-to-scf`: an `imap.generic` on buffers becomes a nest of loops.
+//!
+//! Three shapes of nests, chosen per operation by what the innermost loop would touch
+//! ([`order`]):
+//!
+//! * *In registers*: loops over the dimension variables, inside them loops over the
+//!   range variables that carry the folded values, then the epilogue and one store. For
+//!   element-wise operations, and where a range variable is contiguous (dot products).
+//! * *In rows*: where a dimension variable is contiguous in more operands than any
+//!   range variable is (`C(m, n) +=! A(m, k) * B(k, n)`: `n`), its loop goes innermost.
+//!   A stretch of it is initialized, accumulated in memory, and finished.
+//! * *In vectors*: as in rows, with several rows and several vectors of each held in
+//!   registers over the whole reduction, if the body is made of operations that work on
+//!   vectors ([`vectors`]).
+//!
+//! Loops over dimension variables become `scf.parallel` with `parallel=true`, the
+//! outermost one or two of them, unless the whole domain is known to be small.
+//! Constraints of the domain narrow the loop of the last variable they mention where it
+//! occurs with the factor 1 or -1, and are tested inside otherwise.
+//!
+//! Buffers that stem from different arguments or allocations are declared distinct, so
+//! that LLVM vectorizes without asking.
+//!
+//! Limits: at most [`MAX_VARIABLES`] variables; all floating-point sums and products
+//! may be reassociated and contracted unless `strict-fp=true`.
+
+mod emit;
+mod nest;
+mod order;
+
+use tc_dialects::{
+    imap::Generic,
+    mlir,
+    pass::{Failure, PassInfo, PassOption, PassRun},
+};
+
+/// How many dimension and range variables an operation may have.
+pub const MAX_VARIABLES: usize = 32;
+
+/// The pass.
+pub const PASS: PassInfo = PassInfo {
+    argument: "convert-imap-to-scf",
+    summary: "Turn imap.generic on buffers into loops",
+    anchor: "func.func",
+    options: &[
+        PassOption {
+            name: "parallel",
+            description: "Make the outermost loops over dimension variables scf.parallel",
+            default: "false",
+        },
+        PassOption {
+            name: "strict-fp",
+            description: "Neither reassociate nor contract floating-point operations",
+            default: "false",
+        },
+    ],
+    dependent_dialects: &["arith", "memref", "scf"],
+    run,
+};
+
+/// What the user chose.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Choices {
+    /// Make outermost loops parallel.
+    pub parallel: bool,
+    /// Keep floating-point operations as they are.
+    pub strict_fp: bool,
+}
+
+fn run(run: &PassRun) -> Result<(), Failure> {
+    let choices = Choices {
+        parallel: run.options.flag("parallel"),
+        strict_fp: run.options.flag("strict-fp"),
+    };
+    let mut generics = Vec::new();
+    mlir::walk(run.op, &mut |op| generics.extend(Generic::cast(op)));
+    let mut failed = false;
+    for generic in generics {
+        run.enter(generic.op());
+        if let Err(report) = nest::convert(generic, choices) {
+            report.emit_on(generic.op());
+            failed = true;
+        }
+    }
+    if failed { Err(Failure) } else { Ok(()) }
+}

@@ -1,0 +1,352 @@
+//! Builds the loops of a [`Plan`].
+
+use super::{
+    Choices, MAX_VARIABLES,
+    emit::{Nest, Scope, hoist_indices},
+    order::{self, Plan},
+};
+use crate::convert::loops;
+use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
+use std::collections::BTreeMap;
+use tc_dialects::{
+    diagnostic::Report,
+    imap::Generic,
+    mlir::{self, Builder, Op, Val},
+};
+use tc_ir::Var;
+
+/// Domains of fewer points than this are not worth starting threads for.
+const MIN_PARALLEL_POINTS: u64 = 1 << 14;
+/// Elements of a row that are accumulated before the next stretch of it: 2 KiB of
+/// floats, so that what is accumulated and a panel of an input stay in cache.
+const STRETCH: i64 = 512;
+/// At most this many pairs of buffers are declared distinct per operation.
+const MAX_DISTINCT: usize = 16;
+
+/// One loop: its variable, and whether it runs over stretches of it only.
+#[derive(Copy, Clone, Debug)]
+struct Loop {
+    var: Var,
+    stretch: bool,
+}
+
+impl Loop {
+    fn over(var: Var) -> Self {
+        Self { var, stretch: false }
+    }
+}
+
+/// Replaces an `imap.generic` on buffers by loops.
+pub(super) fn convert<'c>(generic: Generic<'c>, choices: Choices) -> Result<(), Report<'c>> {
+    let op = generic.op();
+    if op.result_count() != 0 {
+        return Err(Report::error("expected buffers as operands, found tensors"));
+    }
+    hoist_indices(generic);
+    let nest = Nest::new(generic, choices);
+    let num_variables = nest.domain.dims.len() + nest.domain.ranges.len();
+    if MAX_VARIABLES < num_variables {
+        return Err(Report::error(format!(
+            "has {num_variables} variables; at most {MAX_VARIABLES} are supported"
+        )));
+    }
+    let Some(plan) = order::plan(&nest, choices) else {
+        return Err(Report::error("has variables whose bounds depend on each other"));
+    };
+    let builder = Builder::before(op);
+    let scope = nest.outer_scope();
+    match plan {
+        Plan::Registers { dims, ranges } => in_registers(&nest, &builder, &scope, &dims, &ranges),
+        Plan::Rows { row, dims, ranges } => in_rows(&nest, &builder, &scope, row, &dims, &ranges),
+    }
+    mlir::erase(op);
+    Ok(())
+}
+
+fn in_registers<'c>(
+    nest: &Nest<'c>,
+    builder: &Builder<'c>,
+    scope: &Scope<'c>,
+    dims: &[Var],
+    ranges: &[Var],
+) {
+    let order = [dims, ranges].concat();
+    let (narrowing, tested) =
+        nest.distribute_constraints(&order, &|var| matches!(var, Var::Range(_)));
+    let loops: Vec<_> = dims.iter().copied().map(Loop::over).collect();
+    outer_loops(nest, builder, scope, &loops, &mut |builder, scope| {
+        let mut scope = scope.clone();
+        let start: Vec<_> =
+            (0..nest.outputs.len()).map(|it| nest.start(builder, &mut scope, it)).collect();
+        let folded = reduction_loops(
+            nest,
+            builder,
+            &scope,
+            ranges,
+            &narrowing,
+            &start,
+            &mut |builder, scope, folded| {
+                nest.guarded(builder, scope, &tested, folded, &mut |builder, scope| {
+                    nest.fold(builder, scope, folded)
+                })
+            },
+        );
+        let stored = nest.finish(builder, &mut scope, folded);
+        for (number, value) in stored.into_iter().enumerate() {
+            nest.store_output(builder, &mut scope, number, value);
+        }
+    });
+}
+
+fn in_rows<'c>(
+    nest: &Nest<'c>,
+    builder: &Builder<'c>,
+    scope: &Scope<'c>,
+    row: Var,
+    dims: &[Var],
+    ranges: &[Var],
+) {
+    let order = [ranges, &[row]].concat();
+    let (narrowing, tested) = nest.distribute_constraints(&order, &|_| true);
+    let mut loops: Vec<_> = dims.iter().copied().map(Loop::over).collect();
+    // Stretches go outside the variables that their bounds do not depend on.
+    let needs = nest.bound_needs(row);
+    let place = dims.iter().rposition(|var| needs.contains(var)).map_or(0, |last| last + 1);
+    loops.insert(place, Loop { var: row, stretch: true });
+    let outputs = 0..nest.outputs.len();
+    outer_loops(nest, builder, scope, &loops, &mut |builder, scope| {
+        let reads_all = nest.outputs.iter().all(|output| output.combiner.reads_destination());
+        if !reads_all {
+            row_loop(nest, builder, scope, row, &[], &mut |builder, scope| {
+                for number in outputs.clone() {
+                    if !nest.outputs[number].combiner.reads_destination() {
+                        let start = nest.start(builder, scope, number);
+                        nest.store_output(builder, scope, number, start);
+                    }
+                }
+            });
+        }
+        let narrowed_row = narrowing.get(&row).cloned().unwrap_or_default();
+        reduction_loops(
+            nest,
+            builder,
+            scope,
+            ranges,
+            &narrowing,
+            &[],
+            &mut |builder, scope, _| {
+                row_loop(nest, builder, scope, row, &narrowed_row, &mut |builder, scope| {
+                    nest.guarded(builder, scope, &tested, &[], &mut |builder, scope| {
+                        let held: Vec<_> = outputs
+                            .clone()
+                            .map(|number| nest.load_output(builder, scope, number))
+                            .collect();
+                        for (number, value) in
+                            nest.fold(builder, scope, &held).into_iter().enumerate()
+                        {
+                            nest.store_output(builder, scope, number, value);
+                        }
+                        Vec::new()
+                    });
+                });
+                Vec::new()
+            },
+        );
+        if nest.generic.epilogue().is_some() {
+            row_loop(nest, builder, scope, row, &[], &mut |builder, scope| {
+                let folded: Vec<_> = outputs
+                    .clone()
+                    .map(|number| nest.load_output(builder, scope, number))
+                    .collect();
+                for (number, value) in
+                    nest.finish(builder, scope, folded).into_iter().enumerate()
+                {
+                    nest.store_output(builder, scope, number, value);
+                }
+            });
+        }
+    });
+}
+
+/// One loop over a dimension variable.
+fn row_loop<'c>(
+    nest: &Nest<'c>,
+    builder: &Builder<'c>,
+    scope: &Scope<'c>,
+    var: Var,
+    narrowing: &[usize],
+    body: &mut dyn FnMut(&Builder<'c>, &mut Scope<'c>),
+) {
+    let mut scope = scope.clone();
+    let (lower, upper) = nest.loop_bounds(builder, &mut scope, var, narrowing);
+    let one = builder.index(1);
+    loops::build_for(builder, (lower, upper, one), &[], &mut |builder, value, _| {
+        let mut scope = scope.clone();
+        scope.values.insert(var, value);
+        body(builder, &mut scope);
+        Vec::new()
+    });
+}
+
+/// The loops over the range variables, which carry the folded values.
+fn reduction_loops<'c>(
+    nest: &Nest<'c>,
+    builder: &Builder<'c>,
+    scope: &Scope<'c>,
+    ranges: &[Var],
+    narrowing: &BTreeMap<Var, Vec<usize>>,
+    carried: &[Val<'c>],
+    body: &mut dyn FnMut(&Builder<'c>, &Scope<'c>, &[Val<'c>]) -> Vec<Val<'c>>,
+) -> Vec<Val<'c>> {
+    let Some((var, rest)) = ranges.split_first() else {
+        return body(builder, scope, carried);
+    };
+    let mut scope = scope.clone();
+    let narrowed = narrowing.get(var).map_or(&[][..], Vec::as_slice);
+    let (lower, upper) = nest.loop_bounds(builder, &mut scope, *var, narrowed);
+    let one = builder.index(1);
+    loops::build_for(builder, (lower, upper, one), carried, &mut |builder, value, carried| {
+        let mut scope = scope.clone();
+        scope.values.insert(*var, value);
+        reduction_loops(nest, builder, &scope, rest, narrowing, carried, body)
+    })
+}
+
+/// The loops over the dimension variables, the first of them parallel if that was asked
+/// for.
+fn outer_loops<'c>(
+    nest: &Nest<'c>,
+    builder: &Builder<'c>,
+    scope: &Scope<'c>,
+    loops: &[Loop],
+    body: &mut dyn FnMut(&Builder<'c>, &Scope<'c>),
+) {
+    let worth_it = nest.num_points().is_none_or(|points| MIN_PARALLEL_POINTS <= points);
+    let independent = |it: &&Loop| nest.bound_needs(it.var).is_empty();
+    let num_parallel = if nest.choices.parallel && worth_it {
+        loops.iter().take_while(independent).take(2).count()
+    } else {
+        0
+    };
+    let mut scope = scope.clone();
+    if num_parallel == 0 {
+        declare_distinct(nest, builder, &mut scope);
+        return serial_loops(nest, builder, &scope, loops, body);
+    }
+    let (parallel, serial) = loops.split_at(num_parallel);
+    let bounds: Vec<_> =
+        parallel.iter().map(|it| loop_of(nest, builder, &mut scope, *it)).collect();
+    loops::build_parallel(builder, &bounds, &mut |builder, values| {
+        let mut scope = scope.clone();
+        declare_distinct(nest, builder, &mut scope);
+        for ((it, value), (_, upper, _)) in parallel.iter().zip(values).zip(&bounds) {
+            enter(builder, &mut scope, *it, *value, *upper);
+        }
+        serial_loops(nest, builder, &scope, serial, body);
+    });
+}
+
+fn serial_loops<'c>(
+    nest: &Nest<'c>,
+    builder: &Builder<'c>,
+    scope: &Scope<'c>,
+    loops: &[Loop],
+    body: &mut dyn FnMut(&Builder<'c>, &Scope<'c>),
+) {
+    let Some((first, rest)) = loops.split_first() else {
+        return body(builder, scope);
+    };
+    let mut scope = scope.clone();
+    let bounds = loop_of(nest, builder, &mut scope, *first);
+    loops::build_for(builder, bounds, &[], &mut |builder, value, _| {
+        let mut scope = scope.clone();
+        enter(builder, &mut scope, *first, value, bounds.1);
+        serial_loops(nest, builder, &scope, rest, body);
+        Vec::new()
+    });
+}
+
+/// Lower bound, excluded upper bound and step of a loop.
+fn loop_of<'c>(
+    nest: &Nest<'c>,
+    builder: &Builder<'c>,
+    scope: &mut Scope<'c>,
+    it: Loop,
+) -> (Val<'c>, Val<'c>, Val<'c>) {
+    let (lower, upper) = nest.loop_bounds(builder, scope, it.var, &[]);
+    (lower, upper, builder.index(if it.stretch { STRETCH } else { 1 }))
+}
+
+/// Notes the value of a loop's variable, or the bounds of the stretch that begins there.
+fn enter<'c>(
+    builder: &Builder<'c>,
+    scope: &mut Scope<'c>,
+    it: Loop,
+    value: Val<'c>,
+    upper: Val<'c>,
+) {
+    if !it.stretch {
+        scope.values.insert(it.var, value);
+        return;
+    }
+    let index = builder.index_type();
+    let length = builder.index(STRETCH);
+    let end = builder.value("arith.addi", &[value, length], index);
+    let end = builder.value("arith.minsi", &[end, upper], index);
+    scope.stretches.insert(it.var, (value, end));
+}
+
+/// Declares every destination distinct from the other buffers, where they stem from
+/// different arguments or allocations.
+fn declare_distinct<'c>(nest: &Nest<'c>, builder: &Builder<'c>, scope: &mut Scope<'c>) {
+    let outputs: Vec<_> = nest.outputs.iter().map(|output| output.buffer).collect();
+    let runtimes = nest.runtimes.iter().filter(|(_, map)| map.is_some()).map(|(value, _)| *value);
+    let mut others: Vec<Val> =
+        nest.inputs.iter().map(|input| input.buffer).chain(runtimes).collect();
+    for block in [Some(nest.generic.body()), nest.generic.epilogue()].into_iter().flatten() {
+        for op in mlir::ops(block) {
+            mlir::walk(op, &mut |inner| {
+                if mlir::is(inner, "memref.load") {
+                    others.push(mlir::operand(inner, 0));
+                }
+            });
+        }
+    }
+    let mut done = Vec::new();
+    for (number, output) in outputs.iter().enumerate() {
+        for other in outputs[number + 1..].iter().chain(&others) {
+            let pair = (mlir::value_key(*output), mlir::value_key(*other));
+            let (Some(first), Some(second)) = (origin(*output), origin(*other)) else { continue };
+            if first == second || done.contains(&pair) || MAX_DISTINCT <= done.len() {
+                continue;
+            }
+            done.push(pair);
+            let current = |value: Val<'c>| scope.buffers.get(value).unwrap_or(value);
+            let operands = [current(*output), current(*other)];
+            let types = operands.map(|value| value.r#type());
+            let op: Op = builder.op("memref.distinct_objects", &operands, &types);
+            scope.buffers.insert(*output, mlir::result(op, 0));
+            scope.buffers.insert(*other, mlir::result(op, 1));
+        }
+    }
+}
+
+/// The argument of a converted function or the allocation that a buffer is a view of, by
+/// a key.
+fn origin(value: Val) -> Option<usize> {
+    let mut value = value;
+    loop {
+        let Some(op) = mlir::defining_op(value) else {
+            let block = mlir::argument_block(value)?;
+            let function = mlir::op_ref(block.parent_operation()?);
+            let ours = mlir::is(function, "func.func") && function.attribute("tc.checks").is_ok();
+            return ours.then(|| mlir::value_key(value));
+        };
+        match mlir::name(op) {
+            "memref.alloc" | "memref.alloca" => return Some(mlir::value_key(value)),
+            "memref.subview" | "memref.cast" | "memref.reinterpret_cast"
+            | "memref.collapse_shape" | "memref.expand_shape" => value = mlir::operand(op, 0),
+            _ => return None,
+        }
+    }
+}

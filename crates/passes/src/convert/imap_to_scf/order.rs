@@ -1,0 +1,107 @@
+//! In which order the variables of a domain become loops.
+//!
+//! The cost of a variable as the innermost loop counts, over all operands, how far one
+//! step of it moves through memory: 0 if the operand stays where it is, 1 if it moves
+//! to the neighbour, and up to a cache line (16 elements) otherwise; a destination
+//! counts twice, being read and written. A loop of few iterations cannot be vectorized
+//! and costs more. Outer loops are in order of decreasing cost, so that those which
+//! move farthest are outermost.
+
+use super::{Choices, emit::Nest};
+use tc_dialects::{imap::CombinerKind, mlir};
+use tc_ir::{IndexingMap, Var};
+
+/// The cost of one step that leaves the cache line.
+const FAR: u64 = 16;
+/// Iterations below which a loop is too short for vectors.
+const SHORT: u64 = 16;
+
+/// The shape of the nest, with its variables from the outermost to the innermost.
+#[derive(Clone, Debug)]
+pub(super) enum Plan {
+    /// Fold in registers: dimension variables, then range variables inside them.
+    Registers { dims: Vec<Var>, ranges: Vec<Var> },
+    /// Accumulate in memory over stretches of the dimension variable `row`.
+    Rows { row: Var, dims: Vec<Var>, ranges: Vec<Var> },
+}
+
+/// How far one step of `var` moves in an operand with this map.
+fn step(nest: &Nest, map: &IndexingMap, var: Var) -> u64 {
+    let uses = |expr| nest.ir.vars(expr).contains(&var);
+    let Some((last, outer)) = map.results.split_last() else { return 0 };
+    if outer.iter().any(|expr| uses(*expr)) {
+        return FAR;
+    }
+    if !uses(*last) {
+        return 0;
+    }
+    match nest.coefficient(*last, var) {
+        Some(factor) => factor.unsigned_abs().min(FAR),
+        None => FAR / 4,
+    }
+}
+
+fn cost(nest: &Nest, choices: Choices, var: Var) -> u64 {
+    let inputs = nest.inputs.iter().filter(|input| input.is_used);
+    let mut cost: u64 = inputs.map(|input| step(nest, &input.map, var)).sum();
+    cost += nest.outputs.iter().map(|output| 2 * step(nest, &output.map, var)).sum::<u64>();
+    let extent = nest.intervals.of(var).num_members().unwrap_or(u64::MAX);
+    if extent < SHORT {
+        cost += SHORT - extent;
+    }
+    // A float sum in source order is one chain of dependent additions.
+    let chained = nest.outputs.iter().any(|output| {
+        matches!(output.combiner.kind, CombinerKind::Add | CombinerKind::Mul)
+            && mlir::is_float(output.element)
+    });
+    if matches!(var, Var::Range(_)) && choices.strict_fp && chained {
+        cost += FAR / 2;
+    }
+    cost
+}
+
+/// Chooses the shape and the order of the loops. `None` if the bounds of the variables
+/// depend on each other in a circle.
+pub(super) fn plan(nest: &Nest, choices: Choices) -> Option<Plan> {
+    let dims: Vec<Var> = (0..nest.domain.dims.len() as u32).map(Var::Dim).collect();
+    let ranges: Vec<Var> = (0..nest.domain.ranges.len() as u32).map(Var::Range).collect();
+    let by_cost = |vars: &[Var]| {
+        let mut vars: Vec<_> = vars.iter().map(|var| (cost(nest, choices, *var), *var)).collect();
+        vars.sort_by_key(|(cost, _)| std::cmp::Reverse(*cost));
+        vars
+    };
+    let (costed_dims, costed_ranges) = (by_cost(&dims), by_cost(&ranges));
+    let dims: Vec<Var> = costed_dims.iter().map(|(_, var)| *var).collect();
+    let ranges: Vec<Var> = costed_ranges.iter().map(|(_, var)| *var).collect();
+    if let (Some((dim_cost, row)), Some((range_cost, _))) =
+        (costed_dims.last(), costed_ranges.last())
+        && dim_cost < range_cost
+    {
+        let rest: Vec<_> = dims.iter().copied().filter(|var| var != row).collect();
+        // The row's loop goes inside the ranges and is run once for initialization
+        // outside of them: neither may bound the other.
+        let independent = nest.bound_needs(*row).is_subset(&rest.iter().copied().collect())
+            && ranges.iter().chain(&rest).all(|var| !nest.bound_needs(*var).contains(row));
+        if independent {
+            let dims = respect_bounds(nest, &[], rest)?;
+            let ranges = respect_bounds(nest, &dims, ranges)?;
+            return Some(Plan::Rows { row: *row, dims, ranges });
+        }
+    }
+    let dims = respect_bounds(nest, &[], dims)?;
+    let ranges = respect_bounds(nest, &dims, ranges)?;
+    Some(Plan::Registers { dims, ranges })
+}
+
+/// Reorders `wanted` so that each variable comes after those its bounds need.
+fn respect_bounds(nest: &Nest, outer: &[Var], wanted: Vec<Var>) -> Option<Vec<Var>> {
+    let mut result: Vec<Var> = Vec::new();
+    let mut left = wanted;
+    while !left.is_empty() {
+        let ready = left.iter().position(|var| {
+            nest.bound_needs(*var).iter().all(|it| outer.contains(it) || result.contains(it))
+        })?;
+        result.push(left.remove(ready));
+    }
+    Some(result)
+}

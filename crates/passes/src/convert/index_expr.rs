@@ -1,0 +1,110 @@
+//! Index expressions as `arith` operations on `index` values.
+//!
+//! `floordiv`, `ceildiv` and `mod` round as in [`tc_ir`]. Where the intervals of the
+//! variables show that both operands are non-negative, the plain unsigned operation is
+//! used: it needs no correction, and LLVM turns it into shifts and masks. A divisor that
+//! may be zero is replaced by one, so that an expression on a path not taken cannot trap.
+
+use melior::ir::Attribute;
+use tc_dialects::mlir::{self, Builder, Val};
+use tc_ir::{Context, Expr, Interval, Node, Var};
+
+/// Emits expressions over variables of known values.
+#[derive(Copy, Clone)]
+pub struct IndexExprs<'a, 'c> {
+    /// Where the operations are created.
+    pub builder: Builder<'c>,
+    /// The context of the expressions.
+    pub ir: &'a Context,
+    /// Intervals that cover the values of the variables.
+    pub intervals: &'a dyn Fn(Var) -> Interval,
+    /// Whether sums and products are known not to overflow, as in the subscripts of an
+    /// access that is inside its operand.
+    pub no_overflow: bool,
+}
+
+impl<'c> IndexExprs<'_, 'c> {
+    /// The values of expressions; a common subexpression is emitted once.
+    ///
+    /// # Panics
+    /// When a variable has no value: an internal error.
+    pub fn emit(&self, exprs: &[Expr], value_of: &dyn Fn(Var) -> Option<Val<'c>>) -> Vec<Val<'c>> {
+        let emitted = self.ir.fold(exprs, |_, node, operands| {
+            Ok::<_, std::convert::Infallible>(match (node, operands) {
+                (Node::Const(value), _) => self.builder.index(value),
+                (Node::Var(var), _) => value_of(var).expect("a variable with a value"),
+                (_, Some((lhs, rhs))) => self.operation(node, *lhs, *rhs),
+                (_, None) => unreachable!("every other node has operands"),
+            })
+        });
+        match emitted {
+            Ok(values) => values,
+            Err(never) => match never {},
+        }
+    }
+
+    fn operation(&self, node: Node, lhs: Val<'c>, rhs: Val<'c>) -> Val<'c> {
+        let index = self.builder.index_type();
+        let plain = |name: &str, lhs, rhs| self.builder.value(name, &[lhs, rhs], index);
+        match node {
+            Node::Add(..) => self.wrapping("arith.addi", lhs, rhs),
+            Node::Mul(..) => self.wrapping("arith.muli", lhs, rhs),
+            Node::Min(..) => plain("arith.minsi", lhs, rhs),
+            Node::Max(..) => plain("arith.maxsi", lhs, rhs),
+            Node::FloorDiv(a, b) => {
+                let rhs = self.divisor(b, rhs);
+                let name = if self.non_negative(a, b) { "arith.divui" } else { "arith.floordivsi" };
+                plain(name, lhs, rhs)
+            }
+            Node::CeilDiv(a, b) => {
+                let rhs = self.divisor(b, rhs);
+                let name = if self.non_negative(a, b) { "arith.ceildivui" } else { "arith.ceildivsi" };
+                plain(name, lhs, rhs)
+            }
+            Node::Mod(a, b) => {
+                let rhs = self.divisor(b, rhs);
+                if self.non_negative(a, b) {
+                    return plain("arith.remui", lhs, rhs);
+                }
+                let remainder = plain("arith.remsi", lhs, rhs);
+                let zero = self.builder.index(0);
+                let negative = self.builder.compare_int("slt", remainder, zero);
+                let corrected = plain("arith.addi", remainder, rhs);
+                self.builder.select(negative, corrected, remainder)
+            }
+            Node::Const(_) | Node::Var(_) => unreachable!("leaves have no operands"),
+        }
+    }
+
+    fn wrapping(&self, name: &str, lhs: Val<'c>, rhs: Val<'c>) -> Val<'c> {
+        let index = self.builder.index_type();
+        if !self.no_overflow {
+            return self.builder.value(name, &[lhs, rhs], index);
+        }
+        let flags = no_signed_wrap(&self.builder);
+        self.builder.value_with(name, &[lhs, rhs], index, &[("overflowFlags", flags)])
+    }
+
+    fn interval(&self, expr: Expr) -> Interval {
+        self.ir.interval_of(expr, self.intervals)
+    }
+
+    fn non_negative(&self, lhs: Expr, rhs: Expr) -> bool {
+        0 <= self.interval(lhs).lo && 0 <= self.interval(rhs).lo
+    }
+
+    fn divisor(&self, expr: Expr, value: Val<'c>) -> Val<'c> {
+        if !self.interval(expr).contains(0) {
+            return value;
+        }
+        let zero = self.builder.index(0);
+        let one = self.builder.index(1);
+        let is_zero = self.builder.compare_int("eq", value, zero);
+        self.builder.select(is_zero, one, value)
+    }
+}
+
+/// The attribute that lets LLVM assume that a signed sum or product does not overflow.
+pub fn no_signed_wrap<'c>(builder: &Builder<'c>) -> Attribute<'c> {
+    mlir::parse_attribute(builder.context, "#arith.overflow<nsw>")
+}

@@ -1,0 +1,72 @@
+//! Builders of `scf` loops.
+
+use tc_dialects::mlir::{self, Builder, Val};
+
+/// Emits `scf.for` from `lower` to `upper`, which is excluded, and returns its results.
+/// `body` gets the index and the carried values, and returns the next carried values.
+pub fn build_for<'c>(
+    builder: &Builder<'c>,
+    (lower, upper, step): (Val<'c>, Val<'c>, Val<'c>),
+    inits: &[Val<'c>],
+    body: &mut dyn FnMut(&Builder<'c>, Val<'c>, &[Val<'c>]) -> Vec<Val<'c>>,
+) -> Vec<Val<'c>> {
+    use melior::ir::ValueLike;
+    let carried: Vec<_> = inits.iter().map(|value| value.r#type()).collect();
+    let arguments = [vec![builder.index_type()], carried.clone()].concat();
+    let (region, block) = mlir::region_with_block(&arguments, builder.location);
+    let operands = [&[lower, upper, step], inits].concat();
+    let op = builder.op_with("scf.for", &operands, &carried, &[], vec![region]);
+    let inside = Builder::at_end(builder.context, block, builder.location);
+    let arguments = mlir::arguments(block);
+    let yielded = body(&inside, arguments[0], &arguments[1..]);
+    inside.op("scf.yield", &yielded, &[]);
+    mlir::results(op)
+}
+
+/// Emits `scf.parallel` over loops given by lower bound, excluded upper bound and step.
+pub fn build_parallel<'c>(
+    builder: &Builder<'c>,
+    loops: &[(Val<'c>, Val<'c>, Val<'c>)],
+    body: &mut dyn FnMut(&Builder<'c>, &[Val<'c>]),
+) {
+    let indices = vec![builder.index_type(); loops.len()];
+    let (region, block) = mlir::region_with_block(&indices, builder.location);
+    let operands: Vec<_> = loops
+        .iter()
+        .map(|it| it.0)
+        .chain(loops.iter().map(|it| it.1))
+        .chain(loops.iter().map(|it| it.2))
+        .collect();
+    let segments = mlir::segments(builder.context, &[loops.len(), loops.len(), loops.len(), 0]);
+    builder.op_with(
+        "scf.parallel",
+        &operands,
+        &[],
+        &[("operandSegmentSizes", segments)],
+        vec![region],
+    );
+    let inside = Builder::at_end(builder.context, block, builder.location);
+    body(&inside, &mlir::arguments(block));
+    inside.op("scf.reduce", &[], &[]);
+}
+
+/// Emits `scf.if` and returns its results; each branch returns the values it yields.
+pub fn build_if<'c>(
+    builder: &Builder<'c>,
+    condition: Val<'c>,
+    then: &mut dyn FnMut(&Builder<'c>) -> Vec<Val<'c>>,
+    otherwise: &mut dyn FnMut(&Builder<'c>) -> Vec<Val<'c>>,
+) -> Vec<Val<'c>> {
+    use melior::ir::ValueLike;
+    let (first, then_block) = mlir::region_with_block(&[], builder.location);
+    let (second, else_block) = mlir::region_with_block(&[], builder.location);
+    let at = |block| Builder::at_end(builder.context, block, builder.location);
+    // The types of the results are those of what the first branch yields, so that the
+    // branches are filled before the operation that holds them exists.
+    let yielded = then(&at(then_block));
+    at(then_block).op("scf.yield", &yielded, &[]);
+    let types: Vec<_> = yielded.iter().map(|value| value.r#type()).collect();
+    let other = otherwise(&at(else_block));
+    at(else_block).op("scf.yield", &other, &[]);
+    mlir::results(builder.op_with("scf.if", &[condition], &types, &[], vec![first, second]))
+}

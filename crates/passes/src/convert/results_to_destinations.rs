@@ -1,0 +1,328 @@
+//! `convert-results-to-destinations`: functions on tensors become functions that
+//! compiled code can be called by.
+//!
+//! Every tensor argument becomes a memref, every result a trailing memref argument.
+//! The result that shares its `tc.name` with an argument marked `tc.inout` is written
+//! to that argument. The function returns an `i32`: 0, or the number of the first
+//! `imap.check` that failed, counted from 1 in program order. What can be computed
+//! without memory and without stopping the program is computed before a check; all
+//! else stands in an `scf.if` after it, so that no buffer is allocated and no element
+//! read unless the checks before it hold.
+//!
+//! ```mlir
+//! func.func @f(%a: tensor<?xf32>) -> (tensor<?xf32> {tc.name = "B"})
+//! // becomes
+//! func.func @f(%a: memref<?xf32>, %b: memref<?xf32> {tc.name = "B", tc.output = 0}) -> i32
+//!     attributes {llvm.emit_c_interface, tc.checks = [..]}
+//! ```
+//!
+//! The buffers of one call must not overlap, and the function's own checks do not
+//! include the shapes of its arguments: a caller checks those against `tc.sizes` and
+//! `tc.extents`.
+//!
+//! Limits: a function has one block; checks separated by computations nest at most
+//! [`MAX_NESTING`] deep.
+
+use melior::{
+    Context,
+    ir::{
+    Attribute, BlockLike, Identifier, Type, ValueLike,
+    attribute::{DictionaryAttribute, TypeAttribute},
+    block::BlockArgument,
+    operation::OperationLike,
+    r#type::{FunctionType, MemRefType},
+    },
+};
+use tc_dialects::{
+    diagnostic::Report,
+    mlir::{self, Blk, Builder, Op, Val},
+    pass::{Failure, PassInfo, PassRun},
+};
+
+/// How many groups of checks may stand apart from each other in one function.
+pub const MAX_NESTING: usize = 64;
+
+/// The pass.
+pub const PASS: PassInfo = PassInfo {
+    argument: "convert-results-to-destinations",
+    summary: "Turn tensor arguments and results of functions into memref arguments, and checks \
+              into the code that is returned",
+    anchor: "builtin.module",
+    options: &[],
+    dependent_dialects: &["arith", "bufferization", "func", "memref", "scf"],
+    run,
+};
+
+fn run(run: &PassRun) -> Result<(), Failure> {
+    let module = mlir::body(run.op, 0).ok_or(Failure)?;
+    for op in mlir::ops(module) {
+        if mlir::is(op, "func.func") && mlir::body(op, 0).is_some() {
+            run.enter(op);
+            convert(op).map_err(|report| {
+                report.emit_on(op);
+                Failure
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
+    let context = mlir::context_of(function);
+    let blocks = mlir::blocks(function, 0);
+    let [block] = blocks[..] else {
+        return Err(Report::error(format!("expected one block, found {}", blocks.len())));
+    };
+    let arguments = mlir::arguments(block);
+    let returned = mlir::terminator(block);
+    let outputs = mlir::operands(returned);
+    if let Some(output) = outputs.iter().find(|value| !mlir::is_tensor(value.r#type())) {
+        return Err(Report::error(format!(
+            "expected every result to be a tensor, found '{}'",
+            output.r#type()
+        )));
+    }
+    let mut attributes = dictionaries(function, "arg_attrs", arguments.len());
+    let mut destinations = vec![None; outputs.len()];
+    let result_attributes = dictionaries(function, "res_attrs", outputs.len());
+
+    // Accumulated outputs: their argument is the destination.
+    for (output, found) in result_attributes.iter().enumerate() {
+        let Some(argument) = attributes
+            .iter()
+            .position(|it| find(it, "tc.inout").is_some() && name(it) == name(found))
+        else {
+            continue;
+        };
+        let (have, want) = (arguments[argument].r#type(), outputs[output].r#type());
+        if have != want {
+            return Err(Report::error(format!(
+                "expected the result and the argument of the same 'tc.name' to have one type, \
+                 found '{want}' and '{have}'"
+            )));
+        }
+        destinations[output] = Some(argument);
+        let new: Vec<_> = found
+            .iter()
+            .filter(|(key, _)| attributes[argument].iter().all(|(known, _)| known != key))
+            .cloned()
+            .collect();
+        attributes[argument].extend(new);
+        attributes[argument].push(output_number(context, output));
+    }
+
+    // Arguments become memrefs, seen by the body through `bufferization.to_tensor`.
+    let first = mlir::ops(block)[0];
+    let mut tensors: Vec<Option<Val>> = vec![None; arguments.len()];
+    for (number, argument) in arguments.iter().enumerate() {
+        let ty = argument.r#type();
+        if !mlir::is_tensor(ty) {
+            continue;
+        }
+        let writable = destinations.contains(&Some(number));
+        tensors[number] = Some(to_tensor(Builder::before(first), *argument, ty, writable));
+        let argument = BlockArgument::try_from(*argument).expect("an argument of the block");
+        argument.set_type(memref_of(ty));
+    }
+    for (output, destination) in destinations.iter_mut().enumerate() {
+        if destination.is_none() {
+            block.add_argument(memref_of(outputs[output].r#type()), function.location());
+            *destination = Some(attributes.len());
+            let mut all = result_attributes[output].clone();
+            all.push(output_number(context, output));
+            attributes.push(all);
+        }
+    }
+    let arguments = mlir::arguments(block);
+
+    let (end, messages) = nest_checks(block)?;
+    let builder = Builder::before(end);
+    for (output, destination) in outputs.iter().zip(&destinations) {
+        let destination = destination.expect("every output was given one above");
+        let mut value = *output;
+        if let Some(Some(tensor)) = tensors.get(destination) {
+            // Written as a tensor first: only then does bufferization see that the
+            // accumulated output and what was passed in share one buffer.
+            value = builder.value(
+                "bufferization.materialize_in_destination",
+                &[value, *tensor],
+                value.r#type(),
+            );
+        }
+        let unit = Attribute::unit(context);
+        builder.op_with(
+            "bufferization.materialize_in_destination",
+            &[value, arguments[destination]],
+            &[],
+            &[("restrict", unit), ("writable", unit)],
+            Vec::new(),
+        );
+    }
+    finish(function, &arguments, &attributes, &messages);
+    Ok(())
+}
+
+/// Moves what follows a group of checks into an `scf.if`, and replaces the terminator.
+/// Returns the operation before which the computation ends, and the messages.
+fn nest_checks<'c>(
+    block: Blk<'c>,
+) -> Result<(Op<'c>, Vec<Attribute<'c>>), Report<'c>> {
+    let returned = mlir::terminator(block);
+    let ops = mlir::ops(block);
+    let start = Builder::before(ops[0]).located(returned.location());
+    let i32_type = start.int_type(32);
+    let zero = start.integer(i32_type, 0);
+    let end = Builder::before(returned).op("func.return", &[zero], &[]);
+    mlir::erase(returned);
+
+    let mut end = end;
+    let mut messages = Vec::new();
+    let mut pending: Vec<(Val, i64)> = Vec::new();
+    let mut depth = 0;
+    for op in &ops[..ops.len() - 1] {
+        if mlir::is(*op, "imap.check") {
+            messages.push(op.attribute("message").expect("a verified imap.check has a message"));
+            pending.push((mlir::operand(*op, 0), messages.len() as i64));
+            mlir::erase(*op);
+            continue;
+        }
+        if depth > 0 {
+            mlir::move_before(*op, end);
+        }
+        if !pending.is_empty() && !is_free(*op) {
+            depth += 1;
+            if depth > MAX_NESTING {
+                return Err(Report::op_error(
+                    *op,
+                    format!("stands after more than {MAX_NESTING} groups of checks"),
+                ));
+            }
+            // The operation moves along with all that follows it.
+            end = open_group(Builder::before(*op), end, zero, &mut pending);
+            mlir::move_before(*op, end);
+        }
+    }
+    if !pending.is_empty() {
+        end = open_group(Builder::before(end), end, zero, &mut pending);
+    }
+    Ok((end, messages))
+}
+
+/// Builds `scf.if` on the pending checks before `end`, which returns its value, and
+/// returns the terminator of its first branch.
+fn open_group<'c>(
+    builder: Builder<'c>,
+    end: Op<'c>,
+    zero: Val<'c>,
+    pending: &mut Vec<(Val<'c>, i64)>,
+) -> Op<'c> {
+    let ty = zero.r#type();
+    let mut code = zero;
+    for (condition, number) in pending.drain(..).rev() {
+        let failed = builder.integer(ty, number);
+        code = builder.select(condition, code, failed);
+    }
+    let holds = builder.compare_int("eq", code, zero);
+    let (first, inside) = mlir::region_with_block(&[], builder.location);
+    let (second, otherwise) = mlir::region_with_block(&[], builder.location);
+    let check = builder.op_with("scf.if", &[holds], &[ty], &[], vec![first, second]);
+    Builder::at_end(builder.context, otherwise, builder.location).op("scf.yield", &[code], &[]);
+    mlir::set_operand(end, 0, mlir::result(check, 0));
+    Builder::at_end(builder.context, inside, builder.location).op("scf.yield", &[zero], &[])
+}
+
+/// Whether an operation may run before a check that stands before it.
+fn is_free(op: Op) -> bool {
+    match mlir::name(op) {
+        "tensor.dim" | "imap.apply" | "bufferization.to_tensor" => true,
+        name => name.starts_with("arith.") && !name.contains("div") && !name.contains("rem"),
+    }
+}
+
+fn finish<'c>(
+    function: Op<'c>,
+    arguments: &[Val<'c>],
+    attributes: &[Entries<'c>],
+    messages: &[Attribute<'c>],
+) {
+    let context = mlir::context_of(function);
+    let types: Vec<_> = arguments.iter().map(|value| value.r#type()).collect();
+    let i32_type = melior::ir::r#type::IntegerType::new(context, 32).into();
+    let ty: Type = FunctionType::new(context, &types, &[i32_type]).into();
+    let dictionaries: Vec<_> = attributes
+        .iter()
+        .map(|entries| {
+            let entries: Vec<_> = entries
+                .iter()
+                .map(|(key, value)| (Identifier::new(context, key), *value))
+                .collect();
+            DictionaryAttribute::new(context, &entries).into()
+        })
+        .collect();
+    mlir::set_attribute(function, "function_type", TypeAttribute::new(ty).into());
+    mlir::set_attribute(function, "arg_attrs", mlir::array(context, &dictionaries));
+    let nothing = DictionaryAttribute::new(context, &[]).into();
+    mlir::set_attribute(function, "res_attrs", mlir::array(context, &[nothing]));
+    mlir::set_attribute(function, "tc.checks", mlir::array(context, messages));
+    mlir::set_attribute(function, "llvm.emit_c_interface", Attribute::unit(context));
+}
+
+/// The entries of a dictionary attribute.
+type Entries<'c> = Vec<(String, Attribute<'c>)>;
+
+fn dictionaries<'c>(function: Op<'c>, attribute: &str, count: usize) -> Vec<Entries<'c>> {
+    let mut result: Vec<Entries> = mlir::array_attr(function, attribute)
+        .into_iter()
+        .map(|dictionary| {
+            let Ok(dictionary) = DictionaryAttribute::try_from(dictionary) else {
+                return Vec::new();
+            };
+            (0..dictionary.len())
+                .filter_map(|index| dictionary.element(index).ok())
+                .filter_map(|(key, value)| {
+                    Some((key.as_string_ref().as_str().ok()?.to_string(), value))
+                })
+                .collect()
+        })
+        .collect();
+    result.resize(count, Vec::new());
+    result
+}
+
+fn find<'c>(entries: &Entries<'c>, key: &str) -> Option<Attribute<'c>> {
+    entries.iter().find(|(known, _)| known == key).map(|(_, value)| *value)
+}
+
+fn name<'c>(entries: &Entries<'c>) -> Option<&'c str> {
+    find(entries, "tc.name").and_then(mlir::string_of)
+}
+
+fn to_tensor<'c>(
+    builder: Builder<'c>,
+    buffer: Val<'c>,
+    ty: Type<'c>,
+    writable: bool,
+) -> Val<'c> {
+    let unit = Attribute::unit(builder.context);
+    let mut attributes = vec![("restrict", unit)];
+    if writable {
+        attributes.push(("writable", unit));
+    }
+    let op =
+        builder.op_with("bufferization.to_tensor", &[buffer], &[ty], &attributes, Vec::new());
+    let tensor = mlir::result(op, 0);
+    mlir::replace_uses(buffer, tensor);
+    mlir::set_operand(op, 0, buffer);
+    tensor
+}
+
+fn memref_of<'c>(tensor: Type<'c>) -> Type<'c> {
+    let shape: Vec<i64> =
+        mlir::shape(tensor).into_iter().map(|extent| extent.unwrap_or(i64::MIN)).collect();
+    MemRefType::contiguous(mlir::element_type(tensor), &shape, None).into()
+}
+
+/// The attribute of a destination: the number of the result it stands for.
+fn output_number<'c>(context: &'c Context, number: usize) -> (String, Attribute<'c>) {
+    ("tc.output".to_string(), mlir::i64_attr(context, number as i64))
+}
