@@ -1,0 +1,42 @@
+# The commands of daily work. Each first installs what is missing (see ./bootstrap).
+
+CARGO ?= cargo
+# What `make run` compiles, and what else it passes to tc-run.
+EXAMPLE ?= examples/tc/mlp3.tc
+ARGS ?=
+
+.PHONY: help setup run test lint docs bench
+
+help:
+	@echo 'make run      infer ranges, compile and run an example, check and time it (EXAMPLE=, ARGS=)'
+	@echo 'make run FUSED=1   print the fused IR of the example instead'
+	@echo 'make test     all tests: units, properties, FileCheck, conformance'
+	@echo 'make lint     formatting, clippy and rustdoc, warnings denied'
+	@echo 'make docs     write the generated pages of docs/ again; HTML as far as mdbook is there'
+	@echo 'make bench    the benchmarks'
+
+setup:
+	@./bootstrap
+
+run: setup
+ifdef FUSED
+	@$(CARGO) run --quiet --bin tc-opt -- $(EXAMPLE) --infer-ranges --fuse $(ARGS)
+else
+	@$(CARGO) run --quiet --bin tc-run -- $(EXAMPLE) --explain-ranges --check --bench $(ARGS)
+endif
+
+test: setup
+	$(CARGO) test --workspace
+
+lint: setup
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps
+
+docs: setup
+	UPDATE_DOCS=1 $(CARGO) test --package tc-tools --test docs
+	$(CARGO) doc --workspace --no-deps
+	if command -v mdbook; then mdbook build docs; fi
+
+bench: setup
+	$(CARGO) bench --workspace
