@@ -48,21 +48,14 @@ pub fn compose(
     second: &IndexingMap,
 ) -> Result<IndexingMap, ComposeError> {
     if first.results.len() != second.dims.len() {
-        return Err(ComposeError::Rank {
-            expected: second.dims.len(),
-            found: first.results.len(),
-        });
+        return Err(ComposeError::Rank { expected: second.dims.len(), found: first.results.len() });
     }
     let count = |variables: &[Variable]| {
         u32::try_from(variables.len()).map_err(|_| ComposeError::TooManyVariables)
     };
     let (range_shift, runtime_shift) = (count(&second.ranges)?, count(&second.runtimes)?);
-    count(&first.ranges)?
-        .checked_add(range_shift)
-        .ok_or(ComposeError::TooManyVariables)?;
-    count(&first.runtimes)?
-        .checked_add(runtime_shift)
-        .ok_or(ComposeError::TooManyVariables)?;
+    count(&first.ranges)?.checked_add(range_shift).ok_or(ComposeError::TooManyVariables)?;
+    count(&first.runtimes)?.checked_add(runtime_shift).ok_or(ComposeError::TooManyVariables)?;
 
     let mut shifted = first.clone();
     shifted.substitute(ctx, &|var| match var {
@@ -123,11 +116,7 @@ fn restrict(ctx: &Context, map: &mut IndexingMap, expr: Expr, variable: &Variabl
 /// Takes the name from a variable when an earlier one has it.
 fn drop_clashing_names(map: &mut IndexingMap) {
     let mut taken = HashSet::new();
-    let variables = map
-        .dims
-        .iter_mut()
-        .chain(&mut map.ranges)
-        .chain(&mut map.runtimes);
+    let variables = map.dims.iter_mut().chain(&mut map.ranges).chain(&mut map.runtimes);
     for variable in variables {
         if let Some(name) = &variable.name
             && !taken.insert(name.clone())

@@ -116,22 +116,14 @@ pub enum EvalError {
 pub fn checked_floor_div(lhs: i64, rhs: i64) -> Option<i64> {
     let quotient = lhs.checked_div(rhs)?;
     let exact = lhs % rhs == 0;
-    Some(if exact || (lhs < 0) == (rhs < 0) {
-        quotient
-    } else {
-        quotient - 1
-    })
+    Some(if exact || (lhs < 0) == (rhs < 0) { quotient } else { quotient - 1 })
 }
 
 /// Division rounded towards plus infinity; `None` on overflow or division by zero.
 pub fn checked_ceil_div(lhs: i64, rhs: i64) -> Option<i64> {
     let quotient = lhs.checked_div(rhs)?;
     let exact = lhs % rhs == 0;
-    Some(if exact || (lhs < 0) != (rhs < 0) {
-        quotient
-    } else {
-        quotient + 1
-    })
+    Some(if exact || (lhs < 0) != (rhs < 0) { quotient } else { quotient + 1 })
 }
 
 #[derive(Debug, Default)]
@@ -259,9 +251,8 @@ impl Context {
             }
             // (x + c) + c' == x + (c + c')
             Node::Add(inner, offset) => {
-                if let Some(sum) = self
-                    .as_constant(offset)
-                    .and_then(|offset| offset.checked_add(addend))
+                if let Some(sum) =
+                    self.as_constant(offset).and_then(|offset| offset.checked_add(addend))
                 {
                     return if sum == 0 {
                         inner
@@ -304,9 +295,8 @@ impl Context {
             }
             // (x * c) * c' == x * (c * c')
             Node::Mul(inner, scale) => {
-                if let Some(product) = self
-                    .as_constant(scale)
-                    .and_then(|scale| scale.checked_mul(factor))
+                if let Some(product) =
+                    self.as_constant(scale).and_then(|scale| scale.checked_mul(factor))
                 {
                     return if product == 1 {
                         inner
@@ -429,24 +419,17 @@ impl Context {
         mut step: impl FnMut(Expr, Node, Option<(&T, &T)>) -> Result<T, E>,
     ) -> Result<Vec<T>, E> {
         let order = self.topological(roots);
-        let place = |expr: Expr| {
-            order
-                .binary_search(&expr)
-                .expect("the order holds every subexpression")
-        };
+        let place =
+            |expr: Expr| order.binary_search(&expr).expect("the order holds every subexpression");
         let mut values: Vec<T> = Vec::with_capacity(order.len());
         for &expr in &order {
             let node = self.node(expr);
-            let operands = node
-                .operands()
-                .map(|(lhs, rhs)| (&values[place(lhs)], &values[place(rhs)]));
+            let operands =
+                node.operands().map(|(lhs, rhs)| (&values[place(lhs)], &values[place(rhs)]));
             let value = step(expr, node, operands)?;
             values.push(value);
         }
-        Ok(roots
-            .iter()
-            .map(|&root| values[place(root)].clone())
-            .collect())
+        Ok(roots.iter().map(|&root| values[place(root)].clone()).collect())
     }
 
     /// The value of `expr` where `value_of` gives the variables.
@@ -503,9 +486,7 @@ impl Context {
                 Node::Max(..) => Some(lhs.max(rhs)),
             };
             // Without the smallest number, no division overflows.
-            value
-                .filter(|&value| value != i128::MIN)
-                .ok_or(EvalError::Overflow)
+            value.filter(|&value| value != i128::MIN).ok_or(EvalError::Overflow)
         })
     }
 
@@ -559,10 +540,7 @@ impl Context {
 
     /// The variables of several expressions.
     pub fn vars_of_all(&self, exprs: &[Expr]) -> BTreeSet<Var> {
-        self.topological(exprs)
-            .into_iter()
-            .filter_map(|expr| self.as_var(expr))
-            .collect()
+        self.topological(exprs).into_iter().filter_map(|expr| self.as_var(expr)).collect()
     }
 
     /// An interval that holds every value that `expr` takes while each variable stays in its
@@ -639,11 +617,7 @@ impl Context {
             if a.rank() != b.rank() {
                 return a.rank().cmp(&b.rank());
             }
-            (lhs, rhs) = if a_lhs == b_lhs {
-                (a_rhs, b_rhs)
-            } else {
-                (a_lhs, b_lhs)
-            };
+            (lhs, rhs) = if a_lhs == b_lhs { (a_rhs, b_rhs) } else { (a_lhs, b_lhs) };
         }
         Ordering::Equal
     }
@@ -673,9 +647,8 @@ impl Context {
             };
             match self.node(expr) {
                 Node::Const(value) => {
-                    linear.constant = linear
-                        .constant
-                        .checked_add(coefficient.checked_mul(value)?)?;
+                    linear.constant =
+                        linear.constant.checked_add(coefficient.checked_mul(value)?)?;
                 }
                 Node::Add(lhs, rhs) => {
                     push(lhs, 1)?;

@@ -25,19 +25,11 @@ pub struct Interval {
 const INFINITY: i128 = 1 << 126;
 
 fn wide_lo(lo: i64) -> i128 {
-    if lo == i64::MIN {
-        -INFINITY
-    } else {
-        i128::from(lo)
-    }
+    if lo == i64::MIN { -INFINITY } else { i128::from(lo) }
 }
 
 fn wide_hi(hi: i64) -> i128 {
-    if hi == i64::MAX {
-        INFINITY
-    } else {
-        i128::from(hi)
-    }
+    if hi == i64::MAX { INFINITY } else { i128::from(hi) }
 }
 
 fn clamp(value: i128) -> i64 {
@@ -48,36 +40,22 @@ fn clamp(value: i128) -> i64 {
 /// Division that rounds towards minus infinity; the divisor must not be zero.
 pub(crate) fn floor_div_wide(lhs: i128, rhs: i128) -> i128 {
     let quotient = lhs / rhs;
-    if lhs % rhs != 0 && (lhs < 0) != (rhs < 0) {
-        quotient - 1
-    } else {
-        quotient
-    }
+    if lhs % rhs != 0 && (lhs < 0) != (rhs < 0) { quotient - 1 } else { quotient }
 }
 
 /// Division that rounds towards plus infinity; the divisor must not be zero.
 pub(crate) fn ceil_div_wide(lhs: i128, rhs: i128) -> i128 {
     let quotient = lhs / rhs;
-    if lhs % rhs != 0 && (lhs < 0) == (rhs < 0) {
-        quotient + 1
-    } else {
-        quotient
-    }
+    if lhs % rhs != 0 && (lhs < 0) == (rhs < 0) { quotient + 1 } else { quotient }
 }
 
 impl Interval {
     /// Every integer.
-    pub const ALL: Interval = Interval {
-        lo: i64::MIN,
-        hi: i64::MAX,
-    };
+    pub const ALL: Interval = Interval { lo: i64::MIN, hi: i64::MAX };
     /// No integer.
     pub const EMPTY: Interval = Interval { lo: 0, hi: -1 };
     /// Every integer that is not negative.
-    pub const NON_NEGATIVE: Interval = Interval {
-        lo: 0,
-        hi: i64::MAX,
-    };
+    pub const NON_NEGATIVE: Interval = Interval { lo: 0, hi: i64::MAX };
 
     /// The interval from `lo` to `hi`, both included.
     pub fn new(lo: i64, hi: i64) -> Self {
@@ -86,10 +64,7 @@ impl Interval {
 
     /// The interval that holds `value` only.
     pub fn point(value: i64) -> Self {
-        Interval {
-            lo: value,
-            hi: value,
-        }
+        Interval { lo: value, hi: value }
     }
 
     /// Whether no integer lies in the interval.
@@ -259,16 +234,8 @@ impl Interval {
         {
             return Interval::new(self.lo.rem_euclid(divisor), self.hi.rem_euclid(divisor));
         }
-        let largest = if divisor.hi == i64::MAX {
-            i64::MAX
-        } else {
-            divisor.hi - 1
-        };
-        let hi = if 0 <= self.lo {
-            largest.min(self.hi)
-        } else {
-            largest
-        };
+        let largest = if divisor.hi == i64::MAX { i64::MAX } else { divisor.hi - 1 };
+        let hi = if 0 <= self.lo { largest.min(self.hi) } else { largest };
         Interval::new(0, hi)
     }
 
@@ -339,19 +306,10 @@ mod tests {
     #[test]
     fn infinite_ends_stay_infinite() {
         let positive = Interval::new(1, i64::MAX);
-        assert_eq!(
-            positive.add(Interval::point(-5)),
-            Interval::new(-4, i64::MAX)
-        );
+        assert_eq!(positive.add(Interval::point(-5)), Interval::new(-4, i64::MAX));
         assert_eq!(positive.neg(), Interval::new(i64::MIN, -1));
-        assert_eq!(
-            Interval::ALL.floor_div(Interval::point(i64::MAX - 1)),
-            Interval::ALL
-        );
-        assert_eq!(
-            Interval::new(-5, 5).floor_div(positive),
-            Interval::new(-5, 5)
-        );
+        assert_eq!(Interval::ALL.floor_div(Interval::point(i64::MAX - 1)), Interval::ALL);
+        assert_eq!(Interval::new(-5, 5).floor_div(positive), Interval::new(-5, 5));
     }
 
     #[test]

@@ -9,11 +9,11 @@ pub mod expr;
 pub mod interval;
 mod linear_program;
 pub mod map;
-pub mod simplify;
-pub mod text;
 pub mod polynomial;
 pub mod prove;
+pub mod simplify;
 pub mod solve;
+pub mod text;
 
 pub use compose::{ComposeError, compose};
 pub use expr::{Context, EvalError, Expr, LinearTerms, Node, Var};

@@ -42,11 +42,7 @@ impl Variable {
 
     /// A variable with bounds that may be symbolic.
     pub fn between(lower: Expr, upper: Expr) -> Self {
-        Variable {
-            name: None,
-            lower: Some(lower),
-            upper: Some(upper),
-        }
+        Variable { name: None, lower: Some(lower), upper: Some(upper) }
     }
 
     /// The same variable with a name.
@@ -63,12 +59,8 @@ impl Variable {
 
     /// The bounds as an interval, when each is a constant or absent.
     pub fn constant_interval(&self, ctx: &Context) -> Option<Interval> {
-        let lo = self
-            .lower
-            .map_or(Some(i64::MIN), |lower| ctx.as_constant(lower))?;
-        let hi = self
-            .upper
-            .map_or(Some(i64::MAX), |upper| ctx.as_constant(upper))?;
+        let lo = self.lower.map_or(Some(i64::MIN), |lower| ctx.as_constant(lower))?;
+        let hi = self.upper.map_or(Some(i64::MAX), |upper| ctx.as_constant(upper))?;
         Some(Interval::new(lo, hi))
     }
 
@@ -135,23 +127,15 @@ impl IndexingMap {
     /// The identity on a domain of the given constant extents: `(d0, ..) -> (d0, ..)` with
     /// `d_i in [0, extent - 1]`.
     pub fn identity(ctx: &Context, extents: &[i64]) -> Self {
-        let bounds = extents
-            .iter()
-            .map(|&extent| Interval::new(0, extent.saturating_sub(1)));
-        let dims: Vec<_> = bounds
-            .map(|bounds| Variable::bounded(ctx, bounds))
-            .collect();
+        let bounds = extents.iter().map(|&extent| Interval::new(0, extent.saturating_sub(1)));
+        let dims: Vec<_> = bounds.map(|bounds| Variable::bounded(ctx, bounds)).collect();
         Self::identity_of(ctx, dims)
     }
 
     /// The identity on the given dimension variables, without runtime variables.
     pub fn identity_of(ctx: &Context, dims: Vec<Variable>) -> Self {
         let results = (0..).take(dims.len()).map(|i| ctx.dim(i)).collect();
-        IndexingMap {
-            dims,
-            results,
-            ..Self::default()
-        }
+        IndexingMap { dims, results, ..Self::default() }
     }
 
     /// The variable `var`, or `None` when the map has none of that number.
@@ -199,11 +183,7 @@ impl IndexingMap {
             });
             runtimes.push(interval);
         }
-        let mut intervals = VarIntervals {
-            dims: Vec::new(),
-            ranges: Vec::new(),
-            runtimes,
-        };
+        let mut intervals = VarIntervals { dims: Vec::new(), ranges: Vec::new(), runtimes };
         let enclose = |variables: &[Variable]| -> Vec<Interval> {
             variables
                 .iter()
@@ -232,11 +212,7 @@ impl IndexingMap {
     /// Makes the domain empty: no constraints, no values for any variable, results zero.
     pub fn set_known_empty(&mut self, ctx: &Context) {
         let none = Variable::bounded(ctx, Interval::EMPTY);
-        let variables = self
-            .dims
-            .iter_mut()
-            .chain(&mut self.ranges)
-            .chain(&mut self.runtimes);
+        let variables = self.dims.iter_mut().chain(&mut self.ranges).chain(&mut self.runtimes);
         for variable in variables {
             variable.lower = none.lower;
             variable.upper = none.upper;
@@ -244,10 +220,7 @@ impl IndexingMap {
         self.results.fill(ctx.constant(0));
         self.constraints.clear();
         if self.vars().next().is_none() {
-            self.constraints.push(Constraint {
-                expr: ctx.constant(0),
-                interval: Interval::EMPTY,
-            });
+            self.constraints.push(Constraint { expr: ctx.constant(0), interval: Interval::EMPTY });
         }
     }
 
@@ -356,13 +329,7 @@ impl IndexingMap {
         } else {
             Some(bounds.iter().map(|bounds| bounds.lo).collect())
         };
-        Ok(Points {
-            map: self,
-            ctx,
-            runtimes,
-            bounds,
-            next,
-        })
+        Ok(Points { map: self, ctx, runtimes, bounds, next })
     }
 
     /// Restricts the domain to the points where `expr` lies in `interval`. A restriction of a
@@ -390,19 +357,13 @@ impl IndexingMap {
 
     /// Puts the constraints in the order of [`Context::compare`].
     pub fn sort_constraints(&mut self, ctx: &Context) {
-        self.constraints.sort_by(|a, b| {
-            ctx.compare(a.expr, b.expr)
-                .then(a.interval.cmp(&b.interval))
-        });
+        self.constraints
+            .sort_by(|a, b| ctx.compare(a.expr, b.expr).then(a.interval.cmp(&b.interval)));
     }
 
     /// Every expression of the map: results, constraints, bounds.
     fn exprs_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
-        let variables = self
-            .dims
-            .iter_mut()
-            .chain(&mut self.ranges)
-            .chain(&mut self.runtimes);
+        let variables = self.dims.iter_mut().chain(&mut self.ranges).chain(&mut self.runtimes);
         self.results
             .iter_mut()
             .chain(self.constraints.iter_mut().map(|c| &mut c.expr))
@@ -475,11 +436,8 @@ impl IndexingMap {
                 break;
             }
         }
-        let unused: Vec<Var> = self
-            .vars()
-            .map(|(var, _)| var)
-            .filter(|var| !used.contains(var))
-            .collect();
+        let unused: Vec<Var> =
+            self.vars().map(|(var, _)| var).filter(|var| !used.contains(var)).collect();
         if !unused.is_empty() {
             self.remove_vars(ctx, &|var| unused.binary_search(&var).is_ok());
         }
@@ -571,10 +529,7 @@ impl Iterator for Points<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         while let Some(mut dims) = self.next_in_box() {
             let ranges = dims.split_off(self.map.dims.len());
-            match self
-                .map
-                .satisfies_constraints(self.ctx, &dims, &ranges, self.runtimes)
-            {
+            match self.map.satisfies_constraints(self.ctx, &dims, &ranges, self.runtimes) {
                 Ok(false) => {}
                 Ok(true) => return Some(Ok(Point { dims, ranges })),
                 Err(error) => return Some(Err(error)),

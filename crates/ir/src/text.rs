@@ -127,11 +127,7 @@ impl<N: Fn(Var) -> String> ExprDisplay<'_, N> {
                 self.expand_addend(rhs, &mut pieces);
             }
             Node::Min(lhs, rhs) | Node::Max(lhs, rhs) => {
-                let name = if matches!(node, Node::Min(..)) {
-                    "min("
-                } else {
-                    "max("
-                };
+                let name = if matches!(node, Node::Min(..)) { "min(" } else { "max(" };
                 pieces.push(Piece::Text(name));
                 pieces.push(Piece::Expr(lhs, Place::Free));
                 pieces.push(Piece::Text(", "));
@@ -221,11 +217,7 @@ impl Context {
 
     /// `expr` as text with names of variables from `name`.
     pub fn display_with<N: Fn(Var) -> String>(&self, expr: Expr, name: N) -> ExprDisplay<'_, N> {
-        ExprDisplay {
-            ctx: self,
-            expr,
-            name,
-        }
+        ExprDisplay { ctx: self, expr, name }
     }
 }
 
@@ -234,9 +226,7 @@ const KEYWORDS: [&str; 7] = ["floordiv", "ceildiv", "mod", "min", "max", "in", "
 
 fn is_identifier(name: &str) -> bool {
     let mut chars = name.chars();
-    chars
-        .next()
-        .is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+    chars.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
         && !KEYWORDS.contains(&name)
 }
@@ -250,10 +240,7 @@ pub struct MapDisplay<'a> {
 
 impl MapDisplay<'_> {
     fn name(&self, var: Var) -> String {
-        self.names
-            .get(&var)
-            .cloned()
-            .unwrap_or_else(|| default_name(var))
+        self.names.get(&var).cloned().unwrap_or_else(|| default_name(var))
     }
 
     fn expr(&self, expr: Expr) -> impl fmt::Display {
@@ -285,10 +272,7 @@ impl MapDisplay<'_> {
             // An entry of its own keeps a constraint on the variable from reading as bounds.
             if bounded || constrained.contains(&self.ctx.var(var)) {
                 let end = |bound: Option<Expr>, infinity: &str| {
-                    bound.map_or_else(
-                        || infinity.to_string(),
-                        |bound| self.expr(bound).to_string(),
-                    )
+                    bound.map_or_else(|| infinity.to_string(), |bound| self.expr(bound).to_string())
                 };
                 let lower = end(variable.lower, "-inf");
                 let upper = end(variable.upper, "inf");
@@ -351,11 +335,7 @@ impl IndexingMap {
             }
             names.insert(var, name);
         }
-        MapDisplay {
-            map: self,
-            ctx,
-            names,
-        }
+        MapDisplay { map: self, ctx, names }
     }
 
     /// Reads a map from text; see the [module](crate::text) text for the form.
@@ -410,18 +390,11 @@ type Bound = Option<Expr>;
 
 impl<'a> Parser<'a> {
     fn new(ctx: &'a Context, text: &'a str) -> Self {
-        Parser {
-            ctx,
-            text,
-            position: 0,
-        }
+        Parser { ctx, text, position: 0 }
     }
 
     fn error<T>(&self, offset: usize, message: impl Into<String>) -> Result<T, ParseError> {
-        Err(ParseError {
-            offset,
-            message: message.into(),
-        })
+        Err(ParseError { offset, message: message.into() })
     }
 
     /// What stands at the position, for a message.
@@ -433,9 +406,7 @@ impl<'a> Parser<'a> {
             let shown: String = word.chars().take(32).collect();
             return format!("'{shown}'");
         }
-        rest.chars()
-            .next()
-            .map_or_else(|| "the end".to_string(), |c| format!("'{c}'"))
+        rest.chars().next().map_or_else(|| "the end".to_string(), |c| format!("'{c}'"))
     }
 
     fn expected<T>(&self, what: &str) -> Result<T, ParseError> {
@@ -451,9 +422,7 @@ impl<'a> Parser<'a> {
     /// The word of letters, digits and underscores at the position, which may be empty.
     fn peek_word(&self) -> &'a str {
         let rest = &self.text[self.position..];
-        let end = rest
-            .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-            .unwrap_or(rest.len());
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
         &rest[..end]
     }
 
@@ -478,20 +447,12 @@ impl<'a> Parser<'a> {
     }
 
     fn require(&mut self, mark: &str) -> Result<(), ParseError> {
-        if self.take(mark) {
-            Ok(())
-        } else {
-            self.expected(&format!("'{mark}'"))
-        }
+        if self.take(mark) { Ok(()) } else { self.expected(&format!("'{mark}'")) }
     }
 
     fn end(&mut self) -> Result<(), ParseError> {
         self.skip_space();
-        if self.position == self.text.len() {
-            Ok(())
-        } else {
-            self.expected("the end")
-        }
+        if self.position == self.text.len() { Ok(()) } else { self.expected("the end") }
     }
 
     fn sum(
@@ -569,11 +530,7 @@ impl<'a> Parser<'a> {
             self.require(",")?;
             let rhs = self.sum(resolve, nesting)?;
             self.require(")")?;
-            if word == "min" {
-                self.ctx.min(lhs, rhs)
-            } else {
-                self.ctx.max(lhs, rhs)
-            }
+            if word == "min" { self.ctx.min(lhs, rhs) } else { self.ctx.max(lhs, rhs) }
         } else if let Some(var) = resolve(word) {
             self.position += word.len();
             self.ctx.var(var)
@@ -582,11 +539,7 @@ impl<'a> Parser<'a> {
         } else {
             return self.expected("a variable");
         };
-        Ok(if negative {
-            self.ctx.neg(operand)
-        } else {
-            operand
-        })
+        Ok(if negative { self.ctx.neg(operand) } else { operand })
     }
 
     fn deeper(&self, nesting: usize) -> Result<usize, ParseError> {
@@ -698,10 +651,7 @@ impl<'a> Parser<'a> {
                 return self.error(offset, format!("variable '{name}' is declared twice"));
             }
             let name = (name != default_name(var)).then(|| name.into());
-            variables.push(Variable {
-                name,
-                ..Variable::default()
-            });
+            variables.push(Variable { name, ..Variable::default() });
         }
         Ok(variables)
     }
@@ -752,10 +702,7 @@ impl<'a> Parser<'a> {
                 None => {
                     let lo = self.constant_bound(lower, lower_offset, i64::MIN)?;
                     let hi = self.constant_bound(upper, upper_offset, i64::MAX)?;
-                    map.constraints.push(Constraint {
-                        expr,
-                        interval: Interval::new(lo, hi),
-                    });
+                    map.constraints.push(Constraint { expr, interval: Interval::new(lo, hi) });
                 }
             }
             if !self.take(",") {
@@ -834,10 +781,7 @@ mod tests {
         let ctx = Context::new();
         let map = IndexingMap::parse(&ctx, text).expect("a map");
         assert_eq!(map.display(&ctx).to_string(), text);
-        assert_eq!(
-            map.interval(&ctx, Var::Dim(0)),
-            Interval::new(0, 2147483646)
-        );
+        assert_eq!(map.interval(&ctx, Var::Dim(0)), Interval::new(0, 2147483646));
     }
 
     #[test]
@@ -870,14 +814,8 @@ mod tests {
         assert_eq!(message(""), "0: expected '(', found the end");
         assert_eq!(message("(d0) (d0)"), "5: expected '->', found '('");
         assert_eq!(message("(d0 -> (d0)"), "4: expected ',' or ')', found '-'");
-        assert_eq!(
-            message("(d0) -> (d1)"),
-            "9: expected a variable, found 'd1'"
-        );
-        assert_eq!(
-            message("(d0, d0) -> ()"),
-            "5: variable 'd0' is declared twice"
-        );
+        assert_eq!(message("(d0) -> (d1)"), "9: expected a variable, found 'd1'");
+        assert_eq!(message("(d0, d0) -> ()"), "5: variable 'd0' is declared twice");
         assert_eq!(
             message("(d0) -> (99999999999999999999)"),
             "9: expected a number of at most 64 bits, found '99999999999999999999'"

@@ -39,9 +39,7 @@ const MAX_POINTS: u64 = 1 << 16;
 type Outcome = Result<(), String>;
 
 fn text<'a>(row: &'a Value, key: &str) -> Result<&'a str, String> {
-    row[key]
-        .as_str()
-        .ok_or_else(|| format!("no text '{key}' in the case"))
+    row[key].as_str().ok_or_else(|| format!("no text '{key}' in the case"))
 }
 
 fn integers(row: &Value, key: &str) -> Result<Vec<i64>, String> {
@@ -59,11 +57,7 @@ fn interval(row: &Value, key: &str) -> Result<Interval, String> {
 }
 
 fn equal<T: PartialEq + std::fmt::Debug>(found: T, expected: T) -> Outcome {
-    if found == expected {
-        Ok(())
-    } else {
-        Err(format!("expected {expected:?}, found {found:?}"))
-    }
+    if found == expected { Ok(()) } else { Err(format!("expected {expected:?}, found {found:?}")) }
 }
 
 fn parse(ctx: &Context, text: &str) -> Result<IndexingMap, String> {
@@ -100,11 +94,7 @@ fn squeeze(text: &str) -> String {
 
 fn num_operators(ctx: &Context, map: &IndexingMap) -> u64 {
     let constraints = map.constraints.iter().map(|c| &c.expr);
-    map.results
-        .iter()
-        .chain(constraints)
-        .map(|&expr| u64::from(ctx.cost(expr)))
-        .sum()
+    map.results.iter().chain(constraints).map(|&expr| u64::from(ctx.cost(expr))).sum()
 }
 
 /// Whether the domains and values agree and `found` is no larger than `expected`.
@@ -122,13 +112,11 @@ fn same_meaning(ctx: &Context, found: &IndexingMap, expected: &IndexingMap) -> O
     }
     let size = |map: &IndexingMap| -> Option<u64> {
         let intervals = map.intervals(ctx);
-        map.vars().try_fold(1_u64, |size, (var, _)| {
-            size.checked_mul(intervals.of(var).num_members()?)
-        })
+        map.vars()
+            .try_fold(1_u64, |size, (var, _)| size.checked_mul(intervals.of(var).num_members()?))
     };
-    let too_many = [found, expected]
-        .iter()
-        .any(|map| size(map).is_none_or(|size| MAX_POINTS < size));
+    let too_many =
+        [found, expected].iter().any(|map| size(map).is_none_or(|size| MAX_POINTS < size));
     if too_many {
         return Err("another text, and too many points to compare".into());
     }
@@ -179,24 +167,16 @@ fn same_expr(ctx: &Context, found: Expr, expected: &str) -> Outcome {
     vars.insert(Var::Dim(0));
     let values = |seed: i64| -> HashMap<Var, i64> {
         let value = |i: usize| (seed * (i as i64 * 7 + 3)) % 41 - 20;
-        vars.iter()
-            .enumerate()
-            .map(|(i, &var)| (var, value(i)))
-            .collect()
+        vars.iter().enumerate().map(|(i, &var)| (var, value(i))).collect()
     };
     for seed in 0..200 {
         let values = values(seed);
         let value_of = |var| values.get(&var).copied();
-        equal(
-            ctx.eval(found, &value_of),
-            ctx.eval(expected_expr, &value_of),
-        )
-        .map_err(|error| format!("expected {expected}, found {printed}: {error}"))?;
+        equal(ctx.eval(found, &value_of), ctx.eval(expected_expr, &value_of))
+            .map_err(|error| format!("expected {expected}, found {printed}: {error}"))?;
     }
     if ctx.cost(expected_expr) < ctx.cost(found) {
-        return Err(format!(
-            "expected {expected}, found {printed}: more operators"
-        ));
+        return Err(format!("expected {expected}, found {printed}: more operators"));
     }
     Ok(())
 }
@@ -235,11 +215,7 @@ fn check_simplify(row: &Value) -> Outcome {
     let printed = map.display(&ctx).to_string();
     same_map(&ctx, &map, expected)?;
     // Where the result is shorter than expected, so may be the way to it.
-    if squeeze(&printed) == squeeze(expected) {
-        outcome
-    } else {
-        Ok(())
-    }
+    if squeeze(&printed) == squeeze(expected) { outcome } else { Ok(()) }
 }
 
 fn check_disputed(row: &Value) -> Outcome {
@@ -266,10 +242,7 @@ fn check_compose_plain(row: &Value) -> Outcome {
     let second = parse(&ctx, text(row, "lhs")?)?;
     let first = parse(&ctx, text(row, "rhs")?)?;
     let map = compose(&ctx, &first, &second).map_err(|error| error.to_string())?;
-    equal(
-        map.display(&ctx).to_string().as_str(),
-        text(row, "composed")?,
-    )
+    equal(map.display(&ctx).to_string().as_str(), text(row, "composed")?)
 }
 
 fn check_roundtrip(row: &Value) -> Outcome {
@@ -295,20 +268,14 @@ fn check_print_names(row: &Value) -> Outcome {
         Var::Range(i) => Some(ctx.runtime(i.checked_sub(first)?)),
         _ => None,
     });
-    let variables = [
-        (&mut map.dims, dims),
-        (&mut map.ranges, ranges),
-        (&mut map.runtimes, runtimes),
-    ];
+    let variables =
+        [(&mut map.dims, dims), (&mut map.ranges, ranges), (&mut map.runtimes, runtimes)];
     for (variables, names) in variables {
         for (variable, name) in variables.iter_mut().zip(names) {
             variable.name = Some(name.into());
         }
     }
-    equal(
-        map.display(&ctx).to_string().as_str(),
-        text(row, "expected")?,
-    )
+    equal(map.display(&ctx).to_string().as_str(), text(row, "expected")?)
 }
 
 fn check_parse_map(row: &Value) -> Outcome {
@@ -324,10 +291,7 @@ fn check_parse_map_prefix(row: &Value) -> Outcome {
     let ctx = Context::new();
     let input = text(row, "input")?;
     let (map, end) = IndexingMap::parse_prefix(&ctx, input).map_err(|e| e.to_string())?;
-    equal(
-        map.display(&ctx).to_string().as_str(),
-        text(row, "expected")?,
-    )?;
+    equal(map.display(&ctx).to_string().as_str(), text(row, "expected")?)?;
     equal(input[end..].trim(), text(row, "rest")?)
 }
 
@@ -356,10 +320,7 @@ fn check_print_expr(row: &Value) -> Outcome {
         _ => numbered_name(var),
     };
     let parsed = expr(&ctx, text(row, "expr")?, &numbered)?;
-    equal(
-        ctx.display_with(parsed, name).to_string().as_str(),
-        text(row, "expected")?,
-    )
+    equal(ctx.display_with(parsed, name).to_string().as_str(), text(row, "expected")?)
 }
 
 fn check_canonicalize(row: &Value) -> Outcome {
@@ -372,10 +333,7 @@ fn check_canonicalize(row: &Value) -> Outcome {
 fn check_create_fold(row: &Value) -> Outcome {
     let ctx = Context::new();
     let folded = expr(&ctx, text(row, "expr")?, &numbered)?;
-    equal(
-        ctx.display_with(folded, numbered_name).to_string().as_str(),
-        text(row, "expected")?,
-    )
+    equal(ctx.display_with(folded, numbered_name).to_string().as_str(), text(row, "expected")?)
 }
 
 fn check_create_distinct(row: &Value) -> Outcome {
@@ -392,22 +350,14 @@ fn check_replace_expr(row: &Value) -> Outcome {
     let from = expr(&ctx, text(row, "from")?, &numbered)?;
     let to = expr(&ctx, text(row, "to")?, &numbered)?;
     let replaced = ctx.replace(whole, from, to);
-    equal(
-        ctx.display_with(replaced, numbered_name)
-            .to_string()
-            .as_str(),
-        text(row, "expected")?,
-    )
+    equal(ctx.display_with(replaced, numbered_name).to_string().as_str(), text(row, "expected")?)
 }
 
 fn check_is_multiple_of(row: &Value) -> Outcome {
     let ctx = Context::new();
     let expr = expr(&ctx, text(row, "expr")?, &numbered)?;
     let factor = row["factor"].as_i64().ok_or("no factor")?;
-    equal(
-        Some(ctx.is_multiple_of(expr, factor)),
-        row["expected"].as_bool(),
-    )
+    equal(Some(ctx.is_multiple_of(expr, factor)), row["expected"].as_bool())
 }
 
 fn check_evaluate_expr(row: &Value) -> Outcome {
@@ -424,12 +374,7 @@ fn check_evaluate_expr(row: &Value) -> Outcome {
 fn check_evaluate(row: &Value) -> Outcome {
     let ctx = Context::new();
     let map = parse(&ctx, text(row, "input")?)?;
-    let values = map.evaluate(
-        &ctx,
-        &integers(row, "dims")?,
-        &integers(row, "symbols")?,
-        &[],
-    );
+    let values = map.evaluate(&ctx, &integers(row, "dims")?, &integers(row, "symbols")?, &[]);
     equal(values, Ok(integers(row, "expected")?))
 }
 
@@ -510,10 +455,7 @@ fn check_used_parameters(row: &Value) -> Outcome {
 
 fn check_map_equality(row: &Value) -> Outcome {
     let ctx = Context::new();
-    let (lhs, rhs) = (
-        parse(&ctx, text(row, "lhs")?)?,
-        parse(&ctx, text(row, "rhs")?)?,
-    );
+    let (lhs, rhs) = (parse(&ctx, text(row, "lhs")?)?, parse(&ctx, text(row, "rhs")?)?);
     equal(Some(lhs == rhs), row["expected"].as_bool())
 }
 
@@ -522,10 +464,7 @@ fn check_removed_bits(row: &Value) -> Outcome {
     let mut map = parse(&ctx, text(row, "input")?)?;
     let vars: Vec<Var> = map.vars().map(|(var, _)| var).collect();
     let removed = map.remove_unused_vars(&ctx);
-    let bits: Vec<Value> = vars
-        .iter()
-        .map(|var| Value::Bool(removed.contains(var)))
-        .collect();
+    let bits: Vec<Value> = vars.iter().map(|var| Value::Bool(removed.contains(var))).collect();
     equal(&Value::Array(bits), &row["expected"])
 }
 
@@ -539,10 +478,7 @@ fn check_interval_compare(row: &Value) -> Outcome {
         "ne" => Interval::ne_all,
         op => return Err(format!("unknown comparison {op}")),
     };
-    equal(
-        compare(interval(row, "lhs")?, interval(row, "rhs")?),
-        row["expected"].as_bool(),
-    )
+    equal(compare(interval(row, "lhs")?, interval(row, "rhs")?), row["expected"].as_bool())
 }
 
 fn check_interval_arith(row: &Value) -> Outcome {
@@ -551,10 +487,7 @@ fn check_interval_arith(row: &Value) -> Outcome {
         "mul" => Interval::mul,
         op => return Err(format!("unknown operation {op}")),
     };
-    equal(
-        op(interval(row, "lhs")?, interval(row, "rhs")?),
-        interval(row, "expected")?,
-    )
+    equal(op(interval(row, "lhs")?, interval(row, "rhs")?), interval(row, "expected")?)
 }
 
 fn check(kind: &str, row: &Value) -> Outcome {
@@ -619,10 +552,5 @@ fn xla_simplify_cases() {
         }
     }
     println!("{passed:?}");
-    assert!(
-        failures.is_empty(),
-        "{} cases:\n{}",
-        failures.len(),
-        failures.join("\n")
-    );
+    assert!(failures.is_empty(), "{} cases:\n{}", failures.len(), failures.join("\n"));
 }

@@ -161,9 +161,7 @@ impl Simplifier<'_> {
                 | (Node::CeilDiv(value, by), Rounding::Up)
                     if coefficient == 1 =>
                 {
-                    ctx.as_constant(by)
-                        .filter(|&by| by != 0)
-                        .map(|by| (term, value, by))
+                    ctx.as_constant(by).filter(|&by| by != 0).map(|by| (term, value, by))
                 }
                 _ => None,
             };
@@ -340,10 +338,7 @@ impl Simplifier<'_> {
     fn reduce_coefficients(&mut self, expr: Expr, modulus: i64) -> Option<Sum> {
         let ctx = self.ctx;
         let given = Sum::of(ctx, expr)?;
-        let mut opened = Sum {
-            constant: given.constant.rem_euclid(modulus),
-            ..Sum::default()
-        };
+        let mut opened = Sum { constant: given.constant.rem_euclid(modulus), ..Sum::default() };
         for (&term, &coefficient) in &given.terms {
             let coefficient = coefficient % modulus;
             match ctx.node(term) {
@@ -359,10 +354,7 @@ impl Simplifier<'_> {
                 _ => opened.add_term(term, coefficient)?,
             }
         }
-        let mut reduced = Sum {
-            constant: opened.constant.rem_euclid(modulus),
-            ..Sum::default()
-        };
+        let mut reduced = Sum { constant: opened.constant.rem_euclid(modulus), ..Sum::default() };
         for (&term, &coefficient) in &opened.terms {
             let coefficient = coefficient % modulus;
             // A factor that leaves 1 is cheaper as 1.
@@ -405,10 +397,7 @@ impl Simplifier<'_> {
         let ctx = self.ctx;
         let (multiples, rest) = self.split_by_symbol(lhs, modulus)?;
         let mut changed = !multiples.terms.is_empty() || multiples.constant != 0;
-        let mut opened = Sum {
-            constant: rest.constant,
-            ..Sum::default()
-        };
+        let mut opened = Sum { constant: rest.constant, ..Sum::default() };
         for (&term, &coefficient) in &rest.terms {
             match ctx.node(term) {
                 Node::Mod(value, by) if by == modulus => {

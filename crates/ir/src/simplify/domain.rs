@@ -83,10 +83,7 @@ impl IndexingMap {
         let mut simplifier = Simplifier::for_map(ctx, self);
         let mut open: Vec<Constraint> = self.constraints.drain(..).rev().collect();
         while let Some(Constraint { expr, interval }) = open.pop() {
-            let constraint = Constraint {
-                expr: simplifier.simplify(expr),
-                interval,
-            };
+            let constraint = Constraint { expr: simplifier.simplify(expr), interval };
             match simplifier.reduce(constraint) {
                 Some(Reduced::True) => {}
                 Some(Reduced::False) => return false,
@@ -130,18 +127,14 @@ impl IndexingMap {
             return interval;
         };
         let mut open = interval;
-        let lower = variable
-            .lower
-            .map_or(Some(i64::MIN), |e| ctx.as_constant(e));
+        let lower = variable.lower.map_or(Some(i64::MIN), |e| ctx.as_constant(e));
         if let Some(lower) = lower {
             if lower < interval.lo {
                 variable.lower = Some(ctx.constant(interval.lo));
             }
             open.lo = i64::MIN;
         }
-        let upper = variable
-            .upper
-            .map_or(Some(i64::MAX), |e| ctx.as_constant(e));
+        let upper = variable.upper.map_or(Some(i64::MAX), |e| ctx.as_constant(e));
         if let Some(upper) = upper {
             if interval.hi < upper {
                 variable.upper = Some(ctx.constant(interval.hi));
@@ -218,10 +211,7 @@ impl Simplifier<'_> {
                 interval: map_ends(interval, |end| end.checked_sub(linear.constant))?,
             }));
         }
-        let content = linear
-            .terms
-            .iter()
-            .fold(0, |content, (_, c)| gcd(content, c.unsigned_abs()));
+        let content = linear.terms.iter().fold(0, |content, (_, c)| gcd(content, c.unsigned_abs()));
         let content = i64::try_from(content).ok()?;
         let leading = linear.terms.first()?.1;
 
@@ -295,10 +285,7 @@ impl Simplifier<'_> {
             if let (Some(low), Some(high)) = (bounds(rest.lo), bounds(rest.hi))
                 && low == high
             {
-                return Some(Constraint {
-                    expr: self.sum(kept)?,
-                    interval: low,
-                });
+                return Some(Constraint { expr: self.sum(kept)?, interval: low });
             }
         }
         None
@@ -308,10 +295,7 @@ impl Simplifier<'_> {
     fn reduce_operation(&mut self, expr: Expr, interval: Interval) -> Option<Reduced> {
         let ctx = self.ctx;
         let further = |expr: Expr, lo: Option<i64>, hi: Option<i64>| {
-            Some(Reduced::Further(Constraint {
-                expr,
-                interval: Interval::new(lo?, hi?),
-            }))
+            Some(Reduced::Further(Constraint { expr, interval: Interval::new(lo?, hi?) }))
         };
         let (lo, hi) = (interval.lo, interval.hi);
         match ctx.node(expr) {
@@ -322,18 +306,10 @@ impl Simplifier<'_> {
                 let to = finite(hi, i64::MAX).map(|hi| hi.checked_add(1)?.checked_mul(c));
                 if 0 < c {
                     let to = to.map(|to| to?.checked_sub(1));
-                    further(
-                        value,
-                        from.unwrap_or(Some(i64::MIN)),
-                        to.unwrap_or(Some(i64::MAX)),
-                    )
+                    further(value, from.unwrap_or(Some(i64::MIN)), to.unwrap_or(Some(i64::MAX)))
                 } else {
                     let to = to.map(|to| to?.checked_add(1));
-                    further(
-                        value,
-                        to.unwrap_or(Some(i64::MIN)),
-                        from.unwrap_or(Some(i64::MAX)),
-                    )
+                    further(value, to.unwrap_or(Some(i64::MIN)), from.unwrap_or(Some(i64::MAX)))
                 }
             }
             // ceil(x / c) in [lo, hi] == lo - 1 < x / c <= hi
@@ -343,18 +319,10 @@ impl Simplifier<'_> {
                 let to = finite(hi, i64::MAX).map(|hi| hi.checked_mul(c));
                 if 0 < c {
                     let from = from.map(|from| from?.checked_add(1));
-                    further(
-                        value,
-                        from.unwrap_or(Some(i64::MIN)),
-                        to.unwrap_or(Some(i64::MAX)),
-                    )
+                    further(value, from.unwrap_or(Some(i64::MIN)), to.unwrap_or(Some(i64::MAX)))
                 } else {
                     let from = from.map(|from| from?.checked_sub(1));
-                    further(
-                        value,
-                        to.unwrap_or(Some(i64::MIN)),
-                        from.unwrap_or(Some(i64::MAX)),
-                    )
+                    further(value, to.unwrap_or(Some(i64::MIN)), from.unwrap_or(Some(i64::MAX)))
                 }
             }
             // lo <= min(x, y) == lo <= x and lo <= y, where min(x, y) <= hi anyway
@@ -387,11 +355,7 @@ impl Simplifier<'_> {
                 Verdict::Unknown => holds = false,
             }
         }
-        if holds {
-            Reduced::True
-        } else {
-            Reduced::Simple(constraint)
-        }
+        if holds { Reduced::True } else { Reduced::Simple(constraint) }
     }
 }
 
