@@ -337,8 +337,7 @@ fn import_statement<'a, 'c>(
 
 /// The call of an equivalence clause, as written.
 fn equivalent_text(source: &SourceFile, equivalent: &Equivalent) -> String {
-    let args: Vec<_> =
-        equivalent.args.iter().map(|arg| source_text(source, arg.span)).collect();
+    let args: Vec<_> = equivalent.args.iter().map(|arg| source_text(source, arg.span)).collect();
     format!("{}({})", equivalent.name, args.join(", "))
 }
 

@@ -196,7 +196,8 @@ impl<'s, 'a, 'c> Emitter<'s, 'a, 'c> {
     pub(super) fn enter(&mut self, span: Span) -> Emitted<'c, ()> {
         self.depth += 1;
         if MAX_DEPTH < self.depth {
-            let message = format!("expression is nested deeper than {MAX_DEPTH} levels, with its lets");
+            let message =
+                format!("expression is nested deeper than {MAX_DEPTH} levels, with its lets");
             return self.limit(span, message);
         }
         if 0 < self.let_depth {
@@ -236,9 +237,8 @@ impl<'s, 'a, 'c> Emitter<'s, 'a, 'c> {
     }
 
     fn let_value(&mut self, number: usize) -> Emitted<'c, Val<'c>> {
-        let known = |it: &Self| {
-            it.frames.iter().rev().find_map(|frame| frame.values.get(&number).copied())
-        };
+        let known =
+            |it: &Self| it.frames.iter().rev().find_map(|frame| frame.values.get(&number).copied());
         if known(self).is_none() {
             self.bind_here(LetForm { number, index: false })?;
         }

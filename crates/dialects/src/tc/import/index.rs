@@ -47,12 +47,7 @@ impl<'a, 'c> Emitter<'_, 'a, 'c> {
         let index = match &expr.kind {
             ExprKind::Int(value) => self.ir.constant(*value),
             ExprKind::Variable(number) => self.leaf(self.variable(*number), Interval::ALL),
-            ExprKind::Size(number) => {
-                // Named here and not where it is used, so that it stands before what a
-                // condition guards.
-                self.scope.size(*number, expr.span);
-                self.ir.runtime(*number as u32)
-            }
+            ExprKind::Size(number) => self.ir.runtime(*number as u32),
             ExprKind::Extent { statement, dim } => {
                 let value = self.scope.extent(*statement, *dim, expr.span);
                 self.leaf(value, Interval::new(1, MAX_EXTENT))
@@ -75,7 +70,9 @@ impl<'a, 'c> Emitter<'_, 'a, 'c> {
             | ExprKind::Compare { .. }
             | ExprKind::And(..)
             | ExprKind::Or(..)
-            | ExprKind::Call { .. } => unreachable!("an index holds such operands below casts only"),
+            | ExprKind::Call { .. } => {
+                unreachable!("an index holds such operands below casts only")
+            }
         };
         self.leave();
         Ok(self.limited(index, expr.span))
@@ -133,9 +130,7 @@ impl<'a, 'c> Emitter<'_, 'a, 'c> {
             Sign::Positive => self.ir.modulo(lhs, rhs),
             // a / b == -a / -b, and so a - b * (a / b) == -(-a - -b * (-a / -b))
             Sign::Negative if quotient => self.ir.floor_div(self.ir.neg(lhs), self.ir.neg(rhs)),
-            Sign::Negative => {
-                self.ir.neg(self.ir.modulo(self.ir.neg(lhs), self.ir.neg(rhs)))
-            }
+            Sign::Negative => self.ir.neg(self.ir.modulo(self.ir.neg(lhs), self.ir.neg(rhs))),
             Sign::Unknown => {
                 let (lhs, rhs) = (self.materialize(lhs, span), self.materialize(rhs, span));
                 let name = if quotient { "tc.div" } else { "tc.rem" };

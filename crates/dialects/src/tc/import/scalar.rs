@@ -187,8 +187,7 @@ pub(super) fn to_index<'c>(builder: &Builder<'c>, value: Val<'c>, from: ScalarTy
     } else {
         (value, from)
     };
-    let name =
-        if from.is_signed_integer() { "arith.index_cast" } else { "arith.index_castui" };
+    let name = if from.is_signed_integer() { "arith.index_cast" } else { "arith.index_castui" };
     builder.value(name, &[value], builder.index_type())
 }
 

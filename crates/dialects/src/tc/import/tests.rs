@@ -6,6 +6,7 @@ use melior::{
     Context,
     ir::{Module, operation::OperationLike},
 };
+use proptest::prelude::*;
 use std::{cell::RefCell, path::Path, rc::Rc};
 
 /// Imports a program; the module as text, or else the diagnostics.
@@ -63,7 +64,9 @@ fn import_all(file: &str, accepted: impl Fn(&serde_json::Value) -> bool) {
         let flag = |name: &str| case[name].as_bool() == Some(true);
         let relaxed = flag("relaxed_syntax") || flag("float_index");
         let result = imported(text, relaxed);
-        if accepted(&case) && let Err(errors) = result {
+        if accepted(&case)
+            && let Err(errors) = result
+        {
             failures.push(format!("{}: {}", case["name"], errors.join("; ")));
         }
     }
@@ -189,9 +192,10 @@ fn reads_in_branches_are_conditional() {
         "def f(float(N) A, float(N) B) -> (C) { C(i) = A(i) > 0 ? B(i + 1) : 0 }",
         &["arith.cmpf ogt", "scf.if", "tc.read", "scf.yield", "else", "scf.yield"],
     );
-    let plain = check("def f(float(N) A) -> (C) { C(i) = i < 3 ? 1.0 : 2.0 where i in 0:N }", &[
-        "arith.select",
-    ]);
+    let plain = check(
+        "def f(float(N) A) -> (C) { C(i) = i < 3 ? 1.0 : 2.0 where i in 0:N }",
+        &["arith.select"],
+    );
     assert!(!plain.contains("scf.if"), "{plain}");
     check(
         "def f(bool(N) A) -> (C) { C(i) = A(i) && A(i + 1) || A(i + 2) }",
@@ -286,13 +290,67 @@ fn chains_of_lets_stay_small_or_are_refused() {
     check(&doubled, &["imap.apply"]);
     let long = chain("A(i)", &|n| format!("x{n} + 1"), "x9999", 10_000);
     check(&long, &["tc.read"]);
-    let exponential = chain(
-        "A(i)",
-        &|n| format!("i > {n} ? x{n} : x{n} + A(i)"),
-        "A(i) > 0 ? x59 : 0",
-        60,
-    );
+    let exponential =
+        chain("A(i)", &|n| format!("i > {n} ? x{n} : x{n} + A(i)"), "A(i) > 0 ? x59 : 0", 60);
     fails(&exponential, "lets under conditions expand to more than");
     let deep = chain("A(i)", &|n| format!("x{n} + 1"), "A(i) > 0 ? x9999 : 0", 10_000);
     fails(&deep, "nested deeper than");
+}
+
+#[test]
+fn relaxed_float_index_is_truncated() {
+    let text = "def f(float(N) A, float(N) I) -> (B) { B(i) = A(I(i)) }";
+    fails(text, "[TC0018]");
+    let printed = imported(text, true).expect("the relaxed rules accept it");
+    let (cast, index) = (printed.find("arith.fptosi"), printed.find("arith.index_cast"));
+    assert!(cast.is_some() && cast < index, "{printed}");
+}
+
+/// Numbers and bools over the tensors, sizes, variables and the first `num_lets` lets of
+/// [`random_program`].
+fn number(num_lets: usize) -> BoxedStrategy<String> {
+    let mut leaves = vec!["A(i)", "H(i + 1)", "U(i)", "L(i)", "i", "N", "3", "1.5"];
+    leaves.extend(["x0", "x1", "x2"].iter().take(num_lets));
+    let leaf = proptest::sample::select(leaves).prop_map(str::to_string);
+    leaf.prop_recursive(5, 24, 4, |inner| {
+        let pair = (inner.clone(), inner.clone());
+        let condition = prop_oneof![
+            Just("P(i)".to_string()),
+            pair.clone().prop_map(|(a, b)| format!("{a} < {b}")),
+            pair.clone().prop_map(|(a, b)| format!("(!bool({a}) || {b} != {b} && P(i + 2))")),
+        ];
+        let ops = proptest::sample::select(vec!["+", "-", "*", "/", "%"]);
+        let types = proptest::sample::select(vec!["bool", "int8", "uint64", "float16", "double"]);
+        prop_oneof![
+            (pair.clone(), ops).prop_map(|((a, b), op)| format!("({a} {op} {b})")),
+            pair.clone().prop_map(|(a, b)| format!("min({a}, -{b})")),
+            (condition, pair).prop_map(|(c, (a, b))| format!("({c} ? {a} : {b})")),
+            (types, inner.clone()).prop_map(|(ty, a)| format!("{ty}({a})")),
+            inner.clone().prop_map(|a| format!("exp({a})")),
+            inner.prop_map(|a| format!("A(int32({a}) / 2 + i)")),
+        ]
+    })
+    .boxed()
+}
+
+fn random_program() -> impl Strategy<Value = String> {
+    (number(0), number(1), number(2), number(3), number(3)).prop_map(
+        |(x0, x1, x2, value, exists)| {
+            format!(
+                "def f(float(N) A, float16(N) H, uint8(N) U, int64(N) L, bool(N) P) -> (B) {{
+               B(i) = {value} where i in 0:N, x0 = {x0}, x1 = {x1}, x2 = {x2}, exists {exists}
+             }}"
+            )
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_programs_import_verify_and_round_trip(text in random_program()) {
+        let result = imported(&text, false);
+        prop_assert!(result.is_ok(), "{result:?}\n{text}");
+    }
 }
