@@ -1,0 +1,487 @@
+//! From `imap.generic` and `tc.comprehension` to a [`Nest`].
+
+use super::{
+    decode::{Decoder, Known, scalar_type},
+    error::Error,
+    fold::FoldKind,
+    program::{At, Code, Inst, Loop, Nest, Output, Reg, Start},
+};
+use melior::ir::{ValueLike, operation::OperationLike};
+use tc_dialects::{
+    imap::{Combiner, Generic},
+    mlir::{self, Op, Val},
+    tc::Comprehension,
+};
+use tc_ir::{Expr, IndexingMap, Var, Variable};
+
+/// The registers of the variables of a domain.
+struct Registers {
+    dims: Vec<Reg>,
+    ranges: Vec<Reg>,
+    runtimes: Vec<Reg>,
+    /// When the value of each runtime variable is known.
+    stages: Vec<Stage>,
+}
+
+/// When a value is known: before the nest, at a point of the dimensions, or at a point of
+/// dimensions and ranges.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Before,
+    Dim,
+    Point,
+}
+
+impl Registers {
+    fn stage(&self, var: Var) -> Stage {
+        match var {
+            Var::Dim(_) => Stage::Dim,
+            Var::Range(_) => Stage::Point,
+            Var::Runtime(number) => {
+                self.stages.get(number as usize).copied().unwrap_or(Stage::Point)
+            }
+        }
+    }
+
+    /// The register of a variable that is known at a stage.
+    fn get(&self, var: Var, stage: Stage) -> Option<Reg> {
+        if stage < self.stage(var) {
+            return None;
+        }
+        match var {
+            Var::Dim(number) => self.dims.get(number as usize),
+            Var::Range(number) => self.ranges.get(number as usize),
+            Var::Runtime(number) => self.runtimes.get(number as usize),
+        }
+        .copied()
+    }
+}
+
+/// The three lists of instructions of a nest before its body.
+#[derive(Default)]
+struct Stages {
+    code: [Code; 3],
+    known: [Known; 3],
+}
+
+impl Decoder {
+    /// Emits index expressions where all they use is known, not before `least`.
+    fn staged(
+        &mut self,
+        exprs: &[Expr],
+        registers: &Registers,
+        least: Stage,
+        at: At,
+        stages: &mut Stages,
+    ) -> Result<(Vec<Reg>, Stage), Error> {
+        let vars = self.ir.vars_of_all(exprs);
+        let stage = vars.into_iter().map(|var| registers.stage(var)).fold(least, Stage::max);
+        let regs = self.exprs(
+            exprs,
+            &|var| registers.get(var, stage),
+            &mut stages.known[stage as usize],
+            at,
+            &mut stages.code[stage as usize],
+        )?;
+        Ok((regs, stage))
+    }
+
+    /// The loops over variables; their bounds must be known at `latest`.
+    fn loops(
+        &mut self,
+        op: Op,
+        variables: &[Variable],
+        default: &str,
+        registers: (&Registers, &[Reg]),
+        latest: Stage,
+        at: At,
+        stages: &mut Stages,
+    ) -> Result<Vec<Loop>, Error> {
+        let mut loops = Vec::new();
+        for (number, variable) in variables.iter().enumerate() {
+            let name = name_of(variable, default, number);
+            let (Some(lower), Some(upper)) = (variable.lower, variable.upper) else {
+                return Err(Error::at(op, format!("has no bounds for '{name}'")));
+            };
+            let (bounds, stage) =
+                self.staged(&[lower, upper], registers.0, Stage::Before, at, stages)?;
+            if latest < stage {
+                let message = format!("has bounds for '{name}' that are not known before its loop");
+                return Err(Error::at(op, message));
+            }
+            let variable = registers.1[number];
+            loops.push(Loop { name, variable, lower: bounds[0], upper: bounds[1] });
+        }
+        Ok(loops)
+    }
+
+    fn domain_loops(
+        &mut self,
+        op: Op,
+        domain: &IndexingMap,
+        registers: &Registers,
+        at: At,
+        stages: &mut Stages,
+    ) -> Result<(Vec<Loop>, Vec<Loop>), Error> {
+        let dims = (registers, &registers.dims[..]);
+        let dims = self.loops(op, &domain.dims, "d", dims, Stage::Before, at, stages)?;
+        let ranges = (registers, &registers.ranges[..]);
+        let ranges = self.loops(op, &domain.ranges, "s", ranges, Stage::Dim, at, stages)?;
+        Ok((dims, ranges))
+    }
+
+    fn new_regs(&mut self, count: usize) -> Vec<Reg> {
+        (0..count).map(|_| self.new_reg()).collect()
+    }
+
+    /// `imap.generic`.
+    pub(super) fn generic<'c>(&mut self, op: Op<'c>, code: &mut Code) -> Result<(), Error> {
+        let unsupported = || Error::at(op, "is not supported by the interpreter");
+        let generic = Generic::cast(op).ok_or_else(unsupported)?;
+        let (inputs, inits) = (generic.inputs(), generic.inits());
+        let at = self.at(op);
+        let domain = generic.domain(&self.ir);
+        let maps = generic.maps(&self.ir);
+        let combiners = generic.combiners();
+        if maps.len() < inputs.len() + inits.len() || combiners.len() != inits.len() {
+            return Err(unsupported());
+        }
+        let mut stages = Stages::default();
+        let mut registers = Registers {
+            dims: self.new_regs(domain.dims.len()),
+            ranges: self.new_regs(domain.ranges.len()),
+            runtimes: Vec::new(),
+            stages: Vec::new(),
+        };
+        let runtime_maps = &maps[inputs.len() + inits.len()..];
+        self.runtimes(op, generic.runtimes(), runtime_maps, at, &mut registers, &mut stages)?;
+        self.runtime_bounds(&domain, &registers, at, &mut stages)?;
+        let (dims, ranges) = self.domain_loops(op, &domain, &registers, at, &mut stages)?;
+        let constrained: Vec<_> = domain.constraints.iter().map(|it| it.expr).collect();
+        let (constrained, _) =
+            self.staged(&constrained, &registers, Stage::Point, at, &mut stages)?;
+
+        let outer = (
+            std::mem::replace(&mut self.dims, registers.dims.clone()),
+            std::mem::replace(&mut self.ranges, registers.ranges.clone()),
+        );
+        let mut body = Code::new();
+        let mut known = Known::new();
+        let arguments = mlir::arguments(generic.body());
+        self.inputs(
+            (op, at),
+            &inputs,
+            &maps,
+            &arguments,
+            &registers,
+            Stage::Point,
+            &mut known,
+            &mut body,
+        )?;
+        let yielded = self.block(generic.body(), &mut body)?;
+        let values =
+            yielded.into_iter().map(|it| self.scalar(op, it)).collect::<Result<Vec<_>, _>>()?;
+
+        let folded = self.new_regs(inits.len());
+        let mut epilogue = Code::new();
+        let mut stored = folded.clone();
+        if let Some(block) = generic.epilogue() {
+            let arguments = mlir::arguments(block);
+            for (argument, reg) in arguments.iter().zip(&folded) {
+                self.bind(*argument, *reg);
+            }
+            let arguments = &arguments[inits.len().min(arguments.len())..];
+            self.inputs(
+                (op, at),
+                &inputs,
+                &maps,
+                arguments,
+                &registers,
+                Stage::Dim,
+                &mut Known::new(),
+                &mut epilogue,
+            )?;
+            let yielded = self.block(block, &mut epilogue)?;
+            stored = yielded.into_iter().map(|it| self.scalar(op, it)).collect::<Result<_, _>>()?;
+        }
+        (self.dims, self.ranges) = outer;
+        if values.len() != inits.len()
+            || stored.len() != inits.len()
+            || op.result_count() != inits.len()
+        {
+            return Err(Error::at(op, "is not on tensors, or yields too few values"));
+        }
+
+        let mut outputs = Vec::new();
+        for (number, init) in inits.into_iter().enumerate() {
+            let position = &maps[inputs.len() + number].results;
+            let (position, stage) =
+                self.staged(position, &registers, Stage::Dim, at, &mut stages)?;
+            if Stage::Dim < stage {
+                return Err(Error::at(op, "stores to a place that depends on a range variable"));
+            }
+            outputs.push(Output {
+                start: Start::Tensor(self.tensor(op, init)?),
+                to: self.new_tensor(mlir::result(op, number)),
+                fold: fold_kind(op, combiners[number], init)?,
+                from_identity: combiners[number].from_identity,
+                position,
+                value: values[number],
+                folded: folded[number],
+                stored: stored[number],
+                shape: mlir::shape(init.r#type()),
+            });
+        }
+        let [before, per_dim, constraint_code] = stages.code;
+        let constraints =
+            constrained.into_iter().zip(domain.constraints.iter().map(|it| it.interval)).collect();
+        code.push(Inst::Nest(Box::new(Nest {
+            at,
+            must_run: false,
+            dims,
+            ranges,
+            before,
+            per_dim,
+            constraint_code,
+            constraints,
+            body,
+            epilogue,
+            outputs,
+        })));
+        Ok(())
+    }
+
+    /// Reads the runtime variables, each as early as its map allows.
+    fn runtimes(
+        &mut self,
+        op: Op,
+        values: Vec<Val>,
+        maps: &[IndexingMap],
+        at: At,
+        registers: &mut Registers,
+        stages: &mut Stages,
+    ) -> Result<(), Error> {
+        let mut maps = maps.iter();
+        for value in values {
+            if !mlir::is_tensor(value.r#type()) {
+                registers.runtimes.push(self.scalar(op, value)?);
+                registers.stages.push(Stage::Before);
+                continue;
+            }
+            let tensor = self.tensor(op, value)?;
+            let results = maps.next().map(|map| map.results.clone()).unwrap_or_default();
+            let (indices, stage) = self.staged(&results, registers, Stage::Before, at, stages)?;
+            let to = self.new_reg();
+            stages.code[stage as usize].push(Inst::Read { to, tensor, indices, at });
+            registers.runtimes.push(to);
+            registers.stages.push(stage);
+        }
+        Ok(())
+    }
+
+    /// Checks that the runtime variables are where the maps were simplified for.
+    fn runtime_bounds(
+        &mut self,
+        domain: &IndexingMap,
+        registers: &Registers,
+        at: At,
+        stages: &mut Stages,
+    ) -> Result<(), Error> {
+        for (number, variable) in domain.runtimes.iter().enumerate() {
+            let var = Var::Runtime(number as u32);
+            let mut stage = registers.stage(var);
+            let mut bound = |bound: Option<Expr>| -> Result<Option<Reg>, Error> {
+                let Some(expr) = bound else { return Ok(None) };
+                let (regs, known) = self.staged(&[expr], registers, stage, at, stages)?;
+                stage = known;
+                Ok(Some(regs[0]))
+            };
+            let (lower, upper) = (bound(variable.lower)?, bound(variable.upper)?);
+            if lower.is_none() && upper.is_none() {
+                continue;
+            }
+            let name = name_of(variable, "rt", number);
+            let value = registers.runtimes[number];
+            stages.code[stage as usize].push(Inst::Inside { name, value, lower, upper, at });
+        }
+        Ok(())
+    }
+
+    /// Reads the inputs that a region uses.
+    fn inputs<'c>(
+        &mut self,
+        (op, at): (Op<'c>, At),
+        inputs: &[Val<'c>],
+        maps: &[IndexingMap],
+        arguments: &[Val<'c>],
+        registers: &Registers,
+        stage: Stage,
+        known: &mut Known,
+        code: &mut Code,
+    ) -> Result<(), Error> {
+        for ((input, map), argument) in inputs.iter().zip(maps).zip(arguments) {
+            if mlir::uses(*argument).is_empty() {
+                continue;
+            }
+            let value_of = |var| registers.get(var, stage);
+            let indices = self.exprs(&map.results, &value_of, known, at, code)?;
+            let tensor = self.tensor(op, *input)?;
+            let to = self.new_scalar(*argument);
+            code.push(Inst::Read { to, tensor, indices, at });
+        }
+        Ok(())
+    }
+
+    /// The domain of a comprehension, and the registers of its variables.
+    fn comprehension_domain(
+        &mut self,
+        statement: Comprehension,
+    ) -> Result<(IndexingMap, Registers), Error> {
+        let op = statement.op();
+        let domain = statement.domain(&self.ir).ok_or_else(|| {
+            Error::at(op, "has no domain; expected 'tc-infer-ranges' to have run")
+        })?;
+        if domain.runtimes.len() != self.sizes.len() {
+            let message = format!(
+                "has a domain of {} runtime variables; expected the {} size variables of the function",
+                domain.runtimes.len(),
+                self.sizes.len()
+            );
+            return Err(Error::at(op, message));
+        }
+        let registers = Registers {
+            dims: self.new_regs(domain.dims.len()),
+            ranges: self.new_regs(domain.ranges.len()),
+            runtimes: self.sizes.iter().map(|size| size.value).collect(),
+            stages: vec![Stage::Before; self.sizes.len()],
+        };
+        Ok((domain, registers))
+    }
+
+    /// The positions of the elements whose indices are all lowest, or all highest.
+    fn corner(
+        &mut self,
+        domain: &IndexingMap,
+        dims: Vec<Reg>,
+        registers: &Registers,
+        at: At,
+        code: &mut Code,
+    ) -> Result<Vec<Reg>, Error> {
+        let value_of = |var| match var {
+            Var::Dim(number) => dims.get(number as usize).copied(),
+            var => registers.get(var, Stage::Before),
+        };
+        self.exprs(&domain.results, &value_of, &mut Known::new(), at, code)
+    }
+
+    /// An output that the caller passes in has the origin that its first statement gives it.
+    pub(super) fn destination_origin(
+        &mut self,
+        statement: Comprehension,
+        code: &mut Code,
+    ) -> Result<(), Error> {
+        let Some(outs) = statement.outs().filter(|outs| outs.is_block_argument()) else {
+            return Ok(());
+        };
+        let op = statement.op();
+        let at = self.at(op);
+        let tensor = self.tensor(op, outs)?;
+        let (domain, registers) = self.comprehension_domain(statement)?;
+        let mut stages = Stages::default();
+        let (dims, _) = self.domain_loops(op, &domain, &registers, at, &mut stages)?;
+        let [mut before, ..] = stages.code;
+        let first: Vec<_> = dims.iter().map(|it| it.lower).collect();
+        let position = self.corner(&domain, first.clone(), &registers, at, &mut before)?;
+        code.append(&mut before);
+        code.push(Inst::Origin { tensor, first, position, at });
+        Ok(())
+    }
+
+    /// `tc.comprehension`.
+    pub(super) fn comprehension(&mut self, op: Op, code: &mut Code) -> Result<(), Error> {
+        let statement = Comprehension::cast(op)
+            .ok_or_else(|| Error::at(op, "is not supported by the interpreter"))?;
+        let at = self.at(op);
+        let (domain, registers) = self.comprehension_domain(statement)?;
+        let mut stages = Stages::default();
+        let (mut dims, mut ranges) = self.domain_loops(op, &domain, &registers, at, &mut stages)?;
+        let names = statement.index_vars().into_iter().chain(statement.reduction_vars());
+        for (variable, name) in dims.iter_mut().chain(&mut ranges).zip(names) {
+            variable.name = name.into();
+        }
+        let constrained: Vec<_> = domain.constraints.iter().map(|it| it.expr).collect();
+        let (constrained, _) =
+            self.staged(&constrained, &registers, Stage::Point, at, &mut stages)?;
+        let (position, _) =
+            self.staged(&domain.results, &registers, Stage::Dim, at, &mut stages)?;
+
+        let variables = registers.dims.iter().chain(&registers.ranges);
+        for (argument, reg) in mlir::arguments(statement.body()).into_iter().zip(variables) {
+            self.bind(argument, *reg);
+        }
+        let mut body = Code::new();
+        let yielded = self.block(statement.body(), &mut body)?;
+        let [value] = yielded[..] else {
+            return Err(Error::at(op, "expects its body to yield one value"));
+        };
+        let value = self.scalar(op, value)?;
+
+        let [mut before, per_dim, constraint_code] = stages.code;
+        let start = match statement.outs() {
+            Some(outs) => Start::Tensor(self.tensor(op, outs)?),
+            None => {
+                let first: Vec<_> = dims.iter().map(|it| it.lower).collect();
+                let highest = dims.iter().map(|it| it.upper).collect();
+                let position = self.corner(&domain, first.clone(), &registers, at, &mut before)?;
+                let last = self.corner(&domain, highest, &registers, at, &mut before)?;
+                Start::New { first, position, last }
+            }
+        };
+        let combiner = statement.combiner();
+        let folded = self.new_reg();
+        let result = statement.result();
+        let output = Output {
+            start,
+            to: self.new_tensor(result),
+            fold: fold_kind(op, combiner, result)?,
+            from_identity: combiner.from_identity,
+            position,
+            value,
+            folded,
+            stored: folded,
+            shape: mlir::shape(result.r#type()),
+        };
+        let constraints =
+            constrained.into_iter().zip(domain.constraints.iter().map(|it| it.interval)).collect();
+        code.push(Inst::Nest(Box::new(Nest {
+            at,
+            must_run: true,
+            dims,
+            ranges,
+            before,
+            per_dim,
+            constraint_code,
+            constraints,
+            body,
+            epilogue: Code::new(),
+            outputs: vec![output],
+        })));
+        Ok(())
+    }
+}
+
+fn name_of(variable: &Variable, default: &str, number: usize) -> String {
+    variable.name.as_ref().map_or_else(|| format!("{default}{number}"), |name| name.to_string())
+}
+
+fn fold_kind(op: Op, combiner: Combiner, tensor: Val) -> Result<FoldKind, Error> {
+    scalar_type(mlir::element_type(tensor.r#type()))
+        .and_then(|ty| FoldKind::of(combiner, ty))
+        .ok_or_else(|| {
+            let message = format!(
+                "combines '{}' by '{combiner}', which the interpreter does not support",
+                tensor.r#type()
+            );
+            Error::at(op, message)
+        })
+}

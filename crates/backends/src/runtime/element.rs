@@ -1,0 +1,276 @@
+//! Element types, and their bytes.
+
+use half::f16;
+use melior::ir::{Type, TypeLike};
+use std::fmt;
+use tc_dialects::mlir;
+
+/// The type of the elements of a [`Tensor`](super::Tensor).
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ElementType {
+    /// `i1`, one byte each, 0 or 1.
+    Bool,
+    /// Unsigned, 8 bits.
+    U8,
+    /// Unsigned, 16 bits.
+    U16,
+    /// Unsigned, 32 bits.
+    U32,
+    /// Unsigned, 64 bits.
+    U64,
+    /// Signed, 8 bits.
+    I8,
+    /// Signed, 16 bits.
+    I16,
+    /// Signed, 32 bits.
+    I32,
+    /// Signed, 64 bits.
+    I64,
+    /// IEEE 754 binary16.
+    F16,
+    /// IEEE 754 binary32.
+    F32,
+    /// IEEE 754 binary64.
+    F64,
+}
+
+impl ElementType {
+    /// Every element type.
+    pub const ALL: [Self; 12] = [
+        Self::Bool,
+        Self::U8,
+        Self::U16,
+        Self::U32,
+        Self::U64,
+        Self::I8,
+        Self::I16,
+        Self::I32,
+        Self::I64,
+        Self::F16,
+        Self::F32,
+        Self::F64,
+    ];
+
+    /// The element type of an MLIR type, or of the elements of a shaped one. A signless
+    /// integer is signed unless `unsigned` is set; `index` is a signed integer of 64 bits.
+    pub fn of(ty: Type, unsigned: bool) -> Option<Self> {
+        let ty = mlir::element_type(ty);
+        if ty.is_index() {
+            return Some(Self::I64);
+        }
+        if ty.is_f16() {
+            return Some(Self::F16);
+        }
+        if ty.is_f32() {
+            return Some(Self::F32);
+        }
+        if ty.is_f64() {
+            return Some(Self::F64);
+        }
+        let unsigned = unsigned || mlir::is_unsigned(ty);
+        Some(match (mlir::integer_width(ty)?, unsigned) {
+            (1, _) => Self::Bool,
+            (8, true) => Self::U8,
+            (16, true) => Self::U16,
+            (32, true) => Self::U32,
+            (64, true) => Self::U64,
+            (8, false) => Self::I8,
+            (16, false) => Self::I16,
+            (32, false) => Self::I32,
+            (64, false) => Self::I64,
+            _ => return None,
+        })
+    }
+
+    /// The bytes that one element takes.
+    pub fn size(self) -> usize {
+        match self {
+            Self::Bool | Self::U8 | Self::I8 => 1,
+            Self::U16 | Self::I16 | Self::F16 => 2,
+            Self::U32 | Self::I32 | Self::F32 => 4,
+            Self::U64 | Self::I64 | Self::F64 => 8,
+        }
+    }
+
+    /// Whether it is a floating-point type.
+    pub fn is_float(self) -> bool {
+        matches!(self, Self::F16 | Self::F32 | Self::F64)
+    }
+
+    /// Whether it is a signed integer type.
+    pub fn is_signed(self) -> bool {
+        matches!(self, Self::I8 | Self::I16 | Self::I32 | Self::I64)
+    }
+
+    /// The bits of an integer type (1 for bool); those of the format for a float.
+    pub fn width(self) -> u32 {
+        match self {
+            Self::Bool => 1,
+            _ => 8 * self.size() as u32,
+        }
+    }
+
+    /// The name as TC programs write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bool => "bool",
+            Self::U8 => "uint8",
+            Self::U16 => "uint16",
+            Self::U32 => "uint32",
+            Self::U64 => "uint64",
+            Self::I8 => "int8",
+            Self::I16 => "int16",
+            Self::I32 => "int32",
+            Self::I64 => "int64",
+            Self::F16 => "float16",
+            Self::F32 => "float32",
+            Self::F64 => "float64",
+        }
+    }
+
+    /// The type descriptor of NumPy, in little-endian order.
+    pub fn npy_descr(self) -> &'static str {
+        match self {
+            Self::Bool => "|b1",
+            Self::U8 => "|u1",
+            Self::U16 => "<u2",
+            Self::U32 => "<u4",
+            Self::U64 => "<u8",
+            Self::I8 => "|i1",
+            Self::I16 => "<i2",
+            Self::I32 => "<i4",
+            Self::I64 => "<i8",
+            Self::F16 => "<f2",
+            Self::F32 => "<f4",
+            Self::F64 => "<f8",
+        }
+    }
+
+    /// The number that the bytes of one element hold; there must be [`size`](Self::size)
+    /// of them.
+    pub fn read(self, bytes: &[u8]) -> Number {
+        match self {
+            Self::Bool => Number::Unsigned(u64::from(bytes[0] != 0)),
+            Self::U8 => Number::Unsigned(u8::get(bytes).into()),
+            Self::U16 => Number::Unsigned(u16::get(bytes).into()),
+            Self::U32 => Number::Unsigned(u32::get(bytes).into()),
+            Self::U64 => Number::Unsigned(u64::get(bytes)),
+            Self::I8 => Number::Signed(i8::get(bytes).into()),
+            Self::I16 => Number::Signed(i16::get(bytes).into()),
+            Self::I32 => Number::Signed(i32::get(bytes).into()),
+            Self::I64 => Number::Signed(i64::get(bytes)),
+            Self::F16 => Number::Float(f16::get(bytes).to_f64()),
+            Self::F32 => Number::Float(f32::get(bytes).into()),
+            Self::F64 => Number::Float(f64::get(bytes)),
+        }
+    }
+
+    /// Stores a number into the bytes of one element. Integers keep their low bits, floats
+    /// are rounded to nearest; an integer type takes the whole part of a float, saturated.
+    pub fn write(self, number: Number, bytes: &mut [u8]) {
+        if self.is_float() {
+            let value = number.to_f64();
+            return match self {
+                Self::F16 => f16::from_f64(value).put(bytes),
+                Self::F32 => (value as f32).put(bytes),
+                _ => value.put(bytes),
+            };
+        }
+        let value = match number {
+            Number::Signed(value) => value as u64,
+            Number::Unsigned(value) => value,
+            Number::Float(value) if self.is_signed() => value as i64 as u64,
+            Number::Float(value) => value as u64,
+        };
+        if self == Self::Bool {
+            bytes[0] = u8::from(value != 0);
+        } else {
+            bytes.copy_from_slice(&value.to_le_bytes()[..self.size()]);
+        }
+    }
+}
+
+impl fmt::Display for ElementType {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// The value of one element.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub enum Number {
+    /// Of a signed integer type.
+    Signed(i64),
+    /// Of an unsigned integer type, or 0 or 1 of bool.
+    Unsigned(u64),
+    /// Of a floating-point type.
+    Float(f64),
+}
+
+impl Number {
+    /// The nearest float.
+    pub fn to_f64(self) -> f64 {
+        match self {
+            Self::Signed(value) => value as f64,
+            Self::Unsigned(value) => value as f64,
+            Self::Float(value) => value,
+        }
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Signed(value) => write!(formatter, "{value}"),
+            Self::Unsigned(value) => write!(formatter, "{value}"),
+            // The shortest text that reads back as the same value, in either notation.
+            Self::Float(value) => write!(formatter, "{value:?}"),
+        }
+    }
+}
+
+/// A Rust type that can be the element of a [`Tensor`](super::Tensor).
+pub trait Element: Copy {
+    /// The element type.
+    const TYPE: ElementType;
+    /// Reads an element from its bytes, of which there must be `TYPE.size()`.
+    fn get(bytes: &[u8]) -> Self;
+    /// Writes an element to its bytes, of which there must be `TYPE.size()`.
+    fn put(self, bytes: &mut [u8]);
+}
+
+macro_rules! element {
+    ($($rust:ty => $name:ident),*) => { $(
+        impl Element for $rust {
+            const TYPE: ElementType = ElementType::$name;
+
+            fn get(bytes: &[u8]) -> Self {
+                let mut buffer = [0; size_of::<$rust>()];
+                buffer.copy_from_slice(bytes);
+                Self::from_le_bytes(buffer)
+            }
+
+            fn put(self, bytes: &mut [u8]) {
+                bytes.copy_from_slice(&self.to_le_bytes());
+            }
+        }
+    )* };
+}
+
+element! {
+    u8 => U8, u16 => U16, u32 => U32, u64 => U64,
+    i8 => I8, i16 => I16, i32 => I32, i64 => I64,
+    f16 => F16, f32 => F32, f64 => F64
+}
+
+impl Element for bool {
+    const TYPE: ElementType = ElementType::Bool;
+
+    fn get(bytes: &[u8]) -> Self {
+        bytes[0] != 0
+    }
+
+    fn put(self, bytes: &mut [u8]) {
+        bytes[0] = self.into();
+    }
+}

@@ -1,0 +1,11 @@
+//! Values at run time: tensors in memory, their element types, and how they come from
+//! files and from random numbers.
+
+mod element;
+pub mod npy;
+mod random;
+mod tensor;
+
+pub use element::{Element, ElementType, Number};
+pub use random::random;
+pub use tensor::{ALIGNMENT, Shape, Tensor, TensorError};
