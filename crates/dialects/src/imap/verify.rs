@@ -259,10 +259,10 @@ fn verify_index<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
 /// The variable whose value an `imap.index` gives.
 pub fn index_variable(op: Op) -> Option<Var> {
     let number = u32::try_from(mlir::integer_attr(op, "number")?).ok()?;
-    Some(match mlir::integer_attr(op, "kind")? {
-        0 => Var::Dim(number),
-        _ => Var::Range(number),
-    })
+    // The kind is an attribute of the dialect, `#imap<variable dim>` or `.. range>`.
+    let kind = op.attribute("kind").ok()?.to_string();
+    let is_range = kind.trim_end_matches('>').ends_with("range");
+    Some(if is_range { Var::Range(number) } else { Var::Dim(number) })
 }
 
 fn verify_apply<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
