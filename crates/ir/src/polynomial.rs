@@ -31,6 +31,10 @@ pub const MAX_TOTAL_TERMS: usize = 1 << 20;
 /// How deep a text may nest before the rest is written as `...`.
 const MAX_TEXT_DEPTH: usize = 64;
 
+/// How many operations and names a text may have before the rest is written as `...`. Shared subexpressions count
+/// each time, since they are written each time.
+const MAX_TEXT_PARTS: usize = 4096;
+
 /// Why an expression has no canonical polynomial.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolynomialError {
@@ -58,10 +62,7 @@ pub struct Polynomial {
 impl Polynomial {
     /// The polynomial `value`.
     pub fn constant(value: i64) -> Self {
-        Self {
-            constant: value,
-            terms: BTreeMap::new(),
-        }
+        Self { constant: value, terms: BTreeMap::new() }
     }
 
     /// The polynomial that is one atom, taken as it is.
@@ -94,9 +95,7 @@ impl Polynomial {
 
     /// The terms, in a fixed order.
     pub fn terms(&self) -> impl ExactSizeIterator<Item = (&Monomial, i64)> {
-        self.terms
-            .iter()
-            .map(|(monomial, &coefficient)| (monomial, coefficient))
+        self.terms.iter().map(|(monomial, &coefficient)| (monomial, coefficient))
     }
 
     /// The coefficient of a monomial; 0 when it does not occur.
@@ -114,11 +113,7 @@ impl Polynomial {
 
     /// The term, when there is exactly one.
     fn single_term(&self) -> Option<(&Monomial, i64)> {
-        if self.terms.len() == 1 {
-            self.terms().next()
-        } else {
-            None
-        }
+        if self.terms.len() == 1 { self.terms().next() } else { None }
     }
 
     /// The sum.
@@ -135,11 +130,7 @@ impl Polynomial {
         for (monomial, coefficient) in &small.terms {
             result.accumulate(monomial, *coefficient)?;
         }
-        if result.terms.len() <= MAX_TERMS {
-            Ok(result)
-        } else {
-            Err(PolynomialError::TooLarge)
-        }
+        if result.terms.len() <= MAX_TERMS { Ok(result) } else { Err(PolynomialError::TooLarge) }
     }
 
     /// The difference `self - other`.
@@ -156,10 +147,7 @@ impl Polynomial {
     /// Overflow of the constant.
     pub fn plus(&self, value: i64) -> Result<Self> {
         let constant = checked(self.constant.checked_add(value))?;
-        Ok(Self {
-            constant,
-            terms: self.terms.clone(),
-        })
+        Ok(Self { constant, terms: self.terms.clone() })
     }
 
     /// The product with a constant.
@@ -174,10 +162,7 @@ impl Polynomial {
         let terms = self.terms.iter().map(|(monomial, coefficient)| {
             Ok((monomial.clone(), checked(coefficient.checked_mul(factor))?))
         });
-        Ok(Self {
-            constant,
-            terms: terms.collect::<Result<_>>()?,
-        })
+        Ok(Self { constant, terms: terms.collect::<Result<_>>()? })
     }
 
     /// The product.
@@ -200,26 +185,18 @@ impl Polynomial {
                 let mut product = left.clone();
                 product.extend(monomial.iter().copied());
                 product.sort_unstable();
-                result.accumulate(
-                    &product,
-                    checked(coefficient.checked_mul(*left_coefficient))?,
-                )?;
+                result
+                    .accumulate(&product, checked(coefficient.checked_mul(*left_coefficient))?)?;
             }
         }
-        if result.terms.len() <= MAX_TERMS {
-            Ok(result)
-        } else {
-            Err(PolynomialError::TooLarge)
-        }
+        if result.terms.len() <= MAX_TERMS { Ok(result) } else { Err(PolynomialError::TooLarge) }
     }
 
     /// Divides the variable part by the greatest common divisor `g` of its coefficients and rounds the constant
     /// down: `self >= 0` exactly when the result is, since every monomial is an integer.
     pub fn tightened(&self) -> Self {
-        let divisor = self
-            .terms
-            .values()
-            .fold(0, |divisor, &coefficient| gcd(divisor, coefficient));
+        let divisor =
+            self.terms.values().fold(0, |divisor, &coefficient| gcd(divisor, coefficient));
         if divisor <= 1 {
             return self.clone();
         }
@@ -227,10 +204,7 @@ impl Polynomial {
             .terms
             .iter()
             .map(|(monomial, coefficient)| (monomial.clone(), coefficient / divisor));
-        Self {
-            constant: self.constant.div_euclid(divisor),
-            terms: terms.collect(),
-        }
+        Self { constant: self.constant.div_euclid(divisor), terms: terms.collect() }
     }
 
     fn accumulate(&mut self, monomial: &Monomial, coefficient: i64) -> Result<()> {
@@ -283,11 +257,7 @@ pub struct Normalizer<'c> {
 impl<'c> Normalizer<'c> {
     /// A normalizer for expressions of `context`.
     pub fn new(context: &'c Context) -> Self {
-        Self {
-            context,
-            memo: HashMap::new(),
-            total_terms: 0,
-        }
+        Self { context, memo: HashMap::new(), total_terms: 0 }
     }
 
     /// A normalizer that takes `replacement` for every occurrence of `atom`.
@@ -317,9 +287,7 @@ impl<'c> Normalizer<'c> {
             let before = pending.len();
             if let Some((lhs, rhs)) = node.operands() {
                 pending.extend(
-                    [rhs, lhs]
-                        .into_iter()
-                        .filter(|operand| !self.memo.contains_key(operand)),
+                    [rhs, lhs].into_iter().filter(|operand| !self.memo.contains_key(operand)),
                 );
             }
             if pending.len() == before {
@@ -443,10 +411,8 @@ impl<'c> Normalizer<'c> {
             if rest.terms.is_empty() {
                 return Ok(quotient);
             }
-            let common = rest
-                .terms
-                .values()
-                .fold(divisor, |common, &coefficient| gcd(common, coefficient));
+            let common =
+                rest.terms.values().fold(divisor, |common, &coefficient| gcd(common, coefficient));
             if common > 1 {
                 divisor /= common;
                 numerator = rest.tightened_by(common);
@@ -478,10 +444,8 @@ impl<'c> Normalizer<'c> {
         let Node::FloorDiv(inner, inner_divisor) = self.context.node(monomial[0]) else {
             return Ok(None);
         };
-        let Some(inner_divisor) = self
-            .context
-            .as_constant(inner_divisor)
-            .filter(|&divisor| 0 < divisor)
+        let Some(inner_divisor) =
+            self.context.as_constant(inner_divisor).filter(|&divisor| 0 < divisor)
         else {
             return Ok(None);
         };
@@ -602,9 +566,8 @@ impl<'c> Normalizer<'c> {
             return Ok(Polynomial { constant, terms });
         }
         let offset = groups.values().copied().min().unwrap_or(0);
-        let lone_constant = groups
-            .remove(&BTreeMap::new())
-            .map(|constant| (BTreeMap::new(), constant));
+        let lone_constant =
+            groups.remove(&BTreeMap::new()).map(|constant| (BTreeMap::new(), constant));
         let mut result: Option<Expr> = None;
         for (terms, constant) in groups.into_iter().chain(lone_constant) {
             let constant = checked(constant.checked_sub(offset))?;
@@ -658,9 +621,7 @@ impl<'c> Normalizer<'c> {
         match self.absorbed(polynomial)? {
             Absorbed::Division(numerator, divisor) => {
                 let numerator = self.plain(&numerator)?;
-                Ok(self
-                    .context
-                    .floor_div(numerator, self.context.constant(divisor)))
+                Ok(self.context.floor_div(numerator, self.context.constant(divisor)))
             }
             Absorbed::Extremum(kind, arguments) => {
                 let mut exprs = Vec::with_capacity(arguments.len());
@@ -668,17 +629,12 @@ impl<'c> Normalizer<'c> {
                     exprs.push(match self.absorbed(argument)? {
                         Absorbed::Division(numerator, divisor) => {
                             let numerator = self.plain(&numerator)?;
-                            self.context
-                                .floor_div(numerator, self.context.constant(divisor))
+                            self.context.floor_div(numerator, self.context.constant(divisor))
                         }
                         _ => self.plain(argument)?,
                     });
                 }
-                let build = if kind == Extremum::Min {
-                    Context::min
-                } else {
-                    Context::max
-                };
+                let build = if kind == Extremum::Min { Context::min } else { Context::max };
                 Ok(exprs
                     .into_iter()
                     .reduce(|a, b| build(self.context, a, b))
@@ -693,25 +649,17 @@ impl<'c> Normalizer<'c> {
             return Ok(Absorbed::Nothing);
         };
         if let Node::FloorDiv(numerator, divisor) = self.context.node(atom) {
-            let Some(divisor) = self
-                .context
-                .as_constant(divisor)
-                .filter(|&divisor| 0 < divisor)
+            let Some(divisor) = self.context.as_constant(divisor).filter(|&divisor| 0 < divisor)
             else {
                 return Ok(Absorbed::Nothing);
             };
             let shift = checked(polynomial.constant.checked_mul(divisor))?;
-            return Ok(Absorbed::Division(
-                self.polynomial(numerator)?.plus(shift)?,
-                divisor,
-            ));
+            return Ok(Absorbed::Division(self.polynomial(numerator)?.plus(shift)?, divisor));
         }
         let Some((kind, arguments)) = self.arguments(atom)? else {
             return Ok(Absorbed::Nothing);
         };
-        let shifted = arguments
-            .iter()
-            .map(|argument| argument.plus(polynomial.constant));
+        let shifted = arguments.iter().map(|argument| argument.plus(polynomial.constant));
         Ok(Absorbed::Extremum(kind, shifted.collect::<Result<_>>()?))
     }
 }
@@ -730,10 +678,7 @@ impl Polynomial {
             .terms
             .iter()
             .map(|(monomial, coefficient)| (monomial.clone(), coefficient / common));
-        Self {
-            constant: self.constant.div_euclid(common),
-            terms: terms.collect(),
-        }
+        Self { constant: self.constant.div_euclid(common), terms: terms.collect() }
     }
 }
 
@@ -805,11 +750,7 @@ fn sum_expr(context: &Context, polynomial: &Polynomial) -> Expr {
             .reduce(|a, b| context.mul(a, b))
             .expect("a monomial has an atom");
         let magnitude = |value: i64| {
-            if value == 1 {
-                product
-            } else {
-                context.mul(product, context.constant(value))
-            }
+            if value == 1 { product } else { context.mul(product, context.constant(value)) }
         };
         sum = Some(match (sum, coefficient.checked_neg()) {
             (Some(so_far), Some(negated)) if coefficient < 0 => {
@@ -832,11 +773,9 @@ fn sum_expr(context: &Context, polynomial: &Polynomial) -> Expr {
 pub fn text(context: &Context, expr: Expr, name: &dyn Fn(Var) -> String) -> String {
     let mut normalizer = Normalizer::new(context);
     match normalizer.polynomial(expr) {
-        Ok(polynomial) => Writer {
-            normalizer: &mut normalizer,
-            name,
+        Ok(polynomial) => {
+            Writer { normalizer: &mut normalizer, name, parts: 0 }.sum(&polynomial, 0)
         }
-        .sum(&polynomial, 0),
         // Too large for the canonical form, so too large to read.
         Err(_) => "...".to_owned(),
     }
@@ -866,23 +805,22 @@ pub fn condition_text(context: &Context, expr: Expr, name: &dyn Fn(Var) -> Strin
     } else {
         left.constant = constant.saturating_neg();
     }
-    let mut writer = Writer {
-        normalizer: &mut normalizer,
-        name,
-    };
+    let mut writer = Writer { normalizer: &mut normalizer, name, parts: 0 };
     let (left, right) = (writer.sum(&left, 0), writer.sum(&right, 0));
     format!("{left} <= {right}")
 }
 
-/// Recursive, and limited to [`MAX_TEXT_DEPTH`].
+/// Recursive, and limited to [`MAX_TEXT_DEPTH`] and [`MAX_TEXT_PARTS`].
 struct Writer<'a, 'c> {
     normalizer: &'a mut Normalizer<'c>,
     name: &'a dyn Fn(Var) -> String,
+    parts: usize,
 }
 
 impl Writer<'_, '_> {
     fn sum(&mut self, polynomial: &Polynomial, depth: usize) -> String {
-        if depth > MAX_TEXT_DEPTH {
+        self.parts += 1;
+        if MAX_TEXT_DEPTH < depth || MAX_TEXT_PARTS < self.parts {
             return "...".to_owned();
         }
         match self.normalizer.absorbed(polynomial) {
@@ -932,15 +870,14 @@ impl Writer<'_, '_> {
     }
 
     fn call(&mut self, name: &str, arguments: &[Polynomial], depth: usize) -> String {
-        let arguments: Vec<_> = arguments
-            .iter()
-            .map(|argument| self.sum(argument, depth + 1))
-            .collect();
+        let arguments: Vec<_> =
+            arguments.iter().map(|argument| self.sum(argument, depth + 1)).collect();
         format!("{name}({})", arguments.join(", "))
     }
 
     fn atom(&mut self, atom: Expr, depth: usize) -> String {
-        if depth > MAX_TEXT_DEPTH {
+        self.parts += 1;
+        if MAX_TEXT_DEPTH < depth || MAX_TEXT_PARTS < self.parts {
             return "...".to_owned();
         }
         let operand = |writer: &mut Self, expr: Expr| match writer.normalizer.polynomial(expr) {

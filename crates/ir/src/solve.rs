@@ -15,7 +15,7 @@
 //! 3. Bounds that others dominate are dropped, and the rest is written in canonical form.
 //!
 //! The result is exact or an error says why there is none; nothing is approximated. Recursion is limited by
-//! [`MAX_DEPTH`], and the number of inequalities by [`MAX_INEQUALITIES`].
+//! [`MAX_DEPTH`], and the work by [`MAX_STEPS`].
 
 use crate::expr::{Context, Expr, Node, Var};
 use crate::polynomial::{Extremum, Monomial, Normalizer, Polynomial, PolynomialError};
@@ -24,8 +24,8 @@ use crate::prove::{Prover, Verdict};
 /// How deep divisions, minima and maxima around the variable may nest.
 pub const MAX_DEPTH: usize = 32;
 
-/// The most inequalities that one question may lead to.
-pub const MAX_INEQUALITIES: usize = 512;
+/// The most subexpressions and inequalities that one question may look at; shared ones count each time.
+pub const MAX_STEPS: usize = 4096;
 
 /// Expressions with more operations than this are not searched for needless ones.
 const MAX_EXAMINED: usize = 64;
@@ -69,6 +69,9 @@ pub enum SolveError {
         /// The solution differs with the truth of `condition >= 0`.
         condition: Expr,
     },
+    /// The variable is divided by zero.
+    #[error("the variable is divided by zero")]
+    DivisionByZero,
     /// The solutions are no interval.
     #[error("the solutions do not form an interval")]
     NotAnInterval,
@@ -157,11 +160,7 @@ pub fn solve(
             conditions.push(condition);
         }
     }
-    Ok(Solution {
-        lower,
-        upper,
-        conditions,
-    })
+    Ok(Solution { lower, upper, conditions })
 }
 
 /// The least value of `expr` over the variables that are eliminated.
@@ -209,10 +208,8 @@ pub fn tightest_upper(prover: &Prover, bounds: &[Expr]) -> Result<Option<Expr>> 
 
 fn tightest(prover: &Prover, kind: Extremum, bounds: &[Expr]) -> Result<Option<Expr>> {
     let mut solver = Solver::new(prover, &|_| None, None);
-    let bounds = bounds
-        .iter()
-        .map(|&bound| solver.polynomial(bound))
-        .collect::<Result<Vec<_>>>()?;
+    let bounds =
+        bounds.iter().map(|&bound| solver.polynomial(bound)).collect::<Result<Vec<_>>>()?;
     solver.tightest(kind, &bounds)
 }
 
@@ -303,19 +300,13 @@ struct Solver<'a, 'c> {
     eliminate: Elimination<'a>,
     /// The variable that is solved for.
     variable: Option<Var>,
-    inequalities: usize,
+    steps: usize,
 }
 
 impl<'a, 'c> Solver<'a, 'c> {
     fn new(prover: &'a Prover<'c>, eliminate: Elimination<'a>, variable: Option<Var>) -> Self {
         let normalizer = Normalizer::new(prover.context());
-        Self {
-            prover,
-            normalizer,
-            eliminate,
-            variable,
-            inequalities: 0,
-        }
+        Self { prover, normalizer, eliminate, variable, steps: 0 }
     }
 
     fn context(&self) -> &'c Context {
@@ -348,18 +339,12 @@ impl<'a, 'c> Solver<'a, 'c> {
         for atom in operations {
             let replacement = match self.context().node(atom) {
                 Node::Mod(a, b) => {
-                    let (a, b) = (
-                        self.normalizer.polynomial(a)?,
-                        self.normalizer.polynomial(b)?,
-                    );
+                    let (a, b) = (self.normalizer.polynomial(a)?, self.normalizer.polynomial(b)?);
                     (self.holds(&a) && self.holds(&b.plus(-1)?.sub(&a)?))
                         .then(|| a.as_ref().clone())
                 }
                 Node::FloorDiv(a, b) => {
-                    let (a, b) = (
-                        self.normalizer.polynomial(a)?,
-                        self.normalizer.polynomial(b)?,
-                    );
+                    let (a, b) = (self.normalizer.polynomial(a)?, self.normalizer.polynomial(b)?);
                     self.constant_quotient(&a, &b)?.map(Polynomial::constant)
                 }
                 Node::Min(..) | Node::Max(..) => self.fewer_arguments(atom)?,
@@ -454,8 +439,16 @@ impl<'a, 'c> Solver<'a, 'c> {
     }
 
     fn depends_on_variable(&self, atom: Expr) -> bool {
-        self.variable
-            .is_some_and(|variable| self.depends(atom, variable))
+        self.variable.is_some_and(|variable| self.depends(atom, variable))
+    }
+
+    /// Counts one step at a depth of recursion.
+    fn step(&mut self, depth: usize) -> Result<()> {
+        self.steps += 1;
+        if MAX_DEPTH < depth || MAX_STEPS < self.steps {
+            return Err(SolveError::TooDeep);
+        }
+        Ok(())
     }
 
     /// The sign of a polynomial that is never zero, or of one that may be zero when `weak`.
@@ -476,9 +469,7 @@ impl<'a, 'c> Solver<'a, 'c> {
             return Ok(());
         }
         match self.least(side)? {
-            Least::Finite(ends) => ends
-                .into_iter()
-                .try_for_each(|end| self.require(end, found, 0)),
+            Least::Finite(ends) => ends.into_iter().try_for_each(|end| self.require(end, found, 0)),
             Least::NegativeInfinity(var) => Err(SolveError::Unbounded { var }),
             Least::PositiveInfinity => Ok(()),
         }
@@ -503,7 +494,8 @@ impl<'a, 'c> Solver<'a, 'c> {
         let mut pending = vec![value];
         let mut ends = Vec::new();
         // Bounds that lead from one eliminated variable to the next end up here too.
-        for _ in 0..MAX_INEQUALITIES {
+        loop {
+            self.step(0)?;
             let Some(value) = pending.pop() else {
                 return Ok(if ends.is_empty() {
                     Least::PositiveInfinity
@@ -520,7 +512,6 @@ impl<'a, 'c> Solver<'a, 'c> {
                 Eliminated::Infinite(..) => {}
             }
         }
-        Err(SolveError::TooDeep)
     }
 
     /// Replaces one eliminated variable by the end of its interval where the value is least, or by both ends
@@ -559,10 +550,9 @@ impl<'a, 'c> Solver<'a, 'c> {
             };
         }
         match (affine, obstacle) {
-            (Some((var, lower, upper)), _) => Ok(Eliminated::Ends(vec![
-                self.at(value, var, upper)?,
-                self.at(value, var, lower)?,
-            ])),
+            (Some((var, lower, upper)), _) => {
+                Ok(Eliminated::Ends(vec![self.at(value, var, upper)?, self.at(value, var, lower)?]))
+            }
             (None, Some(obstacle)) => Err(obstacle),
             (None, None) => Ok(Eliminated::Nothing),
         }
@@ -588,15 +578,11 @@ impl<'a, 'c> Solver<'a, 'c> {
     }
 
     fn trend(&mut self, value: &Polynomial, var: Var, depth: usize) -> Result<Trend> {
-        if MAX_DEPTH < depth {
-            return Err(SolveError::TooDeep);
-        }
+        self.step(depth)?;
         let mut trend = Trend::Constant;
         for (monomial, coefficient) in value.terms() {
-            let (changing, fixed): (Monomial, Monomial) = monomial
-                .iter()
-                .copied()
-                .partition(|&atom| self.depends(atom, var));
+            let (changing, fixed): (Monomial, Monomial) =
+                monomial.iter().copied().partition(|&atom| self.depends(atom, var));
             let Some(&first) = changing.first() else {
                 continue;
             };
@@ -633,10 +619,7 @@ impl<'a, 'c> Solver<'a, 'c> {
                     }
                     return Ok(Trend::Unknown);
                 }
-                let (a, b) = (
-                    self.normalizer.polynomial(a)?,
-                    self.normalizer.polynomial(b)?,
-                );
+                let (a, b) = (self.normalizer.polynomial(a)?, self.normalizer.polynomial(b)?);
                 let trend = self.trend(&a, var, depth + 1)?;
                 Ok(match self.is_positive(&b, false)? {
                     Some(true) => trend,
@@ -666,16 +649,12 @@ impl<'a, 'c> Solver<'a, 'c> {
         infinity: &Limit,
         depth: usize,
     ) -> Result<Limit> {
-        if MAX_DEPTH < depth {
-            return Err(SolveError::TooDeep);
-        }
+        self.step(depth)?;
         let mut finite = Polynomial::constant(value.constant_part());
         let mut infinite = None;
         for (monomial, coefficient) in value.terms() {
-            let (changing, fixed): (Monomial, Monomial) = monomial
-                .iter()
-                .copied()
-                .partition(|&atom| self.depends(atom, var));
+            let (changing, fixed): (Monomial, Monomial) =
+                monomial.iter().copied().partition(|&atom| self.depends(atom, var));
             let factor = Polynomial::term(fixed, coefficient);
             let limit = match changing[..] {
                 [] => Limit::Finite(Polynomial::constant(1)),
@@ -713,14 +692,8 @@ impl<'a, 'c> Solver<'a, 'c> {
                 _ => Limit::PositiveInfinity,
             }),
             Node::FloorDiv(a, b) => {
-                let (a, b) = (
-                    self.normalizer.polynomial(a)?,
-                    self.normalizer.polynomial(b)?,
-                );
-                match (
-                    self.limit(&a, var, infinity, depth + 1)?,
-                    self.is_positive(&b, false)?,
-                ) {
+                let (a, b) = (self.normalizer.polynomial(a)?, self.normalizer.polynomial(b)?);
+                match (self.limit(&a, var, infinity, depth + 1)?, self.is_positive(&b, false)?) {
                     (Limit::Finite(limit), _) => {
                         Ok(Limit::Finite(self.normalizer.floor_div(&limit, &b)?))
                     }
@@ -759,17 +732,8 @@ impl<'a, 'c> Solver<'a, 'c> {
 
     /// Adds what `goal >= 0` says about the variable, where no other variable is left to eliminate.
     fn require(&mut self, goal: Polynomial, found: &mut Rays, depth: usize) -> Result<()> {
-        self.inequalities += 1;
-        if MAX_DEPTH < depth || MAX_INEQUALITIES < self.inequalities {
-            return Err(SolveError::TooDeep);
-        }
-        let Some(Parts {
-            coefficient,
-            atom,
-            rest,
-            others,
-        }) = self.parts(&goal)?
-        else {
+        self.step(depth)?;
+        let Some(Parts { coefficient, atom, rest, others }) = self.parts(&goal)? else {
             if !self.holds(&goal) && !found.conditions.contains(&goal) {
                 found.conditions.push(goal);
             }
@@ -792,9 +756,7 @@ impl<'a, 'c> Solver<'a, 'c> {
                     goals.push(coefficient.mul(argument)?.add(&rest)?);
                 }
                 if (kind == Extremum::Min) == positive {
-                    goals
-                        .into_iter()
-                        .try_for_each(|goal| self.require(goal, found, depth + 1))
+                    goals.into_iter().try_for_each(|goal| self.require(goal, found, depth + 1))
                 } else {
                     self.require_any(goals, found, depth + 1)
                 }
@@ -805,6 +767,9 @@ impl<'a, 'c> Solver<'a, 'c> {
                 }
                 let numerator = self.normalizer.polynomial(numerator)?;
                 let divisor = self.normalizer.polynomial(divisor)?;
+                if divisor.as_constant() == Some(0) {
+                    return Err(SolveError::DivisionByZero);
+                }
                 if self.is_positive(&divisor, false)? != Some(true) {
                     return Err(SolveError::UnknownSign {
                         coefficient: self.normalizer.expr(&divisor)?,
@@ -821,11 +786,7 @@ impl<'a, 'c> Solver<'a, 'c> {
                     numerator.sub(&divisor.mul(&bound)?)?
                 } else {
                     // floor(x / d) <= b  ==  d*b + d - 1 - x >= 0
-                    divisor
-                        .mul(&bound)?
-                        .add(&divisor)?
-                        .plus(-1)?
-                        .sub(&numerator)?
+                    divisor.mul(&bound)?.add(&divisor)?.plus(-1)?.sub(&numerator)?
                 };
                 self.require(goal, found, depth + 1)
             }
@@ -864,13 +825,10 @@ impl<'a, 'c> Solver<'a, 'c> {
                 let numerator = coefficient.plus(-1)?.sub(rest)?;
                 Ok((true, self.normalizer.floor_div(&numerator, coefficient)?))
             }
-            Some(false) => Ok((
-                false,
-                self.normalizer.floor_div(rest, &coefficient.scale(-1)?)?,
-            )),
-            None => Err(SolveError::UnknownSign {
-                coefficient: self.normalizer.expr(coefficient)?,
-            }),
+            Some(false) => Ok((false, self.normalizer.floor_div(rest, &coefficient.scale(-1)?)?)),
+            None => {
+                Err(SolveError::UnknownSign { coefficient: self.normalizer.expr(coefficient)? })
+            }
         }
     }
 
@@ -895,9 +853,7 @@ impl<'a, 'c> Solver<'a, 'c> {
                 Verdict::Proved => return Ok(()),
                 Verdict::Refuted => refuted = Some(goal),
                 Verdict::Unknown => {
-                    return Err(SolveError::Undecided {
-                        condition: self.normalizer.expr(&goal)?,
-                    });
+                    return Err(SolveError::Undecided { condition: self.normalizer.expr(&goal)? });
                 }
             }
         }
@@ -912,9 +868,7 @@ impl<'a, 'c> Solver<'a, 'c> {
             let mut alternative = Rays::default();
             self.require(goal, &mut alternative, depth)?;
             if let Some(condition) = alternative.conditions.first() {
-                return Err(SolveError::Undecided {
-                    condition: self.normalizer.expr(condition)?,
-                });
+                return Err(SolveError::Undecided { condition: self.normalizer.expr(condition)? });
             }
             match (alternative.lowers.is_empty(), alternative.uppers.is_empty()) {
                 (true, true) => return Ok(()),
@@ -943,10 +897,8 @@ impl<'a, 'c> Solver<'a, 'c> {
         let mut best: Option<(u8, Expr)> = None;
         let mut found = Vec::new();
         for (monomial, coefficient) in goal.terms() {
-            let mut dependent = monomial
-                .iter()
-                .copied()
-                .filter(|&atom| self.depends_on_variable(atom));
+            let mut dependent =
+                monomial.iter().copied().filter(|&atom| self.depends_on_variable(atom));
             let Some(atom) = dependent.next() else {
                 continue;
             };
@@ -984,20 +936,12 @@ impl<'a, 'c> Solver<'a, 'c> {
             fixed.retain(|&mut candidate| candidate != atom);
             coefficient = coefficient.add(&Polynomial::term(fixed, factor))?;
         }
-        Ok(Some(Parts {
-            coefficient,
-            atom,
-            rest,
-            others,
-        }))
+        Ok(Some(Parts { coefficient, atom, rest, others }))
     }
 }
 
 fn atoms(value: &Polynomial) -> Vec<Expr> {
-    value
-        .terms()
-        .flat_map(|(monomial, _)| monomial.iter().copied())
-        .collect()
+    value.terms().flat_map(|(monomial, _)| monomial.iter().copied()).collect()
 }
 
 /// `goal == coefficient * atom + rest`.
