@@ -207,7 +207,8 @@ def Imap_IndexOp : Imap_Op<"index", [Pure]> {
   }];
   let arguments = (ins Imap_VariableKindAttr:$kind, ConfinedAttr<I64Attr, [IntNonNegative]>:$number);
   let results = (outs Index:$result);
-  let assemblyFormat = "$kind $number attr-dict";
+  // The kind prints a space of its own.
+  let assemblyFormat = "`` $kind $number attr-dict";
   let hasVerifier = 1;
 }
 
