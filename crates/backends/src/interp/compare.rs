@@ -75,9 +75,9 @@ pub fn compare(outcome: &Outcome, found: &Tensor) -> Result<Stats, Mismatch> {
                 continue;
             }
             let difference = (found - expected).abs();
-            // Also where one of them is not finite, which makes the difference nan or
-            // infinite.
-            if !(difference <= bound * SLACK) {
+            // False also where one of them is not finite: the difference is nan or infinite.
+            let agrees = difference <= bound * SLACK;
+            if !agrees {
                 return Err(mismatch());
             }
             stats.max_error_ratio = stats.max_error_ratio.max((difference / bound).min(1.0));

@@ -86,17 +86,20 @@ impl Decoder {
         Ok((regs, stage))
     }
 
-    /// The loops over variables; their bounds must be known at `latest`.
+    /// The loops over the dimensions (`Stage::Dim`) or the ranges (`Stage::Point`) of a
+    /// domain. Their bounds must be known before them.
     fn loops(
         &mut self,
-        op: Op,
-        variables: &[Variable],
-        default: &str,
-        registers: (&Registers, &[Reg]),
-        latest: Stage,
-        at: At,
+        (op, at): (Op, At),
+        domain: &IndexingMap,
+        registers: &Registers,
+        kind: Stage,
         stages: &mut Stages,
     ) -> Result<Vec<Loop>, Error> {
+        let (variables, regs, default, latest) = match kind {
+            Stage::Point => (&domain.ranges, &registers.ranges, "s", Stage::Dim),
+            _ => (&domain.dims, &registers.dims, "d", Stage::Before),
+        };
         let mut loops = Vec::new();
         for (number, variable) in variables.iter().enumerate() {
             let name = name_of(variable, default, number);
@@ -104,30 +107,15 @@ impl Decoder {
                 return Err(Error::at(op, format!("has no bounds for '{name}'")));
             };
             let (bounds, stage) =
-                self.staged(&[lower, upper], registers.0, Stage::Before, at, stages)?;
+                self.staged(&[lower, upper], registers, Stage::Before, at, stages)?;
             if latest < stage {
                 let message = format!("has bounds for '{name}' that are not known before its loop");
                 return Err(Error::at(op, message));
             }
-            let variable = registers.1[number];
+            let variable = regs[number];
             loops.push(Loop { name, variable, lower: bounds[0], upper: bounds[1] });
         }
         Ok(loops)
-    }
-
-    fn domain_loops(
-        &mut self,
-        op: Op,
-        domain: &IndexingMap,
-        registers: &Registers,
-        at: At,
-        stages: &mut Stages,
-    ) -> Result<(Vec<Loop>, Vec<Loop>), Error> {
-        let dims = (registers, &registers.dims[..]);
-        let dims = self.loops(op, &domain.dims, "d", dims, Stage::Before, at, stages)?;
-        let ranges = (registers, &registers.ranges[..]);
-        let ranges = self.loops(op, &domain.ranges, "s", ranges, Stage::Dim, at, stages)?;
-        Ok((dims, ranges))
     }
 
     fn new_regs(&mut self, count: usize) -> Vec<Reg> {
@@ -156,7 +144,8 @@ impl Decoder {
         let runtime_maps = &maps[inputs.len() + inits.len()..];
         self.runtimes(op, generic.runtimes(), runtime_maps, at, &mut registers, &mut stages)?;
         self.runtime_bounds(&domain, &registers, at, &mut stages)?;
-        let (dims, ranges) = self.domain_loops(op, &domain, &registers, at, &mut stages)?;
+        let dims = self.loops((op, at), &domain, &registers, Stage::Dim, &mut stages)?;
+        let ranges = self.loops((op, at), &domain, &registers, Stage::Point, &mut stages)?;
         let constrained: Vec<_> = domain.constraints.iter().map(|it| it.expr).collect();
         let (constrained, _) =
             self.staged(&constrained, &registers, Stage::Point, at, &mut stages)?;
@@ -165,19 +154,9 @@ impl Decoder {
             std::mem::replace(&mut self.dims, registers.dims.clone()),
             std::mem::replace(&mut self.ranges, registers.ranges.clone()),
         );
-        let mut body = Code::new();
-        let mut known = Known::new();
+        let read: Vec<_> = inputs.iter().copied().zip(maps.iter().cloned()).collect();
         let arguments = mlir::arguments(generic.body());
-        self.inputs(
-            (op, at),
-            &inputs,
-            &maps,
-            &arguments,
-            &registers,
-            Stage::Point,
-            &mut known,
-            &mut body,
-        )?;
+        let mut body = self.inputs((op, at), &read, &arguments, &registers, Stage::Point)?;
         let yielded = self.block(generic.body(), &mut body)?;
         let values =
             yielded.into_iter().map(|it| self.scalar(op, it)).collect::<Result<Vec<_>, _>>()?;
@@ -191,16 +170,7 @@ impl Decoder {
                 self.bind(*argument, *reg);
             }
             let arguments = &arguments[inits.len().min(arguments.len())..];
-            self.inputs(
-                (op, at),
-                &inputs,
-                &maps,
-                arguments,
-                &registers,
-                Stage::Dim,
-                &mut Known::new(),
-                &mut epilogue,
-            )?;
+            epilogue = self.inputs((op, at), &read, arguments, &registers, Stage::Dim)?;
             let yielded = self.block(block, &mut epilogue)?;
             stored = yielded.into_iter().map(|it| self.scalar(op, it)).collect::<Result<_, _>>()?;
         }
@@ -229,7 +199,6 @@ impl Decoder {
                 value: values[number],
                 folded: folded[number],
                 stored: stored[number],
-                shape: mlir::shape(init.r#type()),
             });
         }
         let [before, per_dim, constraint_code] = stages.code;
@@ -307,29 +276,28 @@ impl Decoder {
         Ok(())
     }
 
-    /// Reads the inputs that a region uses.
+    /// Reads the inputs that a region uses. What they need must be known at `stage`.
     fn inputs<'c>(
         &mut self,
         (op, at): (Op<'c>, At),
-        inputs: &[Val<'c>],
-        maps: &[IndexingMap],
+        inputs: &[(Val<'c>, IndexingMap)],
         arguments: &[Val<'c>],
         registers: &Registers,
         stage: Stage,
-        known: &mut Known,
-        code: &mut Code,
-    ) -> Result<(), Error> {
-        for ((input, map), argument) in inputs.iter().zip(maps).zip(arguments) {
+    ) -> Result<Code, Error> {
+        let mut code = Code::new();
+        let mut known = Known::new();
+        for ((input, map), argument) in inputs.iter().zip(arguments) {
             if mlir::uses(*argument).is_empty() {
                 continue;
             }
             let value_of = |var| registers.get(var, stage);
-            let indices = self.exprs(&map.results, &value_of, known, at, code)?;
+            let indices = self.exprs(&map.results, &value_of, &mut known, at, &mut code)?;
             let tensor = self.tensor(op, *input)?;
             let to = self.new_scalar(*argument);
             code.push(Inst::Read { to, tensor, indices, at });
         }
-        Ok(())
+        Ok(code)
     }
 
     /// The domain of a comprehension, and the registers of its variables.
@@ -388,7 +356,7 @@ impl Decoder {
         let tensor = self.tensor(op, outs)?;
         let (domain, registers) = self.comprehension_domain(statement)?;
         let mut stages = Stages::default();
-        let (dims, _) = self.domain_loops(op, &domain, &registers, at, &mut stages)?;
+        let dims = self.loops((op, at), &domain, &registers, Stage::Dim, &mut stages)?;
         let [mut before, ..] = stages.code;
         let first: Vec<_> = dims.iter().map(|it| it.lower).collect();
         let position = self.corner(&domain, first.clone(), &registers, at, &mut before)?;
@@ -404,7 +372,8 @@ impl Decoder {
         let at = self.at(op);
         let (domain, registers) = self.comprehension_domain(statement)?;
         let mut stages = Stages::default();
-        let (mut dims, mut ranges) = self.domain_loops(op, &domain, &registers, at, &mut stages)?;
+        let mut dims = self.loops((op, at), &domain, &registers, Stage::Dim, &mut stages)?;
+        let mut ranges = self.loops((op, at), &domain, &registers, Stage::Point, &mut stages)?;
         let names = statement.index_vars().into_iter().chain(statement.reduction_vars());
         for (variable, name) in dims.iter_mut().chain(&mut ranges).zip(names) {
             variable.name = name.into();
@@ -434,7 +403,8 @@ impl Decoder {
                 let highest = dims.iter().map(|it| it.upper).collect();
                 let position = self.corner(&domain, first.clone(), &registers, at, &mut before)?;
                 let last = self.corner(&domain, highest, &registers, at, &mut before)?;
-                Start::New { first, position, last }
+                let shape = mlir::shape(statement.result().r#type());
+                Start::New { first, position, last, shape }
             }
         };
         let combiner = statement.combiner();
@@ -449,7 +419,6 @@ impl Decoder {
             value,
             folded,
             stored: folded,
-            shape: mlir::shape(result.r#type()),
         };
         let constraints =
             constrained.into_iter().zip(domain.constraints.iter().map(|it| it.interval)).collect();

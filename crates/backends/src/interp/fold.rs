@@ -195,7 +195,7 @@ impl Sum {
         // Compensation is lost to overflow only where the sum itself overflows.
         let corrected = self.sum + self.compensation;
         let value = if corrected.is_finite() { corrected } else { self.sum };
-        if !(self.error < f64::INFINITY) {
+        if self.error.is_nan() || self.error == f64::INFINITY {
             return Scalar::float(value, f64::INFINITY);
         }
         if self.specials.nan || self.specials.positive && self.specials.negative {
@@ -203,7 +203,8 @@ impl Sum {
         }
         let total = self.magnitude + self.error;
         let growth = growth(self.num_terms, self.ty.roundoff());
-        let may_overflow = !(total * (1.0 + growth) < self.ty.limit());
+        let fits = total * (1.0 + growth) < self.ty.limit();
+        let may_overflow = !fits;
         if self.specials.any() {
             let infinity = if self.specials.positive { f64::INFINITY } else { f64::NEG_INFINITY };
             return Scalar::exact(infinity).certain_if(!may_overflow);

@@ -146,7 +146,7 @@ fn table(
     let values = &mut values[..operands.len()];
     let value = builtin.call_f64(values);
     let error: f64 = operands.iter().map(|operand| operand.error).sum();
-    if !(error < f64::INFINITY) {
+    if error.is_nan() || error == f64::INFINITY {
         return Scalar::float(value, f64::INFINITY);
     }
     if error == 0.0 {

@@ -142,7 +142,7 @@ impl<'p> Machine<'p> {
             }
             Inst::FloatConvert { ty, to, from } => regs[*to] = ty.convert(regs[*from]),
             Inst::IntToFloat { ty, width, signed, to, from } => {
-                regs[*to] = ty.from_int(regs[*from], *width, *signed);
+                regs[*to] = ty.of_int(regs[*from], *width, *signed);
             }
             Inst::FloatToInt { width, signed, to, from } => {
                 regs[*to] = integer::from_float(regs[*from], *width, *signed);
@@ -474,7 +474,7 @@ impl<'p> Machine<'p> {
     fn start(&self, nest: &Nest, output: &Output) -> Result<Rc<Array>> {
         match &output.start {
             Start::Tensor(tensor) => Ok(self.tensor(*tensor, nest.at)?.clone()),
-            Start::New { first, position, last } => {
+            Start::New { first, position, last, shape: expected } => {
                 let mut shape = Vec::new();
                 for last in last {
                     let last = self.certain(*last, "a range", nest.at)?;
@@ -484,7 +484,7 @@ impl<'p> Machine<'p> {
                     };
                     shape.push(extent.ok_or_else(message)?);
                 }
-                self.expect_shape(&shape, &output.shape, nest.at)?;
+                self.expect_shape(&shape, expected, nest.at)?;
                 let mut array = self.new_array(shape, nest.at)?;
                 array.origin = self.origin(first, position, nest.at)?;
                 Ok(Rc::new(array))

@@ -199,13 +199,14 @@ pub(crate) struct Loop {
     pub(crate) upper: Reg,
 }
 
-/// Where the elements of a result are stored before the nest, and its shape.
+/// What a result holds before the nest.
 #[derive(Clone, Debug)]
 pub(crate) enum Start {
     /// A tensor that exists.
     Tensor(TensorReg),
-    /// A new one: the first index and its position, and the last position.
-    New { first: Vec<Reg>, position: Vec<Reg>, last: Vec<Reg> },
+    /// A new one: the first index and its position, the last position, and the static
+    /// extents.
+    New { first: Vec<Reg>, position: Vec<Reg>, last: Vec<Reg>, shape: Vec<Option<i64>> },
 }
 
 /// One result of a nest.
@@ -222,8 +223,6 @@ pub(crate) struct Output {
     /// Where the epilogue expects the folded value, and has what is stored.
     pub(crate) folded: Reg,
     pub(crate) stored: Reg,
-    /// Static extents.
-    pub(crate) shape: Vec<Option<i64>>,
 }
 
 /// An `imap.generic` or a `tc.comprehension`.

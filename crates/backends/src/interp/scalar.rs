@@ -395,7 +395,7 @@ impl FloatType {
     }
 
     /// Conversion from an integer of `width` bits.
-    pub(crate) fn from_int(self, operand: Scalar, width: u32, signed: bool) -> Scalar {
+    pub(crate) fn of_int(self, operand: Scalar, width: u32, signed: bool) -> Scalar {
         let value = if signed {
             let value = operand.as_int();
             if self == Self::F32 { f64::from(value as f32) } else { value as f64 }
@@ -649,9 +649,9 @@ mod tests {
         same(F16.convert(f(1e6, 0.0)), INF, 0.0);
         assert!(F16.convert(f(0.1, 1e-9)).error > 1e-9);
         same(F64.convert(f(0.1, 1e-9)), 0.1, 1e-9);
-        same(F32.from_int(Scalar::int(-3), 8, true), -3.0, 0.0);
-        same(F32.from_int(Scalar::int(-3), 8, false), 253.0, 0.0);
-        same(F16.from_int(Scalar::int(100_000), 32, true), INF, 0.0);
+        same(F32.of_int(Scalar::int(-3), 8, true), -3.0, 0.0);
+        same(F32.of_int(Scalar::int(-3), 8, false), 253.0, 0.0);
+        same(F16.of_int(Scalar::int(100_000), 32, true), INF, 0.0);
     }
 
     /// Computes an expression in f32 in several ways, and with errors: all must agree.

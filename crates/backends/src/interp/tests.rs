@@ -152,7 +152,7 @@ fn reads_out_of_bounds_are_located() {
 fn inputs_must_fit_the_arguments() {
     let a = floats(&[2, 3], &[0.0; 6]);
     assert_eq!(
-        error(MATMUL, &[a.clone()]),
+        error(MATMUL, std::slice::from_ref(&a)),
         "-:2:1: error: 'func.func' op takes 2 tensors, but found 1"
     );
     assert_eq!(
