@@ -1,10 +1,11 @@
 //! A small exact linear program: is an affine inequality a consequence of others?
 //!
-//! By Farkas' lemma `goal >= 0` follows over the rationals from `facts[j] >= 0` exactly when `goal` is a sum of
-//! non-negative multiples of the facts and a non-negative constant. The goals here take integer values only, so a
-//! constant above -1 is enough. The multiples are found by the two-phase simplex method on a dense tableau of
-//! exact fractions, with Bland's rule against cycles (R. G. Bland, "New finite pivoting rules for the simplex
-//! method", 1977). Fractions are checked 128-bit integers; an overflow or too much work answer "not shown".
+//! By Farkas' lemma `goal >= 0` follows over the rationals from `facts[j] >= 0` exactly when `goal`
+//! is a sum of non-negative multiples of the facts and a non-negative constant. The goals here take
+//! integer values only, so a constant above -1 is enough. The multiples are found by the two-phase
+//! simplex method on a dense tableau of exact fractions, with Bland's rule against cycles (R. G.
+//! Bland, "New finite pivoting rules for the simplex method", 1977). Fractions are checked 128-bit
+//! integers; an overflow or too much work answer "not shown".
 
 /// `constant + sum of coefficients[i] * x[i]`, over columns that all rows of one question share.
 pub(crate) struct Affine {
@@ -12,16 +13,16 @@ pub(crate) struct Affine {
     pub(crate) constant: i64,
 }
 
-/// Whether `goal >= 0` is shown to follow from `facts >= 0`, for integer `x` at which `goal` is an integer.
+/// Whether `goal >= 0` is shown to follow from `facts >= 0`, for integer `x` at which `goal` is an
+/// integer.
 ///
-/// Contradictory facts imply everything, although this function does not notice every contradiction.
+/// Contradictory facts imply everything, although this function does not notice every
+/// contradiction.
 ///
-/// `work` is the number of tableau entries that may still be touched; the question uses some of it up, and is not
-/// shown when it runs out.
+/// `work` is the number of tableau entries that may still be touched; the question uses some of it
+/// up, and is not shown when it runs out.
 pub(crate) fn follows(goal: &Affine, facts: &[Affine], work: &mut usize) -> bool {
-    Tableau::new(goal, facts)
-        .and_then(|mut tableau| tableau.run(work))
-        .unwrap_or(false)
+    Tableau::new(goal, facts).and_then(|mut tableau| tableau.run(work)).unwrap_or(false)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,55 +33,33 @@ struct Fraction {
 }
 
 impl Fraction {
-    const ZERO: Self = Self {
-        numerator: 0,
-        denominator: 1,
-    };
+    const ZERO: Self = Self { numerator: 0, denominator: 1 };
 
     fn integer(value: i64) -> Self {
-        Self {
-            numerator: value.into(),
-            denominator: 1,
-        }
+        Self { numerator: value.into(), denominator: 1 }
     }
 
     fn reduced(numerator: i128, denominator: i128) -> Option<Self> {
         if denominator == 1 {
-            return Some(Self {
-                numerator,
-                denominator,
-            });
+            return Some(Self { numerator, denominator });
         }
         let (mut a, mut b) = (numerator.unsigned_abs(), denominator.unsigned_abs());
         while b != 0 {
             (a, b) = (b, a % b);
         }
         let divisor = i128::try_from(a).ok()?;
-        let divisor = if denominator < 0 {
-            divisor.checked_neg()?
-        } else {
-            divisor
-        };
-        Some(Self {
-            numerator: numerator / divisor,
-            denominator: denominator / divisor,
-        })
+        let divisor = if denominator < 0 { divisor.checked_neg()? } else { divisor };
+        Some(Self { numerator: numerator / divisor, denominator: denominator / divisor })
     }
 
     fn sub_product(self, a: Self, b: Self) -> Option<Self> {
         let product = a.mul(b)?;
         if self.denominator == product.denominator {
-            return Self::reduced(
-                self.numerator.checked_sub(product.numerator)?,
-                self.denominator,
-            );
+            return Self::reduced(self.numerator.checked_sub(product.numerator)?, self.denominator);
         }
         let left = self.numerator.checked_mul(product.denominator)?;
         let right = product.numerator.checked_mul(self.denominator)?;
-        Self::reduced(
-            left.checked_sub(right)?,
-            self.denominator.checked_mul(product.denominator)?,
-        )
+        Self::reduced(left.checked_sub(right)?, self.denominator.checked_mul(product.denominator)?)
     }
 
     fn mul(self, other: Self) -> Option<Self> {
@@ -99,14 +78,16 @@ impl Fraction {
     }
 }
 
-/// The program: multiples `l[j] >= 0` with `sum l[j] * facts[j].coefficients == goal.coefficients` that minimize
-/// `sum l[j] * facts[j].constant`. Every row starts with an artificial variable of its own as basis.
+/// The program: multiples `l[j] >= 0` with `sum l[j] * facts[j].coefficients == goal.coefficients`
+/// that minimize `sum l[j] * facts[j].constant`. Every row starts with an artificial variable of
+/// its own as basis.
 struct Tableau {
     /// Per row the entries of the facts' columns, then the right-hand side.
     rows: Vec<Vec<Fraction>>,
     /// The column in the basis of each row; `num_facts` and above are artificial.
     basis: Vec<usize>,
-    /// Reduced costs of the artificial objective, and of the real one. The last entry is minus the value.
+    /// Reduced costs of the artificial objective, and of the real one. The last entry is minus the
+    /// value.
     artificial: Vec<Fraction>,
     cost: Vec<Fraction>,
     num_facts: usize,
@@ -122,11 +103,7 @@ impl Tableau {
         for (column, &target) in goal.coefficients.iter().enumerate() {
             let negate = target < 0;
             let entry = |value: i64| -> Option<Fraction> {
-                Some(Fraction::integer(if negate {
-                    value.checked_neg()?
-                } else {
-                    value
-                }))
+                Some(Fraction::integer(if negate { value.checked_neg()? } else { value }))
             };
             let mut row = Vec::with_capacity(num_facts + 1);
             for fact in facts {
@@ -141,24 +118,11 @@ impl Tableau {
             }
             rows.push(row);
         }
-        let mut cost: Vec<_> = facts
-            .iter()
-            .map(|fact| Fraction::integer(fact.constant))
-            .collect();
+        let mut cost: Vec<_> = facts.iter().map(|fact| Fraction::integer(fact.constant)).collect();
         cost.push(Fraction::ZERO);
         let basis = (num_facts..num_facts + rows.len()).collect();
-        let limit = Fraction {
-            numerator: i128::from(goal.constant) + 1,
-            denominator: 1,
-        };
-        Some(Self {
-            rows,
-            basis,
-            artificial,
-            cost,
-            num_facts,
-            limit,
-        })
+        let limit = Fraction { numerator: i128::from(goal.constant) + 1, denominator: 1 };
+        Some(Self { rows, basis, artificial, cost, num_facts, limit })
     }
 
     fn run(&mut self, work: &mut usize) -> Option<bool> {
@@ -174,8 +138,8 @@ impl Tableau {
             };
             self.pivot(row, column, work)?;
         }
-        // An artificial variable that stays in the basis at zero leaves through any non-zero entry; a row without
-        // one is redundant.
+        // An artificial variable that stays in the basis at zero leaves through any non-zero entry;
+        // a row without one is redundant.
         for row in 0..self.rows.len() {
             if self.num_facts <= self.basis[row]
                 && let Some(column) =
@@ -187,10 +151,7 @@ impl Tableau {
         // Phase 2: lower the cost until it is small enough.
         loop {
             let last = self.cost[self.num_facts];
-            let value = Fraction {
-                numerator: last.numerator.checked_neg()?,
-                ..last
-            };
+            let value = Fraction { numerator: last.numerator.checked_neg()?, ..last };
             if value.less(self.limit)? {
                 return Some(true);
             }
@@ -206,8 +167,8 @@ impl Tableau {
         }
     }
 
-    /// The row with the least ratio, ties by the smaller basis column. `None` inside when no row limits the
-    /// column, outside on overflow.
+    /// The row with the least ratio, ties by the smaller basis column. `None` inside when no row
+    /// limits the column, outside on overflow.
     fn leaving_row(&self, column: usize) -> Option<Option<usize>> {
         let mut best: Option<(usize, Fraction)> = None;
         for (row, entries) in self.rows.iter().enumerate() {
@@ -268,10 +229,7 @@ mod tests {
     }
 
     fn affine(coefficients: &[i64], constant: i64) -> Affine {
-        Affine {
-            coefficients: coefficients.to_vec(),
-            constant,
-        }
+        Affine { coefficients: coefficients.to_vec(), constant }
     }
 
     #[test]
@@ -292,10 +250,7 @@ mod tests {
     #[test]
     fn follows_from_a_contradiction() {
         // x >= 1 and -x >= 0.
-        assert!(follows(
-            &affine(&[1], -100),
-            &[affine(&[1], -1), affine(&[-1], 0)]
-        ));
+        assert!(follows(&affine(&[1], -100), &[affine(&[1], -1), affine(&[-1], 0)]));
     }
 
     #[test]
@@ -307,11 +262,7 @@ mod tests {
 
     #[test]
     fn follows_stops_without_work() {
-        assert!(!super::follows(
-            &affine(&[1], -1),
-            &[affine(&[2], -1)],
-            &mut 1
-        ));
+        assert!(!super::follows(&affine(&[1], -1), &[affine(&[2], -1)], &mut 1));
     }
 
     #[test]

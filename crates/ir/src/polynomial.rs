@@ -1,19 +1,22 @@
-//! Canonical polynomials: the normal form that the interval solver, the prover and their texts share.
+//! Canonical polynomials: the normal form that the interval solver, the prover and their texts
+//! share.
 //!
-//! An index expression is written as `k0 + k1*m1 + k2*m2 + ...`, where every monomial `mi` is a product of
-//! *atoms*: variables, and divisions, remainders, minima and maxima whose operands are canonical themselves.
-//! Two expressions with the same polynomial have the same value wherever both are defined. The converse fails
-//! only for identities that need case analysis or bounds; the prover handles those.
+//! An index expression is written as `k0 + k1*m1 + k2*m2 + ...`, where every monomial `mi` is a
+//! product of *atoms*: variables, and divisions, remainders, minima and maxima whose operands are
+//! canonical themselves. Two expressions with the same polynomial have the same value wherever both
+//! are defined. The converse fails only for identities that need case analysis or bounds; the
+//! prover handles those.
 //!
 //! What the form does beyond collecting equal terms:
-//! - `floor((c*x + r) / c) == x + floor(r / c)`, common factors of numerator and divisor cancel, nested divisions
-//!   by constants merge, ceiling divisions become floor divisions;
-//! - minima and maxima are flattened, arguments that differ by a constant merge, and the smallest constant of the
-//!   arguments is moved out, so that `min(N, M) - 1 + 1` is `min(N, M)` again;
+//! - `floor((c*x + r) / c) == x + floor(r / c)`, common factors of numerator and divisor cancel,
+//!   nested divisions by constants merge, ceiling divisions become floor divisions;
+//! - minima and maxima are flattened, arguments that differ by a constant merge, and the smallest
+//!   constant of the arguments is moved out, so that `min(N, M) - 1 + 1` is `min(N, M)` again;
 //! - `x mod c` keeps only the remainders of `x`'s coefficients.
 //!
-//! Cost: each shared subexpression is visited once, by a loop rather than by recursion. Polynomials are limited to
-//! [`MAX_TERMS`] terms, and a normalizer to [`MAX_TOTAL_TERMS`] in all. Arithmetic on coefficients is checked.
+//! Cost: each shared subexpression is visited once, by a loop rather than by recursion. Polynomials
+//! are limited to [`MAX_TERMS`] terms, and a normalizer to [`MAX_TOTAL_TERMS`] in all. Arithmetic
+//! on coefficients is checked.
 
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -31,8 +34,8 @@ pub const MAX_TOTAL_TERMS: usize = 1 << 20;
 /// How deep a text may nest before the rest is written as `...`.
 const MAX_TEXT_DEPTH: usize = 64;
 
-/// How many operations and names a text may have before the rest is written as `...`. Shared subexpressions count
-/// each time, since they are written each time.
+/// How many operations and names a text may have before the rest is written as `...`. Shared
+/// subexpressions count each time, since they are written each time.
 const MAX_TEXT_PARTS: usize = 4096;
 
 /// Why an expression has no canonical polynomial.
@@ -192,8 +195,9 @@ impl Polynomial {
         if result.terms.len() <= MAX_TERMS { Ok(result) } else { Err(PolynomialError::TooLarge) }
     }
 
-    /// Divides the variable part by the greatest common divisor `g` of its coefficients and rounds the constant
-    /// down: `self >= 0` exactly when the result is, since every monomial is an integer.
+    /// Divides the variable part by the greatest common divisor `g` of its coefficients and rounds
+    /// the constant down: `self >= 0` exactly when the result is, since every monomial is an
+    /// integer.
     pub fn tightened(&self) -> Self {
         let divisor =
             self.terms.values().fold(0, |divisor, &coefficient| gcd(divisor, coefficient));
@@ -299,7 +303,8 @@ impl<'c> Normalizer<'c> {
         Ok(Rc::clone(&self.memo[&root]))
     }
 
-    /// The polynomial with every atom looked up anew: applies the replacement of [`Normalizer::replacing`].
+    /// The polynomial with every atom looked up anew: applies the replacement of
+    /// [`Normalizer::replacing`].
     ///
     /// # Errors
     /// A coefficient overflows, or the expanded form is too large.
@@ -503,7 +508,8 @@ impl<'c> Normalizer<'c> {
         self.extremum(Extremum::Max, arguments)
     }
 
-    /// The canonical arguments of the minimum or maximum that `atom` is, nested ones merged; `None` for any other.
+    /// The canonical arguments of the minimum or maximum that `atom` is, nested ones merged; `None`
+    /// for any other.
     ///
     /// # Errors
     /// A coefficient overflows, or the expanded form is too large.
@@ -520,7 +526,8 @@ impl<'c> Normalizer<'c> {
                 (Node::Min(a, b), Extremum::Min) | (Node::Max(a, b), Extremum::Max) => {
                     pending.extend([b, a])
                 }
-                // This call does not nest: what it meets inside was made by this normalizer and is remembered.
+                // This call does not nest: what it meets inside was made by this normalizer and is
+                // remembered.
                 _ => arguments.push(self.polynomial(expr)?.as_ref().clone()),
             }
             if MAX_TERMS < arguments.len() {
@@ -612,8 +619,9 @@ impl<'c> Normalizer<'c> {
         Ok(expr)
     }
 
-    /// The expression of a polynomial, as a person would write it: positive terms first, and a constant that
-    /// stands beside a lone division, minimum or maximum moved into it, as in `(N - 1) floordiv 2`.
+    /// The expression of a polynomial, as a person would write it: positive terms first, and a
+    /// constant that stands beside a lone division, minimum or maximum moved into it, as in `(N -
+    /// 1) floordiv 2`.
     ///
     /// # Errors
     /// A coefficient overflows, or the expanded form is too large.
@@ -682,7 +690,8 @@ impl Polynomial {
     }
 }
 
-/// Writes `a == q*b + rest` for a divisor that is one monomial, such as a size; `q == 0` for any other.
+/// Writes `a == q*b + rest` for a divisor that is one monomial, such as a size; `q == 0` for any
+/// other.
 fn split_multiples(a: &Polynomial, b: &Polynomial) -> Result<(Polynomial, Polynomial)> {
     let mut quotient = Polynomial::default();
     let (divisor, 1, 0) = (match b.single_term() {
@@ -713,8 +722,8 @@ pub(crate) fn remove_factor(monomial: &Monomial, factor: &Monomial) -> Option<Mo
     Some(remaining)
 }
 
-/// The terms in the order in which they are written: positive ones first, and within a sign by structure,
-/// variables first.
+/// The terms in the order in which they are written: positive ones first, and within a sign by
+/// structure, variables first.
 fn written_order<'p>(context: &Context, polynomial: &'p Polynomial) -> Vec<(&'p Monomial, i64)> {
     let mut terms: Vec<_> = polynomial.terms().collect();
     terms.sort_by(|(left, left_coefficient), (right, right_coefficient)| {
@@ -767,7 +776,8 @@ fn sum_expr(context: &Context, polynomial: &Polynomial) -> Expr {
     }
 }
 
-/// Writes an expression as a person would: `N - M + 1`, `(I - 1) / 2`, `min(N, M)`. Division rounds down.
+/// Writes an expression as a person would: `N - M + 1`, `(I - 1) / 2`, `min(N, M)`. Division rounds
+/// down.
 ///
 /// `name` gives each variable its name. Text nested deeper than a fixed limit is written as `...`.
 pub fn text(context: &Context, expr: Expr, name: &dyn Fn(Var) -> String) -> String {

@@ -1,22 +1,25 @@
 //! A sound prover for inequalities between index expressions.
 //!
-//! `e >= 0` is asked for all values of the variables within their bounds, which may be expressions over other
-//! variables, and under assumed facts. The method:
+//! `e >= 0` is asked for all values of the variables within their bounds, which may be expressions
+//! over other variables, and under assumed facts. The method:
 //!
-//! 1. The goal becomes a canonical [polynomial](crate::polynomial), its terms divided by their common factor.
-//! 2. Facts that share an atom with it are collected: bounds, assumptions, and what is known of the atoms
-//!    themselves (`c*(x floordiv c)` lies in `[x - c + 1, x]`, `x mod c` in `[0, c - 1]`, a minimum is at most each
-//!    of its arguments). A fact that bounds a minimum from below or a maximum from above becomes one per argument.
-//! 3. With every monomial as a variable of its own, the goal is a consequence over the integers when an exact
-//!    linear program says so (Farkas' lemma).
-//! 4. Where products of variables occur, the opposite of the goal joins the facts, products of two or three facts
-//!    are added (the reformulation-linearization technique, Sherali and Adams 1990), and the linear program looks
-//!    for a contradiction.
-//! 5. Otherwise a minimum or maximum in the goal or in a fact is split: one case per argument that may be the
-//!    least or the greatest, all of which have to hold.
+//! 1. The goal becomes a canonical [polynomial](crate::polynomial), its terms divided by their
+//!    common factor.
+//! 2. Facts that share an atom with it are collected: bounds, assumptions, and what is known of the
+//!    atoms themselves (`c*(x floordiv c)` lies in `[x - c + 1, x]`, `x mod c` in `[0, c - 1]`, a
+//!    minimum is at most each of its arguments). A fact that bounds a minimum from below or a
+//!    maximum from above becomes one per argument.
+//! 3. With every monomial as a variable of its own, the goal is a consequence over the integers
+//!    when an exact linear program says so (Farkas' lemma).
+//! 4. Where products of variables occur, the opposite of the goal joins the facts, products of two
+//!    or three facts are added (the reformulation-linearization technique, Sherali and Adams 1990),
+//!    and the linear program looks for a contradiction.
+//! 5. Otherwise a minimum or maximum in the goal or in a fact is split: one case per argument that
+//!    may be the least or the greatest, all of which have to hold.
 //!
-//! Limits: not complete for products and for divisibility. Numbers of facts, cases and questions are bounded by
-//! the constants below, so that every answer comes in bounded time; what they cut off is [`Verdict::Unknown`].
+//! Limits: not complete for products and for divisibility. Numbers of facts, cases and questions
+//! are bounded by the constants below, so that every answer comes in bounded time; what they cut
+//! off is [`Verdict::Unknown`].
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -27,7 +30,8 @@ use crate::polynomial::{Extremum, Monomial, Normalizer, Polynomial, Result, remo
 
 /// The most facts taken into one linear program, products not counted.
 const MAX_FACTS: usize = 128;
-/// The most facts taken because of one atom, so that a size that everything uses does not crowd out the rest.
+/// The most facts taken because of one atom, so that a size that everything uses does not crowd out
+/// the rest.
 const MAX_FACTS_PER_ATOM: usize = 48;
 /// The most products of facts taken into one linear program.
 const MAX_PRODUCTS: usize = 96;
@@ -78,20 +82,12 @@ pub struct Prover<'c> {
 impl<'c> Prover<'c> {
     /// A prover that knows nothing about any variable.
     pub fn new(context: &'c Context) -> Self {
-        Self {
-            context,
-            facts: Facts::default(),
-            answers: RefCell::default(),
-        }
+        Self { context, facts: Facts::default(), answers: RefCell::default() }
     }
 
     /// A prover for the same context with the same facts, to which more can be added.
     pub fn fork(&self) -> Self {
-        Self {
-            context: self.context,
-            facts: self.facts.clone(),
-            answers: RefCell::default(),
-        }
+        Self { context: self.context, facts: self.facts.clone(), answers: RefCell::default() }
     }
 
     /// The arena of the expressions.
@@ -164,11 +160,7 @@ impl<'c> Prover<'c> {
         if let Some(&answer) = self.answers.borrow().get(&goal) {
             return answer;
         }
-        let mut search = Search {
-            normalizer,
-            programs: 0,
-            work: MAX_WORK,
-        };
+        let mut search = Search { normalizer, programs: 0, work: MAX_WORK };
         // An error is an overflow or too large a term on the way: not shown.
         let answer = search.implied(&goal, &self.facts, 0).unwrap_or(false);
         self.answers.borrow_mut().insert(goal, answer);
@@ -204,8 +196,8 @@ fn difference(normalizer: &mut Normalizer, a: Expr, b: Expr) -> Result<Polynomia
     normalizer.polynomial(b)?.sub(&*normalizer.polynomial(a)?)
 }
 
-/// The facts that `fact >= 0` is equivalent to: a minimum with a positive coefficient stands for each of its
-/// arguments at once, and so does a maximum with a negative one.
+/// The facts that `fact >= 0` is equivalent to: a minimum with a positive coefficient stands for
+/// each of its arguments at once, and so does a maximum with a negative one.
 fn conjuncts(normalizer: &mut Normalizer, fact: Polynomial) -> Result<Vec<Polynomial>> {
     let mut done = Vec::new();
     let mut pending = vec![fact];
@@ -213,14 +205,9 @@ fn conjuncts(normalizer: &mut Normalizer, fact: Polynomial) -> Result<Vec<Polyno
         let mut splittable = None;
         for (monomial, coefficient) in fact.terms() {
             let [atom] = monomial[..] else { continue };
-            let wanted = if 0 < coefficient {
-                Extremum::Min
-            } else {
-                Extremum::Max
-            };
-            if let Some((_, arguments)) = normalizer
-                .arguments(atom)?
-                .filter(|(kind, _)| *kind == wanted)
+            let wanted = if 0 < coefficient { Extremum::Min } else { Extremum::Max };
+            if let Some((_, arguments)) =
+                normalizer.arguments(atom)?.filter(|(kind, _)| *kind == wanted)
             {
                 splittable = Some((monomial.clone(), coefficient, arguments));
                 break;
@@ -270,9 +257,8 @@ impl Search<'_, '_> {
         if depth == MAX_DEPTH {
             return Ok(false);
         }
-        let Some(atom) = std::iter::once(&goal)
-            .chain(&relevant)
-            .find_map(|place| self.splittable(place))
+        let Some(atom) =
+            std::iter::once(&goal).chain(&relevant).find_map(|place| self.splittable(place))
         else {
             return Ok(false);
         };
@@ -306,23 +292,16 @@ impl Search<'_, '_> {
             let mut case_facts = Facts::default();
             for fact in facts {
                 let fact = case.renormalize(fact)?;
-                conjuncts(&mut case, fact)?
-                    .into_iter()
-                    .for_each(|fact| case_facts.push(fact));
+                conjuncts(&mut case, fact)?.into_iter().for_each(|fact| case_facts.push(fact));
             }
             for (other, argument) in arguments.iter().enumerate() {
                 if other != chosen {
                     let order = case.renormalize(&argument.sub(value)?.scale(sign)?)?;
-                    conjuncts(&mut case, order)?
-                        .into_iter()
-                        .for_each(|fact| case_facts.push(fact));
+                    conjuncts(&mut case, order)?.into_iter().for_each(|fact| case_facts.push(fact));
                 }
             }
-            let mut search = Search {
-                normalizer: &mut case,
-                programs: self.programs,
-                work: self.work,
-            };
+            let mut search =
+                Search { normalizer: &mut case, programs: self.programs, work: self.work };
             let holds = search.implied(&case_goal, &case_facts, depth + 1)?;
             (self.programs, self.work) = (search.programs, search.work);
             if !holds {
@@ -335,10 +314,8 @@ impl Search<'_, '_> {
     /// A minimum or maximum somewhere in the polynomial, operands of its atoms included.
     fn splittable(&self, polynomial: &Polynomial) -> Option<Expr> {
         let context = self.normalizer.context();
-        let mut pending: Vec<_> = polynomial
-            .terms()
-            .flat_map(|(monomial, _)| monomial.iter().copied())
-            .collect();
+        let mut pending: Vec<_> =
+            polynomial.terms().flat_map(|(monomial, _)| monomial.iter().copied()).collect();
         let mut seen = BTreeSet::new();
         while let Some(expr) = pending.pop() {
             if !seen.insert(expr) {
@@ -355,7 +332,8 @@ impl Search<'_, '_> {
         None
     }
 
-    /// The facts that share an atom with the goal, directly or through other facts, and those about the atoms.
+    /// The facts that share an atom with the goal, directly or through other facts, and those about
+    /// the atoms.
     fn relevant_facts(
         &mut self,
         goal: &Polynomial,
@@ -386,11 +364,7 @@ impl Search<'_, '_> {
             let definitions = self.facts_about(atom, facts, depth)?;
             selected.extend(definitions);
             for fact in &selected[start..] {
-                queue.extend(
-                    atoms_of(fact)
-                        .into_iter()
-                        .filter(|atom| !atoms.contains(atom)),
-                );
+                queue.extend(atoms_of(fact).into_iter().filter(|atom| !atoms.contains(atom)));
             }
         }
         selected.truncate(MAX_FACTS);
@@ -462,20 +436,15 @@ impl Search<'_, '_> {
 }
 
 fn atoms_of(polynomial: &Polynomial) -> Vec<Expr> {
-    polynomial
-        .terms()
-        .flat_map(|(monomial, _)| monomial.iter().copied())
-        .collect()
+    polynomial.terms().flat_map(|(monomial, _)| monomial.iter().copied()).collect()
 }
 
 fn mentions(polynomial: &Polynomial, atom: Expr) -> bool {
-    polynomial
-        .terms()
-        .any(|(monomial, _)| monomial.contains(&atom))
+    polynomial.terms().any(|(monomial, _)| monomial.contains(&atom))
 }
 
-/// Products of two or three of the facts that speak of the products of variables in them, and of those in such
-/// products.
+/// Products of two or three of the facts that speak of the products of variables in them, and of
+/// those in such products.
 fn products(facts: &[Polynomial]) -> Result<Vec<Polynomial>> {
     let factors: Vec<&Polynomial> = facts
         .iter()
@@ -486,12 +455,7 @@ fn products(facts: &[Polynomial]) -> Result<Vec<Polynomial>> {
     let mut result = Vec::new();
     let mut done = BTreeSet::new();
     multiply_pairs(&factors, &wanted, &mut done, &mut result)?;
-    multiply_pairs(
-        &factors,
-        &nonlinear_monomials(&result),
-        &mut done,
-        &mut result,
-    )?;
+    multiply_pairs(&factors, &nonlinear_monomials(&result), &mut done, &mut result)?;
     let num_pairs = result.len();
     for monomial in wanted.iter().filter(|monomial| monomial.len() == 3) {
         for index in 0..num_pairs {
@@ -512,16 +476,12 @@ fn products(facts: &[Polynomial]) -> Result<Vec<Polynomial>> {
 }
 
 fn nonlinear_monomials(places: &[Polynomial]) -> BTreeSet<Monomial> {
-    let monomials = places
-        .iter()
-        .flat_map(|place| place.terms().map(|(monomial, _)| monomial));
-    monomials
-        .filter(|monomial| 1 < monomial.len())
-        .cloned()
-        .collect()
+    let monomials = places.iter().flat_map(|place| place.terms().map(|(monomial, _)| monomial));
+    monomials.filter(|monomial| 1 < monomial.len()).cloned().collect()
 }
 
-/// Adds the products of two factors that hold one atom each of a pair that is multiplied in a wanted monomial.
+/// Adds the products of two factors that hold one atom each of a pair that is multiplied in a
+/// wanted monomial.
 fn multiply_pairs(
     factors: &[&Polynomial],
     wanted: &BTreeSet<Monomial>,
@@ -548,8 +508,8 @@ fn multiply_pairs(
     Ok(())
 }
 
-/// Asks the linear program with every monomial as a variable. A fact with a monomial that nothing can cancel is of
-/// no use and left out first.
+/// Asks the linear program with every monomial as a variable. A fact with a monomial that nothing
+/// can cancel is of no use and left out first.
 fn linear_consequence<'p>(
     goal: &Polynomial,
     facts: impl Iterator<Item = &'p Polynomial>,
@@ -574,10 +534,7 @@ fn linear_consequence<'p>(
             *negative |= 0 < coefficient;
         }
         let before = facts.len();
-        facts.retain(|fact| {
-            fact.terms()
-                .all(|(monomial, _)| signs[monomial] == (true, true))
-        });
+        facts.retain(|fact| fact.terms().all(|(monomial, _)| signs[monomial] == (true, true)));
         if facts.len() == before {
             break;
         }
@@ -587,10 +544,7 @@ fn linear_consequence<'p>(
         .flat_map(|place| place.terms().map(|(monomial, _)| monomial))
         .collect();
     let affine = |polynomial: &Polynomial| Affine {
-        coefficients: columns
-            .iter()
-            .map(|monomial| polynomial.coefficient(monomial))
-            .collect(),
+        coefficients: columns.iter().map(|monomial| polynomial.coefficient(monomial)).collect(),
         constant: polynomial.constant_part(),
     };
     let rows: Vec<_> = facts.iter().map(|fact| affine(fact)).collect();

@@ -1,21 +1,25 @@
-//! The interval solver: the largest interval of one variable in which an expression stays within bounds.
+//! The interval solver: the largest interval of one variable in which an expression stays within
+//! bounds.
 //!
-//! Given `lower <= e <= upper`, a variable `v`, and other variables that range over intervals, the solver finds the
-//! largest interval of `v` such that the inequality holds for *all* values of the others, and gives it by
-//! expressions over the variables that stay symbolic (sizes). The task is that of Halide's
-//! `solve_for_inner_interval` after `and_condition_over_domain`; the method is algebra rather than pattern search:
+//! Given `lower <= e <= upper`, a variable `v`, and other variables that range over intervals, the
+//! solver finds the largest interval of `v` such that the inequality holds for *all* values of the
+//! others, and gives it by expressions over the variables that stay symbolic (sizes). The task is
+//! that of Halide's `solve_for_inner_interval` after `and_condition_over_domain`; the method is
+//! algebra rather than pattern search:
 //!
-//! 1. Each side becomes `t >= 0`. Every other variable in which `t` is monotone is replaced by the end of its
-//!    interval at which `t` is least, and one in which `t` is affine by both ends, which all have to hold; both
-//!    are exact. A variable without such an end counts as infinite, which `min` and `max` may absorb.
-//! 2. What is left is solved for `v`: `min(a, b) >= 0` is `a >= 0` and `b >= 0`, `floor(x / c) >= y` is
-//!    `x >= c*y`, `floor(x / c) <= y` is `x <= c*y + c - 1`, and `a*v + r >= 0` is `v >= ceil(-r / a)` or
-//!    `v <= floor(r / -a)` by the sign of `a`, which the [prover](crate::prove) decides when `a` is symbolic.
-//!    `max(a, b) >= 0` is a choice: exact where the sizes settle it, or where both arguments bound `v` on one side.
+//! 1. Each side becomes `t >= 0`. Every other variable in which `t` is monotone is replaced by the
+//!    end of its interval at which `t` is least, and one in which `t` is affine by both ends, which
+//!    all have to hold; both are exact. A variable without such an end counts as infinite, which
+//!    `min` and `max` may absorb.
+//! 2. What is left is solved for `v`: `min(a, b) >= 0` is `a >= 0` and `b >= 0`, `floor(x / c) >=
+//!    y` is `x >= c*y`, `floor(x / c) <= y` is `x <= c*y + c - 1`, and `a*v + r >= 0` is `v >=
+//!    ceil(-r / a)` or `v <= floor(r / -a)` by the sign of `a`, which the [prover](crate::prove)
+//!    decides when `a` is symbolic. `max(a, b) >= 0` is a choice: exact where the sizes settle it,
+//!    or where both arguments bound `v` on one side.
 //! 3. Bounds that others dominate are dropped, and the rest is written in canonical form.
 //!
-//! The result is exact or an error says why there is none; nothing is approximated. Recursion is limited by
-//! [`MAX_DEPTH`], and the work by [`MAX_STEPS`].
+//! The result is exact or an error says why there is none; nothing is approximated. Recursion is
+//! limited by [`MAX_DEPTH`], and the work by [`MAX_STEPS`].
 
 use crate::expr::{Context, Expr, Node, Var};
 use crate::polynomial::{Extremum, Monomial, Normalizer, Polynomial, PolynomialError};
@@ -24,7 +28,8 @@ use crate::prove::{Prover, Verdict};
 /// How deep divisions, minima and maxima around the variable may nest.
 pub const MAX_DEPTH: usize = 32;
 
-/// The most subexpressions and inequalities that one question may look at; shared ones count each time.
+/// The most subexpressions and inequalities that one question may look at; shared ones count each
+/// time.
 pub const MAX_STEPS: usize = 4096;
 
 /// Expressions with more operations than this are not searched for needless ones.
@@ -92,8 +97,9 @@ pub struct Solution {
     pub lower: Option<Expr>,
     /// The greatest value; `None` when nothing bounds the variable from above.
     pub upper: Option<Expr>,
-    /// Expressions free of the variable that have to be `>= 0` besides, because the inequality fails for every
-    /// value of the variable where they are not. Those that are proven are left out.
+    /// Expressions free of the variable that have to be `>= 0` besides, because the inequality
+    /// fails for every value of the variable where they are not. Those that are proven are left
+    /// out.
     pub conditions: Vec<Expr>,
 }
 
@@ -108,12 +114,15 @@ pub enum Extreme {
     PositiveInfinity,
 }
 
-/// The interval of a variable that is eliminated, a missing end being infinite; `None` for one that stays.
+/// The interval of a variable that is eliminated, a missing end being infinite; `None` for one that
+/// stays.
 pub type Elimination<'a> = &'a dyn Fn(Var) -> Option<(Option<Expr>, Option<Expr>)>;
 
-/// The largest interval of `variable` in which `lower <= expr <= upper` for all values of the other variables.
+/// The largest interval of `variable` in which `lower <= expr <= upper` for all values of the other
+/// variables.
 ///
-/// `prover` knows the sizes, and may know the other variables; it must not assume anything about `variable`.
+/// `prover` knows the sizes, and may know the other variables; it must not assume anything about
+/// `variable`.
 ///
 /// # Errors
 /// Why there is no exact answer.
@@ -190,7 +199,8 @@ pub fn maximum(prover: &Prover, expr: Expr, eliminate: Elimination) -> Result<Ex
     })
 }
 
-/// The greatest of several lower bounds, without those that the prover finds needless; `None` for none.
+/// The greatest of several lower bounds, without those that the prover finds needless; `None` for
+/// none.
 ///
 /// # Errors
 /// The canonical form is out of reach.
@@ -198,7 +208,8 @@ pub fn tightest_lower(prover: &Prover, bounds: &[Expr]) -> Result<Option<Expr>> 
     tightest(prover, Extremum::Max, bounds)
 }
 
-/// The least of several upper bounds, without those that the prover finds needless; `None` for none.
+/// The least of several upper bounds, without those that the prover finds needless; `None` for
+/// none.
 ///
 /// # Errors
 /// The canonical form is out of reach.
@@ -213,8 +224,9 @@ fn tightest(prover: &Prover, kind: Extremum, bounds: &[Expr]) -> Result<Option<E
     solver.tightest(kind, &bounds)
 }
 
-/// The expression in canonical form, without what the prover finds needless: remainders and divisions of numbers
-/// smaller than the divisor, and arguments of minima and maxima that never matter.
+/// The expression in canonical form, without what the prover finds needless: remainders and
+/// divisions of numbers smaller than the divisor, and arguments of minima and maxima that never
+/// matter.
 ///
 /// # Errors
 /// The canonical form is out of reach.
@@ -514,8 +526,8 @@ impl<'a, 'c> Solver<'a, 'c> {
         }
     }
 
-    /// Replaces one eliminated variable by the end of its interval where the value is least, or by both ends
-    /// where the value is affine in it.
+    /// Replaces one eliminated variable by the end of its interval where the value is least, or by
+    /// both ends where the value is affine in it.
     fn eliminate_one(&mut self, value: &Polynomial) -> Result<Eliminated> {
         let mut obstacle = None;
         let mut affine = None;
@@ -588,7 +600,8 @@ impl<'a, 'c> Solver<'a, 'c> {
             };
             let mut factor = self.atom_trend(first, var, depth)?;
             if 1 < changing.len() {
-                // A product of factors that all rise, or all fall, does so where they are not negative.
+                // A product of factors that all rise, or all fall, does so where they are not
+                // negative.
                 for &atom in &changing {
                     factor = factor.and(self.atom_trend(atom, var, depth)?);
                     if !self.holds(&Polynomial::atom(atom)) {
@@ -641,7 +654,8 @@ impl<'a, 'c> Solver<'a, 'c> {
         }
     }
 
-    /// The value while `var` goes to an infinity. The value is monotone in `var`, so that infinite parts agree.
+    /// The value while `var` goes to an infinity. The value is monotone in `var`, so that infinite
+    /// parts agree.
     fn limit(
         &mut self,
         value: &Polynomial,
@@ -813,7 +827,8 @@ impl<'a, 'c> Solver<'a, 'c> {
         }
     }
 
-    /// Solves `coefficient * x + rest >= 0` for an integer `x`: whether it bounds from below, and the bound.
+    /// Solves `coefficient * x + rest >= 0` for an integer `x`: whether it bounds from below, and
+    /// the bound.
     fn quotient_bound(
         &mut self,
         coefficient: &Polynomial,
@@ -892,7 +907,8 @@ impl<'a, 'c> Solver<'a, 'c> {
         Ok(())
     }
 
-    /// Splits off the operation around the variable that has to be undone next; `None` without the variable.
+    /// Splits off the operation around the variable that has to be undone next; `None` without the
+    /// variable.
     fn parts(&mut self, goal: &Polynomial) -> Result<Option<Parts>> {
         let mut best: Option<(u8, Expr)> = None;
         let mut found = Vec::new();
@@ -906,8 +922,8 @@ impl<'a, 'c> Solver<'a, 'c> {
                 return Err(SolveError::NotLinear);
             }
             found.push((atom, monomial.clone(), coefficient));
-            // Minima and maxima distribute over everything; a division wants the rest on the other side; the
-            // variable itself comes last. Of two divisions, one that has no coefficient.
+            // Minima and maxima distribute over everything; a division wants the rest on the other
+            // side; the variable itself comes last. Of two divisions, one that has no coefficient.
             let rank = match self.context().node(atom) {
                 Node::Min(..) | Node::Max(..) => 0,
                 Node::FloorDiv(..) if monomial.len() == 1 && coefficient.unsigned_abs() == 1 => 1,

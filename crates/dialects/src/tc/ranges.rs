@@ -1,23 +1,25 @@
 //! Range inference: which values each index variable of a statement takes.
 //!
-//! The algorithm is that of the range-inference text of Tensor Comprehensions, in rounds. Variables with a `where`
-//! range are resolved from the start. In a round, every argument of an access that holds exactly one unresolved
-//! variable gives the largest interval of that variable for which the argument is in bounds for all values of the
-//! resolved ones ([`tc_ir::solve`]); several intervals intersect. A variable is resolved at the end of a round that
-//! bounds it on both sides. What is left when a round resolves nothing is an error.
+//! The algorithm is that of the range-inference text of Tensor Comprehensions, in rounds. Variables
+//! with a `where` range are resolved from the start. In a round, every argument of an access that
+//! holds exactly one unresolved variable gives the largest interval of that variable for which the
+//! argument is in bounds for all values of the resolved ones ([`tc_ir::solve`]); several intervals
+//! intersect. A variable is resolved at the end of a round that bounds it on both sides. What is
+//! left when a round resolves nothing is an error.
 //!
-//! Afterwards every argument that did not resolve a variable is shown to be in bounds ([`tc_ir::prove`]) or becomes
-//! a precondition: the exact condition on the sizes where the argument is monotone in the index variables, and a
-//! condition on the data where it reads some.
+//! Afterwards every argument that did not resolve a variable is shown to be in bounds
+//! ([`tc_ir::prove`]) or becomes a precondition: the exact condition on the sizes where the
+//! argument is monotone in the index variables, and a condition on the data where it reads some.
 //!
 //! What is fixed here and open in the text:
 //! - sizes are at least 1 and at most 2^31 - 1, ranges and dimensions are not empty;
-//! - a value read from a tensor bounds nothing, even if its type has few values, unless `min` and `max` clamp it;
-//!   the interval of its type does count when an access is shown to be in bounds;
+//! - a value read from a tensor bounds nothing, even if its type has few values, unless `min` and
+//!   `max` clamp it; the interval of its type does count when an access is shown to be in bounds;
 //! - an `exists` access is never read, so that it leaves no precondition.
 //!
-//! Intervals are closed inside; texts are half-open, as TC writes them. Work is linear in the number of arguments
-//! times rounds, a round resolving at least one variable; equal arguments are solved once.
+//! Intervals are closed inside; texts are half-open, as TC writes them. Work is linear in the
+//! number of arguments times rounds, a round resolving at least one variable; equal arguments are
+//! solved once.
 
 mod checks;
 mod engine;
@@ -34,7 +36,8 @@ use tc_ir::interval::Interval;
 
 pub use explain::explain;
 
-/// What the runtime variables of a statement's expressions stand for: element `k` describes `Var::Runtime(k)`.
+/// What the runtime variables of a statement's expressions stand for: element `k` describes
+/// `Var::Runtime(k)`.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     /// One per runtime variable.
@@ -60,7 +63,8 @@ pub enum Value {
     },
 }
 
-/// One statement, as range inference sees it. Locations are opaque numbers that come back in diagnostics.
+/// One statement, as range inference sees it. Locations are opaque numbers that come back in
+/// diagnostics.
 #[derive(Clone, Debug, Default)]
 pub struct Statement {
     /// Left-hand indices, then reduction variables.
@@ -108,7 +112,8 @@ pub struct Access {
     pub args: Vec<Expr>,
     /// Closed bounds of each dimension, over sizes.
     pub dims: Vec<(Expr, Expr)>,
-    /// Whether the read is performed under a condition only: in a branch of `?:`, or on the right of `&&` or `||`.
+    /// Whether the read is performed under a condition only: in a branch of `?:`, or on the right
+    /// of `&&` or `||`.
     pub guarded: bool,
     /// Whether the access stands in an `exists` clause.
     pub from_exists: bool,
@@ -140,8 +145,9 @@ pub struct Precondition {
     pub lower: Option<Expr>,
     /// The upper bound, included, that it is not known to keep to.
     pub upper: Option<Expr>,
-    /// Expressions over sizes that are all `>= 0` exactly when every read is in bounds. `None` when that takes a
-    /// look at each index: the argument holds data, or rises and falls with an index variable.
+    /// Expressions over sizes that are all `>= 0` exactly when every read is in bounds. `None` when
+    /// that takes a look at each index: the argument holds data, or rises and falls with an index
+    /// variable.
     pub conditions: Option<Vec<Expr>>,
     /// The condition as text, such as `I + J - 1 <= K`.
     pub text: String,

@@ -12,19 +12,12 @@ struct Setting {
 
 impl Setting {
     fn new() -> Self {
-        Self {
-            context: Context::new(),
-        }
+        Self { context: Context::new() }
     }
 
     fn vars(&self) -> [Expr; 4] {
         let context = &self.context;
-        [
-            context.runtime(0),
-            context.runtime(1),
-            context.dim(0),
-            context.dim(1),
-        ]
+        [context.runtime(0), context.runtime(1), context.dim(0), context.dim(1)]
     }
 
     fn c(&self, value: i64) -> Expr {
@@ -35,21 +28,9 @@ impl Setting {
         let [n, m, _, _] = self.vars();
         let mut prover = Prover::new(&self.context);
         prover.bound(Var::Runtime(0), Some(self.c(1)), None);
-        prover.bound(
-            Var::Runtime(1),
-            Some(self.c(1)),
-            Some(self.c(i64::from(i32::MAX))),
-        );
-        prover.bound(
-            Var::Dim(0),
-            Some(self.c(0)),
-            Some(self.context.sub(n, self.c(1))),
-        );
-        prover.bound(
-            Var::Dim(1),
-            Some(self.c(-1)),
-            Some(self.context.min(m, self.c(3))),
-        );
+        prover.bound(Var::Runtime(1), Some(self.c(1)), Some(self.c(i64::from(i32::MAX))));
+        prover.bound(Var::Dim(0), Some(self.c(0)), Some(self.context.sub(n, self.c(1))));
+        prover.bound(Var::Dim(1), Some(self.c(-1)), Some(self.context.min(m, self.c(3))));
         prover
     }
 
@@ -95,10 +76,7 @@ fn proves_linear_and_division_claims() {
     assert_eq!(prover.equal(halves, i), Verdict::Proved);
     // i mod 4 == i - 4 * (i / 4)
     let remainder = context.sub(i, context.mul(context.floor_div(i, c(4)), c(4)));
-    assert_eq!(
-        prover.equal(context.modulo(i, c(4)), remainder),
-        Verdict::Proved
-    );
+    assert_eq!(prover.equal(context.modulo(i, c(4)), remainder), Verdict::Proved);
 }
 
 #[test]
@@ -114,16 +92,10 @@ fn proves_products() {
     assert_eq!(prover.at_most(n, context.mul(n, m)), Verdict::Proved);
     // i * M + k < N * M
     let flat = context.add(context.mul(i, m), k);
-    assert_eq!(
-        prover.at_most(flat, context.sub(context.mul(n, m), c(1))),
-        Verdict::Proved
-    );
+    assert_eq!(prover.at_most(flat, context.sub(context.mul(n, m), c(1))), Verdict::Proved);
     assert_eq!(prover.at_most(c(0), flat), Verdict::Proved);
     // (i * M + k) / M < N
-    assert_eq!(
-        prover.at_most(context.floor_div(flat, m), context.sub(n, c(1))),
-        Verdict::Proved
-    );
+    assert_eq!(prover.at_most(context.floor_div(flat, m), context.sub(n, c(1))), Verdict::Proved);
     let cube = context.mul(context.mul(n, m), context.add(context.range(1), c(1)));
     prover.bound(Var::Range(1), Some(c(0)), None);
     assert_eq!(prover.at_most(c(1), cube), Verdict::Proved);
@@ -142,10 +114,7 @@ fn refutes_and_does_not_know() {
     assert_eq!(prover.at_most(setting.c(3), i), Verdict::Unknown);
     assert_eq!(prover.equal(n, i), Verdict::Refuted);
     assert_eq!(prover.equal(n, m), Verdict::Unknown);
-    assert_eq!(
-        prover.nonnegative(context.sub(j, setting.c(5))),
-        Verdict::Refuted
-    );
+    assert_eq!(prover.nonnegative(context.sub(j, setting.c(5))), Verdict::Refuted);
 }
 
 #[test]
@@ -157,10 +126,7 @@ fn assumptions_count() {
     let before = prover.fork();
     // N <= min(M, 7) - 1
     prover.assume_at_most(n, context.sub(context.min(m, setting.c(7)), setting.c(1)));
-    assert_eq!(
-        prover.at_most(context.add(i, setting.c(2)), m),
-        Verdict::Proved
-    );
+    assert_eq!(prover.at_most(context.add(i, setting.c(2)), m), Verdict::Proved);
     assert_eq!(prover.at_most(n, setting.c(6)), Verdict::Proved);
     assert_eq!(before.at_most(n, setting.c(6)), Verdict::Unknown);
 }
@@ -172,25 +138,13 @@ fn answers_on_large_expressions() {
     let mut sum = context.constant(0);
     for number in 0..200 {
         let var = context.dim(number);
-        prover.bound(
-            Var::Dim(number),
-            Some(context.constant(0)),
-            Some(context.runtime(number)),
-        );
-        sum = context.add(
-            sum,
-            context.min(
-                context.floor_div(var, context.constant(2)),
-                context.runtime(0),
-            ),
-        );
+        prover.bound(Var::Dim(number), Some(context.constant(0)), Some(context.runtime(number)));
+        sum = context
+            .add(sum, context.min(context.floor_div(var, context.constant(2)), context.runtime(0)));
     }
     assert_ne!(prover.nonnegative(sum), Verdict::Refuted);
     let huge = context.mul(context.dim(0), context.constant(i64::MIN));
-    assert_eq!(
-        prover.at_most(huge, context.constant(i64::MAX)),
-        Verdict::Unknown
-    );
+    assert_eq!(prover.at_most(huge, context.constant(i64::MAX)), Verdict::Unknown);
 }
 
 fn agrees(tree: &Tree) -> std::result::Result<Verdict, TestCaseError> {

@@ -6,7 +6,8 @@ use super::*;
 use crate::polynomial::tests::{Tree, any_expr};
 use crate::polynomial::text;
 
-/// Sizes `N`, `M` of at least 1; `v` is solved for; `i` in `[0, N - 1]` and `j` in `[-1, M]` are eliminated.
+/// Sizes `N`, `M` of at least 1; `v` is solved for; `i` in `[0, N - 1]` and `j` in `[-1, M]` are
+/// eliminated.
 struct Setting {
     context: Context,
 }

@@ -34,11 +34,8 @@ impl Engine<'_> {
                     } else {
                         Kind::UncheckedPrecondition
                     };
-                    let certainty = if precondition.refuted && !place.guarded {
-                        "is"
-                    } else {
-                        "may be"
-                    };
+                    let certainty =
+                        if precondition.refuted && !place.guarded { "is" } else { "may be" };
                     let message = format!("read of '{}' {certainty} out of bounds", place.tensor);
                     self.report(kind, place.location, message, notes);
                 }
@@ -59,12 +56,11 @@ impl Engine<'_> {
                 vars.extend(depends_on);
             }
         }
-        vars.iter()
-            .filter_map(|var| self.positions.get(var).copied())
-            .collect()
+        vars.iter().filter_map(|var| self.positions.get(var).copied()).collect()
     }
 
-    /// The precondition of one argument and what there is to say about it; `None` when it is in bounds.
+    /// The precondition of one argument and what there is to say about it; `None` when it is in
+    /// bounds.
     fn check(&self, access: usize, dim: usize) -> Option<(Precondition, Vec<(usize, String)>)> {
         let place = &self.statement.accesses[access];
         let (argument, (lower, upper)) = (place.args[dim], place.dims[dim]);
@@ -127,10 +123,7 @@ impl Engine<'_> {
         }
         if data_dependent {
             let argument = self.names.text(argument);
-            notes.push((
-                place.location,
-                format!("'{argument}' is known only at run time"),
-            ));
+            notes.push((place.location, format!("'{argument}' is known only at run time")));
         }
         let text = texts.join(" and ");
         if place.guarded {

@@ -40,22 +40,13 @@ pub(super) struct Engine<'a> {
 
 impl<'a> Engine<'a> {
     pub(super) fn new(context: &'a Context, scope: &'a Scope, statement: &'a Statement) -> Self {
-        let names = Names {
-            context,
-            scope,
-            statement,
-        };
+        let names = Names { context, scope, statement };
         let positions = statement.index_vars.iter().enumerate();
-        let positions = positions
-            .map(|(position, index_var)| (index_var.var, position))
-            .collect();
+        let positions = positions.map(|(position, index_var)| (index_var.var, position)).collect();
         let mut prover = Prover::new(context);
         for (number, value) in scope.values.iter().enumerate() {
             let interval = match value {
-                Value::Size { .. } => Interval {
-                    lo: 1,
-                    hi: MAX_SIZE,
-                },
+                Value::Size { .. } => Interval { lo: 1, hi: MAX_SIZE },
                 Value::Data { interval, .. } => *interval,
             };
             let finite =
@@ -69,18 +60,13 @@ impl<'a> Engine<'a> {
                 finite(interval.hi, i64::MAX),
             );
         }
-        let dims: BTreeSet<_> = statement
-            .accesses
-            .iter()
-            .flat_map(|access| access.dims.iter().copied())
-            .collect();
+        let dims: BTreeSet<_> =
+            statement.accesses.iter().flat_map(|access| access.dims.iter().copied()).collect();
         for (lower, upper) in dims {
             prover.assume_at_most(lower, upper);
         }
-        let result = Inference {
-            ranges: vec![None; statement.index_vars.len()],
-            ..Inference::default()
-        };
+        let result =
+            Inference { ranges: vec![None; statement.index_vars.len()], ..Inference::default() };
         Self {
             context,
             scope,
@@ -99,17 +85,11 @@ impl<'a> Engine<'a> {
         let Var::Runtime(number) = var else {
             return false;
         };
-        matches!(
-            self.scope.values.get(number as usize),
-            Some(Value::Data { .. })
-        )
+        matches!(self.scope.values.get(number as usize), Some(Value::Data { .. }))
     }
 
     pub(super) fn holds_data(&self, expr: Expr) -> bool {
-        self.context
-            .vars(expr)
-            .into_iter()
-            .any(|var| self.is_data(var))
+        self.context.vars(expr).into_iter().any(|var| self.is_data(var))
     }
 
     /// Takes the ranges of `where` clauses.
@@ -126,12 +106,7 @@ impl<'a> Engine<'a> {
                     other.name
                 );
                 let note = "the bounds of a range may use sizes only".to_owned();
-                self.report(
-                    Kind::NonRectangular,
-                    *location,
-                    message,
-                    vec![(other.location, note)],
-                );
+                self.report(Kind::NonRectangular, *location, message, vec![(other.location, note)]);
             } else if let Some(&data) = vars.iter().find(|&&var| self.is_data(var)) {
                 let data = self.names.of(data);
                 let message = format!(
@@ -158,51 +133,31 @@ impl<'a> Engine<'a> {
     fn intersection(&self, lowers: &[Expr], uppers: &[Expr]) -> Option<Range> {
         let lower = tightest_lower(&self.prover, lowers).ok()??;
         let upper = tightest_upper(&self.prover, uppers).ok()??;
-        let extent = self
-            .context
-            .add(self.context.sub(upper, lower), self.context.constant(1));
+        let extent = self.context.add(self.context.sub(upper, lower), self.context.constant(1));
         let extent = simplified(&self.prover, extent).ok()?;
-        Some(Range {
-            lower,
-            upper,
-            extent,
-        })
+        Some(Range { lower, upper, extent })
     }
 
     /// Fixes the range of a variable; reports one that is always empty.
     fn resolve(&mut self, index_var: usize, range: Range) {
-        let IndexVar {
-            name,
-            var,
-            location,
-        } = &self.statement.index_vars[index_var];
+        let IndexVar { name, var, location } = &self.statement.index_vars[index_var];
         self.unresolved.remove(&index_var);
         self.result.ranges[index_var] = Some(range);
         if self.prover.at_most(range.lower, range.upper) == Verdict::Refuted {
             let message = format!("range of index variable '{name}' is empty for all sizes");
-            let found = format!(
-                "found '{}', expected an end above the start",
-                self.names.range(range)
-            );
-            self.report(
-                Kind::EmptyRange,
-                *location,
-                message,
-                vec![(*location, found)],
-            );
+            let found =
+                format!("found '{}', expected an end above the start", self.names.range(range));
+            self.report(Kind::EmptyRange, *location, message, vec![(*location, found)]);
             return;
         }
         self.prover.assume_at_most(range.lower, range.upper);
-        self.prover
-            .bound(*var, Some(range.lower), Some(range.upper));
+        self.prover.bound(*var, Some(range.lower), Some(range.upper));
     }
 
     pub(super) fn run_rounds(&mut self) {
         // Once everything is resolved, there is nothing left to ask.
         while !self.unresolved.is_empty() {
-            self.result
-                .steps
-                .push(Step::Round(self.result.rounds.len() + 1));
+            self.result.steps.push(Step::Round(self.result.rounds.len() + 1));
             let candidates = self.candidates();
             let resolved = self.intersect(&candidates);
             if resolved.is_empty() {
@@ -216,17 +171,12 @@ impl<'a> Engine<'a> {
                     .as_ref()
                     .is_ok_and(|solution| solution.conditions.is_empty());
                 if solved && resolved.contains_key(&candidate.index_var) {
-                    self.by_construction
-                        .insert((candidate.access, candidate.dim));
+                    self.by_construction.insert((candidate.access, candidate.dim));
                 }
             }
             let mut names = Vec::new();
             for (index_var, (range, num_bounds)) in resolved {
-                self.result.steps.push(Step::Resolved {
-                    index_var,
-                    range,
-                    num_bounds,
-                });
+                self.result.steps.push(Step::Resolved { index_var, range, num_bounds });
                 self.resolve(index_var, range);
                 names.push(self.statement.index_vars[index_var].name.clone());
             }
@@ -246,49 +196,26 @@ impl<'a> Engine<'a> {
                 let unresolved = self.unresolved_in(argument);
                 let &[index_var] = &unresolved[..] else {
                     if 1 < unresolved.len() {
-                        self.result.steps.push(Step::Waits {
-                            access,
-                            dim,
-                            unresolved,
-                        });
+                        self.result.steps.push(Step::Waits { access, dim, unresolved });
                     }
                     continue;
                 };
                 let solution = solved.entry((argument, lower, upper)).or_insert_with(|| {
                     let var = self.statement.index_vars[index_var].var;
-                    solve(
-                        &self.prover,
-                        argument,
-                        Some(lower),
-                        Some(upper),
-                        var,
-                        &|var| self.elimination(var),
-                    )
+                    solve(&self.prover, argument, Some(lower), Some(upper), var, &|var| {
+                        self.elimination(var)
+                    })
                 });
                 self.result.steps.push(match solution {
-                    Ok(Solution { lower, upper, .. }) => Step::Bounds {
-                        access,
-                        dim,
-                        index_var,
-                        lower: *lower,
-                        upper: *upper,
-                    },
+                    Ok(Solution { lower, upper, .. }) => {
+                        Step::Bounds { access, dim, index_var, lower: *lower, upper: *upper }
+                    }
                     Err(error) => {
                         let reason = self.names.reason(error, index_var);
-                        Step::Unsolved {
-                            access,
-                            dim,
-                            index_var,
-                            reason,
-                        }
+                        Step::Unsolved { access, dim, index_var, reason }
                     }
                 });
-                candidates.push(Candidate {
-                    access,
-                    dim,
-                    index_var,
-                    solution: solution.clone(),
-                });
+                candidates.push(Candidate { access, dim, index_var, solution: solution.clone() });
             }
         }
         candidates
@@ -300,12 +227,11 @@ impl<'a> Engine<'a> {
             .vars(argument)
             .into_iter()
             .filter_map(|var| self.positions.get(&var).copied());
-        positions
-            .filter(|position| self.unresolved.contains(position))
-            .collect()
+        positions.filter(|position| self.unresolved.contains(position)).collect()
     }
 
-    /// The interval of a variable that is eliminated: resolved index variables, and data, which may be anything.
+    /// The interval of a variable that is eliminated: resolved index variables, and data, which may
+    /// be anything.
     pub(super) fn elimination(&self, var: Var) -> Option<(Option<Expr>, Option<Expr>)> {
         if let Some(&position) = self.positions.get(&var) {
             return self.result.ranges[position]
@@ -314,7 +240,8 @@ impl<'a> Engine<'a> {
         self.is_data(var).then_some((None, None))
     }
 
-    /// The variables that are now bounded on both sides, with the number of arguments that bound each.
+    /// The variables that are now bounded on both sides, with the number of arguments that bound
+    /// each.
     fn intersect(&self, candidates: &[Candidate]) -> BTreeMap<usize, (Range, usize)> {
         let mut bounds: BTreeMap<usize, (Vec<Expr>, Vec<Expr>, usize)> = BTreeMap::new();
         for candidate in candidates {
@@ -327,44 +254,28 @@ impl<'a> Engine<'a> {
             *num_bounds += 1;
         }
         let resolved =
-            bounds
-                .into_iter()
-                .filter_map(|(index_var, (lowers, uppers, num_bounds))| {
-                    Some((
-                        index_var,
-                        (self.intersection(&lowers, &uppers)?, num_bounds),
-                    ))
-                });
+            bounds.into_iter().filter_map(|(index_var, (lowers, uppers, num_bounds))| {
+                Some((index_var, (self.intersection(&lowers, &uppers)?, num_bounds)))
+            });
         resolved.collect()
     }
 
     fn obstacles_of(&self, candidates: &[Candidate]) -> Vec<(usize, usize, usize, String)> {
         let reason = |candidate: &Candidate| match &candidate.solution {
             Err(error) => self.names.reason(error, candidate.index_var),
-            Ok(Solution {
-                lower: Some(_),
-                upper: None,
-                ..
-            }) => "it gives a lower bound only".to_owned(),
-            Ok(Solution {
-                lower: None,
-                upper: Some(_),
-                ..
-            }) => "it gives an upper bound only".to_owned(),
-            Ok(Solution {
-                lower: None,
-                upper: None,
-                ..
-            }) => "it is in bounds for every value".to_owned(),
+            Ok(Solution { lower: Some(_), upper: None, .. }) => {
+                "it gives a lower bound only".to_owned()
+            }
+            Ok(Solution { lower: None, upper: Some(_), .. }) => {
+                "it gives an upper bound only".to_owned()
+            }
+            Ok(Solution { lower: None, upper: None, .. }) => {
+                "it is in bounds for every value".to_owned()
+            }
             Ok(_) => "its bounds are too large to compare".to_owned(),
         };
         let obstacle = |candidate: &Candidate| {
-            (
-                candidate.access,
-                candidate.dim,
-                candidate.index_var,
-                reason(candidate),
-            )
+            (candidate.access, candidate.dim, candidate.index_var, reason(candidate))
         };
         candidates.iter().map(obstacle).collect()
     }
@@ -376,11 +287,6 @@ impl<'a> Engine<'a> {
         message: String,
         notes: Vec<(usize, String)>,
     ) {
-        self.result.diagnostics.push(Diagnostic {
-            kind,
-            location,
-            message,
-            notes,
-        });
+        self.result.diagnostics.push(Diagnostic { kind, location, message, notes });
     }
 }

@@ -16,11 +16,8 @@ pub(super) struct Names<'a> {
 
 impl Names<'_> {
     pub(super) fn of(&self, var: Var) -> String {
-        if let Some(index_var) = self
-            .statement
-            .index_vars
-            .iter()
-            .find(|index_var| index_var.var == var)
+        if let Some(index_var) =
+            self.statement.index_vars.iter().find(|index_var| index_var.var == var)
         {
             return index_var.name.clone();
         }
@@ -41,9 +38,7 @@ impl Names<'_> {
     /// The first value after a closed upper bound, as half-open ranges write it.
     pub(super) fn after(&self, upper: Expr) -> String {
         let mut normalizer = Normalizer::new(self.context);
-        let after = normalizer
-            .polynomial(upper)
-            .and_then(|upper| normalizer.expr(&upper.plus(1)?));
+        let after = normalizer.polynomial(upper).and_then(|upper| normalizer.expr(&upper.plus(1)?));
         after.map_or_else(|_| "...".to_owned(), |after| self.text(after))
     }
 
@@ -53,12 +48,8 @@ impl Names<'_> {
 
     /// `lower <= what < upper + 1`, with the ends that there are.
     pub(super) fn interval(&self, what: &str, lower: Option<Expr>, upper: Option<Expr>) -> String {
-        let lower = lower
-            .map(|lower| format!("{} <= ", self.text(lower)))
-            .unwrap_or_default();
-        let upper = upper
-            .map(|upper| format!(" < {}", self.after(upper)))
-            .unwrap_or_default();
+        let lower = lower.map(|lower| format!("{} <= ", self.text(lower))).unwrap_or_default();
+        let upper = upper.map(|upper| format!(" < {}", self.after(upper))).unwrap_or_default();
         format!("{lower}{what}{upper}")
     }
 
@@ -74,16 +65,9 @@ impl Names<'_> {
     /// `num_unresolved` variables would do with one range.
     pub(super) fn suggestion(&self, index_var: usize, num_unresolved: usize) -> String {
         let name = &self.statement.index_vars[index_var].name;
-        let size = name
-            .strip_prefix("r_")
-            .filter(|rest| !rest.is_empty())
-            .unwrap_or(name)
-            .to_uppercase();
-        let whom = if num_unresolved == 1 {
-            "it"
-        } else {
-            "one of them"
-        };
+        let size =
+            name.strip_prefix("r_").filter(|rest| !rest.is_empty()).unwrap_or(name).to_uppercase();
+        let whom = if num_unresolved == 1 { "it" } else { "one of them" };
         format!("try a range for {whom}: 'where {name} in 0:{size}'")
     }
 
@@ -92,16 +76,10 @@ impl Names<'_> {
         match error {
             SolveError::NotLinear => format!("it is not linear in '{name}'"),
             SolveError::VaryingCoefficient { with } => {
-                format!(
-                    "the coefficient of '{name}' changes with '{}'",
-                    self.of(*with)
-                )
+                format!("the coefficient of '{name}' changes with '{}'", self.of(*with))
             }
             SolveError::UnknownSign { coefficient } => {
-                format!(
-                    "the sign of '{}' depends on the sizes",
-                    self.text(*coefficient)
-                )
+                format!("the sign of '{}' depends on the sizes", self.text(*coefficient))
             }
             SolveError::NotMonotone { var } => {
                 format!("it rises and falls with '{}'", self.of(*var))

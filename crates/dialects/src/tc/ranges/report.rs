@@ -58,24 +58,19 @@ impl Engine<'_> {
 
     /// A value known only at run time by which the argument multiplies or divides the variable.
     fn data_stride(&self, argument: Expr, var: Var) -> Option<Var> {
-        let data_in = |expr: Expr| {
-            self.context
-                .vars(expr)
-                .into_iter()
-                .find(|&var| self.is_data(var))
-        };
+        let data_in =
+            |expr: Expr| self.context.vars(expr).into_iter().find(|&var| self.is_data(var));
         let depends = |expr: Expr| self.context.vars(expr).contains(&var);
-        self.context
-            .topological(&[argument])
-            .into_iter()
-            .find_map(|expr| match self.context.node(expr) {
+        self.context.topological(&[argument]).into_iter().find_map(|expr| {
+            match self.context.node(expr) {
                 Node::Mul(a, b) if depends(a) => data_in(b),
                 Node::Mul(a, b) if depends(b) => data_in(a),
                 Node::FloorDiv(a, b) | Node::CeilDiv(a, b) | Node::Mod(a, b) if depends(a) => {
                     data_in(b)
                 }
                 _ => None,
-            })
+            }
+        })
     }
 
     fn report_stride(&mut self, index_var: usize, access: usize, data: Var) {
@@ -87,10 +82,8 @@ impl Engine<'_> {
             self.names.of(data),
             place.text
         );
-        let notes = vec![
-            (place.location, stride),
-            (*location, self.names.suggestion(index_var, 1)),
-        ];
+        let notes =
+            vec![(place.location, stride), (*location, self.names.suggestion(index_var, 1))];
         self.report(Kind::DynamicStride, place.location, message, notes);
     }
 
@@ -99,27 +92,18 @@ impl Engine<'_> {
         group: &BTreeSet<usize>,
         holders: &BTreeMap<usize, Vec<(usize, usize)>>,
     ) {
-        let mut places: Vec<(usize, usize)> = group
-            .iter()
-            .flat_map(|var| holders[var].iter().copied())
-            .collect();
+        let mut places: Vec<(usize, usize)> =
+            group.iter().flat_map(|var| holders[var].iter().copied()).collect();
         places.sort_unstable();
         places.dedup();
         let variables = |group: &BTreeSet<usize>| -> String {
-            let quoted = group
-                .iter()
-                .map(|&var| format!("'{}'", self.statement.index_vars[var].name));
+            let quoted =
+                group.iter().map(|&var| format!("'{}'", self.statement.index_vars[var].name));
             quoted.collect::<Vec<_>>().join(", ")
         };
         let message = match group.len() {
-            1 => format!(
-                "cannot infer the range of index variable {}",
-                variables(group)
-            ),
-            _ => format!(
-                "cannot infer ranges for index variables {}",
-                variables(group)
-            ),
+            1 => format!("cannot infer the range of index variable {}", variables(group)),
+            _ => format!("cannot infer ranges for index variables {}", variables(group)),
         };
         let mut notes = Vec::new();
         let alone = places.iter().all(|place| place.0 == places[0].0);
@@ -129,17 +113,17 @@ impl Engine<'_> {
             if last != Some(access) {
                 let held: BTreeSet<usize> =
                     self.unresolved_in(place.args[dim]).into_iter().collect();
-                notes.push((
-                    place.location,
-                    if alone {
-                        let count = number_word(held.len());
-                        let whom = if group.len() == 1 { "it" } else { "them" };
-                        let text = &place.text;
-                        format!("'{text}' is the only access that bounds {whom}, and it holds {count} unresolved variables")
-                    } else {
-                        format!("'{}' holds {} unresolved variables: {}", place.text, number_word(held.len()), variables(&held))
-                    },
-                ));
+                let (text, count) = (&place.text, number_word(held.len()));
+                let note = if alone {
+                    let whom = if group.len() == 1 { "it" } else { "them" };
+                    format!(
+                        "'{text}' is the only access that bounds {whom}, \
+                         and it holds {count} unresolved variables"
+                    )
+                } else {
+                    format!("'{text}' holds {count} unresolved variables: {}", variables(&held))
+                };
+                notes.push((place.location, note));
                 last = Some(access);
             }
             notes.extend(self.size_note(access, dim));
@@ -156,10 +140,7 @@ impl Engine<'_> {
         let (lower, upper) = place.dims[dim];
         let tensor = &place.tensor;
         let note = if self.context.as_constant(lower) == Some(0) {
-            format!(
-                "dimension {dim} of '{tensor}' has size '{}'",
-                self.names.after(upper)
-            )
+            format!("dimension {dim} of '{tensor}' has size '{}'", self.names.after(upper))
         } else {
             format!(
                 "dimension {dim} of '{tensor}' is '{}:{}'",
@@ -180,10 +161,7 @@ impl Engine<'_> {
                 let argument = self.names.text(place.args[dim]);
                 notes.push((
                     place.location,
-                    format!(
-                        "'{argument}' in '{}' does not give it: {reason}",
-                        place.text
-                    ),
+                    format!("'{argument}' in '{}' does not give it: {reason}", place.text),
                 ));
             }
         }

@@ -1,4 +1,5 @@
-//! Ranges, preconditions, diagnostics and explanations of small statements, and random ones against enumeration.
+//! Ranges, preconditions, diagnostics and explanations of small statements, and random ones against
+//! enumeration.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +10,8 @@ use tc_ir::polynomial::text;
 
 use super::*;
 
-/// Builds statements over the sizes `N`, `M`, `K` and the index variables `i`, `j`, `k`, which are left-hand
-/// indices, and `r`, which is a reduction variable.
+/// Builds statements over the sizes `N`, `M`, `K` and the index variables `i`, `j`, `k`, which are
+/// left-hand indices, and `r`, which is a reduction variable.
 struct Setting {
     context: Context,
     scope: Scope,
