@@ -3,4 +3,5 @@
 pub mod builtins;
 pub mod cpu;
 pub mod interp;
+pub mod run;
 pub mod runtime;

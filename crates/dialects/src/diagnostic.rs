@@ -1,7 +1,16 @@
 //! Errors, warnings and remarks that end as MLIR diagnostics.
 
 use crate::{ffi, mlir::Op};
-use melior::ir::{Location, operation::OperationLike};
+use melior::{
+    Context,
+    diagnostic::{Diagnostic, DiagnosticHandlerId, DiagnosticSeverity},
+    ir::{Location, operation::OperationLike},
+};
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    rc::Rc,
+};
 
 /// How serious a diagnostic is. The numbers are those of the C++ bridge.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -105,4 +114,124 @@ impl<'c> Report<'c> {
 
 fn op_message(op: Op, message: &str) -> String {
     format!("'{}' op {message}", crate::mlir::name(op))
+}
+
+/// A diagnostic as it was received, for programs that link the compiler.
+#[derive(Clone, Debug)]
+pub struct Received {
+    /// How serious it is.
+    pub severity: Severity,
+    /// File, line and column, if the location is one in a file.
+    pub place: Option<(String, usize, usize)>,
+    /// The message.
+    pub message: String,
+    /// Its notes: place and text.
+    pub notes: Vec<(Option<(String, usize, usize)>, String)>,
+}
+
+impl Received {
+    /// Whether it is an error.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+
+    fn new(diagnostic: &Diagnostic) -> Self {
+        let notes = (0..diagnostic.note_count())
+            .filter_map(|index| diagnostic.note(index).ok())
+            .map(|note| (place(note.location()), note.to_string()))
+            .collect();
+        Self {
+            severity: match diagnostic.severity() {
+                DiagnosticSeverity::Error => Severity::Error,
+                DiagnosticSeverity::Warning => Severity::Warning,
+                DiagnosticSeverity::Note | DiagnosticSeverity::Remark => Severity::Remark,
+            },
+            place: place(diagnostic.location()),
+            message: diagnostic.to_string(),
+            notes,
+        }
+    }
+}
+
+/// The file, line and column of a location; of a fused or named one, the first inside.
+fn place(location: Location) -> Option<(String, usize, usize)> {
+    // Nesting is limited: a location that goes deeper says nothing more.
+    let mut location = location;
+    for _ in 0..64 {
+        if location.is_file_line_col_range() {
+            let file = location.file_line_col_range_filename();
+            return Some((
+                file.as_string_ref().as_str().unwrap_or_default().to_string(),
+                location.file_line_col_range_start_line(),
+                location.file_line_col_range_start_column(),
+            ));
+        }
+        if location.is_fused() && 0 < location.fused_num_locations() {
+            location = location.fused_location(0);
+        } else if location.is_name() {
+            location = location.name_child_location();
+        } else if location.is_call_site() {
+            location = location.call_site_callee();
+        } else {
+            return None;
+        }
+    }
+    None
+}
+
+/// Lets `handle` have every diagnostic of a context, until the handler is detached.
+pub fn attach(context: &Context, mut handle: impl FnMut(Received)) -> DiagnosticHandlerId {
+    context.attach_diagnostic_handler(move |diagnostic| {
+        handle(Received::new(&diagnostic));
+        true
+    })
+}
+
+/// Collects the diagnostics of a context, until the handler is detached.
+pub fn collect(context: &Context) -> (DiagnosticHandlerId, Rc<RefCell<Vec<Received>>>) {
+    let collected = Rc::new(RefCell::new(Vec::new()));
+    let sink = Rc::clone(&collected);
+    (attach(context, move |received| sink.borrow_mut().push(received)), collected)
+}
+
+/// Prints diagnostics as `mlir-opt` does: `file:line:col: error: text`, the source line,
+/// and a caret.
+#[derive(Debug, Default)]
+pub struct Printer {
+    files: HashMap<String, Vec<String>>,
+}
+
+impl Printer {
+    /// The text of a diagnostic and its notes.
+    pub fn render(&mut self, received: &Received) -> String {
+        let severity = match received.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Remark => "remark",
+        };
+        let mut text = self.entry(received.place.as_ref(), severity, &received.message);
+        for (place, note) in &received.notes {
+            text += &self.entry(place.as_ref(), "note", note);
+        }
+        text
+    }
+
+    fn entry(
+        &mut self,
+        place: Option<&(String, usize, usize)>,
+        severity: &str,
+        message: &str,
+    ) -> String {
+        let Some((file, line, column)) = place else { return format!("{severity}: {message}\n") };
+        let mut text = format!("{file}:{line}:{column}: {severity}: {message}\n");
+        let lines = self.files.entry(file.clone()).or_insert_with(|| {
+            let bytes = std::fs::read(file).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).lines().map(str::to_string).collect()
+        });
+        if let Some(source) = line.checked_sub(1).and_then(|line| lines.get(line)) {
+            let indent = " ".repeat(column.saturating_sub(1));
+            text += &format!("{source}\n{indent}^\n");
+        }
+        text
+    }
 }

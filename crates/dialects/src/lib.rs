@@ -21,3 +21,25 @@ pub use ffi::{
     new_context, opt_main, register_dialects, register_pipeline, silence_panics,
     translate_to_llvm_ir,
 };
+
+use melior::{Context, ir::Module};
+use std::path::Path;
+
+/// Reads a module from a file: a source of one of the languages by its ending, otherwise
+/// MLIR text or bytecode. What is wrong goes to the diagnostic handlers of the context.
+///
+/// `relaxed` accepts the spellings of the TC documentation.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn load<'c>(
+    context: &'c Context,
+    path: &Path,
+    relaxed: bool,
+) -> std::io::Result<Option<Module<'c>>> {
+    let bytes = std::fs::read(path)?;
+    if path.extension().is_some_and(|ending| ending == "tc") {
+        return Ok(tc::import::import(context, &path.to_string_lossy(), &bytes, relaxed));
+    }
+    Ok(mlir::parse_file(context, path))
+}

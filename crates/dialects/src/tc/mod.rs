@@ -50,6 +50,21 @@ pub struct Parameter<'c> {
     pub inout: bool,
 }
 
+/// A condition that a caller has to meet.
+#[derive(Copy, Clone, Debug)]
+pub struct Precondition<'c> {
+    /// The condition as text.
+    pub text: &'c str,
+    /// The access that needs it, as it was written.
+    pub access: &'c str,
+    /// A map whose constraints spell the condition, if it is one on sizes alone.
+    pub condition: Option<Attribute<'c>>,
+    /// Whether it depends on the data.
+    pub data: bool,
+    /// Whether it matters only where the access is performed.
+    pub guarded: bool,
+}
+
 /// A `tc.def`.
 #[derive(Copy, Clone, Debug)]
 pub struct Def<'c> {
@@ -129,6 +144,39 @@ impl<'c> Def<'c> {
     pub fn output_sizes(self, output: usize) -> Vec<Size<'c>> {
         let attributes = mlir::array_attr(self.op, "res_attrs").get(output).copied();
         dictionary_element(attributes, "tc.sizes").map(sizes_of).unwrap_or_default()
+    }
+
+    /// The conditions that range inference left to the caller.
+    pub fn preconditions(self) -> Vec<Precondition<'c>> {
+        mlir::array_attr(self.op, "preconditions")
+            .into_iter()
+            .map(|attribute| {
+                let get = |name: &str| dictionary_element(Some(attribute), name);
+                let text = |name: &str| get(name).and_then(mlir::string_of).unwrap_or_default();
+                Precondition {
+                    text: text("text"),
+                    access: text("access"),
+                    condition: get("condition"),
+                    data: get("data").is_some(),
+                    guarded: get("guarded").is_some(),
+                }
+            })
+            .collect()
+    }
+
+    /// The extents of an output over the size variables, once ranges are inferred.
+    pub fn output_extents(self, ir: &tc_ir::Context, output: usize) -> Option<IndexingMap> {
+        self.output_map(ir, output, "tc.extents")
+    }
+
+    /// The first index of an output in each dimension, once ranges are inferred.
+    pub fn output_origins(self, ir: &tc_ir::Context, output: usize) -> Option<IndexingMap> {
+        self.output_map(ir, output, "tc.origins")
+    }
+
+    fn output_map(self, ir: &tc_ir::Context, output: usize, name: &str) -> Option<IndexingMap> {
+        let attributes = mlir::array_attr(self.op, "res_attrs").get(output).copied();
+        imap::map::from_attribute(ir, dictionary_element(attributes, name)?)
     }
 
     /// The statements, in order.

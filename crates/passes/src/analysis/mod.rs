@@ -1,3 +1,4 @@
 //! Analyses: they read the IR and change nothing.
 
+pub mod element_ranges;
 pub mod index_exprs;

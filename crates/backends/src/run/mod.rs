@@ -1,0 +1,391 @@
+//! From a source file to a checked and timed run: what `tc-run` does, as a library.
+//!
+//! A [`Session`] holds a file whose ranges are inferred, with the sizes symbolic. For a
+//! function of it and given sizes, [`Session::prepare`] finds or makes the inputs and
+//! checks the preconditions; [`Session::compile`] specializes to the sizes (or not, with
+//! [`Options::dynamic`]), fuses and generates code; [`Session::interpret`] runs the
+//! reference interpreter on the unfused program.
+
+mod bench;
+mod expected;
+mod inputs;
+
+pub use bench::{Bench, flops, measure};
+pub use expected::check_expected;
+pub use inputs::{Inputs, random_inputs};
+
+use crate::{
+    cpu::{self, Compiled},
+    interp::{self, Outcome},
+    runtime::{ElementType, Tensor, TensorError, npy::NpyError},
+};
+use melior::{Context, ir::Module, ir::ValueLike, pass::PassManager, utility};
+use std::{collections::BTreeMap, path::Path};
+use tc_dialects::{
+    mlir,
+    tc::{Def, Size},
+};
+use tc_ir::{Var, map::IndexingMap};
+
+/// The values of size variables, by name.
+pub type Sizes = BTreeMap<String, i64>;
+
+/// Why a run did not happen, or not end well.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file cannot be read.
+    #[error("{path}: {error}")]
+    File {
+        /// The file.
+        path: String,
+        /// Why not.
+        error: std::io::Error,
+    },
+    /// The program is wrong; diagnostics have been emitted.
+    #[error("the program has errors")]
+    Diagnosed,
+    /// The command asks for something that is not there.
+    #[error("{0}")]
+    Usage(String),
+    /// A condition of the program does not hold.
+    #[error("{0}")]
+    Refused(String),
+    /// An input or output file is not what it should be.
+    #[error(transparent)]
+    Npy(#[from] NpyError),
+    /// A tensor is too large.
+    #[error(transparent)]
+    Tensor(#[from] TensorError),
+    /// Code generation failed.
+    #[error(transparent)]
+    Compile(#[from] cpu::Error),
+    /// The compiled function refused to run.
+    #[error(transparent)]
+    Call(#[from] cpu::CallError),
+    /// The interpreter refused to run.
+    #[error("the interpreter: {0}")]
+    Interpret(#[from] interp::Error),
+    /// The result is not what is expected.
+    #[error("{0}")]
+    Mismatch(String),
+}
+
+/// How a program is compiled.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Code generation.
+    pub cpu: cpu::Options,
+    /// Compile once for all sizes instead of for the given ones.
+    pub dynamic: bool,
+    /// Check what depends on data too, and divisions by zero.
+    pub runtime_checks: bool,
+    /// Leave producers and consumers apart.
+    pub no_fuse: bool,
+}
+
+/// A source file, imported and with ranges inferred.
+pub struct Session<'c> {
+    context: &'c Context,
+    source: Module<'c>,
+    inferred: Module<'c>,
+}
+
+/// Runs a textual pipeline on a module.
+///
+/// # Errors
+/// A pass failed; its diagnostics went to the handlers of the context.
+pub fn run_pipeline(module: &mut Module, pipeline: &str) -> Result<(), Error> {
+    tc_passes::register();
+    utility::register_all_passes();
+    let manager = PassManager::new(mlir::context_of(mlir::op_ref(module.as_operation())));
+    let pipeline = format!("builtin.module({pipeline})");
+    utility::parse_pass_pipeline(manager.as_operation_pass_manager(), &pipeline)
+        .map_err(|error| Error::Usage(error.to_string()))?;
+    manager.run(module).map_err(|_| Error::Diagnosed)
+}
+
+fn copy<'c>(module: &Module<'c>) -> Result<Module<'c>, Error> {
+    Module::from_operation((*module.as_operation()).clone()).ok_or(Error::Diagnosed)
+}
+
+/// What a function takes and gives at given sizes.
+#[derive(Clone, Debug)]
+pub struct Shapes {
+    /// Per input: name, element type and extents; accumulated outputs come last.
+    pub inputs: Vec<(String, ElementType, Vec<usize>)>,
+    /// Per output: name, element type and extents.
+    pub outputs: Vec<(String, ElementType, Vec<usize>)>,
+    /// Per output, the index of the element stored first.
+    pub origins: Vec<Vec<i64>>,
+}
+
+impl<'c> Session<'c> {
+    /// Reads a file and infers its ranges. `explain` prints the rounds of inference.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is wrong.
+    pub fn open(
+        context: &'c Context,
+        path: &Path,
+        relaxed: bool,
+        explain: bool,
+    ) -> Result<Self, Error> {
+        let source = tc_dialects::load(context, path, relaxed)
+            .map_err(|error| Error::File { path: path.display().to_string(), error })?
+            .ok_or(Error::Diagnosed)?;
+        Self::new(context, source, explain)
+    }
+
+    /// Infers the ranges of a module of `tc.def`.
+    ///
+    /// # Errors
+    /// Inference failed.
+    pub fn new(context: &'c Context, source: Module<'c>, explain: bool) -> Result<Self, Error> {
+        let mut inferred = copy(&source)?;
+        run_pipeline(&mut inferred, &format!("tc-infer-ranges{{explain={explain}}}"))?;
+        Ok(Self { context, source, inferred })
+    }
+
+    /// The functions, in order.
+    pub fn defs(&self) -> Vec<Def<'c>> {
+        defs(&self.inferred)
+    }
+
+    /// The function of a name; without one, the only function.
+    ///
+    /// # Errors
+    /// There is none of the name, or a name is needed.
+    pub fn def(&self, name: Option<&str>) -> Result<Def<'c>, Error> {
+        let defs = self.defs();
+        let names: Vec<_> = defs.iter().map(|def| def.name()).collect();
+        let list = names.join(", ");
+        match name {
+            Some(name) => defs
+                .into_iter()
+                .find(|def| def.name() == name)
+                .ok_or_else(|| Error::Usage(format!("there is no function '{name}'; the file has: {list}"))),
+            None if defs.len() == 1 => Ok(defs[0]),
+            None if defs.is_empty() => Err(Error::Usage("the file has no function".to_string())),
+            None => Err(Error::Usage(format!("the file has several functions; try '--entry' with one of: {list}"))),
+        }
+    }
+
+    /// The shapes of inputs and outputs at given sizes.
+    ///
+    /// # Errors
+    /// A size is missing or out of range, a range is empty, or a condition on the sizes
+    /// does not hold.
+    pub fn shapes(&self, def: Def<'c>, sizes: &Sizes) -> Result<Shapes, Error> {
+        check_sizes(def, sizes)?;
+        check_preconditions(def, sizes)?;
+        let ir = tc_ir::Context::new();
+        let names: Vec<_> = def.sizes().into_iter().map(|(name, ..)| name).collect();
+        let evaluate = |map: Option<IndexingMap>| -> Result<Vec<i64>, Error> {
+            let map = map.ok_or_else(|| Error::Usage("the function has no ranges".to_string()))?;
+            evaluate(&ir, &map, &names, sizes)
+        };
+        let outputs = def.outputs();
+        let types: Vec<_> =
+            mlir::operands(def.terminator()).into_iter().map(|value| value.r#type()).collect();
+        let mut shapes =
+            Shapes { inputs: Vec::new(), outputs: Vec::new(), origins: Vec::new() };
+        for (number, name) in outputs.iter().enumerate() {
+            let extents = evaluate(def.output_extents(&ir, number))?;
+            let extents: Vec<_> = extents.into_iter().map(|it| it.max(0) as usize).collect();
+            shapes.outputs.push((name.to_string(), element_of(types[number])?, extents));
+            shapes.origins.push(evaluate(def.output_origins(&ir, number))?);
+        }
+        for parameter in def.parameters() {
+            let extents = if parameter.inout {
+                let number = outputs.iter().position(|name| *name == parameter.name);
+                let (_, _, extents) = &shapes.outputs[number.expect("verified by tc.def")];
+                extents.clone()
+            } else {
+                let size = |size: &Size| match size {
+                    Size::Constant(extent) => *extent as usize,
+                    Size::Variable(name) => sizes[*name] as usize,
+                };
+                parameter.sizes.iter().map(size).collect()
+            };
+            let element = element_of(parameter.value.r#type())?;
+            shapes.inputs.push((parameter.name.to_string(), element, extents));
+        }
+        Ok(shapes)
+    }
+
+    /// The program as `imap` operations: all functions with dynamic sizes, or one of them
+    /// specialized to its sizes.
+    ///
+    /// # Errors
+    /// A pass failed.
+    pub fn lower(
+        &self,
+        specialized: Option<(Def<'c>, &Sizes)>,
+        options: &Options,
+    ) -> Result<Module<'c>, Error> {
+        let mut module = copy(&self.source)?;
+        let kind = if options.runtime_checks { "all" } else { "shape" };
+        let mut passes = Vec::new();
+        if let Some((def, sizes)) = specialized {
+            // The sizes are those of one function: the others go.
+            for other in defs(&module).into_iter().filter(|it| it.name() != def.name()) {
+                mlir::erase(other.op());
+            }
+            passes.push(specialize(sizes));
+        }
+        passes.extend([
+            "tc-infer-ranges".to_string(),
+            format!("tc-runtime-checks{{kind={kind}}}"),
+            "convert-tc-to-imap,canonicalize,cse".to_string(),
+        ]);
+        if !options.no_fuse {
+            passes.push("imap-fuse,canonicalize,cse".to_string());
+        }
+        // What inference warns about has been said when the file was opened.
+        let silence = tc_dialects::diagnostic::collect(self.context);
+        let result = run_pipeline(&mut module, &passes.join(","));
+        self.context.detach_diagnostic_handler(silence.0);
+        if result.is_err()
+            && let Some(error) = silence.1.borrow().iter().find(|it| it.is_error())
+        {
+            return Err(Error::Refused(error.message.clone()));
+        }
+        result.map(|()| module)
+    }
+
+    /// Compiles a function for the sizes, or the file for all sizes if the options say so.
+    ///
+    /// # Errors
+    /// A pass or code generation failed.
+    pub fn compile(
+        &self,
+        def: Def<'c>,
+        sizes: &Sizes,
+        options: &Options,
+    ) -> Result<Compiled, Error> {
+        let module = self.lower((!options.dynamic).then_some((def, sizes)), options)?;
+        Ok(cpu::Program::lower(&module, &options.cpu)?.jit()?)
+    }
+
+    /// Runs the reference interpreter on a function, before any optimization.
+    ///
+    /// # Errors
+    /// The interpreter's.
+    pub fn interpret(&self, def: Def<'c>, inputs: &[Tensor]) -> Result<Vec<Outcome>, Error> {
+        Ok(interp::run(def.op(), inputs)?)
+    }
+}
+
+/// The pass that sets the sizes, with its options.
+fn specialize(sizes: &Sizes) -> String {
+    if sizes.is_empty() {
+        return "canonicalize".to_string();
+    }
+    let pairs: Vec<_> = sizes.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    format!("tc-specialize-sizes{{sizes=\"{}\"}}", pairs.join(","))
+}
+
+fn defs<'c>(module: &Module<'c>) -> Vec<Def<'c>> {
+    let body = mlir::body(mlir::op_ref(module.as_operation()), 0);
+    body.map(|body| mlir::ops(body).into_iter().filter_map(Def::cast).collect()).unwrap_or_default()
+}
+
+fn element_of(ty: melior::ir::Type) -> Result<ElementType, Error> {
+    let element = mlir::element_type(ty);
+    ElementType::of(element, mlir::is_unsigned(element))
+        .ok_or_else(|| Error::Usage(format!("tensors of '{element}' have no form in memory")))
+}
+
+/// Evaluates the results of a map over sizes.
+fn evaluate(
+    ir: &tc_ir::Context,
+    map: &IndexingMap,
+    names: &[&str],
+    sizes: &Sizes,
+) -> Result<Vec<i64>, Error> {
+    let value = |var| match var {
+        Var::Runtime(number) => sizes.get(*names.get(number as usize)?).copied(),
+        _ => None,
+    };
+    ir.eval_all(&map.results, &value)
+        .map_err(|error| Error::Refused(format!("an extent cannot be computed: {error}")))
+}
+
+fn check_sizes(def: Def, sizes: &Sizes) -> Result<(), Error> {
+    let names: Vec<_> = def.sizes().into_iter().map(|(name, ..)| name).collect();
+    let missing: Vec<_> = names.iter().filter(|name| !sizes.contains_key(**name)).copied().collect();
+    if !missing.is_empty() {
+        let example: Vec<_> = missing.iter().map(|name| format!("{name}=64")).collect();
+        return Err(Error::Usage(format!(
+            "the size of {} is not known; try '--size {}' or '--inputs' with a folder of .npy files",
+            missing.join(", "),
+            example.join(",")
+        )));
+    }
+    for (name, value) in sizes {
+        if !names.contains(&name.as_str()) {
+            return Err(Error::Usage(format!(
+                "'{}' has no size variable '{name}'; it has: {}",
+                def.name(),
+                names.join(", ")
+            )));
+        }
+        if !(1..=tc_dialects::tc::MAX_EXTENT).contains(value) {
+            return Err(Error::Usage(format!(
+                "size {name}={value} is not between 1 and {}",
+                tc_dialects::tc::MAX_EXTENT
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The conditions at entry: no range is empty, and what inference left to the caller holds.
+fn check_preconditions(def: Def, sizes: &Sizes) -> Result<(), Error> {
+    let ir = tc_ir::Context::new();
+    let names: Vec<_> = def.sizes().into_iter().map(|(name, ..)| name).collect();
+    let values: Vec<_> = names.iter().map(|name| sizes[*name]).collect();
+    let with: Vec<_> = names.iter().zip(&values).map(|(name, value)| format!("{name}={value}")).collect();
+    let with = with.join(", ");
+    for statement in def.comprehensions() {
+        let Some(domain) = statement.domain(&ir) else { continue };
+        let variables = statement.index_vars().into_iter().chain(statement.reduction_vars());
+        for (name, variable) in variables.zip(domain.dims.iter().chain(&domain.ranges)) {
+            let bound = |bound: Option<tc_ir::Expr>| {
+                let value = |var| match var {
+                    Var::Runtime(number) => values.get(number as usize).copied(),
+                    _ => None,
+                };
+                bound.and_then(|bound| ir.eval(bound, &value).ok())
+            };
+            let (Some(lower), Some(upper)) = (bound(variable.lower), bound(variable.upper)) else {
+                return Err(Error::Refused(format!("the range of '{name}' cannot be computed with {with}")));
+            };
+            if upper < lower {
+                return Err(Error::Refused(format!(
+                    "the range of '{name}' in the definition of '{}' is empty with {with}: {lower} <= {name} < {}",
+                    statement.target(),
+                    upper + 1
+                )));
+            }
+        }
+    }
+    for precondition in def.preconditions() {
+        if precondition.data || precondition.guarded {
+            continue;
+        }
+        let condition = precondition
+            .condition
+            .and_then(|condition| tc_dialects::imap::map::from_attribute(&ir, condition));
+        let holds = condition.is_none_or(|map| map.satisfies_constraints(&ir, &[], &[], &values) == Ok(true));
+        if !holds {
+            return Err(Error::Refused(format!(
+                "precondition of '{}' does not hold: {} (so that '{}' is in bounds), with {with}",
+                def.name(),
+                precondition.text,
+                precondition.access
+            )));
+        }
+    }
+    Ok(())
+}

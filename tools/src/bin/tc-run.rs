@@ -1,0 +1,245 @@
+//! `tc-run`: compiles a tensor comprehension and runs it.
+
+use clap::Parser;
+use std::{path::PathBuf, process::ExitCode};
+use tc_backends::{
+    cpu,
+    interp::compare,
+    run::{self, Error, Inputs, Session, Sizes},
+    runtime::{Tensor, npy},
+};
+use tc_dialects::diagnostic::{self, Printer};
+
+const EXAMPLES: &str = "Examples:
+  tc-run matmul.tc --size M=512,K=256,N=128 --check
+  tc-run matmul.tc --inputs DIR --outputs OUT --check=expected
+  tc-run mlp3.tc --size B=128,N=128,O=64,P=32,Q=2 --bench --threads 2 --json
+  tc-run accumulate.tc --size N=8 --init C=before.npy";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Check {
+    /// Compare with the reference interpreter.
+    Interpreter,
+    /// Compare with expected/NAME.npy or NAME.expected.npy in the folder of the inputs.
+    Expected,
+}
+
+/// Compiles a tensor comprehension for this machine and runs it.
+#[derive(Parser, Debug)]
+#[command(version, after_help = EXAMPLES)]
+struct Arguments {
+    /// The program: a .tc file, or MLIR with tc.def operations.
+    file: PathBuf,
+    /// The function to run, if the file has several.
+    #[arg(long)]
+    entry: Option<String>,
+    /// Values of size variables, M=512,K=256; may be repeated.
+    #[arg(long = "size", value_delimiter = ',', value_name = "NAME=VALUE")]
+    sizes: Vec<String>,
+    /// A folder with NAME.npy for inputs; the others are random.
+    #[arg(long, value_name = "DIR")]
+    inputs: Option<PathBuf>,
+    /// What an accumulating output holds before (default zero); may be repeated.
+    #[arg(long, value_name = "NAME=FILE.npy")]
+    init: Vec<String>,
+    /// Writes each output to NAME.npy in this folder.
+    #[arg(long, value_name = "DIR")]
+    outputs: Option<PathBuf>,
+    /// The seed of random inputs.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Checks the results.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "interpreter")]
+    check: Option<Check>,
+    /// Compiles once for all sizes instead of for those given.
+    #[arg(long)]
+    dynamic: bool,
+    /// Checks what depends on data too, and divisions by zero.
+    #[arg(long)]
+    runtime_checks: bool,
+    /// Leaves producers and consumers apart.
+    #[arg(long)]
+    no_fuse: bool,
+    /// Neither reassociates nor contracts floating-point operations.
+    #[arg(long)]
+    strict_fp: bool,
+    /// Threads of the compiled program.
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
+    /// Measures the compiled program.
+    #[arg(long)]
+    bench: bool,
+    /// Prints the measurement as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Prints the rounds of range inference.
+    #[arg(long)]
+    explain_ranges: bool,
+    /// Prints the fused IR.
+    #[arg(long)]
+    print_ir: bool,
+    /// Accepts the spellings of the TC documentation.
+    #[arg(long)]
+    relaxed: bool,
+}
+
+fn main() -> ExitCode {
+    tc_dialects::silence_panics();
+    let arguments = Arguments::parse();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        // What is wrong has been said.
+        Err(Error::Diagnosed) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("tc-run: error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn parse_sizes(texts: &[String]) -> Result<Sizes, Error> {
+    let mut sizes = Sizes::new();
+    for text in texts {
+        let parsed = text.split_once('=').and_then(|(name, value)| Some((name, value.parse().ok()?)));
+        let Some((name, value)) = parsed else {
+            return Err(Error::Usage(format!("'{text}' is no size; expected NAME=NUMBER")));
+        };
+        if let Some(other) = sizes.insert(name.to_string(), value)
+            && other != value
+        {
+            return Err(Error::Usage(format!("size '{name}' is given as {other} and as {value}")));
+        }
+    }
+    Ok(sizes)
+}
+
+fn run(arguments: &Arguments) -> Result<(), Error> {
+    let context = tc_dialects::new_context();
+    let mut printer = Printer::default();
+    diagnostic::attach(&context, move |received| eprint!("{}", printer.render(&received)));
+    let session = Session::open(&context, &arguments.file, arguments.relaxed, arguments.explain_ranges)?;
+    let def = session.def(arguments.entry.as_deref())?;
+
+    let mut sizes = parse_sizes(&arguments.sizes)?;
+    let mut inputs = match &arguments.inputs {
+        Some(folder) => Inputs::read(def, folder)?,
+        None => Inputs::default(),
+    };
+    inputs.infer_sizes(def, &mut sizes)?;
+    for text in &arguments.init {
+        let Some((name, file)) = text.split_once('=') else {
+            return Err(Error::Usage(format!("'{text}' says nothing of an output; expected NAME=FILE.npy")));
+        };
+        if !def.parameters().iter().any(|it| it.inout && it.name == name) {
+            return Err(Error::Usage(format!("'{name}' is no output that is accumulated into")));
+        }
+        inputs.tensors.insert(name.to_string(), npy::load(file)?);
+    }
+    let shapes = session.shapes(def, &sizes)?;
+    let tensors = inputs.complete(def, &shapes, &sizes, arguments.seed)?;
+
+    let options = run::Options {
+        cpu: cpu::Options {
+            threads: arguments.threads.max(1),
+            strict_fp: arguments.strict_fp,
+            ..cpu::Options::default()
+        },
+        dynamic: arguments.dynamic,
+        runtime_checks: arguments.runtime_checks,
+        no_fuse: arguments.no_fuse,
+    };
+    if arguments.print_ir {
+        let sizes = (!arguments.dynamic).then_some((def, &sizes));
+        let module = session.lower(sizes, &options)?;
+        println!("{}", module.as_operation());
+    }
+    let start = std::time::Instant::now();
+    let compiled = session.compile(def, &sizes, &options)?;
+    let compile_seconds = start.elapsed().as_secs_f64();
+    let function = compiled
+        .function(def.name())
+        .ok_or_else(|| Error::Usage(format!("'{}' was not compiled", def.name())))?;
+    let references: Vec<&Tensor> = tensors.iter().collect();
+    let start = std::time::Instant::now();
+    let results = function.run(&references)?;
+    let first_call = start.elapsed().as_secs_f64();
+
+    let mut report = String::new();
+    for ((name, element, extents), origins) in shapes.outputs.iter().zip(&shapes.origins) {
+        let extents: Vec<_> = extents.iter().map(ToString::to_string).collect();
+        report += &format!("{name}: {element}({})", extents.join(", "));
+        if origins.iter().any(|origin| *origin != 0) {
+            let origins: Vec<_> = origins.iter().map(ToString::to_string).collect();
+            report += &format!(", first index ({})", origins.join(", "));
+        }
+        report += "\n";
+    }
+    match arguments.check {
+        None => {}
+        Some(Check::Interpreter) => {
+            for ((name, ..), (outcome, result)) in
+                shapes.outputs.iter().zip(session.interpret(def, &tensors)?.iter().zip(&results))
+            {
+                let stats = compare(outcome, result)
+                    .map_err(|error| Error::Mismatch(format!("output '{name}' is wrong: {error}")))?;
+                report += &format!(
+                    "{name} agrees with the interpreter on {} elements",
+                    stats.num_elements - stats.num_uncertain
+                );
+                if 0 < stats.num_uncertain {
+                    report += &format!(" ({} more depend on rounding)", stats.num_uncertain);
+                }
+                report += "\n";
+            }
+        }
+        Some(Check::Expected) => {
+            let Some(folder) = &arguments.inputs else {
+                return Err(Error::Usage("'--check=expected' needs '--inputs DIR'".to_string()));
+            };
+            for ((name, ..), result) in shapes.outputs.iter().zip(&results) {
+                let stats = run::check_expected(&session, def, &tensors, folder, name, result)?;
+                report += &format!("{name} agrees with {stats}\n");
+            }
+        }
+    }
+    if let Some(folder) = &arguments.outputs {
+        std::fs::create_dir_all(folder)
+            .map_err(|error| Error::File { path: folder.display().to_string(), error })?;
+        for ((name, ..), result) in shapes.outputs.iter().zip(&results) {
+            npy::save(folder.join(format!("{name}.npy")), result)?;
+        }
+    }
+    if arguments.bench {
+        let mut outputs = results;
+        let bench = run::measure(function, &references, &mut outputs)?;
+        let bytes: usize = tensors.iter().chain(&outputs).map(|it| it.bytes().len()).sum();
+        let flops = run::flops(def, &sizes);
+        if arguments.json {
+            println!(
+                "{}",
+                serde_json::json!({
+                    "name": def.name(),
+                    "seconds_min": bench.seconds_min,
+                    "seconds_median": bench.seconds_median,
+                    "compile_seconds": compile_seconds,
+                    "flops": flops,
+                    "bytes": bytes,
+                    "threads": options.cpu.threads,
+                })
+            );
+            return Ok(());
+        }
+        report += &format!(
+            "{:.3} ms (median {:.3} of {} calls), {:.2} GFLOP/s, {:.2} GB/s",
+            bench.seconds_min * 1e3,
+            bench.seconds_median * 1e3,
+            bench.calls,
+            flops / bench.seconds_min * 1e-9,
+            bytes as f64 / bench.seconds_min * 1e-9,
+        );
+    } else {
+        report += &format!("{:.3} ms", first_call * 1e3);
+    }
+    println!("{report}, compiled in {:.0} ms", compile_seconds * 1e3);
+    Ok(())
+}
