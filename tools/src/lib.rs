@@ -1,1 +1,3 @@
 //! What the binaries of this package share.
+
+pub mod conformance;

@@ -1,0 +1,165 @@
+//! What came out of a run, for people and for programs.
+
+use super::{Case, Status};
+use serde_json::json;
+use std::io::{self, Write};
+
+/// Texts of a failure are cut to this many characters in the report for people.
+const MAX_SHOWN: usize = 400;
+
+/// The cases of a run, in the order of the files.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Every case.
+    pub cases: Vec<Case>,
+}
+
+impl Report {
+    /// Whether no case failed.
+    pub fn is_success(&self) -> bool {
+        self.count(None, Status::Failed) == 0
+    }
+
+    /// The number of cases of a kind, or of all, with a status.
+    fn count(&self, kind: Option<&str>, status: Status) -> usize {
+        let counted = |case: &&Case| {
+            kind.is_none_or(|kind| kind == case.kind) && case.outcome.status == status
+        };
+        self.cases.iter().filter(counted).count()
+    }
+
+    /// The cases that passed, those of a documented decision included.
+    fn passed(&self, kind: Option<&str>) -> usize {
+        self.count(kind, Status::Passed) + self.count(kind, Status::Documented)
+    }
+
+    /// Writes one line per failed or skipped case, a table per kind, and the counts.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
+        for case in &self.cases {
+            let Case { file, line, name, kind, outcome } = case;
+            let (expected, got) = (one_line(&outcome.expected), one_line(&outcome.got));
+            let name = one_line(name);
+            match outcome.status {
+                Status::Failed => writeln!(
+                    out,
+                    "{file}:{line}:1: error: {kind} '{name}': expected {expected}, got {got}"
+                )?,
+                Status::Skipped => {
+                    writeln!(out, "{file}:{line}:1: remark: {kind} '{name}' skipped: {got}")?;
+                }
+                Status::Passed | Status::Documented => {}
+            }
+        }
+        let mut kinds: Vec<&str> = Vec::new();
+        for case in &self.cases {
+            if !kinds.contains(&case.kind) {
+                kinds.push(case.kind);
+            }
+        }
+        let width = kinds.iter().map(|kind| kind.len()).max().unwrap_or(0).max("total".len());
+        let head = ["passed", "(documented)", "failed", "skipped"];
+        writeln!(out, "{:width$}  {:>6}  {:>12}  {:>6}  {:>7}", "kind", head[0], head[1], head[2], head[3])?;
+        for kind in kinds.iter().map(|kind| Some(*kind)).chain([None]) {
+            writeln!(
+                out,
+                "{:width$}  {:>6}  {:>12}  {:>6}  {:>7}",
+                kind.unwrap_or("total"),
+                self.passed(kind),
+                self.count(kind, Status::Documented),
+                self.count(kind, Status::Failed),
+                self.count(kind, Status::Skipped),
+            )?;
+        }
+        writeln!(
+            out,
+            "{} passed, {} failed, {} skipped",
+            self.passed(None),
+            self.count(None, Status::Failed),
+            self.count(None, Status::Skipped)
+        )
+    }
+
+    /// Writes one JSON object per case and line.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
+        for case in &self.cases {
+            let row = json!({
+                "file": case.file,
+                "name": case.name,
+                "kind": case.kind,
+                "status": case.outcome.status.name(),
+                "expected": case.outcome.expected,
+                "got": case.outcome.got,
+            });
+            writeln!(out, "{row}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A text without line breaks, cut to a readable length.
+fn one_line(text: &str) -> String {
+    let mut characters = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let mut shown: String = characters.by_ref().take(MAX_SHOWN).collect();
+    if characters.next().is_some() {
+        shown += "..";
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::Outcome;
+
+    #[test]
+    fn both_forms() {
+        let case = |name: &str, kind, status| Case {
+            file: "f.jsonl".into(),
+            line: 3,
+            name: name.into(),
+            kind,
+            outcome: Outcome::new(status, "1\n2", "x".repeat(500)),
+        };
+        let report = Report {
+            cases: vec![
+                case("a", "tc syntax", Status::Passed),
+                case("b", "tc syntax", Status::Documented),
+                case("c", "tc eval", Status::Failed),
+                case("d", "tc claim", Status::Skipped),
+            ],
+        };
+        assert!(!report.is_success());
+        let mut text = Vec::new();
+        report.write_text(&mut text).unwrap();
+        let x = "x".repeat(400);
+        assert_eq!(
+            String::from_utf8(text).unwrap(),
+            format!(
+                "f.jsonl:3:1: error: tc eval 'c': expected 1 2, got {x}..\n\
+                 f.jsonl:3:1: remark: tc claim 'd' skipped: {x}..\n\
+                 kind       passed  (documented)  failed  skipped\n\
+                 tc syntax       2             1       0        0\n\
+                 tc eval         0             0       1        0\n\
+                 tc claim        0             0       0        1\n\
+                 total           2             1       1        1\n\
+                 2 passed, 1 failed, 1 skipped\n"
+            )
+        );
+        let mut json = Vec::new();
+        report.write_json(&mut json).unwrap();
+        let json = String::from_utf8(json).unwrap();
+        let first: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+        let expected = json!({
+            "file": "f.jsonl", "name": "a", "kind": "tc syntax", "status": "passed",
+            "expected": "1\n2", "got": "x".repeat(500),
+        });
+        assert_eq!(first, expected);
+        assert_eq!(json.lines().count(), 4);
+    }
+}
