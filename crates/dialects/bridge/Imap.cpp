@@ -5,6 +5,7 @@
 
 #include "mlir/CAPI/IR.h"
 #include "mlir/CAPI/Support.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
 #include "mlir/IR/Builders.h"
@@ -31,6 +32,11 @@ void ImapDialect::initialize() {
 #define GET_OP_LIST
 #include "imap.op.cpp.inc"
       >();
+}
+
+Operation *ImapDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
+                                            Location location) {
+  return arith::ConstantOp::materialize(builder, value, type, location);
 }
 
 //===----------------------------------------------------------------------===//
@@ -86,10 +92,13 @@ Attribute MapAttr::parse(AsmParser &parser, Type) {
     return {};
   TokenText tokens;
   std::string keyword;
+  SMLoc end;
   while (true) {
     SMLoc location = parser.getCurrentLocation();
-    if (succeeded(parser.parseOptionalGreater()))
+    if (succeeded(parser.parseOptionalGreater())) {
+      end = location;
       break;
+    }
     if (succeeded(parser.parseOptionalArrow()))
       tokens.add(location, "->");
     else if (succeeded(parser.parseOptionalMinus()))
@@ -134,7 +143,6 @@ Attribute MapAttr::parse(AsmParser &parser, Type) {
   }
   MapParse result;
   if (!runMapParser(tokens.text, result)) {
-    SMLoc end = parser.getCurrentLocation();
     parser.emitError(tokens.locate(result.offset, end), result.message);
     return {};
   }

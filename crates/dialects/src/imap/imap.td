@@ -37,6 +37,9 @@ def Imap_Dialect : Dialect {
   }];
   let cppNamespace = "::tc::imap";
   let useDefaultAttributePrinterParser = 1;
+  // Folded index values become `arith.constant`.
+  let hasConstantMaterializer = 1;
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 class Imap_Attr<string name, string attrMnemonic> : AttrDef<Imap_Dialect, name> {

@@ -1,0 +1,435 @@
+// RUN: tc-opt %s --split-input-file --verify-diagnostics
+
+// The comments name the constraints as imap.td numbers them.
+
+// imap.generic C1: the variables of the domain
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op map 0 has 2 dimension, 0 range and 0 runtime variables, but the domain has 1 dimension, 0 range and 0 runtime variables}}
+  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
+      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
+      maps [#imap.map<(i, j) -> (i)>, #imap.map<(i) -> (i)>]
+      combine [#imap.combiner<assign>] {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic C1: one result per dimension
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op map 1 has 2 results, but its operand has 1 dimensions}}
+  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
+      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
+      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i, i)>]
+      combine [#imap.combiner<assign>] {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic C1: one map per operand
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op expected one map per input, destination and runtime tensor, 2 in all, but found 1}}
+  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
+      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
+      maps [#imap.map<(i) -> (i)>]
+      combine [#imap.combiner<assign>] {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic C1: maps only
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op expected 'maps' to hold indexing maps only}}
+  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
+      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
+      maps [affine_map<(i) -> (i)>, #imap.map<(i) -> (i)>]
+      combine [#imap.combiner<assign>] {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic C2: one operand per runtime variable
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op the domain has 1 runtime variables, but 0 operands are given for them}}
+  %0 = imap.generic #imap.map<(i){N} -> (), domain: i in [0, N - 1], N in [1, 4]>
+      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
+      maps [#imap.map<(i){N} -> (i)>, #imap.map<(i){N} -> (i)>]
+      combine [#imap.combiner<assign>] {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic C2: integers
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op runtime variable 0 is read from a tensor of 'tensor<4xf32>'; expected integers}}
+  %0 = imap.generic #imap.map<(i){o} -> (), domain: i in [0, 3], o in [0, 3]>
+      runtime(%a : tensor<4xf32>) ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
+      maps [#imap.map<(i){o} -> (o)>, #imap.map<(i){o} -> (i)>, #imap.map<(i){o} -> (i)>]
+      combine [#imap.combiner<assign>] {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic C2: a table is read at runtime variables before its own
+func.func @f(%a: tensor<4xf32>, %t: tensor<4xi32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op the map of runtime variable 0 uses a runtime variable that is not before it}}
+  %0 = imap.generic #imap.map<(i){o} -> (), domain: i in [0, 3], o in [0, 3]>
+      runtime(%t : tensor<4xi32>) ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
+      maps [#imap.map<(i){o} -> (o)>, #imap.map<(i){o} -> (i)>, #imap.map<(i){o} -> (o)>]
+      combine [#imap.combiner<assign>] {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic C3
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op the map of destination 0 uses a range variable}}
+  %0 = imap.generic #imap.map<()[k] -> (), domain: k in [0, 3]>
+      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
+      maps [#imap.map<()[k] -> (k)>, #imap.map<()[k] -> (k)>]
+      combine [#imap.combiner<add>] {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic C4: one per destination
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op expected one combiner per destination, 1 in all, but found 2}}
+  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
+      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
+      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
+      combine [#imap.combiner<assign>, #imap.combiner<add>] {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic C4: combiners only
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op expected 'combine' to hold combiners only}}
+  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
+      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
+      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
+      combine ["add"] {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic C4: 'assign' only without range variables
+func.func @f(%a: tensor<4x4xf32>, %e: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op 'assign' needs a domain without range variables; combine with a reduction}}
+  %0 = imap.generic #imap.map<(i)[k] -> (), domain: i in [0, 3], k in [0, 3]>
+      ins(%a : tensor<4x4xf32>) outs(%e : tensor<4xf32>)
+      maps [#imap.map<(i)[k] -> (i, k)>, #imap.map<(i)[k] -> (i)>]
+      combine [#imap.combiner<assign>] {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic C4: a combiner of the element type
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op the combiner 'maxs' does not work on 'f32'}}
+  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
+      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
+      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
+      combine [#imap.combiner<maxs>] {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic C5: arguments of the body
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op expected the arguments of the body to be (f32), but found (f64)}}
+  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
+      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
+      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
+      combine [#imap.combiner<assign>] {
+  ^bb0(%x: f64):
+    %y = arith.truncf %x : f64 to f32
+    imap.yield %y : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic C5: what the body yields
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op expected the body to yield (f32), but found 'imap.yield' of (f32, f32)}}
+  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
+      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
+      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
+      combine [#imap.combiner<assign>] {
+  ^bb0(%x: f32):
+    imap.yield %x, %x : f32, f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic C5: how the body ends
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op expected the body to end in 'imap.yield'}}
+  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
+      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
+      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
+      combine [#imap.combiner<assign>] {
+  ^bb0(%x: f32):
+    %y = arith.negf %x : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic C5: arguments of the epilogue, folded values first
+func.func @f(%a: tensor<4xf32>, %b: tensor<4xi32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op expected the arguments of the epilogue to be (f32, i32), but found (i32, f32)}}
+  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
+      ins(%b : tensor<4xi32>) outs(%a : tensor<4xf32>)
+      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
+      combine [#imap.combiner<add>] {
+  ^bb0(%x: i32):
+    %y = arith.sitofp %x : i32 to f32
+    imap.yield %y : f32
+  } epilogue {
+  ^bb0(%x: i32, %y: f32):
+    imap.yield %y : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic C5: the epilogue comes after the reduction
+func.func @f(%a: tensor<4x4xf32>, %e: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op the epilogue uses input 0, whose map uses a range variable}}
+  %0 = imap.generic #imap.map<(i)[k] -> (), domain: i in [0, 3], k in [0, 3]>
+      ins(%a : tensor<4x4xf32>) outs(%e : tensor<4xf32>)
+      maps [#imap.map<(i)[k] -> (i, k)>, #imap.map<(i)[k] -> (i)>]
+      combine [#imap.combiner<add from identity>] {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } epilogue {
+  ^bb0(%s: f32, %x: f32):
+    %y = arith.addf %s, %x : f32
+    imap.yield %y : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic C6: dimension variables
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op dimension variable 0 of the domain has no bounds}}
+  %0 = imap.generic #imap.map<(i) -> ()>
+      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
+      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
+      combine [#imap.combiner<assign>] {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic C6: range variables, on both sides
+func.func @f(%a: tensor<4xf32>, %e: tensor<f32>) -> tensor<f32> {
+  // expected-error @below {{'imap.generic' op range variable 0 of the domain has no bounds}}
+  %0 = imap.generic #imap.map<()[k] -> (), domain: k in [0, inf]>
+      ins(%a : tensor<4xf32>) outs(%e : tensor<f32>)
+      maps [#imap.map<()[k] -> (k)>, #imap.map<()[k] -> ()>]
+      combine [#imap.combiner<add>] {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
+// imap.generic: a domain has no results
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op expected a domain without results}}
+  %0 = imap.generic #imap.map<(i) -> (i), domain: i in [0, 3]>
+      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
+      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
+      combine [#imap.combiner<assign>] {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic: results have the types of the destinations
+func.func @f(%a: tensor<4xf32>) -> tensor<5xf32> {
+  // expected-error @below {{'imap.generic' op expected type of operand #1 ('tensor<4xf32>') to match type of corresponding result ('tensor<5xf32>')}}
+  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
+      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
+      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
+      combine [#imap.combiner<assign>] {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } -> tensor<5xf32>
+  return %0 : tensor<5xf32>
+}
+
+// -----
+
+// imap.index: in an imap.generic
+func.func @f() -> index {
+  // expected-error @below {{'imap.index' op expects to stand in an 'imap.generic'}}
+  %0 = imap.index dim 0
+  return %0 : index
+}
+
+// -----
+
+// imap.index: of a variable that there is
+func.func @f(%a: tensor<4xindex>) -> tensor<4xindex> {
+  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
+      outs(%a : tensor<4xindex>) maps [#imap.map<(i) -> (i)>]
+      combine [#imap.combiner<assign>] {
+    // expected-error @below {{'imap.index' op asks for range variable 0, but the domain has 0}}
+    %i = imap.index range 0
+    imap.yield %i : index
+  } -> tensor<4xindex>
+  return %0 : tensor<4xindex>
+}
+
+// -----
+
+// imap.index: by a number that is not negative
+func.func @f(%a: tensor<4xindex>) -> tensor<4xindex> {
+  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
+      outs(%a : tensor<4xindex>) maps [#imap.map<(i) -> (i)>]
+      combine [#imap.combiner<assign>] {
+    // expected-error @below {{'imap.index' op attribute 'number' failed to satisfy constraint: 64-bit signless integer attribute whose value is non-negative}}
+    %i = imap.index dim -1
+    imap.yield %i : index
+  } -> tensor<4xindex>
+  return %0 : tensor<4xindex>
+}
+
+// -----
+
+// imap.apply: one operand per variable
+func.func @f(%i: index) -> index {
+  // expected-error @below {{'imap.apply' op expected one operand per variable of the map, 2 in all, but found 1}}
+  %0 = imap.apply #imap.map<(d0)[s0] -> (d0 + s0)>(%i) : index
+  return %0 : index
+}
+
+// -----
+
+// imap.apply: one result per result
+func.func @f(%i: index) -> index {
+  // expected-error @below {{'imap.apply' op expected one result per result of the map, 2 in all, but found 1}}
+  %0 = imap.apply #imap.map<(d0) -> (d0, d0)>(%i) : index
+  return %0 : index
+}
+
+// -----
+
+// imap.builtin: a known name
+func.func @f(%x: f32) -> f32 {
+  // expected-error @below {{'imap.builtin' op there is no built-in function "frobnicate"}}
+  %0 = imap.builtin "frobnicate"(%x) : f32
+  return %0 : f32
+}
+
+// -----
+
+// imap.builtin: as many operands as it has arguments
+func.func @f(%x: f32) -> f32 {
+  // expected-error @below {{'imap.builtin' op built-in function "pow" takes 2 arguments, but found 1}}
+  %0 = imap.builtin "pow"(%x) : f32
+  return %0 : f32
+}
+
+// -----
+
+// imap.builtin: the same type everywhere
+func.func @f(%x: f32) -> f32 {
+  // expected-error @below {{'imap.builtin' op requires the same type for all operands and results}}
+  %0 = "imap.builtin"(%x) {name = "sqrt"} : (f32) -> f64
+  return %x : f32
+}
+
+// -----
+
+// imap.check: a condition
+// expected-note @below {{prior use here}}
+func.func @f(%x: i32) {
+  // expected-error @below {{use of value '%x' expects different type than prior uses: 'i1' vs 'i32'}}
+  imap.check %x, "N <= M"
+  return
+}
+
+// -----
+
+// expected-error @+2 {{expected one of [assign, add, mul, minf, maxf, mins, maxs, minu, maxu, and, or] for how a new value joins what was accumulated, got: sub}}
+// expected-error @+1 {{failed to parse Imap_CombinerAttr parameter 'kind'}}
+#combiner = #imap.combiner<sub>
+
+// -----
+
+// expected-error @+2 {{expected one of [outs, identity] for what an accumulation starts from, got: zero}}
+// expected-error @+1 {{failed to parse Imap_CombinerAttr parameter 'start'}}
+#combiner = #imap.combiner<add from zero>
+
+// -----
+
+// expected-error @+2 {{expected one of [dim, range] for which kind of variable, got: runtime}}
+// expected-error @+1 {{failed to parse Imap_VariableKindAttr parameter 'value'}}
+#variable = #imap<variable runtime>
