@@ -497,3 +497,26 @@ func.func @gather(%A: tensor<40xi32>) -> tensor<20xi32> {
         .collect();
     assert_eq!(result[0].to_values::<i32>().unwrap(), expected);
 }
+
+/// A function may have the name of a library function that it is compiled to call.
+#[test]
+fn names_of_library_functions() {
+    let compiled = compile(
+        r#"
+func.func @expf(%A: tensor<2xf32>) -> tensor<2xf32> {
+  %init = tensor.empty() : tensor<2xf32>
+  %r = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 1]>
+    ins(%A : tensor<2xf32>) outs(%init : tensor<2xf32>)
+    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>]
+    combine [#imap.combiner<assign>] {
+  ^bb0(%x: f32):
+    %y = imap.builtin "exp"(%x) : f32
+    imap.yield %y : f32
+  } -> tensor<2xf32>
+  return %r : tensor<2xf32>
+}"#,
+    );
+    let result = compiled.function("expf").unwrap().run(&[&tensor(&[2], &[0.0f32, 1.0])]).unwrap();
+    let values = result[0].to_values::<f32>().unwrap();
+    assert!(values[0] == 1.0 && (values[1] - std::f32::consts::E).abs() < 1e-6, "{values:?}");
+}

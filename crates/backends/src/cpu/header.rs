@@ -1,7 +1,368 @@
-//! The C header.
-use super::Signature;
+//! The C header of an object: for each function a wrapper that takes pointers and sizes.
+//!
+//! The wrapper builds the descriptors that the compiled code expects and calls it, so
+//! that a C or C++ program (C99 or C++11) needs nothing else of ours. Extents of outputs
+//! that are expressions over the sizes are functions of their own, to allocate by.
+//!
+//! Names that C cannot have, or has for other things, get underscores.
 
-/// Writes the header.
-pub fn write(_signatures: &[Signature], guard: &str) -> String {
-    guard.to_string()
+use super::{Extent, Role, Signature, llvm::INTERFACE_PREFIX, signature::Argument};
+use crate::runtime::ElementType;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+};
+use tc_ir::{Context, Expr, Node, Var};
+
+/// Words that cannot name a parameter in C or C++, or that the header itself uses.
+const RESERVED: &[&str] = &[
+    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break",
+    "case", "catch", "char", "class", "compl", "const", "const_cast", "constexpr", "continue",
+    "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "explicit",
+    "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int",
+    "int16_t", "int32_t", "int64_t", "int8_t", "long", "main", "mutable", "namespace", "new",
+    "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected",
+    "public", "register", "reinterpret_cast", "restrict", "return", "short", "signed", "sizeof",
+    "static", "static_assert", "static_cast", "struct", "switch", "template", "this",
+    "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "uint16_t",
+    "uint32_t", "uint64_t", "uint8_t", "union", "unsigned", "using", "virtual", "void",
+    "volatile", "wchar_t", "while", "xor", "xor_eq",
+];
+
+/// Rounding division and remainder, and the smaller and larger of two.
+const HELPERS: &str = "\
+#ifndef TC_INDEX_FUNCTIONS
+#define TC_INDEX_FUNCTIONS
+static inline int64_t tc_index_floordiv(int64_t a, int64_t b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+static inline int64_t tc_index_ceildiv(int64_t a, int64_t b) {
+  return a / b + (a % b != 0 && (a < 0) == (b < 0));
+}
+static inline int64_t tc_index_mod(int64_t a, int64_t b) {
+  return a % b + (a % b < 0 ? b : 0);
+}
+static inline int64_t tc_index_min(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t tc_index_max(int64_t a, int64_t b) { return a < b ? b : a; }
+#endif
+";
+
+/// Writes the header of functions; `guard` becomes the include guard.
+pub fn write(signatures: &[Signature], guard: &str) -> String {
+    let guard = identifier(guard, &mut BTreeSet::new());
+    let mut text = format!(
+        "#ifndef {guard}\n#define {guard}\n\n#include <stdbool.h>\n#include <stdint.h>\n\n\
+         #ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
+    );
+    let formulas = signatures.iter().flat_map(|it| &it.arguments).any(|it| it.extents.is_some());
+    if formulas {
+        text.push_str(HELPERS);
+        text.push('\n');
+    }
+    let mut taken: BTreeSet<String> = BTreeSet::new();
+    for signature in signatures {
+        let names = Names::new(signature, &mut taken);
+        write_extents(&mut text, signature, &names);
+        write_wrapper(&mut text, signature, &names);
+        write_errors(&mut text, signature, &names);
+    }
+    let _ = write!(text, "#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {guard} */\n");
+    text
+}
+
+/// An identifier of C like `name` that is not taken, which it is from now on.
+fn identifier(name: &str, taken: &mut BTreeSet<String>) -> String {
+    let mut text: String = name
+        .chars()
+        .map(|it| if it.is_ascii_alphanumeric() || it == '_' { it } else { '_' })
+        .collect();
+    if text.is_empty() || text.starts_with(|first: char| first.is_ascii_digit()) {
+        text.insert(0, '_');
+    }
+    while RESERVED.contains(&text.as_str()) || !taken.insert(text.clone()) {
+        text.push('_');
+    }
+    text
+}
+
+/// The names in C of what a function consists of.
+struct Names {
+    function: String,
+    arguments: Vec<String>,
+    sizes: BTreeMap<String, String>,
+    /// Of extents that only the caller knows: by argument and dimension.
+    unknown: BTreeMap<(usize, usize), String>,
+}
+
+impl Names {
+    fn new(signature: &Signature, functions: &mut BTreeSet<String>) -> Self {
+        let function = identifier(&signature.name, functions);
+        let mut taken = BTreeSet::new();
+        let mut arguments = Vec::new();
+        let mut unknown = BTreeMap::new();
+        for argument in &signature.arguments {
+            arguments.push(identifier(&argument.name, &mut taken));
+        }
+        let sizes = signature
+            .sizes()
+            .into_iter()
+            .map(|size| (size.to_string(), identifier(size, &mut taken)))
+            .collect();
+        for (number, argument) in signature.arguments.iter().enumerate() {
+            for (dim, extent) in argument.shape.iter().enumerate() {
+                if *extent == Extent::Unknown {
+                    let name = format!("{}_extent_{dim}", arguments[number]);
+                    unknown.insert((number, dim), identifier(&name, &mut taken));
+                }
+            }
+        }
+        Self { function, arguments, sizes, unknown }
+    }
+
+    /// The parameters for sizes, in order of appearance.
+    fn size_parameters(&self, signature: &Signature) -> Vec<String> {
+        signature.sizes().iter().map(|size| format!("int64_t {}", self.sizes[*size])).collect()
+    }
+
+    fn size_values(&self, signature: &Signature) -> String {
+        let values: Vec<_> =
+            signature.sizes().iter().map(|size| self.sizes[*size].clone()).collect();
+        values.join(", ")
+    }
+
+    fn extent_function(&self, argument: usize, dim: usize) -> String {
+        format!("{}_{}_extent_{dim}", self.function, self.arguments[argument])
+    }
+
+    /// An extent as an expression over the parameters.
+    fn extent(&self, signature: &Signature, argument: usize, dim: usize) -> String {
+        match &signature.arguments[argument].shape[dim] {
+            Extent::Constant(extent) => extent.to_string(),
+            Extent::Size(size) => self.sizes[size].clone(),
+            Extent::Computed(_) => format!(
+                "{}({})",
+                self.extent_function(argument, dim),
+                self.size_values(signature)
+            ),
+            Extent::Unknown => self.unknown[&(argument, dim)].clone(),
+        }
+    }
+}
+
+fn c_type(element: ElementType) -> &'static str {
+    match element {
+        ElementType::Bool => "bool",
+        ElementType::U8 => "uint8_t",
+        ElementType::U16 => "uint16_t",
+        ElementType::U32 => "uint32_t",
+        ElementType::U64 => "uint64_t",
+        ElementType::I8 => "int8_t",
+        ElementType::I16 => "int16_t",
+        ElementType::I32 => "int32_t",
+        ElementType::I64 => "int64_t",
+        ElementType::F16 => "_Float16",
+        ElementType::F32 => "float",
+        ElementType::F64 => "double",
+    }
+}
+
+/// Functions for the extents that are computed from sizes.
+fn write_extents(text: &mut String, signature: &Signature, names: &Names) {
+    let ir = Context::new();
+    for (number, argument) in signature.arguments.iter().enumerate() {
+        let Some(formulas) = &argument.extents else { continue };
+        let (map, variables) = formulas.map(&ir);
+        for (dim, extent) in argument.shape.iter().enumerate() {
+            let (Extent::Computed(result), Some(expr)) = (extent, map.results.get(dim)) else {
+                continue;
+            };
+            debug_assert_eq!(*result, dim);
+            let parameters = names.size_parameters(signature);
+            let parameters =
+                if parameters.is_empty() { "void".to_string() } else { parameters.join(", ") };
+            let _ = write!(
+                text,
+                "/* Extent of dimension {dim} of {}. */\nstatic inline int64_t {}({parameters}) {{\n",
+                names.arguments[number],
+                names.extent_function(number, dim),
+            );
+            for size in names.sizes.values() {
+                let _ = writeln!(text, "  (void){size};");
+            }
+            let result = write_expr(text, &ir, *expr, &|variable| {
+                let name = variables.get(variable as usize)?;
+                names.sizes.get(name).cloned()
+            });
+            let _ = write!(text, "  return {result};\n}}\n\n");
+        }
+    }
+}
+
+/// Writes the steps of an expression, each shared step once, and returns its last one.
+fn write_expr(
+    text: &mut String,
+    ir: &Context,
+    expr: Expr,
+    name_of: &dyn Fn(u32) -> Option<String>,
+) -> String {
+    let mut number = 0;
+    let values = ir.fold(&[expr], |_, node, operands| {
+        let pair = operands.map(|(lhs, rhs): (&String, &String)| (lhs.as_str(), rhs.as_str()));
+        let (lhs, rhs) = pair.unwrap_or_default();
+        let value = match node {
+            Node::Const(value) => {
+                return Ok::<_, std::convert::Infallible>(format!("INT64_C({value})"));
+            }
+            Node::Var(Var::Runtime(variable)) => {
+                return Ok(name_of(variable).unwrap_or_else(|| "0".to_string()));
+            }
+            Node::Var(_) => return Ok("0".to_string()),
+            Node::Add(..) => format!("{lhs} + {rhs}"),
+            Node::Mul(..) => format!("{lhs} * {rhs}"),
+            Node::FloorDiv(..) => format!("tc_index_floordiv({lhs}, {rhs})"),
+            Node::CeilDiv(..) => format!("tc_index_ceildiv({lhs}, {rhs})"),
+            Node::Mod(..) => format!("tc_index_mod({lhs}, {rhs})"),
+            Node::Min(..) => format!("tc_index_min({lhs}, {rhs})"),
+            Node::Max(..) => format!("tc_index_max({lhs}, {rhs})"),
+        };
+        let name = format!("tc_step_{number}");
+        number += 1;
+        let _ = writeln!(text, "  const int64_t {name} = {value};");
+        Ok(name)
+    });
+    match values {
+        Ok(values) => values.into_iter().next().unwrap_or_default(),
+        Err(never) => match never {},
+    }
+}
+
+/// What an argument is, for the comment above its function.
+fn describe(signature: &Signature, names: &Names, number: usize) -> String {
+    let argument: &Argument = &signature.arguments[number];
+    let extents: Vec<_> = (0..argument.shape.len())
+        .map(|dim| format!("[{}]", names.extent(signature, number, dim)))
+        .collect();
+    let role = match argument.role {
+        Role::Input => "read",
+        Role::Output => "written",
+        Role::InOut => "read and written",
+    };
+    format!("{}: {} {}, {role}", names.arguments[number], c_type(argument.element), extents.concat())
+}
+
+fn write_wrapper(text: &mut String, signature: &Signature, names: &Names) {
+    let interface = format!("{INTERFACE_PREFIX}{}", signature.name);
+    let symbol = identifier(&interface, &mut BTreeSet::new());
+    let count = signature.arguments.len();
+    let pointers =
+        if count == 0 { "void".to_string() } else { vec!["void *"; count].join(", ") };
+    let label =
+        if symbol == interface { String::new() } else { format!(" __asm__({})", quoted(&interface)) };
+    let _ = write!(text, "int32_t {symbol}({pointers}){label};\n\n/*\n");
+    for number in 0..count {
+        let _ = writeln!(text, " * {}", describe(signature, names, number));
+    }
+    let _ = write!(
+        text,
+        " *\n * All arrays are row-major and must not overlap. Returns 0, or the number of the\n \
+         * check that failed: see {}_error.\n */\n",
+        names.function
+    );
+    let mut parameters = Vec::new();
+    for (argument, name) in signature.arguments.iter().zip(&names.arguments) {
+        let constant = if argument.role == Role::Input { "const " } else { "" };
+        parameters.push(format!("{constant}{} *{name}", c_type(argument.element)));
+    }
+    parameters.extend(names.size_parameters(signature));
+    parameters.extend(names.unknown.values().map(|name| format!("int64_t {name}")));
+    let _ = writeln!(text, "static inline int {}({}) {{", names.function, parameters.join(", "));
+    let mut passed = Vec::new();
+    for (number, argument) in signature.arguments.iter().enumerate() {
+        let rank = argument.shape.len();
+        let name = &names.arguments[number];
+        let pointer = format!("(void *){name}");
+        // C++ has no initializers by name, and C no arrays of length zero.
+        let fields = if rank == 0 {
+            String::new()
+        } else {
+            format!(" int64_t extents[{rank}]; int64_t strides[{rank}];")
+        };
+        let extents: Vec<_> =
+            (0..rank).map(|dim| names.extent(signature, number, dim)).collect();
+        let descriptor = format!("tc_memref_{number}");
+        let _ = writeln!(
+            text,
+            "  struct {{ void *allocated; void *aligned; int64_t offset;{fields} }} {descriptor};\n  \
+             {descriptor}.allocated = {pointer};\n  {descriptor}.aligned = {pointer};\n  \
+             {descriptor}.offset = 0;"
+        );
+        for (dim, extent) in extents.iter().enumerate() {
+            let _ = writeln!(text, "  {descriptor}.extents[{dim}] = {extent};");
+        }
+        for dim in (0..rank).rev() {
+            let stride = match dim + 1 {
+                inner if inner == rank => "1".to_string(),
+                inner => format!("{descriptor}.strides[{inner}] * {descriptor}.extents[{inner}]"),
+            };
+            let _ = writeln!(text, "  {descriptor}.strides[{dim}] = {stride};");
+        }
+        passed.push(format!("&{descriptor}"));
+    }
+    let _ = write!(text, "  return (int){symbol}({});\n}}\n\n", passed.join(", "));
+}
+
+fn write_errors(text: &mut String, signature: &Signature, names: &Names) {
+    let _ = write!(
+        text,
+        "/* What the code returned by {0} means. */\n\
+         static inline const char *{0}_error(int code) {{\n  switch (code) {{\n  \
+         case 0: return \"success\";\n",
+        names.function
+    );
+    for (number, message) in signature.checks.iter().enumerate() {
+        let _ = writeln!(text, "  case {}: return {};", number + 1, quoted(message));
+    }
+    text.push_str("  default: return \"unknown error\";\n  }\n}\n\n");
+}
+
+/// A string literal. Bytes other than printable ASCII are escaped in octal, which, unlike
+/// hexadecimal, ends after three digits.
+fn quoted(message: &str) -> String {
+    let mut text = String::from("\"");
+    for byte in message.bytes() {
+        match byte {
+            b'"' | b'\\' | b'?' => {
+                text.push('\\');
+                text.push(byte.into());
+            }
+            b' '..=b'~' => text.push(byte.into()),
+            _ => {
+                let _ = write!(text, "\\{byte:03o}");
+            }
+        }
+    }
+    text.push('"');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_are_made_valid_and_unique() {
+        let mut taken = BTreeSet::new();
+        let mut make = |name: &str| identifier(name, &mut taken);
+        assert_eq!(make("A"), "A");
+        assert_eq!(make("A"), "A_");
+        assert_eq!(make("float"), "float_");
+        assert_eq!(make("a.b"), "a_b");
+        assert_eq!(make("3x"), "_3x");
+        assert_eq!(make(""), "_");
+    }
+
+    #[test]
+    fn literals_are_escaped() {
+        assert_eq!(quoted("a \"b\"\n\u{e9}?"), r#""a \"b\"\012\303\251\?""#);
+    }
 }

@@ -38,7 +38,9 @@ static BUILTINS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/builtins.bc")
 /// What the names of scalar built-ins begin with.
 const BUILTIN_PREFIX: &str = "tc_";
 /// What MLIR puts before the name of the C interface of a function.
-const INTERFACE_PREFIX: &str = "_mlir_ciface_";
+pub(super) const INTERFACE_PREFIX: &str = "_mlir_ciface_";
+/// What the names of functions begin with while they are lowered: no C identifier.
+pub(super) const KERNEL_PREFIX: &str = "tc.kernel.";
 /// What is put before the name of the entry by which code is called here.
 const ENTRY_PREFIX: &str = "_tc_entry_";
 /// The OpenMP runtime, loaded when threads are asked for.
@@ -326,16 +328,19 @@ impl Module {
     /// to descriptors, so that code of any number of arguments can be called.
     pub fn add_entries(&mut self, names: &[&str]) -> Result<(), Error> {
         for name in names {
-            let interface = c_string(&format!("{INTERFACE_PREFIX}{name}"));
+            let kernel = c_string(&format!("{KERNEL_PREFIX}{name}"));
+            let generated = c_string(&format!("{INTERFACE_PREFIX}{KERNEL_PREFIX}{name}"));
+            let interface = format!("{INTERFACE_PREFIX}{name}");
             let entry = c_string(&format!("{ENTRY_PREFIX}{name}"));
             // SAFETY: all values belong to the module's context; the builder is
             // positioned before it is used, and disposed of.
             unsafe {
-                let callee = LLVMGetNamedFunction(self.raw.0, interface.as_ptr());
-                let plain = LLVMGetNamedFunction(self.raw.0, c_string(name).as_ptr());
+                let callee = LLVMGetNamedFunction(self.raw.0, generated.as_ptr());
+                let plain = LLVMGetNamedFunction(self.raw.0, kernel.as_ptr());
                 if callee.is_null() || plain.is_null() {
                     return Err(Error::Llvm(format!("'{name}' has no C interface")));
                 }
+                LLVMSetValueName2(callee, interface.as_ptr().cast(), interface.len());
                 // The function itself is part of its C interface, which the entry calls:
                 // otherwise there would be three copies of it.
                 LLVMSetLinkage(plain, LLVMLinkage::LLVMInternalLinkage);

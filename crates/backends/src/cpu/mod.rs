@@ -101,6 +101,8 @@ impl Program {
             Module::from_operation((*module.as_operation()).clone()).ok_or(Error::Lowering)?;
         run(&mut copy, &pipeline::destinations())?;
         let signatures = signature::read(&copy).ok_or(Error::Lowering)?;
+        signature::forget(&copy);
+        rename(&copy);
         run(&mut copy, &pipeline::to_llvm(options))?;
         let names: Vec<_> = signatures.iter().map(|it| it.name.as_str()).collect();
         let mut module =
@@ -152,6 +154,19 @@ impl Program {
         let names: Vec<_> = self.signatures.iter().map(|it| it.name.as_str()).collect();
         let code = llvm::Code::load(&object, &names, self.options.threads)?;
         Ok(Compiled::new(self.signatures.clone(), code))
+    }
+}
+
+/// Gives functions names that no library has: a function may be called `exp` or `malloc`,
+/// which generated code calls too. Their C interfaces keep the names of the source.
+fn rename(module: &Module) {
+    for op in mlir::ops(mlir::block_ref(module.body())) {
+        if let Some(name) = mlir::string_attr(op, "sym_name")
+            && mlir::body(op, 0).is_some()
+        {
+            let name = format!("{}{name}", llvm::KERNEL_PREFIX);
+            mlir::set_attribute(op, "sym_name", mlir::string(mlir::context_of(op), &name));
+        }
     }
 }
 
