@@ -112,7 +112,7 @@ impl Combiner {
     /// Emits the combination of an accumulated value with a new one.
     pub fn build<'c>(self, builder: &Builder<'c>, acc: Val<'c>, new: Val<'c>) -> Val<'c> {
         let ty = acc.r#type();
-        let float = mlir::is_float(ty);
+        let float = mlir::is_float(mlir::element_type(ty));
         let name = match self.kind {
             CombinerKind::Assign => return new,
             CombinerKind::Add if float => "arith.addf",
