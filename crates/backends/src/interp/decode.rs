@@ -20,9 +20,9 @@ use melior::ir::{
 };
 use std::collections::HashMap;
 use tc_dialects::{
-    imap::verify::index_variable,
+    imap::{CombinerKind, Generic, verify::index_variable},
     mlir::{self, Blk, Op, Val},
-    tc::{Def, Size},
+    tc::{Comprehension, Def, Size},
 };
 use tc_ir::{Expr, Node, Var};
 
@@ -374,7 +374,10 @@ impl Decoder {
             code.push(Inst::Int { op: int, width, to, lhs: regs[0], rhs: regs[1], at });
             return Ok(());
         }
-        if let Some(float) = float_binary(name) {
+        if let Some(mut float) = float_binary(name) {
+            if float == FloatBinary::Mul && goes_into_sum(result) {
+                float = FloatBinary::MulIntoSum;
+            }
             let ty = self.float_type(op, result)?;
             let to = self.new_scalar(result);
             code.push(Inst::Float { op: float, ty, to, lhs: regs[0], rhs: regs[1] });
@@ -588,7 +591,7 @@ impl Decoder {
         let tensor = self.tensor(op, operands[0])?;
         let indices = self.scalars(op, &operands[1..])?;
         let (to, at) = (self.new_scalar(mlir::result(op, 0)), self.at(op));
-        code.push(Inst::Read { to, tensor, indices, at });
+        code.push(Inst::Read { to, tensor, indices, lenient: false, at });
         Ok(())
     }
 
@@ -664,6 +667,25 @@ impl Decoder {
         code.push(Inst::If { condition, then, otherwise, to });
         Ok(())
     }
+}
+
+/// Whether a product may be contracted with a sum: one that it is a term of, perhaps after a
+/// change of sign or a choice.
+fn goes_into_sum(product: Val) -> bool {
+    mlir::uses(product).into_iter().any(|(user, operand)| match mlir::name(user) {
+        "arith.addf" | "arith.subf" | "arith.negf" | "arith.select" | "scf.yield" => true,
+        "imap.yield" | "tc.yield" => {
+            let parent = mlir::parent(user);
+            let combiner =
+                match parent.map(|parent| (Generic::cast(parent), Comprehension::cast(parent))) {
+                    Some((Some(generic), _)) => generic.combiners().get(operand).copied(),
+                    Some((_, Some(statement))) => Some(statement.combiner()),
+                    _ => None,
+                };
+            combiner.is_some_and(|combiner| combiner.kind == CombinerKind::Add)
+        }
+        _ => false,
+    })
 }
 
 fn int_binary(name: &str) -> Option<IntBinary> {

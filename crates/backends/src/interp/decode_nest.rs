@@ -4,7 +4,7 @@ use super::{
     decode::{Decoder, Known, scalar_type},
     error::Error,
     fold::FoldKind,
-    program::{At, Code, Inst, Loop, Nest, Output, Reg, Start},
+    program::{At, Code, Inside, Inst, Loop, Nest, Output, Reg, Start},
 };
 use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::{
@@ -142,8 +142,9 @@ impl Decoder {
             stages: Vec::new(),
         };
         let runtime_maps = &maps[inputs.len() + inits.len()..];
-        self.runtimes(op, generic.runtimes(), runtime_maps, at, &mut registers, &mut stages)?;
-        self.runtime_bounds(&domain, &registers, at, &mut stages)?;
+        let mut body =
+            self.runtimes(op, generic.runtimes(), runtime_maps, at, &mut registers, &mut stages)?;
+        self.runtime_bounds(&domain, &registers, at, &mut stages, &mut body)?;
         let dims = self.loops((op, at), &domain, &registers, Stage::Dim, &mut stages)?;
         let ranges = self.loops((op, at), &domain, &registers, Stage::Point, &mut stages)?;
         let constrained: Vec<_> = domain.constraints.iter().map(|it| it.expr).collect();
@@ -156,7 +157,7 @@ impl Decoder {
         );
         let read: Vec<_> = inputs.iter().copied().zip(maps.iter().cloned()).collect();
         let arguments = mlir::arguments(generic.body());
-        let mut body = self.inputs((op, at), &read, &arguments, &registers, Stage::Point)?;
+        body.extend(self.inputs((op, at), &read, &arguments, &registers, Stage::Point)?);
         let yielded = self.block(generic.body(), &mut body)?;
         let values =
             yielded.into_iter().map(|it| self.scalar(op, it)).collect::<Result<Vec<_>, _>>()?;
@@ -220,7 +221,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Reads the runtime variables, each as early as its map allows.
+    /// Reads the runtime variables, each as early as its map allows. Whether such a read is in
+    /// bounds does not matter before the body runs: what to emit there is returned.
     fn runtimes(
         &mut self,
         op: Op,
@@ -229,7 +231,8 @@ impl Decoder {
         at: At,
         registers: &mut Registers,
         stages: &mut Stages,
-    ) -> Result<(), Error> {
+    ) -> Result<Code, Error> {
+        let mut checks = Code::new();
         let mut maps = maps.iter();
         for value in values {
             if !mlir::is_tensor(value.r#type()) {
@@ -241,37 +244,49 @@ impl Decoder {
             let results = maps.next().map(|map| map.results.clone()).unwrap_or_default();
             let (indices, stage) = self.staged(&results, registers, Stage::Before, at, stages)?;
             let to = self.new_reg();
-            stages.code[stage as usize].push(Inst::Read { to, tensor, indices, at });
+            let read = |lenient| Inst::Read { to, tensor, indices: indices.clone(), lenient, at };
+            stages.code[stage as usize].push(read(true));
+            checks.push(read(false));
             registers.runtimes.push(to);
             registers.stages.push(stage);
         }
-        Ok(())
+        Ok(checks)
     }
 
-    /// Checks that the runtime variables are where the maps were simplified for.
+    /// Checks that the runtime variables are where the maps were simplified for: those that
+    /// are given before the nest, those that are read where its body runs.
     fn runtime_bounds(
         &mut self,
         domain: &IndexingMap,
         registers: &Registers,
         at: At,
         stages: &mut Stages,
+        checks: &mut Code,
     ) -> Result<(), Error> {
+        let mut known = Known::new();
         for (number, variable) in domain.runtimes.iter().enumerate() {
-            let var = Var::Runtime(number as u32);
-            let mut stage = registers.stage(var);
-            let mut bound = |bound: Option<Expr>| -> Result<Option<Reg>, Error> {
-                let Some(expr) = bound else { return Ok(None) };
-                let (regs, known) = self.staged(&[expr], registers, stage, at, stages)?;
-                stage = known;
-                Ok(Some(regs[0]))
-            };
-            let (lower, upper) = (bound(variable.lower)?, bound(variable.upper)?);
-            if lower.is_none() && upper.is_none() {
+            let bounds: Vec<_> = variable.lower.into_iter().chain(variable.upper).collect();
+            if bounds.is_empty() {
                 continue;
             }
-            let name = name_of(variable, "rt", number);
             let value = registers.runtimes[number];
-            stages.code[stage as usize].push(Inst::Inside { name, value, lower, upper, at });
+            let read = checks.iter().any(|it| matches!(it, Inst::Read { to, .. } if *to == value));
+            let vars = self.ir.vars_of_all(&bounds);
+            let before = !read && vars.into_iter().all(|var| registers.stage(var) == Stage::Before);
+            let regs = if before {
+                self.staged(&bounds, registers, Stage::Before, at, stages)?.0
+            } else {
+                let value_of = |var| registers.get(var, Stage::Point);
+                self.exprs(&bounds, &value_of, &mut known, at, checks)?
+            };
+            let inside = Inside {
+                name: name_of(variable, "rt", number),
+                value,
+                lower: variable.lower.map(|_| regs[0]),
+                upper: variable.upper.and(regs.last().copied()),
+            };
+            let code = if before { &mut stages.code[Stage::Before as usize] } else { &mut *checks };
+            code.push(Inst::Inside(Box::new(inside), at));
         }
         Ok(())
     }
@@ -295,7 +310,7 @@ impl Decoder {
             let indices = self.exprs(&map.results, &value_of, &mut known, at, &mut code)?;
             let tensor = self.tensor(op, *input)?;
             let to = self.new_scalar(*argument);
-            code.push(Inst::Read { to, tensor, indices, at });
+            code.push(Inst::Read { to, tensor, indices, lenient: false, at });
         }
         Ok(code)
     }

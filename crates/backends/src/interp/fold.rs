@@ -152,6 +152,7 @@ pub(crate) struct Sum {
     positive: bool,
     negative: bool,
     specials: Specials,
+    infinities_exact: bool,
 }
 
 impl Sum {
@@ -168,6 +169,7 @@ impl Sum {
             positive: false,
             negative: false,
             specials: Specials::default(),
+            infinities_exact: true,
         }
     }
 
@@ -176,6 +178,7 @@ impl Sum {
         self.error += term.error;
         if !value.is_finite() {
             self.specials.note(value);
+            self.infinities_exact &= term.is_exact();
             return;
         }
         self.num_terms += 1;
@@ -199,7 +202,9 @@ impl Sum {
             return Scalar::float(value, f64::INFINITY);
         }
         if self.specials.nan || self.specials.positive && self.specials.negative {
-            return Scalar::exact(f64::NAN);
+            // A product that overflows need not do so as a term.
+            let certain = self.specials.nan || self.infinities_exact;
+            return Scalar::exact(f64::NAN).certain_if(certain);
         }
         let total = self.magnitude + self.error;
         let growth = growth(self.num_terms, self.ty.roundoff());
@@ -390,6 +395,10 @@ mod tests {
         assert_eq!(parts(fold(FoldKind::Sum(F32), &[inf, 1.0])), (inf, 0.0));
         assert!(fold(FoldKind::Sum(F32), &[inf, -inf]).as_float().is_nan());
         assert!(!fold(FoldKind::Sum(F32), &[inf, -3e38, -3e38]).is_certain());
+        // An infinity with an error is a product that overflows only if it is rounded.
+        let mut terms = Fold::new(FoldKind::Sum(F32), Some(Scalar::exact(-inf)));
+        terms.add(Scalar::float(inf, 1.0));
+        assert!(!terms.finish().is_certain());
         assert_eq!(parts(fold(FoldKind::Sum(F32), &[-3e38, -3e38])), (-inf, 0.0));
         assert!(!fold(FoldKind::Sum(F32), &[3e38, 3e38, -3e38]).is_certain());
         assert_eq!(parts(fold(FoldKind::Sum(F16), &[60000.0, 60000.0])), (inf, 0.0));

@@ -7,7 +7,7 @@ use super::{
     function::MAX_OPERANDS,
     integer::{self, Undefined, unsigned, wrap},
     program::{
-        At, Branch, Code, IndexOp, Inst, Loop, Nest, Output, Program, Reg, Start, TensorReg,
+        At, Branch, Code, IndexOp, Inside, Inst, Loop, Nest, Output, Program, Reg, Start, TensorReg,
     },
     scalar::Scalar,
 };
@@ -158,7 +158,9 @@ impl<'p> Machine<'p> {
             Inst::If { condition, then, otherwise, to } => {
                 return self.branch(*condition, then, otherwise, to);
             }
-            Inst::Read { to, tensor, indices, at } => return self.read(*to, *tensor, indices, *at),
+            Inst::Read { to, tensor, indices, lenient, at } => {
+                return self.read(*to, *tensor, indices, *lenient, *at);
+            }
             Inst::Extent { to, tensor, dim, at } => {
                 let dim = regs[*dim];
                 let shape = &self.tensor(*tensor, *at)?.shape;
@@ -186,9 +188,7 @@ impl<'p> Machine<'p> {
                     return self.fail(*at, format!("failed: {message}"));
                 }
             }
-            Inst::Inside { name, value, lower, upper, at } => {
-                return self.inside(name, *value, (*lower, *upper), *at);
-            }
+            Inst::Inside(inside, at) => return self.inside(inside, *at),
             Inst::Empty { to, shape, at } => {
                 let shape = self.shape(shape, *at)?;
                 let array = self.new_array(shape, *at)?;
@@ -336,11 +336,20 @@ impl<'p> Machine<'p> {
         self.error(at, message)
     }
 
-    fn read(&mut self, to: Reg, tensor: TensorReg, indices: &[Reg], at: At) -> Result<()> {
+    fn read(
+        &mut self,
+        to: Reg,
+        tensor: TensorReg,
+        indices: &[Reg],
+        lenient: bool,
+        at: At,
+    ) -> Result<()> {
         let array = self.tensor(tensor, at)?;
-        let value = match self.element(array, indices, true, at)? {
-            Some(offset) => array.scalars[offset],
-            None => Scalar::UNDEFINED,
+        let value = match self.element(array, indices, true, at) {
+            Ok(Some(offset)) => array.scalars[offset],
+            Ok(None) => Scalar::UNDEFINED,
+            Err(_) if lenient => Scalar::UNDEFINED,
+            Err(error) => return Err(error),
         };
         self.regs[to] = value;
         Ok(())
@@ -352,18 +361,16 @@ impl<'p> Machine<'p> {
         if value.is_certain() {
             return Ok(value.as_int());
         }
-        self.fail(at, format!("cannot be run: rounding decides {what}"))
+        self.fail(
+            at,
+            format!("cannot be run: {what} depends on rounding, or on an undefined value"),
+        )
     }
 
-    fn inside(
-        &self,
-        name: &str,
-        value: Reg,
-        (lower, upper): (Option<Reg>, Option<Reg>),
-        at: At,
-    ) -> Result<()> {
-        let value = self.regs[value];
-        let [lower, upper] = [lower, upper].map(|bound| bound.map(|reg| self.regs[reg]));
+    fn inside(&self, inside: &Inside, at: At) -> Result<()> {
+        let value = self.regs[inside.value];
+        let [lower, upper] =
+            [inside.lower, inside.upper].map(|bound| bound.map(|reg| self.regs[reg]));
         let uncertain = |bound: Scalar| !bound.is_certain();
         if uncertain(value) || lower.is_some_and(uncertain) || upper.is_some_and(uncertain) {
             return Ok(());
@@ -377,7 +384,8 @@ impl<'p> Machine<'p> {
             bound.map_or_else(|| infinite.to_string(), |bound| bound.to_string())
         };
         let message = format!(
-            "expects '{name}' in [{}, {}], but found {value}",
+            "expects '{}' in [{}, {}], but found {value}",
+            inside.name,
             text(lower, "-inf"),
             text(upper, "inf")
         );
@@ -506,7 +514,10 @@ impl<'p> Machine<'p> {
         for (output, array) in nest.outputs.iter().zip(&*outputs) {
             let offset = self.element(array, &output.position, false, nest.at)?;
             let Some(offset) = offset else {
-                return self.fail(nest.at, "cannot be run: rounding decides where it stores");
+                return self.fail(
+                    nest.at,
+                    "cannot be run: where it stores depends on rounding, or on an undefined value",
+                );
             };
             let start = (!output.from_identity).then(|| array.scalars[offset]);
             folds.push(Fold::new(output.fold, start));

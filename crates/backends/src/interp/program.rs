@@ -116,11 +116,13 @@ pub(crate) enum Inst {
         otherwise: Branch,
         to: Vec<(Reg, bool)>,
     },
-    /// Reads an element. The indices count from the origin of the tensor.
+    /// Reads an element. The indices count from the origin of the tensor. Out of bounds,
+    /// nothing is known of the value if `lenient`.
     Read {
         to: Reg,
         tensor: TensorReg,
         indices: Vec<Reg>,
+        lenient: bool,
         at: At,
     },
     Extent {
@@ -135,13 +137,7 @@ pub(crate) enum Inst {
         at: At,
     },
     /// A runtime variable must be inside its bounds.
-    Inside {
-        name: String,
-        value: Reg,
-        lower: Option<Reg>,
-        upper: Option<Reg>,
-        at: At,
-    },
+    Inside(Box<Inside>, At),
     /// A tensor about whose elements nothing is known.
     Empty {
         to: TensorReg,
@@ -175,6 +171,15 @@ pub(crate) enum Inst {
 pub(crate) struct Branch {
     pub(crate) code: Code,
     pub(crate) results: Vec<Reg>,
+}
+
+/// The closed bounds of a runtime variable.
+#[derive(Clone, Debug)]
+pub(crate) struct Inside {
+    pub(crate) name: String,
+    pub(crate) value: Reg,
+    pub(crate) lower: Option<Reg>,
+    pub(crate) upper: Option<Reg>,
 }
 
 /// An operation of an index expression.

@@ -117,6 +117,10 @@ pub(crate) enum FloatBinary {
     Add,
     Sub,
     Mul,
+    /// A product that goes into a sum, with which it may be contracted: it does not overflow
+    /// then. An infinity of which only the sum with the opposite one is open has a finite
+    /// error other than 0.
+    MulIntoSum,
     Div,
     /// The remainder of C's `fmod`.
     Rem,
@@ -289,6 +293,7 @@ impl FloatType {
             FloatBinary::Add => self.add(lhs, rhs),
             FloatBinary::Sub => self.add(lhs, self.unary(FloatUnary::Neg, rhs)),
             FloatBinary::Mul => self.mul(lhs, rhs),
+            FloatBinary::MulIntoSum => self.mul_into_sum(lhs, rhs),
             FloatBinary::Div => self.div(lhs, rhs),
             FloatBinary::Rem => rem(lhs, rhs),
             FloatBinary::MinNum => choose(lhs, rhs, false, true),
@@ -303,7 +308,8 @@ impl FloatType {
         let (a, b) = (lhs.as_float(), rhs.as_float());
         let value = a + b;
         if !value.is_finite() {
-            return special(value, lhs, rhs, true);
+            let opposite = a.is_infinite() && b.is_infinite() && value.is_nan();
+            return special(value, lhs, rhs, !opposite || lhs.is_exact() && rhs.is_exact());
         }
         let exact = self != Self::F64 || two_sum_error(a, b, value) == 0.0;
         self.round(value, lhs.error + rhs.error, exact)
@@ -323,6 +329,18 @@ impl FloatType {
             || b == 0.0
             || far_from_underflow(value) && a.mul_add(b, -value) == 0.0;
         self.round(value, propagated, exact)
+    }
+
+    fn mul_into_sum(self, lhs: Scalar, rhs: Scalar) -> Scalar {
+        let product = self.mul(lhs, rhs);
+        let (a, b) = (lhs.as_float().abs(), rhs.as_float().abs());
+        if product.as_float().is_finite() || !a.is_finite() || !b.is_finite() {
+            return product;
+        }
+        // Beyond twice the limit no finite addend brings the sum back into range.
+        let least = (a - lhs.error) * 0.25 * (b - rhs.error);
+        let far = a > lhs.error && b > rhs.error && self.limit() / 2.0 <= least;
+        Scalar::float(product.as_float(), 1.0).certain_if(far)
     }
 
     fn div(self, lhs: Scalar, rhs: Scalar) -> Scalar {
@@ -544,6 +562,21 @@ mod tests {
         assert!(!square(F64, 1e200, 1.0).is_certain());
         // 65519.9 rounds down to 65504, which is not the same as 65520.1.
         assert!(!F16.binary(FloatBinary::Add, f(65504.0, 0.0), f(16.0, 0.5)).is_certain());
+    }
+
+    #[test]
+    fn contraction_may_avoid_overflow() {
+        let square = |value| F32.binary(FloatBinary::MulIntoSum, f(value, 0.0), f(value, 0.0));
+        same(square(INF), INF, 0.0);
+        same(square(3.0), 9.0, 0.0);
+        assert!(!square(1.9e19).is_certain());
+        // Far beyond the range only the opposite infinity makes a difference.
+        let far = square(1e30);
+        same(F32.binary(FloatBinary::Add, far, f(-3e38, 0.0)), INF, 0.0);
+        same(F32.binary(FloatBinary::Add, far, f(INF, 0.0)), INF, 0.0);
+        assert!(!F32.binary(FloatBinary::Sub, far, f(INF, 0.0)).is_certain());
+        let square = F64.binary(FloatBinary::MulIntoSum, f(1e200, 0.0), f(-1e200, 0.0));
+        same(F64.binary(FloatBinary::Add, square, f(1e308, 0.0)), -INF, 0.0);
     }
 
     #[test]

@@ -356,6 +356,31 @@ func.func @gather(%T: tensor<4x2xi32>, %I: tensor<3xi32>) -> tensor<3x2xi32> {
 }
 
 #[test]
+fn runtime_variables_matter_where_the_body_runs() {
+    // The last row of the table is past its end, but the constraint leaves it out.
+    let text = "
+func.func @gather(%T: tensor<4xi32>, %I: tensor<2xi32>) -> tensor<3xi32> {
+  %c7 = arith.constant 7 : i32
+  %empty = tensor.empty() : tensor<3xi32>
+  %init = linalg.fill ins(%c7 : i32) outs(%empty : tensor<3xi32>) -> tensor<3xi32>
+  %R = imap.generic #imap.map<(i){r} -> (), domain: i in [0, 2], r in [0, 3], i * 2 in [0, 2]>
+      runtime(%I : tensor<2xi32>) ins(%T : tensor<4xi32>) outs(%init : tensor<3xi32>)
+      maps [#imap.map<(i){r} -> (r)>, #imap.map<(i){r} -> (i)>, #imap.map<(i){r} -> (i)>]
+      combine [#imap.combiner<assign>] {
+  ^bb0(%t: i32):
+    imap.yield %t : i32
+  } -> tensor<3xi32>
+  return %R : tensor<3xi32>
+}";
+    let table = ints(&[4], &[0, 10, 20, 30]);
+    let outcome = run_text(text, &[table.clone(), ints(&[2], &[3, 1])]).unwrap().remove(0);
+    assert_eq!(values(&outcome), [30.0, 10.0, 7.0]);
+    let all = text.replace("i * 2 in [0, 2]", "i * 2 in [0, 4]");
+    let message = error(&all, &[table, ints(&[2], &[3, 1])]);
+    assert!(message.contains("index [2] of a tensor of shape [2] (at i = 2)"), "{message}");
+}
+
+#[test]
 fn combiners_constraints_and_epilogues() {
     let text = "
 func.func @f(%A: tensor<5xi32>, %I: tensor<2xi32>, %B: tensor<2xi32>) -> (tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) {
