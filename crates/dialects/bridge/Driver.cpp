@@ -17,6 +17,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/InitAllDialects.h"
@@ -80,6 +81,8 @@ void tcInsertDialect(MlirDialectRegistry handle, MlirStringRef name) {
     registry.insert<tc::lang::TCDialect>();
   else if (dialect == "tensor")
     registry.insert<tensor::TensorDialect>();
+  else if (dialect == "vector")
+    registry.insert<vector::VectorDialect>();
   else
     llvm::report_fatal_error("a pass depends on a dialect that the bridge does not know");
 }
