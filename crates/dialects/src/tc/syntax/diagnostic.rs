@@ -310,9 +310,9 @@ reasons! {
     /// A literal or an extent that does not fit its type.
     OutOfRange "out_of_range" "TC0028" Sema Error;
     /// `op=` on a tensor that no statement defined before.
-    UninitializedReduction "uninitialized_reduction" "TC0202" Sema Warning;
+    UninitializedReduction "uninitialized_reduction" "TC0204" Sema Warning;
     /// `a < b < c`, which compares a bool with a number.
-    ChainedComparison "chained_comparison" "TC0203" Sema Warning;
+    ChainedComparison "chained_comparison" "TC0205" Sema Warning;
 }
 
 /// One report about a source file.
