@@ -293,6 +293,15 @@ pub fn set_attribute<'c>(op: Op<'c>, name: &str, attribute: Attribute<'c>) {
     }
 }
 
+/// Removes an attribute, if it is there.
+pub fn remove_attribute(op: Op, name: &str) {
+    // SAFETY: the operation is alive; the name is not kept.
+    unsafe {
+        let name = mlir_sys::MlirStringRef { data: name.as_ptr().cast(), length: name.len() };
+        mlir_sys::mlirOperationRemoveAttributeByName(op.to_raw(), name);
+    }
+}
+
 /// Replaces one operand.
 pub fn set_operand<'c>(op: Op<'c>, index: usize, value: Val<'c>) {
     // SAFETY: the operand exists, or MLIR asserts; both are alive.
@@ -304,9 +313,19 @@ pub fn string_attr<'c>(op: Op<'c>, name: &str) -> Option<&'c str> {
     op.attribute(name).ok().and_then(string_of)
 }
 
-/// The text of an attribute that is a string.
+/// The text of an attribute that is a string of UTF-8.
 pub fn string_of(attribute: Attribute<'_>) -> Option<&str> {
-    StringAttribute::try_from(attribute).ok().map(|text| text.value())
+    let attribute = StringAttribute::try_from(attribute).ok()?;
+    // SAFETY: the text is interned in the context. Melior's own accessor does not take an
+    // empty one, whose address is null, nor one that is not UTF-8.
+    let bytes = unsafe {
+        let raw = mlir_sys::mlirStringAttrGetValue(attribute.to_raw());
+        if raw.length == 0 {
+            return Some("");
+        }
+        std::slice::from_raw_parts(raw.data.cast(), raw.length)
+    };
+    str::from_utf8(bytes).ok()
 }
 
 /// An integer attribute's value.

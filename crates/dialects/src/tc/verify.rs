@@ -34,8 +34,9 @@ fn error<'c, T>(message: impl Into<String>) -> Result<T, Report<'c>> {
 
 fn verify_def<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
     let def = Def::cast(op).expect("dispatched on the name");
-    if mlir::blocks(op, 0).len() != 1 {
-        return error("expects one block");
+    let [block] = mlir::blocks(op, 0)[..] else { return error("expects one block") };
+    if !block.terminator().is_some_and(|it| mlir::is(mlir::op_ref(it), "tc.return")) {
+        return error("expects its body to end in 'tc.return'");
     }
     let outputs = def.outputs();
     if outputs.len() != def.terminator().operand_count() || outputs.contains(&"") {
