@@ -2,11 +2,8 @@
 //! comparisons of them joined by `&&`. They are compared by value, at given sizes.
 
 use super::row::Mismatch;
-use std::collections::BTreeMap;
+use tc_backends::run::Sizes;
 use tc_ir::{Context, Expr, IndexingMap, Var, text::parse_expr};
-
-/// Values of size variables by name.
-pub(super) type Sizes = BTreeMap<String, i64>;
 
 /// Size variables, numbered as runtime variables, and an arena of expressions over them.
 pub(super) struct Algebra {

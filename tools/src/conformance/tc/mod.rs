@@ -4,9 +4,12 @@
 //! `tests/conformance/tc` says.
 
 mod claim;
+mod eval;
+mod kernels;
 mod program;
 mod ranges;
 mod syntax;
+mod values;
 
 use super::Kind;
 use serde_json::Value;
@@ -27,6 +30,16 @@ pub(super) const KINDS: &[Kind] = &[
         name: "tc ranges",
         matches: |row| is_tc(row) && row.get("expected").is_some_and(|it| it.get("error").is_some()),
         run: ranges::run,
+    },
+    Kind {
+        name: "tc kernels",
+        matches: |row| is_tc(row) && row.get("sizes").is_some_and(Value::is_array),
+        run: kernels::run,
+    },
+    Kind {
+        name: "tc eval",
+        matches: |row| is_tc(row) && row.get("sizes").is_some_and(Value::is_object),
+        run: eval::run,
     },
 ];
 

@@ -1,17 +1,13 @@
-//! A TC program on its way through the compiler: read, checked, imported, and taken through
-//! passes, with what was reported on the way.
+//! A TC program on its way through the compiler: read, checked, imported, with ranges,
+//! compiled; and what was reported on the way.
 
 use crate::conformance::row::{Mismatch, field, flag, string};
-use melior::{
-    Context,
-    diagnostic::DiagnosticSeverity,
-    ir::Module,
-    pass::PassManager,
-    utility::parse_pass_pipeline,
-};
+use melior::{Context, ir::Module};
 use serde_json::Value;
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, fmt::Display, rc::Rc};
+use tc_backends::run::{self, Options, Sizes};
 use tc_dialects::{
+    diagnostic::{self, Received},
     mlir,
     tc::{
         Def,
@@ -58,61 +54,28 @@ impl Source {
         self.diagnostics.iter().find(|it| it.is_error())
     }
 
-    /// The checks that hold, or the first error as a mismatch.
-    pub(super) fn accepted(&self) -> Result<(), Mismatch> {
-        match self.first_error() {
-            None => Ok(()),
-            Some(error) => Err(Mismatch::new("a valid program", self.file.render(error))),
-        }
-    }
-
     /// Whether a warning was given.
     pub(super) fn warns(&self, reason: Reason) -> bool {
         self.diagnostics.iter().any(|it| it.reason == reason)
     }
 }
 
-/// An error or a warning of an import or a pass.
-#[derive(Clone, Debug)]
-pub(super) struct Emitted {
-    pub(super) is_error: bool,
-    pub(super) text: String,
-}
-
 /// An MLIR context that keeps what is reported.
 pub(super) struct Session {
     pub(super) context: Context,
-    emitted: Rc<RefCell<Vec<Emitted>>>,
+    received: Rc<RefCell<Vec<Received>>>,
 }
 
 impl Session {
     pub(super) fn new() -> Self {
-        tc_passes::register();
         let context = tc_dialects::new_context();
-        let emitted: Rc<RefCell<Vec<Emitted>>> = Rc::default();
-        let kept = Rc::clone(&emitted);
-        context.attach_diagnostic_handler(move |diagnostic| {
-            let is_error = match diagnostic.severity() {
-                DiagnosticSeverity::Error => true,
-                DiagnosticSeverity::Warning => false,
-                _ => return true,
-            };
-            kept.borrow_mut().push(Emitted { is_error, text: diagnostic.to_string() });
-            true
-        });
-        Self { context, emitted }
+        let (_, received) = diagnostic::collect(&context);
+        Self { context, received }
     }
 
     /// What has been reported so far.
-    pub(super) fn emitted(&self) -> Vec<Emitted> {
-        self.emitted.borrow().clone()
-    }
-
-    /// The reported errors as one text.
-    pub(super) fn errors(&self) -> String {
-        let texts: Vec<_> =
-            self.emitted().into_iter().filter(|it| it.is_error).map(|it| it.text).collect();
-        if texts.is_empty() { "an error".to_string() } else { texts.join("; ") }
+    pub(super) fn received(&self) -> Vec<Received> {
+        self.received.borrow().clone()
     }
 
     /// The `tc` dialect module of a program that has no errors.
@@ -126,12 +89,25 @@ impl Session {
         })
     }
 
-    /// Runs passes, such as `a,b{option=1}`; whether they succeeded.
-    pub(super) fn run(&self, module: &mut Module, passes: &str) -> bool {
-        let manager = PassManager::new(&self.context);
-        let pipeline = format!("builtin.module({passes})");
-        parse_pass_pipeline(manager.as_operation_pass_manager(), &pipeline)
-            .is_ok_and(|()| manager.run(module).is_ok())
+    /// What stopped a step that should have succeeded.
+    pub(super) fn stopped(&self, step: &str, error: impl Display) -> Mismatch {
+        let errors = self.received().into_iter().filter(Received::is_error).map(|it| it.message);
+        let texts: Vec<_> = std::iter::once(error.to_string()).chain(errors).collect();
+        Mismatch::new(step, texts.join("; "))
+    }
+
+    /// The program of a row, ready to be run.
+    pub(super) fn open<'c>(&'c self, row: &Value) -> Result<Runnable<'c>, Mismatch> {
+        let source = Source::of_row(row)?;
+        if let Some(error) = source.first_error() {
+            return Err(Mismatch::new("a valid program", source.file.render(error)));
+        }
+        let module = self.import(&source).map_err(|error| self.stopped("an import", error))?;
+        let program = run::Session::new(&self.context, module, false)
+            .map_err(|error| self.stopped("ranges", error))?;
+        let name = field(row, "def", string)?;
+        let def = program.def(Some(name)).map_err(|error| self.stopped("a function", error))?;
+        Ok(Runnable { session: self, program, def })
     }
 }
 
@@ -157,4 +133,56 @@ pub(super) fn range_kind(text: &str) -> Option<Kind> {
     ];
     let code = text.strip_suffix(']')?.rsplit_once('[')?.1;
     KINDS.into_iter().find(|kind| kind.code() == code)
+}
+
+/// A way to compile a function.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Variant {
+    /// For a message.
+    pub(super) what: &'static str,
+    /// For all sizes, instead of for those given.
+    pub(super) dynamic: bool,
+    /// With producers in their consumers.
+    pub(super) fused: bool,
+    /// With checks of what depends on data.
+    pub(super) checked: bool,
+}
+
+impl Variant {
+    /// The ways that a result must not depend on.
+    pub(super) const ALL: [Self; 5] = [
+        Self { what: "dynamic sizes", dynamic: true, fused: false, checked: false },
+        Self { what: "dynamic sizes, fused", dynamic: true, fused: true, checked: false },
+        Self { what: "dynamic sizes, fused, checked", dynamic: true, fused: true, checked: true },
+        Self { what: "static sizes", dynamic: false, fused: false, checked: false },
+        Self { what: "static sizes, fused", dynamic: false, fused: true, checked: false },
+    ];
+}
+
+/// A function whose ranges are inferred.
+pub(super) struct Runnable<'c> {
+    pub(super) session: &'c Session,
+    pub(super) program: run::Session<'c>,
+    pub(super) def: Def<'c>,
+}
+
+impl<'c> Runnable<'c> {
+    /// Those of the sizes given that the function has.
+    pub(super) fn own_sizes(&self, sizes: &Sizes) -> Sizes {
+        let own = self.def.sizes().into_iter();
+        own.filter_map(|(name, ..)| Some((name.to_string(), *sizes.get(name)?))).collect()
+    }
+
+    /// The function as `imap` operations.
+    pub(super) fn lower(&self, sizes: &Sizes, variant: Variant) -> Result<Module<'c>, Mismatch> {
+        let options = Options {
+            runtime_checks: variant.checked,
+            no_fuse: !variant.fused,
+            ..Options::default()
+        };
+        let specialized = (!variant.dynamic).then_some((self.def, sizes));
+        self.program
+            .lower(specialized, &options)
+            .map_err(|error| self.session.stopped(&format!("code for {}", variant.what), error))
+    }
 }

@@ -8,12 +8,14 @@ use super::program::{self, Session, Source, range_kind};
 use crate::conformance::{
     Options, Outcome, Status,
     row::{Mismatch, array, field, integer, known_fields, object, optional, pair, string, strings},
-    sizes::{Algebra, Comparison, Sizes, candidates, show},
+    sizes::{Algebra, Comparison, candidates, show},
 };
-use melior::ir::attribute::DictionaryAttribute;
+use melior::ir::Module;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use tc_backends::run::{Sizes, run_pipeline};
 use tc_dialects::{
+    diagnostic::Received,
     imap::map::from_attribute,
     mlir,
     tc::{Comprehension, Def, Size, syntax::Reason},
@@ -71,7 +73,7 @@ pub(super) fn run(row: &Value, _options: &Options) -> Result<Outcome, Mismatch> 
 fn inferred<'c>(
     session: &'c Session,
     source: &Source,
-) -> Result<melior::ir::Module<'c>, (String, String)> {
+) -> Result<Module<'c>, (String, String)> {
     if let Some(error) = source.first_error() {
         return Err((error.reason.name().to_string(), error.message.clone()));
     }
@@ -80,11 +82,13 @@ fn inferred<'c>(
         (name.to_string(), text)
     };
     let mut module = session.import(source).map_err(named)?;
-    if session.run(&mut module, "tc-infer-ranges{record-rounds=true}") {
-        return Ok(module);
+    match run_pipeline(&mut module, "tc-infer-ranges{record-rounds=true}") {
+        Ok(()) => Ok(module),
+        Err(error) => {
+            let first = session.received().into_iter().find(Received::is_error);
+            Err(named(first.map_or_else(|| error.to_string(), |it| it.message)))
+        }
     }
-    let first = session.emitted().into_iter().find(|it| it.is_error);
-    Err(named(first.map_or_else(|| "an error".to_string(), |it| it.text)))
 }
 
 /// A tensor that is returned.
@@ -135,34 +139,24 @@ impl Found {
         let inputs = inputs.collect();
         let statements = def.comprehensions().into_iter().map(|it| Statement::read(it, &algebra));
         let statements = statements.collect::<Result<_, _>>()?;
-        let attributes = mlir::array_attr(def.op(), "res_attrs");
-        let outputs = def.outputs().into_iter().zip(attributes).map(|(name, attribute)| {
-            let formulas = |attribute_name: &str| {
-                DictionaryAttribute::try_from(attribute)
-                    .ok()
-                    .and_then(|dictionary| dictionary.element_by_name(attribute_name))
-                    .and_then(|attribute| from_attribute(&algebra.ir, attribute))
-                    .map(|map| map.results)
-                    .ok_or_else(|| missing(&format!("{attribute_name} of output '{name}'")))
+        let outputs = def.outputs().into_iter().enumerate().map(|(number, name)| {
+            let results = |map: Option<IndexingMap>| {
+                map.map(|map| map.results).ok_or_else(|| missing(&format!("a shape of output '{name}'")))
             };
-            let (extents, origins) = (formulas("tc.extents")?, formulas("tc.origins")?);
+            let extents = results(def.output_extents(&algebra.ir, number))?;
+            let origins = results(def.output_origins(&algebra.ir, number))?;
             Ok(Output { name: name.to_string(), extents, origins })
         });
         let outputs = outputs.collect::<Result<_, Mismatch>>()?;
-        let preconditions = mlir::array_attr(def.op(), "preconditions").into_iter();
-        let preconditions = preconditions.filter_map(|attribute| {
-            let dictionary = DictionaryAttribute::try_from(attribute).ok()?;
-            let get = |name: &str| dictionary.element_by_name(name);
-            Some(Precondition {
-                text: get("text").and_then(mlir::string_of).unwrap_or_default().to_string(),
-                condition: get("condition").and_then(|it| from_attribute(&algebra.ir, it)),
-                is_data: get("data").is_some(),
-            })
+        let preconditions = def.preconditions().into_iter().map(|it| Precondition {
+            text: it.text.to_string(),
+            condition: it.condition.and_then(|it| from_attribute(&algebra.ir, it)),
+            is_data: it.data,
         });
         let preconditions = preconditions.collect();
-        let emitted = session.emitted().into_iter().filter(|it| !it.is_error);
+        let warned = session.received().into_iter().filter(|it| !it.is_error());
         let mut warnings: BTreeSet<_> =
-            emitted.filter_map(|it| range_kind(&it.text)).map(|kind| kind.name()).collect();
+            warned.filter_map(|it| range_kind(&it.message)).map(|kind| kind.name()).collect();
         if source.warns(Reason::UninitializedReduction) {
             warnings.insert(Reason::UninitializedReduction.name());
         }

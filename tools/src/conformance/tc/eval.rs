@@ -1,0 +1,161 @@
+//! Numeric cases: what a program computes, exactly.
+//!
+//! A case is interpreted as it is imported, then compiled in every [`Variant`]; each of
+//! these is interpreted once more and run as native code. The interpreter goes first,
+//! because it stays inside its tensors whatever the inputs are.
+
+use super::{
+    program::{Runnable, Session, Variant},
+    values::{check_exact, nested, tensor},
+};
+use crate::conformance::{
+    Options, Outcome, Status,
+    row::{Mismatch, array, field, integer, object, optional},
+};
+use serde_json::{Map, Value, json};
+use tc_backends::{cpu, interp, run::{Shapes, Sizes}, runtime::Tensor};
+use tc_dialects::mlir;
+
+pub(super) fn run(row: &Value, _options: &Options) -> Result<Outcome, Mismatch> {
+    let session = Session::new();
+    let runnable = session.open(row)?;
+    let sizes = field(row, "sizes", object)?.iter();
+    let sizes = sizes.map(|(name, value)| Ok((name.clone(), integer(value)?)));
+    let sizes = runnable.own_sizes(&sizes.collect::<Result<Sizes, Mismatch>>()?);
+    let shapes = runnable
+        .program
+        .shapes(runnable.def, &sizes)
+        .map_err(|error| session.stopped("shapes", error))?;
+    let inputs = inputs(row, &shapes)?;
+    let case = Case { row, runnable, shapes };
+    let outcomes = case
+        .runnable
+        .program
+        .interpret(case.runnable.def, &inputs)
+        .map_err(|error| session.stopped("a result of the interpreter", error))?;
+    case.check("interpreted", &outcomes, interp::Outcome::shape, |it| numbers(it).collect())?;
+    for (outcome, (name, ..)) in outcomes.iter().zip(&case.shapes.outputs) {
+        case.check_origin(name, "interpreted", outcome.origin())?;
+    }
+    for variant in Variant::ALL {
+        case.check_variant(&sizes, variant, &inputs)?;
+    }
+    let results = case.shapes.outputs.iter().zip(&outcomes);
+    let results = results.map(|((name, ..), it)| (name.clone(), nested(it.shape(), numbers(it))));
+    let got = Value::Object(results.collect());
+    Ok(Outcome::new(Status::Passed, row["expected"].to_string(), got.to_string()))
+}
+
+fn numbers(outcome: &interp::Outcome) -> impl Iterator<Item = tc_backends::runtime::Number> {
+    (0..outcome.num_elements()).map(|position| outcome.number(position))
+}
+
+/// The arguments: inputs, then what accumulated outputs hold before.
+fn inputs(row: &Value, shapes: &Shapes) -> Result<Vec<Tensor>, Mismatch> {
+    let given = field(row, "inputs", object)?;
+    let none = Map::new();
+    let initial = optional(row, "initial_outputs", object)?.unwrap_or(&none);
+    let names = shapes.inputs.iter().chain(&shapes.outputs).map(|(name, ..)| name);
+    let names: Vec<_> = names.collect();
+    if let Some(name) = given.keys().chain(initial.keys()).find(|name| !names.contains(name)) {
+        return Err(Mismatch::new("inputs and outputs of the function", format!("'{name}'")));
+    }
+    let tensors = shapes.inputs.iter().map(|(name, element, shape)| {
+        let value = given.get(name).or_else(|| initial.get(name));
+        let value = value.ok_or_else(|| Mismatch::new(format!("a value of '{name}'"), "none"))?;
+        tensor(value, name, *element, shape)
+    });
+    tensors.collect()
+}
+
+struct Case<'r, 'c> {
+    row: &'r Value,
+    runnable: Runnable<'c>,
+    shapes: Shapes,
+}
+
+impl Case<'_, '_> {
+    /// Compares the results of one run.
+    fn check<T>(
+        &self,
+        how: &str,
+        results: &[T],
+        shape: impl Fn(&T) -> &[usize],
+        numbers: impl Fn(&T) -> Vec<tc_backends::runtime::Number>,
+    ) -> Result<(), Mismatch> {
+        let expected = field(self.row, "expected", object)?;
+        for name in expected.keys() {
+            if !self.shapes.outputs.iter().any(|(output, ..)| output == name) {
+                return Err(Mismatch::new("outputs of the function", format!("'{name}'")));
+            }
+        }
+        if results.len() != self.shapes.outputs.len() {
+            let expected = format!("{} outputs ({how})", self.shapes.outputs.len());
+            return Err(Mismatch::new(expected, results.len().to_string()));
+        }
+        for ((name, ..), result) in self.shapes.outputs.iter().zip(results) {
+            let value = expected.get(name);
+            let value = value.ok_or_else(|| Mismatch::new(format!("values of output '{name}'"), "none"))?;
+            check_exact(value, name, how, shape(result), numbers(result).into_iter())?;
+        }
+        Ok(())
+    }
+
+    /// Compares where an output starts.
+    fn check_origin(&self, name: &str, how: &str, found: &[i64]) -> Result<(), Mismatch> {
+        let origins = optional(self.row, "origins", object)?;
+        let expected = match origins.and_then(|origins| origins.get(name)) {
+            Some(origin) => array(origin)?.iter().map(integer).collect::<Result<Vec<_>, _>>()?,
+            None => vec![0; found.len()],
+        };
+        if expected == found {
+            return Ok(());
+        }
+        Err(Mismatch::new(format!("origin {} of '{name}' ({how})", json!(expected)), json!(found).to_string()))
+    }
+
+    /// Compiles the function in one way, interprets that, and runs it.
+    fn check_variant(
+        &self,
+        sizes: &Sizes,
+        variant: Variant,
+        inputs: &[Tensor],
+    ) -> Result<(), Mismatch> {
+        let Runnable { session, def, .. } = self.runnable;
+        let what = variant.what;
+        let module = self.runnable.lower(sizes, variant)?;
+        let function = mlir::ops(mlir::block_ref(module.body()))
+            .into_iter()
+            .find(|op| mlir::is(*op, "func.func") && mlir::string_attr(*op, "sym_name") == Some(def.name()))
+            .ok_or_else(|| Mismatch::new(format!("a func.func '{}' ({what})", def.name()), "none"))?;
+        let how = format!("interpreted, {what}");
+        let outcomes = interp::run(function, inputs)
+            .map_err(|error| session.stopped(&format!("a result ({how})"), error))?;
+        self.check(&how, &outcomes, interp::Outcome::shape, |it| numbers(it).collect())?;
+
+        let how = format!("compiled, {what}");
+        let stopped = |error: &dyn std::fmt::Display| session.stopped(&format!("a result ({how})"), error);
+        let compiled = cpu::Program::lower(&module, &cpu::Options::default())
+            .and_then(|program| program.jit())
+            .map_err(|error| stopped(&error))?;
+        let function = compiled
+            .function(def.name())
+            .ok_or_else(|| Mismatch::new(format!("a function '{}' ({how})", def.name()), "none"))?;
+        let arguments: Vec<_> = inputs.iter().collect();
+        let outputs = function.run(&arguments).map_err(|error| stopped(&error))?;
+        self.check(&how, &outputs, Tensor::shape, |it| it.numbers().collect())?;
+        let signature = function.signature();
+        for number in signature.outputs() {
+            let argument = &signature.arguments[number];
+            let origin = match &argument.origins {
+                Some(origins) => origins.evaluate(sizes),
+                None => Some(vec![0; argument.shape.len()]),
+            };
+            let origin = origin.ok_or_else(|| {
+                Mismatch::new(format!("an origin of '{}' ({how})", argument.name), "no value")
+            })?;
+            self.check_origin(&argument.name, &how, &origin)?;
+        }
+        Ok(())
+    }
+}
