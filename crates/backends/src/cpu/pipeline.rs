@@ -11,8 +11,10 @@ pub fn destinations() -> String {
 /// The second part: buffers, loops, and the `llvm` dialect.
 pub fn to_llvm(options: &Options) -> String {
     let parallel = 1 < options.threads;
+    let (bits, registers) = options.target.vector_registers();
     let loops = format!(
-        "func.func(convert-imap-to-scf{{parallel={parallel} strict-fp={}}})",
+        "func.func(convert-imap-to-scf{{parallel={parallel} strict-fp={} vector-bits={bits} \
+         vector-registers={registers}}})",
         options.strict_fp
     );
     let mut passes = vec![

@@ -24,4 +24,33 @@ impl Target {
     pub fn cpu(name: &str) -> Self {
         Self { cpu: name.to_string(), features: String::new(), ..Self::host() }
     }
+
+    /// The width of the vector registers in bits and their number. Where only the name of
+    /// a processor is known, what its generation is known to have.
+    pub(super) fn vector_registers(&self) -> (u32, u32) {
+        const AVX512: &[&str] = &[
+            "x86-64-v4", "avx512", "cannonlake", "cascadelake", "cooperlake", "emeraldrapids",
+            "graniterapids", "icelake", "rocketlake", "sapphirerapids", "tigerlake", "znver4",
+            "znver5",
+        ];
+        const SSE: &[&str] = &[
+            "x86-64", "x86-64-v2", "core2", "generic", "i686", "k8", "nehalem", "penryn",
+            "pentium4", "silvermont", "westmere",
+        ];
+        if !self.triple.starts_with("x86_64") {
+            return (128, 32);
+        }
+        let has = |feature: &str| self.features.split(',').any(|it| it == feature);
+        if has("-avx512f") && has("+avx") {
+            (256, 16)
+        } else if has("-avx512f") && has("-avx") {
+            (128, 16)
+        } else if has("+avx512f") || AVX512.iter().any(|it| self.cpu.contains(it)) {
+            (512, 32)
+        } else if SSE.contains(&self.cpu.as_str()) && !has("+avx") {
+            (128, 16)
+        } else {
+            (256, 16)
+        }
+    }
 }

@@ -37,7 +37,8 @@ pub(super) struct Scope<'c> {
 }
 
 impl<'c> Scope<'c> {
-    fn buffer(&self, value: Val<'c>) -> Val<'c> {
+    /// What stands for a buffer here.
+    pub fn buffer(&self, value: Val<'c>) -> Val<'c> {
         self.buffers.get(value).unwrap_or(value)
     }
 }
@@ -388,6 +389,18 @@ impl<'c> Nest<'c> {
         builder.value("memref.load", &operands, element)
     }
 
+    /// The element of a buffer that a map selects.
+    pub fn load_at(
+        &self,
+        builder: &Builder<'c>,
+        scope: &mut Scope<'c>,
+        buffer: Val<'c>,
+        map: &IndexingMap,
+    ) -> Val<'c> {
+        let indices = self.exprs(builder, scope, &map.results, true);
+        self.load(builder, scope, buffer, &indices)
+    }
+
     /// What destination `number` holds.
     pub fn load_output(
         &self,
@@ -396,8 +409,7 @@ impl<'c> Nest<'c> {
         number: usize,
     ) -> Val<'c> {
         let output = &self.outputs[number];
-        let indices = self.exprs(builder, scope, &output.map.results, true);
-        self.load(builder, scope, output.buffer, &indices)
+        self.load_at(builder, scope, output.buffer, &output.map)
     }
 
     /// Stores a value in destination `number`.
@@ -483,8 +495,7 @@ impl<'c> Nest<'c> {
             if mlir::uses(*argument).is_empty() {
                 continue;
             }
-            let indices = self.exprs(builder, scope, &input.map.results, true);
-            map.insert(*argument, self.load(builder, scope, input.buffer, &indices));
+            map.insert(*argument, self.load_at(builder, scope, input.buffer, &input.map));
         }
         for op in mlir::ops(block) {
             if mlir::is(op, "imap.yield") {
@@ -502,7 +513,7 @@ impl<'c> Nest<'c> {
     }
 
     /// Sets the flags of a floating-point operation that has none of its own.
-    fn relax(&self, op: Op<'c>, flags: &str) {
+    pub fn relax(&self, op: Op<'c>, flags: &str) {
         const RELAXED: [&str; 3] = ["arith.addf", "arith.mulf", "arith.subf"];
         if self.choices.strict_fp || !RELAXED.contains(&mlir::name(op)) {
             return;
@@ -515,7 +526,7 @@ impl<'c> Nest<'c> {
 }
 
 /// The variable of an `imap.index`.
-fn index_of(op: Op) -> Option<Var> {
+pub(super) fn index_of(op: Op) -> Option<Var> {
     mlir::is(op, "imap.index").then(|| index_variable(op)).flatten()
 }
 

@@ -27,6 +27,7 @@
 mod emit;
 mod nest;
 mod order;
+mod vectors;
 
 use tc_dialects::{
     imap::Generic,
@@ -53,8 +54,18 @@ pub const PASS: PassInfo = PassInfo {
             description: "Neither reassociate nor contract floating-point operations",
             default: "false",
         },
+        PassOption {
+            name: "vector-bits",
+            description: "Width of the vector registers of the target; 0 to emit no vectors",
+            default: "512",
+        },
+        PassOption {
+            name: "vector-registers",
+            description: "Number of the vector registers of the target",
+            default: "32",
+        },
     ],
-    dependent_dialects: &["arith", "memref", "scf"],
+    dependent_dialects: &["arith", "memref", "scf", "vector"],
     run,
 };
 
@@ -65,12 +76,18 @@ pub(crate) struct Choices {
     pub parallel: bool,
     /// Keep floating-point operations as they are.
     pub strict_fp: bool,
+    /// Bits of a vector register; 0 for no vectors.
+    pub vector_bits: i64,
+    /// Number of vector registers.
+    pub vector_registers: i64,
 }
 
 fn run(run: &PassRun) -> Result<(), Failure> {
     let choices = Choices {
         parallel: run.options.flag("parallel"),
         strict_fp: run.options.flag("strict-fp"),
+        vector_bits: run.options.number("vector-bits").unwrap_or(0),
+        vector_registers: run.options.number("vector-registers").unwrap_or(0),
     };
     let mut generics = Vec::new();
     mlir::walk(run.op, &mut |op| generics.extend(Generic::cast(op)));

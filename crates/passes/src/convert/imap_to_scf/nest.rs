@@ -4,6 +4,7 @@ use super::{
     Choices, MAX_VARIABLES,
     emit::{Nest, Scope, hoist_indices},
     order::{self, Plan},
+    vectors,
 };
 use crate::convert::loops;
 use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
@@ -23,16 +24,21 @@ const STRETCH: i64 = 512;
 /// At most this many pairs of buffers are declared distinct per operation.
 const MAX_DISTINCT: usize = 16;
 
-/// One loop: its variable, and whether it runs over stretches of it only.
+/// One loop: its variable, and the length of the stretches that it steps over, which
+/// leave the points of a stretch to a loop inside.
 #[derive(Copy, Clone, Debug)]
-struct Loop {
-    var: Var,
-    stretch: bool,
+pub(super) struct Loop {
+    pub var: Var,
+    pub stretch: Option<i64>,
 }
 
 impl Loop {
-    fn over(var: Var) -> Self {
-        Self { var, stretch: false }
+    pub fn over(var: Var) -> Self {
+        Self { var, stretch: None }
+    }
+
+    pub fn stretches(var: Var, length: i64) -> Self {
+        Self { var, stretch: Some(length) }
     }
 }
 
@@ -55,6 +61,11 @@ pub(super) fn convert<'c>(generic: Generic<'c>, choices: Choices) -> Result<(), 
     };
     let builder = Builder::before(op);
     let scope = nest.outer_scope();
+    if let Some(tiling) = vectors::tiling(&nest, &plan) {
+        vectors::build(&nest, &builder, &scope, &tiling);
+        mlir::erase(op);
+        return Ok(());
+    }
     match plan {
         Plan::Registers { dims, ranges } => in_registers(&nest, &builder, &scope, &dims, &ranges),
         Plan::Rows { row, dims, ranges } => in_rows(&nest, &builder, &scope, row, &dims, &ranges),
@@ -112,7 +123,7 @@ fn in_rows<'c>(
     // Stretches go outside the variables that their bounds do not depend on.
     let needs = nest.bound_needs(row);
     let place = dims.iter().rposition(|var| needs.contains(var)).map_or(0, |last| last + 1);
-    loops.insert(place, Loop { var: row, stretch: true });
+    loops.insert(place, Loop::stretches(row, STRETCH));
     let outputs = 0..nest.outputs.len();
     outer_loops(nest, builder, scope, &loops, &mut |builder, scope| {
         let reads_all = nest.outputs.iter().all(|output| output.combiner.reads_destination());
@@ -189,7 +200,7 @@ fn row_loop<'c>(
 }
 
 /// The loops over the range variables, which carry the folded values.
-fn reduction_loops<'c>(
+pub(super) fn reduction_loops<'c>(
     nest: &Nest<'c>,
     builder: &Builder<'c>,
     scope: &Scope<'c>,
@@ -214,7 +225,7 @@ fn reduction_loops<'c>(
 
 /// The loops over the dimension variables, the first of them parallel if that was asked
 /// for.
-fn outer_loops<'c>(
+pub(super) fn outer_loops<'c>(
     nest: &Nest<'c>,
     builder: &Builder<'c>,
     scope: &Scope<'c>,
@@ -274,7 +285,7 @@ fn loop_of<'c>(
     it: Loop,
 ) -> (Val<'c>, Val<'c>, Val<'c>) {
     let (lower, upper) = nest.loop_bounds(builder, scope, it.var, &[]);
-    (lower, upper, builder.index(if it.stretch { STRETCH } else { 1 }))
+    (lower, upper, builder.index(it.stretch.unwrap_or(1)))
 }
 
 /// Notes the value of a loop's variable, or the bounds of the stretch that begins there.
@@ -285,12 +296,12 @@ fn enter<'c>(
     value: Val<'c>,
     upper: Val<'c>,
 ) {
-    if !it.stretch {
+    let Some(length) = it.stretch else {
         scope.values.insert(it.var, value);
         return;
-    }
+    };
     let index = builder.index_type();
-    let length = builder.index(STRETCH);
+    let length = builder.index(length);
     let end = builder.value("arith.addi", &[value, length], index);
     let end = builder.value("arith.minsi", &[end, upper], index);
     scope.stretches.insert(it.var, (value, end));
