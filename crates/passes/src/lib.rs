@@ -18,7 +18,10 @@ pub const PASSES: &[&PassInfo] = &[
     &convert::imap_to_scf::PASS,
     &convert::results_to_destinations::PASS,
     &convert::tc_to_imap::PASS,
+    &transform::fuse::PASS,
     &transform::infer_ranges::PASS,
+    &transform::runtime_checks::PASS,
+    &transform::specialize_sizes::PASS,
 ];
 
 /// Shorthands: the option of `tc-opt`, what it is for, and the pipeline it stands for.

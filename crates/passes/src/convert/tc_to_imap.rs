@@ -263,6 +263,12 @@ impl<'c, 'i> Converter<'c, 'i> {
     /// Copies an operation that is no comprehension, and lowers what it holds of `tc`.
     fn copy(&mut self, op: Op<'c>) {
         let copy = self.builder.copy(op, &mut self.values);
+        if mlir::is(op, "tc.read") {
+            let value = self.build_extract(op, copy);
+            mlir::replace(copy, &[value]);
+            self.values.insert(mlir::result(op, 0), value);
+            return;
+        }
         let mut inner = Vec::new();
         mlir::walk(copy, &mut |op| inner.push(op));
         for copied in inner {
@@ -376,7 +382,7 @@ impl<'c, 'i> Converter<'c, 'i> {
                 }
             }
         }
-        self.build_body(statement, generic, values, &operand_of_read);
+        self.build_body(statement, generic, values, &operand_of_read, &used);
         let result = mlir::result(generic.op(), 0);
         self.add_tensor(statement.result(), result, Some(position));
         Ok(())
@@ -459,6 +465,7 @@ impl<'c, 'i> Converter<'c, 'i> {
         generic: imap::Generic<'c>,
         mut values: ValueMap<'c>,
         operand_of_read: &HashMap<usize, usize>,
+        used: &HashSet<usize>,
     ) {
         let context = mlir::context_of(statement.op());
         let inside = Builder::at_end(context, generic.body(), statement.op().location());
@@ -479,6 +486,11 @@ impl<'c, 'i> Converter<'c, 'i> {
             }
             if mlir::is(op, "tc.read") && operand_of_read.contains_key(&mlir::value_key(mlir::result(op, 0)))
             {
+                continue;
+            }
+            // What only computed an index of an operand: the reads it starts from may be gone.
+            let is_used = |value: Val| used.contains(&mlir::value_key(value));
+            if op.region_count() == 0 && !mlir::results(op).into_iter().any(is_used) {
                 continue;
             }
             let copy = inside.copy(op, &mut values);

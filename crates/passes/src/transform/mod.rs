@@ -2,3 +2,5 @@
 
 pub mod fuse;
 pub mod infer_ranges;
+pub mod runtime_checks;
+pub mod specialize_sizes;

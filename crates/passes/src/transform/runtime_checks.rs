@@ -1,0 +1,770 @@
+//! `tc-runtime-checks`: checks of what range inference could not prove, outside the loops.
+//!
+//! Three kinds of facts are assumed by the code of a statement and may be false when it
+//! runs. A check, `imap.check` with a message, is emitted for each that is not provable:
+//!
+//! - Every index variable has a value: `lower <= upper`, a condition on the sizes.
+//! - Every read is inside its tensor. For reads without data in their indices that are
+//!   performed everywhere, this too is a condition on the sizes. All others need a look at
+//!   each index: a *scan*, a comprehension of rank 0 that recomputes the index over the
+//!   variables it depends on and folds the comparisons with `and`. Conditions under which
+//!   the read is performed are recomputed as well.
+//! - No integer is divided by 0: a scan of the divisors.
+//!
+//! ```mlir
+//! %O = tc.comprehension "O"["i"] .. {
+//! ^bb0(%i: index):
+//!   %k = tc.read %I[%i] {in_bounds} : tensor<?xi32> -> i32
+//!   %p = arith.index_cast %k : i32 to index
+//!   %x = tc.read %T[%p] : tensor<?xf32> -> f32
+//!   ..
+//! ```
+//!
+//! becomes, in front of the statement,
+//!
+//! ```mlir
+//! %scan = tc.comprehension "O.check"[] reduce ["i"] #imap.combiner<and from identity> .. {
+//! ^bb0(%i: index):
+//!   %k = tc.read %I[%i] {in_bounds} : tensor<?xi32> -> i32
+//!   %p = arith.index_cast %k : i32 to index
+//!   %inside = arith.cmpi ult, %p, %B : index
+//!   tc.yield %inside : i1
+//! } : tensor<i1>
+//! %ok = tc.read %scan[] {in_bounds} : tensor<i1> -> i1
+//! imap.check %ok, "expected 0 <= I(i) < B for 'T(I(i))'"
+//! ```
+//!
+//! All conditions on sizes stand at the start of the function, then the scans that read
+//! arguments only; a scan of an earlier result stands before its statement. A scan that
+//! reads through an access which is itself in doubt comes after the check of that access:
+//! scans are emitted in levels, all scans of a level before its checks.
+//!
+//! Needs `tc-infer-ranges` before it and `convert-tc-to-imap` after it. It relies on the
+//! shapes of the arguments, which the caller checks against `tc.sizes`. With `kind=shape`
+//! only what depends on sizes and indices alone is checked, no data and no divisors.
+//!
+//! Limits: a read that can fail stands in the body or in `scf.if`, in no other operation;
+//! the scans of a function have at most [`MAX_SCAN_OPS`] operations.
+
+mod scan;
+
+use self::scan::{Guard, Place, Scan, Slicer, Test};
+use crate::analysis::index_exprs::{IndexExprs, Leaves, element_read};
+use melior::ir::{Location, TypeLike, ValueLike, operation::OperationLike};
+use std::collections::{HashMap, HashSet};
+use tc_dialects::{
+    diagnostic::{RemarkKind, Report, Severity, remark},
+    imap::{self, map},
+    mlir::{self, Builder, Op, Val},
+    pass::{Failure, PassInfo, PassOption, PassRun},
+    tc::{Comprehension, Def, MAX_EXTENT, Size},
+};
+use tc_ir::{
+    Context,
+    expr::{Expr, Var},
+    interval::Interval,
+    map::{IndexingMap, Variable},
+    polynomial,
+    prove::{Prover, Verdict},
+    solve::{self, Extreme},
+};
+
+/// The most operations in the scans of one function.
+const MAX_SCAN_OPS: usize = 1 << 16;
+
+/// How many operations deep an integer is taken for index arithmetic.
+const MAX_INDEX_DEPTH: usize = 8;
+
+/// The pass.
+pub const PASS: PassInfo = PassInfo {
+    argument: "tc-runtime-checks",
+    summary: "Check outside the loops what range inference could not prove",
+    anchor: "builtin.module",
+    options: &[PassOption {
+        name: "kind",
+        description: "What to check: 'shape' for conditions on sizes and indices, 'all' for \
+                      data and divisors too",
+        default: "all",
+    }],
+    dependent_dialects: &["arith", "imap", "scf", "tc"],
+    run,
+};
+
+fn run(pass: &PassRun) -> Result<(), Failure> {
+    let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
+    let data = match pass.options.text("kind") {
+        "all" => true,
+        "shape" => false,
+        other => {
+            let message = format!("expected 'kind' to be 'shape' or 'all', but found '{other}'");
+            Report::at(pass.op.location(), Severity::Error, message).emit();
+            return Err(Failure);
+        }
+    };
+    for def in mlir::ops(block).into_iter().filter_map(Def::cast) {
+        pass.enter(def.op());
+        check_def(def, data).map_err(|report| {
+            report.emit();
+            Failure
+        })?;
+    }
+    Ok(())
+}
+
+type Checked<'c, T> = Result<T, Box<Report<'c>>>;
+
+/// A condition on the sizes: expressions that are all `>= 0`.
+struct Condition<'c> {
+    exprs: Vec<Expr>,
+    message: String,
+    location: Location<'c>,
+}
+
+/// A value that the algebra does not follow, with what is known of it.
+struct Data {
+    text: String,
+    interval: Interval,
+}
+
+struct Checker<'c, 'i> {
+    ir: &'i Context,
+    /// Whether data and divisors are checked.
+    with_data: bool,
+    sizes: Vec<&'c str>,
+    /// Knows the sizes, and the conditions that are checked.
+    prover: Prover<'i>,
+    /// The closed bounds of each dimension of a tensor.
+    tensors: HashMap<usize, Vec<(Expr, Expr)>>,
+    /// The runtime variables after the sizes.
+    data: Vec<Data>,
+    /// What the first statement can use.
+    at_entry: HashSet<usize>,
+    conditions: Vec<Condition<'c>>,
+    scans: Vec<Scan<'c>>,
+    num_scan_ops: usize,
+}
+
+fn check_def<'c>(def: Def<'c>, with_data: bool) -> Checked<'c, ()> {
+    let ir = Context::new();
+    let statements = def.comprehensions();
+    let Some(first) = statements.first().map(|statement| statement.op()) else { return Ok(()) };
+    let mut checker = Checker::new(&ir, def, with_data);
+    let mut domains = Vec::new();
+    for statement in &statements {
+        let domain = checker.domain(*statement)?;
+        checker.require_values(*statement, &domain);
+        checker.add_tensors(*statement, &domain);
+        domains.push(domain);
+    }
+    checker.require_preconditions(def)?;
+    let mut outer = IndexExprs::new(&ir, &checker.sizes);
+    let mut number = 0;
+    for op in mlir::ops(def.body()) {
+        if let Some(statement) = Comprehension::cast(op) {
+            checker.inspect(statement, number, &domains[number], &outer)?;
+            number += 1;
+        } else {
+            outer.visit(op, &mut DataLeaves { checker: &mut checker });
+        }
+    }
+    let counts = [checker.conditions.len(), checker.scans.len()].map(|it| it.to_string());
+    checker.emit(def, first, &statements);
+    remark(
+        def.op().location(),
+        RemarkKind::Passed,
+        PASS.argument,
+        "checks",
+        def.name(),
+        &[("Conditions", &counts[0]), ("Scans", &counts[1])],
+    );
+    Ok(())
+}
+
+/// What a statement defines, as in the source: `C(m, n)`.
+fn target_text(statement: Comprehension) -> String {
+    match statement.index_vars()[..] {
+        [] => statement.target().to_string(),
+        ref vars => format!("{}({})", statement.target(), vars.join(", ")),
+    }
+}
+
+/// The names of the variables of a statement, in the order of its block arguments.
+fn variable_names<'c>(statement: Comprehension<'c>) -> Vec<&'c str> {
+    [statement.index_vars(), statement.reduction_vars()].concat()
+}
+
+/// Index values that the algebra does not follow become runtime variables.
+struct DataLeaves<'a, 'c, 'i> {
+    checker: &'a mut Checker<'c, 'i>,
+}
+
+impl<'c> Leaves<'c> for DataLeaves<'_, 'c, '_> {
+    fn leaf(&mut self, _: &IndexExprs<'c, '_>, value: Val<'c>) -> Option<Expr> {
+        let data = match element_read(value) {
+            Some((read, unsigned)) => {
+                let ty = mlir::element_type(mlir::operand(read, 0).r#type());
+                Data {
+                    text: mlir::string_attr(read, "text").unwrap_or("an element").to_string(),
+                    interval: imap::element_interval(ty, unsigned || mlir::is_unsigned(ty)),
+                }
+            }
+            None => Data { text: "the index".to_string(), interval: Interval::ALL },
+        };
+        self.checker.data.push(data);
+        let number = self.checker.sizes.len() + self.checker.data.len() - 1;
+        Some(self.checker.ir.runtime(number as u32))
+    }
+
+    fn extent(&mut self, tensor: Val<'c>, dim: usize) -> Option<Expr> {
+        let bounds = self.checker.tensors.get(&mlir::value_key(tensor))?;
+        let (lower, upper) = *bounds.get(dim)?;
+        Some(self.checker.extent(lower, upper))
+    }
+}
+
+/// A statement under inspection.
+struct Inspection<'a, 'c, 'i> {
+    statement: Comprehension<'c>,
+    number: usize,
+    domain: &'a IndexingMap,
+    exprs: IndexExprs<'c, 'a>,
+    /// Knows the variables of the statement and its data too.
+    prover: Prover<'i>,
+    slicer: Slicer<'c>,
+    /// Per read that is scanned, by its result, the level of the scan.
+    levels: HashMap<usize, usize>,
+    /// The scans so far: what is tested, the number of the tested value, the guards.
+    known: Vec<(Test, usize, Vec<Guard<'c>>, usize)>,
+}
+
+impl<'c, 'i> Checker<'c, 'i> {
+    fn new(ir: &'i Context, def: Def<'c>, with_data: bool) -> Self {
+        let sizes: Vec<_> = def.sizes().into_iter().map(|(name, ..)| name).collect();
+        let mut prover = Prover::new(ir);
+        for number in 0..sizes.len() {
+            let (lower, upper) = (ir.constant(1), ir.constant(MAX_EXTENT));
+            prover.bound(Var::Runtime(number as u32), Some(lower), Some(upper));
+        }
+        let mut tensors = HashMap::new();
+        for parameter in def.parameters().into_iter().filter(|it| !it.inout) {
+            let bounds = parameter.sizes.iter().map(|size| {
+                let extent = match size {
+                    Size::Constant(extent) => ir.constant(*extent),
+                    Size::Variable(name) => {
+                        let number = sizes.iter().position(|known| known == name);
+                        ir.runtime(number.expect("the list was made of these") as u32)
+                    }
+                };
+                (ir.constant(0), ir.sub(extent, ir.constant(1)))
+            });
+            tensors.insert(mlir::value_key(parameter.value), bounds.collect());
+        }
+        let mut at_entry: HashSet<_> =
+            mlir::arguments(def.body()).into_iter().map(mlir::value_key).collect();
+        for op in mlir::ops(def.body()) {
+            if Comprehension::cast(op).is_some() {
+                break;
+            }
+            at_entry.extend(mlir::results(op).into_iter().map(mlir::value_key));
+        }
+        Self {
+            ir,
+            with_data,
+            sizes,
+            prover,
+            tensors,
+            data: Vec::new(),
+            at_entry,
+            conditions: Vec::new(),
+            scans: Vec::new(),
+            num_scan_ops: 0,
+        }
+    }
+
+    /// The domain of a statement, bounded on all sides.
+    fn domain(&self, statement: Comprehension<'c>) -> Checked<'c, IndexingMap> {
+        let error = |message: &str| Box::new(Report::op_error(statement.op(), message));
+        let Some(domain) = statement.domain(self.ir) else {
+            let error = Report::op_error(statement.op(), "has no domain yet");
+            return Err(Box::new(error.note(None, "try running 'tc-infer-ranges' first")));
+        };
+        if domain.runtimes.len() != self.sizes.len() {
+            return Err(error(&format!(
+                "has a domain with {} runtime variables, but its function has {} size variables",
+                domain.runtimes.len(),
+                self.sizes.len()
+            )));
+        }
+        let mut variables = domain.dims.iter().chain(&domain.ranges);
+        if variables.any(|it| it.lower.is_none() || it.upper.is_none()) {
+            return Err(error("expects bounds on both sides of every variable of its domain"));
+        }
+        Ok(domain)
+    }
+
+    fn simplified(&self, expr: Expr) -> Expr {
+        solve::simplified(&self.prover, expr).unwrap_or(expr)
+    }
+
+    fn extent(&self, lower: Expr, upper: Expr) -> Expr {
+        self.simplified(self.ir.add(self.ir.sub(upper, lower), self.ir.constant(1)))
+    }
+
+    /// The name of a variable; `names` are those of the statement.
+    fn name_of(&self, names: &[&str], rank: usize, var: Var) -> String {
+        let name = match var {
+            Var::Dim(number) => names.get(number as usize).copied(),
+            Var::Range(number) => names.get(rank + number as usize).copied(),
+            Var::Runtime(number) => {
+                let data = (number as usize).checked_sub(self.sizes.len());
+                match data {
+                    None => self.sizes.get(number as usize).copied(),
+                    Some(number) => self.data.get(number).map(|data| data.text.as_str()),
+                }
+            }
+        };
+        name.unwrap_or("?").to_string()
+    }
+
+    /// Requires expressions over the sizes to be `>= 0`. Those that are known to be are left
+    /// out; the others are known from here on.
+    fn require(&mut self, exprs: &[Expr], message: String, location: Location<'c>) {
+        let open = |expr: &&Expr| self.prover.nonnegative(**expr) != Verdict::Proved;
+        let exprs: Vec<_> = exprs.iter().filter(open).copied().collect();
+        if exprs.is_empty() {
+            return;
+        }
+        for expr in &exprs {
+            self.prover.assume_at_most(self.ir.constant(0), *expr);
+        }
+        self.conditions.push(Condition { exprs, message, location });
+    }
+
+    /// Requires that every variable of a statement has a value.
+    fn require_values(&mut self, statement: Comprehension<'c>, domain: &IndexingMap) {
+        let target = target_text(statement);
+        let variables = domain.dims.iter().chain(&domain.ranges);
+        for (name, variable) in variable_names(statement).into_iter().zip(variables) {
+            let (Some(lower), Some(upper)) = (variable.lower, variable.upper) else { continue };
+            let difference = self.simplified(self.ir.sub(upper, lower));
+            let condition =
+                polynomial::condition_text(self.ir, difference, &|var| self.name_of(&[], 0, var));
+            let message = format!("expected {condition} for the range of '{name}' in '{target}'");
+            self.require(&[difference], message, statement.op().location());
+        }
+    }
+
+    /// Notes the bounds of the tensor that a statement defines.
+    fn add_tensors(&mut self, statement: Comprehension<'c>, domain: &IndexingMap) {
+        let own = domain.dims.iter().filter_map(|dim| dim.lower.zip(dim.upper)).collect();
+        let bounds = match statement.outs() {
+            // Contents that the caller passes in have the bounds of the first statement.
+            Some(outs) => self.tensors.entry(mlir::value_key(outs)).or_insert(own).clone(),
+            None => own,
+        };
+        self.tensors.insert(mlir::value_key(statement.result()), bounds);
+    }
+
+    /// Requires what range inference recorded as conditions on the sizes.
+    fn require_preconditions(&mut self, def: Def<'c>) -> Checked<'c, ()> {
+        // Guarded ones are found again at the reads.
+        for precondition in def.preconditions().into_iter().filter(|it| !it.guarded) {
+            let condition = precondition.condition;
+            let condition = condition.and_then(|it| map::from_attribute(self.ir, it));
+            let Some(condition) = condition else { continue };
+            if condition.runtimes.len() != self.sizes.len() {
+                let message = "has a precondition that is not over its size variables";
+                return Err(Box::new(Report::op_error(def.op(), message)));
+            }
+            let mut exprs = Vec::new();
+            for constraint in &condition.constraints {
+                let Interval { lo, hi } = constraint.interval;
+                if lo != i64::MIN {
+                    exprs.push(self.ir.sub(constraint.expr, self.ir.constant(lo)));
+                }
+                if hi != i64::MAX {
+                    exprs.push(self.ir.sub(self.ir.constant(hi), constraint.expr));
+                }
+            }
+            let message = format!("expected {} for '{}'", precondition.text, precondition.access);
+            self.require(&exprs, message, def.op().location());
+        }
+        Ok(())
+    }
+
+    /// Finds what has to be scanned before a statement.
+    fn inspect(
+        &mut self,
+        statement: Comprehension<'c>,
+        number: usize,
+        domain: &IndexingMap,
+        outer: &IndexExprs<'c, '_>,
+    ) -> Checked<'c, ()> {
+        let mut doubtful = Vec::new();
+        for top in mlir::ops(statement.body()) {
+            mlir::walk(top, &mut |op| match mlir::name(op) {
+                "tc.read" if !op.has_attribute("in_bounds") => doubtful.push(op),
+                "tc.div" | "tc.rem" if self.with_data => doubtful.push(op),
+                _ => {}
+            });
+        }
+        if doubtful.is_empty() {
+            return Ok(());
+        }
+        let first_data = self.data.len();
+        let mut exprs = IndexExprs::nested(outer);
+        exprs.enter(statement, statement.body());
+        exprs.visit_block(statement.body(), &mut DataLeaves { checker: self });
+        let mut prover = self.prover.fork();
+        for (number, dim) in domain.dims.iter().enumerate() {
+            prover.bound(Var::Dim(number as u32), dim.lower, dim.upper);
+        }
+        for (number, range) in domain.ranges.iter().enumerate() {
+            prover.bound(Var::Range(number as u32), range.lower, range.upper);
+        }
+        for (number, data) in self.data.iter().enumerate().skip(first_data) {
+            let finite = |bound, infinity| (bound != infinity).then(|| self.ir.constant(bound));
+            let Interval { lo, hi } = data.interval;
+            let var = Var::Runtime((self.sizes.len() + number) as u32);
+            prover.bound(var, finite(lo, i64::MIN), finite(hi, i64::MAX));
+        }
+        let mut inspection = Inspection {
+            statement,
+            number,
+            domain,
+            exprs,
+            prover,
+            slicer: Slicer::new(statement),
+            levels: HashMap::new(),
+            known: Vec::new(),
+        };
+        for op in doubtful {
+            if mlir::is(op, "tc.read") {
+                self.inspect_read(&mut inspection, op)?;
+            } else {
+                self.inspect_division(&mut inspection, op)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn inspect_read(&mut self, at: &mut Inspection<'_, 'c, 'i>, read: Op<'c>) -> Checked<'c, ()> {
+        let operands = mlir::operands(read);
+        let Some(bounds) = self.tensors.get(&mlir::value_key(operands[0])).cloned() else {
+            let message = "reads a tensor that is neither an argument nor a result of a statement";
+            return Err(Box::new(Report::op_error(read, message)));
+        };
+        let guards = at.slicer.guards(read)?;
+        let names = variable_names(at.statement);
+        let rank = at.domain.dims.len();
+        for (index, (lower, upper)) in operands[1..].iter().zip(bounds) {
+            let expr = at.exprs.get(*index).expect("every index value has an expression");
+            let below = at.prover.at_most(lower, expr) != Verdict::Proved;
+            let above = at.prover.at_most(expr, upper) != Verdict::Proved;
+            let (lower, upper) = (below.then_some(lower), above.then_some(upper));
+            if lower.is_none() && upper.is_none() {
+                continue;
+            }
+            let is_data = |var: &Var| matches!(var, Var::Runtime(number) if self.sizes.len() <= *number as usize);
+            let has_data = self.ir.vars(expr).iter().any(is_data);
+            if has_data && !self.with_data {
+                continue;
+            }
+            let show =
+                |expr| polynomial::text(self.ir, expr, &|var| self.name_of(&names, rank, var));
+            let low = lower.map(|lower| format!("{} <= ", show(lower))).unwrap_or_default();
+            let high = upper.map(|upper| {
+                let after = self.simplified(self.ir.add(upper, self.ir.constant(1)));
+                format!(" < {}", show(after))
+            });
+            let access = mlir::string_attr(read, "text").unwrap_or("a read");
+            let range = format!("{low}{}{}", show(expr), high.unwrap_or_default());
+            let message = format!("expected {range} for '{access}'");
+            // A condition on the sizes is normally one of the preconditions already.
+            if !has_data
+                && guards.is_empty()
+                && let Some(conditions) = self.size_conditions(at, expr, lower, upper)
+            {
+                self.require(&conditions, message, read.location());
+                continue;
+            }
+            let level = self.add_scan(
+                at,
+                read,
+                *index,
+                Test::Inside { lower, upper },
+                guards.clone(),
+                message,
+            )?;
+            let known = at.levels.entry(mlir::value_key(mlir::result(read, 0))).or_insert(level);
+            *known = level.max(*known);
+        }
+        Ok(())
+    }
+
+    /// Expressions over the sizes that are all `>= 0` exactly if an index is within bounds
+    /// for all values of the variables; `None` if that takes a look at each value.
+    fn size_conditions(
+        &self,
+        at: &Inspection<'_, 'c, 'i>,
+        expr: Expr,
+        lower: Option<Expr>,
+        upper: Option<Expr>,
+    ) -> Option<Vec<Expr>> {
+        let eliminate = |var| {
+            let variable = match var {
+                Var::Dim(number) => at.domain.dims.get(number as usize),
+                Var::Range(number) => at.domain.ranges.get(number as usize),
+                Var::Runtime(_) => None,
+            };
+            variable.map(|variable| (variable.lower, variable.upper))
+        };
+        let mut conditions = Vec::new();
+        if let Some(lower) = lower {
+            let Ok(Extreme::Finite(least)) = solve::minimum(&at.prover, expr, &eliminate) else {
+                return None;
+            };
+            conditions.push(self.ir.sub(least, lower));
+        }
+        if let Some(upper) = upper {
+            let Ok(Extreme::Finite(greatest)) = solve::maximum(&at.prover, expr, &eliminate) else {
+                return None;
+            };
+            conditions.push(self.ir.sub(upper, greatest));
+        }
+        Some(conditions)
+    }
+
+    fn inspect_division(
+        &mut self,
+        at: &mut Inspection<'_, 'c, 'i>,
+        division: Op<'c>,
+    ) -> Checked<'c, ()> {
+        let divisor = unextended(mlir::operand(division, 1));
+        if is_nonzero(self.ir, at, divisor) {
+            return Ok(());
+        }
+        let guards = at.slicer.guards(division)?;
+        let (names, rank) = (variable_names(at.statement), at.domain.dims.len());
+        let expr = index_expr(self.ir, at, divisor, 0)
+            .map(|expr| polynomial::text(self.ir, expr, &|var| self.name_of(&names, rank, var)));
+        let read = mlir::defining_op(divisor).filter(|op| mlir::is(*op, "tc.read"));
+        let text = expr.or_else(|| Some(mlir::string_attr(read?, "text")?.to_string()));
+        let text = text.unwrap_or_else(|| "a divisor".to_string());
+        let message =
+            format!("expected {text} != 0 for a division in '{}'", target_text(at.statement));
+        self.add_scan(at, division, divisor, Test::NonZero, guards, message)?;
+        Ok(())
+    }
+
+    /// Adds a scan, unless one that says as much is there. Returns its level.
+    fn add_scan(
+        &mut self,
+        at: &mut Inspection<'_, 'c, 'i>,
+        op: Op<'c>,
+        value: Val<'c>,
+        test: Test,
+        guards: Vec<Guard<'c>>,
+        message: String,
+    ) -> Checked<'c, usize> {
+        let number = at.slicer.number(value);
+        let same = at.known.iter().find(|(known, value, outer, _)| {
+            *known == test && *value == number && guards.starts_with(outer)
+        });
+        if let Some((.., level)) = same {
+            return Ok(*level);
+        }
+        let slice = at.slicer.slice(value, &guards);
+        self.num_scan_ops += slice.num_ops;
+        if MAX_SCAN_OPS < self.num_scan_ops {
+            let message = format!("needs scans with more than {MAX_SCAN_OPS} operations");
+            return Err(Box::new(Report::op_error(at.statement.op(), message)));
+        }
+        let level = slice.reads.iter().filter_map(|read| at.levels.get(read)).max();
+        let level = level.map_or(0, |level| level + 1);
+        let hoisted = slice.captured.iter().all(|value| self.at_entry.contains(value));
+        let statement = if hoisted { 0 } else { at.number };
+        at.known.push((test, number, guards.clone(), level));
+        self.scans.push(Scan {
+            place: Place { statement, level },
+            statement: at.statement,
+            domain: at.domain.clone(),
+            op,
+            value,
+            test,
+            guards,
+            slice,
+            message,
+        });
+        Ok(level)
+    }
+
+    /// Emits all checks. `first` is the first statement.
+    fn emit(mut self, def: Def<'c>, first: Op<'c>, statements: &[Comprehension<'c>]) {
+        let start = mlir::ops(def.body())[0];
+        let mut sizes = SizeValues {
+            ir: self.ir,
+            builder: Builder::before(start),
+            names: &self.sizes,
+            values: HashMap::new(),
+        };
+        let at_first = Builder::before(first);
+        let values: Vec<_> = self
+            .conditions
+            .iter()
+            .map(|condition| {
+                sizes.all_nonnegative(&at_first.located(condition.location), &condition.exprs)
+            })
+            .collect();
+        for (condition, value) in self.conditions.iter().zip(values) {
+            imap::build_check(&at_first.located(condition.location), value, &condition.message);
+        }
+        self.scans.sort_by_key(|scan| scan.place);
+        for group in self.scans.chunk_by(|a, b| a.place == b.place) {
+            // All scans of a group first, then all checks: code that is reached only if
+            // checks hold nests once per group.
+            let builder = Builder::before(statements[group[0].place.statement].op());
+            let tensors: Vec<_> =
+                group.iter().map(|scan| scan.emit(&builder, self.ir, &mut sizes)).collect();
+            let values: Vec<_> = group
+                .iter()
+                .zip(tensors)
+                .map(|(scan, tensor)| scan.emit_read(&builder, tensor))
+                .collect();
+            for (scan, value) in group.iter().zip(values) {
+                imap::build_check(&builder.located(scan.op.location()), value, &scan.message);
+            }
+        }
+    }
+}
+
+/// A value without the extensions to wider integers, which keep what is 0 and what is not.
+fn unextended(mut value: Val) -> Val {
+    while let Some(op) = mlir::defining_op(value)
+        && matches!(mlir::name(op), "arith.extsi" | "arith.extui")
+    {
+        value = mlir::operand(op, 0);
+    }
+    value
+}
+
+/// The expression of an index, or of an integer computed from indices without wrapping.
+/// Looks through a few operations: this is for `i + 1` and its like.
+fn index_expr<'c>(
+    ir: &Context,
+    at: &Inspection<'_, 'c, '_>,
+    value: Val<'c>,
+    depth: usize,
+) -> Option<Expr> {
+    if value.r#type().is_index() {
+        return at.exprs.get(value);
+    }
+    let op = mlir::defining_op(value).filter(|_| depth < MAX_INDEX_DEPTH)?;
+    let operand = |number| index_expr(ir, at, mlir::operand(op, number), depth + 1);
+    let expr = match mlir::name(op) {
+        "arith.constant" => ir.constant(mlir::integer_attr(op, "value")?),
+        "arith.index_cast" | "arith.extsi" => operand(0)?,
+        "arith.addi" => ir.add(operand(0)?, operand(1)?),
+        "arith.subi" => ir.sub(operand(0)?, operand(1)?),
+        "arith.muli" => ir.mul(operand(0)?, operand(1)?),
+        _ => return None,
+    };
+    // The prover computes in 64 bits itself, so that their ends are out of its reach.
+    let reach = Interval::new(-(1 << 62), 1 << 62);
+    let Interval { lo, hi } = imap::element_interval(value.r#type(), false).intersect(reach);
+    let fits = at.prover.at_most(ir.constant(lo), expr) == Verdict::Proved
+        && at.prover.at_most(expr, ir.constant(hi)) == Verdict::Proved;
+    fits.then_some(expr)
+}
+
+/// Whether an integer is known not to be 0: a constant, an index that does not reach it, or
+/// what was raised to a positive constant.
+fn is_nonzero<'c>(ir: &Context, at: &Inspection<'_, 'c, '_>, value: Val<'c>) -> bool {
+    if let Some(expr) = index_expr(ir, at, value, 0) {
+        let one = ir.constant(1);
+        return at.prover.at_most(one, expr) == Verdict::Proved
+            || at.prover.at_most(one, ir.neg(expr)) == Verdict::Proved;
+    }
+    let Some(op) = mlir::defining_op(value) else { return false };
+    let has_constant = |is_enough: fn(i64) -> bool| {
+        let constants = mlir::operands(op).into_iter().filter_map(mlir::defining_op);
+        let constants = constants.filter(|op| mlir::is(*op, "arith.constant"));
+        constants.filter_map(|op| mlir::integer_attr(op, "value")).any(is_enough)
+    };
+    match mlir::name(op) {
+        "arith.maxsi" => has_constant(|number| 0 < number),
+        "arith.maxui" => has_constant(|number| number != 0),
+        _ => false,
+    }
+}
+
+/// Values of expressions over the sizes, in the function around the statements.
+struct SizeValues<'a, 'c> {
+    ir: &'a Context,
+    /// The start of the function.
+    builder: Builder<'c>,
+    names: &'a [&'c str],
+    values: HashMap<u32, Val<'c>>,
+}
+
+impl<'c> SizeValues<'_, 'c> {
+    fn size(&mut self, number: u32) -> Val<'c> {
+        *self.values.entry(number).or_insert_with(|| {
+            let name = mlir::string(self.builder.context, self.names[number as usize]);
+            let ty = self.builder.index_type();
+            self.builder.value_with("tc.size", &[], ty, &[("name", name)])
+        })
+    }
+
+    /// Emits the values of expressions.
+    fn exprs(&mut self, builder: &Builder<'c>, exprs: &[Expr]) -> Vec<Val<'c>> {
+        let used: Vec<_> = self
+            .ir
+            .vars_of_all(exprs)
+            .into_iter()
+            .filter_map(|var| match var {
+                Var::Runtime(number) => Some(number),
+                Var::Dim(_) | Var::Range(_) => None,
+            })
+            .collect();
+        let renumbered = |var| match var {
+            Var::Runtime(number) => {
+                let place = used.iter().position(|used| *used == number)?;
+                Some(self.ir.runtime(place as u32))
+            }
+            Var::Dim(_) | Var::Range(_) => None,
+        };
+        let map = IndexingMap {
+            runtimes: used
+                .iter()
+                .map(|number| Variable::default().named(self.names[*number as usize]))
+                .collect(),
+            results: self.ir.substitute_all(exprs, &renumbered),
+            ..IndexingMap::default()
+        };
+        let operands: Vec<_> = used.iter().map(|number| self.size(*number)).collect();
+        imap::build_apply(builder, self.ir, &map, &operands)
+    }
+
+    /// Emits the value of one expression.
+    fn expr(&mut self, builder: &Builder<'c>, expr: Expr) -> Val<'c> {
+        match self.ir.as_constant(expr) {
+            Some(value) => builder.index(value),
+            None => self.exprs(builder, &[expr])[0],
+        }
+    }
+
+    /// Emits whether all expressions are `>= 0`.
+    fn all_nonnegative(&mut self, builder: &Builder<'c>, exprs: &[Expr]) -> Val<'c> {
+        let zero = builder.index(0);
+        let mut all = None;
+        for value in self.exprs(builder, exprs) {
+            let holds = builder.compare_int("sge", value, zero);
+            all = Some(match all {
+                None => holds,
+                Some(all) => builder.value("arith.andi", &[all, holds], builder.int_type(1)),
+            });
+        }
+        all.unwrap_or_else(|| builder.integer(builder.int_type(1), 1))
+    }
+}
