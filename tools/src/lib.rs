@@ -1,3 +1,4 @@
 //! What the binaries of this package share.
 
+pub mod command_line;
 pub mod conformance;

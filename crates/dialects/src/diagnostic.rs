@@ -202,6 +202,11 @@ pub struct Printer {
 }
 
 impl Printer {
+    /// Gives the text of a source that cannot be read again, such as the standard input.
+    pub fn add_source(&mut self, name: &str, text: &[u8]) {
+        self.files.insert(name.to_string(), lines(text));
+    }
+
     /// The text of a diagnostic and its notes.
     pub fn render(&mut self, received: &Received) -> String {
         let severity = match received.severity {
@@ -224,14 +229,18 @@ impl Printer {
     ) -> String {
         let Some((file, line, column)) = place else { return format!("{severity}: {message}\n") };
         let mut text = format!("{file}:{line}:{column}: {severity}: {message}\n");
-        let lines = self.files.entry(file.clone()).or_insert_with(|| {
-            let bytes = std::fs::read(file).unwrap_or_default();
-            String::from_utf8_lossy(&bytes).lines().map(str::to_string).collect()
-        });
+        let lines = self
+            .files
+            .entry(file.clone())
+            .or_insert_with(|| lines(&std::fs::read(file).unwrap_or_default()));
         if let Some(source) = line.checked_sub(1).and_then(|line| lines.get(line)) {
             let indent = " ".repeat(column.saturating_sub(1));
             text += &format!("{source}\n{indent}^\n");
         }
         text
     }
+}
+
+fn lines(text: &[u8]) -> Vec<String> {
+    String::from_utf8_lossy(text).lines().map(str::to_string).collect()
 }

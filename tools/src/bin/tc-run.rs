@@ -5,10 +5,10 @@ use std::{path::PathBuf, process::ExitCode};
 use tc_backends::{
     cpu,
     interp::compare,
-    run::{self, Error, Inputs, Session, Sizes},
+    run::{self, Error, Inputs},
     runtime::{Tensor, npy},
 };
-use tc_dialects::diagnostic::{self, Printer};
+use tc_tools::command_line::{Compilation, Source, print};
 
 const EXAMPLES: &str = "Examples:
   tc-run matmul.tc --size M=512,K=256,N=128 --check
@@ -28,14 +28,10 @@ enum Check {
 #[derive(Parser, Debug)]
 #[command(version, after_help = EXAMPLES)]
 struct Arguments {
-    /// The program: a .tc file, or MLIR with tc.def operations.
-    file: PathBuf,
-    /// The function to run, if the file has several.
-    #[arg(long)]
-    entry: Option<String>,
-    /// Values of size variables, M=512,K=256; may be repeated.
-    #[arg(long = "size", value_delimiter = ',', value_name = "NAME=VALUE")]
-    sizes: Vec<String>,
+    #[command(flatten)]
+    source: Source,
+    #[command(flatten)]
+    compilation: Compilation,
     /// A folder with NAME.npy for inputs; the others are random.
     #[arg(long, value_name = "DIR")]
     inputs: Option<PathBuf>,
@@ -54,18 +50,6 @@ struct Arguments {
     /// Compiles once for all sizes instead of for those given.
     #[arg(long)]
     dynamic: bool,
-    /// Checks what depends on data too, and divisions by zero.
-    #[arg(long)]
-    runtime_checks: bool,
-    /// Leaves producers and consumers apart.
-    #[arg(long)]
-    no_fuse: bool,
-    /// Neither reassociates nor contracts floating-point operations.
-    #[arg(long)]
-    strict_fp: bool,
-    /// Threads of the compiled program.
-    #[arg(long, default_value_t = 1)]
-    threads: usize,
     /// Measures the compiled program.
     #[arg(long)]
     bench: bool,
@@ -78,9 +62,6 @@ struct Arguments {
     /// Prints the fused IR.
     #[arg(long)]
     print_ir: bool,
-    /// Accepts the spellings of the TC documentation.
-    #[arg(long)]
-    relaxed: bool,
 }
 
 fn main() -> ExitCode {
@@ -97,30 +78,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn parse_sizes(texts: &[String]) -> Result<Sizes, Error> {
-    let mut sizes = Sizes::new();
-    for text in texts {
-        let parsed = text.split_once('=').and_then(|(name, value)| Some((name, value.parse().ok()?)));
-        let Some((name, value)) = parsed else {
-            return Err(Error::Usage(format!("'{text}' is no size; expected NAME=NUMBER")));
-        };
-        if let Some(other) = sizes.insert(name.to_string(), value)
-            && other != value
-        {
-            return Err(Error::Usage(format!("size '{name}' is given as {other} and as {value}")));
-        }
-    }
-    Ok(sizes)
-}
-
 fn run(arguments: &Arguments) -> Result<(), Error> {
     let context = tc_dialects::new_context();
-    let mut printer = Printer::default();
-    diagnostic::attach(&context, move |received| eprint!("{}", printer.render(&received)));
-    let session = Session::open(&context, &arguments.file, arguments.relaxed, arguments.explain_ranges)?;
-    let def = session.def(arguments.entry.as_deref())?;
+    let session = arguments.source.open(&context, arguments.explain_ranges)?;
+    let def = session.def(arguments.source.entry.as_deref())?;
 
-    let mut sizes = parse_sizes(&arguments.sizes)?;
+    let mut sizes = arguments.compilation.sizes()?;
     let mut inputs = match &arguments.inputs {
         Some(folder) => Inputs::read(def, folder)?,
         None => Inputs::default(),
@@ -138,20 +101,11 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     let shapes = session.shapes(def, &sizes)?;
     let tensors = inputs.complete(def, &shapes, &sizes, arguments.seed)?;
 
-    let options = run::Options {
-        cpu: cpu::Options {
-            threads: arguments.threads.max(1),
-            strict_fp: arguments.strict_fp,
-            ..cpu::Options::default()
-        },
-        dynamic: arguments.dynamic,
-        runtime_checks: arguments.runtime_checks,
-        no_fuse: arguments.no_fuse,
-    };
+    let options = arguments.compilation.options(cpu::Target::host(), arguments.dynamic);
     if arguments.print_ir {
         let sizes = (!arguments.dynamic).then_some((def, &sizes));
         let module = session.lower(sizes, &options)?;
-        println!("{}", module.as_operation());
+        print(format!("{}\n", module.as_operation()).as_bytes())?;
     }
     let start = std::time::Instant::now();
     let compiled = session.compile(def, &sizes, &options)?;
@@ -215,19 +169,16 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
         let bytes: usize = tensors.iter().chain(&outputs).map(|it| it.bytes().len()).sum();
         let flops = run::flops(def, &sizes);
         if arguments.json {
-            println!(
-                "{}",
-                serde_json::json!({
-                    "name": def.name(),
-                    "seconds_min": bench.seconds_min,
-                    "seconds_median": bench.seconds_median,
-                    "compile_seconds": compile_seconds,
-                    "flops": flops,
-                    "bytes": bytes,
-                    "threads": options.cpu.threads,
-                })
-            );
-            return Ok(());
+            let line = serde_json::json!({
+                "name": def.name(),
+                "seconds_min": bench.seconds_min,
+                "seconds_median": bench.seconds_median,
+                "compile_seconds": compile_seconds,
+                "flops": flops,
+                "bytes": bytes,
+                "threads": options.cpu.threads,
+            });
+            return print(format!("{line}\n").as_bytes());
         }
         report += &format!(
             "{:.3} ms (median {:.3} of {} calls), {:.2} GFLOP/s, {:.2} GB/s",
@@ -240,6 +191,5 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     } else {
         report += &format!("{:.3} ms", first_call * 1e3);
     }
-    println!("{report}, compiled in {:.0} ms", compile_seconds * 1e3);
-    Ok(())
+    print(format!("{report}, compiled in {:.0} ms\n", compile_seconds * 1e3).as_bytes())
 }

@@ -7,6 +7,7 @@
 //! reference interpreter on the unfused program.
 
 mod bench;
+mod emit;
 mod expected;
 mod inputs;
 
@@ -311,18 +312,32 @@ fn evaluate(
         .map_err(|error| Error::Refused(format!("an extent cannot be computed: {error}")))
 }
 
+/// Checks that every size of the function is given, and nothing else.
 fn check_sizes(def: Def, sizes: &Sizes) -> Result<(), Error> {
-    let names: Vec<_> = def.sizes().into_iter().map(|(name, ..)| name).collect();
-    let missing: Vec<_> = names.iter().filter(|name| !sizes.contains_key(**name)).copied().collect();
-    if !missing.is_empty() {
-        let example: Vec<_> = missing.iter().map(|name| format!("{name}=64")).collect();
-        return Err(Error::Usage(format!(
-            "the size of {} is not known; try '--size {}' or '--inputs' with a folder of .npy files",
-            missing.join(", "),
-            example.join(",")
-        )));
+    check_given_sizes(def, sizes)?;
+    let names = def.sizes().into_iter().map(|(name, ..)| name);
+    let missing: Vec<_> = names.filter(|name| !sizes.contains_key(*name)).collect();
+    if missing.is_empty() {
+        return Ok(());
     }
+    let example: Vec<_> = missing.iter().map(|name| format!("{name}=64")).collect();
+    Err(Error::Usage(format!(
+        "the size of {} is not known; try '--size {}' or '--inputs' with a folder of .npy files",
+        missing.join(", "),
+        example.join(",")
+    )))
+}
+
+/// Checks the sizes that are given; others may be missing.
+fn check_given_sizes(def: Def, sizes: &Sizes) -> Result<(), Error> {
+    let names: Vec<_> = def.sizes().into_iter().map(|(name, ..)| name).collect();
     for (name, value) in sizes {
+        if names.is_empty() {
+            return Err(Error::Usage(format!(
+                "'{}' has no size variables, but '{name}' is given",
+                def.name()
+            )));
+        }
         if !names.contains(&name.as_str()) {
             return Err(Error::Usage(format!(
                 "'{}' has no size variable '{name}'; it has: {}",

@@ -1,0 +1,134 @@
+//! `tc-compile`: compiles tensor comprehensions to MLIR, LLVM IR, assembly or an object.
+
+use clap::{Parser, ValueEnum};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+use tc_backends::{cpu::Target, run::Error};
+use tc_tools::command_line::{Compilation, Source, print};
+
+const EXAMPLES: &str = "Examples:
+  tc-compile matmul.tc -o matmul.o                       an object, and matmul.h for it
+  tc-compile matmul.tc --emit=mlir                       the fused operations
+  tc-compile matmul.tc --emit=asm --size M=64,K=64,N=64  for these sizes only
+  tc-compile layers.tc --entry mlp3 --emit=llvm --target-cpu x86-64-v3 -o mlp3.ll
+
+Sizes that are not given stay parameters of the compiled functions. An object of several
+threads needs the OpenMP runtime (-lomp). Exit codes: 0, 1 for an error in the program,
+2 for one in the command line.";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Emit {
+    /// The fused imap operations, as MLIR text.
+    Mlir,
+    /// Optimized LLVM IR.
+    Llvm,
+    /// Assembly.
+    Asm,
+    /// An object, and a C header with the ending .h beside it.
+    Obj,
+}
+
+/// Compiles tensor comprehensions.
+#[derive(Parser, Debug)]
+#[command(version, after_help = EXAMPLES)]
+struct Arguments {
+    #[command(flatten)]
+    source: Source,
+    #[command(flatten)]
+    compilation: Compilation,
+    /// What to write.
+    #[arg(long, value_enum, default_value_t = Emit::Obj)]
+    emit: Emit,
+    /// The file to write, '-' for the standard output [default: '-' for text, the source's
+    /// name with the ending .o for an object].
+    #[arg(short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The processor that the code is for, as LLVM names it, on this machine's system.
+    #[arg(long, value_name = "NAME", default_value = "native")]
+    target_cpu: String,
+}
+
+fn main() -> ExitCode {
+    tc_dialects::silence_panics();
+    match run(&Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        // What is wrong has been said.
+        Err(Error::Diagnosed) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("tc-compile: error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), Error> {
+    let output = output(arguments)?;
+    let sizes = arguments.compilation.sizes()?;
+    let target = match arguments.target_cpu.as_str() {
+        "native" => Target::host(),
+        name => Target::cpu(name),
+    };
+    let options = arguments.compilation.options(target, true);
+    let context = tc_dialects::new_context();
+    let session = arguments.source.open(&context, false)?;
+    let def = match &arguments.source.entry {
+        Some(name) => Some(session.def(Some(name))?),
+        None => None,
+    };
+    if arguments.emit == Emit::Mlir {
+        let module = session.specialize(def, &sizes, &options)?;
+        return write(&output, format!("{}", module.as_operation()).as_bytes());
+    }
+    let program = session.program(def, &sizes, &options)?;
+    match arguments.emit {
+        Emit::Llvm => write(&output, program.llvm_ir().as_bytes()),
+        Emit::Asm => write(&output, program.assembly()?.as_bytes()),
+        Emit::Mlir | Emit::Obj => {
+            write(&output, &program.object()?)?;
+            if is_stdout(&output) {
+                return Ok(());
+            }
+            let header = output.with_extension("h");
+            let guard = header.file_name().unwrap_or_default().to_string_lossy().to_uppercase();
+            write(&header, program.header(&guard).as_bytes())
+        }
+    }
+}
+
+/// Where to write.
+fn output(arguments: &Arguments) -> Result<PathBuf, Error> {
+    let object = arguments.emit == Emit::Obj;
+    match &arguments.output {
+        Some(output) if object && output.extension().is_some_and(|it| it == "h") => {
+            Err(Error::Usage(format!(
+                "'{}' is the name of the header; expected that of the object after '-o'",
+                output.display()
+            )))
+        }
+        Some(output) => Ok(output.clone()),
+        None if !object => Ok(PathBuf::from("-")),
+        None if arguments.source.is_stdin() => Err(Error::Usage(
+            "an object from the standard input has no name; try '-o FILE'".to_string(),
+        )),
+        // In the working directory, as compilers do.
+        None => {
+            let name = arguments.source.file.file_name().unwrap_or_default();
+            Ok(Path::new(name).with_extension("o"))
+        }
+    }
+}
+
+fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    if is_stdout(path) {
+        return print(bytes);
+    }
+    fs::write(path, bytes)
+        .map_err(|error| Error::File { path: path.display().to_string(), error })
+}

@@ -1,0 +1,159 @@
+//! What the command lines of the tools have in common: the source, the sizes, and how a
+//! program is compiled.
+
+use clap::{Args, ValueEnum};
+use melior::{Context, ir::Module};
+use std::{
+    io::{self, Read, Write},
+    path::{Path, PathBuf},
+};
+use tc_backends::{
+    cpu,
+    run::{self, Error, Session, Sizes},
+};
+use tc_dialects::{
+    diagnostic::{self, Printer},
+    tc::{MAX_EXTENT, import},
+};
+
+/// What the standard input is called in diagnostics.
+const STDIN: &str = "<stdin>";
+/// What MLIR calls a text that comes from no file.
+const UNNAMED: &str = "-";
+
+/// A source language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Language {
+    /// Tensor comprehensions.
+    Tc,
+    /// MLIR text with tc.def operations.
+    Mlir,
+}
+
+/// The source of a tool.
+#[derive(Args, Clone, Debug)]
+pub struct Source {
+    /// The program: a .tc file, MLIR with tc.def operations, or '-' for the standard input.
+    pub file: PathBuf,
+    /// The function to use, if the file has several.
+    #[arg(long, value_name = "NAME")]
+    pub entry: Option<String>,
+    /// The language of the standard input; that of a file follows from its ending.
+    #[arg(short = 'x', long, value_enum, default_value_t = Language::Tc)]
+    pub language: Language,
+    /// Accepts the spellings of the TC documentation.
+    #[arg(long)]
+    pub relaxed: bool,
+}
+
+impl Source {
+    /// Whether the source is the standard input.
+    pub fn is_stdin(&self) -> bool {
+        self.file == Path::new("-")
+    }
+
+    /// Reads the source and infers its ranges. Diagnostics go to the standard error, with
+    /// their source lines. `explain` prints the rounds of inference.
+    ///
+    /// # Errors
+    /// The source cannot be read, or is wrong.
+    pub fn open<'c>(&self, context: &'c Context, explain: bool) -> Result<Session<'c>, Error> {
+        let mut printer = Printer::default();
+        let mut text = Vec::new();
+        if self.is_stdin() {
+            io::stdin()
+                .read_to_end(&mut text)
+                .map_err(|error| Error::File { path: STDIN.to_string(), error })?;
+            printer.add_source(STDIN, &text);
+            printer.add_source(UNNAMED, &text);
+        }
+        diagnostic::attach(context, move |received| eprint!("{}", printer.render(&received)));
+        if !self.is_stdin() {
+            return Session::open(context, &self.file, self.relaxed, explain);
+        }
+        let module = match self.language {
+            Language::Tc => import::import(context, STDIN, &text, self.relaxed),
+            Language::Mlir => Module::parse(context, &String::from_utf8_lossy(&text)),
+        };
+        Session::new(context, module.ok_or(Error::Diagnosed)?, explain)
+    }
+}
+
+/// How a program is compiled, for whatever sizes.
+#[derive(Args, Clone, Debug)]
+pub struct Compilation {
+    /// Values of size variables, M=512,K=256; may be repeated.
+    #[arg(long = "size", value_delimiter = ',', value_name = "NAME=VALUE")]
+    sizes: Vec<String>,
+    /// Checks what depends on data too, and divisions by zero.
+    #[arg(long)]
+    runtime_checks: bool,
+    /// Leaves producers and consumers apart.
+    #[arg(long)]
+    no_fuse: bool,
+    /// Neither reassociates nor contracts floating-point operations.
+    #[arg(long)]
+    strict_fp: bool,
+    /// Threads of the compiled program.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_threads)]
+    threads: usize,
+}
+
+/// More threads than any machine has would only exhaust memory.
+const MAX_THREADS: usize = 4096;
+
+fn parse_threads(text: &str) -> Result<usize, String> {
+    let threads = text.parse().ok().filter(|threads| (1..=MAX_THREADS).contains(threads));
+    threads.ok_or_else(|| format!("expected a number from 1 to {MAX_THREADS}"))
+}
+
+impl Compilation {
+    /// The sizes given.
+    ///
+    /// # Errors
+    /// One of them is no size, or is given twice with different values.
+    pub fn sizes(&self) -> Result<Sizes, Error> {
+        let mut sizes = Sizes::new();
+        for text in &self.sizes {
+            let parsed =
+                text.split_once('=').and_then(|(name, value)| Some((name, value.parse().ok()?)));
+            let Some((name, value)) = parsed else {
+                return Err(Error::Usage(format!(
+                    "'{text}' is no size; expected NAME=NUMBER with a number from 1 to {MAX_EXTENT}"
+                )));
+            };
+            if let Some(other) = sizes.insert(name.to_string(), value)
+                && other != value
+            {
+                return Err(Error::Usage(format!(
+                    "size '{name}' is given as {other} and as {value}"
+                )));
+            }
+        }
+        Ok(sizes)
+    }
+
+    /// Options for a target; `dynamic` compiles once for all sizes.
+    pub fn options(&self, target: cpu::Target, dynamic: bool) -> run::Options {
+        run::Options {
+            cpu: cpu::Options { threads: self.threads, strict_fp: self.strict_fp, target },
+            dynamic,
+            runtime_checks: self.runtime_checks,
+            no_fuse: self.no_fuse,
+        }
+    }
+}
+
+/// Writes to the standard output. A reader that stops early, such as `head`, is no failure.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn print(bytes: &[u8]) -> Result<(), Error> {
+    let mut out = io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Error::File { path: "<stdout>".to_string(), error })
+        }
+        _ => Ok(()),
+    }
+}
