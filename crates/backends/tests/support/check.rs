@@ -1,0 +1,228 @@
+//! The check of one program: compiled in several ways, it computes what the interpreter does.
+
+use super::random::Random;
+use std::{
+    collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+use tc_backends::{
+    cpu,
+    interp::{self, Outcome},
+    run::{Error, Options, Session, Sizes, random_inputs},
+    runtime::{Tensor, random},
+};
+use tc_dialects::{diagnostic, tc::Def, tc::import::import};
+
+/// What came of a program.
+#[derive(Debug)]
+pub enum Verdict {
+    /// The front end or inference does not accept it, for this reason.
+    Rejected(String),
+    /// It ran, at some of the sizes.
+    Passed(Stats),
+    /// It should not have ended like this.
+    Failed(Failure),
+}
+
+/// How much was compared.
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    /// Runs of the interpreter.
+    pub runs: usize,
+    /// Runs of compiled code that were compared with one of them.
+    pub comparisons: usize,
+    pub elements: usize,
+    /// Elements of which the interpreter knows nothing.
+    pub uncertain: usize,
+    /// Why it did not run at some sizes.
+    pub refused: Vec<String>,
+}
+
+/// What is wrong.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The step that failed: two failures of one kind are likely the same mistake.
+    pub kind: &'static str,
+    pub message: String,
+}
+
+/// Checks a program at some sizes, with inputs that depend on the seed. The seed also
+/// decides which of the dearer ways of compiling are tried.
+pub fn check(text: &str, sizes: &[Sizes], seed: u64) -> Verdict {
+    let result = catch_unwind(AssertUnwindSafe(|| check_program(text, sizes, seed)));
+    result.unwrap_or_else(|panic| {
+        let message = panic
+            .downcast_ref::<String>()
+            .cloned()
+            .or_else(|| panic.downcast_ref::<&str>().map(|text| text.to_string()))
+            .unwrap_or_default();
+        Verdict::Failed(Failure { kind: "panic", message })
+    })
+}
+
+/// What a run of the interpreter took and gave.
+struct Run<'a> {
+    sizes: &'a Sizes,
+    inputs: Vec<Tensor>,
+    outcomes: Vec<Outcome>,
+}
+
+fn check_program(text: &str, sizes: &[Sizes], seed: u64) -> Verdict {
+    let context = tc_dialects::new_context();
+    let (_, diagnostics) = diagnostic::collect(&context);
+    let first_error = || {
+        let diagnostics = diagnostics.borrow();
+        let error = diagnostics.iter().find(|it| it.is_error()).or(diagnostics.last());
+        error.map(|it| format!("{:?}: {}", it.place, it.message)).unwrap_or_default()
+    };
+    let failed = |kind, message| Verdict::Failed(Failure { kind, message });
+    let Some(source) = import(&context, "random.tc", text.as_bytes(), false) else {
+        return Verdict::Rejected(first_error());
+    };
+    let session = match Session::new(&context, source, false) {
+        Ok(session) => session,
+        Err(_) => return Verdict::Rejected(first_error()),
+    };
+    let def = session.def(None).expect("one function");
+    let mut stats = Stats::default();
+    let mut runs = Vec::new();
+    for sizes in sizes {
+        match interpret(&session, def, sizes, seed) {
+            Ok(run) => runs.push(run),
+            Err(Stop::Refused(reason)) => stats.refused.push(reason),
+            Err(Stop::Failed(message)) => {
+                return failed("interpreter", format!("at {sizes:?}: {message}"));
+            }
+        }
+    }
+    stats.runs = runs.len();
+    for (name, options) in ways(seed) {
+        let run = if options.dynamic { &runs[..] } else { &runs[..runs.len().min(1)] };
+        let Some(first) = run.first() else { continue };
+        let compiled = match session.compile(def, first.sizes, &options) {
+            Ok(compiled) => compiled,
+            Err(error) => {
+                return failed("compile", format!("{name}: {error}: {}", first_error()));
+            }
+        };
+        let Some(function) = compiled.function("f") else {
+            return failed("compile", format!("{name}: there is no function 'f'"));
+        };
+        for run in run {
+            let inputs: Vec<_> = run.inputs.iter().collect();
+            let place = || format!("{name} at {:?}", run.sizes);
+            let outputs = match function.run(&inputs) {
+                Ok(outputs) => outputs,
+                Err(error) => return failed("call", format!("{}: {error}", place())),
+            };
+            if outputs.len() != run.outcomes.len() {
+                return failed("call", format!("{}: {} outputs", place(), outputs.len()));
+            }
+            for (number, (outcome, output)) in run.outcomes.iter().zip(&outputs).enumerate() {
+                match interp::compare(outcome, output) {
+                    Ok(compared) => {
+                        stats.comparisons += 1;
+                        stats.elements += compared.num_elements;
+                        stats.uncertain += compared.num_uncertain;
+                    }
+                    Err(mismatch) => {
+                        let lowered = interpret_lowered(&session, def, run, &options);
+                        let message = format!("{}: output {number}: {mismatch}; {lowered}", place());
+                        return failed("mismatch", message);
+                    }
+                }
+            }
+        }
+    }
+    Verdict::Passed(stats)
+}
+
+enum Stop {
+    Refused(String),
+    Failed(String),
+}
+
+/// Draws inputs and runs the interpreter.
+fn interpret<'a>(
+    session: &Session,
+    def: Def,
+    sizes: &'a Sizes,
+    seed: u64,
+) -> Result<Run<'a>, Stop> {
+    // Shrinking may leave sizes that nothing has any more.
+    let shapes = session.shapes(def, sizes).map_err(|error| Stop::Refused(error.to_string()))?;
+    let mut drawn: BTreeMap<String, Tensor> = random_inputs(def, &shapes, sizes, seed, |_| false)
+        .map_err(|error| Stop::Refused(error.to_string()))?;
+    let mut contents = Random::new(seed);
+    let mut inputs = Vec::new();
+    for (parameter, (name, element, extents)) in def.parameters().iter().zip(&shapes.inputs) {
+        inputs.push(if parameter.inout {
+            random(*element, extents, contents.next(), None)
+                .map_err(|error| Stop::Failed(error.to_string()))?
+        } else {
+            drawn.remove(name).expect("drawn for every parameter")
+        });
+    }
+    let outcomes = match session.interpret(def, &inputs) {
+        Ok(outcomes) => outcomes,
+        Err(Error::Interpret(error)) => {
+            let text = error.to_string();
+            // Without a condition that hangs on data, every access has been proven inside.
+            let is_excused = def.preconditions().iter().any(|it| it.data || it.guarded);
+            let is_outside = text.contains("out of bounds") || text.contains("outside");
+            return Err(if is_excused && is_outside { Stop::Refused(text) } else { Stop::Failed(text) });
+        }
+        Err(error) => return Err(Stop::Failed(error.to_string())),
+    };
+    for (outcome, (name, element, extents)) in outcomes.iter().zip(&shapes.outputs) {
+        if (outcome.element(), outcome.shape()) != (*element, extents.as_slice()) {
+            let message = format!("'{name}' is {element}{extents:?}, but the interpreter gives {outcome:?}");
+            return Err(Stop::Failed(message));
+        }
+    }
+    Ok(Run { sizes, inputs, outcomes })
+}
+
+/// Whether the interpreter finds the same mistake before code generation.
+fn interpret_lowered(session: &Session, def: Def, run: &Run, options: &Options) -> String {
+    let specialized = (!options.dynamic).then_some((def, run.sizes));
+    let Ok(module) = session.lower(specialized, options) else {
+        return "it cannot be lowered again".to_string();
+    };
+    let body = tc_dialects::mlir::body(tc_dialects::mlir::op_ref(module.as_operation()), 0);
+    let function = body.and_then(|body| tc_dialects::mlir::ops(body).first().copied());
+    let Some(function) = function else { return "it has no function".to_string() };
+    match interp::run(function, &run.inputs) {
+        Err(error) => format!("the interpreter cannot run what was lowered: {error}"),
+        Ok(outcomes) => {
+            let agrees = outcomes.iter().zip(&run.outcomes).all(|(found, expected)| {
+                found.to_tensor().is_ok_and(|found| interp::compare(expected, &found).is_ok())
+            });
+            let place = if agrees { "after" } else { "before" };
+            format!("it goes wrong {place} the lowering to loops")
+        }
+    }
+}
+
+/// The ways of compiling to try.
+fn ways(seed: u64) -> Vec<(&'static str, Options)> {
+    let dynamic = Options { dynamic: true, ..Options::default() };
+    let unfused = |options: &Options| Options { no_fuse: true, ..options.clone() };
+    let mut ways = vec![
+        ("static", Options::default()),
+        ("dynamic", dynamic.clone()),
+        ("dynamic, unfused", unfused(&dynamic)),
+    ];
+    if seed.is_multiple_of(4) {
+        ways.push(("static, unfused", unfused(&Options::default())));
+    }
+    if seed.is_multiple_of(8) {
+        let cpu = cpu::Options { threads: 2, ..cpu::Options::default() };
+        ways.push(("dynamic, 2 threads", Options { cpu, ..dynamic.clone() }));
+    }
+    if seed % 8 == 3 {
+        let cpu = cpu::Options { strict_fp: true, ..cpu::Options::default() };
+        ways.push(("static, strict", Options { cpu, ..Options::default() }));
+    }
+    ways
+}

@@ -1,0 +1,6 @@
+//! Random TC programs, the check of one program, and what makes a failing one smaller.
+
+pub mod check;
+pub mod generator;
+pub mod random;
+pub mod shrink;
