@@ -187,8 +187,9 @@ fn read_argument<'c>(
         .enumerate()
         .map(|(dim, extent)| match (extent, sizes.get(dim).copied().and_then(mlir::string_of)) {
             (Some(extent), _) => Extent::Constant(extent as usize),
+            // The head of a function may name an extent that only inference knows.
+            (None, _) if output.is_some() && extents.is_some() => Extent::Computed(dim),
             (None, Some(name)) => Extent::Size(name.to_string()),
-            (None, None) if extents.is_some() => Extent::Computed(dim),
             (None, None) => Extent::Unknown,
         })
         .collect();
