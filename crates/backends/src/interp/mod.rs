@@ -39,7 +39,7 @@ use crate::runtime::{ElementType, Number, Shape, Tensor, TensorError};
 use machine::{Array, Machine};
 use program::Program;
 use scalar::Scalar;
-use std::rc::Rc;
+use std::{borrow::Borrow, rc::Rc};
 use tc_dialects::mlir::Op;
 
 /// What a run may use, so that a mistake in sizes ends in an error.
@@ -77,7 +77,11 @@ impl Interpreter {
     ///
     /// # Errors
     /// The inputs do not fit the arguments, or the module documentation's.
-    pub fn run(&self, inputs: &[Tensor], limits: Limits) -> Result<Vec<Outcome>, Error> {
+    pub fn run(
+        &self,
+        inputs: &[impl Borrow<Tensor>],
+        limits: Limits,
+    ) -> Result<Vec<Outcome>, Error> {
         let program = &self.program;
         let fail = |message: String| {
             let place = &program.locations[program.at];
@@ -95,6 +99,7 @@ impl Interpreter {
             let fits = |(extent, expected): (&usize, &Option<i64>)| {
                 expected.is_none_or(|expected| i64::try_from(*extent) == Ok(expected))
             };
+            let input = input.borrow();
             let shape = input.shape();
             if input.element() != parameter.element
                 || shape.len() != parameter.shape.len()
@@ -139,7 +144,7 @@ impl Interpreter {
 ///
 /// # Errors
 /// As [`Interpreter::new`] and [`Interpreter::run`].
-pub fn run(op: Op, inputs: &[Tensor]) -> Result<Vec<Outcome>, Error> {
+pub fn run(op: Op, inputs: &[impl Borrow<Tensor>]) -> Result<Vec<Outcome>, Error> {
     Interpreter::new(op)?.run(inputs, Limits::default())
 }
 
