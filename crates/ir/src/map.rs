@@ -164,6 +164,15 @@ impl IndexingMap {
         dims.chain(ranges).chain(runtimes)
     }
 
+    /// The place of a variable among all variables, in the order of [`vars`](Self::vars).
+    pub fn position(&self, var: Var) -> usize {
+        match var {
+            Var::Dim(i) => i as usize,
+            Var::Range(i) => self.dims.len() + i as usize,
+            Var::Runtime(i) => self.dims.len() + self.ranges.len() + i as usize,
+        }
+    }
+
     /// An interval that covers every value of `var`, whatever the runtime variables are.
     /// A variable that the map does not have is unbounded.
     pub fn interval(&self, ctx: &Context, var: Var) -> Interval {

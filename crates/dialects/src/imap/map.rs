@@ -6,7 +6,6 @@
 use crate::mlir;
 use melior::{Context, ir::Attribute};
 use tc_ir::{
-    expr::Var,
     map::IndexingMap,
     text::ParseError,
 };
@@ -42,17 +41,9 @@ pub fn from_attribute(ir: &tc_ir::Context, attribute: Attribute) -> Option<Index
 pub(crate) fn evaluate_text(text: &str, operands: &[i64]) -> Option<Vec<i64>> {
     let ir = tc_ir::Context::new();
     let map = IndexingMap::parse(&ir, text).ok()?;
-    let (dims, ranges) = (map.dims.len(), map.ranges.len());
-    if operands.len() != dims + ranges + map.runtimes.len() {
+    if operands.len() != map.vars().count() {
         return None;
     }
-    let value = |var: Var| {
-        let index = match var {
-            Var::Dim(number) => number as usize,
-            Var::Range(number) => dims + number as usize,
-            Var::Runtime(number) => dims + ranges + number as usize,
-        };
-        operands.get(index).copied()
-    };
+    let value = |var| operands.get(map.position(var)).copied();
     map.results.iter().map(|result| ir.eval(*result, &value).ok()).collect()
 }

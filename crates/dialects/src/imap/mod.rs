@@ -359,14 +359,7 @@ pub fn build_apply<'c>(
     operands: &[Val<'c>],
 ) -> Vec<Val<'c>> {
     let fixed = map.dims.len() + map.ranges.len();
-    let operand = |expr| {
-        let index = match ir.as_var(expr)? {
-            Var::Dim(number) => number as usize,
-            Var::Range(number) => map.dims.len() + number as usize,
-            Var::Runtime(number) => fixed + number as usize,
-        };
-        operands.get(index).copied()
-    };
+    let operand = |expr| operands.get(map.position(ir.as_var(expr)?)).copied();
     if let Some(values) = map.results.iter().map(|expr| operand(*expr)).collect() {
         return values;
     }

@@ -123,15 +123,7 @@ impl<'c, 'i> IndexExprs<'c, 'i> {
         let operands: Option<Vec<_>> =
             mlir::operands(op).into_iter().map(|value| self.get(value)).collect();
         let exprs = map.zip(operands).map(|(map, operands)| {
-            let (dims, ranges) = (map.dims.len(), map.ranges.len());
-            let replacement = |var: Var| {
-                let index = match var {
-                    Var::Dim(number) => number as usize,
-                    Var::Range(number) => dims + number as usize,
-                    Var::Runtime(number) => dims + ranges + number as usize,
-                };
-                operands.get(index).copied()
-            };
+            let replacement = |var| operands.get(map.position(var)).copied();
             self.ir.substitute_all(&map.results, &replacement)
         });
         for (number, result) in mlir::results(op).into_iter().enumerate() {

@@ -22,7 +22,7 @@ use tc_dialects::{
     mlir::{self, Builder, Op},
     pass::{Failure, PassInfo, PassRun},
 };
-use tc_ir::{Context, Var};
+use tc_ir::Context;
 
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
@@ -63,15 +63,7 @@ fn convert_apply<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
         return Err(Report::error("expected an indexing map"));
     };
     let operands = mlir::operands(op);
-    let (dims, ranges) = (map.dims.len(), map.ranges.len());
-    let value_of = |var: Var| {
-        let index = match var {
-            Var::Dim(number) => number as usize,
-            Var::Range(number) => dims + number as usize,
-            Var::Runtime(number) => dims + ranges + number as usize,
-        };
-        operands.get(index).copied()
-    };
+    let value_of = |var| operands.get(map.position(var)).copied();
     let intervals = map.intervals(&ir);
     let emitter = IndexExprs {
         builder: Builder::before(op),
