@@ -79,6 +79,9 @@ void tcEmitRemark(MlirLocation location, int kind, MlirStringRef pass, MlirStrin
 int tcOptMain(int argc, char **argv);
 /// Translates a module to LLVM IR; null on failure.
 void *tcTranslateToLLVMIR(MlirOperation module, void *llvmContext);
+/// Whether the target of a triple, which must be initialized, generates code for a
+/// processor of this name.
+bool tcIsProcessor(MlirStringRef triple, MlirStringRef name);
 }
 
 namespace tc {

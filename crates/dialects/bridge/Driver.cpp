@@ -31,10 +31,13 @@
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/IR/Module.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/ToolOutputFile.h"
+#include "llvm/TargetParser/Triple.h"
 
 using namespace mlir;
 
@@ -197,6 +200,21 @@ void *tcTranslateToLLVMIR(MlirOperation module, void *llvmContext) {
   return translateModuleToLLVMIR(unwrap(module),
                                  *static_cast<llvm::LLVMContext *>(llvmContext))
       .release();
+}
+
+bool tcIsProcessor(MlirStringRef triple, MlirStringRef name) {
+  llvm::Triple parsed(unwrap(triple));
+  std::string message;
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(parsed, message);
+  if (!target)
+    return false;
+  std::unique_ptr<llvm::MCSubtargetInfo> any(target->createMCSubtargetInfo(parsed, "", ""));
+  if (!any || !any->isCPUStringValid(unwrap(name)))
+    return false;
+  // LLVM ends the program when it meets a processor of 32 bits in code of 64.
+  std::unique_ptr<llvm::MCSubtargetInfo> info(
+      target->createMCSubtargetInfo(parsed, unwrap(name), ""));
+  return parsed.getArch() != llvm::Triple::x86_64 || info->checkFeatures("+64bit");
 }
 
 //===----------------------------------------------------------------------===//

@@ -75,6 +75,7 @@ unsafe extern "C" {
     );
     fn tcOptMain(argc: c_int, argv: *const *const c_char) -> c_int;
     fn tcTranslateToLLVMIR(module: MlirOperation, llvm_context: *mut c_void) -> *mut c_void;
+    fn tcIsProcessor(triple: MlirStringRef, name: MlirStringRef) -> bool;
 }
 
 fn string_ref(text: &str) -> MlirStringRef {
@@ -386,6 +387,13 @@ pub unsafe fn translate_to_llvm_ir(op: Op, llvm_context: *mut c_void) -> Option<
     // SAFETY: as for this function.
     let module = unsafe { tcTranslateToLLVMIR(mlir::raw(op), llvm_context) };
     (!module.is_null()).then_some(module)
+}
+
+/// Whether LLVM generates code for a processor of this name, on the target of a triple.
+/// The target must have been initialized.
+pub fn is_processor(triple: &str, name: &str) -> bool {
+    // SAFETY: the strings live across the call.
+    unsafe { tcIsProcessor(string_ref(triple), string_ref(name)) }
 }
 
 /// Silences the message that Rust prints for a panic which a trampoline catches.

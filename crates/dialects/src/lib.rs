@@ -18,7 +18,7 @@ pub mod pass;
 pub mod tc;
 
 pub use ffi::{
-    new_context, opt_main, register_dialects, register_pipeline, silence_panics,
+    is_processor, new_context, opt_main, register_dialects, register_pipeline, silence_panics,
     translate_to_llvm_ir,
 };
 

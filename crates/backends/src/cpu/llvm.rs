@@ -134,6 +134,13 @@ impl Machine {
             if LLVMGetTargetFromTriple(triple.as_ptr(), &mut found, &mut message) != 0 {
                 return Err(Error::Target(take_message(message).trim_end().to_string()));
             }
+            // LLVM would ignore the name of an unknown processor, or end the program.
+            if !tc_dialects::is_processor(&target.triple, &target.cpu) {
+                return Err(Error::Target(format!(
+                    "'{}' is no processor of '{}'",
+                    target.cpu, target.triple
+                )));
+            }
             let machine = LLVMCreateTargetMachine(
                 found,
                 triple.as_ptr(),
