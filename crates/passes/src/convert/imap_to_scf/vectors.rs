@@ -56,7 +56,7 @@ pub(super) struct Tiling {
     lane: Var,
     /// Lanes of a vector.
     lanes: i64,
-    /// Neighbouring vectors; 1 if the lanes are a range variable.
+    /// Neighbouring vectors along the lanes.
     vectors: i64,
     /// Unrolled dimension variables and their factors.
     unrolled: Vec<(Var, i64)>,
@@ -110,21 +110,25 @@ pub(super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
     let mut candidates: Vec<Var> = dims
         .iter()
         .copied()
-        .filter(|var| 0 < reused(*var) && loads_lanes(*var) && extent(nest, *var) != Some(1))
+        .filter(|var| *var != lane && 0 < reused(*var) && extent(nest, *var) != Some(1))
         .collect();
     // The most reuse first; of equals, the one that moves least, which is the last.
     candidates.reverse();
-    candidates.sort_by_key(|var| std::cmp::Reverse(reused(*var)));
+    candidates.sort_by_key(|var| std::cmp::Reverse((loads_lanes(*var), reused(*var))));
+    if !candidates.first().is_some_and(|var| loads_lanes(*var)) {
+        candidates.clear();
+    }
     let is_range = matches!(lane, Var::Range(_));
-    candidates.truncate(if is_range { 2 } else { 1 });
-    if is_range && candidates.is_empty() {
-        // One result at a time is what LLVM's own vectorizer does as well.
+    candidates.truncate(2);
+    if is_range && candidates.is_empty() && !has_float_extremes(nest) {
+        // One result at a time is what LLVM's own vectorizer does as well, except for the
+        // smallest and largest float.
         return None;
     }
     let (vectors, unrolled) = block(nest, lane, lanes, &candidates);
     let rest: Vec<_> = dims
         .into_iter()
-        .filter(|var| *var != lane && !candidates.contains(var))
+        .filter(|var| *var != lane && unrolled.iter().all(|(other, _)| other != var))
         .collect();
     let tiling = Tiling {
         lane,
@@ -223,6 +227,12 @@ fn may_reorder(nest: &Nest) -> bool {
     })
 }
 
+/// Whether a result is the smallest or largest of floats.
+fn has_float_extremes(nest: &Nest) -> bool {
+    let kinds = [CombinerKind::MinF, CombinerKind::MaxF];
+    nest.outputs.iter().any(|output| kinds.contains(&output.combiner.kind))
+}
+
 /// Chooses how many neighbouring vectors and unrolled points a block has, so that its
 /// results fill the registers and leave some for operands.
 fn block(nest: &Nest, lane: Var, lanes: i64, candidates: &[Var]) -> (i64, Vec<(Var, i64)>) {
@@ -234,22 +244,34 @@ fn block(nest: &Nest, lane: Var, lanes: i64, candidates: &[Var]) -> (i64, Vec<(V
         Some(extent) if 0 < extent => ceil_div(extent, ceil_div(extent, factor.max(1))),
         _ => factor.max(1),
     };
-    if matches!(lane, Var::Range(_)) {
-        return match candidates {
-            [first, second] => {
-                let one = even(*first, if registers < 28 { 3 } else { 4 }.min(budget));
-                let two = even(*second, (budget / one).clamp(1, 6));
-                (1, vec![(*first, one), (*second, two)])
+    // What is left of the budget goes to each in turn.
+    let unroll = |mut left: i64, limits: &[i64]| -> Vec<(Var, i64)> {
+        let mut unrolled = Vec::new();
+        for (var, limit) in candidates.iter().zip(limits) {
+            let factor = even(*var, left.min(*limit));
+            if 1 < factor {
+                left /= factor;
+                unrolled.push((*var, factor));
             }
-            _ => (1, candidates.iter().map(|var| (*var, even(*var, budget.min(8)))).collect()),
+        }
+        unrolled
+    };
+    if matches!(lane, Var::Range(_)) {
+        let unrolled = match candidates.len() {
+            2 => unroll(budget, &[if registers < 28 { 3 } else { 4 }, 6]),
+            _ => unroll(budget, &[8]),
         };
+        let vectors = if unrolled.is_empty() { available(nest, lane, lanes, 4) } else { 1 };
+        return (vectors.min(budget), unrolled);
     }
     let most = if candidates.is_empty() { 4 } else { 2 };
-    let available = extent(nest, lane).map_or(most, |extent| ceil_div(extent, lanes));
-    let vectors = available.clamp(1, most.min(budget));
-    let unrolled =
-        candidates.iter().map(|var| (*var, even(*var, (budget / vectors).min(14)))).collect();
-    (vectors, unrolled)
+    let vectors = available(nest, lane, lanes, most).min(budget);
+    (vectors, unroll(budget / vectors, &[14, 8]))
+}
+
+/// As many neighbouring vectors as there are, but at most `most`.
+fn available(nest: &Nest, lane: Var, lanes: i64, most: i64) -> i64 {
+    extent(nest, lane).map_or(most, |extent| (extent - 1).div_euclid(lanes) + 1).clamp(1, most)
 }
 
 /// Whether the bounds of the variables of a block depend on outer variables only, and
@@ -431,15 +453,10 @@ impl<'a, 'c> Block<'a, 'c> {
         scope
     }
 
-    /// The lanes of neighbouring vector `vector` that exist, where not all do.
-    fn mask(&self, builder: &Builder<'c>, vector: i64) -> Option<Val<'c>> {
-        let left = self.left?;
+    /// The lanes of neighbouring vector `vector` that exist where `left` are left in all.
+    fn mask(&self, builder: &Builder<'c>, left: Val<'c>, vector: i64) -> Val<'c> {
         let offset = builder.index(vector * self.tiling.lanes);
         let left = builder.value("arith.subi", &[left, offset], builder.index_type());
-        Some(self.mask_of(builder, left))
-    }
-
-    fn mask_of(&self, builder: &Builder<'c>, left: Val<'c>) -> Val<'c> {
         let ty = self.vector_type(builder.int_type(1));
         builder.value("vector.create_mask", &[left], ty)
     }
@@ -455,7 +472,9 @@ impl<'a, 'c> Block<'a, 'c> {
     fn build(&self, builder: &Builder<'c>) {
         let nest = self.nest;
         let masks: Vec<_> =
-            (0..self.tiling.vectors).map(|vector| self.mask(builder, vector)).collect();
+            (0..self.tiling.vectors)
+                .map(|vector| self.left.map(|left| self.mask(builder, left, vector)))
+                .collect();
         let mut start = Vec::new();
         for point in &self.points {
             for number in 0..nest.outputs.len() {
@@ -521,10 +540,11 @@ impl<'a, 'c> Block<'a, 'c> {
     ) -> Vec<Val<'c>> {
         let (lower, upper) = self.nest.loop_bounds(builder, scope, lane, &[]);
         let index = builder.index_type();
-        let step = builder.index(self.tiling.lanes);
+        let step = builder.index(self.tiling.width());
         let length = builder.value("arith.subi", &[upper, lower], index);
         let rest = builder.value("arith.remsi", &[length, step], index);
         let end = builder.value("arith.subi", &[upper, rest], index);
+        let all = vec![None; self.tiling.vectors as usize];
         let folded = loops::build_for(
             builder,
             (lower, end, step),
@@ -532,10 +552,10 @@ impl<'a, 'c> Block<'a, 'c> {
             &mut |builder, value, folded| {
                 let mut scope = scope.clone();
                 scope.values.insert(lane, value);
-                self.fold(builder, &mut scope, folded, &[None])
+                self.fold(builder, &mut scope, folded, &all)
             },
         );
-        if extent(self.nest, lane).is_some_and(|extent| extent % self.tiling.lanes == 0) {
+        if extent(self.nest, lane).is_some_and(|extent| extent % self.tiling.width() == 0) {
             return folded;
         }
         let zero = builder.index(0);
@@ -546,11 +566,20 @@ impl<'a, 'c> Block<'a, 'c> {
             &mut |builder| {
                 let mut scope = scope.clone();
                 scope.values.insert(lane, end);
-                let mask = self.mask_of(builder, rest);
-                let new = self.fold(builder, &mut scope, &folded, &[Some(mask)]);
+                let masks: Vec<_> = (0..self.tiling.vectors)
+                    .map(|vector| Some(self.mask(builder, rest, vector)))
+                    .collect();
+                let new = self.fold(builder, &mut scope, &folded, &masks);
                 // Lanes past the end must not count.
-                let kept = new.into_iter().zip(&folded);
-                kept.map(|(new, old)| builder.select(mask, new, *old)).collect()
+                let num_outputs = self.nest.outputs.len();
+                let points = self.points.iter().flat_map(|it| vec![it; num_outputs]);
+                points
+                    .zip(new.into_iter().zip(&folded))
+                    .map(|((_, vector), (new, old))| match masks[*vector as usize] {
+                        Some(mask) => builder.select(mask, new, *old),
+                        None => new,
+                    })
+                    .collect()
             },
             &mut |_| folded.clone(),
         )
@@ -775,11 +804,18 @@ impl<'a, 'c> Block<'a, 'c> {
     /// Folds each vector across its lanes and stores the results one by one.
     fn finish_points(&self, builder: &Builder<'c>, folded: &[Val<'c>]) {
         let nest = self.nest;
-        for (point, folded) in self.points.iter().zip(folded.chunks(nest.outputs.len())) {
+        let num_outputs = nest.outputs.len();
+        let neighbours = num_outputs * self.tiling.vectors as usize;
+        let firsts = self.points.iter().filter(|(_, vector)| *vector == 0);
+        for (point, folded) in firsts.zip(folded.chunks(neighbours)) {
             let mut scope = self.at(builder, &self.scope, point);
             let mut results = Vec::new();
-            for (number, (output, vector)) in nest.outputs.iter().zip(folded).enumerate() {
-                let mut value = self.across(builder, output.combiner.kind, *vector, output.element);
+            for (number, output) in nest.outputs.iter().enumerate() {
+                let mut vector = folded[number];
+                for other in folded[num_outputs..].iter().skip(number).step_by(num_outputs) {
+                    vector = output.combiner.build(builder, vector, *other);
+                }
+                let mut value = self.across(builder, output.combiner.kind, vector, output.element);
                 if output.combiner.reads_destination() {
                     let held = nest.load_output(builder, &mut scope, number);
                     value = output.combiner.build(builder, held, value);

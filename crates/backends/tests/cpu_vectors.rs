@@ -1,0 +1,359 @@
+//! Reductions in vector registers: every way a block can end, on every width of vector
+//! that this machine can run, against a direct computation.
+
+use melior::ir::Module;
+use tc_backends::{
+    cpu::{Compiled, Options, Program, Target},
+    runtime::{Element, Tensor},
+};
+
+fn compile(source: &str, options: &Options) -> Compiled {
+    let context = tc_dialects::new_context();
+    context.attach_diagnostic_handler(|diagnostic| {
+        eprintln!("{}: {diagnostic}", diagnostic.location());
+        true
+    });
+    let module = Module::parse(&context, source).expect("the module parses");
+    let program = Program::lower(&module, options).expect("the module lowers");
+    program.jit().expect("the code loads")
+}
+
+/// This machine, and older ones that it can stand for.
+fn targets() -> Vec<Options> {
+    let mut found = vec![Options::default(), Options { strict_fp: true, ..Options::default() }];
+    if Target::host().triple.starts_with("x86_64") {
+        found.push(Options { target: Target::cpu("x86-64"), ..Options::default() });
+        if Target::host().features.contains("+avx2") {
+            found.push(Options { target: Target::cpu("x86-64-v3"), ..Options::default() });
+        }
+    }
+    found.push(Options { threads: 2, ..Options::default() });
+    found
+}
+
+fn tensor<T: Element>(shape: &[usize], value: impl Fn(usize) -> T) -> Tensor {
+    let values: Vec<T> = (0..shape.iter().product()).map(value).collect();
+    Tensor::from_values(shape, &values).expect("as many values as the shape has")
+}
+
+/// `C(m, n) = epilogue(combine over k of A(..) * B(..))` with dynamic sizes.
+struct Product {
+    /// The element type in MLIR.
+    ty: &'static str,
+    /// The results of the maps of A and B.
+    a: &'static str,
+    b: &'static str,
+    /// The names of their extents.
+    a_sizes: [&'static str; 2],
+    b_sizes: [&'static str; 2],
+    combine: &'static str,
+    multiply: &'static str,
+    epilogue: &'static str,
+}
+
+impl Product {
+    fn source(&self, sizes: Option<[usize; 3]>) -> String {
+        let Self { ty, a, b, combine, multiply, epilogue, .. } = self;
+        let extent = |name: &str| match sizes {
+            None => "?".to_string(),
+            Some([m, n, k]) => {
+                (match name {
+                    "M" => m,
+                    "N" => n,
+                    _ => k,
+                })
+                .to_string()
+            }
+        };
+        let tensor = |names: [&str; 2]| {
+            format!("tensor<{}x{}x{ty}>", extent(names[0]), extent(names[1]))
+        };
+        let (a_type, b_type) = (tensor(self.a_sizes), tensor(self.b_sizes));
+        let c_type = tensor(["M", "N"]);
+        let quoted = |names: [&str; 2]| format!("[\"{}\", \"{}\"]", names[0], names[1]);
+        let mut dims = String::new();
+        let mut runtime = String::new();
+        let mut variables = String::new();
+        let mut bounds = "m in [0, M - 1], n in [0, N - 1], k in [0, K - 1]".to_string();
+        let mut empty = "tensor.empty()".to_string();
+        if sizes.is_none() {
+            for name in ["M", "N", "K"] {
+                let (source, names) = if self.a_sizes.contains(&name) {
+                    (format!("%A : {a_type}"), self.a_sizes)
+                } else {
+                    (format!("%B : {b_type}"), self.b_sizes)
+                };
+                let dim = names.iter().position(|it| *it == name).unwrap();
+                let (value, ty) = source.split_once(" : ").unwrap();
+                dims += &format!("  %{name} = tensor.dim {value}, %c{dim} : {ty}\n");
+                bounds += &format!(", {name} in [1, 2147483647]");
+            }
+            variables = "{M, N, K}".to_string();
+            runtime = "runtime(%M, %N, %K : index, index, index)".to_string();
+            empty = "tensor.empty(%M, %N)".to_string();
+        } else {
+            for (name, value) in ["M", "N", "K"].iter().zip(sizes.unwrap()) {
+                bounds = bounds.replace(&format!("{name} - 1"), &(value - 1).to_string());
+            }
+        }
+        format!(
+            r#"
+func.func @product(%A: {a_type} {{tc.name = "A", tc.sizes = {}}},
+                   %B: {b_type} {{tc.name = "B", tc.sizes = {}}})
+    -> ({c_type} {{tc.name = "C", tc.sizes = ["M", "N"]}}) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+{dims}
+  %init = {empty} : {c_type}
+  %c = imap.generic #imap.map<(m, n)[k]{variables} -> (), domain: {bounds}>
+    {runtime}
+    ins(%A, %B : {a_type}, {b_type})
+    outs(%init : {c_type})
+    maps [#imap.map<(m, n)[k]{variables} -> {a}>, #imap.map<(m, n)[k]{variables} -> {b}>, #imap.map<(m, n)[k]{variables} -> (m, n)>]
+    combine [#imap.combiner<{combine} from identity>] {{
+  ^bb0(%a: {ty}, %b: {ty}):
+    %p = {multiply} %a, %b : {ty}
+    imap.yield %p : {ty}
+  }} {epilogue} -> {c_type}
+  return %c : {c_type}
+}}"#,
+            quoted(self.a_sizes),
+            quoted(self.b_sizes),
+        )
+    }
+
+    /// Compiles for sizes that are known or not, runs, and compares.
+    fn check<T: Element + PartialEq + std::fmt::Debug>(
+        &self,
+        options: &Options,
+        sizes: &[[usize; 3]],
+        value: impl Fn(usize) -> T,
+        expected: impl Fn(&mut dyn Iterator<Item = (T, T)>) -> T,
+    ) {
+        let dynamic = compile(&self.source(None), options);
+        for [m, n, k] in sizes.iter().copied() {
+            let size = |name: &str| match name {
+                "M" => m,
+                "N" => n,
+                _ => k,
+            };
+            let a = tensor(&self.a_sizes.map(size), |i| value(i));
+            let b = tensor(&self.b_sizes.map(size), |i| value(3 * i + 1));
+            let at = |names: [&str; 2], point: [usize; 3]| {
+                let index = |name: &str| match name {
+                    "M" => point[0],
+                    "N" => point[1],
+                    _ => point[2],
+                };
+                index(names[0]) * size(names[1]) + index(names[1])
+            };
+            let wanted: Vec<T> = (0..m * n)
+                .map(|i| {
+                    expected(&mut (0..k).map(|r| {
+                        let point = [i / n, i % n, r];
+                        (value(at(self.a_sizes, point)), value(3 * at(self.b_sizes, point) + 1))
+                    }))
+                })
+                .collect();
+            // One code for every size, and one for this size alone.
+            let mut programs = vec![&dynamic];
+            let fixed;
+            if options.target == Target::host() && options.threads == 1 && !options.strict_fp {
+                fixed = compile(&self.source(Some([m, n, k])), options);
+                programs.push(&fixed);
+            }
+            for compiled in programs {
+                let result = compiled.function("product").unwrap().run(&[&a, &b]).unwrap();
+                assert_eq!(result[0].to_values::<T>().unwrap(), wanted, "{options:?} {m} {n} {k}");
+            }
+        }
+    }
+}
+
+const SIZES: [[usize; 3]; 6] =
+    [[1, 1, 1], [2, 16, 5], [15, 31, 17], [14, 32, 16], [33, 47, 40], [5, 70, 3]];
+
+#[test]
+fn lanes_along_results() {
+    let product = Product {
+        ty: "f32",
+        a: "(m, k)",
+        b: "(k, n)",
+        a_sizes: ["M", "K"],
+        b_sizes: ["K", "N"],
+        combine: "add",
+        multiply: "arith.mulf",
+        epilogue: "",
+    };
+    for options in targets() {
+        let value = |i: usize| (i % 7) as f32 - 3.0;
+        product.check(&options, &SIZES, value, |pairs| pairs.map(|(a, b)| a * b).sum());
+    }
+}
+
+#[test]
+fn lanes_along_the_reduction() {
+    let product = Product {
+        ty: "f64",
+        a: "(m, k)",
+        b: "(n, k)",
+        a_sizes: ["M", "K"],
+        b_sizes: ["N", "K"],
+        combine: "add",
+        multiply: "arith.mulf",
+        epilogue: "",
+    };
+    for options in targets() {
+        let value = |i: usize| (i % 7) as f64 - 3.0;
+        product.check(&options, &SIZES, value, |pairs| pairs.map(|(a, b)| a * b).sum());
+    }
+}
+
+#[test]
+fn largest_product_with_an_epilogue() {
+    let product = Product {
+        ty: "i32",
+        a: "(m, k)",
+        b: "(k, n)",
+        a_sizes: ["M", "K"],
+        b_sizes: ["K", "N"],
+        combine: "maxs",
+        multiply: "arith.muli",
+        epilogue: "epilogue {\n^bb0(%f: i32, %a: i32, %b: i32):\n\
+                   %one = arith.constant 1 : i32\n%s = arith.addi %f, %one : i32\n\
+                   imap.yield %s : i32\n}",
+    };
+    for options in targets() {
+        product.check(
+            &options,
+            &SIZES,
+            |i| (i * 37 % 23) as i32 - 11,
+            |pairs| pairs.map(|(a, b)| a * b).max().unwrap() + 1,
+        );
+    }
+}
+
+/// The epilogue calls a function, element by element.
+#[test]
+fn scalar_epilogue() {
+    let product = Product {
+        ty: "f32",
+        a: "(m, k)",
+        b: "(k, n)",
+        a_sizes: ["M", "K"],
+        b_sizes: ["K", "N"],
+        combine: "add",
+        multiply: "arith.mulf",
+        epilogue: "epilogue {\n^bb0(%f: f32, %a: f32, %b: f32):\n\
+                   %s = imap.builtin \"fabs\"(%f) : f32\n\
+                   imap.yield %s : f32\n}",
+    };
+    for options in targets() {
+        let value = |i: usize| (i % 7) as f32 - 3.0;
+        let absolute = |pairs: &mut dyn Iterator<Item = (f32, f32)>| {
+            pairs.map(|(a, b)| a * b).sum::<f32>().abs()
+        };
+        product.check(&options, &SIZES, value, absolute);
+    }
+}
+
+#[test]
+fn largest_float_along_the_reduction() {
+    let product = Product {
+        ty: "f32",
+        a: "(m, k)",
+        b: "(n, k)",
+        a_sizes: ["M", "K"],
+        b_sizes: ["N", "K"],
+        combine: "maxf",
+        multiply: "arith.addf",
+        epilogue: "",
+    };
+    for options in targets() {
+        let value = |i: usize| (i * 37 % 23) as f32 - 40.0;
+        product.check(&options, &SIZES, value, |pairs| {
+            pairs.map(|(a, b)| a + b).fold(f32::NEG_INFINITY, f32::max)
+        });
+    }
+}
+
+/// A row, a column and everything: what is folded into one vector, or one number.
+#[test]
+fn largest_of_rows() {
+    let source = r#"
+func.func @rows(%A: tensor<?x?xf32> {tc.name = "A", tc.sizes = ["M", "N"]})
+    -> (tensor<?xf32> {tc.name = "B", tc.sizes = ["M"]}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %M = tensor.dim %A, %c0 : tensor<?x?xf32>
+  %N = tensor.dim %A, %c1 : tensor<?x?xf32>
+  %init = tensor.empty(%M) : tensor<?xf32>
+  %r = imap.generic #imap.map<(d0)[s0]{M, N} -> (), domain: d0 in [0, M - 1], s0 in [0, N - 1], M in [1, 2147483647], N in [1, 2147483647]>
+    runtime(%M, %N : index, index)
+    ins(%A : tensor<?x?xf32>) outs(%init : tensor<?xf32>)
+    maps [#imap.map<(d0)[s0]{M, N} -> (d0, s0)>, #imap.map<(d0)[s0]{M, N} -> (d0)>]
+    combine [#imap.combiner<maxf from identity>] {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } -> tensor<?xf32>
+  return %r : tensor<?xf32>
+}"#;
+    for options in targets() {
+        let compiled = compile(source, &options);
+        for [m, n] in [[1, 1], [3, 64], [2, 65], [5, 127], [1, 200]] {
+            // A NaN loses against any number.
+            let value = |i: usize| if i % 5 == 3 { f32::NAN } else { (i * 37 % 101) as f32 - 200.0 };
+            let input = tensor(&[m, n], value);
+            let result = compiled.function("rows").unwrap().run(&[&input]).unwrap();
+            let expected: Vec<f32> = (0..m)
+                .map(|i| (0..n).map(|j| value(i * n + j)).fold(f32::NEG_INFINITY, f32::max))
+                .collect();
+            assert_eq!(result[0].to_values::<f32>().unwrap(), expected, "{m} {n}");
+        }
+    }
+}
+
+/// Two inputs of a window, two results, and one of them accumulated into.
+#[test]
+fn window_with_two_results() {
+    let source = r#"
+func.func @window(%I: tensor<3x20x40xf32> {tc.name = "I"}, %W: tensor<6x3x3x3xf32> {tc.name = "W"},
+                  %S: tensor<6x18x38xf32> {tc.name = "S", tc.inout})
+    -> (tensor<6x18x38xf32> {tc.name = "S"}, tensor<6x18x38xf32> {tc.name = "T"}) {
+  %init = tensor.empty() : tensor<6x18x38xf32>
+  %r:2 = imap.generic #imap.map<(f, h, w)[c, kh, kw] -> (), domain: f in [0, 5], h in [0, 17], w in [0, 37], c in [0, 2], kh in [0, 2], kw in [0, 2]>
+    ins(%I, %W : tensor<3x20x40xf32>, tensor<6x3x3x3xf32>)
+    outs(%S, %init : tensor<6x18x38xf32>, tensor<6x18x38xf32>)
+    maps [#imap.map<(f, h, w)[c, kh, kw] -> (c, h + kh, w + kw)>, #imap.map<(f, h, w)[c, kh, kw] -> (f, c, kh, kw)>,
+          #imap.map<(f, h, w)[c, kh, kw] -> (f, h, w)>, #imap.map<(f, h, w)[c, kh, kw] -> (f, h, w)>]
+    combine [#imap.combiner<add>, #imap.combiner<minf from identity>] {
+  ^bb0(%x: f32, %w: f32):
+    %p = arith.mulf %x, %w : f32
+    imap.yield %p, %x : f32, f32
+  } -> tensor<6x18x38xf32>, tensor<6x18x38xf32>
+  return %r#0, %r#1 : tensor<6x18x38xf32>, tensor<6x18x38xf32>
+}"#;
+    let value = |i: usize| (i % 11) as f32 - 5.0;
+    let image = tensor(&[3, 20, 40], value);
+    let weights = tensor(&[6, 3, 3, 3], |i| (i % 4) as f32);
+    let sums = tensor(&[6, 18, 38], |i| i as f32);
+    let mut expected = (Vec::new(), Vec::new());
+    for i in 0..6 * 18 * 38 {
+        let (f, h, w) = (i / (18 * 38), i / 38 % 18, i % 38);
+        let (mut sum, mut least) = (i as f32, f32::INFINITY);
+        for (c, kh, kw) in (0..27).map(|k| (k / 9, k / 3 % 3, k % 3)) {
+            let x = value((c * 20 + h + kh) * 40 + w + kw);
+            sum += x * (((f * 3 + c) * 9 + kh * 3 + kw) % 4) as f32;
+            least = least.min(x);
+        }
+        expected.0.push(sum);
+        expected.1.push(least);
+    }
+    for options in targets() {
+        let compiled = compile(source, &options);
+        let result =
+            compiled.function("window").unwrap().run(&[&image, &weights, &sums]).unwrap();
+        assert_eq!(result[0].to_values::<f32>().unwrap(), expected.0, "{options:?}");
+        assert_eq!(result[1].to_values::<f32>().unwrap(), expected.1, "{options:?}");
+    }
+}
