@@ -1,0 +1,154 @@
+//! Published kernels at published sizes, as conformance files list them, and how their
+//! compiled code is measured.
+
+use serde_json::Value;
+use std::{io, path::Path};
+use tc_backends::{
+    cpu,
+    run::{self, Bench, Error, Inputs, Options, Session, Shapes, Sizes, flops},
+    runtime::Tensor,
+};
+use tc_dialects::tc::{Def, import};
+
+/// A program and the sizes at which it is measured.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// The name of the benchmark.
+    pub name: String,
+    /// The TC program.
+    pub source: String,
+    /// Its function.
+    pub def: String,
+    /// The published sizes.
+    pub sizes: Vec<Sizes>,
+}
+
+/// Reads the kernels of a conformance file: the rows with a list of sizes.
+///
+/// # Errors
+/// The file cannot be read, or a row is not what it should be.
+pub fn read(path: &Path) -> io::Result<Vec<Kernel>> {
+    let text = std::fs::read_to_string(path)?;
+    let mut kernels = Vec::new();
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let wrong = |what: &str| {
+            let at = format!("{}:{}: {what}", path.display(), number + 1);
+            io::Error::new(io::ErrorKind::InvalidData, at)
+        };
+        let row: Value = serde_json::from_str(line).map_err(|error| wrong(&error.to_string()))?;
+        if row["sizes"].is_array() {
+            kernels.push(kernel(&row).ok_or_else(|| wrong("expected name, tc, def and sizes"))?);
+        }
+    }
+    Ok(kernels)
+}
+
+fn kernel(row: &Value) -> Option<Kernel> {
+    let text = |key: &str| Some(row[key].as_str()?.to_string());
+    let sizes = |sizes: &Value| {
+        sizes.as_object()?.iter().map(|(name, value)| Some((name.clone(), value.as_i64()?))).collect()
+    };
+    Some(Kernel {
+        name: text("name")?,
+        source: text("tc")?,
+        def: text("def")?,
+        sizes: row["sizes"].as_array()?.iter().map(sizes).collect::<Option<_>>()?,
+    })
+}
+
+/// What was measured.
+#[derive(Clone, Debug)]
+pub struct Measurement {
+    /// The sizes: those asked for, or smaller ones that fit the memory limit.
+    pub sizes: Sizes,
+    /// The time of a call.
+    pub bench: Bench,
+    /// Seconds from the source to code in memory.
+    pub compile_seconds: f64,
+    /// Floating-point operations of a call.
+    pub flops: f64,
+    /// Bytes of all inputs and outputs.
+    pub bytes: f64,
+}
+
+impl Kernel {
+    /// Compiles the kernel for sizes and measures it on random inputs. Sizes whose tensors
+    /// take more than `max_bytes` are made smaller, the largest one first.
+    ///
+    /// # Errors
+    /// The program is refused at these sizes, or cannot be compiled.
+    pub fn measure(
+        &self,
+        published: &Sizes,
+        max_bytes: f64,
+        options: &cpu::Options,
+    ) -> Result<Measurement, Error> {
+        let start = std::time::Instant::now();
+        let context = tc_dialects::new_context();
+        let module = import::import(&context, &self.name, self.source.as_bytes(), false);
+        let session = Session::new(&context, module.ok_or(Error::Diagnosed)?, false)?;
+        let def = session.def(Some(&self.def))?;
+        // The file lists sizes of a whole benchmark, of which this may be a part.
+        let own: Vec<_> = def.sizes().into_iter().map(|(name, ..)| name).collect();
+        let mut sizes = published.clone();
+        sizes.retain(|name, _| own.contains(&name.as_str()));
+        let shapes = fit(&session, def, &mut sizes, max_bytes)?;
+        let options = Options { cpu: options.clone(), ..Options::default() };
+        let compiled = session.compile(def, &sizes, &options)?;
+        let compile_seconds = start.elapsed().as_secs_f64();
+
+        let inputs = Inputs::default().complete(def, &shapes, &sizes, 0)?;
+        let inputs: Vec<&Tensor> = inputs.iter().collect();
+        let function = compiled
+            .function(&self.def)
+            .ok_or_else(|| Error::Usage(format!("'{}' was not compiled", self.def)))?;
+        let mut outputs = function.run(&inputs)?;
+        Ok(Measurement {
+            bench: run::measure(function, &inputs, &mut outputs)?,
+            compile_seconds,
+            flops: flops(def, &sizes),
+            bytes: num_bytes(&shapes),
+            sizes,
+        })
+    }
+}
+
+/// Halves the largest size until all tensors fit.
+fn fit(session: &Session, def: Def, sizes: &mut Sizes, max_bytes: f64) -> Result<Shapes, Error> {
+    loop {
+        let shapes = session.shapes(def, sizes)?;
+        let largest = sizes.iter_mut().max_by_key(|(_, value)| **value);
+        match largest {
+            Some((_, size)) if max_bytes < num_bytes(&shapes) && 1 < *size => *size /= 2,
+            _ => return Ok(shapes),
+        }
+    }
+}
+
+fn num_bytes(shapes: &Shapes) -> f64 {
+    let tensors = shapes.inputs.iter().chain(&shapes.outputs);
+    tensors
+        .map(|(_, element, extents)| {
+            let count: f64 = extents.iter().map(|extent| *extent as f64).product();
+            count * element.size() as f64
+        })
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_are_read_and_measured() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/conformance/tc/kernels.jsonl");
+        let kernels = read(&path).unwrap();
+        assert!(15 <= kernels.len());
+        let kernel = kernels.iter().find(|it| it.name == "1LUT").unwrap();
+        let published = &kernel.sizes[0];
+        let measured = kernel.measure(published, 2e6, &cpu::Options::default()).unwrap();
+        assert!(measured.bytes <= 2e6 && measured.sizes["E1"] < published["E1"]);
+        assert_eq!(measured.sizes["D"], published["D"]);
+        assert!(0.0 < measured.flops && 0.0 < measured.bench.seconds_min);
+    }
+}
