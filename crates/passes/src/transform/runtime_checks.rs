@@ -46,11 +46,12 @@
 //! Limits: a read that can fail stands in the body or in `scf.if`, in no other operation;
 //! the scans of a function have at most [`MAX_SCAN_OPS`] operations.
 
+mod facts;
 mod scan;
 
 use self::scan::{Guard, Place, Scan, Slicer, Test};
 use crate::analysis::index_exprs::{IndexExprs, Leaves, element_read};
-use melior::ir::{Location, TypeLike, ValueLike, operation::OperationLike};
+use melior::ir::{Location, ValueLike, operation::OperationLike};
 use std::collections::{HashMap, HashSet};
 use tc_dialects::{
     diagnostic::{RemarkKind, Report, Severity, remark},
@@ -71,9 +72,6 @@ use tc_ir::{
 
 /// The most operations in the scans of one function.
 const MAX_SCAN_OPS: usize = 1 << 16;
-
-/// How many operations deep an integer is taken for index arithmetic.
-const MAX_INDEX_DEPTH: usize = 8;
 
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
@@ -122,7 +120,8 @@ struct Condition<'c> {
 
 /// A value that the algebra does not follow, with what is known of it.
 struct Data {
-    text: String,
+    /// How it is written, if it is an element.
+    text: Option<String>,
     interval: Interval,
 }
 
@@ -164,7 +163,7 @@ fn check_def<'c>(def: Def<'c>, with_data: bool) -> Checked<'c, ()> {
             checker.inspect(statement, number, &domains[number], &outer)?;
             number += 1;
         } else {
-            outer.visit(op, &mut DataLeaves { checker: &mut checker });
+            outer.visit(op, &mut DataLeaves { checker: &mut checker, statement: None });
         }
     }
     let counts = [checker.conditions.len(), checker.scans.len()].map(|it| it.to_string());
@@ -193,26 +192,46 @@ fn variable_names<'c>(statement: Comprehension<'c>) -> Vec<&'c str> {
     [statement.index_vars(), statement.reduction_vars()].concat()
 }
 
-/// Index values that the algebra does not follow become runtime variables.
+/// Which number the bits of an integer are.
+#[derive(Copy, Clone, PartialEq, Eq, Hash)]
+enum Signedness {
+    Signed,
+    Unsigned,
+}
+
+/// The expressions of integers and of indices that are data, by the numbers of the values.
+type Vars = HashMap<(usize, Signedness), Expr>;
+
+/// Index values that the algebra does not follow become runtime variables, in a statement
+/// one for all that are equal.
 struct DataLeaves<'a, 'c, 'i> {
     checker: &'a mut Checker<'c, 'i>,
+    statement: Option<(&'a mut Slicer<'c>, &'a mut Vars)>,
 }
 
 impl<'c> Leaves<'c> for DataLeaves<'_, 'c, '_> {
     fn leaf(&mut self, _: &IndexExprs<'c, '_>, value: Val<'c>) -> Option<Expr> {
-        let data = match element_read(value) {
+        let read = element_read(value);
+        let data = match read {
             Some((read, unsigned)) => {
                 let ty = mlir::element_type(mlir::operand(read, 0).r#type());
                 Data {
-                    text: mlir::string_attr(read, "text").unwrap_or("an element").to_string(),
-                    interval: imap::element_interval(ty, unsigned || mlir::is_unsigned(ty)),
+                    text: mlir::string_attr(read, "text").map(str::to_string),
+                    interval: imap::element_interval(ty, unsigned),
                 }
             }
-            None => Data { text: "the index".to_string(), interval: Interval::ALL },
+            None => Data { text: None, interval: Interval::ALL },
         };
-        self.checker.data.push(data);
-        let number = self.checker.sizes.len() + self.checker.data.len() - 1;
-        Some(self.checker.ir.runtime(number as u32))
+        let Some((slicer, vars)) = &mut self.statement else {
+            return Some(self.checker.add_data(data, None));
+        };
+        // An element and the index it becomes are one number.
+        let number = match read {
+            Some((read, false)) => (slicer.number(mlir::result(read, 0)), Signedness::Signed),
+            Some((read, true)) => (slicer.number(mlir::result(read, 0)), Signedness::Unsigned),
+            None => (slicer.number(value), Signedness::Signed),
+        };
+        Some(*vars.entry(number).or_insert_with(|| self.checker.add_data(data, None)))
     }
 
     fn extent(&mut self, tensor: Val<'c>, dim: usize) -> Option<Expr> {
@@ -231,6 +250,7 @@ struct Inspection<'a, 'c, 'i> {
     /// Knows the variables of the statement and its data too.
     prover: Prover<'i>,
     slicer: Slicer<'c>,
+    vars: Vars,
     /// Per read that is scanned, by its result, the level of the scan.
     levels: HashMap<usize, usize>,
     /// The scans so far: what is tested, the number of the tested value, the guards.
@@ -315,15 +335,34 @@ impl<'c, 'i> Checker<'c, 'i> {
         let name = match var {
             Var::Dim(number) => names.get(number as usize).copied(),
             Var::Range(number) => names.get(rank + number as usize).copied(),
-            Var::Runtime(number) => {
-                let data = (number as usize).checked_sub(self.sizes.len());
-                match data {
-                    None => self.sizes.get(number as usize).copied(),
-                    Some(number) => self.data.get(number).map(|data| data.text.as_str()),
-                }
-            }
+            Var::Runtime(number) => match self.data_of(var) {
+                None => self.sizes.get(number as usize).copied(),
+                Some(data) => data.text.as_deref(),
+            },
         };
-        name.unwrap_or("?").to_string()
+        name.unwrap_or("the index").to_string()
+    }
+
+    /// The data that a variable stands for, if it does.
+    fn data_of(&self, var: Var) -> Option<&Data> {
+        let Var::Runtime(number) = var else { return None };
+        self.data.get((number as usize).checked_sub(self.sizes.len())?)
+    }
+
+    /// A new variable for data, of which a prover is told if there is one already.
+    fn add_data(&mut self, data: Data, prover: Option<&mut Prover<'i>>) -> Expr {
+        let var = Var::Runtime((self.sizes.len() + self.data.len()) as u32);
+        if let Some(prover) = prover {
+            self.bound(prover, var, data.interval);
+        }
+        self.data.push(data);
+        self.ir.var(var)
+    }
+
+    fn bound(&self, prover: &mut Prover<'i>, var: Var, interval: Interval) {
+        let finite = |bound, infinity| (bound != infinity).then(|| self.ir.constant(bound));
+        let Interval { lo, hi } = interval;
+        prover.bound(var, finite(lo, i64::MIN), finite(hi, i64::MAX));
     }
 
     /// Requires expressions over the sizes to be `>= 0`. Those that are known to be are left
@@ -414,7 +453,10 @@ impl<'c, 'i> Checker<'c, 'i> {
         let first_data = self.data.len();
         let mut exprs = IndexExprs::nested(outer);
         exprs.enter(statement, statement.body());
-        exprs.visit_block(statement.body(), &mut DataLeaves { checker: self });
+        let (mut slicer, mut vars) = (Slicer::new(statement), Vars::new());
+        let numbering = Some((&mut slicer, &mut vars));
+        let mut leaves = DataLeaves { checker: self, statement: numbering };
+        exprs.visit_block(statement.body(), &mut leaves);
         let mut prover = self.prover.fork();
         for (number, dim) in domain.dims.iter().enumerate() {
             prover.bound(Var::Dim(number as u32), dim.lower, dim.upper);
@@ -423,10 +465,8 @@ impl<'c, 'i> Checker<'c, 'i> {
             prover.bound(Var::Range(number as u32), range.lower, range.upper);
         }
         for (number, data) in self.data.iter().enumerate().skip(first_data) {
-            let finite = |bound, infinity| (bound != infinity).then(|| self.ir.constant(bound));
-            let Interval { lo, hi } = data.interval;
             let var = Var::Runtime((self.sizes.len() + number) as u32);
-            prover.bound(var, finite(lo, i64::MIN), finite(hi, i64::MAX));
+            self.bound(&mut prover, var, data.interval);
         }
         let mut inspection = Inspection {
             statement,
@@ -434,7 +474,8 @@ impl<'c, 'i> Checker<'c, 'i> {
             domain,
             exprs,
             prover,
-            slicer: Slicer::new(statement),
+            slicer,
+            vars,
             levels: HashMap::new(),
             known: Vec::new(),
         };
@@ -455,18 +496,18 @@ impl<'c, 'i> Checker<'c, 'i> {
             return Err(Box::new(Report::op_error(read, message)));
         };
         let guards = at.slicer.guards(read)?;
+        let facts = self.facts(at, &guards);
         let names = variable_names(at.statement);
         let rank = at.domain.dims.len();
         for (index, (lower, upper)) in operands[1..].iter().zip(bounds) {
             let expr = at.exprs.get(*index).expect("every index value has an expression");
-            let below = at.prover.at_most(lower, expr) != Verdict::Proved;
-            let above = at.prover.at_most(expr, upper) != Verdict::Proved;
+            let below = facts.prover.at_most(lower, expr) != Verdict::Proved;
+            let above = facts.prover.at_most(expr, upper) != Verdict::Proved;
             let (lower, upper) = (below.then_some(lower), above.then_some(upper));
             if lower.is_none() && upper.is_none() {
                 continue;
             }
-            let is_data = |var: &Var| matches!(var, Var::Runtime(number) if self.sizes.len() <= *number as usize);
-            let has_data = self.ir.vars(expr).iter().any(is_data);
+            let has_data = self.ir.vars(expr).into_iter().any(|var| self.data_of(var).is_some());
             if has_data && !self.with_data {
                 continue;
             }
@@ -540,17 +581,19 @@ impl<'c, 'i> Checker<'c, 'i> {
         at: &mut Inspection<'_, 'c, 'i>,
         division: Op<'c>,
     ) -> Checked<'c, ()> {
-        let divisor = unextended(mlir::operand(division, 1));
-        if is_nonzero(self.ir, at, divisor) {
+        let divisor = mlir::operand(division, 1);
+        let guards = at.slicer.guards(division)?;
+        if self.is_nonzero(at, divisor, &guards) {
             return Ok(());
         }
-        let guards = at.slicer.guards(division)?;
         let (names, rank) = (variable_names(at.statement), at.domain.dims.len());
-        let expr = index_expr(self.ir, at, divisor, 0)
-            .map(|expr| polynomial::text(self.ir, expr, &|var| self.name_of(&names, rank, var)));
-        let read = mlir::defining_op(divisor).filter(|op| mlir::is(*op, "tc.read"));
-        let text = expr.or_else(|| Some(mlir::string_attr(read?, "text")?.to_string()));
-        let text = text.unwrap_or_else(|| "a divisor".to_string());
+        let expr = self.int_expr(at, divisor, 0);
+        let is_nameless = |var| self.data_of(var).is_some_and(|data| data.text.is_none());
+        let text = if self.ir.vars(expr).into_iter().any(is_nameless) {
+            "a divisor".to_string()
+        } else {
+            polynomial::text(self.ir, expr, &|var| self.name_of(&names, rank, var))
+        };
         let message =
             format!("expected {text} != 0 for a division in '{}'", target_text(at.statement));
         self.add_scan(at, division, divisor, Test::NonZero, guards, message)?;
@@ -635,66 +678,6 @@ impl<'c, 'i> Checker<'c, 'i> {
                 imap::build_check(&builder.located(scan.op.location()), value, &scan.message);
             }
         }
-    }
-}
-
-/// A value without the extensions to wider integers, which keep what is 0 and what is not.
-fn unextended(mut value: Val) -> Val {
-    while let Some(op) = mlir::defining_op(value)
-        && matches!(mlir::name(op), "arith.extsi" | "arith.extui")
-    {
-        value = mlir::operand(op, 0);
-    }
-    value
-}
-
-/// The expression of an index, or of an integer computed from indices without wrapping.
-/// Looks through a few operations: this is for `i + 1` and its like.
-fn index_expr<'c>(
-    ir: &Context,
-    at: &Inspection<'_, 'c, '_>,
-    value: Val<'c>,
-    depth: usize,
-) -> Option<Expr> {
-    if value.r#type().is_index() {
-        return at.exprs.get(value);
-    }
-    let op = mlir::defining_op(value).filter(|_| depth < MAX_INDEX_DEPTH)?;
-    let operand = |number| index_expr(ir, at, mlir::operand(op, number), depth + 1);
-    let expr = match mlir::name(op) {
-        "arith.constant" => ir.constant(mlir::integer_attr(op, "value")?),
-        "arith.index_cast" | "arith.extsi" => operand(0)?,
-        "arith.addi" => ir.add(operand(0)?, operand(1)?),
-        "arith.subi" => ir.sub(operand(0)?, operand(1)?),
-        "arith.muli" => ir.mul(operand(0)?, operand(1)?),
-        _ => return None,
-    };
-    // The prover computes in 64 bits itself, so that their ends are out of its reach.
-    let reach = Interval::new(-(1 << 62), 1 << 62);
-    let Interval { lo, hi } = imap::element_interval(value.r#type(), false).intersect(reach);
-    let fits = at.prover.at_most(ir.constant(lo), expr) == Verdict::Proved
-        && at.prover.at_most(expr, ir.constant(hi)) == Verdict::Proved;
-    fits.then_some(expr)
-}
-
-/// Whether an integer is known not to be 0: a constant, an index that does not reach it, or
-/// what was raised to a positive constant.
-fn is_nonzero<'c>(ir: &Context, at: &Inspection<'_, 'c, '_>, value: Val<'c>) -> bool {
-    if let Some(expr) = index_expr(ir, at, value, 0) {
-        let one = ir.constant(1);
-        return at.prover.at_most(one, expr) == Verdict::Proved
-            || at.prover.at_most(one, ir.neg(expr)) == Verdict::Proved;
-    }
-    let Some(op) = mlir::defining_op(value) else { return false };
-    let has_constant = |is_enough: fn(i64) -> bool| {
-        let constants = mlir::operands(op).into_iter().filter_map(mlir::defining_op);
-        let constants = constants.filter(|op| mlir::is(*op, "arith.constant"));
-        constants.filter_map(|op| mlir::integer_attr(op, "value")).any(is_enough)
-    };
-    match mlir::name(op) {
-        "arith.maxsi" => has_constant(|number| 0 < number),
-        "arith.maxui" => has_constant(|number| number != 0),
-        _ => false,
     }
 }
 

@@ -27,11 +27,16 @@ use tc_ir::{
 pub(super) struct Guard<'c> {
     op: Op<'c>,
     branch: usize,
-    /// The number of the condition.
-    condition: usize,
+    /// The number of the condition, which equal conditions share.
+    number: usize,
 }
 
 impl<'c> Guard<'c> {
+    /// The condition, and whether it has to hold.
+    pub(super) fn condition(self) -> (Val<'c>, bool) {
+        (mlir::operand(self.op, 0), self.branch == 0)
+    }
+
     /// The block that holds the operation.
     fn block(self) -> Blk<'c> {
         mlir::body(self.op, self.branch).expect("the block in which the operation was found")
@@ -41,7 +46,7 @@ impl<'c> Guard<'c> {
 impl PartialEq for Guard<'_> {
     /// Whether both let the same points pass.
     fn eq(&self, other: &Self) -> bool {
-        (self.condition, self.branch) == (other.condition, other.branch)
+        (self.number, self.branch) == (other.number, other.branch)
     }
 }
 
@@ -150,8 +155,8 @@ impl<'c> Slicer<'c> {
                 );
                 return Err(Box::new(Report::op_error(op, message)));
             };
-            let condition = self.number(mlir::operand(outer, 0));
-            guards.push(Guard { op: outer, branch, condition });
+            let number = self.number(mlir::operand(outer, 0));
+            guards.push(Guard { op: outer, branch, number });
             inner = outer;
         }
         guards.reverse();
