@@ -14,10 +14,13 @@ use tc_tools::conformance::{self, Options};
 /// Prints one line per failing case, a table per kind of case, and last the line
 /// 'N passed, N failed, N skipped'. The exit code is 1 if a case failed.
 #[derive(Parser)]
-#[command(version, after_help = "Examples:
+#[command(
+    version,
+    after_help = "Examples:
   tc-conformance tests/conformance/tc
   tc-conformance --json ranges.jsonl > results.jsonl
-  grep conv eval.jsonl | tc-conformance -")]
+  grep conv eval.jsonl | tc-conformance -"
+)]
 struct Arguments {
     /// Files, folders (every *.jsonl in them), or '-' for the standard input
     #[arg(required = true, value_name = "FILE|DIR")]

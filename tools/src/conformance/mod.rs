@@ -156,7 +156,13 @@ pub fn run(paths: &[PathBuf], options: &Options) -> Report {
                 }
             }
             Err(error) => {
-                cases.push(not_run(path.display(), 1, FILE, "a file or folder", &error.to_string()));
+                cases.push(not_run(
+                    path.display(),
+                    1,
+                    FILE,
+                    "a file or folder",
+                    &error.to_string(),
+                ));
             }
         }
     }

@@ -61,7 +61,11 @@ impl Report {
         }
         let width = kinds.iter().map(|kind| kind.len()).max().unwrap_or(0).max("total".len());
         let head = ["passed", "(documented)", "failed", "skipped"];
-        writeln!(out, "{:width$}  {:>6}  {:>12}  {:>6}  {:>7}", "kind", head[0], head[1], head[2], head[3])?;
+        writeln!(
+            out,
+            "{:width$}  {:>6}  {:>12}  {:>6}  {:>7}",
+            "kind", head[0], head[1], head[2], head[3]
+        )?;
         for kind in kinds.iter().map(|kind| Some(*kind)).chain([None]) {
             writeln!(
                 out,

@@ -13,7 +13,11 @@ use crate::conformance::{
     row::{Mismatch, array, field, integer, object, optional},
 };
 use serde_json::{Map, Value, json};
-use tc_backends::{cpu, interp, run::{Shapes, Sizes}, runtime::Tensor};
+use tc_backends::{
+    interp,
+    run::{Shapes, Sizes},
+    runtime::{Number, Tensor},
+};
 use tc_dialects::mlir;
 
 pub(super) fn run(row: &Value, _options: &Options) -> Result<Outcome, Mismatch> {
@@ -28,11 +32,7 @@ pub(super) fn run(row: &Value, _options: &Options) -> Result<Outcome, Mismatch> 
         .map_err(|error| session.stopped("shapes", error))?;
     let inputs = inputs(row, &shapes)?;
     let case = Case { row, runnable, shapes };
-    let outcomes = case
-        .runnable
-        .program
-        .interpret(case.runnable.def, &inputs)
-        .map_err(|error| session.stopped("a result of the interpreter", error))?;
+    let outcomes = case.runnable.interpret(&inputs)?;
     case.check("interpreted", &outcomes, interp::Outcome::shape, |it| numbers(it).collect())?;
     for (outcome, (name, ..)) in outcomes.iter().zip(&case.shapes.outputs) {
         case.check_origin(name, "interpreted", outcome.origin())?;
@@ -46,7 +46,7 @@ pub(super) fn run(row: &Value, _options: &Options) -> Result<Outcome, Mismatch> 
     Ok(Outcome::new(Status::Passed, row["expected"].to_string(), got.to_string()))
 }
 
-fn numbers(outcome: &interp::Outcome) -> impl Iterator<Item = tc_backends::runtime::Number> {
+fn numbers(outcome: &interp::Outcome) -> impl Iterator<Item = Number> {
     (0..outcome.num_elements()).map(|position| outcome.number(position))
 }
 
@@ -81,7 +81,7 @@ impl Case<'_, '_> {
         how: &str,
         results: &[T],
         shape: impl Fn(&T) -> &[usize],
-        numbers: impl Fn(&T) -> Vec<tc_backends::runtime::Number>,
+        numbers: impl Fn(&T) -> Vec<Number>,
     ) -> Result<(), Mismatch> {
         let expected = field(self.row, "expected", object)?;
         for name in expected.keys() {
@@ -95,7 +95,8 @@ impl Case<'_, '_> {
         }
         for ((name, ..), result) in self.shapes.outputs.iter().zip(results) {
             let value = expected.get(name);
-            let value = value.ok_or_else(|| Mismatch::new(format!("values of output '{name}'"), "none"))?;
+            let value =
+                value.ok_or_else(|| Mismatch::new(format!("values of output '{name}'"), "none"))?;
             check_exact(value, name, how, shape(result), numbers(result).into_iter())?;
         }
         Ok(())
@@ -111,7 +112,10 @@ impl Case<'_, '_> {
         if expected == found {
             return Ok(());
         }
-        Err(Mismatch::new(format!("origin {} of '{name}' ({how})", json!(expected)), json!(found).to_string()))
+        Err(Mismatch::new(
+            format!("origin {} of '{name}' ({how})", json!(expected)),
+            json!(found).to_string(),
+        ))
     }
 
     /// Compiles the function in one way, interprets that, and runs it.
@@ -126,23 +130,25 @@ impl Case<'_, '_> {
         let module = self.runnable.lower(sizes, variant)?;
         let function = mlir::ops(mlir::block_ref(module.body()))
             .into_iter()
-            .find(|op| mlir::is(*op, "func.func") && mlir::string_attr(*op, "sym_name") == Some(def.name()))
-            .ok_or_else(|| Mismatch::new(format!("a func.func '{}' ({what})", def.name()), "none"))?;
+            .find(|op| {
+                mlir::is(*op, "func.func") && mlir::string_attr(*op, "sym_name") == Some(def.name())
+            })
+            .ok_or_else(|| {
+                Mismatch::new(format!("a func.func '{}' ({what})", def.name()), "none")
+            })?;
         let how = format!("interpreted, {what}");
-        let outcomes = interp::run(function, inputs)
-            .map_err(|error| session.stopped(&format!("a result ({how})"), error))?;
+        let outcomes = self.runnable.interpret_op(function, &how, inputs)?;
         self.check(&how, &outcomes, interp::Outcome::shape, |it| numbers(it).collect())?;
 
         let how = format!("compiled, {what}");
-        let stopped = |error: &dyn std::fmt::Display| session.stopped(&format!("a result ({how})"), error);
-        let compiled = cpu::Program::lower(&module, &cpu::Options::default())
-            .and_then(|program| program.jit())
-            .map_err(|error| stopped(&error))?;
+        let compiled = self.runnable.compile(&module, &how)?;
         let function = compiled
             .function(def.name())
             .ok_or_else(|| Mismatch::new(format!("a function '{}' ({how})", def.name()), "none"))?;
         let arguments: Vec<_> = inputs.iter().collect();
-        let outputs = function.run(&arguments).map_err(|error| stopped(&error))?;
+        let outputs = function
+            .run(&arguments)
+            .map_err(|error| session.stopped(&format!("a result ({how})"), error))?;
         self.check(&how, &outputs, Tensor::shape, |it| it.numbers().collect())?;
         let signature = function.signature();
         for number in signature.outputs() {
@@ -157,5 +163,69 @@ impl Case<'_, '_> {
             self.check_origin(&argument.name, &how, &origin)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(row: &Value) -> (Status, String, String) {
+        let outcome = run(row, &Options::default()).unwrap_or_else(Outcome::from);
+        (outcome.status, outcome.expected, outcome.got)
+    }
+
+    fn row() -> Value {
+        json!({
+            "tc": "def f(float(N) A, int32(M) I) -> (O, S) { O(i) = A(i - 1) S(j) += A(I(j)) }",
+            "def": "f",
+            "sizes": { "N": 3, "M": 2 },
+            "inputs": { "A": [1, 2.5, 3], "I": [2, 0] },
+            "initial_outputs": { "S": [10, 20] },
+            "expected": { "O": [1, 2.5, 3], "S": [13, 21] },
+            "origins": { "O": [1] },
+        })
+    }
+
+    #[test]
+    fn values_and_origins_are_compared() {
+        let (status, _, got) = outcome(&row());
+        assert_eq!((status, got.as_str()), (Status::Passed, r#"{"O":[1,2.5,3],"S":[13,21]}"#));
+        let changes = [
+            ("/expected/O/2", json!(4), "O[2] = 4 (interpreted)"),
+            ("/expected/S", json!([13]), "as many values of 'S' as the case has (interpreted)"),
+            ("/expected", json!({ "O": [1, 2.5, 3] }), "values of output 'S'"),
+            ("/expected", json!({ "X": 1 }), "outputs of the function"),
+            ("/origins", json!({}), "origin [0] of 'O' (interpreted)"),
+            ("/origins/O/0", json!(2), "origin [2] of 'O' (interpreted)"),
+            ("/initial_outputs", json!({}), "a value of 'S'"),
+            ("/inputs/A", json!([1, 2]), "3 elements in dimension 0 of 'A'"),
+            ("/inputs/I/0", json!(3), "a result (the interpreter)"),
+            ("/inputs/I/0", json!(0.5), "numbers of type int32 in 'I'"),
+            (
+                "/inputs",
+                json!({ "A": [1, 2, 3], "I": [0, 0], "X": 1 }),
+                "inputs and outputs of the function",
+            ),
+            ("/sizes", json!({ "N": 3 }), "shapes"),
+            ("/def", json!("g"), "a function"),
+            ("/tc", json!("def f"), "a valid program"),
+        ];
+        for (place, value, message) in changes {
+            let mut row = row();
+            *row.pointer_mut(place).expect("a field of the row") = value;
+            let (status, expected, got) = outcome(&row);
+            assert_eq!(status, Status::Failed, "{place}");
+            assert!(expected.starts_with(message), "{place}: {expected}, {got}");
+        }
+    }
+
+    #[test]
+    fn sizes_do_not_exhaust_memory() {
+        let row = json!({
+            "tc": "def f(float a) -> (O) { O(i) = a where i in 0:2000000000 }",
+            "def": "f", "sizes": {}, "inputs": { "a": 1 }, "expected": { "O": [] },
+        });
+        assert_eq!(outcome(&row).0, Status::Failed);
     }
 }

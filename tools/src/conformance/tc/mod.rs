@@ -1,7 +1,7 @@
 //! Cases of the TC language: what is accepted, which ranges are inferred, what is computed.
 //!
-//! Rows have a field `tc` with the source text; they are told apart as the README of
-//! `tests/conformance/tc` says.
+//! Rows have a field `tc` with the source text; `tests/conformance/README.md` says how they
+//! are told apart.
 
 mod claim;
 mod eval;
@@ -28,7 +28,9 @@ pub(super) const KINDS: &[Kind] = &[
     },
     Kind {
         name: "tc ranges",
-        matches: |row| is_tc(row) && row.get("expected").is_some_and(|it| it.get("error").is_some()),
+        matches: |row| {
+            is_tc(row) && row.get("expected").is_some_and(|it| it.get("error").is_some())
+        },
         run: ranges::run,
     },
     Kind {

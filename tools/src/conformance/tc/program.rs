@@ -5,10 +5,15 @@ use crate::conformance::row::{Mismatch, field, flag, string};
 use melior::{Context, ir::Module};
 use serde_json::Value;
 use std::{cell::RefCell, fmt::Display, rc::Rc};
-use tc_backends::run::{self, Options, Sizes};
+use tc_backends::{
+    cpu::{self, Compiled},
+    interp::{Interpreter, Limits, Outcome},
+    run::{self, Options, Sizes},
+    runtime::Tensor,
+};
 use tc_dialects::{
     diagnostic::{self, Received},
-    mlir,
+    mlir::{self, Op},
     tc::{
         Def,
         import::import_program,
@@ -18,6 +23,9 @@ use tc_dialects::{
         },
     },
 };
+
+/// What one interpretation may use: a case is small, whatever its sizes say.
+const LIMITS: Limits = Limits { points: 1 << 24, elements: 1 << 24 };
 
 /// A program that has been read and, if it could be read, checked.
 pub(super) struct Source {
@@ -173,6 +181,30 @@ impl<'c> Runnable<'c> {
         own.filter_map(|(name, ..)| Some((name.to_string(), *sizes.get(name)?))).collect()
     }
 
+    /// What the interpreter computes, before any optimization.
+    pub(super) fn interpret(&self, inputs: &[Tensor]) -> Result<Vec<Outcome>, Mismatch> {
+        self.interpret_op(self.def.op(), "the interpreter", inputs)
+    }
+
+    /// What the interpreter computes for one of the forms of the function.
+    pub(super) fn interpret_op(
+        &self,
+        op: Op<'c>,
+        how: &str,
+        inputs: &[Tensor],
+    ) -> Result<Vec<Outcome>, Mismatch> {
+        Interpreter::new(op)
+            .and_then(|interpreter| interpreter.run(inputs, LIMITS))
+            .map_err(|error| self.session.stopped(&format!("a result ({how})"), error))
+    }
+
+    /// Native code for one of the forms of the function.
+    pub(super) fn compile(&self, module: &Module<'c>, how: &str) -> Result<Compiled, Mismatch> {
+        cpu::Program::lower(module, &cpu::Options::default())
+            .and_then(|program| program.jit())
+            .map_err(|error| self.session.stopped(&format!("code ({how})"), error))
+    }
+
     /// The function as `imap` operations.
     pub(super) fn lower(&self, sizes: &Sizes, variant: Variant) -> Result<Module<'c>, Mismatch> {
         let options = Options {
@@ -183,6 +215,6 @@ impl<'c> Runnable<'c> {
         let specialized = (!variant.dynamic).then_some((self.def, sizes));
         self.program
             .lower(specialized, &options)
-            .map_err(|error| self.session.stopped(&format!("code for {}", variant.what), error))
+            .map_err(|error| self.session.stopped(&format!("operations ({})", variant.what), error))
     }
 }

@@ -18,7 +18,10 @@ use tc_dialects::{
     diagnostic::Received,
     imap::map::from_attribute,
     mlir,
-    tc::{Comprehension, Def, Size, syntax::Reason},
+    tc::{
+        Comprehension, Def,
+        syntax::{Reason, checked::Dim},
+    },
 };
 use tc_ir::{Expr, IndexingMap, Var};
 
@@ -33,7 +36,7 @@ const WARNINGS: [&str; 3] =
     ["unchecked_precondition", "data_dependent_access", "uninitialized_reduction"];
 
 pub(super) fn run(row: &Value, _options: &Options) -> Result<Outcome, Mismatch> {
-    let expected = field(row, "expected", |value| Ok(value))?;
+    let expected = field(row, "expected", Ok)?;
     known_fields(
         expected,
         &["ranges", "rounds", "outputs", "origins", "warnings", "preconditions", "error"],
@@ -43,6 +46,7 @@ pub(super) fn run(row: &Value, _options: &Options) -> Result<Outcome, Mismatch> 
         value => string(value).map(Some),
     })?;
     let source = Source::of_row(row)?;
+    check_inputs(row, &source)?;
     let session = Session::new();
     match inferred(&session, &source) {
         Err((name, text)) => {
@@ -54,7 +58,8 @@ pub(super) fn run(row: &Value, _options: &Options) -> Result<Outcome, Mismatch> 
                 true => Status::Passed,
                 false => Status::Failed,
             };
-            let expected = error.map_or_else(|| expected.to_string(), |name| format!("error {name}"));
+            let expected =
+                error.map_or_else(|| expected.to_string(), |name| format!("error {name}"));
             Ok(Outcome::new(status, expected, format!("error {name} ({text})")))
         }
         Ok(module) => {
@@ -70,10 +75,7 @@ pub(super) fn run(row: &Value, _options: &Options) -> Result<Outcome, Mismatch> 
 }
 
 /// The module with its ranges, or the name and the text of the first error.
-fn inferred<'c>(
-    session: &'c Session,
-    source: &Source,
-) -> Result<Module<'c>, (String, String)> {
+fn inferred<'c>(session: &'c Session, source: &Source) -> Result<Module<'c>, (String, String)> {
     if let Some(error) = source.first_error() {
         return Err((error.reason.name().to_string(), error.message.clone()));
     }
@@ -119,7 +121,6 @@ struct Precondition {
 /// What inference found for a function.
 struct Found {
     algebra: Algebra,
-    inputs: BTreeMap<String, Vec<String>>,
     statements: Vec<Statement>,
     outputs: Vec<Output>,
     warnings: BTreeSet<&'static str>,
@@ -129,19 +130,12 @@ struct Found {
 impl Found {
     fn read(def: Def, session: &Session, source: &Source) -> Result<Self, Mismatch> {
         let algebra = Algebra::new(def.sizes().into_iter().map(|(name, ..)| name));
-        let inputs = def.parameters().into_iter().filter(|it| !it.inout).map(|parameter| {
-            let sizes = parameter.sizes.iter().map(|size| match size {
-                Size::Variable(name) => name.to_string(),
-                Size::Constant(extent) => extent.to_string(),
-            });
-            (parameter.name.to_string(), sizes.collect())
-        });
-        let inputs = inputs.collect();
         let statements = def.comprehensions().into_iter().map(|it| Statement::read(it, &algebra));
         let statements = statements.collect::<Result<_, _>>()?;
         let outputs = def.outputs().into_iter().enumerate().map(|(number, name)| {
             let results = |map: Option<IndexingMap>| {
-                map.map(|map| map.results).ok_or_else(|| missing(&format!("a shape of output '{name}'")))
+                map.map(|map| map.results)
+                    .ok_or_else(|| missing(&format!("a shape of output '{name}'")))
             };
             let extents = results(def.output_extents(&algebra.ir, number))?;
             let origins = results(def.output_origins(&algebra.ir, number))?;
@@ -160,7 +154,7 @@ impl Found {
         if source.warns(Reason::UninitializedReduction) {
             warnings.insert(Reason::UninitializedReduction.name());
         }
-        Ok(Self { algebra, inputs, statements, outputs, warnings, preconditions })
+        Ok(Self { algebra, statements, outputs, warnings, preconditions })
     }
 
     /// The findings in the form of a case's `expected`.
@@ -206,7 +200,8 @@ impl Statement {
     fn read(statement: Comprehension, algebra: &Algebra) -> Result<Self, Mismatch> {
         let target = statement.target().to_string();
         let domain = statement.domain(&algebra.ir);
-        let domain = domain.ok_or_else(|| missing(&format!("a domain of the statement for '{target}'")))?;
+        let domain =
+            domain.ok_or_else(|| missing(&format!("a domain of the statement for '{target}'")))?;
         let names = statement.index_vars().into_iter().chain(statement.reduction_vars());
         let variables = domain.dims.iter().chain(&domain.ranges);
         let ranges = names.zip(variables).map(|(name, variable)| {
@@ -232,7 +227,6 @@ struct Formulas {
 }
 
 fn check(row: &Value, expected: &Value, found: &Found) -> Result<(), Mismatch> {
-    check_inputs(row, found)?;
     check_rounds(expected, found)?;
     let algebra = &found.algebra;
     let mut formulas = Vec::new();
@@ -251,7 +245,8 @@ fn check(row: &Value, expected: &Value, found: &Found) -> Result<(), Mismatch> {
             let expected_lower = algebra.parse(string(expected_lower)?)?;
             let expected_upper = algebra.parse(string(expected_upper)?)?;
             extents.push(algebra.ir.sub(expected_upper, expected_lower));
-            let pairs = [("lower bound", expected_lower, *lower), ("upper bound", expected_upper, *upper)];
+            let pairs =
+                [("lower bound", expected_lower, *lower), ("upper bound", expected_upper, *upper)];
             for (end, expected, found) in pairs {
                 formulas.push(Formulas { what: format!("{end} of the {what}"), expected, found });
             }
@@ -313,24 +308,41 @@ fn count(what: &str, expected: usize, found: usize) -> Result<(), Mismatch> {
     Err(Mismatch::new(format!("{expected} {what}"), found.to_string()))
 }
 
-fn field_of<'r>(fields: &'r Map<String, Value>, name: &str, what: &str) -> Result<&'r Value, Mismatch> {
+fn field_of<'r>(
+    fields: &'r Map<String, Value>,
+    name: &str,
+    what: &str,
+) -> Result<&'r Value, Mismatch> {
     fields.get(name).ok_or_else(|| {
         let names: Vec<_> = fields.keys().map(String::as_str).collect();
         Mismatch::new(format!("{what}: one of {}", names.join(", ")), format!("'{name}'"))
     })
 }
 
-fn check_inputs(row: &Value, found: &Found) -> Result<(), Mismatch> {
+/// The inputs and their sizes, of a function that is correct up to its ranges.
+fn check_inputs(row: &Value, source: &Source) -> Result<(), Mismatch> {
+    let name = field(row, "def", string)?;
     let inputs = field(row, "inputs", object)?;
+    let Some(function) = source.checked.functions.iter().find(|it| it.name == name) else {
+        return Ok(());
+    };
     let mut expected = BTreeMap::new();
     for (name, sizes) in inputs {
-        let sizes = strings(sizes)?.into_iter().map(str::to_string).collect::<Vec<_>>();
-        expected.insert(name.clone(), sizes);
+        let sizes: Vec<_> = strings(sizes)?.into_iter().map(str::to_string).collect();
+        expected.insert(name.as_str(), sizes);
     }
-    if expected == found.inputs {
+    let size = |dim: &Dim| match dim {
+        Dim::Size(number) => function.sizes[*number].name.clone(),
+        Dim::Const(extent) => extent.to_string(),
+        Dim::Free(name) => name.clone(),
+    };
+    let found = function.inputs.iter();
+    let found = found.map(|it| (it.name.as_str(), it.dims.iter().map(size).collect::<Vec<_>>()));
+    let found: BTreeMap<_, _> = found.collect();
+    if expected == found {
         return Ok(());
     }
-    Err(Mismatch::new(format!("inputs {expected:?}"), format!("{:?}", found.inputs)))
+    Err(Mismatch::new(format!("inputs {expected:?}"), format!("{found:?}")))
 }
 
 fn check_rounds(expected: &Value, found: &Found) -> Result<(), Mismatch> {
@@ -338,7 +350,8 @@ fn check_rounds(expected: &Value, found: &Found) -> Result<(), Mismatch> {
     count("statements with rounds", statements.len(), found.statements.len())?;
     for (number, (rounds, statement)) in statements.iter().zip(&found.statements).enumerate() {
         let rounds = array(rounds)?.iter().map(strings).collect::<Result<Vec<_>, _>>()?;
-        let rounds = rounds.into_iter().map(|names| names.into_iter().map(str::to_string).collect());
+        let rounds =
+            rounds.into_iter().map(|names| names.into_iter().map(str::to_string).collect());
         let rounds: Vec<BTreeSet<String>> = rounds.collect();
         if rounds != statement.rounds {
             let expected = format!("rounds {} of statement {number}", json!(rounds));
@@ -357,8 +370,10 @@ fn check_warnings(row: &Value, expected: &Value, found: &Found) -> Result<(), Mi
     wanted.extend(optional(row, "error_if_warnings_are_errors", string)?);
     let may = set(row, "optional_warnings")?;
     let known = |name: &&str| WARNINGS.contains(name) && !may.contains(name);
-    let (must, got): (BTreeSet<_>, BTreeSet<_>) =
-        (wanted.iter().copied().filter(known).collect(), found.warnings.iter().copied().filter(known).collect());
+    let (must, got): (BTreeSet<_>, BTreeSet<_>) = (
+        wanted.iter().copied().filter(known).collect(),
+        found.warnings.iter().copied().filter(known).collect(),
+    );
     if let Some(unknown) = wanted.iter().find(|name| !WARNINGS.contains(name)) {
         return Err(Mismatch::new("a known warning", format!("'{unknown}'")));
     }
@@ -393,7 +408,8 @@ fn samples(row: &Value, found: &Found, formulas: &[Formulas]) -> Result<Vec<Size
         for (number, (ranges, statement)) in ranges.iter().zip(&found.statements).enumerate() {
             let ranges = object(ranges)?;
             for (name, lower, upper) in &statement.ranges {
-                let [wanted_lower, wanted_upper] = pair(field_of(ranges, name, "a sampled range")?)?;
+                let [wanted_lower, wanted_upper] =
+                    pair(field_of(ranges, name, "a sampled range")?)?;
                 let what = format!("of '{name}' in statement {number}");
                 check(format!("lower bound {what}"), *lower, wanted_lower)?;
                 check(format!("upper bound {what}"), *upper, wanted_upper)?;
@@ -420,7 +436,8 @@ fn check_formulas(formulas: &[Formulas], algebra: &Algebra, sizes: &Sizes) -> Re
         let value = algebra.eval(*found, sizes);
         // Without a value in 64 bits there is nothing to compare.
         if wanted != value && wanted.is_some() {
-            let number = |value: Option<i64>| value.map_or("no value".to_string(), |it| it.to_string());
+            let number =
+                |value: Option<i64>| value.map_or("no value".to_string(), |it| it.to_string());
             let (expected, found) = (algebra.text(*expected), algebra.text(*found));
             return Err(Mismatch::new(
                 format!("{what} {expected}, {} at {}", number(wanted), show(sizes)),
@@ -434,13 +451,17 @@ fn check_formulas(formulas: &[Formulas], algebra: &Algebra, sizes: &Sizes) -> Re
 /// The conditions over sizes hold where those of the case do.
 fn check_conditions(wanted: &[Comparison], found: &Found, sizes: &Sizes) -> Result<(), Mismatch> {
     let algebra = &found.algebra;
-    let wanted = wanted.iter().map(|it| algebra.holds(*it, sizes)).try_fold(true, |all, it| Some(all && it?));
+    let wanted = wanted
+        .iter()
+        .map(|it| algebra.holds(*it, sizes))
+        .try_fold(true, |all, it| Some(all && it?));
     let Some(wanted) = wanted else { return Ok(()) };
     let mut all = true;
     for precondition in found.preconditions.iter().filter(|it| !it.is_data) {
         let holds = precondition.condition.as_ref().and_then(|it| algebra.satisfied(it, sizes));
         let Some(holds) = holds else {
-            let expected = format!("a value of the condition '{}' at {}", precondition.text, show(sizes));
+            let expected =
+                format!("a value of the condition '{}' at {}", precondition.text, show(sizes));
             return Err(Mismatch::new(expected, "none"));
         };
         all &= holds;
@@ -453,4 +474,124 @@ fn check_conditions(wanted: &[Comparison], found: &Found, sizes: &Sizes) -> Resu
         format!("preconditions that are {wanted} at {}", show(sizes)),
         format!("{all} for '{}'", texts.join("' and '")),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(row: &Value) -> (Status, String, String) {
+        let outcome = run(row, &Options::default()).unwrap_or_else(Outcome::from);
+        (outcome.status, outcome.expected, outcome.got)
+    }
+
+    /// A row that holds, for tests that change one field of it.
+    fn row() -> Value {
+        json!({
+            "tc": "def f(float(N) B, float(M) K) -> (A) { A(i) += B(i + k - 1) * K(k) }",
+            "def": "f",
+            "inputs": { "B": ["N"], "K": ["M"] },
+            "expected": {
+                "ranges": [{ "i": ["1", "N - M + 2"], "k": ["0", "M"] }],
+                "rounds": [[["k"], ["i"]]],
+                "outputs": { "A": ["N - M + 1"] },
+                "origins": { "A": ["1"] },
+                "warnings": ["uninitialized_reduction"],
+                "error": null,
+            },
+            "samples": [{
+                "sizes": { "N": 9, "M": 3 },
+                "ranges": [{ "i": [1, 8], "k": [0, 3] }],
+                "outputs": { "A": [7] },
+            }],
+        })
+    }
+
+    #[test]
+    fn formulas_are_compared_by_value() {
+        assert_eq!(outcome(&row()).0, Status::Passed);
+        let mut other = row();
+        other["expected"]["ranges"][0]["i"][1] = json!("(2*N - 2*M + 5)/2");
+        assert_eq!(outcome(&other).0, Status::Passed);
+        // Right at the sample, and wrong elsewhere.
+        other["expected"]["ranges"][0]["i"][1] = json!("N - 1");
+        let (status, expected, got) = outcome(&other);
+        assert_eq!(status, Status::Failed);
+        assert!(expected.starts_with("upper bound of the range of 'i' in statement 0 N - 1, "));
+        assert!(got.starts_with("-M + N + 2, ") || got.starts_with("N - M + 2, "), "{got}");
+    }
+
+    #[test]
+    fn every_field_is_compared() {
+        let changes: [(&str, Value); 14] = [
+            ("/def", json!("g")),
+            ("/inputs/B", json!(["M"])),
+            ("/expected/ranges/0/k/0", json!("1")),
+            ("/expected/ranges/0", json!({ "i": ["1", "N - M + 2"] })),
+            ("/expected/ranges", json!([])),
+            ("/expected/rounds/0", json!([["i", "k"]])),
+            ("/expected/outputs/A/0", json!("N - M")),
+            ("/expected/outputs", json!({})),
+            ("/expected/origins", json!({})),
+            ("/expected/origins", json!({ "A": ["1"], "B": ["0"] })),
+            ("/expected/warnings", json!([])),
+            ("/expected/error", json!("ambiguous")),
+            ("/samples/0/ranges/0/i/1", json!(9)),
+            ("/samples/0/outputs/A/0", json!(8)),
+        ];
+        for (place, value) in changes {
+            let mut row = row();
+            *row.pointer_mut(place).expect("a field of the row") = value;
+            let (status, expected, got) = outcome(&row);
+            assert_eq!(status, Status::Failed, "{place}: {expected}, {got}");
+        }
+        let mut unknown = row();
+        unknown["expected"]["strides"] = json!([]);
+        assert!(outcome(&unknown).1.starts_with("one of the fields ranges, "));
+    }
+
+    #[test]
+    fn preconditions_are_compared_by_truth() {
+        let mut row = json!({
+            "tc": "def f(float(I) B, float(J) C, float(K) D) -> (A) { A(i, j) = B(i) * C(j) * D(i + j) }",
+            "def": "f",
+            "inputs": { "B": ["I"], "C": ["J"], "D": ["K"] },
+            "expected": {
+                "ranges": [{ "i": ["0", "I"], "j": ["0", "J"] }],
+                "rounds": [[["i", "j"]]],
+                "outputs": { "A": ["I", "J"] },
+                "warnings": ["unchecked_precondition"],
+                "preconditions": ["0 < I && I + J < K + 2"],
+                "error": null,
+            },
+        });
+        assert_eq!(outcome(&row).0, Status::Passed);
+        row["expected"]["preconditions"][0] = json!("I + J < K + 1");
+        let (status, expected, _) = outcome(&row);
+        assert_eq!(status, Status::Failed);
+        assert!(expected.starts_with("preconditions that are "), "{expected}");
+        row["expected"]["preconditions"] = json!([]);
+        assert_eq!(outcome(&row).0, Status::Failed);
+    }
+
+    #[test]
+    fn errors_have_names() {
+        let mut row = json!({
+            "tc": "def f(float(N) B) -> (A) { A(i) +=! B(i + k) }",
+            "def": "f", "inputs": { "B": ["N"] },
+            "expected": { "error": "ambiguous" },
+        });
+        assert_eq!(outcome(&row).0, Status::Passed);
+        // All of these ask for a where clause.
+        row["expected"]["error"] = json!("unknown_range");
+        assert_eq!(outcome(&row).0, Status::Passed);
+        row["expected"]["error"] = json!("empty_range");
+        let (status, expected, got) = outcome(&row);
+        assert_eq!((status, expected.as_str()), (Status::Failed, "error empty_range"));
+        assert!(got.starts_with("error ambiguous ("), "{got}");
+        row["accept_error"] = json!("ambiguous");
+        assert_eq!(outcome(&row).0, Status::Passed);
+        row["tc"] = json!("def f(float(N) B) -> (A) { A(i) = B(i) where i in 0:k }");
+        assert_eq!(outcome(&row).0, Status::Failed);
+    }
 }

@@ -260,12 +260,24 @@ mod tests {
         let warned = "def f(float(N) a) -> (o) { o += a(i) }";
         let expect = |status, row| assert_eq!(outcome(row).0, status);
         expect(Status::Passed, json!({ "tc": good, "expected": "accept", "result_type": "float" }));
-        expect(Status::Failed, json!({ "tc": good, "expected": "accept", "result_type": "double" }));
-        expect(Status::Failed, json!({ "tc": good, "expected": "accept", "warnings": ["uninitialized_reduction"] }));
+        expect(
+            Status::Failed,
+            json!({ "tc": good, "expected": "accept", "result_type": "double" }),
+        );
+        expect(
+            Status::Failed,
+            json!({ "tc": good, "expected": "accept", "warnings": ["uninitialized_reduction"] }),
+        );
         expect(Status::Failed, json!({ "tc": warned, "expected": "accept" }));
-        expect(Status::Passed, json!({ "tc": warned, "expected": "accept", "warnings": ["uninitialized_reduction"] }));
+        expect(
+            Status::Passed,
+            json!({ "tc": warned, "expected": "accept", "warnings": ["uninitialized_reduction"] }),
+        );
         expect(Status::Failed, json!({ "tc": bad, "expected": "accept" }));
-        expect(Status::Passed, json!({ "tc": bad, "expected": "accept", "optional_error": "undeclared" }));
+        expect(
+            Status::Passed,
+            json!({ "tc": bad, "expected": "accept", "optional_error": "undeclared" }),
+        );
         expect(Status::Documented, json!({ "tc": bad, "expected": "accept", "optional": true }));
         let reject = |stage, reason| json!({ "tc": bad, "expected": "reject", "stage": stage, "reason": reason });
         expect(Status::Passed, reject("sema", "undeclared"));

@@ -20,7 +20,10 @@ pub(super) fn tensor(
             element.is_float() || same(*number, element.read(bytes))
         });
         if number.is_none() {
-            return Err(Mismatch::new(format!("numbers of type {element} in '{name}'"), value.to_string()));
+            return Err(Mismatch::new(
+                format!("numbers of type {element} in '{name}'"),
+                value.to_string(),
+            ));
         }
     }
     Ok(tensor)
@@ -83,12 +86,19 @@ pub(super) fn check_exact(
     shape: &[usize],
     found: impl Iterator<Item = Number>,
 ) -> Result<(), Mismatch> {
-    let values = flatten(expected, name, shape)
-        .map_err(|error| Mismatch::new(format!("{} ({how})", error.expected), error.got))?;
+    let values = flatten(expected, name, shape).map_err(|_| {
+        Mismatch::new(
+            format!("as many values of '{name}' as the case has ({how})"),
+            format!("extents {shape:?}"),
+        )
+    })?;
     for (position, (value, found)) in values.into_iter().zip(found).enumerate() {
         if !number(value).is_some_and(|value| same(value, found)) {
             let index = index_text(position, shape);
-            return Err(Mismatch::new(format!("{name}{index} = {value} ({how})"), found.to_string()));
+            return Err(Mismatch::new(
+                format!("{name}{index} = {value} ({how})"),
+                found.to_string(),
+            ));
         }
     }
     Ok(())
@@ -151,7 +161,10 @@ mod tests {
         };
         use ElementType::{F32, I8, U8};
         assert_eq!(error(json!([1]), F32, &[2]), "2 elements in dimension 0 of 'A' / 1");
-        assert_eq!(error(json!([[1], [1, 2]]), F32, &[2, 1]), "1 elements in dimension 1 of 'A' / 2");
+        assert_eq!(
+            error(json!([[1], [1, 2]]), F32, &[2, 1]),
+            "1 elements in dimension 1 of 'A' / 2"
+        );
         assert_eq!(error(json!(1), F32, &[2]), "an array / a number");
         assert_eq!(error(json!([[1]]), F32, &[1]), "1 dimensions in 'A' / an array");
         assert_eq!(error(json!(["x"]), F32, &[1]), "numbers of type float32 in 'A' / \"x\"");
@@ -163,8 +176,14 @@ mod tests {
     #[test]
     fn comparison_is_exact() {
         let check = |value: Value, found: Number| {
-            check_exact(&json!([[0, value]]), "O", "here", &[1, 2], [Number::Signed(0), found].into_iter())
-                .map_err(|error| format!("{} / {}", error.expected, error.got))
+            check_exact(
+                &json!([[0, value]]),
+                "O",
+                "here",
+                &[1, 2],
+                [Number::Signed(0), found].into_iter(),
+            )
+            .map_err(|error| format!("{} / {}", error.expected, error.got))
         };
         assert_eq!(check(json!(3), Number::Float(3.0)), Ok(()));
         assert_eq!(check(json!(3.0), Number::Signed(3)), Ok(()));
