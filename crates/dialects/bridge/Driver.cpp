@@ -237,8 +237,7 @@ static LogicalResult importSource(StringRef fileName, std::unique_ptr<llvm::Memo
     module = unwrap(tcRustImport(wrap(&context), wrap(fileName), wrap(StringRef(contents)), relaxed));
   };
   if (config.shouldVerifyDiagnostics()) {
-    // Only a source that does not import is checked here: what the passes say
-    // about one that does is checked by the driver.
+    // Only a source that does not import is checked here; see `checkSource`.
     ScopedDiagnosticHandler silence(&context, [](Diagnostic &) { return success(); });
     import();
     if (!module) {
@@ -254,6 +253,32 @@ static LogicalResult importSource(StringRef fileName, std::unique_ptr<llvm::Memo
     return failure();
   llvm::raw_string_ostream stream(bytecode);
   return writeBytecodeToFile(*module, stream);
+}
+
+/// Makes the driver check a source that imports against the diagnostics expected in it.
+/// Sets `reported` once one is met: only then the driver reads what is expected.
+static void checkSource(MlirOptMainConfig &config, StringRef fileName, StringRef contents,
+                        bool relaxed, bool &reported) {
+  config.setPassPipelineSetupFn([=, &reported, original = config](PassManager &manager) {
+    MLIRContext &context = *manager.getContext();
+    context.getDiagEngine().registerHandler([=, &reported](Diagnostic &diagnostic) {
+      if (auto place = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>())
+        reported |= place.getFilename() == fileName;
+      return failure();
+    });
+    // Once more, for what the import warns of.
+    OwningOpRef<ModuleOp> again =
+        unwrap(tcRustImport(wrap(&context), wrap(fileName), wrap(contents), relaxed));
+    return original.setupPassPipeline(manager);
+  });
+}
+
+/// Reports what a source expects although nothing was reported in it.
+static LogicalResult checkSilence(StringRef fileName, StringRef contents) {
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(contents, fileName), SMLoc());
+  return SourceMgrDiagnosticVerifierHandler(sources, &context).verify();
 }
 
 int tcOptMain(int argc, char **argv) {
@@ -283,6 +308,7 @@ int tcOptMain(int argc, char **argv) {
     llvm::errs() << message << '\n';
     return 1;
   }
+  std::string contents = file->getBuffer().str();
   if (failed(importSource(inputName, std::move(file), registry, relaxed, config, bytecode)))
     return 1;
   // A source whose expected errors were all met imports to nothing.
@@ -293,10 +319,15 @@ int tcOptMain(int argc, char **argv) {
     llvm::errs() << message << '\n';
     return 1;
   }
+  bool reported = false;
+  if (config.shouldVerifyDiagnostics())
+    checkSource(config, inputName, contents, relaxed, reported);
   // Named otherwise than the file, so that diagnostics show the source's lines.
   auto buffer = llvm::MemoryBuffer::getMemBuffer(bytecode, "<imported>",
                                                  /*RequiresNullTerminator=*/false);
   if (failed(MlirOptMain(output->os(), std::move(buffer), registry, config)))
+    return 1;
+  if (config.shouldVerifyDiagnostics() && !reported && failed(checkSilence(inputName, contents)))
     return 1;
   output->keep();
   return 0;
