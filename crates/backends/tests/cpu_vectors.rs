@@ -357,3 +357,56 @@ func.func @window(%I: tensor<3x20x40xf32> {tc.name = "I"}, %W: tensor<6x3x3x3xf3
         assert_eq!(result[1].to_values::<f32>().unwrap(), expected.1, "{options:?}");
     }
 }
+
+/// `C(i, b, j) = A(j, b, i) + B(i, j)`: one input across its rows, one along them.
+#[test]
+fn transposed_input() {
+    fn check<T>(options: &Options, ty: &str, add: &str, value: impl Fn(usize) -> T)
+    where
+        T: Element + PartialEq + std::fmt::Debug + std::ops::Add<Output = T>,
+    {
+        let variables = "(i, b, j){I, J, D}";
+        let source = format!(
+            r#"
+func.func @permute(%A: tensor<?x?x?x{ty}> {{tc.name = "A", tc.sizes = ["J", "D", "I"]}},
+                   %B: tensor<?x?x{ty}> {{tc.name = "B", tc.sizes = ["I", "J"]}})
+    -> (tensor<?x?x?x{ty}> {{tc.name = "C", tc.sizes = ["I", "D", "J"]}}) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %I = tensor.dim %B, %c0 : tensor<?x?x{ty}>
+  %J = tensor.dim %B, %c1 : tensor<?x?x{ty}>
+  %D = tensor.dim %A, %c1 : tensor<?x?x?x{ty}>
+  %init = tensor.empty(%I, %D, %J) : tensor<?x?x?x{ty}>
+  %r = imap.generic #imap.map<{variables} -> (), domain: i in [0, I - 1], b in [0, D - 1], j in [0, J - 1], I in [1, 2147483647], J in [1, 2147483647], D in [1, 2147483647]>
+    runtime(%I, %J, %D : index, index, index)
+    ins(%A, %B : tensor<?x?x?x{ty}>, tensor<?x?x{ty}>)
+    outs(%init : tensor<?x?x?x{ty}>)
+    maps [#imap.map<{variables} -> (j, b, i)>, #imap.map<{variables} -> (i, j)>, #imap.map<{variables} -> (i, b, j)>]
+    combine [#imap.combiner<assign>] {{
+  ^bb0(%x: {ty}, %y: {ty}):
+    %z = {add} %x, %y : {ty}
+    imap.yield %z : {ty}
+  }} -> tensor<?x?x?x{ty}>
+  return %r : tensor<?x?x?x{ty}>
+}}"#
+        );
+        let compiled = compile(&source, options);
+        for [i, d, j] in [[1, 1, 1], [16, 2, 16], [17, 1, 40], [5, 3, 33], [64, 1, 7]] {
+            let a = tensor(&[j, d, i], &value);
+            let b = tensor(&[i, j], |at| value(at + 5));
+            let result = compiled.function("permute").unwrap().run(&[&a, &b]).unwrap();
+            let expected: Vec<T> = (0..i * d * j)
+                .map(|at| {
+                    let (row, plane, column) = (at / (d * j), at / j % d, at % j);
+                    value((column * d + plane) * i + row) + value(row * j + column + 5)
+                })
+                .collect();
+            assert_eq!(result[0].to_values::<T>().unwrap(), expected, "{ty} {i} {d} {j}");
+        }
+    }
+    for options in targets() {
+        check(&options, "f32", "arith.addf", |i| i as f32);
+        check(&options, "f64", "arith.addf", |i| i as f64);
+        check(&options, "i8", "arith.addi", |i| (i % 50) as i8);
+    }
+}

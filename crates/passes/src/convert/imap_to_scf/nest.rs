@@ -86,27 +86,39 @@ fn in_registers<'c>(
         nest.distribute_constraints(&order, &|var| matches!(var, Var::Range(_)));
     let loops: Vec<_> = dims.iter().copied().map(Loop::over).collect();
     outer_loops(nest, builder, scope, &loops, &mut |builder, scope| {
-        let mut scope = scope.clone();
-        let start: Vec<_> =
-            (0..nest.outputs.len()).map(|it| nest.start(builder, &mut scope, it)).collect();
-        let folded = reduction_loops(
-            nest,
-            builder,
-            &scope,
-            ranges,
-            &narrowing,
-            &start,
-            &mut |builder, scope, folded| {
-                nest.guarded(builder, scope, &tested, folded, &mut |builder, scope| {
-                    nest.fold(builder, scope, folded)
-                })
-            },
-        );
-        let stored = nest.finish(builder, &mut scope, folded);
-        for (number, value) in stored.into_iter().enumerate() {
-            nest.store_output(builder, &mut scope, number, value);
-        }
+        at_point(nest, builder, scope, ranges, &narrowing, &tested);
     });
+}
+
+/// Computes and stores the results at one point of the dimension variables.
+pub(super) fn at_point<'c>(
+    nest: &Nest<'c>,
+    builder: &Builder<'c>,
+    scope: &Scope<'c>,
+    ranges: &[Var],
+    narrowing: &BTreeMap<Var, Vec<usize>>,
+    tested: &[usize],
+) {
+    let mut scope = scope.clone();
+    let start: Vec<_> =
+        (0..nest.outputs.len()).map(|it| nest.start(builder, &mut scope, it)).collect();
+    let folded = reduction_loops(
+        nest,
+        builder,
+        &scope,
+        ranges,
+        narrowing,
+        &start,
+        &mut |builder, scope, folded| {
+            nest.guarded(builder, scope, tested, folded, &mut |builder, scope| {
+                nest.fold(builder, scope, folded)
+            })
+        },
+    );
+    let stored = nest.finish(builder, &mut scope, folded);
+    for (number, value) in stored.into_iter().enumerate() {
+        nest.store_output(builder, &mut scope, number, value);
+    }
 }
 
 fn in_rows<'c>(
@@ -180,7 +192,7 @@ fn in_rows<'c>(
 }
 
 /// One loop over a dimension variable.
-fn row_loop<'c>(
+pub(super) fn row_loop<'c>(
     nest: &Nest<'c>,
     builder: &Builder<'c>,
     scope: &Scope<'c>,

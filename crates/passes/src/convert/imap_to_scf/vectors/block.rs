@@ -1,383 +1,24 @@
-//! Reductions in vectors: a block of results is held in registers over the whole of the
-//! range variables.
-//!
-//! One variable provides the *lanes* of the vectors. If it is a dimension variable
-//! (`n` of `C(m, n) +=! A(m, k) * B(k, n)`), a vector holds neighbouring results, an
-//! operand that does not depend on it is broadcast, and several vectors are neighbours.
-//! If it is a range variable (`k` of `C(m, n) +=! A(m, k) * B(n, k)`), a vector holds
-//! partial results of one element, which are folded across the lanes at the end; this
-//! changes the order of floating-point operations. One or two further dimension
-//! variables are *unrolled*: what an operand that does not depend on them holds is
-//! loaded once for all the unrolled points, which is what makes the block worth its
-//! registers.
-//!
-//! The register blocks follow the analysis of matrix products by Goto and van de Geijn,
-//! "Anatomy of High-Performance Matrix Multiplication" (2008), without its packing.
-//! Ends that do not fill a vector are masked; ends that do not fill a block are done in
-//! blocks of four and of one.
-//!
-//! Only bodies of operations that work element by element on vectors are taken, with
-//! operands that are contiguous in the lanes or independent of them.
+//! One block of results: its loads, its arithmetic and its stores.
 
 use super::{
-    emit::{Nest, Scope, index_of},
-    nest::{Loop, outer_loops, reduction_loops},
-    order::Plan,
+    super::{
+        emit::{Nest, Scope, index_of},
+        nest::reduction_loops,
+    },
+    tiling::{Tiling, extent},
 };
 use crate::convert::loops;
-use melior::ir::{Attribute, Type, TypeLike, ValueLike, operation::OperationLike};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike};
+use std::collections::{BTreeMap, HashMap};
 use tc_dialects::{
     imap::CombinerKind,
     mlir::{self, Blk, Builder, Op, Val},
 };
-use tc_ir::{Expr, IndexingMap, Var};
+use tc_ir::{IndexingMap, Var};
 
-/// How many blocks of an unrolled variable one stretch of the outer loops covers.
-const BLOCKS_PER_STRETCH: i64 = 8;
-/// The blocks that ends are done in.
-const SMALL_BLOCKS: [i64; 2] = [4, 1];
-/// Operations that mean on vectors what they mean on each element, and that cannot trap.
-const ELEMENTWISE: &[&str] = &[
-    "arith.addf", "arith.addi", "arith.andi", "arith.bitcast", "arith.cmpf", "arith.cmpi",
-    "arith.constant", "arith.divf", "arith.extf", "arith.extsi", "arith.extui", "arith.fptosi",
-    "arith.fptoui", "arith.maximumf", "arith.maxnumf", "arith.maxsi", "arith.maxui",
-    "arith.minimumf", "arith.minnumf", "arith.minsi", "arith.minui", "arith.mulf", "arith.muli",
-    "arith.negf", "arith.ori", "arith.select", "arith.shli", "arith.shrsi", "arith.shrui",
-    "arith.sitofp", "arith.subf", "arith.subi", "arith.truncf", "arith.trunci", "arith.uitofp",
-    "arith.xori", "math.absf", "math.absi", "math.ceil", "math.copysign", "math.floor", "math.fma",
-    "math.sqrt", "math.trunc",
-];
-
-/// A block of results: which variables it spans and how far.
-#[derive(Clone, Debug)]
-pub(super) struct Tiling {
-    /// The variable along the lanes.
-    lane: Var,
-    /// Lanes of a vector.
-    lanes: i64,
-    /// Neighbouring vectors along the lanes.
-    vectors: i64,
-    /// Unrolled dimension variables and their factors.
-    unrolled: Vec<(Var, i64)>,
-    /// The other dimension variables, outermost first.
-    rest: Vec<Var>,
-    /// The range variables, outermost first; the lanes come last if they are one of them.
-    ranges: Vec<Var>,
-    /// Whether the epilogue works on vectors too.
-    vector_epilogue: bool,
-}
-
-impl Tiling {
-    fn lane_is_range(&self) -> bool {
-        matches!(self.lane, Var::Range(_))
-    }
-
-    /// Points of the lane variable that one block covers.
-    fn width(&self) -> i64 {
-        self.lanes * self.vectors
-    }
-}
-
-/// The tiling of a reduction, if it can be done in vectors and gains from it.
-pub(super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
-    if nest.choices.vector_bits < 128 || nest.domain.ranges.is_empty() {
-        return None;
-    }
-    let (lane, dims, ranges) = match plan {
-        Plan::Rows { row, dims, ranges } => (*row, dims.clone(), ranges.clone()),
-        Plan::Registers { dims, ranges } => (*ranges.last()?, dims.clone(), ranges.clone()),
-    };
-    let width = element_width(nest)?;
-    let lanes = nest.choices.vector_bits / width;
-    if lanes < 2 || !operands_fit(nest, lane) || !is_elementwise(nest.generic.body(), lane) {
-        return None;
-    }
-    if matches!(lane, Var::Range(_)) && !may_reorder(nest) {
-        return None;
-    }
-    let reused = |var: Var| {
-        let inputs = nest.inputs.iter().filter(|input| input.is_used);
-        inputs.filter(|input| !nest.needs(&input.map.results).contains(&var)).count()
-    };
-    // What is shared between unrolled points has to be loaded per lane to matter.
-    let loads_lanes = |var: Var| {
-        nest.inputs.iter().any(|input| {
-            let needs = nest.needs(&input.map.results);
-            input.is_used && needs.contains(&lane) && !needs.contains(&var)
-        })
-    };
-    let mut candidates: Vec<Var> = dims
-        .iter()
-        .copied()
-        .filter(|var| *var != lane && 0 < reused(*var) && extent(nest, *var) != Some(1))
-        .collect();
-    // The most reuse first; of equals, the one that moves least, which is the last.
-    candidates.reverse();
-    candidates.sort_by_key(|var| std::cmp::Reverse((loads_lanes(*var), reused(*var))));
-    if !candidates.first().is_some_and(|var| loads_lanes(*var)) {
-        candidates.clear();
-    }
-    let is_range = matches!(lane, Var::Range(_));
-    candidates.truncate(2);
-    if is_range && candidates.is_empty() && !has_float_extremes(nest) {
-        // One result at a time is what LLVM's own vectorizer does as well, except for the
-        // smallest and largest float.
-        return None;
-    }
-    let (vectors, unrolled) = block(nest, lane, lanes, &candidates);
-    let rest: Vec<_> = dims
-        .into_iter()
-        .filter(|var| *var != lane && unrolled.iter().all(|(other, _)| other != var))
-        .collect();
-    let tiling = Tiling {
-        lane,
-        lanes,
-        vectors,
-        unrolled,
-        rest,
-        ranges,
-        vector_epilogue: nest
-            .generic
-            .epilogue()
-            .is_none_or(|epilogue| is_elementwise(epilogue, lane)),
-    };
-    is_rectangular(nest, &tiling).then_some(tiling)
-}
-
-/// The extent of a variable, if it is a constant.
-fn extent(nest: &Nest, var: Var) -> Option<i64> {
-    nest.domain.variable(var)?.constant_interval(&nest.ir)?;
-    i64::try_from(nest.intervals.of(var).num_members()?).ok()
-}
-
-/// The bits of the widest element; `None` if one is no number in memory.
-fn element_width(nest: &Nest) -> Option<i64> {
-    let inputs = nest.inputs.iter().filter(|input| input.is_used);
-    let elements = inputs
-        .map(|input| mlir::element_type(input.buffer.r#type()))
-        .chain(nest.outputs.iter().map(|output| output.element));
-    let mut widest = 0;
-    for element in elements {
-        let width = match mlir::integer_width(element) {
-            Some(width @ (8 | 16 | 32 | 64)) => i64::from(width),
-            Some(_) => return None,
-            None => match element.to_string().as_str() {
-                "f16" => 16,
-                "f32" => 32,
-                "f64" => 64,
-                _ => return None,
-            },
-        };
-        widest = widest.max(width);
-    }
-    Some(widest)
-}
-
-/// Whether every operand is contiguous in the lanes or does not depend on them, and the
-/// destinations are contiguous in lanes that are a dimension variable.
-fn operands_fit(nest: &Nest, lane: Var) -> bool {
-    let step = |map: &IndexingMap| -> Option<i64> {
-        if !nest.needs(&map.results).contains(&lane) {
-            return Some(0);
-        }
-        let (last, outer) = map.results.split_last()?;
-        if nest.needs(outer).contains(&lane) || !nest.ir.vars(*last).contains(&lane) {
-            return None;
-        }
-        // A runtime variable that is read at a place along the lanes differs per lane.
-        let runtimes: Vec<Expr> = nest
-            .ir
-            .vars(*last)
-            .into_iter()
-            .filter(|var| matches!(var, Var::Runtime(_)))
-            .map(|var| nest.ir.var(var))
-            .collect();
-        if nest.needs(&runtimes).contains(&lane) {
-            return None;
-        }
-        nest.coefficient(*last, lane)
-    };
-    let inputs = nest.inputs.iter().filter(|input| input.is_used);
-    let inputs_fit = inputs.map(|input| step(&input.map)).all(|it| matches!(it, Some(0 | 1)));
-    let wanted = i64::from(matches!(lane, Var::Dim(_)));
-    inputs_fit && nest.outputs.iter().all(|output| step(&output.map) == Some(wanted))
-}
-
-/// Whether a block consists of operations on elements, and of indices other than the
-/// lanes.
-fn is_elementwise(block: Blk, lane: Var) -> bool {
-    mlir::ops(block).into_iter().all(|op| {
-        if let Some(var) = index_of(op) {
-            return var != lane;
-        }
-        let scalars = mlir::operands(op).into_iter().chain(mlir::results(op));
-        let fits = mlir::is(op, "imap.yield")
-            || (ELEMENTWISE.contains(&mlir::name(op)) && op.region_count() == 0);
-        // An index may be 64 bits wide or not: the lanes are not made for it.
-        fits && scalars.into_iter().all(|value| !value.r#type().is_index())
-    })
-}
-
-/// Whether the values of each result may be folded in any order.
-fn may_reorder(nest: &Nest) -> bool {
-    nest.outputs.iter().all(|output| {
-        let sum = matches!(output.combiner.kind, CombinerKind::Add | CombinerKind::Mul);
-        !(nest.choices.strict_fp && sum && mlir::is_float(output.element))
-    })
-}
-
-/// Whether a result is the smallest or largest of floats.
-fn has_float_extremes(nest: &Nest) -> bool {
-    let kinds = [CombinerKind::MinF, CombinerKind::MaxF];
-    nest.outputs.iter().any(|output| kinds.contains(&output.combiner.kind))
-}
-
-/// Chooses how many neighbouring vectors and unrolled points a block has, so that its
-/// results fill the registers and leave some for operands.
-fn block(nest: &Nest, lane: Var, lanes: i64, candidates: &[Var]) -> (i64, Vec<(Var, i64)>) {
-    let registers = if nest.choices.vector_registers < 32 { 12 } else { 28 };
-    let budget = (registers / nest.outputs.len() as i64).max(1);
-    let ceil_div = |a: i64, b: i64| a.div_euclid(b) + i64::from(a.rem_euclid(b) != 0);
-    // Blocks of equal size, instead of full ones and a small rest.
-    let even = |var: Var, factor: i64| match extent(nest, var) {
-        Some(extent) if 0 < extent => ceil_div(extent, ceil_div(extent, factor.max(1))),
-        _ => factor.max(1),
-    };
-    // What is left of the budget goes to each in turn.
-    let unroll = |mut left: i64, limits: &[i64]| -> Vec<(Var, i64)> {
-        let mut unrolled = Vec::new();
-        for (var, limit) in candidates.iter().zip(limits) {
-            let factor = even(*var, left.min(*limit));
-            if 1 < factor {
-                left /= factor;
-                unrolled.push((*var, factor));
-            }
-        }
-        unrolled
-    };
-    if matches!(lane, Var::Range(_)) {
-        let unrolled = match candidates.len() {
-            2 => unroll(budget, &[if registers < 28 { 3 } else { 4 }, 6]),
-            _ => unroll(budget, &[8]),
-        };
-        let vectors = if unrolled.is_empty() { available(nest, lane, lanes, 4) } else { 1 };
-        return (vectors.min(budget), unrolled);
-    }
-    let most = if candidates.is_empty() { 4 } else { 2 };
-    let vectors = available(nest, lane, lanes, most).min(budget);
-    (vectors, unroll(budget / vectors, &[14, 8]))
-}
-
-/// As many neighbouring vectors as there are, but at most `most`.
-fn available(nest: &Nest, lane: Var, lanes: i64, most: i64) -> i64 {
-    extent(nest, lane).map_or(most, |extent| (extent - 1).div_euclid(lanes) + 1).clamp(1, most)
-}
-
-/// Whether the bounds of the variables of a block depend on outer variables only, and
-/// no constraint on the block.
-fn is_rectangular(nest: &Nest, tiling: &Tiling) -> bool {
-    let rest: BTreeSet<Var> = tiling.rest.iter().copied().collect();
-    let mut blocked: BTreeSet<Var> = tiling.unrolled.iter().map(|(var, _)| *var).collect();
-    blocked.insert(tiling.lane);
-    let outer = tiling.rest.iter().chain(&blocked).filter(|var| matches!(var, Var::Dim(_)));
-    let mut known = BTreeSet::new();
-    for var in &tiling.rest {
-        if !nest.bound_needs(*var).is_subset(&known) {
-            return false;
-        }
-        known.insert(*var);
-    }
-    outer.into_iter().all(|var| nest.bound_needs(*var).is_subset(&rest))
-        && tiling.ranges.iter().all(|var| nest.bound_needs(*var).is_disjoint(&blocked))
-        && nest.domain.constraints.iter().all(|it| nest.needs(&[it.expr]).is_disjoint(&blocked))
-}
-
-/// Builds the loops of a tiling.
-pub(super) fn build<'c>(
-    nest: &Nest<'c>,
-    builder: &Builder<'c>,
-    scope: &Scope<'c>,
-    tiling: &Tiling,
-) {
-    let mut loops: Vec<_> = tiling.rest.iter().copied().map(Loop::over).collect();
-    if !tiling.lane_is_range() {
-        loops.push(Loop::stretches(tiling.lane, tiling.width()));
-    }
-    // Stretches of the unrolled variables are there to be divided among threads, and to
-    // be kept in cache if there are two of them.
-    if nest.choices.parallel || tiling.lane_is_range() {
-        for (var, factor) in &tiling.unrolled {
-            loops.push(Loop::stretches(*var, factor * BLOCKS_PER_STRETCH));
-        }
-    }
-    outer_loops(nest, builder, scope, &loops, &mut |builder, scope| {
-        if tiling.lane_is_range() {
-            return unrolled_loops(nest, builder, scope, tiling, &[], None);
-        }
-        let full = extent(nest, tiling.lane).is_some_and(|extent| extent % tiling.width() == 0);
-        if full {
-            return unrolled_loops(nest, builder, scope, tiling, &[], None);
-        }
-        let (lower, upper) = scope.stretches[&tiling.lane];
-        let left = builder.value("arith.subi", &[upper, lower], builder.index_type());
-        let width = builder.index(tiling.width());
-        let is_full = builder.compare_int("eq", left, width);
-        loops::build_if(
-            builder,
-            is_full,
-            &mut |inside| {
-                unrolled_loops(nest, inside, scope, tiling, &[], None);
-                Vec::new()
-            },
-            &mut |inside| {
-                unrolled_loops(nest, inside, scope, tiling, &[], Some(left));
-                Vec::new()
-            },
-        );
-    });
-}
-
-/// The loops over blocks of the unrolled variables; `factors` are those already entered.
-fn unrolled_loops<'c>(
-    nest: &Nest<'c>,
-    builder: &Builder<'c>,
-    scope: &Scope<'c>,
-    tiling: &Tiling,
-    factors: &[i64],
-    left: Option<Val<'c>>,
-) {
-    let Some((var, factor)) = tiling.unrolled.get(factors.len()).copied() else {
-        return Block::new(nest, builder, scope, tiling, factors, left).build(builder);
-    };
-    let mut scope = scope.clone();
-    let (mut lower, upper) = nest.loop_bounds(builder, &mut scope, var, &[]);
-    let index = builder.index_type();
-    let divides = extent(nest, var).is_some_and(|extent| extent % factor == 0);
-    let mut sizes = vec![factor];
-    if !divides {
-        sizes.extend(SMALL_BLOCKS.into_iter().filter(|small| *small < factor));
-    }
-    for (number, size) in sizes.iter().enumerate() {
-        let step = builder.index(*size);
-        // Where full blocks end: the last loop takes every point that is left.
-        let end = if number + 1 == sizes.len() {
-            upper
-        } else {
-            let length = builder.value("arith.subi", &[upper, lower], index);
-            let rest = builder.value("arith.remsi", &[length, step], index);
-            builder.value("arith.subi", &[upper, rest], index)
-        };
-        loops::build_for(builder, (lower, end, step), &[], &mut |inside, value, _| {
-            let mut scope = scope.clone();
-            scope.values.insert(var, value);
-            let factors = [factors, &[*size]].concat();
-            unrolled_loops(nest, inside, &scope, tiling, &factors, left);
-            Vec::new()
-        });
-        lower = end;
-    }
-}
+/// Elements of inputs that are loaded already: by the number of the input and the place
+/// in the block.
+type Loaded<'c> = HashMap<(usize, Vec<i64>), Lanes<'c>>;
 
 /// A value that is the same in all lanes, or one per lane.
 #[derive(Copy, Clone)]
@@ -387,7 +28,7 @@ struct Lanes<'c> {
 }
 
 /// One block of results.
-struct Block<'a, 'c> {
+pub struct Block<'a, 'c> {
     nest: &'a Nest<'c>,
     tiling: &'a Tiling,
     /// The scope at its first point.
@@ -400,7 +41,9 @@ struct Block<'a, 'c> {
 }
 
 impl<'a, 'c> Block<'a, 'c> {
-    fn new(
+    /// The block at the values that `scope` holds; `factors` are how far it spans the
+    /// unrolled variables, and `left` the lanes that are left if they do not fill it.
+    pub fn new(
         nest: &'a Nest<'c>,
         builder: &Builder<'c>,
         scope: &Scope<'c>,
@@ -469,7 +112,8 @@ impl<'a, 'c> Block<'a, 'c> {
         if lanes.is_vector { lanes.value } else { self.broadcast(builder, lanes.value) }
     }
 
-    fn build(&self, builder: &Builder<'c>) {
+    /// Emits the block.
+    pub fn build(&self, builder: &Builder<'c>) {
         let nest = self.nest;
         let masks: Vec<_> =
             (0..self.tiling.vectors)
@@ -624,7 +268,7 @@ impl<'a, 'c> Block<'a, 'c> {
         first: &[Val<'c>],
         point: &(Vec<i64>, i64),
         mask: Option<Val<'c>>,
-        loaded: &mut HashMap<(usize, Vec<i64>), Lanes<'c>>,
+        loaded: &mut Loaded<'c>,
     ) -> Vec<Val<'c>> {
         let mut values: BTreeMap<usize, Lanes<'c>> = BTreeMap::new();
         let arguments = mlir::arguments(block);
@@ -636,6 +280,9 @@ impl<'a, 'c> Block<'a, 'c> {
                 continue;
             }
             let key = (number, self.place(&self.nest.inputs[number].map, point));
+            if self.tiling.transposed.contains(&number) && !loaded.contains_key(&key) {
+                self.load_transposed(builder, number, loaded);
+            }
             let lanes = match loaded.get(&key) {
                 Some(lanes) => *lanes,
                 None => {
@@ -717,6 +364,55 @@ impl<'a, 'c> Block<'a, 'c> {
         };
         let zeros = self.broadcast(builder, zero);
         builder.value("vector.maskedload", &[&place[..], &[mask, zeros]].concat(), ty)
+    }
+
+    /// Loads a square block of an input that is contiguous in the unrolled variable, one
+    /// vector per lane, and transposes it into one vector per unrolled point.
+    fn load_transposed(&self, builder: &Builder<'c>, number: usize, loaded: &mut Loaded<'c>) {
+        let input = &self.nest.inputs[number];
+        let mut rows = Vec::new();
+        for lane in 0..self.tiling.lanes {
+            let mut scope = self.scope.clone();
+            if let Some(value) = scope.values.get_mut(&self.tiling.lane) {
+                let offset = builder.index(lane);
+                *value = builder.value("arith.addi", &[*value, offset], builder.index_type());
+            }
+            rows.push(self.load_vector(builder, &mut scope, input.buffer, &input.map, None));
+        }
+        for (offset, value) in self.transpose(builder, rows).into_iter().enumerate() {
+            let place = self.place(&input.map, &(vec![offset as i64], 0));
+            loaded.insert((number, place), Lanes { value, is_vector: true });
+        }
+    }
+
+    /// Transposes a square of a power of two. In round `h` the squares of `h` by `h`
+    /// elements beside the diagonal of each square of `2h` by `2h` change places.
+    fn transpose(&self, builder: &Builder<'c>, mut rows: Vec<Val<'c>>) -> Vec<Val<'c>> {
+        let size = rows.len();
+        let mut half = 1;
+        while half < size {
+            // Lanes of the second operand are numbered after those of the first.
+            let pick = |second: bool| -> Vec<i64> {
+                let shift = if second { half } else { 0 };
+                (0..size)
+                    .map(|lane| match lane & half == 0 {
+                        true => (lane + shift) as i64,
+                        false => (size + lane - half + shift) as i64,
+                    })
+                    .collect()
+            };
+            let masks = [false, true].map(|it| mlir::i64_array(builder.context, &pick(it)));
+            for first in (0..size).filter(|row| row & half == 0) {
+                let pair = [rows[first], rows[first + half]];
+                let [low, high] = masks.map(|mask| {
+                    let ty = pair[0].r#type();
+                    builder.value_with("vector.shuffle", &pair, ty, &[("mask", mask)])
+                });
+                (rows[first], rows[first + half]) = (low, high);
+            }
+            half *= 2;
+        }
+        rows
     }
 
     /// Copies an operation, on vectors if any of its operands is one.

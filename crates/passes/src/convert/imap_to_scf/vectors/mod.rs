@@ -1,0 +1,150 @@
+//! Reductions and transpositions in vectors: a block of results is held in registers over the whole of the
+//! range variables.
+//!
+//! One variable provides the *lanes* of the vectors. If it is a dimension variable
+//! (`n` of `C(m, n) +=! A(m, k) * B(k, n)`), a vector holds neighbouring results, an
+//! operand that does not depend on it is broadcast, and several vectors are neighbours.
+//! If it is a range variable (`k` of `C(m, n) +=! A(m, k) * B(n, k)`), a vector holds
+//! partial results of one element, which are folded across the lanes at the end; this
+//! changes the order of floating-point operations. One or two further dimension
+//! variables are *unrolled*: what an operand that does not depend on them holds is
+//! loaded once for all the unrolled points, which is what makes the block worth its
+//! registers.
+//!
+//! The register blocks follow the analysis of matrix products by Goto and van de Geijn,
+//! "Anatomy of High-Performance Matrix Multiplication" (2008), without its packing.
+//! Ends that do not fill a vector are masked; ends that do not fill a block are done in
+//! blocks of four and of one, and those of transpositions one element at a time.
+//!
+//! Operations on elements that read an input across its rows, transpositions above all,
+//! load square blocks of it, and transpose them in registers.
+//!
+//! Only bodies of operations that work element by element on vectors are taken, with
+//! operands that are contiguous in the lanes or independent of them.
+
+mod block;
+mod tiling;
+
+pub(super) use tiling::{Tiling, tiling};
+
+use super::{
+    emit::{Nest, Scope},
+    nest::{Loop, at_point, outer_loops, row_loop},
+};
+use crate::convert::loops;
+use block::Block;
+use std::collections::BTreeMap;
+use tc_dialects::mlir::{Builder, Val};
+use tc_ir::Var;
+use tiling::extent;
+
+/// How many blocks of an unrolled variable one stretch of the outer loops covers.
+const BLOCKS_PER_STRETCH: i64 = 8;
+/// The blocks that ends are done in.
+const SMALL_BLOCKS: [i64; 2] = [4, 1];
+
+/// Builds the loops of a tiling.
+pub(super) fn build<'c>(
+    nest: &Nest<'c>,
+    builder: &Builder<'c>,
+    scope: &Scope<'c>,
+    tiling: &Tiling,
+) {
+    let mut loops: Vec<_> = tiling.rest.iter().copied().map(Loop::over).collect();
+    if !tiling.lane_is_range() {
+        loops.push(Loop::stretches(tiling.lane, tiling.width()));
+    }
+    // Stretches of the unrolled variables are there to be divided among threads, and to
+    // be kept in cache if there are two of them.
+    if nest.choices.parallel || tiling.lane_is_range() {
+        for (var, factor) in &tiling.unrolled {
+            loops.push(Loop::stretches(*var, factor * BLOCKS_PER_STRETCH));
+        }
+    }
+    outer_loops(nest, builder, scope, &loops, &mut |builder, scope| {
+        if tiling.lane_is_range() {
+            return unrolled_loops(nest, builder, scope, tiling, &[], None);
+        }
+        let full = extent(nest, tiling.lane).is_some_and(|extent| extent % tiling.width() == 0);
+        if full {
+            return unrolled_loops(nest, builder, scope, tiling, &[], None);
+        }
+        let (lower, upper) = scope.stretches[&tiling.lane];
+        let left = builder.value("arith.subi", &[upper, lower], builder.index_type());
+        let width = builder.index(tiling.width());
+        let is_full = builder.compare_int("eq", left, width);
+        loops::build_if(
+            builder,
+            is_full,
+            &mut |inside| {
+                unrolled_loops(nest, inside, scope, tiling, &[], None);
+                Vec::new()
+            },
+            &mut |inside| {
+                match tiling.transposed.is_empty() {
+                    true => unrolled_loops(nest, inside, scope, tiling, &[], Some(left)),
+                    false => point_loops(nest, inside, scope, &[tiling.unrolled[0].0, tiling.lane]),
+                }
+                Vec::new()
+            },
+        );
+    });
+}
+
+/// The loops over blocks of the unrolled variables; `factors` are those already entered.
+fn unrolled_loops<'c>(
+    nest: &Nest<'c>,
+    builder: &Builder<'c>,
+    scope: &Scope<'c>,
+    tiling: &Tiling,
+    factors: &[i64],
+    left: Option<Val<'c>>,
+) {
+    let Some((var, factor)) = tiling.unrolled.get(factors.len()).copied() else {
+        return Block::new(nest, builder, scope, tiling, factors, left).build(builder);
+    };
+    let mut scope = scope.clone();
+    let (mut lower, upper) = nest.loop_bounds(builder, &mut scope, var, &[]);
+    let index = builder.index_type();
+    let divides = extent(nest, var).is_some_and(|extent| extent % factor == 0);
+    let mut sizes = vec![factor];
+    if !divides && tiling.transposed.is_empty() {
+        sizes.extend(SMALL_BLOCKS.into_iter().filter(|small| *small < factor));
+    }
+    for (number, size) in sizes.iter().enumerate() {
+        let step = builder.index(*size);
+        // Where full blocks end: the last loop takes every point that is left.
+        let is_last = number + 1 == sizes.len();
+        let end = if is_last && (divides || tiling.transposed.is_empty()) {
+            upper
+        } else {
+            let length = builder.value("arith.subi", &[upper, lower], index);
+            let rest = builder.value("arith.remsi", &[length, step], index);
+            builder.value("arith.subi", &[upper, rest], index)
+        };
+        loops::build_for(builder, (lower, end, step), &[], &mut |inside, value, _| {
+            let mut scope = scope.clone();
+            scope.values.insert(var, value);
+            let factors = [factors, &[*size]].concat();
+            unrolled_loops(nest, inside, &scope, tiling, &factors, left);
+            Vec::new()
+        });
+        lower = end;
+    }
+    if !divides && !tiling.transposed.is_empty() {
+        scope.stretches.insert(var, (lower, upper));
+        point_loops(nest, builder, &scope, &[var, tiling.lane]);
+    }
+}
+
+/// The points of an operation on elements that do not fill a block, one by one.
+fn point_loops<'c>(nest: &Nest<'c>, builder: &Builder<'c>, scope: &Scope<'c>, vars: &[Var]) {
+    let Some((var, rest)) = vars.split_first() else {
+        let all: Vec<_> = (0..nest.domain.constraints.len()).collect();
+        return at_point(nest, builder, scope, &[], &BTreeMap::new(), &all);
+    };
+    row_loop(nest, builder, scope, *var, &[], &mut |builder, scope| {
+        point_loops(nest, builder, scope, rest);
+    });
+}
+

@@ -1,0 +1,326 @@
+//! Which reductions and transpositions are done in vectors, and with what blocks.
+
+use super::super::{
+    emit::{Nest, index_of},
+    order::Plan,
+};
+use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
+use std::collections::BTreeSet;
+use tc_dialects::{
+    imap::CombinerKind,
+    mlir::{self, Blk},
+};
+use tc_ir::{Expr, IndexingMap, Var};
+
+/// The most lanes of a block that is transposed: as many vectors have to be held at once.
+const MAX_TRANSPOSED: i64 = 16;
+/// Operations that mean on vectors what they mean on each element, and that cannot trap.
+const ELEMENTWISE: &[&str] = &[
+    "arith.addf", "arith.addi", "arith.andi", "arith.bitcast", "arith.cmpf", "arith.cmpi",
+    "arith.constant", "arith.divf", "arith.extf", "arith.extsi", "arith.extui", "arith.fptosi",
+    "arith.fptoui", "arith.maximumf", "arith.maxnumf", "arith.maxsi", "arith.maxui",
+    "arith.minimumf", "arith.minnumf", "arith.minsi", "arith.minui", "arith.mulf", "arith.muli",
+    "arith.negf", "arith.ori", "arith.select", "arith.shli", "arith.shrsi", "arith.shrui",
+    "arith.sitofp", "arith.subf", "arith.subi", "arith.truncf", "arith.trunci", "arith.uitofp",
+    "arith.xori", "math.absf", "math.absi", "math.ceil", "math.copysign", "math.floor", "math.fma",
+    "math.sqrt", "math.trunc",
+];
+
+/// A block of results: which variables it spans and how far.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Tiling {
+    /// The variable along the lanes.
+    pub lane: Var,
+    /// Lanes of a vector.
+    pub lanes: i64,
+    /// Neighbouring vectors along the lanes.
+    pub vectors: i64,
+    /// Unrolled dimension variables and their factors.
+    pub unrolled: Vec<(Var, i64)>,
+    /// The other dimension variables, outermost first.
+    pub rest: Vec<Var>,
+    /// The range variables, outermost first; the lanes come last if they are one of them.
+    pub ranges: Vec<Var>,
+    /// Whether the epilogue works on vectors too.
+    pub vector_epilogue: bool,
+    /// The inputs that are contiguous in the unrolled variable rather than in the lanes,
+    /// so that blocks of them are transposed.
+    pub transposed: Vec<usize>,
+}
+
+impl Tiling {
+    /// Whether vectors hold parts of one result rather than neighbouring results.
+    pub fn lane_is_range(&self) -> bool {
+        matches!(self.lane, Var::Range(_))
+    }
+
+    /// Points of the lane variable that one block covers.
+    pub fn width(&self) -> i64 {
+        self.lanes * self.vectors
+    }
+}
+
+/// The tiling of a reduction, if it can be done in vectors and gains from it.
+pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
+    if nest.choices.vector_bits < 128 {
+        return None;
+    }
+    if nest.domain.ranges.is_empty() {
+        return transposition(nest, plan);
+    }
+    let (lane, dims, ranges) = match plan {
+        Plan::Rows { row, dims, ranges } => (*row, dims.clone(), ranges.clone()),
+        Plan::Registers { dims, ranges } => (*ranges.last()?, dims.clone(), ranges.clone()),
+    };
+    let width = element_width(nest)?;
+    let lanes = nest.choices.vector_bits / width;
+    if lanes < 2 || !operands_fit(nest, lane) || !is_elementwise(nest.generic.body(), lane) {
+        return None;
+    }
+    if matches!(lane, Var::Range(_)) && !may_reorder(nest) {
+        return None;
+    }
+    let reused = |var: Var| {
+        let inputs = nest.inputs.iter().filter(|input| input.is_used);
+        inputs.filter(|input| !nest.needs(&input.map.results).contains(&var)).count()
+    };
+    // What is shared between unrolled points has to be loaded per lane to matter.
+    let loads_lanes = |var: Var| {
+        nest.inputs.iter().any(|input| {
+            let needs = nest.needs(&input.map.results);
+            input.is_used && needs.contains(&lane) && !needs.contains(&var)
+        })
+    };
+    let mut candidates: Vec<Var> = dims
+        .iter()
+        .copied()
+        .filter(|var| *var != lane && 0 < reused(*var) && extent(nest, *var) != Some(1))
+        .collect();
+    // The most reuse first; of equals, the one that moves least, which is the last.
+    candidates.reverse();
+    candidates.sort_by_key(|var| std::cmp::Reverse((loads_lanes(*var), reused(*var))));
+    if !candidates.first().is_some_and(|var| loads_lanes(*var)) {
+        candidates.clear();
+    }
+    let is_range = matches!(lane, Var::Range(_));
+    candidates.truncate(2);
+    if is_range && candidates.is_empty() && !has_float_extremes(nest) {
+        // One result at a time is what LLVM's own vectorizer does as well, except for the
+        // smallest and largest float.
+        return None;
+    }
+    let (vectors, unrolled) = block(nest, lane, lanes, &candidates);
+    let rest: Vec<_> = dims
+        .into_iter()
+        .filter(|var| *var != lane && unrolled.iter().all(|(other, _)| other != var))
+        .collect();
+    let tiling = Tiling {
+        lane,
+        lanes,
+        vectors,
+        unrolled,
+        rest,
+        ranges,
+        vector_epilogue: nest
+            .generic
+            .epilogue()
+            .is_none_or(|epilogue| is_elementwise(epilogue, lane)),
+        transposed: Vec::new(),
+    };
+    is_rectangular(nest, &tiling).then_some(tiling)
+}
+
+/// The tiling of an operation on elements of which some inputs are contiguous in another
+/// variable than the destinations are.
+fn transposition(nest: &Nest, plan: &Plan) -> Option<Tiling> {
+    let Plan::Registers { dims, .. } = plan else { return None };
+    let lane = *dims.last()?;
+    let epilogue = nest.generic.epilogue();
+    if !is_elementwise(nest.generic.body(), lane)
+        || epilogue.is_some_and(|epilogue| !is_elementwise(epilogue, lane))
+        || nest.outputs.iter().any(|output| step(nest, &output.map, lane) != Some(1))
+    {
+        return None;
+    }
+    let misfits: Vec<usize> = nest
+        .inputs
+        .iter()
+        .enumerate()
+        .filter(|(_, input)| input.is_used)
+        .filter(|(_, input)| !matches!(step(nest, &input.map, lane), Some(0 | 1)))
+        .map(|(number, _)| number)
+        .collect();
+    let is_contiguous = |number: &usize, var| step(nest, &nest.inputs[*number].map, var) == Some(1);
+    let across = dims
+        .iter()
+        .copied()
+        .filter(|var| *var != lane)
+        .find(|var| misfits.iter().all(|number| is_contiguous(number, *var)))?;
+    let lanes = (nest.choices.vector_bits / element_width(nest)?).min(MAX_TRANSPOSED);
+    let is_short = |var| extent(nest, var).is_some_and(|extent| extent < lanes);
+    if misfits.is_empty() || lanes < 2 || is_short(lane) || is_short(across) {
+        return None;
+    }
+    let tiling = Tiling {
+        lane,
+        lanes,
+        vectors: 1,
+        unrolled: vec![(across, lanes)],
+        rest: dims.iter().copied().filter(|var| *var != lane && *var != across).collect(),
+        ranges: Vec::new(),
+        vector_epilogue: true,
+        transposed: misfits,
+    };
+    is_rectangular(nest, &tiling).then_some(tiling)
+}
+
+/// The extent of a variable, if it is a constant.
+pub fn extent(nest: &Nest, var: Var) -> Option<i64> {
+    nest.domain.variable(var)?.constant_interval(&nest.ir)?;
+    i64::try_from(nest.intervals.of(var).num_members()?).ok()
+}
+
+/// The bits of the widest element; `None` if one is no number in memory.
+fn element_width(nest: &Nest) -> Option<i64> {
+    let inputs = nest.inputs.iter().filter(|input| input.is_used);
+    let elements = inputs
+        .map(|input| mlir::element_type(input.buffer.r#type()))
+        .chain(nest.outputs.iter().map(|output| output.element));
+    let mut widest = 0;
+    for element in elements {
+        let width = match mlir::integer_width(element) {
+            Some(width @ (8 | 16 | 32 | 64)) => i64::from(width),
+            Some(_) => return None,
+            None => match element.to_string().as_str() {
+                "f16" => 16,
+                "f32" => 32,
+                "f64" => 64,
+                _ => return None,
+            },
+        };
+        widest = widest.max(width);
+    }
+    Some(widest)
+}
+
+/// How far one step of `lane` moves in an operand with this map; `None` if that depends
+/// on where it is, or leaves the innermost dimension.
+fn step(nest: &Nest, map: &IndexingMap, lane: Var) -> Option<i64> {
+    if !nest.needs(&map.results).contains(&lane) {
+        return Some(0);
+    }
+    let (last, outer) = map.results.split_last()?;
+    if nest.needs(outer).contains(&lane) {
+        return None;
+    }
+    // A runtime variable that is read at a place along the lanes differs per lane.
+    let variables = nest.ir.vars(*last).into_iter();
+    let runtimes: Vec<Expr> = variables
+        .filter(|var| matches!(var, Var::Runtime(_)))
+        .map(|var| nest.ir.var(var))
+        .collect();
+    if nest.needs(&runtimes).contains(&lane) {
+        return None;
+    }
+    nest.coefficient(*last, lane)
+}
+
+/// Whether every operand is contiguous in the lanes or does not depend on them, and the
+/// destinations are contiguous in lanes that are a dimension variable.
+fn operands_fit(nest: &Nest, lane: Var) -> bool {
+    let inputs = nest.inputs.iter().filter(|input| input.is_used);
+    let inputs_fit =
+        inputs.map(|input| step(nest, &input.map, lane)).all(|it| matches!(it, Some(0 | 1)));
+    let wanted = i64::from(matches!(lane, Var::Dim(_)));
+    inputs_fit && nest.outputs.iter().all(|output| step(nest, &output.map, lane) == Some(wanted))
+}
+
+/// Whether a block consists of operations on elements, and of indices other than the
+/// lanes.
+fn is_elementwise(block: Blk, lane: Var) -> bool {
+    mlir::ops(block).into_iter().all(|op| {
+        if let Some(var) = index_of(op) {
+            return var != lane;
+        }
+        let scalars = mlir::operands(op).into_iter().chain(mlir::results(op));
+        let fits = mlir::is(op, "imap.yield")
+            || (ELEMENTWISE.contains(&mlir::name(op)) && op.region_count() == 0);
+        // An index may be 64 bits wide or not: the lanes are not made for it.
+        fits && scalars.into_iter().all(|value| !value.r#type().is_index())
+    })
+}
+
+/// Whether the values of each result may be folded in any order.
+fn may_reorder(nest: &Nest) -> bool {
+    nest.outputs.iter().all(|output| {
+        let sum = matches!(output.combiner.kind, CombinerKind::Add | CombinerKind::Mul);
+        !(nest.choices.strict_fp && sum && mlir::is_float(output.element))
+    })
+}
+
+/// Whether a result is the smallest or largest of floats.
+fn has_float_extremes(nest: &Nest) -> bool {
+    let kinds = [CombinerKind::MinF, CombinerKind::MaxF];
+    nest.outputs.iter().any(|output| kinds.contains(&output.combiner.kind))
+}
+
+/// Chooses how many neighbouring vectors and unrolled points a block has, so that its
+/// results fill the registers and leave some for operands.
+fn block(nest: &Nest, lane: Var, lanes: i64, candidates: &[Var]) -> (i64, Vec<(Var, i64)>) {
+    let registers = if nest.choices.vector_registers < 32 { 12 } else { 28 };
+    let budget = (registers / nest.outputs.len() as i64).max(1);
+    let ceil_div = |a: i64, b: i64| a.div_euclid(b) + i64::from(a.rem_euclid(b) != 0);
+    // Blocks of equal size, instead of full ones and a small rest.
+    let even = |var: Var, factor: i64| match extent(nest, var) {
+        Some(extent) if 0 < extent => ceil_div(extent, ceil_div(extent, factor.max(1))),
+        _ => factor.max(1),
+    };
+    // What is left of the budget goes to each in turn.
+    let unroll = |mut left: i64, limits: &[i64]| -> Vec<(Var, i64)> {
+        let mut unrolled = Vec::new();
+        for (var, limit) in candidates.iter().zip(limits) {
+            let factor = even(*var, left.min(*limit));
+            if 1 < factor {
+                left /= factor;
+                unrolled.push((*var, factor));
+            }
+        }
+        unrolled
+    };
+    if matches!(lane, Var::Range(_)) {
+        let unrolled = match candidates.len() {
+            2 => unroll(budget, &[if registers < 28 { 3 } else { 4 }, 6]),
+            _ => unroll(budget, &[8]),
+        };
+        let vectors = if unrolled.is_empty() { available(nest, lane, lanes, 4) } else { 1 };
+        return (vectors.min(budget), unrolled);
+    }
+    let most = if candidates.is_empty() { 4 } else { 2 };
+    let vectors = available(nest, lane, lanes, most).min(budget);
+    (vectors, unroll(budget / vectors, &[14, 8]))
+}
+
+/// As many neighbouring vectors as there are, but at most `most`.
+fn available(nest: &Nest, lane: Var, lanes: i64, most: i64) -> i64 {
+    extent(nest, lane).map_or(most, |extent| (extent - 1).div_euclid(lanes) + 1).clamp(1, most)
+}
+
+/// Whether the bounds of the variables of a block depend on outer variables only, and
+/// no constraint on the block.
+fn is_rectangular(nest: &Nest, tiling: &Tiling) -> bool {
+    let rest: BTreeSet<Var> = tiling.rest.iter().copied().collect();
+    let mut blocked: BTreeSet<Var> = tiling.unrolled.iter().map(|(var, _)| *var).collect();
+    blocked.insert(tiling.lane);
+    let outer = tiling.rest.iter().chain(&blocked).filter(|var| matches!(var, Var::Dim(_)));
+    let mut known = BTreeSet::new();
+    for var in &tiling.rest {
+        if !nest.bound_needs(*var).is_subset(&known) {
+            return false;
+        }
+        known.insert(*var);
+    }
+    outer.into_iter().all(|var| nest.bound_needs(*var).is_subset(&rest))
+        && tiling.ranges.iter().all(|var| nest.bound_needs(*var).is_disjoint(&blocked))
+        && nest.domain.constraints.iter().all(|it| nest.needs(&[it.expr]).is_disjoint(&blocked))
+}
+
