@@ -1,15 +1,16 @@
 # The commands of daily work. Each first installs what is missing (see ./bootstrap).
 
 CARGO ?= cargo
-# What `make run` compiles, and what else it passes to tc-run.
+# What `make run` compiles, for which sizes, and what else it passes to tc-run.
 EXAMPLE ?= examples/tc/mlp3.tc
+SIZES ?= B=128,N=128,O=64,P=32,Q=2
 ARGS ?=
 
 .PHONY: help setup run test lint docs bench
 
 help:
-	@echo 'make run      infer ranges, compile and run an example, check and time it (EXAMPLE=, ARGS=)'
-	@echo 'make run FUSED=1   print the fused IR of the example instead'
+	@echo 'make run      infer ranges, compile and run an example, check and time it (EXAMPLE=, SIZES=, ARGS=)'
+	@echo 'make run FUSED=1   print the fused IR of the example too'
 	@echo 'make test     all tests: units, properties, FileCheck, conformance'
 	@echo 'make lint     formatting, clippy and rustdoc, warnings denied'
 	@echo 'make docs     write the generated pages of docs/ again; HTML as far as mdbook is there'
@@ -19,11 +20,8 @@ setup:
 	@./bootstrap
 
 run: setup
-ifdef FUSED
-	@$(CARGO) run --quiet --bin tc-opt -- $(EXAMPLE) --infer-ranges --fuse $(ARGS)
-else
-	@$(CARGO) run --quiet --bin tc-run -- $(EXAMPLE) --explain-ranges --check --bench $(ARGS)
-endif
+	@$(CARGO) run --quiet --bin tc-run -- $(EXAMPLE) --size $(SIZES) \
+		--explain-ranges --check --bench $(if $(FUSED),--print-ir) $(ARGS)
 
 test: setup
 	$(CARGO) test --workspace

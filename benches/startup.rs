@@ -34,7 +34,9 @@ fn run() -> Result<bool, Box<dyn Error>> {
     let (pretty, generic) = (folder.join("matmul.mlir"), folder.join("matmul-generic.mlir"));
     let source = root.join("examples/tc/matmul.tc");
     check(Command::new(&tc_opt).arg(&source).arg("-o").arg(&pretty))?;
-    check(Command::new(&tc_opt).arg(&pretty).arg("--mlir-print-op-generic").arg("-o").arg(&generic))?;
+    check(
+        Command::new(&tc_opt).arg(&pretty).arg("--mlir-print-op-generic").arg("-o").arg(&generic),
+    )?;
 
     let mut ours = Vec::new();
     let mut theirs = Vec::new();
@@ -63,14 +65,19 @@ fn run() -> Result<bool, Box<dyn Error>> {
 /// Builds `tc-opt` for release, and returns where it is.
 fn build_tc_opt(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
     let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".to_string());
-    check(
-        Command::new(cargo)
-            .current_dir(root)
-            .args(["build", "--quiet", "--release", "--package", "tc-tools", "--bin", "tc-opt"]),
-    )?;
+    check(Command::new(cargo).current_dir(root).args([
+        "build",
+        "--quiet",
+        "--release",
+        "--package",
+        "tc-tools",
+        "--bin",
+        "tc-opt",
+    ]))?;
     // This program is in the folder 'deps' of the same profile.
     let path = env::current_exe()?.ancestors().nth(2).map(|folder| folder.join("tc-opt"));
-    path.filter(|path| fs::exists(path).unwrap_or(false)).ok_or_else(|| "tc-opt is not there".into())
+    path.filter(|path| fs::exists(path).unwrap_or(false))
+        .ok_or_else(|| "tc-opt is not there".into())
 }
 
 fn check(command: &mut Command) -> Result<(), Box<dyn Error>> {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::{io, path::Path};
 use tc_backends::{
     cpu,
-    run::{self, Bench, Error, Inputs, Options, Session, Shapes, Sizes, flops},
+    run::{self, Bench, Error, Inputs, Options, Session, Shapes, Sizes, bytes, flops},
     runtime::Tensor,
 };
 use tc_dialects::tc::{Def, import};
@@ -46,7 +46,11 @@ pub fn read(path: &Path) -> io::Result<Vec<Kernel>> {
 fn kernel(row: &Value) -> Option<Kernel> {
     let text = |key: &str| Some(row[key].as_str()?.to_string());
     let sizes = |sizes: &Value| {
-        sizes.as_object()?.iter().map(|(name, value)| Some((name.clone(), value.as_i64()?))).collect()
+        sizes
+            .as_object()?
+            .iter()
+            .map(|(name, value)| Some((name.clone(), value.as_i64()?)))
+            .collect()
     };
     Some(Kernel {
         name: text("name")?,
@@ -67,7 +71,7 @@ pub struct Measurement {
     pub compile_seconds: f64,
     /// Floating-point operations of a call.
     pub flops: f64,
-    /// Bytes of all inputs and outputs.
+    /// Bytes that a call has to move at least.
     pub bytes: f64,
 }
 
@@ -107,7 +111,7 @@ impl Kernel {
             bench: run::measure(function, &inputs, &mut outputs)?,
             compile_seconds,
             flops: flops(def, &sizes),
-            bytes: num_bytes(&shapes),
+            bytes: bytes(def, &sizes, &shapes),
             sizes,
         })
     }
@@ -141,7 +145,8 @@ mod tests {
 
     #[test]
     fn kernels_are_read_and_measured() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/conformance/tc/kernels.jsonl");
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/conformance/tc/kernels.jsonl");
         let kernels = read(&path).unwrap();
         assert!(15 <= kernels.len());
         let kernel = kernels.iter().find(|it| it.name == "1LUT").unwrap();

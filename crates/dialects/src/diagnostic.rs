@@ -116,17 +116,20 @@ fn op_message(op: Op, message: &str) -> String {
     format!("'{}' op {message}", crate::mlir::name(op))
 }
 
+/// A file, a line and a column.
+pub type Place = (String, usize, usize);
+
 /// A diagnostic as it was received, for programs that link the compiler.
 #[derive(Clone, Debug)]
 pub struct Received {
     /// How serious it is.
     pub severity: Severity,
     /// File, line and column, if the location is one in a file.
-    pub place: Option<(String, usize, usize)>,
+    pub place: Option<Place>,
     /// The message.
     pub message: String,
     /// Its notes: place and text.
-    pub notes: Vec<(Option<(String, usize, usize)>, String)>,
+    pub notes: Vec<(Option<Place>, String)>,
 }
 
 impl Received {
@@ -154,7 +157,7 @@ impl Received {
 }
 
 /// The file, line and column of a location; of a fused or named one, the first inside.
-fn place(location: Location) -> Option<(String, usize, usize)> {
+fn place(location: Location) -> Option<Place> {
     // Nesting is limited: a location that goes deeper says nothing more.
     let mut location = location;
     for _ in 0..64 {
@@ -223,7 +226,7 @@ impl Printer {
 
     fn entry(
         &mut self,
-        place: Option<&(String, usize, usize)>,
+        place: Option<&Place>,
         severity: &str,
         message: &str,
     ) -> String {

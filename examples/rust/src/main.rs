@@ -9,9 +9,7 @@
 use melior::{
     Context,
     ir::{
-        Location, Module, Type, ValueLike,
-        attribute::TypeAttribute,
-        operation::OperationLike,
+        Location, Module, Type, ValueLike, attribute::TypeAttribute, operation::OperationLike,
         r#type::FunctionType,
     },
 };
@@ -19,7 +17,7 @@ use std::error::Error;
 use tc_backends::{cpu, run::run_pipeline, runtime::Tensor};
 use tc_dialects::{
     diagnostic::{self, Printer},
-    imap::{self, Combiner, CombinerKind, Generic, GenericParts},
+    imap::{self, Combiner, CombinerKind, GenericParts},
     mlir::{self, Builder, Val},
 };
 use tc_ir::{Expr, IndexingMap, map::Variable};
@@ -69,7 +67,10 @@ fn new_context() -> Context {
 /// domain; what these range over is said there alone.
 fn map(domain: &IndexingMap, results: &[Expr]) -> IndexingMap {
     let unbounded = |variables: &[Variable]| {
-        variables.iter().map(|it| Variable { name: it.name.clone(), ..Variable::default() }).collect()
+        variables
+            .iter()
+            .map(|it| Variable { name: it.name.clone(), ..Variable::default() })
+            .collect()
     };
     IndexingMap {
         dims: unbounded(&domain.dims),
@@ -121,7 +122,8 @@ fn build(context: &Context) -> Result<Module<'_>, Box<dyn Error>> {
 fn product<'c>(builder: &Builder<'c>, x: Val<'c>, w: Val<'c>, sizes: &[Val<'c>; 3]) -> Val<'c> {
     // (i, j)[k]{M, K, N}: i in [0, M - 1], j in [0, N - 1], k in [0, K - 1]
     let ir = tc_ir::Context::new();
-    let below = |size: u32| Variable::between(ir.constant(0), ir.sub(ir.runtime(size), ir.constant(1)));
+    let below =
+        |size: u32| Variable::between(ir.constant(0), ir.sub(ir.runtime(size), ir.constant(1)));
     let size = || Variable::between(ir.constant(1), ir.constant(i64::from(i32::MAX)));
     let domain = IndexingMap {
         dims: vec![below(0).named("i"), below(2).named("j")],
@@ -202,6 +204,7 @@ fn fill<'c>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tc_dialects::imap::Generic;
 
     fn num_generics(module: &Module) -> usize {
         let mut count = 0;

@@ -129,6 +129,5 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     if is_stdout(path) {
         return print(bytes);
     }
-    fs::write(path, bytes)
-        .map_err(|error| Error::File { path: path.display().to_string(), error })
+    fs::write(path, bytes).map_err(|error| Error::File { path: path.display().to_string(), error })
 }

@@ -91,7 +91,9 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     inputs.infer_sizes(def, &mut sizes)?;
     for text in &arguments.init {
         let Some((name, file)) = text.split_once('=') else {
-            return Err(Error::Usage(format!("'{text}' says nothing of an output; expected NAME=FILE.npy")));
+            return Err(Error::Usage(format!(
+                "'{text}' says nothing of an output; expected NAME=FILE.npy"
+            )));
         };
         if !def.parameters().iter().any(|it| it.inout && it.name == name) {
             return Err(Error::Usage(format!("'{name}' is no output that is accumulated into")));
@@ -134,8 +136,9 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
             for ((name, ..), (outcome, result)) in
                 shapes.outputs.iter().zip(session.interpret(def, &tensors)?.iter().zip(&results))
             {
-                let stats = compare(outcome, result)
-                    .map_err(|error| Error::Mismatch(format!("output '{name}' is wrong: {error}")))?;
+                let stats = compare(outcome, result).map_err(|error| {
+                    Error::Mismatch(format!("output '{name}' is wrong: {error}"))
+                })?;
                 report += &format!(
                     "{name} agrees with the interpreter on {} elements",
                     stats.num_elements - stats.num_uncertain
@@ -166,7 +169,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     if arguments.bench {
         let mut outputs = results;
         let bench = run::measure(function, &references, &mut outputs)?;
-        let bytes: usize = tensors.iter().chain(&outputs).map(|it| it.bytes().len()).sum();
+        let bytes = run::bytes(def, &sizes, &shapes);
         let flops = run::flops(def, &sizes);
         if arguments.json {
             let line = serde_json::json!({
@@ -175,7 +178,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
                 "seconds_median": bench.seconds_median,
                 "compile_seconds": compile_seconds,
                 "flops": flops,
-                "bytes": bytes,
+                "bytes": bytes as u64,
                 "threads": options.cpu.threads,
             });
             return print(format!("{line}\n").as_bytes());
@@ -186,7 +189,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
             bench.seconds_median * 1e3,
             bench.calls,
             flops / bench.seconds_min * 1e-9,
-            bytes as f64 / bench.seconds_min * 1e-9,
+            bytes / bench.seconds_min * 1e-9,
         );
     } else {
         report += &format!("{:.3} ms", first_call * 1e3);

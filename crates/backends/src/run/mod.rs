@@ -11,7 +11,7 @@ mod emit;
 mod expected;
 mod inputs;
 
-pub use bench::{Bench, flops, measure};
+pub use bench::{Bench, bytes, flops, measure};
 pub use expected::check_expected;
 pub use inputs::{Inputs, random_inputs};
 
