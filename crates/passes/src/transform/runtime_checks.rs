@@ -368,7 +368,10 @@ impl<'c, 'i> Checker<'c, 'i> {
     /// Requires expressions over the sizes to be `>= 0`. Those that are known to be are left
     /// out; the others are known from here on.
     fn require(&mut self, exprs: &[Expr], message: String, location: Location<'c>) {
-        let open = |expr: &&Expr| self.prover.nonnegative(**expr) != Verdict::Proved;
+        // What fails for all sizes is never known to hold, but still said once.
+        let is_said = |expr: Expr| self.conditions.iter().any(|it| it.exprs.contains(&expr));
+        let open =
+            |expr: &&Expr| self.prover.nonnegative(**expr) != Verdict::Proved && !is_said(**expr);
         let exprs: Vec<_> = exprs.iter().filter(open).copied().collect();
         if exprs.is_empty() {
             return;
