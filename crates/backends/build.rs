@@ -7,9 +7,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=runtime/builtins.c");
     println!("cargo:rerun-if-env-changed=LLVM_SYS_221_PREFIX");
-    let prefix = PathBuf::from(env::var("LLVM_SYS_221_PREFIX").map_err(|_| {
-        "LLVM_SYS_221_PREFIX must name the LLVM 22 installation, for example /usr/lib/llvm-22"
-    })?);
+    let prefix = PathBuf::from(env::var("LLVM_SYS_221_PREFIX").map_err(
+        |_| "LLVM_SYS_221_PREFIX must name the LLVM 22 installation, for example /usr/lib/llvm-22",
+    )?);
     let bitcode = PathBuf::from(env::var("OUT_DIR")?).join("builtins.bc");
     let clang = prefix.join("bin/clang");
     let status = Command::new(&clang)

@@ -62,9 +62,8 @@ fn check_matmul(compiled: &Compiled, name: &str, [m, n, k]: [usize; 3]) {
     let b = floats(&[k, n], |i| (i % 5) as f32 - 2.0);
     let c = compiled.function(name).unwrap().run(&[&a, &b]).unwrap();
     let (a, b) = (a.to_values::<f32>().unwrap(), b.to_values::<f32>().unwrap());
-    let expected: Vec<f32> = (0..m * n)
-        .map(|i| (0..k).map(|r| a[i / n * k + r] * b[r * n + i % n]).sum())
-        .collect();
+    let expected: Vec<f32> =
+        (0..m * n).map(|i| (0..k).map(|r| a[i / n * k + r] * b[r * n + i % n]).sum()).collect();
     assert_eq!(c[0].shape(), [m, n]);
     assert_eq!(c[0].to_values::<f32>().unwrap(), expected, "{m} x {n} x {k}");
 }
@@ -209,7 +208,10 @@ func.func @columns(%A: tensor<?x?xi8> {{tc.name = "A", tc.sizes = ["M", "N"]}})
     let column = |n: usize| (0..7).map(|m| values[m * 50 + n]).collect::<Vec<_>>();
     for (kind, expected) in [
         ("maxs", (0..50).map(|n| column(n).into_iter().max().unwrap()).collect::<Vec<_>>()),
-        ("minu", (0..50).map(|n| column(n).into_iter().min_by_key(|v| *v as u8).unwrap()).collect()),
+        (
+            "minu",
+            (0..50).map(|n| column(n).into_iter().min_by_key(|v| *v as u8).unwrap()).collect(),
+        ),
         ("add", (0..50).map(|n| column(n).into_iter().fold(0i8, i8::wrapping_add)).collect()),
         ("or", (0..50).map(|n| column(n).into_iter().fold(0, |a, b| a | b)).collect()),
     ] {
@@ -341,7 +343,8 @@ func.func @pad(%A: tensor<8xi32>) -> tensor<8xi32> {{
     };
     let input = tensor(&[8], &[1, 2, 3, 4, 5, 6, 7, 8]);
     let value = |at: i32| if (0..8).contains(&at) { at + 1 } else { 0 };
-    let cases: [(&str, fn(i32, i32) -> bool); 3] = [
+    type Holds = fn(i32, i32) -> bool;
+    let cases: [(&str, Holds); 3] = [
         ("d0 + s0 in [1, 8]", |_, _| true),
         ("d0 + s0 in [1, 8], (d0 + s0) mod 2 in [0, 0]", |i, k| (i + k) % 2 == 0),
         ("d0 + s0 in [1, 8], d0 - s0 in [0, 100]", |i, k| k <= i),
@@ -400,9 +403,8 @@ fn accumulated_outputs_and_checks() {
         let outputs = function.run(&[&a, &c])?;
         Ok(outputs.iter().map(|it| it.to_values::<f32>().unwrap()).collect::<Vec<_>>())
     };
-    let failed = |number, message: &str| {
-        Err(CallError::Check { number, message: message.to_string() })
-    };
+    let failed =
+        |number, message: &str| Err(CallError::Check { number, message: message.to_string() });
     assert_eq!(
         run(&[1.0, 2.0, 3.0], &[10.0, 20.0, 30.0]),
         Ok(vec![vec![30.0, 20.0, 10.0], vec![11.0, 22.0, 33.0]])
@@ -491,9 +493,7 @@ func.func @gather(%A: tensor<40xi32>) -> tensor<20xi32> {
     let input: Vec<i32> = (0..40).collect();
     let result = compiled.function("gather").unwrap().run(&[&tensor(&[40], &input)]).unwrap();
     let expected: Vec<i32> = (0..20i32)
-        .map(|d| {
-            (d - 10).div_euclid(3) + (d - 7).rem_euclid(4) + d % 5 + (d / 2).max(4) + 4
-        })
+        .map(|d| (d - 10).div_euclid(3) + (d - 7).rem_euclid(4) + d % 5 + (d / 2).max(4) + 4)
         .collect();
     assert_eq!(result[0].to_values::<i32>().unwrap(), expected);
 }

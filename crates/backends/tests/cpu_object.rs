@@ -97,7 +97,9 @@ fn object_and_header_work_in_c() {
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     for flags in [&["-std=c99", "-x", "c"], &["-std=c++11", "-x", "c++"]] {
-        run(Command::new("cc").args(flags).args(["-Wall", "-Wextra", "-Werror", "-Wno-cast-qual"])
+        run(Command::new("cc")
+            .args(flags)
+            .args(["-Wall", "-Wextra", "-Werror", "-Wno-cast-qual"])
             .args(["main.c", "-x", "none", "functions.o", "-lm", "-o", "main"]));
         assert_eq!(run(&mut Command::new("./main")), "done\n");
     }

@@ -56,18 +56,15 @@ impl Product {
         let Self { ty, a, b, combine, multiply, epilogue, .. } = self;
         let extent = |name: &str| match sizes {
             None => "?".to_string(),
-            Some([m, n, k]) => {
-                (match name {
-                    "M" => m,
-                    "N" => n,
-                    _ => k,
-                })
-                .to_string()
-            }
+            Some([m, n, k]) => (match name {
+                "M" => m,
+                "N" => n,
+                _ => k,
+            })
+            .to_string(),
         };
-        let tensor = |names: [&str; 2]| {
-            format!("tensor<{}x{}x{ty}>", extent(names[0]), extent(names[1]))
-        };
+        let tensor =
+            |names: [&str; 2]| format!("tensor<{}x{}x{ty}>", extent(names[0]), extent(names[1]));
         let (a_type, b_type) = (tensor(self.a_sizes), tensor(self.b_sizes));
         let c_type = tensor(["M", "N"]);
         let quoted = |names: [&str; 2]| format!("[\"{}\", \"{}\"]", names[0], names[1]);
@@ -76,7 +73,11 @@ impl Product {
         let mut variables = String::new();
         let mut bounds = "m in [0, M - 1], n in [0, N - 1], k in [0, K - 1]".to_string();
         let mut empty = "tensor.empty()".to_string();
-        if sizes.is_none() {
+        if let Some(sizes) = sizes {
+            for (name, value) in ["M", "N", "K"].iter().zip(sizes) {
+                bounds = bounds.replace(&format!("{name} - 1"), &(value - 1).to_string());
+            }
+        } else {
             for name in ["M", "N", "K"] {
                 let (source, names) = if self.a_sizes.contains(&name) {
                     (format!("%A : {a_type}"), self.a_sizes)
@@ -91,10 +92,6 @@ impl Product {
             variables = "{M, N, K}".to_string();
             runtime = "runtime(%M, %N, %K : index, index, index)".to_string();
             empty = "tensor.empty(%M, %N)".to_string();
-        } else {
-            for (name, value) in ["M", "N", "K"].iter().zip(sizes.unwrap()) {
-                bounds = bounds.replace(&format!("{name} - 1"), &(value - 1).to_string());
-            }
         }
         format!(
             r#"
@@ -137,7 +134,7 @@ func.func @product(%A: {a_type} {{tc.name = "A", tc.sizes = {}}},
                 "N" => n,
                 _ => k,
             };
-            let a = tensor(&self.a_sizes.map(size), |i| value(i));
+            let a = tensor(&self.a_sizes.map(size), &value);
             let b = tensor(&self.b_sizes.map(size), |i| value(3 * i + 1));
             let at = |names: [&str; 2], point: [usize; 3]| {
                 let index = |name: &str| match name {
@@ -302,7 +299,8 @@ func.func @rows(%A: tensor<?x?xf32> {tc.name = "A", tc.sizes = ["M", "N"]})
         let compiled = compile(source, &options);
         for [m, n] in [[1, 1], [3, 64], [2, 65], [5, 127], [1, 200]] {
             // A NaN loses against any number.
-            let value = |i: usize| if i % 5 == 3 { f32::NAN } else { (i * 37 % 101) as f32 - 200.0 };
+            let value =
+                |i: usize| if i % 5 == 3 { f32::NAN } else { (i * 37 % 101) as f32 - 200.0 };
             let input = tensor(&[m, n], value);
             let result = compiled.function("rows").unwrap().run(&[&input]).unwrap();
             let expected: Vec<f32> = (0..m)
@@ -351,8 +349,7 @@ func.func @window(%I: tensor<3x20x40xf32> {tc.name = "I"}, %W: tensor<6x3x3x3xf3
     }
     for options in targets() {
         let compiled = compile(source, &options);
-        let result =
-            compiled.function("window").unwrap().run(&[&image, &weights, &sums]).unwrap();
+        let result = compiled.function("window").unwrap().run(&[&image, &weights, &sums]).unwrap();
         assert_eq!(result[0].to_values::<f32>().unwrap(), expected.0, "{options:?}");
         assert_eq!(result[1].to_values::<f32>().unwrap(), expected.1, "{options:?}");
     }

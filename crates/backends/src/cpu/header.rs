@@ -15,6 +15,7 @@ use std::{
 use tc_ir::{Context, Expr, Node, Var};
 
 /// Words that cannot name a parameter in C or C++, or that the header itself uses.
+#[rustfmt::skip]
 const RESERVED: &[&str] = &[
     "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break",
     "case", "catch", "char", "class", "compl", "const", "const_cast", "constexpr", "continue",
@@ -139,11 +140,9 @@ impl Names {
         match &signature.arguments[argument].shape[dim] {
             Extent::Constant(extent) => extent.to_string(),
             Extent::Size(size) => self.sizes[size].clone(),
-            Extent::Computed(_) => format!(
-                "{}({})",
-                self.extent_function(argument, dim),
-                self.size_values(signature)
-            ),
+            Extent::Computed(_) => {
+                format!("{}({})", self.extent_function(argument, dim), self.size_values(signature))
+            }
             Extent::Unknown => self.unknown[&(argument, dim)].clone(),
         }
     }
@@ -247,17 +246,24 @@ fn describe(signature: &Signature, names: &Names, number: usize) -> String {
         Role::Output => "written",
         Role::InOut => "read and written",
     };
-    format!("{}: {} {}, {role}", names.arguments[number], c_type(argument.element), extents.concat())
+    format!(
+        "{}: {} {}, {role}",
+        names.arguments[number],
+        c_type(argument.element),
+        extents.concat()
+    )
 }
 
 fn write_wrapper(text: &mut String, signature: &Signature, names: &Names) {
     let interface = format!("{INTERFACE_PREFIX}{}", signature.name);
     let symbol = identifier(&interface, &mut BTreeSet::new());
     let count = signature.arguments.len();
-    let pointers =
-        if count == 0 { "void".to_string() } else { vec!["void *"; count].join(", ") };
-    let label =
-        if symbol == interface { String::new() } else { format!(" __asm__({})", quoted(&interface)) };
+    let pointers = if count == 0 { "void".to_string() } else { vec!["void *"; count].join(", ") };
+    let label = if symbol == interface {
+        String::new()
+    } else {
+        format!(" __asm__({})", quoted(&interface))
+    };
     let _ = write!(text, "int32_t {symbol}({pointers}){label};\n\n/*\n");
     for number in 0..count {
         let _ = writeln!(text, " * {}", describe(signature, names, number));
@@ -287,8 +293,7 @@ fn write_wrapper(text: &mut String, signature: &Signature, names: &Names) {
         } else {
             format!(" int64_t extents[{rank}]; int64_t strides[{rank}];")
         };
-        let extents: Vec<_> =
-            (0..rank).map(|dim| names.extent(signature, number, dim)).collect();
+        let extents: Vec<_> = (0..rank).map(|dim| names.extent(signature, number, dim)).collect();
         let descriptor = format!("tc_memref_{number}");
         let _ = writeln!(
             text,

@@ -91,10 +91,11 @@ impl Compiled {
     /// All functions, in order.
     pub fn functions(&self) -> impl Iterator<Item = Function<'_>> {
         let code = &self.code;
-        self.signatures
-            .iter()
-            .enumerate()
-            .map(move |(number, signature)| Function { signature, code, number })
+        self.signatures.iter().enumerate().map(move |(number, signature)| Function {
+            signature,
+            code,
+            number,
+        })
     }
 }
 
@@ -160,8 +161,7 @@ impl<'a> Function<'a> {
     /// # Errors
     /// As [`call`](Self::call), and if the shape of an output cannot be computed.
     pub fn run(self, arguments: &[&Tensor]) -> Result<Vec<Tensor>, CallError> {
-        let read =
-            self.signature.arguments.iter().filter(|it| it.role != Role::Output).count();
+        let read = self.signature.arguments.iter().filter(|it| it.role != Role::Output).count();
         count("tensors", read, arguments.len())?;
         let num_inputs =
             self.signature.arguments.iter().filter(|it| it.role == Role::Input).count();

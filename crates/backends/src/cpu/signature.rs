@@ -149,7 +149,10 @@ pub(super) fn read(module: &Module) -> Option<Vec<Signature>> {
             let Some(argument) = read_argument(number, value, &get) else {
                 tc_dialects::diagnostic::Report::op_error(
                     op,
-                    format!("has an argument of type '{}', which callers cannot pass", value.r#type()),
+                    format!(
+                        "has an argument of type '{}', which callers cannot pass",
+                        value.r#type()
+                    ),
                 )
                 .emit();
                 return None;

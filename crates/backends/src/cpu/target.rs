@@ -28,11 +28,13 @@ impl Target {
     /// The width of the vector registers in bits and their number. Where only the name of
     /// a processor is known, what its generation is known to have.
     pub(super) fn vector_registers(&self) -> (u32, u32) {
+        #[rustfmt::skip]
         const AVX512: &[&str] = &[
             "x86-64-v4", "avx512", "cannonlake", "cascadelake", "cooperlake", "emeraldrapids",
             "graniterapids", "icelake", "rocketlake", "sapphirerapids", "tigerlake", "znver4",
             "znver5",
         ];
+        #[rustfmt::skip]
         const SSE: &[&str] = &[
             "x86-64", "x86-64-v2", "core2", "generic", "i686", "k8", "nehalem", "penryn",
             "pentium4", "silvermont", "westmere",

@@ -110,12 +110,7 @@ fn convert_builtin<'c>(
 }
 
 /// Declares a function, unless the module has one of that name.
-fn declare<'c>(
-    run: &PassRun<'c>,
-    module: mlir::Blk<'c>,
-    name: &str,
-    ty: melior::ir::Type<'c>,
-) {
+fn declare<'c>(run: &PassRun<'c>, module: mlir::Blk<'c>, name: &str, ty: melior::ir::Type<'c>) {
     let ops = mlir::ops(module);
     if ops.iter().any(|op| mlir::string_attr(*op, "sym_name") == Some(name)) {
         return;

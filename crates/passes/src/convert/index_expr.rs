@@ -58,7 +58,8 @@ impl<'c> IndexExprs<'_, 'c> {
             }
             Node::CeilDiv(a, b) => {
                 let rhs = self.divisor(b, rhs);
-                let name = if self.non_negative(a, b) { "arith.ceildivui" } else { "arith.ceildivsi" };
+                let name =
+                    if self.non_negative(a, b) { "arith.ceildivui" } else { "arith.ceildivsi" };
                 plain(name, lhs, rhs)
             }
             Node::Mod(a, b) => {

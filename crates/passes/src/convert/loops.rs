@@ -2,13 +2,16 @@
 
 use tc_dialects::mlir::{self, Builder, Val};
 
+/// What fills a loop: from the index and the carried values, the next carried values.
+pub type ForBody<'a, 'c> = dyn FnMut(&Builder<'c>, Val<'c>, &[Val<'c>]) -> Vec<Val<'c>> + 'a;
+
 /// Emits `scf.for` from `lower` to `upper`, which is excluded, and returns its results.
 /// `body` gets the index and the carried values, and returns the next carried values.
 pub fn build_for<'c>(
     builder: &Builder<'c>,
     (lower, upper, step): (Val<'c>, Val<'c>, Val<'c>),
     inits: &[Val<'c>],
-    body: &mut dyn FnMut(&Builder<'c>, Val<'c>, &[Val<'c>]) -> Vec<Val<'c>>,
+    body: &mut ForBody<'_, 'c>,
 ) -> Vec<Val<'c>> {
     use melior::ir::ValueLike;
     let carried: Vec<_> = inits.iter().map(|value| value.r#type()).collect();

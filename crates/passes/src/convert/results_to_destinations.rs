@@ -26,11 +26,11 @@
 use melior::{
     Context,
     ir::{
-    Attribute, BlockLike, Identifier, Type, ValueLike,
-    attribute::{DictionaryAttribute, TypeAttribute},
-    block::BlockArgument,
-    operation::OperationLike,
-    r#type::{FunctionType, MemRefType},
+        Attribute, BlockLike, Identifier, Type, ValueLike,
+        attribute::{DictionaryAttribute, TypeAttribute},
+        block::BlockArgument,
+        operation::OperationLike,
+        r#type::{FunctionType, MemRefType},
     },
 };
 use tc_dialects::{
@@ -164,9 +164,7 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
 
 /// Moves what follows a group of checks into an `scf.if`, and replaces the terminator.
 /// Returns the operation before which the computation ends, and the messages.
-fn nest_checks<'c>(
-    block: Blk<'c>,
-) -> Result<(Op<'c>, Vec<Attribute<'c>>), Report<'c>> {
+fn nest_checks<'c>(block: Blk<'c>) -> Result<(Op<'c>, Vec<Attribute<'c>>), Report<'c>> {
     let returned = mlir::terminator(block);
     let ops = mlir::ops(block);
     let start = Builder::before(ops[0]).located(returned.location());
@@ -297,19 +295,13 @@ fn name<'c>(entries: &Entries<'c>) -> Option<&'c str> {
     find(entries, "tc.name").and_then(mlir::string_of)
 }
 
-fn to_tensor<'c>(
-    builder: Builder<'c>,
-    buffer: Val<'c>,
-    ty: Type<'c>,
-    writable: bool,
-) -> Val<'c> {
+fn to_tensor<'c>(builder: Builder<'c>, buffer: Val<'c>, ty: Type<'c>, writable: bool) -> Val<'c> {
     let unit = Attribute::unit(builder.context);
     let mut attributes = vec![("restrict", unit)];
     if writable {
         attributes.push(("writable", unit));
     }
-    let op =
-        builder.op_with("bufferization.to_tensor", &[buffer], &[ty], &attributes, Vec::new());
+    let op = builder.op_with("bufferization.to_tensor", &[buffer], &[ty], &attributes, Vec::new());
     let tensor = mlir::result(op, 0);
     mlir::replace_uses(buffer, tensor);
     mlir::set_operand(op, 0, buffer);

@@ -1,7 +1,7 @@
 //! The parts of an `imap.generic` as a loop nest needs them: values of variables,
 //! bounds, accesses, and copies of the body.
 
-use super::{Choices, super::index_expr::IndexExprs, super::loops};
+use super::{super::index_expr::IndexExprs, super::loops, Choices};
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike};
 use std::collections::{BTreeMap, BTreeSet};
 use tc_dialects::{
@@ -269,8 +269,7 @@ impl<'c> Nest<'c> {
         let ir = &self.ir;
         let constraint = &self.domain.constraints[constraint];
         let factor = self.coefficient(constraint.expr, var).unwrap_or(1);
-        let rest =
-            ir.substitute(constraint.expr, &|it| (it == var).then(|| ir.constant(0)));
+        let rest = ir.substitute(constraint.expr, &|it| (it == var).then(|| ir.constant(0)));
         let lo = Some(constraint.interval.lo).filter(|lo| *lo != i64::MIN);
         let hi = Some(constraint.interval.hi).filter(|hi| *hi != i64::MAX);
         let one = ir.constant(1);
@@ -427,12 +426,7 @@ impl<'c> Nest<'c> {
     }
 
     /// What the fold of destination `number` starts from.
-    pub fn start(
-        &self,
-        builder: &Builder<'c>,
-        scope: &mut Scope<'c>,
-        number: usize,
-    ) -> Val<'c> {
+    pub fn start(&self, builder: &Builder<'c>, scope: &mut Scope<'c>, number: usize) -> Val<'c> {
         let output = &self.outputs[number];
         if output.combiner.reads_destination() {
             self.load_output(builder, scope, number)

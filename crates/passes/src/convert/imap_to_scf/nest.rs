@@ -24,6 +24,10 @@ const STRETCH: i64 = 512;
 /// At most this many pairs of buffers are declared distinct per operation.
 const MAX_DISTINCT: usize = 16;
 
+/// What folds the values of one iteration into those carried.
+pub(super) type FoldBody<'a, 'c> =
+    dyn FnMut(&Builder<'c>, &Scope<'c>, &[Val<'c>]) -> Vec<Val<'c>> + 'a;
+
 /// One loop: its variable, and the length of the stretches that it steps over, which
 /// leave the points of a stretch to a loop inside.
 #[derive(Copy, Clone, Debug)]
@@ -150,40 +154,29 @@ fn in_rows<'c>(
             });
         }
         let narrowed_row = narrowing.get(&row).cloned().unwrap_or_default();
-        reduction_loops(
-            nest,
-            builder,
-            scope,
-            ranges,
-            &narrowing,
-            &[],
-            &mut |builder, scope, _| {
-                row_loop(nest, builder, scope, row, &narrowed_row, &mut |builder, scope| {
-                    nest.guarded(builder, scope, &tested, &[], &mut |builder, scope| {
-                        let held: Vec<_> = outputs
-                            .clone()
-                            .map(|number| nest.load_output(builder, scope, number))
-                            .collect();
-                        for (number, value) in
-                            nest.fold(builder, scope, &held).into_iter().enumerate()
-                        {
-                            nest.store_output(builder, scope, number, value);
-                        }
-                        Vec::new()
-                    });
+        reduction_loops(nest, builder, scope, ranges, &narrowing, &[], &mut |builder, scope, _| {
+            row_loop(nest, builder, scope, row, &narrowed_row, &mut |builder, scope| {
+                nest.guarded(builder, scope, &tested, &[], &mut |builder, scope| {
+                    let held: Vec<_> = outputs
+                        .clone()
+                        .map(|number| nest.load_output(builder, scope, number))
+                        .collect();
+                    for (number, value) in nest.fold(builder, scope, &held).into_iter().enumerate()
+                    {
+                        nest.store_output(builder, scope, number, value);
+                    }
+                    Vec::new()
                 });
-                Vec::new()
-            },
-        );
+            });
+            Vec::new()
+        });
         if nest.generic.epilogue().is_some() {
             row_loop(nest, builder, scope, row, &[], &mut |builder, scope| {
                 let folded: Vec<_> = outputs
                     .clone()
                     .map(|number| nest.load_output(builder, scope, number))
                     .collect();
-                for (number, value) in
-                    nest.finish(builder, scope, folded).into_iter().enumerate()
-                {
+                for (number, value) in nest.finish(builder, scope, folded).into_iter().enumerate() {
                     nest.store_output(builder, scope, number, value);
                 }
             });
@@ -219,7 +212,7 @@ pub(super) fn reduction_loops<'c>(
     ranges: &[Var],
     narrowing: &BTreeMap<Var, Vec<usize>>,
     carried: &[Val<'c>],
-    body: &mut dyn FnMut(&Builder<'c>, &Scope<'c>, &[Val<'c>]) -> Vec<Val<'c>>,
+    body: &mut FoldBody<'_, 'c>,
 ) -> Vec<Val<'c>> {
     let Some((var, rest)) = ranges.split_first() else {
         return body(builder, scope, carried);
@@ -367,8 +360,11 @@ fn origin(value: Val) -> Option<usize> {
         };
         match mlir::name(op) {
             "memref.alloc" | "memref.alloca" => return Some(mlir::value_key(value)),
-            "memref.subview" | "memref.cast" | "memref.reinterpret_cast"
-            | "memref.collapse_shape" | "memref.expand_shape" => value = mlir::operand(op, 0),
+            "memref.subview"
+            | "memref.cast"
+            | "memref.reinterpret_cast"
+            | "memref.collapse_shape"
+            | "memref.expand_shape" => value = mlir::operand(op, 0),
             _ => return None,
         }
     }

@@ -84,7 +84,8 @@ impl<'a, 'c> Block<'a, 'c> {
         (offsets, vector): &(Vec<i64>, i64),
     ) -> Scope<'c> {
         let mut scope = scope.clone();
-        let unrolled = self.tiling.unrolled.iter().map(|(var, _)| *var).zip(offsets.iter().copied());
+        let unrolled =
+            self.tiling.unrolled.iter().map(|(var, _)| *var).zip(offsets.iter().copied());
         let lane = (self.tiling.lane, vector * self.tiling.lanes);
         for (var, offset) in unrolled.chain([lane]) {
             if let (true, Some(value)) = (offset != 0, scope.values.get(&var)) {
@@ -115,10 +116,9 @@ impl<'a, 'c> Block<'a, 'c> {
     /// Emits the block.
     pub fn build(&self, builder: &Builder<'c>) {
         let nest = self.nest;
-        let masks: Vec<_> =
-            (0..self.tiling.vectors)
-                .map(|vector| self.left.map(|left| self.mask(builder, left, vector)))
-                .collect();
+        let masks: Vec<_> = (0..self.tiling.vectors)
+            .map(|vector| self.left.map(|left| self.mask(builder, left, vector)))
+            .collect();
         let mut start = Vec::new();
         for point in &self.points {
             for number in 0..nest.outputs.len() {
@@ -142,11 +142,10 @@ impl<'a, 'c> Block<'a, 'c> {
             &narrowing,
             &start,
             &mut |builder, scope, folded| {
-                nest.guarded(builder, scope, &tested, folded, &mut |builder, scope| {
-                    match lane_loop {
-                        Some(lane) => self.along_lanes(builder, scope, lane, folded),
-                        None => self.fold(builder, scope, folded, &masks),
-                    }
+                nest.guarded(builder, scope, &tested, folded, &mut |builder, scope| match lane_loop
+                {
+                    Some(lane) => self.along_lanes(builder, scope, lane, folded),
+                    None => self.fold(builder, scope, folded, &masks),
                 })
             },
         );
@@ -189,16 +188,12 @@ impl<'a, 'c> Block<'a, 'c> {
         let rest = builder.value("arith.remsi", &[length, step], index);
         let end = builder.value("arith.subi", &[upper, rest], index);
         let all = vec![None; self.tiling.vectors as usize];
-        let folded = loops::build_for(
-            builder,
-            (lower, end, step),
-            folded,
-            &mut |builder, value, folded| {
+        let folded =
+            loops::build_for(builder, (lower, end, step), folded, &mut |builder, value, folded| {
                 let mut scope = scope.clone();
                 scope.values.insert(lane, value);
                 self.fold(builder, &mut scope, folded, &all)
-            },
-        );
+            });
         if extent(self.nest, lane).is_some_and(|extent| extent % self.tiling.width() == 0) {
             return folded;
         }
@@ -244,8 +239,7 @@ impl<'a, 'c> Block<'a, 'c> {
             let mask = masks[point.1 as usize];
             let mut here = self.at(builder, scope, point);
             let block = nest.generic.body();
-            let values =
-                self.evaluate(builder, &mut here, block, &[], point, mask, &mut loaded);
+            let values = self.evaluate(builder, &mut here, block, &[], point, mask, &mut loaded);
             for ((output, held), value) in nest.outputs.iter().zip(held).zip(values) {
                 let value = output.combiner.build(builder, *held, value);
                 if let Some(op) = mlir::defining_op(value) {
@@ -440,12 +434,7 @@ impl<'a, 'c> Block<'a, 'c> {
     }
 
     /// Stores vectors of neighbouring results.
-    fn finish_vectors(
-        &self,
-        builder: &Builder<'c>,
-        folded: &[Val<'c>],
-        masks: &[Option<Val<'c>>],
-    ) {
+    fn finish_vectors(&self, builder: &Builder<'c>, folded: &[Val<'c>], masks: &[Option<Val<'c>>]) {
         let nest = self.nest;
         let epilogue = nest.generic.epilogue();
         let mut loaded = HashMap::new();
@@ -462,8 +451,11 @@ impl<'a, 'c> Block<'a, 'c> {
                 let indices = nest.exprs(builder, &mut scope, &output.map.results, true);
                 let place = [&[scope.buffer(output.buffer)], &indices[..]].concat();
                 match mask {
-                    Some(mask) => builder
-                        .op("vector.maskedstore", &[&place[..], &[mask, value]].concat(), &[]),
+                    Some(mask) => builder.op(
+                        "vector.maskedstore",
+                        &[&place[..], &[mask, value]].concat(),
+                        &[],
+                    ),
                     None => builder.op("vector.store", &[&[value], &place[..]].concat(), &[]),
                 };
             }

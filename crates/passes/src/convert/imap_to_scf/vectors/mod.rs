@@ -147,4 +147,3 @@ fn point_loops<'c>(nest: &Nest<'c>, builder: &Builder<'c>, scope: &Scope<'c>, va
         point_loops(nest, builder, scope, rest);
     });
 }
-

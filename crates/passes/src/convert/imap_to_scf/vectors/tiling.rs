@@ -15,6 +15,7 @@ use tc_ir::{Expr, IndexingMap, Var};
 /// The most lanes of a block that is transposed: as many vectors have to be held at once.
 const MAX_TRANSPOSED: i64 = 16;
 /// Operations that mean on vectors what they mean on each element, and that cannot trap.
+#[rustfmt::skip]
 const ELEMENTWISE: &[&str] = &[
     "arith.addf", "arith.addi", "arith.andi", "arith.bitcast", "arith.cmpf", "arith.cmpi",
     "arith.constant", "arith.divf", "arith.extf", "arith.extsi", "arith.extui", "arith.fptosi",
@@ -22,8 +23,8 @@ const ELEMENTWISE: &[&str] = &[
     "arith.minimumf", "arith.minnumf", "arith.minsi", "arith.minui", "arith.mulf", "arith.muli",
     "arith.negf", "arith.ori", "arith.select", "arith.shli", "arith.shrsi", "arith.shrui",
     "arith.sitofp", "arith.subf", "arith.subi", "arith.truncf", "arith.trunci", "arith.uitofp",
-    "arith.xori", "math.absf", "math.absi", "math.ceil", "math.copysign", "math.floor", "math.fma",
-    "math.sqrt", "math.trunc",
+    "arith.xori", "math.absf", "math.absi", "math.ceil", "math.copysign", "math.floor",
+    "math.fma", "math.sqrt", "math.trunc",
 ];
 
 /// A block of results: which variables it spans and how far.
@@ -323,4 +324,3 @@ fn is_rectangular(nest: &Nest, tiling: &Tiling) -> bool {
         && tiling.ranges.iter().all(|var| nest.bound_needs(*var).is_disjoint(&blocked))
         && nest.domain.constraints.iter().all(|it| nest.needs(&[it.expr]).is_disjoint(&blocked))
 }
-
