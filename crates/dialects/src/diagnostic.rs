@@ -119,9 +119,6 @@ fn op_message(op: Op, message: &str) -> String {
 /// A file, a line and a column.
 pub type Place = (String, usize, usize);
 
-/// A file, a line and a column, both counted from 1.
-pub type Place = (String, usize, usize);
-
 /// A diagnostic as it was received, for programs that link the compiler.
 #[derive(Clone, Debug)]
 pub struct Received {

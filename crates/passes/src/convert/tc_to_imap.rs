@@ -311,6 +311,13 @@ impl<'c, 'i> Converter<'c, 'i> {
             return Err(error.note(None, "try running 'tc-infer-ranges' first"));
         };
         let position = std::mem::take(&mut domain.results);
+        if let Some(outs) = statement.outs()
+            && outs.is_block_argument()
+            && let Some(info) = self.tensors.get_mut(&mlir::value_key(outs))
+        {
+            // What the caller passes is stored as the first statement that uses it says.
+            info.position.clone_from(&position);
+        }
 
         // Which reads become operands, and with which maps.
         let reads = collect_reads(statement);

@@ -133,8 +133,7 @@ fn infer_def(def: Def, options: &Options) -> Result<(), Failure> {
         if let Some(statement) = Comprehension::cast(op) {
             result = result.and(engine.infer_statement(statement, &outer, &mut text));
         } else {
-            let mut leaves = ScopeLeaves { engine: &engine, scope: &mut Scope::default() };
-            outer.visit(op, &mut leaves);
+            outer.visit(op, &mut OuterLeaves { engine: &engine });
         }
         if result.is_err() {
             break;
@@ -181,6 +180,21 @@ fn heading(statement: Comprehension) -> String {
     text
 }
 
+/// Outside of statements, what is not computed from sizes has no expression.
+struct OuterLeaves<'a, 'c, 'i> {
+    engine: &'a Engine<'c, 'i>,
+}
+
+impl<'c> Leaves<'c> for OuterLeaves<'_, 'c, '_> {
+    fn leaf(&mut self, _: &IndexExprs<'c, '_>, _: Val<'c>) -> Option<Expr> {
+        None
+    }
+
+    fn extent(&mut self, tensor: Val<'c>, dim: usize) -> Option<Expr> {
+        self.engine.extent_of(tensor, dim)
+    }
+}
+
 /// Index values that the algebra does not follow become data values of the scope.
 struct ScopeLeaves<'a, 'c, 'i> {
     engine: &'a Engine<'c, 'i>,
@@ -204,9 +218,7 @@ impl<'c> Leaves<'c> for ScopeLeaves<'_, 'c, '_> {
     }
 
     fn extent(&mut self, tensor: Val<'c>, dim: usize) -> Option<Expr> {
-        let info = self.engine.tensors.get(&mlir::value_key(tensor))?;
-        let (lower, upper) = *info.bounds.get(dim)?;
-        Some(self.engine.extent(lower, upper))
+        self.engine.extent_of(tensor, dim)
     }
 }
 
@@ -271,6 +283,11 @@ impl<'c, 'i> Engine<'c, 'i> {
         prover
     }
 
+    fn extent_of(&self, tensor: Val<'c>, dim: usize) -> Option<Expr> {
+        let (lower, upper) = *self.tensors.get(&mlir::value_key(tensor))?.bounds.get(dim)?;
+        Some(self.extent(lower, upper))
+    }
+
     fn extent(&self, lower: Expr, upper: Expr) -> Expr {
         let extent = self.ir.add(self.ir.sub(upper, lower), self.ir.constant(1));
         solve::simplified(&self.prover(), extent).unwrap_or(extent)
@@ -290,8 +307,12 @@ impl<'c, 'i> Engine<'c, 'i> {
         let mut input = self.index_vars(statement, &mut locations);
         for (variable, lower, upper) in statement.bounds() {
             let (Some(lower), Some(upper)) = (outer.get(lower), outer.get(upper)) else {
-                let message = format!("has a 'where' range of variable {variable} that is not computed from sizes");
-                Report::op_error(statement.op(), message).emit();
+                let message = format!(
+                    "cannot follow the range of '{}': expected sizes and numbers, combined by + - * \
+                     min max, or divided by what is positive for all sizes [TC0103]",
+                    input.index_vars[variable].name
+                );
+                Report::at(statement.op().location(), Severity::Error, message).emit();
                 return Err(Failure);
             };
             let upper = self.ir.sub(upper, self.ir.constant(1));
@@ -306,12 +327,26 @@ impl<'c, 'i> Engine<'c, 'i> {
             for top in mlir::ops(block) {
                 mlir::walk(top, &mut |op| {
                     if mlir::is(op, "tc.read") {
-                        let access = self.access(op, op != top, from_exists, &exprs, &mut locations);
-                        input.accesses.push(access);
+                        input.accesses.extend(self.access(
+                            op,
+                            op != top,
+                            from_exists,
+                            &exprs,
+                            &mut locations,
+                        ));
                         reads.push(op);
                     }
                 });
             }
+        }
+        if input.accesses.len() != reads.len() {
+            Report::op_error(
+                statement.op(),
+                "reads a tensor that is no input or earlier result, or at an index that is \
+                 computed outside of it",
+            )
+            .emit();
+            return Err(Failure);
         }
         let inference = ranges::infer(self.ir, &scope, &input);
         *text += &format!("\n{}\n", heading(statement));
@@ -363,17 +398,16 @@ impl<'c, 'i> Engine<'c, 'i> {
         from_exists: bool,
         exprs: &IndexExprs<'c, '_>,
         locations: &mut Vec<Location<'c>>,
-    ) -> Access {
-        let info = &self.tensors[&mlir::value_key(mlir::operand(read, 0))];
-        let args: Vec<_> = mlir::operands(read)[1..]
-            .iter()
-            .map(|value| exprs.get(*value).expect("every index value has an expression"))
-            .collect();
+    ) -> Option<Access> {
+        let info = self.tensors.get(&mlir::value_key(mlir::operand(read, 0)))?;
+        let args: Option<Vec<_>> =
+            mlir::operands(read)[1..].iter().map(|value| exprs.get(*value)).collect();
+        let args = args?;
         locations.push(read.location());
         let location = locations.len() - 1;
         locations.push(info.declared_at);
         let written = mlir::string_attr(read, "text").map(str::to_string);
-        Access {
+        Some(Access {
             tensor: info.name.to_string(),
             text: written.unwrap_or_else(|| format!("{}(..)", info.name)),
             location,
@@ -382,7 +416,7 @@ impl<'c, 'i> Engine<'c, 'i> {
             dims: info.bounds.clone(),
             guarded,
             from_exists,
-        }
+        })
     }
 
     /// Marks the reads that are inside their tensor for all sizes.
