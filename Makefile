@@ -37,4 +37,4 @@ docs: setup
 	if command -v mdbook; then mdbook build docs; fi
 
 bench: setup
-	$(CARGO) bench --workspace
+	$(CARGO) bench --package tc-benches

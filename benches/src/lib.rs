@@ -151,9 +151,11 @@ mod tests {
         assert!(15 <= kernels.len());
         let kernel = kernels.iter().find(|it| it.name == "1LUT").unwrap();
         let published = &kernel.sizes[0];
-        let measured = kernel.measure(published, 2e6, &cpu::Options::default()).unwrap();
-        assert!(measured.bytes <= 2e6 && measured.sizes["E1"] < published["E1"]);
+        let measured = kernel.measure(published, 4e6, &cpu::Options::default()).unwrap();
+        assert!(measured.sizes["E1"] < published["E1"]);
         assert_eq!(measured.sizes["D"], published["D"]);
+        // The rows of the table that are read, fewer than it has, the indices and the sums.
+        assert_eq!(measured.bytes, 4.0 * (128.0 * 50.0 * 64.0 + 128.0 * 50.0 + 128.0 * 64.0));
         assert!(0.0 < measured.flops && 0.0 < measured.bench.seconds_min);
     }
 }

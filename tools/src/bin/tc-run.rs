@@ -54,7 +54,7 @@ struct Arguments {
     #[arg(long)]
     bench: bool,
     /// Prints the measurement as JSON.
-    #[arg(long)]
+    #[arg(long, requires = "bench")]
     json: bool,
     /// Prints the rounds of range inference.
     #[arg(long)]
