@@ -6,7 +6,7 @@
 use super::{Error, Target};
 use crate::runtime::Tensor;
 use llvm_sys::{
-    LLVMLinkage, LLVMModule,
+    LLVMInlineAsmDialect, LLVMLinkage, LLVMModule, LLVMOpcode, LLVMTypeKind,
     analysis::{LLVMVerifierFailureAction, LLVMVerifyModule},
     bit_reader::LLVMParseBitcodeInContext2,
     core::*,
@@ -65,6 +65,24 @@ fn initialize() {
         LLVM_InitializeAllAsmPrinters();
         LLVM_InitializeAllAsmParsers();
     });
+}
+
+/// The instructions of a function, in order.
+fn instructions(function: LLVMValueRef) -> Vec<LLVMValueRef> {
+    let mut found = Vec::new();
+    // SAFETY: a function of a module that is alive; a declaration has no blocks.
+    unsafe {
+        let mut block = LLVMGetFirstBasicBlock(function);
+        while !block.is_null() {
+            let mut instruction = LLVMGetFirstInstruction(block);
+            while !instruction.is_null() {
+                found.push(instruction);
+                instruction = LLVMGetNextInstruction(instruction);
+            }
+            block = LLVMGetNextBasicBlock(block);
+        }
+    }
+    found
 }
 
 /// Text for C. A NUL byte cannot occur in what LLVM is given: names and triples that
@@ -266,6 +284,60 @@ impl Module {
         found
     }
 
+    /// Hides from the SLP vectorizer of LLVM 22 how many sign bits an unsigned integer has
+    /// that is converted to a float: it computes what has many in fewer bits, and converts
+    /// the result as unsigned, so that a sign-extended -1 becomes 2^32 - 1 instead of
+    /// 2^64 - 1. An empty piece of assembly gives a zero that LLVM knows nothing of.
+    fn hide_sign_bits(&self) {
+        let kernels = self.functions().into_iter();
+        for function in kernels.filter(|it| !self.name(*it).starts_with(BUILTIN_PREFIX)) {
+            // SAFETY: functions and instructions of the module, which is alive, and values
+            // made from them; the builder is disposed of.
+            unsafe {
+                let instructions = instructions(function);
+                let extends_sign =
+                    |it: &LLVMValueRef| LLVMGetInstructionOpcode(*it) == LLVMOpcode::LLVMSExt;
+                let conversions: Vec<_> = instructions
+                    .iter()
+                    .filter(|it| LLVMGetInstructionOpcode(**it) == LLVMOpcode::LLVMUIToFP)
+                    .map(|it| (*it, LLVMGetOperand(*it, 0)))
+                    .filter(|(_, value)| {
+                        LLVMGetTypeKind(LLVMTypeOf(*value)) == LLVMTypeKind::LLVMIntegerTypeKind
+                    })
+                    .collect();
+                if conversions.is_empty() || !instructions.iter().any(extends_sign) {
+                    continue;
+                }
+                let builder = LLVMCreateBuilderInContext(self.context.raw);
+                LLVMPositionBuilderBefore(builder, instructions[0]);
+                let wide = LLVMInt64TypeInContext(self.context.raw);
+                let (mut argument, constraints) = (LLVMConstInt(wide, 0, 0), "=r,0");
+                let ty = LLVMFunctionType(wide, [wide].as_mut_ptr(), 1, 0);
+                let assembly = LLVMGetInlineAsm(
+                    ty,
+                    c"".as_ptr(),
+                    0,
+                    constraints.as_ptr().cast(),
+                    constraints.len(),
+                    0,
+                    0,
+                    LLVMInlineAsmDialect::LLVMInlineAsmDialectATT,
+                    0,
+                );
+                let name = c"".as_ptr();
+                let zero = LLVMBuildCall2(builder, ty, assembly, &mut argument, 1, name);
+                for (conversion, value) in conversions {
+                    LLVMPositionBuilderBefore(builder, conversion);
+                    let ty = LLVMTypeOf(value);
+                    let zero = LLVMBuildIntCast2(builder, zero, ty, 0, name);
+                    let hidden = LLVMBuildXor(builder, value, zero, name);
+                    LLVMSetOperand(conversion, 0, hidden);
+                }
+                LLVMDisposeBuilder(builder);
+            }
+        }
+    }
+
     fn name(&self, value: LLVMValueRef) -> String {
         let mut length = 0;
         // SAFETY: a function of the module, whose name has this length.
@@ -426,6 +498,7 @@ impl Module {
                 }
             }
         }
+        self.hide_sign_bits();
         self.verify()?;
         // SAFETY: module and machine are alive, the options are disposed of.
         let result = unsafe {

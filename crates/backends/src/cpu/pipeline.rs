@@ -26,7 +26,6 @@ pub fn to_llvm(options: &Options) -> String {
         "cse",
         // Loops.
         &loops,
-        "convert-imap-to-arith",
         "canonicalize",
         "cse",
         // Deallocation works on operations whose control flow it knows, loops that is.
@@ -42,6 +41,10 @@ pub fn to_llvm(options: &Options) -> String {
         passes.extend(["convert-scf-to-openmp", "canonicalize"]);
     }
     passes.extend([
+        // Only now, because canonicalization keeps regions that hold calls of functions.
+        "convert-imap-to-arith",
+        "canonicalize",
+        "cse",
         // The llvm dialect.
         "expand-strided-metadata",
         "lower-affine",
