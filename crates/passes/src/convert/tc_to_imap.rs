@@ -103,13 +103,22 @@ struct Converter<'c, 'i> {
 fn convert_def<'c>(def: Def<'c>) -> Result<(), Report<'c>> {
     let ir = Context::new();
     let context = mlir::context_of(def.op());
-    let signless = |value: &Val<'c>| {
-        let ty = value.r#type();
-        let element = mlir::signless(context, mlir::element_type(ty));
-        mlir::tensor_type(&mlir::shape(ty), element)
-    };
     let parameters = def.parameters();
-    let inputs: Vec<_> = parameters.iter().map(|it| signless(&it.value)).collect();
+    let outputs = def.outputs();
+    let inputs: Vec<_> = parameters
+        .iter()
+        .map(|parameter| {
+            let ty = parameter.value.r#type();
+            let mut shape = mlir::shape(ty);
+            // What is accumulated into has the extents of the output, constant or not.
+            if let Some(number) = outputs.iter().position(|it| parameter.inout && *it == parameter.name)
+                && let Some(extents) = def.output_extents(&ir, number)
+            {
+                shape = extents.results.iter().map(|it| ir.as_constant(*it)).collect();
+            }
+            mlir::tensor_type(&shape, mlir::signless(context, mlir::element_type(ty)))
+        })
+        .collect();
     let (region, block) = mlir::region_with_block(&inputs, def.op().location());
     let builder = Builder::at_end(context, block, def.op().location());
     let mut converter = Converter {

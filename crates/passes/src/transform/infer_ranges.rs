@@ -144,6 +144,7 @@ fn infer_def(def: Def, options: &Options) -> Result<(), Failure> {
     }
     result?;
     engine.check_annotations();
+    engine.check_contents()?;
     if !engine.preconditions.is_empty() {
         let preconditions = mlir::array(mlir::context_of(def.op()), &engine.preconditions);
         mlir::set_attribute(def.op(), "preconditions", preconditions);
@@ -596,31 +597,83 @@ impl<'c, 'i> Engine<'c, 'i> {
                     (None, Size::Variable(name)) => *free.entry(name).or_insert(extent),
                     (None, Size::Constant(_)) => continue,
                 };
-                if prover.equal(extent, expected) == Verdict::Proved {
-                    continue;
+                if prover.equal(extent, expected) != Verdict::Proved {
+                    self.require_equal(info.name, dim, extent, "its type", expected);
                 }
-                let show = |expr| {
-                    polynomial::text(self.ir, expr, &|var| match var {
-                        Var::Runtime(number) => self.sizes[number as usize].to_string(),
-                        _ => String::new(),
-                    })
-                };
-                let text = format!("{} == {}", show(extent), show(expected));
-                let message = format!(
-                    "dimension {dim} of output '{}' has extent {}, but its type says {} [TC0203]",
-                    info.name,
-                    show(extent),
-                    show(expected)
-                );
-                Report::at(self.def.op().location(), Severity::Warning, message)
-                    .note(None, format!("precondition recorded: {text}"))
-                    .emit();
-                self.counts.left += 1;
-                let difference = self.ir.sub(extent, expected);
-                let conditions = [difference, self.ir.neg(difference)];
-                self.push_precondition(&text, info.name, Some(&conditions), false, false);
             }
         }
+    }
+
+    /// An output that starts from what the caller passes is given back in the same memory,
+    /// so what last defines it must have the same elements, and as many.
+    fn check_contents(&mut self) -> Result<(), Failure> {
+        let outputs = self.def.outputs();
+        let returned = mlir::operands(self.def.terminator());
+        for parameter in self.def.parameters().into_iter().filter(|it| it.inout) {
+            let Some(number) = outputs.iter().position(|name| *name == parameter.name) else { continue };
+            let (first, last) = (parameter.value, returned[number]);
+            let bounds = |value| self.tensors.get(&mlir::value_key(value)).map(|it| it.bounds.clone());
+            let (Some(before), Some(after)) = (bounds(first), bounds(last)) else { continue };
+            let [before, after] = [before, after].map(|bounds| {
+                bounds.iter().map(|(lower, upper)| self.extent(*lower, *upper)).collect::<Vec<_>>()
+            });
+            let same_elements =
+                mlir::element_type(first.r#type()) == mlir::element_type(last.r#type());
+            let prover = self.prover();
+            let may_be_equal = |(before, after): (&Expr, &Expr)| {
+                self.ir.as_constant(*before).is_some() == self.ir.as_constant(*after).is_some()
+                    && prover.equal(*before, *after) != Verdict::Refuted
+            };
+            if !same_elements
+                || before.len() != after.len()
+                || !before.iter().zip(&after).all(may_be_equal)
+            {
+                let shown = |element, extents: &[Expr]| {
+                    let extents: Vec<_> = extents.iter().map(|it| self.show(*it)).collect();
+                    format!("{}({})", mlir::element_type(element), extents.join(", "))
+                };
+                let message = format!(
+                    "'{}' accumulates into what the caller passes, {}, and is then defined as {} [TC0106]",
+                    parameter.name,
+                    shown(first.r#type(), &before),
+                    shown(last.r#type(), &after),
+                );
+                let at = self.tensors[&mlir::value_key(last)].declared_at;
+                Report::at(at, Severity::Error, message)
+                    .note(None, "try another name for one of them")
+                    .emit();
+                return Err(Failure);
+            }
+            for (dim, (before, after)) in before.into_iter().zip(after).enumerate() {
+                if prover.equal(before, after) != Verdict::Proved {
+                    self.require_equal(parameter.name, dim, after, "what the caller passes", before);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn show(&self, expr: Expr) -> String {
+        polynomial::text(self.ir, expr, &|var| match var {
+            Var::Runtime(number) => self.sizes[number as usize].to_string(),
+            _ => String::new(),
+        })
+    }
+
+    /// Leaves it to the caller that an extent of an output is the one that `who` says.
+    fn require_equal(&mut self, output: &str, dim: usize, extent: Expr, who: &str, expected: Expr) {
+        let (found, wanted) = (self.show(extent), self.show(expected));
+        let text = format!("{found} == {wanted}");
+        let message = format!(
+            "dimension {dim} of output '{output}' has extent {found}, but {who} says {wanted} [TC0203]"
+        );
+        Report::at(self.def.op().location(), Severity::Warning, message)
+            .note(None, format!("precondition recorded: {text}"))
+            .emit();
+        self.counts.left += 1;
+        let difference = self.ir.sub(extent, expected);
+        let conditions = [difference, self.ir.neg(difference)];
+        self.push_precondition(&text, output, Some(&conditions), false, false);
     }
 
     /// Gives each result its extents and its first index, over the sizes.
