@@ -2,7 +2,6 @@
 
 mod support {
     pub mod check;
-    pub mod random;
 }
 
 use std::collections::BTreeMap;
@@ -23,7 +22,8 @@ fn agrees(text: &str, sizes: &[&str]) {
                 assert_eq!(stats.runs, sizes.len(), "{:?}\n{text}", stats.refused);
                 assert_eq!(stats.uncertain, 0, "nothing is checked\n{text}");
             }
-            other => panic!("{other:?}\n{text}"),
+            Verdict::Rejected(reason) => panic!("{reason}\n{text}"),
+            Verdict::Failed(failure) => panic!("{}: {}\n{text}", failure.kind, failure.message),
         }
     }
 }
@@ -32,4 +32,29 @@ fn agrees(text: &str, sizes: &[&str]) {
 fn outputs_may_name_extents_that_no_input_has() {
     agrees("def f(float(N) A) -> (float(D) O) { O(i) = A(2 * i + 1) }", &["N=2", "N=9"]);
     agrees("def f(float(N) A) -> (float(D) O) { O(i) += A(i + 1) }", &["N=2", "N=9"]);
+}
+
+/// LLVM's SLP vectorizer converts what it narrowed with the wrong sign.
+#[test]
+fn negative_numbers_cast_to_unsigned_become_large_floats() {
+    let text = "def f(int32(N) A) -> (O) { O(i) = 3.25 + uint64(A(i)) }";
+    agrees(text, &["N=4", "N=11"]);
+    let text = "def f(int8(N) A) -> (O) { O(i) = double(uint32(A(i))) + 3.25 }";
+    agrees(text, &["N=4", "N=11"]);
+}
+
+/// A call of a function in a conditional region, in a parallel loop.
+#[test]
+fn builtins_meet_conditions_in_parallel_loops() {
+    let text = "def f(int16(N, N) A) -> (O) { O(i, j) = (true != i ? A(i, j) : 3.25) + exp(i) }";
+    agrees(text, &["N=1", "N=7"]);
+}
+
+/// Only the storage of what the caller passes must fit, not where the indices start.
+#[test]
+fn accumulated_outputs_may_be_defined_anew() {
+    let text = "def f(float(N) A, float(M) B) -> (O) { O(i) += A(i) + B(k) O(i) = O(i) * B(i) }";
+    agrees(text, &["N=5,M=5", "N=3,M=4"]);
+    let text = "def f(float(N) A) -> (O) { O(i) += A(i) O(i) = A(i - 2) }";
+    agrees(text, &["N=5", "N=1"]);
 }

@@ -1,6 +1,5 @@
 //! The check of one program: compiled in several ways, it computes what the interpreter does.
 
-use super::random::Random;
 use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -153,11 +152,11 @@ fn interpret<'a>(
     let shapes = session.shapes(def, sizes).map_err(|error| Stop::Refused(error.to_string()))?;
     let mut drawn: BTreeMap<String, Tensor> = random_inputs(def, &shapes, sizes, seed, |_| false)
         .map_err(|error| Stop::Refused(error.to_string()))?;
-    let mut contents = Random::new(seed);
     let mut inputs = Vec::new();
     for (parameter, (name, element, extents)) in def.parameters().iter().zip(&shapes.inputs) {
+        let stream = seed.wrapping_add(inputs.len() as u64);
         inputs.push(if parameter.inout {
-            random(*element, extents, contents.next(), None)
+            random(*element, extents, stream, None)
                 .map_err(|error| Stop::Failed(error.to_string()))?
         } else {
             drawn.remove(name).expect("drawn for every parameter")
