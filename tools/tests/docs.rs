@@ -2,6 +2,7 @@
 //!
 //! `make docs` writes them again: this test with the variable `UPDATE_DOCS` set.
 
+use melior::ir::{Attribute, Module};
 use std::{
     env,
     fmt::Write,
@@ -175,6 +176,28 @@ fn dialect_pages_are_current() {
     };
     check("imap.md", &imap);
     check("tc.md", &(tc.trim_end().to_string() + "\n"));
+}
+
+/// Examples that are whole, rather than excerpts, are MLIR.
+#[test]
+fn examples_of_dialects_parse() {
+    let context = tc_dialects::new_context();
+    let mut parsed = 0;
+    for name in ["imap", "tc"] {
+        for block in dialect(name).split("\n```mlir\n").skip(1) {
+            let example = block.split("\n```").next().unwrap_or_default();
+            let is_good = if example.starts_with('#') {
+                Attribute::parse(&context, example).is_some()
+            } else if example.starts_with("tc.def") || example.starts_with("func.func") {
+                Module::parse(&context, example).is_some()
+            } else {
+                continue;
+            };
+            assert!(is_good, "the example of the dialect '{name}' does not parse:\n{example}");
+            parsed += 1;
+        }
+    }
+    assert!(2 <= parsed);
 }
 
 #[test]

@@ -55,8 +55,8 @@ def TC_DefOp : TC_Op<"def", [FunctionOpInterface, IsolatedFromAbove]> {
         -> (tensor<?x?xf32> {tc.name = "C"}) {
       %C = tc.comprehension "C"["m", "n"] reduce ["r_k"] #imap.combiner<add from identity> {
       ^bb0(%m: index, %n: index, %r_k: index):
-        %a = tc.read %A[%m, %r_k] : tensor<?x?xf32>
-        %b = tc.read %B[%r_k, %n] : tensor<?x?xf32>
+        %a = tc.read %A[%m, %r_k] : tensor<?x?xf32> -> f32
+        %b = tc.read %B[%r_k, %n] : tensor<?x?xf32> -> f32
         %p = arith.mulf %a, %b : f32
         tc.yield %p : f32
       } : tensor<?x?xf32>
@@ -166,7 +166,7 @@ def TC_ReadOp : TC_Op<"read", [Pure]> {
     it was written, for diagnostics.
 
     ```mlir
-    %x = tc.read %A[%i, %k] : tensor<?x?xf32>
+    %x = tc.read %A[%i, %k] : tensor<?x?xf32> -> f32
     ```
   }];
   let arguments = (ins AnyRankedTensor:$tensor, Variadic<Index>:$indices, OptionalAttr<StrAttr>:$text);
