@@ -5,13 +5,16 @@ CARGO ?= cargo
 EXAMPLE ?= examples/tc/mlp3.tc
 SIZES ?= B=128,N=128,O=64,P=32,Q=2
 ARGS ?=
+# How many random programs `make random` compares.
+PROGRAMS ?= 10000
 
-.PHONY: help setup run test lint docs bench
+.PHONY: help setup run test random lint docs bench
 
 help:
 	@echo 'make run      infer ranges, compile and run an example, check and time it (EXAMPLE=, SIZES=, ARGS=)'
 	@echo 'make run FUSED=1   print the fused IR of the example too'
 	@echo 'make test     all tests: units, properties, FileCheck, conformance'
+	@echo 'make random   compiled random programs against the interpreter, 10000 of them (PROGRAMS=)'
 	@echo 'make lint     formatting, clippy and rustdoc, warnings denied'
 	@echo 'make docs     write the generated pages of docs/ again; HTML as far as mdbook is there'
 	@echo 'make bench    the benchmarks'
@@ -25,6 +28,9 @@ run: setup
 
 test: setup
 	$(CARGO) test --workspace
+
+random: setup
+	TC_RANDOM_PROGRAMS=$(PROGRAMS) $(CARGO) test --package tc-backends --test random_programs -- --nocapture
 
 lint: setup
 	$(CARGO) fmt --all --check
