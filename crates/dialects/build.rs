@@ -26,9 +26,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=bridge");
     println!("cargo:rerun-if-env-changed=MLIR_SYS_220_PREFIX");
     println!("cargo:rerun-if-env-changed=MLIR_SYS_LINK_SHARED");
-    let prefix = PathBuf::from(env::var("MLIR_SYS_220_PREFIX").map_err(|_| {
-        "MLIR_SYS_220_PREFIX must name the LLVM 22 installation, for example /usr/lib/llvm-22"
-    })?);
+    let prefix = PathBuf::from(env::var("MLIR_SYS_220_PREFIX").map_err(
+        |_| "MLIR_SYS_220_PREFIX must name the LLVM 22 installation, for example /usr/lib/llvm-22",
+    )?);
     let out = PathBuf::from(env::var("OUT_DIR")?);
 
     for dialect in ["imap", "tc"] {

@@ -66,9 +66,7 @@ impl Builtin {
     /// Where `args` has not [`arity`](Builtin::arity) elements: front ends check
     /// that, and [`Function::call`] is the variant that does not panic.
     pub fn call_f32(&self, args: &[f32]) -> f32 {
-        self.f32
-            .call(args)
-            .unwrap_or_else(|| self.wrong_arity(args.len()))
+        self.f32.call(args).unwrap_or_else(|| self.wrong_arity(args.len()))
     }
 
     /// The value in double precision.
@@ -76,16 +74,11 @@ impl Builtin {
     /// # Panics
     /// As [`call_f32`](Builtin::call_f32).
     pub fn call_f64(&self, args: &[f64]) -> f64 {
-        self.f64
-            .call(args)
-            .unwrap_or_else(|| self.wrong_arity(args.len()))
+        self.f64.call(args).unwrap_or_else(|| self.wrong_arity(args.len()))
     }
 
     fn wrong_arity(&self, found: usize) -> ! {
-        panic!(
-            "'{}' takes {} arguments, found {found}",
-            self.name, self.arity
-        )
+        panic!("'{}' takes {} arguments, found {found}", self.name, self.arity)
     }
 }
 
@@ -204,12 +197,7 @@ mod tests {
     fn table_is_sorted_and_consistent() {
         assert!(TABLE.windows(2).all(|w| w[0].name < w[1].name));
         for b in all() {
-            assert_eq!(
-                (b.f32.arity(), b.f64.arity()),
-                (b.arity, b.arity),
-                "{}",
-                b.name
-            );
+            assert_eq!((b.f32.arity(), b.f64.arity()), (b.arity, b.arity), "{}", b.name);
             assert_eq!(b.f32_symbol, format!("tc_{}_f32", b.name));
             assert_eq!(b.f64_symbol, format!("tc_{}_f64", b.name));
             assert_eq!(lookup(b.name).map(|f| f.name), Some(b.name));

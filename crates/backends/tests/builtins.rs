@@ -32,11 +32,7 @@ macro_rules! float {
                 let magnitude = i64::try_from(self.abs().to_bits()).ok()?;
                 match self.is_nan() {
                     true => None,
-                    false => Some(if self.is_sign_negative() {
-                        -magnitude
-                    } else {
-                        magnitude
-                    }),
+                    false => Some(if self.is_sign_negative() { -magnitude } else { magnitude }),
                 }
             }
 
@@ -68,18 +64,12 @@ fn check<T: Float>(function: &Builtin, exact: bool, numbers: &[&str]) -> Result<
     let numbers: Vec<T> = numbers.iter().map(|n| T::parse(n)).collect();
     let (want, args) = numbers.split_last().expect("a result");
     let got = T::call(function, args);
-    let close = if exact {
-        got.same_bits(*want)
-    } else {
-        ulps(got, *want).is_some_and(|d| d <= LIMIT)
-    };
+    let close =
+        if exact { got.same_bits(*want) } else { ulps(got, *want).is_some_and(|d| d <= LIMIT) };
     if close {
         return Ok(());
     }
-    Err(format!(
-        "{}{args:?}: expected {want:?}, found {got:?}",
-        function.name
-    ))
+    Err(format!("{}{args:?}: expected {want:?}, found {got:?}", function.name))
 }
 
 #[test]
@@ -107,20 +97,11 @@ fn every_builtin_meets_its_reference_points() {
         failures.extend(result.err());
         *seen.entry((function.name, width)).or_default() += 1;
     }
-    assert!(
-        failures.is_empty(),
-        "{} points differ:\n{}",
-        failures.len(),
-        failures.join("\n")
-    );
+    assert!(failures.is_empty(), "{} points differ:\n{}", failures.len(), failures.join("\n"));
     for b in builtins::all() {
         for width in ["32", "64"] {
             let count = seen.get(&(b.name, width)).copied().unwrap_or(0);
-            assert!(
-                count >= 20,
-                "'{}' has {count} points of {width} bits",
-                b.name
-            );
+            assert!(count >= 20, "'{}' has {count} points of {width} bits", b.name);
         }
     }
 }

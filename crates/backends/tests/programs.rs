@@ -13,7 +13,9 @@ fn agrees(text: &str, sizes: &[&str]) {
         .iter()
         .map(|sizes| {
             let pairs = sizes.split(',').filter_map(|pair| pair.split_once('='));
-            pairs.map(|(name, value)| (name.to_string(), value.parse().expect("a number"))).collect()
+            pairs
+                .map(|(name, value)| (name.to_string(), value.parse().expect("a number")))
+                .collect()
         })
         .collect();
     for seed in [0, 3] {

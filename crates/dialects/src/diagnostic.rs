@@ -6,11 +6,7 @@ use melior::{
     diagnostic::{Diagnostic, DiagnosticHandlerId, DiagnosticSeverity},
     ir::{Location, operation::OperationLike},
 };
-use std::{
-    cell::RefCell,
-    collections::HashMap,
-    rc::Rc,
-};
+use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 /// How serious a diagnostic is. The numbers are those of the C++ bridge.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -224,12 +220,7 @@ impl Printer {
         text
     }
 
-    fn entry(
-        &mut self,
-        place: Option<&Place>,
-        severity: &str,
-        message: &str,
-    ) -> String {
+    fn entry(&mut self, place: Option<&Place>, severity: &str, message: &str) -> String {
         let Some((file, line, column)) = place else { return format!("{severity}: {message}\n") };
         let mut text = format!("{file}:{line}:{column}: {severity}: {message}\n");
         let lines = self

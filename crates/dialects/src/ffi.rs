@@ -246,9 +246,8 @@ extern "C" fn run_pass(
         // SAFETY: as in `dependent_dialects`; there is one value per option.
         let (info, values) = unsafe {
             let info = (*pass).info;
-            let values: Vec<String> = (0..info.options.len())
-                .map(|i| text(*values.add(i)).to_string())
-                .collect();
+            let values: Vec<String> =
+                (0..info.options.len()).map(|i| text(*values.add(i)).to_string()).collect();
             (info, values)
         };
         // SAFETY: the operation and its context outlive the pass run.
@@ -313,7 +312,11 @@ extern "C" fn tcRustFoldApply(
     let (source, operands, results) = unsafe {
         (
             text(map),
-            if num_operands == 0 { &[] } else { std::slice::from_raw_parts(operands, num_operands) },
+            if num_operands == 0 {
+                &[]
+            } else {
+                std::slice::from_raw_parts(operands, num_operands)
+            },
             if num_results == 0 {
                 &mut []
             } else {
@@ -344,9 +347,8 @@ extern "C" fn tcRustImport(
 ) -> MlirModule {
     let null = MlirModule { ptr: std::ptr::null_mut() };
     // SAFETY: context and texts live across the call.
-    let (context, file_name, contents) = unsafe {
-        (mlir::context_from_raw(context), text(file_name), bytes(contents))
-    };
+    let (context, file_name, contents) =
+        unsafe { (mlir::context_from_raw(context), text(file_name), bytes(contents)) };
     let import = || tc::import::import(context, file_name, contents, relaxed);
     match catch_unwind(AssertUnwindSafe(import)) {
         Ok(Some(module)) => {

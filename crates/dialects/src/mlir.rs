@@ -9,8 +9,8 @@
 use melior::{
     Context, ContextRef,
     ir::{
-        Attribute, AttributeLike, Block, BlockLike, BlockRef, Identifier, Location, Module, OperationRef,
-        Region, RegionRef, Type, TypeLike, Value, ValueLike,
+        Attribute, AttributeLike, Block, BlockLike, BlockRef, Identifier, Location, Module,
+        OperationRef, Region, RegionRef, Type, TypeLike, Value, ValueLike,
         attribute::{
             ArrayAttribute, BoolAttribute, DenseI32ArrayAttribute, DenseI64ArrayAttribute,
             DictionaryAttribute, FloatAttribute, IntegerAttribute, StringAttribute, TypeAttribute,
@@ -369,7 +369,8 @@ pub fn integers_attr(op: Op, name: &str) -> Vec<i64> {
 pub fn shape(ty: Type) -> Vec<Option<i64>> {
     // SAFETY: the functions are called on shaped types with a rank only.
     unsafe {
-        if !mlir_sys::mlirTypeIsAShaped(ty.to_raw()) || !mlir_sys::mlirShapedTypeHasRank(ty.to_raw())
+        if !mlir_sys::mlirTypeIsAShaped(ty.to_raw())
+            || !mlir_sys::mlirShapedTypeHasRank(ty.to_raw())
         {
             return Vec::new();
         }
@@ -416,9 +417,7 @@ pub fn is_memref(ty: Type) -> bool {
 /// The signless form of an integer type; any other type itself.
 pub fn signless<'c>(context: &'c Context, ty: Type<'c>) -> Type<'c> {
     match IntegerType::try_from(ty) {
-        Ok(integer) if !integer.is_signless() => {
-            IntegerType::new(context, integer.width()).into()
-        }
+        Ok(integer) if !integer.is_signless() => IntegerType::new(context, integer.width()).into(),
         _ => ty,
     }
 }
@@ -726,10 +725,7 @@ pub fn value_key(value: Val) -> usize {
 }
 
 /// A region with one block that has arguments of these types.
-pub fn region_with_block<'c>(
-    types: &[Type<'c>],
-    location: Location<'c>,
-) -> (Region<'c>, Blk<'c>) {
+pub fn region_with_block<'c>(types: &[Type<'c>], location: Location<'c>) -> (Region<'c>, Blk<'c>) {
     use melior::ir::RegionLike;
     let arguments: Vec<_> = types.iter().map(|ty| (*ty, location)).collect();
     let region = Region::new();
@@ -741,4 +737,3 @@ pub fn region_with_block<'c>(
 pub fn region<'c>(op: Op<'c>, index: usize) -> Option<RegionRef<'c, 'c>> {
     op.region(index).ok()
 }
-

@@ -13,8 +13,7 @@ use llvm_sys::{
     error::{LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage},
     linker::LLVMLinkModules2,
     orc2::{
-        LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess, LLVMOrcJITDylibAddGenerator,
-        lljit::*,
+        LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess, LLVMOrcJITDylibAddGenerator, lljit::*,
     },
     prelude::*,
     support::{LLVMLoadLibraryPermanently, LLVMSearchForAddressOfSymbol},
@@ -435,8 +434,7 @@ impl Module {
                 let mut parameters = [pointer];
                 let ty = LLVMFunctionType(i32_type, parameters.as_mut_ptr(), 1, 0);
                 let function = LLVMAddFunction(self.raw.0, entry.as_ptr(), ty);
-                let block =
-                    LLVMAppendBasicBlockInContext(self.context.raw, function, c"".as_ptr());
+                let block = LLVMAppendBasicBlockInContext(self.context.raw, function, c"".as_ptr());
                 let builder = LLVMCreateBuilderInContext(self.context.raw);
                 LLVMPositionBuilderAtEnd(builder, block);
                 let array = LLVMGetParam(function, 0);

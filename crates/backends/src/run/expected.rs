@@ -22,8 +22,10 @@ pub fn check_expected(
     name: &str,
     found: &Tensor,
 ) -> Result<String, Error> {
-    let candidates =
-        [folder.join("expected").join(format!("{name}.npy")), folder.join(format!("{name}.expected.npy"))];
+    let candidates = [
+        folder.join("expected").join(format!("{name}.npy")),
+        folder.join(format!("{name}.expected.npy")),
+    ];
     let Some(path) = candidates.iter().find(|path| path.exists()) else {
         return Err(Error::Usage(format!(
             "there is no expected result for output '{name}'; looked for {} and {}",
@@ -46,9 +48,15 @@ pub fn check_expected(
         session.interpret(def, inputs).ok()?.into_iter().nth(number)
     });
     for position in 0..found.num_elements() {
-        let (Some(got), Some(want)) = (found.get(position), expected.get(position)) else { continue };
+        let (Some(got), Some(want)) = (found.get(position), expected.get(position)) else {
+            continue;
+        };
         let bound = outcome.as_ref().map_or(0.0, |outcome| {
-            if outcome.is_uncertain(position) { f64::INFINITY } else { 2.0 * outcome.error_bound(position) }
+            if outcome.is_uncertain(position) {
+                f64::INFINITY
+            } else {
+                2.0 * outcome.error_bound(position)
+            }
         });
         if !agree(got, want, bound) {
             return Err(Error::Mismatch(format!(

@@ -81,9 +81,8 @@ impl Inputs {
         sizes: &Sizes,
         seed: u64,
     ) -> Result<Vec<Tensor>, Error> {
-        let mut drawn = random_inputs(def, shapes, sizes, seed, |name| {
-            self.tensors.contains_key(name)
-        })?;
+        let mut drawn =
+            random_inputs(def, shapes, sizes, seed, |name| self.tensors.contains_key(name))?;
         let mut arguments = Vec::new();
         for (name, element, extents) in &shapes.inputs {
             let tensor = match self.tensors.remove(name) {
@@ -100,7 +99,10 @@ impl Inputs {
             arguments.push(tensor);
         }
         if let Some(name) = self.tensors.keys().next() {
-            return Err(Error::Usage(format!("'{}' has no input or accumulated output '{name}'", def.name())));
+            return Err(Error::Usage(format!(
+                "'{}' has no input or accumulated output '{name}'",
+                def.name()
+            )));
         }
         Ok(arguments)
     }

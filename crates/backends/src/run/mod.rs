@@ -161,13 +161,14 @@ impl<'c> Session<'c> {
         let names: Vec<_> = defs.iter().map(|def| def.name()).collect();
         let list = names.join(", ");
         match name {
-            Some(name) => defs
-                .into_iter()
-                .find(|def| def.name() == name)
-                .ok_or_else(|| Error::Usage(format!("there is no function '{name}'; the file has: {list}"))),
+            Some(name) => defs.into_iter().find(|def| def.name() == name).ok_or_else(|| {
+                Error::Usage(format!("there is no function '{name}'; the file has: {list}"))
+            }),
             None if defs.len() == 1 => Ok(defs[0]),
             None if defs.is_empty() => Err(Error::Usage("the file has no function".to_string())),
-            None => Err(Error::Usage(format!("the file has several functions; try '--entry' with one of: {list}"))),
+            None => Err(Error::Usage(format!(
+                "the file has several functions; try '--entry' with one of: {list}"
+            ))),
         }
     }
 
@@ -188,8 +189,7 @@ impl<'c> Session<'c> {
         let outputs = def.outputs();
         let types: Vec<_> =
             mlir::operands(def.terminator()).into_iter().map(|value| value.r#type()).collect();
-        let mut shapes =
-            Shapes { inputs: Vec::new(), outputs: Vec::new(), origins: Vec::new() };
+        let mut shapes = Shapes { inputs: Vec::new(), outputs: Vec::new(), origins: Vec::new() };
         for (number, name) in outputs.iter().enumerate() {
             let extents = evaluate(def.output_extents(&ir, number))?;
             let extents: Vec<_> = extents.into_iter().map(|it| it.max(0) as usize).collect();
@@ -360,7 +360,8 @@ fn check_preconditions(def: Def, sizes: &Sizes) -> Result<(), Error> {
     let ir = tc_ir::Context::new();
     let names: Vec<_> = def.sizes().into_iter().map(|(name, ..)| name).collect();
     let values: Vec<_> = names.iter().map(|name| sizes[*name]).collect();
-    let with: Vec<_> = names.iter().zip(&values).map(|(name, value)| format!("{name}={value}")).collect();
+    let with: Vec<_> =
+        names.iter().zip(&values).map(|(name, value)| format!("{name}={value}")).collect();
     let with = with.join(", ");
     for statement in def.comprehensions() {
         let Some(domain) = statement.domain(&ir) else { continue };
@@ -374,7 +375,9 @@ fn check_preconditions(def: Def, sizes: &Sizes) -> Result<(), Error> {
                 bound.and_then(|bound| ir.eval(bound, &value).ok())
             };
             let (Some(lower), Some(upper)) = (bound(variable.lower), bound(variable.upper)) else {
-                return Err(Error::Refused(format!("the range of '{name}' cannot be computed with {with}")));
+                return Err(Error::Refused(format!(
+                    "the range of '{name}' cannot be computed with {with}"
+                )));
             };
             if upper < lower {
                 return Err(Error::Refused(format!(
@@ -392,7 +395,8 @@ fn check_preconditions(def: Def, sizes: &Sizes) -> Result<(), Error> {
         let condition = precondition
             .condition
             .and_then(|condition| tc_dialects::imap::map::from_attribute(&ir, condition));
-        let holds = condition.is_none_or(|map| map.satisfies_constraints(&ir, &[], &[], &values) == Ok(true));
+        let holds = condition
+            .is_none_or(|map| map.satisfies_constraints(&ir, &[], &[], &values) == Ok(true));
         if !holds {
             return Err(Error::Refused(format!(
                 "precondition of '{}' does not hold: {} (so that '{}' is in bounds), with {with}",

@@ -126,7 +126,8 @@ fn check_program(text: &str, sizes: &[Sizes], seed: u64) -> Verdict {
                     }
                     Err(mismatch) => {
                         let lowered = interpret_lowered(&session, def, run, &options);
-                        let message = format!("{}: output {number}: {mismatch}; {lowered}", place());
+                        let message =
+                            format!("{}: output {number}: {mismatch}; {lowered}", place());
                         return failed("mismatch", message);
                     }
                 }
@@ -169,13 +170,18 @@ fn interpret<'a>(
             // Without a condition that hangs on data, every access has been proven inside.
             let is_excused = def.preconditions().iter().any(|it| it.data || it.guarded);
             let is_outside = text.contains("out of bounds") || text.contains("outside");
-            return Err(if is_excused && is_outside { Stop::Refused(text) } else { Stop::Failed(text) });
+            return Err(if is_excused && is_outside {
+                Stop::Refused(text)
+            } else {
+                Stop::Failed(text)
+            });
         }
         Err(error) => return Err(Stop::Failed(error.to_string())),
     };
     for (outcome, (name, element, extents)) in outcomes.iter().zip(&shapes.outputs) {
         if (outcome.element(), outcome.shape()) != (*element, extents.as_slice()) {
-            let message = format!("'{name}' is {element}{extents:?}, but the interpreter gives {outcome:?}");
+            let message =
+                format!("'{name}' is {element}{extents:?}, but the interpreter gives {outcome:?}");
             return Err(Stop::Failed(message));
         }
     }

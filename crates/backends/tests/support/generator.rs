@@ -265,9 +265,13 @@ impl Generator {
         let known: Vec<_> = (0..self.tensors.len())
             .filter(|at| self.tensors[*at].is_output && self.tensors[*at].dims.len() == rank)
             .collect();
-        let target =
-            if !known.is_empty() && self.random.chance(40) { Some(*self.random.pick(&known)) } else { None };
-        let init = self.random.weighted(if target.is_some() { &[40, 25, 35] } else { &[45, 40, 15] });
+        let target = if !known.is_empty() && self.random.chance(40) {
+            Some(*self.random.pick(&known))
+        } else {
+            None
+        };
+        let init =
+            self.random.weighted(if target.is_some() { &[40, 25, 35] } else { &[45, 40, 15] });
         let reductions = if init == 0 { 0 } else { self.random.weighted(&[15, 60, 25]) };
         let mut names = ["i", "j", "k", "l", "m", "n", "p", "q"].to_vec();
         let variables = (0..rank + reductions)
@@ -288,10 +292,12 @@ impl Generator {
             && self.random.chance(80)
         {
             // What is accumulated must be inside what is there.
-            let names: Vec<_> = self.scope.variables[..rank].iter().map(|it| it.name.clone()).collect();
+            let names: Vec<_> =
+                self.scope.variables[..rank].iter().map(|it| it.name.clone()).collect();
             let text = format!("exists {}({})", self.tensors[target].name, names.join(", "));
             self.scope.clauses.push(text);
-            let (extents, from_zero) = (self.tensors[target].dims.clone(), self.tensors[target].from_zero);
+            let (extents, from_zero) =
+                (self.tensors[target].dims.clone(), self.tensors[target].from_zero);
             for (variable, extent) in self.scope.variables[..rank].iter_mut().zip(extents) {
                 if !variable.is_declared {
                     variable.extent = extent.filter(|_| from_zero);
@@ -322,7 +328,11 @@ impl Generator {
             Some(value) if self.random.chance(40) => value,
             Some(value) => {
                 let other = self.value(depth);
-                if self.random.chance(50) { self.joined(value, other) } else { self.joined(other, value) }
+                if self.random.chance(50) {
+                    self.joined(value, other)
+                } else {
+                    self.joined(other, value)
+                }
             }
             None => self.value(depth + 1),
         };
@@ -341,7 +351,10 @@ impl Generator {
                 if (tensor.annotated || init == 2) && value.ty.matched(tensor.ty) != tensor.ty
                     || tensor.ty == Ty::Bool
                 {
-                    value = Value { text: format!("{}({})", tensor.ty.name(), value.text), ty: tensor.ty };
+                    value = Value {
+                        text: format!("{}({})", tensor.ty.name(), value.text),
+                        ty: tensor.ty,
+                    };
                 }
                 if init != 2 {
                     tensor.dims = dims;
@@ -375,7 +388,8 @@ impl Generator {
                 format!("{op}={}", if init == 1 { "!" } else { "" })
             }
         };
-        let names: Vec<_> = self.scope.variables[..rank].iter().map(|it| it.name.as_str()).collect();
+        let names: Vec<_> =
+            self.scope.variables[..rank].iter().map(|it| it.name.as_str()).collect();
         let indices = if rank == 0 { String::new() } else { format!("({})", names.join(", ")) };
         let clauses = if self.scope.clauses.is_empty() {
             String::new()
@@ -424,7 +438,8 @@ impl Generator {
             for dim in 0..tensor.dims.len() {
                 let wanted = dim == start || self.random.chance(60);
                 let at = if wanted {
-                    open.take().or_else(|| self.scope.variables.iter().position(|it| !it.is_bounded))
+                    open.take()
+                        .or_else(|| self.scope.variables.iter().position(|it| !it.is_bounded))
                 } else {
                     None
                 };
@@ -449,8 +464,13 @@ impl Generator {
 
     /// An index of one variable from which its range follows.
     fn bounding_index(&mut self, tensor: &Tensor, dim: usize, at: usize) -> String {
-        let others: Vec<_> =
-            self.scope.variables.iter().filter(|it| it.is_bounded).map(|it| it.name.clone()).collect();
+        let others: Vec<_> = self
+            .scope
+            .variables
+            .iter()
+            .filter(|it| it.is_bounded)
+            .map(|it| it.name.clone())
+            .collect();
         let extent = tensor.dims[dim].clone().filter(|_| tensor.from_zero);
         let variable = &mut self.scope.variables[at];
         variable.is_bounded = true;
@@ -587,15 +607,23 @@ impl Generator {
             _ => self.affine(),
         };
         let indices: Vec<_> = (0..tensor.dims.len())
-            .map(|dim| if dim == guarded { index.clone() } else { self.safe_index(&tensor, dim, 1) })
+            .map(
+                |dim| if dim == guarded { index.clone() } else { self.safe_index(&tensor, dim, 1) },
+            )
             .collect();
         let read = format!("{}({})", tensor.name, indices.join(", "));
         let other = self.value(1);
         let (name, alternative) = (&tensor.name, &other.text);
         let text = match self.random.below(4) {
-            0 => format!("(({index}) < 0 || {name}.{guarded} <= ({index}) ? {alternative} : {read})"),
-            1 => format!("(0 <= ({index}) ? (({index}) < {name}.{guarded} ? {read} : {alternative}) : {alternative})"),
-            _ => format!("(0 <= ({index}) && ({index}) < {name}.{guarded} ? {read} : {alternative})"),
+            0 => {
+                format!("(({index}) < 0 || {name}.{guarded} <= ({index}) ? {alternative} : {read})")
+            }
+            1 => format!(
+                "(0 <= ({index}) ? (({index}) < {name}.{guarded} ? {read} : {alternative}) : {alternative})"
+            ),
+            _ => {
+                format!("(0 <= ({index}) && ({index}) < {name}.{guarded} ? {read} : {alternative})")
+            }
         };
         Value { text, ty: tensor.ty.matched(other.ty) }
     }

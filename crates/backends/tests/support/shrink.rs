@@ -75,12 +75,15 @@ fn candidates(text: &str) -> Vec<String> {
 fn drop_unused(program: &mut Program) {
     let def = &mut program.defs[0];
     let text: String = def.statements.iter().map(|it| format!(" {it} ")).collect();
-    let names: Vec<_> =
-        text.split(|it: char| !it.is_ascii_alphanumeric() && it != '_').map(str::to_string).collect();
+    let names: Vec<_> = text
+        .split(|it: char| !it.is_ascii_alphanumeric() && it != '_')
+        .map(str::to_string)
+        .collect();
     let dims = |param: &tc_dialects::tc::syntax::ast::Param| {
         param.ty.as_ref().map(|it| it.dims.clone()).unwrap_or_default()
     };
-    def.outputs.retain(|it| def.statements.iter().any(|statement| statement.target.text == it.name.text));
+    def.outputs
+        .retain(|it| def.statements.iter().any(|statement| statement.target.text == it.name.text));
     let is_named = |param: &tc_dialects::tc::syntax::ast::Param| {
         names.contains(&param.name.text)
             || dims(param).iter().any(|dim| match dim {
@@ -137,12 +140,7 @@ fn walk_statement(program: &Program, statement: usize, visit: &mut dyn FnMut(&Ex
     }
 }
 
-fn replace(
-    program: &mut Program,
-    statement: usize,
-    place: usize,
-    change: &dyn Fn(&Expr) -> Expr,
-) {
+fn replace(program: &mut Program, statement: usize, place: usize, change: &dyn Fn(&Expr) -> Expr) {
     let mut pending: Vec<&mut Expr> = roots_mut(program, statement);
     pending.reverse();
     let mut number = 0;

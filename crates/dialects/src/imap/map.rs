@@ -5,10 +5,7 @@
 
 use crate::mlir;
 use melior::{Context, ir::Attribute};
-use tc_ir::{
-    map::IndexingMap,
-    text::ParseError,
-};
+use tc_ir::{map::IndexingMap, text::ParseError};
 
 /// Parses the text of a map and prints it as the attribute keeps it.
 ///

@@ -295,12 +295,8 @@ impl<'c> GenericParts<'c> {
             self.maps.iter().map(|map| map::to_attribute(context, ir, map)).collect();
         let combiners: Vec<_> =
             self.combiners.iter().map(|combiner| combiner.attribute(context)).collect();
-        let results: Vec<_> = self
-            .inits
-            .iter()
-            .map(|init| init.r#type())
-            .filter(|ty| mlir::is_tensor(*ty))
-            .collect();
+        let results: Vec<_> =
+            self.inits.iter().map(|init| init.r#type()).filter(|ty| mlir::is_tensor(*ty)).collect();
         let groups = [self.runtimes.len(), self.inputs.len(), self.inits.len()];
         let op = builder.op_with(
             Generic::NAME,

@@ -57,7 +57,8 @@ fn verify_generic<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
             maps.len()
         ));
     }
-    let operands = inputs.iter().chain(&inits).chain(runtime_tensors.iter().map(|(_, value)| *value));
+    let operands =
+        inputs.iter().chain(&inits).chain(runtime_tensors.iter().map(|(_, value)| *value));
     for (number, (map, operand)) in maps.iter().zip(operands).enumerate() {
         verify_map(number, map, &domain, *operand)?;
     }
@@ -101,7 +102,9 @@ fn verify_domain<'c>(domain: &IndexingMap, runtimes: &[Val<'c>]) -> Result<(), R
     for (number, runtime) in runtimes.iter().enumerate() {
         let ty = runtime.r#type();
         if is_shaped(ty) && mlir::integer_width(mlir::element_type(ty)).is_none() {
-            return error(format!("runtime variable {number} is read from a tensor of '{ty}'; expected integers"));
+            return error(format!(
+                "runtime variable {number} is read from a tensor of '{ty}'; expected integers"
+            ));
         }
     }
     for (kind, variables) in [("dimension", &domain.dims), ("range", &domain.ranges)] {
@@ -170,10 +173,7 @@ fn verify_combiners<'c>(
 /// Whether a combiner works on an element type.
 pub(crate) fn check_combiner_type<'c>(combiner: Combiner, ty: Type<'c>) -> Result<(), Report<'c>> {
     let float_only = matches!(combiner.kind, CombinerKind::MinF | CombinerKind::MaxF);
-    let any = matches!(
-        combiner.kind,
-        CombinerKind::Assign | CombinerKind::Add | CombinerKind::Mul
-    );
+    let any = matches!(combiner.kind, CombinerKind::Assign | CombinerKind::Add | CombinerKind::Mul);
     if any || float_only == mlir::is_float(ty) {
         return Ok(());
     }
@@ -213,9 +213,8 @@ fn verify_block<'c>(
     yields: &[Type<'c>],
 ) -> Result<(), Report<'c>> {
     let types = |values: Vec<Val<'c>>| values.iter().map(|it| it.r#type()).collect::<Vec<_>>();
-    let list = |types: &[Type]| {
-        types.iter().map(|ty| ty.to_string()).collect::<Vec<_>>().join(", ")
-    };
+    let list =
+        |types: &[Type]| types.iter().map(|ty| ty.to_string()).collect::<Vec<_>>().join(", ");
     let found = types(mlir::arguments(block));
     if found != arguments {
         return error(format!(

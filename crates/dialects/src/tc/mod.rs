@@ -11,7 +11,9 @@ use crate::{
     imap::{self, Combiner},
     mlir::{self, Blk, Op, Val},
 };
-use melior::ir::{Attribute, Type, ValueLike, attribute::DictionaryAttribute, operation::OperationLike};
+use melior::ir::{
+    Attribute, Type, ValueLike, attribute::DictionaryAttribute, operation::OperationLike,
+};
 use tc_ir::map::IndexingMap;
 
 #[allow(missing_docs)]

@@ -160,7 +160,9 @@ fn verify_comprehension<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
         && (domain.dims.len(), domain.ranges.len(), domain.results.len())
             != (index_vars.len(), reduction_vars.len(), rank)
     {
-        return error("expects 'domain' to have the variables of the statement and one result per left-hand index");
+        return error(
+            "expects 'domain' to have the variables of the statement and one result per left-hand index",
+        );
     }
     Ok(())
 }

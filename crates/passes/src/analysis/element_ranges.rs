@@ -134,7 +134,8 @@ impl<'c, 'i> Analysis<'c, 'i> {
     }
 
     fn visit_read(&mut self, read: Op<'c>, exprs: &IndexExprs<'c, '_>, domain: &IndexingMap) {
-        let Some(bounds) = self.bounds.get(&mlir::value_key(mlir::operand(read, 0))).cloned() else {
+        let Some(bounds) = self.bounds.get(&mlir::value_key(mlir::operand(read, 0))).cloned()
+        else {
             return;
         };
         for (index, (lower, upper)) in mlir::operands(read)[1..].iter().zip(bounds) {
@@ -146,8 +147,12 @@ impl<'c, 'i> Analysis<'c, 'i> {
                 }
                 _ => None,
             });
-            let elements: Vec<_> =
-                self.ir.vars(expr).into_iter().filter(|var| matches!(var, Var::Runtime(_))).collect();
+            let elements: Vec<_> = self
+                .ir
+                .vars(expr)
+                .into_iter()
+                .filter(|var| matches!(var, Var::Runtime(_)))
+                .collect();
             let [Var::Runtime(number)] = elements[..] else { continue };
             let Some(input) = self.elements[number as usize - self.sizes.len()] else { continue };
             let eliminate = |var: Var| match var {

@@ -111,7 +111,8 @@ fn convert_def<'c>(def: Def<'c>) -> Result<(), Report<'c>> {
             let ty = parameter.value.r#type();
             let mut shape = mlir::shape(ty);
             // What is accumulated into has the extents of the output, constant or not.
-            if let Some(number) = outputs.iter().position(|it| parameter.inout && *it == parameter.name)
+            if let Some(number) =
+                outputs.iter().position(|it| parameter.inout && *it == parameter.name)
                 && let Some(extents) = def.output_extents(&ir, number)
             {
                 shape = extents.results.iter().map(|it| ir.as_constant(*it)).collect();
@@ -378,13 +379,7 @@ impl<'c, 'i> Converter<'c, 'i> {
         let mut order: Vec<_> = kept.iter().map(|(operand, slot)| (*slot, *operand)).collect();
         order.sort_unstable();
         let inputs: Vec<&Operand> = order.iter().map(|(_, number)| &operands[*number]).collect();
-        let parts = self.build_parts(
-            domain,
-            &inputs,
-            (init, &position),
-            &runtimes,
-            combiner,
-        );
+        let parts = self.build_parts(domain, &inputs, (init, &position), &runtimes, combiner);
         let generic = parts.build(self.ir, &self.builder, false);
         let arguments = mlir::arguments(generic.body());
         let mut values = self.values.clone();
@@ -500,7 +495,8 @@ impl<'c, 'i> Converter<'c, 'i> {
                 imap::build_yield(&inside, &[values.get(value).unwrap_or(value)]);
                 continue;
             }
-            if mlir::is(op, "tc.read") && operand_of_read.contains_key(&mlir::value_key(mlir::result(op, 0)))
+            if mlir::is(op, "tc.read")
+                && operand_of_read.contains_key(&mlir::value_key(mlir::result(op, 0)))
             {
                 continue;
             }
@@ -548,7 +544,11 @@ impl<'c, 'i> Converter<'c, 'i> {
         } else {
             let map = IndexingMap {
                 dims: vec![Variable::default(); rank],
-                runtimes: self.sizes.iter().map(|(name, _)| Variable::default().named(name)).collect(),
+                runtimes: self
+                    .sizes
+                    .iter()
+                    .map(|(name, _)| Variable::default().named(name))
+                    .collect(),
                 results: info.position.clone(),
                 ..IndexingMap::default()
             };
@@ -592,8 +592,8 @@ fn used_values(statement: Comprehension, operands: &HashMap<usize, usize>) -> Ha
     }
     let mut used = HashSet::new();
     for op in ops.into_iter().rev() {
-        let is_operand = mlir::is(op, "tc.read")
-            && operands.contains_key(&mlir::value_key(mlir::result(op, 0)));
+        let is_operand =
+            mlir::is(op, "tc.read") && operands.contains_key(&mlir::value_key(mlir::result(op, 0)));
         let needed = op.result_count() == 0
             || op.region_count() > 0
             || mlir::results(op).iter().any(|value| used.contains(&mlir::value_key(*value)));

@@ -41,7 +41,9 @@ use tc_dialects::{
     pass::{Failure, Options, PassInfo, PassOption, PassRun},
     tc::{
         Comprehension, Def, MAX_EXTENT, Size,
-        ranges::{self, Access, DeclaredRange, IndexVar, Inference, Precondition, Scope, Statement, Value},
+        ranges::{
+            self, Access, DeclaredRange, IndexVar, Inference, Precondition, Scope, Statement, Value,
+        },
     },
 };
 use tc_ir::{
@@ -370,7 +372,11 @@ impl<'c, 'i> Engine<'c, 'i> {
         self.set_domain(statement, &scope, &input, &resolved, &locations)
     }
 
-    fn index_vars(&self, statement: Comprehension<'c>, locations: &mut Vec<Location<'c>>) -> Statement {
+    fn index_vars(
+        &self,
+        statement: Comprehension<'c>,
+        locations: &mut Vec<Location<'c>>,
+    ) -> Statement {
         let names = statement.index_vars();
         let rank = names.len();
         let names = names.into_iter().chain(statement.reduction_vars());
@@ -444,7 +450,8 @@ impl<'c, 'i> Engine<'c, 'i> {
     ) -> Result<(), Failure> {
         let rank = statement.index_vars().len();
         let own: Vec<_> = resolved[..rank].iter().map(|it| (it.lower, it.upper)).collect();
-        let previous = statement.outs().and_then(|outs| self.tensors.get(&mlir::value_key(outs))).cloned();
+        let previous =
+            statement.outs().and_then(|outs| self.tensors.get(&mlir::value_key(outs))).cloned();
         let bounds = match previous {
             Some(previous) => {
                 self.check_write(statement, scope, input, resolved, &previous, locations);
@@ -469,11 +476,8 @@ impl<'c, 'i> Engine<'c, 'i> {
         };
         let context = mlir::context_of(statement.op());
         mlir::set_attribute(statement.op(), "domain", map::to_attribute(context, self.ir, &domain));
-        let info = TensorInfo {
-            name: statement.target(),
-            bounds,
-            declared_at: statement.op().location(),
-        };
+        let info =
+            TensorInfo { name: statement.target(), bounds, declared_at: statement.op().location() };
         if let Some(outs) = statement.outs() {
             // Contents that the caller passes in have the bounds of the first statement.
             self.tensors.entry(mlir::value_key(outs)).or_insert_with(|| info.clone());
@@ -610,9 +614,12 @@ impl<'c, 'i> Engine<'c, 'i> {
         let outputs = self.def.outputs();
         let returned = mlir::operands(self.def.terminator());
         for parameter in self.def.parameters().into_iter().filter(|it| it.inout) {
-            let Some(number) = outputs.iter().position(|name| *name == parameter.name) else { continue };
+            let Some(number) = outputs.iter().position(|name| *name == parameter.name) else {
+                continue;
+            };
             let (first, last) = (parameter.value, returned[number]);
-            let bounds = |value| self.tensors.get(&mlir::value_key(value)).map(|it| it.bounds.clone());
+            let bounds =
+                |value| self.tensors.get(&mlir::value_key(value)).map(|it| it.bounds.clone());
             let (Some(before), Some(after)) = (bounds(first), bounds(last)) else { continue };
             let [before, after] = [before, after].map(|bounds| {
                 bounds.iter().map(|(lower, upper)| self.extent(*lower, *upper)).collect::<Vec<_>>()
@@ -646,7 +653,13 @@ impl<'c, 'i> Engine<'c, 'i> {
             }
             for (dim, (before, after)) in before.into_iter().zip(after).enumerate() {
                 if prover.equal(before, after) != Verdict::Proved {
-                    self.require_equal(parameter.name, dim, after, "what the caller passes", before);
+                    self.require_equal(
+                        parameter.name,
+                        dim,
+                        after,
+                        "what the caller passes",
+                        before,
+                    );
                 }
             }
         }
@@ -696,8 +709,10 @@ impl<'c, 'i> Engine<'c, 'i> {
                 };
                 let extents = bounds.iter().map(|(lower, upper)| self.extent(*lower, *upper));
                 let origins = bounds.iter().map(|(lower, _)| *lower);
-                let added =
-                    [("tc.extents", shape(extents.collect())), ("tc.origins", shape(origins.collect()))];
+                let added = [
+                    ("tc.extents", shape(extents.collect())),
+                    ("tc.origins", shape(origins.collect())),
+                ];
                 mlir::extend_dictionary(context, attribute, &added)
             })
             .collect();

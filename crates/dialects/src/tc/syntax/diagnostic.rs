@@ -29,10 +29,7 @@ impl Span {
 
     /// The smallest span that holds both.
     pub fn to(self, other: Self) -> Self {
-        Self {
-            start: self.start.min(other.start),
-            end: self.end.max(other.end),
-        }
+        Self { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 }
 
@@ -48,11 +45,7 @@ pub struct SourceFile {
 impl SourceFile {
     /// A source file from text that is already known to be UTF-8.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            text: text.into(),
-            line_starts: OnceLock::new(),
-        }
+        Self { name: name.into(), text: text.into(), line_starts: OnceLock::new() }
     }
 
     /// A source file from the bytes of a file.
@@ -108,9 +101,7 @@ impl SourceFile {
     fn line_starts(&self) -> &[u32] {
         self.line_starts.get_or_init(|| {
             let newlines = self.text.bytes().enumerate().filter(|&(_, c)| c == b'\n');
-            std::iter::once(0)
-                .chain(newlines.map(|(offset, _)| offset as u32 + 1))
-                .collect()
+            std::iter::once(0).chain(newlines.map(|(offset, _)| offset as u32 + 1)).collect()
         })
     }
 
@@ -159,10 +150,7 @@ impl SourceFile {
             .map(|c| if c == '\t' { '\t' } else { ' ' })
             .collect();
         let width = self.text[boundary(offset)..mark_end].chars().count();
-        format!(
-            "{head}{shown}{tail}\n{pad}^{}\n",
-            "~".repeat(width.saturating_sub(1))
-        )
+        format!("{head}{shown}{tail}\n{pad}^{}\n", "~".repeat(width.saturating_sub(1)))
     }
 
     /// A diagnostic as text: location, severity, message, code, source line, then its notes, which show
@@ -331,12 +319,7 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// A diagnostic without notes.
     pub fn new(reason: Reason, span: Span, message: impl Into<String>) -> Self {
-        Self {
-            reason,
-            span,
-            message: message.into(),
-            notes: Vec::new(),
-        }
+        Self { reason, span, message: message.into(), notes: Vec::new() }
     }
 
     /// The same with one more note.
@@ -412,11 +395,7 @@ mod tests {
     fn long_lines_are_cut_around_the_span() {
         let text = "\u{e9}".repeat(100_000);
         let file = SourceFile::new("f.tc", text);
-        let out = file.render(&Diagnostic::new(
-            Reason::Syntax,
-            Span::new(100_001, 200_000),
-            "x",
-        ));
+        let out = file.render(&Diagnostic::new(Reason::Syntax, Span::new(100_001, 200_000), "x"));
         assert!(out.len() < 1000, "{out}");
         assert!(out.contains("\n..."));
     }

@@ -148,17 +148,11 @@ pub fn tokenize(text: &str) -> Vec<Token> {
         }
         let span = |end: usize| Span::new(pos as u32, end as u32);
         if pos == bytes.len() {
-            tokens.push(Token {
-                kind: TokenKind::End,
-                span: span(pos),
-            });
+            tokens.push(Token { kind: TokenKind::End, span: span(pos) });
             return tokens;
         }
         if tokens.len() == MAX_TOKENS {
-            tokens.push(Token {
-                kind: TokenKind::TooMany,
-                span: span(pos),
-            });
+            tokens.push(Token { kind: TokenKind::TooMany, span: span(pos) });
             return tokens;
         }
         let last = tokens.last();
@@ -175,15 +169,8 @@ pub fn tokenize(text: &str) -> Vec<Token> {
             }
             _ => punctuation(text, pos),
         };
-        let kind = if MAX_TOKEN_BYTES < end - pos {
-            TokenKind::TooLong
-        } else {
-            kind
-        };
-        tokens.push(Token {
-            kind,
-            span: span(end),
-        });
+        let kind = if MAX_TOKEN_BYTES < end - pos { TokenKind::TooLong } else { kind };
+        tokens.push(Token { kind, span: span(end) });
         pos = end;
     }
 }
@@ -194,10 +181,7 @@ fn is_word_byte(byte: u8) -> bool {
 
 /// The offset after the bytes from `pos` on that satisfy `test`.
 fn run(bytes: &[u8], pos: usize, test: impl Fn(u8) -> bool) -> usize {
-    bytes[pos..]
-        .iter()
-        .position(|&byte| !test(byte))
-        .map_or(bytes.len(), |length| pos + length)
+    bytes[pos..].iter().position(|&byte| !test(byte)).map_or(bytes.len(), |length| pos + length)
 }
 
 /// A keyword or a name, or `min=` and its kin, which begin like one.
@@ -239,11 +223,7 @@ fn number(bytes: &[u8], pos: usize, integer: bool) -> (TokenKind, usize) {
         }
     }
     let whole = run(bytes, end, |byte| is_word_byte(byte) || byte == b'.');
-    if end < whole {
-        (TokenKind::BadNumber, whole)
-    } else {
-        (TokenKind::Number, end)
-    }
+    if end < whole { (TokenKind::BadNumber, whole) } else { (TokenKind::Number, end) }
 }
 
 /// Operators by length, longest first: the first that fits is the longest match.
@@ -315,24 +295,14 @@ mod tests {
         );
         assert_eq!(
             kinds("max=!min(<=><=>="),
-            [
-                MaxAssignInit,
-                Min,
-                LeftParen,
-                Equivalent,
-                Equivalent,
-                Assign
-            ]
+            [MaxAssignInit, Min, LeftParen, Equivalent, Equivalent, Assign]
         );
         assert_eq!(kinds("+=!+= !"), [PlusAssignInit, PlusAssign, Not]);
     }
 
     #[test]
     fn point_after_a_name_selects() {
-        assert_eq!(
-            kinds("A.1 B.0e"),
-            [Ident, Dot, Number, Ident, Dot, BadNumber]
-        );
+        assert_eq!(kinds("A.1 B.0e"), [Ident, Dot, Number, Ident, Dot, BadNumber]);
         assert_eq!(kinds("A .1"), [Ident, Number]);
         assert_eq!(kinds("A. 1"), [Ident, Dot, Number]);
     }

@@ -28,10 +28,7 @@ pub const MAX_HEIGHT: u32 = 400;
 
 /// Parses a program; what could not be parsed is left out and reported.
 pub fn parse_program(source: &SourceFile, options: &Options) -> (Program, Vec<Diagnostic>) {
-    let mut program = Program {
-        defs: Vec::new(),
-        relaxed: options.relaxed,
-    };
+    let mut program = Program { defs: Vec::new(), relaxed: options.relaxed };
     let text = source.text();
     if MAX_FILE_BYTES < text.len() {
         return (program, vec![too_large(text.len())]);
@@ -109,11 +106,7 @@ impl Parser<'_> {
     }
 
     fn expect(&mut self, kind: TokenKind, expected: &str) -> Parsed<Token> {
-        if self.kind() == kind {
-            Ok(self.bump())
-        } else {
-            Err(self.unexpected(expected))
-        }
+        if self.kind() == kind { Ok(self.bump()) } else { Err(self.unexpected(expected)) }
     }
 
     /// End of the last token that was taken.
@@ -126,11 +119,7 @@ impl Parser<'_> {
 
     fn report(&mut self, diagnostic: Diagnostic) -> Failed {
         // A second error at one place is the first one seen by an outer construct.
-        if self
-            .diagnostics
-            .last()
-            .is_none_or(|last| last.span != diagnostic.span)
-        {
+        if self.diagnostics.last().is_none_or(|last| last.span != diagnostic.span) {
             self.diagnostics.push(diagnostic);
         }
         if MAX_DIAGNOSTICS < self.diagnostics.len() {
@@ -151,10 +140,7 @@ impl Parser<'_> {
                         false => c.to_string(),
                     })
                     .collect();
-                (
-                    Reason::Syntax,
-                    format!("expected {expected}, found character '{shown}'"),
-                )
+                (Reason::Syntax, format!("expected {expected}, found character '{shown}'"))
             }
             TokenKind::BadNumber => (
                 Reason::Syntax,
@@ -162,23 +148,13 @@ impl Parser<'_> {
             ),
             TokenKind::TooLong => (
                 Reason::Limit,
-                format!(
-                    "token has {} bytes, expected at most {MAX_TOKEN_BYTES}",
-                    spelling.len()
-                ),
+                format!("token has {} bytes, expected at most {MAX_TOKEN_BYTES}", spelling.len()),
             ),
-            TokenKind::TooMany => (
-                Reason::Limit,
-                format!("program has more than {MAX_TOKENS} tokens"),
-            ),
-            TokenKind::End => (
-                Reason::Syntax,
-                format!("expected {expected}, found end of file"),
-            ),
-            _ => (
-                Reason::Syntax,
-                format!("expected {expected}, found '{spelling}'"),
-            ),
+            TokenKind::TooMany => {
+                (Reason::Limit, format!("program has more than {MAX_TOKENS} tokens"))
+            }
+            TokenKind::End => (Reason::Syntax, format!("expected {expected}, found end of file")),
+            _ => (Reason::Syntax, format!("expected {expected}, found '{spelling}'")),
         };
         let hint = match spelling {
             "&" => Some("try '&&'"),
@@ -225,10 +201,7 @@ impl Parser<'_> {
     }
 
     fn as_name(&self, token: Token) -> Name {
-        Name {
-            text: self.spelling(token).to_owned(),
-            span: token.span,
-        }
+        Name { text: self.spelling(token).to_owned(), span: token.span }
     }
 
     /// Elements with commas between them up to the closing parenthesis, which is taken as well.
@@ -292,13 +265,7 @@ impl Parser<'_> {
             }
         }
         let span = Span::new(start.start, self.previous_end());
-        Ok(Def {
-            name,
-            inputs,
-            outputs,
-            statements,
-            span,
-        })
+        Ok(Def { name, inputs, outputs, statements, span })
     }
 
     /// Leaves the wreck of a statement: goes to a brace, a `def`, or what looks like a statement.
@@ -307,10 +274,7 @@ impl Parser<'_> {
         while !matches!(self.kind(), TokenKind::RightBrace | TokenKind::Def) && !self.at_end() {
             // After a comma or `where`, `x = e` is a let.
             let clause = self.position.checked_sub(1).is_some_and(|previous| {
-                matches!(
-                    self.tokens[previous].kind,
-                    TokenKind::Comma | TokenKind::Where
-                )
+                matches!(self.tokens[previous].kind, TokenKind::Comma | TokenKind::Where)
             });
             if !clause && self.starts_statement() {
                 return;
@@ -355,11 +319,7 @@ impl Parser<'_> {
                 } else {
                     Vec::new()
                 };
-                Some(TensorType {
-                    scalar,
-                    dims,
-                    span: Span::new(start, self.previous_end()),
-                })
+                Some(TensorType { scalar, dims, span: Span::new(start, self.previous_end()) })
             }
             None => None,
         };
@@ -437,16 +397,7 @@ impl Parser<'_> {
             }
         }
         let span = Span::new(target.span.start, self.previous_end());
-        Ok(Statement {
-            target,
-            indices,
-            assign,
-            assign_span,
-            value,
-            equivalent,
-            clauses,
-            span,
-        })
+        Ok(Statement { target, indices, assign, assign_span, value, equivalent, clauses, span })
     }
 
     fn clause(&mut self) -> Parsed<Clause> {
@@ -462,11 +413,7 @@ impl Parser<'_> {
         let lower = self.expression()?.expr;
         self.expect(TokenKind::Colon, "':' and the end of the range")?;
         let upper = self.expression()?.expr;
-        Ok(Clause::Range {
-            variable: name,
-            lower,
-            upper,
-        })
+        Ok(Clause::Range { variable: name, lower, upper })
     }
 
     fn limit(&mut self, at: Span, message: String) -> Failed {
@@ -479,10 +426,7 @@ impl Parser<'_> {
                 format!("expression has more than {MAX_HEIGHT} levels of operators and calls");
             return Err(self.limit(span, message));
         }
-        Ok(Tree {
-            expr: Expr { kind, span },
-            height: below + 1,
-        })
+        Ok(Tree { expr: Expr { kind, span }, height: below + 1 })
     }
 
     /// An expression; the only way in which the parser recurses.
@@ -494,11 +438,8 @@ impl Parser<'_> {
         }
         self.depth += 1;
         let condition = self.operators()?;
-        let tree = if self.eat(TokenKind::Question) {
-            self.branches(condition)?
-        } else {
-            condition
-        };
+        let tree =
+            if self.eat(TokenKind::Question) { self.branches(condition)? } else { condition };
         self.depth -= 1;
         Ok(tree)
     }
@@ -540,11 +481,7 @@ impl Parser<'_> {
     fn binary(&mut self, op: BinaryOp, lhs: Tree, rhs: Tree) -> Parsed<Tree> {
         let span = lhs.expr.span.to(rhs.expr.span);
         let below = lhs.height.max(rhs.height);
-        let kind = ExprKind::Binary {
-            op,
-            lhs: Box::new(lhs.expr),
-            rhs: Box::new(rhs.expr),
-        };
+        let kind = ExprKind::Binary { op, lhs: Box::new(lhs.expr), rhs: Box::new(rhs.expr) };
         self.node(kind, span, below)
     }
 
@@ -563,10 +500,7 @@ impl Parser<'_> {
         while let Some((op, span)) = prefix.pop() {
             let span = span.to(tree.expr.span);
             let below = tree.height;
-            let kind = ExprKind::Unary {
-                op,
-                value: Box::new(tree.expr),
-            };
+            let kind = ExprKind::Unary { op, value: Box::new(tree.expr) };
             tree = self.node(kind, span, below)?;
         }
         Ok(tree)
@@ -610,10 +544,7 @@ impl Parser<'_> {
         let value = self.expression()?;
         self.expect(TokenKind::RightParen, "')' or an operator")?;
         let span = Span::new(start, self.previous_end());
-        let kind = ExprKind::Cast {
-            ty,
-            value: Box::new(value.expr),
-        };
+        let kind = ExprKind::Cast { ty, value: Box::new(value.expr) };
         self.node(kind, span, value.height)
     }
 

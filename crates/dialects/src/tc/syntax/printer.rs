@@ -122,11 +122,7 @@ impl Display for Equivalent {
 impl Display for Clause {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Range {
-                variable,
-                lower,
-                upper,
-            } => write!(f, "{variable} in {lower}:{upper}"),
+            Self::Range { variable, lower, upper } => write!(f, "{variable} in {lower}:{upper}"),
             Self::Let { name, value } => write!(f, "{name} = {value}"),
             Self::Exists(value) => write!(f, "exists {value}"),
         }
@@ -182,11 +178,7 @@ impl Display for Expr {
                     rhs.write_at(f, precedence + 1)
                 }
             },
-            ExprKind::Select {
-                condition,
-                on_true,
-                on_false,
-            } => {
+            ExprKind::Select { condition, on_true, on_false } => {
                 condition.write_at(f, SELECT + 1)?;
                 write!(f, " ? {on_true} : {on_false}")
             }

@@ -95,10 +95,7 @@ impl ScalarType {
 
     /// Whether the type is an unsigned integer; bool is not.
     pub fn is_unsigned_integer(self) -> bool {
-        matches!(
-            self,
-            Self::UInt8 | Self::UInt16 | Self::UInt32 | Self::UInt64
-        )
+        matches!(self, Self::UInt8 | Self::UInt16 | Self::UInt32 | Self::UInt64)
     }
 
     /// Whether a value of the type may be an index: every integer, and bool as 0 or 1.
@@ -118,11 +115,7 @@ impl ScalarType {
         if self == Self::Bool {
             return other;
         }
-        let wider = if self.width() < other.width() {
-            other
-        } else {
-            self
-        };
+        let wider = if self.width() < other.width() { other } else { self };
         match (self.is_float(), other.is_float()) {
             (true, false) => return self,
             (false, true) => return other,
@@ -179,9 +172,8 @@ impl fmt::Display for Type {
 mod tests {
     use super::ScalarType::*;
 
-    const ALL: [super::ScalarType; 12] = [
-        Bool, UInt8, UInt16, UInt32, UInt64, Int8, Int16, Int32, Int64, Float16, Float32, Float64,
-    ];
+    const ALL: [super::ScalarType; 12] =
+        [Bool, UInt8, UInt16, UInt32, UInt64, Int8, Int16, Int32, Int64, Float16, Float32, Float64];
 
     #[test]
     fn matching_is_commutative_idempotent_and_absorbs() {

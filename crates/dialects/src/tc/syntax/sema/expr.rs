@@ -104,34 +104,23 @@ impl<'f, 'a> Scope<'f, 'a> {
 
     fn new_variable(&mut self, name: &'a str, span: Span) -> Option<usize> {
         if builtins::lookup(name).is_some() {
-            self.report(builtin_redefined(&ast::Name {
-                text: name.to_owned(),
-                span,
-            }));
+            self.report(builtin_redefined(&ast::Name { text: name.to_owned(), span }));
             return None;
         }
         let variable = self.variables.len();
-        self.variables.push(IndexVariable {
-            name: name.to_owned(),
-            span,
-        });
+        self.variables.push(IndexVariable { name: name.to_owned(), span });
         self.locals.insert(name, (Local::Variable(variable), span));
         Some(variable)
     }
 
     /// Checks the where clauses in order.
     pub(super) fn clauses(&mut self, statement: &'a ast::Statement) -> Clauses {
-        let mut clauses = Clauses {
-            ranges: Vec::new(),
-            exists: Vec::new(),
-        };
+        let mut clauses = Clauses { ranges: Vec::new(), exists: Vec::new() };
         for clause in &statement.clauses {
             match clause {
-                ast::Clause::Range {
-                    variable,
-                    lower,
-                    upper,
-                } => clauses.ranges.extend(self.range(variable, lower, upper)),
+                ast::Clause::Range { variable, lower, upper } => {
+                    clauses.ranges.extend(self.range(variable, lower, upper))
+                }
                 ast::Clause::Let { name, value } => self.bind(name, value),
                 ast::Clause::Exists(value) => clauses.exists.extend(self.value(value)),
             }
@@ -228,8 +217,7 @@ impl<'f, 'a> Scope<'f, 'a> {
             self.let_reads.push(reads);
             self.lets.len() - 1
         });
-        self.locals
-            .insert(&name.text, (Local::Let(position), name.span));
+        self.locals.insert(&name.text, (Local::Let(position), name.span));
     }
 
     /// Brings the right-hand side to the type that the tensor must have, if it is fixed already.
@@ -273,9 +261,7 @@ impl<'f, 'a> Scope<'f, 'a> {
     /// Refuses reduction variables under `=`, unless the statement has an error since `before`: a name
     /// that failed to mean something else would look like one.
     pub(super) fn reductions(&mut self, statement: &ast::Statement, before: usize) {
-        let failed = self.function.diagnostics[before..]
-            .iter()
-            .any(Diagnostic::is_error);
+        let failed = self.function.diagnostics[before..].iter().any(Diagnostic::is_error);
         if statement.assign != Assign::Plain || failed {
             return;
         }
@@ -307,10 +293,7 @@ impl<'f, 'a> Scope<'f, 'a> {
                         statement.target.text
                     ),
                 )
-                .note(
-                    statement.assign_span,
-                    format!("try '{op}!' to start from nothing"),
-                ),
+                .note(statement.assign_span, format!("try '{op}!' to start from nothing")),
             );
         }
     }
@@ -319,11 +302,7 @@ impl<'f, 'a> Scope<'f, 'a> {
     pub(super) fn finish(self) -> Parts {
         let mut reductions: Vec<usize> = (self.rank..self.variables.len()).collect();
         reductions.sort_by_key(|&variable| self.variables[variable].span);
-        Parts {
-            variables: self.variables,
-            reductions,
-            lets: self.lets,
-        }
+        Parts { variables: self.variables, reductions, lets: self.lets }
     }
 
     /// Checks an expression; `None` if something in it was reported.
@@ -342,11 +321,9 @@ impl<'f, 'a> Scope<'f, 'a> {
             ast::ExprKind::Cast { ty, value } => self.cast(*ty, value, span),
             ast::ExprKind::Unary { op, value } => self.unary(*op, value, span),
             ast::ExprKind::Binary { op, lhs, rhs } => self.binary(*op, lhs, rhs, span),
-            ast::ExprKind::Select {
-                condition,
-                on_true,
-                on_false,
-            } => self.select(condition, on_true, on_false, span),
+            ast::ExprKind::Select { condition, on_true, on_false } => {
+                self.select(condition, on_true, on_false, span)
+            }
         }
     }
 
@@ -378,10 +355,7 @@ impl<'f, 'a> Scope<'f, 'a> {
         }
         match text.parse::<f32>() {
             Ok(value) if value.is_finite() => {
-                let kind = ExprKind::Float {
-                    value: value.into(),
-                    text: text.to_owned(),
-                };
+                let kind = ExprKind::Float { value: value.into(), text: text.to_owned() };
                 Some(scalar_expr(kind, ScalarType::Float32, span))
             }
             _ => {
@@ -451,11 +425,7 @@ impl<'f, 'a> Scope<'f, 'a> {
                 return None;
             }
         }
-        Some(Expr {
-            kind: ExprKind::Let(position),
-            ty: self.lets[position].value.ty,
-            span,
-        })
+        Some(Expr { kind: ExprKind::Let(position), ty: self.lets[position].value.ty, span })
     }
 
     /// A tensor without indices, which must have none.
@@ -470,10 +440,7 @@ impl<'f, 'a> Scope<'f, 'a> {
                 Diagnostic::new(
                     Reason::ScalarExpected,
                     span,
-                    format!(
-                        "tensor '{name}' has no indices, expected {} of them",
-                        view.rank
-                    ),
+                    format!("tensor '{name}' has no indices, expected {} of them", view.rank),
                 )
                 .note(view.span, "declared here"),
             );
@@ -484,10 +451,7 @@ impl<'f, 'a> Scope<'f, 'a> {
 
     fn read(&mut self, view: &View, indices: Vec<Expr>, span: Span) -> Expr {
         self.reads = true;
-        let kind = ExprKind::Read {
-            source: view.source,
-            indices,
-        };
+        let kind = ExprKind::Read { source: view.source, indices };
         scalar_expr(kind, view.scalar, span)
     }
 
@@ -631,10 +595,7 @@ impl<'f, 'a> Scope<'f, 'a> {
             .iter()
             .filter_map(|value| value.ty.scalar())
             .fold(ScalarType::Float32, ScalarType::matched);
-        let args = values
-            .into_iter()
-            .map(|value| coerced(value, scalar))
-            .collect();
+        let args = values.into_iter().map(|value| coerced(value, scalar)).collect();
         Some(scalar_expr(ExprKind::Call { builtin, args }, scalar, span))
     }
 
@@ -644,10 +605,7 @@ impl<'f, 'a> Scope<'f, 'a> {
             self.error(
                 Reason::NotATensor,
                 tensor.span,
-                format!(
-                    "'{}' is a built-in function, expected a tensor",
-                    tensor.text
-                ),
+                format!("'{}' is a built-in function, expected a tensor", tensor.text),
             );
             None
         } else {
@@ -683,10 +641,7 @@ impl<'f, 'a> Scope<'f, 'a> {
 
     fn cast(&mut self, ty: ScalarType, value: &'a ast::Expr, span: Span) -> Option<Expr> {
         let value = Box::new(self.value(value)?);
-        let kind = ExprKind::Cast {
-            value,
-            explicit: true,
-        };
+        let kind = ExprKind::Cast { value, explicit: true };
         Some(scalar_expr(kind, ty, span))
     }
 
@@ -740,11 +695,8 @@ impl<'f, 'a> Scope<'f, 'a> {
                     );
                 }
                 let (lhs, rhs, _) = matched(lhs, rhs)?;
-                let kind = ExprKind::Compare {
-                    op: compare,
-                    lhs: Box::new(lhs),
-                    rhs: Box::new(rhs),
-                };
+                let kind =
+                    ExprKind::Compare { op: compare, lhs: Box::new(lhs), rhs: Box::new(rhs) };
                 Some(scalar_expr(kind, ScalarType::Bool, span))
             }
         }
@@ -784,10 +736,7 @@ impl<'f, 'a> Scope<'f, 'a> {
 }
 
 fn is_ordering(op: BinaryOp) -> bool {
-    matches!(
-        op,
-        BinaryOp::Less | BinaryOp::Greater | BinaryOp::LessEqual | BinaryOp::GreaterEqual
-    )
+    matches!(op, BinaryOp::Less | BinaryOp::Greater | BinaryOp::LessEqual | BinaryOp::GreaterEqual)
 }
 
 /// What an operator between two numbers does.
@@ -818,11 +767,7 @@ fn operation(op: BinaryOp) -> Operation {
 }
 
 fn scalar_expr(kind: ExprKind, scalar: ScalarType, span: Span) -> Expr {
-    Expr {
-        kind,
-        ty: Type::Scalar(scalar),
-        span,
-    }
+    Expr { kind, ty: Type::Scalar(scalar), span }
 }
 
 /// The value in another type, by an implicit cast where it has a different one.
@@ -831,10 +776,7 @@ fn coerced(value: Expr, scalar: ScalarType) -> Expr {
         return value;
     }
     let span = value.span;
-    let kind = ExprKind::Cast {
-        value: Box::new(value),
-        explicit: false,
-    };
+    let kind = ExprKind::Cast { value: Box::new(value), explicit: false };
     scalar_expr(kind, scalar, span)
 }
 

@@ -21,16 +21,12 @@ pub(super) fn to_index(expr: Expr) -> Expr {
     let kind = match expr.kind {
         // Truncation commutes with the lesser and the greater of two values, and of nothing else: a
         // clamp around a float stays visible to range inference.
-        ExprKind::Arith {
-            op: op @ (ArithOp::Min | ArithOp::Max),
-            lhs,
-            rhs,
-        } => arith(op, *lhs, *rhs),
-        ExprKind::Select {
-            condition,
-            on_true,
-            on_false,
-        } => select(*condition, *on_true, *on_false),
+        ExprKind::Arith { op: op @ (ArithOp::Min | ArithOp::Max), lhs, rhs } => {
+            arith(op, *lhs, *rhs)
+        }
+        ExprKind::Select { condition, on_true, on_false } => {
+            select(*condition, *on_true, *on_false)
+        }
         ExprKind::Cast { value, explicit }
             if value.ty.scalar().is_none_or(|from| {
                 from.is_integral() && (!explicit || preserves(from, scalar))
@@ -48,11 +44,7 @@ pub(super) fn to_index(expr: Expr) -> Expr {
         ExprKind::Arith { op, lhs, rhs } => arith(op, *lhs, *rhs),
         kind => return cast(Expr { kind, ..expr }, span),
     };
-    Expr {
-        kind,
-        ty: Type::Index,
-        span,
-    }
+    Expr { kind, ty: Type::Index, span }
 }
 
 /// Whether a conversion between integers changes no value, so that it may be left out of an index.
@@ -65,11 +57,7 @@ fn boxed(expr: Expr) -> Box<Expr> {
 }
 
 fn arith(op: ArithOp, lhs: Expr, rhs: Expr) -> ExprKind {
-    ExprKind::Arith {
-        op,
-        lhs: boxed(lhs),
-        rhs: boxed(rhs),
-    }
+    ExprKind::Arith { op, lhs: boxed(lhs), rhs: boxed(rhs) }
 }
 
 fn select(condition: Expr, on_true: Expr, on_false: Expr) -> ExprKind {
@@ -85,16 +73,9 @@ fn condition_of_index(expr: Expr) -> Expr {
     let inner = |expr: Box<Expr>| Box::new(condition_of_index(*expr));
     let kind = match expr.kind {
         ExprKind::Compare { op, lhs, rhs }
-            if lhs
-                .ty
-                .scalar()
-                .is_some_and(|ty| ty.is_integral() && ty != ScalarType::Bool) =>
+            if lhs.ty.scalar().is_some_and(|ty| ty.is_integral() && ty != ScalarType::Bool) =>
         {
-            ExprKind::Compare {
-                op,
-                lhs: boxed(*lhs),
-                rhs: boxed(*rhs),
-            }
+            ExprKind::Compare { op, lhs: boxed(*lhs), rhs: boxed(*rhs) }
         }
         ExprKind::And(lhs, rhs) => ExprKind::And(inner(lhs), inner(rhs)),
         ExprKind::Or(lhs, rhs) => ExprKind::Or(inner(lhs), inner(rhs)),
@@ -105,12 +86,5 @@ fn condition_of_index(expr: Expr) -> Expr {
 }
 
 fn cast(value: Expr, span: Span) -> Expr {
-    Expr {
-        kind: ExprKind::Cast {
-            value: Box::new(value),
-            explicit: false,
-        },
-        ty: Type::Index,
-        span,
-    }
+    Expr { kind: ExprKind::Cast { value: Box::new(value), explicit: false }, ty: Type::Index, span }
 }

@@ -116,11 +116,8 @@ impl<'a> FunctionChecker<'a> {
         for param in &def.inputs {
             self.input(param);
         }
-        let assigned: HashSet<&str> = def
-            .statements
-            .iter()
-            .map(|statement| statement.target.text.as_str())
-            .collect();
+        let assigned: HashSet<&str> =
+            def.statements.iter().map(|statement| statement.target.text.as_str()).collect();
         for param in &def.outputs {
             self.output(param, &assigned);
         }
@@ -132,19 +129,16 @@ impl<'a> FunctionChecker<'a> {
         let mut outputs = Vec::new();
         for tensor in self.tensors.drain(..self.num_outputs) {
             match tensor.current {
-                Some(Definition {
-                    statement,
-                    rank,
-                    scalar: Some(scalar),
-                    ..
-                }) => outputs.push(Output {
-                    name: tensor.name,
-                    span: tensor.span,
-                    scalar,
-                    rank,
-                    statement,
-                    annotation: tensor.annotation.map(|annotation| annotation.dims),
-                }),
+                Some(Definition { statement, rank, scalar: Some(scalar), .. }) => {
+                    outputs.push(Output {
+                        name: tensor.name,
+                        span: tensor.span,
+                        scalar,
+                        rank,
+                        statement,
+                        annotation: tensor.annotation.map(|annotation| annotation.dims),
+                    })
+                }
                 // The statement that failed was reported.
                 Some(_) => {}
                 None => self.diagnostics.push(Diagnostic::new(
@@ -185,10 +179,7 @@ impl<'a> FunctionChecker<'a> {
             self.report(Diagnostic::new(
                 Reason::UntypedInput,
                 param.name.span,
-                format!(
-                    "input '{}' has no type, expected one such as 'float(N)'",
-                    param.name.text
-                ),
+                format!("input '{}' has no type, expected one such as 'float(N)'", param.name.text),
             ));
             self.declare(&param.name, Symbol::Input(None));
             return;
@@ -222,10 +213,7 @@ impl<'a> FunctionChecker<'a> {
         if !self.declare(name, Symbol::Size(size)) {
             return None;
         }
-        self.sizes.push(SizeVariable {
-            name: name.text.clone(),
-            span: name.span,
-        });
+        self.sizes.push(SizeVariable { name: name.text.clone(), span: name.span });
         Some(Dim::Size(size))
     }
 
@@ -264,11 +252,7 @@ impl<'a> FunctionChecker<'a> {
                 };
                 dims.push(dim.unwrap_or(Dim::Const(1)));
             }
-            Annotation {
-                scalar: ty.scalar,
-                dims,
-                span: ty.span,
-            }
+            Annotation { scalar: ty.scalar, dims, span: ty.span }
         });
         let position = self.tensors.len();
         if self.declare(&param.name, Symbol::Tensor(position)) {
@@ -285,9 +269,7 @@ impl<'a> FunctionChecker<'a> {
         match self.symbols.get(name.text.as_str()) {
             Some(&(Symbol::Size(size), _)) => Some(Dim::Size(size)),
             Some((Symbol::FreeSize, _)) => Some(Dim::Free(name.text.clone())),
-            _ => self
-                .declare(name, Symbol::FreeSize)
-                .then(|| Dim::Free(name.text.clone())),
+            _ => self.declare(name, Symbol::FreeSize).then(|| Dim::Free(name.text.clone())),
         }
     }
 
@@ -352,12 +334,8 @@ impl<'a> FunctionChecker<'a> {
         if let Some(target) = target
             && let Some(tensor) = scope.function.tensors.get_mut(target)
         {
-            tensor.current = Some(Definition {
-                statement: position,
-                rank,
-                scalar,
-                span: statement.target.span,
-            });
+            tensor.current =
+                Some(Definition { statement: position, rank, scalar, span: statement.target.span });
         }
         let equivalent = scope.equivalent(statement);
         scope.reductions(statement, before);
@@ -418,15 +396,11 @@ impl<'a> FunctionChecker<'a> {
                         name.span,
                         format!("'{}' is neither an input nor an output", name.text),
                     )
-                    .note(
-                        name.span,
-                        format!("try to list '{}' among the outputs", name.text),
-                    ),
+                    .note(name.span, format!("try to list '{}' among the outputs", name.text)),
                 );
                 // Known from here on, so that its uses are checked and not reported again.
                 let tensor = self.tensors.len();
-                self.symbols
-                    .insert(&name.text, (Symbol::Tensor(tensor), name.span));
+                self.symbols.insert(&name.text, (Symbol::Tensor(tensor), name.span));
                 self.tensors.push(Tensor {
                     name: name.text.clone(),
                     span: name.span,
@@ -448,21 +422,14 @@ fn shortened(text: &str) -> String {
 }
 
 fn redefined(name: &ast::Name, first: Span) -> Diagnostic {
-    Diagnostic::new(
-        Reason::Redefined,
-        name.span,
-        format!("'{}' is already declared", name.text),
-    )
-    .note(first, "declared here")
+    Diagnostic::new(Reason::Redefined, name.span, format!("'{}' is already declared", name.text))
+        .note(first, "declared here")
 }
 
 fn builtin_redefined(name: &ast::Name) -> Diagnostic {
     Diagnostic::new(
         Reason::BuiltinRedefined,
         name.span,
-        format!(
-            "'{}' is a built-in function, expected another name",
-            name.text
-        ),
+        format!("'{}' is a built-in function, expected another name", name.text),
     )
 }

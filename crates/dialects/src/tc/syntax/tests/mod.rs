@@ -26,21 +26,13 @@ fn rows(text: &str) -> Vec<Value> {
 fn analyze(text: &str, relaxed: bool) -> (Checked, Vec<Diagnostic>) {
     let source = SourceFile::new("test.tc", text);
     let (program, diagnostics) = parse_program(&source, &Options { relaxed });
-    if diagnostics.is_empty() {
-        check(&program)
-    } else {
-        (Checked::default(), diagnostics)
-    }
+    if diagnostics.is_empty() { check(&program) } else { (Checked::default(), diagnostics) }
 }
 
 fn parse(text: &str) -> ast::Program {
     let source = SourceFile::new("test.tc", text);
     let (program, diagnostics) = parse_program(&source, &Options::default());
-    assert!(
-        diagnostics.is_empty(),
-        "{}",
-        source.render_all(&diagnostics)
-    );
+    assert!(diagnostics.is_empty(), "{}", source.render_all(&diagnostics));
     program
 }
 
@@ -86,23 +78,15 @@ fn conforms(row: &Value) -> Result<(), String> {
         let expected = row["reason"] == name
             || also.is_some_and(|reasons| reasons.iter().any(|reason| reason == name));
         let stage = row["stage"] == error.reason.stage().name();
-        return if expected && stage {
-            Ok(())
-        } else {
-            Err(shown())
-        };
+        return if expected && stage { Ok(()) } else { Err(shown()) };
     }
     if error.is_some() {
         return Err(shown());
     }
-    let warned = diagnostics
-        .iter()
-        .any(|each| each.reason == Reason::UninitializedReduction);
-    let expected = row["warnings"].as_array().is_some_and(|warnings| {
-        warnings
-            .iter()
-            .any(|each| each == "uninitialized_reduction")
-    });
+    let warned = diagnostics.iter().any(|each| each.reason == Reason::UninitializedReduction);
+    let expected = row["warnings"]
+        .as_array()
+        .is_some_and(|warnings| warnings.iter().any(|each| each == "uninitialized_reduction"));
     if warned != expected {
         return Err(shown());
     }
@@ -155,18 +139,11 @@ fn conformance_programs_survive_printing() {
         }
         let printed = SourceFile::new("case.tc", program.to_string());
         let (again, diagnostics) = parse_program(&printed, &relaxed);
-        assert!(
-            diagnostics.is_empty(),
-            "{}",
-            printed.render_all(&diagnostics)
-        );
+        assert!(diagnostics.is_empty(), "{}", printed.render_all(&diagnostics));
         assert_eq!(again.to_string(), printed.text());
         let reasons = |program| {
             let (_, diagnostics) = check(program);
-            diagnostics
-                .iter()
-                .map(|each| each.reason)
-                .collect::<Vec<_>>()
+            diagnostics.iter().map(|each| each.reason).collect::<Vec<_>>()
         };
         assert_eq!(reasons(&again), reasons(&program), "{}", printed.text());
     }
@@ -198,16 +175,9 @@ fn prefix(expr: &ast::Expr) -> String {
         ExprKind::Binary { op, lhs, rhs } => {
             format!("({} {} {})", op.name(), prefix(lhs), prefix(rhs))
         }
-        ExprKind::Select {
-            condition,
-            on_true,
-            on_false,
-        } => format!(
-            "(? {} {} {})",
-            prefix(condition),
-            prefix(on_true),
-            prefix(on_false)
-        ),
+        ExprKind::Select { condition, on_true, on_false } => {
+            format!("(? {} {} {})", prefix(condition), prefix(on_true), prefix(on_false))
+        }
         _ => expr.to_string(),
     }
 }
@@ -219,18 +189,9 @@ fn precedence_and_grouping() {
         ("a - b - c", "(- (- a b) c)"),
         ("a ? 3 : b ? 3 : 4", "(? a 3 (? b 3 4))"),
         ("a ? b ? 1 : 2 : 3", "(? a (? b 1 2) 3)"),
-        (
-            "a > 0 || b < 0 ? a + 1 : a * 2",
-            "(? (|| (> a 0) (< b 0)) (+ a 1) (* a 2))",
-        ),
-        (
-            "a || b && c == d + e * !f",
-            "(|| a (&& b (== c (+ d (* e (! f))))))",
-        ),
-        (
-            "a * b + c < d && e || f",
-            "(|| (&& (< (+ (* a b) c) d) e) f)",
-        ),
+        ("a > 0 || b < 0 ? a + 1 : a * 2", "(? (|| (> a 0) (< b 0)) (+ a 1) (* a 2))"),
+        ("a || b && c == d + e * !f", "(|| a (&& b (== c (+ d (* e (! f))))))"),
+        ("a * b + c < d && e || f", "(|| (&& (< (+ (* a b) c) d) e) f)"),
         ("a < b == c > d", "(> (== (< a b) c) d)"),
         ("- - a * b", "(* (- (- a)) b)"),
         ("a / b * c % d", "(% (* (/ a b) c) d)"),
@@ -294,10 +255,7 @@ def k() -> (O) { O = 0x1 }
 ";
     let found = reasons(text);
     assert!(found.iter().all(|each| each.ends_with(" syntax")));
-    let places: Vec<_> = found
-        .iter()
-        .filter_map(|each| each.split(' ').next())
-        .collect();
+    let places: Vec<_> = found.iter().filter_map(|each| each.split(' ').next()).collect();
     let expected = ["1:7", "3:17", "4:14", "5:27", "7:8", "9:1", "11:1", "11:22"];
     assert_eq!(places, expected);
 }
@@ -398,39 +356,18 @@ fn mistakes_in_heads() {
         ("def f(A) -> () {}", vec!["1:7 untyped_input"]),
         ("def f(float A, float A) -> () {}", vec!["1:22 redefined"]),
         ("def f(float(N) N) -> () {}", vec!["1:16 redefined"]),
-        (
-            "def f(float(N) A, float(A) B) -> () {}",
-            vec!["1:25 redefined"],
-        ),
-        (
-            "def f(float(sin) A) -> () {}",
-            vec!["1:13 builtin_redefined"],
-        ),
+        ("def f(float(N) A, float(A) B) -> () {}", vec!["1:25 redefined"]),
+        ("def f(float(sin) A) -> () {}", vec!["1:13 builtin_redefined"]),
         ("def f(float A) -> (A) {}", vec!["1:20 redefined"]),
-        (
-            "def f(float A) -> (A) { A = 1 }",
-            vec!["1:25 input_immutable"],
-        ),
+        ("def f(float A) -> (A) { A = 1 }", vec!["1:25 input_immutable"]),
         ("def f() -> (O, O) { O = 1 }", vec!["1:16 redefined"]),
         ("def f() -> (O) {}", vec!["1:13 undeclared"]),
         ("def f(float(0) A) -> () {}", vec!["1:13 out_of_range"]),
-        (
-            "def f(float(2147483648) A) -> () {}",
-            vec!["1:13 out_of_range"],
-        ),
+        ("def f(float(2147483648) A) -> () {}", vec!["1:13 out_of_range"]),
         ("def f() -> () {} def f() -> () {}", vec!["1:22 redefined"]),
-        (
-            "def f(float(N) A) -> (float(N, K) O) { O(i) = A(i) }",
-            vec!["1:40 annotation_rank"],
-        ),
-        (
-            "def f(float A) -> (uint8 O) { O = 1 }",
-            vec!["1:35 narrowing"],
-        ),
-        (
-            "def f(float(N) A) -> (float(K) O) { O(i) = A(i) * K }",
-            vec!["1:51 undeclared"],
-        ),
+        ("def f(float(N) A) -> (float(N, K) O) { O(i) = A(i) }", vec!["1:40 annotation_rank"]),
+        ("def f(float A) -> (uint8 O) { O = 1 }", vec!["1:35 narrowing"]),
+        ("def f(float(N) A) -> (float(K) O) { O(i) = A(i) * K }", vec!["1:51 undeclared"]),
     ] {
         assert_eq!(reasons(text), expected, "{text}");
     }
@@ -446,10 +383,7 @@ def f(float(N) A) -> (O, P) {
   T(i) += T(i)
 }
 ";
-    assert_eq!(
-        reasons(text),
-        ["2:10 rank_mismatch", "2:20 undeclared", "4:3 temporary"]
-    );
+    assert_eq!(reasons(text), ["2:10 rank_mismatch", "2:20 undeclared", "4:3 temporary"]);
 }
 
 #[test]
@@ -464,18 +398,11 @@ fn statements_are_in_single_assignment_form() {
     );
     let function = &checked.functions[0];
     assert_eq!(function.inputs[0].dims, [Dim::Size(0), Dim::Const(7)]);
-    let previous: Vec<_> = function
-        .statements
-        .iter()
-        .map(|each| each.previous)
-        .collect();
+    let previous: Vec<_> = function.statements.iter().map(|each| each.previous).collect();
     assert_eq!(previous, [None, Some(0), None, Some(1)]);
     assert_eq!(function.outputs[0].statement, 3);
-    let caller: Vec<_> = function
-        .statements
-        .iter()
-        .map(|each| each.accumulates_caller_value())
-        .collect();
+    let caller: Vec<_> =
+        function.statements.iter().map(|each| each.accumulates_caller_value()).collect();
     assert_eq!(caller, [false, false, true, false]);
 
     let second = &function.statements[1];
@@ -496,13 +423,7 @@ fn statements_are_in_single_assignment_form() {
     assert_eq!(value.kind, ExprKind::Int(7));
     let upper = &second.ranges[0].upper;
     assert_eq!(upper.ty, Type::Index);
-    assert_eq!(
-        upper.kind,
-        ExprKind::Extent {
-            statement: 0,
-            dim: 0
-        }
-    );
+    assert_eq!(upper.kind, ExprKind::Extent { statement: 0, dim: 0 });
 }
 
 #[test]
@@ -526,13 +447,7 @@ fn reduction_without_reduction_variable_is_assignment() {
     let checked = accepted("def f(float(N) A) -> (O) { O(i) +=! A(i) }");
     let statement = &checked.functions[0].statements[0];
     assert_eq!(statement.reduction(), None);
-    assert_eq!(
-        statement.assign,
-        Assign::Reduce {
-            op: Reduction::Add,
-            init: true
-        }
-    );
+    assert_eq!(statement.assign, Assign::Reduce { op: Reduction::Add, init: true });
 }
 
 /// A typed expression in prefix notation, with the type of each node that is not an index.
@@ -554,16 +469,9 @@ fn typed(expr: &Expr) -> String {
         ExprKind::Compare { op, lhs, rhs } => format!("({op:?} {} {})", typed(lhs), typed(rhs)),
         ExprKind::And(lhs, rhs) => format!("(&& {} {})", typed(lhs), typed(rhs)),
         ExprKind::Or(lhs, rhs) => format!("(|| {} {})", typed(lhs), typed(rhs)),
-        ExprKind::Select {
-            condition,
-            on_true,
-            on_false,
-        } => format!(
-            "(? {} {} {})",
-            typed(condition),
-            typed(on_true),
-            typed(on_false)
-        ),
+        ExprKind::Select { condition, on_true, on_false } => {
+            format!("(? {} {} {})", typed(condition), typed(on_true), typed(on_false))
+        }
         ExprKind::Cast { value, explicit } => {
             format!("{}{ty}({})", if *explicit { "!" } else { "" }, typed(value))
         }
@@ -576,15 +484,9 @@ fn conversions_are_explicit() {
     let head =
         "def f(uint8(N) U, int16(N) S, float(N) F, double(N) D, bool(N) B, float16(N) H) -> (O)";
     for (value, expected) in [
-        (
-            "U(i) + S(i)",
-            "(Add int16([v0:index]:uint8) [v0:index]:int16)",
-        ),
+        ("U(i) + S(i)", "(Add int16([v0:index]:uint8) [v0:index]:int16)"),
         ("U(i) + 1", "(Add int32([v0:index]:uint8) 1:int32)"),
-        (
-            "B(i) ? 1 : F(i)",
-            "(? [v0:index]:bool float(1:int32) [v0:index]:float)",
-        ),
+        ("B(i) ? 1 : F(i)", "(? [v0:index]:bool float(1:int32) [v0:index]:float)"),
         ("B(i) * 2.", "(Mul float([v0:index]:bool) 2.:float)"),
         ("exp(H(i))", "(exp float([v0:index]:float16))"),
         ("fmax(D(i), 0)", "(fmax [v0:index]:double double(0:int32))"),
@@ -602,19 +504,10 @@ fn conversions_are_explicit() {
 fn indices_are_computed_wide() {
     let head = "def f(float(N) A, uint8(N) U) -> (O)";
     for (index, expected) in [
-        (
-            "2*i + N - 1",
-            "(Sub (Add (Mul 2:index v0:index) n0:index) 1:index)",
-        ),
+        ("2*i + N - 1", "(Sub (Add (Mul 2:index v0:index) n0:index) 1:index)"),
         ("U(i) + 1", "(Add index([v0:index]:uint8) 1:index)"),
-        (
-            "i < N ? i : -i",
-            "(? (Less v0:index n0:index) v0:index (- v0:index))",
-        ),
-        (
-            "int32(A(i)) + i",
-            "(Add index(!int32([v0:index]:float)) v0:index)",
-        ),
+        ("i < N ? i : -i", "(? (Less v0:index n0:index) v0:index (- v0:index))"),
+        ("int32(A(i)) + i", "(Add index(!int32([v0:index]:float)) v0:index)"),
         ("int64(i + 1)", "(Add v0:index 1:index)"),
         ("int8(i)", "index(!int8(v0:int32))"),
         ("i == 0", "index((Equal v0:int32 0:int32))"),
@@ -666,14 +559,8 @@ fn annotations_and_kept_types() {
     let types: Vec<_> = function.statements.iter().map(|each| each.scalar).collect();
     use ScalarType::{Float32, Float64, Int32};
     assert_eq!(types, [Int32, Float64, Int32, Float32, Float32]);
-    assert_eq!(
-        typed(&function.statements[0].value),
-        "int32([v0:index]:bool)"
-    );
-    assert_eq!(
-        function.outputs[1].annotation,
-        Some(vec![Dim::Free("K".to_owned()), Dim::Size(0)])
-    );
+    assert_eq!(typed(&function.statements[0].value), "int32([v0:index]:bool)");
+    assert_eq!(function.outputs[1].annotation, Some(vec![Dim::Free("K".to_owned()), Dim::Size(0)]));
     assert_eq!(function.outputs[2].scalar, Float32);
 }
 
@@ -681,19 +568,13 @@ fn annotations_and_kept_types() {
 fn locals_hide_names_of_the_function() {
     let checked = accepted("def f(float(N) A) -> (O) { O(N) = A(N) * A.0 + x where x = N }");
     let text = typed(last_value(&checked));
-    assert_eq!(
-        text,
-        "(Add (Mul [v0:index]:float float(n0:int32)) float(l0:int32))"
-    );
+    assert_eq!(text, "(Add (Mul [v0:index]:float float(n0:int32)) float(l0:int32))");
 }
 
 #[test]
 fn chained_comparison_is_warned_of() {
     let head = "def f(float(N) A) -> (O) { O(i) =";
-    assert_eq!(
-        reasons(&format!("{head} 0 < A(i) < 1 }}")),
-        ["1:35 chained_comparison"]
-    );
+    assert_eq!(reasons(&format!("{head} 0 < A(i) < 1 }}")), ["1:35 chained_comparison"]);
     assert!(reasons(&format!("{head} (0 < A(i)) == (A(i) < 1) }}")).is_empty());
 }
 
@@ -751,10 +632,7 @@ fn sizes_of_files_and_tokens_are_limited() {
     let long = format!("def f() -> (o) {{ o = {} }}", "a".repeat(2000));
     assert_eq!(limit(&long), (1, 22));
     let statements = "o = 1\n".repeat(400_000);
-    assert_eq!(
-        limit(&format!("def f() -> (o) {{ {statements} }}")),
-        (349_523, 3)
-    );
+    assert_eq!(limit(&format!("def f() -> (o) {{ {statements} }}")), (349_523, 3));
     let bytes = vec![b'('; diagnostic::MAX_FILE_BYTES + 1];
     let (_, error) = *SourceFile::from_bytes("big.tc", bytes).expect_err("over the limit");
     assert_eq!(error.reason, Reason::Limit);

@@ -76,11 +76,7 @@ fn verify(expr: &Expr, statement: &Statement) {
             assert_eq!((lhs.ty, rhs.ty, expr.ty), (boolean, boolean, boolean));
             all(&[lhs, rhs]);
         }
-        ExprKind::Select {
-            condition,
-            on_true,
-            on_false,
-        } => {
+        ExprKind::Select { condition, on_true, on_false } => {
             assert_eq!(condition.ty, boolean);
             assert_eq!((on_true.ty, on_false.ty), (expr.ty, expr.ty));
             all(&[condition, on_true, on_false]);
@@ -132,9 +128,8 @@ fn expression() -> impl Strategy<Value = String> {
 
 /// A number and a condition that are valid where `well_typed` puts them, under the relaxed rules.
 fn typed_pair() -> impl Strategy<Value = (String, String)> {
-    let number = prop::sample::select(vec![
-        "A(i)", "B(i, j)", "i", "N", "1", "2.5", "x", "A.0", "H(j)",
-    ]);
+    let number =
+        prop::sample::select(vec!["A(i)", "B(i, j)", "i", "N", "1", "2.5", "x", "A.0", "H(j)"]);
     let condition = prop::sample::select(vec!["c", "true", "y"]);
     let leaf = (number, condition).prop_map(|(a, c)| (a.to_owned(), c.to_owned()));
     leaf.prop_recursive(5, 40, 2, |inner| {
@@ -154,10 +149,7 @@ fn typed_pair() -> impl Strategy<Value = (String, String)> {
                 (number, format!("({}) {logical} ({})", a.1, b.1))
             }),
             (inner.clone(), inner).prop_map(|(a, b)| {
-                (
-                    format!("B({}, max({0}, {}))", a.0, b.0),
-                    format!("bool({})", b.0),
-                )
+                (format!("B({}, max({0}, {}))", a.0, b.0), format!("bool({})", b.0))
             }),
         ]
     })
@@ -182,11 +174,7 @@ fn forget(expr: &mut ast::Expr) {
             forget(lhs);
             forget(rhs);
         }
-        ExprKind::Select {
-            condition,
-            on_true,
-            on_false,
-        } => {
+        ExprKind::Select { condition, on_true, on_false } => {
             forget(condition);
             forget(on_true);
             forget(on_false);
