@@ -1,7 +1,7 @@
 //! The passes, one file each: `analysis/` reads only, `transform/` rewrites within a
 //! level, `convert/` goes from one dialect to another.
 //!
-//! A pass is a [`PassInfo`](tc_dialects::pass::PassInfo) constant: name, documentation,
+//! A pass is a [`PassInfo`] constant: name, documentation,
 //! options and work together. [`register`] puts them all, and the shorthands of
 //! `tc-opt`, into MLIR's registry.
 

@@ -149,7 +149,7 @@ fn product<'c>(builder: &Builder<'c>, x: Val<'c>, w: Val<'c>, sizes: &[Val<'c>; 
 /// The positive part of a matrix with a vector added to each row, of sizes `[m, _, n]`.
 ///
 /// # Shapes
-/// `matrix`: [m, n], `vector`: [n], the result: [m, n].
+/// `matrix`: `[m, n]`, `vector`: `[n]`, the result: `[m, n]`.
 fn relu<'c>(
     builder: &Builder<'c>,
     matrix: Val<'c>,

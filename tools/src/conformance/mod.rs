@@ -5,7 +5,7 @@
 //! of such files says which fields its rows have. [`run`] runs files, [`Report`] prints
 //! what came out.
 //!
-//! The cases of one folder are one module with a table of [`Kind`]s; [`SUITES`] lists the
+//! The cases of one folder are one module with a table of `Kind`s; `SUITES` lists the
 //! tables. A kind is a predicate on rows and a function that runs one. To add a folder, add
 //! a module and its table.
 //!

@@ -1,8 +1,8 @@
 //! From a source file to a checked and timed run: what `tc-run` does, as a library.
 //!
 //! A [`Session`] holds a file whose ranges are inferred, with the sizes symbolic. For a
-//! function of it and given sizes, [`Session::prepare`] finds or makes the inputs and
-//! checks the preconditions; [`Session::compile`] specializes to the sizes (or not, with
+//! function of it and given sizes, [`Session::shapes`] checks the preconditions and
+//! [`Inputs`] finds or makes the tensors; [`Session::compile`] specializes to the sizes (or not, with
 //! [`Options::dynamic`]), fuses and generates code; [`Session::interpret`] runs the
 //! reference interpreter on the unfused program.
 

@@ -44,7 +44,7 @@
 //! only what depends on sizes and indices alone is checked, no data and no divisors.
 //!
 //! Limits: a read that can fail stands in the body or in `scf.if`, in no other operation;
-//! the scans of a function have at most [`MAX_SCAN_OPS`] operations.
+//! the scans of a function have at most `MAX_SCAN_OPS` operations.
 
 mod facts;
 mod scan;
