@@ -520,3 +520,46 @@ func.func @expf(%A: tensor<2xf32>) -> tensor<2xf32> {
     let values = result[0].to_values::<f32>().unwrap();
     assert!(values[0] == 1.0 && (values[1] - std::f32::consts::E).abs() < 1e-6, "{values:?}");
 }
+
+/// Neighbouring dimensions of several operands become one; what cannot, stays.
+#[test]
+fn collapsed_dimensions() {
+    let compiled = compile(
+        r#"
+func.func @f(%A: tensor<3x2x4x5xf32>, %S: tensor<3x2xf32>, %T: tensor<5xf32>)
+    -> (tensor<3x2x4x5xf32>, tensor<3xf32>) {
+  %init = tensor.empty() : tensor<3x2x4x5xf32>
+  %r = imap.generic #imap.map<(a, b, c, d) -> (), domain: a in [0, 2], b in [0, 1], c in [0, 3], d in [0, 4]>
+    ins(%A, %S : tensor<3x2x4x5xf32>, tensor<3x2xf32>) outs(%init : tensor<3x2x4x5xf32>)
+    maps [#imap.map<(a, b, c, d) -> (a, b, c, d)>, #imap.map<(a, b, c, d) -> (a, b)>, #imap.map<(a, b, c, d) -> (a, b, c, d)>]
+    combine [#imap.combiner<assign>] {
+  ^bb0(%x: f32, %s: f32):
+    %z = arith.addf %x, %s : f32
+    imap.yield %z : f32
+  } -> tensor<3x2x4x5xf32>
+  %sum = tensor.empty() : tensor<3xf32>
+  %q = imap.generic #imap.map<(a)[b, c, d] -> (), domain: a in [0, 2], b in [0, 1], c in [1, 3], d in [0, 4]>
+    ins(%r, %T : tensor<3x2x4x5xf32>, tensor<5xf32>) outs(%sum : tensor<3xf32>)
+    maps [#imap.map<(a)[b, c, d] -> (a, b, c, d)>, #imap.map<(a)[b, c, d] -> (d)>, #imap.map<(a)[b, c, d] -> (a)>]
+    combine [#imap.combiner<add from identity>] {
+  ^bb0(%x: f32, %t: f32):
+    %z = arith.mulf %x, %t : f32
+    imap.yield %z : f32
+  } -> tensor<3xf32>
+  return %r, %q : tensor<3x2x4x5xf32>, tensor<3xf32>
+}"#,
+    );
+    let input = floats(&[3, 2, 4, 5], |i| (i % 13) as f32);
+    let (s, t) = (floats(&[3, 2], |i| i as f32), floats(&[5], |i| i as f32 - 2.0));
+    let result = compiled.function("f").unwrap().run(&[&input, &s, &t]).unwrap();
+    let sum = |i: usize| (i % 13 + i / 20) as f32;
+    let expected: Vec<f32> = (0..120).map(sum).collect();
+    assert_eq!(result[0].to_values::<f32>().unwrap(), expected);
+    let expected: Vec<f32> = (0..3)
+        .map(|a| {
+            let rows = (0..40).filter(|i| i / 5 % 4 != 0);
+            rows.map(|i| sum(40 * a + i) * ((i % 5) as f32 - 2.0)).sum()
+        })
+        .collect();
+    assert_eq!(result[1].to_values::<f32>().unwrap(), expected);
+}

@@ -95,15 +95,33 @@ impl<'c> Nest<'c> {
         Self { ir, generic, domain, intervals, inputs, outputs, runtimes, choices }
     }
 
-    /// The scope outside all loops: runtime variables given as values.
-    pub fn outer_scope(&self) -> Scope<'c> {
+    /// The scope outside all loops: runtime variables given as values, and variables of
+    /// one value.
+    pub fn outer_scope(&self, builder: &Builder<'c>) -> Scope<'c> {
         let mut scope = Scope::default();
+        for (var, _) in self.domain.vars() {
+            if let Some(value) = self.fixed(var) {
+                scope.values.insert(var, builder.index(value));
+            }
+        }
         for (number, (value, map)) in self.runtimes.iter().enumerate() {
             if map.is_none() {
                 scope.values.insert(Var::Runtime(number as u32), *value);
             }
         }
         scope
+    }
+
+    /// The only value of a dimension or range variable that has one value.
+    pub fn fixed(&self, var: Var) -> Option<i64> {
+        let is_loop = !matches!(var, Var::Runtime(_));
+        self.intervals.of(var).as_point().filter(|_| is_loop)
+    }
+
+    /// The extent of a variable, if it is a constant.
+    pub fn extent(&self, var: Var) -> Option<i64> {
+        self.domain.variable(var)?.constant_interval(&self.ir)?;
+        i64::try_from(self.intervals.of(var).num_members()?).ok()
     }
 
     /// The factor of `var` in an expression that is linear in it.
@@ -121,7 +139,8 @@ impl<'c> Nest<'c> {
     }
 
     /// The dimension and range variables on which values of these expressions depend,
-    /// through the elements that runtime variables are read from too.
+    /// through the elements that runtime variables are read from too, other than those of
+    /// one value.
     pub fn needs(&self, exprs: &[Expr]) -> BTreeSet<Var> {
         let mut found = BTreeSet::new();
         let mut work: Vec<Var> = self.ir.vars_of_all(exprs).into_iter().collect();
@@ -136,6 +155,7 @@ impl<'c> Nest<'c> {
                         work.extend(self.ir.vars_of_all(&map.results));
                     }
                 }
+                _ if self.fixed(var).is_some() => {}
                 _ => {
                     found.insert(var);
                 }

@@ -1,7 +1,7 @@
 //! `convert-imap-to-scf`: an `imap.generic` on buffers becomes a nest of loops.
 //!
 //! Three shapes of nests, chosen per operation by what the innermost loop would touch
-//! ([`order`]):
+//! (`order.rs`):
 //!
 //! * *In registers*: loops over the dimension variables, inside them loops over the
 //!   range variables that carry the folded values, then the epilogue and one store. For
@@ -11,7 +11,7 @@
 //!   A stretch of it is initialized, accumulated in memory, and finished.
 //! * *In vectors*: as in rows, with several rows and several vectors of each held in
 //!   registers over the whole reduction, if the body is made of operations that work on
-//!   vectors ([`vectors`]).
+//!   vectors (`vectors/`).
 //!
 //! Loops over dimension variables become `scf.parallel` with `parallel=true`, the
 //! outermost one or two of them, unless the whole domain is known to be small.
@@ -24,6 +24,7 @@
 //! Limits: at most [`MAX_VARIABLES`] variables; all floating-point sums and products
 //! may be reassociated and contracted unless `strict-fp=true`.
 
+mod collapse;
 mod emit;
 mod nest;
 mod order;

@@ -1,7 +1,7 @@
 //! Builds the loops of a [`Plan`].
 
 use super::{
-    Choices, MAX_VARIABLES,
+    Choices, MAX_VARIABLES, collapse,
     emit::{Nest, Scope, hoist_indices},
     order::{self, Plan},
     vectors,
@@ -53,18 +53,19 @@ pub(super) fn convert<'c>(generic: Generic<'c>, choices: Choices) -> Result<(), 
         return Err(Report::error("expected buffers as operands, found tensors"));
     }
     hoist_indices(generic);
-    let nest = Nest::new(generic, choices);
+    let mut nest = Nest::new(generic, choices);
     let num_variables = nest.domain.dims.len() + nest.domain.ranges.len();
     if MAX_VARIABLES < num_variables {
         return Err(Report::error(format!(
             "has {num_variables} variables; at most {MAX_VARIABLES} are supported"
         )));
     }
+    let builder = Builder::before(op);
+    collapse::collapse(&mut nest, &builder);
     let Some(plan) = order::plan(&nest, choices) else {
         return Err(Report::error("has variables whose bounds depend on each other"));
     };
-    let builder = Builder::before(op);
-    let scope = nest.outer_scope();
+    let scope = nest.outer_scope(&builder);
     if let Some(tiling) = vectors::tiling(&nest, &plan) {
         vectors::build(&nest, &builder, &scope, &tiling);
         mlir::erase(op);

@@ -63,8 +63,10 @@ fn cost(nest: &Nest, choices: Choices, var: Var) -> u64 {
 /// Chooses the shape and the order of the loops. `None` if the bounds of the variables
 /// depend on each other in a circle.
 pub(super) fn plan(nest: &Nest, choices: Choices) -> Option<Plan> {
-    let dims: Vec<Var> = (0..nest.domain.dims.len() as u32).map(Var::Dim).collect();
-    let ranges: Vec<Var> = (0..nest.domain.ranges.len() as u32).map(Var::Range).collect();
+    let is_loop = |var: &Var| nest.fixed(*var).is_none();
+    let dims = (0..nest.domain.dims.len() as u32).map(Var::Dim).filter(is_loop);
+    let ranges = (0..nest.domain.ranges.len() as u32).map(Var::Range).filter(is_loop);
+    let (dims, ranges): (Vec<Var>, Vec<Var>) = (dims.collect(), ranges.collect());
     let by_cost = |vars: &[Var]| {
         let mut vars: Vec<_> = vars.iter().map(|var| (cost(nest, choices, *var), *var)).collect();
         vars.sort_by_key(|(cost, _)| std::cmp::Reverse(*cost));

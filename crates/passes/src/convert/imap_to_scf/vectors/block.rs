@@ -5,7 +5,7 @@ use super::{
         emit::{Nest, Scope, index_of},
         nest::reduction_loops,
     },
-    tiling::{Tiling, extent},
+    tiling::Tiling,
 };
 use crate::convert::loops;
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike};
@@ -194,7 +194,7 @@ impl<'a, 'c> Block<'a, 'c> {
                 scope.values.insert(lane, value);
                 self.fold(builder, &mut scope, folded, &all)
             });
-        if extent(self.nest, lane).is_some_and(|extent| extent % self.tiling.width() == 0) {
+        if self.nest.extent(lane).is_some_and(|extent| extent % self.tiling.width() == 0) {
             return folded;
         }
         let zero = builder.index(0);

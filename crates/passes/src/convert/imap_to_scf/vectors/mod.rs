@@ -36,7 +36,6 @@ use block::Block;
 use std::collections::BTreeMap;
 use tc_dialects::mlir::{Builder, Val};
 use tc_ir::Var;
-use tiling::extent;
 
 /// How many blocks of an unrolled variable one stretch of the outer loops covers.
 const BLOCKS_PER_STRETCH: i64 = 8;
@@ -65,7 +64,7 @@ pub(super) fn build<'c>(
         if tiling.lane_is_range() {
             return unrolled_loops(nest, builder, scope, tiling, &[], None);
         }
-        let full = extent(nest, tiling.lane).is_some_and(|extent| extent % tiling.width() == 0);
+        let full = nest.extent(tiling.lane).is_some_and(|extent| extent % tiling.width() == 0);
         if full {
             return unrolled_loops(nest, builder, scope, tiling, &[], None);
         }
@@ -106,7 +105,7 @@ fn unrolled_loops<'c>(
     let mut scope = scope.clone();
     let (mut lower, upper) = nest.loop_bounds(builder, &mut scope, var, &[]);
     let index = builder.index_type();
-    let divides = extent(nest, var).is_some_and(|extent| extent % factor == 0);
+    let divides = nest.extent(var).is_some_and(|extent| extent % factor == 0);
     let mut sizes = vec![factor];
     if !divides && tiling.transposed.is_empty() {
         sizes.extend(SMALL_BLOCKS.into_iter().filter(|small| *small < factor));

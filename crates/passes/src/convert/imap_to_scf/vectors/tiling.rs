@@ -66,12 +66,12 @@ pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
     if nest.choices.vector_bits < 128 {
         return None;
     }
-    if nest.domain.ranges.is_empty() {
-        return transposition(nest, plan);
-    }
     let (lane, dims, ranges) = match plan {
         Plan::Rows { row, dims, ranges } => (*row, dims.clone(), ranges.clone()),
-        Plan::Registers { dims, ranges } => (*ranges.last()?, dims.clone(), ranges.clone()),
+        Plan::Registers { dims, ranges } => match ranges.last() {
+            Some(last) => (*last, dims.clone(), ranges.clone()),
+            None => return transposition(nest, dims),
+        },
     };
     let width = element_width(nest)?;
     let lanes = nest.choices.vector_bits / width;
@@ -95,7 +95,7 @@ pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
     let mut candidates: Vec<Var> = dims
         .iter()
         .copied()
-        .filter(|var| *var != lane && 0 < reused(*var) && extent(nest, *var) != Some(1))
+        .filter(|var| *var != lane && 0 < reused(*var) && nest.extent(*var) != Some(1))
         .collect();
     // The most reuse first; of equals, the one that moves least, which is the last.
     candidates.reverse();
@@ -110,7 +110,9 @@ pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
         // smallest and largest float.
         return None;
     }
-    let (vectors, unrolled) = block(nest, lane, lanes, &candidates);
+    let (vectors, mut unrolled) = block(nest, lane, lanes, &candidates);
+    // The loops keep their order: what moves farthest is outermost.
+    unrolled.sort_by_key(|(var, _)| dims.iter().position(|other| other == var));
     let rest: Vec<_> = dims
         .into_iter()
         .filter(|var| *var != lane && unrolled.iter().all(|(other, _)| other != var))
@@ -133,8 +135,7 @@ pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
 
 /// The tiling of an operation on elements of which some inputs are contiguous in another
 /// variable than the destinations are.
-fn transposition(nest: &Nest, plan: &Plan) -> Option<Tiling> {
-    let Plan::Registers { dims, .. } = plan else { return None };
+fn transposition(nest: &Nest, dims: &[Var]) -> Option<Tiling> {
     let lane = *dims.last()?;
     let epilogue = nest.generic.epilogue();
     if !is_elementwise(nest.generic.body(), lane)
@@ -158,7 +159,7 @@ fn transposition(nest: &Nest, plan: &Plan) -> Option<Tiling> {
         .filter(|var| *var != lane)
         .find(|var| misfits.iter().all(|number| is_contiguous(number, *var)))?;
     let lanes = (nest.choices.vector_bits / element_width(nest)?).min(MAX_TRANSPOSED);
-    let is_short = |var| extent(nest, var).is_some_and(|extent| extent < lanes);
+    let is_short = |var| nest.extent(var).is_some_and(|extent| extent < lanes);
     if misfits.is_empty() || lanes < 2 || is_short(lane) || is_short(across) {
         return None;
     }
@@ -173,12 +174,6 @@ fn transposition(nest: &Nest, plan: &Plan) -> Option<Tiling> {
         transposed: misfits,
     };
     is_rectangular(nest, &tiling).then_some(tiling)
-}
-
-/// The extent of a variable, if it is a constant.
-pub fn extent(nest: &Nest, var: Var) -> Option<i64> {
-    nest.domain.variable(var)?.constant_interval(&nest.ir)?;
-    i64::try_from(nest.intervals.of(var).num_members()?).ok()
 }
 
 /// The bits of the widest element; `None` if one is no number in memory.
@@ -272,7 +267,7 @@ fn block(nest: &Nest, lane: Var, lanes: i64, candidates: &[Var]) -> (i64, Vec<(V
     let budget = (registers / nest.outputs.len() as i64).max(1);
     let ceil_div = |a: i64, b: i64| a.div_euclid(b) + i64::from(a.rem_euclid(b) != 0);
     // Blocks of equal size, instead of full ones and a small rest.
-    let even = |var: Var, factor: i64| match extent(nest, var) {
+    let even = |var: Var, factor: i64| match nest.extent(var) {
         Some(extent) if 0 < extent => ceil_div(extent, ceil_div(extent, factor.max(1))),
         _ => factor.max(1),
     };
@@ -303,7 +298,7 @@ fn block(nest: &Nest, lane: Var, lanes: i64, candidates: &[Var]) -> (i64, Vec<(V
 
 /// As many neighbouring vectors as there are, but at most `most`.
 fn available(nest: &Nest, lane: Var, lanes: i64, most: i64) -> i64 {
-    extent(nest, lane).map_or(most, |extent| (extent - 1).div_euclid(lanes) + 1).clamp(1, most)
+    nest.extent(lane).map_or(most, |extent| (extent - 1).div_euclid(lanes) + 1).clamp(1, most)
 }
 
 /// Whether the bounds of the variables of a block depend on outer variables only, and

@@ -1,0 +1,170 @@
+//! Two variables that walk through memory as one become one.
+//!
+//! Where every operand has `a` and `b` as two neighbouring subscripts, the inner of
+//! which covers the whole of its dimension, or has neither, the pair is one variable of
+//! the product of their extents on buffers of one dimension less: a sum over rows and
+//! columns is a sum over elements, and an operation on elements of a tensor is one on a
+//! vector. Loops become longer, above all the innermost.
+//!
+//! `b` stays in the domain with one value, so that no variable changes its number; loops
+//! over single values are not built. Only constant extents of `b` are looked at.
+
+use super::emit::{Nest, index_of};
+use melior::ir::{Type, ValueLike, r#type::MemRefType};
+use std::collections::BTreeSet;
+use tc_dialects::mlir::{self, Builder, Val};
+use tc_ir::{IndexingMap, Interval, Node, Var};
+
+/// Collapses variables until none is left to be.
+pub(super) fn collapse<'c>(nest: &mut Nest<'c>, builder: &Builder<'c>) {
+    let used_as_value = indices(nest);
+    while let Some((outer, inner)) = find(nest, &used_as_value) {
+        apply(nest, builder, outer, inner);
+    }
+}
+
+/// The variables of which the body or the epilogue asks for the value.
+fn indices(nest: &Nest) -> BTreeSet<Var> {
+    let blocks = [Some(nest.generic.body()), nest.generic.epilogue()];
+    blocks.into_iter().flatten().flat_map(mlir::ops).filter_map(index_of).collect()
+}
+
+/// A pair that is one variable to every operand.
+fn find(nest: &Nest, used_as_value: &BTreeSet<Var>) -> Option<(Var, Var)> {
+    let mut pinned = used_as_value.clone();
+    for (var, _) in nest.domain.vars().filter(|(var, _)| !matches!(var, Var::Runtime(_))) {
+        pinned.extend(nest.bound_needs(var));
+    }
+    for constraint in &nest.domain.constraints {
+        pinned.extend(nest.needs(&[constraint.expr]));
+    }
+    for (_, map) in &nest.runtimes {
+        pinned.extend(map.iter().flat_map(|map| nest.needs(&map.results)));
+    }
+    let free = |var: &Var| !pinned.contains(var) && nest.fixed(*var).is_none();
+    // The pairs that the first destination has, then those of the inputs: a pair has to
+    // be in one of them.
+    let maps = nest.outputs.iter().map(|it| &it.map).chain(nest.inputs.iter().map(|it| &it.map));
+    for map in maps {
+        for pair in map.results.windows(2) {
+            let vars = [pair[0], pair[1]].map(|expr| nest.ir.as_var(expr));
+            if let [Some(outer), Some(inner)] = vars
+                && outer != inner
+                && matches!(outer, Var::Dim(_)) == matches!(inner, Var::Dim(_))
+                && !matches!(outer, Var::Runtime(_))
+                && !matches!(inner, Var::Runtime(_))
+                && free(&outer)
+                && free(&inner)
+                && fits(nest, outer, inner)
+            {
+                return Some((outer, inner));
+            }
+        }
+    }
+    None
+}
+
+/// Whether every operand has the pair as neighbours that are contiguous, or not at all.
+fn fits(nest: &Nest, outer: Var, inner: Var) -> bool {
+    let Some(extent) = nest.extent(inner).filter(|_| nest.intervals.of(inner).lo == 0) else {
+        return false;
+    };
+    let inputs = nest.inputs.iter().filter(|input| input.is_used);
+    inputs
+        .map(|input| (input.buffer, &input.map))
+        .chain(nest.outputs.iter().map(|output| (output.buffer, &output.map)))
+        .all(|(buffer, map)| {
+            let uses = |var: Var| {
+                map.results.iter().filter(|expr| nest.ir.vars(**expr).contains(&var)).count()
+            };
+            match place(nest, map, outer, inner) {
+                None => uses(outer) == 0 && uses(inner) == 0,
+                Some(place) => {
+                    let ty = buffer.r#type();
+                    uses(outer) == 1
+                        && uses(inner) == 1
+                        && mlir::shape(ty).get(place + 1) == Some(&Some(extent))
+                        && is_contiguous(ty)
+                }
+            }
+        })
+}
+
+/// The dimension of which the subscript is `outer`, if that of the next one is `inner`.
+fn place(nest: &Nest, map: &IndexingMap, outer: Var, inner: Var) -> Option<usize> {
+    let is = |expr, var| nest.ir.node(expr) == Node::Var(var);
+    map.results.windows(2).position(|pair| is(pair[0], outer) && is(pair[1], inner))
+}
+
+/// Whether a buffer is row-major without gaps.
+fn is_contiguous(ty: Type) -> bool {
+    ty == memref(&mlir::shape(ty), mlir::element_type(ty))
+}
+
+fn memref<'c>(shape: &[Option<i64>], element: Type<'c>) -> Type<'c> {
+    let shape: Vec<i64> = shape.iter().map(|extent| extent.unwrap_or(i64::MIN)).collect();
+    MemRefType::contiguous(element, &shape, None).into()
+}
+
+fn apply<'c>(nest: &mut Nest<'c>, builder: &Builder<'c>, outer: Var, inner: Var) {
+    let extent = nest.extent(inner).expect("checked by `fits`");
+    let mut changes = Vec::new();
+    let inputs = nest.inputs.iter().filter(|input| input.is_used);
+    let operands = inputs
+        .map(|input| (input.buffer, &input.map))
+        .chain(nest.outputs.iter().map(|output| (output.buffer, &output.map)));
+    for (buffer, map) in operands {
+        changes.push(
+            place(nest, map, outer, inner).map(|place| (place, merge(builder, buffer, place))),
+        );
+    }
+    let mut changes = changes.into_iter();
+    let inputs = nest.inputs.iter_mut().filter(|input| input.is_used);
+    let slots = inputs
+        .map(|input| (&mut input.buffer, &mut input.map))
+        .chain(nest.outputs.iter_mut().map(|output| (&mut output.buffer, &mut output.map)));
+    for (buffer, map) in slots {
+        if let Some((place, merged)) = changes.next().flatten() {
+            *buffer = merged;
+            map.results.remove(place + 1);
+        }
+    }
+    let ir = &nest.ir;
+    let factor = ir.constant(extent);
+    let (lower, upper) = nest.bounds_of(outer);
+    let last = ir.add(ir.mul(upper, factor), ir.constant(extent - 1));
+    let first = ir.mul(lower, factor);
+    if let Some(variable) = nest.domain.variable_mut(outer) {
+        (variable.lower, variable.upper) = (Some(first), Some(last));
+    }
+    if let Some(variable) = nest.domain.variable_mut(inner) {
+        variable.set_interval(ir, Interval::point(0));
+    }
+    nest.intervals = nest.domain.intervals(&nest.ir);
+}
+
+/// `memref.collapse_shape` of the dimensions `place` and `place + 1`.
+fn merge<'c>(builder: &Builder<'c>, buffer: Val<'c>, place: usize) -> Val<'c> {
+    let ty = buffer.r#type();
+    let mut shape = mlir::shape(ty);
+    let rank = shape.len();
+    let inner = shape.remove(place + 1);
+    shape[place] = match (shape[place], inner) {
+        (Some(outer), Some(inner)) => outer.checked_mul(inner),
+        _ => None,
+    };
+    let mut groups: Vec<String> = (0..rank).map(|dim| format!("[{dim}]")).collect();
+    groups[place] = format!("[{place}, {}]", place + 1);
+    groups.remove(place + 1);
+    let groups = mlir::parse_attribute(
+        builder.context,
+        &format!("[{}]", groups.join(", ")),
+    );
+    builder.value_with(
+        "memref.collapse_shape",
+        &[buffer],
+        memref(&shape, mlir::element_type(ty)),
+        &[("reassociation", groups)],
+    )
+}
+
