@@ -156,10 +156,7 @@ fn merge<'c>(builder: &Builder<'c>, buffer: Val<'c>, place: usize) -> Val<'c> {
     let mut groups: Vec<String> = (0..rank).map(|dim| format!("[{dim}]")).collect();
     groups[place] = format!("[{place}, {}]", place + 1);
     groups.remove(place + 1);
-    let groups = mlir::parse_attribute(
-        builder.context,
-        &format!("[{}]", groups.join(", ")),
-    );
+    let groups = mlir::parse_attribute(builder.context, &format!("[{}]", groups.join(", ")));
     builder.value_with(
         "memref.collapse_shape",
         &[buffer],
@@ -167,4 +164,3 @@ fn merge<'c>(builder: &Builder<'c>, buffer: Val<'c>, place: usize) -> Val<'c> {
         &[("reassociation", groups)],
     )
 }
-

@@ -28,6 +28,7 @@ mod collapse;
 mod emit;
 mod nest;
 mod order;
+mod pack;
 mod vectors;
 
 use tc_dialects::{

@@ -4,7 +4,7 @@ use super::{
     Choices, MAX_VARIABLES, collapse,
     emit::{Nest, Scope, hoist_indices},
     order::{self, Plan},
-    vectors,
+    pack, vectors,
 };
 use crate::convert::loops;
 use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
@@ -62,9 +62,16 @@ pub(super) fn convert<'c>(generic: Generic<'c>, choices: Choices) -> Result<(), 
     }
     let builder = Builder::before(op);
     collapse::collapse(&mut nest, &builder);
-    let Some(plan) = order::plan(&nest, choices) else {
-        return Err(Report::error("has variables whose bounds depend on each other"));
-    };
+    let circular = || Report::error("has variables whose bounds depend on each other");
+    let mut plan = order::plan(&nest, choices).ok_or_else(circular)?;
+    let copies = pack::pack(&mut nest, &plan, &builder);
+    if !copies.is_empty() {
+        plan = order::plan(&nest, choices).ok_or_else(circular)?;
+        for copy in copies {
+            // A copy is an operation on elements: it is not copied for in turn.
+            convert(copy, choices)?;
+        }
+    }
     let scope = nest.outer_scope(&builder);
     if let Some(tiling) = vectors::tiling(&nest, &plan) {
         vectors::build(&nest, &builder, &scope, &tiling);

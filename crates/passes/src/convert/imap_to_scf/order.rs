@@ -9,7 +9,7 @@
 
 use super::{Choices, emit::Nest};
 use tc_dialects::{imap::CombinerKind, mlir};
-use tc_ir::{IndexingMap, Var};
+use tc_ir::{Expr, IndexingMap, Var};
 
 /// The cost of one step that leaves the cache line.
 const FAR: u64 = 16;
@@ -39,6 +39,28 @@ fn step(nest: &Nest, map: &IndexingMap, var: Var) -> u64 {
         Some(factor) => factor.unsigned_abs().min(FAR),
         None => FAR / 4,
     }
+}
+
+/// How far one step of `lane` moves in an operand with this map; `None` if that depends
+/// on where it is, or leaves the innermost dimension.
+pub(super) fn step_along(nest: &Nest, map: &IndexingMap, lane: Var) -> Option<i64> {
+    if !nest.needs(&map.results).contains(&lane) {
+        return Some(0);
+    }
+    let (last, outer) = map.results.split_last()?;
+    if nest.needs(outer).contains(&lane) {
+        return None;
+    }
+    // A runtime variable that is read at a place along the lanes differs per lane.
+    let variables = nest.ir.vars(*last).into_iter();
+    let runtimes: Vec<Expr> = variables
+        .filter(|var| matches!(var, Var::Runtime(_)))
+        .map(|var| nest.ir.var(var))
+        .collect();
+    if nest.needs(&runtimes).contains(&lane) {
+        return None;
+    }
+    nest.coefficient(*last, lane)
 }
 
 fn cost(nest: &Nest, choices: Choices, var: Var) -> u64 {

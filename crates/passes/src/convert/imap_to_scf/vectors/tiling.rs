@@ -2,7 +2,7 @@
 
 use super::super::{
     emit::{Nest, index_of},
-    order::Plan,
+    order::{Plan, step_along},
 };
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use tc_dialects::{
     imap::CombinerKind,
     mlir::{self, Blk},
 };
-use tc_ir::{Expr, IndexingMap, Var};
+use tc_ir::Var;
 
 /// The most lanes of a block that is transposed: as many vectors have to be held at once.
 const MAX_TRANSPOSED: i64 = 16;
@@ -140,7 +140,7 @@ fn transposition(nest: &Nest, dims: &[Var]) -> Option<Tiling> {
     let epilogue = nest.generic.epilogue();
     if !is_elementwise(nest.generic.body(), lane)
         || epilogue.is_some_and(|epilogue| !is_elementwise(epilogue, lane))
-        || nest.outputs.iter().any(|output| step(nest, &output.map, lane) != Some(1))
+        || nest.outputs.iter().any(|output| step_along(nest, &output.map, lane) != Some(1))
     {
         return None;
     }
@@ -149,10 +149,11 @@ fn transposition(nest: &Nest, dims: &[Var]) -> Option<Tiling> {
         .iter()
         .enumerate()
         .filter(|(_, input)| input.is_used)
-        .filter(|(_, input)| !matches!(step(nest, &input.map, lane), Some(0 | 1)))
+        .filter(|(_, input)| !matches!(step_along(nest, &input.map, lane), Some(0 | 1)))
         .map(|(number, _)| number)
         .collect();
-    let is_contiguous = |number: &usize, var| step(nest, &nest.inputs[*number].map, var) == Some(1);
+    let is_contiguous =
+        |number: &usize, var| step_along(nest, &nest.inputs[*number].map, var) == Some(1);
     let across = dims
         .iter()
         .copied()
@@ -199,36 +200,15 @@ fn element_width(nest: &Nest) -> Option<i64> {
     Some(widest)
 }
 
-/// How far one step of `lane` moves in an operand with this map; `None` if that depends
-/// on where it is, or leaves the innermost dimension.
-fn step(nest: &Nest, map: &IndexingMap, lane: Var) -> Option<i64> {
-    if !nest.needs(&map.results).contains(&lane) {
-        return Some(0);
-    }
-    let (last, outer) = map.results.split_last()?;
-    if nest.needs(outer).contains(&lane) {
-        return None;
-    }
-    // A runtime variable that is read at a place along the lanes differs per lane.
-    let variables = nest.ir.vars(*last).into_iter();
-    let runtimes: Vec<Expr> = variables
-        .filter(|var| matches!(var, Var::Runtime(_)))
-        .map(|var| nest.ir.var(var))
-        .collect();
-    if nest.needs(&runtimes).contains(&lane) {
-        return None;
-    }
-    nest.coefficient(*last, lane)
-}
-
 /// Whether every operand is contiguous in the lanes or does not depend on them, and the
 /// destinations are contiguous in lanes that are a dimension variable.
 fn operands_fit(nest: &Nest, lane: Var) -> bool {
     let inputs = nest.inputs.iter().filter(|input| input.is_used);
     let inputs_fit =
-        inputs.map(|input| step(nest, &input.map, lane)).all(|it| matches!(it, Some(0 | 1)));
+        inputs.map(|input| step_along(nest, &input.map, lane)).all(|it| matches!(it, Some(0 | 1)));
     let wanted = i64::from(matches!(lane, Var::Dim(_)));
-    inputs_fit && nest.outputs.iter().all(|output| step(nest, &output.map, lane) == Some(wanted))
+    inputs_fit
+        && nest.outputs.iter().all(|output| step_along(nest, &output.map, lane) == Some(wanted))
 }
 
 /// Whether a block consists of operations on elements, and of indices other than the

@@ -1,0 +1,140 @@
+//! Inputs that would be read across their rows again and again are copied first, so that
+//! they are read along them.
+//!
+//! `C(m, n) +=! A(m, k) * B(n, k)` with a short or a reused `k` is best done with `n`
+//! along the lanes of vectors, but `B` is not contiguous in `n`. As `B` does not depend
+//! on `m`, a transposed copy costs one pass over it and serves every `m`. The copy is an
+//! `imap.generic` of its own, which becomes a transposition in registers.
+//!
+//! Done for constant extents only, if the copy is small and serves many points.
+
+use super::{
+    emit::Nest,
+    order::{Plan, step_along},
+};
+use melior::ir::{Type, ValueLike, r#type::MemRefType};
+use std::collections::BTreeSet;
+use tc_dialects::{
+    imap::{self, Combiner, Generic, GenericParts},
+    mlir::{self, Builder},
+};
+use tc_ir::{Expr, IndexingMap, Var, Variable};
+
+/// How many points a copied element has to serve if the reduction is short, and folding
+/// across the lanes for each result takes much of the time.
+const MIN_REUSE: i64 = 32;
+/// How many it has to serve otherwise.
+const MIN_REUSE_LONG: i64 = 1024;
+/// Vectors that a short reduction has along its innermost variable.
+const SHORT: i64 = 8;
+/// The most elements of a copy: 16 MB of floats.
+const MAX_ELEMENTS: i64 = 1 << 22;
+
+/// Copies the inputs that keep a dimension variable from being along the lanes, if that
+/// is worth it, and returns the copying operations, which are still to be converted.
+pub(super) fn pack<'c>(
+    nest: &mut Nest<'c>,
+    plan: &Plan,
+    builder: &Builder<'c>,
+) -> Vec<Generic<'c>> {
+    let Plan::Registers { dims, ranges } = plan else { return Vec::new() };
+    if ranges.is_empty() || nest.choices.vector_bits < 128 {
+        return Vec::new();
+    }
+    let try_lane = |lane: &Var| Some((*lane, misfits(nest, dims, ranges, *lane)?));
+    let found = dims.iter().rev().find_map(try_lane);
+    let Some((lane, misfits)) = found else { return Vec::new() };
+    misfits.into_iter().map(|number| copy(nest, builder, number, lane)).collect()
+}
+
+/// The inputs to be copied so that `lane` can be along the lanes; `None` if it cannot be,
+/// or is not worth it.
+fn misfits(nest: &Nest, dims: &[Var], ranges: &[Var], lane: Var) -> Option<Vec<usize>> {
+    let lanes = nest.choices.vector_bits / 32;
+    if nest.extent(lane)? < lanes / 2
+        || nest.outputs.iter().any(|output| step_along(nest, &output.map, lane) != Some(1))
+    {
+        return None;
+    }
+    let is_short = nest.extent(*ranges.last()?)? <= SHORT * lanes;
+    let min_reuse = if is_short { MIN_REUSE } else { MIN_REUSE_LONG };
+    let mut found = Vec::new();
+    for (number, input) in nest.inputs.iter().enumerate().filter(|(_, input)| input.is_used) {
+        if matches!(step_along(nest, &input.map, lane), Some(0 | 1)) {
+            continue;
+        }
+        let vars = nest.ir.vars_of_all(&input.map.results);
+        let needs = nest.needs(&input.map.results);
+        let is_plain = vars.iter().all(|var| !matches!(var, Var::Runtime(_)));
+        let mut elements: i64 = 1;
+        for var in &needs {
+            elements = elements.checked_mul(nest.extent(*var)?)?;
+        }
+        let mut reuse: i64 = 1;
+        for var in dims.iter().filter(|var| !needs.contains(var)) {
+            reuse = reuse.saturating_mul(nest.extent(*var).unwrap_or(min_reuse));
+        }
+        let dims_needed = needs.iter().filter(|var| matches!(var, Var::Dim(_))).count();
+        if !is_plain || dims_needed != 1 || MAX_ELEMENTS < elements || reuse < min_reuse {
+            return None;
+        }
+        found.push(number);
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+/// Copies an input into a buffer whose dimensions are the variables it depends on,
+/// `lane` the innermost.
+fn copy<'c>(nest: &mut Nest<'c>, builder: &Builder<'c>, number: usize, lane: Var) -> Generic<'c> {
+    let ir = &nest.ir;
+    let input = &nest.inputs[number];
+    let needs: BTreeSet<Var> = nest.needs(&input.map.results);
+    let mut order: Vec<Var> = needs.into_iter().filter(|var| *var != lane).collect();
+    order.push(lane);
+    let element = mlir::element_type(input.buffer.r#type());
+    let extents: Vec<i64> = order.iter().filter_map(|var| nest.extent(*var)).collect();
+    let ty: Type = MemRefType::contiguous(element, &extents, None).into();
+    let alignment = mlir::i64_attr(builder.context, 64);
+    let segments = mlir::segments(builder.context, &[0, 0]);
+    let packed = builder.value_with(
+        "memref.alloc",
+        &[],
+        ty,
+        &[("alignment", alignment), ("operandSegmentSizes", segments)],
+    );
+
+    // In the copy, the variables are dimension variables in the order of the buffer.
+    let numbered: Vec<(Var, Expr)> =
+        (0..).zip(&order).map(|(dim, var)| (*var, ir.dim(dim))).collect();
+    let renamed = |var: Var| match numbered.iter().find(|(known, _)| *known == var) {
+        Some((_, expr)) => Some(*expr),
+        None => nest.fixed(var).map(|value| ir.constant(value)),
+    };
+    let variables: Vec<Variable> =
+        order.iter().map(|var| Variable::bounded(ir, nest.intervals.of(*var))).collect();
+    let origin = |var: &Var| ir.constant(nest.intervals.of(*var).lo);
+    let map_of = |results: Vec<Expr>| IndexingMap {
+        dims: variables.clone(),
+        results,
+        ..IndexingMap::default()
+    };
+    let places = numbered.iter().map(|(var, expr)| ir.sub(*expr, origin(var))).collect();
+    let parts = GenericParts {
+        domain: map_of(Vec::new()),
+        runtimes: Vec::new(),
+        inputs: vec![input.buffer],
+        inits: vec![packed],
+        maps: vec![map_of(ir.substitute_all(&input.map.results, &renamed)), map_of(places)],
+        combiners: vec![Combiner::ASSIGN],
+    };
+    let generic = parts.build(ir, builder, false);
+    let body = generic.body();
+    let inside = Builder::at_end(builder.context, body, builder.location);
+    imap::build_yield(&inside, &mlir::arguments(body));
+
+    let results = order.iter().map(|var| ir.sub(ir.var(*var), origin(var))).collect();
+    let input = &mut nest.inputs[number];
+    input.buffer = packed;
+    input.map.results = results;
+    generic
+}
