@@ -232,7 +232,7 @@ impl<'c> Session<'c> {
             for other in defs(&module).into_iter().filter(|it| it.name() != def.name()) {
                 mlir::erase(other.op());
             }
-            passes.push(specialize(sizes));
+            passes.extend(specialize(sizes));
         }
         passes.extend([
             "tc-infer-ranges".to_string(),
@@ -277,13 +277,11 @@ impl<'c> Session<'c> {
     }
 }
 
-/// The pass that sets the sizes, with its options.
-fn specialize(sizes: &Sizes) -> String {
-    if sizes.is_empty() {
-        return "canonicalize".to_string();
-    }
+/// The pass that sets the sizes, with its options. Nothing else may come before inference:
+/// reads that are never performed bound variables too.
+fn specialize(sizes: &Sizes) -> Option<String> {
     let pairs: Vec<_> = sizes.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    format!("tc-specialize-sizes{{sizes=\"{}\"}}", pairs.join(","))
+    (!pairs.is_empty()).then(|| format!("tc-specialize-sizes{{sizes=\"{}\"}}", pairs.join(",")))
 }
 
 fn defs<'c>(module: &Module<'c>) -> Vec<Def<'c>> {
