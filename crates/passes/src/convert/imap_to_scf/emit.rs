@@ -62,7 +62,12 @@ impl<'c> Nest<'c> {
         let domain = generic.domain(&ir);
         let intervals = domain.intervals(&ir);
         let mut maps = generic.maps(&ir).into_iter();
-        let mut next_map = || maps.next().expect("a verified imap.generic has a map per operand");
+        // Simplified, so that a map depends on the variables that it names.
+        let mut next_map = || {
+            let mut map = maps.next().expect("a verified imap.generic has a map per operand");
+            map.simplify(&ir);
+            map
+        };
         let body = mlir::arguments(generic.body());
         let epilogue = generic.epilogue().map(mlir::arguments).unwrap_or_default();
         let inits = generic.inits();
