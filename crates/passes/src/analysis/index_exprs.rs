@@ -6,7 +6,9 @@
 //! element of a tensor, a value chosen by a condition) is a further runtime variable,
 //! which [`Leaves`] hands out.
 //!
-//! One forward pass over the operations, linear in their number.
+//! One forward pass over the operations, linear in their number. Shared values can stand for
+//! expressions that are as large as 2 to the number of operations when written out: one of
+//! more than [`MAX_COST`] operators counts as none.
 
 use std::collections::HashMap;
 use tc_dialects::{
@@ -19,6 +21,10 @@ use tc_ir::{
     Context,
     expr::{Expr, Var},
 };
+
+/// The operators of an expression that is followed. Maps are kept as text, whose nesting
+/// the parser limits to somewhat more.
+pub const MAX_COST: u32 = 400;
 
 /// Gives expressions to values that are not index arithmetic.
 pub trait Leaves<'c> {
@@ -141,6 +147,7 @@ impl<'c, 'i> IndexExprs<'c, 'i> {
         if !value.r#type().is_index() {
             return;
         }
+        let expr = expr.filter(|expr| self.ir.cost(*expr) <= MAX_COST);
         if let Some(expr) = expr.or_else(|| leaves.leaf(self, value)) {
             self.exprs.insert(mlir::value_key(value), expr);
         }

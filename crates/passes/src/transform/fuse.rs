@@ -73,6 +73,8 @@ pub const PASS: PassInfo = PassInfo {
 
 /// A fused body is not grown beyond this many operations.
 const MAX_BODY: usize = 2048;
+/// The operators of an expression in a composed map.
+const MAX_COST: u32 = 400;
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
     let Some(max_recompute) = pass.options.number("max-recompute") else {
@@ -306,6 +308,19 @@ fn plan<'c, 'i>(
     let size = body_size(consumer.generic.op()) + reads.len() * body_size(producer.generic.op());
     if size > MAX_BODY {
         return Err(format!("the fused body would have {size} operations, more than {MAX_BODY}"));
+    }
+    let inputs = &producer.parts.maps[..producer.parts.inputs.len()];
+    let read = inputs.iter().map(|map| &map.results);
+    let read = read.chain(producer.runtime_maps.iter().flatten()).flatten();
+    for (result, dims) in read.flat_map(|result| dims.iter().map(move |dims| (*result, dims))) {
+        let dim = |var| match var {
+            Var::Dim(number) => dims.get(number as usize).copied(),
+            _ => None,
+        };
+        let cost = ir.cost(ir.substitute(result, &dim));
+        if MAX_COST < cost {
+            return Err(format!("a composed map would have {cost} operators, more than {MAX_COST}"));
+        }
     }
     let consumer_map = consumer.parts.maps[reads[0]].display(ir).to_string();
     let producer_map = producer.init_map().display(ir).to_string();
