@@ -563,9 +563,10 @@ impl<'p> Machine<'p> {
 
     fn count_point(&mut self, nest: &Nest) -> Result<()> {
         self.num_points += 1;
-        if self.num_points <= self.limits.points {
-            return Ok(());
-        }
+        if self.num_points <= self.limits.points { Ok(()) } else { self.too_many_points(nest) }
+    }
+
+    fn too_many_points<T>(&self, nest: &Nest) -> Result<T> {
         let message = format!(
             "needs more than the {} points that the interpreter is given",
             self.limits.points
@@ -592,6 +593,7 @@ impl<'p> Odometer<'p> {
     fn new(machine: &Machine, loops: &'p [Loop], nest: &Nest) -> Result<Self> {
         let mut state = State::Fresh;
         let mut bounds = smallvec::SmallVec::new();
+        let mut points = 1u64;
         for it in loops {
             let lower = machine.certain(it.lower, "a range", nest.at)?;
             let upper = machine.certain(it.upper, "a range", nest.at)?;
@@ -603,7 +605,12 @@ impl<'p> Odometer<'p> {
                 }
                 state = State::Done;
             }
+            points = points.saturating_mul(upper.abs_diff(lower).saturating_add(1));
             bounds.push((lower, upper));
+        }
+        // What cannot end in time is not begun.
+        if state == State::Fresh && machine.limits.points < points {
+            return machine.too_many_points(nest);
         }
         Ok(Self { loops, bounds, state })
     }
