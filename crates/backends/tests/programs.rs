@@ -60,3 +60,18 @@ fn accumulated_outputs_may_be_defined_anew() {
     let text = "def f(float(N) A) -> (O) { O(i) += A(i) O(i) = A(i - 2) }";
     agrees(text, &["N=5", "N=1"]);
 }
+
+/// An access bounds its variables even if it is found out later that it never happens.
+#[test]
+fn accesses_that_never_happen_bound_variables() {
+    agrees(
+        "def f(uint8(5) A) -> (O) { O +=! A(j) + (3.25 != 4 ? 2147483647 : A(j + 4)) }",
+        &[""],
+    );
+}
+
+#[test]
+fn indices_in_which_a_variable_cancels_are_constant() {
+    agrees("def f(float(2) A) -> (O) { O(i) *=! A(j - j) where i in 0:3, j in 2:4 }", &[""]);
+    agrees("def f(float(N) A) -> (O) { O(i) +=! A(j - j) + A(i) where j in 0:9 }", &["N=33"]);
+}
