@@ -10,13 +10,13 @@
 //! expressions that are as large as 2 to the number of operations when written out: one of
 //! more than [`MAX_COST`] operators counts as none.
 
+use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 use tc_dialects::{
     imap::map,
     mlir::{self, Blk, Op, Val},
     tc::Comprehension,
 };
-use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use tc_ir::{
     Context,
     expr::{Expr, Var},
@@ -59,12 +59,7 @@ impl<'c, 'i> IndexExprs<'c, 'i> {
 
     /// Knows all that `outer` knows, for the inside of a statement.
     pub fn nested(outer: &'i IndexExprs<'c, 'i>) -> Self {
-        Self {
-            ir: outer.ir,
-            outer: Some(outer),
-            sizes: outer.sizes.clone(),
-            exprs: HashMap::new(),
-        }
+        Self { ir: outer.ir, outer: Some(outer), sizes: outer.sizes.clone(), exprs: HashMap::new() }
     }
 
     /// The expression of an index value, if it has one.
@@ -138,12 +133,7 @@ impl<'c, 'i> IndexExprs<'c, 'i> {
         }
     }
 
-    fn record(
-        &mut self,
-        value: Val<'c>,
-        expr: Option<Expr>,
-        leaves: &mut dyn Leaves<'c>,
-    ) {
+    fn record(&mut self, value: Val<'c>, expr: Option<Expr>, leaves: &mut dyn Leaves<'c>) {
         if !value.r#type().is_index() {
             return;
         }

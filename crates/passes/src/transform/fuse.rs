@@ -78,7 +78,8 @@ const MAX_COST: u32 = 400;
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
     let Some(max_recompute) = pass.options.number("max-recompute") else {
-        tc_dialects::diagnostic::Report::op_error(pass.op, "'max-recompute' expects a number").emit();
+        tc_dialects::diagnostic::Report::op_error(pass.op, "'max-recompute' expects a number")
+            .emit();
         return Err(Failure);
     };
     let Some(module) = mlir::body(pass.op, 0) else { return Ok(()) };
@@ -152,9 +153,9 @@ fn find_fusion<'c, 'i>(
     consumer: Generic<'c>,
     max_recompute: usize,
 ) -> Option<(Generic<'c>, Plan<'c, 'i>)> {
-    producers(consumer)
-        .into_iter()
-        .find_map(|producer| plan(ir, consumer, producer, max_recompute).ok().map(|plan| (producer, plan)))
+    producers(consumer).into_iter().find_map(|producer| {
+        plan(ir, consumer, producer, max_recompute).ok().map(|plan| (producer, plan))
+    })
 }
 
 /// The operations whose results a consumer reads, each once.
@@ -188,7 +189,11 @@ fn report_missed<'c>(ir: &Context, block: Blk<'c>, function: &str, max_recompute
     }
 }
 
-fn describe_maps<'c>(ir: &Context, consumer: Generic<'c>, producer: Generic<'c>) -> (String, String) {
+fn describe_maps<'c>(
+    ir: &Context,
+    consumer: Generic<'c>,
+    producer: Generic<'c>,
+) -> (String, String) {
     let (consumer, producer) = (Node::new(ir, consumer), Node::new(ir, producer));
     let reads = consumer.reads_of(producer.generic);
     let map = reads.first().map(|number| &consumer.parts.maps[*number]);
@@ -221,7 +226,11 @@ impl<'c> Node<'c> {
             .runtimes
             .iter()
             .map(|value| {
-                if mlir::is_tensor(value.r#type()) { tail.next().map(|map| map.results.clone()) } else { None }
+                if mlir::is_tensor(value.r#type()) {
+                    tail.next().map(|map| map.results.clone())
+                } else {
+                    None
+                }
             })
             .collect();
         Self { generic, parts, runtime_maps }
@@ -268,10 +277,17 @@ fn plan<'c, 'i>(
     let consumer = Node::new(ir, consumer);
     let producer = Node::new(ir, producer);
     let reads = consumer.reads_of(producer.generic);
-    if mlir::results(producer.generic.op()).len() != 1 || mlir::results(consumer.generic.op()).len() != 1 {
+    if mlir::results(producer.generic.op()).len() != 1
+        || mlir::results(consumer.generic.op()).len() != 1
+    {
         return Err("only operations with one tensor result are fused".to_string());
     }
-    if consumer.parts.inits.iter().any(|init| mlir::defining_op(*init) == Some(producer.generic.op())) {
+    if consumer
+        .parts
+        .inits
+        .iter()
+        .any(|init| mlir::defining_op(*init) == Some(producer.generic.op()))
+    {
         return Err("the consumer accumulates into the result of the producer".to_string());
     }
     if reads.is_empty() {
@@ -294,7 +310,9 @@ fn plan<'c, 'i>(
                     // the operations are joined, and cancel in the common case of equal sizes.
                     (map.results[*result], *offset)
                 })
-                .map(|(position, offset)| ir.sub(position, shift_runtimes(ir, offset, consumer.parts.runtimes.len())))
+                .map(|(position, offset)| {
+                    ir.sub(position, shift_runtimes(ir, offset, consumer.parts.runtimes.len()))
+                })
                 .collect()
         })
         .collect();
@@ -319,7 +337,9 @@ fn plan<'c, 'i>(
         };
         let cost = ir.cost(ir.substitute(result, &dim));
         if MAX_COST < cost {
-            return Err(format!("a composed map would have {cost} operators, more than {MAX_COST}"));
+            return Err(format!(
+                "a composed map would have {cost} operators, more than {MAX_COST}"
+            ));
         }
     }
     let consumer_map = consumer.parts.maps[reads[0]].display(ir).to_string();
@@ -358,10 +378,13 @@ fn check_recompute(
     let domain = &consumer.parts.domain;
     let variables: BTreeSet<Var> = domain
         .vars()
-        .filter(|(var, variable)| !matches!(var, Var::Runtime(_)) && variable.lower != variable.upper)
+        .filter(|(var, variable)| {
+            !matches!(var, Var::Runtime(_)) && variable.lower != variable.upper
+        })
         .map(|(var, _)| var)
         .collect();
-    let mut maps: Vec<&[Expr]> = reads.iter().map(|it| consumer.parts.maps[*it].results.as_slice()).collect();
+    let mut maps: Vec<&[Expr]> =
+        reads.iter().map(|it| consumer.parts.maps[*it].results.as_slice()).collect();
     maps.sort_unstable();
     maps.dedup();
     for map in &maps {
@@ -411,7 +434,8 @@ fn check_epilogue(
     if element(consumer) != element(producer) {
         return Err("the element types of the two results differ".to_string());
     }
-    let maps: BTreeSet<_> = reads.iter().map(|number| &consumer.parts.maps[*number].results).collect();
+    let maps: BTreeSet<_> =
+        reads.iter().map(|number| &consumer.parts.maps[*number].results).collect();
     if maps.len() != 1 {
         return Err("the consumer reads the reduction through several maps".to_string());
     }
@@ -420,7 +444,8 @@ fn check_epilogue(
         let vars: Vec<_> =
             ir.vars(*expr).into_iter().filter(|var| !matches!(var, Var::Runtime(_))).collect();
         let [var] = vars[..] else {
-            return Err("the consumer does not read the reduction by one variable per dimension".to_string());
+            return Err("the consumer does not read the reduction by one variable per dimension"
+                .to_string());
         };
         let offset = ir.canonicalize(ir.sub(*expr, ir.var(var)));
         if ir.vars(offset).contains(&var) || !used.insert(var) {
@@ -428,7 +453,9 @@ fn check_epilogue(
         }
     }
     if used.len() != consumer.parts.domain.dims.len() {
-        return Err("the reduction would be computed again for every element that uses it".to_string());
+        return Err(
+            "the reduction would be computed again for every element that uses it".to_string()
+        );
     }
     Ok(())
 }
@@ -442,7 +469,8 @@ fn check_index_uses(
     dims: &[Vec<Expr>],
 ) -> Result<(), String> {
     let mut asked = BTreeSet::new();
-    for block in [Some(producer.generic.body()), producer.generic.epilogue()].into_iter().flatten() {
+    for block in [Some(producer.generic.body()), producer.generic.epilogue()].into_iter().flatten()
+    {
         for top in mlir::ops(block) {
             mlir::walk(top, &mut |op| {
                 if mlir::is(op, "imap.index")
@@ -460,7 +488,9 @@ fn check_index_uses(
     for exprs in dims {
         for number in &asked {
             if ir.vars(exprs[*number]).iter().any(from_tensor) {
-                return Err("the body of the producer uses an index that is read from a tensor".to_string());
+                return Err(
+                    "the body of the producer uses an index that is read from a tensor".to_string()
+                );
             }
         }
     }
@@ -541,7 +571,12 @@ impl<'c, 'i> Frame<'c, 'i> {
     /// variables, and gives the expressions that stand for them. Equal ones are shared.
     ///
     /// `dims` refers to runtime variable `k` of the producer as number `base + k`.
-    fn add_runtimes(&mut self, node: &Node<'c>, base: usize, dims: &[Expr]) -> (Vec<Expr>, Vec<Expr>) {
+    fn add_runtimes(
+        &mut self,
+        node: &Node<'c>,
+        base: usize,
+        dims: &[Expr],
+    ) -> (Vec<Expr>, Vec<Expr>) {
         let ir = self.ir;
         let mut exprs: Vec<Expr> = Vec::new();
         // Offsets use sizes only, whose values do not depend on the dimension variables, so
@@ -583,7 +618,12 @@ impl<'c, 'i> Frame<'c, 'i> {
     }
 
     /// The parts of an operation with these destinations.
-    fn parts(&self, inits: &[Val<'c>], init_maps: &[Vec<Expr>], combiners: &[Combiner]) -> GenericParts<'c> {
+    fn parts(
+        &self,
+        inits: &[Val<'c>],
+        init_maps: &[Vec<Expr>],
+        combiners: &[Combiner],
+    ) -> GenericParts<'c> {
         let mut simplifier = Simplifier::for_map(self.ir, &self.domain);
         let strip = |variables: &[Variable]| {
             variables
@@ -639,7 +679,11 @@ impl<'c, 'i> Plan<'c, 'i> {
 
     /// The maps of the producer's inputs over the consumer's variables, added to the frame:
     /// the numbers of the inputs, the dimension variables, and the runtime variables.
-    fn add_producer_inputs(&self, frame: &mut Frame<'c, 'i>, dims: &[Expr]) -> (Vec<usize>, Vec<Expr>) {
+    fn add_producer_inputs(
+        &self,
+        frame: &mut Frame<'c, 'i>,
+        dims: &[Expr],
+    ) -> (Vec<usize>, Vec<Expr>) {
         let base = self.consumer.parts.runtimes.len();
         let (dims, runtimes) = frame.add_runtimes(&self.producer, base, dims);
         let parts = &self.producer.parts;
@@ -703,7 +747,13 @@ impl<'c, 'i> Plan<'c, 'i> {
                     let (inputs, dims) = &bodies[&number];
                     let arguments: Vec<_> =
                         inputs.iter().map(|input| new_arguments[offset + input]).collect();
-                    let value = self.copy_body(&frame, &inside, self.producer.generic.body(), &arguments, dims);
+                    let value = self.copy_body(
+                        &frame,
+                        &inside,
+                        self.producer.generic.body(),
+                        &arguments,
+                        dims,
+                    );
                     values.insert(*argument, value);
                 }
             }
@@ -868,11 +918,15 @@ fn temporary_bytes<'c>(block: Blk<'c>) -> String {
                 .iter()
                 .enumerate()
                 .map(|(number, variable)| {
-                    let name = variable.name.as_deref().map_or_else(|| format!("rt{number}"), str::to_string);
-                    let place = names.iter().position(|known| *known == name).unwrap_or_else(|| {
-                        names.push(name);
-                        names.len() - 1
-                    });
+                    let name = variable
+                        .name
+                        .as_deref()
+                        .map_or_else(|| format!("rt{number}"), str::to_string);
+                    let place =
+                        names.iter().position(|known| *known == name).unwrap_or_else(|| {
+                            names.push(name);
+                            names.len() - 1
+                        });
                     ir.runtime(place as u32)
                 })
                 .collect();
