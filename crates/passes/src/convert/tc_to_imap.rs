@@ -482,6 +482,9 @@ impl<'c, 'i> Converter<'c, 'i> {
         let inside = Builder::at_end(context, generic.body(), statement.op().location());
         let rank = statement.index_vars().len();
         for (number, argument) in mlir::arguments(statement.body()).into_iter().enumerate() {
+            if !used.contains(&mlir::value_key(argument)) {
+                continue;
+            }
             let (kind, number) = match number.checked_sub(rank) {
                 None => ("dim", number),
                 Some(number) => ("range", number),
