@@ -152,7 +152,10 @@ fn large_numbers() {
     }
     refused("a long number", vector(&"9".repeat(1 << 20)), "");
     refused("a long exponent", vector(&format!("A(i) + 1e{}", "9".repeat(1000))), "");
-    compiled("a tensor beyond memory", "def f(float(2147483647, 2147483647, 2147483647) A) -> (O) { O(i) = A(i, i, i) }");
+    compiled(
+        "a tensor beyond memory",
+        "def f(float(2147483647, 2147483647, 2147483647) A) -> (O) { O(i) = A(i, i, i) }",
+    );
     let most = 2_147_483_647;
     let product = vec![most.to_string(); 5].join(" * ");
     for value in [
@@ -198,7 +201,8 @@ fn large_sizes() {
     // The interpreter stops at a limit.
     let error = watched("too many points", || {
         let context = tc_dialects::new_context();
-        let text = "def f(float(4) A) -> (O) { O +=! A(0) where i in 0:2147483647, j in 0:2147483647 }";
+        let text =
+            "def f(float(4) A) -> (O) { O +=! A(0) where i in 0:2147483647, j in 0:2147483647 }";
         let source = import(&context, "large.tc", text.as_bytes(), false).expect("it is right");
         let session = Session::new(&context, source, false).expect("its ranges are known");
         let def = session.def(None).expect("one function");
@@ -255,7 +259,10 @@ fn truncated_and_damaged_programs() {
                         let piece = damaged[from..damaged.len().min(from + 8)].to_vec();
                         damaged.splice(at..at, piece);
                     }
-                    _ => damaged[at] = b"(){}0123456789+-*/%<>=!?:.,NAOIijk \n"[next(&mut state) as usize % 36],
+                    _ => {
+                        damaged[at] =
+                            b"(){}0123456789+-*/%<>=!?:.,NAOIijk \n"[next(&mut state) as usize % 36]
+                    }
                 }
             }
             front(&damaged);
@@ -306,7 +313,11 @@ fn many_of_everything() {
     let read = |number| format!("A{number}(i)");
     answer(
         "inputs",
-        format!("def f({}) -> (O) {{ O(i) = {} }}", list(200, &input, ", "), list(200, &read, " + ")),
+        format!(
+            "def f({}) -> (O) {{ O(i) = {} }}",
+            list(200, &input, ", "),
+            list(200, &read, " + ")
+        ),
     );
     let size = |number| format!("N{number}");
     let index = |number| format!("i{number}");
@@ -381,7 +392,8 @@ fn expressions_that_grow_when_written_out() {
     }
     let doubled = (0..60).fold("i".to_string(), |text, _| format!("({text}) / 2 + 1"));
     answer("a chain of divisions", vector(&format!("A({doubled})")));
-    let clamped = (0..60).fold("i".to_string(), |text, n| format!("max(min({text} + 1, N - {n}), {n})"));
+    let clamped =
+        (0..60).fold("i".to_string(), |text, n| format!("max(min({text} + 1, N - {n}), {n})"));
     answer("a chain of clamps", vector(&format!("A({clamped}) where i in 0:N")));
     answer("a chain of clamps without a range", vector(&format!("A({clamped})")));
 }
@@ -389,7 +401,9 @@ fn expressions_that_grow_when_written_out() {
 #[test]
 fn maps_in_mlir_text() {
     let module = |map: &str| {
-        format!("func.func @f(%a: index) -> index {{ %b = imap.apply #imap.map<{map}>(%a) : index return %b : index }}")
+        format!(
+            "func.func @f(%a: index) -> index {{ %b = imap.apply #imap.map<{map}>(%a) : index return %b : index }}"
+        )
     };
     let dims: Vec<_> = (0..100_000).map(|number| format!("d{number}")).collect();
     let doubled = (0..62).fold("d0".to_string(), |text, _| format!("({text}) * 2"));
@@ -399,12 +413,18 @@ fn maps_in_mlir_text() {
         ("signs", format!("(d0) -> ({}d0)", "-".repeat(100_000))),
         ("a large number", "(d0) -> (d0 + 99999999999999999999999)".to_string()),
         ("an overflow", "(d0) -> (9223372036854775807 * 9223372036854775807 + d0)".to_string()),
-        ("the least number", "(d0) -> (d0 * -9223372036854775808 - -9223372036854775808)".to_string()),
+        (
+            "the least number",
+            "(d0) -> (d0 * -9223372036854775808 - -9223372036854775808)".to_string(),
+        ),
         ("a division", "(d0) -> (d0 floordiv 0)".to_string()),
         ("many dimensions", format!("({}) -> (d0)", dims.join(", "))),
         ("many terms", format!("(d0) -> ({})", vec!["d0"; 100_000].join(" + "))),
         ("powers", format!("(d0) -> ({doubled})")),
-        ("bounds", "(d0) -> (d0), domain: d0 in [9223372036854775807, -9223372036854775808]".to_string()),
+        (
+            "bounds",
+            "(d0) -> (d0), domain: d0 in [9223372036854775807, -9223372036854775808]".to_string(),
+        ),
         ("a closing bracket", "(d0) -> (d0)>".to_string()),
         ("nothing", String::new()),
         ("no arrow", "(d0".to_string()),
@@ -419,7 +439,10 @@ fn maps_in_mlir_text() {
                 assert!(diagnostics.iter().any(|it| it.is_error() && it.place.is_some()));
                 return;
             };
-            let _ = tc_backends::run::run_pipeline(&mut module, "canonicalize,cse,convert-imap-to-arith");
+            let _ = tc_backends::run::run_pipeline(
+                &mut module,
+                "canonicalize,cse,convert-imap-to-arith",
+            );
             assert!(mlir::body(mlir::op_ref(module.as_operation()), 0).is_some());
         });
     }

@@ -64,10 +64,7 @@ fn accumulated_outputs_may_be_defined_anew() {
 /// An access bounds its variables even if it is found out later that it never happens.
 #[test]
 fn accesses_that_never_happen_bound_variables() {
-    agrees(
-        "def f(uint8(5) A) -> (O) { O +=! A(j) + (3.25 != 4 ? 2147483647 : A(j + 4)) }",
-        &[""],
-    );
+    agrees("def f(uint8(5) A) -> (O) { O +=! A(j) + (3.25 != 4 ? 2147483647 : A(j + 4)) }", &[""]);
 }
 
 #[test]

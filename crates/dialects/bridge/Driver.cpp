@@ -223,6 +223,32 @@ bool tcIsProcessor(MlirStringRef triple, MlirStringRef name) {
 
 static llvm::cl::OptionCategory sourceOptions("Source language options");
 
+/// Prints a diagnostic without the line that it is about.
+static void printWithoutSource(Diagnostic &diagnostic) {
+  auto print = [](Diagnostic &entry, StringRef severity) {
+    if (auto at = dyn_cast<FileLineColLoc>(entry.getLocation()))
+      llvm::errs() << at.getFilename().getValue() << ':' << at.getLine() << ':' << at.getColumn()
+                   << ": ";
+    llvm::errs() << severity << ": " << entry << '\n';
+  };
+  bool isError = diagnostic.getSeverity() == DiagnosticSeverity::Error;
+  print(diagnostic, isError ? "error" : "warning");
+  for (Diagnostic &note : diagnostic.getNotes())
+    print(note, "note");
+}
+
+/// Whether a text has a line that no screen would show.
+static bool hasHugeLine(StringRef text) {
+  constexpr size_t maxLine = 100'000;
+  while (maxLine < text.size()) {
+    size_t end = text.find('\n');
+    if (maxLine < std::min(end, text.size()))
+      return true;
+    text = text.drop_front(end + 1);
+  }
+  return false;
+}
+
 /// Imports a source file and writes it as bytecode, in which locations survive,
 /// so that the driver reads it like any other input.
 static LogicalResult importSource(StringRef fileName, std::unique_ptr<llvm::MemoryBuffer> file,
@@ -245,6 +271,9 @@ static LogicalResult importSource(StringRef fileName, std::unique_ptr<llvm::Memo
       import();
       return verifier.verify();
     }
+  } else if (hasHugeLine(contents)) {
+    ScopedDiagnosticHandler printer(&context, printWithoutSource);
+    import();
   } else {
     SourceMgrDiagnosticHandler printer(sources, &context);
     import();

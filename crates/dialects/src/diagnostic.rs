@@ -193,6 +193,9 @@ pub fn collect(context: &Context) -> (DiagnosticHandlerId, Rc<RefCell<Vec<Receiv
     (attach(context, move |received| sink.borrow_mut().push(received)), collected)
 }
 
+/// Source lines of more bytes are not shown.
+const MAX_LINE: usize = 1000;
+
 /// Prints diagnostics as `mlir-opt` does: `file:line:col: error: text`, the source line,
 /// and a caret.
 #[derive(Debug, Default)]
@@ -228,8 +231,11 @@ impl Printer {
             .entry(file.clone())
             .or_insert_with(|| lines(&std::fs::read(file).unwrap_or_default()));
         if let Some(source) = line.checked_sub(1).and_then(|line| lines.get(line)) {
-            let indent = " ".repeat(column.saturating_sub(1));
-            text += &format!("{source}\n{indent}^\n");
+            // A line that no screen shows says nothing.
+            if source.len() <= MAX_LINE {
+                let indent = " ".repeat(column.saturating_sub(1));
+                text += &format!("{source}\n{indent}^\n");
+            }
         }
         text
     }

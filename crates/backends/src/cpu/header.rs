@@ -6,13 +6,17 @@
 //!
 //! Names that C cannot have, or has for other things, get underscores.
 
-use super::{Extent, Role, Signature, llvm::INTERFACE_PREFIX, signature::Argument};
+use super::{
+    Extent, Role, Signature,
+    llvm::INTERFACE_PREFIX,
+    signature::{Argument, Formulas},
+};
 use crate::runtime::ElementType;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write,
 };
-use tc_ir::{Context, Expr, Node, Var};
+use tc_ir::{Context, Expr, Node, Var, polynomial};
 
 /// Words that cannot name a parameter in C or C++, or that the header itself uses.
 #[rustfmt::skip]
@@ -247,11 +251,28 @@ fn describe(signature: &Signature, names: &Names, number: usize) -> String {
         Role::InOut => "read and written",
     };
     format!(
-        "{}: {} {}, {role}",
+        "{}: {} {}, {role}{}",
         names.arguments[number],
         c_type(argument.element),
-        extents.concat()
+        extents.concat(),
+        argument.origins.as_ref().map(describe_origins).unwrap_or_default()
     )
+}
+
+/// The index of the element stored first, if that is not zero in every dimension.
+fn describe_origins(origins: &Formulas) -> String {
+    let ir = Context::new();
+    let (map, names) = origins.map(&ir);
+    if map.results.iter().all(|origin| ir.as_constant(*origin) == Some(0)) {
+        return String::new();
+    }
+    let name = |var| match var {
+        Var::Runtime(number) => names[number as usize].clone(),
+        other => tc_ir::text::default_name(other),
+    };
+    let origins: Vec<_> =
+        map.results.iter().map(|origin| polynomial::text(&ir, *origin, &name)).collect();
+    format!("; the element stored first has index ({})", origins.join(", "))
 }
 
 fn write_wrapper(text: &mut String, signature: &Signature, names: &Names) {

@@ -17,8 +17,10 @@ impl Inputs {
     /// Reads `NAME.npy` for each input of a function that has a file of its name.
     ///
     /// # Errors
-    /// A file is no tensor.
+    /// The folder cannot be read, or a file is no tensor.
     pub fn read(def: Def, folder: &Path) -> Result<Self, Error> {
+        std::fs::read_dir(folder)
+            .map_err(|error| Error::File { path: folder.display().to_string(), error })?;
         let mut tensors = BTreeMap::new();
         for parameter in def.parameters() {
             let path = folder.join(format!("{}.npy", parameter.name));

@@ -194,7 +194,7 @@ def Imap_GenericOp : Imap_Op<"generic", [
   let hasVerifier = 1;
 }
 
-def Imap_YieldOp : Imap_Op<"yield", [Pure, ReturnLike, Terminator]> {
+def Imap_YieldOp : Imap_Op<"yield", [Pure, ReturnLike, Terminator, HasParent<"GenericOp">]> {
   let summary = "Yields the values of a region of an `imap` operation";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
