@@ -360,7 +360,7 @@ fn many_of_everything() {
     refused("many lines", "\n".repeat(1 << 22) + "x", "");
     let mut keywords = String::new();
     for number in 0..10_000 {
-        let _ = write!(keywords, "def f{number}(float(N) A) -> (B) {{ C(i) = D(i) }}\n");
+        let _ = writeln!(keywords, "def f{number}(float(N) A) -> (B) {{ C(i) = D(i) }}");
     }
     refused("many wrong functions", keywords, "");
 }
