@@ -72,3 +72,15 @@ fn indices_in_which_a_variable_cancels_are_constant() {
     agrees("def f(float(2) A) -> (O) { O(i) *=! A(j - j) where i in 0:3, j in 2:4 }", &[""]);
     agrees("def f(float(N) A) -> (O) { O(i) +=! A(j - j) + A(i) where j in 0:9 }", &["N=33"]);
 }
+
+#[test]
+fn indices_of_operands_in_branches_leave_nothing_behind() {
+    agrees(
+        "def f(float(N) A) -> (O) { O(i) = A(0) < 0.5 ? A(x / 2) : A(N - 1 - i) where x = i + 0 }",
+        &["N=5"],
+    );
+    agrees(
+        "def f(float(N) A) -> (O) { O(i) = A(0) < 0.5 ? A(i / 2) : A(N - 1) where i in 0:N }",
+        &["N=5"],
+    );
+}

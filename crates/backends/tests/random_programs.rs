@@ -2,12 +2,14 @@
 //!
 //! `cargo test -p tc-backends --test random_programs` checks 200; the environment variable
 //! `TC_RANDOM_PROGRAMS` asks for another number, `TC_RANDOM_SEED` for another first seed.
-//! A program that fails is printed with its seed, and made smaller.
+//! A program that fails is printed with its seed, and made smaller. One that ends the process
+//! is left in a file `random-<worker>.tc` of the `tmp` folder of the build.
 
 mod support;
 
 use std::{
     collections::BTreeMap,
+    path::Path,
     sync::{
         Mutex,
         atomic::{AtomicU64, Ordering},
@@ -60,16 +62,21 @@ fn compiled_programs_agree_with_the_interpreter() {
     let report = Mutex::new(Report::default());
     let workers = thread::available_parallelism().map_or(1, |it| it.get()).min(MAX_WORKERS);
     thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
+        for worker in 0..workers {
+            let (next, report) = (&next, &report);
+            scope.spawn(move || {
+                let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+                let running = folder.join(format!("random-{worker}.tc"));
                 loop {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
                     let done = report.lock().expect("no worker panics").failures.len();
                     if first + count <= seed || MAX_FAILURES <= done {
                         break;
                     }
-                    check_seed(seed, &report, verbose);
+                    check_seed(seed, report, verbose, &running);
                 }
+                // Without it, the next run still says which program it is at.
+                let _ = std::fs::remove_file(running);
             });
         }
     });
@@ -99,8 +106,10 @@ fn compiled_programs_agree_with_the_interpreter() {
     );
 }
 
-fn check_seed(seed: u64, report: &Mutex<Report>, verbose: bool) {
+fn check_seed(seed: u64, report: &Mutex<Report>, verbose: bool, running: &Path) {
     let program = generate(seed);
+    let text = format!("# seed {seed}, {:?}\n{}", program.sizes, program.text);
+    std::fs::write(running, text).expect("the folder of the build can be written");
     if verbose {
         eprintln!("seed {seed}\n{}", program.text);
     }

@@ -588,16 +588,18 @@ fn collect_reads<'c>(statement: Comprehension<'c>) -> Vec<Read<'c>> {
 /// The reads whose element the body itself needs, not only an index of an operand.
 fn used_values(statement: Comprehension, operands: &HashMap<usize, usize>) -> HashSet<usize> {
     // Backwards from the operations that have to stay: the yield, and whatever is not an
-    // operand. An index computation stays only if something that stays needs it.
+    // operand. An index computation stays only if something that stays needs it; regions
+    // stay whole.
     let mut ops = Vec::new();
     for top in mlir::ops(statement.body()) {
-        mlir::walk(top, &mut |op| ops.push(op));
+        mlir::walk(top, &mut |op| ops.push((op, op != top)));
     }
     let mut used = HashSet::new();
-    for op in ops.into_iter().rev() {
+    for (op, is_nested) in ops.into_iter().rev() {
         let is_operand =
             mlir::is(op, "tc.read") && operands.contains_key(&mlir::value_key(mlir::result(op, 0)));
-        let needed = op.result_count() == 0
+        let needed = is_nested
+            || op.result_count() == 0
             || op.region_count() > 0
             || mlir::results(op).iter().any(|value| used.contains(&mlir::value_key(*value)));
         if needed && !is_operand {
