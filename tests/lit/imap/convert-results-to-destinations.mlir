@@ -1,0 +1,21 @@
+// RUN: tc-opt %s --convert-results-to-destinations | FileCheck %s
+
+// A result becomes a trailing buffer, and the function returns 0, or the number of the
+// first check that failed.
+// CHECK-LABEL: func.func @copy(
+// CHECK-SAME:    %{{.*}}: memref<?xf32{{.*}}> {tc.name = "A"}, %{{.*}}: memref<?xf32{{.*}}> {tc.name = "O", tc.output = 0 : i64}) -> i32
+// CHECK-SAME:    tc.checks = ["N is small"]
+// CHECK:         bufferization.materialize_in_destination
+func.func @copy(%a: tensor<?xf32> {tc.name = "A"}) -> (tensor<?xf32> {tc.name = "O"}) {
+  %c0 = arith.constant 0 : index
+  %c9 = arith.constant 9 : index
+  %n = tensor.dim %a, %c0 : tensor<?xf32>
+  %small = arith.cmpi slt, %n, %c9 : index
+  imap.check %small, "N is small"
+  %e = tensor.empty(%n) : tensor<?xf32>
+  %o = imap.generic <(i){N} -> (), domain: i in [0, N - 1], N in [1, 2147483647]> runtime(%n : index) ins(%a : tensor<?xf32>) outs(%e : tensor<?xf32>) maps [#imap.map<(i){N} -> (i)>, #imap.map<(i){N} -> (i)>] combine [#imap.combiner<assign>] {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } -> tensor<?xf32>
+  return %o : tensor<?xf32>
+}
