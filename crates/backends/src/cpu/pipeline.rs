@@ -45,7 +45,6 @@ pub fn to_llvm(options: &Options) -> String {
         "convert-imap-to-arith",
         "canonicalize",
         "cse",
-        "hoist-divisions",
         // The llvm dialect.
         "expand-strided-metadata",
         "lower-affine",
