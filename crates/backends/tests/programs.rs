@@ -84,3 +84,14 @@ fn indices_of_operands_in_branches_leave_nothing_behind() {
         &["N=5"],
     );
 }
+
+/// LLVM's loop vectorizer divides only if the first lane takes the branch.
+#[test]
+fn divisions_by_sizes_in_branches_are_performed() {
+    agrees(
+        "def f(int32(N, M, N) A, float(N) B) -> (O) {
+           O(i, j) = (0 <= j + 3 ? min(max(A(i, i, i % A.2), 0), A.2) : 1e-3) % B(0 - j)
+         }",
+        &["M=4,N=17", "M=2,N=70"],
+    );
+}

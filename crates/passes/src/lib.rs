@@ -19,6 +19,7 @@ pub const PASSES: &[&PassInfo] = &[
     &convert::results_to_destinations::PASS,
     &convert::tc_to_imap::PASS,
     &transform::fuse::PASS,
+    &transform::hoist_divisions::PASS,
     &transform::infer_ranges::PASS,
     &transform::runtime_checks::PASS,
     &transform::specialize_sizes::PASS,

@@ -45,6 +45,7 @@ pub fn to_llvm(options: &Options) -> String {
         "convert-imap-to-arith",
         "canonicalize",
         "cse",
+        "hoist-divisions",
         // The llvm dialect.
         "expand-strided-metadata",
         "lower-affine",

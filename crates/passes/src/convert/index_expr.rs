@@ -4,6 +4,7 @@
 //! variables show that both operands are non-negative, the plain unsigned operation is
 //! used: it needs no correction, and LLVM turns it into shifts and masks. A divisor that
 //! may be zero is replaced by one, so that an expression on a path not taken cannot trap.
+//! One that cannot is clamped, so that `hoist-divisions` and LLVM see it too.
 
 use melior::ir::Attribute;
 use tc_dialects::mlir::{self, Builder, Val};
@@ -95,8 +96,15 @@ impl<'c> IndexExprs<'_, 'c> {
     }
 
     fn divisor(&self, expr: Expr, value: Val<'c>) -> Val<'c> {
-        if !self.interval(expr).contains(0) {
-            return value;
+        let interval = self.interval(expr);
+        if !interval.contains(0) {
+            if self.ir.as_constant(expr).is_some() {
+                return value;
+            }
+            let (name, nearest) =
+                if 0 < interval.lo { ("arith.maxsi", 1) } else { ("arith.minsi", -1) };
+            let operands = [value, self.builder.index(nearest)];
+            return self.builder.value(name, &operands, self.builder.index_type());
         }
         let zero = self.builder.index(0);
         let one = self.builder.index(1);

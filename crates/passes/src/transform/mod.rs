@@ -1,6 +1,7 @@
 //! Passes that rewrite within a dialect.
 
 pub mod fuse;
+pub mod hoist_divisions;
 pub mod infer_ranges;
 pub mod runtime_checks;
 pub mod specialize_sizes;
