@@ -443,7 +443,7 @@ impl<'c> Normalizer<'c> {
         let Some((monomial, coefficient)) = rest.single_term() else {
             return Ok(None);
         };
-        if monomial.len() != 1 || coefficient.abs() != 1 {
+        if monomial.len() != 1 || !matches!(coefficient, 1 | -1) {
             return Ok(None);
         }
         let Node::FloorDiv(inner, inner_divisor) = self.context.node(monomial[0]) else {

@@ -44,7 +44,7 @@ const MAX_DEPTH: usize = 6;
 /// The most facts that one assumption with minima and maxima becomes.
 const MAX_CONJUNCTS: usize = 32;
 /// Constants from here on bound sizes in general and say nothing about products.
-const LARGE: i64 = 1 << 30;
+const LARGE: u64 = 1 << 30;
 
 /// What is known of a claim about all values of the variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -448,7 +448,7 @@ fn mentions(polynomial: &Polynomial, atom: Expr) -> bool {
 fn products(facts: &[Polynomial]) -> Result<Vec<Polynomial>> {
     let factors: Vec<&Polynomial> = facts
         .iter()
-        .filter(|fact| fact.constant_part().abs() < LARGE && fact.terms().len() <= 6)
+        .filter(|fact| fact.constant_part().unsigned_abs() < LARGE && fact.terms().len() <= 6)
         .filter(|fact| fact.terms().all(|(monomial, _)| monomial.len() == 1))
         .collect();
     let wanted = nonlinear_monomials(facts);
