@@ -157,6 +157,20 @@ fn canonical_form_walks_long_chains() {
     assert!(text(&context, deep, &|_| "x".to_owned()).contains("..."));
 }
 
+#[test]
+fn the_least_coefficient_is_no_special_case() {
+    let context = Context::new();
+    let half = context.floor_div(context.dim(0), context.constant(2));
+    let expr =
+        context.floor_div(context.mul(half, context.constant(i64::MIN)), context.constant(3));
+    let polynomial = Normalizer::new(&context).polynomial(expr).unwrap();
+    let rebuilt = Normalizer::new(&context).expr(&polynomial).unwrap();
+    for value in -3..=3 {
+        let value = |_| Some(value);
+        assert_eq!(context.eval(rebuilt, &value), context.eval(expr, &value));
+    }
+}
+
 proptest! {
     #[test]
     fn canonical_form_keeps_values(tree in any_expr(3)) {
