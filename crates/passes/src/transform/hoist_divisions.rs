@@ -38,7 +38,7 @@
 //! where another division needs them. Remark: how many divisions left a loop.
 
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use tc_dialects::{
     diagnostic::{RemarkKind, remark},
     mlir::{self, Op, Val},
@@ -68,73 +68,88 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
     for function in mlir::ops(block).into_iter().filter(|op| mlir::is(*op, "func.func")) {
         pass.enter(function);
-        let mut divisions = Vec::new();
+        let mut scopes = HashMap::new();
+        let mut moves = Vec::new();
         mlir::walk(function, &mut |op| {
-            if is_division(op) && !is_constant(mlir::operand(op, 1)) {
-                divisions.push(op);
+            let scope = scope(op, &scopes);
+            scopes.extend(mlir::results(op).into_iter().map(|it| (mlir::value_key(it), scope)));
+            let is_candidate = is_division(op) && !is_constant(mlir::operand(op, 1));
+            if let Some(around) = is_candidate.then(|| outermost_loop(op, scope)).flatten() {
+                moves.push((op, around));
             }
         });
-        let moved = divisions.into_iter().filter(|division| hoist(*division)).count();
+        for (division, around) in &moves {
+            move_before(*division, *around);
+        }
         remark(
             function.location(),
             RemarkKind::Analysis,
             PASS.argument,
             "divisions",
             mlir::string_attr(function, "sym_name").unwrap_or_default(),
-            &[("Hoisted", &moved.to_string())],
+            &[("Hoisted", &moves.len().to_string())],
         );
     }
     Ok(())
 }
 
-/// Moves a division, with what it is computed from, out of as many loops as possible.
-fn hoist(division: Op) -> bool {
-    let mut best = None;
-    let mut next = mlir::parent(division);
+/// The scope of every value so far, by its key.
+type Scopes<'c> = HashMap<usize, Option<Op<'c>>>;
+
+/// The innermost operation in whose region an operation has to stay, because of what it does
+/// or of what it is computed from. `None`: it may stand anywhere in the function.
+fn scope<'c>(op: Op<'c>, scopes: &Scopes<'c>) -> Option<Op<'c>> {
+    if !is_movable(op) {
+        return mlir::parent(op);
+    }
+    // All of them are around `op`, so the innermost one is the deepest one.
+    let scopes = mlir::operands(op).into_iter().filter_map(|operand| {
+        match scopes.get(&mlir::value_key(operand)) {
+            Some(scope) => *scope,
+            None => {
+                let block = mlir::argument_block(operand)?;
+                mlir::ops(block).first().copied().and_then(mlir::parent)
+            }
+        }
+    });
+    scopes.max_by_key(|scope| depth(*scope))
+}
+
+fn depth(op: Op) -> usize {
+    std::iter::successors(mlir::parent(op), |op| mlir::parent(*op)).count()
+}
+
+/// The outermost loop around an operation that it can leave.
+fn outermost_loop<'c>(op: Op<'c>, scope: Option<Op<'c>>) -> Option<Op<'c>> {
+    let mut found = None;
+    let mut next = mlir::parent(op).filter(|around| Some(*around) != scope);
     while let Some(around) = next {
         let Some((_, is_loop)) = AROUND.iter().find(|(name, _)| mlir::is(around, name)) else {
             break;
         };
-        let Some(slice) = computed_inside(division, around) else { break };
         if *is_loop {
-            best = Some((around, slice));
+            found = Some(around);
         }
-        next = mlir::parent(around);
+        next = mlir::parent(around).filter(|around| Some(*around) != scope);
     }
-    let Some((around, slice)) = best else { return false };
-    let mut ordered = Vec::new();
-    mlir::walk(around, &mut |op| {
-        if op.result_count() == 1 && slice.contains(&mlir::value_key(mlir::result(op, 0))) {
-            ordered.push(op);
-        }
-    });
-    ordered.into_iter().for_each(|op| mlir::move_before(op, around));
-    true
+    found
 }
 
-/// The results of the operations inside `around` from which a division is computed, its
-/// own among them; `None` if one of them has to stay.
-fn computed_inside(division: Op, around: Op) -> Option<HashSet<usize>> {
-    let mut found = HashSet::new();
-    let mut work = vec![mlir::result(division, 0)];
-    while let Some(value) = work.pop() {
-        let Some(op) = mlir::defining_op(value) else {
-            let block = mlir::argument_block(value)?;
-            let owner = mlir::ops(block).first().copied().and_then(mlir::parent)?;
-            if is_inside(owner, around) {
-                return None;
-            }
-            continue;
-        };
-        if op == around || !is_inside(op, around) || !found.insert(mlir::value_key(value)) {
+/// Moves a division, with what it is computed from inside of a loop, before that loop.
+fn move_before(division: Op, around: Op) {
+    let mut work = vec![(division, false)];
+    while let Some((op, operands_moved)) = work.pop() {
+        if !is_inside(op, around) {
             continue;
         }
-        if !is_movable(op) {
-            return None;
+        if operands_moved {
+            mlir::move_before(op, around);
+            continue;
         }
-        work.extend(mlir::operands(op));
+        work.push((op, true));
+        let operands = mlir::operands(op).into_iter().filter_map(mlir::defining_op);
+        work.extend(operands.map(|operand| (operand, false)));
     }
-    Some(found)
 }
 
 /// Whether an operation is another, or nested in it.
