@@ -420,14 +420,18 @@ impl Module {
                 }
                 LLVMSetValueName2(callee, interface.as_ptr().cast(), interface.len());
                 // The function itself is part of its C interface, which the entry calls:
-                // otherwise there would be three copies of it.
+                // otherwise there would be three copies of it. It goes there before anything
+                // else, since LLVM takes quadratic time over a call of thousands of arguments.
                 LLVMSetLinkage(plain, LLVMLinkage::LLVMInternalLinkage);
-                let noinline = LLVMGetEnumAttributeKindForName(c"noinline".as_ptr(), 8);
-                LLVMAddAttributeAtIndex(
-                    callee,
-                    llvm_sys::LLVMAttributeFunctionIndex,
-                    LLVMCreateEnumAttribute(self.context.raw, noinline, 0),
-                );
+                for (function, attribute) in [(callee, "noinline"), (plain, "alwaysinline")] {
+                    let kind =
+                        LLVMGetEnumAttributeKindForName(attribute.as_ptr().cast(), attribute.len());
+                    LLVMAddAttributeAtIndex(
+                        function,
+                        llvm_sys::LLVMAttributeFunctionIndex,
+                        LLVMCreateEnumAttribute(self.context.raw, kind, 0),
+                    );
+                }
                 let pointer = LLVMPointerTypeInContext(self.context.raw, 0);
                 let i32_type = LLVMInt32TypeInContext(self.context.raw);
                 let i64_type = LLVMInt64TypeInContext(self.context.raw);
@@ -505,8 +509,8 @@ impl Module {
             LLVMPassBuilderOptionsSetSLPVectorization(options, 1);
             LLVMPassBuilderOptionsSetLoopInterleaving(options, 1);
             LLVMPassBuilderOptionsSetLoopUnrolling(options, 1);
-            let result =
-                LLVMRunPasses(self.raw.0, c"default<O3>".as_ptr(), self.machine.0, options);
+            let passes = c"always-inline,default<O3>";
+            let result = LLVMRunPasses(self.raw.0, passes.as_ptr(), self.machine.0, options);
             LLVMDisposePassBuilderOptions(options);
             check(result)
         };

@@ -14,6 +14,7 @@ use crate::{
 use melior::ir::{
     Attribute, Type, ValueLike, attribute::DictionaryAttribute, operation::OperationLike,
 };
+use std::collections::HashSet;
 use tc_ir::map::IndexingMap;
 
 #[allow(missing_docs)]
@@ -118,13 +119,14 @@ impl<'c> Def<'c> {
     /// The size variables, in order of appearance, each with the first parameter and
     /// dimension that has it.
     pub fn sizes(self) -> Vec<(&'c str, Val<'c>, usize)> {
-        let mut found: Vec<(&str, Val, usize)> = Vec::new();
+        let mut found = Vec::new();
+        let mut known = HashSet::new();
         for parameter in self.parameters() {
             for (dim, size) in parameter.sizes.iter().enumerate() {
                 if let Size::Variable(name) = size
-                    && !found.iter().any(|(known, ..)| known == name)
+                    && known.insert(*name)
                 {
-                    found.push((name, parameter.value, dim));
+                    found.push((*name, parameter.value, dim));
                 }
             }
         }

@@ -42,24 +42,40 @@ fn verify_def<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
     if outputs.len() != def.terminator().operand_count() || outputs.contains(&"") {
         return error("expects the attribute 'tc.name' on every result");
     }
+    let distinct: HashSet<_> = outputs.iter().copied().collect();
     let mut inputs = HashSet::new();
     for (number, parameter) in def.parameters().iter().enumerate() {
         verify_parameter(number, parameter)?;
         if !inputs.insert(parameter.name) {
             return error(format!("has two arguments named '{}'", parameter.name));
         }
-        if parameter.inout != outputs.contains(&parameter.name) {
+        if parameter.inout != distinct.contains(parameter.name) {
             return error(format!(
                 "expects an argument to be marked 'tc.inout' exactly if an output has its name, '{}'",
                 parameter.name
             ));
         }
     }
-    let distinct: HashSet<_> = outputs.iter().collect();
     if distinct.len() != outputs.len() {
         return error("has two outputs of the same name");
     }
-    Ok(())
+    verify_sizes(def, op)
+}
+
+/// The names of all `tc.size`, at once: the sizes of a function are collected only once.
+fn verify_sizes<'c>(def: Def<'c>, op: Op<'c>) -> Result<(), Report<'c>> {
+    let known: HashSet<_> = def.sizes().into_iter().map(|(name, ..)| name).collect();
+    let mut result = Ok(());
+    mlir::walk(op, &mut |size| {
+        if result.is_ok() && mlir::is(size, "tc.size") {
+            let name = mlir::string_attr(size, "name").unwrap_or_default();
+            if !known.contains(name) {
+                let message = format!("'{name}' is not a size variable of '{}'", def.name());
+                result = Err(Report::op_error(size, message));
+            }
+        }
+    });
+    result
 }
 
 /// C1 and C2 of `tc.def` for one argument.
@@ -186,14 +202,11 @@ fn op_function_type<'c>(op: Op<'c>) -> Option<melior::ir::r#type::FunctionType<'
 }
 
 fn verify_size<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
-    let name = mlir::string_attr(op, "name").unwrap_or_default();
-    let Some(def) = mlir::ancestor(op, Def::NAME).and_then(Def::cast) else {
-        return error("expects to stand in a 'tc.def'");
-    };
-    if def.sizes().iter().any(|(known, ..)| *known == name) {
-        return Ok(());
+    // Whether the function has such a size, `verify_sizes` checks for all of them at once.
+    match mlir::ancestor(op, Def::NAME) {
+        Some(_) => Ok(()),
+        None => error("expects to stand in a 'tc.def'"),
     }
-    error(format!("'{name}' is not a size variable of '{}'", def.name()))
 }
 
 fn verify_extent<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
