@@ -79,7 +79,7 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 
 // imap.generic C2: integers
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @below {{'imap.generic' op runtime variable 0 is read from a tensor of 'tensor<4xf32>'; expected integers}}
+  // expected-error @below {{'imap.generic' op runtime variable 0 is read from a 'tensor<4xf32>'; expected a tensor of integers}}
   %0 = imap.generic #imap.map<(i){o} -> (), domain: i in [0, 3], o in [0, 3]>
       runtime(%a : tensor<4xf32>) ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
       maps [#imap.map<(i){o} -> (o)>, #imap.map<(i){o} -> (i)>, #imap.map<(i){o} -> (i)>]
@@ -322,6 +322,21 @@ func.func @f(%a: tensor<4xf32>) -> tensor<5xf32> {
     imap.yield %x : f32
   } -> tensor<5xf32>
   return %0 : tensor<5xf32>
+}
+
+// -----
+
+// imap.generic C7: one value per element
+func.func @f(%a: tensor<4xf32>, %b: tensor<3xf32>) -> tensor<3xf32> {
+  // expected-error @below {{'imap.generic' op the map of destination 0 does not use dimension variable 1, so that several values are meant for one element; make it a range variable}}
+  %0 = imap.generic #imap.map<(i, j) -> (), domain: i in [0, 2], j in [0, 3]>
+      ins(%a : tensor<4xf32>) outs(%b : tensor<3xf32>)
+      maps [#imap.map<(i, j) -> (j)>, #imap.map<(i, j) -> (i)>]
+      combine [#imap.combiner<add>] {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } -> tensor<3xf32>
+  return %0 : tensor<3xf32>
 }
 
 // -----

@@ -151,6 +151,7 @@ def Imap_GenericOp : Imap_Op<"generic", [
       * C4: one combiner per destination; `assign` only without range variables.
       * C5: body and epilogue take the element types of their operands and yield one value of the element type per destination.
       * C6: dimension and range variables have bounds on both sides.
+      * C7: the map of a destination uses every dimension variable that is known to have several values.
 
     Example, a matrix product of dynamic sizes:
 

@@ -1,12 +1,12 @@
 //! Verifiers of the `imap` dialect.
 //!
-//! `imap.generic`: C1 to C6 of its definition. `imap.index`: stands in an
+//! `imap.generic`: C1 to C7 of its definition. `imap.index`: stands in an
 //! `imap.generic` that has the variable. `imap.apply`: as many operands as the map has
 //! variables, as many results as it has results. `imap.builtin`: a known name with as
 //! many operands as the function has arguments.
 //!
-//! Not checked here: that accesses stay inside their operands, which depends on
-//! run-time sizes; front ends prove it or emit checks.
+//! Not checked here: that accesses stay inside their operands. Front ends prove it, or emit
+//! `imap.check` before the operation, which is then valid though it is never reached.
 
 use super::{Combiner, CombinerKind, Generic, map};
 use crate::{
@@ -74,6 +74,7 @@ fn verify_generic<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
         if uses_range(&ir, map) {
             return error(format!("the map of destination {number} uses a range variable"));
         }
+        verify_destination(&ir, number, map, &domain)?;
     }
     verify_combiners(generic, &domain, inits.len())?;
     verify_regions(generic, &ir, &inputs, &inits, &maps)
@@ -103,7 +104,7 @@ fn verify_domain<'c>(domain: &IndexingMap, runtimes: &[Val<'c>]) -> Result<(), R
         let ty = runtime.r#type();
         if is_shaped(ty) && mlir::integer_width(mlir::element_type(ty)).is_none() {
             return error(format!(
-                "runtime variable {number} is read from a tensor of '{ty}'; expected integers"
+                "runtime variable {number} is read from a '{ty}'; expected a tensor of integers"
             ));
         }
     }
@@ -141,6 +142,27 @@ fn verify_map<'c>(
             "map {number} has {} results, but its operand has {rank} dimensions",
             map.results.len()
         ));
+    }
+    Ok(())
+}
+
+/// C7.
+fn verify_destination<'c>(
+    ir: &tc_ir::Context,
+    number: usize,
+    map: &IndexingMap,
+    domain: &IndexingMap,
+) -> Result<(), Report<'c>> {
+    let used = ir.vars_of_all(&map.results);
+    for dim in (0..).take(domain.dims.len()) {
+        let interval = domain.dims[dim as usize].constant_interval(ir);
+        let has_several = interval.is_some_and(|it| it.lo < it.hi);
+        if has_several && !used.contains(&Var::Dim(dim)) {
+            return error(format!(
+                "the map of destination {number} does not use dimension variable {dim}, so that \
+                 several values are meant for one element; make it a range variable"
+            ));
+        }
     }
     Ok(())
 }

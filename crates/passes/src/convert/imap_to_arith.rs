@@ -4,8 +4,8 @@
 //! of `tc_f_f32` or `tc_f_f64`, declared as a private function of the module; an operand
 //! of a narrower type is widened to `f32` and the result narrowed.
 //!
-//! Left alone: `imap.apply` inside an `imap.generic` is converted too, `imap.index` and
-//! `imap.yield` belong to `convert-imap-to-scf`, `imap.check` to
+//! Operations inside an `imap.generic` are converted too. Left alone: `imap.index` and
+//! `imap.yield`, which belong to `convert-imap-to-scf`, and `imap.check`, which belongs to
 //! `convert-results-to-destinations`.
 
 use super::index_expr::IndexExprs;
