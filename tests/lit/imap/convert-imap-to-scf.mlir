@@ -23,3 +23,16 @@ func.func @row_sums(%a: memref<800x600xf32>, %o: memref<800xf32>) {
   }
   return
 }
+
+// An accumulation of subscripts starts from the least one.
+// CHECK-LABEL: func.func @subscripts(
+// CHECK:         %[[LEAST:.*]] = arith.constant -9223372036854775808 : index
+// CHECK:         scf.for {{.*}} iter_args(%[[MAX:.*]] = %[[LEAST]])
+// CHECK:           arith.maxsi %[[MAX]],
+func.func @subscripts(%a: memref<4xindex>, %b: memref<index>) {
+  imap.generic <()[i] -> (), domain: i in [0, 3]> ins(%a : memref<4xindex>) outs(%b : memref<index>) maps [#imap.map<()[i] -> (i)>, #imap.map<()[i] -> ()>] combine [#imap.combiner<maxs from identity>] {
+  ^bb0(%x: index):
+    imap.yield %x : index
+  }
+  return
+}

@@ -8,7 +8,7 @@ pub mod verify;
 use crate::mlir::{self, Blk, Builder, Op, Val};
 use melior::{
     Context,
-    ir::{Attribute, Location, Type, ValueLike, operation::OperationLike},
+    ir::{Attribute, Location, Type, TypeLike, ValueLike, operation::OperationLike},
 };
 use std::{collections::BTreeSet, fmt};
 use tc_ir::{expr::Var, interval::Interval, map::IndexingMap};
@@ -133,7 +133,8 @@ impl Combiner {
 
     /// Emits the identity of the operation in a type; for `assign`, zero.
     pub fn build_identity<'c>(self, builder: &Builder<'c>, ty: Type<'c>) -> Val<'c> {
-        let Some(width) = mlir::integer_width(ty) else {
+        let index_width = ty.is_index().then_some(64);
+        let Some(width) = mlir::integer_width(ty).or(index_width) else {
             let value = match self.kind {
                 CombinerKind::Mul => 1.0,
                 CombinerKind::MinF => f64::INFINITY,
