@@ -134,6 +134,21 @@ impl Received {
         self.severity == Severity::Error
     }
 
+    /// The diagnostic again, to be emitted after all.
+    pub fn report<'c>(&self, context: &'c Context) -> Report<'c> {
+        let location = |place: &Option<Place>| match place {
+            Some((file, line, column)) => Location::new(context, file, *line, *column),
+            None => Location::unknown(context),
+        };
+        let notes = self.notes.iter();
+        Report {
+            location: Some(location(&self.place)),
+            severity: self.severity,
+            message: self.message.clone(),
+            notes: notes.map(|(place, text)| (Some(location(place)), text.clone())).collect(),
+        }
+    }
+
     fn new(diagnostic: &Diagnostic) -> Self {
         let notes = (0..diagnostic.note_count())
             .filter_map(|index| diagnostic.note(index).ok())

@@ -4,7 +4,7 @@
 //! that a C or C++ program (C99 or C++11) needs nothing else of ours. Extents of outputs
 //! that are expressions over the sizes are functions of their own, to allocate by.
 //!
-//! Names that C cannot have, or has for other things, get underscores.
+//! A comment says what to link with. Names that C cannot have, or has for other things, get underscores.
 
 use super::{
     Extent, Role, Signature,
@@ -52,11 +52,13 @@ static inline int64_t tc_index_max(int64_t a, int64_t b) { return a < b ? b : a;
 #endif
 ";
 
-/// Writes the header of functions; `guard` becomes the include guard.
-pub fn write(signatures: &[Signature], guard: &str) -> String {
+/// Writes the header of functions compiled for so many threads; `guard` becomes the include
+/// guard.
+pub fn write(signatures: &[Signature], guard: &str, threads: usize) -> String {
     let guard = identifier(guard, &mut BTreeSet::new());
+    let libraries = if threads > 1 { "-lm -lomp" } else { "-lm" };
     let mut text = format!(
-        "#ifndef {guard}\n#define {guard}\n\n#include <stdbool.h>\n#include <stdint.h>\n\n\
+        "/* Link with {libraries}. */\n#ifndef {guard}\n#define {guard}\n\n#include <stdbool.h>\n#include <stdint.h>\n\n\
          #ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
     );
     let formulas = signatures.iter().flat_map(|it| &it.arguments).any(|it| it.extents.is_some());

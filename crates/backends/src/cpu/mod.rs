@@ -142,7 +142,7 @@ impl Program {
 
     /// The C header of the object.
     pub fn header(&self, guard: &str) -> String {
-        header::write(&self.signatures, guard)
+        header::write(&self.signatures, guard, self.options.threads)
     }
 
     /// Loads the code into this process.

@@ -246,10 +246,10 @@ impl<'c> Session<'c> {
         let silence = tc_dialects::diagnostic::collect(self.context);
         let result = run_pipeline(&mut module, &passes.join(","));
         self.context.detach_diagnostic_handler(silence.0);
-        if result.is_err()
-            && let Some(error) = silence.1.borrow().iter().find(|it| it.is_error())
-        {
-            return Err(Error::Refused(error.message.clone()));
+        if result.is_err() {
+            for error in silence.1.borrow().iter().filter(|it| it.is_error()) {
+                error.report(self.context).emit();
+            }
         }
         result.map(|()| module)
     }
