@@ -6,9 +6,9 @@
 //! context have one handle (hash consing, Ershov 1958), so equality is a comparison of
 //! numbers, and a traversal visits a shared subexpression once.
 //!
-//! Meanings: `floordiv` rounds towards minus infinity, `ceildiv` towards plus infinity, `mod`
-//! is the remainder of `floordiv` and is defined for positive divisors only, where it is
-//! never negative. Expressions denote mathematical integers; evaluation reports a result that
+//! Meanings: `floordiv` rounds towards minus infinity, `ceildiv` towards plus infinity. `mod`
+//! is the Euclidean remainder, which is never negative: that of `floordiv` for a positive
+//! divisor, that of `ceildiv` for a negative one, so that `x mod -c` is `x mod c`. Expressions denote mathematical integers; evaluation reports a result that
 //! leaves the 64-bit range as an overflow, intermediate values have 128 bits.
 //!
 //! The builders are total. They put a constant operand of `+` and `*` on the right, fold
@@ -56,7 +56,8 @@ pub enum Node {
     FloorDiv(Expr, Expr),
     /// A quotient rounded towards plus infinity.
     CeilDiv(Expr, Expr),
-    /// The remainder of [`Node::FloorDiv`]; the divisor has to be positive.
+    /// The Euclidean remainder: the smallest number that is not negative and differs from the
+    /// dividend by a multiple of the divisor.
     Mod(Expr, Expr),
     /// The smaller operand.
     Min(Expr, Expr),
@@ -104,9 +105,6 @@ pub enum EvalError {
     /// A divisor of `floordiv`, `ceildiv` or `mod` is zero.
     #[error("division by zero")]
     DivisionByZero,
-    /// The divisor of `mod` is negative.
-    #[error("expected a positive divisor of 'mod', found {0}")]
-    NegativeModulus(i128),
     /// A variable has no value.
     #[error("no value for {0:?}")]
     Unbound(Var),
@@ -341,7 +339,14 @@ impl Context {
     pub fn modulo(&self, lhs: Expr, rhs: Expr) -> Expr {
         match (self.as_constant(lhs), self.as_constant(rhs)) {
             (_, Some(1)) => self.constant(0),
-            (Some(value), Some(divisor)) if 0 < divisor => self.constant(value.rem_euclid(divisor)),
+            // x mod -c == x mod c
+            (_, Some(divisor)) if divisor < 0 && divisor != i64::MIN => {
+                self.modulo(lhs, self.constant(-divisor))
+            }
+            (Some(value), Some(divisor)) if divisor != 0 => {
+                let remainder = i128::from(value).rem_euclid(i128::from(divisor));
+                self.constant(i64::try_from(remainder).expect("smaller than 2^63"))
+            }
             _ => self.intern(Node::Mod(lhs, rhs)),
         }
     }
@@ -467,26 +472,7 @@ impl Context {
     ) -> Result<Vec<i128>, EvalError> {
         self.fold(exprs, |_, node, operands| {
             let (lhs, rhs): (i128, i128) = operands.map_or((0, 0), |(&lhs, &rhs)| (lhs, rhs));
-            if matches!(node, Node::FloorDiv(..) | Node::CeilDiv(..) | Node::Mod(..)) && rhs == 0 {
-                return Err(EvalError::DivisionByZero);
-            }
-            let value = match node {
-                Node::Const(value) => Some(i128::from(value)),
-                Node::Var(var) => {
-                    let value = value_of(var).ok_or(EvalError::Unbound(var))?;
-                    Some(i128::from(value))
-                }
-                Node::Add(..) => lhs.checked_add(rhs),
-                Node::Mul(..) => lhs.checked_mul(rhs),
-                Node::FloorDiv(..) => Some(floor_div_wide(lhs, rhs)),
-                Node::CeilDiv(..) => Some(ceil_div_wide(lhs, rhs)),
-                Node::Mod(..) if rhs < 0 => return Err(EvalError::NegativeModulus(rhs)),
-                Node::Mod(..) => Some(lhs.rem_euclid(rhs)),
-                Node::Min(..) => Some(lhs.min(rhs)),
-                Node::Max(..) => Some(lhs.max(rhs)),
-            };
-            // Without the smallest number, no division overflows.
-            value.filter(|&value| value != i128::MIN).ok_or(EvalError::Overflow)
+            value_of_node(node, lhs, rhs, value_of)
         })
     }
 
@@ -673,6 +659,31 @@ pub struct LinearTerms {
     pub terms: Vec<(Expr, i64)>,
     /// The constant part.
     pub constant: i64,
+}
+
+/// The value of one operation from those of its operands; leaves have none.
+pub(crate) fn value_of_node(
+    node: Node,
+    lhs: i128,
+    rhs: i128,
+    value_of: &dyn Fn(Var) -> Option<i64>,
+) -> Result<i128, EvalError> {
+    if matches!(node, Node::FloorDiv(..) | Node::CeilDiv(..) | Node::Mod(..)) && rhs == 0 {
+        return Err(EvalError::DivisionByZero);
+    }
+    let value = match node {
+        Node::Const(value) => Some(i128::from(value)),
+        Node::Var(var) => Some(i128::from(value_of(var).ok_or(EvalError::Unbound(var))?)),
+        Node::Add(..) => lhs.checked_add(rhs),
+        Node::Mul(..) => lhs.checked_mul(rhs),
+        Node::FloorDiv(..) => Some(floor_div_wide(lhs, rhs)),
+        Node::CeilDiv(..) => Some(ceil_div_wide(lhs, rhs)),
+        Node::Mod(..) => Some(lhs.rem_euclid(rhs)),
+        Node::Min(..) => Some(lhs.min(rhs)),
+        Node::Max(..) => Some(lhs.max(rhs)),
+    };
+    // Without the smallest number, no division overflows.
+    value.filter(|&value| value != i128::MIN).ok_or(EvalError::Overflow)
 }
 
 /// The enclosure of one operation from those of its operands; leaves have none.

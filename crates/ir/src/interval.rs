@@ -218,10 +218,12 @@ impl Interval {
         self.divide(other, ceil_div_wide)
     }
 
-    /// All remainders of [`floor_div`](Self::floor_div), over the positive divisors. Empty
-    /// when there is none.
+    /// All Euclidean remainders, over the divisors that are not zero. Empty when zero is the
+    /// only divisor.
     pub fn modulo(self, other: Interval) -> Interval {
-        let divisor = other.intersect(Interval::new(1, i64::MAX));
+        // x mod -c == x mod c
+        let negative = other.intersect(Interval::new(i64::MIN, -1)).neg();
+        let divisor = other.intersect(Interval::new(1, i64::MAX)).hull(negative);
         if self.is_empty() || divisor.is_empty() {
             return Interval::EMPTY;
         }
@@ -337,7 +339,7 @@ mod tests {
                             assert!(a.floor_div(b).contains(floor), "{a} {b} {x} {y}");
                             assert!(a.ceil_div(b).contains(ceil), "{a} {b} {x} {y}");
                         }
-                        if 0 < y {
+                        if y != 0 {
                             assert!(a.modulo(b).contains(x.rem_euclid(y)));
                         }
                     }

@@ -5,18 +5,29 @@
 //! depends on no compiler framework.
 
 pub mod compose;
+mod congruence;
+pub mod constraint_expression;
+pub mod equality;
+pub mod evaluator;
 pub mod expr;
 pub mod interval;
 mod linear_program;
 pub mod map;
 pub mod polynomial;
 pub mod prove;
+mod rescale;
+mod samples;
 pub mod simplify;
 pub mod solve;
 pub mod text;
+pub mod variables;
 
 pub use compose::{ComposeError, compose};
+pub use constraint_expression::ConstraintExpression;
+pub use equality::{Difference, Equality};
+pub use evaluator::{MapEvaluator, Values};
 pub use expr::{Context, EvalError, Expr, LinearTerms, Node, Var};
 pub use interval::Interval;
 pub use map::{Constraint, IndexingMap, Variable};
 pub use text::ParseError;
+pub use variables::VariableKind;

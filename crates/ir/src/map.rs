@@ -390,7 +390,7 @@ impl IndexingMap {
 
     /// Removes the variables for which `unused` holds and renumbers the rest. No expression
     /// may use a removed variable, except the bounds of removed ones.
-    fn remove_vars(&mut self, ctx: &Context, unused: &dyn Fn(Var) -> bool) {
+    pub(crate) fn remove_vars(&mut self, ctx: &Context, unused: &dyn Fn(Var) -> bool) {
         let (mut dims, mut ranges, mut runtimes) = (Vec::new(), Vec::new(), Vec::new());
         let kept = |variables: &mut Vec<Variable>, make: fn(u32) -> Var, numbers: &mut Vec<u32>| {
             let mut next = 0;

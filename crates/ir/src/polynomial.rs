@@ -473,7 +473,9 @@ impl<'c> Normalizer<'c> {
     /// # Errors
     /// A coefficient overflows, or the expanded form is too large.
     pub fn modulo(&mut self, a: &Polynomial, b: &Polynomial) -> Result<Polynomial> {
-        let Some(divisor) = b.as_constant().filter(|&divisor| divisor > 0) else {
+        // x mod -c == x mod c
+        let divisor = b.as_constant().and_then(i64::checked_abs);
+        let Some(divisor) = divisor.filter(|&divisor| divisor > 0) else {
             return self.opaque(a, b, Context::modulo);
         };
         let mut rest = Polynomial::constant(a.constant.rem_euclid(divisor));

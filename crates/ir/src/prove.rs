@@ -26,6 +26,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::expr::{Context, Expr, Node, Var};
 use crate::linear_program::{Affine, follows};
+use crate::map::{Constraint, IndexingMap};
 use crate::polynomial::{Extremum, Monomial, Normalizer, Polynomial, Result, remove_factor};
 
 /// The most facts taken into one linear program, products not counted.
@@ -83,6 +84,23 @@ impl<'c> Prover<'c> {
     /// A prover that knows nothing about any variable.
     pub fn new(context: &'c Context) -> Self {
         Self { context, facts: Facts::default(), answers: RefCell::default() }
+    }
+
+    /// A prover that knows the bounds and the constraints of a map.
+    pub fn for_domain(context: &'c Context, map: &IndexingMap) -> Self {
+        let mut prover = Self::new(context);
+        for (var, variable) in map.vars() {
+            prover.bound(var, variable.lower, variable.upper);
+        }
+        for Constraint { expr, interval } in &map.constraints {
+            if interval.lo != i64::MIN {
+                prover.assume_at_most(context.constant(interval.lo), *expr);
+            }
+            if interval.hi != i64::MAX {
+                prover.assume_at_most(*expr, context.constant(interval.hi));
+            }
+        }
+        prover
     }
 
     /// A prover for the same context with the same facts, to which more can be added.
@@ -381,7 +399,9 @@ impl Search<'_, '_> {
             }
             Node::Mod(a, b) => {
                 let (a, b) = (self.operand(a)?, self.operand(b)?);
-                // A remainder is defined for positive divisors only.
+                if !self.is_positive(&b, facts, depth)? {
+                    return Ok(vec![this]);
+                }
                 let mut result = vec![this.clone(), b.plus(-1)?.sub(&this)?];
                 let quotient = self.normalizer.floor_div(&a, &b)?;
                 let parts = b.mul(&quotient)?.add(&this)?;
@@ -410,11 +430,7 @@ impl Search<'_, '_> {
         facts: &Facts,
         depth: usize,
     ) -> Result<Vec<Polynomial>> {
-        let positive = match b.as_constant() {
-            Some(divisor) => 0 < divisor,
-            None => depth < MAX_DEPTH && self.implied(&b.plus(-1)?, facts, depth + 2)?,
-        };
-        if !positive {
+        if !self.is_positive(b, facts, depth)? {
             return Ok(Vec::new());
         }
         // b*q <= a <= b*q + b - 1
@@ -428,6 +444,14 @@ impl Search<'_, '_> {
             }
         }
         Ok(result)
+    }
+
+    /// Whether a divisor is shown to be positive. A divisor is not zero where there is a value.
+    fn is_positive(&mut self, divisor: &Polynomial, facts: &Facts, depth: usize) -> Result<bool> {
+        match divisor.as_constant() {
+            Some(divisor) => Ok(0 < divisor),
+            None => Ok(depth < MAX_DEPTH && self.implied(&divisor.plus(-1)?, facts, depth + 2)?),
+        }
     }
 
     fn operand(&mut self, expr: Expr) -> Result<Polynomial> {

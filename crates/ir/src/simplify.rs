@@ -357,6 +357,11 @@ impl<'c> Simplifier<'c> {
         value: Expr,
         modulus: Expr,
     ) -> Option<bool> {
+        // The remainder of a negative divisor is not that of the quotient rounded down. Zero has
+        // neither.
+        if !self.is_non_negative(modulus) {
+            return Some(false);
+        }
         let quotient = self.quotient(value, modulus, division::Rounding::Down);
         let multiple = self.product(quotient, modulus);
         let Some(multiple) = Sum::of(self.ctx, multiple) else {
@@ -676,8 +681,8 @@ mod tests {
     #[test]
     fn symbolic_remainder_joins_its_quotient() {
         assert_eq!(
-            simplified("(i){N} -> ((i / N) * N + i mod N), domain: i in [0, inf]"),
-            "(i){N} -> (i), domain: i in [0, inf]"
+            simplified("(i){N} -> ((i / N) * N + i mod N), domain: N in [0, inf]"),
+            "(i){N} -> (i), domain: N in [0, inf]"
         );
     }
 

@@ -808,7 +808,7 @@ impl<'a, 'c> Solver<'a, 'c> {
                 // Somewhere between 0 and divisor - 1; solved only if the worst of them will do.
                 let last = self.normalizer.polynomial(divisor)?.plus(-1)?;
                 let at_last = coefficient.mul(&last)?.add(&rest)?;
-                if self.holds(&rest) && self.holds(&at_last) {
+                if self.holds(&last) && self.holds(&rest) && self.holds(&at_last) {
                     Ok(())
                 } else {
                     Err(SolveError::NotLinear)

@@ -16,6 +16,15 @@
 //! be an expression over runtime variables, an infinite bound is `inf` or `-inf`, and an
 //! unbounded variable has no entry.
 //!
+//! A disjunction of conjunctions of constraints has a form of its own, in which `&&` binds more
+//! tightly than `||`:
+//!
+//! ```text
+//! constraints := "always satisfied" | "unsatisfiable" | conjunction {"||" conjunction}
+//! conjunction := constraint {"&&" constraint}
+//! constraint  := expr "in" "[" ("-inf" | expr) "," ("inf" | expr) "]"
+//! ```
+//!
 //! What is printed parses back to the same map, except that a known empty map keeps nothing
 //! but its emptiness and that names which are no identifiers or not unique are replaced.
 //! Nesting deeper than [`MAX_NESTING`] is a parse error; an expression of more than
@@ -24,6 +33,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
+use crate::constraint_expression::ConstraintExpression;
 use crate::expr::{Context, Expr, Node, Var};
 use crate::interval::Interval;
 use crate::map::{Constraint, IndexingMap, Variable};
@@ -319,6 +329,19 @@ impl fmt::Display for MapDisplay<'_> {
     }
 }
 
+/// What stands for a map where none is known.
+pub const UNDEFINED: &str = "UNDEFINED";
+
+/// The text of a map, or [`UNDEFINED`] where there is none: an analysis that cannot say which
+/// elements are needed has no map.
+pub fn display_map<'a>(map: Option<&'a IndexingMap>, ctx: &'a Context) -> impl fmt::Display {
+    let display = map.map(|map| map.display(ctx));
+    fmt::from_fn(move |f| match &display {
+        Some(map) => write!(f, "{map}"),
+        None => f.write_str(UNDEFINED),
+    })
+}
+
 impl IndexingMap {
     /// The map as text; see the [module](crate::text) text for the form.
     pub fn display<'a>(&'a self, ctx: &'a Context) -> MapDisplay<'a> {
@@ -362,6 +385,49 @@ impl IndexingMap {
     }
 }
 
+impl ConstraintExpression {
+    /// The constraints as text, conjunctions and what is in them sorted; `name` gives the names
+    /// of variables.
+    pub fn display_with<N: Fn(Var) -> String>(
+        &self,
+        ctx: &Context,
+        name: N,
+    ) -> impl fmt::Display + use<N> {
+        let mut conjunctions: Vec<String> = Vec::new();
+        for conjunction in self.conjunctions() {
+            let mut constraints: Vec<String> = conjunction
+                .iter()
+                .map(|c| format!("{} in {}", ctx.display_with(c.expr, &name), c.interval))
+                .collect();
+            constraints.sort();
+            conjunctions.push(constraints.join(" && "));
+        }
+        conjunctions.sort();
+        if self.is_always_satisfied() {
+            "always satisfied".to_string()
+        } else if self.is_unsatisfiable() {
+            "unsatisfiable".to_string()
+        } else {
+            conjunctions.join(" || ")
+        }
+    }
+
+    /// Reads constraints from text; `resolve` gives the variable of a name.
+    ///
+    /// # Errors
+    /// The first place where the text has another form than the [module](crate::text) gives.
+    pub fn parse(
+        ctx: &Context,
+        text: &str,
+        resolve: &dyn Fn(&str) -> Option<Var>,
+    ) -> Result<Self, ParseError> {
+        let mut parser = Parser::new(ctx, text);
+        let constraints = parser.constraint_expression(resolve)?;
+        parser.end()?;
+        Ok(constraints)
+    }
+}
+
 /// Reads an expression from text; `resolve` gives the variable of a name.
 ///
 /// # Errors
@@ -387,6 +453,15 @@ struct Parser<'a> {
 
 /// One end of a domain entry: `None` is the infinity on its side.
 type Bound = Option<Expr>;
+
+/// An entry of a domain, with the places of its bounds.
+struct Entry {
+    expr: Expr,
+    lower: Bound,
+    lower_offset: usize,
+    upper: Bound,
+    upper_offset: usize,
+}
 
 impl<'a> Parser<'a> {
     fn new(ctx: &'a Context, text: &'a str) -> Self {
@@ -680,33 +755,74 @@ impl<'a> Parser<'a> {
     ) -> Result<(), ParseError> {
         let mut bounded = HashSet::new();
         loop {
-            let expr = self.sum(resolve, 0)?;
-            if !self.take_word("in") {
-                return self.expected("'in'");
-            }
-            self.require("[")?;
-            self.skip_space();
-            let lower_offset = self.position;
-            let lower = self.bound(resolve, "-inf", map)?;
-            self.require(",")?;
-            self.skip_space();
-            let upper_offset = self.position;
-            let upper = self.bound(resolve, "inf", map)?;
-            self.require("]")?;
-            let first_of = self.ctx.as_var(expr).filter(|&var| bounded.insert(var));
+            let entry = self.entry(resolve, map)?;
+            let first_of = self.ctx.as_var(entry.expr).filter(|&var| bounded.insert(var));
             match first_of.and_then(|var| map.variable_mut(var)) {
                 Some(variable) => {
-                    variable.lower = lower;
-                    variable.upper = upper;
+                    variable.lower = entry.lower;
+                    variable.upper = entry.upper;
                 }
-                None => {
-                    let lo = self.constant_bound(lower, lower_offset, i64::MIN)?;
-                    let hi = self.constant_bound(upper, upper_offset, i64::MAX)?;
-                    map.constraints.push(Constraint { expr, interval: Interval::new(lo, hi) });
-                }
+                None => map.constraints.push(self.constraint(entry)?),
             }
             if !self.take(",") {
                 return Ok(());
+            }
+        }
+    }
+
+    fn entry(
+        &mut self,
+        resolve: &dyn Fn(&str) -> Option<Var>,
+        map: &IndexingMap,
+    ) -> Result<Entry, ParseError> {
+        let expr = self.sum(resolve, 0)?;
+        if !self.take_word("in") {
+            return self.expected("'in'");
+        }
+        self.require("[")?;
+        self.skip_space();
+        let lower_offset = self.position;
+        let lower = self.bound(resolve, "-inf", map)?;
+        self.require(",")?;
+        self.skip_space();
+        let upper_offset = self.position;
+        let upper = self.bound(resolve, "inf", map)?;
+        self.require("]")?;
+        Ok(Entry { expr, lower, lower_offset, upper, upper_offset })
+    }
+
+    /// The constraint that an entry is when it gives no bounds of a variable.
+    fn constraint(&self, entry: Entry) -> Result<Constraint, ParseError> {
+        let lo = self.constant_bound(entry.lower, entry.lower_offset, i64::MIN)?;
+        let hi = self.constant_bound(entry.upper, entry.upper_offset, i64::MAX)?;
+        Ok(Constraint { expr: entry.expr, interval: Interval::new(lo, hi) })
+    }
+
+    fn constraint_expression(
+        &mut self,
+        resolve: &dyn Fn(&str) -> Option<Var>,
+    ) -> Result<ConstraintExpression, ParseError> {
+        let before = self.position;
+        if self.take_word("unsatisfiable") {
+            return Ok(ConstraintExpression::unsatisfiable());
+        }
+        if self.take_word("always") && self.take_word("satisfied") {
+            return Ok(ConstraintExpression::always_satisfied());
+        }
+        self.position = before;
+        // The variables are those of no map, whose names a message could give.
+        let map = IndexingMap::default();
+        let mut conjunctions = vec![Vec::new()];
+        loop {
+            let entry = self.entry(resolve, &map)?;
+            let constraint = self.constraint(entry)?;
+            if let Some(conjunction) = conjunctions.last_mut() {
+                conjunction.push(constraint);
+            }
+            if self.take("||") {
+                conjunctions.push(Vec::new());
+            } else if !self.take("&&") {
+                return Ok(ConstraintExpression::new(conjunctions));
             }
         }
     }

@@ -17,6 +17,7 @@ mod row;
 mod schedule;
 mod sizes;
 mod tc;
+mod xla;
 
 pub use report::Report;
 
@@ -61,6 +62,11 @@ pub enum Status {
     /// The case leaves the decision to the implementation, and ours is another one than the
     /// case spells. Counted as passed.
     Documented,
+    /// What was found means the same as what the case says, in other words of the same length.
+    /// Counted as passed.
+    Spelling,
+    /// What was found means the same as what the case says, in fewer words. Counted as passed.
+    Simpler,
     /// The case does not hold, or could not be run.
     Failed,
     /// The case cannot be run, for the reason that its outcome gives.
@@ -73,6 +79,8 @@ impl Status {
         match self {
             Self::Passed => "passed",
             Self::Documented => "passed (documented)",
+            Self::Spelling => "passed (spelling)",
+            Self::Simpler => "passed (simpler)",
             Self::Failed => "failed",
             Self::Skipped => "skipped",
         }
@@ -128,7 +136,7 @@ struct Kind {
 }
 
 /// The kinds of every folder. The first that matches a row runs it.
-const SUITES: &[&[Kind]] = &[tc::KINDS];
+const SUITES: &[&[Kind]] = &[tc::KINDS, xla::KINDS];
 
 /// Kinds of what is not a case.
 const FILE: &str = "file";
@@ -315,7 +323,8 @@ mod tests {
 
 {"name": "c", "tc": "", "sizes": []}
 {"name": "d", "tc": "", "sizes": {}}
-{"name": "e", "kind": "claim"}"#;
+{"name": "e", "kind": "claim"}
+{"name": "f", "kind": "simplify"}"#;
         let found: Vec<_> = statuses(text).into_iter().map(|it| (it.0, it.1, it.2)).collect();
         let expected = [
             (1, "a", "tc syntax"),
@@ -323,6 +332,7 @@ mod tests {
             (4, "c", "tc kernels"),
             (5, "d", "tc eval"),
             (6, "e", "tc claim"),
+            (7, "f", "xla simplify"),
         ];
         assert_eq!(found, expected.map(|(line, name, kind)| (line, name.to_string(), kind)));
     }

@@ -28,9 +28,33 @@ impl Report {
         self.cases.iter().filter(counted).count()
     }
 
-    /// The cases that passed, those of a documented decision included.
+    /// The cases that passed, in whatever way.
     fn passed(&self, kind: Option<&str>) -> usize {
-        self.count(kind, Status::Passed) + self.count(kind, Status::Documented)
+        [Status::Passed, Status::Documented, Status::Spelling, Status::Simpler]
+            .into_iter()
+            .map(|status| self.count(kind, status))
+            .sum()
+    }
+
+    /// The passes of cases that compare forms of maps: how many are as expected, and in which
+    /// way the others are not.
+    fn write_shares(&self, out: &mut dyn Write) -> io::Result<()> {
+        let [spelling, simpler] =
+            [Status::Spelling, Status::Simpler].map(|status| self.count(None, status));
+        let passed = self.passed(None);
+        if spelling + simpler == 0 {
+            return Ok(());
+        }
+        let exact = passed - spelling - simpler;
+        let share = |count: usize| 100.0 * count as f64 / passed as f64;
+        writeln!(
+            out,
+            "of {passed} passed: {exact} exact ({:.1}%), {spelling} another spelling ({:.1}%), \
+             {simpler} simpler than expected ({:.1}%)",
+            share(exact),
+            share(spelling),
+            share(simpler)
+        )
     }
 
     /// Writes one line per failed or skipped case, a table per kind, and the counts.
@@ -50,7 +74,7 @@ impl Report {
                 Status::Skipped => {
                     writeln!(out, "{file}:{line}:1: remark: {kind} '{name}' skipped: {got}")?;
                 }
-                Status::Passed | Status::Documented => {}
+                Status::Passed | Status::Documented | Status::Spelling | Status::Simpler => {}
             }
         }
         let mut kinds: Vec<&str> = Vec::new();
@@ -60,23 +84,25 @@ impl Report {
             }
         }
         let width = kinds.iter().map(|kind| kind.len()).max().unwrap_or(0).max("total".len());
-        let head = ["passed", "(documented)", "failed", "skipped"];
         writeln!(
             out,
-            "{:width$}  {:>6}  {:>12}  {:>6}  {:>7}",
-            "kind", head[0], head[1], head[2], head[3]
+            "{:width$}  passed  (documented)  (spelling)  (simpler)  failed  skipped",
+            "kind"
         )?;
         for kind in kinds.iter().map(|kind| Some(*kind)).chain([None]) {
             writeln!(
                 out,
-                "{:width$}  {:>6}  {:>12}  {:>6}  {:>7}",
+                "{:width$}  {:>6}  {:>12}  {:>10}  {:>9}  {:>6}  {:>7}",
                 kind.unwrap_or("total"),
                 self.passed(kind),
                 self.count(kind, Status::Documented),
+                self.count(kind, Status::Spelling),
+                self.count(kind, Status::Simpler),
                 self.count(kind, Status::Failed),
                 self.count(kind, Status::Skipped),
             )?;
         }
+        self.write_shares(out)?;
         writeln!(
             out,
             "{} passed, {} failed, {} skipped",
@@ -136,6 +162,8 @@ mod tests {
                 case("b", "tc syntax", Status::Documented),
                 case("c", "tc eval", Status::Failed),
                 case("d", "tc claim", Status::Skipped),
+                case("e", "xla compose", Status::Spelling),
+                case("f", "xla compose", Status::Simpler),
             ],
         };
         assert!(!report.is_success());
@@ -147,12 +175,15 @@ mod tests {
             format!(
                 "f.jsonl:3:1: error: tc eval 'c': expected 1 2, got {x}..\n\
                  f.jsonl:3:1: remark: tc claim 'd' skipped: {x}..\n\
-                 kind       passed  (documented)  failed  skipped\n\
-                 tc syntax       2             1       0        0\n\
-                 tc eval         0             0       1        0\n\
-                 tc claim        0             0       0        1\n\
-                 total           2             1       1        1\n\
-                 2 passed, 1 failed, 1 skipped\n"
+                 kind         passed  (documented)  (spelling)  (simpler)  failed  skipped\n\
+                 tc syntax         2             1           0          0       0        0\n\
+                 tc eval           0             0           0          0       1        0\n\
+                 tc claim          0             0           0          0       0        1\n\
+                 xla compose       2             0           1          1       0        0\n\
+                 total             4             1           1          1       1        1\n\
+                 of 4 passed: 2 exact (50.0%), 1 another spelling (25.0%), 1 simpler than \
+                 expected (25.0%)\n\
+                 4 passed, 1 failed, 1 skipped\n"
             )
         );
         let mut json = Vec::new();
@@ -164,6 +195,6 @@ mod tests {
             "expected": "1\n2", "got": "x".repeat(500),
         });
         assert_eq!(first, expected);
-        assert_eq!(json.lines().count(), 4);
+        assert_eq!(json.lines().count(), 6);
     }
 }

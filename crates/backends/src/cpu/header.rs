@@ -45,7 +45,7 @@ static inline int64_t tc_index_ceildiv(int64_t a, int64_t b) {
   return a / b + (a % b != 0 && (a < 0) == (b < 0));
 }
 static inline int64_t tc_index_mod(int64_t a, int64_t b) {
-  return a % b + (a % b < 0 ? b : 0);
+  return a % b + (a % b < 0 ? (b < 0 ? -b : b) : 0);
 }
 static inline int64_t tc_index_min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t tc_index_max(int64_t a, int64_t b) { return a < b ? b : a; }

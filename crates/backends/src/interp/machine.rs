@@ -238,14 +238,13 @@ impl<'p> Machine<'p> {
             IndexOp::Mul => a.checked_mul(b),
             IndexOp::FloorDiv => checked_floor_div(a, b),
             IndexOp::CeilDiv => checked_ceil_div(a, b),
-            IndexOp::Mod if b < 0 => None,
-            IndexOp::Mod => a.checked_rem_euclid(b),
+            IndexOp::Mod if b == 0 => None,
+            IndexOp::Mod => i64::try_from(i128::from(a).rem_euclid(i128::from(b))).ok(),
             IndexOp::Min => Some(a.min(b)),
             IndexOp::Max => Some(a.max(b)),
         };
         let Some(value) = value.or((!certain).then_some(0)) else {
             let message = match op {
-                IndexOp::Mod if b < 0 => format!("takes an index modulo {b}"),
                 IndexOp::FloorDiv | IndexOp::CeilDiv | IndexOp::Mod if b == 0 => {
                     format!("divides the index {a} by zero")
                 }

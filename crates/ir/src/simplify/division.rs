@@ -391,8 +391,8 @@ impl Simplifier<'_> {
         None
     }
 
-    /// A simpler form of `lhs mod modulus`, or `None`. The remainder has a value only where
-    /// the modulus is positive, so the rules may take that for granted.
+    /// A simpler form of `lhs mod modulus`, or `None`. The rules hold for a modulus of either
+    /// sign; the remainder has a value only where it is not zero.
     fn remainder_by_symbol(&mut self, lhs: Expr, modulus: Expr) -> Option<Expr> {
         let ctx = self.ctx;
         let (multiples, rest) = self.split_by_symbol(lhs, modulus)?;

@@ -68,8 +68,14 @@ impl<'c> IndexExprs<'_, 'c> {
                 if self.non_negative(a, b) {
                     return plain("arith.remui", lhs, rhs);
                 }
-                let remainder = plain("arith.remsi", lhs, rhs);
                 let zero = self.builder.index(0);
+                // x mod -c == x mod c
+                let rhs = if 0 <= self.interval(b).lo {
+                    rhs
+                } else {
+                    plain("arith.maxsi", rhs, plain("arith.subi", zero, rhs))
+                };
+                let remainder = plain("arith.remsi", lhs, rhs);
                 let negative = self.builder.compare_int("slt", remainder, zero);
                 let corrected = plain("arith.addi", remainder, rhs);
                 self.builder.select(negative, corrected, remainder)
