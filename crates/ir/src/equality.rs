@@ -14,7 +14,7 @@ use crate::evaluator::{MapEvaluator, Values};
 use crate::expr::{Context, Expr};
 use crate::map::IndexingMap;
 use crate::prove::{Prover, Verdict};
-use crate::samples::{Box, Samples};
+use crate::samples::{BoundingBox, Samples};
 use crate::simplify::Simplifier;
 
 /// Whether two maps mean the same.
@@ -67,7 +67,7 @@ impl IndexingMap {
         let mut differ = |points: Vec<Values>| {
             points.into_iter().find(|point| differs(&mut first, &mut second, point))
         };
-        match Box::around(ctx, &[self, other]).samples() {
+        match BoundingBox::around(ctx, &[self, other]).samples() {
             Samples::All(points) => differ(points)
                 .map_or(Equality::Equal, |point| Equality::Different(Difference::At(point))),
             Samples::Some(points) => match differ(points) {

@@ -134,6 +134,15 @@ impl<'c> Prover<'c> {
         }
     }
 
+    /// Whether a contradiction between bounds and facts is shown with at most so many linear
+    /// programs, and no more than for any question.
+    pub(crate) fn contradicts_itself(&self, num_programs: usize) -> bool {
+        let mut normalizer = Normalizer::new(self.context);
+        let programs = MAX_PROGRAMS.saturating_sub(num_programs);
+        let mut search = Search { normalizer: &mut normalizer, programs, work: MAX_WORK };
+        search.implied(&Polynomial::constant(-1), &self.facts, 0).unwrap_or(false)
+    }
+
     /// Whether `expr >= 0`.
     pub fn nonnegative(&self, expr: Expr) -> Verdict {
         self.at_most(self.context.constant(0), expr)

@@ -6,16 +6,16 @@ use crate::interval::Interval;
 use crate::map::IndexingMap;
 
 /// The most points of a box that are enumerated.
-pub(crate) const MAX_ENUMERATED: u64 = 1 << 16;
+const MAX_ENUMERATED: u64 = 1 << 16;
 /// How many random points stand for a larger box.
-pub(crate) const NUM_RANDOM: usize = 10_000;
+const NUM_RANDOM: usize = 10_000;
 /// The most corners that are taken, the random points not counted.
 const MAX_CORNERS: u32 = 10;
 /// How far from a finite end points are taken where the other end is infinite.
 const REACH: i64 = 1 << 32;
 
 /// The interval of each variable.
-pub(crate) struct Box {
+pub(crate) struct BoundingBox {
     vars: Vec<(Var, Interval)>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) enum Samples {
     Some(Vec<Values>),
 }
 
-impl Box {
+impl BoundingBox {
     /// The smallest box that covers the domains of the maps, which have the same variables.
     pub(crate) fn around(ctx: &Context, maps: &[&IndexingMap]) -> Self {
         let intervals: Vec<_> = maps.iter().map(|map| map.intervals(ctx)).collect();
@@ -38,7 +38,7 @@ impl Box {
     }
 
     /// The number of points; `None` when there are too many to count.
-    pub(crate) fn num_points(&self) -> Option<u64> {
+    fn num_points(&self) -> Option<u64> {
         if self.vars.iter().any(|(_, interval)| interval.is_empty()) {
             return Some(0);
         }
@@ -49,10 +49,17 @@ impl Box {
 
     /// All points, or a fixed choice of them.
     pub(crate) fn samples(&self) -> Samples {
-        match self.num_points() {
-            Some(0) => Samples::All(Vec::new()),
-            Some(size) if size <= MAX_ENUMERATED => Samples::All(self.all()),
-            _ => Samples::Some(self.some()),
+        match self.enumerate(MAX_ENUMERATED) {
+            Some(points) => Samples::All(points),
+            None => Samples::Some(self.some()),
+        }
+    }
+
+    /// All points, if there are at most so many.
+    pub(crate) fn enumerate(&self, limit: u64) -> Option<Vec<Values>> {
+        match self.num_points().filter(|&size| size <= limit)? {
+            0 => Some(Vec::new()),
+            _ => Some(self.all()),
         }
     }
 
@@ -160,10 +167,10 @@ impl Random {
 mod tests {
     use super::*;
 
-    fn around(text: &str) -> Box {
+    fn around(text: &str) -> BoundingBox {
         let ctx = Context::new();
         let map = IndexingMap::parse(&ctx, text).expect("a map");
-        Box::around(&ctx, &[&map])
+        BoundingBox::around(&ctx, &[&map])
     }
 
     #[test]

@@ -43,6 +43,9 @@ impl IndexingMap {
                 break;
             }
         }
+        if !self.is_known_empty(ctx) && self.is_contradictory(ctx) {
+            self.set_known_empty(ctx);
+        }
         *self != before
     }
 

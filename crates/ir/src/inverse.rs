@@ -1,0 +1,514 @@
+//! Inverses of indexing maps.
+//!
+//! The inverse leads from the results of a map back to its dimension variables. Its domain is the
+//! image of the map: constraints of it say which results there are.
+//!
+//! The method solves the equations `e_i(d) == y_i` for the variables `d`, from what is known so far
+//! to what follows:
+//!
+//! - `a*t + b == y` gives the term `t == (y - b) / a`.
+//! - A sum whose terms take disjoint digits of the result, such as `8*t + u == y` with `u in [0,
+//!   7]`, gives each: `t == y floordiv 8`, `u == y mod 8`. With a symbolic stride `N`, the simplifier
+//!   says whether dividing by it separates the terms.
+//! - Quotient and remainder give the number: `x == c*(x floordiv c) + x mod c`. This undoes
+//!   reshapes and the chains of them.
+//! - A constraint to one value is one more equation, which undoes strided slices.
+//!
+//! On the image these equations follow from each other, so that the solution is right there; the
+//! image is where the solution lies in the old domain and the map leads from it back to `y`.
+//! Minima, maxima and products of dimension variables are not solved.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use crate::evaluator::{MapEvaluator, Values};
+use crate::expr::{Context, Expr, Node, Var, gcd};
+use crate::interval::Interval;
+use crate::map::{Constraint, IndexingMap, Variable};
+use crate::prove::{Prover, Verdict};
+use crate::samples::{BoundingBox, Samples};
+use crate::simplify::Simplifier;
+
+/// The most equations that are looked at.
+const MAX_EQUATIONS: usize = 512;
+
+/// Why a map has no inverse here.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum InverseError {
+    /// The map has range variables: one element leads to several.
+    #[error("expected a map without range variables to invert, found {0} of them")]
+    RangeVariables(usize),
+    /// Two points lead to the same results.
+    #[error("expected an injective map to invert, found the same results at {:?} and {:?}", .0[0], .0[1])]
+    NotInjective(Box<[Values; 2]>),
+    /// The equations could not be solved for this variable.
+    #[error("the results could not be solved for {0:?}")]
+    Unsolved(Var),
+}
+
+impl IndexingMap {
+    /// The inverse of a map without range variables; see the [module](crate::inverse) text.
+    ///
+    /// # Errors
+    /// There is none, or it was not found.
+    ///
+    /// ```
+    /// use tc_ir::{Context, IndexingMap};
+    /// let ctx = Context::new();
+    /// let reshape = "(d0, d1) -> (d0 * 8 + d1), domain: d0 in [0, 3], d1 in [0, 7]";
+    /// let inverse = IndexingMap::parse(&ctx, reshape)?.inverse(&ctx).unwrap();
+    /// assert_eq!(
+    ///     inverse.display(&ctx).to_string(),
+    ///     "(d0) -> (d0 / 8, d0 mod 8), domain: d0 in [0, 31]"
+    /// );
+    /// let slice = "(d0) -> (d0 * 7 + 3), domain: d0 in [0, 2]";
+    /// let inverse = IndexingMap::parse(&ctx, slice)?.inverse(&ctx).unwrap();
+    /// assert_eq!(
+    ///     inverse.display(&ctx).to_string(),
+    ///     "(d0) -> ((d0 - 3) / 7), domain: d0 in [3, 17], (d0 + 4) mod 7 in [0, 0]"
+    /// );
+    /// # Ok::<(), tc_ir::ParseError>(())
+    /// ```
+    pub fn inverse(&self, ctx: &Context) -> Result<IndexingMap, InverseError> {
+        if !self.ranges.is_empty() {
+            return Err(InverseError::RangeVariables(self.ranges.len()));
+        }
+        let mut map = self.clone();
+        map.simplify(ctx);
+        let mut inverse = IndexingMap {
+            dims: vec![Variable::default(); map.results.len()],
+            runtimes: map.runtimes.clone(),
+            results: vec![ctx.constant(0); map.dims.len()],
+            ..IndexingMap::default()
+        };
+        if map.is_known_empty(ctx) {
+            inverse.set_known_empty(ctx);
+            return Ok(inverse);
+        }
+        let mut solver = Solver::new(ctx, &map);
+        solver.solve();
+        let solution: Option<Vec<Expr>> =
+            (0..map.dims.len()).zip(0..).map(|(_, i)| solver.solved(Var::Dim(i))).collect();
+        let Some(solution) = solution else {
+            let unsolved = (0..map.dims.len()).zip(0..).map(|(_, i)| Var::Dim(i));
+            let unsolved: Vec<Var> = unsolved.filter(|&var| solver.solved(var).is_none()).collect();
+            return Err(collision(ctx, &map, &unsolved));
+        };
+        let at_solution = |var: Var| match var {
+            Var::Dim(i) => solution.get(i as usize).copied(),
+            _ => None,
+        };
+        for (variable, &result) in inverse.dims.iter_mut().zip(&map.results) {
+            *variable = match ctx.as_var(result).and_then(|var| map.variable(var)) {
+                Some(same) => Variable { name: None, ..same.clone() },
+                None => Variable::bounded(ctx, map.range_of(ctx, result).interval),
+            };
+        }
+        let mut constraints = map.constraints.clone();
+        for (var, variable) in map.vars().filter(|(var, _)| matches!(var, Var::Dim(_))) {
+            let expr = ctx.var(var);
+            if let Some(interval) = variable.constant_interval(ctx) {
+                constraints.push(Constraint { expr, interval });
+                continue;
+            }
+            let distances = [
+                variable.lower.map(|lower| ctx.sub(expr, lower)),
+                variable.upper.map(|upper| ctx.sub(upper, expr)),
+            ];
+            for expr in distances.into_iter().flatten() {
+                constraints.push(Constraint { expr, interval: Interval::NON_NEGATIVE });
+            }
+        }
+        for (i, &result) in (0..).zip(&map.results) {
+            let expr = ctx.sub(result, ctx.var(image(i)));
+            constraints.push(Constraint { expr, interval: Interval::point(0) });
+        }
+        let rename = |expr: Expr| {
+            ctx.substitute(expr, &|var| match var {
+                Var::Range(i) => Some(ctx.dim(i)),
+                _ => None,
+            })
+        };
+        // The simplifier asks the prover only where bounds are symbolic; here they no longer are.
+        let prover = Prover::for_domain(ctx, &inverse);
+        for Constraint { expr, interval } in constraints {
+            let expr = rename(ctx.substitute(expr, &at_solution));
+            let holds =
+                interval == Interval::NON_NEGATIVE && prover.nonnegative(expr) == Verdict::Proved;
+            if !holds {
+                inverse.constraints.push(Constraint { expr, interval });
+            }
+        }
+        inverse.results = solution.iter().map(|&expr| rename(expr)).collect();
+        inverse.sort_constraints(ctx);
+        inverse.simplify(ctx);
+        Ok(inverse)
+    }
+}
+
+/// The variable that stands for a result while equations are solved: the map has no range
+/// variables, so that theirs are free.
+fn image(number: u32) -> Var {
+    Var::Range(number)
+}
+
+/// The equations between what is over dimension variables and what is over results.
+struct Solver<'c> {
+    ctx: &'c Context,
+    simplifier: Simplifier<'c>,
+    /// Sums and single terms that equal something over results.
+    equations: Vec<(Expr, Expr)>,
+    seen: HashSet<(Expr, Expr)>,
+    /// Terms and what they equal.
+    known: HashMap<Expr, Expr>,
+}
+
+impl<'c> Solver<'c> {
+    fn new(ctx: &'c Context, map: &IndexingMap) -> Self {
+        let mut simplifier = Simplifier::for_map(ctx, map);
+        for constraint in &map.constraints {
+            simplifier.assume(constraint.expr, constraint.interval);
+        }
+        let mut solver = Self {
+            ctx,
+            simplifier,
+            equations: Vec::new(),
+            seen: HashSet::new(),
+            known: HashMap::new(),
+        };
+        for (i, &result) in (0..).zip(&map.results) {
+            solver.add(result, ctx.var(image(i)));
+        }
+        for constraint in &map.constraints {
+            if let Some(value) = constraint.interval.as_point() {
+                solver.add(constraint.expr, ctx.constant(value));
+            }
+        }
+        let intervals = map.intervals(ctx);
+        for (var, _) in map.vars() {
+            if let Some(value) = intervals.of(var).as_point() {
+                solver.known.insert(ctx.var(var), ctx.constant(value));
+            }
+        }
+        solver
+    }
+
+    fn solved(&self, var: Var) -> Option<Expr> {
+        self.known.get(&self.ctx.var(var)).copied()
+    }
+
+    fn add(&mut self, lhs: Expr, rhs: Expr) {
+        if self.equations.len() < MAX_EQUATIONS && self.seen.insert((lhs, rhs)) {
+            self.equations.push((lhs, rhs));
+        }
+    }
+
+    fn solve(&mut self) {
+        loop {
+            let before = (self.known.len(), self.equations.len());
+            let mut next = 0;
+            while let Some(&(lhs, rhs)) = self.equations.get(next) {
+                next += 1;
+                self.solve_sum(lhs, rhs);
+            }
+            self.join_digits();
+            if before == (self.known.len(), self.equations.len()) {
+                return;
+            }
+        }
+    }
+
+    /// What is known of `expr`: it without dimension variables.
+    fn express(&self, expr: Expr) -> Option<Expr> {
+        let ctx = self.ctx;
+        let folded = ctx.fold(&[expr], |expr, node, operands| {
+            Ok::<_, std::convert::Infallible>(match (self.known.get(&expr), operands) {
+                (Some(&known), _) => Some(known),
+                (None, Some((&Some(lhs), &Some(rhs)))) => Some(ctx.rebuild(node, lhs, rhs)),
+                (None, None) if !matches!(node, Node::Var(Var::Dim(_))) => Some(expr),
+                (None, _) => None,
+            })
+        });
+        match folded {
+            Ok(exprs) => exprs[0],
+            Err(never) => match never {},
+        }
+    }
+
+    /// Solves `lhs == rhs` for the terms of the sum `lhs` as far as possible.
+    fn solve_sum(&mut self, lhs: Expr, rhs: Expr) -> Option<()> {
+        let ctx = self.ctx;
+        let linear = ctx.linear_terms(lhs)?;
+        let mut rest = ctx.sub(rhs, ctx.constant(linear.constant));
+        let mut unknown = Vec::new();
+        for (term, factor) in linear.terms {
+            match self.express(term) {
+                Some(known) => rest = ctx.sub(rest, ctx.mul(known, ctx.constant(factor))),
+                None => unknown.push((term, factor)),
+            }
+        }
+        self.divide_by_symbols(&unknown, rest);
+        match unknown[..] {
+            [] => {}
+            [(term, factor)] => self.learn(term, ctx.floor_div(rest, ctx.constant(factor))),
+            _ => self.split_digits(unknown, rest)?,
+        }
+        Some(())
+    }
+
+    fn learn(&mut self, term: Expr, value: Expr) {
+        let ctx = self.ctx;
+        self.known.entry(term).or_insert(value);
+        // x*f == value, for a factor f over runtime variables
+        if let Node::Mul(..) = ctx.node(term) {
+            self.divide_by_symbols(&[(term, 1)], value);
+        }
+    }
+
+    /// Takes the terms of `sum == value` apart whose multiples have disjoint digits in it.
+    fn split_digits(&mut self, mut sum: Vec<(Expr, i64)>, value: Expr) -> Option<()> {
+        let ctx = self.ctx;
+        sum.sort_by_key(|&(_, factor)| factor.unsigned_abs());
+        // sum == least + s_0*u_0 + s_1*u_1 + .. with u_i in [0, extent_i] and s_i > 0
+        let mut least = 0_i128;
+        let mut digits = Vec::new();
+        for &(term, factor) in &sum {
+            let interval = self.simplifier.interval_of(term);
+            if !interval.is_bounded() || interval.is_empty() {
+                return None;
+            }
+            let from = if 0 < factor { interval.lo } else { interval.hi };
+            least = least.checked_add(i128::from(factor) * i128::from(from))?;
+            let extent = i128::from(interval.hi) - i128::from(interval.lo);
+            digits.push((term, from, factor.signum(), i128::from(factor).abs(), extent));
+        }
+        let least = ctx.constant(i64::try_from(least).ok()?);
+        let mut rest = ctx.sub(value, least);
+        // How many units the rest has been divided by.
+        let mut unit = 1_i128;
+        let mut first = 0;
+        let mut largest = 0_i128;
+        for place in 0..digits.len() {
+            let (_, _, _, scale, extent) = digits[place];
+            largest = largest.checked_add(scale.checked_mul(extent)?)?;
+            let step = digits[place + 1..]
+                .iter()
+                .try_fold(0_u64, |step, digit| Some(gcd(step, u64::try_from(digit.3).ok()?)))?;
+            let is_last = place + 1 == digits.len();
+            if !is_last && i128::from(step) <= largest {
+                continue;
+            }
+            // The digits from the first to this one are what the rest has below the step.
+            let part = if is_last {
+                rest
+            } else {
+                let step = ctx.constant(i64::try_from(i128::from(step) / unit).ok()?);
+                let part = ctx.modulo(rest, step);
+                rest = ctx.floor_div(rest, step);
+                part
+            };
+            if let [(term, from, sign, scale, _)] = digits[first..=place] {
+                let scale = ctx.constant(i64::try_from(scale / unit).ok()?);
+                let digit = ctx.mul(ctx.floor_div(part, scale), ctx.constant(sign));
+                self.learn(term, ctx.add(digit, ctx.constant(from)));
+            } else if 0 < first || !is_last {
+                let mut lhs = ctx.constant(0);
+                for &(term, from, sign, scale, _) in &digits[first..=place] {
+                    let scale = ctx.constant(i64::try_from(scale / unit).ok()?.checked_mul(sign)?);
+                    let from = ctx.constant(from.checked_neg()?);
+                    lhs = ctx.add(lhs, ctx.mul(ctx.add(term, from), scale));
+                }
+                self.add(lhs, part);
+            }
+            first = place + 1;
+            unit = i128::from(step).max(1);
+            largest = 0;
+        }
+        Some(())
+    }
+
+    /// Divides `sum == value` by the symbolic factor of a term, where that takes the sum apart.
+    fn divide_by_symbols(&mut self, sum: &[(Expr, i64)], value: Expr) {
+        let ctx = self.ctx;
+        let is_symbol = |expr: Expr| {
+            let vars = ctx.vars(expr);
+            !vars.is_empty() && vars.iter().all(|var| matches!(var, Var::Runtime(_)))
+        };
+        for &(term, _) in sum {
+            let Node::Mul(lhs, rhs) = ctx.node(term) else { continue };
+            let Some(symbol) = [lhs, rhs].into_iter().find(|&factor| is_symbol(factor)) else {
+                continue;
+            };
+            let terms = sum.iter().map(|&(term, factor)| ctx.mul(term, ctx.constant(factor)));
+            let Some(whole) = terms.reduce(|lhs, rhs| ctx.add(lhs, rhs)) else { continue };
+            let whole = self.simplifier.simplify(whole);
+            let quotient = self.simplifier.simplify(ctx.floor_div(whole, symbol));
+            let remainder = self.simplifier.simplify(ctx.modulo(whole, symbol));
+            let taken_apart = |expr: Expr| {
+                let parts = ctx.topological(&[expr]);
+                parts
+                    .iter()
+                    .all(|&part| ctx.node(part).operands().is_none_or(|(_, by)| by != symbol))
+            };
+            if taken_apart(quotient) && taken_apart(remainder) {
+                self.add(quotient, ctx.floor_div(value, symbol));
+                self.add(remainder, ctx.modulo(value, symbol));
+            }
+        }
+    }
+
+    /// `x == c*(x floordiv c) + x mod c`, where both are known.
+    fn join_digits(&mut self) {
+        let ctx = self.ctx;
+        let mut divisions = BTreeMap::new();
+        for &term in self.known.keys() {
+            if let Node::FloorDiv(value, divisor) | Node::Mod(value, divisor) = ctx.node(term)
+                && ctx.as_constant(divisor).is_some_and(|divisor| 1 < divisor)
+            {
+                divisions.insert((value, divisor), ());
+            }
+        }
+        for (value, divisor) in divisions.into_keys() {
+            if self.express(value).is_some() {
+                continue;
+            }
+            let quotient = self.simplifier.simplify(ctx.floor_div(value, divisor));
+            let remainder = self.simplifier.simplify(ctx.modulo(value, divisor));
+            if let (Some(quotient), Some(remainder)) =
+                (self.express(quotient), self.express(remainder))
+            {
+                self.add(value, ctx.add(ctx.mul(quotient, divisor), remainder));
+            }
+        }
+    }
+}
+
+/// Two points with the same results, or that the equations were not solved.
+fn collision(ctx: &Context, map: &IndexingMap, unsolved: &[Var]) -> InverseError {
+    let mut evaluator = MapEvaluator::new(ctx, map);
+    let mut results = |point: &Values| {
+        if evaluator.contains(point) != Ok(true) {
+            return None;
+        }
+        evaluator.results().map(|number| evaluator.result(number).ok()).collect::<Option<Vec<_>>>()
+    };
+    match BoundingBox::around(ctx, &[map]).samples() {
+        Samples::All(points) => {
+            let mut seen: HashMap<(Vec<i64>, Vec<i64>), Values> = HashMap::new();
+            for point in points {
+                let Some(found) = results(&point) else { continue };
+                let key = (found, point.runtimes.clone());
+                if let Some(other) = seen.insert(key, point.clone()) {
+                    return InverseError::NotInjective(Box::new([other, point]));
+                }
+            }
+        }
+        Samples::Some(points) => {
+            for point in points {
+                let Some(found) = results(&point) else { continue };
+                for &var in unsolved {
+                    let mut other = point.clone();
+                    if let Var::Dim(i) = var
+                        && let Some(value) = other.dims.get_mut(i as usize)
+                    {
+                        *value = value.saturating_add(1);
+                    }
+                    if other != point && results(&other).as_ref() == Some(&found) {
+                        return InverseError::NotInjective(Box::new([point, other]));
+                    }
+                }
+            }
+        }
+    }
+    InverseError::Unsolved(unsolved.first().copied().unwrap_or(Var::Dim(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inverse(text: &str) -> String {
+        let ctx = Context::new();
+        let map = IndexingMap::parse(&ctx, text).expect("a map");
+        match map.inverse(&ctx) {
+            Ok(inverse) => inverse.display(&ctx).to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn documented_pairs() {
+        // The output-to-input maps of XLA's documentation and their input-to-output maps.
+        for (map, expected) in [
+            (
+                "(d0, d1, d2, d3) -> (d0, d3, d1, d2), domain: d0 in [0, 2], d1 in [0, 5], \
+                 d2 in [0, 127], d3 in [0, 12287]",
+                "(d0, d1, d2, d3) -> (d0, d2, d3, d1), domain: d0 in [0, 2], d1 in [0, 12287], \
+                 d2 in [0, 5], d3 in [0, 127]",
+            ),
+            (
+                "(d0, d1) -> (-d0 + 16, d1), domain: d0 in [0, 16], d1 in [0, 8]",
+                "(d0, d1) -> (-d0 + 16, d1), domain: d0 in [0, 16], d1 in [0, 8]",
+            ),
+            (
+                "(d0, d1, d2) -> (d0 * 2 + d1 / 2, d2 + (d1 mod 2) * 4), \
+                 domain: d0 in [0, 1], d1 in [0, 3], d2 in [0, 3]",
+                "(d0, d1) -> (d0 / 2, d1 / 4 + (d0 mod 2) * 2, d1 mod 4), \
+                 domain: d0 in [0, 3], d1 in [0, 7]",
+            ),
+            (
+                "(d0, d1, d2) -> (d0 / 8, d0 mod 8, d1 * 4 + d2), \
+                 domain: d0 in [0, 31], d1 in [0, 2], d2 in [0, 3]",
+                "(d0, d1, d2) -> (d0 * 8 + d1, d2 / 4, d2 mod 4), \
+                 domain: d0 in [0, 3], d1 in [0, 7], d2 in [0, 11]",
+            ),
+            (
+                "(d0, d1) -> ((d0 - 1) / 2, d1 - 4), domain: d0 in [1, 7], d1 in [4, 7], \
+                 (d0 - 1) mod 2 in [0, 0]",
+                "(d0, d1) -> (d0 * 2 + 1, d1 + 4), domain: d0 in [0, 3], d1 in [0, 3]",
+            ),
+        ] {
+            assert_eq!(inverse(map), expected);
+        }
+    }
+
+    #[test]
+    fn symbolic_strides_are_undone() {
+        assert_eq!(
+            inverse(
+                "(i, j){M, N} -> (i * N + j), domain: i in [0, M - 1], j in [0, N - 1], \
+                 M in [1, 1000], N in [1, 1000]"
+            ),
+            "(d0){M, N} -> (d0 / N, d0 mod N), domain: d0 in [0, 999999], M in [1, 1000], \
+             N in [1, 1000], M - d0 / N in [1, inf]"
+        );
+    }
+
+    #[test]
+    fn errors_say_why() {
+        assert_eq!(
+            inverse("(d0)[s0] -> (d0 + s0)"),
+            "expected a map without range variables to invert, found 1 of them"
+        );
+        let ctx = Context::new();
+        let error = |text: &str| {
+            IndexingMap::parse(&ctx, text).expect("a map").inverse(&ctx).expect_err("no inverse")
+        };
+        let at = |d0| Values { dims: vec![d0], ..Values::default() };
+        assert_eq!(
+            error("(d0) -> (d0 / 2), domain: d0 in [0, 9]"),
+            InverseError::NotInjective(Box::new([at(0), at(1)]))
+        );
+        assert!(matches!(
+            error("(d0) -> (d0 mod 1000), domain: d0 in [0, 1000000]"),
+            InverseError::Unsolved(Var::Dim(0)) | InverseError::NotInjective(..)
+        ));
+        assert!(matches!(
+            error("(d0, d1) -> (d0), domain: d0 in [0, 1000000], d1 in [0, 1000000]"),
+            InverseError::NotInjective(..)
+        ));
+        assert_eq!(
+            error("(d0) -> (d0 * d0), domain: d0 in [0, 1000000]"),
+            InverseError::Unsolved(Var::Dim(0))
+        );
+    }
+}

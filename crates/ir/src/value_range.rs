@@ -1,0 +1,240 @@
+//! The values that an expression takes on the domain of a map.
+//!
+//! [`Context::interval_of`] goes through an expression once and forgets where values come from: of
+//! `d0 - d0 mod 4` it says that one number is subtracted from another. Here, the interval is
+//! narrowed by
+//!
+//! 1. the simplified forms of the expression, also with `x mod c` as `x - c*(x floordiv c)`;
+//! 2. monotonicity: where the difference `e(x + 1) - e(x)` has one sign on the whole domain, the
+//!    extremes lie where `x` is at an end of its interval (R. E. Moore, "Interval Analysis", 1966);
+//! 3. enumeration of a small domain.
+//!
+//! The interval holds every value. It is called exact where it is known that both ends are values:
+//! after enumeration, and where the expression is monotone in all its variables on a box.
+
+use std::collections::BTreeMap;
+
+use crate::evaluator::MapEvaluator;
+use crate::expr::{Context, Expr, Node, Var, interval_of_operation};
+use crate::interval::Interval;
+use crate::map::{IndexingMap, VarIntervals};
+use crate::samples::BoundingBox;
+use crate::simplify::Simplifier;
+
+/// The most points of a domain that are enumerated.
+const MAX_POINTS: u64 = 1 << 10;
+/// The most variables whose monotonicity is looked at.
+const MAX_VARS: usize = 16;
+
+/// The values that an expression takes.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct ValueRange {
+    /// An interval that holds all of them.
+    pub interval: Interval,
+    /// Whether both ends are known to be values, or that there is no value.
+    pub is_exact: bool,
+}
+
+impl IndexingMap {
+    /// The values of `expr` on the domain; see the [module](crate::value_range) text.
+    ///
+    /// ```
+    /// use tc_ir::{Context, IndexingMap, Interval};
+    /// let ctx = Context::new();
+    /// let map = IndexingMap::parse(&ctx, "(d0) -> (d0 - d0 mod 4), domain: d0 in [0, 99999]")?;
+    /// let range = map.range_of(&ctx, map.results[0]);
+    /// assert_eq!((range.interval, range.is_exact), (Interval::new(0, 99996), true));
+    /// # Ok::<(), tc_ir::ParseError>(())
+    /// ```
+    pub fn range_of(&self, ctx: &Context, expr: Expr) -> ValueRange {
+        if self.is_known_empty(ctx) {
+            return ValueRange { interval: Interval::EMPTY, is_exact: true };
+        }
+        if let Some(interval) = self.enumerated(ctx, expr) {
+            return ValueRange { interval, is_exact: true };
+        }
+        let mut simplifier = Simplifier::for_map(ctx, self);
+        for constraint in &self.constraints {
+            simplifier.assume(constraint.expr, constraint.interval);
+        }
+        let simplified = simplifier.simplify(expr);
+        let quotients = simplifier.simplify(with_quotients(ctx, simplified));
+        let intervals = self.intervals(ctx);
+        let is_box = self.constraints.is_empty()
+            && self
+                .vars()
+                .all(|(_, it)| it.constant_interval(ctx).is_some_and(Interval::is_bounded));
+        let mut range = ValueRange { interval: Interval::ALL, is_exact: false };
+        for form in [expr, simplified, quotients] {
+            let enclosure = simplifier.interval_of(form);
+            let monotone = monotone_range(ctx, form, &intervals);
+            range.interval = range.interval.intersect(enclosure).intersect(monotone.interval);
+            range.is_exact |= is_box && monotone.is_exact;
+        }
+        range
+    }
+
+    /// The hull of all values, if the points are few.
+    fn enumerated(&self, ctx: &Context, expr: Expr) -> Option<Interval> {
+        let map = IndexingMap { results: vec![expr], ..self.clone() };
+        let points = BoundingBox::around(ctx, &[&map]).enumerate(MAX_POINTS)?;
+        let mut evaluator = MapEvaluator::new(ctx, &map);
+        let mut hull = Interval::EMPTY;
+        for point in points {
+            if evaluator.contains(&point) == Ok(true)
+                && let Ok(value) = evaluator.result(0)
+            {
+                // Not a hull of intervals: those at the ends of 64 bits are infinite.
+                let none = hull.is_empty();
+                hull.lo = if none { value } else { hull.lo.min(value) };
+                hull.hi = if none { value } else { hull.hi.max(value) };
+            }
+        }
+        Some(hull)
+    }
+}
+
+/// The expression with `x - c*(x floordiv c)` for `x mod c`.
+fn with_quotients(ctx: &Context, expr: Expr) -> Expr {
+    let folded = ctx.fold(&[expr], |expr, node, operands| {
+        Ok::<_, std::convert::Infallible>(match (node, operands) {
+            (Node::Mod(..), Some((&lhs, &rhs)))
+                if ctx.as_constant(rhs).is_some_and(|divisor| 0 < divisor) =>
+            {
+                ctx.sub(lhs, ctx.mul(ctx.floor_div(lhs, rhs), rhs))
+            }
+            (_, Some((&lhs, &rhs))) => ctx.rebuild(node, lhs, rhs),
+            (_, None) => expr,
+        })
+    });
+    match folded {
+        Ok(exprs) => exprs[0],
+        Err(never) => match never {},
+    }
+}
+
+/// The range on the box of `intervals`, exact only if it has no empty side.
+fn monotone_range(ctx: &Context, expr: Expr, intervals: &VarIntervals) -> ValueRange {
+    let unknown = ValueRange { interval: Interval::ALL, is_exact: false };
+    let vars = ctx.vars(expr);
+    let order = ctx.topological(&[expr]);
+    let values = ctx.intervals_of(&order, &|var| intervals.of(var));
+    let value_of = |expr: Expr| order.binary_search(&expr).map_or(Interval::ALL, |i| values[i]);
+    // Where a division by zero tears the values apart, differences say nothing about both sides.
+    let torn = order.iter().any(|&expr| match ctx.node(expr) {
+        Node::FloorDiv(_, divisor) | Node::CeilDiv(_, divisor) | Node::Mod(_, divisor) => {
+            value_of(divisor).contains(0)
+        }
+        _ => false,
+    });
+    if torn || MAX_VARS < vars.len() {
+        return unknown;
+    }
+    let (mut lowest, mut highest) = (BTreeMap::new(), BTreeMap::new());
+    let mut all_monotone = true;
+    for &var in &vars {
+        let interval = intervals.of(var);
+        let difference = difference(ctx, &order, var, &value_of);
+        let (lo, hi) = (Interval::point(interval.lo), Interval::point(interval.hi));
+        let (at_lowest, at_highest) = if !interval.is_bounded() {
+            (interval, interval)
+        } else if 0 <= difference.lo {
+            (lo, hi)
+        } else if difference.hi <= 0 {
+            (hi, lo)
+        } else {
+            (interval, interval)
+        };
+        all_monotone &= at_lowest.as_point().is_some();
+        lowest.insert(var, at_lowest);
+        highest.insert(var, at_highest);
+    }
+    let at = |corner: &BTreeMap<Var, Interval>| {
+        ctx.interval_of(expr, &|var| corner.get(&var).copied().unwrap_or(Interval::ALL))
+    };
+    let (lowest, highest) = (at(&lowest), at(&highest));
+    let is_exact = all_monotone && lowest.as_point().is_some() && highest.as_point().is_some();
+    ValueRange { interval: Interval::new(lowest.lo, highest.hi), is_exact }
+}
+
+/// An interval of `e(x + 1) - e(x)` for the last expression of `order`.
+fn difference(
+    ctx: &Context,
+    order: &[Expr],
+    var: Var,
+    value_of: &dyn Fn(Expr) -> Interval,
+) -> Interval {
+    let zero = Interval::point(0);
+    let mut differences: Vec<Interval> = Vec::with_capacity(order.len());
+    for &expr in order {
+        let node = ctx.node(expr);
+        let Some((lhs, rhs)) = node.operands() else {
+            let same = node == Node::Var(var);
+            differences.push(Interval::point(i64::from(same)));
+            continue;
+        };
+        let of = |operand| order.binary_search(&operand).map_or(Interval::ALL, |i| differences[i]);
+        let (d_lhs, d_rhs) = (of(lhs), of(rhs));
+        let found = match node {
+            _ if d_lhs == zero && d_rhs == zero => zero,
+            Node::Add(..) => d_lhs.add(d_rhs),
+            // f'*g' - f*g == f'*(g' - g) + (f' - f)*g
+            Node::Mul(..) => value_of(lhs).mul(d_rhs).add(d_lhs.mul(value_of(rhs))),
+            // The real quotient grows by d/c, so that the rounded one grows by that, rounded.
+            Node::FloorDiv(..) | Node::CeilDiv(..) if d_rhs == zero => {
+                let divisor = value_of(rhs);
+                d_lhs.floor_div(divisor).hull(d_lhs.ceil_div(divisor))
+            }
+            Node::Mod(..) if d_rhs == zero => {
+                let quotient = value_of(lhs).floor_div(value_of(rhs));
+                if quotient.as_point().is_some() && 0 < value_of(rhs).lo {
+                    d_lhs
+                } else {
+                    let values = interval_of_operation(node, value_of(lhs), value_of(rhs));
+                    values.sub(values)
+                }
+            }
+            // A minimum grows by no less than its operands do, and by no more.
+            Node::Min(..) | Node::Max(..) => d_lhs.hull(d_rhs),
+            _ => Interval::ALL,
+        };
+        differences.push(found);
+    }
+    differences.last().copied().unwrap_or(zero)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(text: &str) -> (Interval, bool) {
+        let ctx = Context::new();
+        let map = IndexingMap::parse(&ctx, text).expect("a map");
+        let range = map.range_of(&ctx, map.results[0]);
+        (range.interval, range.is_exact)
+    }
+
+    #[test]
+    fn a_variable_that_occurs_twice_counts_once() {
+        let domain = "domain: d0 in [5, 100000], d1 in [0, 9999]";
+        for (expr, lo, hi) in [
+            ("d0 - d0 mod 4", 4, 100_000),
+            ("d0 - (d0 / 2) * 2", 0, 1),
+            ("d0 + d1 - d0", 0, 9999),
+            ("d0 * 2 - d0 / 3", 9, 166_667),
+            ("max(d0 - d1, 3) + d0 * 2", 13, 300_000),
+            ("d0 * d1 * 2 - d1", 0, 1_999_790_001),
+        ] {
+            let (interval, _) = range(&format!("(d0, d1) -> ({expr}), {domain}"));
+            assert_eq!(interval, Interval::new(lo, hi), "{expr}");
+        }
+    }
+
+    #[test]
+    fn ends_of_64_bits_are_safe() {
+        let domain = "domain: d0 in [-9223372036854775807, 9223372036854775806]";
+        for expr in ["d0 * d0", "d0 - d0 * 3", "d0 mod 9223372036854775807 + d0", "d0 / -1 - d0"] {
+            range(&format!("(d0) -> ({expr}), {domain}"));
+        }
+    }
+}
