@@ -12,6 +12,7 @@
 
 pub mod diagnostic;
 mod ffi;
+pub mod hlo;
 pub mod imap;
 pub mod mlir;
 pub mod pass;

@@ -185,7 +185,7 @@ impl SourceFile {
     }
 }
 
-pub(super) fn too_large(bytes: usize) -> Diagnostic {
+pub(crate) fn too_large(bytes: usize) -> Diagnostic {
     Diagnostic::new(
         Reason::Limit,
         Span::default(),
@@ -205,7 +205,7 @@ pub enum Severity {
 /// The step that found an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// The text is not a TC program.
+    /// The text is not a program.
     Parse,
     /// The text is one, and its names or types do not fit together.
     Sema,
@@ -257,6 +257,28 @@ macro_rules! reasons {
 }
 
 reasons! {
+    /// HLO: the text does not follow the grammar.
+    HloSyntax "hlo_syntax" "HLO0001" Parse Error;
+    /// HLO: a number, a nesting or a file that is larger than what is read.
+    HloLimit "hlo_limit" "HLO0002" Parse Error;
+    /// HLO: an opcode that does not exist.
+    HloOpcode "hlo_opcode" "HLO0003" Parse Error;
+    /// HLO: an attribute that does not exist, is missing, or has a value of another kind.
+    HloAttribute "hlo_attribute" "HLO0004" Parse Error;
+    /// HLO: a wrong number of operands.
+    HloOperands "hlo_operands" "HLO0005" Parse Error;
+    /// HLO: a name that nothing defines.
+    HloUndefined "hlo_undefined" "HLO0006" Parse Error;
+    /// HLO: a name that is defined twice.
+    HloRedefined "hlo_redefined" "HLO0007" Parse Error;
+    /// HLO: a constant whose value does not fit its shape.
+    HloLiteral "hlo_literal" "HLO0008" Parse Error;
+    /// HLO: parameters, roots, entries or calls that make no program.
+    HloStructure "hlo_structure" "HLO0009" Parse Error;
+    /// HLO: a shape or a layout that cannot be, or is not the one written elsewhere.
+    HloShape "hlo_shape" "HLO0010" Parse Error;
+    /// HLO: an instruction whose shape, operands and attributes do not fit together.
+    HloVerify "hlo_verify" "HLO0101" Sema Error;
     /// The text does not follow the grammar.
     Syntax "syntax" "TC0001" Parse Error;
     /// The text is larger or nested deeper than the front end reads.
@@ -349,7 +371,7 @@ impl Diagnostic {
 pub const MAX_DIAGNOSTICS: usize = 100;
 
 /// Sorts by place and keeps [`MAX_DIAGNOSTICS`]; what is cut is said in one last error.
-pub(super) fn sorted_and_capped(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+pub(crate) fn sorted_and_capped(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     diagnostics.sort_by_key(|each| (each.span, each.severity(), each.reason));
     if MAX_DIAGNOSTICS < diagnostics.len() {
         // Errors must survive the cut, or a broken program would look like a valid one.

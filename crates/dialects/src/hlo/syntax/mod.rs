@@ -1,0 +1,24 @@
+//! HLO text: from source to a [`Module`](super::Module) and back.
+//!
+//! [`parse_module`] reads what XLA prints before and after optimization: a module with or without
+//! its `HloModule` line, or a single instruction whose operands carry their shapes. It resolves
+//! names, puts computations before their callers, and collects errors instead of stopping at the
+//! first. Whether the shapes fit is for [`verify`](super::verify). [`print`] writes text that
+//! parses to the same module.
+//!
+//! Source: the text that OpenXLA's `HloModule::ToString` prints and `hlo_parser` reads. Where we
+//! differ: a constant whose value is left out (`{...}`) is refused; shapes of instructions must be
+//! written; bounded dynamic sizes (`f32[<=7]`) and the opcodes that start and finish asynchronous
+//! work are not read.
+//!
+//! Limits: [`MAX_FILE_BYTES`](crate::tc::syntax::diagnostic::MAX_FILE_BYTES),
+//! [`parser::MAX_NESTING`]. Time and memory are linear in the text.
+
+pub mod lexer;
+mod literal;
+pub mod parser;
+mod printer;
+mod values;
+
+pub use parser::{parse_bytes, parse_module};
+pub use printer::{PrintOptions, print};
