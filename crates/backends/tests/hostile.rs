@@ -18,8 +18,8 @@ use tc_backends::{
 };
 use tc_dialects::{diagnostic, mlir, tc::import::import};
 
-/// No answer after this long counts as none.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// No answer after this long counts as none. Much more than it takes, for slow and busy machines.
+const PATIENCE: Duration = Duration::from_secs(120);
 /// The stack of the main thread of a process.
 const STACK: usize = 8 << 20;
 
