@@ -12,6 +12,7 @@
 //!   says whether dividing by it separates the terms.
 //! - Quotient and remainder give the number: `x == c*(x floordiv c) + x mod c`. This undoes
 //!   reshapes and the chains of them.
+//! - A remainder gives a number that takes no more values than the divisor has remainders.
 //! - A constraint to one value is one more equation, which undoes strided slices.
 //!
 //! On the image these equations follow from each other, so that the solution is right there; the
@@ -220,13 +221,21 @@ impl<'c> Solver<'c> {
     /// What is known of `expr`: it without dimension variables.
     fn express(&self, expr: Expr) -> Option<Expr> {
         let ctx = self.ctx;
-        let folded = ctx.fold(&[expr], |expr, node, operands| {
-            Ok::<_, std::convert::Infallible>(match (self.known.get(&expr), operands) {
+        let known =
+            |expr: Expr, node: Node, operands: Option<(&Option<Expr>, &Option<Expr>)>| match (
+                self.known.get(&expr),
+                operands,
+            ) {
                 (Some(&known), _) => Some(known),
                 (None, Some((&Some(lhs), &Some(rhs)))) => Some(ctx.rebuild(node, lhs, rhs)),
-                (None, None) if !matches!(node, Node::Var(Var::Dim(_))) => Some(expr),
-                (None, _) => None,
-            })
+                (None, Some(_)) => {
+                    let (quotient, offset) = self.least_quotient(expr)?;
+                    Some(ctx.add(*self.known.get(&quotient)?, ctx.constant(offset)))
+                }
+                (None, None) => (!matches!(node, Node::Var(Var::Dim(_)))).then_some(expr),
+            };
+        let folded = ctx.fold(&[expr], |expr, node, operands| {
+            Ok::<_, std::convert::Infallible>(known(expr, node, operands))
         });
         match folded {
             Ok(exprs) => exprs[0],
@@ -255,9 +264,35 @@ impl<'c> Solver<'c> {
         Some(())
     }
 
+    /// `x floordiv c` with a constant part of `x` in `[0, c - 1]`, and the number that is missing:
+    /// the simplifier keeps `(x + 3) floordiv 2`, since `(x + 1) floordiv 2 + 1` is longer.
+    fn least_quotient(&self, term: Expr) -> Option<(Expr, i64)> {
+        let ctx = self.ctx;
+        let Node::FloorDiv(value, divisor) = ctx.node(term) else { return None };
+        let by = ctx.as_constant(divisor).filter(|&by| 0 < by)?;
+        let offset = ctx.linear_terms(value)?.constant.div_euclid(by);
+        let moved = ctx.constant(offset.checked_mul(by)?.checked_neg()?);
+        Some((ctx.floor_div(ctx.add(value, moved), divisor), offset))
+    }
+
     fn learn(&mut self, term: Expr, value: Expr) {
         let ctx = self.ctx;
         self.known.entry(term).or_insert(value);
+        if let Some((quotient, offset)) = self.least_quotient(term) {
+            let least = ctx.sub(value, ctx.constant(offset));
+            self.known.entry(quotient).or_insert(least);
+        }
+        // x == lo + (x mod c - lo) mod c, for x in [lo, lo + c - 1]
+        if let Node::Mod(number, modulus) = ctx.node(term) {
+            let interval = self.simplifier.interval_of(number);
+            let few = interval.num_members().and_then(|size| i64::try_from(size).ok());
+            let modulo = ctx.as_constant(modulus).zip(few);
+            if modulo.is_some_and(|(modulus, few)| 0 < few && few <= modulus) {
+                let least = ctx.constant(interval.lo);
+                let above = ctx.modulo(ctx.sub(value, least), modulus);
+                self.add(number, ctx.add(least, above));
+            }
+        }
         // x*f == value, for a factor f over runtime variables
         if let Node::Mul(..) = ctx.node(term) {
             self.divide_by_symbols(&[(term, 1)], value);
@@ -338,6 +373,10 @@ impl<'c> Solver<'c> {
             let Some(symbol) = [lhs, rhs].into_iter().find(|&factor| is_symbol(factor)) else {
                 continue;
             };
+            // Where it is zero, the quotient says nothing.
+            if self.simplifier.interval_of(symbol).contains(0) {
+                continue;
+            }
             let terms = sum.iter().map(|&(term, factor)| ctx.mul(term, ctx.constant(factor)));
             let Some(whole) = terms.reduce(|lhs, rhs| ctx.add(lhs, rhs)) else { continue };
             let whole = self.simplifier.simplify(whole);

@@ -1,0 +1,672 @@
+//! Random maps against enumeration, many of them: `TC_RANDOM_MAPS` says how many (`make random-maps`
+//! takes a million).
+//!
+//! No operation may change a value or the domain, no range may miss a value, and what is claimed
+//! (exact, empty, equal, different, inverse) has to be so. The oracle evaluates the expressions as
+//! they were drawn, without the library.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use tc_ir::{
+    Context, Difference, Emptiness, Equality, EvalError, IndexingMap, Interval, Values, Var,
+    Variable, compose,
+};
+
+mod maps;
+
+use maps::{Sketch, Tree, any_sketch};
+
+/// The most points of a domain that are looked at, evenly over its box.
+const MAX_POINTS: usize = 200;
+/// The most points of a domain that is enumerated in full.
+const MAX_FULL: usize = 2000;
+
+/// The points of a box given by the intervals of the variables, at most `limit` of them, evenly.
+fn points(intervals: &[Interval], limit: usize) -> Vec<Vec<i64>> {
+    let sizes: Vec<u64> = intervals.iter().map(|it| it.num_members().unwrap_or(0)).collect();
+    let total: u64 = sizes.iter().product();
+    let step = total.div_ceil(limit as u64).max(1);
+    (0..total)
+        .step_by(usize::try_from(step).expect("small boxes"))
+        .map(|mut number| {
+            let mut point = vec![0; intervals.len()];
+            for (i, interval) in intervals.iter().enumerate().rev() {
+                point[i] = interval.lo + i64::try_from(number % sizes[i]).expect("small");
+                number /= sizes[i];
+            }
+            point
+        })
+        .collect()
+}
+
+fn values(map: &IndexingMap, point: &[i64]) -> Values {
+    let (dims, rest) = point.split_at(map.dims.len());
+    let (ranges, runtimes) = rest.split_at(map.ranges.len());
+    Values { dims: dims.to_vec(), ranges: ranges.to_vec(), runtimes: runtimes.to_vec() }
+}
+
+fn contains(ctx: &Context, map: &IndexingMap, at: &Values) -> Result<bool, EvalError> {
+    map.contains(ctx, &at.dims, &at.ranges, &at.runtimes)
+}
+
+fn evaluate(ctx: &Context, map: &IndexingMap, at: &Values) -> Vec<Option<i64>> {
+    map.results.iter().map(|&result| ctx.eval(result, &|var| at.of(var)).ok()).collect()
+}
+
+/// A map with its points: whether each is inside by the oracle, and the values of the results.
+struct Drawn {
+    map: IndexingMap,
+    /// `None`: a constraint has no value there.
+    points: Vec<(Values, Option<bool>, Vec<Option<i64>>)>,
+    is_full: bool,
+}
+
+impl Drawn {
+    fn new(ctx: &Context, sketch: &Sketch) -> Self {
+        let map = sketch.build(ctx);
+        let intervals: Vec<_> = map.vars().map(|(var, _)| map.interval(ctx, var)).collect();
+        let total: u64 = intervals.iter().map(|it| it.num_members().unwrap_or(0)).product();
+        let is_full = total <= MAX_FULL as u64;
+        let limit = if is_full { MAX_FULL } else { MAX_POINTS };
+        let points = points(&intervals, limit).into_iter().map(|point| {
+            let at = values(&map, &point);
+            let of = |var: Var| at.of(var).expect("a value of each variable");
+            let inside = inside(sketch, &of);
+            let results = sketch.results.iter().map(|tree| tree.value(&of)).collect();
+            (at, inside, results)
+        });
+        Self { points: points.collect(), map, is_full }
+    }
+
+    fn inside(&self) -> impl Iterator<Item = &(Values, Option<bool>, Vec<Option<i64>>)> {
+        self.points.iter().filter(|(_, inside, _)| *inside == Some(true))
+    }
+}
+
+/// Whether a point is in the domain of a sketch; `None` where a constraint has no value.
+fn inside(sketch: &Sketch, of: &dyn Fn(Var) -> i64) -> Option<bool> {
+    let mut inside = true;
+    let kinds: [(&Vec<((i64, i64), bool)>, fn(u32) -> Var); 2] =
+        [(&sketch.dims, Var::Dim), (&sketch.ranges, Var::Range)];
+    for (variables, make) in kinds {
+        for (&((lo, hi), symbolic), i) in variables.iter().zip(0..) {
+            let hi = if symbolic { of(Var::Runtime(0)) + hi % 3 } else { hi };
+            inside &= (lo..=hi).contains(&of(make(i)));
+        }
+    }
+    for (&(lo, hi), i) in sketch.runtimes.iter().zip(0..) {
+        inside &= (lo..=hi).contains(&of(Var::Runtime(i)));
+    }
+    for (tree, (lo, hi)) in &sketch.constraints {
+        let value = tree.value(of)?;
+        inside &= Interval::new(*lo, *hi).contains(value);
+    }
+    Some(inside)
+}
+
+type Checked = Result<(), String>;
+
+fn ensure(holds: bool, message: impl FnOnce() -> String) -> Checked {
+    if holds { Ok(()) } else { Err(message()) }
+}
+
+/// `found` has the domain and the values of `drawn`.
+fn same(ctx: &Context, drawn: &Drawn, found: &IndexingMap, what: &str) -> Checked {
+    let text = || format!("{what}: {} => {}", drawn.map.display(ctx), found.display(ctx));
+    for (at, inside, results) in &drawn.points {
+        let Some(inside) = *inside else { continue };
+        let now = contains(ctx, found, at).unwrap_or(false);
+        ensure(now == inside, || format!("{}: {at:?} inside {inside}", text()))?;
+        if inside {
+            for (old, new) in results.iter().zip(evaluate(ctx, found, at)) {
+                ensure(old.is_none() || *old == new, || {
+                    format!("{}: {at:?}: {old:?}, {new:?}", text())
+                })?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_simplify(ctx: &Context, drawn: &Drawn) -> Checked {
+    let mut simplified = drawn.map.clone();
+    simplified.simplify(ctx);
+    same(ctx, drawn, &simplified, "simplify")?;
+    let mut again = simplified.clone();
+    ensure(!again.simplify(ctx), || {
+        format!("no fixpoint: {} => {}", simplified.display(ctx), again.display(ctx))
+    })?;
+    for (var, _) in drawn.map.vars() {
+        let (old, new) = (drawn.map.interval(ctx, var), simplified.interval(ctx, var));
+        ensure(old.covers(new), || format!("{} has new points", simplified.display(ctx)))?;
+    }
+    for (&old, &new) in drawn.map.results.iter().zip(&simplified.results) {
+        ensure(ctx.cost(new) <= ctx.cost(old), || format!("longer: {}", simplified.display(ctx)))?;
+    }
+    let mut canonical = drawn.map.clone();
+    for result in &mut canonical.results {
+        *result = ctx.canonicalize(*result);
+    }
+    same(ctx, drawn, &canonical, "canonicalize")
+}
+
+fn check_range(ctx: &Context, drawn: &Drawn) -> Checked {
+    for (number, &result) in drawn.map.results.iter().enumerate() {
+        let range = drawn.map.range_of(ctx, result);
+        let mut hull: Option<(i64, i64)> = None;
+        for (_, _, results) in drawn.inside() {
+            if let Some(value) = results[number] {
+                let (lo, hi) = hull.unwrap_or((value, value));
+                hull = Some((lo.min(value), hi.max(value)));
+                ensure(range.interval.contains(value), || {
+                    format!("{} is no value of {}", value, drawn.map.display(ctx))
+                })?;
+            }
+        }
+        // Where the sketch overflows on the way, the library may know a value.
+        let defined = drawn.points.iter().all(|(_, inside, results)| {
+            inside.is_some() && (*inside == Some(false) || results[number].is_some())
+        });
+        if range.is_exact && drawn.is_full && defined {
+            let (lo, hi) = hull.unwrap_or((0, -1));
+            let interval = Interval::new(lo, hi);
+            let agrees =
+                range.interval == interval || range.interval.is_empty() && interval.is_empty();
+            ensure(agrees, || {
+                format!("{}: {} is not {interval}", drawn.map.display(ctx), range.interval)
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn check_emptiness(ctx: &Context, drawn: &Drawn) -> Checked {
+    let text = || drawn.map.display(ctx);
+    match drawn.map.emptiness(ctx) {
+        Emptiness::Empty => {
+            ensure(drawn.inside().next().is_none(), || format!("{} is not empty", text()))
+        }
+        Emptiness::Inhabited(at) => ensure(contains(ctx, &drawn.map, &at) == Ok(true), || {
+            format!("{at:?} is not in {}", text())
+        }),
+        Emptiness::Unknown => Ok(()),
+    }
+}
+
+fn check_variables(ctx: &Context, drawn: &Drawn) -> Checked {
+    let mut converted = drawn.map.clone();
+    converted.convert_symbols_to_dimensions(ctx);
+    for (at, inside, results) in &drawn.points {
+        let Some(inside) = *inside else { continue };
+        let at =
+            Values { dims: [&at.dims[..], &at.ranges, &at.runtimes].concat(), ..Values::default() };
+        let now = contains(ctx, &converted, &at).unwrap_or(false);
+        ensure(now == inside, || format!("convert: {}", converted.display(ctx)))?;
+        if inside {
+            let new = evaluate(ctx, &converted, &at);
+            let agrees = results.iter().zip(&new).all(|(old, new)| old.is_none() || old == new);
+            ensure(agrees, || format!("convert: {}", converted.display(ctx)))?;
+        }
+    }
+    let mut rescaled = drawn.map.clone();
+    if !rescaled.rescale_symbols(ctx) || !drawn.is_full {
+        return Ok(());
+    }
+    if drawn.points.iter().any(|(_, inside, _)| inside.is_none()) {
+        return Ok(());
+    }
+    let mut before: Vec<_> = drawn
+        .inside()
+        .map(|(at, _, _)| (&at.dims, &at.runtimes, evaluate(ctx, &drawn.map, at)))
+        .map(|it| format!("{it:?}"))
+        .collect();
+    let intervals: Vec<_> = rescaled.vars().map(|(var, _)| rescaled.interval(ctx, var)).collect();
+    let mut after: Vec<_> = points(&intervals, usize::MAX)
+        .iter()
+        .map(|point| values(&rescaled, point))
+        .filter(|at| contains(ctx, &rescaled, at) == Ok(true))
+        .map(|at| format!("{:?}", (&at.dims, &at.runtimes, evaluate(ctx, &rescaled, &at))))
+        .collect();
+    before.sort();
+    after.sort();
+    ensure(before == after, || {
+        format!("rescale: {} => {}", drawn.map.display(ctx), rescaled.display(ctx))
+    })
+}
+
+fn check_compose(ctx: &Context, drawn: &Drawn, other: &Drawn) -> Checked {
+    let mut first = drawn.map.clone();
+    let result = first.results[0];
+    first.results.resize(2, result);
+    let composed = compose(ctx, &first, &other.map).map_err(|error| error.to_string())?;
+    let mut simplified = composed.clone();
+    simplified.simplify(ctx);
+    for (at, inside, _) in drawn.points.iter().take(40) {
+        let Some(in_first) = *inside else { continue };
+        let middle: Option<Vec<i64>> = evaluate(ctx, &first, at).into_iter().collect();
+        let Some(middle) = middle else { continue };
+        for (own, _, _) in other.points.iter().step_by(1 + other.points.len() / 4) {
+            let fed = Values { dims: middle.clone(), ..own.clone() };
+            let Ok(in_second) = contains(ctx, &other.map, &fed) else { continue };
+            let both = Values {
+                dims: at.dims.clone(),
+                ranges: [&own.ranges[..], &at.ranges].concat(),
+                runtimes: [&own.runtimes[..], &at.runtimes].concat(),
+            };
+            let expected = evaluate(ctx, &other.map, &fed);
+            for map in [&composed, &simplified] {
+                let now = contains(ctx, map, &both).unwrap_or(false);
+                let text = || format!("compose: {both:?} {}", map.display(ctx));
+                ensure(now == (in_first && in_second), text)?;
+                let found = evaluate(ctx, map, &both);
+                let agrees =
+                    expected.iter().zip(&found).all(|(old, new)| old.is_none() || old == new);
+                ensure(!now || agrees, text)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_equality(ctx: &Context, drawn: &Drawn, other: &Drawn) -> Checked {
+    let mut second = other.map.clone();
+    second.results.resize(drawn.map.results.len(), second.results[0]);
+    let text = || format!("{} and {}", drawn.map.display(ctx), second.display(ctx));
+    let mut simplified = drawn.map.clone();
+    simplified.simplify(ctx);
+    ensure(drawn.map.equality(ctx, &simplified) == Equality::Equal, || {
+        format!("{} differs from {}", drawn.map.display(ctx), simplified.display(ctx))
+    })?;
+    match drawn.map.equality(ctx, &second) {
+        Equality::Unknown => Ok(()),
+        Equality::Different(Difference::Shape) => Err(format!("shape of {}", text())),
+        Equality::Different(Difference::At(at)) => {
+            let inside = [&drawn.map, &second].map(|map| contains(ctx, map, &at));
+            let differ = inside[0] != inside[1]
+                || evaluate(ctx, &drawn.map, &at) != evaluate(ctx, &second, &at);
+            ensure(differ, || format!("{} agree at {at:?}", text()))
+        }
+        Equality::Equal => {
+            for (at, inside, results) in &drawn.points {
+                let (Some(inside), Ok(now)) = (*inside, contains(ctx, &second, at)) else {
+                    continue;
+                };
+                ensure(inside == now, || format!("{} differ at {at:?}", text()))?;
+                let found = evaluate(ctx, &second, at);
+                let agree = results
+                    .iter()
+                    .zip(&found)
+                    .all(|(old, new)| old.is_none() || new.is_none() || old == new);
+                ensure(!inside || agree, || format!("{} differ at {at:?}", text()))?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Where there is an inverse: it leads from results back to their points, and its domain is the
+/// image.
+fn check_inverse(ctx: &Context, map: &IndexingMap, inverse: &IndexingMap) -> Checked {
+    let text = || format!("inverse: {} => {}", map.display(ctx), inverse.display(ctx));
+    let all = |map: &IndexingMap| {
+        let intervals: Vec<_> = map.vars().map(|(var, _)| map.interval(ctx, var)).collect();
+        let bounded = intervals.iter().all(|it| it.is_empty() || it.is_bounded());
+        let size = intervals.iter().try_fold(1_u64, |size, it| size.checked_mul(it.num_members()?));
+        let few = bounded && size.is_some_and(|size| size < 1 << 40);
+        let points = if few { points(&intervals, MAX_FULL) } else { Vec::new() };
+        points.into_iter().map(|point| values(map, &point)).collect::<Vec<_>>()
+    };
+    for (from, to, what) in [(map, inverse, "there"), (inverse, map, "back")] {
+        for at in all(from) {
+            if contains(ctx, from, &at) != Ok(true) {
+                continue;
+            }
+            let image: Option<Vec<i64>> = evaluate(ctx, from, &at).into_iter().collect();
+            let Some(image) = image else { continue };
+            let image = Values { dims: image, runtimes: at.runtimes.clone(), ..Values::default() };
+            let inside = contains(ctx, to, &image);
+            ensure(inside == Ok(true), || format!("{} {what} {at:?}: {inside:?}", text()))?;
+            let round: Vec<_> = evaluate(ctx, to, &image);
+            // Where a result has no value, the inverse may have one.
+            let same =
+                round.iter().zip(&at.dims).all(|(round, at)| round.is_none_or(|it| it == *at));
+            ensure(same, || format!("{} {what} {at:?}: {round:?}", text()))?;
+        }
+    }
+    Ok(())
+}
+
+fn check_any_inverse(ctx: &Context, drawn: &Drawn) -> Checked {
+    let mut map = drawn.map.clone();
+    map.ranges.clear();
+    map.substitute(ctx, &|var| matches!(var, Var::Range(_)).then(|| ctx.constant(1)));
+    // Points where a constraint has no value may join the domain.
+    let has_values = drawn.points.iter().all(|(_, inside, _)| inside.is_some());
+    match map.inverse(ctx) {
+        Ok(inverse) if has_values => check_inverse(ctx, &map, &inverse),
+        _ => Ok(()),
+    }
+}
+
+/// A step of a chain of maps that are invertible.
+#[derive(Clone, Debug)]
+enum Step {
+    /// Swaps two dimensions.
+    Swap(usize, usize),
+    /// Reverses a dimension.
+    Reverse(usize),
+    /// Splits a dimension by a factor of its extent.
+    Split(usize, usize),
+    /// Joins a dimension with the next.
+    Join(usize),
+    /// Takes a dimension as a slice of a larger one.
+    Slice(usize, i64, i64),
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        (0..4_usize, 0..4_usize).prop_map(|(a, b)| Step::Swap(a, b)),
+        (0..4_usize).prop_map(Step::Reverse),
+        (0..4_usize, 0..8_usize).prop_map(|(a, b)| Step::Split(a, b)),
+        (0..4_usize).prop_map(Step::Join),
+        (0..4_usize, -3..4_i64, 1..4_i64).prop_map(|(a, b, c)| Step::Slice(a, b, c)),
+    ]
+}
+
+/// The map of a chain over a box of the given extents.
+fn chain(ctx: &Context, extents: &[i64], steps: &[Step]) -> IndexingMap {
+    let mut intervals: Vec<Interval> =
+        extents.iter().map(|&extent| Interval::new(0, extent - 1)).collect();
+    let mut map = IndexingMap::identity(ctx, extents);
+    for step in steps {
+        let rank = intervals.len();
+        let dims: Vec<_> = (0..).take(rank).map(|i| ctx.dim(i)).collect();
+        let (mut results, mut after) = (dims.clone(), intervals.clone());
+        let constant = |value| ctx.constant(value);
+        match *step {
+            Step::Swap(a, b) => {
+                results.swap(a % rank, b % rank);
+                after.swap(a % rank, b % rank);
+            }
+            Step::Reverse(a) => {
+                let (a, Interval { lo, hi }) = (a % rank, intervals[a % rank]);
+                results[a] = ctx.sub(constant(lo + hi), dims[a]);
+            }
+            Step::Split(a, b) => {
+                let (a, Interval { lo, hi }) = (a % rank, intervals[a % rank]);
+                let extent = hi - lo + 1;
+                let factors: Vec<i64> = (1..=extent).filter(|it| extent % it == 0).collect();
+                let factor = factors[b % factors.len()];
+                let offset = ctx.sub(dims[a], constant(lo));
+                results[a] = ctx.floor_div(offset, constant(factor));
+                results.insert(a + 1, ctx.modulo(offset, constant(factor)));
+                after[a] = Interval::new(0, extent / factor - 1);
+                after.insert(a + 1, Interval::new(0, factor - 1));
+            }
+            Step::Join(a) if 1 < rank => {
+                let a = a % (rank - 1);
+                let (outer, inner) = (intervals[a], intervals[a + 1]);
+                let extent = inner.hi - inner.lo + 1;
+                let scaled = ctx.mul(ctx.sub(dims[a], constant(outer.lo)), constant(extent));
+                results[a] = ctx.add(scaled, ctx.sub(dims[a + 1], constant(inner.lo)));
+                results.remove(a + 1);
+                after[a] = Interval::new(0, (outer.hi - outer.lo + 1) * extent - 1);
+                after.remove(a + 1);
+            }
+            Step::Join(_) => {}
+            Step::Slice(a, offset, stride) => {
+                let a = a % rank;
+                let strided = ctx.mul(dims[a], constant(stride));
+                results[a] = ctx.add(strided, constant(offset));
+                let Interval { lo, hi } = intervals[a];
+                after[a] = Interval::new(lo * stride + offset, hi * stride + offset);
+            }
+        }
+        let dims = intervals.iter().map(|&it| Variable::bounded(ctx, it)).collect();
+        let next = IndexingMap { dims, results, ..IndexingMap::default() };
+        map = compose(ctx, &map, &next).expect("the ranks agree");
+        intervals = after;
+    }
+    map
+}
+
+fn check_chain(extents: &[i64], steps: &[Step]) -> Checked {
+    let ctx = &Context::new();
+    let map = chain(ctx, extents, steps);
+    let text = || map.display(ctx);
+    let inverse = map.inverse(ctx).map_err(|error| format!("{}: {error}", text()))?;
+    check_inverse(ctx, &map, &inverse)?;
+    // What undoes the inverse is the map again.
+    let again =
+        inverse.inverse(ctx).map_err(|error| format!("{}: {error}", inverse.display(ctx)))?;
+    let verdict = again.equality(ctx, &map);
+    ensure(verdict == Equality::Equal, || format!("{} => {}", text(), again.display(ctx)))
+}
+
+fn check_all(sketch: &Sketch, other: &Sketch) -> Checked {
+    let ctx = &Context::new();
+    let (drawn, other) = (Drawn::new(ctx, sketch), Drawn::new(ctx, other));
+    check_simplify(ctx, &drawn)?;
+    check_range(ctx, &drawn)?;
+    check_variables(ctx, &drawn)?;
+    check_compose(ctx, &drawn, &other)?;
+    check_any_inverse(ctx, &drawn)?;
+    // These look at all points of a larger box, which takes longer than all the rest.
+    if drawn.is_full {
+        check_emptiness(ctx, &drawn)?;
+        check_equality(ctx, &drawn, &other)?;
+    }
+    Ok(())
+}
+
+fn count() -> usize {
+    let wanted = std::env::var("TC_RANDOM_MAPS").ok().and_then(|count| count.parse().ok());
+    wanted.unwrap_or(2000)
+}
+
+/// Runs a check on so many random values, on all cores, each with a seed of its own.
+fn run<S: Strategy>(
+    what: &str,
+    count: usize,
+    strategy: impl Fn() -> S + Sync,
+    check: impl Fn(&S::Value) -> Checked + Sync,
+) where
+    S::Value: std::fmt::Debug,
+{
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    let next = AtomicUsize::new(0);
+    let failures: Vec<String> = std::thread::scope(|scope| {
+        let worker = || {
+            let strategy = strategy();
+            loop {
+                let seed = next.fetch_add(1, Ordering::Relaxed);
+                if count <= seed {
+                    return None;
+                }
+                let mut bytes = [0; 32];
+                bytes[..8].copy_from_slice(&seed.to_le_bytes());
+                let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+                let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+                let mut tree = strategy.new_tree(&mut runner).expect("no value is refused");
+                let Err(mut message) = check(&tree.current()) else { continue };
+                let mut smallest = tree.current();
+                // Make it smaller while it still fails.
+                for _ in 0..2000 {
+                    if let Err(smaller) = check(&tree.current()) {
+                        (message, smallest) = (smaller, tree.current());
+                        if !tree.simplify() {
+                            break;
+                        }
+                    } else if !tree.complicate() {
+                        break;
+                    }
+                }
+                next.fetch_max(count, Ordering::Relaxed);
+                return Some(format!("seed {seed}: {message}\n{smallest:?}"));
+            }
+        };
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(worker)).collect();
+        workers.into_iter().filter_map(|it| it.join().expect("no check panics")).collect()
+    });
+    assert!(failures.is_empty(), "{what}: {}", failures.join("\n\n"));
+    println!("{count} random {what}");
+}
+
+#[test]
+fn random_maps_keep_their_meaning() {
+    let strategy = || (any_sketch(), any_sketch());
+    run("maps", count(), strategy, |(sketch, other)| check_all(sketch, other));
+}
+
+#[test]
+fn random_chains_have_inverses() {
+    let strategy = || {
+        let extents = prop::collection::vec(1..7_i64, 1..4);
+        (extents, prop::collection::vec(any_step(), 0..6))
+    };
+    run("chains", count() / 4, strategy, |(extents, steps)| check_chain(extents, steps));
+}
+
+/// What the text of a map is made of, for texts that are nearly maps.
+const TOKENS: &[&str] = &[
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    "->",
+    ",",
+    "domain:",
+    "domain",
+    ":",
+    "in",
+    "inf",
+    "-inf",
+    "d0",
+    "d1",
+    "s0",
+    "rt0",
+    "N",
+    "+",
+    "-",
+    "*",
+    "/",
+    "floordiv",
+    "ceildiv",
+    "mod",
+    "min",
+    "max",
+    "min(",
+    "0",
+    "1",
+    "7",
+    "-1",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "9223372036854775808",
+    "KNOWN EMPTY",
+    "UNDEFINED",
+    "&&",
+    "||",
+    "always satisfied",
+    "unsatisfiable",
+    " ",
+    "é",
+    "\u{0}",
+];
+
+/// Texts that are maps with a few tokens removed, replaced or added.
+#[test]
+fn random_text_never_panics() {
+    let strategy = || {
+        let edit = (any::<prop::sample::Index>(), 0..3_usize, prop::sample::select(TOKENS));
+        (
+            any_sketch(),
+            prop::collection::vec(edit, 0..6),
+            prop::collection::vec(prop::sample::select(TOKENS), 0..20),
+        )
+    };
+    run("texts", count(), strategy, |(sketch, edits, tokens)| {
+        let ctx = &Context::new();
+        let mut text = sketch.build(ctx).display(ctx).to_string();
+        for (place, kind, token) in edits {
+            let places: Vec<usize> =
+                text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+            let at = places[place.index(places.len())];
+            let end = if *kind == 0 { at } else { (at + kind).min(text.len()) };
+            let end = (end..=text.len()).find(|&end| text.is_char_boundary(end)).unwrap_or(at);
+            text.replace_range(at..end, token);
+        }
+        for text in [text, tokens.join(" ")] {
+            if let Ok(map) = IndexingMap::parse(ctx, &text) {
+                let printed = map.display(ctx).to_string();
+                let parsed = IndexingMap::parse(ctx, &printed);
+                let parsed = parsed.map_err(|error| format!("{text}: {printed}: {error}"))?;
+                let again = parsed.display(ctx).to_string();
+                ensure(again == printed, || format!("{text}: {printed}: {again}"))?;
+            }
+            let name = |name: &str| name.strip_prefix('d')?.parse().ok().map(Var::Dim);
+            let _ = tc_ir::text::parse_expr(ctx, &text, &name);
+            if let Ok(constraints) = tc_ir::ConstraintExpression::parse(ctx, &text, &name) {
+                let printed = constraints.display_with(ctx, tc_ir::text::default_name).to_string();
+                tc_ir::ConstraintExpression::parse(ctx, &printed, &name)
+                    .map_err(|error| format!("{text}: {printed}: {error}"))?;
+            }
+        }
+        Ok(())
+    });
+}
+
+/// Every public operation on trees with numbers at the ends of 64 bits: no panic, whatever comes
+/// out.
+#[test]
+fn extremes_never_panic() {
+    const ENDS: [i64; 9] =
+        [i64::MIN, i64::MIN + 1, -(1 << 62), -1, 0, 1, 1 << 62, i64::MAX - 1, i64::MAX];
+    let end = || prop::sample::select(&ENDS[..]);
+    let strategy = || {
+        let sketch = any_sketch();
+        (sketch, prop::collection::vec((end(), end()), 6), prop::collection::vec(end(), 4))
+    };
+    run("extremes", count() / 4, strategy, |(sketch, bounds, numbers)| {
+        let mut sketch = sketch.clone();
+        for (variable, &bounds) in sketch.dims.iter_mut().chain(&mut sketch.ranges).zip(bounds) {
+            variable.0 = bounds;
+        }
+        for (variable, &bounds) in sketch.runtimes.iter_mut().zip(&bounds[4..]) {
+            *variable = bounds;
+        }
+        for (constraint, numbers) in sketch.constraints.iter_mut().zip(numbers.chunks(2)) {
+            constraint.1 = (numbers[0], numbers[1]);
+        }
+        let number = |i: usize| Box::new(Tree::Const(numbers[i]));
+        if let Some(first) = sketch.results.first_mut() {
+            let scaled = Tree::Op(maps::Op::Mul, Box::new(first.clone()), number(2));
+            *first = Tree::Op(maps::Op::Mod, Box::new(scaled), number(3));
+        }
+        let ctx = &Context::new();
+        let map = sketch.build(ctx);
+        let mut simplified = map.clone();
+        simplified.simplify(ctx);
+        let mut rescaled = map.clone();
+        rescaled.rescale_symbols(ctx);
+        let mut converted = map.clone();
+        converted.convert_symbols_to_dimensions(ctx);
+        converted.remove_unused_vars(ctx);
+        map.range_of(ctx, map.results[0]);
+        map.emptiness(ctx);
+        let _ = converted.inverse(ctx);
+        let mut twice = map.clone();
+        twice.results = vec![map.results[0]; 2];
+        let composed = compose(ctx, &twice, &map).map_err(|error| error.to_string())?;
+        composed.equality(ctx, &composed.clone());
+        map.equality(ctx, &simplified);
+        let printed = composed.display(ctx).to_string();
+        IndexingMap::parse(ctx, &printed).map_err(|error| format!("{printed}: {error}"))?;
+        Ok(())
+    });
+}
