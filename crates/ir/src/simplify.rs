@@ -22,13 +22,16 @@
 
 mod division;
 mod domain;
+mod sum;
+mod write;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
-use crate::expr::{Context, Expr, LinearTerms, Node, Var, interval_of_operation};
+use crate::expr::{Context, Expr, Node, Var, interval_of_operation};
 use crate::interval::Interval;
 use crate::map::{IndexingMap, VarIntervals};
 use crate::prove::{Prover, Verdict};
+use sum::{Atom, Sum};
 
 /// The most operands of a minimum or maximum that are compared pair by pair.
 const MAX_COMPARED: usize = 16;
@@ -36,57 +39,31 @@ const MAX_COMPARED: usize = 16;
 const MAX_DEPTH: u32 = 64;
 /// How often an expression is simplified again to reach a fixpoint.
 const MAX_ROUNDS: u32 = 8;
-/// The most times that quotients and remainders are joined in one sum.
-const MAX_JOINS: usize = 256;
 /// The most questions to the prover per simplifier.
 const MAX_QUESTIONS: u32 = 32;
 
-/// A sum of multiples of distinct terms and a constant, under construction.
-#[derive(Clone, Default)]
-struct Sum {
-    /// Coefficients by term, possibly zero. Ordered for a deterministic traversal.
-    terms: BTreeMap<Expr, i64>,
-    constant: i64,
+/// What an [`Atom`] stands for.
+enum Term {
+    /// A variable, or an operation that is no sum and no quotient by a constant.
+    Leaf(Expr),
+    /// `numerator floordiv divisor`, in normal form.
+    Floor {
+        numerator: Sum,
+        divisor: i64,
+        /// Whether it was given as a quotient rounded up.
+        ceil: bool,
+        /// Other numerators and divisors with the same quotient on the domain.
+        aliases: Vec<(Sum, i64)>,
+    },
 }
 
-impl Sum {
-    fn of(ctx: &Context, expr: Expr) -> Option<Self> {
-        let mut sum = Sum::default();
-        sum.add(ctx, expr, 1)?;
-        Some(sum)
-    }
-
-    /// Adds `factor * expr`, taking sums apart. `None` on overflow.
-    fn add(&mut self, ctx: &Context, expr: Expr, factor: i64) -> Option<()> {
-        let LinearTerms { terms, constant } = ctx.linear_terms(expr)?;
-        for (term, coefficient) in terms {
-            self.add_term(term, coefficient.checked_mul(factor)?)?;
-        }
-        self.constant = self.constant.checked_add(constant.checked_mul(factor)?)?;
-        Some(())
-    }
-
-    /// Adds `coefficient * term`, where the term is no sum, multiple or constant.
-    fn add_term(&mut self, term: Expr, coefficient: i64) -> Option<()> {
-        let slot = self.terms.entry(term).or_insert(0);
-        *slot = slot.checked_add(coefficient)?;
-        if *slot == 0 {
-            self.terms.remove(&term);
-        }
-        Some(())
-    }
-
-    fn coefficient(&self, term: Expr) -> i64 {
-        self.terms.get(&term).copied().unwrap_or(0)
-    }
-
-    /// The only term, when it stands alone and once.
-    fn single(&self) -> Option<Expr> {
-        match self.terms.iter().next() {
-            Some((&term, &1)) if self.terms.len() == 1 && self.constant == 0 => Some(term),
-            _ => None,
-        }
-    }
+/// A term of a sum with what is known of it.
+struct AtomData {
+    term: Term,
+    /// An interval that holds every value on the domain.
+    interval: Interval,
+    /// The expression that it is written as, once that is asked for.
+    written: Option<Expr>,
 }
 
 /// Simplifies expressions of one context under what is known of their variables.
@@ -104,11 +81,15 @@ pub struct Simplifier<'c> {
     interval: Box<dyn Fn(Var) -> Interval + 'c>,
     /// Expressions that are known to lie in an interval.
     known: HashMap<Expr, Interval>,
-    done: HashMap<Expr, Expr>,
-    intervals: HashMap<Expr, Interval>,
-    /// What the rules made of a sum, quotient or remainder of simplified operands. Without
-    /// it, rules that try other forms of nested operands would take exponential time.
-    applied: HashMap<Expr, Expr>,
+    atoms: Vec<AtomData>,
+    /// The normal forms found so far; of written expressions too.
+    expanded: HashMap<Expr, Sum>,
+    /// The normal forms of quotients rounded down, by numerator and divisor.
+    quotients: HashMap<(Sum, i64), Sum>,
+    /// Intervals of sums with quotients.
+    intervals: HashMap<Sum, Interval>,
+    /// What sums are written as.
+    written: HashMap<Sum, Expr>,
     prover: Option<Prover<'c>>,
     /// The variables with symbolic bounds and those in the bounds.
     symbolic: BTreeSet<Var>,
@@ -123,9 +104,11 @@ impl<'c> Simplifier<'c> {
             ctx,
             interval: Box::new(interval),
             known: HashMap::new(),
-            done: HashMap::new(),
+            atoms: Vec::new(),
+            expanded: HashMap::new(),
+            quotients: HashMap::new(),
             intervals: HashMap::new(),
-            applied: HashMap::new(),
+            written: HashMap::new(),
             prover: None,
             symbolic: BTreeSet::new(),
             questions: 0,
@@ -159,87 +142,98 @@ impl<'c> Simplifier<'c> {
     pub fn assume(&mut self, expr: Expr, interval: Interval) {
         let slot = self.known.entry(expr).or_insert(Interval::ALL);
         *slot = slot.intersect(interval);
-        self.done.clear();
+        self.atoms.clear();
+        self.expanded.clear();
+        self.quotients.clear();
         self.intervals.clear();
-        self.applied.clear();
+        self.written.clear();
     }
 
     /// The simplified form of `expr`, which is its own simplified form.
     pub fn simplify(&mut self, expr: Expr) -> Expr {
-        let mut current = expr;
-        for _ in 0..MAX_ROUNDS {
-            let next = self.once(current);
-            if next == current || self.ctx.cost(current) < self.ctx.cost(next) {
-                break;
-            }
-            current = next;
+        let sum = self.expand(expr);
+        let written = self.write(&sum);
+        if self.ctx.cost(written) <= self.ctx.cost(expr) {
+            written
+        } else {
+            self.simplify_parts(expr)
         }
-        current
+    }
+
+    /// The simplified form of an expression whose normal form is longer: of every
+    /// subexpression, the shorter one of its normal form and what its operands make.
+    fn simplify_parts(&mut self, root: Expr) -> Expr {
+        let ctx = self.ctx;
+        let folded = ctx.fold(&[root], |expr, node, operands| {
+            let sum = self.expand(expr);
+            let written = self.write(&sum);
+            let rebuilt = match operands {
+                Some((&lhs, &rhs)) => ctx.rebuild(node, lhs, rhs),
+                None => expr,
+            };
+            let shorter = if ctx.cost(rebuilt) < ctx.cost(written) { rebuilt } else { written };
+            Ok::<_, std::convert::Infallible>(shorter)
+        });
+        match folded {
+            Ok(simplified) => simplified[0],
+            Err(never) => match never {},
+        }
     }
 
     /// An interval that holds every value of `expr` on the domain.
     pub fn interval_of(&mut self, expr: Expr) -> Interval {
-        let mut stack = vec![expr];
-        while let Some(&top) = stack.last() {
-            if self.intervals.contains_key(&top) {
+        let sum = self.expand(expr);
+        self.interval_of_sum(&sum).intersect(self.known_interval(expr))
+    }
+
+    fn known_interval(&self, expr: Expr) -> Interval {
+        self.known.get(&expr).copied().unwrap_or(Interval::ALL)
+    }
+
+    // Normal forms
+
+    /// The normal form of `expr`: every shared subexpression is visited once.
+    fn expand(&mut self, root: Expr) -> Sum {
+        let mut stack = vec![root];
+        while let Some(&expr) = stack.last() {
+            if self.expanded.contains_key(&expr) {
                 stack.pop();
                 continue;
             }
-            let node = self.ctx.node(top);
-            let computed = match (node, node.operands()) {
-                (Node::Const(value), _) => Interval::point(value),
-                (Node::Var(var), _) => (self.interval)(var),
-                (_, None) => Interval::ALL,
-                (_, Some((lhs, rhs))) => {
-                    match (self.intervals.get(&lhs), self.intervals.get(&rhs)) {
-                        (Some(&lhs), Some(&rhs)) => interval_of_operation(node, lhs, rhs),
-                        _ => {
-                            stack.extend([lhs, rhs]);
-                            continue;
-                        }
-                    }
+            let linear = if self.is_linear(expr) { self.ctx.linear_terms(expr) } else { None };
+            let before = stack.len();
+            match &linear {
+                Some(linear) => {
+                    let open = linear.terms.iter().map(|&(term, _)| term);
+                    stack.extend(open.filter(|term| !self.expanded.contains_key(term)));
                 }
-            };
-            let known = self.known.get(&top).copied().unwrap_or(Interval::ALL);
-            self.intervals.insert(top, computed.intersect(known));
-            stack.pop();
-        }
-        self.intervals[&expr]
-    }
-
-    /// One bottom-up pass.
-    fn once(&mut self, root: Expr) -> Expr {
-        let mut stack = vec![(root, None)];
-        while let Some((expr, operands)) = stack.pop() {
-            if self.done.contains_key(&expr) {
+                None => {
+                    let operands = self.ctx.node(expr).operands();
+                    let open = operands.into_iter().flat_map(|(lhs, rhs)| [lhs, rhs]);
+                    stack.extend(open.filter(|operand| !self.expanded.contains_key(operand)));
+                }
+            }
+            if stack.len() != before {
                 continue;
             }
-            let operands: Vec<Expr> = operands.unwrap_or_else(|| self.operands(expr));
-            let pending: Vec<Expr> = operands
-                .iter()
-                .copied()
-                .filter(|operand| !self.done.contains_key(operand))
-                .collect();
-            if pending.is_empty() {
-                let simplified = self.combine(expr, &operands);
-                let simplified = self.constant_if_point(simplified);
-                self.done.insert(expr, simplified);
-            } else {
-                stack.push((expr, Some(operands)));
-                stack.extend(pending.into_iter().map(|operand| (operand, None)));
-            }
+            stack.pop();
+            let sum = match linear {
+                Some(linear) => self.combine_linear(&linear.terms, linear.constant),
+                None => self.combine(expr),
+            };
+            // What overflows stays as it is.
+            let sum = match sum {
+                Some(sum) => sum,
+                None => self.rebuilt(expr),
+            };
+            let known = self.known_interval(expr);
+            let sum = match known.as_point() {
+                Some(value) => Sum::constant(value),
+                None => sum,
+            };
+            self.expanded.insert(expr, sum);
         }
-        self.done.get(&root).copied().unwrap_or(root)
-    }
-
-    /// What has to be simplified before `expr`: the terms of a sum, else the operands.
-    fn operands(&self, expr: Expr) -> Vec<Expr> {
-        if self.is_linear(expr)
-            && let Some(linear) = self.ctx.linear_terms(expr)
-        {
-            return linear.terms.into_iter().map(|(term, _)| term).collect();
-        }
-        self.ctx.node(expr).operands().map_or_else(Vec::new, |(lhs, rhs)| vec![lhs, rhs])
+        self.expanded[&root].clone()
     }
 
     /// Whether `expr` is a sum or a multiple.
@@ -251,240 +245,171 @@ impl<'c> Simplifier<'c> {
         }
     }
 
-    /// Applies the operation of `expr` to its simplified operands.
-    fn combine(&mut self, expr: Expr, operands: &[Expr]) -> Expr {
+    fn combine_linear(&mut self, terms: &[(Expr, i64)], constant: i64) -> Option<Sum> {
+        let mut sum = Sum::constant(constant);
+        for (term, coefficient) in terms {
+            sum.append(&self.expanded[term], *coefficient)?;
+        }
+        sum.collect()?;
+        self.join_symbolic(sum)
+    }
+
+    /// The normal form of an operation whose operands have theirs. `None` on overflow.
+    fn combine(&mut self, expr: Expr) -> Option<Sum> {
         let ctx = self.ctx;
         let node = ctx.node(expr);
-        if self.is_linear(expr)
-            && let Some(linear) = ctx.linear_terms(expr)
-        {
-            let mut sum = Sum { constant: linear.constant, ..Sum::default() };
-            for (term, coefficient) in linear.terms {
-                let simplified = self.done.get(&term).copied().unwrap_or(term);
-                if sum.add(ctx, simplified, coefficient).is_none() {
-                    return expr;
+        let (lhs, rhs) = match (node, node.operands()) {
+            (Node::Const(value), _) => return Some(Sum::constant(value)),
+            (_, None) => return Some(self.leaf(expr)),
+            (_, Some((lhs, rhs))) => (self.expanded[&lhs].clone(), self.expanded[&rhs].clone()),
+        };
+        match (node, rhs.as_constant()) {
+            (Node::FloorDiv(..), Some(divisor)) if divisor != 0 => self.floor_div(lhs, divisor),
+            (Node::CeilDiv(..), Some(divisor)) if divisor != 0 => self.ceil_div(lhs, divisor),
+            (Node::Mod(..), Some(modulus)) if 0 < modulus => self.modulo(lhs, modulus),
+            (Node::Mul(..), Some(factor)) => lhs.scaled(factor),
+            // A sum whose coefficients overflow stays as it is written.
+            (Node::Add(..), _) => None,
+            _ => {
+                if let (Node::Mul(..), Some(factor)) = (node, lhs.as_constant()) {
+                    return rhs.scaled(factor);
+                }
+                let (lhs, rhs) = (self.write(&lhs), self.write(&rhs));
+                match node {
+                    Node::Mul(..) => self.product(lhs, rhs),
+                    Node::FloorDiv(..) => {
+                        self.quotient_by_symbol(lhs, rhs, division::Rounding::Down)
+                    }
+                    Node::CeilDiv(..) => self.quotient_by_symbol(lhs, rhs, division::Rounding::Up),
+                    Node::Mod(..) => self.remainder_by_symbol(lhs, rhs),
+                    Node::Min(..) => {
+                        let minimum = self.extremum(lhs, rhs, Extremum::Min);
+                        Some(self.expand_simplified(minimum))
+                    }
+                    Node::Max(..) => {
+                        let maximum = self.extremum(lhs, rhs, Extremum::Max);
+                        Some(self.expand_simplified(maximum))
+                    }
+                    Node::Const(_) | Node::Var(_) | Node::Add(..) => None,
                 }
             }
-            return self.sum(sum).unwrap_or(expr);
-        }
-        let &[lhs, rhs] = operands else {
-            return expr;
-        };
-        let lhs = self.done.get(&lhs).copied().unwrap_or(lhs);
-        let rhs = self.done.get(&rhs).copied().unwrap_or(rhs);
-        match node {
-            Node::Mul(..) => self.product(lhs, rhs),
-            Node::FloorDiv(..) => self.quotient(lhs, rhs, division::Rounding::Down),
-            Node::CeilDiv(..) => self.quotient(lhs, rhs, division::Rounding::Up),
-            Node::Mod(..) => self.remainder(lhs, rhs),
-            Node::Min(..) => self.extremum(lhs, rhs, Extremum::Min),
-            Node::Max(..) => self.extremum(lhs, rhs, Extremum::Max),
-            // A sum whose coefficients overflow stays as it is written.
-            Node::Add(..) => ctx.add(lhs, rhs),
-            Node::Const(_) | Node::Var(_) => expr,
         }
     }
 
-    fn constant_if_point(&mut self, expr: Expr) -> Expr {
-        match self.interval_of(expr).as_point() {
-            Some(value) => self.ctx.constant(value),
+    /// The operation of `expr` on its written operands, taken as it is.
+    fn rebuilt(&mut self, expr: Expr) -> Sum {
+        let Some((lhs, rhs)) = self.ctx.node(expr).operands() else {
+            return self.leaf(expr);
+        };
+        let mut operand = |expr: Expr| match self.expanded.get(&expr).cloned() {
+            Some(sum) => self.write(&sum),
             None => expr,
+        };
+        let (lhs, rhs) = (operand(lhs), operand(rhs));
+        self.leaf(self.ctx.rebuild(self.ctx.node(expr), lhs, rhs))
+    }
+
+    /// The sum of an expression whose operands are written normal forms and which itself is
+    /// no sum or quotient that a rule applies to.
+    fn expand_simplified(&mut self, expr: Expr) -> Sum {
+        match self.expanded.get(&expr) {
+            Some(sum) => sum.clone(),
+            None => self.leaf(expr),
         }
+    }
+
+    /// An expression as a term of its own.
+    fn leaf(&mut self, expr: Expr) -> Sum {
+        if let Some(value) = self.ctx.as_constant(expr) {
+            return Sum::constant(value);
+        }
+        if let Some(sum) = self.expanded.get(&expr)
+            && let Some(atom) = sum.single()
+            && matches!(self.atoms[atom.index()].term, Term::Leaf(leaf) if leaf == expr)
+        {
+            return sum.clone();
+        }
+        let node = self.ctx.node(expr);
+        let interval = match (node, node.operands()) {
+            (Node::Var(var), _) => (self.interval)(var),
+            (_, Some((lhs, rhs))) => {
+                let mut operand = |expr| match self.expanded.get(&expr).cloned() {
+                    Some(sum) => self.interval_of_sum(&sum).intersect(self.known_interval(expr)),
+                    None => Interval::ALL,
+                };
+                let (lhs, rhs) = (operand(lhs), operand(rhs));
+                interval_of_operation(node, lhs, rhs)
+            }
+            _ => Interval::ALL,
+        };
+        let interval = interval.intersect(self.known_interval(expr));
+        let sum = match interval.as_point() {
+            Some(value) => Sum::constant(value),
+            None => Sum::from(self.new_atom(Term::Leaf(expr), interval, Some(expr))),
+        };
+        self.expanded.insert(expr, sum.clone());
+        sum
+    }
+
+    fn new_atom(&mut self, term: Term, interval: Interval, written: Option<Expr>) -> Atom {
+        let atom = Atom::new(self.atoms.len());
+        self.atoms.push(AtomData { term, interval, written });
+        atom
     }
 
     /// `lhs + factor * rhs`; `None` on overflow.
     fn add_scaled(&mut self, lhs: Expr, rhs: Expr, factor: i64) -> Option<Expr> {
-        let mut sum = Sum::of(self.ctx, lhs)?;
-        sum.add(self.ctx, rhs, factor)?;
-        self.sum(sum)
+        let mut sum = self.expand(lhs);
+        let rhs = self.expand(rhs);
+        sum.add(&rhs, factor)?;
+        let sum = self.join_symbolic(sum)?;
+        Some(self.write(&sum))
     }
 
-    // Sums
-
-    /// The simplified sum; `None` on overflow.
-    fn sum(&mut self, mut sum: Sum) -> Option<Expr> {
-        let built = self.build(&sum);
-        let divided =
-            |&term: &Expr| matches!(self.ctx.node(term), Node::FloorDiv(..) | Node::Mod(..));
-        if MAX_DEPTH <= self.depth || sum.terms.len() < 2 || !sum.terms.keys().any(divided) {
-            return Some(built);
-        }
-        if let Some(&joined) = self.applied.get(&built) {
-            return Some(joined);
+    /// `b*n*(x floordiv n) + b*(x mod n) == b*x` where n is no constant.
+    fn join_symbolic(&mut self, mut sum: Sum) -> Option<Sum> {
+        let remainder = |atom: Atom, atoms: &[AtomData]| match atoms[atom.index()].term {
+            Term::Leaf(leaf) => match self.ctx.node(leaf) {
+                Node::Mod(value, modulus) if self.ctx.as_constant(modulus).is_none() => {
+                    Some((value, modulus))
+                }
+                _ => None,
+            },
+            Term::Floor { .. } => None,
+        };
+        let found: Vec<_> = sum
+            .terms()
+            .iter()
+            .filter_map(|&(atom, _)| Some((atom, remainder(atom, &self.atoms)?)))
+            .collect();
+        if sum.terms().len() < 2 || MAX_DEPTH <= self.depth {
+            return Some(sum);
         }
         self.depth += 1;
-        let mut joined = Some(true);
-        for _ in 0..MAX_JOINS {
-            joined = self.join_remainders(&mut sum);
-            if joined != Some(true) {
-                break;
+        for (atom, (value, modulus)) in found {
+            // The remainder of a negative divisor is not that of the quotient rounded down. Zero
+            // has neither.
+            if !self.is_non_negative(modulus) {
+                continue;
+            }
+            let coefficient = sum.coefficient(atom);
+            let quotient = self.quotient_by_symbol(value, modulus, division::Rounding::Down);
+            let Some(quotient) = quotient else { continue };
+            let quotient = self.write(&quotient);
+            let Some(multiple) = self.product(quotient, modulus) else { continue };
+            let present = !multiple.terms().is_empty()
+                && multiple.terms().iter().all(|&(term, factor)| {
+                    factor.checked_mul(coefficient) == Some(sum.coefficient(term))
+                });
+            if coefficient != 0 && present {
+                sum.add(&multiple, coefficient.checked_neg()?)?;
+                sum.add(&Sum::from(atom), coefficient.checked_neg()?)?;
+                let value = self.expand(value);
+                sum.add(&value, coefficient)?;
             }
         }
         self.depth -= 1;
-        let simplified = if joined.is_some() { self.build(&sum) } else { built };
-        self.applied.insert(built, simplified);
-        Some(simplified)
-    }
-
-    /// Applies one of two rules, where q is `x floordiv n` and r is `x mod n`:
-    /// `b*n*q + b*r == b*x` and `k*x - k*n*q == k*r`. Returns whether one applied.
-    fn join_remainders(&mut self, sum: &mut Sum) -> Option<bool> {
-        let ctx = self.ctx;
-        let terms: Vec<(Expr, i64)> = sum.terms.iter().map(|(&t, &c)| (t, c)).collect();
-        for (term, coefficient) in terms {
-            let applied = match ctx.node(term) {
-                Node::Mod(value, modulus) => {
-                    self.join_quotient(sum, term, coefficient, value, modulus)?
-                }
-                Node::FloorDiv(value, divisor) => {
-                    self.join_multiple(sum, term, coefficient, value, divisor)?
-                }
-                _ => false,
-            };
-            if applied {
-                return Some(true);
-            }
-        }
-        Some(false)
-    }
-
-    /// `b*n*(x floordiv n) + b*(x mod n) == b*x`
-    fn join_quotient(
-        &mut self,
-        sum: &mut Sum,
-        remainder: Expr,
-        coefficient: i64,
-        value: Expr,
-        modulus: Expr,
-    ) -> Option<bool> {
-        // The remainder of a negative divisor is not that of the quotient rounded down. Zero has
-        // neither.
-        if !self.is_non_negative(modulus) {
-            return Some(false);
-        }
-        let quotient = self.quotient(value, modulus, division::Rounding::Down);
-        let multiple = self.product(quotient, modulus);
-        let Some(multiple) = Sum::of(self.ctx, multiple) else {
-            return Some(false);
-        };
-        let present = !multiple.terms.is_empty()
-            && multiple.terms.iter().all(|(&term, &factor)| {
-                factor.checked_mul(coefficient) == Some(sum.coefficient(term))
-            });
-        if !present {
-            return Some(false);
-        }
-        for (&term, &factor) in &multiple.terms {
-            sum.add_term(term, factor.checked_mul(coefficient)?.checked_neg()?)?;
-        }
-        let constant = multiple.constant.checked_mul(coefficient)?;
-        sum.constant = sum.constant.checked_sub(constant)?;
-        sum.add_term(remainder, coefficient.checked_neg()?)?;
-        sum.add(self.ctx, value, coefficient)?;
-        Some(true)
-    }
-
-    /// `k*x - k*c*(x floordiv c) == k*(x mod c)` for a constant c > 1. Where x is a single
-    /// term, a multiple of it larger than k*x may be there, of which the rest stays.
-    fn join_multiple(
-        &mut self,
-        sum: &mut Sum,
-        quotient: Expr,
-        coefficient: i64,
-        value: Expr,
-        divisor: Expr,
-    ) -> Option<bool> {
-        let Some(divisor_value) = self.ctx.as_constant(divisor).filter(|&c| 1 < c) else {
-            return Some(false);
-        };
-        if coefficient % divisor_value != 0 {
-            return Some(false);
-        }
-        let scale = (coefficient / divisor_value).checked_neg()?;
-        let Some(linear) = Sum::of(self.ctx, value) else {
-            return Some(false);
-        };
-        let single = linear.single().is_some();
-        let present = linear.terms.iter().all(|(&term, &factor)| {
-            let (found, needed) = (sum.coefficient(term), factor.checked_mul(scale));
-            needed.is_some_and(|needed| {
-                found == needed
-                    || (single
-                        && found.signum() == needed.signum()
-                        && needed.unsigned_abs() < found.unsigned_abs())
-            })
-        });
-        if linear.terms.is_empty() || !present {
-            return Some(false);
-        }
-        let remainder = self.remainder(value, divisor);
-        sum.add_term(quotient, coefficient.checked_neg()?)?;
-        sum.add(self.ctx, value, scale.checked_neg()?)?;
-        sum.add(self.ctx, remainder, scale)?;
-        Some(true)
-    }
-
-    /// Writes a sum down in normal form.
-    fn build(&self, sum: &Sum) -> Expr {
-        let ctx = self.ctx;
-        let mut terms: Vec<(Expr, i64)> = sum
-            .terms
-            .iter()
-            .filter(|&(_, &coefficient)| coefficient != 0)
-            .map(|(&term, &coefficient)| (term, coefficient))
-            .collect();
-        terms.sort_by(|a, b| ctx.compare(a.0, b.0));
-        // Groups of terms with coefficients of one size, each in the place of its first term.
-        let mut groups: Vec<(u64, Vec<(Expr, bool)>)> = Vec::new();
-        let mut group_of: HashMap<u64, usize> = HashMap::new();
-        for (term, coefficient) in terms {
-            let size = coefficient.unsigned_abs();
-            let member = (term, 0 < coefficient);
-            match group_of.get(&size) {
-                Some(&group) if size != 1 => groups[group].1.push(member),
-                _ => {
-                    group_of.insert(size, groups.len());
-                    groups.push((size, vec![member]));
-                }
-            }
-        }
-        let addends: Vec<(Expr, u64, bool)> = groups
-            .into_iter()
-            .map(|(size, members)| {
-                let positive = members.iter().any(|&(_, positive)| positive);
-                let members =
-                    members.into_iter().map(|(term, sign)| (term, 1, sign == positive)).collect();
-                (self.chain(members), size, positive)
-            })
-            .collect();
-        let expr = self.chain(addends);
-        if sum.constant == 0 {
-            return expr;
-        }
-        match ctx.as_constant(expr) {
-            Some(_) => ctx.constant(sum.constant),
-            None => ctx.add(expr, ctx.constant(sum.constant)),
-        }
-    }
-
-    /// A sum of multiples given by size and sign, a positive one first; zero when empty.
-    fn chain(&self, mut addends: Vec<(Expr, u64, bool)>) -> Expr {
-        let ctx = self.ctx;
-        if let Some(first) = addends.iter().position(|&(.., positive)| positive) {
-            addends[..=first].rotate_right(1);
-        }
-        addends
-            .into_iter()
-            .map(|(expr, size, positive)| {
-                let magnitude = i128::from(size);
-                let signed = if positive { magnitude } else { -magnitude };
-                // The sizes are those of 64-bit coefficients; a group takes the sign of a
-                // positive member if it has one, so only -2^63 can have size 2^63.
-                let factor = i64::try_from(signed).unwrap_or(i64::MIN);
-                ctx.mul(expr, ctx.constant(factor))
-            })
-            .reduce(|lhs, rhs| ctx.add(lhs, rhs))
-            .unwrap_or_else(|| ctx.constant(0))
+        Some(sum)
     }
 
     // Products
@@ -506,26 +431,39 @@ impl<'c> Simplifier<'c> {
         Some((factors, scale))
     }
 
-    /// The product of factors in normal form.
-    fn multiply(&self, factors: &[Expr], scale: i64) -> Expr {
-        let product = factors.iter().copied().reduce(|lhs, rhs| self.ctx.mul(lhs, rhs));
-        let scale = self.ctx.constant(scale);
-        product.map_or(scale, |product| self.ctx.mul(product, scale))
-    }
-
-    /// The simplified product.
-    fn product(&mut self, lhs: Expr, rhs: Expr) -> Expr {
+    /// The product of written expressions in normal form; `None` on overflow.
+    fn product(&mut self, lhs: Expr, rhs: Expr) -> Option<Sum> {
         let ctx = self.ctx;
         for (scale, other) in [(lhs, rhs), (rhs, lhs)] {
             if let Some(scale) = ctx.as_constant(scale) {
-                return self
-                    .add_scaled(ctx.constant(0), other, scale)
-                    .unwrap_or_else(|| ctx.mul(lhs, rhs));
+                return self.expand(other).scaled(scale);
             }
         }
-        match self.factors(ctx.mul(lhs, rhs)) {
-            Some((factors, scale)) => self.multiply(&factors, scale),
-            None => ctx.mul(lhs, rhs),
+        let (factors, scale) = self.factors(ctx.mul(lhs, rhs))?;
+        self.multiply(&factors)?.scaled(scale)
+    }
+
+    /// The product of factors, none of which is a product or a constant.
+    fn multiply(&mut self, factors: &[Expr]) -> Option<Sum> {
+        let mut product: Option<Expr> = None;
+        for &factor in factors {
+            product = Some(match product {
+                None => factor,
+                Some(product) => {
+                    let next = self.ctx.mul(product, factor);
+                    self.expand_simplified(product);
+                    self.expand(factor);
+                    self.leaf(next);
+                    next
+                }
+            });
+        }
+        match product {
+            None => Some(Sum::constant(1)),
+            Some(product) => Some(match self.expanded.get(&product) {
+                Some(sum) => sum.clone(),
+                None => self.expand(product),
+            }),
         }
     }
 
@@ -605,13 +543,11 @@ impl<'c> Simplifier<'c> {
 
     /// Whether `lhs <= rhs` is shown on the whole domain.
     fn at_most(&mut self, lhs: Expr, rhs: Expr) -> bool {
-        if self.interval_of(lhs).le(self.interval_of(rhs)) == Some(true) {
+        let (a, b) = (self.interval_of(lhs), self.interval_of(rhs));
+        if a.le(b) == Some(true) {
             return true;
         }
-        let difference = Sum::of(self.ctx, rhs).and_then(|mut sum| {
-            sum.add(self.ctx, lhs, -1)?;
-            Some(self.build(&sum))
-        });
+        let difference = self.add_scaled(rhs, lhs, -1);
         match difference {
             Some(difference) => self.is_non_negative(difference),
             None => false,

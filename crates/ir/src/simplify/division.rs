@@ -1,17 +1,26 @@
 //! Rules for quotients and remainders.
 //!
-//! With `x == c*a + r`, all terms of `a` being those of `x` whose coefficient is a multiple of
-//! `c`, `x floordiv c == a + r floordiv c` and `x mod c == r mod c`. More generally, if `x ==
-//! g*a + r` for a divisor `g` of `c` and `r floordiv g` is one constant `k` on the whole
-//! domain, then `x floordiv c == (a + k) floordiv (c/g)`, and `x mod c == g*((a + k) mod
-//! (c/g)) + (r - k*g)`.
+//! `x mod c` becomes `x - c*(x floordiv c)`, and quotients are brought to a normal form in
+//! which equal ones cancel:
+//!
+//! - multiples of the divisor leave the numerator: `(c*a + r) floordiv c == a + r floordiv c`,
+//!   and the coefficients of what stays are taken modulo `c`;
+//! - a quotient in a numerator is absorbed: `(a + y floordiv b) floordiv c == (a*b + y)
+//!   floordiv (b*c)`;
+//! - a factor `g` of the divisor cancels: `(g*a + r) floordiv c == (a + k) floordiv (c/g)`
+//!   where `r floordiv g` is one constant `k` on the whole domain.
 
-use super::{MAX_DEPTH, Simplifier, Sum};
-use crate::expr::{Expr, Node, checked_ceil_div, checked_floor_div, gcd};
+use super::sum::{Atom, Sum};
+use super::write::{MAX_QUOTIENTS, Piece};
+use super::{MAX_DEPTH, Simplifier, Term};
+use crate::expr::{Expr, Node, gcd};
 use crate::interval::Interval;
 
 /// The most common factors of terms and divisor that are tried.
 pub(super) const MAX_FACTORS: usize = 8;
+
+/// The most other forms of one quotient that are kept.
+const MAX_ALIASES: usize = 8;
 
 /// The direction in which a quotient is rounded.
 #[derive(Copy, Clone, PartialEq, Eq)]
@@ -22,194 +31,310 @@ pub(super) enum Rounding {
     Up,
 }
 
-impl Rounding {
-    /// The rounding of a numerator that is about to be divided by a number of the given sign:
-    /// `floor(y / c) == floor(ceil(y) / c)` for a negative integer `c` and any real `y`.
-    fn inner(self, divisor: i64) -> Rounding {
-        match (self, 0 < divisor) {
-            (Rounding::Down, true) | (Rounding::Up, false) => Rounding::Down,
-            (Rounding::Down, false) | (Rounding::Up, true) => Rounding::Up,
-        }
-    }
-
-    fn divide(self, lhs: i64, rhs: i64) -> Option<i64> {
-        match self {
-            Rounding::Down => checked_floor_div(lhs, rhs),
-            Rounding::Up => checked_ceil_div(lhs, rhs),
-        }
-    }
-
-    fn divide_interval(self, lhs: Interval, rhs: i64) -> Interval {
-        match self {
-            Rounding::Down => lhs.floor_div(Interval::point(rhs)),
-            Rounding::Up => lhs.ceil_div(Interval::point(rhs)),
-        }
-    }
-}
-
 impl Simplifier<'_> {
-    /// The simplified quotient.
-    pub(super) fn quotient(&mut self, lhs: Expr, rhs: Expr, rounding: Rounding) -> Expr {
-        let given = self.divide_as_given(lhs, rhs, rounding);
-        if MAX_DEPTH <= self.depth || !self.is_quotient(given) {
-            return given;
+    /// `numerator floordiv divisor`, for a divisor that is not zero. `None` on overflow.
+    pub(super) fn floor_div(&mut self, numerator: Sum, divisor: i64) -> Option<Sum> {
+        if 0 < divisor {
+            return self.quotient(numerator, divisor);
         }
-        if let Some(&simplified) = self.applied.get(&given) {
-            return simplified;
-        }
-        self.depth += 1;
-        let simplified = match self.ctx.as_constant(rhs) {
-            Some(0) => None,
-            Some(divisor) => self.quotient_by_constant(lhs, divisor, rounding),
-            None => self.quotient_by_symbol(lhs, rhs, rounding),
+        // x floordiv -c == -x floordiv c
+        self.quotient(numerator.scaled(-1)?, divisor.checked_neg()?)
+    }
+
+    /// `numerator ceildiv divisor`, for a divisor that is not zero. `None` on overflow.
+    pub(super) fn ceil_div(&mut self, numerator: Sum, divisor: i64) -> Option<Sum> {
+        let (mut numerator, divisor) = if 0 < divisor {
+            (numerator, divisor)
+        } else {
+            (numerator.scaled(-1)?, divisor.checked_neg()?)
         };
-        self.depth -= 1;
-        let simplified = simplified.unwrap_or(given);
-        self.applied.insert(given, simplified);
-        simplified
-    }
-
-    fn divide_as_given(&self, lhs: Expr, rhs: Expr, rounding: Rounding) -> Expr {
-        match rounding {
-            Rounding::Down => self.ctx.floor_div(lhs, rhs),
-            Rounding::Up => self.ctx.ceil_div(lhs, rhs),
-        }
-    }
-
-    fn is_quotient(&self, expr: Expr) -> bool {
-        matches!(self.ctx.node(expr), Node::FloorDiv(..) | Node::CeilDiv(..))
-    }
-
-    /// A simpler form of `lhs / divisor`, or `None` when no rule applies.
-    fn quotient_by_constant(
-        &mut self,
-        lhs: Expr,
-        divisor: i64,
-        rounding: Rounding,
-    ) -> Option<Expr> {
-        let ctx = self.ctx;
-        if divisor == -1 {
-            return self.add_scaled(ctx.constant(0), lhs, -1);
-        }
-        let interval = self.interval_of(lhs);
-        if let Some(value) = rounding.divide_interval(interval, divisor).as_point() {
-            return Some(ctx.constant(value));
-        }
-        let sum = Sum::of(ctx, lhs)?;
-
-        // (c*a + r) / c == a + r / c
-        let (mut multiples, mut rest) = (Sum::default(), Sum::default());
-        for (&term, &coefficient) in &sum.terms {
-            if coefficient % divisor == 0 {
-                multiples.add_term(term, coefficient / divisor)?;
-            } else {
-                rest.add_term(term, coefficient)?;
+        // x ceildiv c == (x + c - 1) floordiv c
+        numerator.constant = numerator.constant.checked_add(divisor - 1)?;
+        let before = self.atoms.len();
+        let quotient = self.quotient(numerator, divisor)?;
+        for data in &mut self.atoms[before..] {
+            if let Term::Floor { ceil, .. } = &mut data.term {
+                *ceil = true;
             }
         }
-        if rest.terms.is_empty() {
-            multiples.constant = rounding.divide(sum.constant, divisor)?;
-            return self.sum(multiples);
-        }
-        if sum.constant % divisor == 0 {
-            multiples.constant = sum.constant / divisor;
-        } else {
-            rest.constant = sum.constant;
-        }
-        if !multiples.terms.is_empty() || multiples.constant != 0 {
-            let rest = self.sum(rest)?;
-            let quotient = self.quotient(rest, ctx.constant(divisor), rounding);
-            multiples.add(ctx, quotient, 1)?;
-            return self.sum(multiples);
-        }
-
-        self.reduce_by_factor(&sum, divisor, rounding)
-            .or_else(|| self.absorb_quotient(&sum, lhs, divisor, rounding))
-            .or_else(|| self.floor_for_ceil(lhs, divisor, rounding))
+        Some(quotient)
     }
 
-    /// `(g*a + r) / c == (a + k) / (c / g)` where `r / g` is always `k`.
-    fn reduce_by_factor(&mut self, sum: &Sum, divisor: i64, rounding: Rounding) -> Option<Expr> {
-        let inner = rounding.inner(divisor);
-        for factor in common_factors(sum, divisor) {
-            let (mut multiples, rest) = split(sum, factor)?;
-            let rest = self.interval_of_sum(&rest);
-            if let Some(offset) = inner.divide_interval(rest, factor).as_point() {
-                multiples.constant = multiples.constant.checked_add(offset)?;
-                let reduced = self.sum(multiples)?;
-                let divisor = self.ctx.constant(divisor / factor);
-                return Some(self.quotient(reduced, divisor, rounding));
+    /// `value mod modulus` for a positive modulus. `None` on overflow.
+    pub(super) fn modulo(&mut self, value: Sum, modulus: i64) -> Option<Sum> {
+        let quotient = self.quotient(value.clone(), modulus)?;
+        let mut remainder = value.clone();
+        remainder.add(&quotient, modulus.checked_neg()?)?;
+        let quotients = |sum: &Sum| {
+            sum.terms().iter().filter(|&&(atom, _)| self.as_floor(atom).is_some()).count()
+        };
+        if quotients(&remainder) <= MAX_QUOTIENTS {
+            return Some(remainder);
+        }
+        // A remainder of many quotients would be lost among them: it stays whole.
+        let (_, value) = self.residue(&value, modulus)?;
+        let value = self.write(&value);
+        Some(self.leaf(self.ctx.modulo(value, self.ctx.constant(modulus))))
+    }
+
+    /// The normal form of `numerator floordiv divisor` for a positive divisor. `None` on
+    /// overflow.
+    fn quotient(&mut self, numerator: Sum, divisor: i64) -> Option<Sum> {
+        if divisor == 1 {
+            return Some(numerator);
+        }
+        // (c*a + r) floordiv c == a + r floordiv c
+        let (mut whole, mut rest) = numerator.split(divisor);
+        whole.constant = rest.constant.div_euclid(divisor);
+        rest.constant = rest.constant.rem_euclid(divisor);
+        if rest.terms().is_empty() {
+            return Some(whole);
+        }
+        let key = (rest, divisor);
+        if let Some(quotient) = self.quotients.get(&key) {
+            whole.add(quotient, 1)?;
+            return Some(whole);
+        }
+        if MAX_DEPTH <= self.depth {
+            let quotient = self.floor_atom(key.0, divisor);
+            whole.add(&Sum::from(quotient), 1)?;
+            return Some(whole);
+        }
+        self.depth += 1;
+        let quotient = self.reduced_quotient(&key.0, divisor);
+        self.depth -= 1;
+        let quotient = quotient?;
+        whole.add(&quotient, 1)?;
+        self.add_alias(&quotient, &key.0, divisor);
+        self.quotients.insert(key, quotient);
+        Some(whole)
+    }
+
+    /// Where `numerator floordiv divisor` is one quotient `q` and a sum `a`, notes that `q` is
+    /// `(numerator - divisor*a) floordiv divisor` too.
+    fn add_alias(&mut self, quotient: &Sum, numerator: &Sum, divisor: i64) -> Option<()> {
+        let mut floors =
+            quotient.terms().iter().filter(|&&(atom, _)| self.as_floor(atom).is_some());
+        let (&(atom, 1), None) = (floors.next()?, floors.next()) else {
+            return None;
+        };
+        let mut rest = quotient.clone();
+        rest.add_term(atom, -1)?;
+        let mut alias = numerator.clone();
+        alias.add(&rest, divisor.checked_neg()?)?;
+        if let Term::Floor { numerator, divisor: by, aliases, .. } =
+            &mut self.atoms[atom.index()].term
+            && aliases.len() < MAX_ALIASES
+            && (*by != divisor || *numerator != alias)
+            && !aliases.iter().any(|(sum, by)| *by == divisor && *sum == alias)
+        {
+            aliases.push((alias, divisor));
+        }
+        Some(())
+    }
+
+    /// Looks for quotients in `sum` that are quotients of the other terms.
+    pub(super) fn find_aliases(&mut self, sum: &Sum) -> Option<()> {
+        let floors: Vec<(Atom, i64)> = sum
+            .terms()
+            .iter()
+            .copied()
+            .filter(|&(atom, _)| self.as_floor(atom).is_some())
+            .collect();
+        if floors.len() < 2 || MAX_QUOTIENTS < floors.len() {
+            return None;
+        }
+        for &(_, weight) in &floors {
+            for &(inner, coefficient) in &floors {
+                let modulus = weight.checked_div(coefficient)?.checked_neg()?;
+                if 1 < modulus && weight % coefficient == 0 {
+                    self.quotient(Sum::from(inner), modulus);
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// The quotient of a sum without multiples of the divisor.
+    fn reduced_quotient(&mut self, given: &Sum, divisor: i64) -> Option<Sum> {
+        let constant_quotient = |interval: Interval| {
+            interval.floor_div(Interval::point(divisor)).as_point().map(Sum::constant)
+        };
+        if let Some(quotient) = constant_quotient(self.interval_of_sum(given)) {
+            return Some(quotient);
+        }
+        let (mut whole, numerator) = self.residue(given, divisor)?;
+        if numerator != *given
+            && let Some(quotient) = constant_quotient(self.interval_of_sum(&numerator))
+        {
+            whole.add(&quotient, 1)?;
+            return Some(whole);
+        }
+        let quotient = match self.cancel_factor(&numerator, divisor) {
+            Some(quotient) => quotient,
+            None => match self.absorb(&numerator, divisor) {
+                Some(quotient) => quotient,
+                None => {
+                    let key = (numerator, divisor);
+                    match self.quotients.get(&key) {
+                        Some(quotient) => quotient.clone(),
+                        None => {
+                            let quotient = Sum::from(self.floor_atom(key.0.clone(), divisor));
+                            self.quotients.insert(key, quotient.clone());
+                            quotient
+                        }
+                    }
+                }
+            },
+        };
+        whole.add(&quotient, 1)?;
+        Some(whole)
+    }
+
+    fn floor_atom(&mut self, numerator: Sum, divisor: i64) -> Atom {
+        let interval = self.interval_of_sum(&numerator).floor_div(Interval::point(divisor));
+        self.new_atom(
+            Term::Floor { numerator, divisor, ceil: false, aliases: Vec::new() },
+            interval,
+            None,
+        )
+    }
+
+    /// `given == divisor * first + second`, where the coefficients of the second depend on
+    /// those of the given sum modulo the divisor only: they lie in `[0, divisor)`, except
+    /// where another multiple makes a remainder.
+    fn residue(&self, given: &Sum, divisor: i64) -> Option<(Sum, Sum)> {
+        let (mut whole, mut rest) = (Sum::default(), Sum::constant(given.constant));
+        let mut floors: Vec<(i64, Atom)> = Vec::new();
+        for &(atom, coefficient) in given.terms() {
+            whole.add_term(atom, coefficient.div_euclid(divisor))?;
+            rest.add_term(atom, coefficient.rem_euclid(divisor))?;
+            if let Some((_, by)) = self.as_floor(atom) {
+                floors.push((by, atom));
+            }
+        }
+        floors.sort_unstable();
+        for &(_, floor) in &floors {
+            // k*x - k*m*(x floordiv m) == k*(x mod m)
+            let weight = rest.coefficient(floor);
+            let found = self.values_of_remainders(floor, &floors).into_iter().find_map(
+                |(value, modulus)| {
+                    let &(first, factor) = value.terms().first()?;
+                    let scale = rest.coefficient(first).checked_div(factor)?;
+                    let same = scale != 0
+                        && value.terms().iter().all(|&(term, factor)| {
+                            factor.checked_mul(scale) == Some(rest.coefficient(term))
+                        });
+                    let wanted = scale.checked_mul(modulus)?.checked_neg()?;
+                    let congruent = wanted.rem_euclid(divisor) == weight.rem_euclid(divisor);
+                    (same && congruent).then_some(wanted)
+                },
+            );
+            if let Some(wanted) = found {
+                let moved = weight.checked_sub(wanted)?;
+                rest.add_term(floor, moved.checked_neg()?)?;
+                whole.add_term(floor, moved / divisor)?;
+            }
+        }
+        Some((whole, rest))
+    }
+
+    /// `x` with `numerator floordiv (b*c) == x floordiv c`, where `x` holds the quotient
+    /// `inner`, which is by `b`: `(a + y floordiv b) floordiv c == (a*b + y) floordiv (b*c)`.
+    pub(super) fn over(&self, numerator: &Sum, inner: Atom, inner_divisor: i64) -> Option<Sum> {
+        let (inner_numerator, _) = self.as_floor(inner)?;
+        let mut difference = numerator.clone();
+        difference.add(inner_numerator, -1)?;
+        let constant = difference.constant;
+        let (mut value, rest) = difference.split(inner_divisor);
+        if !rest.terms().is_empty() || constant % inner_divisor != 0 {
+            return None;
+        }
+        value.constant = constant / inner_divisor;
+        value.add_term(inner, 1)?;
+        Some(value)
+    }
+
+    /// `(g*a + r) floordiv c == (a + k) floordiv (c/g)` where `r floordiv g` is always `k`.
+    fn cancel_factor(&mut self, numerator: &Sum, divisor: i64) -> Option<Sum> {
+        let pieces = self.pieces(numerator);
+        let mut factors: Vec<i64> = pieces
+            .parts
+            .iter()
+            .filter_map(|(_, coefficient)| common_factor(*coefficient, divisor))
+            .collect();
+        factors.sort_unstable_by(|a, b| b.cmp(a));
+        factors.dedup();
+        for factor in factors.into_iter().take(MAX_FACTORS) {
+            let mut reduced = Sum::default();
+            let mut rest = Interval::point(pieces.constant);
+            for (piece, coefficient) in &pieces.parts {
+                if coefficient % factor == 0 {
+                    self.add_piece(&mut reduced, piece, coefficient / factor)?;
+                } else {
+                    let interval = self.interval_of_piece(piece, 0);
+                    rest = rest.add(interval.mul(Interval::point(*coefficient)));
+                }
+            }
+            if let Some(offset) = rest.floor_div(Interval::point(factor)).as_point() {
+                reduced.constant = reduced.constant.checked_add(offset)?;
+                return self.quotient(reduced, divisor / factor);
             }
         }
         None
     }
 
-    /// `(a + y / b) / c == (a*b + y) / (b*c)`, where the inner quotient is rounded as the
-    /// outer one needs it.
-    fn absorb_quotient(
-        &mut self,
-        sum: &Sum,
-        lhs: Expr,
-        divisor: i64,
-        rounding: Rounding,
-    ) -> Option<Expr> {
-        let ctx = self.ctx;
-        let mut found = None;
-        let mut others = 0;
-        for (&term, &coefficient) in &sum.terms {
-            let inner = match (ctx.node(term), rounding.inner(divisor)) {
-                (Node::FloorDiv(value, by), Rounding::Down)
-                | (Node::CeilDiv(value, by), Rounding::Up)
-                    if coefficient == 1 =>
-                {
-                    ctx.as_constant(by).filter(|&by| by != 0).map(|by| (term, value, by))
-                }
-                _ => None,
-            };
-            match inner {
-                Some(inner) if found.is_none() => found = Some(inner),
-                _ => others += i32::from(self.is_quotient(term)),
+    fn add_piece(&mut self, sum: &mut Sum, piece: &Piece, factor: i64) -> Option<()> {
+        match piece {
+            Piece::Atom(atom) => sum.add_term(*atom, factor),
+            Piece::Mod(value, modulus) => {
+                let value = self.modulo(value.clone(), *modulus)?;
+                sum.add(&value, factor)
+            }
+            Piece::Div(value, divisor) => {
+                let quotient = self.quotient(value.clone(), *divisor)?;
+                sum.add(&quotient, factor)
             }
         }
-        let (term, value, by) = found?;
-        let mut numerator = sum.clone();
-        numerator.add_term(term, -1)?;
-        for coefficient in numerator.terms.values_mut() {
-            *coefficient = coefficient.checked_mul(by)?;
-        }
-        numerator.constant = numerator.constant.checked_mul(by)?;
-        numerator.add(ctx, value, 1)?;
-        let numerator = self.sum(numerator)?;
-        let by = ctx.constant(by.checked_mul(divisor)?);
-        let absorbed = self.quotient(numerator, by, rounding);
-        let given = self.divide_as_given(lhs, ctx.constant(divisor), rounding);
-        let worth = if others == 0 {
-            ctx.cost(absorbed) <= ctx.cost(given)
-        } else {
-            ctx.cost(absorbed) < ctx.cost(given)
-        };
-        worth.then_some(absorbed)
     }
 
-    /// `x ceildiv c == (x + c - 1) floordiv c` for c > 0 and `(x + c + 1) floordiv c` for
-    /// c < 0, where that is no longer.
-    fn floor_for_ceil(&mut self, lhs: Expr, divisor: i64, rounding: Rounding) -> Option<Expr> {
-        if rounding == Rounding::Down {
+    /// `(a + y floordiv b) floordiv c == (a*b + y) floordiv (b*c)`, where one quotient is
+    /// there once.
+    fn absorb(&mut self, numerator: &Sum, divisor: i64) -> Option<Sum> {
+        let mut inner = numerator
+            .terms()
+            .iter()
+            .filter(|&&(atom, coefficient)| coefficient == 1 && self.as_floor(atom).is_some());
+        let (&(atom, _), None) = (inner.next()?, inner.next()) else {
             return None;
-        }
-        let ctx = self.ctx;
-        let offset = divisor.checked_sub(divisor.signum())?;
-        let numerator = self.add_scaled(lhs, ctx.constant(offset), 1)?;
-        let floor = self.quotient(numerator, ctx.constant(divisor), Rounding::Down);
-        let given = ctx.ceil_div(lhs, ctx.constant(divisor));
-        (ctx.cost(floor) <= ctx.cost(given)).then_some(floor)
+        };
+        let (inner_numerator, by) = self.as_floor(atom)?;
+        let inner_numerator = inner_numerator.clone();
+        let mut absorbed = numerator.clone();
+        absorbed.add_term(atom, -1)?;
+        let mut absorbed = absorbed.scaled(by)?;
+        absorbed.add(&inner_numerator, 1)?;
+        self.quotient(absorbed, by.checked_mul(divisor)?)
     }
 
-    /// A simpler form of `lhs / divisor`, or `None`. The quotient has a value only where the
-    /// divisor is not zero, so the rules may take that for granted.
-    fn quotient_by_symbol(&mut self, lhs: Expr, divisor: Expr, rounding: Rounding) -> Option<Expr> {
+    /// The quotient of written expressions by one that is not constant, or by zero. It has a
+    /// value only where the divisor is not zero, so the rules may take that for granted.
+    pub(super) fn quotient_by_symbol(
+        &mut self,
+        lhs: Expr,
+        divisor: Expr,
+        rounding: Rounding,
+    ) -> Option<Sum> {
         let ctx = self.ctx;
+        let as_given = |lhs: Expr| match rounding {
+            Rounding::Down => ctx.floor_div(lhs, divisor),
+            Rounding::Up => ctx.ceil_div(lhs, divisor),
+        };
+        if ctx.as_constant(divisor) == Some(0) {
+            return Some(self.leaf(as_given(lhs)));
+        }
         if ctx.as_constant(lhs) == Some(0) {
-            return Some(lhs);
+            return Some(Sum::constant(0));
         }
         let quotient = {
             let (lhs, rhs) = (self.interval_of(lhs), self.interval_of(divisor));
@@ -219,23 +344,20 @@ impl Simplifier<'_> {
             }
         };
         if let Some(value) = quotient.as_point() {
-            return Some(ctx.constant(value));
+            return Some(Sum::constant(value));
         }
-        let (multiples, rest) = self.split_by_symbol(lhs, divisor)?;
-        let changed = !multiples.terms.is_empty() || multiples.constant != 0;
-        let rest = self.sum(rest)?;
-        let quotient = if ctx.as_constant(rest) == Some(0) {
-            rest
-        } else if rounding == Rounding::Down && self.is_reduced(rest, divisor) {
-            ctx.constant(0)
-        } else if changed {
-            self.divide_as_given(rest, divisor, rounding)
+        let (mut multiples, rest) = self.split_by_symbol(lhs, divisor)?;
+        let changed = !multiples.terms().is_empty() || multiples.constant != 0;
+        let rest = if changed { self.write(&rest) } else { lhs };
+        let quotient = if ctx.as_constant(rest) == Some(0)
+            || (rounding == Rounding::Down && self.is_reduced(rest, divisor))
+        {
+            Sum::constant(0)
         } else {
-            return None;
+            self.leaf(as_given(rest))
         };
-        let mut multiples = multiples;
-        multiples.add(ctx, quotient, 1)?;
-        self.sum(multiples)
+        multiples.add(&quotient, 1)?;
+        Some(multiples)
     }
 
     /// Whether `0 <= expr < divisor` is shown.
@@ -251,206 +373,85 @@ impl Simplifier<'_> {
 
     /// Splits `expr` into `divisor * multiples + rest` term by term.
     fn split_by_symbol(&mut self, expr: Expr, divisor: Expr) -> Option<(Sum, Sum)> {
-        let ctx = self.ctx;
         let (divisor_factors, divisor_scale) = self.factors(divisor)?;
-        let sum = Sum::of(ctx, expr)?;
-        let whole = Sum::of(ctx, divisor)?;
-        let (mut multiples, mut rest) = (Sum::default(), Sum::default());
-        rest.constant = sum.constant;
-        for (&term, &coefficient) in &sum.terms {
-            let (mut factors, scale) = self.factors(term)?;
+        let sum = self.expand(expr);
+        let whole = self.expand(divisor);
+        let (mut multiples, mut rest) = (Sum::default(), Sum::constant(sum.constant));
+        for &(term, coefficient) in sum.terms() {
+            let written = self.write(&Sum::from(term));
+            let (mut factors, scale) = self.factors(written)?;
             let scale = scale.checked_mul(coefficient)?;
             let contained = divisor_factors.iter().all(|factor| {
                 let place = factors.iter().position(|f| f == factor);
                 place.map(|place| factors.remove(place)).is_some()
             });
             if contained && divisor_scale != 0 && scale % divisor_scale == 0 {
-                let quotient = self.multiply(&factors, 1);
-                multiples.add(ctx, quotient, scale.checked_div(divisor_scale)?)?;
+                let quotient = self.multiply(&factors)?;
+                multiples.add(&quotient, scale.checked_div(divisor_scale)?)?;
             } else {
                 rest.add_term(term, coefficient)?;
             }
         }
         // The divisor may itself be a sum that is part of the expression.
-        if let Some((&term, &by)) = whole.terms.iter().next()
-            && (1 < whole.terms.len() || whole.constant != 0)
+        if let Some(&(term, by)) = whole.terms().first()
+            && (1 < whole.terms().len() || whole.constant != 0)
         {
             let times = rest.coefficient(term).checked_div(by)?;
             let present = times != 0
                 && whole.constant.checked_mul(times) == Some(rest.constant)
-                && whole.terms.iter().all(|(&term, &coefficient)| {
+                && whole.terms().iter().all(|&(term, coefficient)| {
                     coefficient.checked_mul(times) == Some(rest.coefficient(term))
                 });
             if present {
-                rest.add(ctx, divisor, times.checked_neg()?)?;
+                rest.add(&whole, times.checked_neg()?)?;
                 multiples.constant = multiples.constant.checked_add(times)?;
             }
         }
         Some((multiples, rest))
     }
 
-    /// The simplified remainder.
-    pub(super) fn remainder(&mut self, lhs: Expr, rhs: Expr) -> Expr {
-        let given = self.ctx.modulo(lhs, rhs);
-        if MAX_DEPTH <= self.depth || !matches!(self.ctx.node(given), Node::Mod(..)) {
-            return given;
-        }
-        if let Some(&simplified) = self.applied.get(&given) {
-            return simplified;
-        }
-        self.depth += 1;
-        let simplified = match self.ctx.as_constant(rhs) {
-            Some(modulus) if modulus <= 0 => None,
-            Some(modulus) => self.remainder_by_constant(lhs, modulus),
-            None => self.remainder_by_symbol(lhs, rhs),
-        };
-        self.depth -= 1;
-        let simplified = simplified.unwrap_or(given);
-        self.applied.insert(given, simplified);
-        simplified
-    }
-
-    /// A simpler form of `lhs mod modulus`, or `None` when no rule applies.
-    fn remainder_by_constant(&mut self, lhs: Expr, modulus: i64) -> Option<Expr> {
+    /// The remainder of written expressions by one that is not a positive constant. The rules
+    /// hold for a modulus of either sign; the remainder has a value only where it is not zero.
+    pub(super) fn remainder_by_symbol(&mut self, lhs: Expr, modulus: Expr) -> Option<Sum> {
         let ctx = self.ctx;
-        if let Some(shifted) = self.shift_into_range(lhs, modulus) {
-            return Some(shifted);
+        if ctx.as_constant(modulus).is_some() {
+            return Some(self.leaf(ctx.modulo(lhs, modulus)));
         }
-        let reduced = self.reduce_coefficients(lhs, modulus)?;
-        let numerator = self.sum(reduced)?;
-        if numerator != lhs {
-            return Some(self.remainder(numerator, ctx.constant(modulus)));
-        }
-        let sum = Sum::of(ctx, lhs)?;
-        self.remainder_by_factor(&sum, lhs, modulus)
-    }
-
-    /// `x mod c == x - k*c` where `x floordiv c` is always `k`.
-    fn shift_into_range(&mut self, lhs: Expr, modulus: i64) -> Option<Expr> {
-        let interval = self.interval_of(lhs);
-        let quotient = interval.floor_div(Interval::point(modulus)).as_point()?;
-        let offset = quotient.checked_mul(modulus)?.checked_neg()?;
-        self.add_scaled(lhs, self.ctx.constant(offset), 1)
-    }
-
-    /// The terms of `expr` with multiples of `modulus` taken away and remainders by multiples
-    /// of it opened.
-    fn reduce_coefficients(&mut self, expr: Expr, modulus: i64) -> Option<Sum> {
-        let ctx = self.ctx;
-        let given = Sum::of(ctx, expr)?;
-        let mut opened = Sum { constant: given.constant.rem_euclid(modulus), ..Sum::default() };
-        for (&term, &coefficient) in &given.terms {
-            let coefficient = coefficient % modulus;
-            match ctx.node(term) {
-                // k*(y mod m) and k*y differ by a multiple of k*m.
-                Node::Mod(value, by)
-                    if ctx.as_constant(by).is_some_and(|by| {
-                        0 < by
-                            && i128::from(coefficient) * i128::from(by) % i128::from(modulus) == 0
-                    }) =>
-                {
-                    opened.add(ctx, value, coefficient)?;
-                }
-                _ => opened.add_term(term, coefficient)?,
-            }
-        }
-        let mut reduced = Sum { constant: opened.constant.rem_euclid(modulus), ..Sum::default() };
-        for (&term, &coefficient) in &opened.terms {
-            let coefficient = coefficient % modulus;
-            // A factor that leaves 1 is cheaper as 1.
-            let one = coefficient.rem_euclid(modulus) == 1;
-            let coefficient = if one { 1 } else { coefficient };
-            if coefficient != 0 {
-                reduced.add_term(term, coefficient)?;
-            }
-        }
-        Some(reduced)
-    }
-
-    /// `(g*a + r) mod c == g*((a + k) mod (c/g)) + (r - k*g)` where `r floordiv g` is always
-    /// `k`, unless that is longer.
-    fn remainder_by_factor(&mut self, sum: &Sum, lhs: Expr, modulus: i64) -> Option<Expr> {
-        let ctx = self.ctx;
-        let given = ctx.modulo(lhs, ctx.constant(modulus));
-        for factor in common_factors(sum, modulus) {
-            let (mut multiples, mut rest) = split(sum, factor)?;
-            let interval = self.interval_of_sum(&rest);
-            let Some(offset) = interval.floor_div(Interval::point(factor)).as_point() else {
-                continue;
-            };
-            multiples.constant = multiples.constant.checked_add(offset)?;
-            rest.constant = rest.constant.checked_sub(offset.checked_mul(factor)?)?;
-            let multiples = self.sum(multiples)?;
-            let remainder = self.remainder(multiples, ctx.constant(modulus / factor));
-            rest.add(ctx, remainder, factor)?;
-            let candidate = self.sum(rest)?;
-            if ctx.cost(candidate) <= ctx.cost(given) {
-                return Some(candidate);
-            }
-        }
-        None
-    }
-
-    /// A simpler form of `lhs mod modulus`, or `None`. The rules hold for a modulus of either
-    /// sign; the remainder has a value only where it is not zero.
-    fn remainder_by_symbol(&mut self, lhs: Expr, modulus: Expr) -> Option<Expr> {
-        let ctx = self.ctx;
         let (multiples, rest) = self.split_by_symbol(lhs, modulus)?;
-        let mut changed = !multiples.terms.is_empty() || multiples.constant != 0;
-        let mut opened = Sum { constant: rest.constant, ..Sum::default() };
-        for (&term, &coefficient) in &rest.terms {
-            match ctx.node(term) {
-                Node::Mod(value, by) if by == modulus => {
-                    opened.add(ctx, value, coefficient)?;
+        let mut changed = !multiples.terms().is_empty() || multiples.constant != 0;
+        let mut opened = Sum::constant(rest.constant);
+        for &(term, coefficient) in rest.terms() {
+            let inner = match self.atoms[term.index()].term {
+                Term::Leaf(leaf) => match ctx.node(leaf) {
+                    Node::Mod(value, by) if by == modulus => Some(value),
+                    _ => None,
+                },
+                Term::Floor { .. } => None,
+            };
+            match inner {
+                Some(value) => {
+                    let value = self.expand(value);
+                    opened.add(&value, coefficient)?;
                     changed = true;
                 }
-                _ => opened.add_term(term, coefficient)?,
+                None => opened.add_term(term, coefficient)?,
             }
         }
-        let rest = self.sum(opened)?;
+        let rest = if changed { self.write(&opened) } else { lhs };
         if ctx.as_constant(rest) == Some(0) || self.is_reduced(rest, modulus) {
-            return Some(rest);
+            return Some(self.expand(rest));
         }
-        changed.then(|| ctx.modulo(rest, modulus))
-    }
-
-    fn interval_of_sum(&mut self, sum: &Sum) -> Interval {
-        let mut total = Interval::point(sum.constant);
-        for (&term, &coefficient) in &sum.terms {
-            let scaled = self.interval_of(term).mul(Interval::point(coefficient));
-            total = total.add(scaled);
-        }
-        total
+        Some(self.leaf(ctx.modulo(rest, modulus)))
     }
 }
 
-/// The common factors of the divisor with single coefficients, the largest first, without 1
-/// and the divisor itself.
-fn common_factors(sum: &Sum, divisor: i64) -> Vec<i64> {
+/// The greatest common divisor of a coefficient and the divisor, unless it is 1 or the
+/// divisor itself.
+fn common_factor(coefficient: i64, divisor: i64) -> Option<i64> {
     let divisor = divisor.unsigned_abs();
-    let mut factors: Vec<i64> = sum
-        .terms
-        .values()
-        .map(|coefficient| gcd(coefficient.unsigned_abs(), divisor))
-        .filter(|&factor| 1 < factor && factor < divisor)
-        .filter_map(|factor| i64::try_from(factor).ok())
-        .collect();
-    factors.sort_unstable_by(|a, b| b.cmp(a));
-    factors.dedup();
-    factors.truncate(MAX_FACTORS);
-    factors
-}
-
-/// Splits a sum into `factor * first + second`, where `second` holds the constant.
-fn split(sum: &Sum, factor: i64) -> Option<(Sum, Sum)> {
-    let (mut multiples, mut rest) = (Sum::default(), Sum::default());
-    for (&term, &coefficient) in &sum.terms {
-        if coefficient % factor == 0 {
-            multiples.add_term(term, coefficient / factor)?;
-        } else {
-            rest.add_term(term, coefficient)?;
-        }
+    let factor = gcd(coefficient.unsigned_abs(), divisor);
+    if factor <= 1 || divisor <= factor {
+        return None;
     }
-    rest.constant = sum.constant;
-    Some((multiples, rest))
+    i64::try_from(factor).ok()
 }

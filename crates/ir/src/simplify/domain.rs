@@ -245,12 +245,13 @@ impl Simplifier<'_> {
     }
 
     fn divide_exactly(&mut self, expr: Expr, divisor: i64) -> Option<Expr> {
-        let mut sum = super::Sum::of(self.ctx, expr)?;
-        for coefficient in sum.terms.values_mut() {
-            *coefficient /= divisor;
+        let linear = self.ctx.linear_terms(expr)?;
+        let mut sum = super::Sum::constant(linear.constant / divisor);
+        for (term, coefficient) in linear.terms {
+            let term = self.expand(term);
+            sum.add(&term, coefficient / divisor)?;
         }
-        sum.constant /= divisor;
-        self.sum(sum)
+        Some(self.write(&sum))
     }
 
     /// `g*a + r in [lo, hi] == a in [lo', hi']` where the bounds of `a` are the same for
@@ -269,16 +270,19 @@ impl Simplifier<'_> {
         factors.dedup();
         for factor in factors.into_iter().take(super::division::MAX_FACTORS) {
             let mut kept = super::Sum::default();
+            let mut num_kept = 0;
             let mut rest = Interval::point(0);
             for &(term, coefficient) in terms {
                 if coefficient % factor == 0 {
-                    kept.add_term(term, coefficient / factor)?;
+                    let term = self.expand(term);
+                    kept.add(&term, coefficient / factor)?;
+                    num_kept += 1;
                 } else {
                     let scaled = self.interval_of(term).mul(Interval::point(coefficient));
                     rest = rest.add(scaled);
                 }
             }
-            if kept.terms.len() == terms.len() || !rest.is_bounded() {
+            if num_kept == terms.len() || !rest.is_bounded() {
                 continue;
             }
             let bounds = |offset: i64| {
@@ -288,7 +292,7 @@ impl Simplifier<'_> {
             if let (Some(low), Some(high)) = (bounds(rest.lo), bounds(rest.hi))
                 && low == high
             {
-                return Some(Constraint { expr: self.sum(kept)?, interval: low });
+                return Some(Constraint { expr: self.write(&kept), interval: low });
             }
         }
         None

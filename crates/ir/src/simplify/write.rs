@@ -1,0 +1,453 @@
+//! From normal forms to expressions, and to intervals.
+//!
+//! A normal form has no remainders: `x mod c` is `x - c*(x floordiv c)`. Before it is
+//! written, or its interval is taken, such terms are put together again.
+
+use std::collections::HashMap;
+
+use smallvec::SmallVec;
+
+use super::sum::{Atom, Sum};
+use super::{Simplifier, Term};
+use crate::expr::Expr;
+use crate::interval::Interval;
+
+/// How deep remainders of remainders are looked for.
+const MAX_NESTED: u32 = 8;
+/// The most quotients in one sum that are looked at.
+pub(super) const MAX_QUOTIENTS: usize = 8;
+
+/// A term that is written as one operation.
+#[derive(Clone, Debug)]
+pub(super) enum Piece {
+    Atom(Atom),
+    /// `sum mod modulus`.
+    Mod(Sum, i64),
+    /// `sum floordiv divisor`.
+    Div(Sum, i64),
+}
+
+/// A sum of multiples of pieces and a constant.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Pieces {
+    pub(super) parts: SmallVec<[(Piece, i64); 4]>,
+    pub(super) constant: i64,
+}
+
+impl Simplifier<'_> {
+    pub(super) fn as_floor(&self, atom: Atom) -> Option<(&Sum, i64)> {
+        match &self.atoms[atom.index()].term {
+            Term::Floor { numerator, divisor, .. } => Some((numerator, *divisor)),
+            Term::Leaf(_) => None,
+        }
+    }
+
+    /// Puts remainders together, and multiples back into quotients.
+    pub(super) fn pieces(&self, sum: &Sum) -> Pieces {
+        let mut floors: SmallVec<[(i64, Atom); 4]> = sum
+            .terms()
+            .iter()
+            .filter_map(|&(atom, _)| Some((self.as_floor(atom)?.1, atom)))
+            .collect();
+        let plain = |sum: &Sum| Pieces {
+            parts: sum.terms().iter().map(|&(atom, c)| (Piece::Atom(atom), c)).collect(),
+            constant: sum.constant,
+        };
+        if floors.is_empty() || MAX_QUOTIENTS < floors.len() {
+            return plain(sum);
+        }
+        // The finest quotients first, then by structure, as far as that is known.
+        let written = |atom: Atom| self.atoms[atom.index()].written;
+        floors.sort_by(|a, b| {
+            a.0.cmp(&b.0).then_with(|| match (written(a.1), written(b.1)) {
+                (Some(a), Some(b)) => self.ctx.compare(a, b),
+                _ => a.1.cmp(&b.1),
+            })
+        });
+        self.put_together(sum, &floors).unwrap_or_else(|| plain(sum))
+    }
+
+    /// `None` on overflow.
+    fn put_together(&self, sum: &Sum, floors: &[(i64, Atom)]) -> Option<Pieces> {
+        let mut rest = sum.clone();
+        let mut parts: SmallVec<[(Piece, i64); 4]> = SmallVec::new();
+        // Remainders that use a quotient up, the coarsest first; then others, the finest
+        // first.
+        let exact = floors.iter().rev().map(|&(_, floor)| (floor, true));
+        let partial = floors.iter().map(|&(_, floor)| (floor, false));
+        for (floor, exact) in exact.chain(partial) {
+            let weight = rest.coefficient(floor);
+            if weight == 0 {
+                continue;
+            }
+            let mut candidates = self.values_of_remainders(floor, floors);
+            candidates.retain(|(value, _)| {
+                value.terms().iter().all(|&(term, factor)| {
+                    rest.coefficient(term).signum() * factor.signum() * weight.signum() < 0
+                })
+            });
+            for (value, modulus, scale) in chosen(&rest, candidates, weight, exact) {
+                // s*x - s*m*(x floordiv m) == s*(x mod m)
+                rest.add(&value, scale.checked_neg()?)?;
+                rest.add_term(floor, scale.checked_mul(modulus)?)?;
+                parts.push((Piece::Mod(value, modulus), scale));
+            }
+        }
+        for (piece, scale) in &mut parts {
+            // k*((x + a) mod m) + b == (k*(x + a) + b) mod (k*m) for 0 <= b < k
+            if let Piece::Mod(value, modulus) = piece
+                && value.constant != 0
+                && 0 < rest.constant
+                && rest.constant < *scale
+            {
+                let mut scaled = value.clone().scaled(*scale)?;
+                scaled.constant = scaled.constant.checked_add(rest.constant)?;
+                *modulus = modulus.checked_mul(*scale)?;
+                *value = scaled;
+                *scale = 1;
+                rest.constant = 0;
+            }
+        }
+        for &(divisor, floor) in floors {
+            let scale = rest.coefficient(floor);
+            let (numerator, _) = self.as_floor(floor)?;
+            if scale == 0 {
+                continue;
+            }
+            // s*(x floordiv c) + s*k*t == s*((x + k*c*t) floordiv c) where t is in x anyway
+            let mut whole = None;
+            for &(term, _) in numerator.terms() {
+                let outside = rest.coefficient(term);
+                if outside != 0 && outside.checked_rem(scale)? == 0 {
+                    let inside = (outside / scale).checked_mul(divisor)?;
+                    let whole = whole.get_or_insert_with(|| numerator.clone());
+                    whole.add_term(term, inside)?;
+                    rest.add_term(term, outside.checked_neg()?)?;
+                }
+            }
+            if numerator.constant != 0
+                && rest.constant != 0
+                && rest.constant.checked_rem(scale)? == 0
+            {
+                let inside = (rest.constant / scale).checked_mul(divisor)?;
+                let whole = whole.get_or_insert_with(|| numerator.clone());
+                whole.constant = whole.constant.checked_add(inside)?;
+                rest.constant = 0;
+            }
+            if let Some(whole) = whole {
+                rest.add_term(floor, scale.checked_neg()?)?;
+                parts.push((Piece::Div(whole, divisor), scale));
+            }
+        }
+        parts.extend(rest.terms().iter().map(|&(atom, c)| (Piece::Atom(atom), c)));
+        Some(Pieces { parts, constant: rest.constant })
+    }
+
+    /// The sums and moduli whose remainders hold `floor`: `x` and `c` where it is `x floordiv
+    /// c`. Those with the coarsest quotients in `x` come first.
+    pub(super) fn values_of_remainders(
+        &self,
+        floor: Atom,
+        floors: &[(i64, Atom)],
+    ) -> Vec<(Sum, i64)> {
+        let Term::Floor { numerator, divisor, aliases, .. } = &self.atoms[floor.index()].term
+        else {
+            return Vec::new();
+        };
+        let divisor = *divisor;
+        let mut values = Vec::new();
+        for &(inner_divisor, inner) in floors.iter().rev() {
+            if inner != floor
+                && inner_divisor < divisor
+                && divisor % inner_divisor == 0
+                && let Some(value) = self.over(numerator, inner, inner_divisor)
+            {
+                values.push((value, divisor / inner_divisor));
+            }
+        }
+        values.push((numerator.clone(), divisor));
+        values.extend(aliases.iter().cloned());
+        values
+    }
+
+    /// An interval that holds every value of a sum.
+    pub(super) fn interval_of_sum(&mut self, sum: &Sum) -> Interval {
+        self.interval_at_depth(sum, 0)
+    }
+
+    fn interval_at_depth(&mut self, sum: &Sum, depth: u32) -> Interval {
+        if !sum.terms().iter().any(|&(atom, _)| self.as_floor(atom).is_some()) {
+            return sum.terms().iter().fold(Interval::point(sum.constant), |total, &(atom, c)| {
+                total.add(self.atoms[atom.index()].interval.mul(Interval::point(c)))
+            });
+        }
+        if let Some(atom) = sum.single() {
+            return self.atoms[atom.index()].interval;
+        }
+        if let Some(&interval) = self.intervals.get(sum) {
+            return interval;
+        }
+        let pieces = self.pieces(sum);
+        let mut total = Interval::point(pieces.constant);
+        for (piece, coefficient) in &pieces.parts {
+            let interval = self.interval_of_piece(piece, depth);
+            total = total.add(interval.mul(Interval::point(*coefficient)));
+        }
+        self.intervals.insert(sum.clone(), total);
+        total
+    }
+
+    pub(super) fn interval_of_piece(&mut self, piece: &Piece, depth: u32) -> Interval {
+        match piece {
+            Piece::Atom(atom) => self.atoms[atom.index()].interval,
+            Piece::Mod(value, modulus) => {
+                let inner = self.interval_inside(value, depth);
+                let interval = inner.modulo(Interval::point(*modulus));
+                if self.known.is_empty() {
+                    return interval;
+                }
+                let known = value.single().and_then(|atom| self.atoms[atom.index()].written);
+                let known = known.map_or(Interval::ALL, |value| {
+                    self.known_interval(self.ctx.modulo(value, self.ctx.constant(*modulus)))
+                });
+                interval.intersect(known)
+            }
+            Piece::Div(value, divisor) => {
+                self.interval_inside(value, depth).floor_div(Interval::point(*divisor))
+            }
+        }
+    }
+
+    fn interval_inside(&mut self, sum: &Sum, depth: u32) -> Interval {
+        if MAX_NESTED <= depth { Interval::ALL } else { self.interval_at_depth(sum, depth + 1) }
+    }
+
+    /// Writes a normal form down.
+    pub(super) fn write(&mut self, sum: &Sum) -> Expr {
+        if let Some(value) = sum.as_constant() {
+            return self.ctx.constant(value);
+        }
+        // An atom has a larger number than those in its numerator.
+        let mut open: Vec<Atom> = Vec::new();
+        let mut stack: Vec<Atom> = sum.terms().iter().map(|&(atom, _)| atom).collect();
+        while let Some(atom) = stack.pop() {
+            if self.atoms[atom.index()].written.is_some() || open.contains(&atom) {
+                continue;
+            }
+            open.push(atom);
+            if let Some((numerator, _)) = self.as_floor(atom) {
+                stack.extend(numerator.terms().iter().map(|&(atom, _)| atom));
+            }
+        }
+        open.sort_unstable();
+        for atom in open {
+            let Term::Floor { numerator, divisor, ceil, .. } = &self.atoms[atom.index()].term
+            else {
+                continue;
+            };
+            let (numerator, divisor, ceil) = (numerator.clone(), *divisor, *ceil);
+            let written = self.write_quotient(&numerator, divisor, ceil, 0);
+            self.atoms[atom.index()].written = Some(written);
+            self.expanded.insert(written, Sum::from(atom));
+        }
+        self.find_aliases(sum);
+        let written = self.write_sum(sum, 0);
+        self.expanded.insert(written, sum.clone());
+        written
+    }
+
+    fn write_quotient(&mut self, numerator: &Sum, divisor: i64, ceil: bool, depth: u32) -> Expr {
+        let by = self.ctx.constant(divisor);
+        if ceil && numerator.constant == divisor - 1 {
+            let mut numerator = numerator.clone();
+            numerator.constant = 0;
+            let numerator = self.write_sum(&numerator, depth);
+            return self.ctx.ceil_div(numerator, by);
+        }
+        // -x floordiv c == x floordiv -c
+        if numerator.constant == 0
+            && numerator.terms().iter().all(|&(_, coefficient)| coefficient < 0)
+            && let Some(negated) = numerator.clone().scaled(-1)
+        {
+            let negated = self.write_sum(&negated, depth);
+            return self.ctx.floor_div(negated, self.ctx.constant(-divisor));
+        }
+        let numerator = self.write_sum(numerator, depth);
+        self.ctx.floor_div(numerator, by)
+    }
+
+    /// Writes a sum whose atoms are written.
+    fn write_sum(&mut self, sum: &Sum, depth: u32) -> Expr {
+        let ctx = self.ctx;
+        if let Some(atom) = sum.single()
+            && let Some(written) = self.atoms[atom.index()].written
+        {
+            return written;
+        }
+        if let Some(&written) = self.written.get(sum) {
+            return written;
+        }
+        let pieces = if MAX_NESTED <= depth {
+            Pieces {
+                parts: sum.terms().iter().map(|&(atom, c)| (Piece::Atom(atom), c)).collect(),
+                constant: sum.constant,
+            }
+        } else {
+            self.pieces(sum)
+        };
+        let mut terms: Vec<(Expr, i64)> = Vec::with_capacity(pieces.parts.len());
+        let mut constant = pieces.constant;
+        for (piece, coefficient) in &pieces.parts {
+            let interval = self.interval_of_piece(piece, 0);
+            if let Some(value) = interval.as_point()
+                && let Some(sum) =
+                    value.checked_mul(*coefficient).and_then(|value| constant.checked_add(value))
+            {
+                constant = sum;
+                continue;
+            }
+            let written = match piece {
+                Piece::Atom(atom) => {
+                    self.atoms[atom.index()].written.unwrap_or_else(|| ctx.constant(0))
+                }
+                Piece::Mod(value, modulus) => {
+                    let value = self.write_sum(value, depth + 1);
+                    ctx.modulo(value, ctx.constant(*modulus))
+                }
+                Piece::Div(value, divisor) => {
+                    self.write_quotient(value, *divisor, false, depth + 1)
+                }
+            };
+            terms.push((written, *coefficient));
+        }
+        let written = self.build(terms, constant);
+        self.written.insert(sum.clone(), written);
+        written
+    }
+
+    /// Writes a sum of multiples of distinct terms and a constant.
+    fn build(&self, mut terms: Vec<(Expr, i64)>, constant: i64) -> Expr {
+        let ctx = self.ctx;
+        terms.sort_by(|a, b| ctx.compare(a.0, b.0));
+        // Groups of terms with coefficients of one size, each in the place of its first term.
+        let mut groups: Vec<(u64, Vec<(Expr, bool)>)> = Vec::new();
+        let mut group_of: HashMap<u64, usize> = HashMap::new();
+        for (term, coefficient) in terms {
+            let size = coefficient.unsigned_abs();
+            let member = (term, 0 < coefficient);
+            match group_of.get(&size) {
+                Some(&group) if size != 1 => groups[group].1.push(member),
+                _ => {
+                    group_of.insert(size, groups.len());
+                    groups.push((size, vec![member]));
+                }
+            }
+        }
+        let addends: Vec<(Expr, u64, bool)> = groups
+            .into_iter()
+            .map(|(size, members)| {
+                let positive = members.iter().any(|&(_, positive)| positive);
+                let members =
+                    members.into_iter().map(|(term, sign)| (term, 1, sign == positive)).collect();
+                (self.chain(members), size, positive)
+            })
+            .collect();
+        let expr = self.chain(addends);
+        if constant == 0 {
+            return expr;
+        }
+        match ctx.as_constant(expr) {
+            Some(_) => ctx.constant(constant),
+            None => ctx.add(expr, ctx.constant(constant)),
+        }
+    }
+
+    /// A sum of multiples given by size and sign, a positive one first; zero when empty.
+    fn chain(&self, mut addends: Vec<(Expr, u64, bool)>) -> Expr {
+        let ctx = self.ctx;
+        if let Some(first) = addends.iter().position(|&(.., positive)| positive) {
+            addends[..=first].rotate_right(1);
+        }
+        addends
+            .into_iter()
+            .map(|(expr, size, positive)| {
+                let magnitude = i128::from(size);
+                let signed = if positive { magnitude } else { -magnitude };
+                // The sizes are those of 64-bit coefficients; a group takes the sign of a
+                // positive member if it has one, so only -2^63 can have size 2^63.
+                let factor = i64::try_from(signed).unwrap_or(i64::MIN);
+                ctx.mul(expr, ctx.constant(factor))
+            })
+            .reduce(|lhs, rhs| ctx.add(lhs, rhs))
+            .unwrap_or_else(|| ctx.constant(0))
+    }
+}
+
+/// Sums with moduli, and by what to multiply them, to take out of `sum` as remainders of a
+/// quotient with the given weight.
+fn chosen(
+    sum: &Sum,
+    candidates: Vec<(Sum, i64)>,
+    weight: i64,
+    exact: bool,
+) -> Vec<(Sum, i64, i64)> {
+    let scaled = |(value, modulus): (Sum, i64)| {
+        let &(first, factor) = value.terms().first()?;
+        let scale = sum.coefficient(first).checked_div(factor)?;
+        let same = scale != 0
+            && value
+                .terms()
+                .iter()
+                .all(|&(term, factor)| factor.checked_mul(scale) == Some(sum.coefficient(term)));
+        let product = scale.checked_mul(modulus)?;
+        (same && weight.checked_add(product).is_some()).then_some((value, modulus, scale))
+    };
+    if exact {
+        let parts: Vec<_> = candidates.iter().cloned().filter_map(scaled).collect();
+        let left = |part: &(Sum, i64, i64)| weight + part.1 * part.2;
+        if let Some(part) = parts.iter().find(|part| left(part) == 0) {
+            return vec![part.clone()];
+        }
+        // Two remainders by one quotient.
+        for (place, first) in parts.iter().enumerate() {
+            for second in &parts[place + 1..] {
+                let disjoint = first.0.terms().iter().all(|&(t, _)| second.0.coefficient(t) == 0);
+                if disjoint && left(first).checked_add(second.1 * second.2) == Some(0) {
+                    return vec![first.clone(), second.clone()];
+                }
+            }
+        }
+        // A multiple of what is there, the rest of which stays.
+        return candidates
+            .into_iter()
+            .find_map(|(value, modulus)| part_of(sum, value, modulus, weight))
+            .into_iter()
+            .collect();
+    }
+    // Digits: k*x - l*(x floordiv m) == k*(x mod m) + (k*m - l)*(x floordiv m)
+    let digit = candidates.into_iter().filter_map(scaled).find(|(_, modulus, scale)| {
+        let left = weight + modulus * scale;
+        left.signum() != weight.signum() && left.unsigned_abs() < weight.unsigned_abs()
+    });
+    digit.into_iter().collect()
+}
+
+/// The remainder that uses up a quotient of the given weight, where `sum` holds at least as
+/// much of each term of the value.
+fn part_of(sum: &Sum, value: Sum, modulus: i64, weight: i64) -> Option<(Sum, i64, i64)> {
+    if weight % modulus != 0 {
+        return None;
+    }
+    let scale = (weight / modulus).checked_neg()?;
+    let mut exact = 0;
+    for &(term, factor) in value.terms() {
+        let (found, needed) = (sum.coefficient(term), factor.checked_mul(scale)?);
+        if found == needed {
+            exact += 1;
+        } else if found.signum() != needed.signum() || found.unsigned_abs() < needed.unsigned_abs()
+        {
+            return None;
+        }
+    }
+    (0 < exact || value.terms().len() == 1).then_some((value, modulus, scale))
+}
