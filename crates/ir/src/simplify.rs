@@ -161,7 +161,7 @@ impl<'c> Simplifier<'c> {
     }
 
     /// The simplified form of an expression whose normal form is longer: of every
-    /// subexpression, the shorter one of its normal form and what its operands make.
+    /// subexpression, the shortest of its normal form, what its operands make, and itself.
     fn simplify_parts(&mut self, root: Expr) -> Expr {
         let ctx = self.ctx;
         let folded = ctx.fold(&[root], |expr, node, operands| {
@@ -171,8 +171,10 @@ impl<'c> Simplifier<'c> {
                 Some((&lhs, &rhs)) => ctx.rebuild(node, lhs, rhs),
                 None => expr,
             };
-            let shorter = if ctx.cost(rebuilt) < ctx.cost(written) { rebuilt } else { written };
-            Ok::<_, std::convert::Infallible>(shorter)
+            let shortest = [rebuilt, expr].into_iter().fold(written, |shortest, other| {
+                if ctx.cost(other) < ctx.cost(shortest) { other } else { shortest }
+            });
+            Ok::<_, std::convert::Infallible>(shortest)
         });
         match folded {
             Ok(simplified) => simplified[0],
