@@ -165,6 +165,14 @@ impl Context {
         self.arena.borrow().nodes.len()
     }
 
+    /// The memory that the expressions take, in bytes, reserves included.
+    pub fn allocated_bytes(&self) -> usize {
+        let arena = self.arena.borrow();
+        arena.nodes.capacity() * size_of::<Node>()
+            + arena.costs.capacity() * size_of::<u32>()
+            + arena.index.capacity() * (size_of::<(Node, Expr)>() + 1)
+    }
+
     /// The handle of `node`, with no folding at all.
     fn intern(&self, node: Node) -> Expr {
         let mut arena = self.arena.borrow_mut();
