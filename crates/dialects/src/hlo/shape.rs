@@ -191,7 +191,7 @@ pub(super) fn write_list(f: &mut impl Write, list: &[i64]) -> fmt::Result {
 pub(super) fn write_separator(f: &mut impl Write, position: usize) -> fmt::Result {
     if 0 < position {
         f.write_str(", ")?;
-        if position % 5 == 0 {
+        if position.is_multiple_of(5) {
             write!(f, "/*index={position}*/")?;
         }
     }

@@ -127,7 +127,7 @@ fn hostile_files_have_located_errors() {
         }
         assert_eq!(module.is_none(), !diagnostics.is_empty());
         match case["xla_rejects"].as_bool().unwrap() {
-            true => assert!(module.is_none() || case["xla_stage"] != "parse", "{file} is accepted"),
+            true => assert!(module.is_none(), "{file} is accepted"),
             false => println!("   XLA accepts it; found: {}", module.is_some()),
         }
     }

@@ -101,7 +101,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Takes the next token.
-    pub fn next(&mut self) -> Token {
+    pub fn token(&mut self) -> Token {
         self.skip_blanks();
         let start = self.position;
         let kind = match self.byte(0) {
@@ -183,7 +183,7 @@ mod tests {
         let mut lexer = Lexer { text, position: 0 };
         let mut kinds = Vec::new();
         loop {
-            match lexer.next().kind {
+            match lexer.token().kind {
                 End => return kinds,
                 kind => kinds.push(kind),
             }

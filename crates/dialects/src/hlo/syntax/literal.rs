@@ -232,7 +232,7 @@ fn error(lexer: &Lexer, message: impl Into<String>) -> Diagnostic {
 
 fn unexpected(lexer: &Lexer, expected: &str) -> Diagnostic {
     let mut ahead = lexer.clone();
-    let token = ahead.next();
+    let token = ahead.token();
     let found = super::parser::described(lexer.text, token);
     Diagnostic::new(Reason::HloLiteral, token.span, format!("expected {expected}, found {found}"))
 }

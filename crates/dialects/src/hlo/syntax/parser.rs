@@ -119,7 +119,7 @@ pub(super) fn shortened(text: &str) -> String {
 impl<'a> Parser<'a> {
     fn new(text: &'a str) -> Self {
         let mut lexer = Lexer { text, position: 0 };
-        let token = lexer.next();
+        let token = lexer.token();
         Self {
             lexer,
             token,
@@ -143,7 +143,7 @@ impl<'a> Parser<'a> {
     pub(super) fn bump(&mut self) -> Token {
         let token = self.token;
         self.previous_end = token.span.end;
-        self.token = self.lexer.next();
+        self.token = self.lexer.token();
         token
     }
 
@@ -315,7 +315,7 @@ impl<'a> Parser<'a> {
     fn text(&mut self) -> Parsed<Module> {
         let expected = "'HloModule', a computation or an instruction";
         let mut ahead = self.lexer.clone();
-        let next = ahead.next().kind;
+        let next = ahead.token().kind;
         let is_instruction = match self.token.kind {
             TokenKind::Punctuation(b'(') => true,
             TokenKind::Name => {
@@ -1224,9 +1224,9 @@ pub(crate) fn differs(
     let name = &computation.name;
     let (given, found) = (expected.parameters.len(), computation.parameters.len());
     if given != found {
-        let parameters = if found == 1 { "parameter" } else { "parameters" };
         return Some(format!(
-            "{what} has {given}, but computation '{name}' has {found} {parameters}"
+            "expected as many parameters in {what} as computation '{name}' has, {found}, but found \
+             {given}"
         ));
     }
     let shapes = expected.parameters.iter().zip(computation.parameter_shapes());
@@ -1299,7 +1299,7 @@ fn line_word<'a>(lexer: &mut Lexer<'a>) -> Option<&'a str> {
     let text: &'a str = lexer.text;
     match lexer.byte(0) {
         Some(b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'%') => {
-            let token = lexer.next();
+            let token = lexer.token();
             text.get(token.span.start as usize..token.span.end as usize)
         }
         _ => None,

@@ -178,8 +178,8 @@ impl<'a> Parser<'a> {
         let start = self.lexer.position;
         match self.lexer.byte(0) {
             Some(b'{') => {
-                if !self.skip_braces() {
-                    return Err(self.not_closed(start, &format!("the '{{' of '{name}'")));
+                if let Err((at, what)) = self.skip_braces() {
+                    return Err(self.not_closed(at, &format!("the {what} of '{name}'")));
                 }
             }
             Some(b'"') => {
@@ -200,8 +200,9 @@ impl<'a> Parser<'a> {
         Ok(&text[start..end])
     }
 
-    /// Moves past braces, whatever is inside; whether they are closed.
-    fn skip_braces(&mut self) -> bool {
+    /// Moves past braces, whatever is inside. What is not closed, and where it stands, is an error.
+    fn skip_braces(&mut self) -> Result<(), (usize, &'static str)> {
+        let open = self.lexer.position;
         let mut depth = 0u32;
         loop {
             self.lexer.skip(|byte| !matches!(byte, b'{' | b'}' | b'"'));
@@ -209,16 +210,17 @@ impl<'a> Parser<'a> {
                 Some(b'{') => depth += 1,
                 Some(b'}') => depth -= 1,
                 Some(_) => {
+                    let quote = self.lexer.position;
                     if !self.lexer.skip_string() {
-                        return false;
+                        return Err((quote, "string"));
                     }
                     continue;
                 }
-                None => return false,
+                None => return Err((open, "'{'")),
             }
             self.lexer.position += 1;
             if depth == 0 {
-                return true;
+                return Ok(());
             }
         }
     }
