@@ -2,6 +2,7 @@
 
 pub mod builtins;
 pub mod cpu;
+pub mod hlo;
 pub mod interp;
 pub mod run;
 pub mod runtime;

@@ -469,6 +469,34 @@ pub fn i64_attr(context: &Context, value: i64) -> Attribute<'_> {
     IntegerAttribute::new(IntegerType::new(context, 64).into(), value).into()
 }
 
+/// The elements of a tensor of integers or floats of at most 64 bits, given by their bits; one
+/// element stands for all.
+pub fn dense<'c>(ty: Type<'c>, element: Type<'c>, bits: &[u64]) -> Attribute<'c> {
+    let count = bits.len() as isize;
+    // SAFETY: the elements are alive during the calls and as many as is said, and wide enough.
+    let raw = unsafe {
+        if integer_width(element) == Some(1) {
+            let values: Vec<i32> = bits.iter().map(|bits| (*bits & 1) as i32).collect();
+            if let [value] = values[..] {
+                mlir_sys::mlirDenseElementsAttrBoolSplatGet(ty.to_raw(), value != 0)
+            } else {
+                mlir_sys::mlirDenseElementsAttrBoolGet(ty.to_raw(), count, values.as_ptr())
+            }
+        } else {
+            let width = byte_width(element) as usize;
+            let bytes: Vec<u8> =
+                bits.iter().flat_map(|bits| bits.to_le_bytes().into_iter().take(width)).collect();
+            mlir_sys::mlirDenseElementsAttrRawBufferGet(
+                ty.to_raw(),
+                bytes.len(),
+                bytes.as_ptr().cast(),
+            )
+        }
+    };
+    // SAFETY: an attribute of the context of the type.
+    unsafe { Attribute::from_raw(raw) }
+}
+
 /// A dense array attribute of `i64`.
 pub fn i64_array<'c>(context: &'c Context, values: &[i64]) -> Attribute<'c> {
     DenseI64ArrayAttribute::new(context, values).into()

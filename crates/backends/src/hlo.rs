@@ -1,0 +1,205 @@
+//! Running HLO modules: compiled code, called with arrays of HLO's element types.
+
+use crate::{
+    cpu,
+    runtime::{ElementType as Stored, Tensor},
+};
+use melior::{
+    Context,
+    ir::{Location, operation::OperationLike as _},
+    pass::PassManager,
+    utility,
+};
+use tc_dialects::{
+    hlo::{ArrayShape, ComputationId, ElementType, InstructionId, Module},
+};
+use tc_passes::convert::hlo_to_imap;
+
+/// An array: its shape, and its elements as literals hold them, row-major and little-endian, one
+/// byte for types of fewer than 8 bits, complex numbers as pairs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array {
+    /// The type of the elements and the sizes; the layout does not matter.
+    pub shape: ArrayShape,
+    /// The elements.
+    pub bytes: Vec<u8>,
+}
+
+/// Why a module does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The reason has been reported through the context.
+    #[error("the module cannot be compiled")]
+    Diagnosed,
+    /// Code generation failed.
+    #[error(transparent)]
+    Compile(#[from] cpu::Error),
+    /// The inputs are not what the program takes.
+    #[error("{0}")]
+    Call(String),
+}
+
+/// A module compiled for this machine.
+pub struct Executable {
+    parameters: Vec<ArrayShape>,
+    results: Vec<ArrayShape>,
+    code: cpu::Compiled,
+}
+
+impl Executable {
+    /// Compiles a module. `location` says where its instructions come from.
+    ///
+    /// # Errors
+    /// An instruction is not supported, which is reported at its place, or code generation fails.
+    pub fn compile<'c>(
+        context: &'c Context,
+        module: &Module,
+        location: &dyn Fn(ComputationId, InstructionId) -> Location<'c>,
+        options: &cpu::Options,
+    ) -> Result<Self, Error> {
+        let mut lowered = hlo_to_imap::convert(context, module, location).map_err(|report| {
+            report.emit();
+            Error::Diagnosed
+        })?;
+        if !lowered.as_operation().verify() {
+            return Err(Error::Diagnosed);
+        }
+        tc_passes::register();
+        utility::register_all_passes();
+        let manager = PassManager::new(context);
+        let pipeline = "builtin.module(canonicalize,cse,imap-fuse,canonicalize,cse)";
+        utility::parse_pass_pipeline(manager.as_operation_pass_manager(), pipeline)
+            .expect("a pipeline of our own parses");
+        manager.run(&mut lowered).map_err(|_| Error::Diagnosed)?;
+        let code = cpu::Program::lower(&lowered, options)?.jit()?;
+        let entry = module.entry();
+        let mut parameters = Vec::new();
+        for shape in entry.parameter_shapes() {
+            shape.for_each_array(&mut |array| parameters.push(array.clone()));
+        }
+        let mut results = Vec::new();
+        entry.root().shape.for_each_array(&mut |array| results.push(array.clone()));
+        Ok(Self { parameters, results, code })
+    }
+
+    /// The arrays of the parameters, in order.
+    pub fn parameters(&self) -> &[ArrayShape] {
+        &self.parameters
+    }
+
+    /// The arrays of the result, in order.
+    pub fn results(&self) -> &[ArrayShape] {
+        &self.results
+    }
+
+    /// Runs the program.
+    ///
+    /// # Errors
+    /// The inputs are not what it takes, or there is no memory for the results.
+    pub fn run(&self, inputs: &[Array]) -> Result<Vec<Array>, Error> {
+        if inputs.len() != self.parameters.len() {
+            let message = format!("expected {} inputs, found {}", self.parameters.len(), inputs.len());
+            return Err(Error::Call(message));
+        }
+        let mut tensors = Vec::new();
+        for (number, (input, shape)) in inputs.iter().zip(&self.parameters).enumerate() {
+            let expected = shape.num_bytes().unwrap_or(0) as usize;
+            if !input.shape.is_compatible(shape) || input.bytes.len() != expected {
+                return Err(Error::Call(format!(
+                    "expected input {number} to be {}, found {}",
+                    describe(shape),
+                    describe(&input.shape)
+                )));
+            }
+            tensors.extend(to_tensors(input)?);
+        }
+        let mut outputs = Vec::new();
+        for shape in &self.results {
+            outputs.extend(allocate(shape)?);
+        }
+        let function = self.code.function("main").expect("the function of every module");
+        let inputs: Vec<_> = tensors.iter().collect();
+        function.call(&inputs, &mut outputs).map_err(|error| Error::Call(error.to_string()))?;
+        let mut outputs = outputs.iter();
+        Ok(self.results.iter().map(|shape| from_tensors(shape, &mut outputs)).collect())
+    }
+}
+
+fn describe(shape: &ArrayShape) -> String {
+    format!("{}{:?}", shape.element_type, shape.dims)
+}
+
+/// The type in memory of the parts of an array.
+fn stored(element: ElementType) -> Stored {
+    let part = element.part();
+    match part {
+        ElementType::Pred => Stored::Bool,
+        ElementType::F16 => Stored::F16,
+        ElementType::F32 => Stored::F32,
+        ElementType::F64 => Stored::F64,
+        other => match other.bits() {
+            64 => Stored::I64,
+            32 => Stored::I32,
+            16 => Stored::I16,
+            _ => Stored::I8,
+        },
+    }
+}
+
+fn num_parts(element: ElementType) -> usize {
+    if element.is_complex() { 2 } else { 1 }
+}
+
+fn allocate(shape: &ArrayShape) -> Result<Vec<Tensor>, Error> {
+    let dims: Vec<_> = shape.dims.iter().map(|dim| *dim as usize).collect();
+    let element = stored(shape.element_type);
+    let tensor = |_| Tensor::zeros(element, &dims).map_err(|error| Error::Call(error.to_string()));
+    (0..num_parts(shape.element_type)).map(tensor).collect()
+}
+
+fn to_tensors(array: &Array) -> Result<Vec<Tensor>, Error> {
+    let mut tensors = allocate(&array.shape)?;
+    let width = array.shape.element_type.part().bytes();
+    let count = tensors.len();
+    for (part, tensor) in tensors.iter_mut().enumerate() {
+        let values = array.bytes.chunks_exact(width).skip(part).step_by(count);
+        for (to, from) in tensor.bytes_mut().chunks_exact_mut(width).zip(values) {
+            to.copy_from_slice(from);
+        }
+    }
+    Ok(tensors)
+}
+
+fn from_tensors<'t>(shape: &ArrayShape, tensors: &mut impl Iterator<Item = &'t Tensor>) -> Array {
+    let width = shape.element_type.part().bytes();
+    let parts: Vec<_> = tensors.take(num_parts(shape.element_type)).collect();
+    let mut bytes = Vec::with_capacity(shape.num_bytes().unwrap_or(0) as usize);
+    let count = parts.first().map_or(0, |part| part.num_elements());
+    for position in 0..count {
+        for part in &parts {
+            bytes.extend_from_slice(&part.bytes()[position * width..(position + 1) * width]);
+        }
+    }
+    Array { shape: shape.clone(), bytes }
+}
+
+/// The places of the instructions of a module in its source.
+pub fn locations<'c>(
+    context: &'c Context,
+    module: &Module,
+    source: &tc_dialects::tc::syntax::SourceFile,
+) -> impl Fn(ComputationId, InstructionId) -> Location<'c> {
+    let places: Vec<Vec<_>> = module
+        .computations
+        .iter()
+        .map(|computation| {
+            let place = |it: &tc_dialects::hlo::Instruction| source.line_col(it.span.start);
+            computation.instructions.iter().map(place).collect()
+        })
+        .collect();
+    let name = source.name().to_string();
+    move |computation, instruction| {
+        let (line, column) = places[computation.index()][instruction.index()];
+        Location::new(context, &name, line, column)
+    }
+}

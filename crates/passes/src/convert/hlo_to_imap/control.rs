@@ -1,0 +1,105 @@
+//! `while` and `conditional`.
+
+use super::{Lowering, value::Value};
+use melior::ir::ValueLike;
+use tc_dialects::{
+    diagnostic::{Report, Severity},
+    hlo::{Attribute, ElementType, Instruction},
+    mlir::{self, Builder, Val},
+};
+
+impl<'c> Lowering<'c, '_> {
+    /// `while`: the arrays of the state are what `scf.while` carries.
+    pub(super) fn while_loop(
+        &self,
+        b: &Builder<'c>,
+        instruction: &Instruction,
+        state: &Value<'c>,
+        depth: usize,
+    ) -> Result<Value<'c>, Report<'c>> {
+        let called = |attribute| {
+            self.applied(instruction, attribute)
+                .map_err(|message| Report::at(b.location, Severity::Error, message))
+        };
+        let (condition, body) = (called(Attribute::Condition)?, called(Attribute::Body)?);
+        let mut inits = Vec::new();
+        state.flatten(&mut inits);
+        let types: Vec<_> = inits.iter().map(|value| value.r#type()).collect();
+        let (before, before_block) = mlir::region_with_block(&types, b.location);
+        let inside = Builder::at_end(b.context, before_block, b.location);
+        let arguments = mlir::arguments(before_block);
+        let current = state.rebuild(&mut arguments.iter().copied());
+        let goes_on = self.computation(&inside, condition, &[current], depth + 1)?;
+        let goes_on = extract(&inside, &goes_on);
+        let operands = [&[goes_on], arguments.as_slice()].concat();
+        inside.op("scf.condition", &operands, &[]);
+
+        let (after, after_block) = mlir::region_with_block(&types, b.location);
+        let inside = Builder::at_end(b.context, after_block, b.location);
+        let current = state.rebuild(&mut mlir::arguments(after_block).into_iter());
+        let next = self.computation(&inside, body, &[current], depth + 1)?;
+        let mut yielded = Vec::new();
+        next.flatten(&mut yielded);
+        inside.op("scf.yield", &yielded, &[]);
+        let op = b.op_with("scf.while", &inits, &types, &[], vec![before, after]);
+        Ok(state.rebuild(&mut mlir::results(op).into_iter()))
+    }
+
+    /// `conditional`: by a truth value, or by an index that selects the last branch where there
+    /// is none of that number.
+    pub(super) fn conditional(
+        &self,
+        b: &Builder<'c>,
+        instruction: &Instruction,
+        operands: &[Value<'c>],
+        depth: usize,
+    ) -> Result<Value<'c>, Report<'c>> {
+        let branches = instruction.branches();
+        let selector = extract(b, &operands[0]);
+        let is_truth = matches!(
+            &operands[0],
+            Value::Array(array) if array.element() == ElementType::Pred
+        );
+        let last = branches.len() as i64 - 1;
+        let selected = if is_truth {
+            // The first branch is the one for true.
+            b.select(selector, b.index(0), b.index(1))
+        } else {
+            b.value("arith.index_cast", &[selector], b.index_type())
+        };
+        let mut regions = Vec::new();
+        let mut value = None;
+        for (branch, operand) in branches.iter().zip(&operands[1..]) {
+            let (region, block) = mlir::region_with_block(&[], b.location);
+            let inside = Builder::at_end(b.context, block, b.location);
+            let result =
+                self.computation(&inside, *branch, std::slice::from_ref(operand), depth + 1)?;
+            let mut yielded = Vec::new();
+            result.flatten(&mut yielded);
+            inside.op("scf.yield", &yielded, &[]);
+            regions.push(region);
+            value = Some((result, yielded));
+        }
+        let Some((value, yielded)) = value else {
+            let message = "a conditional without branches";
+            return Err(Report::at(b.location, Severity::Error, message));
+        };
+        let types: Vec<_> = yielded.iter().map(|value| value.r#type()).collect();
+        // The last branch is the default, for numbers below 0 too.
+        regions.rotate_right(1);
+        let cases = mlir::i64_array(b.context, &(0..last).collect::<Vec<_>>());
+        let op = b.op_with("scf.index_switch", &[selected], &types, &[("cases", cases)], regions);
+        Ok(value.rebuild(&mut mlir::results(op).into_iter()))
+    }
+}
+
+/// The only element of an array without dimensions.
+fn extract<'c>(b: &Builder<'c>, value: &Value<'c>) -> Val<'c> {
+    match value {
+        Value::Array(array) => {
+            let ty = mlir::element_type(array.parts[0].r#type());
+            b.value("tensor.extract", &[array.parts[0]], ty)
+        }
+        _ => b.integer(b.int_type(1), 0),
+    }
+}

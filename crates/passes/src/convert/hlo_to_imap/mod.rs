@@ -1,0 +1,654 @@
+//! HLO modules as functions on tensors: `imap.generic` for what indexing maps describe, loops of
+//! `scf` for the rest.
+//!
+//! The entry computation becomes one function. Everything that it calls is built in place:
+//! fusions and calls where they stand, the computations of loops and conditionals inside
+//! `scf.while` and `scf.index_switch`, and those of reductions element by element. Tuples
+//! disappear; a function has one argument per array of its parameters and one result per array of
+//! its value. How arrays are stored is said in [`value`].
+//!
+//! | instructions | become |
+//! |---|---|
+//! | element-wise ones, `iota`, and what moves elements | `imap.generic` with the maps of its operands |
+//! | `dot`, `convolution`, `reduce` by sum, product or bits | `imap.generic` with range variables |
+//! | `dynamic-slice`, `dynamic-update-slice` | `imap.generic` with runtime variables |
+//! | other reductions, windows, `gather`, `scatter`, `sort` | loops over memory |
+//! | `while`, `conditional` | `scf.while`, `scf.index_switch` |
+//!
+//! Layouts do not change values and are ignored, but for `bitcast`.
+//! Limits: shapes are static; calls nest at most [`MAX_DEPTH`] deep; collective instructions are
+//! those of a single device.
+
+mod coding;
+mod complex;
+mod control;
+mod dynamic;
+mod nest;
+mod order;
+mod scalar;
+mod structure;
+mod value;
+mod window;
+
+use melior::{
+    Context,
+    ir::{Location, Module as MlirModule, ValueLike, r#type::FunctionType},
+};
+use nest::{Nest, decode_all, empty, encode_all, identity};
+use tc_dialects::{
+    diagnostic::Report,
+    hlo::{
+        ArrayShape, Attribute as HloAttribute, Computation, ComputationId, ElementType,
+        Instruction, InstructionId, Literal, Module, Opcode, Shape,
+    },
+    imap::{self, Combiner, CombinerKind},
+    mlir::{self, Builder, Val},
+};
+use value::{Array, Scalar, Value, compute_type, num_parts, storage_type, tensor_type};
+
+/// How deep calls, loops and conditionals may nest.
+pub const MAX_DEPTH: usize = 100;
+/// How many instructions may be built, those of computations once per use.
+pub const MAX_INSTRUCTIONS: usize = 1 << 20;
+
+/// The dialects of what is built.
+const DIALECTS: [&str; 8] =
+    ["arith", "bufferization", "func", "imap", "math", "memref", "scf", "tensor"];
+
+/// Builds the function of a module, named `main`. `location` says where an instruction comes from.
+///
+/// # Errors
+/// An instruction is not supported, or not on these types.
+pub fn convert<'c>(
+    context: &'c Context,
+    module: &Module,
+    location: &dyn Fn(ComputationId, InstructionId) -> Location<'c>,
+) -> Result<MlirModule<'c>, Report<'c>> {
+    for dialect in DIALECTS {
+        context.get_or_load_dialect(dialect);
+    }
+    let ir = tc_ir::Context::new();
+    let lowering = Lowering { ir: &ir, module, location, num_built: Default::default() };
+    let entry = module.entry();
+    let at = location(module.entry, entry.root);
+    let result = MlirModule::new(at);
+    let outside = Builder::at_end(context, mlir::block_ref(result.body()), at);
+    let mut types = Vec::new();
+    for shape in entry.parameter_shapes() {
+        shape.for_each_array(&mut |array| {
+            let ty = tensor_type(&outside, array);
+            types.extend((0..num_parts(array.element_type)).map(|_| ty));
+        });
+    }
+    let (region, block) = mlir::region_with_block(&types, at);
+    let b = Builder::at_end(context, block, at);
+    let mut arguments = mlir::arguments(block).into_iter();
+    let values: Vec<_> =
+        entry.parameter_shapes().map(|shape| from_arguments(shape, &mut arguments)).collect();
+    let value = lowering.computation(&b, module.entry, &values, 0)?;
+    let mut results = Vec::new();
+    value.flatten(&mut results);
+    b.op("func.return", &results, &[]);
+    let result_types: Vec<_> = results.iter().map(|value| value.r#type()).collect();
+    let ty = FunctionType::new(context, &types, &result_types);
+    outside.op_with(
+        "func.func",
+        &[],
+        &[],
+        &[
+            ("sym_name", mlir::string(context, "main")),
+            ("function_type", mlir::type_attr(ty.into())),
+        ],
+        vec![region],
+    );
+    Ok(result)
+}
+
+/// The value whose arrays are given one by one.
+fn from_arguments<'c>(shape: &Shape, arguments: &mut impl Iterator<Item = Val<'c>>) -> Value<'c> {
+    match shape {
+        Shape::Array(array) => {
+            let parts = arguments.take(num_parts(array.element_type)).collect();
+            Value::Array(Array { parts, shape: array.clone() })
+        }
+        Shape::Tuple(elements) => {
+            let mut values = Vec::with_capacity(elements.len());
+            for element in elements {
+                // Not `map`: the recursion would nest the type of the iterator.
+                let mut count = 0;
+                element.for_each_array(&mut |array| count += num_parts(array.element_type));
+                let tensors: Vec<_> = arguments.take(count).collect();
+                values.push(from_arguments(element, &mut tensors.into_iter()));
+            }
+            Value::Tuple(values)
+        }
+        Shape::Token => Value::Token,
+    }
+}
+
+/// Builds a module.
+struct Lowering<'c, 'm> {
+    ir: &'m tc_ir::Context,
+    module: &'m Module,
+    location: &'m dyn Fn(ComputationId, InstructionId) -> Location<'c>,
+    num_built: std::cell::Cell<usize>,
+}
+
+impl<'c, 'm> Lowering<'c, 'm> {
+    /// The value of a computation.
+    fn computation(
+        &self,
+        b: &Builder<'c>,
+        id: ComputationId,
+        arguments: &[Value<'c>],
+        depth: usize,
+    ) -> Result<Value<'c>, Report<'c>> {
+        let computation = &self.module[id];
+        let mut values: Vec<Value<'c>> = Vec::with_capacity(computation.instructions.len());
+        for (number, instruction) in computation.instructions() {
+            let location = (self.location)(id, number);
+            let refuse =
+                |message: String| Report::at(location, tc_dialects::diagnostic::Severity::Error, message);
+            self.num_built.set(self.num_built.get() + 1);
+            if MAX_INSTRUCTIONS < self.num_built.get() {
+                return Err(refuse(format!(
+                    "the module has more than {MAX_INSTRUCTIONS} instructions once its calls are \
+                     built in place"
+                )));
+            }
+            if MAX_DEPTH < depth {
+                return Err(refuse(format!("calls nest more than {MAX_DEPTH} deep")));
+            }
+            let operands: Vec<_> =
+                instruction.operands.iter().map(|operand| values[operand.index()].clone()).collect();
+            let at = b.located(location);
+            let value = match instruction.opcode {
+                Opcode::Parameter => {
+                    let number = instruction.parameter_number().unwrap_or(0) as usize;
+                    arguments[number].clone()
+                }
+                Opcode::Call | Opcode::Fusion => {
+                    let called = instruction.called_computations().next();
+                    let called = called.ok_or_else(|| refuse("a call of nothing".into()))?;
+                    self.computation(&at, called, &operands, depth + 1)?
+                }
+                Opcode::While => self.while_loop(&at, instruction, &operands[0], depth)?,
+                Opcode::Conditional => self.conditional(&at, instruction, &operands, depth)?,
+                _ => self.instruction(&at, computation, instruction, &operands).map_err(refuse)?,
+            };
+            values.push(value);
+        }
+        Ok(values.swap_remove(computation.root.index()))
+    }
+
+    /// The value of an instruction that calls no computation, or one of scalars.
+    fn instruction(
+        &self,
+        b: &Builder<'c>,
+        computation: &Computation,
+        instruction: &Instruction,
+        operands: &[Value<'c>],
+    ) -> Result<Value<'c>, String> {
+        let arrays: Vec<&Array<'c>> = operands
+            .iter()
+            .filter_map(|operand| match operand {
+                Value::Array(array) => Some(array),
+                _ => None,
+            })
+            .collect();
+        // Those that have or take tuples and tokens.
+        match instruction.opcode {
+            Opcode::Tuple => return Ok(Value::Tuple(operands.to_vec())),
+            Opcode::GetTupleElement => {
+                let index = instruction.integer(HloAttribute::Index).unwrap_or(0) as usize;
+                let Value::Tuple(elements) = &operands[0] else {
+                    return Err("expected a tuple".to_string());
+                };
+                return Ok(elements[index].clone());
+            }
+            Opcode::OptBarrier | Opcode::AddDependency => return Ok(operands[0].clone()),
+            Opcode::Copy if arrays.is_empty() => return Ok(operands[0].clone()),
+            Opcode::AfterAll => return Ok(Value::Token),
+            Opcode::Constant => {
+                let literal = instruction.literal().ok_or("a constant without a value")?;
+                return self.constant(b, literal, &instruction.shape);
+            }
+            _ => {}
+        }
+        if arrays.len() != operands.len() {
+            return Err(format!("'{}' of a tuple is not supported", instruction.opcode));
+        }
+        let results: Vec<&ArrayShape> = {
+            let mut shapes = Vec::new();
+            instruction.shape.for_each_array(&mut |array| shapes.push(array));
+            shapes
+        };
+        let empty_result = results.iter().all(|shape| shape.num_elements() == Some(0));
+        if empty_result && !results.is_empty() {
+            let arrays = results
+                .iter()
+                .map(|shape| Array { parts: empty(b, shape), shape: (*shape).clone() });
+            return Ok(structured(&instruction.shape, arrays.collect()));
+        }
+        let Some(shape) = results.first().copied() else {
+            return Err(format!("'{}' is not supported", instruction.opcode));
+        };
+        let one = |array: Array<'c>| vec![array];
+        let found = match instruction.opcode {
+            Opcode::Broadcast | Opcode::Transpose | Opcode::Reverse | Opcode::Slice => {
+                one(self.rearrange(b, instruction, arrays[0], shape)?)
+            }
+            Opcode::Reshape => one(self.rearrange(b, instruction, arrays[0], shape)?),
+            Opcode::Bitcast if arrays[0].element() == shape.element_type => {
+                one(self.rearrange(b, instruction, arrays[0], shape)?)
+            }
+            Opcode::Bitcast | Opcode::BitcastConvert => {
+                one(self.bitcast_convert(b, instruction, arrays[0], shape)?)
+            }
+            Opcode::Concatenate => one(self.concatenate(b, instruction, &arrays, shape)?),
+            Opcode::Pad => one(self.pad(b, instruction, arrays[0], arrays[1], shape)?),
+            Opcode::Iota => one(self.iota(b, instruction, shape)?),
+            Opcode::Dot => one(self.dot(b, instruction, arrays[0], arrays[1], shape)?),
+            Opcode::Convolution => {
+                one(self.convolution(b, instruction, arrays[0], arrays[1], shape)?)
+            }
+            Opcode::DynamicSlice => one(self.dynamic_slice(b, &arrays, shape)?),
+            Opcode::DynamicUpdateSlice => one(self.dynamic_update_slice(b, &arrays)?),
+            Opcode::Gather => one(self.gather(b, instruction, arrays[0], arrays[1], shape)?),
+            Opcode::Scatter => self.scatter(b, instruction, &arrays)?,
+            Opcode::Map => one(self.map(b, instruction, &arrays, shape)?),
+            Opcode::Reduce => self.reduce(b, instruction, &arrays, &results)?,
+            Opcode::ReduceWindow => self.reduce_window(b, instruction, &arrays, &results)?,
+            Opcode::SelectAndScatter => one(self.select_and_scatter(b, instruction, &arrays)?),
+            Opcode::Sort => self.sort(b, instruction, &arrays)?,
+            Opcode::TopK => self.top_k(b, instruction, arrays[0], &results)?,
+            Opcode::PartitionId | Opcode::ReplicaId => one(self.generate(b, shape, &|b, _| {
+                Ok(vec![b.integer(compute_type(b, shape.element_type), 0)])
+            })?),
+            Opcode::AllReduce
+            | Opcode::AllGather
+            | Opcode::AllToAll
+            | Opcode::ReduceScatter
+            | Opcode::CollectivePermute
+            | Opcode::CollectiveBroadcast => self.of_one_device(instruction, &arrays, &results)?,
+            Opcode::CustomCall => self.custom_call(instruction, &arrays)?,
+            opcode if scalar::is_element_wise(opcode) => {
+                one(self.element_wise(b, instruction, &arrays, shape)?)
+            }
+            opcode => return Err(format!("'{opcode}' is not supported in compiled code")),
+        };
+        debug_assert_eq!(found.len(), results.len(), "{}", computation.name);
+        Ok(structured(&instruction.shape, found))
+    }
+
+    fn constant(
+        &self,
+        b: &Builder<'c>,
+        literal: &Literal,
+        shape: &Shape,
+    ) -> Result<Value<'c>, String> {
+        match (literal, shape) {
+            (Literal::Array(literal), Shape::Array(shape)) => {
+                let count = shape.num_elements().unwrap_or(0) as usize;
+                if count == 0 {
+                    return Ok(Value::Array(Array { parts: empty(b, shape), shape: shape.clone() }));
+                }
+                let stored = storage_type(b, shape.element_type);
+                let ty = tensor_type(b, shape);
+                let parts = num_parts(shape.element_type);
+                let num_stored = if literal.is_splat { 1 } else { count };
+                let part = |part: usize| {
+                    let bits = (0..num_stored).map(|at| literal.bits(at * parts + part));
+                    mlir::dense(ty, stored, &bits.collect::<Vec<_>>())
+                };
+                let constant = |number| b.constant(ty, part(number));
+                Ok(Value::Array(Array {
+                    parts: (0..parts).map(constant).collect(),
+                    shape: shape.clone(),
+                }))
+            }
+            (Literal::Tuple(literals), Shape::Tuple(shapes)) => {
+                let elements = literals.iter().zip(shapes);
+                let values = elements.map(|(literal, shape)| self.constant(b, literal, shape));
+                Ok(Value::Tuple(values.collect::<Result<_, _>>()?))
+            }
+            _ => Err("a constant of another structure than its shape".to_string()),
+        }
+    }
+
+    /// The array whose element at an index is what `value` computes from it.
+    fn generate(
+        &self,
+        b: &Builder<'c>,
+        shape: &ArrayShape,
+        value: &dyn Fn(&Builder<'c>, &[Val<'c>]) -> Result<Scalar<'c>, String>,
+    ) -> Result<Array<'c>, String> {
+        self.compute(b, shape, &[], &|inside, _| {
+            let rank = shape.rank() as u32;
+            let index: Vec<_> =
+                (0..rank).map(|dim| imap::build_index(inside, "dim", dim)).collect();
+            value(inside, &index)
+        })
+    }
+
+    /// The array of what `value` computes from the elements of `sources` at the indices of their
+    /// maps.
+    fn compute(
+        &self,
+        b: &Builder<'c>,
+        shape: &ArrayShape,
+        sources: &[(&Array<'c>, Vec<tc_ir::Expr>)],
+        value: &dyn Fn(&Builder<'c>, &[Scalar<'c>]) -> Result<Scalar<'c>, String>,
+    ) -> Result<Array<'c>, String> {
+        let inits = empty(b, shape);
+        if shape.num_elements() == Some(0) {
+            return Ok(Array { parts: inits, shape: shape.clone() });
+        }
+        let mut nest = Nest::new(self.ir, &shape.dims);
+        for (source, index) in sources {
+            source.parts.iter().for_each(|part| nest.read(*part, index.clone()));
+        }
+        for init in inits {
+            nest.write(init, identity(self.ir, shape.rank()), Combiner::ASSIGN);
+        }
+        let elements: Vec<_> = sources.iter().map(|(source, _)| source.element()).collect();
+        let parts = nest.build(b, |inside, stored| {
+            let scalars = decode_all(inside, &elements, stored);
+            let result = value(inside, &scalars)?;
+            Ok(encode_all(inside, shape.element_type, &result))
+        })?;
+        Ok(Array { parts, shape: shape.clone() })
+    }
+
+    /// Sources at the index of the result; scalars at their only one.
+    fn aligned<'a>(
+        &self,
+        sources: &[&'a Array<'c>],
+        shape: &ArrayShape,
+    ) -> Vec<(&'a Array<'c>, Vec<tc_ir::Expr>)> {
+        let index = |source: &Array| {
+            if source.shape.is_scalar() { Vec::new() } else { identity(self.ir, shape.rank()) }
+        };
+        sources.iter().map(|source| (*source, index(source))).collect()
+    }
+
+    fn element_wise(
+        &self,
+        b: &Builder<'c>,
+        instruction: &Instruction,
+        sources: &[&Array<'c>],
+        shape: &ArrayShape,
+    ) -> Result<Array<'c>, String> {
+        let elements: Vec<_> = sources.iter().map(|source| source.element()).collect();
+        self.compute(b, shape, &self.aligned(sources, shape), &|inside, scalars| {
+            let operands: Vec<_> =
+                elements.iter().copied().zip(scalars.iter().cloned()).collect();
+            scalar::apply(inside, instruction, &operands)
+        })
+    }
+
+    /// `map`.
+    fn map(
+        &self,
+        b: &Builder<'c>,
+        instruction: &Instruction,
+        sources: &[&Array<'c>],
+        shape: &ArrayShape,
+    ) -> Result<Array<'c>, String> {
+        let applied = self.applied(instruction, HloAttribute::ToApply)?;
+        self.compute(b, shape, &self.aligned(sources, shape), &|inside, scalars| {
+            let mut results = scalar::computation(inside, self.module, applied, scalars)?;
+            Ok(results.swap_remove(0))
+        })
+    }
+
+    fn applied(
+        &self,
+        instruction: &Instruction,
+        attribute: HloAttribute,
+    ) -> Result<ComputationId, String> {
+        let found = instruction.computation(attribute);
+        found.ok_or_else(|| format!("'{}' without '{attribute}'", instruction.opcode))
+    }
+
+    /// `bitcast-convert`, between types of any widths.
+    fn bitcast_convert(
+        &self,
+        b: &Builder<'c>,
+        instruction: &Instruction,
+        source: &Array<'c>,
+        shape: &ArrayShape,
+    ) -> Result<Array<'c>, String> {
+        let (from, to) = (source.element(), shape.element_type);
+        let (have, want) = (from.bits(), to.bits());
+        if have == want && !from.is_complex() && !to.is_complex() {
+            // A bitcast may change the order of dimensions besides.
+            let moved = ArrayShape { element_type: from, ..shape.clone() };
+            let source = if instruction.opcode == Opcode::Bitcast {
+                self.rearrange(b, instruction, source, &moved)?
+            } else {
+                source.clone()
+            };
+            let sources = [(&source, identity(self.ir, shape.rank()))];
+            return self.compute(b, shape, &sources, &|inside, scalars| {
+                Ok(vec![scalar::bitcast(inside, from, to, scalars[0][0])])
+            });
+        }
+        if from.is_complex() || to.is_complex() || have < 8 || want < 8 {
+            return Err(format!("'{}' from '{from}' to '{to}' is not supported", instruction.opcode));
+        }
+        if want < have {
+            // One element becomes several, along a new last dimension.
+            let rank = source.shape.rank();
+            let mut nest = Nest::new(self.ir, &shape.dims);
+            nest.read(source.parts[0], identity(self.ir, rank));
+            nest.write(empty(b, shape)[0], identity(self.ir, rank + 1), Combiner::ASSIGN);
+            let parts = nest.build(b, |inside, stored| {
+                let wide = inside.int_type(have);
+                let narrow = inside.int_type(want);
+                let bits = to_bits(inside, stored[0], wide);
+                let part = imap::build_index(inside, "dim", rank as u32);
+                let part = inside.value("arith.index_cast", &[part], wide);
+                let width = inside.integer(wide, i64::from(want));
+                let shift = inside.value("arith.muli", &[part, width], wide);
+                let bits = inside.value("arith.shrui", &[bits, shift], wide);
+                let bits = inside.value("arith.trunci", &[bits], narrow);
+                Ok(vec![to_bits(inside, bits, storage_type(inside, to))])
+            })?;
+            return Ok(Array { parts, shape: shape.clone() });
+        }
+        // Several elements, along the last dimension, become one.
+        let rank = shape.rank();
+        let count = want / have;
+        let mut nest = Nest::new(self.ir, &shape.dims);
+        for part in 0..count {
+            let mut index = identity(self.ir, rank);
+            index.push(self.ir.constant(i64::from(part)));
+            nest.read(source.parts[0], index);
+        }
+        nest.write(empty(b, shape)[0], identity(self.ir, rank), Combiner::ASSIGN);
+        let parts = nest.build(b, |inside, stored| {
+            let wide = inside.int_type(want);
+            let mut all = inside.integer(wide, 0);
+            for (part, value) in stored.iter().enumerate() {
+                let bits = to_bits(inside, *value, inside.int_type(have));
+                let bits = inside.value("arith.extui", &[bits], wide);
+                let shift = inside.integer(wide, part as i64 * i64::from(have));
+                let bits = inside.value("arith.shli", &[bits, shift], wide);
+                all = inside.value("arith.ori", &[all, bits], wide);
+            }
+            Ok(vec![to_bits(inside, all, storage_type(inside, to))])
+        })?;
+        Ok(Array { parts, shape: shape.clone() })
+    }
+
+    /// `dot`: sums of products over the contracted dimensions, in the type of the result, or in
+    /// `f32` for types that are less exact.
+    fn dot(
+        &self,
+        b: &Builder<'c>,
+        instruction: &Instruction,
+        lhs: &Array<'c>,
+        rhs: &Array<'c>,
+        shape: &ArrayShape,
+    ) -> Result<Array<'c>, String> {
+        let ir = self.ir;
+        let dims = instruction.dot_dims();
+        let mut contraction = Contraction::new(self, shape);
+        let ranges: Vec<_> = dims
+            .lhs_contracting
+            .iter()
+            .map(|dim| contraction.nest.range(lhs.dims()[*dim as usize]))
+            .collect();
+        let num_batch = dims.lhs_batch.len();
+        let index = |rank: usize, batch: &[i64], contracting: &[i64], first_free: usize| {
+            let mut next_free = first_free as u32;
+            let of = |dim: usize| {
+                let position = |list: &[i64]| list.iter().position(|it| *it == dim as i64);
+                if let Some(number) = position(batch) {
+                    return ir.dim(number as u32);
+                }
+                if let Some(number) = position(contracting) {
+                    return ranges[number];
+                }
+                next_free += 1;
+                ir.dim(next_free - 1)
+            };
+            (0..rank).map(of).collect::<Vec<_>>()
+        };
+        let lhs_rank = lhs.shape.rank();
+        let lhs_free = lhs_rank - num_batch - dims.lhs_contracting.len();
+        let lhs_index = index(lhs_rank, dims.lhs_batch, dims.lhs_contracting, num_batch);
+        let rhs_index =
+            index(rhs.shape.rank(), dims.rhs_batch, dims.rhs_contracting, num_batch + lhs_free);
+        let is_empty = dims.lhs_contracting.iter().any(|dim| lhs.dims()[*dim as usize] == 0);
+        contraction.build(b, (lhs, lhs_index), (rhs, rhs_index), is_empty)
+    }
+
+    /// Collective instructions of a program that runs on one device: the operands.
+    fn of_one_device(
+        &self,
+        instruction: &Instruction,
+        sources: &[&Array<'c>],
+        results: &[&ArrayShape],
+    ) -> Result<Vec<Array<'c>>, String> {
+        let same = sources.len() == results.len()
+            && sources.iter().zip(results).all(|(source, result)| source.shape.is_compatible(result));
+        if !same {
+            return Err(format!("'{}' of several devices is not supported", instruction.opcode));
+        }
+        Ok(sources.iter().map(|source| (*source).clone()).collect())
+    }
+
+    /// Custom calls that only say where data is.
+    fn custom_call(
+        &self,
+        instruction: &Instruction,
+        sources: &[&Array<'c>],
+    ) -> Result<Vec<Array<'c>>, String> {
+        let target = instruction.string(HloAttribute::CustomCallTarget).unwrap_or_default();
+        match &*target {
+            "Sharding" | "SPMDFullToShardShape" | "SPMDShardToFullShape" if sources.len() == 1 => {
+                Ok(vec![sources[0].clone()])
+            }
+            target => Err(format!(
+                "the custom call of '{target}' is not supported; lower the program without library \
+                 calls"
+            )),
+        }
+    }
+}
+
+/// A value as an integer, or as a float, of the same width.
+fn to_bits<'c>(b: &Builder<'c>, value: Val<'c>, ty: melior::ir::Type<'c>) -> Val<'c> {
+    if value.r#type() == ty { value } else { b.value("arith.bitcast", &[value], ty) }
+}
+
+/// The arrays as a value of this structure.
+fn structured<'c>(shape: &Shape, arrays: Vec<Array<'c>>) -> Value<'c> {
+    fn build<'c>(shape: &Shape, arrays: &mut std::vec::IntoIter<Array<'c>>) -> Value<'c> {
+        match shape {
+            Shape::Array(_) => arrays.next().map_or(Value::Token, Value::Array),
+            Shape::Tuple(elements) => {
+                Value::Tuple(elements.iter().map(|element| build(element, arrays)).collect())
+            }
+            Shape::Token => Value::Token,
+        }
+    }
+    build(shape, &mut arrays.into_iter())
+}
+
+/// A sum of products of two arrays.
+struct Contraction<'a, 'c, 'm> {
+    lowering: &'a Lowering<'c, 'm>,
+    shape: ArrayShape,
+    /// The type of the sums.
+    sum: ElementType,
+    nest: Nest<'c, 'm>,
+}
+
+impl<'a, 'c, 'm> Contraction<'a, 'c, 'm> {
+    fn new(lowering: &'a Lowering<'c, 'm>, shape: &ArrayShape) -> Self {
+        let sum = match shape.element_type {
+            element if value::is_coded(element) || element == ElementType::F16 => ElementType::F32,
+            element => element,
+        };
+        let nest = Nest::new(lowering.ir, &shape.dims);
+        Self { lowering, shape: shape.clone(), sum, nest }
+    }
+
+    fn build(
+        mut self,
+        b: &Builder<'c>,
+        lhs: (&Array<'c>, Vec<tc_ir::Expr>),
+        rhs: (&Array<'c>, Vec<tc_ir::Expr>),
+        is_empty: bool,
+    ) -> Result<Array<'c>, String> {
+        let sum = self.sum;
+        let summed = ArrayShape { element_type: sum, ..self.shape.clone() };
+        let kind = if sum == ElementType::Pred { CombinerKind::Or } else { CombinerKind::Add };
+        if is_empty {
+            return self.lowering.generate(b, &self.shape, &|b, _| {
+                let ty = compute_type(b, self.shape.element_type);
+                let zero = Combiner { kind, from_identity: true }.build_identity(b, ty);
+                Ok(vec![zero; num_parts(self.shape.element_type)])
+            });
+        }
+        let elements = [lhs.0.element(), rhs.0.element()];
+        for (array, index) in [lhs, rhs] {
+            array.parts.iter().for_each(|part| self.nest.read(*part, index.clone()));
+        }
+        for init in empty(b, &summed) {
+            let index = identity(self.lowering.ir, summed.rank());
+            self.nest.write(init, index, Combiner { kind, from_identity: true });
+        }
+        let parts = self.nest.build(b, |inside, stored| {
+            let scalars = decode_all(inside, &elements, stored);
+            let factors: Vec<_> = scalars
+                .iter()
+                .zip(elements)
+                .map(|(x, element)| scalar::convert(inside, element, sum, x))
+                .collect();
+            let (x, y) = (&factors[0], &factors[1]);
+            if sum.is_complex() {
+                return Ok(complex::multiply(inside, x, y));
+            }
+            let name = match sum {
+                ElementType::Pred => "arith.andi",
+                sum if sum.is_float() => "arith.mulf",
+                _ => "arith.muli",
+            };
+            Ok(vec![inside.value(name, &[x[0], y[0]], x[0].r#type())])
+        })?;
+        let sums = Array { parts, shape: summed };
+        if sum == self.shape.element_type && 8 <= sum.bits() {
+            return Ok(sums);
+        }
+        let (from, to) = (sum, self.shape.element_type);
+        let sources = [(&sums, identity(self.lowering.ir, self.shape.rank()))];
+        self.lowering.compute(b, &self.shape, &sources, &|inside, scalars| {
+            let converted = scalar::convert(inside, from, to, &scalars[0]);
+            Ok(converted.into_iter().map(|x| coding::normalize(inside, to.part(), x)).collect())
+        })
+    }
+}

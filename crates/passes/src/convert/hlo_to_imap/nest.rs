@@ -1,0 +1,329 @@
+//! Building `imap.generic`, and loops over memory for what has no form in indexing maps.
+
+use super::{
+    coding::{decode, encode},
+    value::{Array, Scalar, num_parts, storage_type, tensor_type},
+};
+use crate::convert::loops::build_for;
+use melior::ir::{Attribute, ValueLike, r#type::MemRefType};
+use tc_dialects::{
+    hlo::{ArrayShape, ElementType},
+    imap::{self, Combiner, GenericParts},
+    mlir::{self, Builder, Val},
+};
+use tc_ir::{Context, Expr, IndexingMap, Interval, map::Variable};
+
+/// An `imap.generic` to be built.
+pub(super) struct Nest<'c, 'i> {
+    ir: &'i Context,
+    domain: IndexingMap,
+    runtimes: Vec<Val<'c>>,
+    inputs: Vec<(Val<'c>, Vec<Expr>)>,
+    outputs: Vec<(Val<'c>, Vec<Expr>, Combiner)>,
+}
+
+impl<'c, 'i> Nest<'c, 'i> {
+    /// Over dimension variables of these extents, none of them 0.
+    pub(super) fn new(ir: &'i Context, dims: &[i64]) -> Self {
+        let mut domain = IndexingMap::identity(ir, dims);
+        domain.results.clear();
+        Self { ir, domain, runtimes: Vec::new(), inputs: Vec::new(), outputs: Vec::new() }
+    }
+
+    /// Adds a range variable, from 0 to below `extent`.
+    pub(super) fn range(&mut self, extent: i64) -> Expr {
+        let number = self.domain.ranges.len() as u32;
+        self.domain.ranges.push(Variable::bounded(self.ir, Interval::new(0, extent - 1)));
+        self.ir.range(number)
+    }
+
+    /// Adds a runtime variable with the value of an index between 0 and `last`.
+    pub(super) fn runtime(&mut self, value: Val<'c>, last: i64) -> Expr {
+        let number = self.domain.runtimes.len() as u32;
+        self.domain.runtimes.push(Variable::bounded(self.ir, Interval::new(0, last)));
+        self.runtimes.push(value);
+        self.ir.runtime(number)
+    }
+
+    /// The body applies only where an expression has a value in the interval.
+    pub(super) fn constrain(&mut self, expr: Expr, interval: Interval) {
+        self.domain.add_constraint(self.ir, expr, interval);
+    }
+
+    /// Reads a tensor at an index.
+    pub(super) fn read(&mut self, tensor: Val<'c>, index: Vec<Expr>) {
+        self.inputs.push((tensor, index));
+    }
+
+    /// Writes to a tensor at an index.
+    pub(super) fn write(&mut self, init: Val<'c>, index: Vec<Expr>, combiner: Combiner) {
+        self.outputs.push((init, index, combiner));
+    }
+
+    /// Builds it, with what `body` computes from what is read.
+    ///
+    /// # Errors
+    /// Those of `body`.
+    pub(super) fn build(
+        self,
+        b: &Builder<'c>,
+        body: impl FnOnce(&Builder<'c>, &[Val<'c>]) -> Result<Vec<Val<'c>>, String>,
+    ) -> Result<Vec<Val<'c>>, String> {
+        let free = |variables: &[Variable]| vec![Variable::default(); variables.len()];
+        let frame = IndexingMap {
+            dims: free(&self.domain.dims),
+            ranges: free(&self.domain.ranges),
+            runtimes: free(&self.domain.runtimes),
+            ..IndexingMap::default()
+        };
+        let inputs = self.inputs.iter().map(|(_, index)| index);
+        let indices = inputs.chain(self.outputs.iter().map(|(_, index, _)| index));
+        let maps = indices.map(|index| {
+            let results = index.iter().map(|expr| self.ir.canonicalize(*expr)).collect();
+            let mut map = IndexingMap { results, ..self.domain.clone() };
+            map.constraints.clear();
+            map.simplify(self.ir);
+            IndexingMap { results: map.results, ..frame.clone() }
+        });
+        let parts = GenericParts {
+            maps: maps.collect(),
+            domain: self.domain,
+            runtimes: self.runtimes,
+            inputs: self.inputs.iter().map(|(tensor, _)| *tensor).collect(),
+            inits: self.outputs.iter().map(|(init, ..)| *init).collect(),
+            combiners: self.outputs.iter().map(|(.., combiner)| *combiner).collect(),
+        };
+        let generic = parts.build(self.ir, b, false);
+        let inside = Builder::at_end(b.context, generic.body(), b.location);
+        let values = body(&inside, &mlir::arguments(generic.body()))?;
+        imap::build_yield(&inside, &values);
+        Ok(mlir::results(generic.op()))
+    }
+}
+
+/// The dimension variables `d0, ..` as an index.
+pub(super) fn identity(ir: &Context, rank: usize) -> Vec<Expr> {
+    (0..rank as u32).map(|dim| ir.dim(dim)).collect()
+}
+
+/// Tensors of undefined elements, one per part.
+pub(super) fn empty<'c>(b: &Builder<'c>, shape: &ArrayShape) -> Vec<Val<'c>> {
+    let ty = tensor_type(b, shape);
+    (0..num_parts(shape.element_type)).map(|_| b.value("tensor.empty", &[], ty)).collect()
+}
+
+/// The elements that a body reads, decoded: one scalar per array.
+pub(super) fn decode_all<'c>(
+    b: &Builder<'c>,
+    elements: &[ElementType],
+    stored: &[Val<'c>],
+) -> Vec<Scalar<'c>> {
+    let mut stored = stored.iter();
+    let mut scalar = |element: &ElementType| -> Scalar<'c> {
+        let parts = stored.by_ref().take(num_parts(*element));
+        parts.map(|value| decode(b, element.part(), *value)).collect()
+    };
+    elements.iter().map(&mut scalar).collect()
+}
+
+/// The parts of an element as they are stored.
+pub(super) fn encode_all<'c>(b: &Builder<'c>, element: ElementType, x: &[Val<'c>]) -> Vec<Val<'c>> {
+    x.iter().map(|value| encode(b, element.part(), *value)).collect()
+}
+
+/// An array of memory, one buffer per part.
+#[derive(Clone)]
+pub(super) struct Memory<'c> {
+    parts: Vec<Val<'c>>,
+    shape: ArrayShape,
+}
+
+impl<'c> Memory<'c> {
+    /// Memory of undefined elements.
+    pub(super) fn allocate(b: &Builder<'c>, shape: &ArrayShape) -> Self {
+        let ty = memref_type(b, shape);
+        let segments = mlir::segments(b.context, &[0, 0]);
+        let allocate = |_| b.value_with("memref.alloc", &[], ty, &[("operandSegmentSizes", segments)]);
+        let parts = (0..num_parts(shape.element_type)).map(allocate).collect();
+        Self { parts, shape: shape.clone() }
+    }
+
+    /// The memory of an array, which may only be read.
+    pub(super) fn of(b: &Builder<'c>, array: &Array<'c>) -> Self {
+        let ty = memref_type(b, &array.shape);
+        let read_only = [("read_only", Attribute::unit(b.context))];
+        let buffer =
+            |part: &Val<'c>| b.value_with("bufferization.to_buffer", &[*part], ty, &read_only);
+        Self { parts: array.parts.iter().map(buffer).collect(), shape: array.shape.clone() }
+    }
+
+    /// Memory that holds a copy of an array.
+    pub(super) fn copy_of(b: &Builder<'c>, array: &Array<'c>) -> Self {
+        let (source, copy) = (Self::of(b, array), Self::allocate(b, &array.shape));
+        for (from, to) in source.parts.iter().zip(&copy.parts) {
+            b.op("memref.copy", &[*from, *to], &[]);
+        }
+        copy
+    }
+
+    /// The array in the memory, which is not written any more.
+    pub(super) fn array(self, b: &Builder<'c>) -> Array<'c> {
+        let ty = tensor_type(b, &self.shape);
+        let unit = Attribute::unit(b.context);
+        let attributes = [("restrict", unit), ("writable", unit)];
+        let tensor =
+            |part: &Val<'c>| b.value_with("bufferization.to_tensor", &[*part], ty, &attributes);
+        Array { parts: self.parts.iter().map(tensor).collect(), shape: self.shape }
+    }
+
+    pub(super) fn load(&self, b: &Builder<'c>, index: &[Val<'c>]) -> Scalar<'c> {
+        let element = self.shape.element_type;
+        let stored = storage_type(b, element);
+        let load = |part: &Val<'c>| {
+            let operands = [&[*part], index].concat();
+            decode(b, element.part(), b.value("memref.load", &operands, stored))
+        };
+        self.parts.iter().map(load).collect()
+    }
+
+    pub(super) fn store(&self, b: &Builder<'c>, index: &[Val<'c>], value: &[Val<'c>]) {
+        let values = encode_all(b, self.shape.element_type, value);
+        for (part, value) in self.parts.iter().zip(values) {
+            b.op("memref.store", &[&[value, *part], index].concat(), &[]);
+        }
+    }
+
+    pub(super) fn element(&self) -> ElementType {
+        self.shape.element_type
+    }
+}
+
+fn memref_type<'c>(b: &Builder<'c>, shape: &ArrayShape) -> melior::ir::Type<'c> {
+    MemRefType::new(storage_type(b, shape.element_type), &shape.dims, None, None).into()
+}
+
+/// What fills a nest of loops: from the indices.
+pub(super) type NestBody<'a, 'c> = dyn FnMut(&Builder<'c>, &[Val<'c>]) -> Result<(), String> + 'a;
+
+/// Loops over a box, the last dimension innermost.
+///
+/// # Errors
+/// Those of `body`.
+pub(super) fn for_each<'c>(
+    b: &Builder<'c>,
+    dims: &[i64],
+    body: &mut NestBody<'_, 'c>,
+) -> Result<(), String> {
+    fn level<'c>(
+        b: &Builder<'c>,
+        dims: &[i64],
+        indices: &mut Vec<Val<'c>>,
+        body: &mut NestBody<'_, 'c>,
+    ) -> Result<(), String> {
+        let Some((extent, rest)) = dims.split_first() else { return body(b, indices) };
+        let mut result = Ok(());
+        let bounds = (b.index(0), b.index(*extent), b.index(1));
+        build_for(b, bounds, &[], &mut |inside, index, _| {
+            indices.push(index);
+            result = level(inside, rest, indices, body);
+            indices.pop();
+            Vec::new()
+        });
+        result
+    }
+    level(b, dims, &mut Vec::new(), body)
+}
+
+/// A loop from 0 to below `extent` that carries values.
+///
+/// # Errors
+/// Those of `body`.
+pub(super) fn fold<'c>(
+    b: &Builder<'c>,
+    extent: Val<'c>,
+    inits: &[Val<'c>],
+    body: &mut dyn FnMut(&Builder<'c>, Val<'c>, &[Val<'c>]) -> Result<Vec<Val<'c>>, String>,
+) -> Result<Vec<Val<'c>>, String> {
+    let mut failed = None;
+    let bounds = (b.index(0), extent, b.index(1));
+    let results = build_for(b, bounds, inits, &mut |inside, index, carried| {
+        body(inside, index, carried).unwrap_or_else(|error| {
+            failed = Some(error);
+            carried.to_vec()
+        })
+    });
+    failed.map_or(Ok(results), Err)
+}
+
+/// [`fold`] over a box, the last dimension innermost.
+///
+/// # Errors
+/// Those of `body`.
+pub(super) fn fold_box<'c>(
+    b: &Builder<'c>,
+    dims: &[i64],
+    inits: &[Val<'c>],
+    body: &mut dyn FnMut(&Builder<'c>, &[Val<'c>], &[Val<'c>]) -> Result<Vec<Val<'c>>, String>,
+) -> Result<Vec<Val<'c>>, String> {
+    type Body<'a, 'c> =
+        dyn FnMut(&Builder<'c>, &[Val<'c>], &[Val<'c>]) -> Result<Vec<Val<'c>>, String> + 'a;
+    fn level<'c>(
+        b: &Builder<'c>,
+        dims: &[i64],
+        indices: &mut Vec<Val<'c>>,
+        inits: &[Val<'c>],
+        body: &mut Body<'_, 'c>,
+    ) -> Result<Vec<Val<'c>>, String> {
+        let Some((extent, rest)) = dims.split_first() else { return body(b, indices, inits) };
+        fold(b, b.index(*extent), inits, &mut |inside, index, carried| {
+            indices.push(index);
+            let result = level(inside, rest, indices, carried, body);
+            indices.pop();
+            result
+        })
+    }
+    level(b, dims, &mut Vec::new(), inits, body)
+}
+
+/// Sums, products and comparisons of indices.
+pub(super) trait IndexMath<'c> {
+    fn add_index(&self, x: Val<'c>, y: Val<'c>) -> Val<'c>;
+    fn sub_index(&self, x: Val<'c>, y: Val<'c>) -> Val<'c>;
+    fn scale_index(&self, x: Val<'c>, factor: i64) -> Val<'c>;
+    fn and(&self, x: Val<'c>, y: Val<'c>) -> Val<'c>;
+    /// Whether `0 <= x < extent`.
+    fn is_inside(&self, x: Val<'c>, extent: i64) -> Val<'c>;
+    /// The nearest index from 0 to `last`.
+    fn clamp_index(&self, x: Val<'c>, last: i64) -> Val<'c>;
+}
+
+impl<'c> IndexMath<'c> for Builder<'c> {
+    fn add_index(&self, x: Val<'c>, y: Val<'c>) -> Val<'c> {
+        self.value("arith.addi", &[x, y], x.r#type())
+    }
+
+    fn sub_index(&self, x: Val<'c>, y: Val<'c>) -> Val<'c> {
+        self.value("arith.subi", &[x, y], x.r#type())
+    }
+
+    fn scale_index(&self, x: Val<'c>, factor: i64) -> Val<'c> {
+        if factor == 1 {
+            return x;
+        }
+        self.value("arith.muli", &[x, self.index(factor)], x.r#type())
+    }
+
+    fn and(&self, x: Val<'c>, y: Val<'c>) -> Val<'c> {
+        self.value("arith.andi", &[x, y], self.int_type(1))
+    }
+
+    fn is_inside(&self, x: Val<'c>, extent: i64) -> Val<'c> {
+        // As unsigned numbers, negative ones are too large.
+        self.compare_int("ult", x, self.index(extent))
+    }
+
+    fn clamp_index(&self, x: Val<'c>, last: i64) -> Val<'c> {
+        let low = self.value("arith.maxsi", &[x, self.index(0)], x.r#type());
+        self.value("arith.minsi", &[low, self.index(last)], x.r#type())
+    }
+}

@@ -1,0 +1,383 @@
+//! Reductions, and what moves a window over an array: `convolution`, `reduce`, `reduce-window` and
+//! `select-and-scatter`.
+
+use super::{
+    Contraction, Lowering,
+    nest::{IndexMath, Memory, Nest, fold_box, for_each, identity},
+    scalar,
+    value::{Array, Scalar, num_parts},
+};
+use crate::convert::loops::build_if;
+use tc_dialects::{
+    hlo::{
+        ArrayShape, Attribute, ComputationId, ElementKind, ElementType, Instruction, Opcode,
+        WindowDim,
+    },
+    imap::{Combiner, CombinerKind},
+    mlir::{Builder, Val},
+};
+use tc_ir::{Interval, expr::Expr};
+
+impl<'c> Lowering<'c, '_> {
+    /// `convolution`: range variables are the window's positions and the features of a group;
+    /// constraints leave out what lies in the padding or between dilated elements.
+    pub(super) fn convolution(
+        &self,
+        b: &Builder<'c>,
+        instruction: &Instruction,
+        lhs: &Array<'c>,
+        rhs: &Array<'c>,
+        shape: &ArrayShape,
+    ) -> Result<Array<'c>, String> {
+        let ir = self.ir;
+        let labels = instruction.dim_labels().ok_or("a convolution without 'dim_labels'")?;
+        let count = |attribute| instruction.integer(attribute).unwrap_or(1).max(1);
+        let feature_groups = count(Attribute::FeatureGroupCount);
+        let batch_groups = count(Attribute::BatchGroupCount);
+        let features = rhs.dims()[labels.kernel_input_feature as usize];
+        let outputs = rhs.dims()[labels.kernel_output_feature as usize];
+        let mut contraction = Contraction::new(self, shape);
+        let nest = &mut contraction.nest;
+        let mut lhs_index = vec![ir.constant(0); lhs.shape.rank()];
+        let mut rhs_index = vec![ir.constant(0); rhs.shape.rank()];
+        let mut is_empty = features == 0;
+        for (number, window) in instruction.window().iter().enumerate() {
+            let at = ir.dim(labels.output_spatial[number] as u32);
+            let extent = lhs.dims()[labels.input_spatial[number] as usize];
+            is_empty |= window.size == 0 || extent == 0;
+            let tap = nest.range(window.size.max(1));
+            let position = position(ir, window, at, tap);
+            let (index, inside) = undilated(ir, window, position, extent);
+            inside.into_iter().for_each(|(expr, interval)| nest.constrain(expr, interval));
+            lhs_index[labels.input_spatial[number] as usize] = index;
+            rhs_index[labels.kernel_spatial[number] as usize] = if window.reversal {
+                ir.sub(ir.constant(window.size - 1), tap)
+            } else {
+                tap
+            };
+        }
+        let feature = nest.range(features.max(1));
+        let output = ir.dim(labels.output_feature as u32);
+        let batch = ir.dim(labels.output_batch as u32);
+        // The features of a group of outputs, or the batches of one.
+        let group = ir.floor_div(output, ir.constant((outputs / feature_groups).max(1)));
+        lhs_index[labels.input_feature as usize] = if feature_groups == 1 {
+            feature
+        } else {
+            ir.add(ir.mul(group, ir.constant(features)), feature)
+        };
+        lhs_index[labels.input_batch as usize] = if batch_groups == 1 {
+            batch
+        } else {
+            let batches = lhs.dims()[labels.input_batch as usize] / batch_groups;
+            let group = ir.floor_div(output, ir.constant((outputs / batch_groups).max(1)));
+            ir.add(ir.mul(group, ir.constant(batches)), batch)
+        };
+        rhs_index[labels.kernel_input_feature as usize] = feature;
+        rhs_index[labels.kernel_output_feature as usize] = output;
+        contraction.build(b, (lhs, lhs_index), (rhs, rhs_index), is_empty)
+    }
+
+    pub(super) fn reduce(
+        &self,
+        b: &Builder<'c>,
+        instruction: &Instruction,
+        operands: &[&Array<'c>],
+        results: &[&ArrayShape],
+    ) -> Result<Vec<Array<'c>>, String> {
+        let (sources, inits) = operands.split_at(operands.len() / 2);
+        let applied = self.applied(instruction, Attribute::ToApply)?;
+        let reduced = instruction.dimensions();
+        let dims = sources[0].dims();
+        let extents: Vec<_> = reduced.iter().map(|dim| dims[*dim as usize]).collect();
+        if let (Some(combiner), [source], false) =
+            (self.combiner(applied, sources[0].element()), sources, extents.contains(&0))
+        {
+            return Ok(vec![self.reduce_by_map(b, instruction, source, inits[0], results[0], combiner)?]);
+        }
+        let from: Vec<_> = sources.iter().map(|source| Memory::of(b, source)).collect();
+        let start: Vec<_> = inits.iter().map(|init| Memory::of(b, init)).collect();
+        let to: Vec<_> = results.iter().map(|shape| Memory::allocate(b, shape)).collect();
+        for_each(b, &results[0].dims, &mut |b, result| {
+            let first: Vec<_> = start.iter().flat_map(|memory| memory.load(b, &[])).collect();
+            let sums = fold_box(b, &extents, &first, &mut |b, positions, carried| {
+                let (mut free, mut folded) = (result.iter(), positions.iter());
+                let mut index = vec![b.index(0); dims.len()];
+                // Reduced dimensions may be listed in any order.
+                for (dim, at) in index.iter_mut().enumerate() {
+                    if !reduced.contains(&(dim as i64)) {
+                        *at = *free.next().ok_or("a shape that does not fit")?;
+                    }
+                }
+                for dim in reduced {
+                    index[*dim as usize] = *folded.next().ok_or("a shape that does not fit")?;
+                }
+                let new: Vec<_> = from.iter().map(|memory| memory.load(b, &index)).collect();
+                self.apply_to(b, applied, &from, carried, &new)
+            })?;
+            let values = split(&sums, &to);
+            to.iter().zip(values).for_each(|(memory, value)| memory.store(b, result, &value));
+            Ok(())
+        })?;
+        Ok(to.into_iter().map(|memory| memory.array(b)).collect())
+    }
+
+    /// Folds new elements into carried ones by a computation.
+    fn apply_to(
+        &self,
+        b: &Builder<'c>,
+        applied: ComputationId,
+        like: &[Memory<'c>],
+        carried: &[Val<'c>],
+        new: &[Scalar<'c>],
+    ) -> Result<Vec<Val<'c>>, String> {
+        let arguments = [split(carried, like), new.to_vec()].concat();
+        Ok(scalar::computation(b, self.module, applied, &arguments)?.concat())
+    }
+
+    fn reduce_by_map(
+        &self,
+        b: &Builder<'c>,
+        instruction: &Instruction,
+        source: &Array<'c>,
+        init: &Array<'c>,
+        shape: &ArrayShape,
+        combiner: CombinerKind,
+    ) -> Result<Array<'c>, String> {
+        let filled = self.fill(b, shape, init)?;
+        let mut nest = Nest::new(self.ir, &shape.dims);
+        let mut next_free = 0;
+        let index = (0..source.shape.rank()).map(|dim| {
+            if instruction.dimensions().contains(&(dim as i64)) {
+                return nest.range(source.dims()[dim]);
+            }
+            next_free += 1;
+            self.ir.dim(next_free - 1)
+        });
+        let index = index.collect();
+        nest.read(source.parts[0], index);
+        let combiner = Combiner { kind: combiner, from_identity: false };
+        nest.write(filled.parts[0], identity(self.ir, shape.rank()), combiner);
+        let parts = nest.build(b, |_, values| Ok(values.to_vec()))?;
+        Ok(Array { parts, shape: shape.clone() })
+    }
+
+    /// The combiner that a computation is, if it is one: a single operation on its parameters, in a
+    /// type that is computed as it is stored.
+    fn combiner(&self, applied: ComputationId, element: ElementType) -> Option<CombinerKind> {
+        let computation = &self.module[applied];
+        let root = computation.root();
+        let on_parameters = computation.instructions.len() == 3
+            && root.operands.len() == 2
+            && root.operands[0] != root.operands[1]
+            && computation.operands(root).all(|it| it.opcode == Opcode::Parameter);
+        if !on_parameters || element.bits() < 8 {
+            return None;
+        }
+        let exact = matches!(element, ElementType::F32 | ElementType::F64);
+        Some(match (root.opcode, element.kind()) {
+            (Opcode::Add | Opcode::Or | Opcode::Maximum, ElementKind::Pred) => CombinerKind::Or,
+            (Opcode::Multiply | Opcode::And | Opcode::Minimum, ElementKind::Pred) => {
+                CombinerKind::And
+            }
+            (Opcode::Add, ElementKind::Float) if exact => CombinerKind::Add,
+            (Opcode::Multiply, ElementKind::Float) if exact => CombinerKind::Mul,
+            (_, ElementKind::Float | ElementKind::Complex | ElementKind::Pred) => return None,
+            (Opcode::Add, _) => CombinerKind::Add,
+            (Opcode::Multiply, _) => CombinerKind::Mul,
+            (Opcode::And, _) => CombinerKind::And,
+            (Opcode::Or, _) => CombinerKind::Or,
+            (Opcode::Maximum, ElementKind::Signed) => CombinerKind::MaxS,
+            (Opcode::Minimum, ElementKind::Signed) => CombinerKind::MinS,
+            (Opcode::Maximum, _) => CombinerKind::MaxU,
+            (Opcode::Minimum, _) => CombinerKind::MinU,
+            _ => return None,
+        })
+    }
+
+    pub(super) fn reduce_window(
+        &self,
+        b: &Builder<'c>,
+        instruction: &Instruction,
+        operands: &[&Array<'c>],
+        results: &[&ArrayShape],
+    ) -> Result<Vec<Array<'c>>, String> {
+        let (sources, inits) = operands.split_at(operands.len() / 2);
+        let applied = self.applied(instruction, Attribute::ToApply)?;
+        let dims = sources[0].dims();
+        let window = full_window(instruction.window(), dims.len());
+        let sizes: Vec<_> = window.iter().map(|dim| dim.size).collect();
+        let from: Vec<_> = sources.iter().map(|source| Memory::of(b, source)).collect();
+        let start: Vec<_> = inits.iter().map(|init| Memory::of(b, init)).collect();
+        let to: Vec<_> = results.iter().map(|shape| Memory::allocate(b, shape)).collect();
+        for_each(b, &results[0].dims, &mut |b, result| {
+            let first: Vec<_> = start.iter().flat_map(|memory| memory.load(b, &[])).collect();
+            let sums = fold_box(b, &sizes, &first, &mut |b, taps, carried| {
+                let (index, inside) = window_index(b, &window, result, taps, dims);
+                let mut failed = Ok(());
+                let values = build_if(
+                    b,
+                    inside,
+                    &mut |b| {
+                        let new: Vec<_> = from.iter().map(|memory| memory.load(b, &index)).collect();
+                        self.apply_to(b, applied, &from, carried, &new).unwrap_or_else(|error| {
+                            failed = Err(error);
+                            carried.to_vec()
+                        })
+                    },
+                    &mut |_| carried.to_vec(),
+                );
+                failed.map(|()| values)
+            })?;
+            let values = split(&sums, &to);
+            to.iter().zip(values).for_each(|(memory, value)| memory.store(b, result, &value));
+            Ok(())
+        })?;
+        Ok(to.into_iter().map(|memory| memory.array(b)).collect())
+    }
+
+    /// `select-and-scatter`: in each window one element of the operand is selected, and the source
+    /// element of the window is added there.
+    pub(super) fn select_and_scatter(
+        &self,
+        b: &Builder<'c>,
+        instruction: &Instruction,
+        operands: &[&Array<'c>],
+    ) -> Result<Array<'c>, String> {
+        let (operand, source, init) = (operands[0], operands[1], operands[2]);
+        let select = self.applied(instruction, Attribute::Select)?;
+        let scatter = self.applied(instruction, Attribute::Scatter)?;
+        let dims = operand.dims();
+        let window = full_window(instruction.window(), dims.len());
+        let sizes: Vec<_> = window.iter().map(|dim| dim.size).collect();
+        let filled = self.fill(b, &operand.shape, init)?;
+        let result = Memory::copy_of(b, &filled);
+        let (from, updates) = (Memory::of(b, operand), Memory::of(b, source));
+        let num_values = num_parts(operand.element());
+        for_each(b, source.dims(), &mut |b, place| {
+            // Carried: whether anything was selected, the value, and its index.
+            let zero = b.index(0);
+            let mut first = vec![b.integer(b.int_type(1), 0)];
+            let origin = vec![zero; dims.len()];
+            first.extend(from.load(b, &origin));
+            first.extend(&origin);
+            let found = fold_box(b, &sizes, &first, &mut |b, taps, carried| {
+                let (index, inside) = window_index(b, &window, place, taps, dims);
+                let mut failed = Ok(());
+                let values = build_if(
+                    b,
+                    inside,
+                    &mut |b| {
+                        let new = from.load(b, &index);
+                        let old = carried[1..1 + num_values].to_vec();
+                        let arguments = [old, new.clone()];
+                        let kept = match scalar::computation(b, self.module, select, &arguments) {
+                            Ok(kept) => kept[0][0],
+                            Err(error) => {
+                                failed = Err(error);
+                                carried[0]
+                            }
+                        };
+                        let keeps = b.and(carried[0], kept);
+                        let mut next = vec![b.integer(b.int_type(1), 1)];
+                        let candidates = new.iter().chain(&index);
+                        next.extend(
+                            carried[1..].iter().zip(candidates).map(|(o, n)| b.select(keeps, *o, *n)),
+                        );
+                        next
+                    },
+                    &mut |_| carried.to_vec(),
+                );
+                failed.map(|()| values)
+            })?;
+            let index = found[1 + num_values..].to_vec();
+            let mut failed = Ok(());
+            build_if(
+                b,
+                found[0],
+                &mut |b| {
+                    let arguments = [result.load(b, &index), updates.load(b, place)];
+                    match scalar::computation(b, self.module, scatter, &arguments) {
+                        Ok(values) => result.store(b, &index, &values[0]),
+                        Err(error) => failed = Err(error),
+                    }
+                    Vec::new()
+                },
+                &mut |_| Vec::new(),
+            );
+            failed
+        })?;
+        Ok(result.array(b))
+    }
+}
+
+/// The values of several arrays, from their parts one after the other.
+pub(super) fn split<'c>(values: &[Val<'c>], like: &[Memory<'c>]) -> Vec<Scalar<'c>> {
+    let mut rest = values;
+    let mut next = |memory: &Memory<'c>| {
+        let (scalar, others) = rest.split_at(num_parts(memory.element()));
+        rest = others;
+        scalar.to_vec()
+    };
+    like.iter().map(&mut next).collect()
+}
+
+/// A window has no entry where it is 1 wide in all dimensions.
+fn full_window(window: &[WindowDim], rank: usize) -> Vec<WindowDim> {
+    if window.is_empty() { vec![WindowDim::default(); rank] } else { window.to_vec() }
+}
+
+/// The position in the padded, dilated operand that element `tap` of window `at` stands on, without
+/// the padding: negative ones lie in it.
+fn position(ir: &tc_ir::Context, window: &WindowDim, at: Expr, tap: Expr) -> Expr {
+    let start = ir.mul(at, ir.constant(window.stride));
+    let offset = ir.mul(tap, ir.constant(window.window_dilation));
+    ir.sub(ir.add(start, offset), ir.constant(window.padding_low))
+}
+
+/// The index of the element that stands on a position, and where there is one.
+fn undilated(
+    ir: &tc_ir::Context,
+    window: &WindowDim,
+    position: Expr,
+    extent: i64,
+) -> (Expr, Vec<(Expr, Interval)>) {
+    let step = window.base_dilation;
+    let last = (extent - 1) * step;
+    let mut inside = vec![(position, Interval::new(0, last))];
+    if step == 1 {
+        return (position, inside);
+    }
+    inside.push((ir.modulo(position, ir.constant(step)), Interval::point(0)));
+    (ir.floor_div(position, ir.constant(step)), inside)
+}
+
+/// The index of an element of a window, and whether there is one.
+fn window_index<'c>(
+    b: &Builder<'c>,
+    window: &[WindowDim],
+    place: &[Val<'c>],
+    taps: &[Val<'c>],
+    dims: &[i64],
+) -> (Vec<Val<'c>>, Val<'c>) {
+    let mut inside = b.integer(b.int_type(1), 1);
+    let mut index = Vec::new();
+    for (dim, window) in window.iter().enumerate() {
+        let start = b.scale_index(place[dim], window.stride);
+        let offset = b.scale_index(taps[dim], window.window_dilation);
+        let position = b.add_index(start, offset);
+        let position = b.sub_index(position, b.index(window.padding_low));
+        let step = window.base_dilation;
+        let extent = ((dims[dim] - 1) * step + 1).max(0);
+        inside = b.and(inside, b.is_inside(position, extent));
+        if step == 1 {
+            index.push(position);
+            continue;
+        }
+        let step = b.index(step);
+        let rest = b.value("arith.remui", &[position, step], b.index_type());
+        inside = b.and(inside, b.compare_int("eq", rest, b.index(0)));
+        index.push(b.value("arith.divui", &[position, step], b.index_type()));
+    }
+    (index, inside)
+}
