@@ -7,14 +7,17 @@ SIZES ?= B=128,N=128,O=64,P=32,Q=2
 ARGS ?=
 # How many random programs `make random` compares.
 PROGRAMS ?= 10000
+# How many random index maps `make random-maps` checks.
+MAPS ?= 1000000
 
-.PHONY: help setup run test random lint docs bench
+.PHONY: help setup run test random random-maps lint docs bench
 
 help:
 	@echo 'make run      infer ranges, compile and run an example, check and time it (EXAMPLE=, SIZES=, ARGS=)'
 	@echo 'make run FUSED=1   print the fused IR of the example too'
 	@echo 'make test     all tests: units, properties, FileCheck, conformance'
 	@echo 'make random   compiled random programs against the interpreter, 10000 of them (PROGRAMS=)'
+	@echo 'make random-maps   random index maps against enumeration of their domains, a million of them (MAPS=)'
 	@echo 'make lint     formatting, clippy and rustdoc, warnings denied'
 	@echo 'make docs     write the generated pages of docs/ again; HTML as far as mdbook is there'
 	@echo 'make bench    the benchmarks'
@@ -32,6 +35,10 @@ test: setup
 random: setup
 	TC_RANDOM_PROGRAMS=$(PROGRAMS) $(CARGO) test --package tc-backends --test random_programs -- --nocapture
 
+# Needs no LLVM, and so no setup.
+random-maps:
+	TC_RANDOM_MAPS=$(MAPS) $(CARGO) test --release --package tc-ir --test random_maps -- --nocapture
+
 lint: setup
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
@@ -40,6 +47,7 @@ lint: setup
 docs: setup
 	UPDATE_DOCS=1 $(CARGO) test --package tc-tools --test docs
 	$(CARGO) doc --workspace --no-deps
+	docs/draw
 	if command -v mdbook; then mdbook build docs; fi
 
 bench: setup

@@ -19,7 +19,7 @@
 //! image is where the solution lies in the old domain and the map leads from it back to `y`.
 //! Minima, maxima and products of dimension variables are not solved.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::evaluator::{MapEvaluator, Values};
 use crate::expr::{Context, Expr, Node, Var, gcd};
@@ -398,25 +398,49 @@ impl<'c> Solver<'c> {
     /// `x == c*(x floordiv c) + x mod c`, where both are known.
     fn join_digits(&mut self) {
         let ctx = self.ctx;
-        let mut divisions = BTreeMap::new();
+        let mut divisions = BTreeSet::new();
         for &term in self.known.keys() {
             if let Node::FloorDiv(value, divisor) | Node::Mod(value, divisor) = ctx.node(term)
-                && ctx.as_constant(divisor).is_some_and(|divisor| 1 < divisor)
+                && let Some(divisor) = ctx.as_constant(divisor).filter(|&divisor| 1 < divisor)
             {
-                divisions.insert((value, divisor), ());
+                divisions.insert((value, divisor));
             }
         }
-        for (value, divisor) in divisions.into_keys() {
+        let divisors: BTreeSet<i64> = divisions.iter().map(|&(_, divisor)| divisor).collect();
+        for (value, divisor) in divisions {
             if self.express(value).is_some() {
                 continue;
             }
-            let quotient = self.simplifier.simplify(ctx.floor_div(value, divisor));
-            let remainder = self.simplifier.simplify(ctx.modulo(value, divisor));
-            if let (Some(quotient), Some(remainder)) =
-                (self.express(quotient), self.express(remainder))
+            let by = ctx.constant(divisor);
+            let quotient = self.simplifier.simplify(ctx.floor_div(value, by));
+            if let Some(quotient) = self.express(quotient)
+                && let Some(remainder) = self.remainder(value, divisor, &divisors)
             {
-                self.add(value, ctx.add(ctx.mul(quotient, divisor), remainder));
+                self.add(value, ctx.add(ctx.mul(quotient, by), remainder));
             }
+        }
+    }
+
+    /// `x mod c`, digit by digit: `x mod (f*g) == x mod f + f*((x floordiv f) mod g)`.
+    fn remainder(&mut self, value: Expr, modulus: i64, divisors: &BTreeSet<i64>) -> Option<Expr> {
+        let ctx = self.ctx;
+        let (mut value, mut modulus, mut unit) = (value, modulus, 1_i64);
+        let mut sum = ctx.constant(0);
+        loop {
+            let whole = self.simplifier.simplify(ctx.modulo(value, ctx.constant(modulus)));
+            if let Some(whole) = self.express(whole) {
+                return Some(ctx.add(sum, ctx.mul(whole, ctx.constant(unit))));
+            }
+            let factors = divisors.range(..modulus).filter(|&&factor| modulus % factor == 0);
+            let (factor, digit) = factors.into_iter().find_map(|&factor| {
+                let digit = ctx.modulo(value, ctx.constant(factor));
+                let digit = self.simplifier.simplify(digit);
+                Some((factor, self.express(digit)?))
+            })?;
+            sum = ctx.add(sum, ctx.mul(digit, ctx.constant(unit)));
+            value = self.simplifier.simplify(ctx.floor_div(value, ctx.constant(factor)));
+            modulus /= factor;
+            unit = unit.checked_mul(factor)?;
         }
     }
 }
