@@ -12,7 +12,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use tc_ir::{
     Context, Difference, Emptiness, Equality, EvalError, IndexingMap, Interval, InverseError,
-    Values, Var, Variable, compose,
+    MapEvaluator, Values, Var, Variable, compose,
 };
 
 mod maps;
@@ -114,12 +114,14 @@ fn ensure(holds: bool, message: impl FnOnce() -> String) -> Checked {
 /// `found` has the domain and the values of `drawn`.
 fn same(ctx: &Context, drawn: &Drawn, found: &IndexingMap, what: &str) -> Checked {
     let text = || format!("{what}: {} => {}", drawn.map.display(ctx), found.display(ctx));
+    let mut evaluator = MapEvaluator::new(ctx, found);
     for (at, inside, results) in &drawn.points {
         let Some(inside) = *inside else { continue };
-        let now = contains(ctx, found, at).unwrap_or(false);
+        let now = evaluator.contains(at).unwrap_or(false);
         ensure(now == inside, || format!("{}: {at:?} inside {inside}", text()))?;
         if inside {
-            for (old, new) in results.iter().zip(evaluate(ctx, found, at)) {
+            for (number, old) in results.iter().enumerate() {
+                let new = evaluator.result(number).ok();
                 ensure(old.is_none() || *old == new, || {
                     format!("{}: {at:?}: {old:?}, {new:?}", text())
                 })?;
@@ -459,9 +461,9 @@ fn check_all(sketch: &Sketch, other: &Sketch) -> Checked {
     check_range(ctx, &drawn)?;
     check_variables(ctx, &drawn)?;
     check_compose(ctx, &drawn, &other)?;
-    check_any_inverse(ctx, &drawn)?;
     // These look at all points of a larger box, which takes longer than all the rest.
     if drawn.is_full {
+        check_any_inverse(ctx, &drawn)?;
         check_emptiness(ctx, &drawn)?;
         check_equality(ctx, &drawn, &other)?;
     }
