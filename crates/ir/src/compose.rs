@@ -18,7 +18,7 @@ use std::collections::HashSet;
 
 use crate::expr::{Context, Expr, Var};
 use crate::interval::Interval;
-use crate::map::{IndexingMap, Variable};
+use crate::map::{IndexingMap, VarIntervals, Variable};
 
 /// Why two maps do not compose.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -57,50 +57,74 @@ pub fn compose(
     count(&first.ranges)?.checked_add(range_shift).ok_or(ComposeError::TooManyVariables)?;
     count(&first.runtimes)?.checked_add(runtime_shift).ok_or(ComposeError::TooManyVariables)?;
 
-    let mut shifted = first.clone();
-    shifted.substitute(ctx, &|var| match var {
-        Var::Dim(_) => None,
-        Var::Range(i) => Some(ctx.range(i.checked_add(range_shift)?)),
-        Var::Runtime(i) => Some(ctx.runtime(i.checked_add(runtime_shift)?)),
-    });
-    let mut fed = second.clone();
-    fed.substitute(ctx, &|var| match var {
-        Var::Dim(i) => shifted.results.get(i as usize).copied(),
+    let mut composed = first.clone();
+    if (range_shift != 0 && !first.ranges.is_empty())
+        || (runtime_shift != 0 && !first.runtimes.is_empty())
+    {
+        composed.substitute(ctx, &|var| match var {
+            Var::Dim(_) => None,
+            Var::Range(i) => Some(ctx.range(i.checked_add(range_shift)?)),
+            Var::Runtime(i) => Some(ctx.runtime(i.checked_add(runtime_shift)?)),
+        });
+    }
+    // Bounds use runtime variables only, which the second map keeps.
+    let mut fed = second.results.clone();
+    fed.extend(second.constraints.iter().map(|constraint| constraint.expr));
+    let read = std::mem::take(&mut composed.results);
+    composed.results = ctx.substitute_all(&fed, &|var| match var {
+        Var::Dim(i) => read.get(i as usize).copied(),
         _ => None,
     });
-
-    let mut composed = IndexingMap {
-        dims: shifted.dims,
-        ranges: fed.ranges,
-        runtimes: fed.runtimes,
-        results: fed.results,
-        constraints: shifted.constraints,
-    };
-    composed.ranges.append(&mut shifted.ranges);
-    composed.runtimes.append(&mut shifted.runtimes);
+    let constraints = composed.results.split_off(second.results.len());
+    if !second.ranges.is_empty() {
+        let ranges = std::mem::replace(&mut composed.ranges, second.ranges.clone());
+        composed.ranges.extend(ranges);
+    }
+    if !second.runtimes.is_empty() {
+        let runtimes = std::mem::replace(&mut composed.runtimes, second.runtimes.clone());
+        composed.runtimes.extend(runtimes);
+    }
     drop_clashing_names(&mut composed);
 
     if first.is_known_empty(ctx) || second.is_known_empty(ctx) {
         composed.set_known_empty(ctx);
         return Ok(composed);
     }
-    for constraint in &fed.constraints {
-        composed.add_constraint(ctx, constraint.expr, constraint.interval);
+    for (constraint, expr) in second.constraints.iter().zip(constraints) {
+        composed.add_constraint(ctx, expr, constraint.interval);
     }
-    for (&result, dim) in shifted.results.iter().zip(&fed.dims) {
-        restrict(ctx, &mut composed, result, dim);
+    let mut intervals = None;
+    for (&expr, dim) in read.iter().zip(&second.dims) {
+        restrict(ctx, &mut composed, &mut intervals, expr, dim);
     }
     composed.sort_constraints(ctx);
     Ok(composed)
 }
 
 /// Restricts the domain of `map` to where `expr` respects the bounds of `variable`.
-fn restrict(ctx: &Context, map: &mut IndexingMap, expr: Expr, variable: &Variable) {
+/// `intervals` are those of the variables of `map`, once they are known.
+fn restrict(
+    ctx: &Context,
+    map: &mut IndexingMap,
+    intervals: &mut Option<VarIntervals>,
+    expr: Expr,
+    variable: &Variable,
+) {
     if let Some(interval) = variable.constant_interval(ctx) {
-        let intervals = map.intervals(ctx);
-        let values = ctx.interval_of(expr, &|var| intervals.of(var));
+        let known = match ctx.as_var(expr).and_then(|var| map.variable(var)) {
+            Some(variable) => variable.constant_interval(ctx),
+            None => None,
+        };
+        let values = known.unwrap_or_else(|| {
+            let intervals = intervals.get_or_insert_with(|| map.intervals(ctx));
+            ctx.interval_of(expr, &|var| intervals.of(var))
+        });
         if !interval.covers(values) || ctx.as_constant(expr).is_some() {
             map.add_constraint(ctx, expr, interval);
+            if ctx.as_var(expr).is_some() {
+                // Its bounds may be narrower now.
+                *intervals = None;
+            }
         }
         return;
     }

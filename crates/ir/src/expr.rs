@@ -21,8 +21,12 @@
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
+use std::collections::{BTreeSet, BinaryHeap};
+use std::hash::{Hash, Hasher};
 
+use smallvec::SmallVec;
+
+use crate::hash::{FastHasher, FastMap, FastSet};
 use crate::interval::{Interval, ceil_div_wide, floor_div_wide};
 
 /// A handle to an expression of one [`Context`].
@@ -124,12 +128,55 @@ pub fn checked_ceil_div(lhs: i64, rhs: i64) -> Option<i64> {
     Some(if exact || (lhs < 0) != (rhs < 0) { quotient } else { quotient + 1 })
 }
 
+/// A place of the table that holds no handle.
+const VACANT: u32 = u32::MAX;
+
 #[derive(Debug, Default)]
 struct Arena {
     nodes: Vec<Node>,
     /// Number of operators of each node written out as text, saturating.
     costs: Vec<u32>,
-    index: HashMap<Node, Expr>,
+    /// The handles of the nodes by hash, open addressing with linear probing: the nodes
+    /// themselves are the keys, and nothing is ever removed. The size is a power of two, and
+    /// at most half of it is taken.
+    table: Vec<u32>,
+}
+
+impl Arena {
+    /// The handle of `node` if it is there, else the place of the table that it goes to.
+    fn find(&self, node: Node) -> Result<Expr, usize> {
+        let mask = self.table.len().wrapping_sub(1);
+        let mut place = hash_of(node) & mask;
+        loop {
+            match self.table.get(place) {
+                None | Some(&VACANT) => return Err(place),
+                Some(&number) if self.nodes[number as usize] == node => return Ok(Expr(number)),
+                Some(_) => place = (place + 1) & mask,
+            }
+        }
+    }
+
+    /// Doubles the table.
+    fn grow(&mut self) {
+        let size = (2 * self.table.len()).max(64);
+        self.table.clear();
+        self.table.resize(size, VACANT);
+        for (number, &node) in (0..).zip(&self.nodes) {
+            let mut place = hash_of(node) & (size - 1);
+            while self.table[place] != VACANT {
+                place = (place + 1) & (size - 1);
+            }
+            self.table[place] = number;
+        }
+    }
+}
+
+fn hash_of(node: Node) -> usize {
+    let mut hasher = FastHasher::default();
+    node.hash(&mut hasher);
+    #[expect(clippy::cast_possible_truncation, reason = "any part of a hash will do")]
+    let hash = hasher.finish() as usize;
+    hash
 }
 
 /// The interner that owns expressions. It only grows, works through `&self` and can move to
@@ -170,15 +217,16 @@ impl Context {
         let arena = self.arena.borrow();
         arena.nodes.capacity() * size_of::<Node>()
             + arena.costs.capacity() * size_of::<u32>()
-            + arena.index.capacity() * (size_of::<(Node, Expr)>() + 1)
+            + arena.table.capacity() * size_of::<u32>()
     }
 
     /// The handle of `node`, with no folding at all.
     fn intern(&self, node: Node) -> Expr {
         let mut arena = self.arena.borrow_mut();
-        if let Some(&expr) = arena.index.get(&node) {
-            return expr;
-        }
+        let place = match arena.find(node) {
+            Ok(expr) => return expr,
+            Err(place) => place,
+        };
         let cost = node.operands().map_or(0, |(lhs, rhs)| {
             let operands = arena.costs[lhs.0 as usize].saturating_add(arena.costs[rhs.0 as usize]);
             match (node, arena.nodes[rhs.0 as usize]) {
@@ -193,9 +241,14 @@ impl Context {
         });
         let number = u32::try_from(arena.nodes.len()).expect("fewer than 2^32 expressions");
         let expr = Expr(number);
+        assert!(number != VACANT, "fewer than 2^32 expressions");
         arena.nodes.push(node);
         arena.costs.push(cost);
-        arena.index.insert(node, expr);
+        if 2 * arena.nodes.len() <= arena.table.len() {
+            arena.table[place] = number;
+        } else {
+            arena.grow();
+        }
         expr
     }
 
@@ -406,13 +459,27 @@ impl Context {
 
     /// Every subexpression of `roots` once, operands before their users.
     pub fn topological(&self, roots: &[Expr]) -> Vec<Expr> {
+        self.sorted(roots).into_vec()
+    }
+
+    fn sorted(&self, roots: &[Expr]) -> SmallVec<[Expr; 32]> {
         let arena = self.arena.borrow();
-        let mut seen = HashSet::new();
-        let mut stack = roots.to_vec();
-        let mut order = Vec::new();
+        let mut seen = FastSet::default();
+        let mut stack: SmallVec<[Expr; 32]> = roots.into();
+        let mut order: SmallVec<[Expr; 32]> = SmallVec::new();
         while let Some(expr) = stack.pop() {
-            if !seen.insert(expr) {
-                continue;
+            // A few are searched faster than hashed.
+            if order.len() < 32 {
+                if order.contains(&expr) {
+                    continue;
+                }
+            } else {
+                if seen.is_empty() {
+                    seen.extend(order.iter().copied());
+                }
+                if !seen.insert(expr) {
+                    continue;
+                }
             }
             order.push(expr);
             if let Some((lhs, rhs)) = arena.nodes[expr.0 as usize].operands() {
@@ -431,10 +498,10 @@ impl Context {
         roots: &[Expr],
         mut step: impl FnMut(Expr, Node, Option<(&T, &T)>) -> Result<T, E>,
     ) -> Result<Vec<T>, E> {
-        let order = self.topological(roots);
+        let order = self.sorted(roots);
         let place =
             |expr: Expr| order.binary_search(&expr).expect("the order holds every subexpression");
-        let mut values: Vec<T> = Vec::with_capacity(order.len());
+        let mut values: SmallVec<[T; 16]> = SmallVec::with_capacity(order.len());
         for &expr in &order {
             let node = self.node(expr);
             let operands =
@@ -513,6 +580,9 @@ impl Context {
         exprs: &[Expr],
         mut chosen: impl FnMut(Expr, Node) -> Option<Expr>,
     ) -> Vec<Expr> {
+        if exprs.iter().all(|&expr| self.node(expr).operands().is_none()) {
+            return exprs.iter().map(|&e| chosen(e, self.node(e)).unwrap_or(e)).collect();
+        }
         let rewritten = self.fold(exprs, |expr, node, operands| {
             let new = match (chosen(expr, node), operands) {
                 (Some(new), _) => new,
@@ -621,7 +691,10 @@ impl Context {
     ///
     /// `None` when a coefficient leaves the 64-bit range. Shared sums are visited once.
     pub fn linear_terms(&self, expr: Expr) -> Option<LinearTerms> {
-        let mut coefficients: HashMap<Expr, i64> = HashMap::from([(expr, 1)]);
+        if let Some(linear) = self.few_linear_terms(expr) {
+            return Some(linear);
+        }
+        let mut coefficients: FastMap<Expr, i64> = FastMap::from_iter([(expr, 1)]);
         let mut heap = BinaryHeap::from([expr]);
         let mut linear = LinearTerms::default();
         // The largest handle has no users left, so its coefficient is final.
@@ -656,6 +729,55 @@ impl Context {
             }
         }
         linear.terms.sort_by(|a, b| self.compare(a.0, b.0));
+        Some(linear)
+    }
+}
+
+/// The most sums and multiples that are taken apart without looking for shared ones.
+const MAX_UNSHARED: usize = 64;
+
+impl Context {
+    /// [`linear_terms`](Self::linear_terms) for a small expression; `None` otherwise, and on
+    /// overflow.
+    fn few_linear_terms(&self, expr: Expr) -> Option<LinearTerms> {
+        let mut linear = LinearTerms::default();
+        let mut stack: SmallVec<[(Expr, i64); 8]> = SmallVec::new();
+        stack.push((expr, 1));
+        let mut visits = 0;
+        while let Some((expr, coefficient)) = stack.pop() {
+            visits += 1;
+            if MAX_UNSHARED < visits {
+                return None;
+            }
+            match self.node(expr) {
+                Node::Const(value) => {
+                    let value = coefficient.checked_mul(value)?;
+                    linear.constant = linear.constant.checked_add(value)?;
+                }
+                Node::Add(lhs, rhs) => stack.extend([(rhs, coefficient), (lhs, coefficient)]),
+                Node::Mul(operand, factor) => match self.as_constant(factor) {
+                    Some(factor) => stack.push((operand, coefficient.checked_mul(factor)?)),
+                    None => linear.terms.push((expr, coefficient)),
+                },
+                _ => linear.terms.push((expr, coefficient)),
+            }
+        }
+        linear.terms.sort_unstable_by(|a, b| self.compare(a.0, b.0));
+        let mut kept: usize = 0;
+        for place in 0..linear.terms.len() {
+            let (term, coefficient) = linear.terms[place];
+            match kept.checked_sub(1).map(|last| linear.terms[last]) {
+                Some((last, sum)) if last == term => {
+                    linear.terms[kept - 1].1 = sum.checked_add(coefficient)?;
+                }
+                _ => {
+                    linear.terms[kept] = (term, coefficient);
+                    kept += 1;
+                }
+            }
+        }
+        linear.terms.truncate(kept);
+        linear.terms.retain(|&(_, coefficient)| coefficient != 0);
         Some(linear)
     }
 }

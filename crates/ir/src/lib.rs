@@ -74,6 +74,7 @@ pub mod emptiness;
 pub mod equality;
 pub mod evaluator;
 pub mod expr;
+mod hash;
 pub mod interval;
 pub mod inverse;
 mod linear_program;

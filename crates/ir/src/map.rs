@@ -75,6 +75,9 @@ impl Variable {
 
     /// An interval that covers the variable, given intervals of the runtime variables.
     fn enclosure(&self, ctx: &Context, runtime: &dyn Fn(Var) -> Interval) -> Interval {
+        if let Some(interval) = self.constant_interval(ctx) {
+            return interval;
+        }
         let lower = self.lower.map(|lower| ctx.interval_of(lower, runtime));
         let upper = self.upper.map(|upper| ctx.interval_of(upper, runtime));
         // A bound that has no value at all leaves no value for the variable.
@@ -208,8 +211,20 @@ impl IndexingMap {
     /// Whether the domain is seen to be empty without simplification: a variable has no value
     /// or a constraint on a constant fails. A `false` leaves it open.
     pub fn is_known_empty(&self, ctx: &Context) -> bool {
-        let intervals = self.intervals(ctx);
-        self.vars().any(|(var, _)| intervals.of(var).is_empty())
+        let mut constant = true;
+        let empty = self.vars().any(|(_, variable)| match variable.constant_interval(ctx) {
+            Some(interval) => interval.is_empty(),
+            None => {
+                constant = false;
+                false
+            }
+        });
+        let empty = empty
+            || (!constant && {
+                let intervals = self.intervals(ctx);
+                self.vars().any(|(var, _)| intervals.of(var).is_empty())
+            });
+        empty
             || self.constraints.iter().any(|constraint| {
                 constraint.interval.is_empty()
                     || ctx

@@ -25,9 +25,10 @@ mod domain;
 mod sum;
 mod write;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use crate::expr::{Context, Expr, Node, Var, interval_of_operation};
+use crate::hash::FastMap;
 use crate::interval::Interval;
 use crate::map::{IndexingMap, VarIntervals};
 use crate::prove::{Prover, Verdict};
@@ -80,16 +81,16 @@ pub struct Simplifier<'c> {
     ctx: &'c Context,
     interval: Box<dyn Fn(Var) -> Interval + 'c>,
     /// Expressions that are known to lie in an interval.
-    known: HashMap<Expr, Interval>,
+    known: FastMap<Expr, Interval>,
     atoms: Vec<AtomData>,
     /// The normal forms found so far; of written expressions too.
-    expanded: HashMap<Expr, Sum>,
+    expanded: FastMap<Expr, Sum>,
     /// The normal forms of quotients rounded down, by numerator and divisor.
-    quotients: HashMap<(Sum, i64), Sum>,
+    quotients: FastMap<(Sum, i64), Sum>,
     /// Intervals of sums with quotients.
-    intervals: HashMap<Sum, Interval>,
+    intervals: FastMap<Sum, Interval>,
     /// What sums are written as.
-    written: HashMap<Sum, Expr>,
+    written: FastMap<Sum, Expr>,
     prover: Option<Prover<'c>>,
     /// The variables with symbolic bounds and those in the bounds.
     symbolic: BTreeSet<Var>,
@@ -103,12 +104,12 @@ impl<'c> Simplifier<'c> {
         Simplifier {
             ctx,
             interval: Box::new(interval),
-            known: HashMap::new(),
+            known: FastMap::default(),
             atoms: Vec::new(),
-            expanded: HashMap::new(),
-            quotients: HashMap::new(),
-            intervals: HashMap::new(),
-            written: HashMap::new(),
+            expanded: FastMap::default(),
+            quotients: FastMap::default(),
+            intervals: FastMap::default(),
+            written: FastMap::default(),
             prover: None,
             symbolic: BTreeSet::new(),
             questions: 0,
@@ -180,6 +181,16 @@ impl<'c> Simplifier<'c> {
             Ok(simplified) => simplified[0],
             Err(never) => match never {},
         }
+    }
+
+    /// Whether the normal form of `expr` is a sum of multiples of variables.
+    fn is_division_free(&mut self, expr: Expr) -> bool {
+        let ctx = self.ctx;
+        let sum = self.expand(expr);
+        sum.terms().iter().all(|&(atom, _)| match self.atoms[atom.index()].term {
+            Term::Leaf(leaf) => ctx.as_var(leaf).is_some(),
+            Term::Floor { .. } => false,
+        })
     }
 
     /// An interval that holds every value of `expr` on the domain.

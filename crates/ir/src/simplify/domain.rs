@@ -30,6 +30,9 @@ impl IndexingMap {
     /// anything did. The domain stays the same set of points, except that points where a
     /// constraint has no value may join it; on it the results stay the same.
     pub fn simplify(&mut self, ctx: &Context) -> bool {
+        if self.constraints.is_empty() && self.has_constant_bounds(ctx) {
+            return self.simplify_in_box(ctx);
+        }
         let before = self.clone();
         for _ in 0..MAX_ROUNDS {
             let last = self.clone();
@@ -47,6 +50,51 @@ impl IndexingMap {
             self.set_known_empty(ctx);
         }
         *self != before
+    }
+
+    fn has_constant_bounds(&self, ctx: &Context) -> bool {
+        self.vars().all(|(_, variable)| variable.constant_interval(ctx).is_some())
+    }
+
+    /// [`simplify`](Self::simplify) where there are no constraints and all bounds are
+    /// constants: only the results can change.
+    fn simplify_in_box(&mut self, ctx: &Context) -> bool {
+        if self.is_known_empty(ctx) {
+            let before = self.clone();
+            self.set_known_empty(ctx);
+            return *self != before;
+        }
+        let mut changed = false;
+        for _ in 0..MAX_ROUNDS {
+            let mut simplifier = None;
+            let (mut again, mut divided) = (false, false);
+            for place in 0..self.results.len() {
+                let result = self.results[place];
+                let simplified = match ctx.node(result) {
+                    Node::Const(_) => result,
+                    // A variable with one value is that value.
+                    Node::Var(var) => self
+                        .variable(var)
+                        .and_then(|variable| variable.constant_interval(ctx)?.as_point())
+                        .map_or(result, |value| ctx.constant(value)),
+                    _ => {
+                        let simplifier =
+                            simplifier.get_or_insert_with(|| Simplifier::for_map(ctx, self));
+                        let simplified = simplifier.simplify(result);
+                        divided |= !simplifier.is_division_free(simplified);
+                        simplified
+                    }
+                };
+                again |= simplified != result;
+                self.results[place] = simplified;
+            }
+            changed |= again;
+            // What has no division is in normal form for good.
+            if !again || !divided {
+                break;
+            }
+        }
+        changed
     }
 
     /// Bounds of a runtime variable are simplified under those of runtime variables with

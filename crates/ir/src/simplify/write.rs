@@ -3,13 +3,12 @@
 //! A normal form has no remainders: `x mod c` is `x - c*(x floordiv c)`. Before it is
 //! written, or its interval is taken, such terms are put together again.
 
-use std::collections::HashMap;
-
 use smallvec::SmallVec;
 
 use super::sum::{Atom, Sum};
 use super::{Simplifier, Term};
 use crate::expr::Expr;
+use crate::hash::FastMap;
 use crate::interval::Interval;
 
 /// How deep remainders of remainders are looked for.
@@ -331,7 +330,7 @@ impl Simplifier<'_> {
         terms.sort_by(|a, b| ctx.compare(a.0, b.0));
         // Groups of terms with coefficients of one size, each in the place of its first term.
         let mut groups: Vec<(u64, Vec<(Expr, bool)>)> = Vec::new();
-        let mut group_of: HashMap<u64, usize> = HashMap::new();
+        let mut group_of: FastMap<u64, usize> = FastMap::default();
         for (term, coefficient) in terms {
             let size = coefficient.unsigned_abs();
             let member = (term, 0 < coefficient);
