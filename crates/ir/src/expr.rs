@@ -739,7 +739,7 @@ const MAX_UNSHARED: usize = 64;
 impl Context {
     /// [`linear_terms`](Self::linear_terms) for a small expression; `None` otherwise, and on
     /// overflow.
-    fn few_linear_terms(&self, expr: Expr) -> Option<LinearTerms> {
+    pub(crate) fn few_linear_terms(&self, expr: Expr) -> Option<LinearTerms> {
         let mut linear = LinearTerms::default();
         let mut stack: SmallVec<[(Expr, i64); 8]> = SmallVec::new();
         stack.push((expr, 1));

@@ -5,6 +5,7 @@
 //! variables moves into the bounds, where it stays. Results are simplified under bounds and
 //! constraints.
 
+use super::write::build;
 use super::{MAX_ROUNDS, Simplifier};
 use crate::expr::{Context, Expr, Node, Var, checked_ceil_div, checked_floor_div, gcd};
 use crate::interval::Interval;
@@ -77,13 +78,16 @@ impl IndexingMap {
                         .variable(var)
                         .and_then(|variable| variable.constant_interval(ctx)?.as_point())
                         .map_or(result, |value| ctx.constant(value)),
-                    _ => {
-                        let simplifier =
-                            simplifier.get_or_insert_with(|| Simplifier::for_map(ctx, self));
-                        let simplified = simplifier.simplify(result);
-                        divided |= !simplifier.is_division_free(simplified);
-                        simplified
-                    }
+                    _ => match self.linear_in_box(ctx, result) {
+                        Some(simplified) => simplified,
+                        None => {
+                            let simplifier =
+                                simplifier.get_or_insert_with(|| Simplifier::for_map(ctx, self));
+                            let simplified = simplifier.simplify(result);
+                            divided |= !simplifier.is_division_free(simplified);
+                            simplified
+                        }
+                    },
                 };
                 again |= simplified != result;
                 self.results[place] = simplified;
@@ -95,6 +99,21 @@ impl IndexingMap {
             }
         }
         changed
+    }
+
+    /// The normal form of a small sum of multiples of variables, none of which is a constant;
+    /// `None` for other expressions.
+    fn linear_in_box(&self, ctx: &Context, expr: Expr) -> Option<Expr> {
+        let mut linear = ctx.few_linear_terms(expr)?;
+        let free = linear.terms.iter().all(|&(term, _)| {
+            let bounds = ctx.as_var(term).and_then(|var| self.variable(var)?.constant_interval(ctx));
+            bounds.is_some_and(|bounds| bounds.as_point().is_none())
+        });
+        if !free {
+            return None;
+        }
+        let written = build(ctx, &mut linear.terms, linear.constant);
+        (ctx.cost(written) <= ctx.cost(expr)).then_some(written)
     }
 
     /// Bounds of a runtime variable are simplified under those of runtime variables with

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::sum::{Atom, Sum};
 use super::{Simplifier, Term};
-use crate::expr::Expr;
+use crate::expr::{Context, Expr};
 use crate::hash::FastMap;
 use crate::interval::Interval;
 
@@ -294,7 +294,7 @@ impl Simplifier<'_> {
         } else {
             self.pieces(sum)
         };
-        let mut terms: Vec<(Expr, i64)> = Vec::with_capacity(pieces.parts.len());
+        let mut terms: SmallVec<[(Expr, i64); 8]> = SmallVec::new();
         let mut constant = pieces.constant;
         for (piece, coefficient) in &pieces.parts {
             let interval = self.interval_of_piece(piece, 0);
@@ -319,67 +319,85 @@ impl Simplifier<'_> {
             };
             terms.push((written, *coefficient));
         }
-        let written = self.build(terms, constant);
+        let written = build(ctx, &mut terms, constant);
         self.written.insert(sum.clone(), written);
         written
     }
+}
 
-    /// Writes a sum of multiples of distinct terms and a constant.
-    fn build(&self, mut terms: Vec<(Expr, i64)>, constant: i64) -> Expr {
-        let ctx = self.ctx;
-        terms.sort_by(|a, b| ctx.compare(a.0, b.0));
-        // Groups of terms with coefficients of one size, each in the place of its first term.
-        let mut groups: Vec<(u64, Vec<(Expr, bool)>)> = Vec::new();
-        let mut group_of: FastMap<u64, usize> = FastMap::default();
-        for (term, coefficient) in terms {
-            let size = coefficient.unsigned_abs();
-            let member = (term, 0 < coefficient);
-            match group_of.get(&size) {
-                Some(&group) if size != 1 => groups[group].1.push(member),
-                _ => {
-                    group_of.insert(size, groups.len());
-                    groups.push((size, vec![member]));
-                }
+/// Writes a sum of multiples of distinct terms, none of them zero, and a constant.
+pub(super) fn build(ctx: &Context, terms: &mut [(Expr, i64)], constant: i64) -> Expr {
+    terms.sort_by(|a, b| ctx.compare(a.0, b.0));
+    let size = |coefficient: i64| coefficient.unsigned_abs();
+    let mut addends: SmallVec<[(Expr, u64, bool); 8]> = SmallVec::new();
+    // Terms with coefficients of one size are collected in the place of the first of them.
+    let mut collected: FastMap<u64, SmallVec<[(Expr, u64, bool); 8]>> = FastMap::default();
+    let many = 32 < terms.len();
+    let mut counts: FastMap<u64, usize> = FastMap::default();
+    if many {
+        for &(_, coefficient) in terms.iter() {
+            *counts.entry(size(coefficient)).or_default() += 1;
+        }
+    }
+    let is_shared = |coefficient: i64| {
+        let alike = |&&(_, other): &&(Expr, i64)| size(other) == size(coefficient);
+        size(coefficient) != 1
+            && if many {
+                1 < counts[&size(coefficient)]
+            } else {
+                1 < terms.iter().filter(alike).count()
             }
+    };
+    for &(term, coefficient) in terms.iter() {
+        if !is_shared(coefficient) {
+            addends.push((term, size(coefficient), 0 < coefficient));
+            continue;
         }
-        let addends: Vec<(Expr, u64, bool)> = groups
-            .into_iter()
-            .map(|(size, members)| {
-                let positive = members.iter().any(|&(_, positive)| positive);
-                let members =
-                    members.into_iter().map(|(term, sign)| (term, 1, sign == positive)).collect();
-                (self.chain(members), size, positive)
-            })
-            .collect();
-        let expr = self.chain(addends);
-        if constant == 0 {
-            return expr;
+        let members = collected.entry(size(coefficient)).or_default();
+        if members.is_empty() {
+            // Its expression and sign come below.
+            addends.push((term, size(coefficient), true));
         }
-        match ctx.as_constant(expr) {
-            Some(_) => ctx.constant(constant),
-            None => ctx.add(expr, ctx.constant(constant)),
+        members.push((term, 1, 0 < coefficient));
+    }
+    for (expr, size, positive) in &mut addends {
+        if let Some(mut members) = collected.remove(size) {
+            *positive = members.iter().any(|&(.., positive)| positive);
+            for (.., sign) in &mut members {
+                *sign = *sign == *positive;
+            }
+            *expr = chain(ctx, &mut members);
         }
     }
+    let expr = chain(ctx, &mut addends);
+    if constant == 0 {
+        return expr;
+    }
+    match ctx.as_constant(expr) {
+        Some(_) => ctx.constant(constant),
+        None => ctx.add(expr, ctx.constant(constant)),
+    }
+}
 
-    /// A sum of multiples given by size and sign, a positive one first; zero when empty.
-    fn chain(&self, mut addends: Vec<(Expr, u64, bool)>) -> Expr {
-        let ctx = self.ctx;
-        if let Some(first) = addends.iter().position(|&(.., positive)| positive) {
-            addends[..=first].rotate_right(1);
-        }
-        addends
-            .into_iter()
-            .map(|(expr, size, positive)| {
-                let magnitude = i128::from(size);
-                let signed = if positive { magnitude } else { -magnitude };
-                // The sizes are those of 64-bit coefficients; a group takes the sign of a
-                // positive member if it has one, so only -2^63 can have size 2^63.
-                let factor = i64::try_from(signed).unwrap_or(i64::MIN);
-                ctx.mul(expr, ctx.constant(factor))
-            })
-            .reduce(|lhs, rhs| ctx.add(lhs, rhs))
-            .unwrap_or_else(|| ctx.constant(0))
+/// A sum of multiples given by size and sign, a positive one first; zero when empty.
+fn chain(ctx: &Context, addends: &mut [(Expr, u64, bool)]) -> Expr {
+    if let Some(first) = addends.iter().position(|&(.., positive)| positive) {
+        addends[..=first].rotate_right(1);
     }
+    addends
+        .iter()
+        .map(|&(expr, size, positive)| {
+            let magnitude = i128::from(size);
+            let signed = if positive { magnitude } else { -magnitude };
+            // The sizes are those of 64-bit coefficients; a group takes the sign of a
+            // positive member if it has one, so only -2^63 can have size 2^63.
+            match i64::try_from(signed).unwrap_or(i64::MIN) {
+                1 => expr,
+                factor => ctx.mul(expr, ctx.constant(factor)),
+            }
+        })
+        .reduce(|lhs, rhs| ctx.add(lhs, rhs))
+        .unwrap_or_else(|| ctx.constant(0))
 }
 
 /// Sums with moduli, and by what to multiply them, to take out of `sum` as remainders of a
