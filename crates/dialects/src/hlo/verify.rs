@@ -31,6 +31,8 @@ mod control;
 mod elementwise;
 mod indexed;
 mod structural;
+#[cfg(test)]
+mod tests;
 mod window;
 
 use super::{
@@ -395,18 +397,24 @@ fn size(value: i128) -> Result<i64, String> {
     i64::try_from(value).map_err(|_| format!("a size of {value} does not fit in 64 bits"))
 }
 
+/// Checks that a computation has so many parameters.
+fn has_parameters(computation: &Computation, expected: usize) -> Result<(), String> {
+    let found = computation.parameters.len();
+    if found == expected {
+        return Ok(());
+    }
+    let name = &computation.name;
+    let parameters = if expected == 1 { "parameter" } else { "parameters" };
+    Err(format!("expected computation '{name}' to have {expected} {parameters}, found {found}"))
+}
+
 /// Checks that a computation takes parameters of these shapes.
 fn takes<'s>(
     computation: &Computation,
     shapes: impl ExactSizeIterator<Item = &'s Shape>,
 ) -> Result<(), String> {
     let name = &computation.name;
-    let (found, expected) = (computation.parameters.len(), shapes.len());
-    if found != expected {
-        return Err(format!(
-            "expected computation '{name}' to have {expected} parameters, found {found}"
-        ));
-    }
+    has_parameters(computation, shapes.len())?;
     for (position, (found, expected)) in computation.parameter_shapes().zip(shapes).enumerate() {
         if !found.is_compatible(expected) {
             return Err(format!(

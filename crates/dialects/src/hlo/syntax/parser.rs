@@ -5,7 +5,7 @@
 //! as defined, so that one mistake is reported once. Computations may be used before they are
 //! defined; instructions may not, as in XLA, which rules out cycles.
 //!
-//! Limits: [`MAX_NESTING`]. Time and memory are linear in the text.
+//! Limits: [`MAX_NESTING`], [`MAX_SKIPPED`]. Time and memory are linear in the text.
 
 use super::{
     lexer::{Lexer, Token, TokenKind},
@@ -27,6 +27,9 @@ use std::collections::HashMap;
 
 /// Deepest nesting of tuples, and of computations written in place of their names.
 pub const MAX_NESTING: u32 = 50;
+
+/// Most bytes that are passed over after errors: a text with so much of what is no HLO is none.
+pub const MAX_SKIPPED: usize = 4 << 20;
 
 /// The current construct cannot be completed; the reason is already among the diagnostics.
 pub(super) struct Failed;
@@ -81,6 +84,8 @@ pub(super) struct Parser<'a> {
     /// The current token; the lexer stands behind it.
     pub(super) token: Token,
     previous_end: u32,
+    /// Bytes that were passed over after errors.
+    skipped: usize,
     depth: u32,
     diagnostics: Vec<Diagnostic>,
     /// Computations in the order in which the text names them. Until the end of the text these
@@ -124,6 +129,7 @@ impl<'a> Parser<'a> {
             lexer,
             token,
             previous_end: 0,
+            skipped: 0,
             depth: 0,
             diagnostics: Vec::new(),
             slots: Vec::new(),
@@ -294,10 +300,17 @@ impl<'a> Parser<'a> {
     /// Goes on at the next line that starts an instruction, or ends or starts a computation. Lines
     /// that were read already do not count, so that every call but one in two makes progress.
     fn recover(&mut self) {
+        if self.at_end() {
+            return;
+        }
         let bytes = self.lexer.text.as_bytes();
         let mut at = self.previous_end as usize;
         while let Some(length) = bytes[at..].iter().position(|&byte| byte == b'\n') {
             at += length + 1;
+            self.skipped += length + 1;
+            if MAX_SKIPPED < self.skipped {
+                break;
+            }
             let mut ahead = Lexer { text: self.lexer.text, position: at };
             ahead.skip(|byte| matches!(byte, b' ' | b'\t' | b'\r'));
             if matches!(ahead.byte(0), None | Some(b'\n')) {
@@ -1160,7 +1173,7 @@ impl Braces {
         let mut ahead = lexer.clone();
         ahead.skip_blanks();
         match ahead.byte(0) {
-            Some(b'0'..=b'9' | b':') => true,
+            Some(b'0'..=b'9' | b':' | b'-') => true,
             Some(b'}') => self == Self::Layout,
             _ => false,
         }

@@ -29,7 +29,9 @@
 //!   * W11: batch normalization takes floats; scale, offset, mean and variance have one dimension, of
 //!     the size of the feature dimension.
 
-use super::{Cx, Inferred, dims_of, gives, one_or_tuple, remaining, same, size, takes};
+use super::{
+    Cx, Inferred, dims_of, gives, has_parameters, one_or_tuple, remaining, same, size, takes,
+};
 use crate::hlo::{ArrayShape, Attribute, ElementType, Opcode, Shape, WindowDim};
 
 pub(super) fn infer(cx: &Cx) -> Inferred {
@@ -93,12 +95,7 @@ pub(super) fn reducer(
     let computation = cx.callee(attribute)?;
     let name = &computation.name;
     let expected = values.len();
-    let found = computation.parameters.len();
-    if found != expected {
-        return Err(format!(
-            "expected computation '{name}' to have {expected} parameters, found {found}"
-        ));
-    }
+    has_parameters(computation, expected)?;
     let results: Vec<_> = computation.root().shape.elements().iter().map(scalar).collect();
     let results = results.into_iter().collect::<Option<Vec<_>>>().filter(|results| {
         results.len() == expected / 2 && (expected != 2 || computation.root().array().is_some())
