@@ -33,6 +33,7 @@
 
 mod attributes;
 mod element;
+pub mod indexing;
 mod literal;
 mod module;
 mod opcode;

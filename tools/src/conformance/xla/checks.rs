@@ -171,7 +171,8 @@ fn numbered_name(var: Var) -> String {
     }
 }
 
-fn squeeze(text: &str) -> String {
+/// The text without white space.
+pub fn squeeze(text: &str) -> String {
     text.split_whitespace().collect()
 }
 
@@ -201,7 +202,8 @@ fn same_meaning(ctx: &Context, found: &IndexingMap, expected: &IndexingMap) -> O
     Ok(if simpler { Pass::Simpler } else { Pass::Spelling })
 }
 
-fn same_map(ctx: &Context, found: &IndexingMap, expected: &str) -> Outcome {
+/// Compares a map with its expected text.
+pub fn same_map(ctx: &Context, found: &IndexingMap, expected: &str) -> Outcome {
     let printed = found.display(ctx).to_string();
     if squeeze(&printed) == squeeze(expected) {
         return Ok(Pass::Exact);

@@ -1,9 +1,11 @@
-//! Cases of the index algebra: simplification, composition, text and queries of maps.
+//! Cases of the index algebra (simplification, composition, text and queries of maps) and of the
+//! indexing analysis of HLO.
 //!
 //! Rows have a field `kind`. Kinds of other analyses of the same source are not known yet, so
 //! that their rows fail.
 
 pub(super) mod checks;
+mod indexing;
 
 use super::{Kind, Options, Outcome, Status, row::Mismatch};
 use checks::{Pass, Topic};
@@ -18,6 +20,7 @@ pub(super) const KINDS: &[Kind] = &[
     Kind { name: "xla queries", matches: |row| is(row, Topic::Queries), run },
     Kind { name: "xla intervals", matches: |row| is(row, Topic::Intervals), run },
     Kind { name: "xla constraints", matches: |row| is(row, Topic::Constraints), run },
+    Kind { name: "xla indexing", matches: indexing::is_case, run },
 ];
 
 fn is(row: &Value, topic: Topic) -> bool {
@@ -25,8 +28,10 @@ fn is(row: &Value, topic: Topic) -> bool {
 }
 
 fn run(row: &Value, _options: &Options) -> Result<Outcome, Mismatch> {
-    let Some(check) = checks::find(row) else {
-        return Err(Mismatch::new("a known kind", "another"));
+    let found = match checks::find(row) {
+        Some(check) => (check.run)(row),
+        None if indexing::is_case(row) => indexing::run(row),
+        None => return Err(Mismatch::new("a known kind", "another")),
     };
     let expected = ["expected", "composed", "expected_any"]
         .iter()
@@ -34,7 +39,7 @@ fn run(row: &Value, _options: &Options) -> Result<Outcome, Mismatch> {
         .map_or_else(String::new, |value| {
             value.as_str().map_or_else(|| value.to_string(), str::to_string)
         });
-    let (status, got) = match (check.run)(row) {
+    let (status, got) = match found {
         Ok(Pass::Exact) => (Status::Passed, expected.clone()),
         Ok(Pass::Spelling) => (Status::Spelling, "another spelling of it".to_string()),
         Ok(Pass::Simpler) => (Status::Simpler, "a simpler form of it".to_string()),

@@ -1,0 +1,336 @@
+//! Indexing analysis: which elements of its operands each element of an instruction needs.
+//!
+//! For every instruction and every pair of an output and an operand there is a set of
+//! [indexing maps](tc_ir::map), in both directions: from the output to the operand, and from the
+//! operand to the output. A set has several maps where a fusion reads an operand in several ways.
+//! Indices that are computed when the program runs are runtime variables; each knows the
+//! instruction and the element that it is read from. Where the semantics give no such map (a loop, a
+//! custom call) the set says *unknown indexing*.
+//!
+//! ```
+//! use tc_dialects::hlo::{indexing::Indexing, syntax};
+//! use tc_dialects::tc::syntax::SourceFile;
+//!
+//! let source = SourceFile::new("dot.hlo", "
+//!     HloModule example
+//!     ENTRY main {
+//!       x = f32[2,3] parameter(0)
+//!       y = f32[3,4] parameter(1)
+//!       ROOT dot = f32[2,4] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+//!     }");
+//! let module = syntax::parse_module(&source).0.expect("no errors");
+//! let indexing = Indexing::of(&module);
+//! let root = indexing.root(module.entry);
+//! let maps = indexing.output_to_input(root, 0);
+//! assert_eq!(
+//!     indexing.set_text(&maps[1]),
+//!     ["(d0, d1)[s0] -> (s0, d1), domain: d0 in [0, 1], d1 in [0, 3], s0 in [0, 2]"]
+//! );
+//! ```
+//!
+//! Source: OpenXLA, "Indexing analysis" (openxla.org/xla/indexing), and its `indexing_analysis.h`.
+//! Beyond it there are maps from input to output for every operation that has maps the other way,
+//! and both maps for general `gather`, `scatter`, `sort`, `topk`, `ragged-dot` and collectives. Both
+//! directions come from one description per operation, a `Relation`, so that they are inverses of
+//! each other.
+//!
+//! Maps are exact: of an output element they give all elements of the operand that the definition
+//! of the operation names, and no others. Exceptions, where they give more: the pad value of `pad`
+//! counts for all output elements, and so does the first operand of `dynamic-update-slice` and of
+//! `scatter`; every row of the rhs of `ragged-dot` counts whatever group it is in; a kernel counts
+//! for windows that reach into the padding. [`Indexing::like_xla`] gives XLA's own answers where
+//! they are others.
+//!
+//! Cost: a whole computation takes one composition for each pair of a map of an instruction and a
+//! map of its operand. Sets hold each map once and at most [`MAX_MAPS`], so that this is linear in
+//! the instructions, whatever the number of paths through them.
+
+mod collective;
+mod computation;
+mod contraction;
+mod dynamic;
+mod elementwise;
+mod reduction;
+mod relation;
+mod reshape;
+mod runtime;
+mod set;
+mod structural;
+#[cfg(test)]
+mod tests;
+mod text;
+mod utilization;
+mod window;
+
+pub use computation::Grouped;
+pub use set::{
+    IndexingSet, MAX_MAPS, MAX_OPERATORS, OperandIndexing, RuntimeSource, RuntimeVariable,
+};
+pub use utilization::Utilization;
+
+use super::{ArrayShape, Computation, ComputationId, Instruction, InstructionId, Module, Opcode};
+use computation::Summaries;
+use relation::Relation;
+use std::cell::RefCell;
+use tc_ir::Context;
+
+/// An instruction of a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct InstructionRef {
+    /// The computation that holds it.
+    pub computation: ComputationId,
+    /// Its position there.
+    pub instruction: InstructionId,
+}
+
+/// Which way a map leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From an output of an instruction to an operand.
+    OutputToInput,
+    /// From an operand to an output.
+    InputToOutput,
+}
+
+/// The indexing analysis of a module; see the [module](self) text.
+pub struct Indexing<'m> {
+    module: &'m Module,
+    context: Context,
+    like_xla: bool,
+    /// Maps through whole computations, for the instructions that call them.
+    summaries: RefCell<Summaries>,
+}
+
+/// How an output of an instruction depends on one operand.
+enum Reads {
+    /// Not at all, but for the shape.
+    Nothing,
+    /// In a way that no map describes; every array of the operand may be read.
+    Unknown,
+    /// As the relation says.
+    Related(Relation),
+}
+
+impl<'m> Indexing<'m> {
+    /// The analysis of a module. Maps are computed when they are asked for.
+    pub fn of(module: &'m Module) -> Self {
+        let summaries = RefCell::default();
+        Self { module, context: Context::new(), like_xla: false, summaries }
+    }
+
+    /// The same with XLA's maps where they differ from the meaning of the operation:
+    ///
+    /// - An index that is known before the program runs, such as one from an `iota`, and that may
+    ///   be in bounds is taken to be.
+    /// - The update of a `dynamic-update-slice` has a map everywhere in the output; outside of the
+    ///   updated part it leads outside of the update.
+    /// - The inputs of a `scan` are those of the same step only, and for what is carried to the end
+    ///   the maps leave out the dimension that is scanned.
+    /// - With several batch groups, a convolution reads every group of the batch.
+    pub fn like_xla(mut self) -> Self {
+        self.like_xla = true;
+        self.summaries = RefCell::default();
+        self
+    }
+
+    /// The module.
+    pub fn module(&self) -> &'m Module {
+        self.module
+    }
+
+    /// Where the expressions of the maps live.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The root of a computation.
+    pub fn root(&self, computation: ComputationId) -> InstructionRef {
+        InstructionRef { computation, instruction: self.module[computation].root }
+    }
+
+    /// An instruction.
+    pub fn instruction(&self, at: InstructionRef) -> &'m Instruction {
+        &self.module[at.computation][at.instruction]
+    }
+
+    /// For each operand, the maps that lead from array `output` of an instruction to it. Arrays of
+    /// a tuple, and of tuples in it, are numbered in order.
+    pub fn output_to_input(&self, at: InstructionRef, output: usize) -> Vec<IndexingSet> {
+        let op = Op::new(self, at);
+        if op.instruction.opcode.calls() {
+            return self.call_output_to_input(&op, output);
+        }
+        (0..op.instruction.operands.len())
+            .map(|operand| self.set(&op, output, operand, Direction::OutputToInput))
+            .collect()
+    }
+
+    /// For each array of the output of an instruction, the maps that lead from an operand to it.
+    /// If the operand is a tuple, [`OperandIndexing::array`] says which array of it a map starts
+    /// from.
+    pub fn input_to_output(&self, at: InstructionRef, operand: usize) -> Vec<IndexingSet> {
+        let op = Op::new(self, at);
+        let outputs = num_arrays(&op.instruction.shape);
+        if op.instruction.operands.len() <= operand {
+            return vec![IndexingSet::default(); outputs];
+        }
+        if op.instruction.opcode.calls() {
+            return self.call_input_to_output(&op, operand);
+        }
+        (0..outputs)
+            .map(|output| self.set(&op, output, operand, Direction::InputToOutput))
+            .collect()
+    }
+
+    fn set(&self, op: &Op, output: usize, operand: usize, direction: Direction) -> IndexingSet {
+        match op.reads(output, operand) {
+            Some(Reads::Nothing) => IndexingSet::default(),
+            Some(Reads::Related(relation)) => {
+                match relation.map(&self.context, direction) {
+                    Some(mut indexing) => {
+                        runtime::replace_known(self, &mut indexing);
+                        IndexingSet::of(indexing)
+                    }
+                    None => IndexingSet::unknown(relation.array),
+                }
+            }
+            Some(Reads::Unknown) | None => unknown_operand(op, operand),
+        }
+    }
+}
+
+/// Every array of an operand, read in an unknown way.
+fn unknown_operand(op: &Op, operand: usize) -> IndexingSet {
+    let mut set = IndexingSet::default();
+    let arrays = op.operand(operand).map_or(0, |operand| num_arrays(&operand.shape));
+    (0..arrays).for_each(|array| set.insert_unknown(array));
+    set
+}
+
+/// The number of arrays in a shape, those of nested tuples included.
+pub fn num_arrays(shape: &super::Shape) -> usize {
+    let mut count = 0;
+    shape.for_each_array(&mut |_| count += 1);
+    count
+}
+
+/// The array of a shape with the given number.
+pub fn array(shape: &super::Shape, number: usize) -> Option<&ArrayShape> {
+    let mut arrays = Vec::new();
+    shape.for_each_array(&mut |array| arrays.push(array));
+    arrays.get(number).copied()
+}
+
+impl Opcode {
+    /// Whether the value is that of a computation on the operands.
+    fn calls(self) -> bool {
+        matches!(self, Self::Fusion | Self::Call | Self::Conditional)
+    }
+}
+
+/// An instruction with what surrounds it.
+struct Op<'a> {
+    module: &'a Module,
+    computation: &'a Computation,
+    instruction: &'a Instruction,
+    at: InstructionRef,
+    like_xla: bool,
+}
+
+impl<'a> Op<'a> {
+    fn new(indexing: &Indexing<'a>, at: InstructionRef) -> Self {
+        let module = indexing.module;
+        let computation = &module[at.computation];
+        let instruction = &computation[at.instruction];
+        Self { module, computation, instruction, at, like_xla: indexing.like_xla }
+    }
+
+    fn operand(&self, number: usize) -> Option<&'a Instruction> {
+        self.instruction.operands.get(number).map(|&id| &self.computation[id])
+    }
+
+    fn operand_ref(&self, number: usize) -> Option<InstructionRef> {
+        let instruction = *self.instruction.operands.get(number)?;
+        Some(InstructionRef { computation: self.at.computation, instruction })
+    }
+
+    /// The sizes of an operand that is an array.
+    fn operand_dims(&self, number: usize) -> Option<&'a [i64]> {
+        Some(&self.operand(number)?.array()?.dims)
+    }
+
+    /// The sizes of an output.
+    fn output_dims(&self, output: usize) -> Option<&'a [i64]> {
+        match self.instruction.array() {
+            Some(array) => (output == 0).then_some(&array.dims),
+            None => Some(&array(&self.instruction.shape, output)?.dims),
+        }
+    }
+
+    fn num_operands(&self) -> usize {
+        self.instruction.operands.len()
+    }
+
+    /// How an output depends on an operand; `None` if the instruction is not well-formed.
+    fn reads(&self, output: usize, operand: usize) -> Option<Reads> {
+        use Opcode::*;
+        let relation = match self.instruction.opcode {
+            Tuple | GetTupleElement | OptBarrier | AddDependency => {
+                return structural::forwarded(self, output, operand);
+            }
+            GetDimensionSize => return Some(Reads::Nothing),
+            Abs | Add | And | Acos | Acosh | Asin | Asinh | Atan2 | Atanh | Cbrt | Ceil | Clamp
+            | Compare | Complex | Convert | Copy | Cosine | Cosh | CountLeadingZeros | Divide
+            | Erf | Exponential | ExponentialMinusOne | Floor | Imag | IsFinite | Log
+            | LogPlusOne | Logistic | Map | Maximum | Minimum | Mulhi | Multiply | Negate | Not
+            | Or | Popcnt | Power | Real | ReducePrecision | Remainder | Rng | RoundNearestAfz
+            | RoundNearestEven | Rsqrt | Select | SetDimensionSize | ShiftLeft
+            | ShiftRightArithmetic | ShiftRightLogical | Sign | Sine | Sinh | Sqrt
+            | StochasticConvert | Subtract | Tan | Tanh | Xor => {
+                elementwise::elementwise(self, output, operand)
+            }
+            BitcastConvert => elementwise::bitcast_convert(self),
+            BatchNormGrad | BatchNormInference | BatchNormTraining => {
+                elementwise::batch_norm(self, output, operand)
+            }
+            Broadcast => structural::broadcast(self),
+            Transpose => structural::transpose(self),
+            Reverse => structural::reverse(self),
+            Slice => structural::slice(self),
+            Pad => structural::pad(self, operand),
+            Concatenate => structural::concatenate(self, operand),
+            Reshape => reshape::reshape(self),
+            Bitcast => reshape::bitcast(self),
+            Dot => contraction::dot(self, operand),
+            RaggedDot => contraction::ragged_dot(self, operand),
+            ScaledDot => contraction::scaled_dot(self, operand),
+            Reduce => reduction::reduce(self, output, operand),
+            Scan => reduction::scan(self, output, operand),
+            Sort => reduction::sort(self, output, operand),
+            TopK => reduction::top_k(self, output),
+            ReduceWindow => window::reduce_window(self, output, operand),
+            SelectAndScatter => window::select_and_scatter(self, operand),
+            Convolution => window::convolution(self, operand),
+            DynamicSlice => dynamic::dynamic_slice(self, operand),
+            DynamicUpdateSlice => dynamic::dynamic_update_slice(self, operand),
+            Gather => dynamic::gather(self, operand),
+            Scatter => dynamic::scatter(self, output, operand),
+            AllGather | AllReduce | AllToAll | CollectiveBroadcast | CollectivePermute
+            | ReduceScatter => return collective::reads(self, output, operand),
+            AfterAll | Call | Cholesky | Conditional | Constant | CustomCall | Fft | Fusion
+            | Iota | Parameter | PartitionId | ReplicaId | RngBitGenerator
+            | RngGetAndUpdateState | TriangularSolve | While => return Some(Reads::Unknown),
+        };
+        relation.map(Reads::Related)
+    }
+}
+
+/// The dimension that an attribute names.
+fn dimension(number: i64, rank: usize) -> Option<usize> {
+    usize::try_from(number).ok().filter(|&number| number < rank)
+}
+
+/// The dimensions that an attribute names.
+fn dimensions(numbers: &[i64], rank: usize) -> Option<Vec<usize>> {
+    numbers.iter().map(|&number| dimension(number, rank)).collect()
+}

@@ -1,0 +1,344 @@
+//! How elements of an output and elements of an operand belong together.
+//!
+//! A [`Relation`] says it once, without a direction: *variables* with ranges, for each of the two
+//! arrays which variable its index is in each dimension, and linear *equations* between the
+//! variables. For a window of a convolution these are the output position `o`, the position `w` in
+//! the window and the input position `i`, with `o * stride + w * dilation - padding == i`. Both maps
+//! of the pair follow from that by [`Relation::map`], so that they are inverses of each other.
+//!
+//! The method: the variables of the source array become dimension variables. An equation whose
+//! unknowns are digits of a number (each coefficient larger than all that the smaller ones add up
+//! to, as in `8*a + b` with `b in [0, 7]`) gives them as quotients and remainders, with constraints
+//! where not every number has such digits. When no equation does, the next unknown becomes a range
+//! variable, in the order of their declaration; those of the target array that stand in an equation
+//! come last.
+//!
+//! Runtime variables are known from the start: they stand for values of other instructions.
+
+use super::{Direction, OperandIndexing, RuntimeSource, RuntimeVariable};
+use tc_ir::{Constraint, Context, Expr, IndexingMap, Interval, Variable};
+
+/// A variable of a [`Relation`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct VarId(usize);
+
+/// The index of an array in one dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Index {
+    /// The value of a variable.
+    Var(VarId),
+    /// Always the same.
+    Const(i64),
+}
+
+/// `sum of coefficient * variable + constant == 0`.
+#[derive(Clone, Debug)]
+pub(super) struct Equation {
+    terms: Vec<(i64, VarId)>,
+    constant: i64,
+    /// Whether what it is solved for must stay in its range.
+    checked: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Runtime {
+    var: VarId,
+    source: RuntimeSource,
+    index: Vec<Index>,
+}
+
+/// See the [module](self) text.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Relation {
+    pub(super) vars: Vec<Interval>,
+    pub(super) equations: Vec<Equation>,
+    /// Sums that lie in an interval.
+    pub(super) bounds: Vec<(Vec<(i64, VarId)>, Interval)>,
+    pub(super) runtimes: Vec<Runtime>,
+    /// The index of the output.
+    pub output: Vec<Index>,
+    /// The index of the operand.
+    pub operand: Vec<Index>,
+    /// Which replica of the group the operand is read from; this one if it is not said.
+    pub replica: Option<Index>,
+    /// Which array of the operand is meant.
+    pub array: usize,
+    /// Whether the map is simplified. XLA leaves the maps of most single instructions as their
+    /// definition gives them, and simplifies those that it composes from several steps.
+    pub simplify: bool,
+}
+
+impl Relation {
+    /// A variable over the positions of a dimension.
+    pub fn var(&mut self, extent: i64) -> VarId {
+        self.vars.push(Interval::new(0, extent.saturating_sub(1)));
+        VarId(self.vars.len() - 1)
+    }
+
+    /// A variable for each dimension.
+    pub fn vars(&mut self, dims: &[i64]) -> Vec<VarId> {
+        dims.iter().map(|&extent| self.var(extent)).collect()
+    }
+
+    /// A value that is known when the program runs; `index` leads to it in the array that holds
+    /// it.
+    pub fn runtime(
+        &mut self,
+        interval: Interval,
+        source: RuntimeSource,
+        index: Vec<Index>,
+    ) -> VarId {
+        self.vars.push(interval);
+        let var = VarId(self.vars.len() - 1);
+        self.runtimes.push(Runtime { var, source, index });
+        var
+    }
+
+    /// Demands that the terms and the constant add up to 0.
+    pub fn equate(&mut self, terms: impl Into<Vec<(i64, VarId)>>, constant: i64) {
+        self.equations.push(Equation { terms: terms.into(), constant, checked: true });
+    }
+
+    /// As [`equate`](Self::equate), but what it is solved for may leave its range.
+    pub fn equate_unchecked(&mut self, terms: impl Into<Vec<(i64, VarId)>>, constant: i64) {
+        self.equations.push(Equation { terms: terms.into(), constant, checked: false });
+    }
+
+    /// Demands that the terms add up to something in the interval.
+    pub fn bound(&mut self, terms: impl Into<Vec<(i64, VarId)>>, interval: Interval) {
+        self.bounds.push((terms.into(), interval));
+    }
+
+    /// Whether a variable stands for something besides itself.
+    fn mentions(&self, var: VarId) -> bool {
+        let in_terms = |terms: &[(i64, VarId)]| terms.iter().any(|(_, each)| *each == var);
+        let index = self.output.iter().chain(&self.operand).chain(&self.replica);
+        let index = index.chain(self.runtimes.iter().flat_map(|runtime| &runtime.index));
+        index.into_iter().any(|each| *each == Index::Var(var))
+            || self.equations.iter().any(|equation| in_terms(&equation.terms))
+            || self.bounds.iter().any(|(terms, _)| in_terms(terms))
+    }
+
+    /// The map in the given direction; `None` if a number does not fit in an `i64`.
+    pub fn map(&self, ctx: &Context, direction: Direction) -> Option<OperandIndexing> {
+        let (source, target) = match direction {
+            Direction::OutputToInput => (&self.output, &self.operand),
+            Direction::InputToOutput => (&self.operand, &self.output),
+        };
+        if self.vars.iter().any(|interval| interval.is_empty()) {
+            return Some(OperandIndexing::empty(ctx, source.len(), target.len(), self.array));
+        }
+        let mut solver = Solver::new(ctx, self);
+        solver.bind_source(source);
+        solver.solve(target)?;
+        solver.restrict()?;
+        let value = |index: &Index| solver.value(*index);
+        let results = target.iter().map(value).collect::<Option<Vec<_>>>()?;
+        let Solver { mut map, free_dims, .. } = solver.clone();
+        map.results = results;
+        let unrestricted = IndexingMap {
+            dims: free_dims,
+            results: Vec::new(),
+            constraints: Vec::new(),
+            ..map.clone()
+        };
+        let mut runtimes = Vec::new();
+        for Runtime { source, index, .. } in &self.runtimes {
+            let results = index.iter().map(value).collect::<Option<Vec<_>>>()?;
+            let map = IndexingMap { results, ..unrestricted.clone() };
+            runtimes.push(RuntimeVariable { source: *source, map });
+        }
+        let replica = match &self.replica {
+            Some(index) => Some(IndexingMap { results: vec![value(index)?], ..unrestricted }),
+            None => None,
+        };
+        let mut indexing = OperandIndexing { array: self.array, map, runtimes, replica };
+        if self.simplify {
+            indexing.simplify(ctx);
+        }
+        Some(indexing)
+    }
+}
+
+#[derive(Clone)]
+struct Solver<'r> {
+    ctx: &'r Context,
+    relation: &'r Relation,
+    bound: Vec<Option<Expr>>,
+    map: IndexingMap,
+    /// The dimension variables as they were before constraints narrowed them.
+    free_dims: Vec<Variable>,
+}
+
+impl<'r> Solver<'r> {
+    fn new(ctx: &'r Context, relation: &'r Relation) -> Self {
+        let mut bound = vec![None; relation.vars.len()];
+        let mut map = IndexingMap::default();
+        for (number, runtime) in (0..).zip(&relation.runtimes) {
+            bound[runtime.var.0] = Some(ctx.runtime(number));
+            map.runtimes.push(Variable::bounded(ctx, relation.vars[runtime.var.0]));
+        }
+        Self { ctx, relation, bound, map, free_dims: Vec::new() }
+    }
+
+    fn value(&self, index: Index) -> Option<Expr> {
+        match index {
+            Index::Var(var) => self.bound[var.0],
+            Index::Const(value) => Some(self.ctx.constant(value)),
+        }
+    }
+
+    fn bind_source(&mut self, source: &[Index]) {
+        for (number, index) in (0..).zip(source) {
+            let dim = self.ctx.dim(number);
+            let interval = match *index {
+                Index::Var(var) => {
+                    match self.bound[var.0] {
+                        None => self.bound[var.0] = Some(dim),
+                        Some(same) => self.map.constraints.push(Constraint {
+                            expr: self.ctx.sub(dim, same),
+                            interval: Interval::point(0),
+                        }),
+                    }
+                    self.relation.vars[var.0]
+                }
+                Index::Const(value) => Interval::point(value),
+            };
+            self.map.dims.push(Variable::bounded(self.ctx, interval));
+        }
+        self.free_dims = self.map.dims.clone();
+    }
+
+    fn solve(&mut self, target: &[Index]) -> Option<()> {
+        let mut open: Vec<&Equation> = self.relation.equations.iter().collect();
+        let mentioned: Vec<VarId> = (0..self.bound.len())
+            .map(VarId)
+            .filter(|&var| self.relation.mentions(var))
+            .collect();
+        loop {
+            let mut rest = Vec::new();
+            let before = open.len();
+            for equation in open {
+                if !self.solve_equation(equation)? {
+                    rest.push(equation);
+                }
+            }
+            let progress = rest.len() < before;
+            open = rest;
+            if progress {
+                continue;
+            }
+            let unbound = |var: &&VarId| self.bound[var.0].is_none();
+            let mut all = mentioned.iter().filter(unbound);
+            // A variable of the target that an equation may still give waits for it.
+            let waits = |var: &&VarId| {
+                target.contains(&Index::Var(**var))
+                    && open.iter().any(|it| it.terms.iter().any(|(_, each)| each == *var))
+            };
+            let next = all.clone().find(|var| !waits(var)).or_else(|| all.next());
+            let Some(&var) = next else { return Some(()) };
+            let number = u32::try_from(self.map.ranges.len()).ok()?;
+            self.bound[var.0] = Some(self.ctx.range(number));
+            self.map.ranges.push(Variable::bounded(self.ctx, self.relation.vars[var.0]));
+        }
+    }
+
+    /// Solves an equation for its unknowns, if they are digits; an equation without unknowns
+    /// becomes a constraint.
+    fn solve_equation(&mut self, equation: &Equation) -> Option<bool> {
+        let (known, unknown): (Vec<_>, Vec<_>) =
+            equation.terms.iter().copied().partition(|(_, var)| self.bound[var.0].is_some());
+        let positive = unknown.iter().all(|(factor, _)| 0 < *factor);
+        let negative = unknown.iter().all(|(factor, _)| *factor < 0);
+        if !positive && !negative {
+            return Some(false);
+        }
+        // `sum of factor * unknown == sum of known + constant`, with positive factors.
+        let sign = if positive { -1 } else { 1 };
+        let mut constant = equation.constant.checked_mul(sign)?;
+        let mut sum = self.ctx.constant(0);
+        for (factor, var) in known {
+            let factor = self.ctx.constant(factor.checked_mul(sign)?);
+            sum = self.ctx.add(sum, self.ctx.mul(self.bound[var.0]?, factor));
+        }
+        let mut digits = Vec::new();
+        for (factor, var) in unknown {
+            let factor = factor.checked_abs()?;
+            let Interval { lo, hi } = self.relation.vars[var.0];
+            constant = constant.checked_sub(factor.checked_mul(lo)?)?;
+            digits.push((factor, hi.checked_sub(lo)?, lo, var));
+        }
+        digits.sort_by_key(|&(factor, ..)| std::cmp::Reverse(factor));
+        let mut largest = 0i64;
+        for &(factor, span, ..) in digits.iter().rev() {
+            if span != 0 && factor <= largest {
+                return Some(false);
+            }
+            largest = largest.checked_add(factor.checked_mul(span)?)?;
+        }
+        let number = self.ctx.add(sum, self.ctx.constant(constant));
+        if equation.checked {
+            self.constrain(number, Interval::new(0, largest))?;
+        }
+        // What the digits so far leave of the number, and what the last one counted.
+        let mut rest = number;
+        let mut unit = None;
+        for (factor, span, lo, var) in digits {
+            if span == 0 {
+                self.bound[var.0] = Some(self.ctx.constant(lo));
+                continue;
+            }
+            if let Some(unit) = unit {
+                rest = self.ctx.modulo(rest, self.ctx.constant(unit));
+            }
+            let digit = self.ctx.floor_div(rest, self.ctx.constant(factor));
+            if equation.checked && unit.is_some_and(|unit: i64| span < (unit - 1) / factor) {
+                self.constrain(digit, Interval::new(0, span))?;
+            }
+            self.bound[var.0] = Some(self.ctx.add(digit, self.ctx.constant(lo)));
+            unit = Some(factor);
+        }
+        if equation.checked
+            && let Some(unit) = unit.filter(|&unit| unit != 1)
+        {
+            let remainder = self.ctx.modulo(rest, self.ctx.constant(unit));
+            self.constrain(remainder, Interval::point(0))?;
+        }
+        Some(true)
+    }
+
+    /// Restricts the domain to where the expression lies in the interval.
+    fn constrain(&mut self, expr: Expr, interval: Interval) -> Option<()> {
+        let intervals = self.map.intervals(self.ctx);
+        if interval.covers(self.ctx.interval_of(expr, &|var| intervals.of(var))) {
+            return Some(());
+        }
+        let (expr, interval) = match self.ctx.node(expr) {
+            // `x + c in [lo, hi]` is `x in [lo - c, hi - c]`, which may bound a variable.
+            tc_ir::Node::Add(inner, offset) if self.ctx.as_constant(offset).is_some() => {
+                let offset = self.ctx.as_constant(offset)?;
+                let ends = (interval.lo.checked_sub(offset)?, interval.hi.checked_sub(offset)?);
+                (inner, Interval::new(ends.0, ends.1))
+            }
+            _ => (expr, interval),
+        };
+        self.map.add_constraint(self.ctx, expr, interval);
+        Some(())
+    }
+
+    /// Adds the bounds of sums as constraints.
+    fn restrict(&mut self) -> Option<()> {
+        for (terms, interval) in &self.relation.bounds {
+            let mut sum = self.ctx.constant(0);
+            for &(factor, var) in terms {
+                let factor = self.ctx.constant(factor);
+                sum = self.ctx.add(sum, self.ctx.mul(self.bound[var.0]?, factor));
+            }
+            let intervals = self.map.intervals(self.ctx);
+            if !interval.covers(self.ctx.interval_of(sum, &|var| intervals.of(var))) {
+                self.map.add_constraint(self.ctx, sum, *interval);
+            }
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,190 @@
+//! Maps as text, and the layouts that they are written for.
+
+use super::{
+    Direction, Indexing, IndexingSet, InstructionRef, OperandIndexing, RuntimeSource, array,
+    num_arrays, relation::Relation, reshape,
+};
+use crate::hlo::{ArrayShape, ComputationId, Instruction, Opcode, Payload, Shape};
+use std::fmt::Write;
+use tc_ir::{IndexingMap, Var};
+
+/// What stands for a map where none is known.
+pub const UNKNOWN: &str = "unknown indexing";
+
+impl Indexing<'_> {
+    /// A map as text: the map, then what its runtime variables are, then the replica.
+    ///
+    /// ```text
+    /// (d0){rt0} -> (d0 + rt0), domain: d0 in [0, 9], rt0 in [0, 90]
+    /// runtime variables:
+    /// rt0: parameter(1); (d0) -> (), domain: d0 in [0, 9]
+    /// replica id: (d0) -> (d0 / 5), domain: d0 in [0, 9]
+    /// ```
+    pub fn map_text(&self, indexing: &OperandIndexing) -> String {
+        let ctx = self.context();
+        let mut text = indexing.map.display(ctx).to_string();
+        if !indexing.runtimes.is_empty() {
+            text.push_str("\nruntime variables:");
+        }
+        for (number, runtime) in indexing.runtimes.iter().enumerate() {
+            let source = self.source_text(runtime.source);
+            let map = self.without_unused_runtimes(&runtime.map);
+            // Writing to a string does not fail.
+            let _ = write!(text, "\nrt{number}: {source}; {}", map.display(ctx));
+        }
+        if let Some(replica) = &indexing.replica {
+            let map = self.without_unused_runtimes(replica);
+            let _ = write!(text, "\nreplica id: {}", map.display(ctx));
+        }
+        text
+    }
+
+    /// The maps of a set as text, in the order in which they were found.
+    pub fn set_text(&self, set: &IndexingSet) -> Vec<String> {
+        let mut texts: Vec<String> = set.maps().iter().map(|each| self.map_text(each)).collect();
+        if set.has_unknown() {
+            texts.push(UNKNOWN.to_string());
+        }
+        texts
+    }
+
+    /// Where the value of a runtime variable comes from: `parameter(1)`, `constant(9)`, or the name
+    /// of the instruction.
+    pub fn source_text(&self, source: RuntimeSource) -> String {
+        let instruction = self.instruction(source.instruction());
+        match source {
+            RuntimeSource::Element(_) => match &instruction.payload {
+                Payload::Parameter(number) => format!("parameter({number})"),
+                Payload::Constant(literal) => match literal.as_array() {
+                    Some(value) if value.num_stored() == 1 => {
+                        let value = value.integer(0).unwrap_or_default();
+                        format!("constant({value})")
+                    }
+                    _ => instruction.name.clone(),
+                },
+                Payload::None => instruction.name.clone(),
+            },
+            RuntimeSource::Replica(_) if instruction.opcode == Opcode::CollectivePermute => {
+                format!("sender of {}", instruction.name)
+            }
+            RuntimeSource::Replica(_) => format!("position in the group of {}", instruction.name),
+        }
+    }
+
+    /// A map that belongs to a runtime variable has all variables of the map beside it. Text shows
+    /// the runtime variables among them only where they are used.
+    fn without_unused_runtimes(&self, map: &IndexingMap) -> IndexingMap {
+        let mut map = map.clone();
+        map.remove_unused(self.context(), &|var| matches!(var, Var::Runtime(_)));
+        map
+    }
+
+    /// The maps of all instructions of a computation as text. `direction` says which.
+    pub fn computation_text(&self, computation: ComputationId, direction: Direction) -> String {
+        let mut text = String::new();
+        let callee = &self.module()[computation];
+        let entry = if computation == self.module().entry { "ENTRY " } else { "" };
+        let _ = writeln!(text, "{entry}{}:", callee.name);
+        for (id, instruction) in callee.instructions() {
+            let at = InstructionRef { computation, instruction: id };
+            let _ = writeln!(
+                text,
+                "  {} = {} {}",
+                instruction.name,
+                instruction.shape.without_layout(),
+                instruction.opcode
+            );
+            let operands: Vec<&Instruction> = callee.operands(instruction).collect();
+            let outputs = num_arrays(&instruction.shape);
+            let mut line = |output: usize, operand: usize, set: &IndexingSet| {
+                let output = if outputs == 1 { String::new() } else { format!("output {output}, ") };
+                let name = operands.get(operand).map_or("", |it| it.name.as_str());
+                self.write_set(&mut text, &format!("    {output}operand {operand} {name}: "), set);
+            };
+            match direction {
+                Direction::OutputToInput => {
+                    for output in 0..outputs {
+                        let sets = self.output_to_input(at, output);
+                        for (operand, set) in sets.iter().enumerate() {
+                            line(output, operand, set);
+                        }
+                    }
+                }
+                Direction::InputToOutput => {
+                    for operand in 0..operands.len() {
+                        let sets = self.input_to_output(at, operand);
+                        for (output, set) in sets.iter().enumerate() {
+                            line(output, operand, set);
+                        }
+                    }
+                }
+            }
+        }
+        text
+    }
+
+    /// The maps of all instructions of the module as text, the entry last.
+    pub fn module_text(&self, direction: Direction) -> String {
+        let computations = self.module().computations().map(|(id, _)| id);
+        computations.map(|id| self.computation_text(id, direction)).collect::<Vec<_>>().join("\n")
+    }
+
+    fn write_set(&self, text: &mut String, head: &str, set: &IndexingSet) {
+        for map in self.set_text(set) {
+            let _ = writeln!(text, "{head}{}", map.replace('\n', "\n        "));
+        }
+    }
+
+    /// The maps of a pair of an output and an operand between index spaces in memory order: the
+    /// dimensions in the order of the layout, the slowest first. `output` and `operand` are the
+    /// shapes at both ends of the maps, which lead in the given direction.
+    pub fn physical(
+        &self,
+        set: &IndexingSet,
+        direction: Direction,
+        output: &ArrayShape,
+        operand: &Shape,
+    ) -> IndexingSet {
+        let mut physical = IndexingSet::default();
+        set.unknown_arrays().for_each(|array| physical.insert_unknown(array));
+        for indexing in set.maps() {
+            let operand = array(operand, indexing.array);
+            let converted =
+                operand.and_then(|operand| self.physical_map(indexing, direction, output, operand));
+            match converted {
+                Some(converted) => physical.insert(converted),
+                None => physical.insert_unknown(indexing.array),
+            }
+        }
+        physical
+    }
+
+    fn physical_map(
+        &self,
+        indexing: &OperandIndexing,
+        direction: Direction,
+        output: &ArrayShape,
+        operand: &ArrayShape,
+    ) -> Option<OperandIndexing> {
+        let ctx = self.context();
+        let (source, target) = match direction {
+            Direction::OutputToInput => (output, operand),
+            Direction::InputToOutput => (operand, output),
+        };
+        let is_row_major = |array: &ArrayShape| {
+            let order = array.minor_to_major();
+            order.iter().rev().zip(0..).all(|(&dim, position)| dim == position)
+        };
+        if is_row_major(source) && is_row_major(target) {
+            return Some(indexing.clone());
+        }
+        let layout = |array: &ArrayShape, direction| -> Option<OperandIndexing> {
+            let relation: Relation = reshape::physical(array)?;
+            relation.map(ctx, direction)
+        };
+        let to_logical = layout(source, Direction::InputToOutput)?;
+        let to_physical = layout(target, Direction::OutputToInput)?;
+        let converted = to_logical.then(ctx, indexing)?.then(ctx, &to_physical)?;
+        Some(OperandIndexing { array: indexing.array, ..converted })
+    }
+}

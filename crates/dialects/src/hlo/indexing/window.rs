@@ -1,0 +1,173 @@
+//! Windows that slide over an operand: reduce-window, select-and-scatter, convolution.
+//!
+//! Along each dimension, position `w` of window `o` stands at position `i` of the operand where
+//! `o * stride + w * window_dilation - padding_low == i * base_dilation`; where there is no such `i`
+//! the window sees padding.
+
+use super::{
+    Op, dimension, dimensions,
+    elementwise::same_position,
+    relation::{Index, Relation, VarId},
+};
+use crate::hlo::{Attribute, WindowDim};
+
+/// The window's dimensions; those that the text leaves out are 1.
+fn window(op: &Op, rank: usize) -> Option<Vec<WindowDim>> {
+    match op.instruction.window() {
+        [] => Some(vec![WindowDim::default(); rank]),
+        dims => (dims.len() == rank).then(|| dims.to_vec()),
+    }
+}
+
+/// Demands that position `w` of window `o` is position `i` of the operand.
+fn slide(relation: &mut Relation, dim: &WindowDim, o: VarId, w: VarId, i: VarId) -> Option<()> {
+    let base = dim.base_dilation.checked_neg()?;
+    if dim.stride < 1 || dim.window_dilation < 1 || -1 < base {
+        return None;
+    }
+    let terms = [(dim.stride, o), (dim.window_dilation, w), (base, i)];
+    relation.equate(terms, dim.padding_low.checked_neg()?);
+    Some(())
+}
+
+/// Each output element reads the window over each input, and each initial value.
+pub(super) fn reduce_window(op: &Op, output: usize, operand: usize) -> Option<Relation> {
+    let output = op.output_dims(output)?;
+    if op.num_operands() / 2 <= operand {
+        return same_position(output, op.operand_dims(operand)?);
+    }
+    let input = op.operand_dims(operand)?;
+    let window = window(op, input.len())?;
+    if output.len() != input.len() {
+        return None;
+    }
+    let mut relation = Relation { simplify: true, ..Relation::default() };
+    let o = relation.vars(output);
+    let w: Vec<VarId> = window.iter().map(|dim| relation.var(dim.size)).collect();
+    let i = relation.vars(input);
+    for (dim, each) in window.iter().enumerate() {
+        slide(&mut relation, each, o[dim], w[dim], i[dim])?;
+    }
+    relation.output = o.into_iter().map(Index::Var).collect();
+    relation.operand = i.into_iter().map(Index::Var).collect();
+    Some(relation)
+}
+
+/// An output element may get the source element of each window that it lies in, and which one does
+/// depends on the operand in the whole window.
+pub(super) fn select_and_scatter(op: &Op, operand: usize) -> Option<Relation> {
+    let (output, source) = (op.output_dims(0)?, op.operand_dims(1)?);
+    let window = window(op, output.len())?;
+    if operand == 2 {
+        return same_position(output, op.operand_dims(2)?);
+    }
+    if output != op.operand_dims(0)? || source.len() != output.len() {
+        return None;
+    }
+    let mut relation = Relation { simplify: true, ..Relation::default() };
+    let scattered = relation.vars(output);
+    let windows = relation.vars(source);
+    let place = |relation: &mut Relation, positions: &[VarId]| {
+        for (dim, each) in window.iter().enumerate() {
+            let within = relation.var(each.size);
+            slide(relation, each, windows[dim], within, positions[dim])?;
+        }
+        Some(())
+    };
+    place(&mut relation, &scattered)?;
+    relation.operand = windows.iter().copied().map(Index::Var).collect();
+    if operand == 0 {
+        let read = relation.vars(output);
+        place(&mut relation, &read)?;
+        relation.operand = read.into_iter().map(Index::Var).collect();
+    }
+    relation.output = scattered.into_iter().map(Index::Var).collect();
+    Some(relation)
+}
+
+/// A convolution: the lhs is read through windows, the rhs is the kernel.
+///
+/// With `g` feature groups, block `j` of the output features sees block `j` of the input features
+/// only. With `g` batch groups, it sees block `j` of the batch only.
+pub(super) fn convolution(op: &Op, operand: usize) -> Option<Relation> {
+    let (output, lhs, rhs) = (op.output_dims(0)?, op.operand_dims(0)?, op.operand_dims(1)?);
+    let dims = op.instruction.dim_labels()?;
+    let window = window(op, dims.output_spatial.len())?;
+    let groups = |attribute| op.instruction.integer(attribute).unwrap_or(1);
+    let feature_groups = groups(Attribute::FeatureGroupCount);
+    let batch_groups = groups(Attribute::BatchGroupCount);
+
+    let output_batch = dimension(dims.output_batch, output.len())?;
+    let output_feature = dimension(dims.output_feature, output.len())?;
+    let output_spatial = dimensions(&dims.output_spatial, output.len())?;
+    let input_feature = dimension(dims.kernel_input_feature, rhs.len())?;
+    if output_spatial.len() + 2 != output.len() {
+        return None;
+    }
+
+    let mut relation = Relation { simplify: true, ..Relation::default() };
+    let out = relation.vars(output);
+    let within: Vec<VarId> = window.iter().map(|dim| relation.var(dim.size)).collect();
+    let feature = relation.var(rhs[input_feature]);
+    relation.output = out.iter().copied().map(Index::Var).collect();
+
+    // The part of the output features that a group has.
+    let split = |relation: &mut Relation, groups: i64| {
+        let part = output[output_feature].checked_div(groups)?;
+        let (group, rest) = (relation.var(groups), relation.var(part));
+        relation.equate([(1, out[output_feature]), (-part, group), (-1, rest)], 0);
+        Some(group)
+    };
+
+    if operand == 1 {
+        let kernel_feature = dimension(dims.kernel_output_feature, rhs.len())?;
+        let kernel_spatial = dimensions(&dims.kernel_spatial, rhs.len())?;
+        let mut index = vec![None; rhs.len()];
+        index[input_feature] = Some(feature);
+        index[kernel_feature] = Some(out[output_feature]);
+        for (dim, &place) in kernel_spatial.iter().enumerate() {
+            let window = window.get(dim)?;
+            let mut position = within[dim];
+            if window.reversal {
+                position = relation.var(window.size);
+                relation.equate([(1, position), (1, within[dim])], 1i64.checked_sub(window.size)?);
+            }
+            index[place] = Some(position);
+        }
+        relation.operand = index.into_iter().map(|var| var.map(Index::Var)).collect::<Option<_>>()?;
+        return Some(relation);
+    }
+
+    let batch = dimension(dims.input_batch, lhs.len())?;
+    let lhs_feature = dimension(dims.input_feature, lhs.len())?;
+    let mut index = vec![None; lhs.len()];
+    index[lhs_feature] = Some(feature);
+    if feature_groups != 1 {
+        let group = split(&mut relation, feature_groups)?;
+        let position = relation.var(lhs[lhs_feature]);
+        relation.equate([(1, position), (-rhs[input_feature], group), (-1, feature)], 0);
+        index[lhs_feature] = Some(position);
+    }
+    index[batch] = Some(out[output_batch]);
+    if batch_groups != 1 {
+        let group = if op.like_xla {
+            relation.var(batch_groups)
+        } else {
+            split(&mut relation, batch_groups)?
+        };
+        let position = relation.var(lhs[batch]);
+        let terms = [(1, position), (-output[output_batch], group), (-1, out[output_batch])];
+        relation.equate(terms, 0);
+        index[batch] = Some(position);
+    }
+    let input_spatial = dimensions(&dims.input_spatial, lhs.len())?;
+    for (dim, &place) in input_spatial.iter().enumerate() {
+        let position = relation.var(lhs[place]);
+        let spatial = out[*output_spatial.get(dim)?];
+        slide(&mut relation, window.get(dim)?, spatial, within[dim], position)?;
+        index[place] = Some(position);
+    }
+    relation.operand = index.into_iter().map(|var| var.map(Index::Var)).collect::<Option<_>>()?;
+    Some(relation)
+}
+
