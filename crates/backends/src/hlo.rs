@@ -10,9 +10,7 @@ use melior::{
     pass::PassManager,
     utility,
 };
-use tc_dialects::{
-    hlo::{ArrayShape, ComputationId, ElementType, InstructionId, Module},
-};
+use tc_dialects::hlo::{ArrayShape, ComputationId, ElementType, InstructionId, Module};
 use tc_passes::convert::hlo_to_imap;
 
 /// An array: its shape, and its elements as literals hold them, row-major and little-endian, one
@@ -98,7 +96,8 @@ impl Executable {
     /// The inputs are not what it takes, or there is no memory for the results.
     pub fn run(&self, inputs: &[Array]) -> Result<Vec<Array>, Error> {
         if inputs.len() != self.parameters.len() {
-            let message = format!("expected {} inputs, found {}", self.parameters.len(), inputs.len());
+            let message =
+                format!("expected {} inputs, found {}", self.parameters.len(), inputs.len());
             return Err(Error::Call(message));
         }
         let mut tensors = Vec::new();

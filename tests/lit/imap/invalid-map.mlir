@@ -46,8 +46,3 @@
 
 // CHECK: invalid-map.mlir:[[#@LINE+1]]:18: error: expected a divisor that is not 0
 #map = #imap.map<(d0) -> (d0 / 0), domain: d0 in [0, 9]>
-
-// -----
-
-// CHECK: invalid-map.mlir:[[#@LINE+1]]:18: error: expected 'mod' by a divisor of at least 1
-#map = #imap.map<(d0) -> (d0 mod -4), domain: d0 in [0, 9]>

@@ -21,7 +21,7 @@ pub fn to_llvm(options: &Options) -> String {
         // Buffers.
         "eliminate-empty-tensors",
         "empty-tensor-to-alloc-tensor",
-        "one-shot-bufferize",
+        "one-shot-bufferize{allow-return-allocs-from-loops}",
         "canonicalize",
         "cse",
         // Loops.

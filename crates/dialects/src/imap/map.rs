@@ -11,7 +11,7 @@ use tc_ir::{expr::Node, map::IndexingMap, text::ParseError};
 ///
 /// # Errors
 /// The byte offset at which the text stops being a map, and why; division by the constant 0,
-/// and `mod` by a constant below 1, which compiled code cannot do.
+/// which compiled code cannot do.
 pub fn canonical_text(text: &str) -> Result<String, ParseError> {
     let ir = tc_ir::Context::new();
     let map = IndexingMap::parse(&ir, text)?;
@@ -19,16 +19,14 @@ pub fn canonical_text(text: &str) -> Result<String, ParseError> {
     let constraints = map.constraints.iter().map(|it| it.expr);
     let roots: Vec<_> = map.results.iter().copied().chain(bounds).chain(constraints).collect();
     for expr in ir.topological(&roots) {
-        let message = match ir.node(expr) {
-            Node::FloorDiv(_, by) | Node::CeilDiv(_, by) if ir.as_constant(by) == Some(0) => {
-                "expected a divisor that is not 0"
-            }
-            Node::Mod(_, by) if ir.as_constant(by).is_some_and(|by| by < 1) => {
-                "expected 'mod' by a divisor of at least 1"
-            }
-            _ => continue,
+        let divisor = match ir.node(expr) {
+            Node::FloorDiv(_, by) | Node::CeilDiv(_, by) | Node::Mod(_, by) => ir.as_constant(by),
+            _ => None,
         };
-        return Err(ParseError { offset: 0, message: message.into() });
+        if divisor == Some(0) {
+            let message = "expected a divisor that is not 0".into();
+            return Err(ParseError { offset: 0, message });
+        }
     }
     Ok(map.display(&ir).to_string())
 }

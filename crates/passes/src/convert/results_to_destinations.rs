@@ -134,6 +134,8 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
         }
     }
     let arguments = mlir::arguments(block);
+    // Once more: an argument that is returned is seen through its tensor by now.
+    let outputs = mlir::operands(returned);
 
     let (end, messages) = nest_checks(block)?;
     let builder = Builder::before(end);

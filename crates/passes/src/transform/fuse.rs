@@ -246,6 +246,24 @@ impl<'c> Node<'c> {
         (0..self.parts.inputs.len()).filter(|number| defined(&self.parts.inputs[*number])).collect()
     }
 
+    /// Whether nothing of what the destination held before is left: it held nothing, or the
+    /// dimension variables run over all of it.
+    fn writes_all(&self, ir: &Context) -> bool {
+        let init = self.parts.inits[0];
+        if mlir::defining_op(init).is_some_and(|op| mlir::is(op, "tensor.empty")) {
+            return true;
+        }
+        let mut seen = BTreeSet::new();
+        let is_whole = |(index, extent): (&Expr, Option<i64>)| {
+            let (Some(var), Some(extent)) = (ir.as_var(*index), extent) else { return false };
+            let variable = self.parts.domain.variable(var);
+            let interval = variable.and_then(|it| it.constant_interval(ir));
+            interval.is_some_and(|it| (it.lo, it.hi) == (0, extent - 1)) && seen.insert(var)
+        };
+        let shape = mlir::shape(init.r#type());
+        self.init_map().results.iter().zip(shape).all(is_whole)
+    }
+
     fn is_reduction(&self) -> bool {
         !self.parts.domain.ranges.is_empty()
             || self.generic.epilogue().is_some()
@@ -295,6 +313,11 @@ fn plan<'c, 'i>(
     }
     if !producer.parts.domain.constraints.is_empty() {
         return Err("the domain of the producer has constraints".to_string());
+    }
+    if !producer.writes_all(ir) {
+        return Err(
+            "the producer writes into a tensor that is there, maybe only a part of it".into()
+        );
     }
     check_uses(consumer.generic, producer.generic)?;
     let inverse = invert(ir, producer.init_map())

@@ -25,7 +25,8 @@ fn field<'r>(row: &'r Value, name: &str) -> Result<&'r Value, Mismatch> {
 /// Runs a single operation and compares with the outputs of the row.
 fn run_op(case: &Value, _options: &Options) -> Result<Outcome, Mismatch> {
     let text = row::string(field(case, "hlo")?)?;
-    let inputs = row::array(field(case, "inputs")?)?.iter().map(array).collect::<Result<Vec<_>, _>>()?;
+    let inputs =
+        row::array(field(case, "inputs")?)?.iter().map(array).collect::<Result<Vec<_>, _>>()?;
     let outputs = row::array(field(case, "outputs")?)?;
     let found = match run::run(text, &inputs) {
         Ok(found) => found,
@@ -40,7 +41,8 @@ fn run_op(case: &Value, _options: &Options) -> Result<Outcome, Mismatch> {
         let tolerance = |name: &str| output.get(name).and_then(Value::as_f64).unwrap_or(0.0);
         let (rtol, atol) = (tolerance("rtol"), tolerance("atol"));
         if !expected.shape.is_compatible(&found.shape) {
-            let show = |array: &Array| format!("{}{:?}", array.shape.element_type, array.shape.dims);
+            let show =
+                |array: &Array| format!("{}{:?}", array.shape.element_type, array.shape.dims);
             return Err(Mismatch::new(show(&expected), show(found)));
         }
         let (expected, found) = (Elements::of(&expected), Elements::of(found));
@@ -62,7 +64,10 @@ fn array(value: &Value) -> Result<Array, Mismatch> {
     let name = row::string(field(value, "dtype")?)?;
     let element = ElementType::from_name(name)
         .ok_or_else(|| Mismatch::new("an element type", format!("'{name}'")))?;
-    let dims = row::array(field(value, "shape")?)?.iter().map(row::integer).collect::<Result<Vec<_>, _>>()?;
+    let dims = row::array(field(value, "shape")?)?
+        .iter()
+        .map(row::integer)
+        .collect::<Result<Vec<_>, _>>()?;
     let shape = ArrayShape::new(element, dims);
     let bytes = decode_base64(row::string(field(value, "data")?)?)
         .ok_or_else(|| Mismatch::new("data in base64", "other text"))?;

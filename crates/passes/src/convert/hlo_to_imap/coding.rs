@@ -14,7 +14,8 @@ pub(super) fn decode<'c>(b: &Builder<'c>, element: ElementType, stored: Val<'c>)
         element if !is_coded(element) => stored,
         ElementType::BF16 => {
             let bits = b.value("arith.extui", &[stored], b.int_type(32));
-            let bits = b.value("arith.shli", &[bits, b.integer(b.int_type(32), 16)], b.int_type(32));
+            let bits =
+                b.value("arith.shli", &[bits, b.integer(b.int_type(32), 16)], b.int_type(32));
             b.value("arith.bitcast", &[bits], Type::float32(b.context))
         }
         element => decode_by_table(b, element, stored),
@@ -153,11 +154,8 @@ impl Format {
             let mut is_negative = b.compare_int("slt", bits, integer(0));
             if !self.has_negative_zero {
                 let is_zero = b.compare_int("eq", result, integer(0));
-                let is_other = b.value(
-                    "arith.xori",
-                    &[is_zero, b.integer(b.int_type(1), 1)],
-                    b.int_type(1),
-                );
+                let is_other =
+                    b.value("arith.xori", &[is_zero, b.integer(b.int_type(1), 1)], b.int_type(1));
                 is_negative = b.value("arith.andi", &[is_negative, is_other], b.int_type(1));
             }
             let negative = b.value("arith.ori", &[result, integer(sign_bit as i64)], i32_type);

@@ -162,7 +162,11 @@ impl<'c> Parts<'_, 'c> {
         let result = (re, self.b.select(swap, self.neg(im), im));
         let zero = self.constant(0.0);
         let is_zero = self.b.compare_float("oeq", magnitude(large), zero);
-        self.select(is_zero, (self.div(x.0, magnitude(large)), self.div(x.1, magnitude(large))), result)
+        self.select(
+            is_zero,
+            (self.div(x.0, magnitude(large)), self.div(x.1, magnitude(large))),
+            result,
+        )
     }
 
     fn exp(&self, z: Complex<'c>) -> Complex<'c> {
@@ -221,8 +225,7 @@ impl<'c> Parts<'_, 'c> {
         let is_right = self.b.compare_float("oge", z.0, zero);
         let (re, im) = self.select(is_right, (root, other), (other, root));
         let infinite = self.constant(f64::INFINITY);
-        let is_infinite =
-            self.b.compare_float("oeq", self.unary("math.absf", z.1), infinite);
+        let is_infinite = self.b.compare_float("oeq", self.unary("math.absf", z.1), infinite);
         let re = self.b.select(is_infinite, infinite, re);
         let im = self.b.select(is_infinite, infinite, im);
         (re, self.binary("math.copysign", im, z.1))

@@ -147,8 +147,9 @@ impl<'c, 'm> Lowering<'c, 'm> {
         let mut values: Vec<Value<'c>> = Vec::with_capacity(computation.instructions.len());
         for (number, instruction) in computation.instructions() {
             let location = (self.location)(id, number);
-            let refuse =
-                |message: String| Report::at(location, tc_dialects::diagnostic::Severity::Error, message);
+            let refuse = |message: String| {
+                Report::at(location, tc_dialects::diagnostic::Severity::Error, message)
+            };
             self.num_built.set(self.num_built.get() + 1);
             if MAX_INSTRUCTIONS < self.num_built.get() {
                 return Err(refuse(format!(
@@ -159,8 +160,11 @@ impl<'c, 'm> Lowering<'c, 'm> {
             if MAX_DEPTH < depth {
                 return Err(refuse(format!("calls nest more than {MAX_DEPTH} deep")));
             }
-            let operands: Vec<_> =
-                instruction.operands.iter().map(|operand| values[operand.index()].clone()).collect();
+            let operands: Vec<_> = instruction
+                .operands
+                .iter()
+                .map(|operand| values[operand.index()].clone())
+                .collect();
             let at = b.located(location);
             let value = match instruction.opcode {
                 Opcode::Parameter => {
@@ -291,7 +295,10 @@ impl<'c, 'm> Lowering<'c, 'm> {
             (Literal::Array(literal), Shape::Array(shape)) => {
                 let count = shape.num_elements().unwrap_or(0) as usize;
                 if count == 0 {
-                    return Ok(Value::Array(Array { parts: empty(b, shape), shape: shape.clone() }));
+                    return Ok(Value::Array(Array {
+                        parts: empty(b, shape),
+                        shape: shape.clone(),
+                    }));
                 }
                 let stored = storage_type(b, shape.element_type);
                 let ty = tensor_type(b, shape);
@@ -381,8 +388,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
     ) -> Result<Array<'c>, String> {
         let elements: Vec<_> = sources.iter().map(|source| source.element()).collect();
         self.compute(b, shape, &self.aligned(sources, shape), &|inside, scalars| {
-            let operands: Vec<_> =
-                elements.iter().copied().zip(scalars.iter().cloned()).collect();
+            let operands: Vec<_> = elements.iter().copied().zip(scalars.iter().cloned()).collect();
             scalar::apply(inside, instruction, &operands)
         })
     }
@@ -435,7 +441,10 @@ impl<'c, 'm> Lowering<'c, 'm> {
             });
         }
         if from.is_complex() || to.is_complex() || have < 8 || want < 8 {
-            return Err(format!("'{}' from '{from}' to '{to}' is not supported", instruction.opcode));
+            return Err(format!(
+                "'{}' from '{from}' to '{to}' is not supported",
+                instruction.opcode
+            ));
         }
         if want < have {
             // One element becomes several, along a new last dimension.
@@ -533,7 +542,10 @@ impl<'c, 'm> Lowering<'c, 'm> {
         results: &[&ArrayShape],
     ) -> Result<Vec<Array<'c>>, String> {
         let same = sources.len() == results.len()
-            && sources.iter().zip(results).all(|(source, result)| source.shape.is_compatible(result));
+            && sources
+                .iter()
+                .zip(results)
+                .all(|(source, result)| source.shape.is_compatible(result));
         if !same {
             return Err(format!("'{}' of several devices is not supported", instruction.opcode));
         }

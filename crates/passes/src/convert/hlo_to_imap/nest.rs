@@ -143,7 +143,8 @@ impl<'c> Memory<'c> {
     pub(super) fn allocate(b: &Builder<'c>, shape: &ArrayShape) -> Self {
         let ty = memref_type(b, shape);
         let segments = mlir::segments(b.context, &[0, 0]);
-        let allocate = |_| b.value_with("memref.alloc", &[], ty, &[("operandSegmentSizes", segments)]);
+        let allocate =
+            |_| b.value_with("memref.alloc", &[], ty, &[("operandSegmentSizes", segments)]);
         let parts = (0..num_parts(shape.element_type)).map(allocate).collect();
         Self { parts, shape: shape.clone() }
     }

@@ -31,7 +31,8 @@ impl<'c> Lowering<'c, '_> {
         let results: Vec<_> = sources.iter().map(|source| Memory::copy_of(b, source)).collect();
         sort_rows(b, &results, sources[0].dims(), dim, &|b, x, y| {
             // The computation takes both elements of the first array, then of the second, ..
-            let arguments: Vec<_> = x.iter().zip(y).flat_map(|(x, y)| [x.clone(), y.clone()]).collect();
+            let arguments: Vec<_> =
+                x.iter().zip(y).flat_map(|(x, y)| [x.clone(), y.clone()]).collect();
             Ok(scalar::computation(b, self.module, applied, &arguments)?[0][0])
         })?;
         Ok(results.into_iter().map(|memory| memory.array(b)).collect())
@@ -88,11 +89,9 @@ fn sort_rows<'c>(
     less: &Less<'_, 'c>,
 ) -> Result<(), String> {
     let extent = dims[dim];
-    let row = |memory: &Memory<'c>| {
-        Memory::allocate(b, &ArrayShape::new(memory.element(), vec![extent]))
-    };
-    let scratch: [Vec<_>; 2] =
-        [arrays.iter().map(row).collect(), arrays.iter().map(row).collect()];
+    let row =
+        |memory: &Memory<'c>| Memory::allocate(b, &ArrayShape::new(memory.element(), vec![extent]));
+    let scratch: [Vec<_>; 2] = [arrays.iter().map(row).collect(), arrays.iter().map(row).collect()];
     let mut others = dims.to_vec();
     others[dim] = 1;
     for_each(b, &others, &mut |b, place| {

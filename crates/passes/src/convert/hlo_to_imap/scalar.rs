@@ -141,11 +141,7 @@ pub(super) fn apply<'c>(
 }
 
 /// A constant scalar.
-pub(super) fn constant<'c>(
-    b: &Builder<'c>,
-    literal: &ArrayLiteral,
-    position: usize,
-) -> Scalar<'c> {
+pub(super) fn constant<'c>(b: &Builder<'c>, literal: &ArrayLiteral, position: usize) -> Scalar<'c> {
     let element = literal.element_type;
     let ty = compute_type(b, element);
     if let Some((real, imaginary)) = literal.complex(position) {
@@ -278,13 +274,7 @@ fn low_bits<'c>(b: &Builder<'c>, element: ElementType, x: Val<'c>) -> Val<'c> {
 
 /// Quotient or remainder towards zero. By 0, the quotient has all bits set and the remainder is
 /// the dividend; the least number divided by -1 stays.
-fn divide<'c>(
-    b: &Builder<'c>,
-    opcode: Opcode,
-    signed: bool,
-    x: Val<'c>,
-    y: Val<'c>,
-) -> Val<'c> {
+fn divide<'c>(b: &Builder<'c>, opcode: Opcode, signed: bool, x: Val<'c>, y: Val<'c>) -> Val<'c> {
     let ty = x.r#type();
     let constant = |value: i64| b.integer(ty, value);
     let is_quotient = opcode == Opcode::Divide;
@@ -561,8 +551,10 @@ fn convert_part<'c>(b: &Builder<'c>, from: ElementType, to: ElementType, x: Val<
         (false, true) => b.value("arith.uitofp", &[x], target),
         (true, false) => float_to_integer(b, to, x),
         (false, false) => {
-            let (have, want) =
-                (mlir::integer_width(source).unwrap_or(0), mlir::integer_width(target).unwrap_or(0));
+            let (have, want) = (
+                mlir::integer_width(source).unwrap_or(0),
+                mlir::integer_width(target).unwrap_or(0),
+            );
             let signed = from.kind() == ElementKind::Signed;
             match have.cmp(&want) {
                 std::cmp::Ordering::Equal => x,
@@ -591,11 +583,8 @@ fn float_to_integer<'c>(b: &Builder<'c>, to: ElementType, x: Val<'c>) -> Val<'c>
     let (source, target) = (x.r#type(), compute_type(b, to));
     let (low, high) = to.integer_range();
     // f16 does not reach all bounds.
-    let x = if mlir::byte_width(source) < 4 {
-        resize_float(b, x, Type::float32(b.context))
-    } else {
-        x
-    };
+    let x =
+        if mlir::byte_width(source) < 4 { resize_float(b, x, Type::float32(b.context)) } else { x };
     let source = x.r#type();
     let constant = |value: f64| b.float(source, value);
     // Both bounds are 0 or powers of two, so that they are floats.
@@ -651,7 +640,8 @@ pub(super) fn computation<'c>(
                 vec![constant(b, literal.ok_or("a tuple constant is not supported here")?, 0)]
             }
             Opcode::Tuple => {
-                let elements = (0..instruction.operands.len()).map(|number| operand(number)[0].clone());
+                let elements =
+                    (0..instruction.operands.len()).map(|number| operand(number)[0].clone());
                 elements.collect()
             }
             Opcode::GetTupleElement => {
@@ -660,8 +650,9 @@ pub(super) fn computation<'c>(
             }
             Opcode::Call | Opcode::Fusion | Opcode::Map => {
                 let called = instruction.called_computations().next();
-                let arguments: Vec<_> =
-                    (0..instruction.operands.len()).map(|number| operand(number)[0].clone()).collect();
+                let arguments: Vec<_> = (0..instruction.operands.len())
+                    .map(|number| operand(number)[0].clone())
+                    .collect();
                 self::computation(b, module, called.ok_or("a call of nothing")?, &arguments)?
             }
             // Of scalars, these change nothing.
@@ -680,7 +671,9 @@ pub(super) fn computation<'c>(
                     .collect::<Result<_, String>>()?;
                 vec![apply(b, instruction, &operands)?]
             }
-            opcode => return Err(format!("'{opcode}' is not supported in a computation of scalars")),
+            opcode => {
+                return Err(format!("'{opcode}' is not supported in a computation of scalars"));
+            }
         };
         values.push(value);
     }

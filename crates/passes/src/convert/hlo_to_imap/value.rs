@@ -87,17 +87,12 @@ pub(super) fn storage_type<'c>(builder: &Builder<'c>, element: ElementType) -> T
 
 /// The type with which bodies calculate, of one part for complex numbers.
 pub(super) fn compute_type<'c>(builder: &Builder<'c>, element: ElementType) -> Type<'c> {
-    if is_coded(element) {
-        Type::float32(builder.context)
-    } else {
-        storage_type(builder, element)
-    }
+    if is_coded(element) { Type::float32(builder.context) } else { storage_type(builder, element) }
 }
 
 /// Whether it is a float that is stored as its bits.
 pub(super) fn is_coded(element: ElementType) -> bool {
-    element.is_float()
-        && !matches!(element, ElementType::F16 | ElementType::F32 | ElementType::F64)
+    element.is_float() && !matches!(element, ElementType::F16 | ElementType::F32 | ElementType::F64)
 }
 
 /// The tensor type of one part of an array.

@@ -50,11 +50,8 @@ impl<'c> Lowering<'c, '_> {
             let (index, inside) = undilated(ir, window, position, extent);
             inside.into_iter().for_each(|(expr, interval)| nest.constrain(expr, interval));
             lhs_index[labels.input_spatial[number] as usize] = index;
-            rhs_index[labels.kernel_spatial[number] as usize] = if window.reversal {
-                ir.sub(ir.constant(window.size - 1), tap)
-            } else {
-                tap
-            };
+            rhs_index[labels.kernel_spatial[number] as usize] =
+                if window.reversal { ir.sub(ir.constant(window.size - 1), tap) } else { tap };
         }
         let feature = nest.range(features.max(1));
         let output = ir.dim(labels.output_feature as u32);
@@ -93,7 +90,14 @@ impl<'c> Lowering<'c, '_> {
         if let (Some(combiner), [source], false) =
             (self.combiner(applied, sources[0].element()), sources, extents.contains(&0))
         {
-            return Ok(vec![self.reduce_by_map(b, instruction, source, inits[0], results[0], combiner)?]);
+            return Ok(vec![self.reduce_by_map(
+                b,
+                instruction,
+                source,
+                inits[0],
+                results[0],
+                combiner,
+            )?]);
         }
         let from: Vec<_> = sources.iter().map(|source| Memory::of(b, source)).collect();
         let start: Vec<_> = inits.iter().map(|init| Memory::of(b, init)).collect();
@@ -219,7 +223,8 @@ impl<'c> Lowering<'c, '_> {
                     b,
                     inside,
                     &mut |b| {
-                        let new: Vec<_> = from.iter().map(|memory| memory.load(b, &index)).collect();
+                        let new: Vec<_> =
+                            from.iter().map(|memory| memory.load(b, &index)).collect();
                         self.apply_to(b, applied, &from, carried, &new).unwrap_or_else(|error| {
                             failed = Err(error);
                             carried.to_vec()
@@ -282,7 +287,10 @@ impl<'c> Lowering<'c, '_> {
                         let mut next = vec![b.integer(b.int_type(1), 1)];
                         let candidates = new.iter().chain(&index);
                         next.extend(
-                            carried[1..].iter().zip(candidates).map(|(o, n)| b.select(keeps, *o, *n)),
+                            carried[1..]
+                                .iter()
+                                .zip(candidates)
+                                .map(|(o, n)| b.select(keeps, *o, *n)),
                         );
                         next
                     },
