@@ -182,7 +182,9 @@ fn threads() -> Result<()> {
 }
 
 fn growth() -> Result<()> {
-    println!("\n| depth | tower, ours, µs | per level | MLIR | shared, ours, µs | per level | MLIR |");
+    println!(
+        "\n| depth | tower, ours, µs | per level | MLIR | shared, ours, µs | per level | MLIR |"
+    );
     println!("|---|---|---|---|---|---|---|");
     for depth in [4, 8, 16, 32, 64, 128, 256] {
         let mut row = format!("| {depth} ");

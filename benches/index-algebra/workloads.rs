@@ -25,15 +25,39 @@ pub struct Workload {
 pub const WORKLOADS: &[Workload] = &[
     Workload { name: "transposes", batch: 2000, aim: Some(3.0), peer: true, draw: transposes },
     Workload { name: "slices", batch: 2000, aim: Some(3.0), peer: true, draw: slices },
-    Workload { name: "convolution windows", batch: 2000, aim: Some(3.0), peer: true, draw: convolution },
+    Workload {
+        name: "convolution windows",
+        batch: 2000,
+        aim: Some(3.0),
+        peer: true,
+        draw: convolution,
+    },
     Workload { name: "pooling windows", batch: 2000, aim: Some(3.0), peer: true, draw: pooling },
-    Workload { name: "reshape round trips", batch: 1000, aim: Some(20.0), peer: true, draw: round_trip },
+    Workload {
+        name: "reshape round trips",
+        batch: 1000,
+        aim: Some(20.0),
+        peer: true,
+        draw: round_trip,
+    },
     Workload { name: "reshape chains", batch: 500, aim: Some(20.0), peer: true, draw: reshapes },
-    Workload { name: "reshape-transpose chains", batch: 300, aim: None, peer: true, draw: reshape_transposes },
+    Workload {
+        name: "reshape-transpose chains",
+        batch: 300,
+        aim: None,
+        peer: true,
+        draw: reshape_transposes,
+    },
     Workload { name: "fusion of 200 operations", batch: 1, aim: None, peer: false, draw: fusion },
     Workload { name: "documented examples", batch: 1000, aim: None, peer: true, draw: documented },
     Workload { name: "towers of depth 64", batch: 2, aim: None, peer: false, draw: tower64 },
-    Workload { name: "maps with 50 constraints", batch: 20, aim: None, peer: true, draw: constrained },
+    Workload {
+        name: "maps with 50 constraints",
+        batch: 20,
+        aim: None,
+        peer: true,
+        draw: constrained,
+    },
 ];
 
 fn extents(random: &mut Random, rank: usize) -> Vec<i64> {
@@ -149,7 +173,9 @@ fn fusion(ctx: &Context, random: &mut Random) -> Work {
     for number in 0..200 {
         let step = match number % 10 {
             2 => Step::Transpose(random.permutation(shape.len())),
-            5 => Step::Slice(shape.iter().map(|&extent| (1.min(extent - 1), 1, (extent - 1).max(1))).collect()),
+            5 => Step::Slice(
+                shape.iter().map(|&extent| (1.min(extent - 1), 1, (extent - 1).max(1))).collect(),
+            ),
             // Splits the last dimension from time to time, and puts it together again.
             8 if number % 20 == 8 => {
                 let last = shape.len() - 1;
@@ -223,7 +249,10 @@ pub fn tower(ctx: &Context, random: &mut Random, depth: usize) -> IndexingMap {
     for level in 0..depth {
         let divisor = random.between(3, 1000);
         expr = if level % 2 == 0 {
-            ctx.floor_div(ctx.add(ctx.mul(expr, ctx.constant(divisor - 1)), ctx.dim(1)), ctx.constant(divisor))
+            ctx.floor_div(
+                ctx.add(ctx.mul(expr, ctx.constant(divisor - 1)), ctx.dim(1)),
+                ctx.constant(divisor),
+            )
         } else {
             ctx.modulo(ctx.add(expr, ctx.dim(2)), ctx.constant(1_000_000 + divisor))
         };

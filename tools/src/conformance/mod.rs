@@ -144,8 +144,8 @@ const FILE: &str = "file";
 const MALFORMED: &str = "malformed";
 const UNKNOWN: &str = "unknown";
 
-/// Runs conformance files, and those in folders (`*.jsonl`, at any depth); `-` is the
-/// standard input. Whatever cannot be read is a failed case of the report.
+/// Runs conformance files, and those in folders (`*.jsonl` and, of programs that have a folder
+/// of their own, `case.json`, at any depth); `-` is the standard input. Whatever cannot be read is a failed case of the report.
 pub fn run(paths: &[PathBuf], options: &Options) -> Report {
     let mut cases = Vec::new();
     for path in paths {
@@ -236,7 +236,9 @@ fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
             let path = entry.path();
             if entry.file_type()?.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "jsonl") {
+            } else if path.extension().is_some_and(|extension| extension == "jsonl")
+                || path.file_name().is_some_and(|name| name == hlo::CASE_FILE)
+            {
                 found.push(path);
             }
         }
@@ -257,12 +259,16 @@ fn read_cases(file: &str, bytes: io::Result<Vec<u8>>, cases: &mut Vec<Pending>) 
             return cases.push(not_run(file, 1, FILE, "a readable file", &error.to_string()));
         }
     };
-    for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+    // A program's file is one row on many lines, about the files beside it.
+    let folder = Path::new(file).file_name().filter(|name| *name == hlo::CASE_FILE);
+    let folder = folder.and_then(|_| Path::new(file).parent());
+    let separator = |byte: &u8| folder.is_none() && *byte == b'\n';
+    for (number, line) in bytes.split(separator).enumerate() {
         if line.trim_ascii().is_empty() {
             continue;
         }
         let line_number = number + 1;
-        let row: Value = match serde_json::from_slice(line) {
+        let mut row: Value = match serde_json::from_slice(line) {
             Ok(row) => row,
             Err(error) => {
                 // The line that the error gives is the one in the row, always 1.
@@ -274,6 +280,9 @@ fn read_cases(file: &str, bytes: io::Result<Vec<u8>>, cases: &mut Vec<Pending>) 
                 continue;
             }
         };
+        if let (Some(folder), Some(fields)) = (folder, row.as_object_mut()) {
+            fields.insert(hlo::FOLDER.to_string(), folder.display().to_string().into());
+        }
         let Ok(fields) = object(&row) else {
             let got = row::describe(&row);
             cases.push(not_run(file, line_number, MALFORMED, "a JSON object", &got));

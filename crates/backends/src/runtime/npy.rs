@@ -2,7 +2,8 @@
 //!
 //! Format: NumPy Enhancement Proposal 1, versions 1.0 to 3.0. Read: either order of
 //! dimensions, every [`ElementType`], little-endian. Written: version 1.0 (2.0 if the
-//! header needs it), row-major. Not read: big-endian data, complex numbers, text, records.
+//! header needs it), row-major. Complex numbers are read as pairs of floats, along one more
+//! dimension. Not read: big-endian data, text, records.
 
 use super::{
     element::ElementType,
@@ -211,7 +212,7 @@ struct HeaderParser<'a> {
 
 impl HeaderParser<'_> {
     fn parse(mut self) -> Result<Header, NpyErrorKind> {
-        let (mut element, mut fortran_order, mut shape) = (None, None, None);
+        let (mut element, mut fortran_order, mut shape) = (None, None, None::<Vec<usize>>);
         self.expect(b'{')?;
         while !self.accept(b'}') {
             let at = self.position;
@@ -241,7 +242,11 @@ impl HeaderParser<'_> {
             return self.error("expected the end of the header".into());
         }
         match (element, fortran_order, shape) {
-            (Some(element), Some(fortran_order), Some(shape)) => {
+            (Some((_, true)), Some(true), Some(_)) => {
+                self.error("complex numbers in column-major order are not supported".into())
+            }
+            (Some((element, is_complex)), Some(fortran_order), Some(mut shape)) => {
+                shape.extend(is_complex.then_some(2));
                 Ok(Header { element, fortran_order, shape })
             }
             _ => self.error("expected the keys 'descr', 'fortran_order' and 'shape'".into()),
@@ -299,20 +304,25 @@ impl HeaderParser<'_> {
         Ok(String::from_utf8_lossy(&self.text[start..start + length]).into_owned())
     }
 
-    fn descr(&mut self) -> Result<ElementType, NpyErrorKind> {
+    /// The element type, of the parts if the elements are complex, and whether they are.
+    fn descr(&mut self) -> Result<(ElementType, bool), NpyErrorKind> {
         self.skip_space();
         let at = self.position;
         if self.text.get(at) == Some(&b'[') {
             return self.error("records are not supported; expected one element type".into());
         }
         let descr = self.string()?;
+        if let "<c8" | "<c16" = descr.as_str() {
+            let part = if descr == "<c8" { ElementType::F32 } else { ElementType::F64 };
+            return Ok((part, true));
+        }
         // The order of a single byte does not matter.
         let matches = |element: &ElementType| {
             let known = element.npy_descr();
             descr == known || element.size() == 1 && descr.get(1..) == known.get(1..)
         };
         if let Some(element) = ElementType::ALL.into_iter().find(matches) {
-            return Ok(element);
+            return Ok((element, false));
         }
         let known: Vec<_> = ElementType::ALL.iter().map(|element| element.npy_descr()).collect();
         self.error_at(

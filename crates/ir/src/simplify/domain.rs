@@ -106,7 +106,8 @@ impl IndexingMap {
     fn linear_in_box(&self, ctx: &Context, expr: Expr) -> Option<Expr> {
         let mut linear = ctx.few_linear_terms(expr)?;
         let free = linear.terms.iter().all(|&(term, _)| {
-            let bounds = ctx.as_var(term).and_then(|var| self.variable(var)?.constant_interval(ctx));
+            let bounds =
+                ctx.as_var(term).and_then(|var| self.variable(var)?.constant_interval(ctx));
             bounds.is_some_and(|bounds| bounds.as_point().is_none())
         });
         if !free {

@@ -1,5 +1,8 @@
-//! Cases of HLO programs: single operations with inputs and outputs in the row.
+//! Cases of HLO programs: single operations with inputs and outputs in the row, and programs with
+//! a folder of files.
 
+mod bound;
+mod program;
 mod run;
 
 use super::{
@@ -11,12 +14,37 @@ use serde_json::Value;
 use tc_backends::hlo::Array;
 use tc_dialects::hlo::{ArrayShape, ElementType};
 
+/// The file that describes a program, in a folder with its texts, inputs and outputs.
+pub(super) const CASE_FILE: &str = "case.json";
+/// The field of its row that gets the path of the folder.
+pub(super) const FOLDER: &str = "folder";
+
 /// The kinds of rows.
-pub(super) const KINDS: &[Kind] = &[Kind {
-    name: "hlo op",
-    matches: |row| row.get("kind").and_then(Value::as_str) == Some("hlo_op"),
-    run: run_op,
-}];
+pub(super) const KINDS: &[Kind] = &[
+    Kind {
+        name: "hlo op",
+        matches: |row| row.get("kind").and_then(Value::as_str) == Some("hlo_op"),
+        run: run_op,
+    },
+    Kind {
+        name: "hlo program",
+        matches: |row| is_program(row) && !is_optional(row),
+        run: program::run,
+    },
+    Kind {
+        name: "hlo optional",
+        matches: |row| is_program(row) && is_optional(row),
+        run: program::run,
+    },
+];
+
+fn is_program(row: &Value) -> bool {
+    ["inputs", "outputs", FOLDER].iter().all(|name| row.get(name).is_some())
+}
+
+fn is_optional(row: &Value) -> bool {
+    row.get("optional").and_then(Value::as_bool) == Some(true)
+}
 
 fn field<'r>(row: &'r Value, name: &str) -> Result<&'r Value, Mismatch> {
     row.get(name).ok_or_else(|| Mismatch::new(format!("a field '{name}'"), "none"))

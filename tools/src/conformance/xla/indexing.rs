@@ -61,7 +61,8 @@ impl Case<'_> {
     /// Compares sets of maps.
     fn compare(&self, found: &IndexingSet, expected: &[&str]) -> Result<Pass, String> {
         let printed = self.indexing.set_text(found);
-        let explain = |reason: String| format!("expected {expected:?}, found {printed:?}: {reason}");
+        let explain =
+            |reason: String| format!("expected {expected:?}, found {printed:?}: {reason}");
         if printed.len() != expected.len() {
             return Err(explain("another number of maps".into()));
         }
@@ -128,7 +129,9 @@ impl Case<'_> {
             (Some(found), Some(expected)) => {
                 Ok(worse(worst, Some(self.compare_shown(found, expected)?)))
             }
-            (found, _) => Err(format!("found {} replica id", if found.is_some() { "a" } else { "no" })),
+            (found, _) => {
+                Err(format!("found {} replica id", if found.is_some() { "a" } else { "no" }))
+            }
         }
     }
 
@@ -236,8 +239,8 @@ fn check_grouped(case: &Case) -> Result<Pass, String> {
     }
     let mut worst = Pass::Exact;
     for (name, expected) in expected {
-        let id = resolve(module, computation, name)
-            .ok_or_else(|| format!("no instruction '{name}'"))?;
+        let id =
+            resolve(module, computation, name).ok_or_else(|| format!("no instruction '{name}'"))?;
         let found = grouped.get(&id).cloned().unwrap_or_default();
         let outcome = case.compare(&found, &texts(expected)?);
         worst = worse(worst, Some(outcome.map_err(|reason| format!("{name}: {reason}"))?));
@@ -266,9 +269,8 @@ fn resolve(module: &Module, computation: ComputationId, name: &str) -> Option<In
 }
 
 fn check_epilogue(case: &Case) -> Result<Pass, String> {
-    let name = |key: &str| {
-        case.row[key].as_str().ok_or_else(|| format!("no name '{key}' in the case"))
-    };
+    let name =
+        |key: &str| case.row[key].as_str().ok_or_else(|| format!("no name '{key}' in the case"));
     let (from, to) = (name("from")?, name("to")?);
     let mut computations = case.module.computations();
     let (computation, found) = computations

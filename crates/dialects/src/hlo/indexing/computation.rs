@@ -155,12 +155,7 @@ impl<'m> Indexing<'m> {
         self.forward(from, output, to).remove(&to).unwrap_or_default()
     }
 
-    fn compose_into(
-        &self,
-        set: &mut IndexingSet,
-        first: &OperandIndexing,
-        producer: &IndexingSet,
-    ) {
+    fn compose_into(&self, set: &mut IndexingSet, first: &OperandIndexing, producer: &IndexingSet) {
         for second in producer.maps() {
             match self.composed(first, second) {
                 Some(indexing) => set.insert(indexing),
@@ -254,8 +249,7 @@ impl<'m> Indexing<'m> {
                         continue;
                     }
                     let at = InstructionRef { computation, instruction: parameter };
-                    let mut sets =
-                        vec![IndexingSet::default(); num_arrays(&callee.root().shape)];
+                    let mut sets = vec![IndexingSet::default(); num_arrays(&callee.root().shape)];
                     for source in 0..num_arrays(&callee[parameter].shape) {
                         let mut grouped = self.forward(at, source, callee.root);
                         let reached = grouped.remove(&callee.root).unwrap_or_default();
@@ -349,4 +343,3 @@ fn selector(op: &Op, output: usize) -> Option<Relation> {
     }
     same_position(op.output_dims(output)?, op.operand_dims(0)?)
 }
-

@@ -107,7 +107,8 @@ pub(super) fn scaled_dot(op: &Op, operand: usize) -> Option<Relation> {
         if extent == blocks {
             continue;
         }
-        let block = extent.checked_div(blocks).filter(|block| block.checked_mul(blocks) == Some(extent))?;
+        let block =
+            extent.checked_div(blocks).filter(|block| block.checked_mul(blocks) == Some(extent))?;
         let Index::Var(position) = relation.operand[dim] else { continue };
         let (scale, rest) = (relation.var(blocks), relation.var(block));
         relation.equate([(block, scale), (1, rest), (-1, position)], 0);

@@ -261,4 +261,3 @@ pub(super) fn scatter(op: &Op, output: usize, operand: usize) -> Option<Relation
     let places = slices.relate(&mut relation, true)?;
     Some(Relation { output: places.large, operand: places.small, ..relation })
 }
-

@@ -185,15 +185,13 @@ impl<'m> Indexing<'m> {
     fn set(&self, op: &Op, output: usize, operand: usize, direction: Direction) -> IndexingSet {
         match op.reads(output, operand) {
             Some(Reads::Nothing) => IndexingSet::default(),
-            Some(Reads::Related(relation)) => {
-                match relation.map(&self.context, direction) {
-                    Some(mut indexing) => {
-                        runtime::replace_known(self, &mut indexing);
-                        IndexingSet::of(indexing)
-                    }
-                    None => IndexingSet::unknown(relation.array),
+            Some(Reads::Related(relation)) => match relation.map(&self.context, direction) {
+                Some(mut indexing) => {
+                    runtime::replace_known(self, &mut indexing);
+                    IndexingSet::of(indexing)
                 }
-            }
+                None => IndexingSet::unknown(relation.array),
+            },
             Some(Reads::Unknown) | None => unknown_operand(op, operand),
         }
     }

@@ -211,10 +211,8 @@ impl<'r> Solver<'r> {
 
     fn solve(&mut self, target: &[Index]) -> Option<()> {
         let mut open: Vec<&Equation> = self.relation.equations.iter().collect();
-        let mentioned: Vec<VarId> = (0..self.bound.len())
-            .map(VarId)
-            .filter(|&var| self.relation.mentions(var))
-            .collect();
+        let mentioned: Vec<VarId> =
+            (0..self.bound.len()).map(VarId).filter(|&var| self.relation.mentions(var)).collect();
         loop {
             let mut rest = Vec::new();
             let before = open.len();

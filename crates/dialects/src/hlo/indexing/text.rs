@@ -97,7 +97,8 @@ impl Indexing<'_> {
             let operands: Vec<&Instruction> = callee.operands(instruction).collect();
             let outputs = num_arrays(&instruction.shape);
             let mut line = |output: usize, operand: usize, set: &IndexingSet| {
-                let output = if outputs == 1 { String::new() } else { format!("output {output}, ") };
+                let output =
+                    if outputs == 1 { String::new() } else { format!("output {output}, ") };
                 let name = operands.get(operand).map_or("", |it| it.name.as_str());
                 self.write_set(&mut text, &format!("    {output}operand {operand} {name}: "), set);
             };

@@ -134,7 +134,8 @@ pub(super) fn convolution(op: &Op, operand: usize) -> Option<Relation> {
             }
             index[place] = Some(position);
         }
-        relation.operand = index.into_iter().map(|var| var.map(Index::Var)).collect::<Option<_>>()?;
+        relation.operand =
+            index.into_iter().map(|var| var.map(Index::Var)).collect::<Option<_>>()?;
         return Some(relation);
     }
 
@@ -170,4 +171,3 @@ pub(super) fn convolution(op: &Op, operand: usize) -> Option<Relation> {
     relation.operand = index.into_iter().map(|var| var.map(Index::Var)).collect::<Option<_>>()?;
     Some(relation)
 }
-

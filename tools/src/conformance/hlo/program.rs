@@ -1,0 +1,133 @@
+//! Programs that have a folder: the text before and after optimization, inputs, outputs of the
+//! system that made them, and results in float64.
+
+use super::{
+    super::{
+        Options, Outcome, Status,
+        row::{self, Mismatch},
+    },
+    FOLDER, bound, field,
+    run::{self, Elements, agree},
+};
+use serde_json::Value;
+use std::path::Path;
+use tc_backends::{hlo::Array, runtime::npy};
+use tc_dialects::hlo::{self, ArrayShape, ElementType};
+
+/// Runs both texts of a program.
+pub(super) fn run(case: &Value, _options: &Options) -> Result<Outcome, Mismatch> {
+    let folder = Path::new(row::string(field(case, FOLDER)?)?);
+    let load = |value: &Value| array(folder, value, row::string(field(value, "file")?)?);
+    let inputs =
+        row::array(field(case, "inputs")?)?.iter().map(load).collect::<Result<Vec<_>, _>>()?;
+    let outputs = row::array(field(case, "outputs")?)?;
+    for name in ["module.hlo", "optimized.hlo"] {
+        let path = folder.join(name);
+        if name == "optimized.hlo" && !path.exists() {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| Mismatch::new(format!("the text {name}"), error.to_string()))?;
+        let found = run::run(&text, &inputs)
+            .map_err(|reason| Mismatch::new(format!("{name} runs"), reason))?;
+        if found.len() != outputs.len() {
+            let expected = format!("{name}: {} results", outputs.len());
+            return Err(Mismatch::new(expected, found.len().to_string()));
+        }
+        let (_, module, _) = hlo::read(name, text.into_bytes());
+        let Some(module) = module else { continue };
+        for (number, (output, found)) in outputs.iter().zip(&found).enumerate() {
+            compare(folder, &module, output, found).map_err(|it| {
+                Mismatch::new(format!("{name}, output {number}: {}", it.expected), it.got)
+            })?;
+        }
+    }
+    Ok(Outcome::new(Status::Passed, "the results", "the results"))
+}
+
+/// Compares one output with the float64 reference, or exactly where there is none.
+fn compare(
+    folder: &Path,
+    module: &hlo::Module,
+    output: &Value,
+    found: &Array,
+) -> Result<(), Mismatch> {
+    let element = found.shape.element_type;
+    let reference = match output.get("ref64").and_then(Value::as_str) {
+        Some(file) => rounded(&npy_at(folder, file)?, &found.shape)?,
+        None => array(folder, output, row::string(field(output, "file")?)?)?,
+    };
+    if !reference.shape.is_compatible(&found.shape) {
+        let show = |array: &Array| format!("{}{:?}", array.shape.element_type, array.shape.dims);
+        return Err(Mismatch::new(show(&reference), show(found)));
+    }
+    let is_float = element.part().is_float() && output.get("ref64").is_some();
+    let (expected, found) = (Elements::of(&reference), Elements::of(found));
+    // The magnitude of a typical element, so that one that nearly cancels is compared with what
+    // it was made of, and a huge one excuses no other.
+    let mut sizes: Vec<_> = (0..expected.count())
+        .map(|position| expected.magnitude(position))
+        .filter(|size| size.is_finite())
+        .collect();
+    sizes.sort_by(f64::total_cmp);
+    let typical = sizes.get(sizes.len() / 2).copied().unwrap_or(0.0);
+    let factor = if is_float {
+        2.0 * bound::num_operations(module) * bound::unit_roundoff(module, element)
+    } else {
+        0.0
+    };
+    for position in 0..expected.count() {
+        let limit =
+            factor * expected.magnitude(position).max(typical) + f64::from(f32::MIN_POSITIVE);
+        let limit = if is_float { limit } else { 0.0 };
+        if !agree(&expected, &found, position, limit) {
+            return Err(Mismatch::new(
+                format!("[{position}] = {} within {limit:.1e}", expected.show(position)),
+                found.show(position),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn npy_at(folder: &Path, file: &str) -> Result<tc_backends::runtime::Tensor, Mismatch> {
+    npy::load(folder.join(file)).map_err(|error| Mismatch::new("an array", error.to_string()))
+}
+
+/// The array of an input or output.
+fn array(folder: &Path, value: &Value, file: &str) -> Result<Array, Mismatch> {
+    let name = row::string(field(value, "dtype")?)?;
+    let element = ElementType::from_name(name)
+        .ok_or_else(|| Mismatch::new("an element type", format!("'{name}'")))?;
+    let dims = row::array(field(value, "shape")?)?
+        .iter()
+        .map(row::integer)
+        .collect::<Result<Vec<_>, _>>()?;
+    let shape = ArrayShape::new(element, dims);
+    let bytes = npy_at(folder, file)?.bytes().to_vec();
+    if shape.num_bytes() != Some(bytes.len() as i64) {
+        let expected = format!("{:?} bytes in {file}", shape.num_bytes());
+        return Err(Mismatch::new(expected, bytes.len().to_string()));
+    }
+    Ok(Array { shape, bytes })
+}
+
+/// A float64 reference in the type of the result.
+fn rounded(
+    reference: &tc_backends::runtime::Tensor,
+    shape: &ArrayShape,
+) -> Result<Array, Mismatch> {
+    let values = reference
+        .to_values::<f64>()
+        .ok_or_else(|| Mismatch::new("a reference in float64", reference.element().to_string()))?;
+    let part = shape.element_type.part();
+    let mut bytes = Vec::with_capacity(values.len() * part.bytes());
+    for value in values {
+        bytes.extend_from_slice(&part.encode_float(value).to_le_bytes()[..part.bytes()]);
+    }
+    if shape.num_bytes() != Some(bytes.len() as i64) {
+        let expected = format!("{:?} bytes", shape.num_bytes());
+        return Err(Mismatch::new(expected, bytes.len().to_string()));
+    }
+    Ok(Array { shape: shape.clone(), bytes })
+}
