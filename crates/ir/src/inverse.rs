@@ -275,15 +275,50 @@ impl<'c> Solver<'c> {
         Some((ctx.floor_div(ctx.add(value, moved), divisor), offset))
     }
 
+    /// `x mod c` with the coefficients of `x` in `[0, c - 1]`: the simplifier keeps the shortest
+    /// of several forms, which depends on what it is given.
+    fn least_remainder(&self, value: Expr, modulus: i64) -> Option<Expr> {
+        let ctx = self.ctx;
+        let linear = ctx.linear_terms(value)?;
+        let mut sum = ctx.constant(0);
+        for (term, factor) in linear.terms {
+            let factor = ctx.constant(factor.checked_rem_euclid(modulus)?);
+            sum = ctx.add(sum, ctx.mul(term, factor));
+        }
+        let constant = ctx.constant(linear.constant.checked_rem_euclid(modulus)?);
+        Some(ctx.modulo(ctx.add(sum, constant), ctx.constant(modulus)))
+    }
+
+    /// `x floordiv -c` as `-x floordiv c`.
+    fn positive_quotient(&self, term: Expr) -> Option<Expr> {
+        let ctx = self.ctx;
+        let Node::FloorDiv(value, divisor) = ctx.node(term) else { return None };
+        let divisor = ctx.as_constant(divisor).filter(|&divisor| divisor < 0)?;
+        let linear = ctx.linear_terms(value)?;
+        let mut sum = ctx.constant(0);
+        for (term, factor) in linear.terms {
+            sum = ctx.add(sum, ctx.mul(term, ctx.constant(factor.checked_neg()?)));
+        }
+        let sum = ctx.add(sum, ctx.constant(linear.constant.checked_neg()?));
+        Some(ctx.floor_div(sum, ctx.constant(divisor.checked_neg()?)))
+    }
+
     fn learn(&mut self, term: Expr, value: Expr) {
         let ctx = self.ctx;
         self.known.entry(term).or_insert(value);
+        if let Some(quotient) = self.positive_quotient(term) {
+            return self.learn(quotient, value);
+        }
         if let Some((quotient, offset)) = self.least_quotient(term) {
             let least = ctx.sub(value, ctx.constant(offset));
             self.known.entry(quotient).or_insert(least);
         }
         // x == lo + (x mod c - lo) mod c, for x in [lo, lo + c - 1]
         if let Node::Mod(number, modulus) = ctx.node(term) {
+            let least = ctx.as_constant(modulus).and_then(|by| self.least_remainder(number, by));
+            if let Some(least) = least {
+                self.known.entry(least).or_insert(value);
+            }
             let interval = self.simplifier.interval_of(number);
             let few = interval.num_members().and_then(|size| i64::try_from(size).ok());
             let modulo = ctx.as_constant(modulus).zip(few);
@@ -412,8 +447,9 @@ impl<'c> Solver<'c> {
                 continue;
             }
             let by = ctx.constant(divisor);
-            let quotient = self.simplifier.simplify(ctx.floor_div(value, by));
-            if let Some(quotient) = self.express(quotient)
+            let given = ctx.floor_div(value, by);
+            let quotient = self.simplifier.simplify(given);
+            if let Some(quotient) = self.express(quotient).or_else(|| self.express(given))
                 && let Some(remainder) = self.remainder(value, divisor, &divisors)
             {
                 self.add(value, ctx.add(ctx.mul(quotient, by), remainder));
@@ -428,7 +464,8 @@ impl<'c> Solver<'c> {
         let mut sum = ctx.constant(0);
         loop {
             let whole = self.simplifier.simplify(ctx.modulo(value, ctx.constant(modulus)));
-            if let Some(whole) = self.express(whole) {
+            let least = self.least_remainder(value, modulus);
+            if let Some(whole) = self.express(whole).or_else(|| self.express(least?)) {
                 return Some(ctx.add(sum, ctx.mul(whole, ctx.constant(unit))));
             }
             let factors = divisors.range(..modulus).filter(|&&factor| modulus % factor == 0);
