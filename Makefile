@@ -10,7 +10,7 @@ PROGRAMS ?= 10000
 # How many random index maps `make random-maps` checks.
 MAPS ?= 1000000
 
-.PHONY: help setup run test random random-maps lint docs bench
+.PHONY: help setup run test random random-maps lint docs bench bench-index
 
 help:
 	@echo 'make run      infer ranges, compile and run an example, check and time it (EXAMPLE=, SIZES=, ARGS=)'
@@ -21,6 +21,7 @@ help:
 	@echo 'make lint     formatting, clippy and rustdoc, warnings denied'
 	@echo 'make docs     write the generated pages of docs/ again; HTML as far as mdbook is there'
 	@echo 'make bench    the benchmarks'
+	@echo 'make bench-index   the index algebra against affine maps of MLIR'
 
 setup:
 	@./bootstrap
@@ -52,3 +53,6 @@ docs: setup
 
 bench: setup
 	$(CARGO) bench --package tc-benches
+
+bench-index: setup
+	$(CARGO) bench --package tc-bench-index-algebra

@@ -1,8 +1,8 @@
 //! Chains of maps as compilers compose them, drawn at random so that none is seen twice.
 
-use tc_ir::{Constraint, Context, Expr, IndexingMap, Interval};
+use tc_ir::{Constraint, Context, Expr, IndexingMap, Interval, Variable};
 
-use crate::chains::{Chain, Random, Step, unconstrained};
+use crate::chains::{Chain, Random, Step};
 
 /// Maps that compose in the order of the list; a single one is simplified only.
 pub type Work = Vec<IndexingMap>;
@@ -287,4 +287,12 @@ fn constrained(ctx: &Context, random: &mut Random) -> Work {
         map.constraints.push(Constraint { expr, interval });
     }
     vec![map]
+}
+
+/// A map without constraints.
+fn unconstrained(ctx: &Context, dims: &[i64], ranges: &[i64], results: Vec<Expr>) -> IndexingMap {
+    let variables = |extents: &[i64]| {
+        extents.iter().map(|&e| Variable::bounded(ctx, Interval::new(0, e - 1))).collect()
+    };
+    IndexingMap { dims: variables(dims), ranges: variables(ranges), results, ..Default::default() }
 }

@@ -22,11 +22,10 @@
 use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, BinaryHeap};
-use std::hash::{Hash, Hasher};
 
 use smallvec::SmallVec;
 
-use crate::hash::{FastHasher, FastMap, FastSet};
+use crate::hash::{FastMap, FastSet, mix};
 use crate::interval::{Interval, ceil_div_wide, floor_div_wide};
 
 /// A handle to an expression of one [`Context`].
@@ -158,7 +157,7 @@ impl Arena {
 
     /// Doubles the table.
     fn grow(&mut self) {
-        let size = (2 * self.table.len()).max(64);
+        let size = (2 * self.table.len()).max(256);
         self.table.clear();
         self.table.resize(size, VACANT);
         for (number, &node) in (0..).zip(&self.nodes) {
@@ -172,10 +171,21 @@ impl Arena {
 }
 
 fn hash_of(node: Node) -> usize {
-    let mut hasher = FastHasher::default();
-    node.hash(&mut hasher);
+    let word = match node {
+        Node::Const(value) => value.cast_unsigned(),
+        Node::Var(Var::Dim(number)) => u64::from(number),
+        Node::Var(Var::Range(number)) => u64::from(number) | 1 << 32,
+        Node::Var(Var::Runtime(number)) => u64::from(number) | 1 << 33,
+        Node::Add(lhs, rhs)
+        | Node::Mul(lhs, rhs)
+        | Node::FloorDiv(lhs, rhs)
+        | Node::CeilDiv(lhs, rhs)
+        | Node::Mod(lhs, rhs)
+        | Node::Min(lhs, rhs)
+        | Node::Max(lhs, rhs) => u64::from(lhs.0) << 32 | u64::from(rhs.0),
+    };
     #[expect(clippy::cast_possible_truncation, reason = "any part of a hash will do")]
-    let hash = hasher.finish() as usize;
+    let hash = mix(u64::from(node.rank()) << 56, word) as usize;
     hash
 }
 

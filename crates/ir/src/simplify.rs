@@ -1,24 +1,24 @@
 //! Simplification of expressions and indexing maps.
 //!
-//! Expressions are rewritten bottom up, each shared subexpression once: the operands of an
-//! operation are simplified first, and a constructor per operation ([`Simplifier`]'s private
-//! `sum`, `product`, `quotient`, `remainder`, `extremum`) puts the simplified operands
-//! together under its rules. The rules are those of XLA's `indexing_map.cc` and of Halide's
-//! simplifier in kind: a linear normal form for sums, and division, remainder, minimum and
-//! maximum decided by the intervals of their operands. With symbolic bounds or divisors,
-//! questions that intervals leave open go to the [prover](crate::prove), a bounded number of
-//! times.
+//! Expressions are brought to a normal form bottom up, each shared subexpression once: sums of
+//! multiples of atoms, where an atom is a variable, a quotient by a constant whose numerator
+//! is such a sum, or another operation on simplified operands. There are no remainders in it,
+//! `x mod c` being `x - c*(x floordiv c)`, so that most identities of quotients and remainders
+//! are the cancellation of equal terms; when the form is written down, remainders are put
+//! together again. The rules (`division`) decide by the intervals of sums, as those of XLA's
+//! `indexing_map.cc` and of Halide's simplifier do. With symbolic bounds or divisors, questions
+//! that intervals leave open go to the [prover](crate::prove), a bounded number of times.
 //!
 //! A simplified expression has, at every point of the domain where the given one has a value,
-//! the same value. It never has more operators: where the normal form would, the given
-//! expression stays.
+//! the same value. It never has more operators: where the normal form would, the parts are
+//! simplified on their own.
 //!
-//! Normal form: a sum lists its terms in the order of [`Context::compare`], a positive one
+//! Written form: a sum lists its terms in the order of [`Context::compare`], a positive one
 //! first where there is one, the constant last; terms with coefficients of the same size are
 //! collected (`(a - b) * 4`). Products list their factors in the same order.
 //!
 //! Cost: near-linear in the number of distinct subexpressions in practice. A sum of n terms
-//! takes O(n log n); a minimum of n operands compares each with at most 16 others.
+//! takes O(n log n), one with more than 8 quotients is not searched for remainders; a minimum of n operands compares each with at most 16 others.
 
 mod division;
 mod domain;
@@ -96,6 +96,8 @@ pub struct Simplifier<'c> {
     symbolic: BTreeSet<Var>,
     questions: u32,
     depth: u32,
+    /// Whether a quotient by a negative constant was given.
+    negative_divisors: bool,
 }
 
 impl<'c> Simplifier<'c> {
@@ -114,6 +116,7 @@ impl<'c> Simplifier<'c> {
             symbolic: BTreeSet::new(),
             questions: 0,
             depth: 0,
+            negative_divisors: false,
         }
     }
 

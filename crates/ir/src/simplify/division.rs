@@ -38,6 +38,7 @@ impl Simplifier<'_> {
             return self.quotient(numerator, divisor);
         }
         // x floordiv -c == -x floordiv c
+        self.negative_divisors = true;
         self.quotient(numerator.scaled(-1)?, divisor.checked_neg()?)
     }
 
@@ -46,6 +47,7 @@ impl Simplifier<'_> {
         let (mut numerator, divisor) = if 0 < divisor {
             (numerator, divisor)
         } else {
+            self.negative_divisors = true;
             (numerator.scaled(-1)?, divisor.checked_neg()?)
         };
         // x ceildiv c == (x + c - 1) floordiv c

@@ -263,8 +263,9 @@ impl Simplifier<'_> {
             let numerator = self.write_sum(&numerator, depth);
             return self.ctx.ceil_div(numerator, by);
         }
-        // -x floordiv c == x floordiv -c
-        if numerator.constant == 0
+        // -x floordiv c == x floordiv -c, which is shorter but rarely what backends like.
+        if self.negative_divisors
+            && numerator.constant == 0
             && numerator.terms().iter().all(|&(_, coefficient)| coefficient < 0)
             && let Some(negated) = numerator.clone().scaled(-1)
         {
@@ -325,13 +326,16 @@ impl Simplifier<'_> {
     }
 }
 
+/// Expressions with the size of a coefficient and whether it is positive.
+type Addends = SmallVec<[(Expr, u64, bool); 8]>;
+
 /// Writes a sum of multiples of distinct terms, none of them zero, and a constant.
 pub(super) fn build(ctx: &Context, terms: &mut [(Expr, i64)], constant: i64) -> Expr {
     terms.sort_by(|a, b| ctx.compare(a.0, b.0));
     let size = |coefficient: i64| coefficient.unsigned_abs();
-    let mut addends: SmallVec<[(Expr, u64, bool); 8]> = SmallVec::new();
+    let mut addends = Addends::new();
     // Terms with coefficients of one size are collected in the place of the first of them.
-    let mut collected: FastMap<u64, SmallVec<[(Expr, u64, bool); 8]>> = FastMap::default();
+    let mut collected: FastMap<u64, Addends> = FastMap::default();
     let many = 32 < terms.len();
     let mut counts: FastMap<u64, usize> = FastMap::default();
     if many {

@@ -3,7 +3,7 @@
 //!
 //! Shared by the completeness test and the benchmarks.
 
-use tc_ir::{Context, Expr, IndexingMap, Interval, Variable, compose};
+use tc_ir::{Context, Expr, IndexingMap, compose};
 
 /// A seeded generator of random numbers (SplitMix64, Steele et al. 2014).
 pub struct Random(u64);
@@ -306,17 +306,4 @@ pub fn composed(
     let mut map = maps.swap_remove(0);
     map.simplify(ctx);
     Ok(map)
-}
-
-/// A map without constraints.
-pub fn unconstrained(
-    ctx: &Context,
-    dims: &[i64],
-    ranges: &[i64],
-    results: Vec<Expr>,
-) -> IndexingMap {
-    let variables = |extents: &[i64]| {
-        extents.iter().map(|&e| Variable::bounded(ctx, Interval::new(0, e - 1))).collect()
-    };
-    IndexingMap { dims: variables(dims), ranges: variables(ranges), results, ..Default::default() }
 }
