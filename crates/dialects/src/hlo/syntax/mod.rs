@@ -18,6 +18,8 @@ pub mod lexer;
 mod literal;
 pub mod parser;
 mod printer;
+#[cfg(test)]
+mod tests;
 mod values;
 
 pub use parser::{parse_bytes, parse_module};

@@ -1129,9 +1129,11 @@ impl<'a> Parser<'a> {
         let mut properties = String::new();
         if self.is(b':') {
             let start = self.lexer.position;
-            self.lexer.skip(|byte| byte != b'}');
-            if self.lexer.byte(0).is_none() {
-                return Err(self.not_closed(open.start as usize, "the '{' of a layout"));
+            self.lexer.skip(|byte| byte != b'}' && byte != b'\n');
+            if self.lexer.byte(0) != Some(b'}') {
+                self.bump();
+                let message = "the '{' of a layout is not closed";
+                return Err(self.error(Reason::HloSyntax, open, message));
             }
             properties = self.lexer.text[start..self.lexer.position].to_owned();
             self.bump();
