@@ -3,7 +3,7 @@
 //! [`parse_module`] reads what XLA prints before and after optimization: a module with or without
 //! its `HloModule` line, or a single instruction whose operands carry their shapes. It resolves
 //! names, puts computations before their callers, and collects errors instead of stopping at the
-//! first. Whether the shapes fit is for [`verify`](super::verify). [`print`] writes text that
+//! first. Whether the shapes fit is for [`verify`](super::verify). [`print()`] writes text that
 //! parses to the same module.
 //!
 //! Source: the text that OpenXLA's `HloModule::ToString` prints and `hlo_parser` reads. Where we

@@ -559,6 +559,9 @@ fn control_constraints() {
     ]);
 }
 
+/// What breaks a module.
+type Change<'c> = &'c dyn Fn(&mut Module);
+
 /// C1 to C10, of modules that no text gives.
 #[test]
 fn structure_of_modules_made_otherwise() {
@@ -568,16 +571,16 @@ fn structure_of_modules_made_otherwise() {
     );
     let (module, _) = crate::hlo::syntax::parse_module(&SourceFile::new("m.hlo", text));
     let module = module.unwrap();
-    let broken = |change: &dyn Fn(&mut Module)| {
+    let broken = |change: Change| {
         let mut module = module.clone();
         change(&mut module);
         verify(&module).first().map(|each| each.message.clone()).unwrap_or_default()
     };
     let main = module.entry.index();
     assert_eq!(broken(&|_| {}), "");
-    let cases: [(&dyn Fn(&mut Module), &str); 11] = [
+    let cases: [(Change, &str); 11] = [
         (&|m| m.computations[main].instructions[2].operands[0].0 = 2, "does not stand before it"),
-        (&|m| drop(m.computations[main].instructions[2].operands.pop()), "to have 1 parameter"),
+        (&|m| m.computations[main].instructions[2].operands.truncate(1), "to have 1 parameter"),
         (&|m| m.computations[main].instructions[2].attributes.clear(), "needs the attribute"),
         (
             &|m| {
