@@ -3,7 +3,7 @@
 //! The elements that are touched are the image of the maps from output to input. Dimensions of the
 //! operand whose indices have no variables in common are independent, so that their images multiply;
 //! within a group of dependent ones the image is enumerated. A sum of strided ranges that leave no
-//! gap is counted without enumeration. The count is exact where that works out, for one map or for
+//! gap is counted without enumeration, and so is a map that has an inverse. The count is exact where that works out, for one map or for
 //! several; runtime variables that are not part of each index may move the image but not change its
 //! size. Otherwise the result is an upper bound.
 
@@ -171,8 +171,32 @@ fn group_size(ctx: &Context, indexing: &OperandIndexing, group: &Group, dims: &[
     let part = restricted(map, group);
     match enumerate(ctx, &part, &group.vars, &group.results, dims) {
         Some(points) => Count { size: i64::try_from(points.len()).unwrap_or(all), exact: true },
-        None => bound,
+        None => injective_size(ctx, &part, &group.results, dims).unwrap_or(bound),
     }
+}
+
+/// The number of values if no two points have the same: then there is an inverse.
+fn injective_size(
+    ctx: &Context,
+    part: &IndexingMap,
+    results: &[usize],
+    dims: &[i64],
+) -> Option<Count> {
+    let mut map = part.clone();
+    map.remove_unused_vars(ctx);
+    map.convert_symbols_to_dimensions(ctx);
+    let bounds = map.intervals(ctx);
+    let inside = map.results.iter().zip(results).all(|(&expr, &result)| {
+        let range = ctx.interval_of(expr, &|var| bounds.of(var));
+        dims.get(result).is_some_and(|&extent| Interval::new(0, extent - 1).covers(range))
+    });
+    if !inside || !map.constraints.is_empty() || map.inverse(ctx).is_err() {
+        return None;
+    }
+    let size = map.vars().try_fold(1i64, |size, (var, _)| {
+        size.checked_mul(i64::try_from(bounds.of(var).num_members()?).ok()?)
+    })?;
+    Some(Count { size, exact: true })
 }
 
 /// The number of values of a sum of multiples of variables, if they leave no gaps but those of their

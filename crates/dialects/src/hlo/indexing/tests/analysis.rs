@@ -1,0 +1,278 @@
+//! Whole computations, runtime variables, collectives, utilization.
+
+use super::*;
+use crate::hlo::ElementType;
+
+fn root_texts(text: &str) -> Vec<Vec<String>> {
+    let module = parse(text);
+    let indexing = Indexing::of(&module);
+    let sets = indexing.output_to_input(indexing.root(module.entry), 0);
+    sets.iter().map(|set| indexing.set_text(set)).collect()
+}
+
+/// Slices of slices: the number of paths doubles with each level, the number of maps grows by one.
+fn stencil(levels: i64) -> String {
+    let mut text = format!("HloModule m\nf {{\n  x0 = f32[{}] parameter(0)\n", levels + 2);
+    for level in 1..=levels {
+        let extent = levels + 2 - level;
+        for start in 0..2 {
+            text += &format!(
+                "  s{level}.{start} = f32[{extent}] slice(x{}), slice={{[{start}:{}]}}\n",
+                level - 1,
+                start + extent
+            );
+        }
+        let root = if level == levels { "ROOT " } else { "" };
+        text += &format!("  {root}x{level} = f32[{extent}] add(s{level}.0, s{level}.1)\n");
+    }
+    text + &format!(
+        "}}\nENTRY e {{\n  p = f32[{}] parameter(0)\n  ROOT r = f32[2] fusion(p), kind=kLoop, \
+         calls=f\n}}\n",
+        levels + 2
+    )
+}
+
+#[test]
+fn exponentially_many_paths() {
+    let texts = root_texts(&stencil(40));
+    assert_eq!(texts[0].len(), 41);
+    let texts = root_texts(&stencil(MAX_MAPS as i64 + 20));
+    assert_eq!(texts, [["unknown indexing"]]);
+}
+
+#[test]
+fn deep_calls_do_not_recurse() {
+    let mut text = String::from("HloModule m\nf0 { ROOT p = f32[4] parameter(0) }\n");
+    for level in 1..3000 {
+        text += &format!(
+            "f{level} {{\n p = f32[4] parameter(0)\n r = f32[4] reverse(p), dimensions={{0}}\n \
+             ROOT c = f32[4] call(r), to_apply=f{}\n}}\n",
+            level - 1
+        );
+    }
+    text += "ENTRY e { p = f32[4] parameter(0)\n ROOT c = f32[4] call(p), to_apply=f2999 }\n";
+    let module = parse(&text);
+    let indexing = Indexing::of(&module);
+    let at = indexing.root(module.entry);
+    let expected = ["(d0) -> (-d0 + 3), domain: d0 in [0, 3]"];
+    assert_eq!(indexing.set_text(&indexing.output_to_input(at, 0)[0]), expected);
+    assert_eq!(indexing.set_text(&indexing.input_to_output(at, 0)[0]), expected);
+}
+
+#[test]
+fn known_indices_replace_runtime_variables() {
+    let gather = |indices: &str, operand: i64| {
+        let texts = root_texts(&format!(
+            "HloModule m\nENTRY e {{\n  p = f32[{operand},5] parameter(0)\n  {indices}\n  \
+             ROOT g = f32[4,5] gather(p, i), offset_dims={{1}}, collapsed_slice_dims={{0}}, \
+             start_index_map={{0}}, index_vector_dim=1, slice_sizes={{1,5}}\n}}\n"
+        ));
+        texts[0][0].lines().next().unwrap_or_default().to_string()
+    };
+    let domain = "domain: d0 in [0, 3], d1 in [0, 4]";
+    assert_eq!(
+        gather("i = s32[4,1] iota(), iota_dimension=0", 4),
+        format!("(d0, d1) -> (d0, d1), {domain}")
+    );
+    let arithmetic = "a = s32[4] iota(), iota_dimension=0\n  \
+                      b = s32[4] reverse(a), dimensions={0}\n  c = s32[] constant(2)\n  \
+                      d = s32[4] broadcast(c), dimensions={}\n  e = s32[4] multiply(b, d)\n  \
+                      i = s32[4,1] reshape(e)";
+    assert_eq!(gather(arithmetic, 7), format!("(d0, d1) -> ((-d0 + 3) * 2, d1), {domain}"));
+    // One less, and the last index is moved; so it stays a runtime variable.
+    assert!(gather(arithmetic, 6).starts_with("(d0, d1){rt0} -> (rt0, d1)"));
+    // What does not fit in the type wraps around.
+    let narrow = "a = s8[4] iota(), iota_dimension=0\n  c = s8[] constant(100)\n  \
+                  d = s8[4] broadcast(c), dimensions={}\n  b = s8[4] multiply(a, d)\n  \
+                  i = s8[4,1] reshape(b)";
+    assert!(gather(narrow, 999).starts_with("(d0, d1){rt0} -> (rt0, d1)"));
+}
+
+#[test]
+fn runtime_variables_through_two_gathers() {
+    let text = "HloModule m\nf {\n  t = f32[9,3] parameter(0)\n  i = s32[4,1] parameter(1)\n  \
+                j = s32[2,1] parameter(2)\n  \
+                g = f32[4,3] gather(t, i), offset_dims={1}, collapsed_slice_dims={0}, \
+                start_index_map={0}, index_vector_dim=1, slice_sizes={1,3}\n  \
+                ROOT h = f32[2,3] gather(g, j), offset_dims={1}, collapsed_slice_dims={0}, \
+                start_index_map={0}, index_vector_dim=1, slice_sizes={1,3}\n}\n\
+                ENTRY e {\n  t = f32[9,3] parameter(0)\n  i = s32[4,1] parameter(1)\n  \
+                j = s32[2,1] parameter(2)\n  \
+                ROOT r = f32[2,3] fusion(t, i, j), kind=kLoop, calls=f\n}\n";
+    let texts = root_texts(text);
+    // Which row of the table: an index that stands where the second runtime variable says.
+    assert_eq!(
+        texts[0][0].lines().collect::<Vec<_>>(),
+        [
+            "(d0, d1){rt0, rt1} -> (rt0, d1), domain: d0 in [0, 1], d1 in [0, 2], rt0 in [0, 8], \
+             rt1 in [0, 3]",
+            "runtime variables:",
+            "rt0: parameter(1); (d0, d1){rt0} -> (rt0, 0), domain: d0 in [0, 1], d1 in [0, 2], \
+             rt0 in [0, 3]",
+            "rt1: parameter(2); (d0, d1) -> (d0, 0), domain: d0 in [0, 1], d1 in [0, 2]",
+        ]
+    );
+}
+
+#[test]
+fn tuples_are_looked_through() {
+    let text = "HloModule m\nENTRY e {\n  a = f32[4] parameter(0)\n  b = f32[6] parameter(1)\n  \
+                t = (f32[4], (f32[6], f32[4])) tuple(a, u)\n}\n";
+    let text = text.replace("  t =", "  u = (f32[6], f32[4]) tuple(b, a)\n  t =").replace(
+        "}\n",
+        "  v = (f32[6], f32[4]) get-tuple-element(t), index=1\n  \
+                 w = f32[6] get-tuple-element(v), index=0\n  \
+                 ROOT r = f32[6] reverse(w), dimensions={0}\n}\n",
+    );
+    let module = parse(&text);
+    let indexing = Indexing::of(&module);
+    let grouped = indexing.grouped(indexing.root(module.entry), 0, None);
+    let texts = |name: &str| {
+        let set = grouped.get(&module.entry().find(name).unwrap());
+        set.map(|set| indexing.set_text(set)).unwrap_or_default()
+    };
+    assert_eq!(texts("b"), ["(d0) -> (-d0 + 5), domain: d0 in [0, 5]"]);
+    assert!(texts("a").is_empty());
+    // Array 1 of the outer tuple is the first of the inner one.
+    let t = &grouped[&module.entry().find("t").unwrap()];
+    assert_eq!(t.maps().iter().map(|it| it.array).collect::<Vec<_>>(), [1]);
+    let b = InstructionRef {
+        computation: module.entry,
+        instruction: module.entry().find("b").unwrap(),
+    };
+    let epilogue = indexing.epilogue(b, 0, module.entry().root);
+    assert_eq!(indexing.set_text(&epilogue), ["(d0) -> (-d0 + 5), domain: d0 in [0, 5]"]);
+}
+
+#[test]
+fn conditionals_join_their_branches() {
+    let text = "HloModule m\nf { p = f32[4] parameter(0)\n ROOT r = f32[4] negate(p) }\n\
+                g { p = f32[4] parameter(0)\n ROOT r = f32[4] reverse(p), dimensions={0} }\n\
+                ENTRY e {\n  c = s32[] parameter(0)\n  p = f32[4] parameter(1)\n  \
+                ROOT r = f32[4] conditional(c, p, p), branch_computations={f, g}\n}\n";
+    assert_eq!(
+        root_texts(text),
+        [
+            ["(d0) -> (), domain: d0 in [0, 3]"],
+            ["(d0) -> (d0), domain: d0 in [0, 3]"],
+            ["(d0) -> (-d0 + 3), domain: d0 in [0, 3]"],
+        ]
+    );
+}
+
+/// The replica is the position in the group; what replica 1 of 2 gets is checked by hand.
+#[test]
+fn collectives_say_which_replica() {
+    let text = |op: &str| {
+        format!(
+            "HloModule m, replica_count=2\nadd {{\n x = f32[] parameter(0)\n \
+             y = f32[] parameter(1)\n ROOT r = f32[] add(x, y)\n}}\n\
+             ENTRY e {{\n  p = f32[4] parameter(0)\n  ROOT r = {op}\n}}\n"
+        )
+    };
+    let only = |op: &str| root_texts(&text(op))[0].join("|");
+    assert_eq!(
+        only("f32[4] all-reduce(p), to_apply=add"),
+        "(d0)[s0] -> (d0), domain: d0 in [0, 3], s0 in [0, 1]\n\
+         replica id: (d0)[s0] -> (s0), domain: d0 in [0, 3], s0 in [0, 1]"
+    );
+    assert_eq!(
+        only("f32[2] reduce-scatter(p), dimensions={0}, to_apply=add"),
+        "(d0)[s0]{rt0} -> (d0 + rt0 * 2), domain: d0 in [0, 1], s0 in [0, 1], rt0 in [0, 1]\n\
+         runtime variables:\n\
+         rt0: position in the group of r; (d0)[s0] -> (), domain: d0 in [0, 1], s0 in [0, 1]\n\
+         replica id: (d0)[s0] -> (s0), domain: d0 in [0, 1], s0 in [0, 1]"
+    );
+    assert_eq!(
+        only("f32[4] all-to-all(p), dimensions={0}"),
+        "(d0){rt0} -> (d0 mod 2 + rt0 * 2), domain: d0 in [0, 3], rt0 in [0, 1]\n\
+         runtime variables:\n\
+         rt0: position in the group of r; (d0) -> (), domain: d0 in [0, 3]\n\
+         replica id: (d0) -> (d0 / 2), domain: d0 in [0, 3]"
+    );
+    assert_eq!(
+        only("f32[8] all-gather(p), dimensions={0}"),
+        "(d0) -> (d0 mod 4), domain: d0 in [0, 7]\n\
+         replica id: (d0) -> (d0 / 4), domain: d0 in [0, 7]"
+    );
+    assert!(
+        only("f32[4] collective-permute(p), source_target_pairs={{0,1}}")
+            .contains("rt0: sender of r")
+    );
+}
+
+#[test]
+fn maps_like_those_of_xla() {
+    let text = module(&[&[9], &[3], &[]], &[9], "dynamic-update-slice", "");
+    let module = parse(&text);
+    let exact = Indexing::of(&module);
+    let at = exact.root(module.entry);
+    let constraint = "d0 - rt0 in [0, 2]";
+    assert!(exact.set_text(&exact.output_to_input(at, 0)[1])[0].contains(constraint));
+    let xla = exact.like_xla();
+    assert!(!xla.set_text(&xla.output_to_input(at, 0)[1])[0].contains(constraint));
+}
+
+#[test]
+fn hostile_sizes_give_no_map() {
+    let large = i64::MAX;
+    let text = module(&[&[large, large]], &[large, large], "reshape", "");
+    assert_eq!(root_texts(&text), [["unknown indexing"]]);
+    let text =
+        module(&[&[large]], &[3], "slice", &format!("slice={{[{}:{large}:{large}]}}", large - 1));
+    let _ = root_texts(&text);
+    let text = module(&[&[4]], &[4], "transpose", "dimensions={7}");
+    assert_eq!(root_texts(&text), [["unknown indexing"]]);
+}
+
+#[test]
+fn utilization_counts_elements() {
+    let utilization = |operands: &[&[i64]], output: &[i64], op: &str, attributes: &str| {
+        let text = module(operands, output, op, attributes);
+        let module = parse(&text);
+        let indexing = Indexing::of(&module);
+        let sets = indexing.output_to_input(indexing.root(module.entry), 0);
+        let shape = ArrayShape::new(ElementType::F32, operands[0]);
+        let found = indexing.utilization(&sets[0], 0, &shape).expect("small");
+        (found.touched, found.total, found.exact)
+    };
+    assert_eq!(
+        utilization(&[&[10, 20]], &[5, 7], "slice", "slice={[0:10:2], [0:20:3]}"),
+        (35, 200, true)
+    );
+    assert_eq!(utilization(&[&[100]], &[6], "broadcast", "dimensions={}"), (100, 100, false));
+    let window = "window={size=2 stride=3}, to_apply=add";
+    assert_eq!(utilization(&[&[1000], &[]], &[333], "reduce-window", window), (666, 1000, true));
+    let window = "window={size=3 stride=2 pad=1_0}, to_apply=add";
+    assert_eq!(utilization(&[&[6], &[]], &[3], "reduce-window", window), (6, 6, true));
+    let sizes = "dynamic_slice_sizes={3,4}";
+    assert_eq!(utilization(&[&[9, 9], &[], &[]], &[3, 4], "dynamic-slice", sizes), (12, 81, true));
+    assert_eq!(utilization(&[&[1 << 20, 64]], &[1 << 26], "reshape", ""), (1 << 26, 1 << 26, true));
+    // Two maps of a fusion, which overlap.
+    let text = stencil(1);
+    let module = parse(&text);
+    let indexing = Indexing::of(&module);
+    let sets = indexing.output_to_input(indexing.root(module.entry), 0);
+    let shape = ArrayShape::new(ElementType::F32, [3]);
+    let found = indexing.utilization(&sets[0], 0, &shape).expect("small");
+    assert_eq!((found.touched, found.exact), (3, true));
+    assert_eq!(found.share(), 1.0);
+}
+
+#[test]
+fn text_of_a_module() {
+    let module = parse(&module(
+        &[&[2, 3], &[3]],
+        &[2],
+        "dot",
+        "lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+    ));
+    let indexing = Indexing::of(&module);
+    let text = indexing.computation_text(module.entry, Direction::InputToOutput);
+    assert_eq!(
+        text,
+        "ENTRY e:\n  p0 = f32[2,3] parameter\n  p1 = f32[3] parameter\n  r = f32[2] dot\n    \
+         operand 0 p0: (d0, d1) -> (d0), domain: d0 in [0, 1], d1 in [0, 2]\n    \
+         operand 1 p1: (d0)[s0] -> (s0), domain: d0 in [0, 2], s0 in [0, 1]\n"
+    );
+}
