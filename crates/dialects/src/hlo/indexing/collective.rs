@@ -54,7 +54,7 @@ pub(super) fn reads(op: &Op, output: usize, operand: usize) -> Option<Reads> {
             let mut relation = same_position(output, dims)?;
             let last = op.module.header.replica_count.unwrap_or(1).checked_sub(1)?;
             let source = RuntimeSource::Replica(op.at);
-            let sender = relation.runtime(Interval::new(0, last), source, Vec::new());
+            let sender = relation.runtime(Interval::new(0, last), source, Vec::new(), true);
             relation.replica = Some(Index::Var(sender));
             Some(relation)
         }
@@ -95,7 +95,7 @@ fn parts(op: &Op, output: &[i64], operand: &[i64]) -> Option<Relation> {
     let mut relation = Relation { simplify: true, ..Relation::default() };
     let own = {
         let source = RuntimeSource::Replica(op.at);
-        relation.runtime(Interval::new(0, group - 1), source, Vec::new())
+        relation.runtime(Interval::new(0, group - 1), source, Vec::new(), true)
     };
     let outer = relation.vars(output);
     let (inner, within) = (relation.vars(operand), relation.var(part));

@@ -47,7 +47,7 @@ fn placed(
     for dim in 0..part.len() {
         let (source, index) = start(op, first_start, dim)?;
         let interval = room(whole[dim], part[dim])?;
-        let start = relation.runtime(interval, RuntimeSource::Element(source), index);
+        let start = relation.runtime(interval, RuntimeSource::Element(source), index, true);
         let terms = [(1, outer[dim]), (-1, inner[dim]), (-1, start)];
         if checked {
             relation.equate(terms, 0);
@@ -108,6 +108,8 @@ struct Slices<'a> {
     window: &'a [i64],
     /// Size of a slice in each dimension of the large array.
     sizes: Vec<i64>,
+    /// Whether a slice that does not fit is moved.
+    moved: bool,
 }
 
 /// The index of each array.
@@ -172,7 +174,7 @@ impl Slices<'_> {
             if let Some(number) = index_map.iter().position(|&each| each == dim) {
                 let index = component(Index::Const(i64::try_from(number).ok()?));
                 let source = RuntimeSource::Element(source);
-                terms.push((-1, relation.runtime(room(extent, size)?, source, index)));
+                terms.push((-1, relation.runtime(room(extent, size)?, source, index, self.moved)));
             }
             if let [_, (_, only)] = terms[..]
                 && index_map.iter().all(|&each| each != dim)
@@ -215,6 +217,7 @@ pub(super) fn gather(op: &Op, operand: usize) -> Option<Relation> {
         indices_batching: dims.start_indices_batching_dims,
         window: dims.offset_dims,
         sizes: dims.slice_sizes.to_vec(),
+        moved: true,
     };
     if operand != 0 {
         return slices.to_indices();
@@ -252,6 +255,7 @@ pub(super) fn scatter(op: &Op, output: usize, operand: usize) -> Option<Relation
         indices_batching: dims.scatter_indices_batching_dims,
         window: dims.update_window_dims,
         sizes,
+        moved: false,
     };
     let mut relation = Relation::default();
     if operand == count {

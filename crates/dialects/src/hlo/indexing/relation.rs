@@ -45,6 +45,7 @@ pub(super) struct Runtime {
     var: VarId,
     source: RuntimeSource,
     index: Vec<Index>,
+    moved: bool,
 }
 
 /// See the [module](self) text.
@@ -81,16 +82,17 @@ impl Relation {
     }
 
     /// A value that is known when the program runs; `index` leads to it in the array that holds
-    /// it.
+    /// it, and `moved` says whether it is moved into the interval.
     pub fn runtime(
         &mut self,
         interval: Interval,
         source: RuntimeSource,
         index: Vec<Index>,
+        moved: bool,
     ) -> VarId {
         self.vars.push(interval);
         let var = VarId(self.vars.len() - 1);
-        self.runtimes.push(Runtime { var, source, index });
+        self.runtimes.push(Runtime { var, source, index, moved });
         var
     }
 
@@ -143,10 +145,11 @@ impl Relation {
             ..map.clone()
         };
         let mut runtimes = Vec::new();
-        for Runtime { source, index, .. } in &self.runtimes {
+        for Runtime { var, source, index, moved } in &self.runtimes {
             let results = index.iter().map(value).collect::<Option<Vec<_>>>()?;
             let map = IndexingMap { results, ..unrestricted.clone() };
-            runtimes.push(RuntimeVariable { source: *source, map });
+            let moved_into = moved.then_some(self.vars[var.0]);
+            runtimes.push(RuntimeVariable { source: *source, map, moved_into });
         }
         let replica = match &self.replica {
             Some(index) => Some(IndexingMap { results: vec![value(index)?], ..unrestricted }),

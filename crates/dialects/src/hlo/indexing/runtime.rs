@@ -26,7 +26,7 @@ pub(super) fn replace_known(analysis: &Indexing, indexing: &mut OperandIndexing)
         let variable = indexing.map.runtimes.get(number);
         let Some(bounds) = variable.and_then(|it| it.constant_interval(ctx)) else { continue };
         let range = reader.range(value);
-        let stays = if analysis.like_xla {
+        let stays = if analysis.like_xla && runtime.moved_into.is_some() {
             !bounds.intersect(range).is_empty()
         } else {
             bounds.covers(range)

@@ -2,7 +2,7 @@
 
 use super::InstructionRef;
 use std::collections::{BTreeSet, HashSet};
-use tc_ir::{Context, IndexingMap, Var, Variable, compose};
+use tc_ir::{Context, IndexingMap, Interval, Var, Variable, compose};
 
 /// The most maps that one set holds: a stencil of stencils has one for each point that it reads.
 /// Where there are more, the set says that it is not known which elements are read.
@@ -39,15 +39,17 @@ pub struct RuntimeVariable {
     /// Leads to the element that is read, if it is one: it has the variables of the map that the
     /// runtime variable belongs to.
     pub map: IndexingMap,
+    /// The interval into which the value is moved if it lies outside, as `dynamic-slice` does; `None`
+    /// if it is not moved, as a `scatter` leaves such an update out. Then, the map holds only if the
+    /// value is within the bounds of the variable, which may be narrower.
+    pub moved_into: Option<Interval>,
 }
 
 /// A map between one array of an operand and an output.
 ///
 /// From output to input it leads from an element of the output to the elements of the operand that
 /// it needs; from input to output, from an element of the operand to the elements of the output that
-/// need it. The values of a runtime variable are those of its source, moved into its bounds if they
-/// lie outside, as `dynamic-slice` does; those of a `scatter` are not moved: there an element
-/// belongs to nothing if a value lies outside.
+/// need it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OperandIndexing {
     /// Which array of the operand is meant, counting those of nested tuples in order; 0 unless it
@@ -103,6 +105,9 @@ impl OperandIndexing {
         if let Some(replica) = &self.replica {
             used.extend(used_vars(ctx, replica));
         }
+        // One that restricts the domain does so whether or not an expression uses it.
+        let numbers = (0..).take(self.runtimes.len());
+        used.extend(numbers.filter(|&it| self.restricts(ctx, it)).map(Var::Runtime));
         let mut seen = BTreeSet::new();
         loop {
             let next = used.iter().find_map(|&var| match var {
@@ -136,6 +141,18 @@ impl OperandIndexing {
         }
     }
 
+    /// Whether the map depends on a runtime variable being within its bounds.
+    pub fn restricts(&self, ctx: &Context, runtime: u32) -> bool {
+        let number = runtime as usize;
+        let (Some(runtime), Some(variable)) =
+            (self.runtimes.get(number), self.map.runtimes.get(number))
+        else {
+            return false;
+        };
+        let bounds = variable.constant_interval(ctx).unwrap_or(Interval::EMPTY);
+        runtime.moved_into.is_none_or(|interval| !bounds.covers(interval))
+    }
+
     /// First this one, then `second`: if this one leads from a result to an intermediate array, and
     /// `second` from that to an operand, then the composition leads from the result to the operand.
     /// `None` if they do not fit together, or the result would be larger than [`MAX_OPERATORS`].
@@ -160,10 +177,10 @@ impl OperandIndexing {
         let mut all = Vec::with_capacity(runtimes + self.runtimes.len());
         for runtime in &second.runtimes {
             let map = compose(ctx, &self.map, &runtime.map).ok()?;
-            all.push(RuntimeVariable { source: runtime.source, map });
+            all.push(RuntimeVariable { map, ..*runtime });
         }
         for runtime in &self.runtimes {
-            all.push(RuntimeVariable { source: runtime.source, map: widened(&runtime.map) });
+            all.push(RuntimeVariable { map: widened(&runtime.map), ..*runtime });
         }
         // The operand of the second is the one that is read, so its replica is.
         let replica = match (&self.replica, &second.replica) {

@@ -6,6 +6,7 @@ mod analysis;
 mod corpus;
 mod gathers;
 mod plain;
+mod programs;
 mod windows;
 
 use super::*;
@@ -39,9 +40,8 @@ pub(super) type Pairs = BTreeSet<(Vec<i64>, Vec<i64>)>;
 /// The value of a runtime variable: of an instruction, at an index.
 pub(super) type Data<'a> = &'a dyn Fn(&str, &[i64]) -> i64;
 
-/// The pairs that a map holds for, as (source, target). Values of runtime variables are moved into
-/// their bounds if `clamp` is set; otherwise a point where one is outside does not count.
-pub(super) fn pairs(indexing: &Indexing, map: &OperandIndexing, data: Data, clamp: bool) -> Pairs {
+/// The pairs that a map holds for, as (source, target).
+pub(super) fn pairs(indexing: &Indexing, map: &OperandIndexing, data: Data) -> Pairs {
     let ctx = indexing.context();
     let bounds = map.map.intervals(ctx);
     let extents: Vec<Interval> = map
@@ -58,13 +58,14 @@ pub(super) fn pairs(indexing: &Indexing, map: &OperandIndexing, data: Data, clam
     for point in indices(&sizes) {
         let point: Vec<i64> = point.iter().zip(&extents).map(|(i, it)| i + it.lo).collect();
         let (dims, ranges) = point.split_at(map.map.dims.len());
-        let mut runtimes = Vec::new();
-        for (number, runtime) in (0..).zip(&map.runtimes) {
-            let bounds = bounds.of(Var::Runtime(number));
-            let at = runtime.map.evaluate(ctx, dims, ranges, &vec![0; map.runtimes.len()]);
+        // The position of one may depend on those after it.
+        let mut runtimes = vec![0; map.runtimes.len()];
+        for (number, runtime) in map.runtimes.iter().enumerate().rev() {
+            let at = runtime.map.evaluate(ctx, dims, ranges, &runtimes).expect("a value");
             let name = &indexing.instruction(runtime.source.instruction()).name;
-            let value = data(name, &at.expect("a value"));
-            runtimes.push(if clamp { value.clamp(bounds.lo, bounds.hi) } else { value });
+            let value = data(name, &at);
+            let moved = runtime.moved_into.map(|it| value.clamp(it.lo, it.hi));
+            runtimes[number] = moved.unwrap_or(value);
         }
         if map.map.contains(ctx, dims, ranges, &runtimes).expect("a value") {
             let target = map.map.evaluate(ctx, dims, ranges, &runtimes).expect("a value");
@@ -75,16 +76,10 @@ pub(super) fn pairs(indexing: &Indexing, map: &OperandIndexing, data: Data, clam
 }
 
 /// The pairs that a whole set holds for, of one array of the operand.
-fn pairs_of_set(
-    indexing: &Indexing,
-    set: &IndexingSet,
-    array: usize,
-    data: Data,
-    clamp: bool,
-) -> Pairs {
+fn pairs_of_set(indexing: &Indexing, set: &IndexingSet, array: usize, data: Data) -> Pairs {
     assert!(!set.has_unknown(), "unknown indexing");
     let maps = set.maps().iter().filter(|it| it.array == array);
-    maps.flat_map(|map| pairs(indexing, map, data, clamp)).collect()
+    maps.flat_map(|map| pairs(indexing, map, data)).collect()
 }
 
 fn swapped(pairs: Pairs) -> Pairs {
@@ -101,12 +96,11 @@ pub(super) struct Check<'a> {
     pub output: usize,
     pub operand: usize,
     pub data: Data<'a>,
-    pub clamp: bool,
 }
 
 impl<'a> Check<'a> {
     pub fn new(text: &'a str, operand: usize) -> Self {
-        Self { text, output: 0, operand, data: &|_, _| 0, clamp: true }
+        Self { text, output: 0, operand, data: &|_, _| 0 }
     }
 
     /// `reads(output, operand)` says whether an element of the output reads one of the operand.
@@ -126,10 +120,10 @@ impl<'a> Check<'a> {
         }
         let to_input = &indexing.output_to_input(at, self.output)[self.operand];
         let to_output = &indexing.input_to_output(at, self.operand)[self.output];
-        let found = pairs_of_set(&indexing, to_input, 0, self.data, self.clamp);
+        let found = pairs_of_set(&indexing, to_input, 0, self.data);
         let explain = |set| format!("{}\n{:?}", self.text, indexing.set_text(set));
         assert_eq!(found, expected, "output to input of {}", explain(to_input));
-        let found = swapped(pairs_of_set(&indexing, to_output, 0, self.data, self.clamp));
+        let found = swapped(pairs_of_set(&indexing, to_output, 0, self.data));
         assert_eq!(found, expected, "input to output of {}", explain(to_output));
 
         let touched = expected.iter().map(|(_, i)| i).collect::<BTreeSet<_>>().len() as i64;

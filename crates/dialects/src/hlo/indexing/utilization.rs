@@ -93,7 +93,10 @@ fn image_size(ctx: &Context, indexing: &OperandIndexing, dims: &[i64]) -> Count 
     if map.is_known_empty(ctx) {
         return Count { size: 0, exact: true };
     }
-    let mut count = Count { size: 1, exact: true };
+    // Where an update may be left out, the image is smaller.
+    let mut numbers = (0..).take(indexing.runtimes.len());
+    let exact = numbers.all(|number| !indexing.restricts(ctx, number));
+    let mut count = Count { size: 1, exact };
     for group in groups(ctx, map) {
         let part = group_size(ctx, &indexing, &group, dims);
         count.size = count.size.saturating_mul(part.size);

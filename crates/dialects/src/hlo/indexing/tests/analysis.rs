@@ -185,7 +185,7 @@ fn collectives_say_which_replica() {
     );
     assert_eq!(
         only("f32[4] all-to-all(p), dimensions={0}"),
-        "(d0){rt0} -> (d0 mod 2 + rt0 * 2), domain: d0 in [0, 3], rt0 in [0, 1]\n\
+        "(d0){rt0} -> (rt0 * 2 + d0 mod 2), domain: d0 in [0, 3], rt0 in [0, 1]\n\
          runtime variables:\n\
          rt0: position in the group of r; (d0) -> (), domain: d0 in [0, 3]\n\
          replica id: (d0) -> (d0 / 2), domain: d0 in [0, 3]"
