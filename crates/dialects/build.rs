@@ -10,13 +10,17 @@ use std::{
 };
 
 /// TableGen backends, and the ending of the file each writes.
-const BACKENDS: [(&str, &str); 8] = [
+const BACKENDS: [(&str, &str); 12] = [
     ("-gen-dialect-decls", "dialect.h.inc"),
     ("-gen-dialect-defs", "dialect.cpp.inc"),
     ("-gen-enum-decls", "enum.h.inc"),
     ("-gen-enum-defs", "enum.cpp.inc"),
     ("-gen-attrdef-decls", "attr.h.inc"),
     ("-gen-attrdef-defs", "attr.cpp.inc"),
+    ("-gen-typedef-decls", "type.h.inc"),
+    ("-gen-typedef-defs", "type.cpp.inc"),
+    ("-gen-op-interface-decls", "interface.h.inc"),
+    ("-gen-op-interface-defs", "interface.cpp.inc"),
     ("-gen-op-decls", "op.h.inc"),
     ("-gen-op-defs", "op.cpp.inc"),
 ];
@@ -31,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     )?);
     let out = PathBuf::from(env::var("OUT_DIR")?);
 
-    for dialect in ["imap", "tc"] {
+    for dialect in ["imap", "tc", "hlo"] {
         let source = format!("src/{dialect}/{dialect}.td");
         println!("cargo:rerun-if-changed={source}");
         for (backend, ending) in BACKENDS {
@@ -39,9 +43,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     // One library per dialect and one for the driver: a change recompiles its own only.
-    for (library, source) in
-        [("tc_imap", "Imap.cpp"), ("tc_tc", "Tc.cpp"), ("tc_driver", "Driver.cpp")]
-    {
+    for (library, source) in [
+        ("tc_imap", "Imap.cpp"),
+        ("tc_tc", "Tc.cpp"),
+        ("tc_hlo", "Hlo.cpp"),
+        ("tc_driver", "Driver.cpp"),
+    ] {
         cc::Build::new()
             .cpp(true)
             // g++ and the shared libMLIR disagree on TypeIDs that have no explicit definition.
@@ -74,13 +81,15 @@ fn tablegen(
 ) -> Result<(), Box<dyn Error>> {
     let mut command = Command::new(prefix.join("bin/mlir-tblgen"));
     command.arg(backend).arg("-I").arg(prefix.join("include")).args(["-I", "."]);
-    if backend.contains("enum") {
-        // Enumerations of included dialects would be defined twice.
+    if backend.contains("enum") || backend.contains("interface") {
+        // Those of included dialects would be defined twice.
         command.arg(source);
     } else if backend.contains("dialect") {
         command.arg(format!("-dialect={dialect}")).arg(source);
     } else if backend.contains("attrdef") {
         command.arg(format!("-attrdefs-dialect={dialect}")).arg(source);
+    } else if backend.contains("typedef") {
+        command.arg(format!("-typedefs-dialect={dialect}")).arg(source);
     } else {
         command.arg(format!("-op-include-regex=^{dialect}\\.")).arg(source);
     }

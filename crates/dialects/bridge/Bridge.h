@@ -39,6 +39,10 @@ MlirModule tcRustImport(MlirContext context, MlirStringRef fileName,
 /// Whether `tcRustImport` reads files of this name.
 bool tcRustIsSource(MlirStringRef fileName);
 
+/// Writes a module of `hlo` operations as HLO text, which goes to `accept`. False if it
+/// cannot be written; diagnostics have been emitted.
+bool tcRustExportHlo(MlirOperation module, void *state, void (*accept)(void *, MlirStringRef));
+
 /// A pass written in Rust. Strings live as long as the program.
 struct TcPassOption {
   MlirStringRef name;
@@ -75,6 +79,14 @@ void tcEmitDiagnostic(MlirLocation location, int severity, MlirStringRef text,
 void tcEmitRemark(MlirLocation location, int kind, MlirStringRef pass, MlirStringRef name,
                   MlirStringRef function, size_t numArguments, const MlirStringRef *keys,
                   const MlirStringRef *values);
+/// The name and the metadata of an `hlo` instruction; empty if there are none.
+void tcHloGetOrigin(MlirOperation op, MlirStringRef *name, MlirStringRef *metadata);
+void tcHloSetOrigin(MlirOperation op, MlirStringRef name, MlirStringRef metadata);
+/// `#hlo.layout`, and its parts: false for another attribute.
+MlirAttribute tcHloLayoutGet(MlirContext context, size_t rank, const int64_t *minorToMajor,
+                             MlirStringRef properties);
+bool tcHloLayoutParts(MlirAttribute attribute, size_t *rank, const int64_t **minorToMajor,
+                      MlirStringRef *properties);
 /// `mlir-opt` with our dialects and passes.
 int tcOptMain(int argc, char **argv);
 /// Translates a module to LLVM IR; null on failure.

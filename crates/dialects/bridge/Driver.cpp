@@ -1,6 +1,7 @@
 //===- Driver.cpp - passes and the mlir-opt driver over Rust --------------===//
 
 #include "Bridge.h"
+#include "Hlo.h"
 #include "Imap.h"
 #include "Tc.h"
 
@@ -23,6 +24,7 @@
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
+#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -49,7 +51,7 @@ static void registerEverything(DialectRegistry &registry) {
   registerAllDialects(registry);
   registerAllExtensions(registry);
   registerAllToLLVMIRTranslations(registry);
-  registry.insert<tc::imap::ImapDialect, tc::lang::TCDialect>();
+  registry.insert<tc::hlo::HloDialect, tc::imap::ImapDialect, tc::lang::TCDialect>();
   tc::imap::registerBufferization(registry);
 }
 
@@ -68,6 +70,8 @@ void tcInsertDialect(MlirDialectRegistry handle, MlirStringRef name) {
     registry.insert<cf::ControlFlowDialect>();
   else if (dialect == "func")
     registry.insert<func::FuncDialect>();
+  else if (dialect == "hlo")
+    registry.insert<tc::hlo::HloDialect>();
   else if (dialect == "imap")
     registry.insert<tc::imap::ImapDialect>();
   else if (dialect == "linalg")
@@ -310,6 +314,35 @@ static LogicalResult checkSilence(StringRef fileName, StringRef contents) {
   return SourceMgrDiagnosticVerifierHandler(sources, &context).verify();
 }
 
+/// Runs the driver on a buffer, and writes the module that comes out as HLO text.
+static LogicalResult runAndExportHlo(std::unique_ptr<llvm::MemoryBuffer> buffer,
+                                     DialectRegistry &registry, MlirOptMainConfig config,
+                                     raw_ostream &output) {
+  if (!config.inputSplitMarker().empty()) {
+    llvm::errs() << "error: '--export-hlo' writes one module, which '--split-input-file' does not "
+                    "give\n";
+    return failure();
+  }
+  // Bytecode keeps locations, and costs less than text.
+  std::string bytecode;
+  llvm::raw_string_ostream stream(bytecode);
+  if (failed(MlirOptMain(stream, std::move(buffer), registry, config.emitBytecode(true))))
+    return failure();
+  // Nothing is printed where diagnostics are checked.
+  if (bytecode.empty())
+    return success();
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  llvm::SourceMgr sources;
+  SourceMgrDiagnosticHandler printer(sources, &context);
+  // What the driver gave was verified.
+  ParserConfig parser(&context, /*verifyAfterParse=*/false);
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(bytecode, parser);
+  return success(module && tcRustExportHlo(wrap(module->getOperation()), &output,
+                                           [](void *state, MlirStringRef text) {
+                                             *static_cast<raw_ostream *>(state) << unwrap(text);
+                                           }));
+}
+
 int tcOptMain(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   registerAllPasses();
@@ -318,17 +351,20 @@ int tcOptMain(int argc, char **argv) {
   static llvm::cl::opt<bool> relaxed(
       "relaxed", llvm::cl::cat(sourceOptions),
       llvm::cl::desc("Accept the spellings of the TC documentation: '-> A', 'int', float indices"));
+  static llvm::cl::opt<bool> exportHlo("export-hlo", llvm::cl::cat(sourceOptions),
+                                       llvm::cl::desc("Write the module as HLO text"));
   auto [inputName, outputName] = registerAndParseCLIOptions(
       argc, argv,
-      "MLIR optimizer driver with the tc and imap dialects\n"
+      "MLIR optimizer driver with the hlo, tc and imap dialects\n"
       "\n"
       "  tc-opt matmul.tc --infer-ranges            import and infer the ranges\n"
       "  tc-opt --infer-ranges --fuse matmul.mlir   the same on MLIR text, then fuse\n"
-      "  tc-opt --explain-ranges matmul.tc          the rounds of range inference\n",
+      "  tc-opt --explain-ranges matmul.tc          the rounds of range inference\n"
+      "  tc-opt model.hlo --cse --export-hlo        HLO text, from such or from MLIR\n",
       registry);
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
-  if (config.shouldShowDialects() || config.shouldListPasses() ||
-      !tcRustIsSource(wrap(StringRef(inputName))))
+  bool isSource = tcRustIsSource(wrap(StringRef(inputName)));
+  if (config.shouldShowDialects() || config.shouldListPasses() || !(isSource || exportHlo))
     return asMainReturnCode(MlirOptMain(argc, argv, inputName, outputName, registry));
 
   std::string message, bytecode;
@@ -338,25 +374,31 @@ int tcOptMain(int argc, char **argv) {
     return 1;
   }
   std::string contents = file->getBuffer().str();
-  if (failed(importSource(inputName, std::move(file), registry, relaxed, config, bytecode)))
-    return 1;
-  // A source whose expected errors were all met imports to nothing.
-  if (bytecode.empty())
-    return 0;
+  std::unique_ptr<llvm::MemoryBuffer> buffer = std::move(file);
+  if (isSource) {
+    if (failed(
+            importSource(inputName, std::move(buffer), registry, relaxed, config, bytecode)))
+      return 1;
+    // A source whose expected errors were all met imports to nothing.
+    if (bytecode.empty())
+      return 0;
+    // Named otherwise than the file, so that diagnostics show the source's lines.
+    buffer = llvm::MemoryBuffer::getMemBuffer(bytecode, "<imported>",
+                                              /*RequiresNullTerminator=*/false);
+  }
   auto output = openOutputFile(outputName, &message);
   if (!output) {
     llvm::errs() << message << '\n';
     return 1;
   }
+  bool isChecked = isSource && config.shouldVerifyDiagnostics();
   bool reported = false;
-  if (config.shouldVerifyDiagnostics())
+  if (isChecked)
     checkSource(config, inputName, contents, relaxed, reported);
-  // Named otherwise than the file, so that diagnostics show the source's lines.
-  auto buffer = llvm::MemoryBuffer::getMemBuffer(bytecode, "<imported>",
-                                                 /*RequiresNullTerminator=*/false);
-  if (failed(MlirOptMain(output->os(), std::move(buffer), registry, config)))
+  if (failed(exportHlo ? runAndExportHlo(std::move(buffer), registry, config, output->os())
+                       : MlirOptMain(output->os(), std::move(buffer), registry, config)))
     return 1;
-  if (config.shouldVerifyDiagnostics() && !reported && failed(checkSilence(inputName, contents)))
+  if (isChecked && !reported && failed(checkSilence(inputName, contents)))
     return 1;
   output->keep();
   return 0;

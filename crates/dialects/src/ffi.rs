@@ -6,7 +6,7 @@
 
 use crate::{
     diagnostic::{RemarkKind, Severity},
-    imap,
+    hlo, imap,
     mlir::{self, Op},
     pass::{Options, PassInfo, PassRun},
     tc,
@@ -14,10 +14,11 @@ use crate::{
 use melior::{
     Context,
     dialect::DialectRegistry,
-    ir::{Location, OperationRef},
+    ir::{Attribute, AttributeLike, Location, OperationRef},
 };
 use mlir_sys::{
-    MlirContext, MlirDialectRegistry, MlirLocation, MlirModule, MlirOperation, MlirStringRef,
+    MlirAttribute, MlirContext, MlirDialectRegistry, MlirLocation, MlirModule, MlirOperation,
+    MlirStringRef,
 };
 use std::{
     cell::Cell,
@@ -74,6 +75,20 @@ unsafe extern "C" {
         values: *const MlirStringRef,
     );
     fn tcOptMain(argc: c_int, argv: *const *const c_char) -> c_int;
+    fn tcHloGetOrigin(op: MlirOperation, name: *mut MlirStringRef, metadata: *mut MlirStringRef);
+    fn tcHloSetOrigin(op: MlirOperation, name: MlirStringRef, metadata: MlirStringRef);
+    fn tcHloLayoutGet(
+        context: MlirContext,
+        rank: usize,
+        minor_to_major: *const i64,
+        properties: MlirStringRef,
+    ) -> MlirAttribute;
+    fn tcHloLayoutParts(
+        attribute: MlirAttribute,
+        rank: *mut usize,
+        minor_to_major: *mut *const i64,
+        properties: *mut MlirStringRef,
+    ) -> bool;
     fn tcTranslateToLLVMIR(module: MlirOperation, llvm_context: *mut c_void) -> *mut c_void;
     fn tcIsProcessor(triple: MlirStringRef, name: MlirStringRef) -> bool;
 }
@@ -268,6 +283,7 @@ extern "C" fn tcRustVerify(op: MlirOperation) -> bool {
         let result = match mlir::name(op).split_once('.') {
             Some(("imap", _)) => imap::verify::verify(op),
             Some(("tc", _)) => tc::verify::verify(op),
+            Some(("hlo", _)) => hlo::dialect::verify(op),
             _ => Ok(()),
         };
         result.map_err(|error| error.emit_on(op)).is_ok()
@@ -335,7 +351,7 @@ extern "C" fn tcRustFoldApply(
 #[unsafe(no_mangle)]
 extern "C" fn tcRustIsSource(file_name: MlirStringRef) -> bool {
     // SAFETY: the text lives across the call.
-    unsafe { text(file_name) }.ends_with(".tc")
+    crate::is_source(unsafe { text(file_name) })
 }
 
 #[unsafe(no_mangle)]
@@ -349,7 +365,7 @@ extern "C" fn tcRustImport(
     // SAFETY: context and texts live across the call.
     let (context, file_name, contents) =
         unsafe { (mlir::context_from_raw(context), text(file_name), bytes(contents)) };
-    let import = || tc::import::import(context, file_name, contents, relaxed);
+    let import = || crate::import(context, file_name, contents, relaxed);
     match catch_unwind(AssertUnwindSafe(import)) {
         Ok(Some(module)) => {
             let raw = module.to_raw();
@@ -364,6 +380,70 @@ extern "C" fn tcRustImport(
             emit(location, Severity::Error, &message, &[]);
             null
         }
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn tcRustExportHlo(
+    module: MlirOperation,
+    state: *mut c_void,
+    accept: extern "C" fn(*mut c_void, MlirStringRef),
+) -> bool {
+    guarded(module, || {
+        // SAFETY: the module is alive during the call.
+        let op: Op = unsafe { OperationRef::from_raw(module) };
+        let exported = hlo::dialect::export(op).map_err(|error| error.emit_on(op));
+        exported.map(|module| accept(state, string_ref(&module.to_string()))).is_ok()
+    })
+}
+
+/// The name of an instruction of HLO, and its metadata.
+pub(crate) fn hlo_origin<'c>(op: Op<'c>) -> (Option<&'c str>, Option<&'c str>) {
+    let none = || MlirStringRef { data: std::ptr::null(), length: 0 };
+    let (mut name, mut metadata) = (none(), none());
+    // SAFETY: the operation is alive; the texts are interned in the context.
+    let [name, metadata] = unsafe {
+        tcHloGetOrigin(mlir::raw(op), &raw mut name, &raw mut metadata);
+        [name, metadata].map(|part| text(part))
+    };
+    let present = |text: &'c str| (!text.is_empty()).then_some(text);
+    (present(name), present(metadata))
+}
+
+/// Gives an instruction of HLO its name and its metadata.
+pub(crate) fn set_hlo_origin(op: Op, name: &str, metadata: Option<&str>) {
+    // SAFETY: the operation is alive; the texts are copied.
+    unsafe {
+        tcHloSetOrigin(mlir::raw(op), string_ref(name), string_ref(metadata.unwrap_or_default()))
+    }
+}
+
+/// A layout as an attribute. The dialect `hlo` must be loaded.
+pub(crate) fn hlo_layout<'c>(context: &'c Context, layout: &hlo::Layout) -> Attribute<'c> {
+    let dims = &layout.minor_to_major;
+    // SAFETY: the numbers and the text are copied.
+    unsafe {
+        Attribute::from_raw(tcHloLayoutGet(
+            context.to_raw(),
+            dims.len(),
+            dims.as_ptr(),
+            string_ref(&layout.properties),
+        ))
+    }
+}
+
+/// The layout that an attribute is, if it is one.
+pub(crate) fn hlo_layout_of(attribute: Attribute) -> Option<hlo::Layout> {
+    let (mut rank, mut dims) = (0, std::ptr::null());
+    let mut properties = MlirStringRef { data: std::ptr::null(), length: 0 };
+    // SAFETY: of a layout the parts are set to what belongs to the context.
+    unsafe {
+        let raw = attribute.to_raw();
+        if !tcHloLayoutParts(raw, &raw mut rank, &raw mut dims, &raw mut properties) {
+            return None;
+        }
+        let dims = if rank == 0 { &[] } else { std::slice::from_raw_parts(dims, rank) };
+        Some(hlo::Layout { minor_to_major: dims.to_vec(), properties: text(properties).to_owned() })
     }
 }
 

@@ -26,6 +26,25 @@ pub use ffi::{
 use melior::{Context, ir::Module};
 use std::path::Path;
 
+/// Whether [`load`] and `tc-opt` take a file of this name for one of the languages.
+pub fn is_source(file_name: &str) -> bool {
+    [".tc", ".hlo"].iter().any(|ending| file_name.ends_with(ending))
+}
+
+/// Imports the bytes of a source of one of the languages, by the ending of its name. Diagnostics
+/// go to the handlers of the context; `None` after an error.
+pub(crate) fn import<'c>(
+    context: &'c Context,
+    file_name: &str,
+    bytes: &[u8],
+    relaxed: bool,
+) -> Option<Module<'c>> {
+    match file_name.ends_with(".hlo") {
+        true => hlo::dialect::import(context, file_name, bytes),
+        false => tc::import::import(context, file_name, bytes, relaxed),
+    }
+}
+
 /// Reads a module from a file: a source of one of the languages by its ending, otherwise
 /// MLIR text or bytecode. What is wrong goes to the diagnostic handlers of the context.
 ///
@@ -38,9 +57,9 @@ pub fn load<'c>(
     path: &Path,
     relaxed: bool,
 ) -> std::io::Result<Option<Module<'c>>> {
-    let bytes = std::fs::read(path)?;
-    if path.extension().is_some_and(|ending| ending == "tc") {
-        return Ok(tc::import::import(context, &path.to_string_lossy(), &bytes, relaxed));
+    let name = path.to_string_lossy();
+    if !is_source(&name) {
+        return Ok(mlir::parse_file(context, path));
     }
-    Ok(mlir::parse_file(context, path))
+    Ok(import(context, &name, &std::fs::read(path)?, relaxed))
 }

@@ -13,10 +13,11 @@ use melior::{
         OperationRef, Region, RegionRef, Type, TypeLike, Value, ValueLike,
         attribute::{
             ArrayAttribute, BoolAttribute, DenseI32ArrayAttribute, DenseI64ArrayAttribute,
-            DictionaryAttribute, FloatAttribute, IntegerAttribute, StringAttribute, TypeAttribute,
+            DictionaryAttribute, FlatSymbolRefAttribute, FloatAttribute, IntegerAttribute,
+            StringAttribute, TypeAttribute,
         },
         operation::{OperationBuilder, OperationLike},
-        r#type::{IntegerType, RankedTensorType},
+        r#type::{FunctionType, IntegerType, RankedTensorType, TupleType},
     },
 };
 use mlir_sys::{MlirContext, MlirOperation, MlirValue};
@@ -364,6 +365,115 @@ pub fn integers_attr(op: Op, name: &str) -> Vec<i64> {
     (0..array.len()).filter_map(|index| array.element(index).ok()).collect()
 }
 
+/// The entry of an attribute that is a dictionary.
+pub fn dictionary_entry<'c>(attribute: Attribute<'c>, name: &str) -> Option<Attribute<'c>> {
+    DictionaryAttribute::try_from(attribute).ok()?.element_by_name(name)
+}
+
+/// The numbers of an attribute that is a dense array of `i64`.
+pub fn integers_of(attribute: Attribute) -> Option<Vec<i64>> {
+    let array = DenseI64ArrayAttribute::try_from(attribute).ok()?;
+    (0..array.len()).map(|index| array.element(index).ok()).collect()
+}
+
+/// The value of an attribute that is a truth value.
+pub fn bool_of(attribute: Attribute) -> Option<bool> {
+    BoolAttribute::try_from(attribute).ok().map(|value| value.value())
+}
+
+/// The value of an attribute that is a floating-point number.
+pub fn float_of(attribute: Attribute) -> Option<f64> {
+    // SAFETY: the second function is called on such an attribute only.
+    unsafe {
+        mlir_sys::mlirAttributeIsAFloat(attribute.to_raw())
+            .then(|| mlir_sys::mlirFloatAttrGetValueDouble(attribute.to_raw()))
+    }
+}
+
+/// The name in an attribute that is a symbol reference without nesting.
+pub fn symbol_of(attribute: Attribute<'_>) -> Option<&str> {
+    // SAFETY: the second function is called on such an attribute only; names are interned in
+    // the context.
+    let bytes: &[u8] = unsafe {
+        if !mlir_sys::mlirAttributeIsAFlatSymbolRef(attribute.to_raw()) {
+            return None;
+        }
+        let raw = mlir_sys::mlirFlatSymbolRefAttrGetValue(attribute.to_raw());
+        match raw.length {
+            0 => &[],
+            length => std::slice::from_raw_parts(raw.data.cast(), length),
+        }
+    };
+    str::from_utf8(bytes).ok()
+}
+
+/// Inputs and results of an attribute that is a function type.
+pub fn function_type_of(attribute: Attribute<'_>) -> Option<(Vec<Type<'_>>, Vec<Type<'_>>)> {
+    let ty = FunctionType::try_from(TypeAttribute::try_from(attribute).ok()?.value()).ok()?;
+    let inputs = (0..ty.input_count()).map(|index| ty.input(index).ok());
+    let results = (0..ty.result_count()).map(|index| ty.result(index).ok());
+    Some((inputs.collect::<Option<_>>()?, results.collect::<Option<_>>()?))
+}
+
+/// Inputs and results of a function, from its attribute `function_type`.
+pub fn function_type<'c>(op: Op<'c>) -> Option<(Vec<Type<'c>>, Vec<Type<'c>>)> {
+    function_type_of(op.attribute("function_type").ok()?)
+}
+
+/// The elements of a dense elements attribute of `count` elements with `width` bytes each, and
+/// whether only one is stored, for all. Of truth values each has a byte here.
+pub(crate) fn dense_bytes(
+    attribute: Attribute,
+    count: usize,
+    width: usize,
+) -> Option<(Vec<u8>, bool)> {
+    // SAFETY: the functions are called on dense elements only. Their bytes belong to the
+    // context, and there are as many as the number of elements that are stored says.
+    unsafe {
+        let raw = attribute.to_raw();
+        let found = mlir_sys::mlirAttributeIsADenseElements(raw)
+            .then(|| mlir_sys::mlirElementsAttrGetNumElements(raw));
+        if found.is_none_or(|found| usize::try_from(found) != Ok(count)) {
+            return None;
+        }
+        let is_splat = mlir_sys::mlirDenseElementsAttrIsSplat(raw);
+        let stored = if is_splat { 1 } else { count };
+        if stored == 0 {
+            return Some((Vec::new(), false));
+        }
+        let data = mlir_sys::mlirDenseElementsAttrGetRawData(raw).cast::<u8>();
+        Some((std::slice::from_raw_parts(data, stored.checked_mul(width)?).to_vec(), is_splat))
+    }
+}
+
+/// A key under which a type can stand in a map or set.
+pub(crate) fn type_key(ty: Type) -> usize {
+    ty.to_raw().ptr as usize
+}
+
+/// The types of a tuple type.
+pub fn tuple_elements(ty: Type<'_>) -> Option<Vec<Type<'_>>> {
+    let tuple = TupleType::try_from(ty).ok()?;
+    (0..tuple.type_count()).map(|index| tuple.r#type(index).ok()).collect()
+}
+
+/// The encoding of a tensor type with a rank.
+pub fn encoding(ty: Type<'_>) -> Option<Attribute<'_>> {
+    // SAFETY: the second function is called on such a type only.
+    unsafe {
+        if !mlir_sys::mlirTypeIsARankedTensor(ty.to_raw()) {
+            return None;
+        }
+        Attribute::from_option_raw(mlir_sys::mlirRankedTensorTypeGetEncoding(ty.to_raw()))
+    }
+}
+
+/// The location of a block argument.
+pub fn argument_location<'c>(value: Val<'c>) -> Location<'c> {
+    // SAFETY: any value has a location, which belongs to the context.
+    unsafe { Location::from_raw(mlir_sys::mlirValueGetLocation(value.to_raw())) }
+}
+
 /// The shape of a tensor or memref type: `None` for a dynamic extent. Empty if the
 /// type has no shape.
 pub fn shape(ty: Type) -> Vec<Option<i64>> {
@@ -402,6 +512,21 @@ pub fn tensor_type<'c>(shape: &[Option<i64>], element: Type<'c>) -> Type<'c> {
     let shape: Vec<u64> =
         shape.iter().map(|extent| extent.map_or(dynamic, |extent| extent as u64)).collect();
     RankedTensorType::new(&shape, element, None).into()
+}
+
+/// A tensor type of static sizes.
+pub fn static_tensor_type<'c>(
+    dims: &[i64],
+    element: Type<'c>,
+    encoding: Option<Attribute<'c>>,
+) -> Type<'c> {
+    let dims: Vec<_> = dims.iter().map(|&dim| dim as u64).collect();
+    RankedTensorType::new(&dims, element, encoding).into()
+}
+
+/// A tuple type.
+pub fn tuple_type<'c>(context: &'c Context, elements: &[Type<'c>]) -> Type<'c> {
+    TupleType::new(context, elements).into()
 }
 
 /// Whether a type is a tensor with a rank.
@@ -446,6 +571,46 @@ pub fn is_float(ty: Type) -> bool {
 /// Parses an attribute from text that this crate wrote itself.
 pub fn parse_attribute<'c>(context: &'c Context, text: &str) -> Attribute<'c> {
     Attribute::parse(context, text).expect("text of an attribute of our own parses")
+}
+
+/// Parses a type from text that this crate wrote itself.
+pub fn parse_type<'c>(context: &'c Context, text: &str) -> Type<'c> {
+    Type::parse(context, text).expect("text of a type of our own parses")
+}
+
+/// A symbol reference.
+pub fn symbol<'c>(context: &'c Context, name: &str) -> Attribute<'c> {
+    FlatSymbolRefAttribute::new(context, name).into()
+}
+
+/// A dictionary attribute.
+pub fn dictionary<'c>(context: &'c Context, entries: &[(&str, Attribute<'c>)]) -> Attribute<'c> {
+    let entries: Vec<_> =
+        entries.iter().map(|(name, value)| (Identifier::new(context, name), *value)).collect();
+    DictionaryAttribute::new(context, &entries).into()
+}
+
+/// An attribute that is a truth value.
+pub fn bool_attr(context: &Context, value: bool) -> Attribute<'_> {
+    BoolAttribute::new(context, value).into()
+}
+
+/// An `f64` attribute.
+pub fn f64_attr(context: &Context, value: f64) -> Attribute<'_> {
+    FloatAttribute::new(context, Type::float64(context), value).into()
+}
+
+/// Dense elements of a tensor type, as [`dense_bytes`] gives them: all, or one for all. `None` if
+/// there are more or fewer.
+pub(crate) fn dense<'c>(ty: Type<'c>, bytes: &[u8]) -> Option<Attribute<'c>> {
+    // SAFETY: MLIR checks the number of bytes, and copies them.
+    unsafe {
+        Attribute::from_option_raw(mlir_sys::mlirDenseElementsAttrRawBufferGet(
+            ty.to_raw(),
+            bytes.len(),
+            bytes.as_ptr().cast(),
+        ))
+    }
 }
 
 /// A string attribute.

@@ -3,7 +3,7 @@
 //! A [`Module`] is a list of [`Computation`]s, a computation a list of [`Instruction`]s; each has
 //! an [`Opcode`], operands, a [`Shape`], and [`Attribute`]s with typed [`Value`]s. [`syntax`]
 //! reads and writes the text that XLA and JAX print; [`verify`] checks what the operation
-//! semantics demand of each instruction. Nothing here needs MLIR.
+//! semantics demand of each instruction; [`dialect`] is the same as MLIR, and the only part that needs it.
 //!
 //! ```
 //! use tc_dialects::hlo::{self, Opcode, syntax};
@@ -32,6 +32,7 @@
 //! To read a file, verification included, call [`read`].
 
 mod attributes;
+pub mod dialect;
 mod element;
 pub mod indexing;
 mod literal;

@@ -44,7 +44,7 @@ fn rows(file: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-fn corpus() -> Vec<(String, String)> {
+pub(super) fn corpus() -> Vec<(String, String)> {
     let mut all = programs();
     assert_eq!(all.len(), 147);
     all.extend(rows("hlo/ops.jsonl"));

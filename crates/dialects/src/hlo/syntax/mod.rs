@@ -22,5 +22,5 @@ mod printer;
 mod tests;
 mod values;
 
-pub use parser::{parse_bytes, parse_module};
-pub use printer::{PrintOptions, print};
+pub use parser::{parse_bytes, parse_module, parse_value};
+pub use printer::{PrintOptions, print, print_value};

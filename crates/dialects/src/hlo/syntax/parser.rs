@@ -14,9 +14,9 @@ use super::{
 };
 use crate::{
     hlo::{
-        ArrayShape, Computation, ComputationId, ElementType, FileLocation, Header, Instruction,
-        InstructionId, Layout, Module, Opcode, Payload, ProgramShape, Shape, StackFrame,
-        StackFrames, Value,
+        ArrayShape, Attribute, Computation, ComputationId, ElementType, FileLocation, Header,
+        Instruction, InstructionId, Layout, Module, Opcode, Payload, ProgramShape, Shape,
+        StackFrame, StackFrames, Value,
     },
     tc::syntax::{
         Diagnostic, Reason, SourceFile, Span,
@@ -65,6 +65,25 @@ pub fn parse_module(source: &SourceFile) -> (Option<Module>, Vec<Diagnostic>) {
     match parser.diagnostics.is_empty() {
         true => (module, Vec::new()),
         false => (None, sorted_and_capped(parser.diagnostics)),
+    }
+}
+
+/// Parses the value of an attribute alone, such as `{size=3x3}`. It must be of a kind that refers
+/// to no computation or instruction.
+///
+/// # Errors
+/// The message, if it is not such a value.
+pub fn parse_value(attribute: Attribute, text: &str) -> Result<Value, String> {
+    let text = format!("={text}");
+    let mut parser = Parser::new(&text);
+    let value = parser.value(&Scope::default(), attribute);
+    if value.is_ok() && !parser.at_end() {
+        parser.unexpected(&format!("the end of '{attribute}'"));
+    }
+    match (value, parser.diagnostics.into_iter().next()) {
+        (Ok(value), None) => Ok(value),
+        (_, Some(diagnostic)) => Err(diagnostic.message),
+        (Err(Failed), None) => Err(format!("'{attribute}' has no value")),
     }
 }
 

@@ -39,6 +39,14 @@ impl Display for Module {
     }
 }
 
+/// The text of a value of an attribute that refers to no computation or instruction.
+pub fn print_value(value: &Value) -> String {
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let _ = write_value(&mut out, value);
+    out
+}
+
 /// Lists of empty lists longer than this are written as one list; both read back the same.
 const MAX_EMPTY_LISTS: i64 = 4096;
 
@@ -210,82 +218,89 @@ impl Printer<'_> {
 
     fn value(&mut self, computation: &Computation, value: &Value) -> fmt::Result {
         let module = self.module;
-        let out = &mut self.out;
         match value {
-            Value::Integer(value) => write!(out, "{value}"),
-            Value::Boolean(value) => write!(out, "{value}"),
-            Value::Number(value) => write!(out, "{value:?}"),
-            Value::Integers(list) => write_braces(out, list),
             Value::Computation(id) => self.name(&module[*id].name),
             Value::Computations(ids) => self.names(ids.iter().map(|&id| module[id].name.as_str())),
             Value::Instructions(ids) => {
                 self.names(ids.iter().map(|&id| computation[id].name.as_str()))
             }
-            Value::Window(dims) => write_window(out, dims),
-            Value::Padding(dims) => {
-                let interior = dims.iter().any(|dim| dim.interior != 0);
-                for (position, dim) in dims.iter().enumerate() {
-                    let separator = if 0 < position { "x" } else { "" };
-                    write!(out, "{separator}{}_{}", dim.low, dim.high)?;
-                    if interior {
-                        write!(out, "_{}", dim.interior)?;
-                    }
-                }
-                Ok(())
-            }
-            Value::Slice(dims) => {
-                let strides = dims.iter().any(|dim| dim.stride != 1);
-                out.write_char('{')?;
-                for (position, dim) in dims.iter().enumerate() {
-                    let separator = if 0 < position { ", " } else { "" };
-                    write!(out, "{separator}[{}:{}", dim.start, dim.limit)?;
-                    if strides {
-                        write!(out, ":{}", dim.stride)?;
-                    }
-                    out.write_char(']')?;
-                }
-                out.write_char('}')
-            }
-            Value::DimLabels(labels) => {
-                write_labels(
-                    out,
-                    ('b', labels.input_batch),
-                    ('f', labels.input_feature),
-                    &labels.input_spatial,
-                )?;
-                out.write_char('_')?;
-                write_labels(
-                    out,
-                    ('i', labels.kernel_input_feature),
-                    ('o', labels.kernel_output_feature),
-                    &labels.kernel_spatial,
-                )?;
-                out.write_str("->")?;
-                write_labels(
-                    out,
-                    ('b', labels.output_batch),
-                    ('f', labels.output_feature),
-                    &labels.output_spatial,
-                )
-            }
-            Value::ReplicaGroups(groups) => write_groups(out, groups),
-            Value::Pairs(pairs) => {
-                out.write_char('{')?;
-                for (position, (source, target)) in pairs.iter().enumerate() {
-                    let separator = if 0 < position { "," } else { "" };
-                    write!(out, "{separator}{{{source},{target}}}")?;
-                }
-                out.write_char('}')
-            }
-            Value::Direction(value) => write!(out, "{value}"),
-            Value::ComparisonType(value) => write!(out, "{value}"),
-            Value::FusionKind(value) => write!(out, "{value}"),
-            Value::FftType(value) => write!(out, "{value}"),
-            Value::RandomAlgorithm(value) => write!(out, "{value}"),
-            Value::RandomDistribution(value) => write!(out, "{value}"),
-            Value::Transposition(value) => write!(out, "{value}"),
-            Value::Text(text) => out.write_str(text),
+            _ => write_value(&mut self.out, value),
         }
+    }
+}
+
+/// Writes a value that refers to no computation or instruction; of one that does, nothing.
+fn write_value(out: &mut impl Write, value: &Value) -> fmt::Result {
+    match value {
+        Value::Integer(value) => write!(out, "{value}"),
+        Value::Boolean(value) => write!(out, "{value}"),
+        Value::Number(value) => write!(out, "{value:?}"),
+        Value::Integers(list) => write_braces(out, list),
+        Value::Computation(_) | Value::Computations(_) | Value::Instructions(_) => Ok(()),
+        Value::Window(dims) => write_window(out, dims),
+        Value::Padding(dims) => {
+            let interior = dims.iter().any(|dim| dim.interior != 0);
+            for (position, dim) in dims.iter().enumerate() {
+                let separator = if 0 < position { "x" } else { "" };
+                write!(out, "{separator}{}_{}", dim.low, dim.high)?;
+                if interior {
+                    write!(out, "_{}", dim.interior)?;
+                }
+            }
+            Ok(())
+        }
+        Value::Slice(dims) => {
+            let strides = dims.iter().any(|dim| dim.stride != 1);
+            out.write_char('{')?;
+            for (position, dim) in dims.iter().enumerate() {
+                let separator = if 0 < position { ", " } else { "" };
+                write!(out, "{separator}[{}:{}", dim.start, dim.limit)?;
+                if strides {
+                    write!(out, ":{}", dim.stride)?;
+                }
+                out.write_char(']')?;
+            }
+            out.write_char('}')
+        }
+        Value::DimLabels(labels) => {
+            write_labels(
+                out,
+                ('b', labels.input_batch),
+                ('f', labels.input_feature),
+                &labels.input_spatial,
+            )?;
+            out.write_char('_')?;
+            write_labels(
+                out,
+                ('i', labels.kernel_input_feature),
+                ('o', labels.kernel_output_feature),
+                &labels.kernel_spatial,
+            )?;
+            out.write_str("->")?;
+            write_labels(
+                out,
+                ('b', labels.output_batch),
+                ('f', labels.output_feature),
+                &labels.output_spatial,
+            )
+        }
+        Value::ReplicaGroups(groups) => write_groups(out, groups),
+        Value::Pairs(pairs) => {
+            out.write_char('{')?;
+            for (position, (source, target)) in pairs.iter().enumerate() {
+                let separator = if 0 < position { "," } else { "" };
+                write!(out, "{separator}{{{source},{target}}}")?;
+            }
+            out.write_char('}')
+        }
+        Value::Direction(value) => write!(out, "{value}"),
+        Value::ComparisonType(value) => write!(out, "{value}"),
+        Value::FusionKind(value) => write!(out, "{value}"),
+        Value::FftType(value) => write!(out, "{value}"),
+        Value::RandomAlgorithm(value) => write!(out, "{value}"),
+        Value::RandomDistribution(value) => write!(out, "{value}"),
+        Value::Transposition(value) => write!(out, "{value}"),
+        Value::Text(text) => out.write_str(text),
     }
 }
 

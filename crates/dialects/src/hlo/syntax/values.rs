@@ -81,7 +81,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn value(&mut self, scope: &Scope<'a>, attribute: Attribute) -> Parsed<Value> {
+    pub(super) fn value(&mut self, scope: &Scope<'a>, attribute: Attribute) -> Parsed<Value> {
         let name = attribute.name();
         match attribute.kind() {
             ValueKind::Text => Ok(Value::Text(self.opaque(name)?.into())),
