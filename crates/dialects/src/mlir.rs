@@ -441,6 +441,11 @@ pub(crate) fn dense_bytes(
         if stored == 0 {
             return Some((Vec::new(), false));
         }
+        if integer_width(element_type(attribute.r#type())) == Some(1) {
+            let bools =
+                (0..stored).map(|at| mlir_sys::mlirDenseElementsAttrGetBoolValue(raw, at as isize));
+            return Some((bools.map(u8::from).collect(), is_splat));
+        }
         let data = mlir_sys::mlirDenseElementsAttrGetRawData(raw).cast::<u8>();
         Some((std::slice::from_raw_parts(data, stored.checked_mul(width)?).to_vec(), is_splat))
     }
@@ -603,6 +608,9 @@ pub fn f64_attr(context: &Context, value: f64) -> Attribute<'_> {
 /// Dense elements of a tensor type, as [`dense_bytes`] gives them: all, or one for all. `None` if
 /// there are more or fewer.
 pub(crate) fn dense<'c>(ty: Type<'c>, bytes: &[u8]) -> Option<Attribute<'c>> {
+    if integer_width(element_type(ty)) == Some(1) {
+        return dense_bools(ty, bytes);
+    }
     // SAFETY: MLIR checks the number of bytes, and copies them.
     unsafe {
         Attribute::from_option_raw(mlir_sys::mlirDenseElementsAttrRawBufferGet(
@@ -610,6 +618,25 @@ pub(crate) fn dense<'c>(ty: Type<'c>, bytes: &[u8]) -> Option<Attribute<'c>> {
             bytes.len(),
             bytes.as_ptr().cast(),
         ))
+    }
+}
+
+/// How MLIR stores truth values is its own business: it is given them one by one.
+fn dense_bools<'c>(ty: Type<'c>, bytes: &[u8]) -> Option<Attribute<'c>> {
+    let count = shape(ty).into_iter().try_fold(1i64, |count, dim| count.checked_mul(dim?))?;
+    let bools: Vec<i32> = bytes.iter().map(|&byte| i32::from(byte != 0)).collect();
+    // SAFETY: the type is a tensor of truth values with `count` elements.
+    unsafe {
+        let raw = match bools[..] {
+            [value] if count != 1 => {
+                mlir_sys::mlirDenseElementsAttrBoolSplatGet(ty.to_raw(), value != 0)
+            }
+            _ if i64::try_from(bools.len()) == Ok(count) => {
+                mlir_sys::mlirDenseElementsAttrBoolGet(ty.to_raw(), count as isize, bools.as_ptr())
+            }
+            _ => return None,
+        };
+        Attribute::from_option_raw(raw)
     }
 }
 

@@ -419,14 +419,14 @@ impl<'c> Exporter<'c> {
             let Some(opcode) = opcode(op) else {
                 return Err(Report::op_error(op, "is no instruction of HLO"));
             };
+            while let Some(number) = body.next_parameter(body.instructions.len() as i64) {
+                self.parameter(&mut body, number)?;
+            }
             // Operations may have been erased since the places were written down.
             for operand in mlir::operands(op) {
                 if operand.is_block_argument() {
                     self.parameter(&mut body, mlir::number(operand))?;
                 }
-            }
-            while let Some(number) = body.next_parameter(body.instructions.len() as i64) {
-                self.parameter(&mut body, number)?;
             }
             let instruction = self.instruction(op, opcode, &mut body)?;
             body.push(mlir::result(op, 0), instruction);

@@ -41,33 +41,39 @@ fn reparsed<'c>(context: &'c Context, name: &str, text: &str) -> melior::ir::Mod
     module.unwrap_or_else(|| panic!("{name}: {:?}\n{text}", received.borrow()))
 }
 
-/// Compares texts; only the first line that differs is shown.
-fn assert_same(name: &str, expected: &str, found: &str) {
-    for (expected, found) in expected.lines().zip(found.lines()) {
-        assert_eq!(expected, found, "{name}");
-    }
-    assert_eq!(expected.lines().count(), found.lines().count(), "{name}");
+/// The first line in which texts differ.
+fn difference(expected: &str, found: &str) -> Option<String> {
+    let mut pairs = expected.lines().zip(found.lines());
+    let line = pairs.find(|(expected, found)| expected != found);
+    let shown = line.map(|(expected, found)| format!("expected: {expected}\n   found: {found}"));
+    shown.or_else(|| (expected != found).then(|| "the length".to_owned()))
 }
 
 #[test]
 fn corpus_survives_the_dialect() {
     let context = context();
+    let mut failures = Vec::new();
     for (name, text) in corpus() {
         let (source, module) = parsed(&name, &text);
-        let Ok(imported) = import_module(&context, &source, &module) else {
-            panic!("{name} is not imported");
-        };
+        let imported = import_module(&context, &source, &module);
+        let imported = imported.unwrap_or_else(|error| panic!("{name}: {}", error.message()));
         assert!(imported.as_operation().verify(), "{name}");
         let expected = module.to_string();
-        assert_same(&name, &expected, &exported(&imported));
+        let mut check = |form: &str, expected: &str, found: &str| {
+            let difference = difference(expected, found);
+            failures.extend(difference.map(|text| format!("{name}, {form}:\n{text}")));
+        };
+        check("imported", &expected, &exported(&imported));
 
         let printed = imported.as_operation().to_string();
         let again = reparsed(&context, &name, &printed);
-        assert_same(&name, &printed, &again.as_operation().to_string());
-        assert_same(&name, &expected, &exported(&again));
+        check("printed", &printed, &again.as_operation().to_string());
+        check("parsed", &expected, &exported(&again));
 
         let flags = OperationPrintingFlags::new().print_generic_operation_form();
         let generic = imported.as_operation().to_string_with_flags(flags).unwrap();
-        assert_same(&name, &expected, &exported(&reparsed(&context, &name, &generic)));
+        let again = reparsed(&context, &name, &generic);
+        check("parsed from the generic form", &expected, &exported(&again));
     }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
