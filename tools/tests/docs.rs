@@ -174,6 +174,7 @@ fn dialect_pages_are_current() {
         (Some((page, enums)), Some((_, known))) if enums == known => page,
         _ => &tc,
     };
+    check("hlo.md", &dialect("hlo"));
     check("imap.md", &imap);
     check("tc.md", &(tc.trim_end().to_string() + "\n"));
 }
@@ -183,12 +184,15 @@ fn dialect_pages_are_current() {
 fn examples_of_dialects_parse() {
     let context = tc_dialects::new_context();
     let mut parsed = 0;
-    for name in ["imap", "tc"] {
+    for name in ["hlo", "imap", "tc"] {
         for block in dialect(name).split("\n```mlir\n").skip(1) {
             let example = block.split("\n```").next().unwrap_or_default();
             let is_good = if example.starts_with('#') {
                 Attribute::parse(&context, example).is_some()
-            } else if example.starts_with("tc.def") || example.starts_with("func.func") {
+            } else if ["func.func", "hlo.computation", "module", "tc.def"]
+                .iter()
+                .any(|start| example.starts_with(start))
+            {
                 Module::parse(&context, example).is_some()
             } else {
                 continue;
@@ -197,7 +201,7 @@ fn examples_of_dialects_parse() {
             parsed += 1;
         }
     }
-    assert!(2 <= parsed);
+    assert!(4 <= parsed);
 }
 
 #[test]

@@ -607,9 +607,9 @@ pub fn f64_attr(context: &Context, value: f64) -> Attribute<'_> {
 
 /// Dense elements of a tensor type, as [`dense_bytes`] gives them: all, or one for all. `None` if
 /// there are more or fewer.
-pub(crate) fn dense<'c>(ty: Type<'c>, bytes: &[u8]) -> Option<Attribute<'c>> {
+pub(crate) fn dense_from_bytes<'c>(ty: Type<'c>, bytes: &[u8]) -> Option<Attribute<'c>> {
     if integer_width(element_type(ty)) == Some(1) {
-        return dense_bools(ty, bytes);
+        return dense_from_bools(ty, bytes);
     }
     // SAFETY: MLIR checks the number of bytes, and copies them.
     unsafe {
@@ -622,7 +622,7 @@ pub(crate) fn dense<'c>(ty: Type<'c>, bytes: &[u8]) -> Option<Attribute<'c>> {
 }
 
 /// How MLIR stores truth values is its own business: it is given them one by one.
-fn dense_bools<'c>(ty: Type<'c>, bytes: &[u8]) -> Option<Attribute<'c>> {
+fn dense_from_bools<'c>(ty: Type<'c>, bytes: &[u8]) -> Option<Attribute<'c>> {
     let count = shape(ty).into_iter().try_fold(1i64, |count, dim| count.checked_mul(dim?))?;
     let bools: Vec<i32> = bytes.iter().map(|&byte| i32::from(byte != 0)).collect();
     // SAFETY: the type is a tensor of truth values with `count` elements.
@@ -664,29 +664,9 @@ pub fn i64_attr(context: &Context, value: i64) -> Attribute<'_> {
 /// The elements of a tensor of integers or floats of at most 64 bits, given by their bits; one
 /// element stands for all.
 pub fn dense<'c>(ty: Type<'c>, element: Type<'c>, bits: &[u64]) -> Attribute<'c> {
-    let count = bits.len() as isize;
-    // SAFETY: the elements are alive during the calls and as many as is said, and wide enough.
-    let raw = unsafe {
-        if integer_width(element) == Some(1) {
-            let values: Vec<i32> = bits.iter().map(|bits| (*bits & 1) as i32).collect();
-            if let [value] = values[..] {
-                mlir_sys::mlirDenseElementsAttrBoolSplatGet(ty.to_raw(), value != 0)
-            } else {
-                mlir_sys::mlirDenseElementsAttrBoolGet(ty.to_raw(), count, values.as_ptr())
-            }
-        } else {
-            let width = byte_width(element) as usize;
-            let bytes: Vec<u8> =
-                bits.iter().flat_map(|bits| bits.to_le_bytes().into_iter().take(width)).collect();
-            mlir_sys::mlirDenseElementsAttrRawBufferGet(
-                ty.to_raw(),
-                bytes.len(),
-                bytes.as_ptr().cast(),
-            )
-        }
-    };
-    // SAFETY: an attribute of the context of the type.
-    unsafe { Attribute::from_raw(raw) }
+    let width = byte_width(element) as usize;
+    let bytes = bits.iter().flat_map(|bits| bits.to_le_bytes().into_iter().take(width));
+    dense_from_bytes(ty, &bytes.collect::<Vec<_>>()).expect("one element, or as many as there are")
 }
 
 /// A dense array attribute of `i64`.

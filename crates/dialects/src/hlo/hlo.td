@@ -77,8 +77,8 @@ def Hlo_Dialect : Dialect {
 
     **Verification.** A module is verified as HLO: operands, shapes and attributes of
     each operation must be what the operation semantics of OpenXLA demand of the
-    instruction. The constraints that are listed here with numbers are checked
-    there.
+    instruction. The constraints listed here have the numbers that `hlo::verify` gives
+    them; all of what it checks is said there.
   }];
   let cppNamespace = "::tc::hlo";
   let useDefaultAttributePrinterParser = 1;
@@ -167,7 +167,7 @@ class Hlo_Op<string mnemonic, dag operands, dag attributes = (ins), list<Trait> 
   let arguments = !con(operands, attributes, (ins Hlo_OriginProperty:$origin));
   let results = (outs Hlo_Value:$result);
   let assemblyFormat = [{
-    operands attr-dict `:` functional-type(operands, results) custom<Origin>($origin)
+    operands attr-dict `:` functional-type(operands, results) `` custom<Origin>($origin)
   }];
   let extraClassDefinition = [{
     void $cppClass::getAsmResultNames(::mlir::OpAsmSetValueNameFn setName) {
@@ -198,7 +198,7 @@ class Hlo_UnaryOp<string mnemonic, string text, dag attributes = (ins)>
     : Hlo_Op<mnemonic, (ins Hlo_Array:$operand), attributes> {
   let summary = text;
   let assemblyFormat = [{
-    $operand attr-dict `:` custom<Types>(type($operand), type($result)) custom<Origin>($origin)
+    $operand attr-dict `:` custom<Types>(type($operand), type($result)) `` custom<Origin>($origin)
   }];
 }
 
@@ -207,7 +207,7 @@ class Hlo_BinaryOp<string mnemonic, string text, dag attributes = (ins)>
   let summary = text;
   let assemblyFormat = [{
     $lhs `,` $rhs attr-dict `:` custom<Types>(type($lhs), type($rhs), type($result))
-    custom<Origin>($origin)
+    `` custom<Origin>($origin)
   }];
 }
 
@@ -217,8 +217,8 @@ class Hlo_ElementwiseUnaryOp<string mnemonic, string text, string elements, dag 
     : Hlo_UnaryOp<mnemonic, text, attributes> {
   let description = "Works on each element.\n\n"
     "Constraints:\n"
-    "  * C1: the elements are " # elements # ".\n"
-    "  * C2: the result has the dimensions and the element type of the operand.\n";
+    "  * E1: the elements are " # elements # ".\n"
+    "  * E3: the result has the sizes and the element type of the operand.\n";
 }
 class Hlo_FloatUnaryOp<string mnemonic, string text>
     : Hlo_ElementwiseUnaryOp<mnemonic, text, "floating point or complex numbers", Hlo_Accuracy>;
@@ -227,8 +227,8 @@ class Hlo_ElementwiseBinaryOp<string mnemonic, string text, string elements, dag
     : Hlo_BinaryOp<mnemonic, text, attributes> {
   let description = "Works on elements at the same place; dimensions are never broadcast.\n\n"
     "Constraints:\n"
-    "  * C1: the elements are " # elements # ".\n"
-    "  * C2: operands and result have the same dimensions and the same element type.\n";
+    "  * E1: the elements are " # elements # ".\n"
+    "  * E2, E3: operands and result have the same sizes and the same element type.\n";
 }
 
 //===----------------------------------------------------------------------===//
@@ -249,10 +249,9 @@ def Hlo_ComputationOp : Op<Hlo_Dialect, "computation", [
     | `hlo.position` | how many instructions stand before the parameter in HLO text, if not only the parameters before it |
     | `hlo.metadata`, `hlo.sharding` and the like | attributes of the parameter, as text |
 
-    Constraints:
-      * C1: one block, of instructions and an `hlo.return` of the result's type.
-      * C2: no computation refers to itself, directly or through others.
-      * C3: the module is one that `hlo::verify` finds nothing wrong with.
+    A computation has one block, of instructions and an `hlo.return` of the result's
+    type. None refers to itself, directly or through others, and nothing refers to the
+    one that the program starts with.
 
     ```mlir
     hlo.computation private @sum(%a: tensor<f32>, %b: tensor<f32>) -> tensor<f32> {
@@ -300,7 +299,7 @@ def Hlo_ConstantOp : Hlo_Op<"constant", (ins), (ins AnyAttr:$value), [
     %pair = hlo.constant [dense<1> : tensor<i32>, dense<true> : tensor<2xi1>]
     ```
   }];
-  let assemblyFormat = "$value attr-dict custom<Origin>($origin)";
+  let assemblyFormat = "$value attr-dict `` custom<Origin>($origin)";
   let hasFolder = 1;
 }
 
@@ -308,8 +307,7 @@ def Hlo_IotaOp : Hlo_Op<"iota", (ins), (ins I64Attr:$iota_dimension)> {
   let summary = "The index along a dimension";
   let description = [{
     Constraints:
-      * C1: `iota_dimension` is a dimension of the result.
-      * C2: the elements are numbers.
+      * S9: `iota_dimension` is a dimension of the result, whose elements are numbers.
   }];
 }
 
@@ -317,7 +315,7 @@ def Hlo_PartitionIdOp : Hlo_Op<"partition_id", (ins)> {
   let summary = "The number of this partition";
   let description = [{
     Constraints:
-      * C1: the result is a `tensor<ui32>`.
+      * F10: the result is a `tensor<ui32>`.
   }];
 }
 
@@ -325,7 +323,7 @@ def Hlo_ReplicaIdOp : Hlo_Op<"replica_id", (ins)> {
   let summary = "The number of this replica";
   let description = [{
     Constraints:
-      * C1: the result is a `tensor<ui32>`.
+      * F10: the result is a `tensor<ui32>`.
   }];
 }
 
@@ -341,8 +339,8 @@ def Hlo_AbsOp : Hlo_UnaryOp<"abs", "The magnitude"> {
     The magnitude of the smallest signed integer is that integer.
 
     Constraints:
-      * C1: the elements are signed integers, floating point or complex numbers.
-      * C2: the result has the dimensions of the operand, and its element type; of complex numbers the type of their parts.
+      * E1: the elements are signed integers, floating point or complex numbers.
+      * E3: the result has the sizes of the operand, and its element type; of complex numbers the type of their parts.
   }];
 }
 def Hlo_AcosOp : Hlo_FloatUnaryOp<"acos", "The inverse cosine">;
@@ -361,8 +359,8 @@ def Hlo_ConvertOp : Hlo_UnaryOp<"convert", "The same numbers in another type"> {
     a NaN becomes 0, as XLA's CPU compiler has it.
 
     Constraints:
-      * C1: the result has the dimensions of the operand.
-      * C2: complex numbers are converted to complex numbers only.
+      * E3: the result has the sizes of the operand.
+      * E4: a complex number is not made real.
   }];
 }
 def Hlo_CosineOp : Hlo_FloatUnaryOp<"cosine", "The cosine">;
@@ -381,15 +379,15 @@ def Hlo_ImagOp : Hlo_UnaryOp<"imag", "The imaginary part"> {
     That of a float is 0.
 
     Constraints:
-      * C1: the elements are floating point or complex numbers.
-      * C2: the result has the dimensions of the operand, and the type of the parts as elements.
+      * E1: the elements are floating point or complex numbers.
+      * E3: the result has the sizes of the operand, and the type of the parts as elements.
   }];
 }
 def Hlo_IsFiniteOp : Hlo_UnaryOp<"is_finite", "Whether it is neither infinite nor NaN"> {
   let description = [{
     Constraints:
-      * C1: the elements are floating point numbers.
-      * C2: the result has the dimensions of the operand, and elements of type `i1`.
+      * E1: the elements are floating point numbers.
+      * E3: the result has the sizes of the operand, and elements of type `i1`.
   }];
 }
 def Hlo_LogOp : Hlo_FloatUnaryOp<"log", "The natural logarithm">;
@@ -403,8 +401,8 @@ def Hlo_PopcntOp : Hlo_ElementwiseUnaryOp<"popcnt", "How many bits are set", "in
 def Hlo_RealOp : Hlo_UnaryOp<"real", "The real part"> {
   let description = [{
     Constraints:
-      * C1: the elements are floating point or complex numbers.
-      * C2: the result has the dimensions of the operand, and the type of the parts as elements.
+      * E1: the elements are floating point or complex numbers.
+      * E3: the result has the sizes of the operand, and the type of the parts as elements.
   }];
 }
 def Hlo_ReducePrecisionOp : Hlo_UnaryOp<"reduce_precision", "Rounded to a format with fewer bits",
@@ -414,8 +412,9 @@ def Hlo_ReducePrecisionOp : Hlo_UnaryOp<"reduce_precision", "Rounded to a format
     for it, in the element type as before.
 
     Constraints:
-      * C1: the elements are floating point numbers; the result has the type of the operand.
-      * C2: `exponent_bits` is at least 1, `mantissa_bits` at least 0.
+      * E1: the elements are floating point numbers.
+      * E3: the result has the type of the operand.
+      * E9: `exponent_bits` is at least 1.
   }];
 }
 def Hlo_RoundNearestAfzOp
@@ -450,10 +449,9 @@ def Hlo_CompareOp : Hlo_BinaryOp<"compare", "Whether the comparison holds",
     the element type. In `TOTALORDER`, `-NaN < -inf < .. < -0 < 0 < .. < inf < NaN`.
 
     Constraints:
-      * C1: the operands have the same dimensions and the same element type.
-      * C2: the result has these dimensions, and elements of type `i1`.
-      * C3: complex numbers are compared with `EQ` and `NE` only.
-      * C4: `compare_type` suits the element type.
+      * E2: the operands have the same sizes and the same element type.
+      * E3: the result has these sizes, and elements of type `i1`.
+      * E8: `FLOAT` and `TOTALORDER` are for floating point and complex numbers, `SIGNED` for signed integers, `UNSIGNED` for unsigned integers and truth values. Complex numbers are only equal or not.
 
     ```mlir
     %c = hlo.compare %a, %b {direction = "LT"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
@@ -463,8 +461,9 @@ def Hlo_CompareOp : Hlo_BinaryOp<"compare", "Whether the comparison holds",
 def Hlo_ComplexOp : Hlo_BinaryOp<"complex", "A complex number from its parts"> {
   let description = [{
     Constraints:
-      * C1: the operands have the same dimensions and the same element type, `f32` or `f64`.
-      * C2: the result has these dimensions, and complex elements with parts of that type.
+      * E1: the elements are of type `f32` or `f64`.
+      * E2: the operands have the same sizes and the same element type.
+      * E3: the result has these sizes, and complex elements with such parts.
   }];
 }
 def Hlo_DivideOp
@@ -474,8 +473,8 @@ def Hlo_DivideOp
     divided by -1 is itself.
 
     Constraints:
-      * C1: the elements are integers, floating point or complex numbers.
-      * C2: operands and result have the same dimensions and the same element type.
+      * E1: the elements are integers, floating point or complex numbers.
+      * E2, E3: operands and result have the same sizes and the same element type.
   }];
 }
 def Hlo_MaximumOp : Hlo_ElementwiseBinaryOp<"maximum", "The larger one; NaN if one is",
@@ -499,8 +498,8 @@ def Hlo_RemainderOp
     smallest signed integer divided by -1 is 0.
 
     Constraints:
-      * C1: the elements are integers or floating point numbers.
-      * C2: operands and result have the same dimensions and the same element type.
+      * E1: the elements are integers or floating point numbers.
+      * E2, E3: operands and result have the same sizes and the same element type.
   }];
 }
 def Hlo_ShiftLeftOp : Hlo_ElementwiseBinaryOp<
@@ -519,8 +518,8 @@ def Hlo_StochasticConvertOp
     with the probability that keeps the expected value.
 
     Constraints:
-      * C1: operands and result have the same dimensions.
-      * C2: the first operand has floating point elements; the second unsigned ones of as many bits.
+      * E1: the first operand has floating point numbers, the second unsigned integers of as many bits.
+      * E3: operands and result have the same sizes.
   }];
 }
 def Hlo_ClampOp
@@ -530,12 +529,12 @@ def Hlo_ClampOp
     `minimum(maximum(operand, min), max)`.
 
     Constraints:
-      * C1: the result has the dimensions and the element type of `operand`.
-      * C2: each bound has them too, or is one element for all.
+      * E3: the result has the sizes and the element type of `operand`.
+      * E7: the bounds have this element type, and are scalars or of these sizes.
   }];
   let assemblyFormat = [{
     $min `,` $operand `,` $max attr-dict `:`
-    custom<Types>(type($min), type($operand), type($max), type($result)) custom<Origin>($origin)
+    custom<Types>(type($min), type($operand), type($max), type($result)) `` custom<Origin>($origin)
   }];
 }
 def Hlo_SelectOp : Hlo_Op<
@@ -543,8 +542,8 @@ def Hlo_SelectOp : Hlo_Op<
   let summary = "The second operand where the first is true, else the third";
   let description = [{
     Constraints:
-      * C1: `predicate` has elements of type `i1`, and the dimensions of the result or none.
-      * C2: the result has the dimensions and the element type of the other operands.
+      * E2, E3: the result has the sizes and the element type of the last two operands.
+      * E6: `predicate` has elements of type `i1`, and is a scalar or of these sizes.
   }];
 }
 def Hlo_MapOp : Hlo_Op<"map", (ins Variadic<Hlo_Array>:$inputs),
@@ -554,9 +553,7 @@ def Hlo_MapOp : Hlo_Op<"map", (ins Variadic<Hlo_Array>:$inputs),
     The computation has no effects; its parameters are the elements at one place.
 
     Constraints:
-      * C1: there is an operand; all have the same dimensions, which the result has too.
-      * C2: `to_apply` takes scalars of the operands' element types and gives one of the result's.
-      * C3: `dimensions` are all dimensions in order.
+      * W7: the operands have the same sizes, which the result has too; `to_apply` takes a scalar of each. `dimensions` is empty or lists all dimensions in order.
   }];
 }
 
@@ -570,7 +567,7 @@ def Hlo_BitcastOp
     Layouts count: the elements in the order in which they stand in memory.
 
     Constraints:
-      * C1: operand and result have as many bytes.
+      * S3: operand and result have as many bits.
   }];
 }
 def Hlo_BitcastConvertOp
@@ -580,8 +577,7 @@ def Hlo_BitcastConvertOp
     element, the low bits first; to a wider type it has one less.
 
     Constraints:
-      * C1: the dimensions are those of the operand, but for the last one if widths differ.
-      * C2: the last dimension times the narrow width is the wide width.
+      * E5: to a type of fewer bits a dimension is added for the parts; to one of more bits the last dimension is taken, which is as large as the number of parts.
   }];
 }
 def Hlo_BroadcastOp
@@ -591,8 +587,7 @@ def Hlo_BroadcastOp
     Dimension `i` of the operand is dimension `dimensions[i]` of the result.
 
     Constraints:
-      * C1: `dimensions` has a dimension of the result for each of the operand, all different.
-      * C2: such dimensions have the same size; operand and result the same element type.
+      * S1: `dimensions` has an entry for each dimension of the operand: different dimensions of the result, with the same sizes.
 
     ```mlir
     %b = hlo.broadcast %a {dimensions = array<i64: 1>} : (tensor<3xf32>) -> tensor<2x3xf32>
@@ -604,9 +599,7 @@ def Hlo_ConcatenateOp : Hlo_Op<"concatenate", (ins Variadic<Hlo_Array>:$inputs),
   let summary = "One after the other";
   let description = [{
     Constraints:
-      * C1: there is an operand, and `dimensions` has one entry, a dimension.
-      * C2: operands and result agree in element type and in the other dimensions.
-      * C3: the size of the dimension is the sum of those of the operands.
+      * S7: `dimensions` has one entry. The operands have the same element type, and the same sizes in the other dimensions; the sizes in this one are added.
   }];
 }
 def Hlo_CopyOp : Hlo_Op<"copy", (ins Hlo_Value:$operand)> {
@@ -615,7 +608,7 @@ def Hlo_CopyOp : Hlo_Op<"copy", (ins Hlo_Value:$operand)> {
     Layouts may differ.
 
     Constraints:
-      * C1: the result has the shape of the operand.
+      * E3: the result has the shape of the operand.
   }];
 }
 def Hlo_DynamicSliceOp : Hlo_Op<"dynamic_slice",
@@ -626,9 +619,7 @@ def Hlo_DynamicSliceOp : Hlo_Op<"dynamic_slice",
     Each index is clamped to `[0, size of the operand - size of the slice]`.
 
     Constraints:
-      * C1: there is a scalar integer index per dimension, or one vector of them.
-      * C2: `dynamic_slice_sizes` has an entry per dimension, at most the size of the operand.
-      * C3: the result has these sizes and the element type of the operand.
+      * I1: there is an index for each dimension, integers of one type, or one list of them. `dynamic_slice_sizes` has sizes of at most those of the operand, which are the sizes of the result.
   }];
 }
 def Hlo_DynamicUpdateSliceOp : Hlo_Op<"dynamic_update_slice",
@@ -638,9 +629,7 @@ def Hlo_DynamicUpdateSliceOp : Hlo_Op<"dynamic_update_slice",
     Each index is clamped to `[0, size of the operand - size of the update]`.
 
     Constraints:
-      * C1: there is a scalar integer index per dimension, or one vector of them.
-      * C2: the update has the rank and the element type of the operand, and fits into it.
-      * C3: the result has the shape of the operand.
+      * I2: there is an index for each dimension, or one list of them. The update has the element type and the rank of the operand, and sizes of at most its sizes; the result has the operand's shape.
   }];
 }
 def Hlo_PadOp : Hlo_Op<"pad", (ins Hlo_Array:$operand, Hlo_Array:$padding_value),
@@ -651,9 +640,7 @@ def Hlo_PadOp : Hlo_Op<"pad", (ins Hlo_Array:$operand, Hlo_Array:$padding_value)
     and after are cut off, after those between elements were put in.
 
     Constraints:
-      * C1: `padding` has an entry per dimension; what stands between elements is not negative.
-      * C2: `padding_value` is a scalar; all element types are the same.
-      * C3: the sizes of the result are those that the padding gives, and not negative.
+      * S8: `padding` has an entry for each dimension; what stands between elements is not negative. `padding_value` is a scalar of the element type. The size of the result is `low + high + size + max(size - 1, 0) * interior`, and not negative.
 
     ```mlir
     %p = hlo.pad %a, %zero {padding = "1_2x0_0_1"} : (tensor<3x4xf32>, tensor<f32>) -> tensor<6x7xf32>
@@ -663,15 +650,14 @@ def Hlo_PadOp : Hlo_Op<"pad", (ins Hlo_Array:$operand, Hlo_Array:$padding_value)
 def Hlo_ReshapeOp : Hlo_UnaryOp<"reshape", "The same elements in row-major order in another shape"> {
   let description = [{
     Constraints:
-      * C1: operand and result have as many elements, of the same type.
+      * S2: operand and result have as many elements, of the same type.
   }];
 }
 def Hlo_ReverseOp : Hlo_UnaryOp<"reverse", "Backwards along some dimensions",
                                 (ins DenseI64ArrayAttr:$dimensions)> {
   let description = [{
     Constraints:
-      * C1: `dimensions` are dimensions of the operand, all different.
-      * C2: the result has the shape of the operand.
+      * S5: `dimensions` are different dimensions of the operand, whose shape the result has.
   }];
 }
 def Hlo_SliceOp : Hlo_UnaryOp<"slice", "A part with fixed bounds", (ins Hlo_SliceAttr:$slice)> {
@@ -679,8 +665,7 @@ def Hlo_SliceOp : Hlo_UnaryOp<"slice", "A part with fixed bounds", (ins Hlo_Slic
     Per dimension `[start:limit]` or `[start:limit:stride]`, the limit excluded.
 
     Constraints:
-      * C1: `slice` has an entry per dimension, with `0 <= start <= limit <= size` and `1 <= stride`.
-      * C2: the result has the sizes that these give, and the element type of the operand.
+      * S6: `slice` has a range for each dimension, `0 <= start <= limit <= size` with a stride of at least 1; the size of the result is `ceil((limit - start) / stride)`.
 
     ```mlir
     %s = hlo.slice %a {slice = "{[1:7:2], [0:3]}"} : (tensor<8x4xf32>) -> tensor<3x3xf32>
@@ -693,16 +678,14 @@ def Hlo_TransposeOp : Hlo_UnaryOp<"transpose", "The dimensions in another order"
     Dimension `i` of the result is dimension `dimensions[i]` of the operand.
 
     Constraints:
-      * C1: `dimensions` is a permutation of the dimensions.
-      * C2: the result has the sizes in this order, and the element type of the operand.
+      * S4: `dimensions` is a permutation; dimension `i` of the result has the size of dimension `dimensions[i]` of the operand.
   }];
 }
 def Hlo_GetDimensionSizeOp : Hlo_UnaryOp<"get_dimension_size", "The size of a dimension",
                                          (ins DenseI64ArrayAttr:$dimensions)> {
   let description = [{
     Constraints:
-      * C1: `dimensions` has one entry, a dimension of the operand.
-      * C2: the result is a `tensor<i32>`.
+      * S10: `dimensions` has one entry, and the result is a `tensor<i32>`.
   }];
 }
 def Hlo_SetDimensionSizeOp : Hlo_Op<"set_dimension_size", (ins Hlo_Array:$operand, Hlo_Array:$size),
@@ -710,8 +693,7 @@ def Hlo_SetDimensionSizeOp : Hlo_Op<"set_dimension_size", (ins Hlo_Array:$operan
   let summary = "The operand, of which only a part counts";
   let description = [{
     Constraints:
-      * C1: `dimensions` has one entry, a dimension of the operand.
-      * C2: `size` is a `tensor<i32>`; the result has the shape of the operand.
+      * S10: `dimensions` has one entry, and `size` is a `tensor<i32>`; the result has the shape of the operand.
   }];
 }
 
@@ -734,9 +716,9 @@ def Hlo_DotOp : Hlo_Op<"dot", (ins Hlo_Array:$lhs, Hlo_Array:$rhs),
     not contracted, then those of `rhs`.
 
     Constraints:
-      * C1: batch and contracted dimensions are dimensions of their operand, all different.
-      * C2: there are as many of each on both sides, with the same sizes in the same order.
-      * C3: the result has the dimensions above.
+      * D1: batch and contracted dimensions of an operand are different; both operands have as many of each, of the same sizes.
+      * D2: operands and result hold numbers of one kind: integers, floating point numbers, or complex ones.
+      * D3: the result has the dimensions above.
 
     ```mlir
     %c = hlo.dot %a, %b {lhs_contracting_dims = array<i64: 1>, rhs_contracting_dims = array<i64: 0>} : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
@@ -757,9 +739,8 @@ def Hlo_RaggedDotOp : Hlo_Op<"ragged_dot",
     a batch dimension, groups only say which batches count.
 
     Constraints:
-      * C1: those of `hlo.dot` for batch and contracted dimensions.
-      * C2: `lhs_ragged_dims` has one entry, a dimension of `lhs`.
-      * C3: `rhs_group_dims` has one entry if that dimension is not contracted, and none otherwise.
+      * D1, D2: those of `hlo.dot`.
+      * D5: `lhs_ragged_dims` has one entry, and `group_sizes` has integers. `rhs_group_dims` has one entry if the ragged dimension is neither contracted nor a batch dimension, and none otherwise; the result has the dimensions above.
   }];
 }
 def Hlo_ScaledDotOp : Hlo_Op<"scaled_dot",
@@ -771,8 +752,8 @@ def Hlo_ScaledDotOp : Hlo_Op<"scaled_dot",
     contracted dimension.
 
     Constraints:
-      * C1: those of `hlo.dot`.
-      * C2: the sizes of a scale divide those of its operand.
+      * D1, D2, D3: those of `hlo.dot`.
+      * D4: a scale is a scalar, or has the rank of its operand and sizes that divide those of the operand.
   }];
 }
 def Hlo_ConvolutionOp : Hlo_Op<"convolution", (ins Hlo_Array:$lhs, Hlo_Array:$rhs),
@@ -785,11 +766,10 @@ def Hlo_ConvolutionOp : Hlo_Op<"convolution", (ins Hlo_Array:$lhs, Hlo_Array:$rh
     input `i` and output `o`) and spatial (`0`, `1`, ..) in operand, kernel and result.
 
     Constraints:
-      * C1: the labels name every dimension of operand, kernel and result once.
-      * C2: the window has an entry per spatial dimension, of the kernel's sizes.
-      * C3: the input features of the kernel are those of the operand divided by `feature_group_count`, which divides its output features.
-      * C4: `batch_group_count` divides the batch and the output features; one of the counts is 1.
-      * C5: the result has the sizes that the window gives.
+      * D2: that of `hlo.dot`.
+      * D6: `dim_labels` has a label for each dimension, and the window a dimension for each spatial one, with the sizes of the kernel.
+      * D7: both group counts are at least 1, and one of them is 1. The input features split into `feature_group_count` groups, each as large as the kernel's input features; the input batch splits into `batch_group_count` groups, and the output features into groups of both counts.
+      * D8: the result has the input's batch divided by `batch_group_count`, the kernel's output features, and the number of windows in each spatial dimension (W2).
 
     ```mlir
     %y = hlo.convolution %x, %k {dim_labels = "b01f_01io->b01f", window = "{size=3x3 pad=1_1x1_1}"} : (tensor<1x8x8x3xf32>, tensor<3x3x3x16xf32>) -> tensor<1x8x8x16xf32>
@@ -812,10 +792,9 @@ def Hlo_ReduceOp : Hlo_Op<"reduce",
     elements are combined is left open. The computation has no effects.
 
     Constraints:
-      * C1: inputs have the same dimensions; there is an initial scalar for each.
-      * C2: `dimensions` are dimensions of the inputs, all different.
-      * C3: `to_apply` takes and gives scalars of the right number and types.
-      * C4: the result has the other dimensions.
+      * W3: there are `n` inputs of the same sizes, and `n` scalars.
+      * W4: `to_apply` takes `n` values, then another `n` of the same types, and gives `n` of these types.
+      * W5: `dimensions` are different dimensions, which the results lack.
   }];
 }
 def Hlo_ReduceWindowOp : Hlo_Op<"reduce_window",
@@ -828,9 +807,10 @@ def Hlo_ReduceWindowOp : Hlo_Op<"reduce_window",
     initial values.
 
     Constraints:
-      * C1: C1 and C3 of `hlo.reduce`.
-      * C2: the window has an entry per dimension.
-      * C3: the result has the sizes that the window gives.
+      * W1: the window has an entry for each dimension; its sizes, strides and dilations are at least 1.
+      * W2: a dimension of size `n` is dilated to `(n - 1) * base_dilation + 1` elements and padded; the window covers `(size - 1) * window_dilation + 1` of them, and there are as many windows as fit in steps of the stride.
+      * W3, W4: those of `hlo.reduce`.
+      * W5: the results have the number of windows in each dimension.
   }];
 }
 def Hlo_SelectAndScatterOp : Hlo_Op<"select_and_scatter",
@@ -840,9 +820,8 @@ def Hlo_SelectAndScatterOp : Hlo_Op<"select_and_scatter",
   let summary = "Source values added where each window has its selected element";
   let description = [{
     Constraints:
-      * C1: `source` has the sizes that the window gives for `operand`.
-      * C2: `select` compares two scalars of the operand; `scatter` combines two of the source.
-      * C3: the result has the dimensions of the operand.
+      * W1: that of `hlo.reduce_window`.
+      * W6: `source` has one element for each window, and `init_value` is a scalar, of the operand's element type. `select` takes two values and gives a truth value; `scatter` takes two and gives one. The result has the operand's shape.
   }];
 }
 def Hlo_ScanOp : Hlo_Op<"scan", (ins Variadic<Hlo_Array>:$inputs),
@@ -855,8 +834,7 @@ def Hlo_ScanOp : Hlo_Op<"scan", (ins Variadic<Hlo_Array>:$inputs),
     slices of the results and what is carried on.
 
     Constraints:
-      * C1: `dimensions` has one entry, a dimension of the operands that are not carried.
-      * C2: `num_carries` is from 0 to the number of operands.
+      * W10: `dimensions` has one entry. `to_apply` takes the operands that are not carried without this dimension, then the carried ones, and gives a tuple of as many carried ones after what becomes the results, which have the dimension again.
   }];
 }
 def Hlo_SortOp : Hlo_Op<"sort", (ins Variadic<Hlo_Array>:$inputs),
@@ -868,10 +846,7 @@ def Hlo_SortOp : Hlo_Op<"sort", (ins Variadic<Hlo_Array>:$inputs),
     right element of each; the result is a tuple then.
 
     Constraints:
-      * C1: there is an operand; all have the same dimensions.
-      * C2: `dimensions` has one entry, a dimension of the operands.
-      * C3: `to_apply` takes two scalars per operand and gives a `tensor<i1>`.
-      * C4: the results have the shapes of the operands.
+      * W8: the operands have the same sizes, and are sorted along one dimension; `to_apply` takes two values of each and gives a truth value. The result has the operands' shapes.
   }];
 }
 def Hlo_TopKOp : Hlo_UnaryOp<"topk", "The first elements in order, and their indices",
@@ -881,8 +856,7 @@ def Hlo_TopKOp : Hlo_UnaryOp<"topk", "The first elements in order, and their ind
     first.
 
     Constraints:
-      * C1: `k` is from 0 to the size of the last dimension.
-      * C2: the result is a tuple of arrays of that size, of the operand's elements and of `i32`.
+      * W9: `k` is at most the size of the last dimension; the result is a tuple of such elements and their indices as `i32`.
   }];
 }
 
@@ -905,11 +879,11 @@ def Hlo_GatherOp : Hlo_Op<"gather", (ins Hlo_Array:$operand, Hlo_Array:$start_in
     vectors.
 
     Constraints:
-      * C1: `offset_dims`, `collapsed_slice_dims`, `operand_batching_dims` ascend, and are dimensions.
-      * C2: `start_index_map` has as many entries as an index vector has components.
-      * C3: collapsed and batch dimensions have slice size 1.
-      * C4: each batch dimension of the operand belongs to one of the indices of the same size.
-      * C5: the result has the sizes that these give.
+      * I3: the indices are integers; `index_vector_dim` is one of their dimensions, or their rank for index vectors of one component.
+      * I4: `start_index_map` has as many entries as an index vector has components: different dimensions of the operand.
+      * I5: batching dimensions of operand and indices are as many, different, and of the same sizes; those of the operand are not indexed, and those of the indices are not `index_vector_dim`.
+      * I6: `slice_sizes` has an entry for each dimension of the operand, from 0 to its size, and at most 1 for collapsed and batching dimensions, which are different, in increasing order.
+      * I7: `offset_dims` has an increasing entry for each other dimension of the operand. The result has the slice sizes there, and the sizes of the indices without `index_vector_dim` in its other dimensions.
   }];
 }
 def Hlo_ScatterOp : Hlo_Op<"scatter",
@@ -930,12 +904,10 @@ def Hlo_ScatterOp : Hlo_Op<"scatter",
     effects. Several operands are updated together; the result is a tuple then.
 
     Constraints:
-      * C1: there are as many updates as operands; operands have the same dimensions, and updates too.
-      * C2: `update_window_dims`, `inserted_window_dims`, `input_batching_dims` ascend, and are dimensions.
-      * C3: `scatter_dims_to_operand_dims` has as many entries as an index vector has components.
-      * C4: the updates have the dimensions of the indices and of the windows, which fit into the operands.
-      * C5: `to_apply` takes the old and the new scalars, and gives those that are stored.
-      * C6: the result has the shapes of the operands.
+      * I3, I5: those of `hlo.gather`.
+      * I4: `scatter_dims_to_operand_dims` has as many entries as an index vector has components: different dimensions of the operand.
+      * I8: there are as many updates as operands, with the sizes of the indices without `index_vector_dim` outside of `update_window_dims`; inside, sizes of at most those of the operand in the dimensions that are neither inserted nor batching.
+      * I9: `to_apply` takes a value of each operand, then one of each update, and gives a value for each operand. The result has the shapes of the operands.
   }];
 }
 
@@ -950,8 +922,7 @@ def Hlo_CholeskyOp
     left open.
 
     Constraints:
-      * C1: the last two dimensions have the same size; elements are floating point or complex numbers.
-      * C2: the result has the shape of the operand.
+      * D10: the last two dimensions have the same size; the elements are floating point or complex numbers. The result has the shape of the operand.
   }];
 }
 def Hlo_TriangularSolveOp : Hlo_Op<"triangular_solve", (ins Hlo_Array:$a, Hlo_Array:$b),
@@ -962,18 +933,14 @@ def Hlo_TriangularSolveOp : Hlo_Op<"triangular_solve", (ins Hlo_Array:$a, Hlo_Ar
     The `x` with `op(a) x = b`, or `x op(a) = b` if the matrix is not on the left.
 
     Constraints:
-      * C1: the last two dimensions of `a` have the same size, which is that of the matching dimension of `b`.
-      * C2: the other dimensions and the element types are the same.
-      * C3: the result has the shape of `b`.
+      * D10: the last two dimensions of `a` have the same size; the elements are floating point or complex numbers. `b` has the same element type, the same batch dimensions, and matrices that can be multiplied from that side; the result has its shape.
   }];
 }
 def Hlo_FftOp : Hlo_UnaryOp<"fft", "A Fourier transform of the last dimensions",
                             (ins Hlo_FftTypeAttr:$fft_type, DenseI64ArrayAttr:$fft_length)> {
   let description = [{
     Constraints:
-      * C1: `fft_length` has 1 to 3 entries, the sizes of the last dimensions as the side that is not halved has them.
-      * C2: a transform of or to real numbers has half the size plus 1 in the last dimension of the other side.
-      * C3: the element types are those of the transform.
+      * D9: `fft_length` has one to three entries, the sizes of the last dimensions: of the operand, but of the result for `IRFFT`. `FFT` and `IFFT` map complex numbers to such, `RFFT` floats to complex numbers and `IRFFT` back, with `n / 2 + 1` elements instead of `n` in the last dimension of the complex side.
   }];
 }
 
@@ -985,8 +952,7 @@ def Hlo_BatchNormInferenceOp : Hlo_Op<"batch_norm_inference",
   let summary = "Batch normalization with given mean and variance";
   let description = [{
     Constraints:
-      * C1: `feature_index` is a dimension of the operand; the others have one element per feature.
-      * C2: the result has the shape of the operand.
+      * W11: the elements are floating point numbers; scale, offset, mean and variance have one dimension, of the size of the dimension `feature_index`. The result has the shape of the operand.
   }];
 }
 def Hlo_BatchNormTrainingOp : Hlo_Op<"batch_norm_training",
@@ -994,8 +960,7 @@ def Hlo_BatchNormTrainingOp : Hlo_Op<"batch_norm_training",
   let summary = "Batch normalization, with the mean and the variance of the batch";
   let description = [{
     Constraints:
-      * C1: `feature_index` is a dimension of the operand; the others have one element per feature.
-      * C2: the result is a tuple of the normalized operand, the mean and the variance.
+      * W11: that of `hlo.batch_norm_inference`; the result is a tuple of the normalized operand, the mean and the variance.
   }];
 }
 def Hlo_BatchNormGradOp : Hlo_Op<"batch_norm_grad",
@@ -1004,8 +969,7 @@ def Hlo_BatchNormGradOp : Hlo_Op<"batch_norm_grad",
   let summary = "Gradients of batch normalization";
   let description = [{
     Constraints:
-      * C1: `feature_index` is a dimension of the operand; scale, mean and variance have one element per feature, and `grad_output` the shape of the operand.
-      * C2: the result is a tuple of the gradients of operand, scale and offset.
+      * W11: that of `hlo.batch_norm_inference`; the result is a tuple of the gradients of operand, scale and offset.
   }];
 }
 
@@ -1021,8 +985,7 @@ def Hlo_RngOp : Hlo_EffectfulOp<"rng", (ins Hlo_Array:$a, Hlo_Array:$b),
     instruction draws other numbers: two of them are never one.
 
     Constraints:
-      * C1: the operands are scalars of the result's element type.
-      * C2: normal numbers are floating point numbers.
+      * F11: the operands are scalars of the result's element type.
   }];
 }
 def Hlo_RngBitGeneratorOp : Hlo_UnaryOp<"rng_bit_generator",
@@ -1031,8 +994,7 @@ def Hlo_RngBitGeneratorOp : Hlo_UnaryOp<"rng_bit_generator",
     A function of the state: the same state gives the same bits.
 
     Constraints:
-      * C1: the state is a vector of `ui64`, of as many elements as the algorithm needs.
-      * C2: the result is a tuple of a state and the bits.
+      * F11: the state is a list of `ui32` or `ui64`; the result is a tuple of such a state and an array of integers.
   }];
 }
 def Hlo_RngGetAndUpdateStateOp : Hlo_EffectfulOp<"rng_get_and_update_state", (ins)> {
@@ -1047,7 +1009,7 @@ def Hlo_TupleOp : Hlo_Op<"tuple", (ins Variadic<Hlo_Value>:$inputs)> {
   let summary = "Several values as one";
   let description = [{
     Constraints:
-      * C1: the elements of the result have the shapes of the operands.
+      * F1: the elements of the result have the shapes of the operands.
   }];
 }
 def Hlo_GetTupleElementOp
@@ -1055,28 +1017,28 @@ def Hlo_GetTupleElementOp
   let summary = "One value of a tuple";
   let description = [{
     Constraints:
-      * C1: the tuple has an element `index`, with the shape of the result.
+      * F1: the tuple has an element `index`, with the shape of the result.
   }];
 }
 def Hlo_AfterAllOp : Hlo_Op<"after_all", (ins Variadic<Hlo_Token>:$inputs)> {
   let summary = "A token after all operands";
   let description = [{
     Constraints:
-      * C1: operands and result are tokens.
+      * F5: the operands are tokens.
   }];
 }
 def Hlo_AddDependencyOp : Hlo_Op<"add_dependency", (ins Hlo_Value:$operand, Hlo_Token:$token)> {
   let summary = "The first operand, after the token";
   let description = [{
     Constraints:
-      * C1: the result has the shape of the first operand.
+      * F5: the second operand is a token; the result has the shape of the first.
   }];
 }
 def Hlo_OptBarrierOp : Hlo_Op<"opt_barrier", (ins Hlo_Value:$operand)> {
   let summary = "The same value, moved past by nothing";
   let description = [{
     Constraints:
-      * C1: the result has the shape of the operand.
+      * F6: the result has the shape of the operand.
   }];
 }
 
@@ -1089,7 +1051,7 @@ def Hlo_CallOp : Hlo_CallerOp<"call", (ins Variadic<Hlo_Value>:$inputs),
   let summary = "The result of a computation";
   let description = [{
     Constraints:
-      * C1: the computation takes the shapes of the operands and gives that of the result.
+      * F2: the computation takes the shapes of the operands and gives that of the result.
   }];
 }
 def Hlo_ConditionalOp : Hlo_CallerOp<"conditional",
@@ -1103,8 +1065,7 @@ def Hlo_ConditionalOp : Hlo_CallerOp<"conditional",
     `true_computation` and `false_computation`.
 
     Constraints:
-      * C1: the first operand is a `tensor<i32>` with `branch_computations`, a `tensor<i1>` with the other two attributes.
-      * C2: there is an operand for each branch, which takes its shape and gives that of the result.
+      * F4: the first operand is a `tensor<i1>` with two branches, or a `tensor<i32>` with at least one. There is an operand for each branch, which takes its shape; all branches give that of the result.
   }];
 }
 def Hlo_FusionOp : Hlo_CallerOp<"fusion", (ins Variadic<Hlo_Value>:$inputs),
@@ -1113,7 +1074,7 @@ def Hlo_FusionOp : Hlo_CallerOp<"fusion", (ins Variadic<Hlo_Value>:$inputs),
   let summary = "The result of a computation that is compiled as one";
   let description = [{
     Constraints:
-      * C1: the computation takes the shapes of the operands and gives that of the result.
+      * F2: the computation takes the shapes of the operands and gives that of the result.
   }];
 }
 def Hlo_WhileOp : Hlo_CallerOp<"while", (ins Hlo_Value:$init),
@@ -1121,8 +1082,7 @@ def Hlo_WhileOp : Hlo_CallerOp<"while", (ins Hlo_Value:$init),
   let summary = "The state after a loop that goes on while the condition holds";
   let description = [{
     Constraints:
-      * C1: the body takes and gives the shape of the operand, which the result has too.
-      * C2: the condition takes this shape and gives a `tensor<i1>`.
+      * F3: the body takes and gives the shape of the operand, which the result has too; the condition takes it and gives a `tensor<i1>`.
   }];
 }
 def Hlo_CustomCallOp : Hlo_Op<"custom_call", (ins Variadic<Hlo_Value>:$inputs),
@@ -1156,8 +1116,8 @@ def Hlo_AllGatherOp : Hlo_EffectfulOp<"all_gather", (ins Variadic<Hlo_Array>:$in
   let summary = "The operands of all replicas of a group, one after the other";
   let description = [{
     Constraints:
-      * C1: `dimensions` has one entry, a dimension of the operands.
-      * C2: the result has the operands' shapes, that dimension times the size of a group.
+      * F7: the size of one dimension is multiplied by the number of replicas in a group.
+      * F9: `replica_groups` names no replica twice.
   }];
 }
 def Hlo_AllReduceOp : Hlo_EffectfulOp<"all_reduce", (ins Variadic<Hlo_Array>:$inputs),
@@ -1165,8 +1125,9 @@ def Hlo_AllReduceOp : Hlo_EffectfulOp<"all_reduce", (ins Variadic<Hlo_Array>:$in
   let summary = "The operands of all replicas of a group, reduced";
   let description = [{
     Constraints:
-      * C1: `to_apply` takes two scalars and gives one.
-      * C2: the result has the operands' shapes.
+      * F6: the result has the operands' shapes.
+      * F8: `to_apply` combines two scalars.
+      * F9: `replica_groups` names no replica twice.
   }];
 }
 def Hlo_AllToAllOp : Hlo_EffectfulOp<"all_to_all", (ins Variadic<Hlo_Array>:$inputs),
@@ -1177,8 +1138,8 @@ def Hlo_AllToAllOp : Hlo_EffectfulOp<"all_to_all", (ins Variadic<Hlo_Array>:$inp
     operand for each replica of a group.
 
     Constraints:
-      * C1: the operands have the same shape.
-      * C2: with `dimensions`, that dimension is cut into parts of the same size.
+      * F6: the dimension splits into as many parts as a group has replicas; the result has the operands' shapes.
+      * F9: `replica_groups` names no replica twice.
   }];
 }
 def Hlo_CollectiveBroadcastOp
@@ -1186,7 +1147,8 @@ def Hlo_CollectiveBroadcastOp
   let summary = "The operand of the first replica of a group";
   let description = [{
     Constraints:
-      * C1: the result has the operands' shapes.
+      * F6: the result has the operands' shapes.
+      * F9: `replica_groups` names no replica twice.
   }];
 }
 def Hlo_CollectivePermuteOp
@@ -1197,8 +1159,8 @@ def Hlo_CollectivePermuteOp
     What no replica sends to gets zeroes.
 
     Constraints:
-      * C1: no replica is twice a source or twice a target.
-      * C2: the result has the operands' shapes.
+      * F6: the result has the operands' shapes.
+      * F9: no replica is twice a source or twice a target.
   }];
 }
 def Hlo_ReduceScatterOp : Hlo_EffectfulOp<"reduce_scatter", (ins Variadic<Hlo_Array>:$inputs),
@@ -1206,9 +1168,9 @@ def Hlo_ReduceScatterOp : Hlo_EffectfulOp<"reduce_scatter", (ins Variadic<Hlo_Ar
   let summary = "The part of this replica of the reduced operands of its group";
   let description = [{
     Constraints:
-      * C1: `to_apply` takes two scalars and gives one.
-      * C2: `dimensions` has one entry, a dimension of the operands.
-      * C3: the result has the operands' shapes, that dimension divided by the size of a group.
+      * F7: the size of one dimension is divided by the number of replicas in a group.
+      * F8: `to_apply` combines two scalars.
+      * F9: `replica_groups` names no replica twice.
   }];
 }
 

@@ -98,7 +98,7 @@ fn verify_module(module: &Module, header: &Header) -> Result<(), String> {
 }
 
 /// Whether a word is read back as a name.
-fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
         && name.bytes().all(super::syntax::lexer::is_name_byte)
         && !name.contains("->")

@@ -13,6 +13,7 @@ use crate::{
         Literal, Module, Opcode, Payload, ProgramShape, Shape, StackFrame, StackFrames, Value,
         ValueKind,
         syntax::{lexer::is_name_byte, parse_value},
+        verify::is_name,
     },
     mlir::{self, Op, Val},
     tc::syntax::Span,
@@ -135,17 +136,12 @@ struct Names<'a> {
 
 /// The name with `_` for what cannot stand in a name of HLO text.
 fn valid(name: &str) -> Cow<'_, str> {
-    let starts = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
-    match name.as_bytes() {
-        [first, ..] if starts(*first) && name.bytes().all(is_name_byte) => Cow::Borrowed(name),
-        [] => Cow::Borrowed("_"),
-        [first, ..] => {
-            let part = |c: char| if c.is_ascii() && is_name_byte(c as u8) { c } else { '_' };
-            // A digit can stand in a name, but not first.
-            let prefix = if starts(*first) || !is_name_byte(*first) { "" } else { "_" };
-            Cow::Owned(prefix.chars().chain(name.chars().map(part)).collect())
-        }
+    if is_name(name) {
+        return Cow::Borrowed(name);
     }
+    let part = |c: char| if c.is_ascii() && is_name_byte(c as u8) { c } else { '_' };
+    let name: String = name.chars().map(part).collect();
+    Cow::Owned(if is_name(&name) { name } else { format!("_{name}") })
 }
 
 impl<'a> Names<'a> {
@@ -489,10 +485,6 @@ impl<'c> Exporter<'c> {
         let Some(operands) = operands else {
             return Err(failed("has an operand that is no value of this computation".to_owned()));
         };
-        if !opcode.arity().allows(operands.len()) {
-            let (expected, found) = (opcode.arity(), operands.len());
-            return Err(failed(format!("expected {expected}, but found {found}")));
-        }
         let shape = self.shapes.shape(mlir::result(op, 0).r#type()).map_err(failed)?;
         let payload = match opcode {
             Opcode::Constant => {
@@ -526,12 +518,7 @@ impl<'c> Exporter<'c> {
     ) -> Result<Vec<(Attribute, Value)>, String> {
         let mut attributes = Vec::new();
         for &attribute in attribute_order(opcode) {
-            let Some(given) = given(attribute) else {
-                if opcode.required().contains(&attribute) {
-                    return Err(format!("needs the attribute '{}'", attribute_name(attribute)));
-                }
-                continue;
-            };
+            let Some(given) = given(attribute) else { continue };
             let value = match attribute.kind() {
                 ValueKind::Computation => Value::Computation(self.callee(given)?),
                 ValueKind::Computations => {
@@ -625,7 +612,7 @@ mod tests {
     fn names_are_valid_and_unique() {
         for (name, expected) in [
             ("add.5", "add.5"),
-            ("5", "_5"),
+            ("5", "5"),
             ("", "_"),
             ("a b\"c", "a_b_c"),
             ("ü", "_"),

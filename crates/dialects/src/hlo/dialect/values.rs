@@ -78,7 +78,7 @@ pub(super) fn constant<'c>(
             if dims.num_bytes().is_none() {
                 return Err(format!("{dims} has more elements than 64 bits count"));
             }
-            mlir::dense(ty(shape), &array.bytes)
+            mlir::dense_from_bytes(ty(shape), &array.bytes)
                 .ok_or_else(|| format!("expected a constant of {dims} to have all its elements"))
         }
         (Literal::Tuple(values), Shape::Tuple(shapes)) if values.len() == shapes.len() => {
