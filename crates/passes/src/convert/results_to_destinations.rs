@@ -126,7 +126,9 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
     }
     for (output, destination) in destinations.iter_mut().enumerate() {
         if destination.is_none() {
-            block.add_argument(memref_of(outputs[output].r#type()), function.location());
+            let ty = outputs[output].r#type();
+            let argument = mlir::val(block.add_argument(memref_of(ty), function.location()));
+            tensors.push(Some(to_tensor(Builder::before(first), argument, ty, true)));
             *destination = Some(attributes.len());
             let mut all = result_attributes[output].clone();
             all.push(output_number(context, output));
@@ -143,8 +145,8 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
         let destination = destination.expect("every output was given one above");
         let mut value = *output;
         if let Some(Some(tensor)) = tensors.get(destination) {
-            // Written as a tensor first: only then does bufferization see that the
-            // accumulated output and what was passed in share one buffer.
+            // Written as a tensor first: only then does bufferization see which values live in
+            // the buffer, what was passed in or what was computed there, and are lost by this.
             value = builder.value(
                 "bufferization.materialize_in_destination",
                 &[value, *tensor],
