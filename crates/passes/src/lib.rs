@@ -21,6 +21,7 @@ pub const PASSES: &[&PassInfo] = &[
     &transform::fuse::PASS,
     &transform::hoist_divisions::PASS,
     &transform::infer_ranges::PASS,
+    &transform::limit_vectorization::PASS,
     &transform::runtime_checks::PASS,
     &transform::specialize_sizes::PASS,
 ];

@@ -46,6 +46,7 @@ pub fn to_llvm(options: &Options) -> String {
         "canonicalize",
         "cse",
         "hoist-divisions",
+        "limit-vectorization",
         // The llvm dialect.
         "expand-strided-metadata",
         "lower-affine",

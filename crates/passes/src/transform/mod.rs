@@ -3,5 +3,6 @@
 pub mod fuse;
 pub mod hoist_divisions;
 pub mod infer_ranges;
+pub mod limit_vectorization;
 pub mod runtime_checks;
 pub mod specialize_sizes;
