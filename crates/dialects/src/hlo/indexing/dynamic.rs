@@ -135,12 +135,12 @@ impl Slices<'_> {
         let small = relation.vars(self.small);
         let mut batch = (0..self.small.len()).filter(|dim| !window.contains(dim));
         let mut position = Vec::new();
-        for dim in 0..indices.len() {
+        for (dim, &extent) in indices.iter().enumerate() {
             if dim == vector {
                 position.push(None);
             } else {
                 let place = batch.next()?;
-                if self.small[place] != indices[dim] {
+                if self.small[place] != extent {
                     return None;
                 }
                 position.push(Some(small[place]));

@@ -160,9 +160,16 @@ impl<'m> Indexing<'m> {
         if op.instruction.opcode.calls() {
             return self.call_output_to_input(&op, output);
         }
-        (0..op.instruction.operands.len())
-            .map(|operand| self.set(&op, output, operand, Direction::OutputToInput))
-            .collect()
+        let mut sets = vec![IndexingSet::default(); op.num_operands()];
+        let operands = match op.instruction.opcode {
+            // Of many operands, one is the source.
+            Opcode::Tuple => structural::tuple_source(&op, output).map_or(0..0, |it| it..it + 1),
+            _ => 0..op.num_operands(),
+        };
+        for operand in operands {
+            sets[operand] = self.set(&op, output, operand, Direction::OutputToInput);
+        }
+        sets
     }
 
     /// For each array of the output of an instruction, the maps that lead from an operand to it.
@@ -170,16 +177,23 @@ impl<'m> Indexing<'m> {
     /// from.
     pub fn input_to_output(&self, at: InstructionRef, operand: usize) -> Vec<IndexingSet> {
         let op = Op::new(self, at);
-        let outputs = num_arrays(&op.instruction.shape);
-        if op.instruction.operands.len() <= operand {
-            return vec![IndexingSet::default(); outputs];
+        let mut sets = vec![IndexingSet::default(); num_arrays(&op.instruction.shape)];
+        if op.num_operands() <= operand {
+            return sets;
         }
         if op.instruction.opcode.calls() {
             return self.call_input_to_output(&op, operand);
         }
-        (0..outputs)
-            .map(|output| self.set(&op, output, operand, Direction::InputToOutput))
-            .collect()
+        let outputs = match op.instruction.opcode {
+            Opcode::Tuple => structural::tuple_places(&op, operand),
+            _ => 0..sets.len(),
+        };
+        for output in outputs {
+            if let Some(set) = sets.get_mut(output) {
+                *set = self.set(&op, output, operand, Direction::InputToOutput);
+            }
+        }
+        sets
     }
 
     fn set(&self, op: &Op, output: usize, operand: usize, direction: Direction) -> IndexingSet {

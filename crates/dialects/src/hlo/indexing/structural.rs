@@ -7,19 +7,31 @@ use super::{
     relation::{Index, Relation},
 };
 use crate::hlo::{Attribute, Opcode};
+use std::ops::Range;
+
+/// The operand of a `tuple` that an array of it comes from.
+pub(super) fn tuple_source(op: &Op, output: usize) -> Option<usize> {
+    let mut end = 0;
+    (0..op.num_operands()).find(|&number| {
+        end += op.operand(number).map_or(0, |operand| num_arrays(&operand.shape));
+        output < end
+    })
+}
+
+/// The arrays of a `tuple` that come from an operand.
+pub(super) fn tuple_places(op: &Op, operand: usize) -> Range<usize> {
+    let count = |number| op.operand(number).map_or(0, |operand| num_arrays(&operand.shape));
+    let first: usize = (0..operand).map(count).sum();
+    first..first + count(operand)
+}
 
 /// Operations whose outputs are arrays of their operands, whole tuples included.
 pub(super) fn forwarded(op: &Op, output: usize, operand: usize) -> Option<Reads> {
     let shape = |number| op.operand(number).map(|operand| &operand.shape);
     let (source, number) = match op.instruction.opcode {
         Opcode::Tuple => {
-            let mut first = 0;
-            let mut operands = (0..op.num_operands()).map(|number| {
-                first += shape(number).map_or(0, num_arrays);
-                (number, first)
-            });
-            let (source, end) = operands.find(|&(_, end)| output < end)?;
-            (source, output + num_arrays(shape(source)?) - end)
+            let source = tuple_source(op, output)?;
+            (source, output.checked_sub(tuple_places(op, source).start)?)
         }
         Opcode::GetTupleElement => {
             let index = usize::try_from(op.instruction.integer(Attribute::Index)?).ok()?;

@@ -154,7 +154,7 @@ impl Random {
     }
 
     pub fn flip(&mut self) -> bool {
-        self.next() % 2 == 0
+        self.next().is_multiple_of(2)
     }
 
     pub fn dims(&mut self, rank: usize, largest: i64) -> Vec<i64> {

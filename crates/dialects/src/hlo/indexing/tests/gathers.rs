@@ -185,9 +185,9 @@ impl Slices {
             position[dim] = batch[without];
         }
         let mut window = self.window.iter();
-        for dim in 0..self.large.len() {
+        for (dim, place) in position.iter_mut().enumerate() {
             if !self.dropped.contains(&dim) && !self.batching.contains(&dim) {
-                position[dim] += small[*window.next().unwrap()];
+                *place += small[*window.next().unwrap()];
             }
         }
         Some(position)
