@@ -15,7 +15,7 @@ hlo.computation private @used(%a: tensor<f32>) -> tensor<f32> {
 // effects. Random numbers are drawn as often as the text says.
 // CHECK-LABEL: hlo.computation @main
 // CHECK-DAG:     %one = hlo.constant dense<1.000000e+00> : tensor<f32>
-// CHECK:         %a = hlo.add %x, %one : tensor<f32> metadata "{op_name=\22a\22}"
+// CHECK:         %a = hlo.add %{{.*}}, %one : tensor<f32> metadata "{op_name=\22a\22}"
 // CHECK-NEXT:    hlo.call %a {to_apply = @used}
 // CHECK-NEXT:    hlo.custom_call %a {custom_call_has_side_effect = true
 // CHECK-NEXT:    %r = hlo.rng

@@ -1,7 +1,7 @@
 // RUN: tc-opt %s --split-input-file --verify-diagnostics
 
 hlo.computation @main(%x: tensor<2xf32>, %y: tensor<3xf32>) -> tensor<2xf32> {
-  // expected-error @below {{'hlo.add' op 'add': E2: }}
+  // expected-error @below {{'hlo.add' op 'add': expected operands of the same shape, found f32[2] and f32[3]}}
   %z = hlo.add %x, %y : (tensor<2xf32>, tensor<3xf32>) -> tensor<2xf32>
   hlo.return %z : tensor<2xf32>
 }
@@ -17,7 +17,7 @@ hlo.computation @main(%x: tensor<2xf32>) -> tensor<3xf32> {
 // -----
 
 hlo.computation @main(%x: tensor<2xf32>) -> tensor<2xf32> {
-  // expected-error @below {{'hlo.slice' op 'slice' is "{[0:2": expected ':' or ']'}}
+  // expected-error @below {{'hlo.slice' op 'slice' is "{[0:2": expected ']' at the end of a range, found end of text}}
   %z = hlo.slice %x {slice = "{[0:2"} : (tensor<2xf32>) -> tensor<2xf32>
   hlo.return %z : tensor<2xf32>
 }
@@ -57,7 +57,7 @@ hlo.computation @main(%x: tensor<2xf32>) -> tensor<2xf32> {
 // -----
 
 hlo.computation @main(%x: tensor<2xf32>) -> tensor<3xf32> {
-  // expected-error @below {{'hlo.return' op returns 'tensor<2xf32>', which is not the result's type}}
+  // expected-error @below {{'hlo.return' op returns tensor<2xf32>, which is not the result's type}}
   hlo.return %x : tensor<2xf32>
 }
 
@@ -71,7 +71,7 @@ hlo.computation @main(%x: tensor<2xf32>) -> tensor<2xf32> {
 
 // -----
 
-// expected-error @below {{'hlo.computation' op parameter 0: expected an array, a tuple or a token of HLO, but found 'index'}}
+// expected-error @below {{'hlo.computation' op parameter 0: expected an array, a tuple or a token of HLO, but found index}}
 hlo.computation @main(%x: index) -> tensor<f32> {
   %z = hlo.constant dense<0.0> : tensor<f32>
   hlo.return %z : tensor<f32>
@@ -96,8 +96,8 @@ module attributes {hlo.entry = @gone} {
 
 // -----
 
-// expected-error @below {{'builtin.module' op 'entry_computation_layout' gives the result the shape f32[2], but computation 'main' gives f32[]}}
 module attributes {hlo.entry_computation_layout = (tensor<f32>) -> tensor<2xf32>} {
+  // expected-error @below {{'entry_computation_layout' gives the result the shape f32[2], but computation 'main' gives f32[]}}
   hlo.computation @main(%x: tensor<f32>) -> tensor<f32> {
     hlo.return %x : tensor<f32>
   }
@@ -123,6 +123,6 @@ hlo.computation @main(%x: tensor<f32>) -> tensor<f32> {
 
 hlo.computation @main(%x: tensor<f32>) -> tensor<f32> {
   // expected-error @below {{expected 'value' to be the elements of an array, or a list of such for a tuple}}
-  %z = hlo.constant "one"
+  %z = hlo.constant unit
   hlo.return %x : tensor<f32>
 }

@@ -21,7 +21,7 @@ hlo.computation private @next(%a: tensor<i32>) -> tensor<i32> {
 // CHECK-LABEL: hlo.computation private @names
 // CHECK-NEXT:    %sum.1 = hlo.add %{{.*}}, %{{.*}} : tensor<2xf32>{{$}}
 // CHECK-NEXT:    %[[NUMBER:[0-9]+]] = hlo.add %sum.1, %sum.1 : tensor<2xf32>{{$}}
-// CHECK-NEXT:    %[[NAMED:[0-9]+]] = hlo.add %[[NUMBER]], %[[NUMBER]] : tensor<2xf32> name "0" metadata "{op_name=\22n\22}"
+// CHECK-NEXT:    %[[NAMED:_0]] = hlo.add %[[NUMBER]], %[[NUMBER]] : tensor<2xf32> name "0" metadata "{op_name=\22n\22}"
 // CHECK-NEXT:    %sum.1_0 = hlo.add %[[NAMED]], %[[NAMED]] : tensor<2xf32> name "sum.1"
 hlo.computation private @names(%x: tensor<2xf32>) -> tensor<2xf32> {
   %sum.1 = hlo.add %x, %x : tensor<2xf32>
