@@ -14,6 +14,7 @@ use tc_dialects::{pass::PassInfo, register_pipeline};
 
 /// Every pass of the crate.
 pub const PASSES: &[&PassInfo] = &[
+    &convert::hlo_to_imap::PASS,
     &convert::imap_to_arith::PASS,
     &convert::imap_to_scf::PASS,
     &convert::results_to_destinations::PASS,

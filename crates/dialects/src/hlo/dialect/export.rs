@@ -47,6 +47,26 @@ pub fn export<'c>(op: Op<'c>) -> Result<Module, Report<'c>> {
     Ok(module)
 }
 
+/// [`export`] for a conversion: constants of one value stay short, and the places of instructions
+/// are known.
+///
+/// # Errors
+/// What cannot be said in HLO, located.
+pub fn export_located<'c>(op: Op<'c>) -> Result<(Module, Locations<'c>), Report<'c>> {
+    let exporter = Exporter::new(mlir::context_of(op), op, Scope::All);
+    exporter.module().map(|(module, places)| (module, Locations(places)))
+}
+
+/// Where the instructions of an exported module come from.
+pub struct Locations<'c>(Places<'c>);
+
+impl<'c> Locations<'c> {
+    /// The location of an instruction or computation, by its span.
+    pub fn of(&self, span: Span) -> Location<'c> {
+        self.0.get(span).location()
+    }
+}
+
 /// Repeats the value of small constants that have one value for all elements.
 fn write_out(literal: &mut Literal, shape: &Shape) {
     match (literal, shape) {

@@ -19,7 +19,7 @@ mod tests;
 mod types;
 mod values;
 
-pub use export::export;
+pub use export::{Locations, export, export_located};
 pub use import::{import, import_module};
 
 use super::{Attribute, COMMON, Opcode, verify as verify_module};

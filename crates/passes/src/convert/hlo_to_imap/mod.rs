@@ -1,11 +1,11 @@
-//! HLO modules as functions on tensors: `imap.generic` for what indexing maps describe, loops of
+//! `convert-hlo-to-imap`: HLO modules as functions on tensors, `imap.generic` for what indexing maps describe, loops of
 //! `scf` for the rest.
 //!
 //! The entry computation becomes one function. Everything that it calls is built in place:
 //! fusions and calls where they stand, the computations of loops and conditionals inside
 //! `scf.while` and `scf.index_switch`, and those of reductions element by element. Tuples
 //! disappear; a function has one argument per array of its parameters and one result per array of
-//! its value. How arrays are stored is said in [`value`].
+//! its value. How arrays are stored is said in the module `value`.
 //!
 //! | instructions | become |
 //! |---|---|
@@ -32,17 +32,20 @@ mod window;
 
 use melior::{
     Context,
-    ir::{Location, Module as MlirModule, ValueLike, r#type::FunctionType},
+    ir::{
+        Location, Module as MlirModule, ValueLike, operation::OperationLike, r#type::FunctionType,
+    },
 };
 use nest::{Nest, decode_all, empty, encode_all, identity};
 use tc_dialects::{
     diagnostic::Report,
     hlo::{
         ArrayShape, Attribute as HloAttribute, Computation, ComputationId, ElementType,
-        Instruction, InstructionId, Literal, Module, Opcode, Shape,
+        Instruction, InstructionId, Literal, Module, Opcode, Shape, dialect,
     },
     imap::{self, Combiner, CombinerKind},
     mlir::{self, Builder, Val},
+    pass::{Failure, PassInfo, PassRun},
 };
 use value::{Array, Scalar, Value, compute_type, num_parts, storage_type, tensor_type};
 
@@ -55,7 +58,46 @@ pub const MAX_INSTRUCTIONS: usize = 1 << 20;
 const DIALECTS: [&str; 8] =
     ["arith", "bufferization", "func", "imap", "math", "memref", "scf", "tensor"];
 
-/// Builds the function of a module, named `main`. `location` says where an instruction comes from.
+/// The pass.
+pub const PASS: PassInfo = PassInfo {
+    argument: "convert-hlo-to-imap",
+    summary: "Convert a module of HLO to a function of imap.generic and loops",
+    anchor: "builtin.module",
+    options: &[],
+    dependent_dialects: &DIALECTS,
+    run,
+};
+
+fn run(pass: &PassRun) -> Result<(), Failure> {
+    let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
+    let computations: Vec<_> =
+        mlir::ops(block).into_iter().filter(|op| mlir::is(*op, dialect::COMPUTATION)).collect();
+    if computations.is_empty() {
+        return Ok(());
+    }
+    let build = || {
+        let (module, locations) = dialect::export_located(pass.op)?;
+        let location = |computation: ComputationId, instruction: InstructionId| {
+            locations.of(module[computation][instruction].span)
+        };
+        let outside = Builder::at_end(pass.context, block, pass.op.location());
+        build_main(&outside, &module, &location)
+    };
+    build().map_err(|report: Report| {
+        report.emit();
+        Failure
+    })?;
+    computations.into_iter().for_each(mlir::erase);
+    let names: Vec<_> = pass.op.attributes().map(|(name, _)| name).collect();
+    for name in names.iter().filter_map(|name| name.as_string_ref().as_str().ok()) {
+        if name.starts_with("hlo.") {
+            mlir::remove_attribute(pass.op, name);
+        }
+    }
+    Ok(())
+}
+
+/// Converts a module. `location` says where an instruction comes from.
 ///
 /// # Errors
 /// An instruction is not supported, or not on these types.
@@ -67,16 +109,28 @@ pub fn convert<'c>(
     for dialect in DIALECTS {
         context.get_or_load_dialect(dialect);
     }
+    let at = location(module.entry, module.entry().root);
+    let result = MlirModule::new(at);
+    let outside = Builder::at_end(context, mlir::block_ref(result.body()), at);
+    build_main(&outside, module, location)?;
+    Ok(result)
+}
+
+/// Builds the function of a module, named `main`.
+fn build_main<'c>(
+    outside: &Builder<'c>,
+    module: &Module,
+    location: &dyn Fn(ComputationId, InstructionId) -> Location<'c>,
+) -> Result<(), Report<'c>> {
+    let context = outside.context;
     let ir = tc_ir::Context::new();
     let lowering = Lowering { ir: &ir, module, location, num_built: Default::default() };
     let entry = module.entry();
     let at = location(module.entry, entry.root);
-    let result = MlirModule::new(at);
-    let outside = Builder::at_end(context, mlir::block_ref(result.body()), at);
     let mut types = Vec::new();
     for shape in entry.parameter_shapes() {
         shape.for_each_array(&mut |array| {
-            let ty = tensor_type(&outside, array);
+            let ty = tensor_type(outside, array);
             types.extend((0..num_parts(array.element_type)).map(|_| ty));
         });
     }
@@ -101,7 +155,7 @@ pub fn convert<'c>(
         ],
         vec![region],
     );
-    Ok(result)
+    Ok(())
 }
 
 /// The value whose arrays are given one by one.
