@@ -25,6 +25,7 @@ pub const PASSES: &[&PassInfo] = &[
     &transform::limit_vectorization::PASS,
     &transform::runtime_checks::PASS,
     &transform::specialize_sizes::PASS,
+    &transform::unshare_empty_tensors::PASS,
 ];
 
 /// Shorthands: the option of `tc-opt`, what it is for, and the pipeline it stands for.

@@ -19,6 +19,7 @@ pub fn to_llvm(options: &Options) -> String {
     );
     let mut passes = vec![
         // Buffers.
+        "unshare-empty-tensors",
         "eliminate-empty-tensors",
         "empty-tensor-to-alloc-tensor",
         "one-shot-bufferize{allow-return-allocs-from-loops}",

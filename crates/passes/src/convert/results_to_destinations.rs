@@ -82,6 +82,7 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
             output.r#type()
         )));
     }
+    let output_types: Vec<_> = outputs.iter().map(|output| output.r#type()).collect();
     let mut attributes = dictionaries(function, "arg_attrs", arguments.len());
     let mut destinations = vec![None; outputs.len()];
     let result_attributes = dictionaries(function, "res_attrs", outputs.len());
@@ -126,7 +127,7 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
     }
     for (output, destination) in destinations.iter_mut().enumerate() {
         if destination.is_none() {
-            let ty = outputs[output].r#type();
+            let ty = output_types[output];
             let argument = mlir::val(block.add_argument(memref_of(ty), function.location()));
             tensors.push(Some(to_tensor(Builder::before(first), argument, ty, true)));
             *destination = Some(attributes.len());

@@ -6,3 +6,4 @@ pub mod infer_ranges;
 pub mod limit_vectorization;
 pub mod runtime_checks;
 pub mod specialize_sizes;
+pub mod unshare_empty_tensors;
