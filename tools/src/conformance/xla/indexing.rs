@@ -10,8 +10,11 @@ use tc_dialects::hlo::{
 };
 use tc_ir::{IndexingMap, Var};
 
+/// Runs a case.
+type Check = fn(&Case) -> Result<Pass, String>;
+
 /// The field `kind` of the cases, with what runs them.
-const CHECKS: &[(&str, fn(&Case) -> Result<Pass, String>)] = &[
+const CHECKS: &[(&str, Check)] = &[
     ("instruction", check_instruction),
     ("physical_layout", check_instruction),
     ("grouped", check_grouped),
