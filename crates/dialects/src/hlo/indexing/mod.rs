@@ -37,9 +37,10 @@
 //! Maps are exact: of an output element they give all elements of the operand that the definition
 //! of the operation names, and no others. Exceptions, where they give more: the pad value of `pad`
 //! counts for all output elements, and so does the first operand of `dynamic-update-slice` and of
-//! `scatter`; every row of the rhs of `ragged-dot` counts whatever group it is in; a kernel counts
-//! for windows that reach into the padding. [`Indexing::like_xla`] gives XLA's own answers where
-//! they are others.
+//! `scatter`; a kernel counts for windows that reach into the padding; where values decide (which
+//! group of `ragged-dot`, which element `select-and-scatter` selects, which branch of a
+//! `conditional`), everything counts that may be read. [`Indexing::like_xla`] gives XLA's own answers
+//! where they are others.
 //!
 //! Cost: a whole computation takes one composition for each pair of a map of an instruction and a
 //! map of its operand. Sets hold each map once and at most [`MAX_MAPS`], so that this is linear in
