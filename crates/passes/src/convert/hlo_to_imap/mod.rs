@@ -180,6 +180,11 @@ fn from_arguments<'c>(shape: &Shape, arguments: &mut impl Iterator<Item = Val<'c
     }
 }
 
+/// What computes an element from its index.
+type ElementAt<'a, 'c> = dyn Fn(&Builder<'c>, &[Val<'c>]) -> Result<Scalar<'c>, String> + 'a;
+/// What computes an element from elements of operands.
+type ElementFrom<'a, 'c> = dyn Fn(&Builder<'c>, &[Scalar<'c>]) -> Result<Scalar<'c>, String> + 'a;
+
 /// Builds a module.
 struct Lowering<'c, 'm> {
     ir: &'m tc_ir::Context,
@@ -382,7 +387,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
         &self,
         b: &Builder<'c>,
         shape: &ArrayShape,
-        value: &dyn Fn(&Builder<'c>, &[Val<'c>]) -> Result<Scalar<'c>, String>,
+        value: &ElementAt<'_, 'c>,
     ) -> Result<Array<'c>, String> {
         self.compute(b, shape, &[], &|inside, _| {
             let rank = shape.rank() as u32;
@@ -399,7 +404,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
         b: &Builder<'c>,
         shape: &ArrayShape,
         sources: &[(&Array<'c>, Vec<tc_ir::Expr>)],
-        value: &dyn Fn(&Builder<'c>, &[Scalar<'c>]) -> Result<Scalar<'c>, String>,
+        value: &ElementFrom<'_, 'c>,
     ) -> Result<Array<'c>, String> {
         let inits = empty(b, shape);
         if shape.num_elements() == Some(0) {

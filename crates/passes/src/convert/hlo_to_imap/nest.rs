@@ -235,6 +235,13 @@ pub(super) fn for_each<'c>(
     level(b, dims, &mut Vec::new(), body)
 }
 
+/// What fills a loop that carries values: from the index and the values, the next values.
+pub(super) type FoldBody<'a, 'c> =
+    dyn FnMut(&Builder<'c>, Val<'c>, &[Val<'c>]) -> Result<Vec<Val<'c>>, String> + 'a;
+/// The same for a nest: from all indices.
+pub(super) type FoldBoxBody<'a, 'c> =
+    dyn FnMut(&Builder<'c>, &[Val<'c>], &[Val<'c>]) -> Result<Vec<Val<'c>>, String> + 'a;
+
 /// A loop from 0 to below `extent` that carries values.
 ///
 /// # Errors
@@ -243,7 +250,7 @@ pub(super) fn fold<'c>(
     b: &Builder<'c>,
     extent: Val<'c>,
     inits: &[Val<'c>],
-    body: &mut dyn FnMut(&Builder<'c>, Val<'c>, &[Val<'c>]) -> Result<Vec<Val<'c>>, String>,
+    body: &mut FoldBody<'_, 'c>,
 ) -> Result<Vec<Val<'c>>, String> {
     let mut failed = None;
     let bounds = (b.index(0), extent, b.index(1));
@@ -264,16 +271,14 @@ pub(super) fn fold_box<'c>(
     b: &Builder<'c>,
     dims: &[i64],
     inits: &[Val<'c>],
-    body: &mut dyn FnMut(&Builder<'c>, &[Val<'c>], &[Val<'c>]) -> Result<Vec<Val<'c>>, String>,
+    body: &mut FoldBoxBody<'_, 'c>,
 ) -> Result<Vec<Val<'c>>, String> {
-    type Body<'a, 'c> =
-        dyn FnMut(&Builder<'c>, &[Val<'c>], &[Val<'c>]) -> Result<Vec<Val<'c>>, String> + 'a;
     fn level<'c>(
         b: &Builder<'c>,
         dims: &[i64],
         indices: &mut Vec<Val<'c>>,
         inits: &[Val<'c>],
-        body: &mut Body<'_, 'c>,
+        body: &mut FoldBoxBody<'_, 'c>,
     ) -> Result<Vec<Val<'c>>, String> {
         let Some((extent, rest)) = dims.split_first() else { return body(b, indices, inits) };
         fold(b, b.index(*extent), inits, &mut |inside, index, carried| {

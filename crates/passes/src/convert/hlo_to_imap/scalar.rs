@@ -18,6 +18,9 @@ use tc_dialects::{
     mlir::{self, Builder, Val},
 };
 
+/// How many instructions a computation of scalars may have, its calls built in place.
+const MAX_SCALAR_INSTRUCTIONS: usize = 1 << 14;
+
 /// An operand of an element-wise instruction: its type and its value.
 pub(super) type Operand<'c> = (ElementType, Scalar<'c>);
 
@@ -619,14 +622,34 @@ pub(super) fn bitcast<'c>(
 /// The results of a computation of scalars: one, or those of a tuple.
 ///
 /// # Errors
-/// An instruction in it is not one of scalars, or not supported.
+/// An instruction in it is not one of scalars, or not supported, or there are too many once
+/// calls are built in place.
 pub(super) fn computation<'c>(
     b: &Builder<'c>,
     module: &Module,
     id: ComputationId,
     arguments: &[Scalar<'c>],
 ) -> Result<Vec<Scalar<'c>>, String> {
+    build_computation(b, module, id, arguments, (&mut 0, 0))
+}
+
+/// `num_built` counts instructions, `depth` calls.
+fn build_computation<'c>(
+    b: &Builder<'c>,
+    module: &Module,
+    id: ComputationId,
+    arguments: &[Scalar<'c>],
+    (num_built, depth): (&mut usize, usize),
+) -> Result<Vec<Scalar<'c>>, String> {
     let computation = &module[id];
+    *num_built += computation.instructions.len();
+    if MAX_SCALAR_INSTRUCTIONS < *num_built || super::MAX_DEPTH < depth {
+        return Err(format!(
+            "expected a computation of at most {MAX_SCALAR_INSTRUCTIONS} scalar instructions in \
+             calls at most {} deep",
+            super::MAX_DEPTH
+        ));
+    }
     let mut values: Vec<Vec<Scalar<'c>>> = Vec::with_capacity(computation.instructions.len());
     for instruction in &computation.instructions {
         let operand = |number: usize| &values[instruction.operands[number].index()];
@@ -653,7 +676,8 @@ pub(super) fn computation<'c>(
                 let arguments: Vec<_> = (0..instruction.operands.len())
                     .map(|number| operand(number)[0].clone())
                     .collect();
-                self::computation(b, module, called.ok_or("a call of nothing")?, &arguments)?
+                let called = called.ok_or("a call of nothing")?;
+                build_computation(b, module, called, &arguments, (num_built, depth + 1))?
             }
             // Of scalars, these change nothing.
             Opcode::Broadcast | Opcode::Reshape | Opcode::Transpose | Opcode::OptBarrier => {
