@@ -2,10 +2,12 @@
 //!
 //! The bound is `2 * n * u * m`: `n` counts the rounded operations on the longest path to a
 //! result, `u` is the unit roundoff of the least exact type on the way, and `m` how large values
-//! are. A library function counts 4, a reduction of `k` terms `k`; a loop counts its body as often
+//! are: the element itself, or a typical one of the result or of an input. The largest value on
+//! the way to each element would be exact; it takes an evaluation that carries magnitudes.
+//! A library function counts 4, a reduction of `k` terms `k`; a loop counts its body as often
 //! as its counter says, where that can be seen.
 
-use tc_dialects::hlo::{Attribute, ComputationId, ElementType, Instruction, Module, Opcode, Value};
+use tc_dialects::hlo::{Attribute, ComputationId, ElementType, Instruction, Module, Opcode};
 
 /// What a loop counts whose number of steps is not written down.
 const UNKNOWN_TRIPS: f64 = 100.0;
@@ -55,14 +57,7 @@ fn count<'d>(
             calls * instruction.window().iter().map(|it| it.size as f64).product::<f64>()
         }
         Opcode::SelectAndScatter | Opcode::Scatter => calls * elements(operand_dims(1)).max(1.0),
-        Opcode::Fft => {
-            8.0 * product(&[], &[])
-                * instruction
-                    .integers(Attribute::FftLength)
-                    .iter()
-                    .map(|it| *it as f64)
-                    .product::<f64>()
-        }
+        Opcode::Fft => 8.0 * elements(instruction.integers(Attribute::FftLength)),
         Opcode::Cholesky | Opcode::TriangularSolve => {
             4.0 * operand_dims(0).last().map_or(1.0, |it| *it as f64)
         }
@@ -118,7 +113,7 @@ pub(super) fn unit_roundoff(module: &Module, result: ElementType) -> f64 {
     let mut types = vec![result];
     for instruction in instructions {
         let moves = matches!(instruction.opcode, Opcode::Parameter | Opcode::Constant);
-        if !moves && !matches!(instruction.attribute(Attribute::K), Some(Value::Text(_))) {
+        if !moves {
             instruction.shape.for_each_array(&mut |array| types.push(array.element_type.part()));
         }
     }

@@ -37,7 +37,7 @@ pub(super) fn run(case: &Value, _options: &Options) -> Result<Outcome, Mismatch>
         let (_, module, _) = hlo::read(name, text.into_bytes());
         let Some(module) = module else { continue };
         for (number, (output, found)) in outputs.iter().zip(&found).enumerate() {
-            compare(folder, &module, output, found).map_err(|it| {
+            compare(folder, &module, &inputs, output, found).map_err(|it| {
                 Mismatch::new(format!("{name}, output {number}: {}", it.expected), it.got)
             })?;
         }
@@ -49,6 +49,7 @@ pub(super) fn run(case: &Value, _options: &Options) -> Result<Outcome, Mismatch>
 fn compare(
     folder: &Path,
     module: &hlo::Module,
+    inputs: &[Array],
     output: &Value,
     found: &Array,
 ) -> Result<(), Mismatch> {
@@ -63,14 +64,10 @@ fn compare(
     }
     let is_float = element.part().is_float() && output.get("ref64").is_some();
     let (expected, found) = (Elements::of(&reference), Elements::of(found));
-    // The magnitude of a typical element, so that one that nearly cancels is compared with what
-    // it was made of, and a huge one excuses no other.
-    let mut sizes: Vec<_> = (0..expected.count())
-        .map(|position| expected.magnitude(position))
-        .filter(|size| size.is_finite())
-        .collect();
-    sizes.sort_by(f64::total_cmp);
-    let typical = sizes.get(sizes.len() / 2).copied().unwrap_or(0.0);
+    // The magnitude of a typical element of the result or of what it is made from, so that one
+    // that nearly cancels is compared with what cancelled, and a huge one excuses no other.
+    let inputs = inputs.iter().map(|input| typical_magnitude(&Elements::of(input)));
+    let typical = inputs.fold(typical_magnitude(&expected), f64::max);
     let factor = if is_float {
         2.0 * bound::num_operations(module) * bound::unit_roundoff(module, element)
     } else {
@@ -88,6 +85,16 @@ fn compare(
         }
     }
     Ok(())
+}
+
+/// The median of the magnitudes of the finite floats.
+fn typical_magnitude(elements: &Elements) -> f64 {
+    let mut sizes: Vec<_> = (0..elements.count())
+        .map(|position| elements.magnitude(position))
+        .filter(|size| size.is_finite())
+        .collect();
+    sizes.sort_by(f64::total_cmp);
+    sizes.get(sizes.len() / 2).copied().unwrap_or(0.0)
 }
 
 fn npy_at(folder: &Path, file: &str) -> Result<tc_backends::runtime::Tensor, Mismatch> {
