@@ -15,3 +15,4 @@ config.environment["PATH"] = os.pathsep.join(
     [os.environ["TC_TOOLS_DIR"], llvm_tools, config.environment.get("PATH", "")]
 )
 config.substitutions.append(("%examples", os.path.join(config.test_source_root, "../../examples")))
+config.substitutions.append(("%conformance", os.path.join(config.test_source_root, "../conformance")))

@@ -2,3 +2,4 @@
 
 pub mod command_line;
 pub mod conformance;
+pub mod hlo;

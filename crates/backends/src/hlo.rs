@@ -10,7 +10,9 @@ use melior::{
     pass::PassManager,
     utility,
 };
-use tc_dialects::hlo::{ArrayShape, ComputationId, ElementType, InstructionId, Module};
+use tc_dialects::hlo::{
+    ArrayShape, ComputationId, ElementKind, ElementType, InstructionId, Module,
+};
 use tc_passes::convert::hlo_to_imap;
 
 /// An array: its shape, and its elements as literals hold them, row-major and little-endian, one
@@ -167,6 +169,30 @@ fn to_tensors(array: &Array) -> Result<Vec<Tensor>, Error> {
         }
     }
     Ok(tensors)
+}
+
+/// The array as one tensor, as files hold it: `bf16` as unsigned 16-bit integers, smaller floats
+/// and integers as bytes, complex numbers as pairs along one more dimension.
+///
+/// # Errors
+/// There is no memory for it.
+pub fn to_file_tensor(array: &Array) -> Result<Tensor, Error> {
+    let part = array.shape.element_type.part();
+    let element = match (part.kind(), part.bits()) {
+        (ElementKind::Unsigned, 64) => Stored::U64,
+        (ElementKind::Unsigned, 32) => Stored::U32,
+        (ElementKind::Unsigned, 16) => Stored::U16,
+        (ElementKind::Unsigned, _) => Stored::U8,
+        (ElementKind::Float, 16) if part == ElementType::BF16 => Stored::U16,
+        (ElementKind::Float, 0..=8) => Stored::U8,
+        _ => stored(part),
+    };
+    let mut dims: Vec<_> = array.shape.dims.iter().map(|dim| *dim as usize).collect();
+    dims.extend(array.shape.element_type.is_complex().then_some(2));
+    let mut tensor =
+        Tensor::zeros(element, &dims).map_err(|error| Error::Call(error.to_string()))?;
+    tensor.bytes_mut().copy_from_slice(&array.bytes);
+    Ok(tensor)
 }
 
 fn from_tensors<'t>(shape: &ArrayShape, tensors: &mut impl Iterator<Item = &'t Tensor>) -> Array {

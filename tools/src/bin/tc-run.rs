@@ -1,4 +1,4 @@
-//! `tc-run`: compiles a tensor comprehension and runs it.
+//! `tc-run`: compiles a tensor comprehension or an HLO program and runs it.
 
 use clap::Parser;
 use std::{path::PathBuf, process::ExitCode};
@@ -8,23 +8,28 @@ use tc_backends::{
     run::{self, Error, Inputs},
     runtime::{Tensor, npy},
 };
-use tc_tools::command_line::{Compilation, Source, print};
+use tc_tools::{
+    command_line::{Compilation, Source, print},
+    hlo,
+};
 
 const EXAMPLES: &str = "Examples:
   tc-run matmul.tc --size M=512,K=256,N=128 --check
   tc-run matmul.tc --inputs DIR --outputs OUT --check=expected
   tc-run mlp3.tc --size B=128,N=128,O=64,P=32,Q=2 --bench --threads 2 --json
-  tc-run accumulate.tc --size N=8 --init C=before.npy";
+  tc-run accumulate.tc --size N=8 --init C=before.npy
+  tc-run model.hlo --inputs DIR --check=expected";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Check {
     /// Compare with the reference interpreter.
     Interpreter,
-    /// Compare with expected/NAME.npy or NAME.expected.npy in the folder of the inputs.
+    /// Compare with expected/NAME.npy or NAME.expected.npy in the folder of the inputs. For HLO,
+    /// with what case.json there describes.
     Expected,
 }
 
-/// Compiles a tensor comprehension for this machine and runs it.
+/// Compiles a tensor comprehension or an HLO program for this machine and runs it.
 #[derive(Parser, Debug)]
 #[command(version, after_help = EXAMPLES)]
 struct Arguments {
@@ -32,7 +37,7 @@ struct Arguments {
     source: Source,
     #[command(flatten)]
     compilation: Compilation,
-    /// A folder with NAME.npy for inputs; the others are random.
+    /// A folder with NAME.npy for inputs; the others are random. For HLO, in0.npy, ..
     #[arg(long, value_name = "DIR")]
     inputs: Option<PathBuf>,
     /// What an accumulating output holds before (default zero); may be repeated.
@@ -79,6 +84,9 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<(), Error> {
+    if hlo::is_hlo(&arguments.source.file) {
+        return run_hlo(arguments);
+    }
     let context = tc_dialects::new_context();
     let session = arguments.source.open(&context, arguments.explain_ranges)?;
     let def = session.def(arguments.source.entry.as_deref())?;
@@ -202,4 +210,21 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
         report += &format!("{:.3} ms", first_call * 1e3);
     }
     print(format!("{report}, compiled in {:.0} ms\n", compile_seconds * 1e3).as_bytes())
+}
+
+fn run_hlo(arguments: &Arguments) -> Result<(), Error> {
+    if arguments.check == Some(Check::Interpreter) {
+        let message = "there is no interpreter of HLO; expected '--check=expected'";
+        return Err(Error::Usage(message.to_string()));
+    }
+    hlo::run(&hlo::Request {
+        file: &arguments.source.file,
+        inputs: arguments.inputs.as_deref(),
+        outputs: arguments.outputs.as_deref(),
+        check: arguments.check.is_some(),
+        bench: arguments.bench,
+        json: arguments.json,
+        seed: arguments.seed,
+        compilation: &arguments.compilation,
+    })
 }

@@ -193,6 +193,20 @@ pub fn run(paths: &[PathBuf], options: &Options) -> Report {
     Report { cases: cases.into_iter().map(|pending| pending.case).collect() }
 }
 
+/// Compares the results of an HLO program with those in its folder, as its `case.json` describes
+/// them: exactly, or within a bound that follows from the number of operations.
+///
+/// # Errors
+/// What is expected and what was found instead.
+pub fn check_hlo_results(
+    folder: &Path,
+    module: &tc_dialects::hlo::Module,
+    inputs: &[tc_backends::hlo::Array],
+    results: &[tc_backends::hlo::Array],
+) -> Result<(), String> {
+    hlo::check(folder, module, inputs, results)
+}
+
 /// A case and, until it has been run, how to.
 struct Pending {
     case: Case,

@@ -9,6 +9,7 @@ use super::{
     Kind, Options, Outcome, Status,
     row::{self, Mismatch},
 };
+pub(super) use program::check;
 use run::{Elements, agree};
 use serde_json::Value;
 use tc_backends::hlo::Array;

@@ -45,6 +45,33 @@ pub(super) fn run(case: &Value, _options: &Options) -> Result<Outcome, Mismatch>
     Ok(Outcome::new(Status::Passed, "the results", "the results"))
 }
 
+/// Compares the results of a program with those in its folder, as `case.json` there describes
+/// them.
+///
+/// # Errors
+/// What is expected and what was found instead.
+pub(in super::super) fn check(
+    folder: &Path,
+    module: &hlo::Module,
+    inputs: &[Array],
+    results: &[Array],
+) -> Result<(), String> {
+    let path = folder.join(super::CASE_FILE);
+    let text = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let case: Value =
+        serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+    let text = |it: Mismatch| format!("expected {}, found {}", it.expected, it.got);
+    let outputs = row::array(field(&case, "outputs").map_err(text)?).map_err(text)?;
+    if outputs.len() != results.len() {
+        return Err(format!("expected {} results, found {}", outputs.len(), results.len()));
+    }
+    for (number, (output, found)) in outputs.iter().zip(results).enumerate() {
+        compare(folder, module, inputs, output, found)
+            .map_err(|it| format!("result {number} is wrong: {}", text(it)))?;
+    }
+    Ok(())
+}
+
 /// Compares one output with the float64 reference, or exactly where there is none.
 fn compare(
     folder: &Path,
