@@ -16,7 +16,7 @@
 //! | `while`, `conditional` | `scf.while`, `scf.index_switch` |
 //!
 //! Layouts do not change values and are ignored, but for `bitcast`.
-//! Limits: shapes are static; calls nest at most [`MAX_DEPTH`] deep; collective instructions are
+//! Limits: shapes are static; arrays have at most [`MAX_BYTES`] bytes; calls nest at most [`MAX_DEPTH`] deep; collective instructions are
 //! those of a single device.
 
 mod coding;
@@ -53,6 +53,9 @@ use value::{Array, Scalar, Value, compute_type, num_parts, storage_type, tensor_
 pub const MAX_DEPTH: usize = 100;
 /// How many instructions may be built, those of computations once per use.
 pub const MAX_INSTRUCTIONS: usize = 1 << 20;
+
+/// How many bytes an array may have.
+pub const MAX_BYTES: i64 = 1 << 36;
 
 /// The dialects of what is built.
 const DIALECTS: [&str; 8] =
@@ -218,6 +221,13 @@ impl<'c, 'm> Lowering<'c, 'm> {
             }
             if MAX_DEPTH < depth {
                 return Err(refuse(format!("calls nest more than {MAX_DEPTH} deep")));
+            }
+            let mut is_too_large = false;
+            instruction.shape.for_each_array(&mut |array| {
+                is_too_large |= array.num_bytes().is_none_or(|bytes| MAX_BYTES < bytes);
+            });
+            if is_too_large {
+                return Err(refuse(format!("expected an array of at most {MAX_BYTES} bytes")));
             }
             let operands: Vec<_> = instruction
                 .operands
