@@ -51,6 +51,7 @@ pub fn to_llvm(options: &Options) -> String {
         // The llvm dialect.
         "expand-strided-metadata",
         "lower-affine",
+        "convert-min-max-to-llvm",
         "func.func(arith-expand)",
         "convert-scf-to-cf",
         "convert-vector-to-llvm",
