@@ -17,7 +17,6 @@ pub const PASSES: &[&PassInfo] = &[
     &convert::hlo_to_imap::PASS,
     &convert::imap_to_arith::PASS,
     &convert::imap_to_scf::PASS,
-    &convert::min_max_to_llvm::PASS,
     &convert::results_to_destinations::PASS,
     &convert::tc_to_imap::PASS,
     &transform::fuse::PASS,

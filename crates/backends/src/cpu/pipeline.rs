@@ -51,7 +51,6 @@ pub fn to_llvm(options: &Options) -> String {
         // The llvm dialect.
         "expand-strided-metadata",
         "lower-affine",
-        "convert-min-max-to-llvm",
         "func.func(arith-expand)",
         "convert-scf-to-cf",
         "convert-vector-to-llvm",

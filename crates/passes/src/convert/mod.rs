@@ -5,6 +5,5 @@ pub mod imap_to_arith;
 pub mod imap_to_scf;
 mod index_expr;
 mod loops;
-pub mod min_max_to_llvm;
 pub mod results_to_destinations;
 pub mod tc_to_imap;
