@@ -147,15 +147,11 @@ fn stored(element: ElementType) -> Stored {
     }
 }
 
-fn num_parts(element: ElementType) -> usize {
-    if element.is_complex() { 2 } else { 1 }
-}
-
 fn allocate(shape: &ArrayShape) -> Result<Vec<Tensor>, Error> {
     let dims: Vec<_> = shape.dims.iter().map(|dim| *dim as usize).collect();
     let element = stored(shape.element_type);
     let tensor = |_| Tensor::zeros(element, &dims).map_err(|error| Error::Call(error.to_string()));
-    (0..num_parts(shape.element_type)).map(tensor).collect()
+    (0..shape.element_type.num_parts()).map(tensor).collect()
 }
 
 fn to_tensors(array: &Array) -> Result<Vec<Tensor>, Error> {
@@ -197,7 +193,7 @@ pub fn to_file_tensor(array: &Array) -> Result<Tensor, Error> {
 
 fn from_tensors<'t>(shape: &ArrayShape, tensors: &mut impl Iterator<Item = &'t Tensor>) -> Array {
     let width = shape.element_type.part().bytes();
-    let parts: Vec<_> = tensors.take(num_parts(shape.element_type)).collect();
+    let parts: Vec<_> = tensors.take(shape.element_type.num_parts()).collect();
     let mut bytes = Vec::with_capacity(shape.num_bytes().unwrap_or(0) as usize);
     let count = parts.first().map_or(0, |part| part.num_elements());
     for position in 0..count {
@@ -213,7 +209,7 @@ pub fn locations<'c>(
     context: &'c Context,
     module: &Module,
     source: &tc_dialects::tc::syntax::SourceFile,
-) -> impl Fn(ComputationId, InstructionId) -> Location<'c> {
+) -> impl use<'c> + Fn(ComputationId, InstructionId) -> Location<'c> {
     let places: Vec<Vec<_>> = module
         .computations
         .iter()

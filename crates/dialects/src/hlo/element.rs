@@ -308,6 +308,11 @@ impl ElementType {
         }
     }
 
+    /// How many parts of type [`part`](Self::part) an element has.
+    pub fn num_parts(self) -> usize {
+        if self.is_complex() { 2 } else { 1 }
+    }
+
     /// The complex type with parts of this type.
     pub fn complex(self) -> Option<Self> {
         match self {

@@ -180,6 +180,19 @@ impl Computation {
         instruction.operands.iter().map(|&id| &self[id])
     }
 
+    /// Makes instructions refer to computations by new ids, which stand at the old ones.
+    pub(super) fn renumber_callees(&mut self, ids: &[ComputationId]) {
+        for (_, value) in self.instructions.iter_mut().flat_map(|each| &mut each.attributes) {
+            match value {
+                Value::Computation(id) => *id = ids[id.index()],
+                Value::Computations(list) => {
+                    list.iter_mut().for_each(|id| *id = ids[id.index()]);
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// The shapes of the parameters in order.
     pub fn parameter_shapes(&self) -> impl ExactSizeIterator<Item = &Shape> {
         self.parameters.iter().map(|&id| &self[id].shape)

@@ -57,8 +57,8 @@ fn run_op(case: &Value, _options: &Options) -> Result<Outcome, Mismatch> {
     let inputs =
         row::array(field(case, "inputs")?)?.iter().map(array).collect::<Result<Vec<_>, _>>()?;
     let outputs = row::array(field(case, "outputs")?)?;
-    let found = match run::run(text, &inputs) {
-        Ok(found) => found,
+    let found = match run::run(text.to_string(), &inputs) {
+        Ok((_, found)) => found,
         Err(reason) => return Err(Mismatch::new("a program that runs", reason)),
     };
     if found.len() != outputs.len() {
@@ -90,16 +90,23 @@ fn run_op(case: &Value, _options: &Options) -> Result<Outcome, Mismatch> {
 
 /// An array of a row: `dtype`, `shape`, and `data` in base64.
 fn array(value: &Value) -> Result<Array, Mismatch> {
+    let shape = shape(value)?;
+    let bytes = decode_base64(row::string(field(value, "data")?)?)
+        .ok_or_else(|| Mismatch::new("data in base64", "other text"))?;
+    of_bytes(shape, bytes)
+}
+
+/// `dtype` and `shape` of an input or output.
+fn shape(value: &Value) -> Result<ArrayShape, Mismatch> {
     let name = row::string(field(value, "dtype")?)?;
     let element = ElementType::from_name(name)
         .ok_or_else(|| Mismatch::new("an element type", format!("'{name}'")))?;
-    let dims = row::array(field(value, "shape")?)?
-        .iter()
-        .map(row::integer)
-        .collect::<Result<Vec<_>, _>>()?;
-    let shape = ArrayShape::new(element, dims);
-    let bytes = decode_base64(row::string(field(value, "data")?)?)
-        .ok_or_else(|| Mismatch::new("data in base64", "other text"))?;
+    let dims = row::array(field(value, "shape")?)?.iter().map(row::integer);
+    Ok(ArrayShape::new(element, dims.collect::<Result<Vec<_>, _>>()?))
+}
+
+/// An array with these elements, as many as its shape says.
+fn of_bytes(shape: ArrayShape, bytes: Vec<u8>) -> Result<Array, Mismatch> {
     if shape.num_bytes() != Some(bytes.len() as i64) {
         let expected = format!("{:?} bytes of data", shape.num_bytes());
         return Err(Mismatch::new(expected, bytes.len().to_string()));

@@ -6,13 +6,14 @@ use super::{
         Options, Outcome, Status,
         row::{self, Mismatch},
     },
-    FOLDER, bound, field,
+    FOLDER, bound, field, of_bytes,
     run::{self, Elements, agree},
+    shape,
 };
 use serde_json::Value;
 use std::path::Path;
 use tc_backends::{hlo::Array, runtime::npy};
-use tc_dialects::hlo::{self, ArrayShape, ElementType};
+use tc_dialects::hlo::{self, ArrayShape};
 
 /// Runs both texts of a program.
 pub(super) fn run(case: &Value, _options: &Options) -> Result<Outcome, Mismatch> {
@@ -28,19 +29,10 @@ pub(super) fn run(case: &Value, _options: &Options) -> Result<Outcome, Mismatch>
         }
         let text = std::fs::read_to_string(&path)
             .map_err(|error| Mismatch::new(format!("the text {name}"), error.to_string()))?;
-        let found = run::run(&text, &inputs)
+        let (module, found) = run::run(text, &inputs)
             .map_err(|reason| Mismatch::new(format!("{name} runs"), reason))?;
-        if found.len() != outputs.len() {
-            let expected = format!("{name}: {} results", outputs.len());
-            return Err(Mismatch::new(expected, found.len().to_string()));
-        }
-        let (_, module, _) = hlo::read(name, text.into_bytes());
-        let Some(module) = module else { continue };
-        for (number, (output, found)) in outputs.iter().zip(&found).enumerate() {
-            compare(folder, &module, &inputs, output, found).map_err(|it| {
-                Mismatch::new(format!("{name}, output {number}: {}", it.expected), it.got)
-            })?;
-        }
+        compare_all(folder, &module, &inputs, outputs, &found)
+            .map_err(|it| Mismatch::new(format!("{name}, {}", it.expected), it.got))?;
     }
     Ok(Outcome::new(Status::Passed, "the results", "the results"))
 }
@@ -62,12 +54,23 @@ pub(in super::super) fn check(
         serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", path.display()))?;
     let text = |it: Mismatch| format!("expected {}, found {}", it.expected, it.got);
     let outputs = row::array(field(&case, "outputs").map_err(text)?).map_err(text)?;
+    compare_all(folder, module, inputs, outputs, results).map_err(text)
+}
+
+/// Compares every output.
+fn compare_all(
+    folder: &Path,
+    module: &hlo::Module,
+    inputs: &[Array],
+    outputs: &[Value],
+    results: &[Array],
+) -> Result<(), Mismatch> {
     if outputs.len() != results.len() {
-        return Err(format!("expected {} results, found {}", outputs.len(), results.len()));
+        return Err(Mismatch::new(format!("{} results", outputs.len()), results.len().to_string()));
     }
     for (number, (output, found)) in outputs.iter().zip(results).enumerate() {
         compare(folder, module, inputs, output, found)
-            .map_err(|it| format!("result {number} is wrong: {}", text(it)))?;
+            .map_err(|it| Mismatch::new(format!("output {number}: {}", it.expected), it.got))?;
     }
     Ok(())
 }
@@ -130,20 +133,7 @@ fn npy_at(folder: &Path, file: &str) -> Result<tc_backends::runtime::Tensor, Mis
 
 /// The array of an input or output.
 fn array(folder: &Path, value: &Value, file: &str) -> Result<Array, Mismatch> {
-    let name = row::string(field(value, "dtype")?)?;
-    let element = ElementType::from_name(name)
-        .ok_or_else(|| Mismatch::new("an element type", format!("'{name}'")))?;
-    let dims = row::array(field(value, "shape")?)?
-        .iter()
-        .map(row::integer)
-        .collect::<Result<Vec<_>, _>>()?;
-    let shape = ArrayShape::new(element, dims);
-    let bytes = npy_at(folder, file)?.bytes().to_vec();
-    if shape.num_bytes() != Some(bytes.len() as i64) {
-        let expected = format!("{:?} bytes in {file}", shape.num_bytes());
-        return Err(Mismatch::new(expected, bytes.len().to_string()));
-    }
-    Ok(Array { shape, bytes })
+    of_bytes(shape(value)?, npy_at(folder, file)?.bytes().to_vec())
 }
 
 /// A float64 reference in the type of the result.
@@ -159,9 +149,5 @@ fn rounded(
     for value in values {
         bytes.extend_from_slice(&part.encode_float(value).to_le_bytes()[..part.bytes()]);
     }
-    if shape.num_bytes() != Some(bytes.len() as i64) {
-        let expected = format!("{:?} bytes", shape.num_bytes());
-        return Err(Mismatch::new(expected, bytes.len().to_string()));
-    }
-    Ok(Array { shape: shape.clone(), bytes })
+    of_bytes(shape.clone(), bytes)
 }

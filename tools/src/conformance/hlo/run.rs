@@ -6,12 +6,12 @@ use tc_backends::{
 };
 use tc_dialects::{
     diagnostic,
-    hlo::{self, ElementType},
+    hlo::{self, ElementType, Module},
 };
 
-/// The outputs of a program, or why it does not run.
-pub(super) fn run(text: &str, inputs: &[Array]) -> Result<Vec<Array>, String> {
-    let (source, module, diagnostics) = hlo::read("module.hlo", text.as_bytes().to_vec());
+/// A program and its outputs, or why it does not run.
+pub(super) fn run(text: String, inputs: &[Array]) -> Result<(Module, Vec<Array>), String> {
+    let (source, module, diagnostics) = hlo::read("module.hlo", text.into_bytes());
     let Some(module) = module else {
         let first = diagnostics.first().map_or("", |it| it.message.as_str());
         return Err(format!("refused: {first}"));
@@ -28,7 +28,8 @@ pub(super) fn run(text: &str, inputs: &[Array]) -> Result<Vec<Array>, String> {
         }
         Error::Call(message) => message,
     })?;
-    executable.run(inputs).map_err(|error| error.to_string())
+    let outputs = executable.run(inputs).map_err(|error| error.to_string())?;
+    Ok((module, outputs))
 }
 
 /// The elements of an array as numbers.

@@ -233,17 +233,7 @@ impl<'c> Exporter<'c> {
         }
         let mut ordered = Vec::with_capacity(order.len());
         for mut computation in order.iter().filter_map(|id| computations[id.index()].take()) {
-            for instruction in &mut computation.instructions {
-                for (_, value) in &mut instruction.attributes {
-                    match value {
-                        Value::Computation(id) => *id = ids[id.index()],
-                        Value::Computations(list) => {
-                            list.iter_mut().for_each(|id| *id = ids[id.index()]);
-                        }
-                        _ => {}
-                    }
-                }
-            }
+            computation.renumber_callees(&ids);
             ordered.push(computation);
         }
         let Some(&entry) = ids.get(entry.index()) else {

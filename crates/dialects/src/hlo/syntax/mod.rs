@@ -14,10 +14,12 @@
 //! Limits: [`MAX_FILE_BYTES`](crate::tc::syntax::diagnostic::MAX_FILE_BYTES),
 //! [`parser::MAX_NESTING`]. Time and memory are linear in the text.
 
+mod header;
 pub mod lexer;
 mod literal;
 pub mod parser;
 mod printer;
+mod shapes;
 #[cfg(test)]
 mod tests;
 mod values;

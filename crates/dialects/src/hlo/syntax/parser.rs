@@ -10,13 +10,13 @@
 use super::{
     lexer::{Lexer, Token, TokenKind},
     literal::literal,
+    shapes::{Braces, is_shape_word},
     values::Scope,
 };
 use crate::{
     hlo::{
-        ArrayShape, Attribute, Computation, ComputationId, ElementType, FileLocation, Header,
-        Instruction, InstructionId, Layout, Module, Opcode, Payload, ProgramShape, Shape,
-        StackFrame, StackFrames, Value,
+        Attribute, Computation, ComputationId, Header, Instruction, InstructionId, Module, Opcode,
+        Payload, ProgramShape, StackFrames, Value,
     },
     tc::syntax::{
         Diagnostic, Reason, SourceFile, Span,
@@ -102,7 +102,7 @@ pub(super) struct Parser<'a> {
     pub(super) lexer: Lexer<'a>,
     /// The current token; the lexer stands behind it.
     pub(super) token: Token,
-    previous_end: u32,
+    pub(super) previous_end: u32,
     /// Bytes that were passed over after errors.
     skipped: usize,
     depth: u32,
@@ -437,17 +437,7 @@ impl<'a> Parser<'a> {
             if computation.name.is_empty() {
                 computation.name = self.free_name(id);
             }
-            for instruction in &mut computation.instructions {
-                for (_, value) in &mut instruction.attributes {
-                    match value {
-                        Value::Computation(id) => *id = ids[id.index()],
-                        Value::Computations(list) => {
-                            list.iter_mut().for_each(|id| *id = ids[id.index()]);
-                        }
-                        _ => {}
-                    }
-                }
-            }
+            computation.renumber_callees(&ids);
             computations.push(computation);
         }
         Ok(Module {
@@ -536,152 +526,6 @@ impl<'a> Parser<'a> {
             .map(|each| each.span)
             .next();
         self.error(Reason::HloStructure, call.unwrap_or_default(), message)
-    }
-
-    // The first line and the tables below it.
-
-    fn header(&mut self, header: &mut Header) -> Parsed<()> {
-        while self.eat(b',') {
-            let (name, span) = self.name("the name of an attribute of the module")?;
-            self.expect_assignment(name)?;
-            match name {
-                "entry_computation_layout" => {
-                    header.entry_computation_layout = Some(self.program_shape()?);
-                }
-                "is_scheduled" => header.is_scheduled = self.boolean(name)?,
-                "replica_count" => header.replica_count = Some(self.positive(name)?),
-                "num_partitions" => header.num_partitions = Some(self.positive(name)?),
-                _ if HEADER_TEXT.contains(&name) => {
-                    let text = self.opaque(name)?.to_owned();
-                    header.others.push((name.to_owned(), text));
-                }
-                _ => {
-                    let message = format!("unknown attribute '{}' of the module", shortened(name));
-                    return Err(self.error(Reason::HloAttribute, span, message));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn positive(&mut self, what: &str) -> Parsed<i64> {
-        self.bump();
-        let span = self.token.span;
-        match self.integer(what)? {
-            value if 0 < value => Ok(value),
-            value => {
-                let message = format!("expected {what} to be at least 1, found {value}");
-                Err(self.error(Reason::HloAttribute, span, message))
-            }
-        }
-    }
-
-    /// `{(shape, ..)->shape}`, after the `=` that is the current token.
-    fn program_shape(&mut self) -> Parsed<ProgramShape> {
-        self.bump();
-        self.expect(b'{', "and the shapes of parameters and result")?;
-        self.expect(b'(', "and the shapes of parameters")?;
-        let parameters = self.list(b')', |parser| parser.shape(Braces::Layout))?;
-        self.arrow()?;
-        let result = self.shape(Braces::Layout)?;
-        self.expect(b'}', "after the shape of the result")?;
-        Ok(ProgramShape { parameters, result })
-    }
-
-    fn arrow(&mut self) -> Parsed<()> {
-        if self.token.kind != TokenKind::Arrow {
-            return Err(self.unexpected("'->' and the shape of the result"));
-        }
-        self.bump();
-        Ok(())
-    }
-
-    fn frames(&mut self, frames: &mut StackFrames) -> Parsed<()> {
-        while self.token.kind == TokenKind::Name {
-            match self.spelling(self.token) {
-                "FileNames" => frames.file_names = self.table(Self::table_text)?,
-                "FunctionNames" => frames.function_names = self.table(Self::table_text)?,
-                "FileLocations" => {
-                    let names = [
-                        "file_name_id",
-                        "function_name_id",
-                        "line",
-                        "end_line",
-                        "column",
-                        "end_column",
-                    ];
-                    frames.locations = self.table(|parser| {
-                        let [file_name_id, function_name_id, line, end_line, column, end_column] =
-                            parser.fields(names)?;
-                        Ok(FileLocation {
-                            file_name_id,
-                            function_name_id,
-                            line,
-                            end_line,
-                            column,
-                            end_column,
-                        })
-                    })?;
-                }
-                "StackFrames" => {
-                    frames.frames = self.table(|parser| {
-                        let [file_location_id, parent_frame_id] =
-                            parser.fields(["file_location_id", "parent_frame_id"])?;
-                        Ok(StackFrame { file_location_id, parent_frame_id })
-                    })?;
-                }
-                _ => return Ok(()),
-            }
-        }
-        Ok(())
-    }
-
-    /// Entries with numbers from 1 on, after the name of the table.
-    fn table<T>(&mut self, mut entry: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
-        self.bump();
-        let mut entries = Vec::new();
-        while self.token.kind == TokenKind::Integer {
-            let token = self.token;
-            let number = self.integer("a number")?;
-            if number != entries.len() as i64 + 1 {
-                let expected = entries.len() + 1;
-                let message = format!("expected entry {expected} of the table, found {number}");
-                return Err(self.error(Reason::HloSyntax, token.span, message));
-            }
-            entries.push(entry(self)?);
-        }
-        Ok(entries)
-    }
-
-    fn table_text(&mut self) -> Parsed<String> {
-        if self.token.kind != TokenKind::String {
-            return Err(self.unexpected("a string"));
-        }
-        let token = self.bump();
-        let spelling = self.spelling(token);
-        Ok(spelling[1..spelling.len() - 1].to_owned())
-    }
-
-    /// `{name=number ..}`: the numbers in the order of `names`, 0 for one that is not there.
-    fn fields<const N: usize>(&mut self, names: [&str; N]) -> Parsed<[u32; N]> {
-        let mut values = [0; N];
-        self.expect(b'{', "and the fields of the entry")?;
-        while !self.eat(b'}') {
-            let (name, span) = self.name("the name of a field or '}'")?;
-            let Some(place) = names.iter().position(|each| *each == name) else {
-                let message = format!("unknown field '{}'", shortened(name));
-                return Err(self.error(Reason::HloSyntax, span, message));
-            };
-            self.expect(b'=', "after the name of a field")?;
-            let span = self.token.span;
-            let value = self.integer("a number")?;
-            let Ok(value) = u32::try_from(value) else {
-                let message = format!("'{name}' is {value}, expected a number from 0 to 2^32 - 1");
-                return Err(self.error(Reason::HloSyntax, span, message));
-            };
-            values[place] = value;
-        }
-        Ok(values)
     }
 
     // Computations.
@@ -1077,128 +921,6 @@ impl<'a> Parser<'a> {
             }
         }
     }
-
-    // Shapes.
-
-    /// Whether a shape starts here rather than a name.
-    fn starts_shape(&self) -> bool {
-        self.is(b'(')
-            || self.token.kind == TokenKind::Name
-                && self.lexer.byte(0) == Some(b'[')
-                && is_shape_word(self.spelling(self.token))
-    }
-
-    pub(super) fn shape(&mut self, braces: Braces) -> Parsed<Shape> {
-        if self.is(b'(') {
-            return self.deeper(|parser| {
-                parser.bump();
-                let elements = parser.list(b')', |parser| parser.shape(Braces::Layout))?;
-                Ok(Shape::Tuple(elements))
-            });
-        }
-        if self.token.kind != TokenKind::Name {
-            return Err(self.unexpected("a shape"));
-        }
-        let token = self.bump();
-        let word = self.spelling(token);
-        if !self.is(b'[') {
-            let message = format!("expected a shape, found '{}'", shortened(word));
-            return Err(self.error(Reason::HloSyntax, token.span, message));
-        }
-        let element_type = match (word, ElementType::from_name(word)) {
-            ("token", _) => None,
-            (_, Some(element_type)) => Some(element_type),
-            _ => {
-                let message = format!("unknown element type '{}'", shortened(word));
-                return Err(self.error(Reason::HloShape, token.span, message));
-            }
-        };
-        self.bump();
-        let dims = self.list(b']', Self::dim)?;
-        let mut layout = None;
-        if self.is(b'{') && braces.is_layout(&self.lexer) {
-            layout = Some(Box::new(self.layout(&dims)?));
-        }
-        match element_type {
-            Some(element_type) => Ok(Shape::Array(ArrayShape { element_type, dims, layout })),
-            None if dims.is_empty() => Ok(Shape::Token),
-            None => Err(self.error(Reason::HloShape, token.span, "a token has no dimensions")),
-        }
-    }
-
-    fn dim(&mut self) -> Parsed<i64> {
-        if self.is(b'<') || self.is(b'?') {
-            let span = self.token.span;
-            let message = "expected a size, found a dynamic one, which is not supported";
-            return Err(self.error(Reason::HloShape, span, message));
-        }
-        self.natural("a size")
-    }
-
-    /// `{minor to major:properties}`
-    fn layout(&mut self, dims: &[i64]) -> Parsed<Layout> {
-        let open = self.bump().span;
-        let mut minor_to_major = Vec::new();
-        while self.token.kind == TokenKind::Integer {
-            minor_to_major.push(self.integer("a dimension")?);
-            if !self.eat(b',') {
-                break;
-            }
-        }
-        let mut properties = String::new();
-        if self.is(b':') {
-            let start = self.lexer.position;
-            self.lexer.skip(|byte| byte != b'}' && byte != b'\n');
-            if self.lexer.byte(0) != Some(b'}') {
-                self.bump();
-                let message = "the '{' of a layout is not closed";
-                return Err(self.error(Reason::HloSyntax, open, message));
-            }
-            properties = self.lexer.text[start..self.lexer.position].to_owned();
-            self.bump();
-        }
-        self.expect(b'}', "at the end of a layout")?;
-        let rank = dims.len();
-        let span = Span::new(open.start, self.previous_end);
-        // Properties alone leave the order of the dimensions as it is without a layout.
-        if minor_to_major.is_empty() && !properties.is_empty() {
-            return Ok(Layout { properties, ..Layout::row_major(rank) });
-        }
-        if minor_to_major.len() != rank {
-            let found = minor_to_major.len();
-            let message =
-                format!("layout has {found} dimensions, expected {rank} as the shape has");
-            return Err(self.error(Reason::HloShape, span, message));
-        }
-        if !is_permutation(&minor_to_major) {
-            let message =
-                format!("layout is not a permutation of the dimensions 0 to {}", rank - 1);
-            return Err(self.error(Reason::HloShape, span, message));
-        }
-        Ok(Layout { minor_to_major, properties })
-    }
-}
-
-/// What an opening brace after a shape may be.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Braces {
-    /// A layout.
-    Layout,
-    /// The body of a computation, unless a number or a colon follows.
-    Body,
-}
-
-impl Braces {
-    /// Whether the brace before the lexer's place starts a layout.
-    fn is_layout(self, lexer: &Lexer) -> bool {
-        let mut ahead = lexer.clone();
-        ahead.skip_blanks();
-        match ahead.byte(0) {
-            Some(b'0'..=b'9' | b':' | b'-') => true,
-            Some(b'}') => self == Self::Layout,
-            _ => false,
-        }
-    }
 }
 
 /// The parts of a module apart from its computations.
@@ -1217,27 +939,6 @@ impl Parts {
             frames: StackFrames::default(),
         }
     }
-}
-
-/// Attributes of a module that have no effect on its meaning.
-const HEADER_TEXT: &[&str] = &[
-    "alias_passthrough_params",
-    "allow_spmd_sharding_propagation_to_output",
-    "allow_spmd_sharding_propagation_to_parameters",
-    "buffer_donor",
-    "entry_computation_parameter_sharding",
-    "execution_profile",
-    "frontend_attributes",
-    "input_output_alias",
-    "origin_recovery_table",
-    "original_value_recovery_table",
-    "spmd_output_sharding",
-    "spmd_parameters_shardings",
-    "stack_frame_index",
-];
-
-fn is_shape_word(word: &str) -> bool {
-    word == "token" || ElementType::from_name(word).is_some()
 }
 
 /// Whether the numbers are those from 0 on in some order.

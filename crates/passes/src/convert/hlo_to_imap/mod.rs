@@ -47,7 +47,7 @@ use tc_dialects::{
     mlir::{self, Builder, Val},
     pass::{Failure, PassInfo, PassRun},
 };
-use value::{Array, Scalar, Value, compute_type, num_parts, storage_type, tensor_type};
+use value::{Array, Scalar, Value, compute_type, storage_type, tensor_type};
 
 /// How deep calls, loops and conditionals may nest.
 pub const MAX_DEPTH: usize = 100;
@@ -134,7 +134,7 @@ fn build_main<'c>(
     for shape in entry.parameter_shapes() {
         shape.for_each_array(&mut |array| {
             let ty = tensor_type(outside, array);
-            types.extend((0..num_parts(array.element_type)).map(|_| ty));
+            types.extend((0..array.element_type.num_parts()).map(|_| ty));
         });
     }
     let (region, block) = mlir::region_with_block(&types, at);
@@ -165,7 +165,7 @@ fn build_main<'c>(
 fn from_arguments<'c>(shape: &Shape, arguments: &mut impl Iterator<Item = Val<'c>>) -> Value<'c> {
     match shape {
         Shape::Array(array) => {
-            let parts = arguments.take(num_parts(array.element_type)).collect();
+            let parts = arguments.take(array.element_type.num_parts()).collect();
             Value::Array(Array { parts, shape: array.clone() })
         }
         Shape::Tuple(elements) => {
@@ -173,7 +173,7 @@ fn from_arguments<'c>(shape: &Shape, arguments: &mut impl Iterator<Item = Val<'c
             for element in elements {
                 // Not `map`: the recursion would nest the type of the iterator.
                 let mut count = 0;
-                element.for_each_array(&mut |array| count += num_parts(array.element_type));
+                element.for_each_array(&mut |array| count += array.element_type.num_parts());
                 let tensors: Vec<_> = arguments.take(count).collect();
                 values.push(from_arguments(element, &mut tensors.into_iter()));
             }
@@ -371,7 +371,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
                 }
                 let stored = storage_type(b, shape.element_type);
                 let ty = tensor_type(b, shape);
-                let parts = num_parts(shape.element_type);
+                let parts = shape.element_type.num_parts();
                 let num_stored = if literal.is_splat { 1 } else { count };
                 let part = |part: usize| {
                     let bits = (0..num_stored).map(|at| literal.bits(at * parts + part));
@@ -692,7 +692,7 @@ impl<'a, 'c, 'm> Contraction<'a, 'c, 'm> {
             return self.lowering.generate(b, &self.shape, &|b, _| {
                 let ty = compute_type(b, self.shape.element_type);
                 let zero = Combiner { kind, from_identity: true }.build_identity(b, ty);
-                Ok(vec![zero; num_parts(self.shape.element_type)])
+                Ok(vec![zero; self.shape.element_type.num_parts()])
             });
         }
         let elements = [lhs.0.element(), rhs.0.element()];

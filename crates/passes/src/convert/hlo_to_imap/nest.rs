@@ -2,7 +2,7 @@
 
 use super::{
     coding::{decode, encode},
-    value::{Array, Scalar, num_parts, storage_type, tensor_type},
+    value::{Array, Scalar, storage_type, tensor_type},
 };
 use crate::convert::loops::build_for;
 use melior::ir::{Attribute, ValueLike, r#type::MemRefType};
@@ -109,7 +109,7 @@ pub(super) fn identity(ir: &Context, rank: usize) -> Vec<Expr> {
 /// Tensors of undefined elements, one per part.
 pub(super) fn empty<'c>(b: &Builder<'c>, shape: &ArrayShape) -> Vec<Val<'c>> {
     let ty = tensor_type(b, shape);
-    (0..num_parts(shape.element_type)).map(|_| b.value("tensor.empty", &[], ty)).collect()
+    (0..shape.element_type.num_parts()).map(|_| b.value("tensor.empty", &[], ty)).collect()
 }
 
 /// The elements that a body reads, decoded: one scalar per array.
@@ -120,7 +120,7 @@ pub(super) fn decode_all<'c>(
 ) -> Vec<Scalar<'c>> {
     let mut stored = stored.iter();
     let mut scalar = |element: &ElementType| -> Scalar<'c> {
-        let parts = stored.by_ref().take(num_parts(*element));
+        let parts = stored.by_ref().take(element.num_parts());
         parts.map(|value| decode(b, element.part(), *value)).collect()
     };
     elements.iter().map(&mut scalar).collect()
@@ -145,7 +145,7 @@ impl<'c> Memory<'c> {
         let segments = mlir::segments(b.context, &[0, 0]);
         let allocate =
             |_| b.value_with("memref.alloc", &[], ty, &[("operandSegmentSizes", segments)]);
-        let parts = (0..num_parts(shape.element_type)).map(allocate).collect();
+        let parts = (0..shape.element_type.num_parts()).map(allocate).collect();
         Self { parts, shape: shape.clone() }
     }
 

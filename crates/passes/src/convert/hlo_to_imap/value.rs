@@ -65,11 +65,6 @@ impl Array<'_> {
 /// One element, of the compute type: one value, or two for complex numbers.
 pub(super) type Scalar<'c> = Vec<Val<'c>>;
 
-/// How many values an element consists of.
-pub(super) fn num_parts(element: ElementType) -> usize {
-    if element.is_complex() { 2 } else { 1 }
-}
-
 /// The type of the elements of a tensor, of one part of them for complex numbers.
 pub(super) fn storage_type<'c>(builder: &Builder<'c>, element: ElementType) -> Type<'c> {
     let part = element.part();

@@ -5,7 +5,7 @@ use super::{
     Contraction, Lowering,
     nest::{IndexMath, Memory, Nest, fold_box, for_each, identity},
     scalar,
-    value::{Array, Scalar, num_parts},
+    value::{Array, Scalar},
 };
 use crate::convert::loops::build_if;
 use tc_dialects::{
@@ -99,31 +99,22 @@ impl<'c> Lowering<'c, '_> {
                 combiner,
             )?]);
         }
-        let from: Vec<_> = sources.iter().map(|source| Memory::of(b, source)).collect();
-        let start: Vec<_> = inits.iter().map(|init| Memory::of(b, init)).collect();
-        let to: Vec<_> = results.iter().map(|shape| Memory::allocate(b, shape)).collect();
-        for_each(b, &results[0].dims, &mut |b, result| {
-            let first: Vec<_> = start.iter().flat_map(|memory| memory.load(b, &[])).collect();
-            let sums = fold_box(b, &extents, &first, &mut |b, positions, carried| {
-                let (mut free, mut folded) = (result.iter(), positions.iter());
-                let mut index = vec![b.index(0); dims.len()];
-                // Reduced dimensions may be listed in any order.
-                for (dim, at) in index.iter_mut().enumerate() {
-                    if !reduced.contains(&(dim as i64)) {
-                        *at = *free.next().ok_or("a shape that does not fit")?;
-                    }
+        let step = &mut |b: &Builder<'c>, at: Fold<'_, 'c>| {
+            let (mut free, mut folded) = (at.result.iter(), at.positions.iter());
+            let mut index = vec![b.index(0); dims.len()];
+            // Reduced dimensions may be listed in any order.
+            for (dim, at) in index.iter_mut().enumerate() {
+                if !reduced.contains(&(dim as i64)) {
+                    *at = *free.next().ok_or("a shape that does not fit")?;
                 }
-                for dim in reduced {
-                    index[*dim as usize] = *folded.next().ok_or("a shape that does not fit")?;
-                }
-                let new: Vec<_> = from.iter().map(|memory| memory.load(b, &index)).collect();
-                self.apply_to(b, applied, &from, carried, &new)
-            })?;
-            let values = split(&sums, &to);
-            to.iter().zip(values).for_each(|(memory, value)| memory.store(b, result, &value));
-            Ok(())
-        })?;
-        Ok(to.into_iter().map(|memory| memory.array(b)).collect())
+            }
+            for dim in reduced {
+                index[*dim as usize] = *folded.next().ok_or("a shape that does not fit")?;
+            }
+            let new: Vec<_> = at.from.iter().map(|memory| memory.load(b, &index)).collect();
+            self.apply_to(b, applied, at.from, at.carried, &new)
+        };
+        fold_each(b, operands, results, &extents, step)
     }
 
     /// Folds new elements into carried ones by a computation.
@@ -206,39 +197,28 @@ impl<'c> Lowering<'c, '_> {
         operands: &[&Array<'c>],
         results: &[&ArrayShape],
     ) -> Result<Vec<Array<'c>>, String> {
-        let (sources, inits) = operands.split_at(operands.len() / 2);
         let applied = self.applied(instruction, Attribute::ToApply)?;
-        let dims = sources[0].dims();
+        let dims = operands[0].dims();
         let window = full_window(instruction.window(), dims.len());
         let sizes: Vec<_> = window.iter().map(|dim| dim.size).collect();
-        let from: Vec<_> = sources.iter().map(|source| Memory::of(b, source)).collect();
-        let start: Vec<_> = inits.iter().map(|init| Memory::of(b, init)).collect();
-        let to: Vec<_> = results.iter().map(|shape| Memory::allocate(b, shape)).collect();
-        for_each(b, &results[0].dims, &mut |b, result| {
-            let first: Vec<_> = start.iter().flat_map(|memory| memory.load(b, &[])).collect();
-            let sums = fold_box(b, &sizes, &first, &mut |b, taps, carried| {
-                let (index, inside) = window_index(b, &window, result, taps, dims);
-                let mut failed = Ok(());
-                let values = build_if(
-                    b,
-                    inside,
-                    &mut |b| {
-                        let new: Vec<_> =
-                            from.iter().map(|memory| memory.load(b, &index)).collect();
-                        self.apply_to(b, applied, &from, carried, &new).unwrap_or_else(|error| {
-                            failed = Err(error);
-                            carried.to_vec()
-                        })
-                    },
-                    &mut |_| carried.to_vec(),
-                );
-                failed.map(|()| values)
-            })?;
-            let values = split(&sums, &to);
-            to.iter().zip(values).for_each(|(memory, value)| memory.store(b, result, &value));
-            Ok(())
-        })?;
-        Ok(to.into_iter().map(|memory| memory.array(b)).collect())
+        let step = &mut |b: &Builder<'c>, at: Fold<'_, 'c>| {
+            let (index, inside) = window_index(b, &window, at.result, at.positions, dims);
+            let mut failed = Ok(());
+            let values = build_if(
+                b,
+                inside,
+                &mut |b| {
+                    let new: Vec<_> = at.from.iter().map(|memory| memory.load(b, &index)).collect();
+                    self.apply_to(b, applied, at.from, at.carried, &new).unwrap_or_else(|error| {
+                        failed = Err(error);
+                        at.carried.to_vec()
+                    })
+                },
+                &mut |_| at.carried.to_vec(),
+            );
+            failed.map(|()| values)
+        };
+        fold_each(b, operands, results, &sizes, step)
     }
 
     /// `select-and-scatter`: in each window one element of the operand is selected, and the source
@@ -258,7 +238,7 @@ impl<'c> Lowering<'c, '_> {
         let filled = self.fill(b, &operand.shape, init)?;
         let result = Memory::copy_of(b, &filled);
         let (from, updates) = (Memory::of(b, operand), Memory::of(b, source));
-        let num_values = num_parts(operand.element());
+        let num_values = operand.element().num_parts();
         for_each(b, source.dims(), &mut |b, place| {
             // Carried: whether anything was selected, the value, and its index.
             let zero = b.index(0);
@@ -319,11 +299,48 @@ impl<'c> Lowering<'c, '_> {
     }
 }
 
+/// A step of a fold: which element of the result it is for, where it stands among what is folded,
+/// and what there is so far.
+struct Fold<'a, 'c> {
+    result: &'a [Val<'c>],
+    positions: &'a [Val<'c>],
+    from: &'a [Memory<'c>],
+    carried: &'a [Val<'c>],
+}
+
+/// What a step of a fold gives: the next values.
+type FoldStep<'a, 'c> = dyn FnMut(&Builder<'c>, Fold<'_, 'c>) -> Result<Vec<Val<'c>>, String> + 'a;
+
+/// Folds, for each element of the results, over a box of these extents. The operands are the
+/// arrays read, then what the folds start from.
+fn fold_each<'c>(
+    b: &Builder<'c>,
+    operands: &[&Array<'c>],
+    results: &[&ArrayShape],
+    extents: &[i64],
+    step: &mut FoldStep<'_, 'c>,
+) -> Result<Vec<Array<'c>>, String> {
+    let (sources, inits) = operands.split_at(operands.len() / 2);
+    let from: Vec<_> = sources.iter().map(|source| Memory::of(b, source)).collect();
+    let start: Vec<_> = inits.iter().map(|init| Memory::of(b, init)).collect();
+    let to: Vec<_> = results.iter().map(|shape| Memory::allocate(b, shape)).collect();
+    for_each(b, &results[0].dims, &mut |b, result| {
+        let first: Vec<_> = start.iter().flat_map(|memory| memory.load(b, &[])).collect();
+        let folded = fold_box(b, extents, &first, &mut |b, positions, carried| {
+            step(b, Fold { result, positions, from: &from, carried })
+        })?;
+        let values = split(&folded, &to);
+        to.iter().zip(values).for_each(|(memory, value)| memory.store(b, result, &value));
+        Ok(())
+    })?;
+    Ok(to.into_iter().map(|memory| memory.array(b)).collect())
+}
+
 /// The values of several arrays, from their parts one after the other.
-pub(super) fn split<'c>(values: &[Val<'c>], like: &[Memory<'c>]) -> Vec<Scalar<'c>> {
+fn split<'c>(values: &[Val<'c>], like: &[Memory<'c>]) -> Vec<Scalar<'c>> {
     let mut rest = values;
     let mut next = |memory: &Memory<'c>| {
-        let (scalar, others) = rest.split_at(num_parts(memory.element()));
+        let (scalar, others) = rest.split_at(memory.element().num_parts());
         rest = others;
         scalar.to_vec()
     };
