@@ -1,9 +1,16 @@
-//! `limit-vectorization`: innermost loops with long branches are not vectorized.
+//! `limit-vectorization`: LLVM is kept from loops that it takes exponential time for.
 //!
 //! To vectorize a loop, LLVM computes both sides of its branches and masks what is not
-//! taken. With long branches that is slower than the branches themselves, and LLVM 22 takes
-//! time that is exponential in the depth of what they compute from values that the loop
-//! does not change. Such loops get the annotation that tells LLVM to leave them.
+//! taken. With long branches that is slower than the branches themselves. Besides, LLVM 22
+//! takes time that is exponential in the depth of what a loop computes from values that it
+//! does not change, where operands are used several times: `isSingleScalar` of its vectorizer
+//! walks every path. Minima and maxima of floats are such, because `arith-expand` writes them
+//! out with three uses of each operand. So
+//!
+//! - innermost loops with long branches are not vectorized,
+//! - nor are innermost loops with many scalar minima and maxima of floats, and
+//! - innermost loops with any of them are not unrolled, which would make a chain in the loop
+//!   around them.
 //!
 //! Before:
 //!
@@ -20,13 +27,17 @@
 //! ```mlir
 //! scf.for %i = %c0 to %n step %c1 {
 //!   ..
-//! } {llvm.loop_annotation = #llvm.loop_annotation<vectorize = <disable = true>>}
+//! } {loop_annotation = #llvm.loop_annotation<vectorize = <disable = true>>}
 //! ```
 //!
-//! Options: `max-conditional-ops`, how many operations the branches of a loop may have.
+//! The attribute has the name that it has on branches of the `llvm` dialect, because the
+//! conversions hand it on as it is; under another name LLVM never sees it.
+//!
+//! Options: `max-conditional-ops`, how many operations the branches of a loop may have;
+//! `max-extrema`, how many minima and maxima of floats a loop may have.
 //! Remark: how many loops were annotated.
 
-use melior::ir::operation::OperationLike;
+use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use tc_dialects::{
     diagnostic::{RemarkKind, Report, remark},
     mlir::{self, Op},
@@ -36,33 +47,58 @@ use tc_dialects::{
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "limit-vectorization",
-    summary: "Tell LLVM not to vectorize loops with long branches",
+    summary: "Tell LLVM not to vectorize loops that it takes exponential time for",
     anchor: "builtin.module",
-    options: &[PassOption {
-        name: "max-conditional-ops",
-        description: "How many operations the branches of a loop may have",
-        default: "48",
-    }],
+    options: &[
+        PassOption {
+            name: "max-conditional-ops",
+            description: "How many operations the branches of a loop may have",
+            default: "48",
+        },
+        PassOption {
+            name: "max-extrema",
+            description: "How many scalar minima and maxima of floats a loop may have",
+            default: "8",
+        },
+    ],
     dependent_dialects: &["llvm"],
     run,
 };
 
+/// Scalar operations that `arith-expand` writes out with several uses of each operand.
+const EXTREMA: [&str; 4] = ["arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf"];
+
 fn run(pass: &PassRun) -> Result<(), Failure> {
-    let Some(limit) = pass.options.number("max-conditional-ops") else {
-        Report::op_error(pass.op, "'max-conditional-ops' expects a number").emit();
-        return Err(Failure);
+    let number = |name| {
+        pass.options.number(name).ok_or_else(|| {
+            Report::op_error(pass.op, &format!("'{name}' expects a number")).emit();
+            Failure
+        })
     };
+    let (max_conditional_ops, max_extrema) =
+        (number("max-conditional-ops")?, number("max-extrema")?);
     let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
-    let text = "#llvm.loop_annotation<vectorize = <disable = true>>";
     for function in mlir::ops(block).into_iter().filter(|op| mlir::is(*op, "func.func")) {
         pass.enter(function);
         let mut num_annotated = 0;
         mlir::walk(function, &mut |op| {
-            if mlir::is(op, "scf.for") && is_branchy(op, limit) {
-                let annotation = mlir::parse_attribute(pass.context, text);
-                mlir::set_attribute(op, "llvm.loop_annotation", annotation);
-                num_annotated += 1;
+            let Some(body) = Body::of(op) else { return };
+            let is_scalar =
+                max_conditional_ops < body.num_conditional || max_extrema < body.num_extrema;
+            let mut limits = Vec::new();
+            if is_scalar {
+                limits.push("vectorize = <disable = true>");
             }
+            if 0 < body.num_extrema {
+                limits.push("unroll = <disable = true>");
+            }
+            if limits.is_empty() {
+                return;
+            }
+            let text = format!("#llvm.loop_annotation<{}>", limits.join(", "));
+            let annotation = mlir::parse_attribute(pass.context, &text);
+            mlir::set_attribute(op, "loop_annotation", annotation);
+            num_annotated += 1;
         });
         remark(
             function.location(),
@@ -76,23 +112,41 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a loop is an innermost one with more than `limit` operations in branches.
-fn is_branchy(around: Op, limit: i64) -> bool {
-    let mut is_innermost = true;
-    let mut count = 0;
-    mlir::walk(around, &mut |op| {
-        if op == around {
-            return;
+/// What the body of an innermost loop holds.
+#[derive(Default)]
+struct Body {
+    /// Operations in branches.
+    num_conditional: i64,
+    /// Scalar minima and maxima of floats.
+    num_extrema: i64,
+}
+
+impl Body {
+    /// The body of `around` if that is an innermost loop.
+    fn of(around: Op) -> Option<Self> {
+        if !mlir::is(around, "scf.for") {
+            return None;
         }
-        is_innermost &= !mlir::is(op, "scf.for");
-        let mut next = mlir::parent(op);
-        while let Some(parent) = next.filter(|parent| *parent != around) {
-            if mlir::is(parent, "scf.if") {
-                count += 1;
+        let mut is_innermost = true;
+        let mut body = Self::default();
+        mlir::walk(around, &mut |op| {
+            if op == around {
                 return;
             }
-            next = mlir::parent(parent);
-        }
-    });
-    is_innermost && limit < count
+            is_innermost &= !mlir::is(op, "scf.for");
+            let is_extremum = EXTREMA.iter().any(|name| mlir::is(op, name));
+            if is_extremum && !mlir::result(op, 0).r#type().is_vector() {
+                body.num_extrema += 1;
+            }
+            let mut next = mlir::parent(op);
+            while let Some(parent) = next.filter(|parent| *parent != around) {
+                if mlir::is(parent, "scf.if") {
+                    body.num_conditional += 1;
+                    return;
+                }
+                next = mlir::parent(parent);
+            }
+        });
+        is_innermost.then_some(body)
+    }
 }
