@@ -274,39 +274,58 @@ fn largest_float_along_the_reduction() {
     }
 }
 
-/// A row, a column and everything: what is folded into one vector, or one number.
+/// A row, a column and everything: what is folded into one vector, or one number. A NaN loses
+/// against any number, or wins.
 #[test]
 fn largest_of_rows() {
-    let source = r#"
-func.func @rows(%A: tensor<?x?xf32> {tc.name = "A", tc.sizes = ["M", "N"]})
-    -> (tensor<?xf32> {tc.name = "B", tc.sizes = ["M"]}) {
+    let source = |combiner: &str| {
+        format!(
+            r#"
+func.func @rows(%A: tensor<?x?xf32> {{tc.name = "A", tc.sizes = ["M", "N"]}})
+    -> (tensor<?xf32> {{tc.name = "B", tc.sizes = ["M"]}}) {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %M = tensor.dim %A, %c0 : tensor<?x?xf32>
   %N = tensor.dim %A, %c1 : tensor<?x?xf32>
   %init = tensor.empty(%M) : tensor<?xf32>
-  %r = imap.generic #imap.map<(d0)[s0]{M, N} -> (), domain: d0 in [0, M - 1], s0 in [0, N - 1], M in [1, 2147483647], N in [1, 2147483647]>
+  %r = imap.generic #imap.map<(d0)[s0]{{M, N}} -> (), domain: d0 in [0, M - 1], s0 in [0, N - 1], M in [1, 2147483647], N in [1, 2147483647]>
     runtime(%M, %N : index, index)
     ins(%A : tensor<?x?xf32>) outs(%init : tensor<?xf32>)
-    maps [#imap.map<(d0)[s0]{M, N} -> (d0, s0)>, #imap.map<(d0)[s0]{M, N} -> (d0)>]
-    combine [#imap.combiner<maxf from identity>] {
+    maps [#imap.map<(d0)[s0]{{M, N}} -> (d0, s0)>, #imap.map<(d0)[s0]{{M, N}} -> (d0)>]
+    combine [#imap.combiner<{combiner} from identity>] {{
   ^bb0(%x: f32):
     imap.yield %x : f32
-  } -> tensor<?xf32>
+  }} -> tensor<?xf32>
   return %r : tensor<?xf32>
-}"#;
-    for options in targets() {
-        let compiled = compile(source, &options);
-        for [m, n] in [[1, 1], [3, 64], [2, 65], [5, 127], [1, 200]] {
-            // A NaN loses against any number.
-            let value =
-                |i: usize| if i % 5 == 3 { f32::NAN } else { (i * 37 % 101) as f32 - 200.0 };
-            let input = tensor(&[m, n], value);
-            let result = compiled.function("rows").unwrap().run(&[&input]).unwrap();
-            let expected: Vec<f32> = (0..m)
-                .map(|i| (0..n).map(|j| value(i * n + j)).fold(f32::NEG_INFINITY, f32::max))
-                .collect();
-            assert_eq!(result[0].to_values::<f32>().unwrap(), expected, "{m} {n}");
+}}"#
+        )
+    };
+    let propagate = |a: f32, b: f32| if a.is_nan() || b.is_nan() { f32::NAN } else { a.max(b) };
+    let larger: [(_, &dyn Fn(f32, f32) -> f32); 2] =
+        [("maxf", &f32::max), ("maximumf", &propagate)];
+    for (combiner, larger) in larger {
+        for options in targets() {
+            let compiled = compile(&source(combiner), &options);
+            for [m, n] in [[1, 1], [3, 64], [2, 65], [5, 127], [1, 200]] {
+                // Every second row has NaNs.
+                let value = |i: usize| {
+                    if i / n % 2 == 0 && i % 5 == 3 {
+                        f32::NAN
+                    } else {
+                        (i * 37 % 101) as f32 - 200.0
+                    }
+                };
+                let input = tensor(&[m, n], value);
+                let result = compiled.function("rows").unwrap().run(&[&input]).unwrap();
+                let numbers = |values: Vec<f32>| -> Vec<_> {
+                    values.into_iter().map(|x| if x.is_nan() { None } else { Some(x) }).collect()
+                };
+                let expected = (0..m)
+                    .map(|i| (0..n).map(|j| value(i * n + j)).fold(f32::NEG_INFINITY, larger))
+                    .collect();
+                let found = result[0].to_values::<f32>().unwrap();
+                assert_eq!(numbers(found), numbers(expected), "{combiner} {m} {n}");
+            }
         }
     }
 }

@@ -33,6 +33,12 @@ impl FoldKind {
             (CombinerKind::Mul, ScalarType::Float(ty)) => Self::Product(ty),
             (CombinerKind::MinF, ScalarType::Float(ty)) => Self::Float(FloatBinary::MinNum, ty),
             (CombinerKind::MaxF, ScalarType::Float(ty)) => Self::Float(FloatBinary::MaxNum, ty),
+            (CombinerKind::MinimumF, ScalarType::Float(ty)) => {
+                Self::Float(FloatBinary::Minimum, ty)
+            }
+            (CombinerKind::MaximumF, ScalarType::Float(ty)) => {
+                Self::Float(FloatBinary::Maximum, ty)
+            }
             (kind, ScalarType::Int(width)) => {
                 let op = match kind {
                     CombinerKind::Add => IntBinary::Add,
@@ -55,7 +61,9 @@ impl FoldKind {
     pub(crate) fn identity(self) -> Scalar {
         match self {
             Self::Product(_) => Scalar::exact(1.0),
-            Self::Float(FloatBinary::MinNum, _) => Scalar::exact(f64::INFINITY),
+            Self::Float(FloatBinary::MinNum | FloatBinary::Minimum, _) => {
+                Scalar::exact(f64::INFINITY)
+            }
             Self::Float(..) => Scalar::exact(f64::NEG_INFINITY),
             Self::Int(op, width) => Scalar::int(match op {
                 IntBinary::Mul => integer::wrap(1, width),

@@ -486,7 +486,7 @@ fn rem(lhs: Scalar, rhs: Scalar) -> Scalar {
     Scalar::float(value, error).certain_if(lhs.is_certain())
 }
 
-/// Minimum and maximum.
+/// Minimum and maximum. Of two zeros, either may be chosen: their signs do not order them.
 fn choose(lhs: Scalar, rhs: Scalar, greater: bool, skip_nan: bool) -> Scalar {
     let (a, b) = (lhs.as_float(), rhs.as_float());
     if !lhs.is_certain() || !rhs.is_certain() {
@@ -496,6 +496,10 @@ fn choose(lhs: Scalar, rhs: Scalar, greater: bool, skip_nan: bool) -> Scalar {
         return if a.is_nan() == skip_nan { rhs } else { lhs };
     }
     let chosen = if (a < b) == greater { rhs } else { lhs };
+    if a == 0.0 && b == 0.0 && a.to_bits() != b.to_bits() {
+        // What depends on the sign, a quotient for one, is uncertain then.
+        return Scalar::float(0.0, lhs.error.max(rhs.error).max(FloatType::F64.tiny()));
+    }
     if lhs.is_exact() && rhs.is_exact() || lhs.apart(rhs) {
         return chosen;
     }
@@ -619,6 +623,8 @@ mod tests {
         same(F32.binary(Minimum, f(1.0, 0.25), f(2.0, 0.5)), 1.0, 0.25);
         same(F32.binary(MaxNum, f(1.0, 0.25), f(1.5, 0.75)), 1.5, 0.75);
         same(F32.binary(MinNum, f(INF, 0.0), f(1.5, 0.75)), 1.5, 0.75);
+        let zero = F32.binary(MaxNum, f(0.0, 0.0), f(-0.0, 0.0));
+        assert!(!F32.binary(FloatBinary::Div, f(1.0, 0.0), zero).is_certain());
     }
 
     #[test]

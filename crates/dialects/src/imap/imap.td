@@ -74,7 +74,9 @@ def Imap_CombinerKind : I32Enum<"CombinerKind", "how a new value joins what was 
     I32EnumCase<"MinU", 7, "minu">,
     I32EnumCase<"MaxU", 8, "maxu">,
     I32EnumCase<"And", 9, "and">,
-    I32EnumCase<"Or", 10, "or">
+    I32EnumCase<"Or", 10, "or">,
+    I32EnumCase<"MinimumF", 11, "minimumf">,
+    I32EnumCase<"MaximumF", 12, "maximumf">
   ]> {
   let cppNamespace = "::tc::imap";
 }

@@ -49,10 +49,14 @@ pub enum CombinerKind {
     And,
     /// Bitwise or.
     Or,
+    /// The smaller float; a NaN wins.
+    MinimumF,
+    /// The larger float; a NaN wins.
+    MaximumF,
 }
 
 impl CombinerKind {
-    const NAMES: [(Self, &str); 11] = [
+    const NAMES: [(Self, &str); 13] = [
         (Self::Assign, "assign"),
         (Self::Add, "add"),
         (Self::Mul, "mul"),
@@ -64,7 +68,14 @@ impl CombinerKind {
         (Self::MaxU, "maxu"),
         (Self::And, "and"),
         (Self::Or, "or"),
+        (Self::MinimumF, "minimumf"),
+        (Self::MaximumF, "maximumf"),
     ];
+
+    /// Whether this is the smallest or largest of floats.
+    pub fn is_float_extremum(self) -> bool {
+        matches!(self, Self::MinF | Self::MaxF | Self::MinimumF | Self::MaximumF)
+    }
 
     /// The name in assembly.
     pub fn name(self) -> &'static str {
@@ -127,6 +138,8 @@ impl Combiner {
             CombinerKind::MaxU => "arith.maxui",
             CombinerKind::And => "arith.andi",
             CombinerKind::Or => "arith.ori",
+            CombinerKind::MinimumF => "arith.minimumf",
+            CombinerKind::MaximumF => "arith.maximumf",
         };
         builder.value(name, &[acc, new], ty)
     }
@@ -137,8 +150,8 @@ impl Combiner {
         let Some(width) = mlir::integer_width(ty).or(index_width) else {
             let value = match self.kind {
                 CombinerKind::Mul => 1.0,
-                CombinerKind::MinF => f64::INFINITY,
-                CombinerKind::MaxF => f64::NEG_INFINITY,
+                CombinerKind::MinF | CombinerKind::MinimumF => f64::INFINITY,
+                CombinerKind::MaxF | CombinerKind::MaximumF => f64::NEG_INFINITY,
                 _ => 0.0,
             };
             return builder.float(ty, value);

@@ -194,9 +194,8 @@ fn verify_combiners<'c>(
 
 /// Whether a combiner works on an element type.
 pub(crate) fn check_combiner_type<'c>(combiner: Combiner, ty: Type<'c>) -> Result<(), Report<'c>> {
-    let float_only = matches!(combiner.kind, CombinerKind::MinF | CombinerKind::MaxF);
     let any = matches!(combiner.kind, CombinerKind::Assign | CombinerKind::Add | CombinerKind::Mul);
-    if any || float_only == mlir::is_float(ty) {
+    if any || combiner.kind.is_float_extremum() == mlir::is_float(ty) {
         return Ok(());
     }
     error(format!("the combiner '{}' does not work on '{ty}'", combiner.kind.name()))

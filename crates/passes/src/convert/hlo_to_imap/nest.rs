@@ -30,8 +30,11 @@ impl<'c, 'i> Nest<'c, 'i> {
         Self { ir, domain, runtimes: Vec::new(), inputs: Vec::new(), outputs: Vec::new() }
     }
 
-    /// Adds a range variable, from 0 to below `extent`.
+    /// Adds a range variable, from 0 to below `extent`; a single value needs none.
     pub(super) fn range(&mut self, extent: i64) -> Expr {
+        if extent == 1 {
+            return self.ir.constant(0);
+        }
         let number = self.domain.ranges.len() as u32;
         self.domain.ranges.push(Variable::bounded(self.ir, Interval::new(0, extent - 1)));
         self.ir.range(number)
@@ -65,10 +68,11 @@ impl<'c, 'i> Nest<'c, 'i> {
     /// # Errors
     /// Those of `body`.
     pub(super) fn build(
-        self,
+        mut self,
         b: &Builder<'c>,
         body: impl FnOnce(&Builder<'c>, &[Val<'c>]) -> Result<Vec<Val<'c>>, String>,
     ) -> Result<Vec<Val<'c>>, String> {
+        self.domain.simplify(self.ir);
         let free = |variables: &[Variable]| vec![Variable::default(); variables.len()];
         let frame = IndexingMap {
             dims: free(&self.domain.dims),

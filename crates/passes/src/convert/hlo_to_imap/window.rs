@@ -5,7 +5,7 @@ use super::{
     Contraction, Lowering,
     nest::{IndexMath, Memory, Nest, fold_box, for_each, identity},
     scalar,
-    value::{Array, Scalar},
+    value::{self, Array, Scalar},
 };
 use crate::convert::loops::build_if;
 use tc_dialects::{
@@ -90,14 +90,13 @@ impl<'c> Lowering<'c, '_> {
         if let (Some(combiner), [source], false) =
             (self.combiner(applied, sources[0].element()), sources, extents.contains(&0))
         {
-            return Ok(vec![self.reduce_by_map(
-                b,
-                instruction,
-                source,
-                inits[0],
-                results[0],
-                combiner,
-            )?]);
+            return self.reduce_by_map(b, (source, inits[0]), results[0], combiner, |nest| {
+                let mut free = (0..).map(|dim| self.ir.dim(dim));
+                let index = (0i64..).zip(dims).map(|(dim, extent)| {
+                    if reduced.contains(&dim) { Some(nest.range(*extent)) } else { free.next() }
+                });
+                index.flatten().collect()
+            });
         }
         let step = &mut |b: &Builder<'c>, at: Fold<'_, 'c>| {
             let (mut free, mut folded) = (at.result.iter(), at.positions.iter());
@@ -130,31 +129,24 @@ impl<'c> Lowering<'c, '_> {
         Ok(scalar::computation(b, self.module, applied, &arguments)?.concat())
     }
 
+    /// A reduction of one array by a combiner, as one `imap.generic`: `index` says which element
+    /// of the source is read, and adds the range variables and constraints to the nest.
     fn reduce_by_map(
         &self,
         b: &Builder<'c>,
-        instruction: &Instruction,
-        source: &Array<'c>,
-        init: &Array<'c>,
+        (source, init): (&Array<'c>, &Array<'c>),
         shape: &ArrayShape,
-        combiner: CombinerKind,
-    ) -> Result<Array<'c>, String> {
+        kind: CombinerKind,
+        index: impl FnOnce(&mut Nest<'c, '_>) -> Vec<Expr>,
+    ) -> Result<Vec<Array<'c>>, String> {
         let filled = self.fill(b, shape, init)?;
         let mut nest = Nest::new(self.ir, &shape.dims);
-        let mut next_free = 0;
-        let index = (0..source.shape.rank()).map(|dim| {
-            if instruction.dimensions().contains(&(dim as i64)) {
-                return nest.range(source.dims()[dim]);
-            }
-            next_free += 1;
-            self.ir.dim(next_free - 1)
-        });
-        let index = index.collect();
+        let index = index(&mut nest);
         nest.read(source.parts[0], index);
-        let combiner = Combiner { kind: combiner, from_identity: false };
+        let combiner = Combiner { kind, from_identity: false };
         nest.write(filled.parts[0], identity(self.ir, shape.rank()), combiner);
         let parts = nest.build(b, |_, values| Ok(values.to_vec()))?;
-        Ok(Array { parts, shape: shape.clone() })
+        Ok(vec![Array { parts, shape: shape.clone() }])
     }
 
     /// The combiner that a computation is, if it is one: a single operation on its parameters, in a
@@ -169,14 +161,18 @@ impl<'c> Lowering<'c, '_> {
         if !on_parameters || element.bits() < 8 {
             return None;
         }
-        let exact = matches!(element, ElementType::F32 | ElementType::F64);
+        // A sum of halves would be rounded at each step.
+        let sums = matches!(element, ElementType::F32 | ElementType::F64);
+        let is_native = !value::is_coded(element);
         Some(match (root.opcode, element.kind()) {
             (Opcode::Add | Opcode::Or | Opcode::Maximum, ElementKind::Pred) => CombinerKind::Or,
             (Opcode::Multiply | Opcode::And | Opcode::Minimum, ElementKind::Pred) => {
                 CombinerKind::And
             }
-            (Opcode::Add, ElementKind::Float) if exact => CombinerKind::Add,
-            (Opcode::Multiply, ElementKind::Float) if exact => CombinerKind::Mul,
+            (Opcode::Add, ElementKind::Float) if sums => CombinerKind::Add,
+            (Opcode::Multiply, ElementKind::Float) if sums => CombinerKind::Mul,
+            (Opcode::Maximum, ElementKind::Float) if is_native => CombinerKind::MaximumF,
+            (Opcode::Minimum, ElementKind::Float) if is_native => CombinerKind::MinimumF,
             (_, ElementKind::Float | ElementKind::Complex | ElementKind::Pred) => return None,
             (Opcode::Add, _) => CombinerKind::Add,
             (Opcode::Multiply, _) => CombinerKind::Mul,
@@ -201,6 +197,20 @@ impl<'c> Lowering<'c, '_> {
         let dims = operands[0].dims();
         let window = full_window(instruction.window(), dims.len());
         let sizes: Vec<_> = window.iter().map(|dim| dim.size).collect();
+        let combiner = self.combiner(applied, operands[0].element());
+        let is_empty = sizes.contains(&0) || dims.contains(&0);
+        if let (Some(combiner), [source, init], false) = (combiner, operands, is_empty) {
+            return self.reduce_by_map(b, (source, init), results[0], combiner, |nest| {
+                let index = window.iter().zip(dims).zip(0..).map(|((window, extent), dim)| {
+                    let tap = nest.range(window.size);
+                    let position = position(self.ir, window, self.ir.dim(dim), tap);
+                    let (index, inside) = undilated(self.ir, window, position, *extent);
+                    inside.into_iter().for_each(|(expr, interval)| nest.constrain(expr, interval));
+                    index
+                });
+                index.collect()
+            });
+        }
         let step = &mut |b: &Builder<'c>, at: Fold<'_, 'c>| {
             let (index, inside) = window_index(b, &window, at.result, at.positions, dims);
             let mut failed = Ok(());

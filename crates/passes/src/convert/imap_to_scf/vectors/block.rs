@@ -535,6 +535,8 @@ impl<'a, 'c> Block<'a, 'c> {
             CombinerKind::MaxU => "maxui",
             CombinerKind::And => "and",
             CombinerKind::Or => "or",
+            CombinerKind::MinimumF => "minimumf",
+            CombinerKind::MaximumF => "maximumf",
         };
         let kind = mlir::parse_attribute(builder.context, &format!("#vector.kind<{name}>"));
         let flags = mlir::parse_attribute(builder.context, "#arith.fastmath<reassoc>");

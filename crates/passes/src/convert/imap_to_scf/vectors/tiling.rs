@@ -236,8 +236,7 @@ fn may_reorder(nest: &Nest) -> bool {
 
 /// Whether a result is the smallest or largest of floats.
 fn has_float_extremes(nest: &Nest) -> bool {
-    let kinds = [CombinerKind::MinF, CombinerKind::MaxF];
-    nest.outputs.iter().any(|output| kinds.contains(&output.combiner.kind))
+    nest.outputs.iter().any(|output| output.combiner.kind.is_float_extremum())
 }
 
 /// Chooses how many neighbouring vectors and unrolled points a block has, so that its
