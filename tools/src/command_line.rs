@@ -33,7 +33,7 @@ pub enum Language {
 /// The source of a tool.
 #[derive(Args, Clone, Debug)]
 pub struct Source {
-    /// The program: a .tc file, MLIR with tc.def operations, or '-' for the standard input.
+    /// The program: a .tc or .hlo file, MLIR with tc.def operations, or '-' for the standard input.
     pub file: PathBuf,
     /// The function to use, if the file has several.
     #[arg(long, value_name = "NAME")]

@@ -1,9 +1,10 @@
-//! `tc-run` for HLO programs: a folder of inputs, and what to expect.
+//! HLO programs in `tc-run` and `tc-compile`.
 
 use crate::{
     command_line::{Compilation, print},
     conformance,
 };
+use melior::Context;
 use std::{
     fs,
     path::Path,
@@ -16,8 +17,10 @@ use tc_backends::{
     runtime::npy,
 };
 use tc_dialects::{
-    diagnostic,
+    diagnostic::{self, Printer},
     hlo::{self, ArrayShape, ElementKind},
+    mlir,
+    tc::syntax::SourceFile,
 };
 
 /// What to do with a program.
@@ -46,39 +49,88 @@ pub fn is_hlo(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "hlo")
 }
 
+/// A program read from a file.
+#[derive(Debug)]
+pub struct Program {
+    source: SourceFile,
+    module: hlo::Module,
+}
+
+impl Program {
+    /// Reads the text of a file. What is wrong with it goes to the standard error.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is wrong.
+    pub fn open(file: &Path) -> Result<Self, Error> {
+        let name = file.display().to_string();
+        let bytes = fs::read(file).map_err(|error| Error::File { path: name.clone(), error })?;
+        let (source, module, diagnostics) = hlo::read(&name, bytes);
+        match module {
+            Some(module) => Ok(Self { source, module }),
+            None => {
+                eprint!("{}", source.render_all(&diagnostics));
+                Err(Error::Diagnosed)
+            }
+        }
+    }
+
+    /// Fused `imap` operations, in a function with the name of the module as C can spell it, so
+    /// that objects of several modules can be linked. What is not supported goes to the standard
+    /// error.
+    ///
+    /// # Errors
+    /// An instruction is not supported.
+    pub fn lower<'c>(&self, context: &'c Context) -> Result<melior::ir::Module<'c>, Error> {
+        report_errors(context);
+        let places = locations(context, &self.module, &self.source);
+        let lowered = tc_backends::hlo::lower(context, &self.module, &places).map_err(error)?;
+        let spell = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+        let name: String = self.module.name.chars().map(spell).collect();
+        for function in mlir::ops(mlir::block_ref(lowered.body())) {
+            if mlir::string_attr(function, "sym_name") == Some("main") {
+                mlir::set_attribute(function, "sym_name", mlir::string(context, &name));
+            }
+        }
+        Ok(lowered)
+    }
+}
+
+/// Prints what goes wrong in a context, with the lines of the source.
+fn report_errors(context: &Context) {
+    let mut printer = Printer::default();
+    diagnostic::attach(context, move |received| {
+        if received.is_error() {
+            eprint!("{}", printer.render(&received));
+        }
+    });
+}
+
+fn error(error: tc_backends::hlo::Error) -> Error {
+    match error {
+        tc_backends::hlo::Error::Compile(error) => Error::Compile(error),
+        tc_backends::hlo::Error::Call(reason) => Error::Refused(reason),
+        tc_backends::hlo::Error::Diagnosed => Error::Diagnosed,
+    }
+}
+
 /// Compiles a program for this machine and runs it.
 ///
 /// # Errors
 /// The program, an input or a result is not what it should be.
 pub fn run(request: &Request) -> Result<(), Error> {
-    let name = request.file.display().to_string();
     let file_error = |path: &Path| {
         let path = path.display().to_string();
         move |error| Error::File { path, error }
     };
-    let bytes = fs::read(request.file).map_err(file_error(request.file))?;
-    let (source, module, diagnostics) = hlo::read(&name, bytes);
-    let Some(module) = module else {
-        eprint!("{}", source.render_all(&diagnostics));
-        return Err(Error::Diagnosed);
-    };
+    let Program { source, module } = Program::open(request.file)?;
     let context = tc_dialects::new_context();
-    let (_, received) = diagnostic::collect(&context);
+    report_errors(&context);
     let places = locations(&context, &module, &source);
     let options = request.compilation.options(cpu::Target::host(), false).cpu;
     let start = Instant::now();
     let executable = Executable::compile(&context, &module, &places, &options);
     let compile_seconds = start.elapsed().as_secs_f64();
-    let executable = executable.map_err(|error| {
-        for it in received.borrow().iter().filter(|it| it.is_error()) {
-            let (file, line, column) = it.place.clone().unwrap_or((name.clone(), 1, 1));
-            eprintln!("{file}:{line}:{column}: error: {}", it.message);
-        }
-        match error {
-            tc_backends::hlo::Error::Compile(error) => Error::Compile(error),
-            _ => Error::Diagnosed,
-        }
-    })?;
+    let executable = executable.map_err(error)?;
     let mut inputs = Vec::new();
     for (number, shape) in executable.parameters().iter().enumerate() {
         inputs.push(match request.inputs {
@@ -130,7 +182,7 @@ pub fn run(request: &Request) -> Result<(), Error> {
 }
 
 fn call(executable: &Executable, inputs: &[Array]) -> Result<Vec<Array>, Error> {
-    executable.run(inputs).map_err(|error| Error::Refused(error.to_string()))
+    executable.run(inputs).map_err(error)
 }
 
 /// The least and the median time of a call in seconds, after one to warm up, and how many calls

@@ -39,6 +39,34 @@ pub enum Error {
     Call(String),
 }
 
+/// Lowers a module to fused `imap` operations, which [`cpu::Program::lower`] compiles. `location`
+/// says where its instructions come from. The function `main` takes and gives the arrays of the
+/// entry computation's parameters and result, complex ones in two parts.
+///
+/// # Errors
+/// An instruction is not supported, which is reported at its place.
+pub fn lower<'c>(
+    context: &'c Context,
+    module: &Module,
+    location: &dyn Fn(ComputationId, InstructionId) -> Location<'c>,
+) -> Result<melior::ir::Module<'c>, Error> {
+    let mut lowered = hlo_to_imap::convert(context, module, location).map_err(|report| {
+        report.emit();
+        Error::Diagnosed
+    })?;
+    if !lowered.as_operation().verify() {
+        return Err(Error::Diagnosed);
+    }
+    tc_passes::register();
+    utility::register_all_passes();
+    let manager = PassManager::new(context);
+    let pipeline = "builtin.module(canonicalize,cse,imap-fuse,canonicalize,cse)";
+    utility::parse_pass_pipeline(manager.as_operation_pass_manager(), pipeline)
+        .expect("a pipeline of our own parses");
+    manager.run(&mut lowered).map_err(|_| Error::Diagnosed)?;
+    Ok(lowered)
+}
+
 /// A module compiled for this machine.
 pub struct Executable {
     parameters: Vec<ArrayShape>,
@@ -57,20 +85,7 @@ impl Executable {
         location: &dyn Fn(ComputationId, InstructionId) -> Location<'c>,
         options: &cpu::Options,
     ) -> Result<Self, Error> {
-        let mut lowered = hlo_to_imap::convert(context, module, location).map_err(|report| {
-            report.emit();
-            Error::Diagnosed
-        })?;
-        if !lowered.as_operation().verify() {
-            return Err(Error::Diagnosed);
-        }
-        tc_passes::register();
-        utility::register_all_passes();
-        let manager = PassManager::new(context);
-        let pipeline = "builtin.module(canonicalize,cse,imap-fuse,canonicalize,cse)";
-        utility::parse_pass_pipeline(manager.as_operation_pass_manager(), pipeline)
-            .expect("a pipeline of our own parses");
-        manager.run(&mut lowered).map_err(|_| Error::Diagnosed)?;
+        let lowered = lower(context, module, location)?;
         let code = cpu::Program::lower(&lowered, options)?.jit()?;
         let entry = module.entry();
         let mut parameters = Vec::new();

@@ -1,4 +1,4 @@
-//! `tc-compile`: compiles tensor comprehensions to MLIR, LLVM IR, assembly or an object.
+//! `tc-compile`: compiles tensor comprehensions and HLO programs to MLIR, LLVM IR, assembly or an object.
 
 use clap::{Parser, ValueEnum};
 use std::{
@@ -6,14 +6,21 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
 };
-use tc_backends::{cpu::Target, run::Error};
-use tc_tools::command_line::{Compilation, Source, print};
+use tc_backends::{
+    cpu::{Program, Target},
+    run::Error,
+};
+use tc_tools::{
+    command_line::{Compilation, Source, print},
+    hlo,
+};
 
 const EXAMPLES: &str = "Examples:
   tc-compile matmul.tc -o matmul.o                       an object, and matmul.h for it
   tc-compile matmul.tc --emit=mlir                       the fused operations
   tc-compile matmul.tc --emit=asm --size M=64,K=64,N=64  for these sizes only
   tc-compile layers.tc --entry mlp3 --emit=llvm --target-cpu x86-64-v3 -o mlp3.ll
+  tc-compile model.hlo --threads 4                       the entry computation
 
 Sizes that are not given stay parameters of the compiled functions. An object of several
 threads needs the OpenMP runtime (-lomp). Exit codes: 0, 1 for an error in the program,
@@ -31,7 +38,7 @@ enum Emit {
     Obj,
 }
 
-/// Compiles tensor comprehensions.
+/// Compiles tensor comprehensions and HLO programs.
 #[derive(Parser, Debug)]
 #[command(version, after_help = EXAMPLES)]
 struct Arguments {
@@ -73,6 +80,18 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     };
     let options = arguments.compilation.options(target, true);
     let context = tc_dialects::new_context();
+    if hlo::is_hlo(&arguments.source.file) {
+        if !sizes.is_empty() || arguments.source.entry.is_some() {
+            let message = "an HLO program has fixed sizes and one entry; \
+                           remove '--size' and '--entry'";
+            return Err(Error::Usage(message.to_string()));
+        }
+        let module = hlo::Program::open(&arguments.source.file)?.lower(&context)?;
+        return match arguments.emit {
+            Emit::Mlir => write(&output, format!("{}", module.as_operation()).as_bytes()),
+            _ => emit(arguments, &output, &Program::lower(&module, &options.cpu)?),
+        };
+    }
     let session = arguments.source.open(&context, false)?;
     let def = match &arguments.source.entry {
         Some(name) => Some(session.def(Some(name))?),
@@ -82,13 +101,17 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
         let module = session.specialize(def, &sizes, &options)?;
         return write(&output, format!("{}", module.as_operation()).as_bytes());
     }
-    let program = session.program(def, &sizes, &options)?;
+    emit(arguments, &output, &session.program(def, &sizes, &options)?)
+}
+
+/// Writes a program in the form asked for.
+fn emit(arguments: &Arguments, output: &Path, program: &Program) -> Result<(), Error> {
     match arguments.emit {
-        Emit::Llvm => write(&output, program.llvm_ir().as_bytes()),
-        Emit::Asm => write(&output, program.assembly()?.as_bytes()),
+        Emit::Llvm => write(output, program.llvm_ir().as_bytes()),
+        Emit::Asm => write(output, program.assembly()?.as_bytes()),
         Emit::Mlir | Emit::Obj => {
-            write(&output, &program.object()?)?;
-            if is_stdout(&output) {
+            write(output, &program.object()?)?;
+            if is_stdout(output) {
                 return Ok(());
             }
             let header = output.with_extension("h");
