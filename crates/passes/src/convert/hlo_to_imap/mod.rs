@@ -13,6 +13,7 @@
 //! | `dot`, `convolution`, `reduce` by sum, product or bits | `imap.generic` with range variables |
 //! | `dynamic-slice`, `dynamic-update-slice` | `imap.generic` with runtime variables |
 //! | other reductions, windows, `gather`, `scatter`, `sort` | loops over memory |
+//! | `rng-bit-generator` | `imap.generic`, one iteration per block of bits |
 //! | `while`, `conditional` | `scf.while`, `scf.index_switch` |
 //!
 //! Layouts do not change values and are ignored, but for `bitcast`.
@@ -25,6 +26,7 @@ mod control;
 mod dynamic;
 mod nest;
 mod order;
+mod random;
 mod scalar;
 mod structure;
 mod value;
@@ -335,6 +337,10 @@ impl<'c, 'm> Lowering<'c, 'm> {
             Opcode::SelectAndScatter => one(self.select_and_scatter(b, instruction, &arrays)?),
             Opcode::Sort => self.sort(b, instruction, &arrays)?,
             Opcode::TopK => self.top_k(b, instruction, arrays[0], &results)?,
+            Opcode::RngBitGenerator => {
+                let [_, bits] = results[..] else { return Err("expected a pair".to_string()) };
+                self.rng_bit_generator(b, instruction, arrays[0], bits)?
+            }
             Opcode::PartitionId | Opcode::ReplicaId => one(self.generate(b, shape, &|b, _| {
                 Ok(vec![b.integer(compute_type(b, shape.element_type), 0)])
             })?),

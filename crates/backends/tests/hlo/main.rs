@@ -1,0 +1,51 @@
+//! Compiled HLO modules against what the text says, computed in other ways.
+
+mod random_bits;
+
+use tc_backends::{
+    cpu,
+    hlo::{Array, Executable, locations},
+};
+use tc_dialects::{
+    diagnostic,
+    hlo::{self, ArrayShape, ElementType},
+};
+
+/// The results of a module, or the first thing said against it.
+fn try_run(text: &str, inputs: &[Array]) -> Result<Vec<Array>, String> {
+    let (source, module, diagnostics) = hlo::read("test.hlo", text.as_bytes().to_vec());
+    let Some(module) = module else { return Err(diagnostics[0].message.clone()) };
+    let context = tc_dialects::new_context();
+    let (_, received) = diagnostic::collect(&context);
+    let places = locations(&context, &module, &source);
+    let executable = Executable::compile(&context, &module, &places, &cpu::Options::default())
+        .map_err(|error| {
+            let received = received.borrow();
+            let first = received.iter().find(|it| it.is_error());
+            first.map_or_else(|| error.to_string(), |it| it.message.clone())
+        })?;
+    executable.run(inputs).map_err(|error| error.to_string())
+}
+
+/// The results of a module that has to run.
+fn run(text: &str, inputs: &[Array]) -> Vec<Array> {
+    try_run(text, inputs).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// An array of integers, from their low bits.
+fn integers(element: ElementType, dims: &[i64], values: &[u64]) -> Array {
+    let width = element.bytes();
+    let bytes = values.iter().flat_map(|value| value.to_le_bytes()[..width].to_vec()).collect();
+    Array { shape: ArrayShape::new(element, dims), bytes }
+}
+
+/// The bits of the elements, each part of a complex number on its own.
+fn bits(array: &Array) -> Vec<u64> {
+    let width = array.shape.element_type.part().bytes();
+    let widen = |bytes: &[u8]| {
+        let mut all = [0; 8];
+        all[..width].copy_from_slice(bytes);
+        u64::from_le_bytes(all)
+    };
+    array.bytes.chunks_exact(width).map(widen).collect()
+}
