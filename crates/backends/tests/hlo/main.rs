@@ -1,5 +1,7 @@
 //! Compiled HLO modules against what the text says, computed in other ways.
 
+mod fourier;
+mod linear_algebra;
 mod random_bits;
 
 use tc_backends::{
@@ -37,6 +39,20 @@ fn integers(element: ElementType, dims: &[i64], values: &[u64]) -> Array {
     let width = element.bytes();
     let bytes = values.iter().flat_map(|value| value.to_le_bytes()[..width].to_vec()).collect();
     Array { shape: ArrayShape::new(element, dims), bytes }
+}
+
+/// An array of floats, or of complex numbers from pairs.
+fn floats(element: ElementType, dims: &[i64], values: &[f64]) -> Array {
+    let part = element.part();
+    let encode = |value: &f64| part.encode_float(*value).to_le_bytes()[..part.bytes()].to_vec();
+    let bytes = values.iter().flat_map(encode).collect();
+    Array { shape: ArrayShape::new(element, dims), bytes }
+}
+
+/// The values of floats, each part of a complex number on its own.
+fn reals(array: &Array) -> Vec<f64> {
+    let part = array.shape.element_type.part();
+    bits(array).into_iter().map(|bits| part.decode_float(bits)).collect()
 }
 
 /// The bits of the elements, each part of a complex number on its own.

@@ -13,6 +13,7 @@
 //! | `dot`, `convolution`, `reduce` by sum, product or bits | `imap.generic` with range variables |
 //! | `dynamic-slice`, `dynamic-update-slice` | `imap.generic` with runtime variables |
 //! | other reductions, windows, `gather`, `scatter`, `sort` | loops over memory |
+//! | `fft`, `cholesky`, `triangular-solve` | loops over memory; no library is called |
 //! | `rng-bit-generator` | `imap.generic`, one iteration per block of bits |
 //! | `while`, `conditional` | `scf.while`, `scf.index_switch` |
 //!
@@ -24,6 +25,8 @@ mod coding;
 mod complex;
 mod control;
 mod dynamic;
+mod fourier;
+mod linear_algebra;
 mod nest;
 mod order;
 mod random;
@@ -337,6 +340,11 @@ impl<'c, 'm> Lowering<'c, 'm> {
             Opcode::SelectAndScatter => one(self.select_and_scatter(b, instruction, &arrays)?),
             Opcode::Sort => self.sort(b, instruction, &arrays)?,
             Opcode::TopK => self.top_k(b, instruction, arrays[0], &results)?,
+            Opcode::Fft => one(self.fft(b, instruction, arrays[0], shape)?),
+            Opcode::Cholesky => one(self.cholesky(b, instruction, arrays[0], shape)?),
+            Opcode::TriangularSolve => {
+                one(self.triangular_solve(b, instruction, arrays[0], arrays[1], shape)?)
+            }
             Opcode::RngBitGenerator => {
                 let [_, bits] = results[..] else { return Err("expected a pair".to_string()) };
                 self.rng_bit_generator(b, instruction, arrays[0], bits)?
@@ -676,10 +684,7 @@ struct Contraction<'a, 'c, 'm> {
 
 impl<'a, 'c, 'm> Contraction<'a, 'c, 'm> {
     fn new(lowering: &'a Lowering<'c, 'm>, shape: &ArrayShape) -> Self {
-        let sum = match shape.element_type {
-            element if value::is_coded(element) || element == ElementType::F16 => ElementType::F32,
-            element => element,
-        };
+        let sum = value::sum_type(shape.element_type);
         let nest = Nest::new(lowering.ir, &shape.dims);
         Self { lowering, shape: shape.clone(), sum, nest }
     }

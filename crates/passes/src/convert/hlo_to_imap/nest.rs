@@ -181,6 +181,11 @@ impl<'c> Memory<'c> {
         Array { parts: self.parts.iter().map(tensor).collect(), shape: self.shape }
     }
 
+    /// The same memory with the parts in the other order: real and imaginary ones exchanged.
+    pub(super) fn swapped(&self) -> Self {
+        Self { parts: self.parts.iter().rev().copied().collect(), shape: self.shape.clone() }
+    }
+
     pub(super) fn load(&self, b: &Builder<'c>, index: &[Val<'c>]) -> Scalar<'c> {
         let element = self.shape.element_type;
         let stored = storage_type(b, element);

@@ -10,7 +10,7 @@ use super::{
     Lowering,
     coding::normalize,
     nest::{Nest, empty, identity},
-    structure::linear,
+    structure::row_major,
     value::{Array, compute_type},
 };
 use melior::ir::ValueLike;
@@ -130,8 +130,7 @@ impl<'c> Lowering<'c, '_> {
         })?;
         let padded = ArrayShape::new(shape.element_type, vec![num_blocks * per_block]);
         let all = self.interleave(b, &words, 0, padded)?;
-        let order: Vec<_> = (0..shape.rank() as i64).rev().collect();
-        let position = linear(self.ir, &identity(self.ir, shape.rank()), &shape.dims, &order);
+        let position = row_major(self.ir, &identity(self.ir, shape.rank()), &shape.dims);
         let array = self.gather_by_map(b, &all, shape, vec![position])?;
         Ok(Bits { array, num_blocks })
     }

@@ -143,6 +143,24 @@ pub(super) fn apply<'c>(
     })
 }
 
+/// The value of an opcode on floats or complex numbers of a type that is computed as it is stored.
+///
+/// # Errors
+/// The opcode is not supported on them.
+pub(super) fn arithmetic<'c>(
+    b: &Builder<'c>,
+    opcode: Opcode,
+    element: ElementType,
+    operands: &[Scalar<'c>],
+) -> Result<Scalar<'c>, String> {
+    if element.is_complex() {
+        let operands: Vec<_> = operands.iter().map(Vec::as_slice).collect();
+        return complex::apply(b, opcode, element, &operands);
+    }
+    let values: Vec<_> = operands.iter().map(|scalar| scalar[0]).collect();
+    Ok(vec![float(b, opcode, element, &values)?])
+}
+
 /// A constant scalar.
 pub(super) fn constant<'c>(b: &Builder<'c>, literal: &ArrayLiteral, position: usize) -> Scalar<'c> {
     let element = literal.element_type;

@@ -195,7 +195,7 @@ impl<'c> Lowering<'c, '_> {
 }
 
 /// The position of an index in an array whose dimensions vary in this order, the fastest first.
-pub(super) fn linear(ir: &Context, index: &[Expr], dims: &[i64], order: &[i64]) -> Expr {
+fn linear(ir: &Context, index: &[Expr], dims: &[i64], order: &[i64]) -> Expr {
     let (mut position, mut stride) = (ir.constant(0), 1);
     for dim in order {
         let dim = *dim as usize;
@@ -205,8 +205,17 @@ pub(super) fn linear(ir: &Context, index: &[Expr], dims: &[i64], order: &[i64]) 
     position
 }
 
+/// The position of an index in an array in row-major order.
+pub(super) fn row_major(ir: &Context, index: &[Expr], dims: &[i64]) -> Expr {
+    linear(ir, index, dims, &row_major_order(dims))
+}
+
+fn row_major_order(dims: &[i64]) -> Vec<i64> {
+    (0..dims.len() as i64).rev().collect()
+}
+
 /// The index of a position; see [`linear`].
-pub(super) fn delinearize(ir: &Context, position: Expr, dims: &[i64], order: &[i64]) -> Vec<Expr> {
+fn delinearize(ir: &Context, position: Expr, dims: &[i64], order: &[i64]) -> Vec<Expr> {
     let mut index = vec![ir.constant(0); dims.len()];
     let mut rest = position;
     for (place, dim) in order.iter().enumerate() {
@@ -220,7 +229,5 @@ pub(super) fn delinearize(ir: &Context, position: Expr, dims: &[i64], order: &[i
 
 /// Where the element at `index` of an array of `to` stands in one of `from`, both row-major.
 fn reshape_index(ir: &Context, index: &[Expr], to: &[i64], from: &[i64]) -> Vec<Expr> {
-    let row_major = |dims: &[i64]| -> Vec<i64> { (0..dims.len() as i64).rev().collect() };
-    let position = linear(ir, index, to, &row_major(to));
-    delinearize(ir, position, from, &row_major(from))
+    delinearize(ir, row_major(ir, index, to), from, &row_major_order(from))
 }

@@ -90,6 +90,11 @@ pub(super) fn is_coded(element: ElementType) -> bool {
     element.is_float() && !matches!(element, ElementType::F16 | ElementType::F32 | ElementType::F64)
 }
 
+/// The type in which long sums of elements are carried.
+pub(super) fn sum_type(element: ElementType) -> ElementType {
+    if is_coded(element) || element == ElementType::F16 { ElementType::F32 } else { element }
+}
+
 /// The tensor type of one part of an array.
 pub(super) fn tensor_type<'c>(builder: &Builder<'c>, shape: &ArrayShape) -> Type<'c> {
     let dims: Vec<_> = shape.dims.iter().copied().map(Some).collect();

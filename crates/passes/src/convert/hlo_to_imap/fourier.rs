@@ -1,0 +1,445 @@
+//! `fft`: Stockham's form of the fast Fourier transform, which needs no bit reversal, with mixed
+//! radices; lengths with a larger prime factor go through Bluestein's convolution.
+//!
+//! Sources: C. Van Loan, "Computational Frameworks for the Fast Fourier Transform" (1992), sections
+//! 1.7 and 4.2. All lengths take O(n log n) steps. Everything is calculated in `f64`, so that a
+//! `c64` result is rounded once; a real transform costs as much as a complex one.
+
+use super::{
+    Lowering, complex,
+    nest::{IndexMath, Memory, for_each, identity},
+    value::{Array, Scalar, storage_type, tensor_type},
+};
+use crate::convert::loops::build_if;
+use melior::ir::ValueLike;
+use std::{
+    cmp::Ordering,
+    f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2},
+};
+use tc_dialects::{
+    hlo::{ArrayShape, Attribute, ElementType, FftType, Instruction, Value as AttributeValue},
+    imap,
+    mlir::{self, Builder, Val},
+};
+
+/// The radices of the transform, in the order in which they are divided out.
+const RADICES: [i64; 7] = [4, 2, 3, 5, 7, 11, 13];
+/// How long a transform may be: squares of positions have 64 bits.
+const MAX_LENGTH: i64 = 1 << 31;
+/// A table of at most this many roots is a constant.
+const MAX_TABLE: i64 = 1 << 10;
+
+impl<'c> Lowering<'c, '_> {
+    pub(super) fn fft(
+        &self,
+        b: &Builder<'c>,
+        instruction: &Instruction,
+        source: &Array<'c>,
+        shape: &ArrayShape,
+    ) -> Result<Array<'c>, String> {
+        let lengths = instruction.integers(Attribute::FftLength);
+        if let Some(length) = lengths.iter().find(|length| !(1..=MAX_LENGTH).contains(*length)) {
+            return Err(format!(
+                "expected transforms of lengths from 1 to {MAX_LENGTH}, found {length}"
+            ));
+        }
+        let Some(AttributeValue::FftType(kind)) = instruction.attribute(Attribute::FftType) else {
+            return Err("'fft' without 'fft_type'".to_string());
+        };
+        let is_inverse = matches!(kind, FftType::Ifft | FftType::Irfft);
+        let last = shape.rank() - 1;
+        let others = shape.rank() - lengths.len()..last;
+        let mut array = self.converted(b, source, ElementType::C128)?;
+        // The real side of a transform has the whole last dimension.
+        if *kind == FftType::Irfft {
+            for dim in others {
+                array = self.transform(b, &array, dim, is_inverse)?;
+            }
+            let array = self.with_mirror_image(b, &array, shape)?;
+            let array = self.transform(b, &array, last, is_inverse)?;
+            return self.converted(b, &array, shape.element_type);
+        }
+        array = self.transform(b, &array, last, is_inverse)?;
+        if *kind == FftType::Rfft {
+            let half = ArrayShape::new(ElementType::C128, shape.dims.clone());
+            array = self.gather_by_map(b, &array, &half, identity(self.ir, shape.rank()))?;
+        }
+        for dim in others {
+            array = self.transform(b, &array, dim, is_inverse)?;
+        }
+        self.converted(b, &array, shape.element_type)
+    }
+
+    /// Element `k` of the last dimension, of `n`, and where there is none the conjugate of `n - k`.
+    fn with_mirror_image(
+        &self,
+        b: &Builder<'c>,
+        source: &Array<'c>,
+        shape: &ArrayShape,
+    ) -> Result<Array<'c>, String> {
+        let ir = self.ir;
+        let last = shape.rank() - 1;
+        let extent = shape.dims[last];
+        let mut index = identity(ir, shape.rank());
+        index[last] = ir.min(index[last], ir.sub(ir.constant(extent), index[last]));
+        let whole = ArrayShape::new(source.element(), shape.dims.clone());
+        self.compute(b, &whole, &[(source, index)], &|b, scalars| {
+            let (re, im) = (scalars[0][0], scalars[0][1]);
+            let at = imap::build_index(b, "dim", last as u32);
+            let is_mirrored = b.compare_int("sgt", at, b.index(extent / 2));
+            let negative = b.value("arith.negf", &[im], im.r#type());
+            Ok(vec![re, b.select(is_mirrored, negative, im)])
+        })
+    }
+
+    /// The transforms along a dimension.
+    fn transform(
+        &self,
+        b: &Builder<'c>,
+        source: &Array<'c>,
+        dim: usize,
+        is_inverse: bool,
+    ) -> Result<Array<'c>, String> {
+        let length = source.dims()[dim];
+        let result = Memory::copy_of(b, source);
+        // The inverse is the transform with real and imaginary parts exchanged.
+        let lines = if is_inverse { result.swapped() } else { result.clone() };
+        let scale = if is_inverse { 1.0 / length as f64 } else { 1.0 };
+        let mut others = source.dims().to_vec();
+        others[dim] = 1;
+        let at = |place: &[Val<'c>], index: Val<'c>| {
+            let mut place = place.to_vec();
+            place[dim] = index;
+            place
+        };
+        if let Some(radices) = radices_of(length) {
+            let plan = Plan::new(self, b, length, radices)?;
+            for_each(b, &others, &mut |b, place| {
+                for_each(b, &[length], &mut |b, index| {
+                    plan.scratch[0].store(b, index, &lines.load(b, &at(place, index[0])));
+                    Ok(())
+                })?;
+                let found = plan.run(b, &plan.scratch, 0)?;
+                for_each(b, &[length], &mut |b, index| {
+                    let value = scaled(b, &plan.scratch[found].load(b, index), scale);
+                    lines.store(b, &at(place, index[0]), &value);
+                    Ok(())
+                })
+            })?;
+            return Ok(result.array(b));
+        }
+        let convolution = Convolution::new(self, b, length)?;
+        for_each(b, &others, &mut |b, place| {
+            let load = |b: &Builder<'c>, index: Val<'c>| lines.load(b, &at(place, index));
+            convolution.run(b, &load, &|b, index, value| {
+                lines.store(b, &at(place, index), &scaled(b, value, scale));
+            })
+        })?;
+        Ok(result.array(b))
+    }
+
+    /// The roots of unity `exp(-2 * pi * i * k / n)`, for `k` from 0 to below `n`.
+    fn roots(&self, b: &Builder<'c>, length: i64) -> Result<Array<'c>, String> {
+        let shape = |extent: i64| ArrayShape::new(ElementType::C128, vec![extent]);
+        // The roots `first * step`, for each number below `extent`.
+        let table = |extent: i64, step: i64| {
+            let roots: Vec<_> = (0..extent).map(|number| root(number * step, length)).collect();
+            let part = |values: Vec<u64>| {
+                let stored = storage_type(b, ElementType::F64);
+                let ty = tensor_type(b, &shape(extent));
+                b.constant(ty, mlir::dense(ty, stored, &values))
+            };
+            let re = part(roots.iter().map(|root| root.0.to_bits()).collect());
+            let im = part(roots.iter().map(|root| root.1.to_bits()).collect());
+            Array { parts: vec![re, im], shape: shape(extent) }
+        };
+        if length <= MAX_TABLE {
+            return Ok(table(length, 1));
+        }
+        // A product of two roots from tables of about the square root of the length.
+        let width = (length.isqrt() as u64).next_power_of_two().max(MAX_TABLE as u64) as i64;
+        let (fine, coarse) = (table(width, 1), table((length - 1) / width + 1, width));
+        let (at, width) = (self.ir.dim(0), self.ir.constant(width));
+        let sources = [
+            (&fine, vec![self.ir.modulo(at, width)]),
+            (&coarse, vec![self.ir.floor_div(at, width)]),
+        ];
+        self.compute(b, &shape(length), &sources, &|b, scalars| {
+            Ok(complex::multiply(b, &scalars[0], &scalars[1]))
+        })
+    }
+}
+
+/// The radices whose product a length is, if there are such.
+fn radices_of(length: i64) -> Option<Vec<i64>> {
+    let (mut rest, mut radices) = (length, Vec::new());
+    for radix in RADICES {
+        while rest % radix == 0 {
+            radices.push(radix);
+            rest /= radix;
+        }
+    }
+    (rest == 1).then_some(radices)
+}
+
+/// The root of unity `exp(-2 * pi * i * k / n)`, for `k` from 0 to below `n`. Angles are at most
+/// an eighth of a turn, so that symmetric roots are so exactly.
+fn root(k: i64, n: i64) -> (f64, f64) {
+    let (quarter, rest) = (4 * k / n, 4 * k % n);
+    let angle = |part: i64| FRAC_PI_2 * part as f64 / n as f64;
+    let (sin, cos) = match (2 * rest).cmp(&n) {
+        Ordering::Less => angle(rest).sin_cos(),
+        Ordering::Equal => (FRAC_1_SQRT_2, FRAC_1_SQRT_2),
+        Ordering::Greater => {
+            let (sin, cos) = angle(n - rest).sin_cos();
+            (cos, sin)
+        }
+    };
+    match quarter {
+        0 => (cos, -sin),
+        1 => (-sin, -cos),
+        2 => (-cos, sin),
+        _ => (sin, cos),
+    }
+}
+
+fn scaled<'c>(b: &Builder<'c>, value: &[Val<'c>], scale: f64) -> Scalar<'c> {
+    if scale == 1.0 {
+        return value.to_vec();
+    }
+    let factor = b.float(value[0].r#type(), scale);
+    value.iter().map(|x| b.value("arith.mulf", &[*x, factor], x.r#type())).collect()
+}
+
+/// A transform of a length that the radices divide.
+struct Plan<'c> {
+    length: i64,
+    radices: Vec<i64>,
+    roots: Memory<'c>,
+    /// Each step reads one and writes the other.
+    scratch: [Memory<'c>; 2],
+}
+
+impl<'c> Plan<'c> {
+    fn new(
+        lowering: &Lowering<'c, '_>,
+        b: &Builder<'c>,
+        length: i64,
+        radices: Vec<i64>,
+    ) -> Result<Self, String> {
+        let roots = Memory::of(b, &lowering.roots(b, length)?);
+        let shape = ArrayShape::new(ElementType::C128, vec![length]);
+        let scratch = [Memory::allocate(b, &shape), Memory::allocate(b, &shape)];
+        Ok(Self { length, radices, roots, scratch })
+    }
+
+    /// Transforms what is in `scratch[first]`, and returns where the result is.
+    fn run(
+        &self,
+        b: &Builder<'c>,
+        scratch: &[Memory<'c>; 2],
+        first: usize,
+    ) -> Result<usize, String> {
+        let (mut stride, mut current) = (1, first);
+        for radix in &self.radices {
+            self.step(b, *radix, stride, &scratch[current], &scratch[1 - current])?;
+            stride *= radix;
+            current = 1 - current;
+        }
+        Ok(current)
+    }
+
+    /// There are `stride` transforms of the rest of the length, whose elements alternate. With
+    /// `n = m * r`, each becomes `r` transforms of length `m`: element `p` of number `t` is
+    /// `sum_j x[p + m * j] * w_r^(j * t) * w_n^(p * t)`.
+    fn step(
+        &self,
+        b: &Builder<'c>,
+        radix: i64,
+        stride: i64,
+        from: &Memory<'c>,
+        to: &Memory<'c>,
+    ) -> Result<(), String> {
+        let rest = self.length / (stride * radix);
+        for_each(b, &[rest], &mut |b, position| {
+            let position = position[0];
+            let twiddle =
+                |number: i64| self.roots.load(b, &[b.scale_index(position, number * stride)]);
+            // With one element left all of them are 1.
+            let twiddles: Vec<_> = (1..radix).filter(|_| 1 < rest).map(twiddle).collect();
+            for_each(b, &[stride], &mut |b, place| {
+                let load = |number: i64| {
+                    let index = b.add_index(position, b.index(rest * number));
+                    from.load(b, &[b.add_index(b.scale_index(index, stride), place[0])])
+                };
+                let elements: Vec<_> = (0..radix).map(load).collect();
+                for number in 0..radix {
+                    let turned = elements
+                        .iter()
+                        .zip(0..)
+                        .map(|(element, at)| turn(b, element, root(at * number % radix, radix)));
+                    let sum = turned.reduce(|x, y| add(b, &x, &y));
+                    let mut sum = sum.ok_or("a radix of nothing")?;
+                    // The first one is always 1.
+                    let before = usize::try_from(number - 1).ok();
+                    if let Some(twiddle) = before.and_then(|at| twiddles.get(at)) {
+                        sum = complex::multiply(b, &sum, twiddle);
+                    }
+                    let index = b.scale_index(position, radix);
+                    let index = b.add_index(index, b.index(number));
+                    to.store(b, &[b.add_index(b.scale_index(index, stride), place[0])], &sum);
+                }
+                Ok(())
+            })
+        })
+    }
+}
+
+fn add<'c>(b: &Builder<'c>, x: &[Val<'c>], y: &[Val<'c>]) -> Scalar<'c> {
+    x.iter().zip(y).map(|(x, y)| b.value("arith.addf", &[*x, *y], x.r#type())).collect()
+}
+
+/// The product with a constant; one with a quarter turn needs no multiplication.
+fn turn<'c>(b: &Builder<'c>, x: &[Val<'c>], (cos, sin): (f64, f64)) -> Scalar<'c> {
+    let negative = |x: Val<'c>| b.value("arith.negf", &[x], x.r#type());
+    let (re, im) = (x[0], x[1]);
+    match (cos, sin) {
+        (1.0, 0.0) => vec![re, im],
+        (-1.0, 0.0) => vec![negative(re), negative(im)],
+        (0.0, 1.0) => vec![negative(im), re],
+        (0.0, -1.0) => vec![im, negative(re)],
+        _ => {
+            let ty = re.r#type();
+            complex::multiply(b, x, &[b.float(ty, cos), b.float(ty, sin)])
+        }
+    }
+}
+
+/// A transform of any length `n` as a cyclic convolution, of a power of two as its length:
+/// `2 * j * k == j^2 + k^2 - (k - j)^2`, so that with `c[k] = exp(-pi * i * k^2 / n)` element `k` is
+/// `c[k] * sum_j x[j] * c[j] / c[k - j]`.
+struct Convolution<'c> {
+    length: i64,
+    /// The roots of unity of twice the length.
+    roots: Memory<'c>,
+    plan: Plan<'c>,
+    /// The transform of `1 / c`, divided by its length.
+    filter: Memory<'c>,
+}
+
+impl<'c> Convolution<'c> {
+    fn new(lowering: &Lowering<'c, '_>, b: &Builder<'c>, length: i64) -> Result<Self, String> {
+        let padded = (2 * length as u64 - 1).next_power_of_two() as i64;
+        let radices = radices_of(padded).ok_or("a power of two has radices")?;
+        let plan = Plan::new(lowering, b, padded, radices)?;
+        let roots = Memory::of(b, &lowering.roots(b, 2 * length)?);
+        let shape = ArrayShape::new(ElementType::C128, vec![padded]);
+        let filter = Memory::allocate(b, &shape);
+        let result = Self { length, roots, plan, filter };
+        for_each(b, &[padded], &mut |b, index| {
+            // Distances from 0, backwards too.
+            let back = b.sub_index(b.index(padded), index[0]);
+            let distance = b.value("arith.minsi", &[index[0], back], b.index_type());
+            let value = result.or_zero(b, distance, &|b| {
+                let c = result.chirp(b, distance);
+                vec![c[0], b.value("arith.negf", &[c[1]], c[1].r#type())]
+            });
+            result.plan.scratch[0].store(b, index, &value);
+            Ok(())
+        })?;
+        let found = result.plan.run(b, &result.plan.scratch, 0)?;
+        for_each(b, &[padded], &mut |b, index| {
+            let value = result.plan.scratch[found].load(b, index);
+            result.filter.store(b, index, &scaled(b, &value, 1.0 / padded as f64));
+            Ok(())
+        })?;
+        Ok(result)
+    }
+
+    /// `c[k]`.
+    fn chirp(&self, b: &Builder<'c>, at: Val<'c>) -> Scalar<'c> {
+        let square = b.value("arith.muli", &[at, at], b.index_type());
+        let number = b.value("arith.remui", &[square, b.index(2 * self.length)], b.index_type());
+        self.roots.load(b, &[number])
+    }
+
+    /// A value at positions inside of the length, 0 at the others.
+    fn or_zero(
+        &self,
+        b: &Builder<'c>,
+        at: Val<'c>,
+        value: &dyn Fn(&Builder<'c>) -> Scalar<'c>,
+    ) -> Scalar<'c> {
+        let zero = |b: &Builder<'c>| vec![b.float(storage_type(b, ElementType::F64), 0.0); 2];
+        build_if(b, b.is_inside(at, self.length), &mut |b| value(b), &mut |b| zero(b))
+    }
+
+    /// Transforms what `load` gives, and hands the result to `store`.
+    fn run(
+        &self,
+        b: &Builder<'c>,
+        load: &dyn Fn(&Builder<'c>, Val<'c>) -> Scalar<'c>,
+        store: &dyn Fn(&Builder<'c>, Val<'c>, &[Val<'c>]),
+    ) -> Result<(), String> {
+        let scratch = &self.plan.scratch;
+        for_each(b, &[self.plan.length], &mut |b, index| {
+            let value = self.or_zero(b, index[0], &|b| {
+                complex::multiply(b, &load(b, index[0]), &self.chirp(b, index[0]))
+            });
+            scratch[0].store(b, index, &value);
+            Ok(())
+        })?;
+        let found = self.plan.run(b, scratch, 0)?;
+        for_each(b, &[self.plan.length], &mut |b, index| {
+            let value = scratch[found].load(b, index);
+            let product = complex::multiply(b, &value, &self.filter.load(b, index));
+            scratch[found].store(b, index, &product);
+            Ok(())
+        })?;
+        // Back again: with real and imaginary parts exchanged.
+        let swapped = [scratch[0].swapped(), scratch[1].swapped()];
+        let found = self.plan.run(b, &swapped, found)?;
+        for_each(b, &[self.length], &mut |b, index| {
+            let value = scratch[found].load(b, index);
+            let chirp = self.chirp(b, index[0]);
+            store(b, index[0], &complex::multiply(b, &value, &chirp));
+            Ok(())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn radices_multiply_to_the_length() {
+        for length in 1..=1000 {
+            let has_large_prime = (17..=length)
+                .any(|prime| length % prime == 0 && (2..prime).all(|divisor| prime % divisor != 0));
+            match radices_of(length) {
+                Some(radices) => assert_eq!(radices.iter().product::<i64>(), length),
+                None => assert!(has_large_prime, "{length}"),
+            }
+            assert_eq!(radices_of(length).is_none(), has_large_prime, "{length}");
+        }
+    }
+
+    /// Near the cosine and sine, whatever the octant.
+    #[test]
+    fn roots_are_exact_and_symmetric() {
+        for n in 1..=100 {
+            for k in 0..n {
+                let (cos, sin) = root(k, n);
+                let angle = -2.0 * std::f64::consts::PI * k as f64 / n as f64;
+                assert!((cos - angle.cos()).abs() < 2e-15 && (sin - angle.sin()).abs() < 2e-15);
+                let (mirrored, opposite) = root((n - k) % n, n);
+                assert_eq!((cos, sin), (mirrored, -opposite), "{k} of {n}");
+            }
+        }
+        assert_eq!(
+            [0, 1, 2, 3].map(|k| root(k, 4)),
+            [(1.0, 0.0), (0.0, -1.0), (-1.0, 0.0), (0.0, 1.0)]
+        );
+    }
+}
