@@ -157,9 +157,13 @@ pub fn run(request: &Request) -> Result<(), Error> {
     if let Some(folder) = request.outputs {
         fs::create_dir_all(folder).map_err(file_error(folder))?;
         for (number, result) in results.iter().enumerate() {
-            let tensors = tc_backends::hlo::to_file_tensor(result)
-                .map_err(|error| Error::Refused(error.to_string()))?;
-            npy::save(folder.join(format!("out{number}.npy")), &tensors)?;
+            let tensor = tc_backends::hlo::to_file_tensor(result).map_err(error)?;
+            let path = folder.join(format!("out{number}.npy"));
+            if result.shape.element_type.is_complex() {
+                npy::save_complex(path, &tensor)?;
+            } else {
+                npy::save(path, &tensor)?;
+            }
         }
     }
     let timing = if request.bench {

@@ -16,7 +16,9 @@ use llvm_sys::{
         LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess, LLVMOrcJITDylibAddGenerator, lljit::*,
     },
     prelude::*,
-    support::{LLVMLoadLibraryPermanently, LLVMSearchForAddressOfSymbol},
+    support::{
+        LLVMLoadLibraryPermanently, LLVMParseCommandLineOptions, LLVMSearchForAddressOfSymbol,
+    },
     target::{
         LLVM_InitializeAllAsmParsers, LLVM_InitializeAllAsmPrinters, LLVM_InitializeAllTargetInfos,
         LLVM_InitializeAllTargetMCs, LLVM_InitializeAllTargets, LLVMDisposeTargetData,
@@ -54,15 +56,23 @@ pub(super) enum Artifact {
     Object,
 }
 
+/// Sets LLVM up, once for the process.
+///
+/// Vectorization of straight-line code is switched off: it builds vectors of truth values from
+/// single ones, for which LLVM 22 generates wrong code with AVX-512 (bits of other lanes stay in
+/// the mask). What is worth vectors is in loops. The option of the pass builder has no effect on
+/// it, the one of the command line has.
 fn initialize() {
     static ONCE: Once = Once::new();
-    // SAFETY: run once, before any target is used.
+    // SAFETY: run once, before any target is used; the strings are static.
     ONCE.call_once(|| unsafe {
         LLVM_InitializeAllTargetInfos();
         LLVM_InitializeAllTargets();
         LLVM_InitializeAllTargetMCs();
         LLVM_InitializeAllAsmPrinters();
         LLVM_InitializeAllAsmParsers();
+        let options = [c"tc".as_ptr(), c"-vectorize-slp=false".as_ptr()];
+        LLVMParseCommandLineOptions(2, options.as_ptr(), ptr::null());
     });
 }
 
@@ -506,7 +516,6 @@ impl Module {
         let result = unsafe {
             let options = LLVMCreatePassBuilderOptions();
             LLVMPassBuilderOptionsSetLoopVectorization(options, 1);
-            LLVMPassBuilderOptionsSetSLPVectorization(options, 1);
             LLVMPassBuilderOptionsSetLoopInterleaving(options, 1);
             LLVMPassBuilderOptionsSetLoopUnrolling(options, 1);
             let passes = c"always-inline,default<O3>";

@@ -73,8 +73,22 @@ pub fn load(path: impl AsRef<Path>) -> Result<Tensor, NpyError> {
 /// # Errors
 /// The file cannot be written.
 pub fn save(path: impl AsRef<Path>, tensor: &Tensor) -> Result<(), NpyError> {
-    let path = path.as_ref();
-    fs::write(path, to_bytes(tensor)).map_err(|error| NpyError {
+    write(path.as_ref(), to_bytes(tensor))
+}
+
+/// Writes a file of complex numbers. The last dimension of the tensor, of extent 2, holds their
+/// parts, as it does in what [`load`] makes of such a file.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn save_complex(path: impl AsRef<Path>, tensor: &Tensor) -> Result<(), NpyError> {
+    let (_, dims) = tensor.shape().split_last().unwrap_or((&2, &[]));
+    let descr = format!("<c{}", 2 * tensor.element().size());
+    write(path.as_ref(), encode(&descr, dims, tensor.bytes()))
+}
+
+fn write(path: &Path, bytes: Vec<u8>) -> Result<(), NpyError> {
+    fs::write(path, bytes).map_err(|error| NpyError {
         path: path.display().to_string(),
         kind: NpyErrorKind::Io(error),
     })
@@ -90,11 +104,14 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Tensor, NpyError> {
 
 /// The contents of a file that holds the tensor.
 pub fn to_bytes(tensor: &Tensor) -> Vec<u8> {
-    let extents: Vec<_> = tensor.shape().iter().map(|extent| format!("{extent},")).collect();
+    encode(tensor.element().npy_descr(), tensor.shape(), tensor.bytes())
+}
+
+fn encode(descr: &str, dims: &[usize], elements: &[u8]) -> Vec<u8> {
+    let extents: Vec<_> = dims.iter().map(|extent| format!("{extent},")).collect();
     // A tuple of one element needs its comma, and longer ones may have it.
     let mut header = format!(
-        "{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
-        tensor.element().npy_descr(),
+        "{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}), }}",
         extents.join(" ")
     );
     let wide = usize::from(u16::MAX) < header.len() + HEADER_ALIGNMENT;
@@ -103,7 +120,7 @@ pub fn to_bytes(tensor: &Tensor) -> Vec<u8> {
     header.push_str(&" ".repeat(end - start - header.len() - 1));
     header.push('\n');
 
-    let mut bytes = Vec::with_capacity(end + tensor.bytes().len());
+    let mut bytes = Vec::with_capacity(end + elements.len());
     bytes.extend_from_slice(MAGIC);
     if wide {
         bytes.extend_from_slice(&[2, 0]);
@@ -113,7 +130,7 @@ pub fn to_bytes(tensor: &Tensor) -> Vec<u8> {
         bytes.extend_from_slice(&(header.len() as u16).to_le_bytes());
     }
     bytes.extend_from_slice(header.as_bytes());
-    bytes.extend_from_slice(tensor.bytes());
+    bytes.extend_from_slice(elements);
     bytes
 }
 
@@ -387,6 +404,23 @@ mod tests {
         let tensor = from_bytes(&file(header, &[1, 4, 2, 5, 3, 6])).unwrap();
         assert_eq!(tensor.shape(), [2, 3]);
         assert_eq!(tensor.to_values::<u8>().unwrap(), [1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn complex_numbers_are_pairs() {
+        let folder = std::env::temp_dir().join(format!("tc-npy-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        for dims in [vec![3, 2], vec![2]] {
+            let values: Vec<_> = (0..dims.iter().product()).map(|i| i as f64).collect();
+            let tensor = Tensor::from_values(&dims, &values).unwrap();
+            let path = folder.join("complex.npy");
+            save_complex(&path, &tensor).unwrap();
+            let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+            assert!(text.contains("'<c16'"), "{text}");
+            let read = load(&path).unwrap();
+            assert_eq!((read.shape(), read.bytes()), (tensor.shape(), tensor.bytes()));
+        }
+        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

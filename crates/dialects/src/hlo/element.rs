@@ -251,7 +251,8 @@ impl Format {
         (biased << self.mantissa_bits) + units
     }
 
-    /// Only powers of two: the nearest, ties to the one with an even code.
+    /// Only powers of two: the nearest, ties to the larger, as XLA converts. Zero and what is
+    /// negative have no code and become NaN.
     fn encode_exponent(self, value: f64) -> u64 {
         if value.is_infinite() || value <= 0.0 {
             return self.largest() + 1;
@@ -259,7 +260,7 @@ impl Format {
         let exponent = exponent_of(value);
         let mut code = i64::from(exponent) + i64::from(self.bias);
         let fraction = value * power_of_two(-exponent);
-        if 1.5 < fraction || (fraction == 1.5 && code % 2 != 0) {
+        if 1.5 <= fraction {
             code += 1;
         }
         (code.max(0) as u64).min(self.largest() + 1)
@@ -424,6 +425,17 @@ mod tests {
                 assert_eq!(ty.encode_float(below), pair[0], "{ty} {below}");
                 assert_eq!(ty.encode_float(above), pair[1], "{ty} {above}");
             }
+        }
+    }
+
+    /// The codes that JAX and ml_dtypes give.
+    #[test]
+    fn powers_of_two() {
+        let code = |value| ElementType::F8E8M0FNU.encode_float(value);
+        let cases = [(0.75, 127), (1.0, 127), (1.5, 128), (3.0, 129), (6.0, 130), (2.9, 128)];
+        cases.into_iter().for_each(|(value, bits)| assert_eq!(code(value), bits, "{value}"));
+        for value in [0.0, -0.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
+            assert_eq!(code(value), 255, "{value}");
         }
     }
 

@@ -71,7 +71,7 @@ const EXTREMA: [&str; 4] = ["arith.maximumf", "arith.maxnumf", "arith.minimumf",
 fn run(pass: &PassRun) -> Result<(), Failure> {
     let number = |name| {
         pass.options.number(name).ok_or_else(|| {
-            Report::op_error(pass.op, &format!("'{name}' expects a number")).emit();
+            Report::op_error(pass.op, format!("'{name}' expects a number")).emit();
             Failure
         })
     };

@@ -119,13 +119,16 @@ impl Format {
         let shift = i64::from(23 - self.mantissa);
         let bits = b.value("arith.bitcast", &[magnitude], i32_type);
         let high = b.value("arith.shrui", &[bits, integer(shift)], i32_type);
-        let odd = b.value("arith.andi", &[high, integer(1)], i32_type);
+        // Ties go to even codes; powers of two alone take the larger.
+        let is_power = self.element == ElementType::F8E8M0FNU;
+        let mask = integer(1);
+        let odd = if is_power { mask } else { b.value("arith.andi", &[high, mask], i32_type) };
         let bias = b.value("arith.addi", &[odd, integer((1 << (shift - 1)) - 1)], i32_type);
         let rounded = b.value("arith.addi", &[bits, bias], i32_type);
         let rounded = b.value("arith.shrui", &[rounded, integer(shift)], i32_type);
         let rebias = i64::from(127 - self.bias) << self.mantissa;
         let normal = b.value("arith.subi", &[rounded, integer(rebias)], i32_type);
-        let mut result = if self.element == ElementType::F8E8M0FNU {
+        let mut result = if is_power {
             normal
         } else {
             // Subnormal numbers: a multiple of the least one.
@@ -162,7 +165,12 @@ impl Format {
             result = b.select(is_negative, negative, result);
         }
         if let Some(nan) = not_a_number {
-            let is_nan = b.compare_float("uno", value, value);
+            // Without zero and negative numbers, only what is above zero has a code.
+            let is_nan = if is_power {
+                b.compare_float("ule", value, constant(0.0))
+            } else {
+                b.compare_float("uno", value, value)
+            };
             result = b.select(is_nan, nan, result);
         }
         b.value("arith.trunci", &[result], storage_type(b, self.element))
