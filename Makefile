@@ -10,7 +10,7 @@ PROGRAMS ?= 10000
 # How many random index maps `make random-maps` checks.
 MAPS ?= 1000000
 
-.PHONY: help setup run test random random-maps lint docs bench bench-index
+.PHONY: help setup run test random random-maps math-accuracy lint docs bench bench-index
 
 help:
 	@echo 'make run      infer ranges, compile and run an example, check and time it (EXAMPLE=, SIZES=, ARGS=)'
@@ -18,6 +18,7 @@ help:
 	@echo 'make test     all tests: units, properties, FileCheck, conformance'
 	@echo 'make random   compiled random programs against the interpreter, 10000 of them (PROGRAMS=)'
 	@echo 'make random-maps   random index maps against enumeration of their domains, a million of them (MAPS=)'
+	@echo 'make math-accuracy   the built-ins in single precision, for all floats'
 	@echo 'make lint     formatting, clippy and rustdoc, warnings denied'
 	@echo 'make docs     write the generated pages of docs/ again; HTML as far as mdbook is there'
 	@echo 'make bench    the benchmarks'
@@ -39,6 +40,10 @@ random: setup
 # Needs no LLVM, and so no setup.
 random-maps:
 	TC_RANDOM_MAPS=$(MAPS) $(CARGO) test --release --package tc-ir --test random_maps -- --nocapture
+
+# About an hour on two processors.
+math-accuracy: setup
+	TC_MATH_ACCURACY=all $(CARGO) test --release --package tc-backends --test builtins -- --nocapture single_precision
 
 lint: setup
 	$(CARGO) fmt --all --check

@@ -3,9 +3,12 @@
 
 use std::{env, error::Error, path::PathBuf, process::Command};
 
+/// The meanings of the functions rest on plain IEEE arithmetic, and errno is never read.
+const MEANING: [&str; 2] = ["-fno-math-errno", "-ffp-contract=off"];
+
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-changed=runtime/builtins.c");
+    println!("cargo:rerun-if-changed=runtime");
     println!("cargo:rerun-if-env-changed=LLVM_SYS_221_PREFIX");
     let prefix = PathBuf::from(env::var("LLVM_SYS_221_PREFIX").map_err(
         |_| "LLVM_SYS_221_PREFIX must name the LLVM 22 installation, for example /usr/lib/llvm-22",
@@ -14,8 +17,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let clang = prefix.join("bin/clang");
     let status = Command::new(&clang)
         .args(["-std=c11", "-O2", "-emit-llvm", "-c", "-fPIC"])
-        // The meanings of the functions rest on plain IEEE arithmetic, and errno is never read.
-        .args(["-fno-math-errno", "-ffp-contract=off", "-fno-vectorize", "-fno-slp-vectorize"])
+        .args(MEANING)
+        // Vectors are for LLVM to form, once it knows the loops and the processor.
+        .args(["-fno-vectorize", "-fno-slp-vectorize"])
         .args(["-fno-stack-protector", "-fomit-frame-pointer"])
         .arg("runtime/builtins.c")
         .arg("-o")
@@ -31,9 +35,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         .compiler(&clang)
         .std("c11")
         .opt_level(2)
-        .flag("-fno-math-errno")
-        .flag("-ffp-contract=off")
+        .flags(MEANING)
         .try_compile("tc_builtins")?;
+    // For floor, fma and the like, which are no instructions on every x86-64.
     println!("cargo:rustc-link-lib=m");
     Ok(())
 }

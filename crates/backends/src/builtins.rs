@@ -1,10 +1,10 @@
 //! The scalar built-in functions of TC, by name.
 //!
-//! The functions themselves are `runtime/builtins.c`, which says what they mean
-//! and how accurate they are (8 ulp). It reaches a program twice: linked as
-//! bitcode into generated code, where a call names [`Builtin::f32_symbol`] or
+//! The functions themselves are `runtime/builtins.c` and what it includes, which say what
+//! they mean and how accurate they are (8 ulp, mostly 2). They reach a program twice: linked
+//! as bitcode into generated code, where a call names [`Builtin::f32_symbol`] or
 //! [`Builtin::f64_symbol`], and as the native library `tc_builtins`, which this
-//! module calls, so that the interpreter computes the same values.
+//! module calls. Generated code needs no mathematical library.
 
 /// A function of one to four numbers of type `T`.
 #[derive(Clone, Copy, Debug)]
@@ -102,7 +102,7 @@ pub fn all() -> &'static [Builtin] {
 /// Declares the C functions and `TABLE` from one list.
 macro_rules! builtins {
     ($($name:ident = $kind:ident($($x:ident),+) $single:ident $double:ident,)+) => {
-        // SAFETY: builtins.c defines each of these with this signature, for every
+        // SAFETY: runtime/ defines each of these with this signature, for every
         // argument, without reading or writing memory of its caller.
         unsafe extern "C" {
             $(

@@ -443,8 +443,7 @@ fn calls_are_checked() {
     );
 }
 
-/// A generic of every element through a scalar built-in, one that is linked and one of
-/// the C library.
+/// A generic of every element through two scalar built-ins.
 #[test]
 fn scalar_builtins() {
     let compiled = compile(

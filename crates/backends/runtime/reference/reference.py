@@ -197,6 +197,16 @@ def erfcinv(q):
     return y
 
 
+def erfcx(x):
+    if x < 2**40:
+        return mp.exp(x * x) * mp.erfc(x)
+    term, total = mpf(1), mpf(1)
+    for k in range(1, 40):  # the asymptotic series, to 2^-3000
+        term *= -(2 * k - 1) / (2 * x * x)
+        total += term
+    return total / (x * mp.sqrt(mp.pi))
+
+
 def norm(*v):
     return mp.sqrt(sum(x * x for x in v))
 
@@ -215,7 +225,7 @@ SMOOTH = {
     "cospi": mp.cospi, "erf": mp.erf, "erfc": mp.erfc, "exp": mp.exp,
     "cyl_bessel_i0": lambda x: mp.besseli(0, x), "cyl_bessel_i1": lambda x: mp.besseli(1, x),
     "erfcinv": lambda x: erfcinv(x) if x <= 1 else -erfcinv(2 - x),
-    "erfcx": lambda x: mp.exp(x * x) * mp.erfc(x), "erfinv": mp.erfinv,
+    "erfcx": erfcx, "erfinv": mp.erfinv,
     "exp10": lambda x: mpf(10) ** x, "exp2": lambda x: mpf(2) ** x, "expm1": mp.expm1,
     "j0": bessel(0, False), "j1": bessel(1, False), "y0": bessel(0, True), "y1": bessel(1, True),
     "lgamma": lgamma, "log": mp.log, "log10": mp.log10, "log1p": mp.log1p,
@@ -480,6 +490,51 @@ HARD = {
     "fma": [(64, (1.0 + 2.0**-30, 1.0 - 2.0**-30, -1.0)), (32, (1.0 + 2.0**-12, 1.0 - 2.0**-12, -1.0))],
     "atan2": [(64, (0.0, -1.0)), (64, (-0.0, -1.0)), (64, (1.0, 0.0)), (64, (-1.0, -0.0)), (32, (1.0, 0.0))],
 }  # fmt: skip
+
+
+def doubles(*values):
+    return [(64, v if isinstance(v, tuple) else (v,)) for v in values]
+
+
+# The ends of ranges, the seams between the formulas of elementary.c, and results that are
+# close to 0, subnormal, or close to halfway between two numbers.
+LEAST, NORMAL, MOST, ABOVE_1, BELOW_1 = 5e-324, 2.0**-1022, W64.max, 1 + 2.0**-52, 1 - 2.0**-53
+HALF_LOG_2, ROOT_2, PI = 0.34657359027997264, math.sqrt(2), math.pi
+for name, hard in {
+    "exp": [LEAST, 2.0**-53, 2.0**-30, HALF_LOG_2, -HALF_LOG_2, 0.3465735902799727, 709.78, 709.782712893384, -708.4, -745.13, -744.44, -745.1332191019411],
+    "exp2": [LEAST, 0.5, -0.5, 1023.9999999999999, -1021.5, -1022.5, -1073.5, -1074.5, 2.0**-53],
+    "expm1": [LEAST, -LEAST, NORMAL, 2.0**-54, -(2.0**-54), 2.0**-30, HALF_LOG_2, -0.2876820724517809, -36.7, -37.5, 709.78, 709.782712893384],
+    "log": [LEAST, NORMAL, 1e-310, ABOVE_1, BELOW_1, ROOT_2, 0.7071067811865475, 0.7071067811865476, MOST, 2.0, 0.5],
+    "log2": [LEAST, NORMAL, ABOVE_1, BELOW_1, ROOT_2, 0.7071067811865475, MOST, 2.0**-1074, 2.0**1023],
+    "log10": [LEAST, NORMAL, ABOVE_1, BELOW_1, ROOT_2, 0.7071067811865475, MOST, 1e22, 1e-5],
+    "log1p": [LEAST, -LEAST, 2.0**-54, -(2.0**-54), 2.0**-30, 1e-16, -BELOW_1, 0.41421356237309503, -0.2928932188134525, MOST, 2.0**60],
+    "pow": [(ABOVE_1, 3e18), (BELOW_1, 6e18), (BELOW_1, -6e18), (LEAST, 0.5), (LEAST, -0.95), (MOST, 0.999), (2.0, -1074.0), (2.0, -1073.5), (2.0, 1023.9999999999999), (10.0, 308.0), (10.0, -323.0), (-3.0, 5.0), (-2.5, -3.0), (1.5, LEAST), (1e-300, -1.02), (0.1, 307.5)],
+    "sin": [LEAST, NORMAL, 2.0**-28, PI / 4, PI / 2, PI, 2 * PI, 22.0, 355.0, 33554431.999999996, 33554432.0, MOST],
+    "cos": [LEAST, 2.0**-28, PI / 4, PI / 2, 1.5 * PI, 11.0, 33554431.999999996, 33554432.0, MOST],
+    "tan": [LEAST, NORMAL, PI / 4, PI / 2, PI, 11.0, 22.0, 33554431.999999996, 33554432.0, MOST, 6381956970095103.0 * 2.0**797],
+    "asin": [LEAST, 2.0**-28, 0.5, 0.5000000000000001, BELOW_1, -BELOW_1, 0.999999],
+    "acos": [LEAST, 2.0**-60, 0.5, 0.5000000000000001, -0.5000000000000001, BELOW_1, -BELOW_1, 0.999999],
+    "atan": [LEAST, 2.0**-28, 0.41421356237309503, 0.4142135623730951, 2.414213562373095, 2.4142135623730954, 2.0**60, 1e16, MOST],
+    "atan2": [(LEAST, 1.0), (LEAST, LEAST), (MOST, MOST), (LEAST, MOST), (MOST, LEAST), (1.0, -1e19), (1e-310, 3e-309), (-1e300, -1.0), (LEAST, -1.0), (1.0, 2.0**60), (3e307, 1.7e308)],
+    "sinh": [LEAST, 2.0**-28, 1e-3, HALF_LOG_2, 22.0, 709.8, 710.4758, -710.475, 710.4758600739439],
+    "cosh": [LEAST, 1e-3, HALF_LOG_2, 22.0, 709.8, 710.4758, -710.475, 710.4758600739439],
+    "tanh": [LEAST, 2.0**-28, 2.0**-27, 0.17, HALF_LOG_2 / 2, 0.25, 19.06, 22.0],
+    "asinh": [LEAST, 2.0**-28, 0.4, 1.0, 2.0**30, 2.0**31, -MOST, MOST],
+    "acosh": [ABOVE_1, 1.0000001, 1.5, 2.0, 2.0**30, 2.0**31, MOST],
+    "atanh": [LEAST, 2.0**-28, 0.17, 0.17000000000000004, 0.5, BELOW_1, -BELOW_1],
+    "erf": [LEAST, NORMAL, 0.875, 0.8749999999999999, 1.0, 5.9, 6.0],
+    "erfc": [LEAST, 0.5, 0.49999999999999994, -0.875, -0.8750000000000001, 4.0, 5.99, 26.5, 26.543, 27.2, 27.226],
+    "cbrt": [LEAST, -LEAST, NORMAL, MOST, 8.0, 0.125, ABOVE_1, BELOW_1, 1e-310],
+    "sqrt": [LEAST, NORMAL, MOST, ABOVE_1, BELOW_1], "rsqrt": [LEAST, NORMAL, MOST, ABOVE_1, BELOW_1],
+    "hypot": [(1.7e308, 1e308), (1e308, 1e308), (LEAST, LEAST), (3e-308, LEAST), (MOST, LEAST), (1.0, 2.0**-27)],
+    "fmod": [(MOST, LEAST), (MOST, 3.0), (1e308, 1e-308), (-LEAST, MOST), (NORMAL, LEAST), (2.0**60, 3.0), (MOST, 0.75 * MOST)],
+    "remainder": [(MOST, LEAST), (MOST, 3.0), (1e308, 1e-308), (-LEAST, MOST), (3 * LEAST, 2 * LEAST), (MOST, 0.75 * MOST), (0.75 * MOST, 0.5 * MOST), (5.0, 2.0), (7.0, 2.0), (-7.0, 2.0)],
+    "round": [0.49999999999999994, -0.49999999999999994, 4503599627370495.5, 4503599627370497.0, -2.5, LEAST],
+    **{f: [0.49999999999999994, -0.5, 4503599627370495.5, -4503599627370495.5, 9007199254740991.0, -LEAST, LEAST] for f in ("ceil", "floor", "trunc")},
+    "logb": [LEAST, NORMAL, 1e-310, MOST], "nextafter": [(MOST, INF), (-NORMAL, 0.0), (-LEAST, 1.0), (NORMAL, 0.0)],
+    "fma": [(ABOVE_1, ABOVE_1, 2.0**-107), (ABOVE_1, ABOVE_1, -1.0 - 2.0**-51), (2.0**-600, 2.0**-474, LEAST), (1.5 * 2.0**-540, 2.0**-534, -LEAST), (MOST, 2.0, -MOST), (MOST, MOST, -MOST), (3.0, LEAST, -LEAST)],
+}.items():  # fmt: skip
+    HARD[name] = HARD.get(name, []) + doubles(*hard)
 
 NAMES = sorted(SAMPLES)
 ARITY = {name: len(SAMPLES[name]) for name in NAMES}

@@ -1,15 +1,16 @@
-"""Computes the constant tables of ../builtins.c.
+"""Computes ../tables.h, the constant tables of the built-ins.
 
-    python3 tables.py            rewrites the section between the two marker lines
-    python3 tables.py --check    fails when the section would change
+    python3 tables.py            writes the file
+    python3 tables.py --check    fails when the file would change
 
 Needs mpmath (1.3 was used). Every number is derived here from a definition:
 polynomials interpolate the function at Chebyshev nodes in high precision, the
-degree being the least one that keeps the relative error below 2^-57; zeros come
-from Newton's method; the asymptotic series of the Bessel functions are expanded
-in exact rationals.
+degree being the least one that keeps the error below 2^-57 of the least value
+where nothing else is said; zeros come from Newton's method; the asymptotic series
+of the Bessel functions are expanded in exact rationals.
 """
 
+import struct
 import sys
 from fractions import Fraction
 from pathlib import Path
@@ -17,9 +18,15 @@ from pathlib import Path
 from mpmath import mp, mpf
 
 mp.prec = 400
-SOURCE = Path(__file__).resolve().parent.parent / "builtins.c"
-BEGIN = "/* BEGIN TABLES, written by reference/tables.py */\n"
-END = "/* END TABLES */\n"
+SOURCE = Path(__file__).resolve().parent.parent / "tables.h"
+HEAD = """/* The constant tables of the built-ins, written by reference/tables.py. */
+
+#ifndef TC_TABLES_H
+#define TC_TABLES_H
+
+#include <stdint.h>
+
+"""
 TARGET = mpf(2) ** -57
 out = []
 
@@ -34,11 +41,19 @@ def split(x):
     return hi, float(x - mpf(hi))
 
 
-def array(name, values, what, width=1):
+def single(x):
+    """The float nearest to x, as C writes it."""
+    rounded = struct.unpack("<f", struct.pack("<f", float(x)))[0]
+    digits, exponent = rounded.hex().split("p")
+    digits = digits.rstrip("0").rstrip(".") if "." in digits else digits
+    return f"{digits}p{exponent}f"
+
+
+def array(name, values, what, width=1, kind="double"):
     """Emits a table; `width` numbers form one row of a two-dimensional one."""
     dim = f"[{len(values) // width}]" + (f"[{width}]" if width > 1 else "")
-    out.append(f"/* {what} */\nstatic const double {name}{dim} = {{\n")
-    texts = [hexf(v) for v in values]
+    out.append(f"/* {what} */\nstatic const {kind} {name}{dim} = {{\n")
+    texts = [hexf(v) if kind == "double" else single(v) for v in values]
     per = width if width > 1 else 4
     for i in range(0, len(texts), per):
         row = ", ".join(texts[i : i + per])
@@ -51,22 +66,22 @@ def pair(name, x, what):
     out.append(f"/* {what} */\nstatic const double {name}_HI = {hexf(hi)}, {name}_LO = {hexf(lo)};\n\n")
 
 
-def fit(f, a, b, centre=None):
-    """Coefficients of (x - centre)^k, the fewest with relative error below TARGET on [a, b]."""
+def fit(f, a, b, centre=None, target=None):
+    """Coefficients of (x - centre)^k, the fewest with an error below `target` on [a, b]."""
     a, b = mpf(a), mpf(b)
     mid, half = (a + b) / 2, (b - a) / 2
     centre = mid if centre is None else mpf(centre)
     top = 64
     nodes = [mp.cos(mp.pi * (2 * j + 1) / (2 * top)) for j in range(top)]
     values = [f(mid + half * t) for t in nodes]
-    smallest = min(abs(v) for v in values)
+    target = TARGET * min(abs(v) for v in values) if target is None else mpf(2) ** target
     cheb = []
     for k in range(top):
         s = sum(v * mp.cos(k * mp.pi * (2 * j + 1) / (2 * top)) for j, v in enumerate(values))
         cheb.append(s * (1 if k == 0 else 2) / top)
     n = top
     rest = mpf(0)
-    while n > 1 and rest + abs(cheb[n - 1]) < TARGET * smallest:
+    while n > 1 and rest + abs(cheb[n - 1]) < target:
         rest += abs(cheb[n - 1])
         n -= 1
     assert n < top - 4, (n, "interval too wide")
@@ -90,10 +105,92 @@ def fit(f, a, b, centre=None):
     return result
 
 
-def poly(name, what, f, a, b, centre=None):
-    coefficients = fit(f, a, b, centre)
-    array(name, coefficients, what)
+def poly(name, what, f, a, b, centre=None, target=None, kind="double"):
+    """A table of coefficients. `target` is the binary logarithm of an absolute error."""
+    coefficients = fit(f, a, b, centre, target)
+    array(name, coefficients, what, kind=kind)
     print(f"{name}: {len(coefficients)} coefficients", file=sys.stderr)
+
+
+# --- elementary functions --------------------------------------------------
+
+
+def pieces(x, bits, count, top=None):
+    """x in `count` parts of `bits` bits each, from the bit of weight 2^top on, and the rest."""
+    parts, rest = [], mpf(x)
+    top = int(mp.floor(mp.log(rest, 2))) if top is None else top
+    for k in range(count):
+        unit = mpf(2) ** (top - bits * (k + 1) + 1)
+        part = mp.floor(rest / unit) * unit
+        parts.append(part)
+        rest -= part
+    return [*parts, rest]
+
+
+def near_zero(f, series):
+    """f, or its value at 0 where f(x) is 0/0 there."""
+    return lambda x: f(x) if abs(x) > mpf(2) ** -60 else mpf(series)
+
+
+def elementary_functions():
+    half_log_2 = mp.log(2) / 2 * (1 + mpf(2) ** -20)
+    exp_rest = near_zero(lambda r: (mp.expm1(r) - r) / r**2, "0.5")
+    poly("EXP", "(exp(r) - 1 - r)/r^2, |r| <= log(2)/2", exp_rest, -half_log_2, half_log_2, 0, -57)
+    poly("EXP_F32", "the same for floats", exp_rest, -half_log_2, half_log_2, 0, -24, "float")
+    array("LOG_2", pieces(mp.log(2), 32, 1), "log(2) in two parts, the first of 32 bits")
+    array("LOG_2_F32", pieces(mp.log(2), 15, 1), "the same for floats, the first of 15 bits", kind="float")
+    pair("LOG2_E", 1 / mp.log(2), "1/log(2)")
+    pair("LOG10_E", 1 / mp.log(10), "1/log(10)")
+    pair("LOG_2_EXACT", mp.log(2), "log(2)")
+    pair("LOG_10", mp.log(10), "log(10)")
+
+    most = (3 - 2 * mp.sqrt(2)) ** 2 * (1 + mpf(2) ** -20)  # ((sqrt 2 - 1)/(sqrt 2 + 1))^2
+    root = lambda f: (lambda z: f(mp.sqrt(z)))
+    atanh_rest = near_zero(root(lambda s: (mp.atanh(s) / s - 1 - s * s / 3) / s**4), "0.2")
+    poly("ATANH", "(atanh(s)/s - 1 - z/3)/z^2 in z = s^2, s <= (sqrt 2 - 1)/(sqrt 2 + 1)", atanh_rest, 0, most, 0, -58)
+    log_rest = near_zero(lambda f: (mp.log1p(f) - f + f * f / 2) / f**3, mpf(1) / 3)
+    poly("LOG_F32", "(log(1 + f) - f + f^2/2)/f^3, 1 + f in [sqrt 1/2, sqrt 2]", log_rest, mp.sqrt(2) / 2 - 1, mp.sqrt(2) - 1, 0, -23, "float")
+    log2_ratio = near_zero(root(lambda s: 2 * mp.atanh(s) / s / mp.log(2)), 2 / mp.log(2))
+    poly("LOG2_NARROW", "log2((1 + s)/(1 - s))/s in s^2, for results in single precision", log2_ratio, 0, most, 0, -40)
+    poly("EXP2_NARROW", "2^f, |f| <= 1/2, for results in single precision", lambda f: mpf(2) ** f, -0.5, 0.5, 0, -37)
+    exp2_rest = near_zero(lambda f: mp.expm1(f * mp.log(2)) / f, mp.log(2))
+    poly("EXP2_F32", "(2^f - 1)/f, |f| <= 1/2", exp2_rest, -0.5, 0.5, 0, -26, "float")
+
+    quarter = mp.pi / 4 * (1 + mpf(2) ** -20)
+    array("HALF_PI_PARTS", pieces(mp.pi / 2, 28, 3), "pi/2 in four parts, the first three of 28 bits")
+    sin_rest = near_zero(root(lambda x: (mp.sin(x) / x - 1) / x**2), -mpf(1) / 6)
+    cos_rest = near_zero(root(lambda x: (mp.cos(x) - 1 + x * x / 2) / x**4), mpf(1) / 24)
+    poly("SIN", "(sin(x)/x - 1)/z in z = x^2, x <= pi/4", sin_rest, 0, quarter**2, 0, -58)
+    poly("COS", "(cos(x) - 1 + z/2)/z^2 in z = x^2, x <= pi/4", cos_rest, 0, quarter**2, 0, -58)
+    poly("SIN_NARROW", "sin(pi/2 f)/f in f^2, |f| <= 1/2, for results in single precision",
+         near_zero(root(lambda f: mp.sin(mp.pi / 2 * f) / f), mp.pi / 2), 0, "0.251", 0, -36)
+    poly("COS_NARROW", "cos(pi/2 f) in f^2", root(lambda f: mp.cos(mp.pi / 2 * f)), 0, "0.251", 0, -36)
+    rows = []
+    for j in range(5):
+        # Bits whose product with a float of at least 2^(26 j) is a multiple of 4 are left out.
+        top = 24 - 26 * j
+        window = 2 / mp.pi
+        if j > 0:
+            unit = mpf(2) ** (top + 1)
+            window -= mp.floor(window / unit) * unit
+        rows += pieces(window, 29, 2, top if j > 0 else -1)
+    array("QUARTER_TURNS", rows,
+          "2/pi for floats from 2^(26 j) on, modulo what gives whole turns: two parts of 29 bits and the rest", 3)
+
+    atan_rest = near_zero(root(lambda x: (mp.atan(x) / x - 1) / x**2), -mpf(1) / 3)
+    poly("ATAN", "(atan(x)/x - 1)/z in z = x^2, x <= sqrt(2) - 1", atan_rest, 0, (mp.sqrt(2) - 1) ** 2 * (1 + mpf(2) ** -20), 0, -56)
+    asin_rest = near_zero(root(lambda x: (mp.asin(x) / x - 1) / x**2), mpf(1) / 6)
+    poly("ASIN", "(asin(x)/x - 1)/z in z = x^2, x <= 1/2", asin_rest, 0, "0.25", 0, -57)
+    pair("QUARTER_PI", mp.pi / 4, "pi/4")
+
+    poly("INVERSE_CBRT", "x^(-1/3), x in [1/8, 1], an estimate", lambda x: 1 / mp.cbrt(x), "0.125", 1, 0, -5)
+
+    tanh_rest = near_zero(root(lambda x: (mp.tanh(x) / x - 1) / x**2), -mpf(1) / 3)
+    poly("TANH_F32", "(tanh(x)/x - 1)/z in z = x^2, x <= 5/8", tanh_rest, 0, "0.391", 0, -24, "float")
+    erf_rest = near_zero(root(lambda x: mp.erf(x) / x - 1), 2 / mp.sqrt(mp.pi) - 1)
+    poly("ERF", "erf(x)/x - 1 in x^2, x <= 7/8", erf_rest, 0, "0.766", 0, -57)
+    poly("ERF_F32", "the same for floats, x <= 1", erf_rest, 0, 1, 0, -27, "float")
+    poly("ERFC_LOG_F32", "-log(erfc(x)) in x - 1.5, x in [1, 4]", lambda x: -mp.log(mp.erfc(x)), 1, 4, "1.5", -24, "float")
 
 
 # --- error function family -------------------------------------------------
@@ -308,15 +405,13 @@ def constants():
 
 def main():
     constants()
+    elementary_functions()
     error_functions()
     gamma_functions()
     bessel_functions()
-    text = SOURCE.read_text()
-    head, rest = text.split(BEGIN)
-    tail = rest.split(END)[1]
-    new = head + BEGIN + "".join(out) + END + tail
+    new = HEAD + "".join(out) + "#endif\n"
     if sys.argv[1:] == ["--check"]:
-        sys.exit(0 if new == text else f"{SOURCE.name}: the tables differ from what tables.py computes")
+        sys.exit(0 if new == SOURCE.read_text() else f"{SOURCE.name} differs from what tables.py computes")
     SOURCE.write_text(new)
 
 
