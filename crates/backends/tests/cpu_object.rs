@@ -100,7 +100,7 @@ fn object_and_header_work_in_c() {
         run(Command::new("cc")
             .args(flags)
             .args(["-Wall", "-Wextra", "-Werror", "-Wno-cast-qual"])
-            .args(["main.c", "-x", "none", "functions.o", "-lm", "-o", "main"]));
+            .args(["main.c", "-x", "none", "functions.o", "-o", "main"]));
         assert_eq!(run(&mut Command::new("./main")), "done\n");
     }
     let assembly = program.assembly().unwrap();

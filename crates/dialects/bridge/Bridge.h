@@ -94,6 +94,9 @@ void *tcTranslateToLLVMIR(MlirOperation module, void *llvmContext);
 /// Whether the target of a triple, which must be initialized, generates code for a
 /// processor of this name.
 bool tcIsProcessor(MlirStringRef triple, MlirStringRef name);
+/// Whether a processor with these features on top of its own has another one.
+bool tcHasFeature(MlirStringRef triple, MlirStringRef processor, MlirStringRef features,
+                  MlirStringRef feature);
 }
 
 namespace tc {

@@ -221,6 +221,18 @@ bool tcIsProcessor(MlirStringRef triple, MlirStringRef name) {
   return parsed.getArch() != llvm::Triple::x86_64 || info->checkFeatures("+64bit");
 }
 
+bool tcHasFeature(MlirStringRef triple, MlirStringRef processor, MlirStringRef features,
+                  MlirStringRef feature) {
+  llvm::Triple parsed(unwrap(triple));
+  std::string message;
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(parsed, message);
+  if (!target)
+    return false;
+  std::unique_ptr<llvm::MCSubtargetInfo> info(
+      target->createMCSubtargetInfo(parsed, unwrap(processor), unwrap(features)));
+  return info && info->checkFeatures(("+" + unwrap(feature)).str());
+}
+
 //===----------------------------------------------------------------------===//
 // tc-opt
 //===----------------------------------------------------------------------===//

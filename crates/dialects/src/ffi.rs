@@ -91,6 +91,12 @@ unsafe extern "C" {
     ) -> bool;
     fn tcTranslateToLLVMIR(module: MlirOperation, llvm_context: *mut c_void) -> *mut c_void;
     fn tcIsProcessor(triple: MlirStringRef, name: MlirStringRef) -> bool;
+    fn tcHasFeature(
+        triple: MlirStringRef,
+        processor: MlirStringRef,
+        features: MlirStringRef,
+        feature: MlirStringRef,
+    ) -> bool;
 }
 
 fn string_ref(text: &str) -> MlirStringRef {
@@ -476,6 +482,15 @@ pub unsafe fn translate_to_llvm_ir(op: Op, llvm_context: *mut c_void) -> Option<
 pub fn is_processor(triple: &str, name: &str) -> bool {
     // SAFETY: the strings live across the call.
     unsafe { tcIsProcessor(string_ref(triple), string_ref(name)) }
+}
+
+/// Whether a processor of the target of a triple, which must have been initialized, has a
+/// feature, `sse4.1` for instance: of its own, or by the list `features`.
+pub fn has_feature(triple: &str, processor: &str, features: &str, feature: &str) -> bool {
+    let [triple, processor, features, feature] =
+        [triple, processor, features, feature].map(string_ref);
+    // SAFETY: the strings live across the call.
+    unsafe { tcHasFeature(triple, processor, features, feature) }
 }
 
 /// Silences the message that Rust prints for a panic which a trampoline catches.

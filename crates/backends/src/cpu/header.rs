@@ -56,9 +56,9 @@ static inline int64_t tc_index_max(int64_t a, int64_t b) { return a < b ? b : a;
 /// guard.
 pub fn write(signatures: &[Signature], guard: &str, threads: usize) -> String {
     let guard = identifier(guard, &mut BTreeSet::new());
-    let libraries = if threads > 1 { "-lm -lomp" } else { "-lm" };
+    let libraries = if threads > 1 { "/* Link with -lomp. */\n" } else { "" };
     let mut text = format!(
-        "/* Link with {libraries}. */\n#ifndef {guard}\n#define {guard}\n\n#include <stdbool.h>\n#include <stdint.h>\n\n\
+        "{libraries}#ifndef {guard}\n#define {guard}\n\n#include <stdbool.h>\n#include <stdint.h>\n\n\
          #ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
     );
     let formulas = signatures.iter().flat_map(|it| &it.arguments).any(|it| it.extents.is_some());

@@ -3,7 +3,10 @@
 //! The only module of the backend with calls of LLVM's C API, and with calls of code
 //! that was generated. What it exports is safe.
 
-use super::{Error, Target};
+use super::{
+    Error, Target,
+    substitute::{CONVERSIONS, Element, substitute},
+};
 use crate::runtime::Tensor;
 use llvm_sys::{
     LLVMInlineAsmDialect, LLVMLinkage, LLVMModule, LLVMOpcode, LLVMTypeKind,
@@ -94,6 +97,34 @@ fn instructions(function: LLVMValueRef) -> Vec<LLVMValueRef> {
     found
 }
 
+/// The elements of a floating-point type or of a vector of such.
+fn element(ty: LLVMTypeRef) -> Option<Element> {
+    // SAFETY: a type of a context that is alive.
+    let kind = unsafe {
+        match LLVMGetTypeKind(ty) {
+            LLVMTypeKind::LLVMVectorTypeKind => LLVMGetTypeKind(LLVMGetElementType(ty)),
+            kind => kind,
+        }
+    };
+    match kind {
+        LLVMTypeKind::LLVMHalfTypeKind | LLVMTypeKind::LLVMBFloatTypeKind => Some(Element::Half),
+        LLVMTypeKind::LLVMFloatTypeKind => Some(Element::Single),
+        LLVMTypeKind::LLVMDoubleTypeKind => Some(Element::Double),
+        _ => None,
+    }
+}
+
+/// Whether the result or an operand of an instruction has such elements.
+fn touches(instruction: LLVMValueRef, elements: Element) -> bool {
+    // SAFETY: an instruction of a module that is alive, and as many operands as it has.
+    unsafe {
+        let count = LLVMGetNumOperands(instruction).max(0) as c_uint;
+        let operands = (0..count).map(|number| LLVMGetOperand(instruction, number));
+        let mut values = operands.filter(|it| !it.is_null()).chain([instruction]);
+        values.any(|value| element(LLVMTypeOf(value)) == Some(elements))
+    }
+}
+
 /// Text for C. A NUL byte cannot occur in what LLVM is given: names and triples that
 /// hold one are cut there.
 fn c_string(text: &str) -> CString {
@@ -144,6 +175,12 @@ pub(super) fn host() -> Target {
             features: take_message(LLVMGetHostCPUFeatures()),
         }
     }
+}
+
+/// Whether the processor of a target has a feature, by LLVM's name of it.
+pub(super) fn has_feature(target: &Target, feature: &str) -> bool {
+    initialize();
+    tc_dialects::has_feature(&target.triple, &target.cpu, &target.features, feature)
 }
 
 /// A target machine.
@@ -357,17 +394,24 @@ impl Module {
         }
     }
 
-    /// Links the scalar built-ins, if the module calls any, and hides them.
+    /// Links the scalar built-ins, if the module needs any, and hides them. They take the
+    /// place of all that would become a call of the C library: see [`substitute`].
     pub fn link_builtins(&mut self) -> Result<(), Error> {
-        let wanted = self.functions().into_iter().any(|function| {
-            // SAFETY: a function of the module.
-            let declared = unsafe { LLVMIsDeclaration(function) } != 0;
-            declared && self.name(function).starts_with(BUILTIN_PREFIX)
+        let functions = self.functions();
+        // SAFETY: functions of the module.
+        let is_declaration = |it: &LLVMValueRef| unsafe { LLVMIsDeclaration(*it) } != 0;
+        let calls_builtin = functions.iter().filter(|it| is_declaration(it)).any(|function| {
+            self.name(*function).starts_with(BUILTIN_PREFIX) || self.substitute(*function).is_some()
         });
-        if !wanted {
+        let instructions: Vec<_> = functions.iter().flat_map(|it| instructions(*it)).collect();
+        let converts = instructions.iter().any(|it| touches(*it, Element::Half));
+        // SAFETY: instructions of the module.
+        let is_remainder =
+            |it: &LLVMValueRef| unsafe { LLVMGetInstructionOpcode(*it) } == LLVMOpcode::LLVMFRem;
+        if !calls_builtin && !converts && !instructions.iter().any(is_remainder) {
             return Ok(());
         }
-        let own: Vec<_> = self.functions().iter().map(|it| self.name(*it)).collect();
+        let own: Vec<_> = functions.iter().map(|it| self.name(*it)).collect();
         // SAFETY: the bitcode is static; the parser copies nothing that outlives the
         // buffer, which lazily loaded parts do not need: everything is parsed at once.
         // Linking consumes the parsed module.
@@ -409,7 +453,146 @@ impl Module {
                 }
             }
         }
+        for remainder in instructions.into_iter().filter(is_remainder) {
+            self.replace_remainder(remainder)?;
+        }
+        for function in self.functions().into_iter().filter(is_declaration) {
+            if let Some(name) = self.substitute(function) {
+                // SAFETY: both are functions of the module, and of one type.
+                unsafe {
+                    let ty = LLVMGlobalGetValueType(function);
+                    LLVMReplaceAllUsesWith(function, self.lanewise(&name, ty)?);
+                    LLVMDeleteFunction(function);
+                }
+            }
+        }
+        if converts {
+            self.define_conversions();
+        }
         Ok(())
+    }
+
+    /// The built-in to be called instead of a function that is only declared.
+    fn substitute(&self, function: LLVMValueRef) -> Option<String> {
+        // SAFETY: a function of the module, and a list as long as that of its parameters.
+        let (result, parameters) = unsafe {
+            let ty = LLVMGlobalGetValueType(function);
+            let mut parameters = vec![ptr::null_mut(); LLVMCountParamTypes(ty) as usize];
+            LLVMGetParamTypes(ty, parameters.as_mut_ptr());
+            (LLVMGetReturnType(ty), parameters)
+        };
+        // A function of the program itself may have such a name as well.
+        let fits = parameters.iter().all(|it| *it == result);
+        let element = element(result).filter(|_| fits)?;
+        substitute(&self.name(function), parameters.len(), element, &self.target)
+    }
+
+    /// Puts a call in the place of a remainder of floats, which is one of `fmod` for LLVM.
+    fn replace_remainder(&self, remainder: LLVMValueRef) -> Result<(), Error> {
+        // SAFETY: an instruction of the module, which goes once nothing uses it; the
+        // builder is disposed of.
+        unsafe {
+            let ty = LLVMTypeOf(remainder);
+            let double = element(ty) == Some(Element::Double);
+            let name = if double { "tc_fmod_f64" } else { "tc_fmod_f32" };
+            let ty = LLVMFunctionType(ty, [ty, ty].as_mut_ptr(), 2, 0);
+            let callee = self.lanewise(name, ty)?;
+            let builder = LLVMCreateBuilderInContext(self.context.raw);
+            LLVMPositionBuilderBefore(builder, remainder);
+            let mut operands = [LLVMGetOperand(remainder, 0), LLVMGetOperand(remainder, 1)];
+            let call = LLVMBuildCall2(builder, ty, callee, operands.as_mut_ptr(), 2, c"".as_ptr());
+            LLVMReplaceAllUsesWith(remainder, call);
+            LLVMInstructionEraseFromParent(remainder);
+            LLVMDisposeBuilder(builder);
+        }
+        Ok(())
+    }
+
+    /// The built-in called `name` for a type of functions: itself, or a function that calls it
+    /// for each lane of vectors, and in single precision for elements of 16 bits.
+    fn lanewise(&self, name: &str, ty: LLVMTypeRef) -> Result<LLVMValueRef, Error> {
+        let symbol = c_string(name);
+        // SAFETY: types and values of the module's context, and a builder that is positioned
+        // before it is used, and disposed of.
+        unsafe {
+            let scalar = LLVMGetNamedFunction(self.raw.0, symbol.as_ptr());
+            if scalar.is_null() {
+                return Err(Error::Llvm(format!("there is no built-in '{name}'")));
+            }
+            let scalar_type = LLVMGlobalGetValueType(scalar);
+            if scalar_type == ty {
+                return Ok(scalar);
+            }
+            let result = LLVMGetReturnType(ty);
+            let lanes = match LLVMGetTypeKind(result) {
+                LLVMTypeKind::LLVMVectorTypeKind => Some(LLVMGetVectorSize(result)),
+                _ => None,
+            };
+            let wide = LLVMGetReturnType(scalar_type);
+            let narrow = if lanes.is_some() { LLVMGetElementType(result) } else { result };
+            let number = lanes.unwrap_or(0);
+            let symbol = c_string(&format!("{name}.{number}.{}", LLVMGetTypeKind(narrow) as u32));
+            let known = LLVMGetNamedFunction(self.raw.0, symbol.as_ptr());
+            if !known.is_null() {
+                return Ok(known);
+            }
+            let function = LLVMAddFunction(self.raw.0, symbol.as_ptr(), ty);
+            LLVMSetLinkage(function, LLVMLinkage::LLVMInternalLinkage);
+            let block = LLVMAppendBasicBlockInContext(self.context.raw, function, c"".as_ptr());
+            let builder = LLVMCreateBuilderInContext(self.context.raw);
+            LLVMPositionBuilderAtEnd(builder, block);
+            let none = c"".as_ptr();
+            let call = |lane: Option<LLVMValueRef>| {
+                let mut arguments: Vec<LLVMValueRef> = (0..LLVMCountParams(function))
+                    .map(|number| {
+                        let mut value = LLVMGetParam(function, number);
+                        if let Some(lane) = lane {
+                            value = LLVMBuildExtractElement(builder, value, lane, none);
+                        }
+                        LLVMBuildFPCast(builder, value, wide, none)
+                    })
+                    .collect();
+                let count = arguments.len() as c_uint;
+                let pointer = arguments.as_mut_ptr();
+                let value = LLVMBuildCall2(builder, scalar_type, scalar, pointer, count, none);
+                LLVMBuildFPCast(builder, value, narrow, none)
+            };
+            let i32_type = LLVMInt32TypeInContext(self.context.raw);
+            let value = match lanes {
+                None => call(None),
+                Some(lanes) => (0..lanes).fold(LLVMGetPoison(result), |vector, lane| {
+                    let lane = LLVMConstInt(i32_type, lane.into(), 0);
+                    LLVMBuildInsertElement(builder, vector, call(Some(lane)), lane, none)
+                }),
+            };
+            LLVMBuildRet(builder, value);
+            LLVMDisposeBuilder(builder);
+            Ok(function)
+        }
+    }
+
+    /// Gives the conversions of 16-bit formats the names by which code generation will call
+    /// them, and keeps them until then.
+    fn define_conversions(&self) {
+        // SAFETY: functions of the module, and a new global of its context.
+        unsafe {
+            let mut used = Vec::new();
+            for (name, symbol) in CONVERSIONS {
+                let function = LLVMGetNamedFunction(self.raw.0, c_string(name).as_ptr());
+                if !function.is_null() {
+                    LLVMSetValueName2(function, symbol.as_ptr().cast(), symbol.len());
+                    used.push(function);
+                }
+            }
+            let pointer = LLVMPointerTypeInContext(self.context.raw, 0);
+            let count = used.len() as u64;
+            let list = LLVMConstArray2(pointer, used.as_mut_ptr(), count);
+            let name = c"llvm.compiler.used".as_ptr();
+            let global = LLVMAddGlobal(self.raw.0, LLVMTypeOf(list), name);
+            LLVMSetInitializer(global, list);
+            LLVMSetLinkage(global, LLVMLinkage::LLVMAppendingLinkage);
+            LLVMSetSection(global, c"llvm.metadata".as_ptr());
+        }
     }
 
     /// Adds for each function an entry that takes the address of an array of pointers
@@ -518,7 +701,8 @@ impl Module {
             LLVMPassBuilderOptionsSetLoopVectorization(options, 1);
             LLVMPassBuilderOptionsSetLoopInterleaving(options, 1);
             LLVMPassBuilderOptionsSetLoopUnrolling(options, 1);
-            let passes = c"always-inline,default<O3>";
+            // Most built-ins are not called: they go before anything is done about them.
+            let passes = c"globaldce,always-inline,default<O3>";
             let result = LLVMRunPasses(self.raw.0, passes.as_ptr(), self.machine.0, options);
             LLVMDisposePassBuilderOptions(options);
             check(result)

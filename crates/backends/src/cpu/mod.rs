@@ -31,6 +31,7 @@ mod jit;
 mod llvm;
 pub mod pipeline;
 mod signature;
+mod substitute;
 mod target;
 
 pub use jit::{CallError, Compiled, Function};

@@ -25,6 +25,25 @@ impl Target {
         Self { cpu: name.to_string(), features: String::new(), ..Self::host() }
     }
 
+    /// Whether rounding to an integer is an instruction: so it is for 64-bit Arm, and for x86
+    /// from SSE4.1 on. Of other architectures nothing is known.
+    pub(super) fn rounds(&self) -> bool {
+        self.is_arm() || self.is_x86_with("sse4.1")
+    }
+
+    /// Whether a fused multiply-add is an instruction.
+    pub(super) fn has_fma(&self) -> bool {
+        self.is_arm() || self.is_x86_with("fma")
+    }
+
+    fn is_arm(&self) -> bool {
+        ["aarch64", "arm64"].iter().any(|name| self.triple.starts_with(name))
+    }
+
+    fn is_x86_with(&self, feature: &str) -> bool {
+        self.triple.starts_with("x86_64") && llvm::has_feature(self, feature)
+    }
+
     /// The width of the vector registers in bits and their number. Where only the name of
     /// a processor is known, what its generation is known to have.
     pub(super) fn vector_registers(&self) -> (u32, u32) {

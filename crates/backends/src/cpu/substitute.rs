@@ -1,0 +1,98 @@
+//! Which of our functions stand in for what would become a call of the C library.
+//!
+//! LLVM has intrinsics that are an instruction on some processors and a call of libm on
+//! others, and some that are calls everywhere. MLIR calls libm by name, too. All of these are
+//! replaced before LLVM optimizes, by functions of `runtime/`, so that an object needs no
+//! library for what it calculates.
+
+use super::Target;
+use crate::builtins;
+
+/// The type of the elements that a function is called with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Element {
+    /// A type of 16 bits, computed with in single precision.
+    Half,
+    /// Single precision.
+    Single,
+    /// Double precision.
+    Double,
+}
+
+/// The symbol of the function of `runtime/` to be called instead of `callee`, an intrinsic or
+/// a function that no module defines, of so many arguments. Arguments and result are single
+/// precision for [`Element::Half`].
+pub(super) fn substitute(
+    callee: &str,
+    arity: usize,
+    element: Element,
+    target: &Target,
+) -> Option<String> {
+    let suffix = if element == Element::Double { "f64" } else { "f32" };
+    let builtin = |name: &str| {
+        let found = builtins::lookup(name).filter(|it| it.arity == arity)?;
+        Some(format!("tc_{}_{suffix}", found.name))
+    };
+    let soft = |name: &str| Some(format!("tc_soft_{name}_{suffix}"));
+    let Some(intrinsic) = callee.strip_prefix("llvm.") else {
+        let narrow = callee.strip_suffix('f').filter(|_| element == Element::Single);
+        return match narrow.unwrap_or(callee) {
+            "roundeven" | "rint" | "nearbyint" if arity == 1 => soft("roundeven"),
+            name => builtin(name),
+        };
+    };
+    match intrinsic.split('.').next().unwrap_or_default() {
+        name @ ("floor" | "ceil" | "trunc" | "roundeven") if !target.rounds() => soft(name),
+        "rint" | "nearbyint" if !target.rounds() => soft("roundeven"),
+        "fma" if !target.has_fma() => soft("fma"),
+        "round" => builtin("round"),
+        "maxnum" if element == Element::Half => builtin("fmax"),
+        "minnum" if element == Element::Half => builtin("fmin"),
+        name @ ("acos" | "asin" | "atan" | "atan2" | "cos" | "cosh" | "exp" | "exp10" | "exp2"
+        | "log" | "log10" | "log2" | "pow" | "sin" | "sinh" | "tan" | "tanh") => builtin(name),
+        _ => None,
+    }
+}
+
+/// The functions that LLVM calls to convert to formats of 16 bits and from them, each with its
+/// name in `runtime/`: they are defined in a module under the name that LLVM gives them.
+pub(super) const CONVERSIONS: [(&str, &str); 5] = [
+    ("tc_soft_extendhfsf2", "__extendhfsf2"),
+    ("tc_soft_truncsfhf2", "__truncsfhf2"),
+    ("tc_soft_truncdfhf2", "__truncdfhf2"),
+    ("tc_soft_truncsfbf2", "__truncsfbf2"),
+    ("tc_soft_truncdfbf2", "__truncdfbf2"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_of_libraries_are_replaced() {
+        let of = |callee, arity, element| substitute(callee, arity, element, &Target::host());
+        let symbol = |callee, arity, element| of(callee, arity, element).unwrap_or_default();
+        assert_eq!(symbol("llvm.exp.v8f32", 1, Element::Single), "tc_exp_f32");
+        assert_eq!(symbol("llvm.maxnum.f16", 2, Element::Half), "tc_fmax_f32");
+        assert_eq!(symbol("expm1", 1, Element::Double), "tc_expm1_f64");
+        assert_eq!(symbol("erf", 1, Element::Double), "tc_erf_f64");
+        assert_eq!(symbol("erff", 1, Element::Single), "tc_erf_f32");
+        assert_eq!(of("llvm.maxnum.f32", 2, Element::Single), None);
+        assert_eq!(of("unknown", 1, Element::Double), None);
+        assert_eq!(of("pow", 1, Element::Double), None, "this is no power");
+    }
+
+    #[test]
+    fn instructions_are_left_to_processors_that_have_them() {
+        if !Target::host().triple.starts_with("x86_64") {
+            return;
+        }
+        let of = |callee, arity, element, cpu| {
+            substitute(callee, arity, element, &Target::cpu(cpu)).unwrap_or_default()
+        };
+        assert_eq!(of("llvm.floor.f16", 1, Element::Half, "x86-64"), "tc_soft_floor_f32");
+        assert_eq!(of("llvm.fma.f64", 3, Element::Double, "x86-64-v2"), "tc_soft_fma_f64");
+        assert_eq!(of("llvm.floor.f32", 1, Element::Single, "x86-64-v2"), "");
+        assert_eq!(of("llvm.fma.f64", 3, Element::Double, "haswell"), "");
+    }
+}
