@@ -10,7 +10,7 @@ PROGRAMS ?= 10000
 # How many random index maps `make random-maps` checks.
 MAPS ?= 1000000
 
-.PHONY: help setup run test random random-maps math-accuracy lint docs bench bench-index
+.PHONY: help setup run test random random-maps math-accuracy lint docs bench bench-index bench-hlo
 
 help:
 	@echo 'make run      infer ranges, compile and run an example, check and time it (EXAMPLE=, SIZES=, ARGS=)'
@@ -23,6 +23,7 @@ help:
 	@echo 'make docs     write the generated pages of docs/ again; HTML as far as mdbook is there'
 	@echo 'make bench    the benchmarks'
 	@echo 'make bench-index   the index algebra against affine maps of MLIR'
+	@echo 'make bench-hlo   HLO text of training steps against the parser of XLA, which PyPI provides'
 
 setup:
 	@./bootstrap
@@ -61,3 +62,7 @@ bench: setup
 
 bench-index: setup
 	$(CARGO) bench --package tc-bench-index-algebra
+
+bench-hlo: setup
+	benches/hlo/prepare
+	$(CARGO) bench --package tc-benches --bench hlo-text
