@@ -16,7 +16,7 @@ help:
 	@echo 'make run      infer ranges, compile and run an example, check and time it (EXAMPLE=, SIZES=, ARGS=)'
 	@echo 'make run FUSED=1   print the fused IR of the example too'
 	@echo 'make test     all tests: units, properties, FileCheck, conformance'
-	@echo 'make random   compiled random programs against the interpreter, 10000 of them (PROGRAMS=)'
+	@echo 'make random   compiled random programs, TC and HLO, against interpreters, 10000 of each (PROGRAMS=)'
 	@echo 'make random-maps   random index maps against enumeration of their domains, a million of them (MAPS=)'
 	@echo 'make math-accuracy   the built-ins in single precision, for all floats'
 	@echo 'make lint     formatting, clippy and rustdoc, warnings denied'
@@ -37,6 +37,7 @@ test: setup
 
 random: setup
 	TC_RANDOM_PROGRAMS=$(PROGRAMS) $(CARGO) test --package tc-backends --test random_programs -- --nocapture
+	TC_RANDOM_PROGRAMS=$(PROGRAMS) $(CARGO) test --package tc-backends --test hlo random_modules
 
 # Needs no LLVM, and so no setup.
 random-maps:

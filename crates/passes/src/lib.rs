@@ -19,6 +19,7 @@ pub const PASSES: &[&PassInfo] = &[
     &convert::imap_to_scf::PASS,
     &convert::results_to_destinations::PASS,
     &convert::tc_to_imap::PASS,
+    &transform::copy_shared_destinations::PASS,
     &transform::fuse::PASS,
     &transform::hoist_divisions::PASS,
     &transform::infer_ranges::PASS,

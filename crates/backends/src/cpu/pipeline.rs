@@ -20,6 +20,7 @@ pub fn to_llvm(options: &Options) -> String {
     let mut passes = vec![
         // Buffers.
         "unshare-empty-tensors",
+        "copy-shared-destinations",
         "eliminate-empty-tensors",
         "empty-tensor-to-alloc-tensor",
         "one-shot-bufferize{allow-return-allocs-from-loops}",

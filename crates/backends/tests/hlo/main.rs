@@ -1,8 +1,13 @@
 //! Compiled HLO modules against what the text says, computed in other ways.
 
 mod fourier;
+mod generator;
 mod linear_algebra;
+#[path = "../support/random.rs"]
+mod random;
 mod random_bits;
+mod random_modules;
+mod reference;
 
 use tc_backends::{
     cpu,
@@ -12,6 +17,10 @@ use tc_dialects::{
     diagnostic,
     hlo::{self, ArrayShape, ElementType},
 };
+
+fn from_environment(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+}
 
 /// The results of a module, or the first thing said against it.
 fn try_run(text: &str, inputs: &[Array]) -> Result<Vec<Array>, String> {

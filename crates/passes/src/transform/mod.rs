@@ -1,5 +1,6 @@
 //! Passes that rewrite within a dialect.
 
+pub mod copy_shared_destinations;
 pub mod fuse;
 pub mod hoist_divisions;
 pub mod infer_ranges;

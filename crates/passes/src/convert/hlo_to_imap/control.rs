@@ -4,7 +4,7 @@ use super::{Lowering, value::Value};
 use melior::ir::ValueLike;
 use tc_dialects::{
     diagnostic::{Report, Severity},
-    hlo::{Attribute, ElementType, Instruction},
+    hlo::{Attribute, ComputationId, ElementType, Instruction},
     mlir::{self, Builder, Val},
 };
 
@@ -54,42 +54,60 @@ impl<'c> Lowering<'c, '_> {
         operands: &[Value<'c>],
         depth: usize,
     ) -> Result<Value<'c>, Report<'c>> {
-        let branches = instruction.branches();
         let selector = extract(b, &operands[0]);
         let is_truth = matches!(
             &operands[0],
             Value::Array(array) if array.element() == ElementType::Pred
         );
-        let last = branches.len() as i64 - 1;
         let selected = if is_truth {
             // The first branch is the one for true.
             b.select(selector, b.index(0), b.index(1))
         } else {
             b.value("arith.index_cast", &[selector], b.index_type())
         };
-        let mut regions = Vec::new();
-        let mut value = None;
-        for (branch, operand) in branches.iter().zip(&operands[1..]) {
+        let branches: Vec<_> = instruction.branches().into_iter().zip(&operands[1..]).collect();
+        self.one_of(b, selected, &branches, 0, depth)
+    }
+
+    /// The value of the branch with the number `selected`; the first of these has number `first`.
+    /// Halves are told apart by `scf.if`: bufferization in LLVM 22 does not know that what a case
+    /// of `scf.index_switch` yields may be a buffer that is written later.
+    fn one_of(
+        &self,
+        b: &Builder<'c>,
+        selected: Val<'c>,
+        branches: &[(ComputationId, &Value<'c>)],
+        first: usize,
+        depth: usize,
+    ) -> Result<Value<'c>, Report<'c>> {
+        match branches {
+            [] => {
+                let message = "a conditional without branches";
+                return Err(Report::at(b.location, Severity::Error, message));
+            }
+            [(branch, operand)] => {
+                return self.computation(b, *branch, std::slice::from_ref(operand), depth + 1);
+            }
+            _ => {}
+        }
+        let (low, high) = branches.split_at(branches.len() / 2);
+        let middle = first + low.len();
+        // As an unsigned number one below 0 is large, and selects the last branch.
+        let is_low = b.compare_int("ult", selected, b.index(middle as i64));
+        let (mut values, mut regions, mut types) = (Vec::new(), Vec::new(), Vec::new());
+        for (half, first) in [(low, first), (high, middle)] {
             let (region, block) = mlir::region_with_block(&[], b.location);
             let inside = Builder::at_end(b.context, block, b.location);
-            let result =
-                self.computation(&inside, *branch, std::slice::from_ref(operand), depth + 1)?;
+            let value = self.one_of(&inside, selected, half, first, depth)?;
             let mut yielded = Vec::new();
-            result.flatten(&mut yielded);
+            value.flatten(&mut yielded);
             inside.op("scf.yield", &yielded, &[]);
+            types = yielded.iter().map(|value| value.r#type()).collect();
+            values.push(value);
             regions.push(region);
-            value = Some((result, yielded));
         }
-        let Some((value, yielded)) = value else {
-            let message = "a conditional without branches";
-            return Err(Report::at(b.location, Severity::Error, message));
-        };
-        let types: Vec<_> = yielded.iter().map(|value| value.r#type()).collect();
-        // The last branch is the default, for numbers below 0 too.
-        regions.rotate_right(1);
-        let cases = mlir::i64_array(b.context, &(0..last).collect::<Vec<_>>());
-        let op = b.op_with("scf.index_switch", &[selected], &types, &[("cases", cases)], regions);
-        Ok(value.rebuild(&mut mlir::results(op).into_iter()))
+        let op = b.op_with("scf.if", &[is_low], &types, &[], regions);
+        Ok(values[0].rebuild(&mut mlir::results(op).into_iter()))
     }
 }
 

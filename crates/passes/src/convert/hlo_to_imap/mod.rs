@@ -3,7 +3,7 @@
 //!
 //! The entry computation becomes one function. Everything that it calls is built in place:
 //! fusions and calls where they stand, the computations of loops and conditionals inside
-//! `scf.while` and `scf.index_switch`, and those of reductions element by element. Tuples
+//! `scf.while` and `scf.if`, and those of reductions element by element. Tuples
 //! disappear; a function has one argument per array of its parameters and one result per array of
 //! its value. How arrays are stored is said in the module `value`.
 //!
@@ -15,7 +15,7 @@
 //! | other reductions, windows, `gather`, `scatter`, `sort` | loops over memory |
 //! | `fft`, `cholesky`, `triangular-solve` | loops over memory; no library is called |
 //! | `rng-bit-generator` | `imap.generic`, one iteration per block of bits |
-//! | `while`, `conditional` | `scf.while`, `scf.index_switch` |
+//! | `while`, `conditional` | `scf.while`, `scf.if` |
 //!
 //! Layouts do not change values and are ignored, but for `bitcast`.
 //! Limits: shapes are static; arrays have at most [`MAX_BYTES`] bytes; calls nest at most [`MAX_DEPTH`] deep; collective instructions are
