@@ -372,7 +372,8 @@ int tcOptMain(int argc, char **argv) {
       "  tc-opt matmul.tc --infer-ranges            import and infer the ranges\n"
       "  tc-opt --infer-ranges --fuse matmul.mlir   the same on MLIR text, then fuse\n"
       "  tc-opt --explain-ranges matmul.tc          the rounds of range inference\n"
-      "  tc-opt model.hlo --cse --export-hlo        HLO text, from such or from MLIR\n",
+      "  tc-opt model.hlo --cse --export-hlo        HLO text, from such or from MLIR\n"
+      "  tc-opt --print-indexing-maps model.hlo     which elements each instruction needs\n",
       registry);
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   bool isSource = tcRustIsSource(wrap(StringRef(inputName)));

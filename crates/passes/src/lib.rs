@@ -14,6 +14,8 @@ use tc_dialects::{pass::PassInfo, register_pipeline};
 
 /// Every pass of the crate.
 pub const PASSES: &[&PassInfo] = &[
+    &analysis::print_graph::PASS,
+    &analysis::print_indexing_maps::PASS,
     &convert::hlo_to_imap::PASS,
     &convert::imap_to_arith::PASS,
     &convert::imap_to_scf::PASS,
@@ -51,6 +53,12 @@ pub const PIPELINES: &[(&str, &str, &str)] = &[
         "Convert comprehensions to imap.generic and fuse producers into consumers",
         "convert-tc-to-imap,canonicalize,cse,imap-fuse,canonicalize,cse",
     ),
+    (
+        "print-indexing-maps",
+        "Print which elements of its operands each HLO instruction needs",
+        "hlo-print-indexing-maps",
+    ),
+    ("graph", "Print an HLO module as a graph for Graphviz", "hlo-print-graph"),
 ];
 
 /// Registers every pass and shorthand with MLIR, once per process.

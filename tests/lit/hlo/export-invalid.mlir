@@ -3,7 +3,7 @@
 // RUN: not tc-opt %t/empty.mlir --export-hlo 2>&1 | FileCheck %s --check-prefix=EMPTY
 
 //--- foreign.mlir
-// FOREIGN: foreign.mlir:5:1: error: 'func.func' op cannot be written as HLO text
+// FOREIGN: foreign.mlir:5:1: error: 'func.func' op cannot be part of an HLO module
 hlo.computation @main(%x: tensor<f32>) -> tensor<f32> {
   hlo.return %x : tensor<f32>
 }

@@ -2,3 +2,5 @@
 
 pub mod element_ranges;
 pub mod index_exprs;
+pub mod print_graph;
+pub mod print_indexing_maps;

@@ -255,7 +255,7 @@ impl<'c> Exporter<'c> {
         for region in 0..self.module.region_count() {
             for op in mlir::blocks(self.module, region).into_iter().flat_map(mlir::ops) {
                 if !mlir::is(op, COMPUTATION) {
-                    return Err(Report::op_error(op, "cannot be written as HLO text"));
+                    return Err(Report::op_error(op, "cannot be part of an HLO module"));
                 }
             }
         }

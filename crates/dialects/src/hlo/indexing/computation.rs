@@ -8,9 +8,9 @@ use super::{
     Direction, Indexing, IndexingSet, InstructionRef, Op, OperandIndexing, array,
     elementwise::same_position, num_arrays, relation::Relation,
 };
-use crate::hlo::{ComputationId, InstructionId, Opcode, Shape};
+use crate::hlo::{Computation, ComputationId, InstructionId, Opcode, Shape};
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     rc::Rc,
 };
 use tc_ir::IndexingMap;
@@ -19,13 +19,23 @@ use tc_ir::IndexingMap;
 /// [`OperandIndexing::array`] says which array of the instruction a map belongs to.
 pub type Grouped = BTreeMap<InstructionId, IndexingSet>;
 
-/// Maps through computations that instructions call.
+/// The most instructions that are reached from all outputs, or all parameters, of a computation
+/// that instructions call. Where there are more, it is not known what such instructions read.
+pub const MAX_REACHED: usize = 1 << 18;
+
+/// Sets that are not empty, by number.
+type Sparse = BTreeMap<usize, IndexingSet>;
+
+/// Maps through computations that instructions call. One without an entry reaches too many
+/// instructions.
 #[derive(Default)]
 pub(super) struct Summaries {
-    /// From an output of the root to each parameter.
-    backward: HashMap<(ComputationId, usize), Rc<Vec<IndexingSet>>>,
-    /// From a parameter to each output of the root, with the array of the parameter.
-    forward: HashMap<(ComputationId, usize), Rc<Vec<IndexingSet>>>,
+    /// From an output of the root to parameters.
+    backward: HashMap<(ComputationId, usize), Rc<Sparse>>,
+    /// From a parameter to outputs of the root, with the array of the parameter.
+    forward: HashMap<(ComputationId, usize), Rc<Sparse>>,
+    /// What has been looked at, and whether it has entries.
+    done: HashMap<(ComputationId, Direction), bool>,
 }
 
 /// How one operand of a `fusion`, `call` or `conditional` enters the computations it calls: as this
@@ -81,7 +91,7 @@ impl<'m> Indexing<'m> {
                 for output in outputs {
                     let producers = self.output_to_input(at, output);
                     let maps = || consumer.maps().iter().filter(|it| it.array == output);
-                    let is_unknown = consumer.unknown_arrays().any(|array| array == output);
+                    let is_unknown = consumer.is_unknown(output);
                     for (&operand, producer) in
                         computation[instruction].operands.iter().zip(&producers)
                     {
@@ -107,52 +117,68 @@ impl<'m> Indexing<'m> {
 
     /// For each instruction that needs array `output` of `start`, the maps that lead from there to
     /// it, as far as `end`.
-    fn forward(&self, start: InstructionRef, output: usize, end: InstructionId) -> Grouped {
-        let computation = &self.module[start.computation];
+    fn forward(
+        &self,
+        start: InstructionRef,
+        output: usize,
+        end: InstructionId,
+        users: &[Vec<InstructionId>],
+    ) -> Grouped {
         let mut grouped = Grouped::new();
         grouped.insert(start.instruction, self.identity(&self.instruction(start).shape, output));
-        let after = computation.instructions().skip(start.instruction.index() + 1);
-        for (id, instruction) in after.take_while(|(id, _)| *id <= end) {
-            let at = InstructionRef { instruction: id, ..start };
-            for (number, operand) in instruction.operands.iter().enumerate() {
-                let Some(before) = grouped.get(operand).filter(|set| !set.is_empty()).cloned()
-                else {
+        let mut open = BTreeSet::from([start.instruction]);
+        // Users stand after their operands, so that the first set is complete.
+        while let Some(instruction) = open.pop_first() {
+            if instruction != start.instruction {
+                let at = InstructionRef { instruction, ..start };
+                let set = self.maps_to_user(at, &grouped);
+                if set.is_empty() {
                     continue;
-                };
-                let mut set = grouped.remove(&id).unwrap_or_default();
-                for (output, consumer) in self.input_to_output(at, number).into_iter().enumerate() {
-                    for second in consumer.maps() {
-                        for first in before.maps().iter().filter(|it| it.array == second.array) {
-                            match self.composed(first, second) {
-                                Some(indexing) => {
-                                    set.insert(OperandIndexing { array: output, ..indexing });
-                                }
-                                None => set.insert_unknown(output),
+                }
+                grouped.insert(instruction, set);
+            }
+            let next = users[instruction.index()].iter().copied();
+            open.extend(next.filter(|&user| user <= end));
+        }
+        grouped
+    }
+
+    /// The maps to an instruction, from those to its operands.
+    fn maps_to_user(&self, at: InstructionRef, grouped: &Grouped) -> IndexingSet {
+        let mut set = IndexingSet::default();
+        for (number, operand) in self.instruction(at).operands.iter().enumerate() {
+            let Some(before) = grouped.get(operand) else { continue };
+            for (output, consumer) in self.input_to_output(at, number).into_iter().enumerate() {
+                for second in consumer.maps() {
+                    for first in before.maps().iter().filter(|it| it.array == second.array) {
+                        match self.composed(first, second) {
+                            Some(indexing) => {
+                                set.insert(OperandIndexing { array: output, ..indexing });
                             }
-                        }
-                        if before.unknown_arrays().any(|array| array == second.array) {
-                            set.insert_unknown(output);
+                            None => set.insert_unknown(output),
                         }
                     }
-                    let reached = |array: usize| {
-                        before.maps().iter().any(|it| it.array == array)
-                            || before.unknown_arrays().any(|it| it == array)
-                    };
-                    if consumer.unknown_arrays().any(reached) {
+                    if before.is_unknown(second.array) {
                         set.insert_unknown(output);
                     }
                 }
-                grouped.insert(id, set);
+                let reached = |array: usize| {
+                    before.maps().iter().any(|it| it.array == array) || before.is_unknown(array)
+                };
+                if consumer.unknown_arrays().any(reached) {
+                    set.insert_unknown(output);
+                }
             }
         }
-        grouped
+        set
     }
 
     /// The maps that lead from output `output` of `from` to the outputs of `to`, an instruction of
     /// the same computation that needs it. [`OperandIndexing::array`] says which output of `to`.
     pub fn epilogue(&self, from: InstructionRef, output: usize, to: InstructionId) -> IndexingSet {
         self.summarize_callees(from.computation, Direction::InputToOutput);
-        self.forward(from, output, to).remove(&to).unwrap_or_default()
+        let users = users(&self.module[from.computation]);
+        self.forward(from, output, to, &users).remove(&to).unwrap_or_default()
     }
 
     fn compose_into(&self, set: &mut IndexingSet, first: &OperandIndexing, producer: &IndexingSet) {
@@ -206,79 +232,109 @@ impl<'m> Indexing<'m> {
     /// Callees stand before their callers, so that each finds those of its own callees.
     fn summarize_callees(&self, computation: ComputationId, direction: Direction) {
         let mut open = vec![computation];
-        let mut callees = HashSet::new();
+        let mut callees = BTreeSet::new();
         while let Some(computation) = open.pop() {
             for instruction in &self.module[computation].instructions {
                 if instruction.opcode.calls() {
                     for callee in instruction.called_computations() {
-                        if callees.insert(callee) {
+                        let is_new =
+                            !self.summaries.borrow().done.contains_key(&(callee, direction));
+                        if is_new && callees.insert(callee) {
                             open.push(callee);
                         }
                     }
                 }
             }
         }
-        let mut callees: Vec<_> = callees.into_iter().collect();
-        callees.sort_unstable();
         for callee in callees {
             self.summarize(callee, direction);
         }
     }
 
     fn summarize(&self, computation: ComputationId, direction: Direction) {
+        let found = match direction {
+            Direction::OutputToInput => self.summary_of_outputs(computation),
+            Direction::InputToOutput => self.summary_of_parameters(computation),
+        };
+        let mut summaries = self.summaries.borrow_mut();
+        summaries.done.insert((computation, direction), found.is_some());
+        let table = match direction {
+            Direction::OutputToInput => &mut summaries.backward,
+            Direction::InputToOutput => &mut summaries.forward,
+        };
+        let found = found.unwrap_or_default().into_iter().enumerate();
+        table.extend(found.map(|(number, sets)| ((computation, number), Rc::new(sets))));
+    }
+
+    /// For each output of the root, the parameters that it needs.
+    fn summary_of_outputs(&self, computation: ComputationId) -> Option<Vec<Sparse>> {
         let callee = &self.module[computation];
-        let root = self.root(computation);
-        match direction {
-            Direction::OutputToInput => {
-                for output in 0..num_arrays(&callee.root().shape) {
-                    let key = (computation, output);
-                    if self.summaries.borrow().backward.contains_key(&key) {
-                        continue;
-                    }
-                    let mut grouped = self.backward(root, output, None);
-                    let parameters = callee.parameters.iter();
-                    let sets =
-                        parameters.map(|id| grouped.remove(id).unwrap_or_default()).collect();
-                    self.summaries.borrow_mut().backward.insert(key, Rc::new(sets));
+        let numbers: HashMap<InstructionId, usize> =
+            callee.parameters.iter().enumerate().map(|(number, &id)| (id, number)).collect();
+        let mut reached = 0;
+        let outputs = 0..num_arrays(&callee.root().shape);
+        let summary = outputs.map(|output| {
+            let grouped = self.backward(self.root(computation), output, None);
+            reached += grouped.len();
+            let sets = grouped.into_iter().filter_map(|(id, set)| Some((*numbers.get(&id)?, set)));
+            (reached <= MAX_REACHED)
+                .then(|| sets.filter(|(_, set)| !set.is_empty()).collect::<Sparse>())
+        });
+        summary.collect()
+    }
+
+    /// For each parameter, the outputs of the root that need it.
+    fn summary_of_parameters(&self, computation: ComputationId) -> Option<Vec<Sparse>> {
+        let callee = &self.module[computation];
+        let users = users(callee);
+        let mut reached = 0;
+        let summary = callee.parameters.iter().map(|&parameter| {
+            let at = InstructionRef { computation, instruction: parameter };
+            let mut sets = Sparse::new();
+            for source in 0..num_arrays(&callee[parameter].shape) {
+                let mut grouped = self.forward(at, source, callee.root, &users);
+                reached += grouped.len();
+                if MAX_REACHED < reached {
+                    return None;
+                }
+                let root = grouped.remove(&callee.root).unwrap_or_default();
+                for indexing in root.maps() {
+                    let from_source = OperandIndexing { array: source, ..indexing.clone() };
+                    sets.entry(indexing.array).or_default().insert(from_source);
+                }
+                for output in root.unknown_arrays() {
+                    sets.entry(output).or_default().insert_unknown(source);
                 }
             }
-            Direction::InputToOutput => {
-                for (number, &parameter) in callee.parameters.iter().enumerate() {
-                    let key = (computation, number);
-                    if self.summaries.borrow().forward.contains_key(&key) {
-                        continue;
-                    }
-                    let at = InstructionRef { computation, instruction: parameter };
-                    let mut sets = vec![IndexingSet::default(); num_arrays(&callee.root().shape)];
-                    for source in 0..num_arrays(&callee[parameter].shape) {
-                        let mut grouped = self.forward(at, source, callee.root);
-                        let reached = grouped.remove(&callee.root).unwrap_or_default();
-                        for indexing in reached.maps() {
-                            if let Some(set) = sets.get_mut(indexing.array) {
-                                set.insert(OperandIndexing { array: source, ..indexing.clone() });
-                            }
-                        }
-                        for output in reached.unknown_arrays() {
-                            if let Some(set) = sets.get_mut(output) {
-                                set.insert_unknown(source);
-                            }
-                        }
-                    }
-                    self.summaries.borrow_mut().forward.insert(key, Rc::new(sets));
-                }
-            }
-        }
+            Some(sets)
+        });
+        summary.collect()
+    }
+
+    /// Whether nothing is said of the computations that an instruction calls, since too many
+    /// instructions are reached.
+    pub(super) fn is_beyond_limits(&self, op: &Op) -> bool {
+        op.instruction.opcode.calls()
+            && [Direction::OutputToInput, Direction::InputToOutput].into_iter().any(|direction| {
+                self.summarize_called(op, direction);
+                let summaries = self.summaries.borrow();
+                let mut callees = op.instruction.called_computations();
+                callees.any(|callee| summaries.done.get(&(callee, direction)) == Some(&false))
+            })
     }
 
     /// The sets of a `fusion`, `call` or `conditional`.
     pub(super) fn call_output_to_input(&self, op: &Op, output: usize) -> Vec<IndexingSet> {
-        self.summarize_once(op, Direction::OutputToInput);
+        self.summarize_called(op, Direction::OutputToInput);
         let mut sets = vec![IndexingSet::default(); op.num_operands()];
+        let summaries = self.summaries.borrow();
         for (operand, callee, parameter) in entries(op).unwrap_or_default() {
-            let summaries = self.summaries.borrow();
-            let found = summaries.backward.get(&(callee, output));
-            match found.and_then(|sets| sets.get(parameter)) {
-                Some(found) => sets[operand].extend(found),
+            match summaries.backward.get(&(callee, output)) {
+                Some(found) => {
+                    if let Some(found) = found.get(&parameter) {
+                        sets[operand].extend(found);
+                    }
+                }
                 None => sets[operand] = super::unknown_operand(op, operand),
             }
         }
@@ -292,16 +348,21 @@ impl<'m> Indexing<'m> {
 
     /// The sets of a `fusion`, `call` or `conditional`.
     pub(super) fn call_input_to_output(&self, op: &Op, operand: usize) -> Vec<IndexingSet> {
-        self.summarize_once(op, Direction::InputToOutput);
+        self.summarize_called(op, Direction::InputToOutput);
         let mut sets = vec![IndexingSet::default(); num_arrays(&op.instruction.shape)];
+        let summaries = self.summaries.borrow();
         for (_, callee, parameter) in
             entries(op).unwrap_or_default().into_iter().filter(|entry| entry.0 == operand)
         {
-            let summaries = self.summaries.borrow();
-            if let Some(found) = summaries.forward.get(&(callee, parameter)) {
-                for (set, found) in sets.iter_mut().zip(found.iter()) {
-                    set.extend(found);
+            match summaries.forward.get(&(callee, parameter)) {
+                Some(found) => {
+                    for (&output, found) in found.iter() {
+                        if let Some(set) = sets.get_mut(output) {
+                            set.extend(found);
+                        }
+                    }
                 }
+                None => sets.fill(super::unknown_operand(op, operand)),
             }
         }
         if operand == 0 {
@@ -316,24 +377,26 @@ impl<'m> Indexing<'m> {
         sets
     }
 
-    fn summarize_once(&self, op: &Op, direction: Direction) {
-        let is_there = |callee: ComputationId| {
-            let summaries = self.summaries.borrow();
-            match direction {
-                Direction::OutputToInput => summaries.backward.contains_key(&(callee, 0)),
-                Direction::InputToOutput => {
-                    let parameters = self.module[callee].parameters.len();
-                    (0..parameters).all(|it| summaries.forward.contains_key(&(callee, it)))
-                }
-            }
-        };
-        for callee in op.instruction.called_computations() {
-            if !is_there(callee) {
-                self.summarize_callees(callee, direction);
-                self.summarize(callee, direction);
+    fn summarize_called(&self, op: &Op, direction: Direction) {
+        let is_done = |callee| self.summaries.borrow().done.contains_key(&(callee, direction));
+        if !op.instruction.called_computations().all(is_done) {
+            self.summarize_callees(op.at.computation, direction);
+        }
+    }
+}
+
+/// For each instruction, the instructions that have it as an operand, in order.
+fn users(computation: &Computation) -> Vec<Vec<InstructionId>> {
+    let mut users: Vec<Vec<InstructionId>> = vec![Vec::new(); computation.instructions.len()];
+    for (id, instruction) in computation.instructions() {
+        for operand in &instruction.operands {
+            let users = &mut users[operand.index()];
+            if users.last() != Some(&id) {
+                users.push(id);
             }
         }
     }
+    users
 }
 
 /// The branch index of a `conditional`, which every output needs.

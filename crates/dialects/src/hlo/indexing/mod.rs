@@ -44,13 +44,17 @@
 //!
 //! Cost: a whole computation takes one composition for each pair of a map of an instruction and a
 //! map of its operand. Sets hold each map once and at most [`MAX_MAPS`], so that this is linear in
-//! the instructions, whatever the number of paths through them.
+//! the instructions, whatever the number of paths through them. Instructions that call a
+//! computation of several results need this for each result; past [`MAX_REACHED`] instructions
+//! they are said to read everything in an unknown way.
 
 mod collective;
 mod computation;
 mod contraction;
 mod dynamic;
 mod elementwise;
+mod graph;
+mod module_text;
 mod reduction;
 mod relation;
 mod reshape;
@@ -63,7 +67,7 @@ mod text;
 mod utilization;
 mod window;
 
-pub use computation::Grouped;
+pub use computation::{Grouped, MAX_REACHED};
 pub use set::{
     IndexingSet, MAX_MAPS, MAX_OPERATORS, OperandIndexing, RuntimeSource, RuntimeVariable,
 };
@@ -72,8 +76,9 @@ pub use utilization::Utilization;
 use super::{ArrayShape, Computation, ComputationId, Instruction, InstructionId, Module, Opcode};
 use computation::Summaries;
 use relation::Relation;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use tc_ir::Context;
+use utilization::Images;
 
 /// An instruction of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -100,6 +105,8 @@ pub struct Indexing<'m> {
     like_xla: bool,
     /// Maps through whole computations, for the instructions that call them.
     summaries: RefCell<Summaries>,
+    /// How many elements maps lead to.
+    images: RefCell<Images>,
 }
 
 /// How an output of an instruction depends on one operand.
@@ -115,8 +122,13 @@ enum Reads {
 impl<'m> Indexing<'m> {
     /// The analysis of a module. Maps are computed when they are asked for.
     pub fn of(module: &'m Module) -> Self {
-        let summaries = RefCell::default();
-        Self { module, context: Context::new(), like_xla: false, summaries }
+        Self {
+            module,
+            context: Context::new(),
+            like_xla: false,
+            summaries: RefCell::default(),
+            images: RefCell::default(),
+        }
     }
 
     /// The same with XLA's maps where they differ from the meaning of the operation:
@@ -177,24 +189,36 @@ impl<'m> Indexing<'m> {
     /// If the operand is a tuple, [`OperandIndexing::array`] says which array of it a map starts
     /// from.
     pub fn input_to_output(&self, at: InstructionRef, operand: usize) -> Vec<IndexingSet> {
-        let op = Op::new(self, at);
+        self.operand_to_outputs(&Op::new(self, at), operand)
+    }
+
+    fn operand_to_outputs(&self, op: &Op, operand: usize) -> Vec<IndexingSet> {
         let mut sets = vec![IndexingSet::default(); num_arrays(&op.instruction.shape)];
         if op.num_operands() <= operand {
             return sets;
         }
         if op.instruction.opcode.calls() {
-            return self.call_input_to_output(&op, operand);
+            return self.call_input_to_output(op, operand);
         }
         let outputs = match op.instruction.opcode {
-            Opcode::Tuple => structural::tuple_places(&op, operand),
+            Opcode::Tuple => structural::tuple_places(op, operand),
             _ => 0..sets.len(),
         };
         for output in outputs {
             if let Some(set) = sets.get_mut(output) {
-                *set = self.set(&op, output, operand, Direction::InputToOutput);
+                *set = self.set(op, output, operand, Direction::InputToOutput);
             }
         }
         sets
+    }
+
+    /// Whether nothing is known of what an instruction reads, whichever output and operand is
+    /// asked for.
+    fn is_opaque(&self, op: &Op) -> bool {
+        match op.instruction.opcode.calls() {
+            true => self.is_beyond_limits(op),
+            false => matches!(op.reads(0, 0), Some(Reads::Unknown)),
+        }
     }
 
     fn set(&self, op: &Op, output: usize, operand: usize, direction: Direction) -> IndexingSet {
@@ -227,11 +251,28 @@ pub fn num_arrays(shape: &super::Shape) -> usize {
     count
 }
 
-/// The array of a shape with the given number.
-pub fn array(shape: &super::Shape, number: usize) -> Option<&ArrayShape> {
+/// The arrays in a shape, those of nested tuples included.
+pub fn arrays(shape: &super::Shape) -> Vec<&ArrayShape> {
     let mut arrays = Vec::new();
     shape.for_each_array(&mut |array| arrays.push(array));
-    arrays.get(number).copied()
+    arrays
+}
+
+/// The array of a shape with the given number.
+pub fn array(shape: &super::Shape, number: usize) -> Option<&ArrayShape> {
+    let mut rest = number;
+    let mut shape = shape;
+    while let super::Shape::Tuple(elements) = shape {
+        shape = elements.iter().find(|element| {
+            let count = num_arrays(element);
+            let is_inside = rest < count;
+            if !is_inside {
+                rest -= count;
+            }
+            is_inside
+        })?;
+    }
+    shape.as_array().filter(|_| rest == 0)
 }
 
 impl Opcode {
@@ -248,6 +289,8 @@ struct Op<'a> {
     instruction: &'a Instruction,
     at: InstructionRef,
     like_xla: bool,
+    /// Of a `concatenate`, where each operand starts in the output.
+    starts: OnceCell<Vec<Option<i64>>>,
 }
 
 impl<'a> Op<'a> {
@@ -255,7 +298,8 @@ impl<'a> Op<'a> {
         let module = indexing.module;
         let computation = &module[at.computation];
         let instruction = &computation[at.instruction];
-        Self { module, computation, instruction, at, like_xla: indexing.like_xla }
+        let starts = OnceCell::new();
+        Self { module, computation, instruction, at, like_xla: indexing.like_xla, starts }
     }
 
     fn operand(&self, number: usize) -> Option<&'a Instruction> {
@@ -288,15 +332,15 @@ impl<'a> Op<'a> {
     fn reads(&self, output: usize, operand: usize) -> Option<Reads> {
         use Opcode::*;
         let relation = match self.instruction.opcode {
-            Tuple | GetTupleElement | OptBarrier | AddDependency => {
+            Tuple | GetTupleElement | OptBarrier | AddDependency | Copy => {
                 return structural::forwarded(self, output, operand);
             }
             GetDimensionSize => return Some(Reads::Nothing),
             Abs | Add | And | Acos | Acosh | Asin | Asinh | Atan2 | Atanh | Cbrt | Ceil | Clamp
-            | Compare | Complex | Convert | Copy | Cosine | Cosh | CountLeadingZeros | Divide
-            | Erf | Exponential | ExponentialMinusOne | Floor | Imag | IsFinite | Log
-            | LogPlusOne | Logistic | Map | Maximum | Minimum | Mulhi | Multiply | Negate | Not
-            | Or | Popcnt | Power | Real | ReducePrecision | Remainder | Rng | RoundNearestAfz
+            | Compare | Complex | Convert | Cosine | Cosh | CountLeadingZeros | Divide | Erf
+            | Exponential | ExponentialMinusOne | Floor | Imag | IsFinite | Log | LogPlusOne
+            | Logistic | Map | Maximum | Minimum | Mulhi | Multiply | Negate | Not | Or
+            | Popcnt | Power | Real | ReducePrecision | Remainder | Rng | RoundNearestAfz
             | RoundNearestEven | Rsqrt | Select | SetDimensionSize | ShiftLeft
             | ShiftRightArithmetic | ShiftRightLogical | Sign | Sine | Sinh | Sqrt
             | StochasticConvert | Subtract | Tan | Tanh | Xor => {

@@ -265,6 +265,11 @@ impl IndexingSet {
         self.unknown.iter().copied()
     }
 
+    /// Whether it is not known which elements of an array are read.
+    pub fn is_unknown(&self, array: usize) -> bool {
+        self.unknown.contains(&array)
+    }
+
     /// Whether something is read in an unknown way.
     pub fn has_unknown(&self) -> bool {
         !self.unknown.is_empty()

@@ -38,7 +38,7 @@ pub(super) fn forwarded(op: &Op, output: usize, operand: usize) -> Option<Reads>
             let before = shape(0)?.as_tuple()?.get(..index)?;
             (0, before.iter().map(num_arrays).sum::<usize>() + output)
         }
-        // The value is the first operand; `add-dependency` has a token as well.
+        // The value is the first operand, which may be a tuple; `add-dependency` has a token as well.
         _ => (0, output),
     };
     if operand != source {
@@ -139,12 +139,17 @@ pub(super) fn concatenate(op: &Op, operand: usize) -> Option<Relation> {
     let (output, dims) = (op.output_dims(0)?, op.operand_dims(operand)?);
     let [along] = op.instruction.dimensions() else { return None };
     let along = dimension(*along, output.len())?;
-    let mut first = 0i64;
-    for before in 0..operand {
-        first = first.checked_add(*op.operand_dims(before)?.get(along)?)?;
-    }
+    let firsts = op.starts.get_or_init(|| {
+        let mut first = Some(0i64);
+        let after = |operand| {
+            let extent = op.operand_dims(operand).and_then(|dims| dims.get(along));
+            let next = first.and_then(|it| it.checked_add(*extent?));
+            std::mem::replace(&mut first, next)
+        };
+        (0..op.num_operands()).map(after).collect()
+    });
     let mut starts = vec![0; dims.len()];
-    *starts.get_mut(along)? = first;
+    *starts.get_mut(along)? = (*firsts.get(operand)?)?;
     let relation = stepped(dims, output, starts.into_iter().map(|start| (start, 1)))?;
     Some(Relation { output: relation.operand, operand: relation.output, ..relation })
 }

@@ -1,10 +1,10 @@
 //! Maps as text, and the layouts that they are written for.
 
 use super::{
-    Direction, Indexing, IndexingSet, InstructionRef, OperandIndexing, RuntimeSource, array,
-    num_arrays, relation::Relation, reshape,
+    Direction, Indexing, IndexingSet, OperandIndexing, RuntimeSource, array, relation::Relation,
+    reshape,
 };
-use crate::hlo::{ArrayShape, ComputationId, Instruction, Opcode, Payload, Shape};
+use crate::hlo::{ArrayShape, Opcode, Payload, Shape};
 use std::fmt::Write;
 use tc_ir::{IndexingMap, Var};
 
@@ -77,63 +77,6 @@ impl Indexing<'_> {
         let mut map = map.clone();
         map.remove_unused(self.context(), &|var| matches!(var, Var::Runtime(_)));
         map
-    }
-
-    /// The maps of all instructions of a computation as text. `direction` says which.
-    pub fn computation_text(&self, computation: ComputationId, direction: Direction) -> String {
-        let mut text = String::new();
-        let callee = &self.module()[computation];
-        let entry = if computation == self.module().entry { "ENTRY " } else { "" };
-        let _ = writeln!(text, "{entry}{}:", callee.name);
-        for (id, instruction) in callee.instructions() {
-            let at = InstructionRef { computation, instruction: id };
-            let _ = writeln!(
-                text,
-                "  {} = {} {}",
-                instruction.name,
-                instruction.shape.without_layout(),
-                instruction.opcode
-            );
-            let operands: Vec<&Instruction> = callee.operands(instruction).collect();
-            let outputs = num_arrays(&instruction.shape);
-            let mut line = |output: usize, operand: usize, set: &IndexingSet| {
-                let output =
-                    if outputs == 1 { String::new() } else { format!("output {output}, ") };
-                let name = operands.get(operand).map_or("", |it| it.name.as_str());
-                self.write_set(&mut text, &format!("    {output}operand {operand} {name}: "), set);
-            };
-            match direction {
-                Direction::OutputToInput => {
-                    for output in 0..outputs {
-                        let sets = self.output_to_input(at, output);
-                        for (operand, set) in sets.iter().enumerate() {
-                            line(output, operand, set);
-                        }
-                    }
-                }
-                Direction::InputToOutput => {
-                    for operand in 0..operands.len() {
-                        let sets = self.input_to_output(at, operand);
-                        for (output, set) in sets.iter().enumerate() {
-                            line(output, operand, set);
-                        }
-                    }
-                }
-            }
-        }
-        text
-    }
-
-    /// The maps of all instructions of the module as text, the entry last.
-    pub fn module_text(&self, direction: Direction) -> String {
-        let computations = self.module().computations().map(|(id, _)| id);
-        computations.map(|id| self.computation_text(id, direction)).collect::<Vec<_>>().join("\n")
-    }
-
-    fn write_set(&self, text: &mut String, head: &str, set: &IndexingSet) {
-        for map in self.set_text(set) {
-            let _ = writeln!(text, "{head}{}", map.replace('\n', "\n        "));
-        }
     }
 
     /// The maps of a pair of an output and an operand between index spaces in memory order: the

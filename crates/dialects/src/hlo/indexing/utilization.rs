@@ -9,11 +9,13 @@
 
 use super::{Indexing, IndexingSet, OperandIndexing};
 use crate::hlo::ArrayShape;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use tc_ir::{Context, Expr, IndexingMap, Interval, MapEvaluator, Values, Var};
 
 /// The most points that are enumerated for one group of dimensions.
-const MAX_POINTS: u64 = 1 << 18;
+const MAX_POINTS: u64 = 1 << 16;
+/// Where there are no more points than this, enumeration costs less than finding an inverse.
+const FEW_POINTS: u64 = 1 << 8;
 
 /// The share of an operand that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +46,7 @@ impl Indexing<'_> {
     ) -> Option<Utilization> {
         let total = shape.num_elements()?;
         let all = Utilization { touched: total, total, exact: false };
-        if set.unknown_arrays().any(|unknown| unknown == array) {
+        if set.is_unknown(array) {
             return Some(all);
         }
         let ctx = self.context();
@@ -54,7 +56,7 @@ impl Indexing<'_> {
             .filter(|it| it.array == array && !it.map.is_known_empty(ctx))
             .collect();
         let images: Vec<Count> =
-            maps.iter().map(|it| image_size(ctx, it, &shape.dims).clamp(total)).collect();
+            maps.iter().map(|it| self.image_size(it, &shape.dims).clamp(total)).collect();
         if images.iter().any(|image| image.exact && image.size == total) {
             return Some(Utilization { exact: true, ..all });
         }
@@ -71,10 +73,25 @@ impl Indexing<'_> {
         let sum = images.iter().fold(0i64, |sum, image| sum.saturating_add(image.size));
         Some(Utilization { touched: sum.min(total), total, exact: images.is_empty() })
     }
+
+    /// The number of elements that one map leads to, within an array of these sizes. Large models
+    /// repeat their maps, so that each is counted once.
+    fn image_size(&self, indexing: &OperandIndexing, dims: &[i64]) -> Count {
+        let key = (indexing.clone(), dims.to_vec());
+        if let Some(&known) = self.images.borrow().get(&key) {
+            return known;
+        }
+        let count = image_size(self.context(), indexing, dims);
+        self.images.borrow_mut().insert(key, count);
+        count
+    }
 }
 
+/// The sizes of images that are known, by map and sizes of the array.
+pub(super) type Images = HashMap<(OperandIndexing, Vec<i64>), Count>;
+
 #[derive(Clone, Copy)]
-struct Count {
+pub(super) struct Count {
     size: i64,
     exact: bool,
 }
@@ -172,10 +189,14 @@ fn group_size(ctx: &Context, indexing: &OperandIndexing, group: &Group, dims: &[
         return bound;
     }
     let part = restricted(map, group);
-    match enumerate(ctx, &part, &group.vars, &group.results, dims) {
-        Some(points) => Count { size: i64::try_from(points.len()).unwrap_or(all), exact: true },
-        None => injective_size(ctx, &part, &group.results, dims).unwrap_or(bound),
-    }
+    let enumerated = |most| {
+        let points = enumerate(ctx, &part, &group.vars, &group.results, dims, most)?;
+        Some(Count { size: i64::try_from(points.len()).ok()?, exact: true })
+    };
+    enumerated(FEW_POINTS)
+        .or_else(|| injective_size(ctx, &part, &group.results, dims))
+        .or_else(|| enumerated(MAX_POINTS))
+        .unwrap_or(bound)
 }
 
 /// The number of values if no two points have the same: then there is an inverse.
@@ -236,19 +257,20 @@ fn restricted(map: &IndexingMap, group: &Group) -> IndexingMap {
     }
 }
 
-/// The image of a map by enumeration of the variables that it uses; `None` if there are too many
-/// points. Values outside of the array are left out.
+/// The image of a map by enumeration of the variables that it uses; `None` if there are more than
+/// `most` points. Values outside of the array are left out.
 fn enumerate(
     ctx: &Context,
     map: &IndexingMap,
     vars: &BTreeSet<Var>,
     results: &[usize],
     dims: &[i64],
+    most: u64,
 ) -> Option<HashSet<Vec<i64>>> {
     let bounds = map.intervals(ctx);
     let ranges: Vec<(Var, Interval)> = vars.iter().map(|&var| (var, bounds.of(var))).collect();
     let size = ranges.iter().try_fold(1u64, |size, (_, range)| {
-        size.checked_mul(range.num_members()?).filter(|&size| size <= MAX_POINTS)
+        size.checked_mul(range.num_members()?).filter(|&size| size <= most)
     })?;
     let mut evaluator = MapEvaluator::new(ctx, map);
     let least = |variables: usize, make: fn(u32) -> Var| -> Vec<i64> {
@@ -296,7 +318,7 @@ fn union(ctx: &Context, maps: &[&OperandIndexing], dims: &[i64]) -> Option<i64> 
         let map = &indexing.map;
         let constraints = map.constraints.iter().map(|it| it.expr);
         let exprs: Vec<Expr> = map.results.iter().copied().chain(constraints).collect();
-        points.extend(enumerate(ctx, map, &ctx.vars_of_all(&exprs), &results, dims)?);
+        points.extend(enumerate(ctx, map, &ctx.vars_of_all(&exprs), &results, dims, MAX_POINTS)?);
     }
     i64::try_from(points.len()).ok()
 }

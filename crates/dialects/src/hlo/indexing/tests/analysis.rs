@@ -259,20 +259,94 @@ fn utilization_counts_elements() {
     assert_eq!(found.share(), 1.0);
 }
 
+fn written(
+    write: impl FnOnce(&Indexing, &mut Vec<u8>) -> std::io::Result<()>,
+    text: &str,
+) -> String {
+    let module = parse(text);
+    let mut out = Vec::new();
+    write(&Indexing::of(&module), &mut out).expect("memory takes all");
+    String::from_utf8(out).expect("names are UTF-8")
+}
+
 #[test]
 fn text_of_a_module() {
-    let module = parse(&module(
-        &[&[2, 3], &[3]],
-        &[2],
-        "dot",
-        "lhs_contracting_dims={1}, rhs_contracting_dims={0}",
-    ));
-    let indexing = Indexing::of(&module);
-    let text = indexing.computation_text(module.entry, Direction::InputToOutput);
-    assert_eq!(
-        text,
-        "ENTRY e:\n  p0 = f32[2,3] parameter\n  p1 = f32[3] parameter\n  r = f32[2] dot\n    \
-         operand 0 p0: (d0, d1) -> (d0), domain: d0 in [0, 1], d1 in [0, 2]\n    \
-         operand 1 p1: (d0)[s0] -> (s0), domain: d0 in [0, 2], s0 in [0, 1]\n"
+    let text =
+        module(&[&[2, 3], &[3]], &[2], "dot", "lhs_contracting_dims={1}, rhs_contracting_dims={0}");
+    let text = written(|it, out| it.write_computation(it.module().entry, out), &text);
+    let expected = "\
+ENTRY e {
+  p0 = f32[2,3] parameter(0)
+  p1 = f32[3] parameter(1)
+  ROOT r = f32[2] dot(p0, p1)
+    output -> operand 0 (p0): (d0)[s0] -> (d0, s0), domain: d0 in [0, 1], s0 in [0, 2]
+    output -> operand 1 (p1): (d0)[s0] -> (s0), domain: d0 in [0, 1], s0 in [0, 2]
+    operand 0 (p0) -> output: (d0, d1) -> (d0), domain: d0 in [0, 1], d1 in [0, 2]
+    operand 1 (p1) -> output: (d0)[s0] -> (s0), domain: d0 in [0, 2], s0 in [0, 1]
+    reads 6 of 6 elements of operand 0 (p0), 100.0%
+    reads 3 of 3 elements of operand 1 (p1), 100.0%
+}
+";
+    assert_eq!(text, expected);
+}
+
+/// A fusion with so many outputs and instructions inside is not taken apart.
+#[test]
+fn text_of_a_large_fusion() {
+    let count = 300;
+    let shapes = vec!["f32[2]"; count].join(", ");
+    let names = joined((0..count).map(|it| format!("v{it}")), ", ");
+    let inside: String = (0..count).map(|it| format!("  v{it} = f32[2] negate(p)\n")).collect();
+    let text = written(
+        |it, out| it.write_module(out),
+        &format!(
+            "HloModule m\nf {{\n  p = f32[2] parameter(0)\n{inside}  \
+             ROOT t = ({shapes}) tuple({names})\n}}\nENTRY e {{\n  p = f32[2] parameter(0)\n  \
+             ROOT r = ({shapes}) fusion(p), kind=kLoop, calls=f\n}}\n"
+        ),
     );
+    assert!(text.contains("    output 299 -> operand 0 (p): (d0) -> (d0), domain: d0 in [0, 1]\n"));
+    let line = "    300 outputs and 302 instructions in f: too many pairs to list\n";
+    assert!(text.contains(line), "{}", &text[text.len() - 200..]);
+}
+
+/// The step of a training: a call with as many results as half of its operands, each of which needs
+/// two of them.
+fn update(count: usize) -> String {
+    let shapes = vec!["f32[2,3]"; count].join(", ");
+    let list = |prefix: &str| joined((0..count).map(|it| format!("{prefix}{it}")), ", ");
+    let lines = |line: &dyn Fn(usize) -> String| joined((0..count).map(line), "\n");
+    let parameters = [
+        lines(&|it| format!("p{it} = f32[2,3] parameter({it})")),
+        lines(&|it| format!("g{it} = f32[2,3] parameter({})", count + it)),
+    ];
+    let parameters = parameters.join("\n");
+    let inside = lines(&|it| format!("n{it} = f32[2,3] subtract(p{it}, g{it})"));
+    let (results, operands) = (list("n"), [list("p"), list("g")].join(", "));
+    format!(
+        "HloModule m\nf {{\n{parameters}\n{inside}\nROOT r = ({shapes}) tuple({results})\n}}\n\
+         ENTRY e {{\n{parameters}\nROOT r = ({shapes}) call({operands}), to_apply=f\n}}\n"
+    )
+}
+
+#[test]
+fn text_grows_with_the_module() {
+    let texts = [20, 40].map(|count| written(|it, out| it.write_module(out), &update(count)));
+    let lines = |text: &str| text.lines().count();
+    // Braces, the line between the computations, and the two roots are there once.
+    let (few, many) = (lines(&texts[0]), lines(&texts[1]));
+    assert_eq!(many - 7, 2 * (few - 7), "{}", texts[0]);
+    assert!(texts[1].contains("    output 39 -> operand 79 (g39): (d0, d1) -> (d0, d1), domain:"));
+    assert!(texts[1].contains("    operand 79 (g39) -> output 39: (d0, d1) -> (d0, d1), domain:"));
+    assert!(!texts[1].contains("output 39 -> operand 0"));
+}
+
+#[test]
+fn quotes_in_a_graph() {
+    let text = written(|it, out| it.write_graph(out), &module(&[&[2]], &[2], "negate", ""));
+    let balanced = |line: &str| line.replace("\\\\", "").replace("\\\"", "").matches('"').count();
+    assert!(text.lines().all(|line| balanced(line).is_multiple_of(2)), "{text}");
+    assert_eq!(text.matches('{').count(), text.matches('}').count());
+    let edge = "  i2_0 -> i2_1 [label=\"(d0) -> (d0)\\l  domain: d0 in [0, 1]\\l\"];";
+    assert!(text.lines().any(|line| line == edge), "{text}");
 }

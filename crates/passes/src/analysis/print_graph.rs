@@ -1,0 +1,27 @@
+//! `hlo-print-graph`: a picture of an HLO module, in the DOT language of Graphviz.
+//!
+//! Changes nothing. Prints to the standard output. An instruction is a node; an edge leads from
+//! each operand to its user and shows the maps from the output of the user to the operand. A
+//! computation is a cluster, inside that of its caller if it has only one; a dashed edge leads
+//! from it to the instructions that call it. Of more than four maps the rest is counted.
+//!
+//! ```text
+//! tc-opt model.hlo --graph -o /dev/null | dot -Tsvg -o model.svg
+//! ```
+
+use super::print_indexing_maps::print;
+use tc_dialects::pass::{Failure, PassInfo, PassRun};
+
+/// The pass.
+pub const PASS: PassInfo = PassInfo {
+    argument: "hlo-print-graph",
+    summary: "Print an HLO module as a graph for Graphviz",
+    anchor: "builtin.module",
+    options: &[],
+    dependent_dialects: &[],
+    run,
+};
+
+fn run(pass: &PassRun) -> Result<(), Failure> {
+    print(pass, |indexing, out| indexing.write_graph(out))
+}
