@@ -16,7 +16,7 @@ fn folder(name: &str) -> PathBuf {
 fn tc() {
     let report = run(&[folder("tc")], &Options::default());
     if !report.is_success() {
-        report.write_text(&mut std::io::stderr()).expect("standard error takes text");
+        report.write_text(&mut std::io::stderr(), false).expect("standard error takes text");
         panic!("conformance cases of tests/conformance/tc fail");
     }
     let kinds = ["tc syntax", "tc ranges", "tc kernels", "tc eval"];
@@ -32,7 +32,7 @@ fn tc() {
 fn xla() {
     let report = run(&[folder("xla")], &Options::default());
     if !report.is_success() {
-        report.write_text(&mut std::io::stderr()).expect("standard error takes text");
+        report.write_text(&mut std::io::stderr(), false).expect("standard error takes text");
         panic!("conformance cases of tests/conformance/xla fail");
     }
     let skipped = report.cases.iter().filter(|it| it.outcome.status == Status::Skipped).count();
@@ -49,6 +49,7 @@ fn hlo() {
     let count = |kind: &str| report.cases.iter().filter(|it| it.kind == kind).count();
     assert_eq!(count("hlo program") + count("hlo optional"), 75);
     assert_eq!(count("hlo op"), 543);
+    assert_eq!(count("hlo hostile"), 49);
 }
 
 fn tool(arguments: &[&str], rows: &str) -> Output {

@@ -11,18 +11,20 @@ use tc_tools::conformance::{self, Options};
 
 /// Run conformance files by their content
 ///
-/// Prints one line per failing case, a table per kind of case, and last the line
-/// 'N passed, N failed, N skipped'. The exit code is 1 if a case failed.
+/// Prints one line per failing case, a table per opcode of HLO programs, one per kind of case, and
+/// last the line 'N passed, N failed, N skipped'. The exit code is 1 if a case failed.
 #[derive(Parser)]
 #[command(
     version,
     after_help = "Examples:
   tc-conformance tests/conformance/tc
   tc-conformance --json ranges.jsonl > results.jsonl
+  tc-conformance --verbose tests/conformance/hlo/hostile
   grep conv eval.jsonl | tc-conformance -"
 )]
 struct Arguments {
-    /// Files, folders (every *.jsonl in them), or '-' for the standard input
+    /// Files, folders (every *.jsonl, case.json and expected.json in them), or '-' for the
+    /// standard input
     #[arg(required = true, value_name = "FILE|DIR")]
     paths: Vec<PathBuf>,
 
@@ -30,6 +32,10 @@ struct Arguments {
     /// goes to the standard error
     #[arg(long)]
     json: bool,
+
+    /// Print cases that passed too: what was expected, and what was found
+    #[arg(short, long)]
+    verbose: bool,
 
     /// Cases that run at a time [default: the number of cores]
     #[arg(long, value_name = "N")]
@@ -55,9 +61,11 @@ fn main() -> ExitCode {
     let report = conformance::run(&arguments.paths, &options);
     let mut out = BufWriter::new(io::stdout().lock());
     let written = if arguments.json {
-        report.write_json(&mut out).and_then(|()| report.write_text(&mut io::stderr().lock()))
+        report
+            .write_json(&mut out)
+            .and_then(|()| report.write_text(&mut io::stderr().lock(), arguments.verbose))
     } else {
-        report.write_text(&mut out)
+        report.write_text(&mut out, arguments.verbose)
     };
     match written.and_then(|()| out.flush()) {
         // A reader that stops early, such as `head`, is no failure of ours.

@@ -122,6 +122,8 @@ pub struct Case {
     pub name: String,
     /// The kind, such as `tc syntax`.
     pub kind: &'static str,
+    /// The opcodes of an HLO program.
+    pub opcodes: Vec<String>,
     /// What came out.
     pub outcome: Outcome,
 }
@@ -144,8 +146,9 @@ const FILE: &str = "file";
 const MALFORMED: &str = "malformed";
 const UNKNOWN: &str = "unknown";
 
-/// Runs conformance files, and those in folders (`*.jsonl` and, of programs that have a folder
-/// of their own, `case.json`, at any depth); `-` is the standard input. Whatever cannot be read is a failed case of the report.
+/// Runs conformance files, and those in folders (at any depth `*.jsonl`, `case.json` of programs
+/// that have a folder of their own, and `expected.json` of malformed programs); `-` is the standard
+/// input. Whatever cannot be read is a failed case of the report.
 pub fn run(paths: &[PathBuf], options: &Options) -> Report {
     let mut cases = Vec::new();
     for path in paths {
@@ -225,6 +228,7 @@ fn not_run(
         line,
         name: format!("line {line}"),
         kind,
+        opcodes: Vec::new(),
         outcome: Outcome::new(Status::Failed, expected, got),
     };
     Pending { case, pending: None }
@@ -251,7 +255,9 @@ fn files_of(path: &Path) -> io::Result<Vec<PathBuf>> {
             if entry.file_type()?.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "jsonl")
-                || path.file_name().is_some_and(|name| name == hlo::CASE_FILE)
+                || path.file_name().is_some_and(|name| {
+                    [hlo::CASE_FILE, hlo::HOSTILE_FILE].iter().any(|file| name == *file)
+                })
             {
                 found.push(path);
             }
@@ -273,36 +279,21 @@ fn read_cases(file: &str, bytes: io::Result<Vec<u8>>, cases: &mut Vec<Pending>) 
             return cases.push(not_run(file, 1, FILE, "a readable file", &error.to_string()));
         }
     };
-    // A program's file is one row on many lines, about the files beside it.
-    let folder = Path::new(file).file_name().filter(|name| *name == hlo::CASE_FILE);
-    let folder = folder.and_then(|_| Path::new(file).parent());
-    let separator = |byte: &u8| folder.is_none() && *byte == b'\n';
-    for (number, line) in bytes.split(separator).enumerate() {
-        if line.trim_ascii().is_empty() {
-            continue;
-        }
-        let line_number = number + 1;
-        let mut row: Value = match serde_json::from_slice(line) {
+    for (line_number, row) in rows_of(file, &bytes) {
+        let row = match row {
             Ok(row) => row,
-            Err(error) => {
-                // The line that the error gives is the one in the row, always 1.
-                let column = error.column();
-                let text = error.to_string();
-                let text = text.split(" at line ").next().unwrap_or_default();
-                let got = format!("{text} in column {column}");
+            Err(got) => {
                 cases.push(not_run(file, line_number, MALFORMED, "a JSON object", &got));
                 continue;
             }
         };
-        if let (Some(folder), Some(fields)) = (folder, row.as_object_mut()) {
-            fields.insert(hlo::FOLDER.to_string(), folder.display().to_string().into());
-        }
         let Ok(fields) = object(&row) else {
             let got = row::describe(&row);
             cases.push(not_run(file, line_number, MALFORMED, "a JSON object", &got));
             continue;
         };
         let kind = SUITES.iter().copied().flatten().find(|kind| (kind.matches)(&row));
+        let opcodes = hlo::opcodes(&row);
         let mut pending = match kind {
             Some(kind) => Pending {
                 pending: Some((kind, row.clone())),
@@ -322,8 +313,57 @@ fn read_cases(file: &str, bytes: io::Result<Vec<u8>>, cases: &mut Vec<Pending>) 
         if let Some(name) = row.get("name").and_then(Value::as_str) {
             pending.case.name = name.to_string();
         }
+        pending.case.opcodes = opcodes;
         cases.push(pending);
     }
+}
+
+/// The rows of a file with their lines, or why one cannot be read. A row of an HLO program or a
+/// malformed one is about files beside it, and gets the path of their folder.
+fn rows_of(file: &str, bytes: &[u8]) -> Vec<(usize, Result<Value, String>)> {
+    let path = Path::new(file);
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let folder: Value = path.parent().unwrap_or(Path::new("")).display().to_string().into();
+    let with_folder = |row: Value| match row {
+        Value::Object(mut fields) => {
+            fields.insert(hlo::FOLDER.to_string(), folder.clone());
+            Value::Object(fields)
+        }
+        other => other,
+    };
+    match name {
+        // One row on many lines.
+        hlo::CASE_FILE => vec![(1, parse(bytes).map(with_folder))],
+        hlo::HOSTILE_FILE => match parse(bytes) {
+            Ok(Value::Object(programs)) => {
+                let text = String::from_utf8_lossy(bytes);
+                let row = |(name, mut row): (String, Value)| {
+                    if let Some(fields) = row.as_object_mut() {
+                        fields.insert("name".to_owned(), name.as_str().into());
+                    }
+                    let quoted = format!("\"{name}\"");
+                    let line = text.lines().position(|line| line.contains(&quoted));
+                    (line.map_or(1, |line| line + 1), Ok(with_folder(row)))
+                };
+                programs.into_iter().map(row).collect()
+            }
+            other => vec![(1, other)],
+        },
+        _ => (1..)
+            .zip(bytes.split(|&byte| byte == b'\n'))
+            .filter(|(_, line)| !line.trim_ascii().is_empty())
+            .map(|(number, line)| (number, parse(line)))
+            .collect(),
+    }
+}
+
+fn parse(bytes: &[u8]) -> Result<Value, String> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        // The line that the error gives is the one in the row, always 1.
+        let text = error.to_string();
+        let text = text.split(" at line ").next().unwrap_or_default();
+        format!("{text} in column {}", error.column())
+    })
 }
 
 #[cfg(test)]

@@ -2,7 +2,10 @@
 
 use super::{Case, Status};
 use serde_json::json;
-use std::io::{self, Write};
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+};
 
 /// Texts of a failure are cut to this many characters in the report for people.
 const MAX_SHOWN: usize = 400;
@@ -57,13 +60,45 @@ impl Report {
         )
     }
 
-    /// Writes one line per failed or skipped case, a table per kind, and the counts.
+    /// Of each opcode, the cases of single operations and of programs that have it.
+    fn write_opcodes(&self, out: &mut dyn Write) -> io::Result<()> {
+        // Operations passed and failed, programs passed and failed.
+        let mut counts: BTreeMap<&str, [usize; 4]> = BTreeMap::new();
+        for case in &self.cases {
+            let first = if case.kind == "hlo op" { 0 } else { 2 };
+            let place = match case.outcome.status {
+                Status::Skipped => continue,
+                Status::Failed => first + 1,
+                _ => first,
+            };
+            for opcode in &case.opcodes {
+                counts.entry(opcode).or_default()[place] += 1;
+            }
+        }
+        if counts.is_empty() {
+            return Ok(());
+        }
+        let width = counts.keys().map(|opcode| opcode.len()).max().unwrap_or(0);
+        let width = width.max("opcode".len());
+        writeln!(out, "{:width$}  operations: passed  failed  programs: passed  failed", "opcode")?;
+        for (opcode, [passed, failed, programs_passed, programs_failed]) in counts {
+            writeln!(
+                out,
+                "{opcode:width$}  {passed:>18}  {failed:>6}  {programs_passed:>16}  \
+                 {programs_failed:>6}"
+            )?;
+        }
+        writeln!(out)
+    }
+
+    /// Writes one line per failed or skipped case, a table per opcode and one per kind, and the
+    /// counts. `verbose` adds a line per case that passed.
     ///
     /// # Errors
     /// Those of the writer.
-    pub fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
+    pub fn write_text(&self, out: &mut dyn Write, verbose: bool) -> io::Result<()> {
         for case in &self.cases {
-            let Case { file, line, name, kind, outcome } = case;
+            let Case { file, line, name, kind, outcome, .. } = case;
             let (expected, got) = (one_line(&outcome.expected), one_line(&outcome.got));
             let name = one_line(name);
             match outcome.status {
@@ -74,9 +109,15 @@ impl Report {
                 Status::Skipped => {
                     writeln!(out, "{file}:{line}:1: remark: {kind} '{name}' skipped: {got}")?;
                 }
+                passed if verbose => writeln!(
+                    out,
+                    "{file}:{line}:1: remark: {kind} '{name}' {}: expected {expected}, got {got}",
+                    passed.name()
+                )?,
                 Status::Passed | Status::Documented | Status::Spelling | Status::Simpler => {}
             }
         }
+        self.write_opcodes(out)?;
         let mut kinds: Vec<&str> = Vec::new();
         for case in &self.cases {
             if !kinds.contains(&case.kind) {
@@ -154,6 +195,7 @@ mod tests {
             line: 3,
             name: name.into(),
             kind,
+            opcodes: Vec::new(),
             outcome: Outcome::new(status, "1\n2", "x".repeat(500)),
         };
         let report = Report {
@@ -168,7 +210,7 @@ mod tests {
         };
         assert!(!report.is_success());
         let mut text = Vec::new();
-        report.write_text(&mut text).unwrap();
+        report.write_text(&mut text, false).unwrap();
         let x = "x".repeat(400);
         assert_eq!(
             String::from_utf8(text).unwrap(),
@@ -196,5 +238,38 @@ mod tests {
         });
         assert_eq!(first, expected);
         assert_eq!(json.lines().count(), 6);
+    }
+    #[test]
+    fn cases_that_passed_and_opcodes() {
+        let case = |name: &str, kind, status, opcodes: &[&str]| Case {
+            file: "f.jsonl".into(),
+            line: 1,
+            name: name.into(),
+            kind,
+            opcodes: opcodes.iter().map(|it| it.to_string()).collect(),
+            outcome: Outcome::new(status, "this", "that"),
+        };
+        let report = Report {
+            cases: vec![
+                case("a", "hlo op", Status::Passed, &["add"]),
+                case("b", "hlo op", Status::Failed, &["fft"]),
+                case("c", "hlo program", Status::Passed, &["add", "parameter"]),
+                case("d", "hlo program", Status::Skipped, &["add"]),
+            ],
+        };
+        let mut text = Vec::new();
+        report.write_text(&mut text, true).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let expected = "\
+            f.jsonl:1:1: remark: hlo op 'a' passed: expected this, got that\n\
+            f.jsonl:1:1: error: hlo op 'b': expected this, got that\n\
+            f.jsonl:1:1: remark: hlo program 'c' passed: expected this, got that\n\
+            f.jsonl:1:1: remark: hlo program 'd' skipped: that\n\
+            opcode     operations: passed  failed  programs: passed  failed\n\
+            add                         1       0                 1       0\n\
+            fft                         0       1                 0       0\n\
+            parameter                   0       0                 1       0\n";
+        assert!(text.starts_with(expected), "{text}");
+        assert!(text.ends_with("2 passed, 1 failed, 1 skipped\n"), "{text}");
     }
 }

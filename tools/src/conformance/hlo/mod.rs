@@ -1,7 +1,8 @@
-//! Cases of HLO programs: single operations with inputs and outputs in the row, and programs with
-//! a folder of files.
+//! Cases of HLO programs: single operations with inputs and outputs in the row, programs with
+//! a folder of files, and malformed texts.
 
 mod bound;
+mod hostile;
 mod program;
 mod run;
 
@@ -12,12 +13,15 @@ use super::{
 pub(super) use program::check;
 use run::{Elements, agree};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use tc_backends::hlo::Array;
 use tc_dialects::hlo::{ArrayShape, ElementType};
 
 /// The file that describes a program, in a folder with its texts, inputs and outputs.
 pub(super) const CASE_FILE: &str = "case.json";
-/// The field of its row that gets the path of the folder.
+/// The file that says what is wrong with each text of a folder.
+pub(super) const HOSTILE_FILE: &str = "expected.json";
+/// The field of a row of such a file that gets the path of the folder.
 pub(super) const FOLDER: &str = "folder";
 
 /// The kinds of rows.
@@ -37,7 +41,15 @@ pub(super) const KINDS: &[Kind] = &[
         matches: |row| is_program(row) && is_optional(row),
         run: program::run,
     },
+    Kind { name: "hlo hostile", matches: hostile::matches, run: hostile::run },
 ];
+
+/// The opcodes of a program, before and after optimization.
+pub(super) fn opcodes(row: &Value) -> Vec<String> {
+    let lists = ["opcodes", "opcodes_optimized"].into_iter().filter_map(|name| row.get(name));
+    let opcodes = lists.filter_map(Value::as_array).flatten().filter_map(Value::as_str);
+    opcodes.map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
+}
 
 fn is_program(row: &Value) -> bool {
     ["inputs", "outputs", FOLDER].iter().all(|name| row.get(name).is_some())
