@@ -2,12 +2,12 @@
 
 #include "Hlo.h"
 #include "Bridge.h"
+#include "Function.h"
 
 #include "mlir/CAPI/IR.h"
 #include "mlir/CAPI/Support.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
-#include "mlir/Interfaces/FunctionImplementation.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -190,20 +190,10 @@ Operation *HloDialect::materializeConstant(OpBuilder &builder, Attribute value, 
 //===----------------------------------------------------------------------===//
 
 ParseResult ComputationOp::parse(OpAsmParser &parser, OperationState &result) {
-  auto buildType = [](Builder &builder, ArrayRef<Type> inputs, ArrayRef<Type> results,
-                      function_interface_impl::VariadicFlag, std::string &) {
-    return builder.getFunctionType(inputs, results);
-  };
-  return function_interface_impl::parseFunctionOp(
-      parser, result, /*allowVariadic=*/false, getFunctionTypeAttrName(result.name), buildType,
-      getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+  return tc::parseFunction<ComputationOp>(parser, result);
 }
 
-void ComputationOp::print(OpAsmPrinter &printer) {
-  function_interface_impl::printFunctionOp(printer, *this, /*isVariadic=*/false,
-                                           getFunctionTypeAttrName(), getArgAttrsAttrName(),
-                                           getResAttrsAttrName());
-}
+void ComputationOp::print(OpAsmPrinter &printer) { tc::printFunction(printer, *this); }
 
 void ComputationOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
   for (BlockArgument argument : region.getArguments()) {

@@ -2,11 +2,11 @@
 
 #include "Tc.h"
 #include "Bridge.h"
+#include "Function.h"
 
 #include "mlir/CAPI/IR.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
-#include "mlir/Interfaces/FunctionImplementation.h"
 
 using namespace mlir;
 using namespace tc::lang;
@@ -23,20 +23,10 @@ void TCDialect::initialize() {
 }
 
 ParseResult DefOp::parse(OpAsmParser &parser, OperationState &result) {
-  auto buildType = [](Builder &builder, ArrayRef<Type> inputs, ArrayRef<Type> results,
-                      function_interface_impl::VariadicFlag, std::string &) {
-    return builder.getFunctionType(inputs, results);
-  };
-  return function_interface_impl::parseFunctionOp(
-      parser, result, /*allowVariadic=*/false, getFunctionTypeAttrName(result.name), buildType,
-      getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+  return tc::parseFunction<DefOp>(parser, result);
 }
 
-void DefOp::print(OpAsmPrinter &printer) {
-  function_interface_impl::printFunctionOp(printer, *this, /*isVariadic=*/false,
-                                           getFunctionTypeAttrName(), getArgAttrsAttrName(),
-                                           getResAttrsAttrName());
-}
+void DefOp::print(OpAsmPrinter &printer) { tc::printFunction(printer, *this); }
 
 LogicalResult DefOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
 LogicalResult ReturnOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }

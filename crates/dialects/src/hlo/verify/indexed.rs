@@ -114,66 +114,68 @@ fn increasing(what: &str, list: &[i64]) -> Result<(), String> {
     Err(format!("expected '{what}' in increasing order, found {list:?}"))
 }
 
-/// The names of the attributes that say which dimensions the operand of a `gather` or `scatter`
-/// has that slices or windows do not, and which are indexed.
-struct Names {
-    dropped: &'static str,
-    batching: &'static str,
-    indices_batching: &'static str,
-    index_map: &'static str,
+/// The name of an attribute, and its list of dimensions.
+type Named<'a> = (&'static str, &'a [i64]);
+
+/// What the dimensions of the operand and of the indices of a `gather` or `scatter` are for. Both
+/// say the same under different names.
+struct Indexed<'a> {
+    /// Dimensions of the operand that slices or windows do not have.
+    dropped: Named<'a>,
+    batching: Named<'a>,
+    indices_batching: Named<'a>,
+    /// The dimension of the operand that each component of an index vector is for.
+    index_map: Named<'a>,
+    index_vector_dim: i64,
 }
 
-/// I4, I5.
+/// I3 to I5. The sizes of the indices without index vectors.
 fn index_dims(
-    names: &Names,
-    (operand, batching, index_map): (&ArrayShape, &[i64], &[i64]),
-    (indices, indices_batching, index_vector_dim): (&ArrayShape, &[i64], i64),
-    (dropped, components): (&[i64], i64),
-) -> Result<(), String> {
+    dims: &Indexed,
+    operand: &ArrayShape,
+    indices: &ArrayShape,
+) -> Result<Vec<i64>, String> {
+    let (components, batch) = index_vectors(indices, dims.index_vector_dim)?;
     let rank = operand.rank();
-    dims_of(names.index_map, index_map, rank)?;
-    let what = format!("the number of entries in '{}'", names.index_map);
-    same(&what, index_map.len() as i64, components)?;
-    dims_of(names.dropped, dropped, rank)?;
-    increasing(names.dropped, dropped)?;
-    dims_of(names.batching, batching, rank)?;
-    increasing(names.batching, batching)?;
-    dims_of(names.indices_batching, indices_batching, indices.rank())?;
-    let what = format!("the number of entries in '{}'", names.indices_batching);
-    same(&what, indices_batching.len(), batching.len())?;
-    for (&dim, &place) in batching.iter().zip(indices_batching) {
-        if dropped.contains(&dim) || index_map.contains(&dim) {
+    let (name, index_map) = dims.index_map;
+    dims_of(name, index_map, rank)?;
+    same(&format!("the number of entries in '{name}'"), index_map.len() as i64, components)?;
+    for (name, list) in [dims.dropped, dims.batching] {
+        dims_of(name, list, rank)?;
+        increasing(name, list)?;
+    }
+    let (name, places) = dims.indices_batching;
+    let batching = dims.batching.1;
+    dims_of(name, places, indices.rank())?;
+    same(&format!("the number of entries in '{name}'"), places.len(), batching.len())?;
+    for (&dim, &place) in batching.iter().zip(places) {
+        if dims.dropped.1.contains(&dim) || index_map.contains(&dim) {
             return Err(format!(
                 "dimension {dim} of '{}' is also in '{}' or '{}'",
-                names.batching, names.dropped, names.index_map
+                dims.batching.0, dims.dropped.0, dims.index_map.0
             ));
         }
-        if place == index_vector_dim {
-            return Err(format!("'{}' has 'index_vector_dim'", names.indices_batching));
+        if place == dims.index_vector_dim {
+            return Err(format!("'{name}' has 'index_vector_dim'"));
         }
         let (found, expected) = (indices.dims[place as usize], operand.dims[dim as usize]);
         same(&format!("the size of batching dimension {place} of the indices"), found, expected)?;
     }
-    Ok(())
+    Ok(batch)
 }
 
 /// I3 to I7.
 fn gather(cx: &Cx) -> Inferred {
     let (operand, indices) = (cx.array(0)?, cx.array(1)?);
     let dims = cx.instruction.gather_dims();
-    let (components, batch) = index_vectors(indices, dims.index_vector_dim)?;
-    let names = Names {
-        dropped: "collapsed_slice_dims",
-        batching: "operand_batching_dims",
-        indices_batching: "start_indices_batching_dims",
-        index_map: "start_index_map",
+    let indexed = Indexed {
+        dropped: ("collapsed_slice_dims", dims.collapsed_slice_dims),
+        batching: ("operand_batching_dims", dims.operand_batching_dims),
+        indices_batching: ("start_indices_batching_dims", dims.start_indices_batching_dims),
+        index_map: ("start_index_map", dims.start_index_map),
+        index_vector_dim: dims.index_vector_dim,
     };
-    index_dims(
-        &names,
-        (operand, dims.operand_batching_dims, dims.start_index_map),
-        (indices, dims.start_indices_batching_dims, dims.index_vector_dim),
-        (dims.collapsed_slice_dims, components),
-    )?;
+    let batch = index_dims(&indexed, operand, indices)?;
     inside("'slice_sizes'", dims.slice_sizes, operand)?;
     for list in [dims.collapsed_slice_dims, dims.operand_batching_dims] {
         for &dim in list {
@@ -226,19 +228,14 @@ fn scatter(cx: &Cx) -> Inferred {
         )?;
     }
     let dims = cx.instruction.scatter_dims();
-    let (components, batch) = index_vectors(indices, dims.index_vector_dim)?;
-    let names = Names {
-        dropped: "inserted_window_dims",
-        batching: "input_batching_dims",
-        indices_batching: "scatter_indices_batching_dims",
-        index_map: "scatter_dims_to_operand_dims",
+    let indexed = Indexed {
+        dropped: ("inserted_window_dims", dims.inserted_window_dims),
+        batching: ("input_batching_dims", dims.input_batching_dims),
+        indices_batching: ("scatter_indices_batching_dims", dims.scatter_indices_batching_dims),
+        index_map: ("scatter_dims_to_operand_dims", dims.scatter_dims_to_operand_dims),
+        index_vector_dim: dims.index_vector_dim,
     };
-    index_dims(
-        &names,
-        (operand, dims.input_batching_dims, dims.scatter_dims_to_operand_dims),
-        (indices, dims.scatter_indices_batching_dims, dims.index_vector_dim),
-        (dims.inserted_window_dims, components),
-    )?;
+    let batch = index_dims(&indexed, operand, indices)?;
     dims_of("update_window_dims", dims.update_window_dims, update.rank())?;
     increasing("update_window_dims", dims.update_window_dims)?;
     let limits = remaining(&operand.dims, &[dims.inserted_window_dims, dims.input_batching_dims]);
