@@ -74,18 +74,23 @@ fn refused(name: &str, bytes: impl AsRef<[u8]>) {
         [opt.arg("--infer-ranges"), tc_run.args(["--size", "N=4"]), compile.args(["-o", "-"])]
     {
         let output = run(command.arg(&path));
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert_ne!(output.status.code(), Some(0), "{command:?}\n{text}");
-        let start = format!("{}:", path.display());
-        let is_located = |line: &str| {
-            line.strip_prefix(&start).is_some_and(|rest| {
-                let mut parts = rest.splitn(3, ':');
-                let mut number = || parts.next().is_some_and(|it| it.parse::<usize>().is_ok());
-                number() && number() && rest.contains(" error: ")
-            })
-        };
-        assert!(text.lines().any(is_located), "{command:?}\n{text}");
+        assert_refused(&path, &output);
     }
+}
+
+/// There is an error with a place in the file.
+fn assert_refused(path: &Path, output: &Output) {
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_ne!(output.status.code(), Some(0), "{path:?}\n{text}");
+    let start = format!("{}:", path.display());
+    let is_located = |line: &str| {
+        line.strip_prefix(&start).is_some_and(|rest| {
+            let mut parts = rest.splitn(3, ':');
+            let mut number = || parts.next().is_some_and(|it| it.parse::<usize>().is_ok());
+            number() && number() && rest.contains(" error: ")
+        })
+    };
+    assert!(text.lines().any(is_located), "{path:?}\n{text}");
 }
 
 #[test]
@@ -148,6 +153,234 @@ fn files_that_are_none() {
             assert_ne!(output.status.code(), Some(0), "{command:?}");
             let silent = output.stderr.is_empty() && output.stdout.is_empty();
             assert!(!silent, "{command:?} says nothing");
+        }
+    }
+}
+
+const PRINT: [&str; 2] = ["--print-indexing-maps", "--graph"];
+const PRINT_AND_LOWER: [&str; 3] = [PRINT[0], PRINT[1], "--convert-hlo-to-imap"];
+
+/// Reads and verifies an HLO program and runs passes. One that is refused says where.
+fn hlo_through(passes: &[&str], name: &str, bytes: impl AsRef<[u8]>) {
+    let path = file(name, bytes);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tc-opt"));
+    let output = run(command.args(passes).args(["-o", "/dev/null"]).arg(&path));
+    if output.status.code() != Some(0) {
+        assert_refused(&path, &output);
+    }
+}
+
+fn hlo(name: &str, bytes: impl AsRef<[u8]>) {
+    hlo_through(&PRINT_AND_LOWER, name, bytes);
+}
+
+/// An entry computation of these lines.
+fn entry(lines: &str) -> String {
+    format!("HloModule m\nENTRY e {{\n{lines}}}\n")
+}
+
+fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
+    (0..count).map(|number| line(number) + "\n").collect()
+}
+
+fn names(count: usize, prefix: &str) -> String {
+    (0..count).map(|number| format!("{prefix}{number}")).collect::<Vec<_>>().join(", ")
+}
+
+fn tuple_of(count: usize) -> String {
+    format!("({})", vec!["f32[2]"; count].join(", "))
+}
+
+fn parameters(count: usize) -> String {
+    lines(count, |number| format!("p{number} = f32[2] parameter({number})"))
+}
+
+#[test]
+fn hlo_nesting() {
+    let deep = 100_000;
+    let (open, close) = ("{".repeat(deep), "}".repeat(deep));
+    hlo("parentheses.hlo", "(".repeat(64 << 20));
+    hlo("too-large.hlo", "(".repeat((64 << 20) + 1));
+    hlo("constants.hlo", entry(&format!("ROOT r = f32[1] constant({open}1{close})\n")));
+    let tuple = format!("{}f32[]{}", "(".repeat(deep), ")".repeat(deep));
+    hlo("shapes.hlo", entry(&format!("ROOT r = {tuple} parameter(0)\n")));
+    let config = format!("ROOT r = f32[] parameter(0), backend_config={open}{close}\n");
+    hlo("config.hlo", entry(&config));
+}
+
+#[test]
+fn hlo_calls() {
+    let chain = |passes: &[&str], name, count: usize, body: &dyn Fn(usize) -> String| {
+        let first = "f0 {\np = f32[2] parameter(0)\nROOT r = f32[2] negate(p)\n}\n";
+        let others = lines(count, |number| {
+            format!("f{} {{\np = f32[2] parameter(0)\n{}\n}}", number + 1, body(number))
+        });
+        let last = format!("p = f32[2] parameter(0)\nROOT r = f32[2] call(p), to_apply=f{count}");
+        let text = format!("HloModule m\n{first}{others}ENTRY e {{\n{last}\n}}\n");
+        hlo_through(passes, name, text);
+    };
+    chain(&PRINT_AND_LOWER, "chain.hlo", 10_000, &|callee| {
+        format!("ROOT r = f32[2] call(p), to_apply=f{callee}")
+    });
+    // Built in place, there would be 2^60: conversion refuses it, after as many as it allows.
+    chain(&PRINT, "doubled.hlo", 60, &|callee| {
+        format!(
+            "a = f32[2] call(p), to_apply=f{callee}\nROOT r = f32[2] call(a), to_apply=f{callee}"
+        )
+    });
+    let call = |name, callee| {
+        format!(
+            "{name} {{\np = f32[] parameter(0)\nROOT r = f32[] call(p), to_apply={callee}\n}}\n"
+        )
+    };
+    let entry = call("ENTRY e", "a");
+    hlo("cycle.hlo", format!("HloModule m\n{}{}{entry}", call("a", "b"), call("b", "a")));
+    hlo("itself.hlo", format!("HloModule m\n{}{entry}", call("a", "a")));
+}
+
+#[test]
+fn hlo_counts() {
+    let many = 100_000;
+    hlo("parameters.hlo", entry(&format!("{}ROOT r = f32[2] negate(p9)\n", parameters(many))));
+    let n = 3_000;
+    let (tuple, params) = (tuple_of(n), names(n, "p"));
+    let all = format!("ROOT r = {tuple} tuple({params})\n");
+    hlo("tuple.hlo", entry(&(parameters(n) + &all)));
+    let elements = lines(n, |it| format!("p{it} = f32[2] get-tuple-element(t), index={it}"));
+    hlo("elements.hlo", entry(&format!("t = {tuple} parameter(0)\n{elements}{all}")));
+    let size = 2 * n;
+    let concatenate = format!("ROOT r = f32[{size}] concatenate({params}), dimensions={{0}}\n");
+    hlo("concatenate.hlo", entry(&(parameters(n) + &concatenate)));
+    // As many results as operands.
+    let inside = lines(n, |it| format!("n{it} = f32[2] negate(p{it})"));
+    let callee = format!("ROOT r = {tuple} tuple({})\n", names(n, "n"));
+    let fusion = format!("ROOT r = {tuple} fusion({params}), kind=kLoop, calls=f\n");
+    let text =
+        format!("f {{\n{}{inside}{callee}}}\n", parameters(n)) + &entry(&(parameters(n) + &fusion));
+    hlo("fusion.hlo", text);
+    let state = format!("t = {tuple} parameter(0)\n");
+    let text = format!(
+        "c {{\n{state}ROOT r = pred[] constant(true)\n}}\nb {{\n{state}ROOT r = {tuple} copy(t)\n}}\n"
+    ) + &entry(&format!("{state}ROOT r = {tuple} while(t), condition=c, body=b\n"));
+    hlo("state.hlo", text);
+    // Every result of a reduction needs all operands.
+    let n = 500;
+    let scalars = format!("({})", vec!["f32[]"; n].join(", "));
+    let text = format!(
+        "f {{\n{}{}ROOT r = {scalars} tuple({})\n}}\n",
+        lines(2 * n, |it| format!("p{it} = f32[] parameter({it})")),
+        lines(n, |it| format!("n{it} = f32[] add(p{it}, p{})", n + it)),
+        names(n, "n")
+    ) + &entry(&format!(
+        "{}z = f32[] constant(0)\nROOT r = {scalars} reduce({}, {}), dimensions={{0}}, to_apply=f\n",
+        parameters(n),
+        names(n, "p"),
+        vec!["z"; n].join(", ")
+    ));
+    hlo("reduce.hlo", text);
+    let ones = vec!["1"; n].join(",");
+    let order: Vec<_> = (0..n).rev().map(|dim| dim.to_string()).collect();
+    let order = order.join(",");
+    hlo(
+        "rank.hlo",
+        entry(&format!(
+            "p = f32[{ones}] parameter(0)\nROOT r = f32[{ones}] transpose(p), dimensions={{{order}}}\n"
+        )),
+    );
+}
+
+#[test]
+fn hlo_sizes() {
+    let most = i64::MAX;
+    let beyond = format!("{}0", u64::MAX);
+    for (number, text) in [
+        format!("ROOT r = pred[{most}] parameter(0)\n"),
+        format!("p = pred[{most}] parameter(0)\nROOT r = pred[{most}] not(p)\n"),
+        format!("ROOT r = f32[{most}] parameter(0)\n"),
+        format!("ROOT r = f32[{most},{most}] parameter(0)\n"),
+        format!("ROOT r = f32[{beyond}] parameter(0)\n"),
+        format!("ROOT r = f32[{most}] constant(0)\n"),
+        "ROOT r = f32[1000000,1000000] constant(0)\n".to_string(),
+        "ROOT r = f32[1000000000000] constant({1, 2, 3})\n".to_string(),
+        "ROOT r = f32[1000000000000] constant({...})\n".to_string(),
+        format!("ROOT r = f32[2] parameter({most})\n"),
+        format!("p = f32[2] parameter(0)\nROOT r = f32[2] get-tuple-element(p), index={most}\n"),
+        format!(
+            "p = pred[{most}] parameter(0)\nROOT r = pred[1] slice(p), slice={{[{}:{most}:{most}]}}\n",
+            most - 1
+        ),
+        format!(
+            "p = pred[3] parameter(0)\nz = pred[] constant(0)\n\
+             ROOT r = pred[{}] pad(p, z), padding=0_0_{}\n",
+            most - 2,
+            most / 2 - 2
+        ),
+        format!(
+            "p = f32[2] parameter(0)\nROOT r = f32[2] broadcast(p), dimensions={{{most}}}\n"
+        ),
+        format!("ROOT r = s64[{most}] iota(), iota_dimension=0\n"),
+        format!(
+            "p = f32[300] parameter(0)\nq = f32[2,2] parameter(1)\n\
+             ROOT r = f32[300] all-gather(p), dimensions={{0}}, replica_groups=[{most},{most}]<=[{most}]\n"
+        ),
+    ]
+    .iter()
+    .enumerate()
+    {
+        hlo(&format!("size-{number}.hlo"), entry(text));
+    }
+}
+
+/// Texts of a real program with its end cut off, and with some bytes changed.
+#[test]
+fn hlo_damage() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/conformance/hlo");
+    let text = fs::read(folder.join("lenet_grad/optimized.hlo")).expect("it is there");
+    let samples = 24;
+    for sample in 0..samples {
+        let length = text.len() * sample / samples;
+        hlo(&format!("cut-{sample}.hlo"), &text[..length]);
+    }
+    let mut state = 1_u64;
+    let mut random = move |below: usize| {
+        // Knuth's constants for a linear congruential generator.
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    for sample in 0..samples {
+        let mut changed = text.clone();
+        for _ in 0..1 + sample % 4 {
+            let place = random(changed.len());
+            changed[place] = match random(3) {
+                0 => random(256) as u8,
+                1 => text[random(text.len())],
+                _ => b"{}()[],=\"-0123456789"[random(19)],
+            };
+        }
+        hlo(&format!("changed-{sample}.hlo"), changed);
+    }
+}
+
+/// The malformed programs of the corpus end every tool that reads HLO, in order.
+#[test]
+fn hlo_corpus() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/conformance/hlo/hostile");
+    for entry in fs::read_dir(folder).expect("the folder is there") {
+        let path = entry.expect("the folder can be read").path();
+        if path.extension().is_none_or(|ending| ending != "hlo") {
+            continue;
+        }
+        let opt = run(Command::new(env!("CARGO_BIN_EXE_tc-opt")).arg(&path));
+        let tc_run = run(Command::new(env!("CARGO_BIN_EXE_tc-run")).arg(&path));
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        // XLA reads these as well: the last instruction is the root, the last computation the entry.
+        let is_read = name.starts_with("25-") || name.starts_with("27-");
+        for output in [opt, tc_run] {
+            match is_read {
+                true => assert_eq!(output.status.code(), Some(0), "{name}"),
+                false => assert_refused(&path, &output),
+            }
         }
     }
 }
