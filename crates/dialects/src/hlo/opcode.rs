@@ -2,8 +2,7 @@
 //!
 //! Parser, printer, verifier and documentation all work from these tables. A row of [`Opcode`]
 //! says how many operands an instruction has and which attributes it needs and takes; the
-//! attributes of [`COMMON`] are allowed everywhere. To add an opcode: a row here, and an arm in
-//! `verify` for its shape.
+//! attributes of [`COMMON`] are allowed everywhere. `CONTRIBUTING.md` shows how to add an opcode.
 //!
 //! Source: OpenXLA, "Operation Semantics".
 
