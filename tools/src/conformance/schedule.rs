@@ -95,9 +95,9 @@ mod tests {
             }),
             Box::new(|| 7),
         ];
-        let results = run_all(tasks, 1, Duration::from_millis(200));
+        let results = run_all(tasks, 1, Duration::from_secs(2));
         let expected =
-            [Err("a panic: no 1".to_string()), Err("nothing within 0.2 s".to_string()), Ok(7)];
+            [Err("a panic: no 1".to_string()), Err("nothing within 2 s".to_string()), Ok(7)];
         assert_eq!(results, expected);
     }
 }
