@@ -43,7 +43,7 @@ fn xla() {
 fn hlo() {
     let report = run(&[folder("hlo")], &Options::default());
     if !report.is_success() {
-        report.write_text(&mut std::io::stderr()).expect("standard error takes text");
+        report.write_text(&mut std::io::stderr(), false).expect("standard error takes text");
         panic!("conformance cases of tests/conformance/hlo fail");
     }
     let count = |kind: &str| report.cases.iter().filter(|it| it.kind == kind).count();
