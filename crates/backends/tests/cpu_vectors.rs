@@ -309,7 +309,7 @@ func.func @rows(%A: tensor<?x?xf32> {{tc.name = "A", tc.sizes = ["M", "N"]}})
             for [m, n] in [[1, 1], [3, 64], [2, 65], [5, 127], [1, 200]] {
                 // Every second row has NaNs.
                 let value = |i: usize| {
-                    if i / n % 2 == 0 && i % 5 == 3 {
+                    if (i / n).is_multiple_of(2) && i % 5 == 3 {
                         f32::NAN
                     } else {
                         (i * 37 % 101) as f32 - 200.0
