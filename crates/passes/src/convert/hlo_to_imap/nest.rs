@@ -48,9 +48,12 @@ impl<'c, 'i> Nest<'c, 'i> {
         self.ir.runtime(number)
     }
 
-    /// The body applies only where an expression has a value in the interval.
+    /// The body applies only where an expression has a value in the interval. It never becomes a
+    /// bound of a dimension variable, which would leave elements of the result unwritten.
     pub(super) fn constrain(&mut self, expr: Expr, interval: Interval) {
-        self.domain.add_constraint(self.ir, expr, interval);
+        if !interval.covers(self.domain.range_of(self.ir, expr).interval) {
+            self.domain.add_constraint(self.ir, expr, interval);
+        }
     }
 
     /// Reads a tensor at an index.
@@ -68,11 +71,10 @@ impl<'c, 'i> Nest<'c, 'i> {
     /// # Errors
     /// Those of `body`.
     pub(super) fn build(
-        mut self,
+        self,
         b: &Builder<'c>,
         body: impl FnOnce(&Builder<'c>, &[Val<'c>]) -> Result<Vec<Val<'c>>, String>,
     ) -> Result<Vec<Val<'c>>, String> {
-        self.domain.simplify(self.ir);
         let free = |variables: &[Variable]| vec![Variable::default(); variables.len()];
         let frame = IndexingMap {
             dims: free(&self.domain.dims),
