@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tc_ir::{Context, IndexingMap, compose};
+use tc_ir::{Context, IndexingMap, compose_simplified};
 
 #[path = "../../crates/ir/tests/chains/mod.rs"]
 mod chains;
@@ -58,11 +58,9 @@ fn finish(ctx: &Context, work: &[IndexingMap]) -> Result<IndexingMap> {
         map.simplify(ctx);
         return Ok(map);
     };
-    let mut map = compose(ctx, first, second)?;
-    map.simplify(ctx);
+    let mut map = compose_simplified(ctx, first, second)?;
     for next in rest {
-        map = compose(ctx, &map, next)?;
-        map.simplify(ctx);
+        map = compose_simplified(ctx, &map, next)?;
     }
     Ok(map)
 }

@@ -14,11 +14,14 @@
 //! Runtime variables of the two maps stay apart even when they have the same name, since
 //! nothing says that they have the same value.
 
+use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::HashSet;
 
-use crate::expr::{Context, Expr, Var};
+use crate::expr::{Context, Expr, Node, Var};
 use crate::interval::Interval;
 use crate::map::{IndexingMap, VarIntervals, Variable};
+use crate::simplify::build;
 
 /// Why two maps do not compose.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -37,8 +40,8 @@ pub enum ComposeError {
 }
 
 /// The map that applies `first` and then `second`: results of `first` feed the dimensions of
-/// `second`. The result is not simplified, except that constraints which hold by the bounds
-/// of the variables are not added.
+/// `second`. The result is not simplified, except that constraints which hold by the bounds of the
+/// variables are not added.
 ///
 /// # Errors
 /// `first` has another number of results than `second` has dimension variables.
@@ -46,6 +49,46 @@ pub fn compose(
     ctx: &Context,
     first: &IndexingMap,
     second: &IndexingMap,
+) -> Result<IndexingMap, ComposeError> {
+    compose_with(ctx, first, second, substituted)
+}
+
+/// [`compose`], simplified. Sums are collected on the way, which saves making the expressions that
+/// simplification replaces.
+///
+/// # Errors
+/// As [`compose`].
+///
+/// ```
+/// use tc_ir::{Context, IndexingMap, compose_simplified};
+/// let ctx = Context::new();
+/// let first = IndexingMap::parse(&ctx, "(d0) -> (d0 * 2 + 3), domain: d0 in [0, 9]")?;
+/// let second = IndexingMap::parse(&ctx, "(d0) -> (d0 * 2 + 3), domain: d0 in [0, 31]")?;
+/// let both = compose_simplified(&ctx, &first, &second);
+/// assert_eq!(
+///     both.unwrap().display(&ctx).to_string(),
+///     "(d0) -> (d0 * 4 + 9), domain: d0 in [0, 9]"
+/// );
+/// # Ok::<(), tc_ir::ParseError>(())
+/// ```
+pub fn compose_simplified(
+    ctx: &Context,
+    first: &IndexingMap,
+    second: &IndexingMap,
+) -> Result<IndexingMap, ComposeError> {
+    let mut map = compose_with(ctx, first, second, collected)?;
+    map.simplify(ctx);
+    Ok(map)
+}
+
+/// Expressions of the second map with the results of the first for its dimension variables.
+type Fed = fn(&Context, &[Expr], &[Expr]) -> Vec<Expr>;
+
+fn compose_with(
+    ctx: &Context,
+    first: &IndexingMap,
+    second: &IndexingMap,
+    fed: Fed,
 ) -> Result<IndexingMap, ComposeError> {
     if first.results.len() != second.dims.len() {
         return Err(ComposeError::Rank { expected: second.dims.len(), found: first.results.len() });
@@ -57,41 +100,42 @@ pub fn compose(
     count(&first.ranges)?.checked_add(range_shift).ok_or(ComposeError::TooManyVariables)?;
     count(&first.runtimes)?.checked_add(runtime_shift).ok_or(ComposeError::TooManyVariables)?;
 
-    let mut composed = first.clone();
-    if (range_shift != 0 && !first.ranges.is_empty())
-        || (runtime_shift != 0 && !first.runtimes.is_empty())
-    {
-        composed.substitute(ctx, &|var| match var {
+    let mut composed = IndexingMap {
+        dims: first.dims.clone(),
+        ranges: second.ranges.iter().chain(&first.ranges).cloned().collect(),
+        runtimes: second.runtimes.iter().chain(&first.runtimes).cloned().collect(),
+        results: Vec::new(),
+        constraints: first.constraints.clone(),
+    };
+    let shifts = (range_shift != 0 && !first.ranges.is_empty())
+        || (runtime_shift != 0 && !first.runtimes.is_empty());
+    let mut read = Cow::Borrowed(&first.results);
+    if shifts {
+        let mut shifted = first.clone();
+        shifted.substitute(ctx, &|var| match var {
             Var::Dim(_) => None,
             Var::Range(i) => Some(ctx.range(i.checked_add(range_shift)?)),
             Var::Runtime(i) => Some(ctx.runtime(i.checked_add(runtime_shift)?)),
         });
+        composed.dims = shifted.dims;
+        composed.ranges.splice(second.ranges.len().., shifted.ranges);
+        composed.runtimes.splice(second.runtimes.len().., shifted.runtimes);
+        composed.constraints = shifted.constraints;
+        read = Cow::Owned(shifted.results);
     }
     // Bounds use runtime variables only, which the second map keeps.
-    let mut fed = second.results.clone();
-    fed.extend(second.constraints.iter().map(|constraint| constraint.expr));
-    let read = std::mem::take(&mut composed.results);
-    composed.results = ctx.substitute_all(&fed, &|var| match var {
-        Var::Dim(i) => read.get(i as usize).copied(),
-        _ => None,
-    });
-    let constraints = composed.results.split_off(second.results.len());
-    if !second.ranges.is_empty() {
-        let ranges = std::mem::replace(&mut composed.ranges, second.ranges.clone());
-        composed.ranges.extend(ranges);
-    }
-    if !second.runtimes.is_empty() {
-        let runtimes = std::mem::replace(&mut composed.runtimes, second.runtimes.clone());
-        composed.runtimes.extend(runtimes);
-    }
+    composed.results = fed(ctx, &second.results, &read);
     drop_clashing_names(&mut composed);
 
     if first.is_known_empty(ctx) || second.is_known_empty(ctx) {
         composed.set_known_empty(ctx);
         return Ok(composed);
     }
-    for (constraint, expr) in second.constraints.iter().zip(constraints) {
-        composed.add_constraint(ctx, expr, constraint.interval);
+    if !second.constraints.is_empty() {
+        let given: Vec<Expr> = second.constraints.iter().map(|it| it.expr).collect();
+        for (constraint, expr) in second.constraints.iter().zip(fed(ctx, &given, &read)) {
+            composed.add_constraint(ctx, expr, constraint.interval);
+        }
     }
     let mut intervals = None;
     for (&expr, dim) in read.iter().zip(&second.dims) {
@@ -99,6 +143,51 @@ pub fn compose(
     }
     composed.sort_constraints(ctx);
     Ok(composed)
+}
+
+fn result_for(read: &[Expr], var: Var) -> Option<Expr> {
+    match var {
+        Var::Dim(i) => read.get(i as usize).copied(),
+        _ => None,
+    }
+}
+
+fn substituted(ctx: &Context, exprs: &[Expr], read: &[Expr]) -> Vec<Expr> {
+    ctx.substitute_all(exprs, &|var| result_for(read, var))
+}
+
+/// [`substituted`], but for sums of multiples, which are collected at once.
+fn collected(ctx: &Context, exprs: &[Expr], read: &[Expr]) -> Vec<Expr> {
+    let mut fed = Vec::with_capacity(exprs.len());
+    for &expr in exprs {
+        let sum = match ctx.node(expr) {
+            Node::Var(var) => Some(result_for(read, var).unwrap_or(expr)),
+            Node::Add(..) | Node::Mul(..) => fed_sum(ctx, expr, &|var| result_for(read, var)),
+            _ => None,
+        };
+        match sum {
+            Some(sum) => fed.push(sum),
+            // Several at once, since they may share parts.
+            None => return substituted(ctx, exprs, read),
+        }
+    }
+    fed
+}
+
+/// A sum of multiples of variables with some of them replaced, collected; `None` for other
+/// expressions, and where that makes them longer.
+fn fed_sum(ctx: &Context, expr: Expr, of: &impl Fn(Var) -> Option<Expr>) -> Option<Expr> {
+    let cost = Cell::new(ctx.cost(expr));
+    let mut linear = ctx.few_linear_terms_of(expr, &|_, node| match node {
+        Node::Var(var) => {
+            let new = of(var);
+            cost.set(cost.get().saturating_add(new.map_or(0, |new| ctx.cost(new))));
+            Some(new)
+        }
+        _ => None,
+    })?;
+    let sum = build(ctx, &mut linear.terms, linear.constant);
+    (ctx.cost(sum) <= cost.get()).then_some(sum)
 }
 
 /// Restricts the domain of `map` to where `expr` respects the bounds of `variable`.
@@ -110,6 +199,11 @@ fn restrict(
     expr: Expr,
     variable: &Variable,
 ) {
+    let same_bounds =
+        |known: &Variable| (known.lower, known.upper) == (variable.lower, variable.upper);
+    if ctx.as_var(expr).and_then(|var| map.variable(var)).is_some_and(same_bounds) {
+        return;
+    }
     if let Some(interval) = variable.constant_interval(ctx) {
         let known = match ctx.as_var(expr).and_then(|var| map.variable(var)) {
             Some(variable) => variable.constant_interval(ctx),

@@ -16,8 +16,8 @@
 //! expression has, and may give one where the unfolded expression overflows or divides by
 //! zero (`(x floordiv 0) * 0` is `0`). Real simplification is in [`simplify`](crate::simplify).
 //!
-//! No function here recurses: a handle is always larger than the handles of its operands, so
-//! ascending order of handles is a topological order. One context holds fewer than 2^32 nodes.
+//! No function here recurses but on expressions of a few operators: a handle is always larger than
+//! the handles of its operands, so ascending order of handles is a topological order. One context holds fewer than 2^32 nodes.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -127,6 +127,9 @@ pub fn checked_ceil_div(lhs: i64, rhs: i64) -> Option<i64> {
     Some(if exact || (lhs < 0) != (rhs < 0) { quotient } else { quotient + 1 })
 }
 
+/// The most operators of an expression that is walked as a tree.
+const MAX_SMALL: u32 = 32;
+
 /// A place of the table that holds no handle.
 const VACANT: u32 = u32::MAX;
 
@@ -135,21 +138,23 @@ struct Arena {
     nodes: Vec<Node>,
     /// Number of operators of each node written out as text, saturating.
     costs: Vec<u32>,
-    /// The handles of the nodes by hash, open addressing with linear probing: the nodes
-    /// themselves are the keys, and nothing is ever removed. The size is a power of two, and
-    /// at most half of it is taken.
-    table: Vec<u32>,
+    /// The handles of the nodes by hash, each with some bits of the hash, open addressing with
+    /// linear probing: the nodes themselves are the keys, and nothing is ever removed. The size
+    /// is a power of two, and at most half of it is taken.
+    table: Vec<(u32, u32)>,
 }
 
 impl Arena {
     /// The handle of `node` if it is there, else the place of the table that it goes to.
-    fn find(&self, node: Node) -> Result<Expr, usize> {
+    fn find(&self, node: Node, hash: u32) -> Result<Expr, usize> {
         let mask = self.table.len().wrapping_sub(1);
-        let mut place = hash_of(node) & mask;
+        let mut place = hash as usize & mask;
         loop {
             match self.table.get(place) {
-                None | Some(&VACANT) => return Err(place),
-                Some(&number) if self.nodes[number as usize] == node => return Ok(Expr(number)),
+                None | Some(&(VACANT, _)) => return Err(place),
+                Some(&(number, other)) if other == hash && self.nodes[number as usize] == node => {
+                    return Ok(Expr(number));
+                }
                 Some(_) => place = (place + 1) & mask,
             }
         }
@@ -158,19 +163,18 @@ impl Arena {
     /// Doubles the table.
     fn grow(&mut self) {
         let size = (2 * self.table.len()).max(256);
-        self.table.clear();
-        self.table.resize(size, VACANT);
-        for (number, &node) in (0..).zip(&self.nodes) {
-            let mut place = hash_of(node) & (size - 1);
-            while self.table[place] != VACANT {
+        let old = std::mem::replace(&mut self.table, vec![(VACANT, 0); size]);
+        for (number, hash) in old.into_iter().filter(|&(number, _)| number != VACANT) {
+            let mut place = hash as usize & (size - 1);
+            while self.table[place].0 != VACANT {
                 place = (place + 1) & (size - 1);
             }
-            self.table[place] = number;
+            self.table[place] = (number, hash);
         }
     }
 }
 
-fn hash_of(node: Node) -> usize {
+fn hash_of(node: Node) -> u32 {
     let word = match node {
         Node::Const(value) => value.cast_unsigned(),
         Node::Var(Var::Dim(number)) => u64::from(number),
@@ -185,7 +189,7 @@ fn hash_of(node: Node) -> usize {
         | Node::Max(lhs, rhs) => u64::from(lhs.0) << 32 | u64::from(rhs.0),
     };
     #[expect(clippy::cast_possible_truncation, reason = "any part of a hash will do")]
-    let hash = mix(u64::from(node.rank()) << 56, word) as usize;
+    let hash = mix(u64::from(node.rank()) << 56, word) as u32;
     hash
 }
 
@@ -227,16 +231,21 @@ impl Context {
         let arena = self.arena.borrow();
         arena.nodes.capacity() * size_of::<Node>()
             + arena.costs.capacity() * size_of::<u32>()
-            + arena.table.capacity() * size_of::<u32>()
+            + arena.table.capacity() * size_of::<(u32, u32)>()
     }
 
     /// The handle of `node`, with no folding at all.
     fn intern(&self, node: Node) -> Expr {
         let mut arena = self.arena.borrow_mut();
-        let place = match arena.find(node) {
+        let hash = hash_of(node);
+        let mut place = match arena.find(node, hash) {
             Ok(expr) => return expr,
             Err(place) => place,
         };
+        if arena.table.len() <= 2 * arena.nodes.len() {
+            arena.grow();
+            place = arena.find(node, hash).expect_err("it was not there before");
+        }
         let cost = node.operands().map_or(0, |(lhs, rhs)| {
             let operands = arena.costs[lhs.0 as usize].saturating_add(arena.costs[rhs.0 as usize]);
             match (node, arena.nodes[rhs.0 as usize]) {
@@ -254,11 +263,7 @@ impl Context {
         assert!(number != VACANT, "fewer than 2^32 expressions");
         arena.nodes.push(node);
         arena.costs.push(cost);
-        if 2 * arena.nodes.len() <= arena.table.len() {
-            arena.table[place] = number;
-        } else {
-            arena.grow();
-        }
+        arena.table[place] = (number, hash);
         expr
     }
 
@@ -508,6 +513,9 @@ impl Context {
         roots: &[Expr],
         mut step: impl FnMut(Expr, Node, Option<(&T, &T)>) -> Result<T, E>,
     ) -> Result<Vec<T>, E> {
+        if self.are_small(roots) {
+            return roots.iter().map(|&root| self.fold_small(root, &mut step)).collect();
+        }
         let order = self.sorted(roots);
         let place =
             |expr: Expr| order.binary_search(&expr).expect("the order holds every subexpression");
@@ -520,6 +528,28 @@ impl Context {
             values.push(value);
         }
         Ok(roots.iter().map(|&root| values[place(root)].clone()).collect())
+    }
+
+    /// Whether every expression is so small that walking it as a tree beats looking for what it
+    /// shares. The number of operators limits the depth too.
+    fn are_small(&self, exprs: &[Expr]) -> bool {
+        let arena = self.arena.borrow();
+        exprs.iter().all(|expr| arena.costs[expr.0 as usize] <= MAX_SMALL)
+    }
+
+    /// [`fold`](Self::fold) for a [small](Self::are_small) expression.
+    fn fold_small<T, E>(
+        &self,
+        expr: Expr,
+        step: &mut impl FnMut(Expr, Node, Option<(&T, &T)>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let node = self.node(expr);
+        let Some((lhs, rhs)) = node.operands() else {
+            return step(expr, node, None);
+        };
+        let lhs = self.fold_small(lhs, step)?;
+        let rhs = self.fold_small(rhs, step)?;
+        step(expr, node, Some((&lhs, &rhs)))
     }
 
     /// The value of `expr` where `value_of` gives the variables.
@@ -590,8 +620,8 @@ impl Context {
         exprs: &[Expr],
         mut chosen: impl FnMut(Expr, Node) -> Option<Expr>,
     ) -> Vec<Expr> {
-        if exprs.iter().all(|&expr| self.node(expr).operands().is_none()) {
-            return exprs.iter().map(|&e| chosen(e, self.node(e)).unwrap_or(e)).collect();
+        if self.are_small(exprs) {
+            return exprs.iter().map(|&expr| self.rewrite_small(expr, &mut chosen)).collect();
         }
         let rewritten = self.fold(exprs, |expr, node, operands| {
             let new = match (chosen(expr, node), operands) {
@@ -605,6 +635,24 @@ impl Context {
             Ok(exprs) => exprs,
             Err(never) => match never {},
         }
+    }
+
+    /// [`rewrite`](Self::rewrite) for a [small](Self::are_small) expression.
+    fn rewrite_small(
+        &self,
+        expr: Expr,
+        chosen: &mut impl FnMut(Expr, Node) -> Option<Expr>,
+    ) -> Expr {
+        let node = self.node(expr);
+        if let Some(new) = chosen(expr, node) {
+            return new;
+        }
+        let Some((old_lhs, old_rhs)) = node.operands() else {
+            return expr;
+        };
+        let lhs = self.rewrite_small(old_lhs, chosen);
+        let rhs = self.rewrite_small(old_rhs, chosen);
+        if (lhs, rhs) == (old_lhs, old_rhs) { expr } else { self.rebuild(node, lhs, rhs) }
     }
 
     /// The variables of `expr`.
@@ -701,8 +749,8 @@ impl Context {
     ///
     /// `None` when a coefficient leaves the 64-bit range. Shared sums are visited once.
     pub fn linear_terms(&self, expr: Expr) -> Option<LinearTerms> {
-        if let Some(linear) = self.few_linear_terms(expr) {
-            return Some(linear);
+        if let Some(FewTerms { terms, constant }) = self.few_linear_terms(expr) {
+            return Some(LinearTerms { terms: terms.into_vec(), constant });
         }
         let mut coefficients: FastMap<Expr, i64> = FastMap::from_iter([(expr, 1)]);
         let mut heap = BinaryHeap::from([expr]);
@@ -746,30 +794,58 @@ impl Context {
 /// The most sums and multiples that are taken apart without looking for shared ones.
 const MAX_UNSHARED: usize = 64;
 
+/// [`LinearTerms`] of a small expression.
+#[derive(Default)]
+pub(crate) struct FewTerms {
+    pub(crate) terms: SmallVec<[(Expr, i64); 8]>,
+    pub(crate) constant: i64,
+}
+
 impl Context {
     /// [`linear_terms`](Self::linear_terms) for a small expression; `None` otherwise, and on
     /// overflow.
-    pub(crate) fn few_linear_terms(&self, expr: Expr) -> Option<LinearTerms> {
-        let mut linear = LinearTerms::default();
-        let mut stack: SmallVec<[(Expr, i64); 8]> = SmallVec::new();
-        stack.push((expr, 1));
+    pub(crate) fn few_linear_terms(&self, expr: Expr) -> Option<FewTerms> {
+        self.few_linear_terms_of(expr, &|_, _| Some(None))
+    }
+
+    /// The linear terms of `expr` with some terms replaced by others, which `replaced` says; the
+    /// replacements are taken apart too. `None` where `replaced` says so.
+    pub(crate) fn few_linear_terms_of(
+        &self,
+        expr: Expr,
+        replaced: &impl Fn(Expr, Node) -> Option<Option<Expr>>,
+    ) -> Option<FewTerms> {
+        let mut linear = FewTerms::default();
+        let mut stack: SmallVec<[(Expr, i64, bool); 8]> = SmallVec::new();
+        stack.push((expr, 1, true));
         let mut visits = 0;
-        while let Some((expr, coefficient)) = stack.pop() {
+        while let Some((expr, coefficient, is_given)) = stack.pop() {
             visits += 1;
             if MAX_UNSHARED < visits {
                 return None;
             }
-            match self.node(expr) {
+            let node = self.node(expr);
+            match node {
                 Node::Const(value) => {
                     let value = coefficient.checked_mul(value)?;
                     linear.constant = linear.constant.checked_add(value)?;
+                    continue;
                 }
-                Node::Add(lhs, rhs) => stack.extend([(rhs, coefficient), (lhs, coefficient)]),
-                Node::Mul(operand, factor) => match self.as_constant(factor) {
-                    Some(factor) => stack.push((operand, coefficient.checked_mul(factor)?)),
-                    None => linear.terms.push((expr, coefficient)),
-                },
-                _ => linear.terms.push((expr, coefficient)),
+                Node::Add(lhs, rhs) => {
+                    stack.extend([(rhs, coefficient, is_given), (lhs, coefficient, is_given)]);
+                    continue;
+                }
+                Node::Mul(operand, factor) => {
+                    if let Some(factor) = self.as_constant(factor) {
+                        stack.push((operand, coefficient.checked_mul(factor)?, is_given));
+                        continue;
+                    }
+                }
+                _ => {}
+            }
+            match if is_given { replaced(expr, node)? } else { None } {
+                Some(new) => stack.push((new, coefficient, false)),
+                None => linear.terms.push((expr, coefficient)),
             }
         }
         linear.terms.sort_unstable_by(|a, b| self.compare(a.0, b.0));
@@ -787,7 +863,7 @@ impl Context {
             }
         }
         linear.terms.truncate(kept);
-        linear.terms.retain(|&(_, coefficient)| coefficient != 0);
+        linear.terms.retain(|&mut (_, coefficient)| coefficient != 0);
         Some(linear)
     }
 }

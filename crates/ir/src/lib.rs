@@ -89,7 +89,7 @@ pub mod text;
 pub mod value_range;
 pub mod variables;
 
-pub use compose::{ComposeError, compose};
+pub use compose::{ComposeError, compose, compose_simplified};
 pub use constraint_expression::ConstraintExpression;
 pub use emptiness::Emptiness;
 pub use equality::{Difference, Equality};

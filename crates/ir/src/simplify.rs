@@ -33,6 +33,7 @@ use crate::interval::Interval;
 use crate::map::{IndexingMap, VarIntervals};
 use crate::prove::{Prover, Verdict};
 use sum::{Atom, Sum};
+pub(crate) use write::build;
 
 /// The most operands of a minimum or maximum that are compared pair by pair.
 const MAX_COMPARED: usize = 16;

@@ -12,7 +12,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use tc_ir::{
     Context, Difference, Emptiness, Equality, EvalError, IndexingMap, Interval, InverseError,
-    MapEvaluator, Values, Var, Variable, compose,
+    MapEvaluator, Values, Var, Variable, compose, compose_simplified,
 };
 
 mod maps;
@@ -244,6 +244,7 @@ fn check_compose(ctx: &Context, drawn: &Drawn, other: &Drawn) -> Checked {
     let composed = compose(ctx, &first, &other.map).map_err(|error| error.to_string())?;
     let mut simplified = composed.clone();
     simplified.simplify(ctx);
+    let at_once = compose_simplified(ctx, &first, &other.map).map_err(|error| error.to_string())?;
     for (at, inside, _) in drawn.points.iter().take(40) {
         let Some(in_first) = *inside else { continue };
         let middle: Option<Vec<i64>> = evaluate(ctx, &first, at).into_iter().collect();
@@ -257,7 +258,7 @@ fn check_compose(ctx: &Context, drawn: &Drawn, other: &Drawn) -> Checked {
                 runtimes: [&own.runtimes[..], &at.runtimes].concat(),
             };
             let expected = evaluate(ctx, &other.map, &fed);
-            for map in [&composed, &simplified] {
+            for map in [&composed, &simplified, &at_once] {
                 let now = contains(ctx, map, &both).unwrap_or(false);
                 let text = || format!("compose: {both:?} {}", map.display(ctx));
                 ensure(now == (in_first && in_second), text)?;

@@ -5,7 +5,8 @@
 //! variables moves into the bounds, where it stays. Results are simplified under bounds and
 //! constraints.
 
-use super::write::build;
+use super::build;
+use super::write::is_written_sum;
 use super::{MAX_ROUNDS, Simplifier};
 use crate::expr::{Context, Expr, Node, Var, checked_ceil_div, checked_floor_div, gcd};
 use crate::interval::Interval;
@@ -26,13 +27,26 @@ enum Reduced {
     Both(Constraint, Constraint),
 }
 
+/// What constant bounds leave of a box.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum ConstantBounds {
+    /// Nothing: a variable has no value.
+    Empty,
+    /// Points, where a variable has one value only.
+    SomeFixed,
+    /// Several values for each variable.
+    Free,
+}
+
 impl IndexingMap {
     /// Simplifies bounds, constraints and results until nothing changes, and returns whether
     /// anything did. The domain stays the same set of points, except that points where a
     /// constraint has no value may join it; on it the results stay the same.
     pub fn simplify(&mut self, ctx: &Context) -> bool {
-        if self.constraints.is_empty() && self.has_constant_bounds(ctx) {
-            return self.simplify_in_box(ctx);
+        if self.constraints.is_empty()
+            && let Some(bounds) = self.constant_bounds(ctx)
+        {
+            return self.simplify_in_box(ctx, bounds);
         }
         let before = self.clone();
         for _ in 0..MAX_ROUNDS {
@@ -53,14 +67,24 @@ impl IndexingMap {
         *self != before
     }
 
-    fn has_constant_bounds(&self, ctx: &Context) -> bool {
-        self.vars().all(|(_, variable)| variable.constant_interval(ctx).is_some())
+    /// What the bounds leave, if all of them are constants.
+    fn constant_bounds(&self, ctx: &Context) -> Option<ConstantBounds> {
+        let mut bounds = ConstantBounds::Free;
+        for (_, variable) in self.vars() {
+            let interval = variable.constant_interval(ctx)?;
+            if interval.is_empty() {
+                bounds = ConstantBounds::Empty;
+            } else if interval.as_point().is_some() && bounds == ConstantBounds::Free {
+                bounds = ConstantBounds::SomeFixed;
+            }
+        }
+        Some(bounds)
     }
 
     /// [`simplify`](Self::simplify) where there are no constraints and all bounds are
     /// constants: only the results can change.
-    fn simplify_in_box(&mut self, ctx: &Context) -> bool {
-        if self.is_known_empty(ctx) {
+    fn simplify_in_box(&mut self, ctx: &Context, bounds: ConstantBounds) -> bool {
+        if bounds == ConstantBounds::Empty {
             let before = self.clone();
             self.set_known_empty(ctx);
             return *self != before;
@@ -73,12 +97,13 @@ impl IndexingMap {
                 let result = self.results[place];
                 let simplified = match ctx.node(result) {
                     Node::Const(_) => result,
+                    Node::Var(_) if bounds == ConstantBounds::Free => result,
                     // A variable with one value is that value.
                     Node::Var(var) => self
                         .variable(var)
                         .and_then(|variable| variable.constant_interval(ctx)?.as_point())
                         .map_or(result, |value| ctx.constant(value)),
-                    _ => match self.linear_in_box(ctx, result) {
+                    _ => match self.linear_in_box(ctx, result, bounds) {
                         Some(simplified) => simplified,
                         None => {
                             let simplifier =
@@ -103,14 +128,22 @@ impl IndexingMap {
 
     /// The normal form of a small sum of multiples of variables, none of which is a constant;
     /// `None` for other expressions.
-    fn linear_in_box(&self, ctx: &Context, expr: Expr) -> Option<Expr> {
+    fn linear_in_box(&self, ctx: &Context, expr: Expr, bounds: ConstantBounds) -> Option<Expr> {
+        let is_free = |var| {
+            bounds == ConstantBounds::Free
+                || self
+                    .variable(var)
+                    .and_then(|variable| variable.constant_interval(ctx))
+                    .is_some_and(|bounds| bounds.as_point().is_none())
+        };
+        if !matches!(ctx.node(expr), Node::Add(..) | Node::Mul(..)) {
+            return None;
+        }
+        if is_written_sum(ctx, expr, &is_free) {
+            return Some(expr);
+        }
         let mut linear = ctx.few_linear_terms(expr)?;
-        let free = linear.terms.iter().all(|&(term, _)| {
-            let bounds =
-                ctx.as_var(term).and_then(|var| self.variable(var)?.constant_interval(ctx));
-            bounds.is_some_and(|bounds| bounds.as_point().is_none())
-        });
-        if !free {
+        if !linear.terms.iter().all(|&(term, _)| ctx.as_var(term).is_some_and(is_free)) {
             return None;
         }
         let written = build(ctx, &mut linear.terms, linear.constant);

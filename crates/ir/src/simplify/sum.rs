@@ -19,11 +19,18 @@ impl Atom {
 }
 
 /// `coefficient * atom + ... + constant`, each atom once and none with coefficient zero.
-#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
+#[derive(PartialEq, Eq, Hash, Default, Debug)]
 pub(super) struct Sum {
     /// By number of the atom.
     terms: SmallVec<[(Atom, i64); 4]>,
     pub(super) constant: i64,
+}
+
+impl Clone for Sum {
+    fn clone(&self) -> Self {
+        // The terms are copied at once, which a derived implementation does one by one.
+        Sum { terms: SmallVec::from_slice(&self.terms), constant: self.constant }
+    }
 }
 
 impl From<Atom> for Sum {

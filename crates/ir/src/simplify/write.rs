@@ -7,10 +7,12 @@ use smallvec::SmallVec;
 
 use super::sum::{Atom, Sum};
 use super::{Simplifier, Term};
-use crate::expr::{Context, Expr};
+use crate::expr::{Context, Expr, Node, Var};
 use crate::hash::FastMap;
 use crate::interval::Interval;
 
+/// The most terms of a sum that is looked at before it is written anew.
+const MAX_WRITTEN: usize = 8;
 /// How deep remainders of remainders are looked for.
 const MAX_NESTED: u32 = 8;
 /// The most quotients in one sum that are looked at.
@@ -330,7 +332,7 @@ impl Simplifier<'_> {
 type Addends = SmallVec<[(Expr, u64, bool); 8]>;
 
 /// Writes a sum of multiples of distinct terms, none of them zero, and a constant.
-pub(super) fn build(ctx: &Context, terms: &mut [(Expr, i64)], constant: i64) -> Expr {
+pub(crate) fn build(ctx: &Context, terms: &mut [(Expr, i64)], constant: i64) -> Expr {
     terms.sort_by(|a, b| ctx.compare(a.0, b.0));
     let size = |coefficient: i64| coefficient.unsigned_abs();
     let mut addends = Addends::new();
@@ -381,6 +383,55 @@ pub(super) fn build(ctx: &Context, terms: &mut [(Expr, i64)], constant: i64) -> 
         Some(_) => ctx.constant(constant),
         None => ctx.add(expr, ctx.constant(constant)),
     }
+}
+
+/// Whether [`build`] writes a sum of multiples of variables, all of which are `accepted`, just as
+/// it is. A `false` leaves it open.
+pub(super) fn is_written_sum(ctx: &Context, expr: Expr, accepted: &impl Fn(Var) -> bool) -> bool {
+    let mut rest = expr;
+    if let Node::Add(sum, constant) = ctx.node(expr)
+        && ctx.as_constant(constant).is_some()
+    {
+        rest = sum;
+    }
+    // From the last to the first, with the order of the variables.
+    let mut terms: SmallVec<[(Var, i64); 8]> = SmallVec::new();
+    loop {
+        let (term, before) = match ctx.node(rest) {
+            Node::Add(before, term) => (term, Some(before)),
+            _ => (rest, None),
+        };
+        let (var, coefficient) = match ctx.node(term) {
+            Node::Var(var) => (var, 1),
+            Node::Mul(factor, constant) => match (ctx.as_var(factor), ctx.as_constant(constant)) {
+                (Some(var), Some(constant)) => (var, constant),
+                _ => return false,
+            },
+            _ => return false,
+        };
+        let size = coefficient.unsigned_abs();
+        if size == 0
+            || !accepted(var)
+            || MAX_WRITTEN <= terms.len()
+            || (size != 1 && terms.iter().any(|&(_, other)| other.unsigned_abs() == size))
+        {
+            return false;
+        }
+        terms.push((var, coefficient));
+        match before {
+            Some(before) => rest = before,
+            None => break,
+        }
+    }
+    let Some(((first, coefficient), later)) = terms.split_last() else {
+        return false;
+    };
+    // A positive term comes first where there is one, the first of them in order.
+    later.windows(2).all(|pair| pair[1].0 < pair[0].0)
+        && later.iter().all(|&(var, other)| match 0 < *coefficient {
+            true => *first < var || (var < *first && other < 0),
+            false => *first < var && other < 0,
+        })
 }
 
 /// A sum of multiples given by size and sign, a positive one first; zero when empty.

@@ -3,7 +3,7 @@
 //!
 //! Shared by the completeness test and the benchmarks.
 
-use tc_ir::{Context, Expr, IndexingMap, compose};
+use tc_ir::{Context, Expr, IndexingMap, compose, compose_simplified};
 
 /// A seeded generator of random numbers (SplitMix64, Steele et al. 2014).
 pub struct Random(u64);
@@ -298,10 +298,8 @@ pub fn composed(
     let mut maps = maps.to_vec();
     for &(place, simplify) in order {
         let second = maps.remove(place + 1);
-        maps[place] = compose(ctx, &maps[place], &second)?;
-        if simplify {
-            maps[place].simplify(ctx);
-        }
+        let composed = if simplify { compose_simplified } else { compose };
+        maps[place] = composed(ctx, &maps[place], &second)?;
     }
     let mut map = maps.swap_remove(0);
     map.simplify(ctx);
