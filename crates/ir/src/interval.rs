@@ -179,6 +179,13 @@ impl Interval {
         if self.is_empty() || other.is_empty() {
             return Interval::EMPTY;
         }
+        if self.is_bounded()
+            && other.is_bounded()
+            && let (Some(lo), Some(hi)) =
+                (self.lo.checked_add(other.lo), self.hi.checked_add(other.hi))
+        {
+            return Interval::new(lo, hi);
+        }
         Interval::new(
             clamp(wide_lo(self.lo).saturating_add(wide_lo(other.lo))),
             clamp(wide_hi(self.hi).saturating_add(wide_hi(other.hi))),
@@ -203,12 +210,26 @@ impl Interval {
     /// All products.
     #[expect(clippy::should_implement_trait, reason = "named like its siblings")]
     pub fn mul(self, other: Interval) -> Interval {
+        if let Some(factor) = other.as_point()
+            && self.is_bounded()
+            && !self.is_empty()
+            && let (Some(lo), Some(hi)) = (self.lo.checked_mul(factor), self.hi.checked_mul(factor))
+        {
+            return Interval::new(lo.min(hi), lo.max(hi));
+        }
         self.corners(other, |lhs, rhs| lhs.saturating_mul(rhs))
     }
 
     /// All quotients rounded down, over the divisors that are not zero. Empty when zero is
     /// the only divisor.
     pub fn floor_div(self, other: Interval) -> Interval {
+        if let Some(divisor) = other.as_point()
+            && 0 < divisor
+            && self.is_bounded()
+            && !self.is_empty()
+        {
+            return Interval::new(self.lo.div_euclid(divisor), self.hi.div_euclid(divisor));
+        }
         self.divide(other, floor_div_wide)
     }
 

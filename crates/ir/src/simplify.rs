@@ -6,7 +6,8 @@
 //! `x mod c` being `x - c*(x floordiv c)`, so that most identities of quotients and remainders
 //! are the cancellation of equal terms; when the form is written down, remainders are put
 //! together again. The rules (`division`) decide by the intervals of sums, as those of XLA's
-//! `indexing_map.cc` and of Halide's simplifier do. With symbolic bounds or divisors, questions
+//! `indexing_map.cc` and of Halide's simplifier do. A variable of which quotients are taken is the
+//! sum of its `digits`, which take their values independently of each other. With symbolic bounds or divisors, questions
 //! that intervals leave open go to the [prover](crate::prove), a bounded number of times.
 //!
 //! A simplified expression has, at every point of the domain where the given one has a value,
@@ -20,12 +21,15 @@
 //! Cost: near-linear in the number of distinct subexpressions in practice. A sum of n terms
 //! takes O(n log n), one with more than 8 quotients is not searched for remainders; a minimum of n operands compares each with at most 16 others.
 
+mod digits;
 mod division;
 mod domain;
 mod sum;
 mod write;
 
 use std::collections::BTreeSet;
+
+use smallvec::SmallVec;
 
 use crate::expr::{Context, Expr, Node, Var, interval_of_operation};
 use crate::hash::FastMap;
@@ -57,6 +61,16 @@ enum Term {
         /// Other numerators and divisors with the same quotient on the domain.
         aliases: Vec<(Sum, i64)>,
     },
+    /// A digit of a variable, whose digits have adjacent numbers, the lowest first.
+    Digit(Digit),
+}
+
+/// `(value floordiv divisor) mod modulus`, where the highest digit has no modulus.
+#[derive(Copy, Clone)]
+struct Digit {
+    value: Expr,
+    divisor: i64,
+    modulus: Option<i64>,
 }
 
 /// A term of a sum with what is known of it.
@@ -64,6 +78,9 @@ struct AtomData {
     term: Term,
     /// An interval that holds every value on the domain.
     interval: Interval,
+    /// Its value at one point of the domain, as far as that is easily known: what differs there
+    /// need not be compared.
+    sample: i64,
     /// The expression that it is written as, once that is asked for.
     written: Option<Expr>,
 }
@@ -84,6 +101,10 @@ pub struct Simplifier<'c> {
     /// Expressions that are known to lie in an interval.
     known: FastMap<Expr, Interval>,
     atoms: Vec<AtomData>,
+    /// Divisors of variables, each a multiple of the one before.
+    cuts: FastMap<Var, SmallVec<[i64; 4]>>,
+    /// Further divisors of variables that came up.
+    discovered: Vec<(Var, i64)>,
     /// The normal forms found so far; of written expressions too.
     expanded: FastMap<Expr, Sum>,
     /// The normal forms of quotients rounded down, by numerator and divisor.
@@ -109,6 +130,8 @@ impl<'c> Simplifier<'c> {
             interval: Box::new(interval),
             known: FastMap::default(),
             atoms: Vec::new(),
+            cuts: FastMap::default(),
+            discovered: Vec::new(),
             expanded: FastMap::default(),
             quotients: FastMap::default(),
             intervals: FastMap::default(),
@@ -193,7 +216,7 @@ impl<'c> Simplifier<'c> {
         let sum = self.expand(expr);
         sum.terms().iter().all(|&(atom, _)| match self.atoms[atom.index()].term {
             Term::Leaf(leaf) => ctx.as_var(leaf).is_some(),
-            Term::Floor { .. } => false,
+            Term::Floor { .. } | Term::Digit(_) => false,
         })
     }
 
@@ -360,9 +383,16 @@ impl<'c> Simplifier<'c> {
             _ => Interval::ALL,
         };
         let interval = interval.intersect(self.known_interval(expr));
-        let sum = match interval.as_point() {
-            Some(value) => Sum::constant(value),
-            None => Sum::from(self.new_atom(Term::Leaf(expr), interval, Some(expr))),
+        let digits = match node {
+            Node::Var(var) if self.cuts.contains_key(&var) && interval.is_bounded() => {
+                self.digits(expr, var, interval)
+            }
+            _ => None,
+        };
+        let sum = match (interval.as_point(), digits) {
+            (Some(value), _) => Sum::constant(value),
+            (None, Some(digits)) => digits,
+            (None, None) => Sum::from(self.new_atom(Term::Leaf(expr), interval, Some(expr))),
         };
         self.expanded.insert(expr, sum.clone());
         sum
@@ -370,8 +400,26 @@ impl<'c> Simplifier<'c> {
 
     fn new_atom(&mut self, term: Term, interval: Interval, written: Option<Expr>) -> Atom {
         let atom = Atom::new(self.atoms.len());
-        self.atoms.push(AtomData { term, interval, written });
+        let sample = match &term {
+            Term::Leaf(_) => inner_point(interval),
+            Term::Digit(Digit { value, divisor, modulus }) => {
+                let whole = self.ctx.as_var(*value).map_or(Interval::ALL, &self.interval);
+                let quotient = inner_point(whole).div_euclid(*divisor);
+                modulus.map_or(quotient, |modulus| quotient.rem_euclid(modulus))
+            }
+            Term::Floor { numerator, divisor, .. } => {
+                self.sample_of(numerator).div_euclid(*divisor)
+            }
+        };
+        self.atoms.push(AtomData { term, interval, sample, written });
         atom
+    }
+
+    /// The value of a sum at the [sample](AtomData::sample) point; any number on overflow.
+    fn sample_of(&self, sum: &Sum) -> i64 {
+        sum.terms().iter().fold(sum.constant, |total, &(atom, coefficient)| {
+            total.wrapping_add(coefficient.wrapping_mul(self.atoms[atom.index()].sample))
+        })
     }
 
     /// `lhs + factor * rhs`; `None` on overflow.
@@ -392,7 +440,7 @@ impl<'c> Simplifier<'c> {
                 }
                 _ => None,
             },
-            Term::Floor { .. } => None,
+            Term::Floor { .. } | Term::Digit(_) => None,
         };
         let found: Vec<_> = sum
             .terms()
@@ -591,6 +639,16 @@ impl<'c> Simplifier<'c> {
         }
         self.questions -= 1;
         prover.nonnegative(expr)
+    }
+}
+
+/// A member of the interval that is no end of it, where there is one.
+fn inner_point(interval: Interval) -> i64 {
+    if interval.is_bounded() && !interval.is_empty() {
+        let length = i128::from(interval.hi) - i128::from(interval.lo);
+        i64::try_from(i128::from(interval.lo) + length * 5 / 8).unwrap_or(interval.lo)
+    } else {
+        interval.lo.max(12_345).min(interval.hi)
     }
 }
 

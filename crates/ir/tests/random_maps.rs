@@ -1,5 +1,5 @@
 //! Random maps against enumeration, many of them: `TC_RANDOM_MAPS` says how many (`make random-maps`
-//! takes a million).
+//! takes a million), `TC_FIRST_SEED` from which on.
 //!
 //! No operation may change a value or the domain, no range may miss a value, and what is claimed
 //! (exact, empty, equal, different, inverse) has to be so. The oracle evaluates the expressions as
@@ -344,8 +344,10 @@ fn check_any_inverse(ctx: &Context, drawn: &Drawn) -> Checked {
     let mut map = drawn.map.clone();
     map.ranges.clear();
     map.substitute(ctx, &|var| matches!(var, Var::Range(_)).then(|| ctx.constant(1)));
-    // Points where a constraint has no value may join the domain.
-    let has_values = drawn.points.iter().all(|(_, inside, _)| inside.is_some());
+    // Points where a constraint has no value may join the domain. Without a point, nothing says
+    // whether there are such.
+    let has_values =
+        !drawn.points.is_empty() && drawn.points.iter().all(|(_, inside, _)| inside.is_some());
     match map.inverse(ctx) {
         Ok(inverse) if has_values => check_inverse(ctx, &map, &inverse),
         _ => Ok(()),
@@ -471,9 +473,13 @@ fn check_all(sketch: &Sketch, other: &Sketch) -> Checked {
     Ok(())
 }
 
+/// A number from the environment.
+fn number(name: &str, default: usize) -> usize {
+    std::env::var(name).ok().and_then(|number| number.parse().ok()).unwrap_or(default)
+}
+
 fn count() -> usize {
-    let wanted = std::env::var("TC_RANDOM_MAPS").ok().and_then(|count| count.parse().ok());
-    wanted.unwrap_or(2000)
+    number("TC_RANDOM_MAPS", 2000)
 }
 
 /// Runs a check on so many random values, on all cores, each with a seed of its own.
@@ -486,13 +492,15 @@ fn run<S: Strategy>(
     S::Value: std::fmt::Debug,
 {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-    let next = AtomicUsize::new(0);
+    let first = number("TC_FIRST_SEED", 0);
+    let next = AtomicUsize::new(first);
+    let end = first + count;
     let failures: Vec<String> = std::thread::scope(|scope| {
         let worker = || {
             let strategy = strategy();
             loop {
                 let seed = next.fetch_add(1, Ordering::Relaxed);
-                if count <= seed {
+                if end <= seed {
                     return None;
                 }
                 let mut bytes = [0; 32];
@@ -513,7 +521,7 @@ fn run<S: Strategy>(
                         break;
                     }
                 }
-                next.fetch_max(count, Ordering::Relaxed);
+                next.fetch_max(end, Ordering::Relaxed);
                 return Some(format!("seed {seed}: {message}\n{smallest:?}"));
             }
         };

@@ -10,6 +10,8 @@
 //! - a factor `g` of the divisor cancels: `(g*a + r) floordiv c == (a + k) floordiv (c/g)`
 //!   where `r floordiv g` is one constant `k` on the whole domain.
 
+use smallvec::SmallVec;
+
 use super::sum::{Atom, Sum};
 use super::write::{MAX_QUOTIENTS, Piece};
 use super::{MAX_DEPTH, Simplifier, Term};
@@ -146,15 +148,36 @@ impl Simplifier<'_> {
         if floors.len() < 2 || MAX_QUOTIENTS < floors.len() {
             return None;
         }
-        for &(_, weight) in &floors {
+        for &(floor, weight) in &floors {
+            // k*x - k*m*(x floordiv m) where x is all the rest
+            let mut rest = sum.clone();
+            rest.add_term(floor, weight.checked_neg()?)?;
+            let content = rest.terms().iter().fold(0, |all, (_, c)| gcd(all, c.unsigned_abs()));
+            let content = i64::try_from(content).ok()?;
+            if weight < 0 && weight % content == 0 && rest.constant % content == 0 {
+                let modulus = weight.checked_div(content)?.checked_neg()?;
+                let rest = rest.divided(content);
+                if 1 < modulus && self.may_be_quotient(floor, self.sample_of(&rest), modulus) {
+                    self.quotient(rest, modulus);
+                }
+            }
             for &(inner, coefficient) in &floors {
                 let modulus = weight.checked_div(coefficient)?.checked_neg()?;
-                if 1 < modulus && weight % coefficient == 0 {
+                let sample = self.atoms[inner.index()].sample;
+                if 1 < modulus
+                    && weight % coefficient == 0
+                    && self.may_be_quotient(floor, sample, modulus)
+                {
                     self.quotient(Sum::from(inner), modulus);
                 }
             }
         }
         Some(())
+    }
+
+    /// Whether an atom has the value of a quotient at the sample point.
+    fn may_be_quotient(&self, atom: Atom, numerator: i64, divisor: i64) -> bool {
+        self.atoms[atom.index()].sample == numerator.div_euclid(divisor)
     }
 
     /// The quotient of a sum without multiples of the divisor.
@@ -172,7 +195,10 @@ impl Simplifier<'_> {
             whole.add(&quotient, 1)?;
             return Some(whole);
         }
-        let quotient = match self.cancel_factor(&numerator, divisor) {
+        let cancelled = self
+            .cancel_factor(&numerator, divisor)
+            .or_else(|| self.cancel_nearly(&numerator, divisor));
+        let quotient = match cancelled {
             Some(quotient) => quotient,
             None => match self.absorb(&numerator, divisor) {
                 Some(quotient) => quotient,
@@ -194,6 +220,7 @@ impl Simplifier<'_> {
     }
 
     fn floor_atom(&mut self, numerator: Sum, divisor: i64) -> Atom {
+        self.note_quotient(&numerator, divisor);
         let interval = self.interval_of_sum(&numerator).floor_div(Interval::point(divisor));
         self.new_atom(
             Term::Floor { numerator, divisor, ceil: false, aliases: Vec::new() },
@@ -208,9 +235,17 @@ impl Simplifier<'_> {
     fn residue(&self, given: &Sum, divisor: i64) -> Option<(Sum, Sum)> {
         let (mut whole, mut rest) = (Sum::default(), Sum::constant(given.constant));
         let mut floors: Vec<(i64, Atom)> = Vec::new();
-        for &(atom, coefficient) in given.terms() {
-            whole.add_term(atom, coefficient.div_euclid(divisor))?;
-            rest.add_term(atom, coefficient.rem_euclid(divisor))?;
+        let mut remainders: SmallVec<[(Atom, i64); 4]> = SmallVec::from_slice(given.terms());
+        for (_, coefficient) in &mut remainders {
+            *coefficient = coefficient.rem_euclid(divisor);
+        }
+        if !self.cuts.is_empty() {
+            self.reduced_digits(&mut remainders, divisor);
+        }
+        for (&(atom, coefficient), &(_, reduced)) in given.terms().iter().zip(&remainders) {
+            let multiple = coefficient.checked_sub(reduced)?;
+            whole.add_term(atom, multiple / divisor)?;
+            rest.add_term(atom, reduced)?;
             if let Some((_, by)) = self.as_floor(atom) {
                 floors.push((by, atom));
             }
@@ -259,7 +294,7 @@ impl Simplifier<'_> {
 
     /// `(g*a + r) floordiv c == (a + k) floordiv (c/g)` where `r floordiv g` is always `k`.
     fn cancel_factor(&mut self, numerator: &Sum, divisor: i64) -> Option<Sum> {
-        let pieces = self.pieces(numerator);
+        let pieces = self.fine_pieces(numerator);
         let mut factors: Vec<i64> = pieces
             .parts
             .iter()
@@ -286,9 +321,40 @@ impl Simplifier<'_> {
         None
     }
 
+    /// `(g*a + r) floordiv c == (a + k) floordiv (c/g)`, as in
+    /// [`cancel_factor`](Self::cancel_factor), where coefficients are split too: of `71*x`, `70*x`
+    /// is in `g*a` and `x` in `r`.
+    fn cancel_nearly(&mut self, numerator: &Sum, divisor: i64) -> Option<Sum> {
+        let mut factors: SmallVec<[i64; 8]> = SmallVec::new();
+        for &(_, coefficient) in numerator.terms() {
+            let near = [Some(coefficient), coefficient.checked_sub(1), coefficient.checked_add(1)];
+            factors.extend(near.into_iter().flatten().filter_map(|it| common_factor(it, divisor)));
+        }
+        factors.sort_unstable_by(|a, b| b.cmp(a));
+        factors.dedup();
+        for factor in factors.into_iter().take(MAX_FACTORS) {
+            let (mut reduced, mut rest) = (Sum::default(), Sum::constant(numerator.constant));
+            for &(atom, coefficient) in numerator.terms() {
+                let above = coefficient.rem_euclid(factor);
+                // The nearest multiple.
+                let small = if factor - above < above { above - factor } else { above };
+                reduced.add_term(atom, coefficient.checked_sub(small)? / factor)?;
+                rest.add_term(atom, small)?;
+            }
+            let quotient = self.interval_of_sum(&rest).floor_div(Interval::point(factor));
+            if let Some(offset) = quotient.as_point() {
+                reduced.constant = offset;
+                return self.quotient(reduced, divisor / factor);
+            }
+        }
+        None
+    }
+
     fn add_piece(&mut self, sum: &mut Sum, piece: &Piece, factor: i64) -> Option<()> {
         match piece {
             Piece::Atom(atom) => sum.add_term(*atom, factor),
+            // Each of them is the divisor of the first to that of the next times as much.
+            Piece::Digits(..) => None,
             Piece::Mod(value, modulus) => {
                 let value = self.modulo(value.clone(), *modulus)?;
                 sum.add(&value, factor)
@@ -428,7 +494,7 @@ impl Simplifier<'_> {
                     Node::Mod(value, by) if by == modulus => Some(value),
                     _ => None,
                 },
-                Term::Floor { .. } => None,
+                Term::Floor { .. } | Term::Digit(_) => None,
             };
             match inner {
                 Some(value) => {

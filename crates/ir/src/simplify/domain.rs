@@ -49,6 +49,7 @@ impl IndexingMap {
             return self.simplify_in_box(ctx, bounds);
         }
         let before = self.clone();
+        let mut discovered = Vec::new();
         for _ in 0..MAX_ROUNDS {
             let last = self.clone();
             self.simplify_bounds(ctx);
@@ -56,10 +57,12 @@ impl IndexingMap {
                 self.set_known_empty(ctx);
                 break;
             }
-            self.simplify_results(ctx);
-            if *self == last {
+            let new = self.simplify_results(ctx, &discovered);
+            let more = new.iter().any(|cut| !discovered.contains(cut));
+            if *self == last && !more {
                 break;
             }
+            discovered = new;
         }
         if !self.is_known_empty(ctx) && self.is_contradictory(ctx) {
             self.set_known_empty(ctx);
@@ -89,9 +92,10 @@ impl IndexingMap {
             self.set_known_empty(ctx);
             return *self != before;
         }
-        let mut changed = false;
+        let mut before: Option<Vec<Expr>> = None;
+        let mut discovered = Vec::new();
         for _ in 0..MAX_ROUNDS {
-            let mut simplifier = None;
+            let mut simplifier: Option<Simplifier<'_>> = None;
             let (mut again, mut divided) = (false, false);
             for place in 0..self.results.len() {
                 let result = self.results[place];
@@ -106,24 +110,32 @@ impl IndexingMap {
                     _ => match self.linear_in_box(ctx, result, bounds) {
                         Some(simplified) => simplified,
                         None => {
-                            let simplifier =
-                                simplifier.get_or_insert_with(|| Simplifier::for_map(ctx, self));
+                            let simplifier = simplifier.get_or_insert_with(|| {
+                                let mut simplifier = Simplifier::for_map(ctx, self);
+                                simplifier.split_variables(&self.results, &discovered);
+                                simplifier
+                            });
                             let simplified = simplifier.simplify(result);
                             divided |= !simplifier.is_division_free(simplified);
                             simplified
                         }
                     },
                 };
-                again |= simplified != result;
-                self.results[place] = simplified;
+                if simplified != result {
+                    again = true;
+                    before.get_or_insert_with(|| self.results.clone());
+                    self.results[place] = simplified;
+                }
             }
-            changed |= again;
+            let new = simplifier.map_or(Vec::new(), |simplifier| simplifier.discovered);
+            let more = new.iter().any(|cut| !discovered.contains(cut));
             // What has no division is in normal form for good.
-            if !again || !divided {
+            if (!again && !more) || !divided {
                 break;
             }
+            discovered = new;
         }
-        changed
+        before.is_some_and(|before| before != self.results)
     }
 
     /// The normal form of a small sum of multiples of variables, none of which is a constant;
@@ -172,19 +184,25 @@ impl IndexingMap {
         }
     }
 
-    fn simplify_results(&mut self, ctx: &Context) {
+    /// Returns divisors of variables that came up, beyond the given ones.
+    fn simplify_results(&mut self, ctx: &Context, discovered: &[(Var, i64)]) -> Vec<(Var, i64)> {
         let mut simplifier = Simplifier::for_map(ctx, self);
         for constraint in &self.constraints {
             simplifier.assume(constraint.expr, constraint.interval);
         }
+        simplifier.split_variables(&self.results, discovered);
         for result in &mut self.results {
             *result = simplifier.simplify(*result);
         }
+        simplifier.discovered
     }
 
     /// Returns false when the constraints hold nowhere.
     fn simplify_constraints(&mut self, ctx: &Context) -> bool {
         let mut simplifier = Simplifier::for_map(ctx, self);
+        let constraints = self.constraints.iter().map(|constraint| constraint.expr);
+        let exprs: Vec<Expr> = constraints.chain(self.results.iter().copied()).collect();
+        simplifier.split_variables(&exprs, &[]);
         let mut open: Vec<Constraint> = self.constraints.drain(..).rev().collect();
         while let Some(Constraint { expr, interval }) = open.pop() {
             let constraint = Constraint { expr: simplifier.simplify(expr), interval };

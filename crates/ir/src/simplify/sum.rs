@@ -134,6 +134,15 @@ impl Sum {
         Some(self)
     }
 
+    /// The quotient by a number that divides every term and the constant, and is not zero.
+    pub(super) fn divided(mut self, divisor: i64) -> Sum {
+        for (_, coefficient) in &mut self.terms {
+            *coefficient /= divisor;
+        }
+        self.constant /= divisor;
+        self
+    }
+
     /// Moves every term to the first or the second sum: `self == factor * first + second`,
     /// where the coefficients of the second are no multiples of the factor. The constant
     /// goes to the second.

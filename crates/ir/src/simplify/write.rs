@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::sum::{Atom, Sum};
 use super::{Simplifier, Term};
-use crate::expr::{Context, Expr, Node, Var};
+use crate::expr::{Context, Expr, Node, Var, gcd};
 use crate::hash::FastMap;
 use crate::interval::Interval;
 
@@ -26,6 +26,8 @@ pub(super) enum Piece {
     Mod(Sum, i64),
     /// `sum floordiv divisor`.
     Div(Sum, i64),
+    /// The digits from one to another, as one number.
+    Digits(Atom, Atom),
 }
 
 /// A sum of multiples of pieces and a constant.
@@ -39,12 +41,37 @@ impl Simplifier<'_> {
     pub(super) fn as_floor(&self, atom: Atom) -> Option<(&Sum, i64)> {
         match &self.atoms[atom.index()].term {
             Term::Floor { numerator, divisor, .. } => Some((numerator, *divisor)),
-            Term::Leaf(_) => None,
+            Term::Leaf(_) | Term::Digit(_) => None,
         }
     }
 
-    /// Puts remainders together, and multiples back into quotients.
+    /// Puts remainders and digits together, and multiples back into quotients.
     pub(super) fn pieces(&self, sum: &Sum) -> Pieces {
+        self.with_digits(self.fine_pieces(sum))
+    }
+
+    /// Puts digits together.
+    fn with_digits(&self, mut pieces: Pieces) -> Pieces {
+        if self.cuts.is_empty() {
+            return pieces;
+        }
+        let atoms: SmallVec<[(Atom, i64); 4]> = pieces
+            .parts
+            .iter()
+            .filter_map(|(piece, factor)| match piece {
+                Piece::Atom(atom) => Some((*atom, *factor)),
+                _ => None,
+            })
+            .collect();
+        if let Some(digits) = self.put_digits_together(&atoms) {
+            pieces.parts.retain(|(piece, _)| !matches!(piece, Piece::Atom(_)));
+            pieces.parts.extend(digits);
+        }
+        pieces
+    }
+
+    /// Puts remainders together, and multiples back into quotients; leaves digits apart.
+    pub(super) fn fine_pieces(&self, sum: &Sum) -> Pieces {
         let mut floors: SmallVec<[(i64, Atom); 4]> = sum
             .terms()
             .iter()
@@ -109,6 +136,26 @@ impl Simplifier<'_> {
                 rest.constant = 0;
             }
         }
+        // k*((h + a) mod n) + b*l == (k*a + b*(l + m*h)) mod (k*n) where b*m == k and l < m
+        if !self.cuts.is_empty() {
+            for (piece, scale) in &mut parts {
+                let Piece::Mod(value, modulus) = piece else { continue };
+                while let Some((low, weight)) =
+                    value.terms().iter().find_map(|&(term, factor)| match factor {
+                        1 => self.digit_below(term, *scale),
+                        _ => None,
+                    })
+                    && rest.coefficient(low) == weight
+                {
+                    let mut scaled = value.clone().scaled(*scale / weight)?;
+                    scaled.add_term(low, 1)?;
+                    *modulus = modulus.checked_mul(*scale / weight)?;
+                    *value = scaled;
+                    *scale = weight;
+                    rest.add_term(low, weight.checked_neg()?)?;
+                }
+            }
+        }
         for &(divisor, floor) in floors {
             let scale = rest.coefficient(floor);
             let (numerator, _) = self.as_floor(floor)?;
@@ -124,6 +171,25 @@ impl Simplifier<'_> {
                     let whole = whole.get_or_insert_with(|| numerator.clone());
                     whole.add_term(term, inside)?;
                     rest.add_term(term, outside.checked_neg()?)?;
+                }
+            }
+            // The same for the digits above one in x: s*k*h + s*((x + a*l) floordiv c) where a*l +
+            // k*c*h is a*(l + m*h)
+            if !self.cuts.is_empty() {
+                let inner = whole.clone().unwrap_or_else(|| numerator.clone());
+                for &(term, factor) in inner.terms() {
+                    let mut last = (term, factor);
+                    while let Some((next, inside)) = self.continuation(last.0, last.1)
+                        && inner.coefficient(next) == 0
+                        && rest.coefficient(next) != 0
+                        && let Some(needed) = inside.checked_mul(scale)
+                        && rest.coefficient(next).checked_mul(divisor) == Some(needed)
+                    {
+                        let whole = whole.get_or_insert_with(|| numerator.clone());
+                        whole.add_term(next, inside)?;
+                        rest.add_term(next, rest.coefficient(next).checked_neg()?)?;
+                        last = (next, inside);
+                    }
                 }
             }
             if numerator.constant != 0
@@ -178,9 +244,7 @@ impl Simplifier<'_> {
 
     fn interval_at_depth(&mut self, sum: &Sum, depth: u32) -> Interval {
         if !sum.terms().iter().any(|&(atom, _)| self.as_floor(atom).is_some()) {
-            return sum.terms().iter().fold(Interval::point(sum.constant), |total, &(atom, c)| {
-                total.add(self.atoms[atom.index()].interval.mul(Interval::point(c)))
-            });
+            return self.interval_of_plain(sum);
         }
         if let Some(atom) = sum.single() {
             return self.atoms[atom.index()].interval;
@@ -201,9 +265,12 @@ impl Simplifier<'_> {
     pub(super) fn interval_of_piece(&mut self, piece: &Piece, depth: u32) -> Interval {
         match piece {
             Piece::Atom(atom) => self.atoms[atom.index()].interval,
+            Piece::Digits(first, last) if first == last => self.atoms[first.index()].interval,
+            Piece::Digits(first, last) => self.interval_of_digits(*first, *last),
             Piece::Mod(value, modulus) => {
                 let inner = self.interval_inside(value, depth);
-                let interval = inner.modulo(Interval::point(*modulus));
+                let interval =
+                    inner.modulo(Interval::point(*modulus)).intersect(residues(value, *modulus));
                 if self.known.is_empty() {
                     return interval;
                 }
@@ -274,6 +341,12 @@ impl Simplifier<'_> {
             let negated = self.write_sum(&negated, depth);
             return self.ctx.floor_div(negated, self.ctx.constant(-divisor));
         }
+        if let Some((numerator, divisor)) = self.over_digits(numerator, divisor)
+            && self.fits(&numerator)
+        {
+            let numerator = self.write_sum(&numerator, depth);
+            return self.ctx.floor_div(numerator, self.ctx.constant(divisor));
+        }
         let numerator = self.write_sum(numerator, depth);
         self.ctx.floor_div(numerator, by)
     }
@@ -289,14 +362,30 @@ impl Simplifier<'_> {
         if let Some(&written) = self.written.get(sum) {
             return written;
         }
-        let pieces = if MAX_NESTED <= depth {
-            Pieces {
-                parts: sum.terms().iter().map(|&(atom, c)| (Piece::Atom(atom), c)).collect(),
-                constant: sum.constant,
-            }
-        } else {
-            self.pieces(sum)
+        let plain = Pieces {
+            parts: sum.terms().iter().map(|&(atom, c)| (Piece::Atom(atom), c)).collect(),
+            constant: sum.constant,
         };
+        let pieces = if MAX_NESTED <= depth { plain.clone() } else { self.pieces(sum) };
+        let has_remainder = pieces.parts.iter().any(|(piece, _)| matches!(piece, Piece::Mod(..)));
+        let mut written = self.write_pieces(&pieces, depth);
+        if has_remainder {
+            let other = self.write_pieces(&self.with_digits(plain), depth);
+            if ctx.cost(other) < ctx.cost(written) {
+                written = other;
+            }
+        }
+        self.written.insert(sum.clone(), written);
+        written
+    }
+
+    /// Whether every value of a sum is known to have 64 bits.
+    fn fits(&mut self, sum: &Sum) -> bool {
+        self.interval_of_sum(sum).is_bounded()
+    }
+
+    fn write_pieces(&mut self, pieces: &Pieces, depth: u32) -> Expr {
+        let ctx = self.ctx;
         let mut terms: SmallVec<[(Expr, i64); 8]> = SmallVec::new();
         let mut constant = pieces.constant;
         for (piece, coefficient) in &pieces.parts {
@@ -308,23 +397,35 @@ impl Simplifier<'_> {
                 constant = sum;
                 continue;
             }
+            let mut coefficient = *coefficient;
             let written = match piece {
                 Piece::Atom(atom) => {
                     self.atoms[atom.index()].written.unwrap_or_else(|| ctx.constant(0))
                 }
+                Piece::Digits(first, last) => self.write_digits(*first, *last),
                 Piece::Mod(value, modulus) => {
-                    let value = self.write_sum(value, depth + 1);
-                    ctx.modulo(value, ctx.constant(*modulus))
+                    let continued = self.continued(value, *modulus);
+                    let mut value = if self.fits(&continued) { continued } else { value.clone() };
+                    let mut modulus = *modulus;
+                    // k*(x mod m) == (k*x) mod (k*m), where x has multiples only
+                    if 1 < coefficient
+                        && value.terms().iter().all(|(_, factor)| 1 < factor.unsigned_abs())
+                        && let Some(whole) = modulus.checked_mul(coefficient)
+                        && let Some(scaled) = value.clone().scaled(coefficient)
+                        && self.fits(&scaled)
+                    {
+                        (value, modulus, coefficient) = (scaled, whole, 1);
+                    }
+                    let value = self.write_sum(&value, depth + 1);
+                    ctx.modulo(value, ctx.constant(modulus))
                 }
                 Piece::Div(value, divisor) => {
                     self.write_quotient(value, *divisor, false, depth + 1)
                 }
             };
-            terms.push((written, *coefficient));
+            terms.push((written, coefficient));
         }
-        let written = build(ctx, &mut terms, constant);
-        self.written.insert(sum.clone(), written);
-        written
+        build(ctx, &mut terms, constant)
     }
 }
 
@@ -502,6 +603,19 @@ fn chosen(
         left.signum() != weight.signum() && left.unsigned_abs() < weight.unsigned_abs()
     });
     digit.into_iter().collect()
+}
+
+/// The values of `sum mod modulus`, as its coefficients tell: with `g` the greatest common divisor of
+/// them and the modulus, all are congruent to the constant modulo `g`.
+fn residues(sum: &Sum, modulus: i64) -> Interval {
+    let common = sum.terms().iter().fold(modulus.unsigned_abs(), |common, &(_, coefficient)| {
+        gcd(common, coefficient.unsigned_abs())
+    });
+    let Ok(common) = i64::try_from(common) else {
+        return Interval::ALL;
+    };
+    let least = sum.constant.rem_euclid(common);
+    Interval::new(least, modulus - common + least)
 }
 
 /// The remainder that uses up a quotient of the given weight, where `sum` holds at least as
