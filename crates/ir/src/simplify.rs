@@ -709,6 +709,17 @@ mod tests {
     }
 
     #[test]
+    fn a_bound_of_two_to_the_63_is_not_rounded() {
+        let text = "(d0, d1) -> (0), domain: d0 in [0, 1], d1 in [0, 4], \
+                    -d0 - d1 * 9223372036854775807 in [-inf, -9223372036854775808]";
+        let ctx = Context::new();
+        let mut map = IndexingMap::parse(&ctx, text).expect("a map");
+        map.simplify(&ctx);
+        assert_eq!(map.contains(&ctx, &[0, 1], &[], &[]), Ok(false));
+        assert_eq!(map.contains(&ctx, &[1, 1], &[], &[]), Ok(true));
+    }
+
+    #[test]
     fn equal_coefficients_are_collected() {
         let ctx = Context::new();
         let (a, b, c) = (ctx.dim(0), ctx.dim(1), ctx.dim(2));

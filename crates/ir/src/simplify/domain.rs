@@ -346,6 +346,10 @@ impl Simplifier<'_> {
         }
         // -x in [lo, hi] == x in [-hi, -lo]; a sum starts with a positive term
         if leading < 0 {
+            // 2^63 is no end of an interval.
+            if interval.hi == i64::MIN {
+                return None;
+            }
             return Some(Reduced::Further(Constraint {
                 expr: self.add_scaled(ctx.constant(0), expr, -1)?,
                 interval: interval.neg(),
