@@ -628,7 +628,7 @@ impl Generator {
         let low = if low_of(element) < 0 { -2 } else { 0 };
         let start = |it: &mut Self, extent: &i64| {
             let shape = ArrayShape::new(element, vec![]);
-            let value = i128::from(it.random.between(low, extent + 2));
+            let value = i128::from(it.random.between(low, extent + 2)).min(greatest(element));
             it.indices(Tensor { shape, elements: vec![value] }, value)
         };
         dims.iter().map(|extent| start(self, extent)).collect()
@@ -707,7 +707,8 @@ impl Generator {
         let element = *self.random.pick(&[ElementType::S32, ElementType::U8, ElementType::S64]);
         let low = if low_of(element) < 0 { -1 } else { 0 };
         let shape = ArrayShape::new(element, dims);
-        let highest = x.shape.dims.iter().copied().max().unwrap_or(0);
+        let largest = x.shape.dims.iter().copied().max().unwrap_or(0);
+        let highest = largest.min(greatest(element) as i64);
         let count = shape.num_elements().expect("a size");
         let elements = (0..count).map(|_| i128::from(self.random.between(low, highest))).collect();
         let indices = self.indices(Tensor { shape, elements }, i128::from(highest));

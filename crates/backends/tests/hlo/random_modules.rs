@@ -133,3 +133,30 @@ fn results_may_start_from_other_results() {
          ROOT r = (u32[], u32[], u32[5], u32[5]) tuple(sum, same, filled, padded)\n}\n",
     );
 }
+
+/// Two instructions that read the same memory at different times, one that changes it in between.
+#[test]
+fn memory_is_read_when_an_instruction_runs() {
+    agrees(
+        "HloModule m\n\nge {\n  x = s32[] parameter(0)\n  y = s32[] parameter(1)\n  \
+         ROOT z = pred[] compare(x, y), direction=GE\n}\n\nadd {\n  x = s32[] parameter(0)\n  \
+         y = s32[] parameter(1)\n  ROOT z = s32[] add(x, y)\n}\n\nENTRY main {\n  \
+         a = s32[5] parameter(0)\n  b = s32[3] parameter(1)\n  one = s32[] constant(1)\n  \
+         x = s32[5] select-and-scatter(a, b, one), window={size=1 stride=2}, select=ge, \
+         scatter=add\n  y = s32[5] reduce(a, one), dimensions={}, to_apply=add\n  \
+         z = s32[5] select-and-scatter(y, y, one), window={size=1}, select=ge, scatter=add\n  \
+         ROOT r = (s32[5], s32[5]) tuple(x, z)\n}\n",
+    );
+}
+
+/// A branch passes on what is a result as well.
+#[test]
+fn branches_may_pass_on_results() {
+    agrees(
+        "HloModule m\n\nsame {\n  ROOT a = f16[] parameter(0)\n}\n\nENTRY main {\n  \
+         a = f16[] parameter(0)\n  b = f16[] parameter(1)\n  p = pred[] parameter(2)\n  \
+         x = f16[] negate(a)\n  y = f16[] negate(b)\n  c = f16[] conditional(p, x, y), \
+         true_computation=same, false_computation=same\n  \
+         ROOT r = (f16[], f16[], f16[]) tuple(x, c, y)\n}\n",
+    );
+}

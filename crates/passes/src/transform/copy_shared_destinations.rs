@@ -1,10 +1,13 @@
-//! `copy-shared-destinations`: a destination that something reads later is copied first.
+//! `copy-shared-destinations`: a destination that something reads later is copied first, and so is
+//! what a branch yields.
 //!
 //! An `imap.generic` that goes on with what a tensor holds (it folds into it, or writes a part of
 //! it) cannot have the buffer of the tensor if the tensor is read later. One-shot bufferization
 //! would copy it there; but before, `eliminate-empty-tensors` follows destinations backwards
 //! without asking who else uses them, and may put the tensor into the buffer of a result, where no
-//! copy is possible any more. With the copy written down, it stops there.
+//! copy is possible any more. With the copy written down, it stops there. The same goes for a tensor
+//! that a branch of `scf.if` passes on and something reads later: another branch may write to the
+//! buffer of the result.
 //!
 //! Before:
 //!
@@ -25,7 +28,7 @@ use melior::ir::ValueLike;
 use std::collections::HashMap;
 use tc_dialects::{
     imap::Generic,
-    mlir::{self, Builder, Val},
+    mlir::{self, Builder, Op, Val},
     pass::{Failure, PassInfo, PassRun},
 };
 
@@ -40,22 +43,31 @@ pub const PASS: PassInfo = PassInfo {
 };
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
-    // Operations by their place, and the place at which each value is used last.
-    let (mut generics, mut last_uses, mut place) = (Vec::new(), HashMap::new(), 0_usize);
+    // The operands in question by their place, and the place at which each value is used last.
+    let (mut found, mut last_uses, mut place) = (Vec::new(), HashMap::new(), 0_usize);
     mlir::walk(pass.op, &mut |op| {
         place += 1;
-        generics.extend(Generic::cast(op).map(|generic| (place, generic)));
-        for operand in mlir::operands(op) {
+        let operands = mlir::operands(op);
+        let passed_on = mlir::is(op, "scf.yield")
+            && mlir::parent(op).is_some_and(|parent| mlir::is(parent, "scf.if"));
+        let first = match Generic::cast(op) {
+            Some(generic) => operands.len() - generic.inits().len(),
+            None if passed_on => 0,
+            // What canonicalization makes of branches that only pass on.
+            None if mlir::is(op, "arith.select") => 1,
+            None => operands.len(),
+        };
+        found.extend((first..operands.len()).map(|number| (place, op, number)));
+        for operand in operands {
             last_uses.insert(mlir::value_key(operand), place);
         }
     });
-    for (place, generic) in generics {
-        pass.enter(generic.op());
-        for init in generic.inits() {
-            let last = last_uses.get(&mlir::value_key(init)).copied().unwrap_or(0);
-            if is_computed(init) && place < last {
-                copy(init, generic);
-            }
+    for (place, op, number) in found {
+        pass.enter(op);
+        let tensor = mlir::operand(op, number);
+        let last = last_uses.get(&mlir::value_key(tensor)).copied().unwrap_or(0);
+        if is_computed(tensor) && place < last {
+            mlir::set_operand(op, number, copy(tensor, op));
         }
     }
     Ok(())
@@ -67,20 +79,14 @@ fn is_computed(tensor: Val) -> bool {
         && mlir::defining_op(tensor).is_some_and(|op| Generic::cast(op).is_some())
 }
 
-fn copy<'c>(init: Val<'c>, generic: Generic<'c>) {
-    let op = generic.op();
-    let builder = Builder::before(op);
+/// A copy of a tensor, before an operation.
+fn copy<'c>(tensor: Val<'c>, before: Op<'c>) -> Val<'c> {
+    let builder = Builder::before(before);
     let segments = mlir::segments(builder.context, &[0, 1, 0]);
-    let copied = builder.value_with(
+    builder.value_with(
         "bufferization.alloc_tensor",
-        &[init],
-        init.r#type(),
+        &[tensor],
+        tensor.r#type(),
         &[("operandSegmentSizes", segments)],
-    );
-    let first = generic.runtimes().len() + generic.inputs().len();
-    for (number, other) in generic.inits().into_iter().enumerate() {
-        if other == init {
-            mlir::set_operand(op, first + number, copied);
-        }
-    }
+    )
 }

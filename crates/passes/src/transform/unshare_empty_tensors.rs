@@ -1,4 +1,5 @@
-//! `unshare-empty-tensors`: every use of a `tensor.empty` gets one of its own.
+//! `unshare-empty-tensors`: every use of a `tensor.empty` gets one of its own, and every use of a
+//! `bufferization.to_buffer` too.
 //!
 //! Common subexpression elimination makes one of all empty tensors of a type. One-shot
 //! bufferization gives that one a single buffer, and the analysis of LLVM 22 does not see
@@ -23,6 +24,9 @@
 //! %b = imap.generic .. outs(%f : tensor<4xf32>) ..
 //! ```
 //!
+//! A `bufferization.to_buffer` is a read of its tensor where it stands. Merged with an earlier one,
+//! it would let the tensor be overwritten before the buffer is read.
+//!
 //! Uses by `tensor.dim` only ask for extents and keep the first one.
 
 use tc_dialects::{
@@ -33,7 +37,7 @@ use tc_dialects::{
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "unshare-empty-tensors",
-    summary: "Give every use of tensor.empty one of its own",
+    summary: "Give every use of tensor.empty and bufferization.to_buffer one of its own",
     anchor: "builtin.module",
     options: &[],
     dependent_dialects: &["tensor"],
@@ -43,7 +47,7 @@ pub const PASS: PassInfo = PassInfo {
 fn run(pass: &PassRun) -> Result<(), Failure> {
     let mut empties = Vec::new();
     mlir::walk(pass.op, &mut |op| {
-        if mlir::is(op, "tensor.empty") {
+        if mlir::is(op, "tensor.empty") || mlir::is(op, "bufferization.to_buffer") {
             empties.push(op);
         }
     });
