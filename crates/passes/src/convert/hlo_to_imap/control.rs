@@ -15,7 +15,6 @@ impl<'c> Lowering<'c, '_> {
         b: &Builder<'c>,
         instruction: &Instruction,
         state: &Value<'c>,
-        depth: usize,
     ) -> Result<Value<'c>, Report<'c>> {
         let called = |attribute| {
             self.applied(instruction, attribute)
@@ -29,7 +28,7 @@ impl<'c> Lowering<'c, '_> {
         let inside = Builder::at_end(b.context, before_block, b.location);
         let arguments = mlir::arguments(before_block);
         let current = state.rebuild(&mut arguments.iter().copied());
-        let goes_on = self.computation(&inside, condition, &[current], depth + 1)?;
+        let goes_on = self.computation(&inside, condition, &[current])?;
         let goes_on = extract(&inside, &goes_on);
         let operands = [&[goes_on], arguments.as_slice()].concat();
         inside.op("scf.condition", &operands, &[]);
@@ -37,7 +36,7 @@ impl<'c> Lowering<'c, '_> {
         let (after, after_block) = mlir::region_with_block(&types, b.location);
         let inside = Builder::at_end(b.context, after_block, b.location);
         let current = state.rebuild(&mut mlir::arguments(after_block).into_iter());
-        let next = self.computation(&inside, body, &[current], depth + 1)?;
+        let next = self.computation(&inside, body, &[current])?;
         let mut yielded = Vec::new();
         next.flatten(&mut yielded);
         inside.op("scf.yield", &yielded, &[]);
@@ -52,7 +51,6 @@ impl<'c> Lowering<'c, '_> {
         b: &Builder<'c>,
         instruction: &Instruction,
         operands: &[Value<'c>],
-        depth: usize,
     ) -> Result<Value<'c>, Report<'c>> {
         let selector = extract(b, &operands[0]);
         let is_truth = matches!(
@@ -66,7 +64,7 @@ impl<'c> Lowering<'c, '_> {
             b.value("arith.index_cast", &[selector], b.index_type())
         };
         let branches: Vec<_> = instruction.branches().into_iter().zip(&operands[1..]).collect();
-        self.one_of(b, selected, &branches, 0, depth)
+        self.one_of(b, selected, &branches, 0)
     }
 
     /// The value of the branch with the number `selected`; the first of these has number `first`.
@@ -78,7 +76,6 @@ impl<'c> Lowering<'c, '_> {
         selected: Val<'c>,
         branches: &[(ComputationId, &Value<'c>)],
         first: usize,
-        depth: usize,
     ) -> Result<Value<'c>, Report<'c>> {
         match branches {
             [] => {
@@ -86,7 +83,7 @@ impl<'c> Lowering<'c, '_> {
                 return Err(Report::at(b.location, Severity::Error, message));
             }
             [(branch, operand)] => {
-                return self.computation(b, *branch, std::slice::from_ref(operand), depth + 1);
+                return self.computation(b, *branch, std::slice::from_ref(operand));
             }
             _ => {}
         }
@@ -98,7 +95,7 @@ impl<'c> Lowering<'c, '_> {
         for (half, first) in [(low, first), (high, middle)] {
             let (region, block) = mlir::region_with_block(&[], b.location);
             let inside = Builder::at_end(b.context, block, b.location);
-            let value = self.one_of(&inside, selected, half, first, depth)?;
+            let value = self.one_of(&inside, selected, half, first)?;
             let mut yielded = Vec::new();
             value.flatten(&mut yielded);
             inside.op("scf.yield", &yielded, &[]);

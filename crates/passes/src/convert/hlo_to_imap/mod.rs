@@ -43,7 +43,7 @@ use melior::{
 };
 use nest::{Nest, decode_all, empty, encode_all, identity};
 use tc_dialects::{
-    diagnostic::Report,
+    diagnostic::{Report, Severity},
     hlo::{
         ArrayShape, Attribute as HloAttribute, Computation, ComputationId, ElementType,
         Instruction, InstructionId, Literal, Module, Opcode, Shape, dialect,
@@ -132,8 +132,9 @@ fn build_main<'c>(
 ) -> Result<(), Report<'c>> {
     let context = outside.context;
     let ir = tc_ir::Context::new();
-    let lowering = Lowering { ir: &ir, module, location, num_built: Default::default() };
+    let lowering = Lowering { ir: &ir, module, location };
     let entry = module.entry();
+    check_calls(module, location)?;
     let at = location(module.entry, entry.root);
     let mut types = Vec::new();
     for shape in entry.parameter_shapes() {
@@ -147,7 +148,7 @@ fn build_main<'c>(
     let mut arguments = mlir::arguments(block).into_iter();
     let values: Vec<_> =
         entry.parameter_shapes().map(|shape| from_arguments(shape, &mut arguments)).collect();
-    let value = lowering.computation(&b, module.entry, &values, 0)?;
+    let value = lowering.computation(&b, module.entry, &values)?;
     let mut results = Vec::new();
     value.flatten(&mut results);
     b.op("func.return", &results, &[]);
@@ -163,6 +164,47 @@ fn build_main<'c>(
         ],
         vec![region],
     );
+    Ok(())
+}
+
+/// Refuses a module whose calls, built in place, are too many instructions or nest too deep. What
+/// is called stands before its callers.
+fn check_calls<'c>(
+    module: &Module,
+    location: &dyn Fn(ComputationId, InstructionId) -> Location<'c>,
+) -> Result<(), Report<'c>> {
+    // By computation: as how many instructions it is built, and how deep it nests.
+    let mut sizes: Vec<(usize, usize)> = Vec::with_capacity(module.computations.len());
+    for (number, computation) in module.computations.iter().enumerate() {
+        let (mut count, mut depth) = (0_usize, 0);
+        for (id, instruction) in computation.instructions() {
+            count = count.saturating_add(1);
+            let is_built = matches!(
+                instruction.opcode,
+                Opcode::Call | Opcode::Fusion | Opcode::While | Opcode::Conditional
+            );
+            for called in instruction.called_computations().filter(|_| is_built) {
+                let (called_count, called_depth) = sizes[called.index()];
+                count = count.saturating_add(called_count);
+                depth = depth.max(called_depth + 1);
+            }
+            if number != module.entry.index() {
+                continue;
+            }
+            let refuse =
+                |message: String| Report::at(location(module.entry, id), Severity::Error, message);
+            if MAX_INSTRUCTIONS < count {
+                return Err(refuse(format!(
+                    "the module has more than {MAX_INSTRUCTIONS} instructions once its calls are \
+                     built in place"
+                )));
+            }
+            if MAX_DEPTH < depth {
+                return Err(refuse(format!("calls nest more than {MAX_DEPTH} deep")));
+            }
+        }
+        sizes.push((count, depth));
+    }
     Ok(())
 }
 
@@ -182,7 +224,7 @@ fn from_arguments<'c>(shape: &Shape, arguments: &mut impl Iterator<Item = Val<'c
                 let tensors: Vec<_> = arguments.take(count).collect();
                 values.push(from_arguments(element, &mut tensors.into_iter()));
             }
-            Value::Tuple(values)
+            Value::Tuple(values.into())
         }
         Shape::Token => Value::Token,
     }
@@ -198,7 +240,6 @@ struct Lowering<'c, 'm> {
     ir: &'m tc_ir::Context,
     module: &'m Module,
     location: &'m dyn Fn(ComputationId, InstructionId) -> Location<'c>,
-    num_built: std::cell::Cell<usize>,
 }
 
 impl<'c, 'm> Lowering<'c, 'm> {
@@ -208,25 +249,12 @@ impl<'c, 'm> Lowering<'c, 'm> {
         b: &Builder<'c>,
         id: ComputationId,
         arguments: &[Value<'c>],
-        depth: usize,
     ) -> Result<Value<'c>, Report<'c>> {
         let computation = &self.module[id];
         let mut values: Vec<Value<'c>> = Vec::with_capacity(computation.instructions.len());
         for (number, instruction) in computation.instructions() {
             let location = (self.location)(id, number);
-            let refuse = |message: String| {
-                Report::at(location, tc_dialects::diagnostic::Severity::Error, message)
-            };
-            self.num_built.set(self.num_built.get() + 1);
-            if MAX_INSTRUCTIONS < self.num_built.get() {
-                return Err(refuse(format!(
-                    "the module has more than {MAX_INSTRUCTIONS} instructions once its calls are \
-                     built in place"
-                )));
-            }
-            if MAX_DEPTH < depth {
-                return Err(refuse(format!("calls nest more than {MAX_DEPTH} deep")));
-            }
+            let refuse = |message: String| Report::at(location, Severity::Error, message);
             let mut is_too_large = false;
             instruction.shape.for_each_array(&mut |array| {
                 is_too_large |= array.num_bytes().is_none_or(|bytes| MAX_BYTES < bytes);
@@ -248,10 +276,10 @@ impl<'c, 'm> Lowering<'c, 'm> {
                 Opcode::Call | Opcode::Fusion => {
                     let called = instruction.called_computations().next();
                     let called = called.ok_or_else(|| refuse("a call of nothing".into()))?;
-                    self.computation(&at, called, &operands, depth + 1)?
+                    self.computation(&at, called, &operands)?
                 }
-                Opcode::While => self.while_loop(&at, instruction, &operands[0], depth)?,
-                Opcode::Conditional => self.conditional(&at, instruction, &operands, depth)?,
+                Opcode::While => self.while_loop(&at, instruction, &operands[0])?,
+                Opcode::Conditional => self.conditional(&at, instruction, &operands)?,
                 _ => self.instruction(&at, computation, instruction, &operands).map_err(refuse)?,
             };
             values.push(value);
@@ -276,7 +304,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
             .collect();
         // Those that have or take tuples and tokens.
         match instruction.opcode {
-            Opcode::Tuple => return Ok(Value::Tuple(operands.to_vec())),
+            Opcode::Tuple => return Ok(Value::Tuple(operands.into())),
             Opcode::GetTupleElement => {
                 let index = instruction.integer(HloAttribute::Index).unwrap_or(0) as usize;
                 let Value::Tuple(elements) = &operands[0] else {

@@ -7,6 +7,7 @@
 //! A complex array is two tensors, of the real and the imaginary parts.
 
 use melior::ir::Type;
+use std::rc::Rc;
 use tc_dialects::{
     hlo::{ArrayShape, ElementKind, ElementType},
     mlir::{self, Builder, Val},
@@ -16,7 +17,8 @@ use tc_dialects::{
 #[derive(Clone, Debug)]
 pub(super) enum Value<'c> {
     Array(Array<'c>),
-    Tuple(Vec<Value<'c>>),
+    /// Shared, since every element taken from a tuple comes with the tuple as operand.
+    Tuple(Rc<[Value<'c>]>),
     Token,
 }
 
