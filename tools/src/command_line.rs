@@ -5,7 +5,9 @@ use clap::{Args, ValueEnum};
 use melior::{Context, ir::Module};
 use std::{
     io::{self, Read, Write},
+    panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
+    process::ExitCode,
 };
 use tc_backends::{
     cpu,
@@ -142,6 +144,23 @@ impl Compilation {
             no_fuse: self.no_fuse,
         }
     }
+}
+
+/// Runs a tool, and says what went wrong if nothing else has. A panic is a mistake of ours, and
+/// said to be one.
+pub fn run_tool(name: &str, run: impl FnOnce() -> Result<(), Error>) -> ExitCode {
+    tc_dialects::silence_panics();
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok(())) => return ExitCode::SUCCESS,
+        // What is wrong has been said.
+        Ok(Err(Error::Diagnosed)) => {}
+        Ok(Err(error)) => eprintln!("{name}: error: {error}"),
+        Err(payload) => {
+            let text = tc_dialects::panic_text(&*payload);
+            eprintln!("{name}: internal error: {text} (please report it)");
+        }
+    }
+    ExitCode::FAILURE
 }
 
 /// Writes to the standard output. A reader that stops early, such as `head`, is no failure.

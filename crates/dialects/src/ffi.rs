@@ -132,7 +132,8 @@ pub(crate) fn set_current(op: Op) {
     CURRENT.set(Some(mlir::raw(op)));
 }
 
-fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
+/// What a panic says.
+pub fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
     if let Some(text) = payload.downcast_ref::<&str>() {
         text
     } else if let Some(text) = payload.downcast_ref::<String>() {

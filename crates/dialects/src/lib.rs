@@ -19,8 +19,8 @@ pub mod pass;
 pub mod tc;
 
 pub use ffi::{
-    has_feature, is_processor, new_context, opt_main, register_dialects, register_pipeline,
-    silence_panics, translate_to_llvm_ir,
+    has_feature, is_processor, new_context, opt_main, panic_text, register_dialects,
+    register_pipeline, silence_panics, translate_to_llvm_ir,
 };
 
 use melior::{Context, ir::Module};

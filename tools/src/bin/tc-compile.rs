@@ -11,7 +11,7 @@ use tc_backends::{
     run::Error,
 };
 use tc_tools::{
-    command_line::{Compilation, Source, print},
+    command_line::{Compilation, Source, print, run_tool},
     hlo,
 };
 
@@ -59,16 +59,8 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    tc_dialects::silence_panics();
-    match run(&Arguments::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        // What is wrong has been said.
-        Err(Error::Diagnosed) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("tc-compile: error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    let arguments = Arguments::parse();
+    run_tool("tc-compile", || run(&arguments))
 }
 
 fn run(arguments: &Arguments) -> Result<(), Error> {

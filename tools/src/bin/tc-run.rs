@@ -9,7 +9,7 @@ use tc_backends::{
     runtime::{Tensor, npy},
 };
 use tc_tools::{
-    command_line::{Compilation, Source, print},
+    command_line::{Compilation, Source, print, run_tool},
     hlo,
 };
 
@@ -70,17 +70,8 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    tc_dialects::silence_panics();
     let arguments = Arguments::parse();
-    match run(&arguments) {
-        Ok(()) => ExitCode::SUCCESS,
-        // What is wrong has been said.
-        Err(Error::Diagnosed) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("tc-run: error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    run_tool("tc-run", || run(&arguments))
 }
 
 fn run(arguments: &Arguments) -> Result<(), Error> {
