@@ -41,6 +41,8 @@
 #include "llvm/Support/ToolOutputFile.h"
 #include "llvm/TargetParser/Triple.h"
 
+#include <csignal>
+
 using namespace mlir;
 
 //===----------------------------------------------------------------------===//
@@ -356,6 +358,10 @@ static LogicalResult runAndExportHlo(std::unique_ptr<llvm::MemoryBuffer> buffer,
 }
 
 int tcOptMain(int argc, char **argv) {
+#ifdef SIGPIPE
+  // Rust ignores the signal; a reader that stops early, as `head` does, ends mlir-opt silently.
+  std::signal(SIGPIPE, SIG_DFL);
+#endif
   llvm::InitLLVM init(argc, argv);
   registerAllPasses();
   DialectRegistry registry;
