@@ -174,7 +174,9 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     }
     if arguments.bench {
         let mut outputs = results;
-        let bench = run::measure(function, &references, &mut outputs)?;
+        // After the inputs stand the first contents of outputs, which hold others by now.
+        let num_inputs = def.parameters().iter().filter(|it| !it.inout).count();
+        let bench = run::measure(function, &references[..num_inputs], &mut outputs)?;
         let bytes = run::bytes(def, &sizes, &shapes);
         let flops = run::flops(def, &sizes);
         if arguments.json {

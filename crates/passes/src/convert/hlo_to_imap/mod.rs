@@ -416,7 +416,11 @@ impl<'c, 'm> Lowering<'c, 'm> {
                 let parts = shape.element_type.num_parts();
                 let num_stored = if literal.is_splat { 1 } else { count };
                 let part = |part: usize| {
-                    let bits = (0..num_stored).map(|at| literal.bits(at * parts + part));
+                    // Integers of fewer than 8 bits are stored with copies of their sign.
+                    let bits = (0..num_stored).map(|at| match literal.integer(at) {
+                        Some(value) => value as u64,
+                        None => literal.bits(at * parts + part),
+                    });
                     mlir::dense(ty, stored, &bits.collect::<Vec<_>>())
                 };
                 let constant = |number| b.constant(ty, part(number));
@@ -671,7 +675,14 @@ impl<'c, 'm> Lowering<'c, 'm> {
     ) -> Result<Vec<Array<'c>>, String> {
         let target = instruction.string(HloAttribute::CustomCallTarget).unwrap_or_default();
         match &*target {
-            "Sharding" | "SPMDFullToShardShape" | "SPMDShardToFullShape" if sources.len() == 1 => {
+            "Sharding"
+            | "SPMDFullToShardShape"
+            | "SPMDShardToFullShape"
+            | "xla.sdy.FuncResultSharding"
+            | "xla.sdy.GlobalToLocalShape"
+            | "xla.sdy.LocalToGlobalShape"
+                if sources.len() == 1 =>
+            {
                 Ok(vec![sources[0].clone()])
             }
             target => Err(format!(
