@@ -159,7 +159,11 @@ fn write_nan(f: &mut impl Write, ty: ElementType, bits: u64) -> fmt::Result {
         f.write_char('-')?;
     }
     let (bits, nan) = (bits & !sign, nan & !sign);
-    if bits == nan { f.write_str("nan") } else { write!(f, "nan(0x{bits:x})") }
+    if bits == nan {
+        f.write_str("nan")
+    } else {
+        write!(f, "nan(0x{:x})", bits & !ty.encode_float(f64::INFINITY))
+    }
 }
 
 #[cfg(test)]

@@ -196,9 +196,11 @@ fn float(word: &str, ty: ElementType) -> Result<u64, Refused> {
         _ => {}
     }
     if let Some(payload) = magnitude.strip_prefix("nan(0x") {
-        let bits = u64::from_str_radix(payload.trim_end_matches(')'), 16).map_err(|_| None)?;
-        let all = u64::MAX >> (64 - ty.bits());
-        let is_nan = bits <= all && bits & sign == 0 && ty.decode_float(bits | sign).is_nan();
+        let payload = u64::from_str_radix(payload.trim_end_matches(')'), 16).map_err(|_| None)?;
+        // The bits of the significand; those of the exponent are all set.
+        let is_payload = payload != 0 && payload < infinity & infinity.wrapping_neg();
+        let bits = infinity | payload;
+        let is_nan = is_payload && ty.decode_float(bits).is_nan();
         return if is_nan { Ok(bits | sign) } else { Err(OUT_OF_RANGE) };
     }
     // Rust reads some words as numbers that HLO does not have.
@@ -274,7 +276,7 @@ mod tests {
 
     #[test]
     fn special_values() {
-        let floats = "{nan, -nan, inf, -inf, -0, 1e-45, .5, 3.40282347e+38, nan(0x7fc00001)}";
+        let floats = "{nan, -nan, inf, -inf, -0, 1e-45, .5, 3.40282347e+38, nan(0x400001)}";
         let array = read(ElementType::F32, &[9], floats).unwrap();
         assert_eq!(array.bits(0), 0x7fc0_0000);
         assert_eq!(array.bits(1), 0xffc0_0000);

@@ -123,19 +123,30 @@ impl<'a> Engine<'a> {
             return;
         }
         for (index_var, (lowers, uppers)) in declared {
-            if let Some(range) = self.intersection(&lowers, &uppers) {
-                self.result.steps.push(Step::Declared { index_var, range });
-                self.resolve(index_var, range);
+            match self.intersection(&lowers, &uppers) {
+                Ok(Some(range)) => {
+                    self.result.steps.push(Step::Declared { index_var, range });
+                    self.resolve(index_var, range);
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    let IndexVar { name, location, .. } = &self.statement.index_vars[index_var];
+                    let message =
+                        format!("the range given for index variable '{name}' cannot be computed");
+                    let notes = vec![(*location, error.to_string())];
+                    self.report(Kind::UnknownRange, *location, message, notes);
+                }
             }
         }
     }
 
-    fn intersection(&self, lowers: &[Expr], uppers: &[Expr]) -> Option<Range> {
-        let lower = tightest_lower(&self.prover, lowers).ok()??;
-        let upper = tightest_upper(&self.prover, uppers).ok()??;
+    fn intersection(&self, lowers: &[Expr], uppers: &[Expr]) -> Result<Option<Range>, SolveError> {
+        let lower = tightest_lower(&self.prover, lowers)?;
+        let upper = tightest_upper(&self.prover, uppers)?;
+        let (Some(lower), Some(upper)) = (lower, upper) else { return Ok(None) };
         let extent = self.context.add(self.context.sub(upper, lower), self.context.constant(1));
-        let extent = simplified(&self.prover, extent).ok()?;
-        Some(Range { lower, upper, extent })
+        let extent = simplified(&self.prover, extent)?;
+        Ok(Some(Range { lower, upper, extent }))
     }
 
     /// Fixes the range of a variable; reports one that is always empty.
@@ -255,7 +266,8 @@ impl<'a> Engine<'a> {
         }
         let resolved =
             bounds.into_iter().filter_map(|(index_var, (lowers, uppers, num_bounds))| {
-                Some((index_var, (self.intersection(&lowers, &uppers)?, num_bounds)))
+                let range = self.intersection(&lowers, &uppers).ok()??;
+                Some((index_var, (range, num_bounds)))
             });
         resolved.collect()
     }
