@@ -210,6 +210,20 @@ fn run_hlo(arguments: &Arguments) -> Result<(), Error> {
         let message = "there is no interpreter of HLO; expected '--check=expected'";
         return Err(Error::Usage(message.to_string()));
     }
+    let of_comprehensions = [
+        ("--size", !arguments.compilation.sizes()?.is_empty()),
+        ("--entry", arguments.source.entry.is_some()),
+        ("--relaxed", arguments.source.relaxed),
+        ("--init", !arguments.init.is_empty()),
+        ("--dynamic", arguments.dynamic),
+        ("--explain-ranges", arguments.explain_ranges),
+        ("--print-ir", arguments.print_ir),
+    ];
+    if let Some((option, _)) = of_comprehensions.iter().find(|(_, is_given)| *is_given) {
+        return Err(Error::Usage(format!(
+            "'{option}' does not apply to an HLO program; remove it"
+        )));
+    }
     hlo::run(&hlo::Request {
         file: &arguments.source.file,
         inputs: arguments.inputs.as_deref(),
