@@ -141,6 +141,7 @@ impl Compilation {
             cpu: cpu::Options { threads: self.threads, strict_fp: self.strict_fp, target },
             dynamic,
             runtime_checks: self.runtime_checks,
+            bounds_checks: false,
             no_fuse: self.no_fuse,
         }
     }

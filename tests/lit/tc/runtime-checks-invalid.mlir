@@ -1,7 +1,7 @@
 // RUN: not tc-opt %s --tc-runtime-checks=kind=some 2>&1 | FileCheck %s --check-prefix=KIND
 // RUN: tc-opt %s --tc-runtime-checks --split-input-file --verify-diagnostics
 
-// KIND: error: expected 'kind' to be 'shape' or 'all', but found 'some'
+// KIND: error: expected 'kind' to be 'shape', 'bounds' or 'all', but found 'some'
 tc.def @ranges_first(%A: tensor<?xf32> {tc.name = "A", tc.sizes = ["N"]})
     -> (tensor<?xf32> {tc.name = "O"}) {
   // expected-error @+2 {{'tc.comprehension' op has no domain yet}}

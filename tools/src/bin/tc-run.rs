@@ -102,7 +102,9 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     let shapes = session.shapes(def, &sizes)?;
     let tensors = inputs.complete(def, &shapes, &sizes, arguments.seed)?;
 
-    let options = arguments.compilation.options(cpu::Target::host(), arguments.dynamic);
+    let mut options = arguments.compilation.options(cpu::Target::host(), arguments.dynamic);
+    // Random elements are drawn inside what they index; those of files may be anything.
+    options.bounds_checks = arguments.inputs.is_some();
     if arguments.print_ir {
         let sizes = (!arguments.dynamic).then_some((def, &sizes));
         let module = session.lower(sizes, &options)?;

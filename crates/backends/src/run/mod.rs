@@ -80,6 +80,8 @@ pub struct Options {
     pub dynamic: bool,
     /// Check what depends on data too, and divisions by zero.
     pub runtime_checks: bool,
+    /// Check indices that are data, if not all of the above.
+    pub bounds_checks: bool,
     /// Leave producers and consumers apart.
     pub no_fuse: bool,
 }
@@ -225,7 +227,11 @@ impl<'c> Session<'c> {
         options: &Options,
     ) -> Result<Module<'c>, Error> {
         let mut module = copy(&self.source)?;
-        let kind = if options.runtime_checks { "all" } else { "shape" };
+        let kind = match (options.runtime_checks, options.bounds_checks) {
+            (true, _) => "all",
+            (false, true) => "bounds",
+            (false, false) => "shape",
+        };
         let mut passes = Vec::new();
         if let Some((def, sizes)) = specialized {
             // The sizes are those of one function: the others go.

@@ -41,7 +41,8 @@
 //!
 //! Needs `tc-infer-ranges` before it and `convert-tc-to-imap` after it. It relies on the
 //! shapes of the arguments, which the caller checks against `tc.sizes`. With `kind=shape`
-//! only what depends on sizes and indices alone is checked, no data and no divisors.
+//! only what depends on sizes and indices alone is checked, no data and no divisors; with
+//! `kind=bounds` data too, where it is an index.
 //!
 //! Limits: a read that can fail stands in the body or in `scf.if`, in no other operation;
 //! the scans of a function have at most `MAX_SCAN_OPS` operations.
@@ -80,8 +81,8 @@ pub const PASS: PassInfo = PassInfo {
     anchor: "builtin.module",
     options: &[PassOption {
         name: "kind",
-        description: "What to check: 'shape' for conditions on sizes and indices, 'all' for \
-                      data and divisors too",
+        description: "What to check: 'shape' for conditions on sizes and indices, 'bounds' for \
+                      indices that are data too, 'all' for divisors too",
         default: "all",
     }],
     dependent_dialects: &["arith", "imap", "scf", "tc"],
@@ -90,23 +91,33 @@ pub const PASS: PassInfo = PassInfo {
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
     let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
-    let data = match pass.options.text("kind") {
-        "all" => true,
-        "shape" => false,
+    let kind = match pass.options.text("kind") {
+        "all" => Kind::All,
+        "bounds" => Kind::Bounds,
+        "shape" => Kind::Shape,
         other => {
-            let message = format!("expected 'kind' to be 'shape' or 'all', but found '{other}'");
+            let message =
+                format!("expected 'kind' to be 'shape', 'bounds' or 'all', but found '{other}'");
             Report::at(pass.op.location(), Severity::Error, message).emit();
             return Err(Failure);
         }
     };
     for def in mlir::ops(block).into_iter().filter_map(Def::cast) {
         pass.enter(def.op());
-        check_def(def, data).map_err(|report| {
+        check_def(def, kind).map_err(|report| {
             report.emit();
             Failure
         })?;
     }
     Ok(())
+}
+
+/// What is checked.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Kind {
+    Shape,
+    Bounds,
+    All,
 }
 
 type Checked<'c, T> = Result<T, Box<Report<'c>>>;
@@ -127,8 +138,7 @@ struct Data {
 
 struct Checker<'c, 'i> {
     ir: &'i Context,
-    /// Whether data and divisors are checked.
-    with_data: bool,
+    kind: Kind,
     sizes: Vec<&'c str>,
     /// Knows the sizes, and the conditions that are checked.
     prover: Prover<'i>,
@@ -143,11 +153,11 @@ struct Checker<'c, 'i> {
     num_scan_ops: usize,
 }
 
-fn check_def<'c>(def: Def<'c>, with_data: bool) -> Checked<'c, ()> {
+fn check_def<'c>(def: Def<'c>, kind: Kind) -> Checked<'c, ()> {
     let ir = Context::new();
     let statements = def.comprehensions();
     let Some(first) = statements.first().map(|statement| statement.op()) else { return Ok(()) };
-    let mut checker = Checker::new(&ir, def, with_data);
+    let mut checker = Checker::new(&ir, def, kind);
     let mut domains = Vec::new();
     for statement in &statements {
         let domain = checker.domain(*statement)?;
@@ -258,7 +268,7 @@ struct Inspection<'a, 'c, 'i> {
 }
 
 impl<'c, 'i> Checker<'c, 'i> {
-    fn new(ir: &'i Context, def: Def<'c>, with_data: bool) -> Self {
+    fn new(ir: &'i Context, def: Def<'c>, kind: Kind) -> Self {
         let sizes: Vec<_> = def.sizes().into_iter().map(|(name, ..)| name).collect();
         let mut prover = Prover::new(ir);
         for number in 0..sizes.len() {
@@ -289,7 +299,7 @@ impl<'c, 'i> Checker<'c, 'i> {
         }
         Self {
             ir,
-            with_data,
+            kind,
             sizes,
             prover,
             tensors,
@@ -446,7 +456,7 @@ impl<'c, 'i> Checker<'c, 'i> {
         for top in mlir::ops(statement.body()) {
             mlir::walk(top, &mut |op| match mlir::name(op) {
                 "tc.read" if !op.has_attribute("in_bounds") => doubtful.push(op),
-                "tc.div" | "tc.rem" if self.with_data => doubtful.push(op),
+                "tc.div" | "tc.rem" if self.kind == Kind::All => doubtful.push(op),
                 _ => {}
             });
         }
@@ -511,7 +521,7 @@ impl<'c, 'i> Checker<'c, 'i> {
                 continue;
             }
             let has_data = self.ir.vars(expr).into_iter().any(|var| self.data_of(var).is_some());
-            if has_data && !self.with_data {
+            if has_data && self.kind == Kind::Shape {
                 continue;
             }
             let show =
