@@ -11,7 +11,7 @@ use std::{
 };
 use tc_backends::{
     cpu,
-    run::{self, Error, Session, Sizes},
+    run::{self, Checks, Error, Session, Sizes},
 };
 use tc_dialects::{
     diagnostic::{self, Printer},
@@ -140,8 +140,7 @@ impl Compilation {
         run::Options {
             cpu: cpu::Options { threads: self.threads, strict_fp: self.strict_fp, target },
             dynamic,
-            runtime_checks: self.runtime_checks,
-            bounds_checks: false,
+            checks: if self.runtime_checks { Checks::All } else { Checks::Shape },
             no_fuse: self.no_fuse,
         }
     }

@@ -5,15 +5,11 @@ use crate::{
     conformance,
 };
 use melior::Context;
-use std::{
-    fs,
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{fs, path::Path, time::Instant};
 use tc_backends::{
     cpu,
     hlo::{Array, Executable, locations},
-    run::Error,
+    run::{Bench, Error, sample},
     runtime::npy,
 };
 use tc_dialects::{
@@ -118,10 +114,6 @@ fn error(error: tc_backends::hlo::Error) -> Error {
 /// # Errors
 /// The program, an input or a result is not what it should be.
 pub fn run(request: &Request) -> Result<(), Error> {
-    let file_error = |path: &Path| {
-        let path = path.display().to_string();
-        move |error| Error::File { path, error }
-    };
     let Program { source, module } = Program::open(request.file)?;
     let context = tc_dialects::new_context();
     report_errors(&context);
@@ -155,7 +147,8 @@ pub fn run(request: &Request) -> Result<(), Error> {
         report += &format!("{} results agree with the expected ones\n", results.len());
     }
     if let Some(folder) = request.outputs {
-        fs::create_dir_all(folder).map_err(file_error(folder))?;
+        fs::create_dir_all(folder)
+            .map_err(|error| Error::File { path: folder.display().to_string(), error })?;
         for (number, result) in results.iter().enumerate() {
             let tensor = tc_backends::hlo::to_file_tensor(result).map_err(error)?;
             let path = folder.join(format!("out{number}.npy"));
@@ -167,18 +160,20 @@ pub fn run(request: &Request) -> Result<(), Error> {
         }
     }
     let timing = if request.bench {
-        let (min, median, calls) = measure(&executable, &inputs)?;
+        let bench = sample(|| call(&executable, &inputs).map(drop))?;
         if request.json {
             let line = serde_json::json!({
                 "name": module.name,
-                "seconds_min": min,
-                "seconds_median": median,
+                "seconds_min": bench.seconds_min,
+                "seconds_median": bench.seconds_median,
                 "compile_seconds": compile_seconds,
                 "threads": options.threads,
             });
             return print(format!("{line}\n").as_bytes());
         }
-        format!("{:.3} ms (median {:.3} of {calls} calls)", min * 1e3, median * 1e3)
+        let Bench { seconds_min, seconds_median, calls } = bench;
+        let (min, median) = (seconds_min * 1e3, seconds_median * 1e3);
+        format!("{min:.3} ms (median {median:.3} of {calls} calls)")
     } else {
         format!("{:.3} ms", first_call * 1e3)
     };
@@ -187,21 +182,6 @@ pub fn run(request: &Request) -> Result<(), Error> {
 
 fn call(executable: &Executable, inputs: &[Array]) -> Result<Vec<Array>, Error> {
     executable.run(inputs).map_err(error)
-}
-
-/// The least and the median time of a call in seconds, after one to warm up, and how many calls
-/// there were: a second's worth, at least 5.
-fn measure(executable: &Executable, inputs: &[Array]) -> Result<(f64, f64, usize), Error> {
-    call(executable, inputs)?;
-    let start = Instant::now();
-    let mut times = Vec::new();
-    while times.len() < 5 || (start.elapsed() < Duration::from_secs(1) && times.len() < 10_000) {
-        let start = Instant::now();
-        call(executable, inputs)?;
-        times.push(start.elapsed().as_secs_f64());
-    }
-    times.sort_by(f64::total_cmp);
-    Ok((times[0], times[times.len() / 2], times.len()))
 }
 
 /// An array from a file of the same bytes: `bf16` as 16-bit integers, smaller types as bytes.

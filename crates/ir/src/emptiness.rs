@@ -100,13 +100,7 @@ impl IndexingMap {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn simplified(text: &str) -> String {
-        let ctx = Context::new();
-        let mut map = IndexingMap::parse(&ctx, text).expect("a map");
-        map.simplify(&ctx);
-        map.display(&ctx).to_string()
-    }
+    use crate::simplify::simplified;
 
     #[test]
     fn contradictions_are_seen() {

@@ -666,16 +666,18 @@ impl Context {
     }
 }
 
+/// The text of a map, simplified.
+#[cfg(test)]
+pub(crate) fn simplified(text: &str) -> String {
+    let ctx = Context::new();
+    let mut map = crate::map::IndexingMap::parse(&ctx, text).expect("a map");
+    map.simplify(&ctx);
+    map.display(&ctx).to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn simplified(text: &str) -> String {
-        let ctx = Context::new();
-        let mut map = IndexingMap::parse(&ctx, text).expect("a map");
-        map.simplify(&ctx);
-        map.display(&ctx).to_string()
-    }
 
     #[test]
     fn symbolic_linearization_is_undone() {

@@ -5,7 +5,7 @@ use std::{path::PathBuf, process::ExitCode};
 use tc_backends::{
     cpu,
     interp::compare,
-    run::{self, Error, Inputs},
+    run::{self, Checks, Error, Inputs},
     runtime::{Tensor, npy},
 };
 use tc_tools::{
@@ -104,7 +104,9 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
 
     let mut options = arguments.compilation.options(cpu::Target::host(), arguments.dynamic);
     // Random elements are drawn inside what they index; those of files may be anything.
-    options.bounds_checks = arguments.inputs.is_some();
+    if arguments.inputs.is_some() {
+        options.checks = options.checks.max(Checks::Bounds);
+    }
     if arguments.print_ir {
         let sizes = (!arguments.dynamic).then_some((def, &sizes));
         let module = session.lower(sizes, &options)?;
@@ -176,9 +178,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     }
     if arguments.bench {
         let mut outputs = results;
-        // After the inputs stand the first contents of outputs, which hold others by now.
-        let num_inputs = def.parameters().iter().filter(|it| !it.inout).count();
-        let bench = run::measure(function, &references[..num_inputs], &mut outputs)?;
+        let bench = run::measure(function, &references, &mut outputs)?;
         let bytes = run::bytes(def, &sizes, &shapes);
         let flops = run::flops(def, &sizes);
         if arguments.json {

@@ -155,6 +155,11 @@ impl<'a> Function<'a> {
         Err(CallError::Check { number, message: message.unwrap_or_default() })
     }
 
+    /// How many tensors are only read; those come first among the arguments of [`run`](Self::run).
+    pub fn num_inputs(self) -> usize {
+        self.signature.arguments.iter().filter(|it| it.role == Role::Input).count()
+    }
+
     /// Calls the function with tensors for its inputs and, after them, the initial
     /// contents of the outputs that it accumulates into; returns the outputs in order.
     ///
@@ -163,9 +168,7 @@ impl<'a> Function<'a> {
     pub fn run(self, arguments: &[&Tensor]) -> Result<Vec<Tensor>, CallError> {
         let read = self.signature.arguments.iter().filter(|it| it.role != Role::Output).count();
         count("tensors", read, arguments.len())?;
-        let num_inputs =
-            self.signature.arguments.iter().filter(|it| it.role == Role::Input).count();
-        let (inputs, contents) = arguments.split_at(num_inputs);
+        let (inputs, contents) = arguments.split_at(self.num_inputs());
         let mut contents = contents.iter();
         let mut sizes = BTreeMap::new();
         self.check_inputs(inputs, &mut sizes)?;

@@ -26,18 +26,28 @@ const BUDGET: Duration = Duration::from_millis(500);
 const MIN_CALLS: usize = 5;
 const MAX_CALLS: usize = 10_000;
 
-/// Measures calls of a function, after some to warm up.
+/// Measures calls of a function with the arguments that [`Function::run`] takes. What they say of
+/// the first contents of outputs does not matter: each call goes on with what `outputs` hold.
 ///
 /// # Errors
 /// The call's.
 pub fn measure(
     function: Function,
-    inputs: &[&Tensor],
+    arguments: &[&Tensor],
     outputs: &mut [Tensor],
 ) -> Result<Bench, Error> {
+    let inputs = &arguments[..function.num_inputs().min(arguments.len())];
+    sample(|| Ok(function.call(inputs, outputs)?))
+}
+
+/// Measures calls, after some to warm up.
+///
+/// # Errors
+/// The call's.
+pub fn sample<E>(mut call: impl FnMut() -> Result<(), E>) -> Result<Bench, E> {
     let warm = Instant::now();
     loop {
-        function.call(inputs, outputs)?;
+        call()?;
         if BUDGET / 10 <= warm.elapsed() {
             break;
         }
@@ -45,9 +55,9 @@ pub fn measure(
     let mut seconds = Vec::new();
     let start = Instant::now();
     while seconds.len() < MIN_CALLS || (start.elapsed() < BUDGET && seconds.len() < MAX_CALLS) {
-        let call = Instant::now();
-        function.call(inputs, outputs)?;
-        seconds.push(call.elapsed().as_secs_f64());
+        let start = Instant::now();
+        call()?;
+        seconds.push(start.elapsed().as_secs_f64());
     }
     seconds.sort_by(f64::total_cmp);
     Ok(Bench {

@@ -11,7 +11,7 @@ mod emit;
 mod expected;
 mod inputs;
 
-pub use bench::{Bench, bytes, flops, measure};
+pub use bench::{Bench, bytes, flops, measure, sample};
 pub use expected::check_expected;
 pub use inputs::{Inputs, random_inputs};
 
@@ -71,6 +71,29 @@ pub enum Error {
     Mismatch(String),
 }
 
+/// What a program checks before the loops that rely on it, the larger ones more: the option `kind`
+/// of `tc-runtime-checks`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Checks {
+    /// Conditions on sizes.
+    #[default]
+    Shape,
+    /// Indices that are data, too.
+    Bounds,
+    /// Divisors, too.
+    All,
+}
+
+impl Checks {
+    fn kind(self) -> &'static str {
+        match self {
+            Self::Shape => "shape",
+            Self::Bounds => "bounds",
+            Self::All => "all",
+        }
+    }
+}
+
 /// How a program is compiled.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -78,10 +101,8 @@ pub struct Options {
     pub cpu: cpu::Options,
     /// Compile once for all sizes instead of for the given ones.
     pub dynamic: bool,
-    /// Check what depends on data too, and divisions by zero.
-    pub runtime_checks: bool,
-    /// Check indices that are data, if not all of the above.
-    pub bounds_checks: bool,
+    /// What is checked before it is relied on.
+    pub checks: Checks,
     /// Leave producers and consumers apart.
     pub no_fuse: bool,
 }
@@ -227,11 +248,6 @@ impl<'c> Session<'c> {
         options: &Options,
     ) -> Result<Module<'c>, Error> {
         let mut module = copy(&self.source)?;
-        let kind = match (options.runtime_checks, options.bounds_checks) {
-            (true, _) => "all",
-            (false, true) => "bounds",
-            (false, false) => "shape",
-        };
         let mut passes = Vec::new();
         if let Some((def, sizes)) = specialized {
             // The sizes are those of one function: the others go.
@@ -242,7 +258,7 @@ impl<'c> Session<'c> {
         }
         passes.extend([
             "tc-infer-ranges".to_string(),
-            format!("tc-runtime-checks{{kind={kind}}}"),
+            format!("tc-runtime-checks{{kind={}}}", options.checks.kind()),
             "convert-tc-to-imap,canonicalize,cse".to_string(),
         ]);
         if !options.no_fuse {

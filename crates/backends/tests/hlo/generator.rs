@@ -634,13 +634,13 @@ impl Generator {
         dims.iter().map(|extent| start(self, extent)).collect()
     }
 
+    /// The sizes of a part of an array, not empty unless the array is.
+    fn sizes_within(&mut self, dims: &[i64]) -> Vec<i64> {
+        dims.iter().map(|extent| self.random.between(*extent.min(&1), *extent)).collect()
+    }
+
     fn dynamic_slice(&mut self, x: &Var) -> Option<Var> {
-        let sizes: Vec<_> = x
-            .shape
-            .dims
-            .iter()
-            .map(|extent| self.random.between(*extent.min(&1), *extent))
-            .collect();
+        let sizes = self.sizes_within(&x.shape.dims);
         let starts = self.starts(&x.shape.dims);
         let names: Vec<_> = starts.iter().map(|start| format!(", {}", start.name)).collect();
         let what = format!(
@@ -654,12 +654,7 @@ impl Generator {
     }
 
     fn dynamic_update_slice(&mut self, x: &Var) -> Option<Var> {
-        let sizes: Vec<_> = x
-            .shape
-            .dims
-            .iter()
-            .map(|extent| self.random.between(*extent.min(&1), *extent))
-            .collect();
+        let sizes = self.sizes_within(&x.shape.dims);
         let update = self.like(&ArrayShape::new(x.shape.element_type, sizes));
         let starts = self.starts(&x.shape.dims);
         let names: Vec<_> = starts.iter().map(|start| format!(", {}", start.name)).collect();

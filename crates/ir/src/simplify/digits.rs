@@ -414,15 +414,7 @@ impl Simplifier<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::expr::Context;
-    use crate::map::IndexingMap;
-
-    fn simplified(text: &str) -> String {
-        let ctx = Context::new();
-        let mut map = IndexingMap::parse(&ctx, text).expect("a map");
-        map.simplify(&ctx);
-        map.display(&ctx).to_string()
-    }
+    use crate::simplify::simplified;
 
     #[test]
     fn quotients_of_a_variable_and_of_its_sums_meet() {

@@ -8,7 +8,7 @@ use std::{cell::RefCell, fmt::Display, rc::Rc};
 use tc_backends::{
     cpu::{self, Compiled},
     interp::{Interpreter, Limits, Outcome},
-    run::{self, Options, Sizes},
+    run::{self, Checks, Options, Sizes},
     runtime::Tensor,
 };
 use tc_dialects::{
@@ -208,7 +208,7 @@ impl<'c> Runnable<'c> {
     /// The function as `imap` operations.
     pub(super) fn lower(&self, sizes: &Sizes, variant: Variant) -> Result<Module<'c>, Mismatch> {
         let options = Options {
-            runtime_checks: variant.checked,
+            checks: if variant.checked { Checks::All } else { Checks::Shape },
             no_fuse: !variant.fused,
             ..Options::default()
         };

@@ -41,7 +41,7 @@ use melior::{
         Location, Module as MlirModule, ValueLike, operation::OperationLike, r#type::FunctionType,
     },
 };
-use nest::{Nest, decode_all, empty, encode_all, identity};
+use nest::{Nest, decode_all, empty, empty_array, encode_all, identity};
 use tc_dialects::{
     diagnostic::{Report, Severity},
     hlo::{
@@ -331,9 +331,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
         };
         let empty_result = results.iter().all(|shape| shape.num_elements() == Some(0));
         if empty_result && !results.is_empty() {
-            let arrays = results
-                .iter()
-                .map(|shape| Array { parts: empty(b, shape), shape: (*shape).clone() });
+            let arrays = results.iter().map(|shape| empty_array(b, shape));
             return Ok(structured(&instruction.shape, arrays.collect()));
         }
         let Some(shape) = results.first().copied() else {
@@ -406,10 +404,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
             (Literal::Array(literal), Shape::Array(shape)) => {
                 let count = shape.num_elements().unwrap_or(0) as usize;
                 if count == 0 {
-                    return Ok(Value::Array(Array {
-                        parts: empty(b, shape),
-                        shape: shape.clone(),
-                    }));
+                    return Ok(Value::Array(empty_array(b, shape)));
                 }
                 let stored = storage_type(b, shape.element_type);
                 let ty = tensor_type(b, shape);

@@ -118,6 +118,11 @@ pub(super) fn empty<'c>(b: &Builder<'c>, shape: &ArrayShape) -> Vec<Val<'c>> {
     (0..shape.element_type.num_parts()).map(|_| b.value("tensor.empty", &[], ty)).collect()
 }
 
+/// An array of undefined elements.
+pub(super) fn empty_array<'c>(b: &Builder<'c>, shape: &ArrayShape) -> Array<'c> {
+    Array { parts: empty(b, shape), shape: shape.clone() }
+}
+
 /// The elements that a body reads, decoded: one scalar per array.
 pub(super) fn decode_all<'c>(
     b: &Builder<'c>,

@@ -9,7 +9,7 @@
 use super::{
     Lowering,
     coding::normalize,
-    nest::{Nest, empty, identity},
+    nest::{Nest, empty, empty_array, identity},
     structure::row_major,
     value::{Array, compute_type},
 };
@@ -87,8 +87,7 @@ impl<'c> Lowering<'c, '_> {
         }
         let num_blocks = blocks.num_elements().unwrap_or(0);
         if num_blocks == 0 {
-            let array = Array { parts: empty(b, shape), shape: shape.clone() };
-            return Ok(Bits { array, num_blocks });
+            return Ok(Bits { array: empty_array(b, shape), num_blocks });
         }
         let count = if split.is_some() { 2 } else { 1 };
         let mut words = self.blocks(b, state, &blocks, count, &|b, state, number| {
@@ -119,8 +118,7 @@ impl<'c> Lowering<'c, '_> {
         let num_blocks =
             num_elements.div_euclid(per_block) + i64::from(num_elements % per_block != 0);
         if num_blocks == 0 {
-            let array = Array { parts: empty(b, shape), shape: shape.clone() };
-            return Ok(Bits { array, num_blocks });
+            return Ok(Bits { array: empty_array(b, shape), num_blocks });
         }
         let blocks = ArrayShape::new(shape.element_type, vec![num_blocks]);
         let words = self.blocks(b, state, &blocks, per_block as usize, &|b, state, number| {
@@ -187,7 +185,7 @@ impl<'c> Lowering<'c, '_> {
         shape: ArrayShape,
     ) -> Result<Array<'c>, String> {
         let ir = self.ir;
-        let mut result = Array { parts: empty(b, &shape), shape };
+        let mut result = empty_array(b, &shape);
         for (number, array) in arrays.iter().enumerate() {
             let mut index = identity(ir, array.dims().len());
             let scaled = ir.mul(index[dim], ir.constant(arrays.len() as i64));

@@ -2,7 +2,7 @@
 
 use super::{
     Lowering,
-    nest::{Nest, empty, identity},
+    nest::{Nest, empty, empty_array, identity},
     scalar,
     value::Array,
 };
@@ -126,7 +126,7 @@ impl<'c> Lowering<'c, '_> {
         shape: &ArrayShape,
     ) -> Result<Array<'c>, String> {
         let dim = instruction.dimensions().first().copied().unwrap_or(0) as usize;
-        let mut result = Array { parts: empty(b, shape), shape: shape.clone() };
+        let mut result = empty_array(b, shape);
         let mut offset = 0;
         for source in sources {
             let index = |_: &[Expr]| {
