@@ -2,8 +2,9 @@
 //! program is compiled.
 
 use clap::{Args, ValueEnum};
-use melior::{Context, ir::Module};
+use melior::Context;
 use std::{
+    fs::File,
     io::{self, Read, Write},
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
@@ -15,19 +16,19 @@ use tc_backends::{
 };
 use tc_dialects::{
     diagnostic::{self, Printer},
-    tc::{MAX_EXTENT, import},
+    tc::MAX_EXTENT,
 };
 
 /// What the standard input is called in diagnostics.
 const STDIN: &str = "<stdin>";
-/// What MLIR calls a text that comes from no file.
-const UNNAMED: &str = "-";
 
 /// A source language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Language {
     /// Tensor comprehensions.
     Tc,
+    /// The HLO text of XLA.
+    Hlo,
     /// MLIR text with tc.def operations.
     Mlir,
 }
@@ -40,12 +41,23 @@ pub struct Source {
     /// The function to use, if the file has several.
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
-    /// The language of the standard input; that of a file follows from its ending.
-    #[arg(short = 'x', long, value_enum, default_value_t = Language::Tc)]
-    pub language: Language,
+    /// The language, where neither the ending of the file's name nor its beginning shows it.
+    #[arg(short = 'x', long, value_enum)]
+    pub language: Option<Language>,
     /// Accepts the spellings of the TC documentation.
     #[arg(long)]
     pub relaxed: bool,
+}
+
+/// A source, read.
+#[derive(Debug)]
+pub struct Text {
+    /// What it is written in.
+    pub language: tc_dialects::Language,
+    /// What diagnostics call it.
+    pub name: String,
+    /// The bytes of the file.
+    pub contents: Vec<u8>,
 }
 
 impl Source {
@@ -54,29 +66,50 @@ impl Source {
         self.file == Path::new("-")
     }
 
-    /// Reads the source and infers its ranges. Diagnostics go to the standard error, with
-    /// their source lines. `explain` prints the rounds of inference.
+    /// Reads the source. The standard input is a comprehension unless it begins as HLO does.
     ///
     /// # Errors
-    /// The source cannot be read, or is wrong.
-    pub fn open<'c>(&self, context: &'c Context, explain: bool) -> Result<Session<'c>, Error> {
-        let mut printer = Printer::default();
-        let mut text = Vec::new();
-        if self.is_stdin() {
-            io::stdin()
-                .read_to_end(&mut text)
-                .map_err(|error| Error::File { path: STDIN.to_string(), error })?;
-            printer.add_source(STDIN, &text);
-            printer.add_source(UNNAMED, &text);
-        }
-        diagnostic::attach(context, move |received| eprint!("{}", printer.render(&received)));
-        if !self.is_stdin() {
-            return Session::open(context, &self.file, self.relaxed, explain);
-        }
-        let module = match self.language {
-            Language::Tc => import::import(context, STDIN, &text, self.relaxed),
-            Language::Mlir => Module::parse(context, &String::from_utf8_lossy(&text)),
+    /// It cannot be read.
+    pub fn read(&self) -> Result<Text, Error> {
+        let mut contents = Vec::new();
+        let (name, result) = match self.is_stdin() {
+            true => (STDIN.to_string(), io::stdin().read_to_end(&mut contents)),
+            false => (
+                self.file.display().to_string(),
+                File::open(&self.file).and_then(|mut file| file.read_to_end(&mut contents)),
+            ),
         };
+        if let Err(error) = result {
+            return Err(Error::File { path: name, error });
+        }
+        let language = match self.language {
+            Some(Language::Tc) => tc_dialects::Language::Tc,
+            Some(Language::Hlo) => tc_dialects::Language::Hlo,
+            Some(Language::Mlir) => tc_dialects::Language::Mlir,
+            None => match tc_dialects::Language::of(&name, &contents) {
+                tc_dialects::Language::Mlir if self.is_stdin() => tc_dialects::Language::Tc,
+                language => language,
+            },
+        };
+        Ok(Text { language, name, contents })
+    }
+
+    /// Infers the ranges of a source. Diagnostics go to the standard error, with their source
+    /// lines. `explain` prints the rounds of inference.
+    ///
+    /// # Errors
+    /// The source is wrong.
+    pub fn open<'c>(
+        &self,
+        context: &'c Context,
+        text: &Text,
+        explain: bool,
+    ) -> Result<Session<'c>, Error> {
+        let mut printer = Printer::default();
+        let Text { language, name, contents } = text;
+        printer.add_source(name, contents);
+        diagnostic::attach(context, move |received| eprint!("{}", printer.render(&received)));
+        let module = tc_dialects::import(context, *language, name, contents, self.relaxed);
         Session::new(context, module.ok_or(Error::Diagnosed)?, explain)
     }
 }

@@ -1,7 +1,7 @@
 //! HLO programs in `tc-run` and `tc-compile`.
 
 use crate::{
-    command_line::{Compilation, print},
+    command_line::{Compilation, Text, print},
     conformance,
 };
 use melior::Context;
@@ -22,8 +22,8 @@ use tc_dialects::{
 /// What to do with a program.
 #[derive(Debug)]
 pub struct Request<'a> {
-    /// The text.
-    pub file: &'a Path,
+    /// The program.
+    pub program: Program,
     /// A folder with `in0.npy`, ..; inputs are random without one.
     pub inputs: Option<&'a Path>,
     /// A folder for `out0.npy`, ..
@@ -40,12 +40,7 @@ pub struct Request<'a> {
     pub compilation: &'a Compilation,
 }
 
-/// Whether a file is HLO text, by its ending.
-pub fn is_hlo(file: &Path) -> bool {
-    file.extension().is_some_and(|extension| extension == "hlo")
-}
-
-/// A program read from a file.
+/// A program.
 #[derive(Debug)]
 pub struct Program {
     source: SourceFile,
@@ -53,14 +48,12 @@ pub struct Program {
 }
 
 impl Program {
-    /// Reads the text of a file. What is wrong with it goes to the standard error.
+    /// Reads a text. What is wrong with it goes to the standard error.
     ///
     /// # Errors
-    /// The file cannot be read, or is wrong.
-    pub fn open(file: &Path) -> Result<Self, Error> {
-        let name = file.display().to_string();
-        let bytes = fs::read(file).map_err(|error| Error::File { path: name.clone(), error })?;
-        let (source, module, diagnostics) = hlo::read(&name, bytes);
+    /// The text is wrong.
+    pub fn read(text: Text) -> Result<Self, Error> {
+        let (source, module, diagnostics) = hlo::read(&text.name, text.contents);
         match module {
             Some(module) => Ok(Self { source, module }),
             None => {
@@ -114,13 +107,13 @@ fn error(error: tc_backends::hlo::Error) -> Error {
 /// # Errors
 /// The program, an input or a result is not what it should be.
 pub fn run(request: &Request) -> Result<(), Error> {
-    let Program { source, module } = Program::open(request.file)?;
+    let Program { source, module } = &request.program;
     let context = tc_dialects::new_context();
     report_errors(&context);
-    let places = locations(&context, &module, &source);
+    let places = locations(&context, module, source);
     let options = request.compilation.options(cpu::Target::host(), false).cpu;
     let start = Instant::now();
-    let executable = Executable::compile(&context, &module, &places, &options);
+    let executable = Executable::compile(&context, module, &places, &options);
     let compile_seconds = start.elapsed().as_secs_f64();
     let executable = executable.map_err(error)?;
     let mut inputs = Vec::new();
@@ -142,7 +135,7 @@ pub fn run(request: &Request) -> Result<(), Error> {
         let Some(folder) = request.inputs else {
             return Err(Error::Usage("'--check=expected' needs '--inputs DIR'".to_string()));
         };
-        conformance::check_hlo_results(folder, &module, &inputs, &results)
+        conformance::check_hlo_results(folder, module, &inputs, &results)
             .map_err(Error::Mismatch)?;
         report += &format!("{} results agree with the expected ones\n", results.len());
     }

@@ -31,13 +31,16 @@ bool tcRustFoldApply(MlirStringRef map, size_t numOperands,
                      const int64_t *operands, size_t numResults,
                      int64_t *results);
 
-/// Imports a source file by its ending. Null if it has errors, which have been
-/// emitted as diagnostics of the context.
-MlirModule tcRustImport(MlirContext context, MlirStringRef fileName,
-                        MlirStringRef contents, bool relaxed);
+/// What a text is written in.
+typedef enum { TcLanguageMlir, TcLanguageTc, TcLanguageHlo } TcLanguage;
 
-/// Whether `tcRustImport` reads files of this name.
-bool tcRustIsSource(MlirStringRef fileName);
+/// The language of a file, by the ending of its name or by its beginning.
+TcLanguage tcRustLanguage(MlirStringRef fileName, MlirStringRef contents);
+
+/// Imports the contents of a source file. Null if it has errors, which have been
+/// emitted as diagnostics of the context.
+MlirModule tcRustImport(MlirContext context, TcLanguage language, MlirStringRef fileName,
+                        MlirStringRef contents, bool relaxed);
 
 /// Writes a module of `hlo` operations as HLO text, which goes to `accept`. False if it
 /// cannot be written; diagnostics have been emitted.
@@ -67,6 +70,8 @@ struct TcPass {
 void tcRegisterDialects(MlirDialectRegistry registry);
 /// Makes a dialect loadable by its name, for passes that create its operations.
 void tcInsertDialect(MlirDialectRegistry registry, MlirStringRef name);
+/// Parses MLIR text or bytecode; `fileName` is for locations. Null if it is wrong.
+MlirModule tcParse(MlirContext context, MlirStringRef fileName, MlirStringRef contents);
 void tcRegisterPass(const TcPass *pass);
 /// Registers `--argument` as another name for a textual pipeline.
 void tcRegisterPipeline(MlirStringRef argument, MlirStringRef description,

@@ -37,6 +37,7 @@
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/ToolOutputFile.h"
 #include "llvm/TargetParser/Triple.h"
@@ -199,6 +200,17 @@ void tcEmitRemark(MlirLocation location, int kind, MlirStringRef pass, MlirStrin
 }
 
 //===----------------------------------------------------------------------===//
+// MLIR text
+//===----------------------------------------------------------------------===//
+
+MlirModule tcParse(MlirContext context, MlirStringRef fileName, MlirStringRef contents) {
+  // The parser wants a text that ends in a zero.
+  std::string text = unwrap(contents).str();
+  return wrap(parseSourceString<ModuleOp>(text, ParserConfig(unwrap(context)), unwrap(fileName))
+                  .release());
+}
+
+//===----------------------------------------------------------------------===//
 // LLVM IR
 //===----------------------------------------------------------------------===//
 
@@ -269,7 +281,8 @@ static bool hasHugeLine(StringRef text) {
 
 /// Imports a source file and writes it as bytecode, in which locations survive,
 /// so that the driver reads it like any other input.
-static LogicalResult importSource(StringRef fileName, std::unique_ptr<llvm::MemoryBuffer> file,
+static LogicalResult importSource(TcLanguage language, StringRef fileName,
+                                  std::unique_ptr<llvm::MemoryBuffer> file,
                                   DialectRegistry &registry, bool relaxed,
                                   const MlirOptMainConfig &config, std::string &bytecode) {
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
@@ -278,7 +291,8 @@ static LogicalResult importSource(StringRef fileName, std::unique_ptr<llvm::Memo
   sources.AddNewSourceBuffer(std::move(file), SMLoc());
   OwningOpRef<ModuleOp> module;
   auto import = [&] {
-    module = unwrap(tcRustImport(wrap(&context), wrap(fileName), wrap(StringRef(contents)), relaxed));
+    module = unwrap(tcRustImport(wrap(&context), language, wrap(fileName),
+                                 wrap(StringRef(contents)), relaxed));
   };
   if (config.shouldVerifyDiagnostics()) {
     // Only a source that does not import is checked here; see `checkSource`.
@@ -304,8 +318,8 @@ static LogicalResult importSource(StringRef fileName, std::unique_ptr<llvm::Memo
 
 /// Makes the driver check a source that imports against the diagnostics expected in it.
 /// Sets `reported` once one is met: only then the driver reads what is expected.
-static void checkSource(MlirOptMainConfig &config, StringRef fileName, StringRef contents,
-                        bool relaxed, bool &reported) {
+static void checkSource(MlirOptMainConfig &config, TcLanguage language, StringRef fileName,
+                        StringRef contents, bool relaxed, bool &reported) {
   config.setPassPipelineSetupFn([=, &reported, original = config](PassManager &manager) {
     MLIRContext &context = *manager.getContext();
     context.getDiagEngine().registerHandler([=, &reported](Diagnostic &diagnostic) {
@@ -314,8 +328,8 @@ static void checkSource(MlirOptMainConfig &config, StringRef fileName, StringRef
       return failure();
     });
     // Once more, for what the import warns of.
-    OwningOpRef<ModuleOp> again =
-        unwrap(tcRustImport(wrap(&context), wrap(fileName), wrap(contents), relaxed));
+    OwningOpRef<ModuleOp> again = unwrap(
+        tcRustImport(wrap(&context), language, wrap(fileName), wrap(contents), relaxed));
     return original.setupPassPipeline(manager);
   });
 }
@@ -369,6 +383,11 @@ int tcOptMain(int argc, char **argv) {
   static llvm::cl::opt<bool> relaxed(
       "relaxed", llvm::cl::cat(sourceOptions),
       llvm::cl::desc("Accept the spellings of the TC documentation: '-> A', 'int', float indices"));
+  static llvm::cl::opt<TcLanguage> givenLanguage(
+      "x", llvm::cl::cat(sourceOptions), llvm::cl::desc("The language of the input"),
+      llvm::cl::values(clEnumValN(TcLanguageMlir, "mlir", "MLIR text or bytecode"),
+                       clEnumValN(TcLanguageTc, "tc", "Tensor comprehensions"),
+                       clEnumValN(TcLanguageHlo, "hlo", "The HLO text of XLA")));
   static llvm::cl::opt<bool> exportHlo("export-hlo", llvm::cl::cat(sourceOptions),
                                        llvm::cl::desc("Write the module as HLO text"));
   auto [inputName, outputName] = registerAndParseCLIOptions(
@@ -382,21 +401,27 @@ int tcOptMain(int argc, char **argv) {
       "  tc-opt --print-indexing-maps model.hlo     which elements each instruction needs\n",
       registry);
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
-  bool isSource = tcRustIsSource(wrap(StringRef(inputName)));
-  if (config.shouldShowDialects() || config.shouldListPasses() || !(isSource || exportHlo))
+  if (config.shouldShowDialects() || config.shouldListPasses())
     return asMainReturnCode(MlirOptMain(argc, argv, inputName, outputName, registry));
 
+  if (inputName == "-" && llvm::sys::Process::FileDescriptorIsDisplayed(fileno(stdin)))
+    llvm::errs() << "(processing input from stdin now, hit ctrl-c/ctrl-d to interrupt)\n";
   std::string message, bytecode;
-  std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(inputName, &message);
-  if (!file) {
+  std::unique_ptr<llvm::MemoryBuffer> buffer = openInputFile(inputName, &message);
+  if (!buffer) {
     llvm::errs() << message << '\n';
     return 1;
   }
-  std::string contents = file->getBuffer().str();
-  std::unique_ptr<llvm::MemoryBuffer> buffer = std::move(file);
+  std::string name = buffer->getBufferIdentifier().str();
+  TcLanguage language = givenLanguage.getNumOccurrences()
+                            ? givenLanguage
+                            : tcRustLanguage(wrap(StringRef(name)), wrap(buffer->getBuffer()));
+  bool isSource = language != TcLanguageMlir;
+  std::string contents;
   if (isSource) {
-    if (failed(
-            importSource(inputName, std::move(buffer), registry, relaxed, config, bytecode)))
+    contents = buffer->getBuffer().str();
+    if (failed(importSource(language, name, std::move(buffer), registry, relaxed, config,
+                            bytecode)))
       return 1;
     // A source whose expected errors were all met imports to nothing.
     if (bytecode.empty())
@@ -413,11 +438,11 @@ int tcOptMain(int argc, char **argv) {
   bool isChecked = isSource && config.shouldVerifyDiagnostics();
   bool reported = false;
   if (isChecked)
-    checkSource(config, inputName, contents, relaxed, reported);
+    checkSource(config, language, name, contents, relaxed, reported);
   if (failed(exportHlo ? runAndExportHlo(std::move(buffer), registry, config, output->os())
                        : MlirOptMain(output->os(), std::move(buffer), registry, config)))
     return 1;
-  if (isChecked && !reported && failed(checkSilence(inputName, contents)))
+  if (isChecked && !reported && failed(checkSilence(name, contents)))
     return 1;
   output->keep();
   return 0;

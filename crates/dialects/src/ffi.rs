@@ -5,6 +5,7 @@
 //! operation being worked on, because unwinding into C++ is undefined behaviour.
 
 use crate::{
+    Language,
     diagnostic::{RemarkKind, Severity},
     hlo, imap,
     mlir::{self, Op},
@@ -14,7 +15,7 @@ use crate::{
 use melior::{
     Context,
     dialect::DialectRegistry,
-    ir::{Attribute, AttributeLike, Location, OperationRef},
+    ir::{Attribute, AttributeLike, Location, Module, OperationRef},
 };
 use mlir_sys::{
     MlirAttribute, MlirContext, MlirDialectRegistry, MlirLocation, MlirModule, MlirOperation,
@@ -90,6 +91,11 @@ unsafe extern "C" {
         properties: *mut MlirStringRef,
     ) -> bool;
     fn tcTranslateToLLVMIR(module: MlirOperation, llvm_context: *mut c_void) -> *mut c_void;
+    fn tcParse(
+        context: MlirContext,
+        file_name: MlirStringRef,
+        contents: MlirStringRef,
+    ) -> MlirModule;
     fn tcIsProcessor(triple: MlirStringRef, name: MlirStringRef) -> bool;
     fn tcHasFeature(
         triple: MlirStringRef,
@@ -356,14 +362,15 @@ extern "C" fn tcRustFoldApply(
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn tcRustIsSource(file_name: MlirStringRef) -> bool {
-    // SAFETY: the text lives across the call.
-    crate::is_source(unsafe { text(file_name) })
+extern "C" fn tcRustLanguage(file_name: MlirStringRef, contents: MlirStringRef) -> Language {
+    // SAFETY: the texts live across the call.
+    Language::of(unsafe { text(file_name) }, unsafe { bytes(contents) })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn tcRustImport(
     context: MlirContext,
+    language: Language,
     file_name: MlirStringRef,
     contents: MlirStringRef,
     relaxed: bool,
@@ -372,7 +379,7 @@ extern "C" fn tcRustImport(
     // SAFETY: context and texts live across the call.
     let (context, file_name, contents) =
         unsafe { (mlir::context_from_raw(context), text(file_name), bytes(contents)) };
-    let import = || crate::import(context, file_name, contents, relaxed);
+    let import = || crate::import(context, language, file_name, contents, relaxed);
     match catch_unwind(AssertUnwindSafe(import)) {
         Ok(Some(module)) => {
             let raw = module.to_raw();
@@ -476,6 +483,17 @@ pub unsafe fn translate_to_llvm_ir(op: Op, llvm_context: *mut c_void) -> Option<
     // SAFETY: as for this function.
     let module = unsafe { tcTranslateToLLVMIR(mlir::raw(op), llvm_context) };
     (!module.is_null()).then_some(module)
+}
+
+/// Parses MLIR text or bytecode; `None` with diagnostics if it is wrong.
+pub(crate) fn parse<'c>(
+    context: &'c Context,
+    file_name: &str,
+    contents: &[u8],
+) -> Option<Module<'c>> {
+    let contents = MlirStringRef { data: contents.as_ptr().cast(), length: contents.len() };
+    // SAFETY: the strings live across the call; the module is null or ours.
+    unsafe { Module::from_option_raw(tcParse(context.to_raw(), string_ref(file_name), contents)) }
 }
 
 /// Whether LLVM generates code for a processor of this name, on the target of a triple.

@@ -24,42 +24,47 @@ pub use ffi::{
 };
 
 use melior::{Context, ir::Module};
-use std::path::Path;
 
-/// Whether [`load`] and `tc-opt` take a file of this name for one of the languages.
-pub fn is_source(file_name: &str) -> bool {
-    [".tc", ".hlo"].iter().any(|ending| file_name.ends_with(ending))
+/// What a text is written in; `TcLanguage` of the bridge.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// MLIR text or bytecode.
+    Mlir,
+    /// Tensor comprehensions.
+    Tc,
+    /// The HLO text of XLA.
+    Hlo,
 }
 
-/// Imports the bytes of a source of one of the languages, by the ending of its name. Diagnostics
-/// go to the handlers of the context; `None` after an error.
-pub(crate) fn import<'c>(
-    context: &'c Context,
-    file_name: &str,
-    bytes: &[u8],
-    relaxed: bool,
-) -> Option<Module<'c>> {
-    match file_name.ends_with(".hlo") {
-        true => hlo::dialect::import(context, file_name, bytes),
-        false => tc::import::import(context, file_name, bytes, relaxed),
+impl Language {
+    /// The language of a file, by the ending of its name or, as dumps of XLA end in `.txt`, the
+    /// `HloModule` that it begins with; otherwise MLIR.
+    pub fn of(file_name: &str, contents: &[u8]) -> Self {
+        if file_name.ends_with(".tc") {
+            Self::Tc
+        } else if file_name.ends_with(".hlo") || hlo::syntax::begins_with_module(contents) {
+            Self::Hlo
+        } else {
+            Self::Mlir
+        }
     }
 }
 
-/// Reads a module from a file: a source of one of the languages by its ending, otherwise
-/// MLIR text or bytecode. What is wrong goes to the diagnostic handlers of the context.
+/// Reads a module from the contents of a file. What is wrong goes to the diagnostic handlers of the
+/// context; `None` after an error.
 ///
 /// `relaxed` accepts the spellings of the TC documentation.
-///
-/// # Errors
-/// The file cannot be read.
-pub fn load<'c>(
+pub fn import<'c>(
     context: &'c Context,
-    path: &Path,
+    language: Language,
+    file_name: &str,
+    contents: &[u8],
     relaxed: bool,
-) -> std::io::Result<Option<Module<'c>>> {
-    let name = path.to_string_lossy();
-    if !is_source(&name) {
-        return Ok(mlir::parse_file(context, path));
+) -> Option<Module<'c>> {
+    match language {
+        Language::Tc => tc::import::import(context, file_name, contents, relaxed),
+        Language::Hlo => hlo::dialect::import(context, file_name, contents),
+        Language::Mlir => ffi::parse(context, file_name, contents),
     }
-    Ok(import(context, &name, &std::fs::read(path)?, relaxed))
 }

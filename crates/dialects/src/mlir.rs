@@ -9,8 +9,8 @@
 use melior::{
     Context, ContextRef,
     ir::{
-        Attribute, AttributeLike, Block, BlockLike, BlockRef, Identifier, Location, Module,
-        OperationRef, Region, RegionRef, Type, TypeLike, Value, ValueLike,
+        Attribute, AttributeLike, Block, BlockLike, BlockRef, Identifier, Location, OperationRef,
+        Region, RegionRef, Type, TypeLike, Value, ValueLike,
         attribute::{
             ArrayAttribute, BoolAttribute, DenseI32ArrayAttribute, DenseI64ArrayAttribute,
             DictionaryAttribute, FlatSymbolRefAttribute, FloatAttribute, IntegerAttribute,
@@ -21,7 +21,7 @@ use melior::{
     },
 };
 use mlir_sys::{MlirContext, MlirOperation, MlirValue};
-use std::{cell::RefCell, collections::HashMap, path::Path};
+use std::{cell::RefCell, collections::HashMap};
 
 /// An operation of the context.
 pub type Op<'c> = OperationRef<'c, 'c>;
@@ -77,16 +77,6 @@ pub(crate) unsafe fn context_from_raw<'c>(raw: MlirContext) -> &'c Context {
     });
     // SAFETY: as for this function; the wrapper itself lives forever.
     unsafe { wrapper.to_ref() }
-}
-
-/// Parses MLIR text or bytecode from a file; `None` with diagnostics if it is wrong.
-pub fn parse_file<'c>(context: &'c Context, path: &Path) -> Option<Module<'c>> {
-    let name = path.to_string_lossy();
-    let name = mlir_sys::MlirStringRef { data: name.as_ptr().cast(), length: name.len() };
-    // SAFETY: the name lives across the call; the module is null or ours.
-    unsafe {
-        Module::from_option_raw(mlir_sys::mlirModuleCreateParseFromFile(context.to_raw(), name))
-    }
 }
 
 /// The name of an operation, `dialect.name`.

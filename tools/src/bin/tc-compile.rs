@@ -10,6 +10,7 @@ use tc_backends::{
     cpu::{Program, Target},
     run::Error,
 };
+use tc_dialects::Language;
 use tc_tools::{
     command_line::{Compilation, Source, print, run_tool},
     hlo,
@@ -72,19 +73,20 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     };
     let options = arguments.compilation.options(target, true);
     let context = tc_dialects::new_context();
-    if hlo::is_hlo(&arguments.source.file) {
+    let text = arguments.source.read()?;
+    if text.language == Language::Hlo {
         if !sizes.is_empty() || arguments.source.entry.is_some() {
             let message = "an HLO program has fixed sizes and one entry; \
                            remove '--size' and '--entry'";
             return Err(Error::Usage(message.to_string()));
         }
-        let module = hlo::Program::open(&arguments.source.file)?.lower(&context)?;
+        let module = hlo::Program::read(text)?.lower(&context)?;
         return match arguments.emit {
             Emit::Mlir => write(&output, format!("{}", module.as_operation()).as_bytes()),
             _ => emit(arguments, &output, &Program::lower(&module, &options.cpu)?),
         };
     }
-    let session = arguments.source.open(&context, false)?;
+    let session = arguments.source.open(&context, &text, false)?;
     let def = match &arguments.source.entry {
         Some(name) => Some(session.def(Some(name))?),
         None => None,

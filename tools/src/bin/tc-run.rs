@@ -8,9 +8,10 @@ use tc_backends::{
     run::{self, Checks, Error, Inputs},
     runtime::{Tensor, npy},
 };
+use tc_dialects::Language;
 use tc_tools::{
-    command_line::{Compilation, Source, print, run_tool},
-    hlo,
+    command_line::{Compilation, Source, Text, print, run_tool},
+    hlo::{self, Program},
 };
 
 const EXAMPLES: &str = "Examples:
@@ -75,11 +76,12 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<(), Error> {
-    if hlo::is_hlo(&arguments.source.file) {
-        return run_hlo(arguments);
+    let text = arguments.source.read()?;
+    if text.language == Language::Hlo {
+        return run_hlo(arguments, text);
     }
     let context = tc_dialects::new_context();
-    let session = arguments.source.open(&context, arguments.explain_ranges)?;
+    let session = arguments.source.open(&context, &text, arguments.explain_ranges)?;
     let def = session.def(arguments.source.entry.as_deref())?;
 
     let mut sizes = arguments.compilation.sizes()?;
@@ -207,7 +209,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     print(format!("{report}, compiled in {:.0} ms\n", compile_seconds * 1e3).as_bytes())
 }
 
-fn run_hlo(arguments: &Arguments) -> Result<(), Error> {
+fn run_hlo(arguments: &Arguments, text: Text) -> Result<(), Error> {
     if arguments.check == Some(Check::Interpreter) {
         let message = "there is no interpreter of HLO; expected '--check=expected'";
         return Err(Error::Usage(message.to_string()));
@@ -227,7 +229,7 @@ fn run_hlo(arguments: &Arguments) -> Result<(), Error> {
         )));
     }
     hlo::run(&hlo::Request {
-        file: &arguments.source.file,
+        program: Program::read(text)?,
         inputs: arguments.inputs.as_deref(),
         outputs: arguments.outputs.as_deref(),
         check: arguments.check.is_some(),

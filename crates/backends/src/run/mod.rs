@@ -21,7 +21,7 @@ use crate::{
     runtime::{ElementType, Tensor, TensorError, npy::NpyError},
 };
 use melior::{Context, ir::Module, ir::ValueLike, pass::PassManager, utility};
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
 use tc_dialects::{
     mlir,
     tc::{Def, Size},
@@ -144,22 +144,6 @@ pub struct Shapes {
 }
 
 impl<'c> Session<'c> {
-    /// Reads a file and infers its ranges. `explain` prints the rounds of inference.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is wrong.
-    pub fn open(
-        context: &'c Context,
-        path: &Path,
-        relaxed: bool,
-        explain: bool,
-    ) -> Result<Self, Error> {
-        let source = tc_dialects::load(context, path, relaxed)
-            .map_err(|error| Error::File { path: path.display().to_string(), error })?
-            .ok_or(Error::Diagnosed)?;
-        Self::new(context, source, explain)
-    }
-
     /// Infers the ranges of a module of `tc.def`.
     ///
     /// # Errors

@@ -26,3 +26,15 @@ mod values;
 
 pub use parser::{parse_bytes, parse_module, parse_value};
 pub use printer::{PrintOptions, print, print_value};
+
+/// Whether a text begins as a module does, after white space and lines of comment.
+pub fn begins_with_module(mut text: &[u8]) -> bool {
+    loop {
+        text = text.trim_ascii_start();
+        if !text.starts_with(b"//") {
+            return text.starts_with(b"HloModule");
+        }
+        let end = text.iter().position(|byte| *byte == b'\n');
+        text = end.map_or(&[], |end| &text[end..]);
+    }
+}

@@ -384,7 +384,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
             | Opcode::ReduceScatter
             | Opcode::CollectivePermute
             | Opcode::CollectiveBroadcast => self.of_one_device(instruction, &arrays, &results)?,
-            Opcode::CustomCall => self.custom_call(instruction, &arrays)?,
+            Opcode::CustomCall => self.custom_call(b, instruction, &arrays, &results)?,
             opcode if scalar::is_element_wise(opcode) => {
                 one(self.element_wise(b, instruction, &arrays, shape)?)
             }
@@ -662,11 +662,13 @@ impl<'c, 'm> Lowering<'c, 'm> {
         Ok(sources.iter().map(|source| (*source).clone()).collect())
     }
 
-    /// Custom calls that only say where data is.
+    /// Custom calls that only say where data is, and the one of XLA that is no library's.
     fn custom_call(
         &self,
+        b: &Builder<'c>,
         instruction: &Instruction,
         sources: &[&Array<'c>],
+        results: &[&ArrayShape],
     ) -> Result<Vec<Array<'c>>, String> {
         let target = instruction.string(HloAttribute::CustomCallTarget).unwrap_or_default();
         match &*target {
@@ -680,6 +682,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
             {
                 Ok(vec![sources[0].clone()])
             }
+            "TopK" if sources.len() == 1 => self.custom_top_k(b, instruction, sources[0], results),
             target => Err(format!(
                 "the custom call of '{target}' is not supported; lower the program without library \
                  calls"

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::convert::loops::build_if;
 use tc_dialects::{
-    hlo::{ArrayShape, Attribute, ElementKind, ElementType, Instruction},
+    hlo::{ArrayShape, Attribute, ElementKind, ElementType, Instruction, Shape},
     mlir::{Builder, Val},
 };
 
@@ -49,16 +49,10 @@ impl<'c> Lowering<'c, '_> {
     ) -> Result<Vec<Array<'c>>, String> {
         let largest = instruction.attribute(Attribute::Largest).is_none()
             || instruction.flag(Attribute::Largest);
-        let dim = source.shape.rank() - 1;
-        let numbers = ArrayShape { element_type: ElementType::S32, ..source.shape.clone() };
-        let numbers = self.generate(b, &numbers, &|b, index| {
-            Ok(vec![b.value("arith.index_cast", &[index[dim]], b.int_type(32))])
-        })?;
-        let rows = [Memory::copy_of(b, source), Memory::copy_of(b, &numbers)];
-        let element = source.element();
-        sort_rows(b, &rows, source.dims(), dim, &|b, x, y| {
+        let kind = source.element().kind();
+        self.first_of_rows(b, source, results, &|b, x, y| {
             let (x, y) = if largest { (x[0][0], y[0][0]) } else { (y[0][0], x[0][0]) };
-            Ok(match element.kind() {
+            Ok(match kind {
                 ElementKind::Float => {
                     let greater = b.compare_float("ogt", x, y);
                     let is_nan = b.compare_float("uno", x, x);
@@ -68,7 +62,73 @@ impl<'c> Lowering<'c, '_> {
                 ElementKind::Signed => b.compare_int("sgt", x, y),
                 _ => b.compare_int("ugt", x, y),
             })
+        })
+    }
+
+    /// The custom call that replaces a sort of which only the first elements are used. What it
+    /// calls compares two elements; it may take the indices of both besides.
+    ///
+    /// Source: OpenXLA, `TopkRewriter`.
+    pub(super) fn custom_top_k(
+        &self,
+        b: &Builder<'c>,
+        instruction: &Instruction,
+        source: &Array<'c>,
+        results: &[&ArrayShape],
+    ) -> Result<Vec<Array<'c>>, String> {
+        let element = source.element();
+        let is_right = match (results, source.dims().split_last()) {
+            ([values, indices], Some((extent, rows))) => {
+                values.element_type == element
+                    && indices.element_type == ElementType::S32
+                    && values.dims == indices.dims
+                    && values.dims.split_last().is_some_and(|(k, all)| k <= extent && all == rows)
+            }
+            _ => false,
+        };
+        if !is_right {
+            let operand = Shape::Array(source.shape.clone());
+            return Err(format!(
+                "expected the first elements of {} and, as s32, their indices; found {}",
+                operand.without_layout(),
+                instruction.shape.without_layout()
+            ));
+        }
+        let Some([compare]) = instruction.computations(Attribute::CalledComputations) else {
+            return self.top_k(b, instruction, source, results);
+        };
+        let computation = &self.module[*compare];
+        let takes: Vec<_> = computation.parameter_shapes().collect();
+        let all = [element, element, ElementType::S32, ElementType::S32].map(Shape::scalar);
+        if ![2, 4].contains(&takes.len())
+            || takes.iter().zip(&all).any(|(found, expected)| !found.is_compatible(expected))
+            || !computation.root().shape.is_compatible(&Shape::scalar(ElementType::Pred))
+        {
+            return Err(format!("expected '{}' to compare two {element}", computation.name));
+        }
+        self.first_of_rows(b, source, results, &|b, x, y| {
+            let mut arguments: Vec<_> =
+                x.iter().zip(y).flat_map(|(x, y)| [x.clone(), y.clone()]).collect();
+            arguments.truncate(takes.len());
+            Ok(scalar::computation(b, self.module, *compare, &arguments)?[0][0])
+        })
+    }
+
+    /// The first elements of the sorted rows of an array, and their indices.
+    fn first_of_rows(
+        &self,
+        b: &Builder<'c>,
+        source: &Array<'c>,
+        results: &[&ArrayShape],
+        less: &Less<'_, 'c>,
+    ) -> Result<Vec<Array<'c>>, String> {
+        let dim = source.shape.rank() - 1;
+        let numbers = ArrayShape { element_type: ElementType::S32, ..source.shape.clone() };
+        let numbers = self.generate(b, &numbers, &|b, index| {
+            Ok(vec![b.value("arith.index_cast", &[index[dim]], b.int_type(32))])
         })?;
+        let rows = [Memory::copy_of(b, source), Memory::copy_of(b, &numbers)];
+        sort_rows(b, &rows, source.dims(), dim, less)?;
         let mut found = Vec::new();
         for (memory, shape) in rows.into_iter().zip(results) {
             let all = memory.array(b);
