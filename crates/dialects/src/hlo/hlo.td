@@ -997,8 +997,13 @@ def Hlo_RngBitGeneratorOp : Hlo_UnaryOp<"rng_bit_generator",
       * F11: the state is a list of `ui32` or `ui64`; the result is a tuple of such a state and an array of integers.
   }];
 }
-def Hlo_RngGetAndUpdateStateOp : Hlo_EffectfulOp<"rng_get_and_update_state", (ins)> {
-  let summary = "A global state";
+def Hlo_RngGetAndUpdateStateOp
+    : Hlo_EffectfulOp<"rng_get_and_update_state", (ins), (ins I64Attr:$delta)> {
+  let summary = "A global state, before it advances";
+  let description = [{
+    Constraints:
+      * F11: the state holds unsigned integers.
+  }];
 }
 
 //===----------------------------------------------------------------------===//

@@ -85,6 +85,7 @@ attributes! {
     CustomCallHasSideEffect "custom_call_has_side_effect" Boolean "Whether it may not be dropped.";
     CustomCallSchedule "custom_call_schedule" Text "When it should run.";
     CustomCallTarget "custom_call_target" Text "The name of the function.";
+    Delta "delta" Integer "By how much a global state advances.";
     Dimensions "dimensions" Integers "The dimensions that the instruction is about.";
     DimLabels "dim_labels" DimLabels "What the dimensions of a convolution are.";
     Direction "direction" Direction "The comparison.";
@@ -363,7 +364,8 @@ opcodes! {
     Rng "rng" Exactly(2) [Distribution] [] "Random numbers.";
     RngBitGenerator "rng-bit-generator" Exactly(1) [Algorithm] []
         "Random bits from a state, and the next state.";
-    RngGetAndUpdateState "rng-get-and-update-state" Exactly(0) [] [] "A global state.";
+    RngGetAndUpdateState "rng-get-and-update-state" Exactly(0) [Delta] []
+        "A global state, before it advances.";
     RoundNearestAfz "round-nearest-afz" Exactly(1) [] []
         "Rounded to an integer, ties away from zero.";
     RoundNearestEven "round-nearest-even" Exactly(1) [] []

@@ -76,7 +76,11 @@ fn elements(lexer: &mut Lexer, shape: &ArrayShape, array: &mut ArrayLiteral) -> 
                 return Err(unexpected(lexer, "',' or '}' after a value"));
             }
             Some(b'.') if lexer.text[lexer.position..].starts_with("...") => {
-                return Err(error(lexer, "the value of the constant is left out ('...')"));
+                return Err(error(
+                    lexer,
+                    "the value of the constant is left out ('...'); print the module with large \
+                     constants (print_large_constants)",
+                ));
             }
             _ => {
                 if let Some(count) = counts.last_mut() {
@@ -304,7 +308,13 @@ mod tests {
             (F8E4M3FN, &[], "inf", "'inf' does not fit in f8e4m3fn"),
             (F32, &[3], "{1, 2}", "dimension 0 has 2 values, expected 3 for f32[3]"),
             (F32, &[1], "{1, 2}", "dimension 0 has more than 1 values, expected 1 for f32[1]"),
-            (F32, &[2], "{...}", "the value of the constant is left out ('...')"),
+            (
+                F32,
+                &[2],
+                "{...}",
+                "the value of the constant is left out ('...'); print the module with large \
+                 constants (print_large_constants)",
+            ),
             (F32, &[1], "{1", "expected ',' or '}' after a value, found end of text"),
             (F32, &[1], "{,}", "expected a value of type f32, found ','"),
             (F32, &[1, 1], "{1}", "expected '{' of dimension 1 of f32[1,1], found '1'"),
