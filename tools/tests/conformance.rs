@@ -52,6 +52,17 @@ fn hlo() {
     assert_eq!(count("hlo hostile"), 49);
 }
 
+#[test]
+fn tml() {
+    let report = run(&[folder("tml")], &Options::default());
+    if !report.is_success() {
+        report.write_text(&mut std::io::stderr(), false).expect("standard error takes text");
+        panic!("conformance cases of tests/conformance/tml fail");
+    }
+    let count = |kind: &str| report.cases.iter().filter(|it| it.kind == kind).count();
+    assert_eq!([count("tml typecheck"), count("tml eval"), count("tml round")], [44, 24, 7]);
+}
+
 fn tool(arguments: &[&str], rows: &str) -> Output {
     let name = format!(
         "{:x}.jsonl",

@@ -6,3 +6,4 @@ pub mod hlo;
 pub mod interp;
 pub mod run;
 pub mod runtime;
+pub mod tml;

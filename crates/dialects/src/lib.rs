@@ -17,6 +17,7 @@ pub mod imap;
 pub mod mlir;
 pub mod pass;
 pub mod tc;
+pub mod tml;
 
 pub use ffi::{
     has_feature, is_processor, new_context, opt_main, panic_text, register_dialects,

@@ -18,6 +18,7 @@ mod row;
 mod schedule;
 mod sizes;
 mod tc;
+mod tml;
 mod xla;
 
 pub use report::Report;
@@ -139,7 +140,7 @@ struct Kind {
 }
 
 /// The kinds of every folder. The first that matches a row runs it.
-const SUITES: &[&[Kind]] = &[tc::KINDS, hlo::KINDS, xla::KINDS];
+const SUITES: &[&[Kind]] = &[tc::KINDS, hlo::KINDS, tml::KINDS, xla::KINDS];
 
 /// Kinds of what is not a case.
 const FILE: &str = "file";

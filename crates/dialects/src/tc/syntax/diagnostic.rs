@@ -323,6 +323,26 @@ reasons! {
     UninitializedReduction "uninitialized_reduction" "TC0204" Sema Warning;
     /// `a < b < c`, which compares a bool with a number.
     ChainedComparison "chained_comparison" "TC0205" Sema Warning;
+    /// TML: the text does not follow the grammar.
+    TmlSyntax "tml_syntax" "TML0001" Parse Error;
+    /// TML: the text is larger or nested deeper than the front end reads, or a type has more than it takes.
+    TmlLimit "tml_limit" "TML0002" Parse Error;
+    /// TML: a variable declared twice (failure 1, rule s-var).
+    TmlRedeclaration "tml_redeclaration" "TML0101" Sema Error;
+    /// TML: an assignment to an undeclared variable (failure 2, rule ok-stmt).
+    TmlAssignUndeclared "tml_assign_undeclared" "TML0102" Sema Error;
+    /// TML: an assignment of a value of another type (failure 3, rule ok-stmt).
+    TmlAssignType "tml_assign_type_mismatch" "TML0103" Sema Error;
+    /// TML: a use of an undeclared variable (failure 4, rule t-var).
+    TmlUseUndeclared "tml_use_undeclared" "TML0104" Sema Error;
+    /// TML: operands whose types do not fit together (failure 5, rules t-contr, t-elem, t-smul, t-sdiv).
+    TmlExprType "tml_expr_type_mismatch" "TML0105" Sema Error;
+    /// TML: an index that is no dimension, or one that is numbered twice (rules t-contr, t-trans).
+    TmlIndex "tml_bad_index" "TML0106" Sema Error;
+    /// TML: an extent of 0.
+    TmlExtent "tml_nonpositive_extent" "TML0107" Sema Error;
+    /// TML: a use of a variable that holds nothing yet.
+    TmlUninitialized "tml_uninitialized" "TML0201" Sema Warning;
 }
 
 /// One report about a source file.

@@ -1,0 +1,83 @@
+//! Theorems 1 to 3 and their corollaries as properties: random programs never get stuck, with padding
+//! or without; padding changes no element, and stays zero.
+
+use super::{
+    from_environment,
+    generator::{Program, generate},
+};
+use num_rational::BigRational;
+use tc_backends::{
+    interp::Limits,
+    tml::{
+        interp::{Error, Machine, indices},
+        value::{Division, Value},
+    },
+};
+
+/// Programs of more work are left out.
+const LIMITS: Limits = Limits { points: 1 << 15, elements: 1 << 13 };
+
+fn start(program: &Program, vector_length: i64) -> Result<Machine<'_, BigRational>, Error> {
+    let ambient = |variable: usize, index: &[usize]| {
+        let extents = &program.checked.variables[variable].ty.extents;
+        let fold = |place, (index, extent): (&usize, &i64)| place * *extent as usize + index;
+        program.initial[variable][index.iter().zip(extents).fold(0, fold)].clone()
+    };
+    Machine::new(&program.checked, vector_length, Division::Controlled, LIMITS, ambient)
+}
+
+/// Whether the evaluation took too much; it must not fail otherwise.
+fn is_over_limit(result: &Result<(), Error>, text: &str) -> bool {
+    match result {
+        Ok(()) => false,
+        Err(Error::Limit { .. }) => true,
+        Err(error) => panic!("{error}\n{text}"),
+    }
+}
+
+#[test]
+fn padded_evaluation_simulates_evaluation() {
+    let count = from_environment("TC_RANDOM_PROGRAMS", 400);
+    let first = from_environment("TC_RANDOM_SEED", 0);
+    let (mut runs, mut undefined, mut elements) = (0, 0, 0);
+    for seed in first..first + count {
+        let program = generate(seed);
+        let text = &program.text;
+        let mut plain = start(&program, 1).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        if is_over_limit(&plain.run(), text) {
+            continue;
+        }
+        for vector_length in [1, 2, 4, 8, 16] {
+            let Ok(mut padded) = start(&program, vector_length) else { continue };
+            if is_over_limit(&padded.run(), text) {
+                continue;
+            }
+            runs += 1;
+            for variable in 0..program.checked.variables.len() {
+                let (plain, found) = (plain.tensor(variable), padded.tensor(variable));
+                let mut is_defined = true;
+                for index in indices(&plain.extents) {
+                    let expected = plain.get(&index);
+                    assert_eq!(expected, found.get(&index), "seed {seed}, {vector_length}\n{text}");
+                    let is_undefined = expected.is_none_or(Option::is_none);
+                    is_defined &= !is_undefined;
+                    undefined += usize::from(is_undefined);
+                    elements += 1;
+                }
+                // Lemma 5(ii) holds where nothing undefined meets the padding. Where it does, it has
+                // met elements beside that padding too.
+                for (index, element) in indices(&found.extents).zip(&found.elements) {
+                    let is_zero = element.as_ref().is_some_and(Value::is_zero);
+                    let is_allowed = is_zero || element.is_none() && !is_defined;
+                    assert!(
+                        padded.is_in_bounds(variable, &index) || is_allowed,
+                        "seed {seed}, {vector_length}, {variable}{index:?}\n{text}"
+                    );
+                }
+            }
+        }
+    }
+    println!("{runs} runs of {count} programs, {undefined} of {elements} elements undefined");
+    assert!(2 * count < runs, "only {runs} runs of {count} programs are within the limits");
+    assert!(undefined * 2 < elements, "{undefined} of {elements} elements are undefined");
+}

@@ -1,0 +1,10 @@
+//! TML: evaluation rules, padding, and compiled programs against each other.
+
+mod evaluation;
+mod generator;
+#[path = "../support/random.rs"]
+mod random;
+
+fn from_environment(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+}

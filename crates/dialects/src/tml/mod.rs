@@ -1,0 +1,3 @@
+//! The language TML: tensor expressions without indices.
+
+pub mod syntax;
