@@ -145,20 +145,25 @@ fn describe(shape: &ArrayShape) -> String {
     format!("{}{:?}", shape.element_type, shape.dims)
 }
 
-/// The type in memory of the parts of an array.
+/// The type in memory of the parts of an array: unsigned integers for bits of `bf16` and of 8-bit
+/// floats.
 fn stored(element: ElementType) -> Stored {
     let part = element.part();
-    match part {
-        ElementType::Pred => Stored::Bool,
-        ElementType::F16 => Stored::F16,
-        ElementType::F32 => Stored::F32,
-        ElementType::F64 => Stored::F64,
-        other => match other.bits() {
-            64 => Stored::I64,
-            32 => Stored::I32,
-            16 => Stored::I16,
-            _ => Stored::I8,
-        },
+    match (part.kind(), part.bits()) {
+        (ElementKind::Pred, _) => Stored::Bool,
+        (ElementKind::Signed, 64) => Stored::I64,
+        (ElementKind::Signed, 32) => Stored::I32,
+        (ElementKind::Signed, 16) => Stored::I16,
+        (ElementKind::Signed, _) => Stored::I8,
+        (ElementKind::Unsigned, 32) => Stored::U32,
+        (ElementKind::Unsigned, 16) => Stored::U16,
+        (ElementKind::Unsigned, 0..=8) => Stored::U8,
+        (ElementKind::Unsigned, _) => Stored::U64,
+        (_, 64) => Stored::F64,
+        (_, 32) => Stored::F32,
+        (_, 16) if part == ElementType::F16 => Stored::F16,
+        (_, 16) => Stored::U16,
+        _ => Stored::U8,
     }
 }
 
@@ -188,20 +193,10 @@ fn to_tensors(array: &Array) -> Result<Vec<Tensor>, Error> {
 /// # Errors
 /// There is no memory for it.
 pub fn to_file_tensor(array: &Array) -> Result<Tensor, Error> {
-    let part = array.shape.element_type.part();
-    let element = match (part.kind(), part.bits()) {
-        (ElementKind::Unsigned, 64) => Stored::U64,
-        (ElementKind::Unsigned, 32) => Stored::U32,
-        (ElementKind::Unsigned, 16) => Stored::U16,
-        (ElementKind::Unsigned, _) => Stored::U8,
-        (ElementKind::Float, 16) if part == ElementType::BF16 => Stored::U16,
-        (ElementKind::Float, 0..=8) => Stored::U8,
-        _ => stored(part),
-    };
     let mut dims: Vec<_> = array.shape.dims.iter().map(|dim| *dim as usize).collect();
     dims.extend(array.shape.element_type.is_complex().then_some(2));
-    let mut tensor =
-        Tensor::zeros(element, &dims).map_err(|error| Error::Call(error.to_string()))?;
+    let mut tensor = Tensor::zeros(stored(array.shape.element_type), &dims)
+        .map_err(|error| Error::Call(error.to_string()))?;
     tensor.bytes_mut().copy_from_slice(&array.bytes);
     Ok(tensor)
 }

@@ -103,8 +103,11 @@ struct Names {
 
 impl Names {
     fn new(signature: &Signature, functions: &mut BTreeSet<String>) -> Self {
-        let function = identifier(&signature.name, functions);
-        let mut taken = BTreeSet::new();
+        let mut function = identifier(&signature.name, functions);
+        while !functions.insert(format!("{function}_error")) {
+            function = identifier(&function, functions);
+        }
+        let mut taken: BTreeSet<_> = (0..signature.arguments.len()).map(descriptor).collect();
         let mut arguments = Vec::new();
         let mut unknown = BTreeMap::new();
         for argument in &signature.arguments {
@@ -152,6 +155,11 @@ impl Names {
             Extent::Unknown => self.unknown[&(argument, dim)].clone(),
         }
     }
+}
+
+/// The variable for the descriptor of an argument.
+fn descriptor(number: usize) -> String {
+    format!("tc_memref_{number}")
 }
 
 fn c_type(element: ElementType) -> &'static str {
@@ -252,11 +260,13 @@ fn describe(signature: &Signature, names: &Names, number: usize) -> String {
         Role::Output => "written",
         Role::InOut => "read and written",
     };
+    let encoding = argument.bits_of.as_ref().map(|it| format!(", the bits of {it}"));
     format!(
-        "{}: {} {}, {role}{}",
+        "{}: {} {}{}, {role}{}",
         names.arguments[number],
         c_type(argument.element),
         extents.concat(),
+        encoding.unwrap_or_default(),
         argument.origins.as_ref().map(describe_origins).unwrap_or_default()
     )
 }
@@ -317,7 +327,7 @@ fn write_wrapper(text: &mut String, signature: &Signature, names: &Names) {
             format!(" int64_t extents[{rank}]; int64_t strides[{rank}];")
         };
         let extents: Vec<_> = (0..rank).map(|dim| names.extent(signature, number, dim)).collect();
-        let descriptor = format!("tc_memref_{number}");
+        let descriptor = descriptor(number);
         let _ = writeln!(
             text,
             "  struct {{ void *allocated; void *aligned; int64_t offset;{fields} }} {descriptor};\n  \
@@ -387,6 +397,20 @@ mod tests {
         assert_eq!(make("a.b"), "a_b");
         assert_eq!(make("3x"), "_3x");
         assert_eq!(make(""), "_");
+    }
+
+    #[test]
+    fn functions_and_their_errors_have_names_of_their_own() {
+        let mut taken = BTreeSet::new();
+        let mut make = |name: &str| {
+            let arguments = Vec::new();
+            let signature = Signature { name: name.to_string(), arguments, checks: Vec::new() };
+            Names::new(&signature, &mut taken).function
+        };
+        assert_eq!(make("f_error"), "f_error");
+        assert_eq!(make("f"), "f_");
+        assert_eq!(make("g"), "g");
+        assert_eq!(make("g_error"), "g_error_");
     }
 
     #[test]

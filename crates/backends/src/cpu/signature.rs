@@ -42,6 +42,8 @@ pub struct Argument {
     pub output: Option<usize>,
     /// The element type.
     pub element: ElementType,
+    /// The type of which the elements are the bits, where C has none for it.
+    pub bits_of: Option<String>,
     /// One per dimension.
     pub shape: Vec<Extent>,
     /// The extents of an output as expressions over size variables, if they are known.
@@ -203,6 +205,7 @@ fn read_argument<'c>(
         role,
         output,
         element: ElementType::of(ty, get("tc.unsigned").is_some())?,
+        bits_of: get("tc.bits_of").and_then(mlir::string_of).map(str::to_string),
         shape,
         extents,
         origins: get("tc.origins").and_then(formulas),

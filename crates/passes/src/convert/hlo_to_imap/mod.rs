@@ -5,7 +5,9 @@
 //! fusions and calls where they stand, the computations of loops and conditionals inside
 //! `scf.while` and `scf.if`, and those of reductions element by element. Tuples
 //! disappear; a function has one argument per array of its parameters and one result per array of
-//! its value. How arrays are stored is said in the module `value`.
+//! its value, each with a name (`tc.name`), `tc.unsigned` if its integers are, and `tc.bits_of` if
+//! they are the bits of a float that MLIR's targets lack. How arrays are stored is said in the
+//! module `value`.
 //!
 //! | instructions | become |
 //! |---|---|
@@ -38,15 +40,16 @@ mod window;
 use melior::{
     Context,
     ir::{
-        Location, Module as MlirModule, ValueLike, operation::OperationLike, r#type::FunctionType,
+        Attribute, Location, Module as MlirModule, ValueLike, operation::OperationLike,
+        r#type::FunctionType,
     },
 };
 use nest::{Nest, decode_all, empty, empty_array, encode_all, identity};
 use tc_dialects::{
     diagnostic::{Report, Severity},
     hlo::{
-        ArrayShape, Attribute as HloAttribute, Computation, ComputationId, ElementType,
-        Instruction, InstructionId, Literal, Module, Opcode, Shape, dialect,
+        ArrayShape, Attribute as HloAttribute, Computation, ComputationId, ElementKind,
+        ElementType, Instruction, InstructionId, Literal, Module, Opcode, Shape, dialect,
     },
     imap::{self, Combiner, CombinerKind},
     mlir::{self, Builder, Val},
@@ -136,8 +139,14 @@ fn build_main<'c>(
     let entry = module.entry();
     check_calls(module, location)?;
     let at = location(module.entry, entry.root);
-    let mut types = Vec::new();
-    for shape in entry.parameter_shapes() {
+    let (mut types, mut argument_attributes) = (Vec::new(), Vec::new());
+    for id in &entry.parameters {
+        let Instruction { name, shape, .. } = &entry.instructions[id.index()];
+        let name = |number: usize| match shape {
+            Shape::Tuple(_) => format!("{name}_{number}"),
+            _ => name.clone(),
+        };
+        argument_attributes.extend(describe_arrays(context, shape, &name));
         shape.for_each_array(&mut |array| {
             let ty = tensor_type(outside, array);
             types.extend((0..array.element_type.num_parts()).map(|_| ty));
@@ -154,6 +163,8 @@ fn build_main<'c>(
     b.op("func.return", &results, &[]);
     let result_types: Vec<_> = results.iter().map(|value| value.r#type()).collect();
     let ty = FunctionType::new(context, &types, &result_types);
+    let name = |number: usize| format!("out{number}");
+    let result_attributes = describe_arrays(context, &entry.root().shape, &name);
     outside.op_with(
         "func.func",
         &[],
@@ -161,10 +172,41 @@ fn build_main<'c>(
         &[
             ("sym_name", mlir::string(context, "main")),
             ("function_type", mlir::type_attr(ty.into())),
+            ("arg_attrs", mlir::array(context, &argument_attributes)),
+            ("res_attrs", mlir::array(context, &result_attributes)),
         ],
         vec![region],
     );
     Ok(())
+}
+
+/// What callers know the tensors of a value by, in order: a name, that of the array and the part of
+/// complex numbers; whether its integers are unsigned, as bits are; of what they are the bits.
+fn describe_arrays<'c>(
+    context: &'c Context,
+    shape: &Shape,
+    name: &dyn Fn(usize) -> String,
+) -> Vec<Attribute<'c>> {
+    let mut described = Vec::new();
+    let mut number = 0;
+    shape.for_each_array(&mut |array| {
+        let part = array.element_type.part();
+        let is_coded = value::is_coded(part);
+        let suffixes: &[_] = if array.element_type.is_complex() { &["_re", "_im"] } else { &[""] };
+        for suffix in suffixes {
+            let name = mlir::string(context, &format!("{}{suffix}", name(number)));
+            let mut entries = vec![("tc.name", name)];
+            if is_coded || part.kind() == ElementKind::Unsigned {
+                entries.push(("tc.unsigned", Attribute::unit(context)));
+            }
+            if is_coded {
+                entries.push(("tc.bits_of", mlir::string(context, &part.to_string())));
+            }
+            described.push(mlir::dictionary(context, &entries));
+        }
+        number += 1;
+    });
+    described
 }
 
 /// Refuses a module whose calls, built in place, are too many instructions or nest too deep. What
