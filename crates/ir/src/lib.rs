@@ -97,7 +97,7 @@ pub use evaluator::{MapEvaluator, Values};
 pub use expr::{Context, EvalError, Expr, LinearTerms, Node, Var};
 pub use interval::Interval;
 pub use inverse::InverseError;
-pub use map::{Constraint, IndexingMap, Variable};
+pub use map::{Constraint, IndexingMap, VarIntervals, Variable};
 pub use text::ParseError;
 pub use value_range::ValueRange;
 pub use variables::VariableKind;

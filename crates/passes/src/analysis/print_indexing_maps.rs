@@ -14,11 +14,15 @@
 //!   reads 4 of 9 elements of operand 0 (x), 44.4%
 //! ```
 //!
-//! Maps follow the meaning of an instruction. In four cases XLA's analysis gives other ones, which
-//! `like-xla=true` prints: indices known before the program runs that may be out of bounds count as
-//! being inside; the update of a `dynamic-update-slice` has a map everywhere in the output; a `scan`
-//! needs the inputs of the same step only; with several batch groups, a convolution reads every
-//! group of the batch.
+//! Maps follow the meaning of an instruction. `except where` names a part of the domain where nothing
+//! is read: the first operand of a `dynamic-update-slice` where the update stands, the pad value of a
+//! `pad` where there is an element. `at most` so many elements are read where values decide.
+//!
+//! In five cases XLA's analysis gives other maps, which `like-xla=true` prints: indices known before
+//! the program runs that may be out of bounds count as being inside; the update of a
+//! `dynamic-update-slice` has a map everywhere in the output; no map has exceptions; a `scan` needs the
+//! inputs of the same step only; with several batch groups, a convolution reads every group of the
+//! batch.
 
 use std::io::{self, BufWriter, Write};
 use tc_dialects::{

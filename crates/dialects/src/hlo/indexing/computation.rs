@@ -332,7 +332,10 @@ impl<'m> Indexing<'m> {
             match summaries.backward.get(&(callee, output)) {
                 Some(found) => {
                     if let Some(found) = found.get(&parameter) {
-                        sets[operand].extend(found);
+                        match is_branch(op) {
+                            true => sets[operand].extend(&found.conditional()),
+                            false => sets[operand].extend(found),
+                        }
                     }
                 }
                 None => sets[operand] = super::unknown_operand(op, operand),
@@ -358,7 +361,10 @@ impl<'m> Indexing<'m> {
                 Some(found) => {
                     for (&output, found) in found.iter() {
                         if let Some(set) = sets.get_mut(output) {
-                            set.extend(found);
+                            match is_branch(op) {
+                                true => set.extend(&found.conditional()),
+                                false => set.extend(found),
+                            }
                         }
                     }
                 }
@@ -397,6 +403,11 @@ fn users(computation: &Computation) -> Vec<Vec<InstructionId>> {
         }
     }
     users
+}
+
+/// Whether a value decides which of several computations runs.
+fn is_branch(op: &Op) -> bool {
+    op.instruction.opcode == Opcode::Conditional && 1 < op.instruction.branches().len()
 }
 
 /// The branch index of a `conditional`, which every output needs.

@@ -128,7 +128,9 @@ pub(super) fn ragged_dot(op: &Op, operand: usize) -> Option<Relation> {
     let leading = if contracted { Some(*sizes.last()?) } else { None };
     let groups = instruction.integers(Attribute::RhsGroupDims);
     if operand < 2 {
-        return Some(product(op, groups, leading)?.operand(operand));
+        let relation = product(op, groups, leading)?.operand(operand);
+        // Groups may be empty, and leave a part of the ragged dimension to none.
+        return Some(Relation { is_conditional: true, ..relation });
     }
     let mut relation = Relation::default();
     relation.output = indices(&mut relation, op.output_dims(0)?);

@@ -7,8 +7,9 @@
 use super::{
     InstructionRef, Op, RuntimeSource, dimensions,
     elementwise::{indices, same_position},
-    relation::{Index, Relation},
+    relation::{Condition, Index, Relation, VarId},
 };
+use crate::hlo::{Attribute, Instruction, Opcode};
 use tc_ir::Interval;
 
 /// The first indices that leave room for a slice.
@@ -31,6 +32,25 @@ fn start(op: &Op, first: usize, dim: usize) -> Option<(InstructionRef, Vec<Index
     }
 }
 
+/// The variables that say where a part stands in the whole.
+fn computed_starts(
+    op: &Op,
+    relation: &mut Relation,
+    part: &[i64],
+    whole: &[i64],
+    first_start: usize,
+) -> Option<Vec<VarId>> {
+    if part.len() != whole.len() {
+        return None;
+    }
+    let extents = part.iter().zip(whole).enumerate();
+    let starts = extents.map(|(dim, (&part, &whole))| {
+        let (source, index) = start(op, first_start, dim)?;
+        Some(relation.runtime(room(whole, part)?, RuntimeSource::Element(source), index, true))
+    });
+    starts.collect()
+}
+
 /// Relates a part (as output) to the whole (as operand), in which it stands at computed starts.
 fn placed(
     op: &Op,
@@ -39,15 +59,10 @@ fn placed(
     first_start: usize,
     checked: bool,
 ) -> Option<Relation> {
-    if part.len() != whole.len() {
-        return None;
-    }
     let mut relation = Relation::default();
     let (inner, outer) = (relation.vars(part), relation.vars(whole));
-    for dim in 0..part.len() {
-        let (source, index) = start(op, first_start, dim)?;
-        let interval = room(whole[dim], part[dim])?;
-        let start = relation.runtime(interval, RuntimeSource::Element(source), index, true);
+    let starts = computed_starts(op, &mut relation, part, whole, first_start)?;
+    for (dim, start) in starts.into_iter().enumerate() {
         let terms = [(1, outer[dim]), (-1, inner[dim]), (-1, start)];
         if checked {
             relation.equate(terms, 0);
@@ -80,7 +95,23 @@ pub(super) fn dynamic_update_slice(op: &Op, operand: usize) -> Option<Relation> 
     let output = op.output_dims(0)?;
     let dims = op.operand_dims(operand)?;
     match operand {
-        0 => same_position(output, dims),
+        0 => {
+            let mut relation = same_position(output, dims)?;
+            if !op.like_xla {
+                let part = op.operand_dims(1)?;
+                let starts = computed_starts(op, &mut relation, part, output, 2)?;
+                let replaced = starts.iter().zip(&relation.output).zip(part);
+                let replaced = replaced.map(|((&start, &outer), &part)| {
+                    let Index::Var(outer) = outer else { return None };
+                    let interval = Interval::new(0, part.checked_sub(1)?);
+                    let terms = vec![(1, outer), (-1, start)];
+                    Some(Condition { terms, constant: 0, step: 1, interval })
+                });
+                let replaced = replaced.collect::<Option<_>>()?;
+                relation.except(replaced);
+            }
+            Some(relation)
+        }
         1 => {
             let relation = placed(op, dims, output, 2, !op.like_xla)?;
             Some(Relation { output: relation.operand, operand: relation.output, ..relation })
@@ -227,12 +258,27 @@ pub(super) fn gather(op: &Op, operand: usize) -> Option<Relation> {
     Some(Relation { output: places.small, operand: places.large, ..relation })
 }
 
+/// Whether a `scatter` of `count` operands puts updates in the place of what was there.
+fn replaces(op: &Op, output: usize, count: usize) -> bool {
+    let Some(combiner) = op.instruction.computation(Attribute::ToApply) else { return false };
+    let combiner = &op.module[combiner];
+    let root = combiner.root();
+    let value = match root.opcode {
+        Opcode::Tuple => root.operands.get(output).map(|&id| &combiner[id]),
+        _ => Some(root),
+    };
+    let parameter = value.and_then(Instruction::parameter_number);
+    parameter.and_then(|number| usize::try_from(number).ok()).is_some_and(|it| count <= it)
+}
+
 /// `scatter`: operands, indices, updates; there are as many updates as operands.
 pub(super) fn scatter(op: &Op, output: usize, operand: usize) -> Option<Relation> {
-    let output = op.output_dims(output)?;
     let count = op.num_operands() / 2;
+    let is_conditional = replaces(op, output, count);
+    let output = op.output_dims(output)?;
     if operand < count {
-        return same_position(output, op.operand_dims(operand)?);
+        let relation = same_position(output, op.operand_dims(operand)?)?;
+        return Some(Relation { is_conditional, ..relation });
     }
     // Updates have the same sizes; those that belong to the indices are those of the first.
     let updates = if operand == count { count + 1 } else { operand };

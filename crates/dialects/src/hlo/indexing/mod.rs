@@ -35,11 +35,13 @@
 //! each other.
 //!
 //! Maps are exact: of an output element they give all elements of the operand that the definition
-//! of the operation names, and no others. Exceptions, where they give more: the pad value of `pad`
-//! counts for all output elements, and so does the first operand of `dynamic-update-slice` and of
-//! `scatter`; a kernel counts for windows that reach into the padding; where values decide (which
-//! group of `ragged-dot`, which element `select-and-scatter` selects, which branch of a
-//! `conditional`), everything counts that may be read. [`Indexing::like_xla`] gives XLA's own answers
+//! of the operation names, and no others. Where a map would have to leave out a part of its domain
+//! that is not a box, it has [exceptions](OperandIndexing::exceptions): the pad value of `pad` is not
+//! read where there is an element, nor the first operand of `dynamic-update-slice` where the update
+//! stands. Two things give more: a kernel counts for windows that reach into the padding; and where
+//! values decide (which group of `ragged-dot`, which element `select-and-scatter` selects, which
+//! branch of a `conditional`), everything counts that may be read, and
+//! [the map says so](OperandIndexing::is_conditional). [`Indexing::like_xla`] gives XLA's own answers
 //! where they are others.
 //!
 //! Cost: a whole computation takes one composition for each pair of a map of an instruction and a
@@ -54,6 +56,8 @@ mod contraction;
 mod dynamic;
 mod elementwise;
 mod graph;
+mod image;
+mod line;
 mod module_text;
 mod reduction;
 mod relation;
@@ -75,10 +79,10 @@ pub use utilization::Utilization;
 
 use super::{ArrayShape, Computation, ComputationId, Instruction, InstructionId, Module, Opcode};
 use computation::Summaries;
+use image::Images;
 use relation::Relation;
 use std::cell::{OnceCell, RefCell};
 use tc_ir::Context;
-use utilization::Images;
 
 /// An instruction of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -140,6 +144,8 @@ impl<'m> Indexing<'m> {
     /// - The inputs of a `scan` are those of the same step only, and for what is carried to the end
     ///   the maps leave out the dimension that is scanned.
     /// - With several batch groups, a convolution reads every group of the batch.
+    /// - No map has exceptions: `dynamic-update-slice` reads all of its first operand, and `pad` the pad
+    ///   value for each element.
     pub fn like_xla(mut self) -> Self {
         self.like_xla = true;
         self.summaries = RefCell::default();

@@ -40,6 +40,15 @@ pub(super) struct Equation {
     checked: bool,
 }
 
+/// The terms and the constant add up to a multiple of the step in the interval.
+#[derive(Clone, Debug)]
+pub(super) struct Condition {
+    pub terms: Vec<(i64, VarId)>,
+    pub constant: i64,
+    pub step: i64,
+    pub interval: Interval,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Runtime {
     var: VarId,
@@ -55,6 +64,9 @@ pub(super) struct Relation {
     pub(super) equations: Vec<Equation>,
     /// Sums that lie in an interval.
     pub(super) bounds: Vec<(Vec<(i64, VarId)>, Interval)>,
+    /// Where the arrays are not related although everything else says so: where all conditions of
+    /// one of the lists hold.
+    pub(super) exceptions: Vec<Vec<Condition>>,
     pub(super) runtimes: Vec<Runtime>,
     /// The index of the output.
     pub output: Vec<Index>,
@@ -64,6 +76,8 @@ pub(super) struct Relation {
     pub replica: Option<Index>,
     /// Which array of the operand is meant.
     pub array: usize,
+    /// Whether values decide if the arrays are related at all.
+    pub is_conditional: bool,
     /// Whether the map is simplified. XLA leaves the maps of most single instructions as their
     /// definition gives them, and simplifies those that it composes from several steps.
     pub simplify: bool,
@@ -111,6 +125,11 @@ impl Relation {
         self.bounds.push((terms.into(), interval));
     }
 
+    /// Demands that one of the conditions does not hold.
+    pub fn except(&mut self, conditions: Vec<Condition>) {
+        self.exceptions.push(conditions);
+    }
+
     /// Whether a variable stands for something besides itself.
     fn mentions(&self, var: VarId) -> bool {
         let in_terms = |terms: &[(i64, VarId)]| terms.iter().any(|(_, each)| *each == var);
@@ -119,6 +138,7 @@ impl Relation {
         index.into_iter().any(|each| *each == Index::Var(var))
             || self.equations.iter().any(|equation| in_terms(&equation.terms))
             || self.bounds.iter().any(|(terms, _)| in_terms(terms))
+            || self.exceptions.iter().flatten().any(|condition| in_terms(&condition.terms))
     }
 
     /// The map in the given direction; `None` if a number does not fit in an `i64`.
@@ -152,10 +172,28 @@ impl Relation {
             runtimes.push(RuntimeVariable { source: *source, map, moved_into });
         }
         let replica = match &self.replica {
-            Some(index) => Some(IndexingMap { results: vec![value(index)?], ..unrestricted }),
+            Some(index) => {
+                Some(IndexingMap { results: vec![value(index)?], ..unrestricted.clone() })
+            }
             None => None,
         };
-        let mut indexing = OperandIndexing { array: self.array, map, runtimes, replica };
+        let mut exceptions = Vec::with_capacity(self.exceptions.len());
+        for conditions in &self.exceptions {
+            let mut solver = solver.clone();
+            solver.map = unrestricted.clone();
+            for Condition { terms, constant, step, interval } in conditions {
+                let sum = solver.sum(terms)?;
+                let sum = ctx.add(sum, ctx.constant(*constant));
+                solver.constrain(sum, *interval)?;
+                let rest = ctx.modulo(sum, ctx.constant(*step));
+                solver.constrain(rest, Interval::point(0))?;
+            }
+            exceptions.push(solver.map);
+        }
+        let (array, is_conditional) = (self.array, self.is_conditional);
+        let mut indexing =
+            OperandIndexing { array, map, runtimes, replica, exceptions, is_conditional };
+        indexing.simplify_exceptions(ctx);
         if self.simplify {
             indexing.simplify(ctx);
         }
@@ -327,14 +365,17 @@ impl<'r> Solver<'r> {
         Some(())
     }
 
+    fn sum(&self, terms: &[(i64, VarId)]) -> Option<Expr> {
+        terms.iter().try_fold(self.ctx.constant(0), |sum, &(factor, var)| {
+            let factor = self.ctx.constant(factor);
+            Some(self.ctx.add(sum, self.ctx.mul(self.bound[var.0]?, factor)))
+        })
+    }
+
     /// Adds the bounds of sums as constraints.
     fn restrict(&mut self) -> Option<()> {
         for (terms, interval) in &self.relation.bounds {
-            let mut sum = self.ctx.constant(0);
-            for &(factor, var) in terms {
-                let factor = self.ctx.constant(factor);
-                sum = self.ctx.add(sum, self.ctx.mul(self.bound[var.0]?, factor));
-            }
+            let sum = self.sum(terms)?;
             let intervals = self.map.intervals(self.ctx);
             if !interval.covers(self.ctx.interval_of(sum, &|var| intervals.of(var))) {
                 self.map.add_constraint(self.ctx, sum, *interval);

@@ -42,7 +42,8 @@ pub(super) fn replace_known(analysis: &Indexing, indexing: &mut OperandIndexing)
         return;
     }
     let runtimes = indexing.runtimes.iter_mut().map(|runtime| &mut runtime.map);
-    for map in runtimes.chain(&mut indexing.replica).chain([&mut indexing.map]) {
+    let others = indexing.replica.iter_mut().chain(&mut indexing.exceptions);
+    for map in runtimes.chain(others).chain([&mut indexing.map]) {
         map.substitute(ctx, &|var| match var {
             Var::Runtime(number) => *values.get(number as usize)?,
             _ => None,
@@ -50,6 +51,7 @@ pub(super) fn replace_known(analysis: &Indexing, indexing: &mut OperandIndexing)
         // Nothing uses them any more, so that this does not fail.
         let _ = map.compress(ctx, &known);
     }
+    indexing.simplify_exceptions(ctx);
     let mut values = values.iter();
     indexing.runtimes.retain(|_| values.next().is_some_and(|value| value.is_none()));
 }

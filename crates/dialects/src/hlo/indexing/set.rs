@@ -12,6 +12,10 @@ pub const MAX_MAPS: usize = 128;
 /// from one instruction to the next.
 pub const MAX_OPERATORS: u32 = 4096;
 
+/// The most exceptions that a map has. Where composition would give more, the map says that it is not
+/// exact instead.
+const MAX_EXCEPTIONS: usize = 8;
+
 /// Where the value of a runtime variable comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RuntimeSource {
@@ -62,12 +66,26 @@ pub struct OperandIndexing {
     /// Of a collective: which member of the group of replicas the element is read from, by its
     /// position in the group. Has one result and the variables of `map`.
     pub replica: Option<IndexingMap>,
+    /// Where the map does not hold although its domain says so: the first operand of a
+    /// `dynamic-update-slice` is not read where the update stands. Each is a domain in the variables
+    /// of `map`, without results.
+    pub exceptions: Vec<IndexingMap>,
+    /// Whether values decide if what the map leads to is read at all, as in a branch of a
+    /// `conditional`.
+    pub is_conditional: bool,
 }
 
 impl OperandIndexing {
     /// One without runtime variables.
     pub fn new(array: usize, map: IndexingMap) -> Self {
-        Self { array, map, runtimes: Vec::new(), replica: None }
+        Self {
+            array,
+            map,
+            runtimes: Vec::new(),
+            replica: None,
+            exceptions: Vec::new(),
+            is_conditional: false,
+        }
     }
 
     /// One that relates nothing.
@@ -84,6 +102,7 @@ impl OperandIndexing {
     /// Simplifies the maps and removes range and runtime variables that nothing uses.
     pub fn simplify(&mut self, ctx: &Context) {
         self.map.simplify(ctx);
+        self.simplify_exceptions(ctx);
         if self.map.is_known_empty(ctx) {
             let (dims, results) = (self.map.dims.len(), self.map.results.len());
             *self = Self::empty(ctx, dims, results, self.array);
@@ -98,12 +117,37 @@ impl OperandIndexing {
         self.remove_unused(ctx);
     }
 
+    /// Simplifies the exceptions and removes those that hold nowhere. One that holds everywhere
+    /// leaves nothing of the map.
+    pub(super) fn simplify_exceptions(&mut self, ctx: &Context) {
+        let (map, domain) = (&self.map, self.map.intervals(ctx));
+        self.exceptions.retain_mut(|exception| {
+            exception.simplify(ctx);
+            !exception.is_known_empty(ctx)
+        });
+        let mut seen = HashSet::new();
+        self.exceptions.retain(|exception| seen.insert(exception.clone()));
+        let is_everywhere = |exception: &IndexingMap| {
+            let bounds = exception.intervals(ctx);
+            exception.vars().all(|(var, _)| bounds.of(var).covers(domain.of(var)))
+                && exception.constraints.iter().all(|it| map.constraints.contains(it))
+        };
+        if self.exceptions.iter().any(is_everywhere) {
+            let (dims, results) = (self.map.dims.len(), self.map.results.len());
+            *self = Self::empty(ctx, dims, results, self.array);
+        }
+    }
+
     /// Removes range and runtime variables that neither the map nor a runtime variable that stays
     /// uses.
     pub(super) fn remove_unused(&mut self, ctx: &Context) {
         let mut used = used_vars(ctx, &self.map);
         if let Some(replica) = &self.replica {
             used.extend(used_vars(ctx, replica));
+        }
+        for exception in &self.exceptions {
+            used.extend(used_vars(ctx, exception));
+            used.extend(narrowed_vars(ctx, exception, &self.map));
         }
         // One that restricts the domain does so whether or not an expression uses it.
         let numbers = (0..).take(self.runtimes.len());
@@ -135,7 +179,8 @@ impl OperandIndexing {
             used.contains(&Var::Runtime(number - 1))
         });
         let runtimes = self.runtimes.iter_mut().map(|runtime| &mut runtime.map);
-        for map in runtimes.chain(&mut self.replica).chain([&mut self.map]) {
+        let others = self.replica.iter_mut().chain(&mut self.exceptions);
+        for map in runtimes.chain(others).chain([&mut self.map]) {
             // A variable that is still used stays; there is none by the choice above.
             let _ = map.compress(ctx, &unused);
         }
@@ -188,12 +233,24 @@ impl OperandIndexing {
             (Some(replica), None) => Some(widened(replica)),
             (None, None) => None,
         };
+        let mut exceptions = Vec::with_capacity(self.exceptions.len() + second.exceptions.len());
+        for exception in &second.exceptions {
+            exceptions.push(compose(ctx, &self.map, exception).ok()?);
+        }
+        exceptions.extend(self.exceptions.iter().map(widened));
         if map.is_known_empty(ctx) {
             map.set_known_empty(ctx);
         }
-        let mut composed = Self { array: second.array, map, runtimes: all, replica };
+        let is_conditional = self.is_conditional || second.is_conditional;
+        let array = second.array;
+        let mut composed = Self { array, map, runtimes: all, replica, exceptions, is_conditional };
         if !composed.is_small(ctx) {
             return None;
+        }
+        composed.simplify_exceptions(ctx);
+        if MAX_EXCEPTIONS < composed.exceptions.len() {
+            composed.exceptions.clear();
+            composed.is_conditional = true;
         }
         composed.simplify(ctx);
         Some(composed)
@@ -201,7 +258,7 @@ impl OperandIndexing {
 
     fn is_small(&self, ctx: &Context) -> bool {
         let runtimes = self.runtimes.iter().map(|runtime| &runtime.map);
-        let maps = runtimes.chain(&self.replica).chain([&self.map]);
+        let maps = runtimes.chain(&self.replica).chain(&self.exceptions).chain([&self.map]);
         let exprs = maps.flat_map(|map| {
             map.results.iter().chain(map.constraints.iter().map(|constraint| &constraint.expr))
         });
@@ -212,6 +269,8 @@ impl OperandIndexing {
     pub(super) fn is_plain_identity(&self, ctx: &Context) -> bool {
         self.runtimes.is_empty()
             && self.replica.is_none()
+            && self.exceptions.is_empty()
+            && !self.is_conditional
             && self.map.ranges.is_empty()
             && self.map.constraints.is_empty()
             && self.map.is_identity(ctx)
@@ -223,6 +282,17 @@ fn used_vars(ctx: &Context, map: &IndexingMap) -> BTreeSet<Var> {
     let constraints = map.constraints.iter().map(|constraint| constraint.expr);
     let exprs: Vec<_> = map.results.iter().copied().chain(constraints).collect();
     ctx.vars_of_all(&exprs)
+}
+
+/// The variables that have narrower bounds in an exception than in the map that it belongs to.
+pub(super) fn narrowed_vars<'a>(
+    ctx: &Context,
+    exception: &'a IndexingMap,
+    map: &IndexingMap,
+) -> impl Iterator<Item = Var> + 'a {
+    let (bounds, domain) = (exception.intervals(ctx), map.intervals(ctx));
+    let vars = exception.vars().map(|(var, _)| var);
+    vars.filter(move |&var| !bounds.of(var).covers(domain.of(var)))
 }
 
 /// The maps between one operand and an output, each once.
@@ -293,6 +363,20 @@ impl IndexingSet {
         if self.seen.contains(&indexing) {
             return;
         }
+        // What is read in any case says more than what is read in some.
+        let is_conditional = !indexing.is_conditional;
+        let other = OperandIndexing { is_conditional, ..indexing.clone() };
+        if self.seen.contains(&other) {
+            if other.is_conditional {
+                self.maps
+                    .iter_mut()
+                    .filter(|it| **it == other)
+                    .for_each(|it| *it = indexing.clone());
+                self.seen.remove(&other);
+                self.seen.insert(indexing);
+            }
+            return;
+        }
         if MAX_MAPS <= self.maps.len() {
             let array = indexing.array;
             self.maps.retain(|each| each.array != array);
@@ -307,6 +391,15 @@ impl IndexingSet {
     /// Adds that it is not known which elements of an array are read.
     pub fn insert_unknown(&mut self, array: usize) {
         self.unknown.insert(array);
+    }
+
+    /// The same maps, which values decide about.
+    pub(super) fn conditional(&self) -> Self {
+        let mut set = Self { unknown: self.unknown.clone(), ..Self::default() };
+        for indexing in &self.maps {
+            set.insert(OperandIndexing { is_conditional: true, ..indexing.clone() });
+        }
+        set
     }
 
     /// Adds what another set holds.

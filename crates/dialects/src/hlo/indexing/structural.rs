@@ -4,10 +4,11 @@ use super::{
     Op, Reads, array, dimension, dimensions,
     elementwise::{indices, same_position},
     num_arrays,
-    relation::{Index, Relation},
+    relation::{Condition, Index, Relation},
 };
 use crate::hlo::{Attribute, Opcode};
 use std::ops::Range;
+use tc_ir::Interval;
 
 /// The operand of a `tuple` that an array of it comes from.
 pub(super) fn tuple_source(op: &Op, output: usize) -> Option<usize> {
@@ -95,19 +96,31 @@ pub(super) fn slice(op: &Op) -> Option<Relation> {
     stepped(output, operand, steps)
 }
 
-/// `output == low + input * (interior + 1)`; the pad value may be read for all elements.
+/// `output == low + input * (interior + 1)`; the pad value is read where there is no such input.
 pub(super) fn pad(op: &Op, operand: usize) -> Option<Relation> {
-    let output = op.output_dims(0)?;
-    if operand == 1 {
-        return same_position(output, op.operand_dims(1)?);
-    }
+    let (output, input) = (op.output_dims(0)?, op.operand_dims(0)?);
     let steps = op
         .instruction
         .padding()
         .iter()
         .map(|padding| Some((padding.low, padding.interior.checked_add(1)?)))
         .collect::<Option<Vec<_>>>()?;
-    let relation = stepped(op.operand_dims(0)?, output, steps.into_iter())?;
+    if operand == 1 {
+        let mut relation = same_position(output, op.operand_dims(1)?)?;
+        if !op.like_xla && steps.len() == output.len() && input.len() == output.len() {
+            let inside = relation.output.iter().zip(input).zip(&steps);
+            let inside = inside.map(|((&index, &extent), &(low, step))| {
+                let Index::Var(position) = index else { return None };
+                let last = extent.checked_sub(1)?.checked_mul(step)?;
+                let (constant, interval) = (low.checked_neg()?, Interval::new(0, last));
+                Some(Condition { terms: vec![(1, position)], constant, step, interval })
+            });
+            let inside = inside.collect::<Option<_>>()?;
+            relation.except(inside);
+        }
+        return Some(relation);
+    }
+    let relation = stepped(input, output, steps.into_iter())?;
     Some(Relation { output: relation.operand, operand: relation.output, ..relation })
 }
 

@@ -15,7 +15,7 @@ use crate::{
     tc::syntax::SourceFile,
 };
 use std::collections::BTreeSet;
-use tc_ir::{Interval, Var};
+use tc_ir::{IndexingMap, Interval, Var};
 
 pub(super) fn parse(text: &str) -> Module {
     let source = SourceFile::new("test.hlo", text);
@@ -67,7 +67,9 @@ pub(super) fn pairs(indexing: &Indexing, map: &OperandIndexing, data: Data) -> P
             let moved = runtime.moved_into.map(|it| value.clamp(it.lo, it.hi));
             runtimes[number] = moved.unwrap_or(value);
         }
-        if map.map.contains(ctx, dims, ranges, &runtimes).expect("a value") {
+        let holds =
+            |map: &IndexingMap| map.contains(ctx, dims, ranges, &runtimes).expect("a value");
+        if holds(&map.map) && !map.exceptions.iter().any(holds) {
             let target = map.map.evaluate(ctx, dims, ranges, &runtimes).expect("a value");
             pairs.insert((dims.to_vec(), target));
         }
@@ -133,6 +135,16 @@ impl<'a> Check<'a> {
             assert_eq!(found.touched, touched, "utilization of {}", explain(to_input));
         } else {
             assert!(touched <= found.touched, "utilization of {}", explain(to_input));
+            let ctx = indexing.context();
+            let is_certain = |map: &OperandIndexing| {
+                let runtimes = map.runtimes.iter();
+                let is_common = |it: &RuntimeVariable| {
+                    it.moved_into.is_some() && ctx.vars_of_all(&it.map.results).is_empty()
+                };
+                !map.is_conditional && { runtimes }.all(is_common)
+            };
+            let is_countable = to_input.maps().iter().all(is_certain);
+            assert!(!is_countable, "no exact utilization of {}", explain(to_input));
         }
     }
 }

@@ -2,17 +2,18 @@
 
 use super::{
     Direction, Indexing, IndexingSet, OperandIndexing, RuntimeSource, array, relation::Relation,
-    reshape,
+    reshape, set::narrowed_vars,
 };
 use crate::hlo::{ArrayShape, Opcode, Payload, Shape};
 use std::fmt::Write;
-use tc_ir::{IndexingMap, Var};
+use tc_ir::{IndexingMap, Interval, Var};
 
 /// What stands for a map where none is known.
 pub const UNKNOWN: &str = "unknown indexing";
 
 impl Indexing<'_> {
-    /// A map as text: the map, then what its runtime variables are, then the replica.
+    /// A map as text: the map, then where it does not hold, what its runtime variables are, and the
+    /// replica. Runtime variables that stand in exceptions only are left out of the first line.
     ///
     /// ```text
     /// (d0){rt0} -> (d0 + rt0), domain: d0 in [0, 9], rt0 in [0, 90]
@@ -21,15 +22,28 @@ impl Indexing<'_> {
     /// replica id: (d0) -> (d0 / 5), domain: d0 in [0, 9]
     /// ```
     pub fn map_text(&self, indexing: &OperandIndexing) -> String {
+        self.map_text_with(indexing, &|source| self.source_text(source))
+    }
+
+    /// As [`map_text`](Self::map_text), with another text for where runtime variables come from.
+    pub(super) fn map_text_with(
+        &self,
+        indexing: &OperandIndexing,
+        source_text: &dyn Fn(RuntimeSource) -> String,
+    ) -> String {
         let ctx = self.context();
-        let mut text = indexing.map.display(ctx).to_string();
+        let mut text = self.without_runtimes_of_exceptions(indexing).display(ctx).to_string();
+        for exception in &indexing.exceptions {
+            let conditions = self.conditions_text(exception, &indexing.map);
+            // Writing to a string does not fail.
+            let _ = write!(text, "\nexcept where {conditions}");
+        }
         if !indexing.runtimes.is_empty() {
             text.push_str("\nruntime variables:");
         }
         for (number, runtime) in indexing.runtimes.iter().enumerate() {
-            let source = self.source_text(runtime.source);
+            let source = source_text(runtime.source);
             let map = self.without_unused_runtimes(&runtime.map);
-            // Writing to a string does not fail.
             let _ = write!(text, "\nrt{number}: {source}; {}", map.display(ctx));
         }
         if let Some(replica) = &indexing.replica {
@@ -69,6 +83,33 @@ impl Indexing<'_> {
             }
             RuntimeSource::Replica(_) => format!("position in the group of {}", instruction.name),
         }
+    }
+
+    /// What an exception demands beyond the domain of its map.
+    fn conditions_text(&self, exception: &IndexingMap, map: &IndexingMap) -> String {
+        let ctx = self.context();
+        let bounds = exception.intervals(ctx);
+        let narrowed = narrowed_vars(ctx, exception, map).map(|var| (ctx.var(var), bounds.of(var)));
+        let constraints = exception.constraints.iter().filter(|it| !map.constraints.contains(it));
+        let conditions = narrowed.chain(constraints.map(|it| (it.expr, it.interval)));
+        let text = |(expr, Interval { lo, hi })| format!("{} in [{lo}, {hi}]", ctx.display(expr));
+        conditions.map(text).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The map without the last runtime variables, if only exceptions use them.
+    fn without_runtimes_of_exceptions(&self, indexing: &OperandIndexing) -> IndexingMap {
+        let ctx = self.context();
+        let mut map = indexing.map.clone();
+        if indexing.exceptions.is_empty() {
+            return map;
+        }
+        let mut plain = OperandIndexing { exceptions: Vec::new(), ..indexing.clone() };
+        plain.remove_unused(ctx);
+        let kept = plain.map.runtimes.len();
+        let last: Vec<Var> = (0..).map(Var::Runtime).take(map.runtimes.len()).skip(kept).collect();
+        // If they are not the last ones, their numbers must stay.
+        let _ = map.compress(ctx, &last);
+        map
     }
 
     /// A map that belongs to a runtime variable has all variables of the map beside it. Text shows

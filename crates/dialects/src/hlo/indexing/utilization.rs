@@ -1,21 +1,23 @@
 //! Operand utilization: the share of an operand that a full read of the output touches.
 //!
-//! The elements that are touched are the image of the maps from output to input. Dimensions of the
-//! operand whose indices have no variables in common are independent, so that their images multiply;
-//! within a group of dependent ones the image is enumerated. A sum of strided ranges that leave no
-//! gap is counted without enumeration, and so is a map that has an inverse. The count is exact where that works out, for one map or for
-//! several; runtime variables that are not part of each index may move the image but not change its
-//! size. Otherwise the result is an upper bound.
+//! The elements that are touched are the [image] of the maps from output to input. Of several
+//! maps, the images are put together: where they are boxes, perhaps with steps, by the combinations of
+//! indices that each of them has; where they are disjoint, as a sum; otherwise by enumeration. The
+//! count is exact where that works out; runtime variables may move the image but not change its size.
+//! Otherwise the result is an upper bound.
 
-use super::{Indexing, IndexingSet, OperandIndexing};
+use super::{
+    Indexing, IndexingSet, OperandIndexing,
+    image::{Image, elements, image},
+    line::Progression,
+};
 use crate::hlo::ArrayShape;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use tc_ir::{Context, Expr, IndexingMap, Interval, MapEvaluator, Values, Var};
 
-/// The most points that are enumerated for one group of dimensions.
-const MAX_POINTS: u64 = 1 << 16;
-/// Where there are no more points than this, enumeration costs less than finding an inverse.
-const FEW_POINTS: u64 = 1 << 8;
+/// The largest common period of steps.
+const MAX_PERIOD: i128 = 1 << 12;
+/// The most sets of maps that are told apart.
+const MAX_SETS: usize = 1 << 12;
 
 /// The share of an operand that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,279 +48,129 @@ impl Indexing<'_> {
     ) -> Option<Utilization> {
         let total = shape.num_elements()?;
         let all = Utilization { touched: total, total, exact: false };
+        if total == 0 {
+            return Some(Utilization { exact: true, ..all });
+        }
         if set.is_unknown(array) {
             return Some(all);
         }
-        let ctx = self.context();
-        let mut maps: Vec<&OperandIndexing> = set
-            .maps()
-            .iter()
-            .filter(|it| it.array == array && !it.map.is_known_empty(ctx))
-            .collect();
-        let images: Vec<Count> =
-            maps.iter().map(|it| self.image_size(it, &shape.dims).clamp(total)).collect();
-        if images.iter().any(|image| image.exact && image.size == total) {
+        let dims = &shape.dims;
+        let maps = set.maps().iter().filter(|it| it.array == array);
+        let (maps, images): (Vec<&OperandIndexing>, Vec<Image>) = maps
+            .map(|it| (it, self.image(it, dims)))
+            .filter(|(_, image)| 0 < image.count.size)
+            .unzip();
+        let is_exact = images.iter().all(|image| image.count.exact);
+        let sum = images.iter().fold(0i64, |sum, image| sum.saturating_add(image.count.size));
+        let sum = Utilization { touched: sum.min(total), total, exact: is_exact };
+        if images.iter().any(|image| image.count.exact && image.count.size == total) {
             return Some(Utilization { exact: true, ..all });
         }
         // Only together may several maps touch an element twice.
-        if let [image] = images[..] {
-            return Some(Utilization { touched: image.size, total, exact: image.exact });
+        if images.len() < 2 || is_exact && are_disjoint(&images) {
+            return Some(sum);
         }
-        maps.retain(|it| it.runtimes.is_empty());
-        if maps.len() == images.len()
-            && let Some(points) = union(ctx, &maps, &shape.dims)
-        {
-            return Some(Utilization { touched: points, total, exact: true });
-        }
-        let sum = images.iter().fold(0i64, |sum, image| sum.saturating_add(image.size));
-        Some(Utilization { touched: sum.min(total), total, exact: images.is_empty() })
+        let touched = union_of_boxes(&images, dims.len()).or_else(|| self.union(&maps, dims));
+        Some(match touched {
+            Some(touched) => Utilization { touched, total, exact: true },
+            None => Utilization { exact: false, ..sum },
+        })
     }
 
-    /// The number of elements that one map leads to, within an array of these sizes. Large models
-    /// repeat their maps, so that each is counted once.
-    fn image_size(&self, indexing: &OperandIndexing, dims: &[i64]) -> Count {
+    /// The elements that one map leads to, within an array of these sizes. Large models repeat
+    /// their maps, so that each is counted once.
+    fn image(&self, indexing: &OperandIndexing, dims: &[i64]) -> Image {
         let key = (indexing.clone(), dims.to_vec());
-        if let Some(&known) = self.images.borrow().get(&key) {
-            return known;
+        if let Some(known) = self.images.borrow().get(&key) {
+            return known.clone();
         }
-        let count = image_size(self.context(), indexing, dims);
-        self.images.borrow_mut().insert(key, count);
-        count
+        let image = image(self.context(), indexing, dims);
+        self.images.borrow_mut().insert(key, image.clone());
+        image
     }
-}
 
-/// The sizes of images that are known, by map and sizes of the array.
-pub(super) type Images = HashMap<(OperandIndexing, Vec<i64>), Count>;
-
-#[derive(Clone, Copy)]
-pub(super) struct Count {
-    size: i64,
-    exact: bool,
-}
-
-impl Count {
-    fn clamp(self, total: i64) -> Self {
-        Self { size: self.size.min(total), exact: self.exact }
-    }
-}
-
-/// The number of elements that one map leads to, within an array of these sizes.
-fn image_size(ctx: &Context, indexing: &OperandIndexing, dims: &[i64]) -> Count {
-    let mut indexing = indexing.clone();
-    indexing.simplify(ctx);
-    let map = &indexing.map;
-    if map.is_known_empty(ctx) {
-        return Count { size: 0, exact: true };
-    }
-    // Where an update may be left out, the image is smaller.
-    let mut numbers = (0..).take(indexing.runtimes.len());
-    let exact = numbers.all(|number| !indexing.restricts(ctx, number));
-    let mut count = Count { size: 1, exact };
-    for group in groups(ctx, map) {
-        let part = group_size(ctx, &indexing, &group, dims);
-        count.size = count.size.saturating_mul(part.size);
-        count.exact &= part.exact;
-    }
-    count
-}
-
-/// Results and constraints with variables in common, by their numbers.
-#[derive(Default)]
-struct Group {
-    results: Vec<usize>,
-    constraints: Vec<usize>,
-    vars: BTreeSet<Var>,
-}
-
-fn groups(ctx: &Context, map: &IndexingMap) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
-    let mut add = |expr: Expr, result: Option<usize>, constraint: Option<usize>| {
-        let mut group = Group {
-            results: result.into_iter().collect(),
-            constraints: constraint.into_iter().collect(),
-            vars: ctx.vars(expr),
-        };
-        groups.retain_mut(|other| {
-            let apart = other.vars.is_disjoint(&group.vars);
-            if !apart {
-                group.results.append(&mut other.results);
-                group.constraints.append(&mut other.constraints);
-                group.vars.append(&mut other.vars);
-            }
-            apart
-        });
-        groups.push(group);
-    };
-    for (number, &result) in map.results.iter().enumerate() {
-        add(result, Some(number), None);
-    }
-    for (number, constraint) in map.constraints.iter().enumerate() {
-        add(constraint.expr, None, Some(number));
-    }
-    groups
-}
-
-/// The number of different values of the results of a group.
-fn group_size(ctx: &Context, indexing: &OperandIndexing, group: &Group, dims: &[i64]) -> Count {
-    let map = &indexing.map;
-    let mut extents = group.results.iter().map(|&result| dims.get(result).copied().unwrap_or(0));
-    let all = extents.try_fold(1i64, |all, extent| all.checked_mul(extent)).unwrap_or(i64::MAX);
-    let bound = Count { size: all, exact: false };
-    let bounds = map.intervals(ctx);
-    if let ([result], []) = (&group.results[..], &group.constraints[..]) {
-        let range = ctx.interval_of(map.results[*result], &|var| bounds.of(var));
-        if let Some(size) = strided(ctx, map, map.results[*result]) {
-            // A runtime variable that is the same for all elements only moves the image.
-            let moved = group.vars.iter().any(|var| matches!(var, Var::Runtime(_)));
-            let is_same = || {
-                group.vars.iter().all(|var| match var {
-                    Var::Runtime(number) => indexing
-                        .runtimes
-                        .get(*number as usize)
-                        .is_some_and(|it| ctx.vars_of_all(&it.map.results).is_empty()),
-                    _ => true,
-                })
-            };
-            let inside = Interval::new(0, all.saturating_sub(1)).covers(range);
-            if inside && (!moved || is_same()) {
-                return Count { size: size.min(all), exact: true };
-            }
+    /// The number of elements that at least one of the maps leads to, by enumeration.
+    fn union(&self, maps: &[&OperandIndexing], dims: &[i64]) -> Option<i64> {
+        let mut points = HashSet::new();
+        for map in maps {
+            points.extend(elements(self.context(), map, dims)?);
         }
+        i64::try_from(points.len()).ok()
     }
-    if group.vars.iter().any(|var| matches!(var, Var::Runtime(_))) {
-        return bound;
-    }
-    let part = restricted(map, group);
-    let enumerated = |most| {
-        let points = enumerate(ctx, &part, &group.vars, &group.results, dims, most)?;
-        Some(Count { size: i64::try_from(points.len()).ok()?, exact: true })
-    };
-    enumerated(FEW_POINTS)
-        .or_else(|| injective_size(ctx, &part, &group.results, dims))
-        .or_else(|| enumerated(MAX_POINTS))
-        .unwrap_or(bound)
 }
 
-/// The number of values if no two points have the same: then there is an inverse.
-fn injective_size(
-    ctx: &Context,
-    part: &IndexingMap,
-    results: &[usize],
-    dims: &[i64],
-) -> Option<Count> {
-    let mut map = part.clone();
-    map.remove_unused_vars(ctx);
-    map.convert_symbols_to_dimensions(ctx);
-    let bounds = map.intervals(ctx);
-    let inside = map.results.iter().zip(results).all(|(&expr, &result)| {
-        let range = ctx.interval_of(expr, &|var| bounds.of(var));
-        dims.get(result).is_some_and(|&extent| Interval::new(0, extent - 1).covers(range))
-    });
-    if !inside || !map.constraints.is_empty() || map.inverse(ctx).is_err() {
+/// Whether any two images differ in the indices of some dimension.
+fn are_disjoint(images: &[Image]) -> bool {
+    let apart = |one: &Image, other: &Image| {
+        let (Some(one), Some(other)) = (&one.sides, &other.sides) else { return false };
+        one.iter().zip(other).any(|sides| match sides {
+            (Some(one), Some(other)) => one.is_disjoint(*other),
+            _ => false,
+        })
+    };
+    let pairs = images.iter().enumerate();
+    pairs.into_iter().all(|(number, one)| images[..number].iter().all(|other| apart(one, other)))
+}
+
+/// The number of elements in at least one of the boxes.
+///
+/// For each dimension, indices that the same boxes have are alike; a set of boxes is a set of bits.
+/// From dimension to dimension, the number of combinations of indices goes with the set of boxes
+/// that have all of them.
+fn union_of_boxes(images: &[Image], rank: usize) -> Option<i64> {
+    let boxes: Vec<Vec<Progression>> = images
+        .iter()
+        .map(|image| image.sides.as_ref()?.iter().copied().collect())
+        .collect::<Option<_>>()?;
+    let every = 1u128.checked_shl(u32::try_from(boxes.len()).ok()?).map_or(u128::MAX, |it| it - 1);
+    if 128 < boxes.len() {
         return None;
     }
-    let size = map.vars().try_fold(1i64, |size, (var, _)| {
-        size.checked_mul(i64::try_from(bounds.of(var).num_members()?).ok()?)
-    })?;
-    Some(Count { size, exact: true })
-}
-
-/// The number of values of a sum of multiples of variables, if they leave no gaps but those of their
-/// common factor: each stride is at most what the smaller ones reach.
-fn strided(ctx: &Context, map: &IndexingMap, expr: Expr) -> Option<i64> {
-    let bounds = map.intervals(ctx);
-    let mut terms = Vec::new();
-    for (term, factor) in &ctx.linear_terms(expr)?.terms {
-        let var = ctx.as_var(*term)?;
-        if let Var::Runtime(_) = var {
-            continue;
+    let mut found = HashMap::from([(every, 1i128)]);
+    for dim in 0..rank {
+        let sides: Vec<Progression> =
+            boxes.iter().map(|sides| sides.get(dim).copied()).collect::<Option<_>>()?;
+        let alike = alike(&sides)?;
+        let mut next: HashMap<u128, i128> = HashMap::new();
+        for (set, combinations) in &found {
+            for (other, indices) in &alike {
+                if set & other != 0 {
+                    let slot = next.entry(set & other).or_default();
+                    *slot = slot.checked_add(combinations.checked_mul(*indices)?)?;
+                }
+            }
         }
-        let count = i64::try_from(bounds.of(var).num_members()?).ok()?;
-        terms.push((factor.checked_abs()?, count.checked_sub(1)?));
-    }
-    terms.sort_unstable();
-    let unit = terms.first().map_or(1, |&(factor, _)| factor);
-    let mut reach = 0i64;
-    for (factor, span) in terms {
-        if factor % unit != 0 || reach.checked_add(1)? < factor / unit {
+        if MAX_SETS < next.len() {
             return None;
         }
-        reach = reach.checked_add((factor / unit).checked_mul(span)?)?;
+        found = next;
     }
-    reach.checked_add(1)
+    i64::try_from(found.values().sum::<i128>()).ok()
 }
 
-/// The map with the results and constraints of a group only.
-fn restricted(map: &IndexingMap, group: &Group) -> IndexingMap {
-    IndexingMap {
-        results: group.results.iter().map(|&number| map.results[number]).collect(),
-        constraints: group.constraints.iter().map(|&number| map.constraints[number]).collect(),
-        ..map.clone()
-    }
-}
-
-/// The image of a map by enumeration of the variables that it uses; `None` if there are more than
-/// `most` points. Values outside of the array are left out.
-fn enumerate(
-    ctx: &Context,
-    map: &IndexingMap,
-    vars: &BTreeSet<Var>,
-    results: &[usize],
-    dims: &[i64],
-    most: u64,
-) -> Option<HashSet<Vec<i64>>> {
-    let bounds = map.intervals(ctx);
-    let ranges: Vec<(Var, Interval)> = vars.iter().map(|&var| (var, bounds.of(var))).collect();
-    let size = ranges.iter().try_fold(1u64, |size, (_, range)| {
-        size.checked_mul(range.num_members()?).filter(|&size| size <= most)
-    })?;
-    let mut evaluator = MapEvaluator::new(ctx, map);
-    let least = |variables: usize, make: fn(u32) -> Var| -> Vec<i64> {
-        (0..variables).zip(0..).map(|(_, number)| bounds.of(make(number)).lo).collect()
-    };
-    // Variables that are not used stay at their first value.
-    let mut point = Values {
-        dims: least(map.dims.len(), Var::Dim),
-        ranges: least(map.ranges.len(), Var::Range),
-        runtimes: least(map.runtimes.len(), Var::Runtime),
-    };
-    let mut image = HashSet::new();
-    for number in 0..size {
-        let mut rest = number;
-        for (var, range) in &ranges {
-            let count = range.num_members()?;
-            let value = range.lo.checked_add(i64::try_from(rest % count).ok()?)?;
-            rest /= count;
-            let place = match var {
-                Var::Dim(number) => point.dims.get_mut(*number as usize),
-                Var::Range(number) => point.ranges.get_mut(*number as usize),
-                Var::Runtime(number) => point.runtimes.get_mut(*number as usize),
-            };
-            *place? = value;
+/// How many indices each set of progressions has in common, and no other progression has.
+fn alike(sides: &[Progression]) -> Option<HashMap<u128, i128>> {
+    let ends: BTreeSet<i128> =
+        sides.iter().flat_map(|side| [side.start, side.last() + 1]).collect();
+    let mut found: HashMap<u128, i128> = HashMap::new();
+    for (&start, &end) in ends.iter().zip(ends.iter().skip(1)) {
+        let active = |side: &&Progression| side.start < end && start <= side.last();
+        let steps = sides.iter().filter(active).map(|side| side.step);
+        let period = steps.fold(1i128, |period, step| {
+            let common = Progression::common_period(period, step);
+            if common <= MAX_PERIOD { common } else { MAX_PERIOD + 1 }
+        });
+        if MAX_PERIOD < period {
+            return None;
         }
-        if evaluator.contains(&point).ok()? {
-            let values = evaluator.results().map(|number| evaluator.result(number));
-            let values = values.collect::<Result<Vec<_>, _>>().ok()?;
-            let inside = |(value, result): (&i64, &usize)| {
-                dims.get(*result).is_some_and(|extent| (0..*extent).contains(value))
-            };
-            if values.iter().zip(results).all(inside) {
-                image.insert(values);
+        for first in start..end.min(start + period) {
+            let set = sides.iter().enumerate().fold(0u128, |set, (number, side)| {
+                set | u128::from(side.contains(first)) << number
+            });
+            if set != 0 {
+                *found.entry(set).or_default() += (end - 1 - first) / period + 1;
             }
         }
     }
-    Some(image)
-}
-
-/// The number of elements that at least one of the maps leads to.
-fn union(ctx: &Context, maps: &[&OperandIndexing], dims: &[i64]) -> Option<i64> {
-    let results: Vec<usize> = (0..dims.len()).collect();
-    let mut points = HashSet::new();
-    for indexing in maps {
-        let map = &indexing.map;
-        let constraints = map.constraints.iter().map(|it| it.expr);
-        let exprs: Vec<Expr> = map.results.iter().copied().chain(constraints).collect();
-        points.extend(enumerate(ctx, map, &ctx.vars_of_all(&exprs), &results, dims, MAX_POINTS)?);
-    }
-    i64::try_from(points.len()).ok()
+    Some(found)
 }

@@ -259,6 +259,103 @@ fn utilization_counts_elements() {
     assert_eq!(found.share(), 1.0);
 }
 
+/// Of parameter 0 of a fusion on large arrays: elements read, and whether that is exact.
+fn fusion_utilization(shape: &str, inside: &str) -> (i64, bool) {
+    let text = format!(
+        "HloModule m\nadd {{\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  \
+         ROOT sum = f32[] add(x, y)\n}}\nf {{\n  p = f32[{shape}] parameter(0)\n  i = s32[] parameter(1)\n  \
+         j = s32[5,1] parameter(2)\n  zero = f32[] constant(0)\n  one = s32[] constant(1)\n  \
+         {inside}\n}}\nENTRY e {{\n  p = f32[{shape}] parameter(0)\n  i = s32[] parameter(1)\n  \
+         j = s32[5,1] parameter(2)\n  ROOT r = f32[] fusion(p, i, j), kind=kLoop, calls=f\n}}\n"
+    );
+    let module = parse(&text);
+    let indexing = Indexing::of(&module);
+    let at = indexing.root(module.entry);
+    let sets = indexing.output_to_input(at, 0);
+    let operand = &module.entry()[indexing.instruction(at).operands[0]];
+    let shape = operand.array().expect("an array");
+    let found = indexing.utilization(&sets[0], 0, shape).expect("a size that fits");
+    (found.touched, found.exact)
+}
+
+#[test]
+fn utilization_of_large_arrays() {
+    // What an update replaces is not read, and where two of them stand apart, neither of both.
+    let update = "u = f32[16,3] broadcast(zero), dimensions={}\n  ";
+    let one = "ROOT r = f32[4096,1024] dynamic-update-slice(p, u, i, one)";
+    let total = 4096 * 1024;
+    assert_eq!(fusion_utilization("4096,1024", &format!("{update}{one}")), (total - 48, true));
+    let far = "c = s32[] constant(100)\n  a = f32[4096,1024] dynamic-update-slice(p, u, one, one)\n  \
+               ROOT r = f32[4096,1024] dynamic-update-slice(a, u, c, one)";
+    assert_eq!(fusion_utilization("4096,1024", &format!("{update}{far}")), (total - 96, true));
+    let near = far.replace("constant(100)", "constant(9)");
+    assert_eq!(fusion_utilization("4096,1024", &format!("{update}{near}")), (total - 72, true));
+    let unknown = far.replace("u, c, one", "u, i, one");
+    assert_eq!(fusion_utilization("4096,1024", &format!("{update}{unknown}")), (total - 48, false));
+    // A transpose and a reduction of what is left.
+    let moved = "a = f32[4096,1024] dynamic-update-slice(p, u, i, one)\n  \
+                 b = f32[1024,4096] transpose(a), dimensions={1,0}\n  \
+                 ROOT r = f32[4096] reduce(b, zero), dimensions={0}, to_apply=add";
+    assert_eq!(fusion_utilization("4096,1024", &format!("{update}{moved}")), (total - 48, true));
+    // Part of the update is cut away.
+    let cut = "a = f32[4096,1024] dynamic-update-slice(p, u, one, one)\n  \
+               ROOT r = f32[10,1024] slice(a), slice={[0:10],[0:1024]}";
+    assert_eq!(fusion_utilization("4096,1024", &format!("{update}{cut}")), (10 * 1024 - 27, true));
+    // Each element is there many times.
+    let many = "a = f32[4096,1024] broadcast(p), dimensions={0}\n  \
+                ROOT r = f32[4096,1024] dynamic-update-slice(a, u, i, one)";
+    assert_eq!(fusion_utilization("4096", &format!("{update}{many}")), (4096, true));
+
+    // Windows that leave gaps, with padding and dilation.
+    let window = |window: &str, windows: i64| {
+        let inside = format!(
+            "ROOT r = f32[{windows}] reduce-window(p, zero), window={{{window}}}, to_apply=add"
+        );
+        fusion_utilization("1000000", &inside)
+    };
+    assert_eq!(window("size=2 stride=3 pad=1_0", 333_334), (666_667, true));
+    assert_eq!(window("size=2 stride=5 rhs_dilate=3", 200_000), (400_000, true));
+    assert_eq!(window("size=3 stride=4 lhs_dilate=2", 500_000), (1_000_000, true));
+    assert_eq!(window("size=1 stride=4 lhs_dilate=2", 500_000), (500_000, true));
+
+    // Halves, and overlapping parts.
+    let parts = |first: &str, second: &str, size: i64| {
+        fusion_utilization(
+            "1000000",
+            &format!(
+                "a = f32[{size}] slice(p), slice={{[{first}]}}\n  \
+                 b = f32[{size}] slice(p), slice={{[{second}]}}\n  ROOT r = f32[{size}] add(a, b)"
+            ),
+        )
+    };
+    assert_eq!(parts("0:400000", "500000:900000", 400_000), (800_000, true));
+    assert_eq!(parts("0:400000", "300000:700000", 400_000), (700_000, true));
+    assert_eq!(parts("0:1000000:2", "1:1000000:2", 500_000), (1_000_000, true));
+    assert_eq!(parts("0:1000000:4", "0:500000:2", 250_000), (375_000, true));
+
+    // No more rows than there are indices; the same row may be read twice.
+    let gather = "ROOT r = f32[5,64] gather(p, j), offset_dims={1}, collapsed_slice_dims={0}, \
+                  start_index_map={0}, index_vector_dim=1, slice_sizes={1,64}";
+    assert_eq!(fusion_utilization("1000,64", gather), (320, false));
+}
+
+#[test]
+fn a_pad_value_is_read_if_there_is_padding() {
+    let pad = |padding: &str, size: i64| {
+        let text = module(&[&[8], &[]], &[size], "pad", &format!("padding={padding}"));
+        let module = parse(&text);
+        let indexing = Indexing::of(&module);
+        let sets = indexing.output_to_input(indexing.root(module.entry), 0);
+        let value = ArrayShape::new(ElementType::F32, []);
+        let found = indexing.utilization(&sets[1], 0, &value).expect("one element");
+        (found.touched, found.exact)
+    };
+    assert_eq!(pad("0_0", 8), (0, true));
+    assert_eq!(pad("-2_-1", 5), (0, true));
+    assert_eq!(pad("0_0_1", 15), (1, true));
+    assert_eq!(pad("-3_1", 6), (1, true));
+}
+
 fn written(
     write: impl FnOnce(&Indexing, &mut Vec<u8>) -> std::io::Result<()>,
     text: &str,

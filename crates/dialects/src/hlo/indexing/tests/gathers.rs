@@ -29,7 +29,10 @@ proptest! {
         let text = module(&[&dims, &sizes, &[], &[]], &dims, "dynamic-update-slice", "");
         Check { data: &data, ..Check::new(&text, 1) }
             .against(|o, i| o[0] == i[0] + start("p2", 0) && o[1] == i[1] + start("p3", 1));
-        Check::new(&text, 0).against(|o, i| o == i);
+        let start = [start("p2", 0), start("p3", 1)];
+        Check { data: &data, ..Check::new(&text, 0) }.against(|o, i| {
+            o == i && !(0..2).all(|dim| (0..sizes[dim]).contains(&(o[dim] - start[dim])))
+        });
         Check::new(&text, 3).against(|_, _| true);
     }
 

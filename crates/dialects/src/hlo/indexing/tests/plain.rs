@@ -106,7 +106,11 @@ proptest! {
         Check::new(&text, 0).against(|o, i| {
             (0..2).all(|dim| o[dim] == padding[dim][0] + i[dim] * (padding[dim][2] + 1))
         });
-        Check::new(&text, 1).against(|_, _| true);
+        Check::new(&text, 1).against(|o, _| {
+            !indices(&dims).iter().any(|i| {
+                (0..2).all(|dim| o[dim] == padding[dim][0] + i[dim] * (padding[dim][2] + 1))
+            })
+        });
     }
 
     #[test]
