@@ -6,9 +6,10 @@
 //! `x mod c` being `x - c*(x floordiv c)`, so that most identities of quotients and remainders
 //! are the cancellation of equal terms; when the form is written down, remainders are put
 //! together again. The rules (`division`) decide by the intervals of sums, as those of XLA's
-//! `indexing_map.cc` and of Halide's simplifier do. A variable of which quotients are taken is the
-//! sum of its `digits`, which take their values independently of each other. With symbolic bounds or divisors, questions
-//! that intervals leave open go to the [prover](crate::prove), a bounded number of times.
+//! `indexing_map.cc` and of Halide's simplifier do. Quotients of one variable are a sum of its
+//! `digits`, which take their values independently of each other. With symbolic bounds or
+//! divisors, questions that intervals leave open go to the [prover](crate::prove), a bounded
+//! number of times.
 //!
 //! A simplified expression has, at every point of the domain where the given one has a value,
 //! the same value. It never has more operators: where the normal form would, the parts are
@@ -29,7 +30,6 @@ mod write;
 
 use std::collections::BTreeSet;
 
-use smallvec::SmallVec;
 
 use crate::expr::{Context, Expr, Node, Var, interval_of_operation};
 use crate::hash::FastMap;
@@ -61,21 +61,13 @@ enum Term {
         /// Other numerators and divisors with the same quotient on the domain.
         aliases: Vec<(Sum, i64)>,
     },
-    /// A digit of a variable, whose digits have adjacent numbers, the lowest first.
-    Digit(Digit),
-}
-
-/// `(value floordiv divisor) mod modulus`, where the highest digit has no modulus.
-#[derive(Copy, Clone)]
-struct Digit {
-    value: Expr,
-    divisor: i64,
-    modulus: Option<i64>,
 }
 
 /// A term of a sum with what is known of it.
 struct AtomData {
     term: Term,
+    /// The leaf and the divisor of which it is the quotient; a leaf is its own quotient by 1.
+    quotient_of: Option<(Atom, i64)>,
     /// An interval that holds every value on the domain.
     interval: Interval,
     /// Its value at one point of the domain, as far as that is easily known: what differs there
@@ -101,10 +93,6 @@ pub struct Simplifier<'c> {
     /// Expressions that are known to lie in an interval.
     known: FastMap<Expr, Interval>,
     atoms: Vec<AtomData>,
-    /// Divisors of variables, each a multiple of the one before.
-    cuts: FastMap<Var, SmallVec<[i64; 4]>>,
-    /// Further divisors of variables that came up.
-    discovered: Vec<(Var, i64)>,
     /// The normal forms found so far; of written expressions too.
     expanded: FastMap<Expr, Sum>,
     /// The normal forms of quotients rounded down, by numerator and divisor.
@@ -130,8 +118,6 @@ impl<'c> Simplifier<'c> {
             interval: Box::new(interval),
             known: FastMap::default(),
             atoms: Vec::new(),
-            cuts: FastMap::default(),
-            discovered: Vec::new(),
             expanded: FastMap::default(),
             quotients: FastMap::default(),
             intervals: FastMap::default(),
@@ -216,7 +202,7 @@ impl<'c> Simplifier<'c> {
         let sum = self.expand(expr);
         sum.terms().iter().all(|&(atom, _)| match self.atoms[atom.index()].term {
             Term::Leaf(leaf) => ctx.as_var(leaf).is_some(),
-            Term::Floor { .. } | Term::Digit(_) => false,
+            Term::Floor { .. } => false,
         })
     }
 
@@ -383,16 +369,9 @@ impl<'c> Simplifier<'c> {
             _ => Interval::ALL,
         };
         let interval = interval.intersect(self.known_interval(expr));
-        let digits = match node {
-            Node::Var(var) if self.cuts.contains_key(&var) && interval.is_bounded() => {
-                self.digits(expr, var, interval)
-            }
-            _ => None,
-        };
-        let sum = match (interval.as_point(), digits) {
-            (Some(value), _) => Sum::constant(value),
-            (None, Some(digits)) => digits,
-            (None, None) => Sum::from(self.new_atom(Term::Leaf(expr), interval, Some(expr))),
+        let sum = match interval.as_point() {
+            Some(value) => Sum::constant(value),
+            None => Sum::from(self.new_atom(Term::Leaf(expr), interval, Some(expr))),
         };
         self.expanded.insert(expr, sum.clone());
         sum
@@ -400,18 +379,15 @@ impl<'c> Simplifier<'c> {
 
     fn new_atom(&mut self, term: Term, interval: Interval, written: Option<Expr>) -> Atom {
         let atom = Atom::new(self.atoms.len());
-        let sample = match &term {
-            Term::Leaf(_) => inner_point(interval),
-            Term::Digit(Digit { value, divisor, modulus }) => {
-                let whole = self.ctx.as_var(*value).map_or(Interval::ALL, &self.interval);
-                let quotient = inner_point(whole).div_euclid(*divisor);
-                modulus.map_or(quotient, |modulus| quotient.rem_euclid(modulus))
-            }
+        let (sample, quotient_of) = match &term {
+            Term::Leaf(_) => (inner_point(interval), Some((atom, 1))),
             Term::Floor { numerator, divisor, .. } => {
-                self.sample_of(numerator).div_euclid(*divisor)
+                let leaf = numerator.single().and_then(|it| self.atoms[it.index()].quotient_of);
+                let quotient_of = leaf.filter(|&(_, by)| by == 1).map(|(leaf, _)| (leaf, *divisor));
+                (self.sample_of(numerator).div_euclid(*divisor), quotient_of)
             }
         };
-        self.atoms.push(AtomData { term, interval, sample, written });
+        self.atoms.push(AtomData { term, quotient_of, interval, sample, written });
         atom
     }
 
@@ -440,7 +416,7 @@ impl<'c> Simplifier<'c> {
                 }
                 _ => None,
             },
-            Term::Floor { .. } | Term::Digit(_) => None,
+            Term::Floor { .. } => None,
         };
         let found: Vec<_> = sum
             .terms()

@@ -1,419 +1,294 @@
 //! Digits of variables.
 //!
-//! Where `x floordiv c` or `x mod c` occurs, `x` is written `l + c*h` with the digits `l == x mod c`
-//! and `h == x floordiv c`; with several divisors, each a multiple of the one before, there are as
-//! many digits more (a mixed radix numeral, Knuth, "The Art of Computer Programming", 4.1). Unlike a
-//! variable and its quotients, digits take their values independently of each other, but for the
-//! highest where the extent is no multiple of its divisor. So the interval of a sum of them is
-//! exact, terms of a numerator that never reach the divisor are seen at once, and sums with equal
-//! values have equal terms.
+//! Quotients of one variable, the divisors of which are multiples of each other, depend on each
+//! other: `x floordiv 8` is at most half of `x floordiv 4`. The digits of a mixed radix numeral
+//! (Knuth, "The Art of Computer Programming", 4.1) do not, but for the highest where the extent
+//! is no multiple of its divisor. So a sum of quotients is turned into one of digits, where
 //!
-//! Example: for `x` in `[0, 3]`, `(13*x + 4*y) floordiv 8 - 3*(x floordiv 2)` is `(13*l + 2*h + 4*y)
-//! floordiv 8`.
+//! ```text
+//! x floordiv c == (x floordiv c) mod m + m*(x floordiv (c*m))
+//! ```
+//!
+//! to take its interval, to see which terms of a numerator never reach the divisor, and to write
+//! it where that is shorter. Sums hold quotients, not digits: these have the same coefficients
+//! whatever other divisors occur.
+//!
+//! Example: for `x` in `[0, 7]`, `x - 2*(x floordiv 2) + 2*(x floordiv 4)` is `x mod 2 + 2*(x
+//! floordiv 4)`, which lies in `[0, 3]`.
 
 use smallvec::SmallVec;
 
+use super::Simplifier;
 use super::sum::{Atom, Sum};
-use super::write::Piece;
-use super::{Digit, Simplifier, Term};
-use crate::expr::{Context, Expr, Node, Var, gcd};
-use crate::hash::FastMap;
+use super::write::{Parts, Piece};
+use crate::expr::Expr;
 use crate::interval::Interval;
 
-/// The most divisors of one variable that are looked at.
-const MAX_CUTS: usize = 8;
+/// The most quotients of variables in a sum that are put together.
+const MAX_DIGITS: usize = 16;
 
-/// Terms of a sum that are one number.
-type Parts = SmallVec<[(Piece, i64); 4]>;
-
-/// `factor * ((var floordiv divisor) mod modulus)`.
-#[derive(Copy, Clone)]
-struct Part {
-    var: Var,
-    divisor: i64,
-    modulus: Option<i64>,
-    factor: i64,
+/// `(leaf floordiv divisor) mod modulus`, where the highest digit has no modulus.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Digit {
+    pub(super) leaf: Atom,
+    pub(super) divisor: i64,
+    pub(super) modulus: Option<i64>,
 }
 
-/// The divisors of variables in expressions, by variable: those that an operand which is a
-/// multiple of a part of a variable is divided by.
-fn divisors(ctx: &Context, exprs: &[Expr]) -> FastMap<Var, SmallVec<[i64; 4]>> {
-    let mut found: FastMap<Var, SmallVec<[i64; 4]>> = FastMap::default();
-    let mut parts: FastMap<Expr, Part> = FastMap::default();
-    for expr in ctx.topological(exprs) {
-        let node = ctx.node(expr);
-        if let Node::Var(var) = node {
-            parts.insert(expr, Part { var, divisor: 1, modulus: None, factor: 1 });
-        }
-        let Some((lhs, rhs)) = node.operands() else { continue };
-        let (Some(&part), Some(by)) = (parts.get(&lhs), ctx.as_constant(rhs)) else { continue };
-        if let Node::Mul(..) = node
-            && let Some(factor) = part.factor.checked_mul(by)
-        {
-            parts.insert(expr, Part { factor, ..part });
-        }
-        if by <= 1 || !matches!(node, Node::FloorDiv(..) | Node::Mod(..)) {
-            continue;
-        }
-        // k*x by c: x by c / gcd(k, c)
-        let common = gcd(part.factor.unsigned_abs(), by.unsigned_abs());
-        let Ok(common) = i64::try_from(common) else { continue };
-        let cut = by / common;
-        let divides = part.modulus.is_none_or(|modulus| modulus % cut == 0);
-        let Some(divisor) = part.divisor.checked_mul(cut).filter(|_| 1 < cut && divides) else {
-            continue;
-        };
-        found.entry(part.var).or_default().push(divisor);
-        if part.factor == 1 {
-            let rest = match node {
-                Node::Mod(..) => Part { modulus: Some(by), ..part },
-                _ => Part { divisor, modulus: part.modulus.map(|it| it / by), ..part },
-            };
-            parts.insert(expr, rest);
-        }
-    }
-    found
-}
+/// Multiples of digits.
+type Digits = SmallVec<[(Digit, i64); 4]>;
 
-/// Of the given divisors, those of the heaviest chain in which each is a multiple of the one before;
-/// a divisor weighs as much as it occurs.
-fn chain(mut divisors: SmallVec<[i64; 4]>) -> SmallVec<[i64; 4]> {
-    divisors.sort_unstable();
-    // For each divisor, the weight of the best chain that ends there, and its place in that.
-    let mut best: SmallVec<[(i64, usize, Option<usize>); 4]> = SmallVec::new();
-    for &divisor in &divisors {
-        if let Some((last, weight, _)) = best.last_mut()
-            && *last == divisor
-        {
-            *weight += 1;
-            continue;
-        }
-        if MAX_CUTS < best.len() {
-            break;
-        }
-        let before = (0..best.len())
-            .filter(|&place| divisor % best[place].0 == 0)
-            .max_by_key(|&place| best[place].1);
-        best.push((divisor, 1 + before.map_or(0, |place| best[place].1), before));
-    }
-    let mut chain: SmallVec<[i64; 4]> = SmallVec::new();
-    let mut next = (0..best.len()).max_by_key(|&place| best[place].1);
-    while let Some(place) = next {
-        chain.push(best[place].0);
-        next = best[place].2;
-    }
-    chain.reverse();
-    chain
+/// Multiples of quotients of one leaf, by divisor.
+struct Quotients {
+    leaf: Atom,
+    terms: SmallVec<[(i64, Atom, i64); 4]>,
 }
 
 impl Simplifier<'_> {
-    /// Notes that a quotient of a part of a variable was made, where the numerator is that.
-    pub(super) fn note_quotient(&mut self, numerator: &Sum, divisor: i64) {
-        let &[(first, 1)] = numerator.terms() else { return };
-        if numerator.constant != 0 {
-            return;
-        }
-        let (value, by) = match self.atoms[first.index()].term {
-            Term::Leaf(leaf) => (leaf, 1),
-            Term::Digit(digit) if digit.modulus.is_none_or(|modulus| modulus % divisor == 0) => {
-                (digit.value, digit.divisor)
-            }
-            Term::Digit(_) => return,
-            Term::Floor { .. } => return,
-        };
-        if let (Some(var), Some(divisor)) = (self.ctx.as_var(value), by.checked_mul(divisor)) {
-            self.discovered.push((var, divisor));
-        }
+    /// The leaf and the divisor of which an atom is the quotient.
+    pub(super) fn quotient_of(&self, atom: Atom) -> Option<(Atom, i64)> {
+        self.atoms[atom.index()].quotient_of
     }
 
-    /// Splits the variables of which the expressions take quotients into digits, by those divisors
-    /// and by the given ones.
-    pub(super) fn split_variables(&mut self, exprs: &[Expr], given: &[(Var, i64)]) {
-        let mut all = divisors(self.ctx, exprs);
-        for &(var, divisor) in given {
-            all.entry(var).or_default().push(divisor);
-        }
-        for (var, divisors) in all {
-            self.cuts.insert(var, chain(divisors));
-        }
-    }
-
-    /// The digits of a variable with the given bounds. `None` on overflow.
-    pub(super) fn digits(&mut self, value: Expr, var: Var, interval: Interval) -> Option<Sum> {
-        let ctx = self.ctx;
-        let mut sum = Sum::default();
-        let mut divisors: SmallVec<[i64; 4]> = SmallVec::from_slice(&[1]);
-        // What exceeds the variable divides nothing.
-        let cuts = self.cuts[&var].iter().copied();
-        divisors.extend(
-            cuts.filter(|&cut| interval.floor_div(Interval::point(cut)).as_point().is_none()),
-        );
-        for place in 0..divisors.len() {
-            let divisor = divisors[place];
-            let modulus = divisors.get(place + 1).map(|next| next / divisor);
-            let quotient = ctx.floor_div(value, ctx.constant(divisor));
-            let (written, values) = match modulus {
-                Some(modulus) => {
-                    (ctx.modulo(quotient, ctx.constant(modulus)), Interval::new(0, modulus - 1))
-                }
-                None => (quotient, interval.floor_div(Interval::point(divisor))),
+    /// The terms of a sum that are quotients of one leaf, for each leaf of which there are two
+    /// or more.
+    fn quotients_by_leaf(&self, sum: &Sum) -> SmallVec<[Quotients; 2]> {
+        let mut found: SmallVec<[Quotients; 2]> = SmallVec::new();
+        let mut count = 0;
+        for &(atom, coefficient) in sum.terms() {
+            let Some((leaf, divisor)) = self.quotient_of(atom).filter(|&(_, by)| by != 1) else {
+                continue;
             };
-            let values = values.intersect(self.known_interval(written));
-            let digit = Term::Digit(Digit { value, divisor, modulus });
-            let atom = self.new_atom(digit, values, Some(written));
-            let digit = values.as_point().map_or(Sum::from(atom), Sum::constant);
-            sum.append(&digit, divisor)?;
-            if written != value {
-                self.expanded.insert(written, digit);
+            count += 1;
+            if MAX_DIGITS < count {
+                return SmallVec::new();
             }
-        }
-        Some(sum)
-    }
-
-    pub(super) fn as_digit(&self, atom: Atom) -> Option<Digit> {
-        match self.atoms[atom.index()].term {
-            Term::Digit(digit) => Some(digit),
-            Term::Leaf(_) | Term::Floor { .. } => None,
-        }
-    }
-
-    /// Whether the second atom is the digit above the first.
-    fn is_next(&self, first: Atom, second: Atom) -> bool {
-        second.index() == first.index() + 1
-            && match (self.as_digit(first), self.as_digit(second)) {
-                (Some(first), Some(second)) => {
-                    first.value == second.value && first.modulus.is_some()
+            let place = found.iter().position(|quotients| quotients.leaf == leaf);
+            let place = place.unwrap_or_else(|| {
+                let mut terms = SmallVec::new();
+                match sum.coefficient(leaf) {
+                    0 => {}
+                    whole => terms.push((1, leaf, whole)),
                 }
-                _ => false,
-            }
-    }
-
-    /// `k` and the digit `h` above `digit` where `a*digit + k*h` is a multiple of one number.
-    pub(super) fn continuation(&self, digit: Atom, a: i64) -> Option<(Atom, i64)> {
-        let modulus = self.as_digit(digit)?.modulus?;
-        Some((Atom::new(digit.index() + 1), a.checked_mul(modulus)?))
-    }
-
-    /// The digit below `digit`, and the weight at which it makes one number with `scale` times
-    /// that: positive, and the digit times its weight less than the scale.
-    pub(super) fn digit_below(&self, digit: Atom, scale: i64) -> Option<(Atom, i64)> {
-        let below = Atom::new(digit.index().checked_sub(1)?);
-        let modulus = self.as_digit(below)?.modulus?;
-        (self.is_next(below, digit) && 0 < scale && scale % modulus == 0)
-            .then_some((below, scale / modulus))
-    }
-
-    /// The number of terms at the start, all of them digits of one variable, that are together a
-    /// multiple of one number: `a*l + a*m*h == a*(l + m*h)`.
-    fn run(&self, terms: &[(Atom, i64)]) -> usize {
-        let mut length = 1;
-        while let [(low, a), (high, b)] = terms[length - 1..terms.len().min(length + 1)]
-            && self.is_next(low, high)
-            && let Some(modulus) = self.as_digit(low).and_then(|digit| digit.modulus)
-            && a.checked_mul(modulus) == Some(b)
-        {
-            length += 1;
+                found.push(Quotients { leaf, terms });
+                found.len() - 1
+            });
+            found[place].terms.push((divisor, atom, coefficient));
         }
-        length
+        found.retain(|quotients| 1 < quotients.terms.len());
+        for quotients in &mut found {
+            quotients.terms.sort_unstable_by_key(|&(divisor, ..)| divisor);
+        }
+        found
     }
 
-    /// The digits from one to another, both included, as one number.
-    fn digit_between(&self, first: Atom, last: Atom) -> Option<Digit> {
-        let (low, high) = (self.as_digit(first)?, self.as_digit(last)?);
-        let modulus = match high.modulus {
-            Some(modulus) => Some((high.divisor / low.divisor).checked_mul(modulus)?),
-            None => None,
-        };
-        Some(Digit { modulus, ..low })
+    /// `a*(x floordiv c) + b*(x floordiv (c*m)) == a*((x floordiv c) mod m) + (a*m + b)*(x
+    /// floordiv (c*m))`, from the lowest on. `None` where a divisor is no multiple of the one
+    /// before, and on overflow.
+    fn digits(quotients: &Quotients) -> Option<Digits> {
+        let mut digits = Digits::new();
+        let mut weight = 0_i64;
+        for (place, &(divisor, _, coefficient)) in quotients.terms.iter().enumerate() {
+            weight = weight.checked_add(coefficient)?;
+            let next = quotients.terms.get(place + 1).map(|&(next, ..)| next);
+            if next.is_some_and(|next| next % divisor != 0) {
+                return None;
+            }
+            let modulus = next.map(|next| next / divisor);
+            if weight != 0 {
+                digits.push((Digit { leaf: quotients.leaf, divisor, modulus }, weight));
+            }
+            weight = weight.checked_mul(modulus.unwrap_or(1))?;
+        }
+        Some(digits)
     }
 
-    /// The values of the digits from one to another.
-    pub(super) fn interval_of_digits(&self, first: Atom, last: Atom) -> Interval {
-        let Some(digit) = self.digit_between(first, last) else {
-            return Interval::ALL;
-        };
-        let Digit { value, divisor, modulus } = digit;
-        let whole = match self.ctx.as_var(value) {
-            Some(var) => (self.interval)(var).intersect(self.known_interval(value)),
-            None => Interval::ALL,
-        };
-        let quotient = whole.floor_div(Interval::point(divisor));
-        let values = modulus.map_or(quotient, |it| quotient.modulo(Interval::point(it)));
+    /// The values of a digit.
+    pub(super) fn interval_of_digit(&self, digit: Digit) -> Interval {
+        let whole = self.atoms[digit.leaf.index()].interval;
+        let quotient = whole.floor_div(Interval::point(digit.divisor));
+        let values = digit.modulus.map_or(quotient, |it| quotient.modulo(Interval::point(it)));
         if self.known.is_empty() {
             return values;
         }
-        values.intersect(self.known_interval(self.write_digits(first, last)))
+        values.intersect(self.known_interval(self.write_digit(digit)))
     }
 
-    /// Writes the digits from one to another as one number.
-    pub(super) fn write_digits(&self, first: Atom, last: Atom) -> Expr {
+    pub(super) fn write_digit(&self, digit: Digit) -> Expr {
         let ctx = self.ctx;
-        let Some(Digit { value, divisor, modulus }) = self.digit_between(first, last) else {
-            return ctx.constant(0);
-        };
-        let quotient = ctx.floor_div(value, ctx.constant(divisor));
-        modulus.map_or(quotient, |modulus| ctx.modulo(quotient, ctx.constant(modulus)))
+        let leaf = self.atoms[digit.leaf.index()].written.unwrap_or_else(|| ctx.constant(0));
+        let quotient = ctx.floor_div(leaf, ctx.constant(digit.divisor));
+        digit.modulus.map_or(quotient, |modulus| ctx.modulo(quotient, ctx.constant(modulus)))
     }
 
-    /// The interval of a sum without quotients.
-    pub(super) fn interval_of_plain(&self, sum: &Sum) -> Interval {
+    /// The interval of a sum, with nothing but quotients of leaves put together.
+    pub(super) fn interval_of_terms(&self, sum: &Sum) -> Interval {
+        let scaled = |atom: Atom, coefficient: i64| {
+            self.atoms[atom.index()].interval.mul(Interval::point(coefficient))
+        };
         let mut total = Interval::point(sum.constant);
-        let mut terms = sum.terms();
-        while let Some(&(first, coefficient)) = terms.first() {
-            let length = if self.cuts.is_empty() { 1 } else { self.run(terms) };
-            let interval = match length {
-                1 => self.atoms[first.index()].interval,
-                _ => self.interval_of_digits(first, terms[length - 1].0),
-            };
-            total = total.add(interval.mul(Interval::point(coefficient)));
-            terms = &terms[length..];
+        let groups = self.quotients_by_leaf(sum);
+        let is_grouped = |atom: Atom| {
+            self.quotient_of(atom)
+                .is_some_and(|(leaf, _)| groups.iter().any(|quotients| quotients.leaf == leaf))
+        };
+        for &(atom, coefficient) in sum.terms() {
+            if groups.is_empty() || !is_grouped(atom) {
+                total = total.add(scaled(atom, coefficient));
+            }
+        }
+        for quotients in &groups {
+            let mut apart = Interval::point(0);
+            for &(_, atom, coefficient) in &quotients.terms {
+                apart = apart.add(scaled(atom, coefficient));
+            }
+            if let Some(digits) = Self::digits(quotients) {
+                let mut together = Interval::point(0);
+                for (digit, weight) in digits {
+                    let values = self.interval_of_digit(digit).mul(Interval::point(weight));
+                    together = together.add(values);
+                }
+                apart = apart.intersect(together);
+            }
+            total = total.add(apart);
         }
         total
     }
 
-    /// Terms as pieces, digits of a variable put together where that is shorter.
-    pub(super) fn put_digits_together(&self, terms: &[(Atom, i64)]) -> Option<Parts> {
+    /// The terms of a sum, with the quotients of a leaf as what `form` makes of them.
+    fn with_quotients(
+        &self,
+        sum: &Sum,
+        form: impl Fn(&Self, &Quotients) -> Option<Parts>,
+    ) -> Parts {
+        let groups = self.quotients_by_leaf(sum);
         let mut parts = Parts::new();
-        let mut rest = terms;
-        while let Some(&(first, _)) = rest.first() {
-            let mut length = 1;
-            while let Some(digit) = self.as_digit(first)
-                && let Some(other) = rest.get(length).and_then(|&(atom, _)| self.as_digit(atom))
-                && digit.value == other.value
-            {
-                length += 1;
+        let mut replaced: SmallVec<[Atom; 4]> = SmallVec::new();
+        for quotients in &groups {
+            if let Some(new) = form(self, quotients) {
+                parts.extend(new);
+                replaced.push(quotients.leaf);
             }
-            let (digits, others) = rest.split_at(length);
-            rest = others;
-            if self.as_digit(first).is_none() {
-                parts.push((Piece::Atom(first), digits[0].1));
-                continue;
-            }
-            let forms = [self.positional(digits), self.quotients_of_variable(digits)?];
-            let shortest = forms.into_iter().min_by_key(|it| self.num_operators(it));
-            parts.extend(shortest.into_iter().flatten());
         }
-        Some(parts)
-    }
-
-    /// Digits in runs.
-    fn positional(&self, digits: &[(Atom, i64)]) -> Parts {
-        let mut parts = Parts::new();
-        let mut rest = digits;
-        while let Some(&(first, coefficient)) = rest.first() {
-            let length = self.run(rest);
-            parts.push((Piece::Digits(first, rest[length - 1].0), coefficient));
-            rest = &rest[length..];
-        }
+        let kept = sum.terms().iter().filter(|&&(atom, _)| {
+            replaced.is_empty()
+                || !self.quotient_of(atom).is_some_and(|(leaf, _)| replaced.contains(&leaf))
+        });
+        parts.extend(kept.map(|&(atom, coefficient)| (Piece::Atom(atom), coefficient)));
         parts
     }
 
-    /// `a*l + b*h == a*x + (b - c*a)*(x floordiv c)`, as multiples of all digits from one on.
-    /// `None` on overflow.
-    fn quotients_of_variable(&self, digits: &[(Atom, i64)]) -> Option<Parts> {
-        let &(present, _) = digits.first()?;
-        let (mut lowest, mut highest) = (present.index(), present.index());
-        while 0 < lowest && self.is_next(Atom::new(lowest - 1), Atom::new(lowest)) {
-            lowest -= 1;
+    /// The terms of a sum, with digits for the quotients of a leaf.
+    pub(super) fn split_digits(&self, sum: &Sum) -> Parts {
+        self.with_quotients(sum, |_, quotients| Some(positional(Self::digits(quotients)?)))
+    }
+
+    /// The terms of a sum, with the quotients of a leaf as they are shortest.
+    pub(super) fn shortest_quotients(&self, sum: &Sum) -> Parts {
+        self.with_quotients(sum, |this, quotients| {
+            let atoms = quotients.terms.iter().map(|&(_, atom, c)| (Piece::Atom(atom), c));
+            let forms = [
+                Self::digits(quotients).map(positional),
+                Some(atoms.collect()),
+                this.scaled_quotient(quotients),
+            ];
+            forms.into_iter().flatten().min_by_key(|parts| this.num_operators(parts))
+        })
+    }
+
+    /// `a*b*(x floordiv c) + b*(x floordiv (c*m)) == b*(((x floordiv c)*(a*m + 1)) floordiv m)`.
+    fn scaled_quotient(&self, quotients: &Quotients) -> Option<Parts> {
+        let &[(low, value, a), (high, _, b)] = &quotients.terms[..] else { return None };
+        if a % b != 0 || high % low != 0 {
+            return None;
         }
-        while highest + 1 < self.atoms.len()
-            && self.is_next(Atom::new(highest), Atom::new(highest + 1))
-        {
-            highest += 1;
-        }
+        let factor = (a / b).checked_mul(high / low)?.checked_add(1)?;
+        let scaled = Sum::from(value).scaled(factor)?;
+        let values = self.atoms[value.index()].interval.mul(Interval::point(factor));
         let mut parts = Parts::new();
-        let mut carried = 0_i64;
-        for number in lowest..=highest {
-            let atom = Atom::new(number);
-            let place = digits.binary_search_by_key(&atom, |&(atom, _)| atom);
-            let coefficient = place.map_or(0, |place| digits[place].1);
-            let factor = coefficient.checked_sub(carried)?;
-            if factor != 0 {
-                parts.push((Piece::Digits(atom, Atom::new(highest)), factor));
-            }
-            carried = coefficient.checked_mul(self.as_digit(atom)?.modulus.unwrap_or(1))?;
-        }
-        Some(parts)
+        parts.push((Piece::Div(scaled, high / low), b));
+        let is_short = 0 < factor && values.is_bounded() || factor == -1 && self.negative_divisors;
+        is_short.then_some(parts)
     }
 
     fn num_operators(&self, parts: &Parts) -> usize {
-        let of_part = |&(ref piece, coefficient): &(Piece, i64)| {
-            let operators = match *piece {
-                Piece::Digits(first, last) => self.digit_between(first, last).map_or(0, |digit| {
-                    usize::from(digit.divisor != 1) + usize::from(digit.modulus.is_some())
-                }),
-                _ => 0,
+        let of_quotient = |divisor: i64| usize::from(divisor != 1);
+        let of_part = |(piece, coefficient): &(Piece, i64)| {
+            let operators = match piece {
+                Piece::Digit(digit) => {
+                    of_quotient(digit.divisor) + usize::from(digit.modulus.is_some())
+                }
+                Piece::Atom(atom) => self.quotient_of(*atom).map_or(0, |(_, by)| of_quotient(by)),
+                Piece::Div(value, _) => {
+                    let of_value = |&(atom, factor): &(Atom, i64)| {
+                        let plain = factor == -1 && self.negative_divisors;
+                        usize::from(!plain)
+                            + self.quotient_of(atom).map_or(0, |(_, by)| of_quotient(by))
+                    };
+                    1 + value.terms().iter().map(of_value).sum::<usize>()
+                }
+                Piece::Mod(..) => 0,
             };
             1 + operators + usize::from(coefficient.unsigned_abs() != 1)
         };
         parts.iter().map(of_part).sum()
     }
 
-    /// A sum with the same remainder, with the higher digits of variables where they make no
-    /// difference: `(x mod 3) * 2` and `x * 2` modulo 3.
-    pub(super) fn continued(&self, value: &Sum, modulus: i64) -> Sum {
-        let mut all = value.clone();
-        if self.cuts.is_empty() {
-            return all;
-        }
-        for &(term, factor) in value.terms() {
-            let (mut last, mut sum) = ((term, factor), all.clone());
-            while let Some((next, inside)) = self.continuation(last.0, last.1)
-                && inside % modulus == 0
-                && value.coefficient(next) == 0
-                && sum.add_term(next, inside).is_some()
-            {
-                last = (next, inside);
-            }
-            if last.0 != term && self.as_digit(last.0).is_some_and(|it| it.modulus.is_none()) {
-                all = sum;
+    /// Replaces the coefficients of quotients by congruent ones, with which those of the digits lie
+    /// in `[0, divisor)`: so the sum takes the smallest values. No quotient comes in or leaves.
+    pub(super) fn reduce_digits(&self, sum: &mut Sum, divisor: i64) {
+        for quotients in self.quotients_by_leaf(sum) {
+            let mut terms = quotients.terms.iter().peekable();
+            let mut below = 0_i64;
+            while let Some(&(by, atom, coefficient)) = terms.next() {
+                let Some(weight) = below.checked_add(coefficient) else { break };
+                let weight = weight.rem_euclid(divisor);
+                let Some(reduced) = weight.checked_sub(below) else { break };
+                sum.set(atom, reduced);
+                let next = terms.peek().map_or(by, |&&(next, ..)| next);
+                match weight.checked_mul(next / by) {
+                    Some(product) if next % by == 0 => below = product,
+                    _ => break,
+                }
             }
         }
-        all
     }
 
-    /// A shorter quotient with the same value: `(a + x floordiv b) floordiv c == (a*b + x)
-    /// floordiv (b*c)` where all terms of `a` are multiples anyway.
-    pub(super) fn over_digits(&self, numerator: &Sum, divisor: i64) -> Option<(Sum, i64)> {
-        if self.cuts.is_empty() {
+    /// Quotients `h` and `z` of one leaf and `m` with `h == z floordiv m`, where `h` is in `value`
+    /// once and `b*(z - m*h)` in `rest`, for `b*m == scale`.
+    pub(super) fn digit_below(
+        &self,
+        value: &Sum,
+        rest: &Sum,
+        scale: i64,
+    ) -> Option<(Atom, Atom, i64)> {
+        if scale <= 1 {
             return None;
         }
-        let mut single = numerator.terms().iter().filter(|(_, c)| c.unsigned_abs() == 1);
-        let (&(top, 1), None) = (single.next()?, single.next()) else {
-            return None;
-        };
-        let digit = self.as_digit(top).filter(|it| it.divisor != 1 && it.modulus.is_none())?;
-        let mut all = numerator.clone().scaled(digit.divisor)?;
-        let mut lower = top;
-        while 0 < lower.index() && self.is_next(Atom::new(lower.index() - 1), lower) {
-            lower = Atom::new(lower.index() - 1);
-            if numerator.coefficient(lower) != 0 {
+        value.terms().iter().filter(|&&(_, factor)| factor == 1).find_map(|&(high, _)| {
+            let (leaf, above) = self.quotient_of(high)?;
+            if rest.coefficient(high) != scale.checked_neg()? {
                 return None;
             }
-            all.add_term(lower, self.as_digit(lower)?.divisor)?;
-        }
-        Some((all, divisor.checked_mul(digit.divisor)?))
+            rest.terms().iter().find_map(|&(low, weight)| {
+                let (other, below) = self.quotient_of(low)?;
+                let factor = above / below;
+                (other == leaf
+                    && below < above
+                    && above % below == 0
+                    && weight.checked_mul(factor) == Some(scale))
+                .then_some((high, low, factor))
+            })
+        })
     }
+}
 
-    /// Coefficients of digits modulo a divisor, as few numbers as possible: where `b == a*m (mod
-    /// c)`, `a*l + b*h` becomes `a*(l + m*h)`.
-    pub(super) fn reduced_digits(&self, terms: &mut [(Atom, i64)], divisor: i64) {
-        for place in 1..terms.len() {
-            let ((low, a), (high, b)) = (terms[place - 1], terms[place]);
-            if self.is_next(low, high)
-                && let Some(modulus) = self.as_digit(low).and_then(|digit| digit.modulus)
-                && let Some(wanted) = a.checked_mul(modulus)
-                && wanted.rem_euclid(divisor) == b.rem_euclid(divisor)
-            {
-                terms[place].1 = wanted;
-            }
-        }
-    }
+fn positional(digits: Digits) -> Parts {
+    digits.into_iter().map(|(digit, weight)| (Piece::Digit(digit), weight)).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::simplify::simplified;
 
     #[test]
@@ -447,10 +322,17 @@ mod tests {
     }
 
     #[test]
-    fn the_heaviest_chain_is_taken() {
-        let chain = |divisors: &[i64]| chain(SmallVec::from_slice(divisors)).to_vec();
-        assert_eq!(chain(&[6, 4, 12, 24, 4]), [4, 12, 24]);
-        assert_eq!(chain(&[5, 6, 2, 30]), [2, 6, 30]);
-        assert_eq!(chain(&[7]), [7]);
+    fn quotients_are_written_in_the_shortest_way() {
+        for (given, expected) in [
+            ("d0 + (d0 / 4 - d0 / 2) * 2", "(d0 / 4) * 2 + d0 mod 2"),
+            ("d0 * 2 + d0 / 2", "(d0 * 5) / 2"),
+            ("(d0 * 5) / 2", "(d0 * 5) / 2"),
+            ("d0 - (d0 / 8) * 8", "d0 mod 8"),
+        ] {
+            assert_eq!(
+                simplified(&format!("(d0) -> ({given}), domain: d0 in [0, 99]")),
+                format!("(d0) -> ({expected}), domain: d0 in [0, 99]")
+            );
+        }
     }
 }

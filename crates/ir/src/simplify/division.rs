@@ -220,7 +220,6 @@ impl Simplifier<'_> {
     }
 
     fn floor_atom(&mut self, numerator: Sum, divisor: i64) -> Atom {
-        self.note_quotient(&numerator, divisor);
         let interval = self.interval_of_sum(&numerator).floor_div(Interval::point(divisor));
         self.new_atom(
             Term::Floor { numerator, divisor, ceil: false, aliases: Vec::new() },
@@ -233,23 +232,16 @@ impl Simplifier<'_> {
     /// those of the given sum modulo the divisor only: they lie in `[0, divisor)`, except
     /// where another multiple makes a remainder.
     fn residue(&self, given: &Sum, divisor: i64) -> Option<(Sum, Sum)> {
-        let (mut whole, mut rest) = (Sum::default(), Sum::constant(given.constant));
-        let mut floors: Vec<(i64, Atom)> = Vec::new();
-        let mut remainders: SmallVec<[(Atom, i64); 4]> = SmallVec::from_slice(given.terms());
-        for (_, coefficient) in &mut remainders {
-            *coefficient = coefficient.rem_euclid(divisor);
-        }
-        if !self.cuts.is_empty() {
-            self.reduced_digits(&mut remainders, divisor);
-        }
-        for (&(atom, coefficient), &(_, reduced)) in given.terms().iter().zip(&remainders) {
-            let multiple = coefficient.checked_sub(reduced)?;
-            whole.add_term(atom, multiple / divisor)?;
-            rest.add_term(atom, reduced)?;
-            if let Some((_, by)) = self.as_floor(atom) {
-                floors.push((by, atom));
-            }
-        }
+        let mut rest = given.modulo(divisor);
+        self.reduce_digits(&mut rest, divisor);
+        let mut whole = given.clone();
+        whole.add(&rest, -1)?;
+        let mut whole = whole.divided(divisor);
+        let mut floors: SmallVec<[(i64, Atom); 4]> = given
+            .terms()
+            .iter()
+            .filter_map(|&(atom, _)| Some((self.as_floor(atom)?.1, atom)))
+            .collect();
         floors.sort_unstable();
         for &(_, floor) in &floors {
             // k*x - k*m*(x floordiv m) == k*(x mod m)
@@ -294,9 +286,10 @@ impl Simplifier<'_> {
 
     /// `(g*a + r) floordiv c == (a + k) floordiv (c/g)` where `r floordiv g` is always `k`.
     fn cancel_factor(&mut self, numerator: &Sum, divisor: i64) -> Option<Sum> {
-        let pieces = self.fine_pieces(numerator);
-        let mut factors: Vec<i64> = pieces
-            .parts
+        let pieces = self.pieces(numerator);
+        let mut parts = self.split_digits(&pieces.rest);
+        parts.extend(pieces.parts);
+        let mut factors: SmallVec<[i64; 8]> = parts
             .iter()
             .filter_map(|(_, coefficient)| common_factor(*coefficient, divisor))
             .collect();
@@ -304,8 +297,8 @@ impl Simplifier<'_> {
         factors.dedup();
         for factor in factors.into_iter().take(MAX_FACTORS) {
             let mut reduced = Sum::default();
-            let mut rest = Interval::point(pieces.constant);
-            for (piece, coefficient) in &pieces.parts {
+            let mut rest = Interval::point(pieces.rest.constant);
+            for (piece, coefficient) in &parts {
                 if coefficient % factor == 0 {
                     self.add_piece(&mut reduced, piece, coefficient / factor)?;
                 } else {
@@ -353,8 +346,14 @@ impl Simplifier<'_> {
     fn add_piece(&mut self, sum: &mut Sum, piece: &Piece, factor: i64) -> Option<()> {
         match piece {
             Piece::Atom(atom) => sum.add_term(*atom, factor),
-            // Each of them is the divisor of the first to that of the next times as much.
-            Piece::Digits(..) => None,
+            Piece::Digit(digit) => {
+                let low = self.quotient(Sum::from(digit.leaf), digit.divisor)?;
+                sum.add(&low, factor)?;
+                let Some(modulus) = digit.modulus else { return Some(()) };
+                let divisor = digit.divisor.checked_mul(modulus)?;
+                let high = self.quotient(Sum::from(digit.leaf), divisor)?;
+                sum.add(&high, factor.checked_mul(modulus)?.checked_neg()?)
+            }
             Piece::Mod(value, modulus) => {
                 let value = self.modulo(value.clone(), *modulus)?;
                 sum.add(&value, factor)
@@ -494,7 +493,7 @@ impl Simplifier<'_> {
                     Node::Mod(value, by) if by == modulus => Some(value),
                     _ => None,
                 },
-                Term::Floor { .. } | Term::Digit(_) => None,
+                Term::Floor { .. } => None,
             };
             match inner {
                 Some(value) => {

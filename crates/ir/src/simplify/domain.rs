@@ -49,7 +49,6 @@ impl IndexingMap {
             return self.simplify_in_box(ctx, bounds);
         }
         let before = self.clone();
-        let mut discovered = Vec::new();
         for _ in 0..MAX_ROUNDS {
             let last = self.clone();
             self.simplify_bounds(ctx);
@@ -57,12 +56,10 @@ impl IndexingMap {
                 self.set_known_empty(ctx);
                 break;
             }
-            let new = self.simplify_results(ctx, &discovered);
-            let more = new.iter().any(|cut| !discovered.contains(cut));
-            if *self == last && !more {
+            self.simplify_results(ctx);
+            if *self == last {
                 break;
             }
-            discovered = new;
         }
         if !self.is_known_empty(ctx) && self.is_contradictory(ctx) {
             self.set_known_empty(ctx);
@@ -93,7 +90,6 @@ impl IndexingMap {
             return *self != before;
         }
         let mut before: Option<Vec<Expr>> = None;
-        let mut discovered = Vec::new();
         for _ in 0..MAX_ROUNDS {
             let mut simplifier: Option<Simplifier<'_>> = None;
             let (mut again, mut divided) = (false, false);
@@ -110,11 +106,8 @@ impl IndexingMap {
                     _ => match self.linear_in_box(ctx, result, bounds) {
                         Some(simplified) => simplified,
                         None => {
-                            let simplifier = simplifier.get_or_insert_with(|| {
-                                let mut simplifier = Simplifier::for_map(ctx, self);
-                                simplifier.split_variables(&self.results, &discovered);
-                                simplifier
-                            });
+                            let simplifier =
+                                simplifier.get_or_insert_with(|| Simplifier::for_map(ctx, self));
                             let simplified = simplifier.simplify(result);
                             divided |= !simplifier.is_division_free(simplified);
                             simplified
@@ -127,13 +120,10 @@ impl IndexingMap {
                     self.results[place] = simplified;
                 }
             }
-            let new = simplifier.map_or(Vec::new(), |simplifier| simplifier.discovered);
-            let more = new.iter().any(|cut| !discovered.contains(cut));
             // What has no division is in normal form for good.
-            if (!again && !more) || !divided {
+            if !again || !divided {
                 break;
             }
-            discovered = new;
         }
         before.is_some_and(|before| before != self.results)
     }
@@ -184,25 +174,19 @@ impl IndexingMap {
         }
     }
 
-    /// Returns divisors of variables that came up, beyond the given ones.
-    fn simplify_results(&mut self, ctx: &Context, discovered: &[(Var, i64)]) -> Vec<(Var, i64)> {
+    fn simplify_results(&mut self, ctx: &Context) {
         let mut simplifier = Simplifier::for_map(ctx, self);
         for constraint in &self.constraints {
             simplifier.assume(constraint.expr, constraint.interval);
         }
-        simplifier.split_variables(&self.results, discovered);
         for result in &mut self.results {
             *result = simplifier.simplify(*result);
         }
-        simplifier.discovered
     }
 
     /// Returns false when the constraints hold nowhere.
     fn simplify_constraints(&mut self, ctx: &Context) -> bool {
         let mut simplifier = Simplifier::for_map(ctx, self);
-        let constraints = self.constraints.iter().map(|constraint| constraint.expr);
-        let exprs: Vec<Expr> = constraints.chain(self.results.iter().copied()).collect();
-        simplifier.split_variables(&exprs, &[]);
         let mut open: Vec<Constraint> = self.constraints.drain(..).rev().collect();
         while let Some(Constraint { expr, interval }) = open.pop() {
             let constraint = Constraint { expr: simplifier.simplify(expr), interval };

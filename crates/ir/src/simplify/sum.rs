@@ -134,6 +134,20 @@ impl Sum {
         Some(self)
     }
 
+    /// The same sum with coefficients in `[0, divisor)`, but for the constant.
+    pub(super) fn modulo(&self, divisor: i64) -> Sum {
+        let remainders = self.terms.iter().map(|&(atom, c)| (atom, c.rem_euclid(divisor)));
+        let terms = remainders.filter(|&(_, coefficient)| coefficient != 0).collect();
+        Sum { terms, constant: self.constant }
+    }
+
+    /// Replaces the coefficient of an atom that is there.
+    pub(super) fn set(&mut self, atom: Atom, coefficient: i64) {
+        if let Ok(place) = self.terms.binary_search_by_key(&atom, |&(atom, _)| atom) {
+            self.terms[place].1 = coefficient;
+        }
+    }
+
     /// The quotient by a number that divides every term and the constant, and is not zero.
     pub(super) fn divided(mut self, divisor: i64) -> Sum {
         for (_, coefficient) in &mut self.terms {

@@ -5,6 +5,7 @@
 
 use smallvec::SmallVec;
 
+use super::digits::Digit;
 use super::sum::{Atom, Sum};
 use super::{Simplifier, Term};
 use crate::expr::{Context, Expr, Node, Var, gcd};
@@ -26,63 +27,41 @@ pub(super) enum Piece {
     Mod(Sum, i64),
     /// `sum floordiv divisor`.
     Div(Sum, i64),
-    /// The digits from one to another, as one number.
-    Digits(Atom, Atom),
+    /// A digit of a leaf.
+    Digit(Digit),
 }
 
-/// A sum of multiples of pieces and a constant.
-#[derive(Clone, Default, Debug)]
+/// Multiples of pieces.
+pub(super) type Parts = SmallVec<[(Piece, i64); 4]>;
+
+/// A sum of multiples of pieces, and what is not put together.
+#[derive(Debug)]
 pub(super) struct Pieces {
-    pub(super) parts: SmallVec<[(Piece, i64); 4]>,
-    pub(super) constant: i64,
+    pub(super) parts: Parts,
+    pub(super) rest: Sum,
 }
 
 impl Simplifier<'_> {
     pub(super) fn as_floor(&self, atom: Atom) -> Option<(&Sum, i64)> {
         match &self.atoms[atom.index()].term {
             Term::Floor { numerator, divisor, .. } => Some((numerator, *divisor)),
-            Term::Leaf(_) | Term::Digit(_) => None,
+            Term::Leaf(_) => None,
         }
     }
 
-    /// Puts remainders and digits together, and multiples back into quotients.
+    /// Puts remainders together, and multiples back into quotients; leaves quotients of leaves
+    /// apart.
     pub(super) fn pieces(&self, sum: &Sum) -> Pieces {
-        self.with_digits(self.fine_pieces(sum))
-    }
-
-    /// Puts digits together.
-    fn with_digits(&self, mut pieces: Pieces) -> Pieces {
-        if self.cuts.is_empty() {
-            return pieces;
-        }
-        let atoms: SmallVec<[(Atom, i64); 4]> = pieces
-            .parts
-            .iter()
-            .filter_map(|(piece, factor)| match piece {
-                Piece::Atom(atom) => Some((*atom, *factor)),
-                _ => None,
-            })
-            .collect();
-        if let Some(digits) = self.put_digits_together(&atoms) {
-            pieces.parts.retain(|(piece, _)| !matches!(piece, Piece::Atom(_)));
-            pieces.parts.extend(digits);
-        }
-        pieces
-    }
-
-    /// Puts remainders together, and multiples back into quotients; leaves digits apart.
-    pub(super) fn fine_pieces(&self, sum: &Sum) -> Pieces {
+        let plain = || Pieces { parts: Parts::new(), rest: sum.clone() };
         let mut floors: SmallVec<[(i64, Atom); 4]> = sum
             .terms()
             .iter()
             .filter_map(|&(atom, _)| Some((self.as_floor(atom)?.1, atom)))
             .collect();
-        let plain = |sum: &Sum| Pieces {
-            parts: sum.terms().iter().map(|&(atom, c)| (Piece::Atom(atom), c)).collect(),
-            constant: sum.constant,
-        };
-        if floors.is_empty() || MAX_QUOTIENTS < floors.len() {
-            return plain(sum);
+        let of_sums =
+            floors.iter().filter(|&&(_, atom)| self.quotient_of(atom).is_none()).count();
+        if of_sums == 0 || MAX_QUOTIENTS < floors.len() {
+            return plain();
         }
         // The finest quotients first, then by structure, as far as that is known.
         let written = |atom: Atom| self.atoms[atom.index()].written;
@@ -92,13 +71,13 @@ impl Simplifier<'_> {
                 _ => a.1.cmp(&b.1),
             })
         });
-        self.put_together(sum, &floors).unwrap_or_else(|| plain(sum))
+        self.put_together(sum, &floors).unwrap_or_else(plain)
     }
 
     /// `None` on overflow.
     fn put_together(&self, sum: &Sum, floors: &[(i64, Atom)]) -> Option<Pieces> {
         let mut rest = sum.clone();
-        let mut parts: SmallVec<[(Piece, i64); 4]> = SmallVec::new();
+        let mut parts = Parts::new();
         // Remainders that use a quotient up, the coarsest first; then others, the finest
         // first.
         let exact = floors.iter().rev().map(|&(_, floor)| (floor, true));
@@ -109,8 +88,11 @@ impl Simplifier<'_> {
                 continue;
             }
             let mut candidates = self.values_of_remainders(floor, floors);
+            let is_leaf = self.quotient_of(floor).is_some();
             candidates.retain(|(value, _)| {
-                value.terms().iter().all(|&(term, factor)| {
+                // Remainders of leaves are digits.
+                let is_digit = is_leaf && value.single().is_some_and(|it| self.quotient_of(it).is_some());
+                !is_digit && value.terms().iter().all(|&(term, factor)| {
                     rest.coefficient(term).signum() * factor.signum() * weight.signum() < 0
                 })
             });
@@ -136,27 +118,23 @@ impl Simplifier<'_> {
                 rest.constant = 0;
             }
         }
-        // k*((h + a) mod n) + b*l == (k*a + b*(l + m*h)) mod (k*n) where b*m == k and l < m
-        if !self.cuts.is_empty() {
-            for (piece, scale) in &mut parts {
-                let Piece::Mod(value, modulus) = piece else { continue };
-                while let Some((low, weight)) =
-                    value.terms().iter().find_map(|&(term, factor)| match factor {
-                        1 => self.digit_below(term, *scale),
-                        _ => None,
-                    })
-                    && rest.coefficient(low) == weight
-                {
-                    let mut scaled = value.clone().scaled(*scale / weight)?;
-                    scaled.add_term(low, 1)?;
-                    *modulus = modulus.checked_mul(*scale / weight)?;
-                    *value = scaled;
-                    *scale = weight;
-                    rest.add_term(low, weight.checked_neg()?)?;
-                }
+        // k*((h + a) mod n) + b*(z - m*h) == b*((z + m*a) mod (m*n)) where b*m == k, z == x floordiv c
+        // and h == x floordiv (c*m)
+        for (piece, scale) in &mut parts {
+            let Piece::Mod(value, modulus) = piece else { continue };
+            while let Some((high, low, factor)) = self.digit_below(value, &rest, *scale) {
+                let mut whole = value.clone().scaled(factor)?;
+                whole.add_term(high, factor.checked_neg()?)?;
+                whole.add_term(low, 1)?;
+                rest.add_term(high, *scale)?;
+                *modulus = modulus.checked_mul(factor)?;
+                *scale /= factor;
+                rest.add_term(low, scale.checked_neg()?)?;
+                *value = whole;
             }
         }
-        for &(divisor, floor) in floors {
+        let of_sums = floors.iter().filter(|&&(_, floor)| self.quotient_of(floor).is_none());
+        for &(divisor, floor) in of_sums {
             let scale = rest.coefficient(floor);
             let (numerator, _) = self.as_floor(floor)?;
             if scale == 0 {
@@ -173,25 +151,6 @@ impl Simplifier<'_> {
                     rest.add_term(term, outside.checked_neg()?)?;
                 }
             }
-            // The same for the digits above one in x: s*k*h + s*((x + a*l) floordiv c) where a*l +
-            // k*c*h is a*(l + m*h)
-            if !self.cuts.is_empty() {
-                let inner = whole.clone().unwrap_or_else(|| numerator.clone());
-                for &(term, factor) in inner.terms() {
-                    let mut last = (term, factor);
-                    while let Some((next, inside)) = self.continuation(last.0, last.1)
-                        && inner.coefficient(next) == 0
-                        && rest.coefficient(next) != 0
-                        && let Some(needed) = inside.checked_mul(scale)
-                        && rest.coefficient(next).checked_mul(divisor) == Some(needed)
-                    {
-                        let whole = whole.get_or_insert_with(|| numerator.clone());
-                        whole.add_term(next, inside)?;
-                        rest.add_term(next, rest.coefficient(next).checked_neg()?)?;
-                        last = (next, inside);
-                    }
-                }
-            }
             if numerator.constant != 0
                 && rest.constant != 0
                 && rest.constant.checked_rem(scale)? == 0
@@ -206,8 +165,7 @@ impl Simplifier<'_> {
                 parts.push((Piece::Div(whole, divisor), scale));
             }
         }
-        parts.extend(rest.terms().iter().map(|&(atom, c)| (Piece::Atom(atom), c)));
-        Some(Pieces { parts, constant: rest.constant })
+        Some(Pieces { parts, rest })
     }
 
     /// The sums and moduli whose remainders hold `floor`: `x` and `c` where it is `x floordiv
@@ -243,17 +201,17 @@ impl Simplifier<'_> {
     }
 
     fn interval_at_depth(&mut self, sum: &Sum, depth: u32) -> Interval {
-        if !sum.terms().iter().any(|&(atom, _)| self.as_floor(atom).is_some()) {
-            return self.interval_of_plain(sum);
-        }
         if let Some(atom) = sum.single() {
             return self.atoms[atom.index()].interval;
+        }
+        if sum.terms().iter().all(|&(atom, _)| self.quotient_of(atom).is_some()) {
+            return self.interval_of_terms(sum);
         }
         if let Some(&interval) = self.intervals.get(sum) {
             return interval;
         }
         let pieces = self.pieces(sum);
-        let mut total = Interval::point(pieces.constant);
+        let mut total = self.interval_of_terms(&pieces.rest);
         for (piece, coefficient) in &pieces.parts {
             let interval = self.interval_of_piece(piece, depth);
             total = total.add(interval.mul(Interval::point(*coefficient)));
@@ -265,8 +223,7 @@ impl Simplifier<'_> {
     pub(super) fn interval_of_piece(&mut self, piece: &Piece, depth: u32) -> Interval {
         match piece {
             Piece::Atom(atom) => self.atoms[atom.index()].interval,
-            Piece::Digits(first, last) if first == last => self.atoms[first.index()].interval,
-            Piece::Digits(first, last) => self.interval_of_digits(*first, *last),
+            Piece::Digit(digit) => self.interval_of_digit(*digit),
             Piece::Mod(value, modulus) => {
                 let inner = self.interval_inside(value, depth);
                 let interval =
@@ -341,12 +298,6 @@ impl Simplifier<'_> {
             let negated = self.write_sum(&negated, depth);
             return self.ctx.floor_div(negated, self.ctx.constant(-divisor));
         }
-        if let Some((numerator, divisor)) = self.over_digits(numerator, divisor)
-            && self.fits(&numerator)
-        {
-            let numerator = self.write_sum(&numerator, depth);
-            return self.ctx.floor_div(numerator, self.ctx.constant(divisor));
-        }
         let numerator = self.write_sum(numerator, depth);
         self.ctx.floor_div(numerator, by)
     }
@@ -362,15 +313,18 @@ impl Simplifier<'_> {
         if let Some(&written) = self.written.get(sum) {
             return written;
         }
-        let plain = Pieces {
-            parts: sum.terms().iter().map(|&(atom, c)| (Piece::Atom(atom), c)).collect(),
-            constant: sum.constant,
+        let pieces = if MAX_NESTED <= depth {
+            Pieces { parts: Parts::new(), rest: sum.clone() }
+        } else {
+            self.pieces(sum)
         };
-        let pieces = if MAX_NESTED <= depth { plain.clone() } else { self.pieces(sum) };
+        let mut parts = self.shortest_quotients(&pieces.rest);
         let has_remainder = pieces.parts.iter().any(|(piece, _)| matches!(piece, Piece::Mod(..)));
-        let mut written = self.write_pieces(&pieces, depth);
+        parts.extend(pieces.parts);
+        let mut written = self.write_parts(&parts, pieces.rest.constant, depth);
         if has_remainder {
-            let other = self.write_pieces(&self.with_digits(plain), depth);
+            let other = self.shortest_quotients(sum);
+            let other = self.write_parts(&other, sum.constant, depth);
             if ctx.cost(other) < ctx.cost(written) {
                 written = other;
             }
@@ -384,11 +338,10 @@ impl Simplifier<'_> {
         self.interval_of_sum(sum).is_bounded()
     }
 
-    fn write_pieces(&mut self, pieces: &Pieces, depth: u32) -> Expr {
+    fn write_parts(&mut self, parts: &Parts, mut constant: i64, depth: u32) -> Expr {
         let ctx = self.ctx;
         let mut terms: SmallVec<[(Expr, i64); 8]> = SmallVec::new();
-        let mut constant = pieces.constant;
-        for (piece, coefficient) in &pieces.parts {
+        for (piece, coefficient) in parts {
             let interval = self.interval_of_piece(piece, 0);
             if let Some(value) = interval.as_point()
                 && let Some(sum) =
@@ -402,11 +355,9 @@ impl Simplifier<'_> {
                 Piece::Atom(atom) => {
                     self.atoms[atom.index()].written.unwrap_or_else(|| ctx.constant(0))
                 }
-                Piece::Digits(first, last) => self.write_digits(*first, *last),
+                Piece::Digit(digit) => self.write_digit(*digit),
                 Piece::Mod(value, modulus) => {
-                    let continued = self.continued(value, *modulus);
-                    let mut value = if self.fits(&continued) { continued } else { value.clone() };
-                    let mut modulus = *modulus;
+                    let (mut value, mut modulus) = (value.clone(), *modulus);
                     // k*(x mod m) == (k*x) mod (k*m), where x has multiples only
                     if 1 < coefficient
                         && value.terms().iter().all(|(_, factor)| 1 < factor.unsigned_abs())
