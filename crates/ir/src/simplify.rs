@@ -30,7 +30,6 @@ mod write;
 
 use std::collections::BTreeSet;
 
-
 use crate::expr::{Context, Expr, Node, Var, interval_of_operation};
 use crate::hash::FastMap;
 use crate::interval::Interval;
@@ -108,6 +107,9 @@ pub struct Simplifier<'c> {
     depth: u32,
     /// Whether a quotient by a negative constant was given.
     negative_divisors: bool,
+    /// Whether a sum was shorter without remainders than with those that were found: others might
+    /// be found next time.
+    overruled: bool,
 }
 
 impl<'c> Simplifier<'c> {
@@ -127,6 +129,7 @@ impl<'c> Simplifier<'c> {
             questions: 0,
             depth: 0,
             negative_divisors: false,
+            overruled: false,
         }
     }
 
@@ -196,13 +199,30 @@ impl<'c> Simplifier<'c> {
         }
     }
 
-    /// Whether the normal form of `expr` is a sum of multiples of variables.
-    fn is_division_free(&mut self, expr: Expr) -> bool {
+    /// Whether a simplified expression would stay as it is when simplified again. Normal forms of
+    /// quotients in quotients may depend on what was looked at before; so do those of minima,
+    /// products and the like. A `false` leaves it open.
+    fn is_settled(&mut self, simplified: Expr) -> bool {
         let ctx = self.ctx;
-        let sum = self.expand(expr);
-        sum.terms().iter().all(|&(atom, _)| match self.atoms[atom.index()].term {
+        let sum = self.expand(simplified);
+        if self.overruled || self.write(&sum) != simplified {
+            return false;
+        }
+        let is_var = |atom: Atom| match self.atoms[atom.index()].term {
             Term::Leaf(leaf) => ctx.as_var(leaf).is_some(),
             Term::Floor { .. } => false,
+        };
+        let is_plain = |atom: Atom| self.quotient_of(atom).is_some_and(|(leaf, _)| is_var(leaf));
+        let has_one_form = |atom: Atom| match &self.atoms[atom.index()].term {
+            Term::Leaf(_) => true,
+            Term::Floor { aliases, .. } => aliases.is_empty(),
+        };
+        sum.terms().iter().all(|&(atom, _)| {
+            is_plain(atom)
+                || self.as_floor(atom).is_some_and(|(numerator, _)| {
+                    let mut inner = numerator.terms().iter();
+                    inner.all(|&(atom, _)| is_plain(atom) && has_one_form(atom))
+                })
         })
     }
 

@@ -92,7 +92,7 @@ impl IndexingMap {
         let mut before: Option<Vec<Expr>> = None;
         for _ in 0..MAX_ROUNDS {
             let mut simplifier: Option<Simplifier<'_>> = None;
-            let (mut again, mut divided) = (false, false);
+            let (mut again, mut is_settled) = (false, true);
             for place in 0..self.results.len() {
                 let result = self.results[place];
                 let simplified = match ctx.node(result) {
@@ -109,7 +109,7 @@ impl IndexingMap {
                             let simplifier =
                                 simplifier.get_or_insert_with(|| Simplifier::for_map(ctx, self));
                             let simplified = simplifier.simplify(result);
-                            divided |= !simplifier.is_division_free(simplified);
+                            is_settled &= simplifier.is_settled(simplified);
                             simplified
                         }
                     },
@@ -120,8 +120,7 @@ impl IndexingMap {
                     self.results[place] = simplified;
                 }
             }
-            // What has no division is in normal form for good.
-            if !again || !divided {
+            if !again || is_settled {
                 break;
             }
         }

@@ -58,8 +58,7 @@ impl Simplifier<'_> {
             .iter()
             .filter_map(|&(atom, _)| Some((self.as_floor(atom)?.1, atom)))
             .collect();
-        let of_sums =
-            floors.iter().filter(|&&(_, atom)| self.quotient_of(atom).is_none()).count();
+        let of_sums = floors.iter().filter(|&&(_, atom)| self.quotient_of(atom).is_none()).count();
         if of_sums == 0 || MAX_QUOTIENTS < floors.len() {
             return plain();
         }
@@ -91,10 +90,12 @@ impl Simplifier<'_> {
             let is_leaf = self.quotient_of(floor).is_some();
             candidates.retain(|(value, _)| {
                 // Remainders of leaves are digits.
-                let is_digit = is_leaf && value.single().is_some_and(|it| self.quotient_of(it).is_some());
-                !is_digit && value.terms().iter().all(|&(term, factor)| {
-                    rest.coefficient(term).signum() * factor.signum() * weight.signum() < 0
-                })
+                let is_digit =
+                    is_leaf && value.single().is_some_and(|it| self.quotient_of(it).is_some());
+                !is_digit
+                    && value.terms().iter().all(|&(term, factor)| {
+                        rest.coefficient(term).signum() * factor.signum() * weight.signum() < 0
+                    })
             });
             for (value, modulus, scale) in chosen(&rest, candidates, weight, exact) {
                 // s*x - s*m*(x floordiv m) == s*(x mod m)
@@ -327,6 +328,7 @@ impl Simplifier<'_> {
             let other = self.write_parts(&other, sum.constant, depth);
             if ctx.cost(other) < ctx.cost(written) {
                 written = other;
+                self.overruled = true;
             }
         }
         self.written.insert(sum.clone(), written);
