@@ -27,6 +27,7 @@ use smallvec::SmallVec;
 
 use crate::hash::{FastMap, FastSet, mix};
 use crate::interval::{Interval, ceil_div_wide, floor_div_wide};
+use crate::simplify::Tables;
 
 /// A handle to an expression of one [`Context`].
 #[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -202,12 +203,24 @@ fn hash_of(node: Node) -> u32 {
 #[derive(Debug, Default)]
 pub struct Context {
     arena: RefCell<Arena>,
+    /// Empty, but with memory.
+    tables: RefCell<Tables>,
 }
 
 impl Context {
     /// An empty context.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Tables with memory in them, where there are some.
+    pub(crate) fn take_tables(&self) -> Tables {
+        self.tables.take()
+    }
+
+    /// Keeps empty tables for the next that takes some.
+    pub(crate) fn keep_tables(&self, tables: Tables) {
+        self.tables.replace(tables);
     }
 
     /// The operation at the root of `expr`.
@@ -815,6 +828,32 @@ impl Context {
         expr: Expr,
         replaced: &impl Fn(Expr, Node) -> Option<Option<Expr>>,
     ) -> Option<FewTerms> {
+        let mut linear = self.few_addends(expr, replaced)?;
+        linear.terms.sort_unstable_by(|a, b| self.compare(a.0, b.0));
+        let mut kept: usize = 0;
+        for place in 0..linear.terms.len() {
+            let (term, coefficient) = linear.terms[place];
+            match kept.checked_sub(1).map(|last| linear.terms[last]) {
+                Some((last, sum)) if last == term => {
+                    linear.terms[kept - 1].1 = sum.checked_add(coefficient)?;
+                }
+                _ => {
+                    linear.terms[kept] = (term, coefficient);
+                    kept += 1;
+                }
+            }
+        }
+        linear.terms.truncate(kept);
+        linear.terms.retain(|&mut (_, coefficient)| coefficient != 0);
+        Some(linear)
+    }
+
+    /// [`few_linear_terms_of`](Self::few_linear_terms_of), but equal terms are not put together.
+    pub(crate) fn few_addends(
+        &self,
+        expr: Expr,
+        replaced: &impl Fn(Expr, Node) -> Option<Option<Expr>>,
+    ) -> Option<FewTerms> {
         let mut linear = FewTerms::default();
         let mut stack: SmallVec<[(Expr, i64, bool); 8]> = SmallVec::new();
         stack.push((expr, 1, true));
@@ -848,22 +887,6 @@ impl Context {
                 None => linear.terms.push((expr, coefficient)),
             }
         }
-        linear.terms.sort_unstable_by(|a, b| self.compare(a.0, b.0));
-        let mut kept: usize = 0;
-        for place in 0..linear.terms.len() {
-            let (term, coefficient) = linear.terms[place];
-            match kept.checked_sub(1).map(|last| linear.terms[last]) {
-                Some((last, sum)) if last == term => {
-                    linear.terms[kept - 1].1 = sum.checked_add(coefficient)?;
-                }
-                _ => {
-                    linear.terms[kept] = (term, coefficient);
-                    kept += 1;
-                }
-            }
-        }
-        linear.terms.truncate(kept);
-        linear.terms.retain(|&mut (_, coefficient)| coefficient != 0);
         Some(linear)
     }
 }

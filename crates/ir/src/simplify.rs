@@ -30,7 +30,9 @@ mod write;
 
 use std::collections::BTreeSet;
 
-use crate::expr::{Context, Expr, Node, Var, interval_of_operation};
+use smallvec::SmallVec;
+
+use crate::expr::{Context, Expr, FewTerms, LinearTerms, Node, Var, interval_of_operation};
 use crate::hash::FastMap;
 use crate::interval::Interval;
 use crate::map::{IndexingMap, VarIntervals};
@@ -44,10 +46,13 @@ const MAX_COMPARED: usize = 16;
 const MAX_DEPTH: u32 = 64;
 /// How often an expression is simplified again to reach a fixpoint.
 const MAX_ROUNDS: u32 = 8;
+/// The largest tables that are kept for the next simplifier.
+const MAX_KEPT: usize = 1 << 10;
 /// The most questions to the prover per simplifier.
 const MAX_QUESTIONS: u32 = 32;
 
 /// What an [`Atom`] stands for.
+#[derive(Debug)]
 enum Term {
     /// A variable, or an operation that is no sum and no quotient by a constant.
     Leaf(Expr),
@@ -63,6 +68,7 @@ enum Term {
 }
 
 /// A term of a sum with what is known of it.
+#[derive(Debug)]
 struct AtomData {
     term: Term,
     /// The leaf and the divisor of which it is the quotient; a leaf is its own quotient by 1.
@@ -74,6 +80,40 @@ struct AtomData {
     sample: i64,
     /// The expression that it is written as, once that is asked for.
     written: Option<Expr>,
+}
+
+/// What a simplifier has found. Contexts keep the memory of the last one for the next.
+#[derive(Default, Debug)]
+pub(crate) struct Tables {
+    atoms: Vec<AtomData>,
+    /// The normal forms found so far; of written expressions too.
+    expanded: FastMap<Expr, Sum>,
+    /// The normal forms of quotients rounded down, by numerator and divisor.
+    quotients: FastMap<(Sum, i64), Sum>,
+    /// Intervals of sums with quotients.
+    intervals: FastMap<Sum, Interval>,
+    /// What sums are written as.
+    written: FastMap<Sum, Expr>,
+}
+
+impl Tables {
+    fn clear(&mut self) {
+        self.atoms.clear();
+        self.expanded.clear();
+        self.quotients.clear();
+        self.intervals.clear();
+        self.written.clear();
+    }
+}
+
+impl Drop for Simplifier<'_> {
+    fn drop(&mut self) {
+        // To clear large tables takes longer than to make small ones.
+        if self.tables.expanded.capacity() <= MAX_KEPT {
+            self.tables.clear();
+            self.ctx.keep_tables(std::mem::take(&mut self.tables));
+        }
+    }
 }
 
 /// Simplifies expressions of one context under what is known of their variables.
@@ -91,15 +131,7 @@ pub struct Simplifier<'c> {
     interval: Box<dyn Fn(Var) -> Interval + 'c>,
     /// Expressions that are known to lie in an interval.
     known: FastMap<Expr, Interval>,
-    atoms: Vec<AtomData>,
-    /// The normal forms found so far; of written expressions too.
-    expanded: FastMap<Expr, Sum>,
-    /// The normal forms of quotients rounded down, by numerator and divisor.
-    quotients: FastMap<(Sum, i64), Sum>,
-    /// Intervals of sums with quotients.
-    intervals: FastMap<Sum, Interval>,
-    /// What sums are written as.
-    written: FastMap<Sum, Expr>,
+    tables: Tables,
     prover: Option<Prover<'c>>,
     /// The variables with symbolic bounds and those in the bounds.
     symbolic: BTreeSet<Var>,
@@ -119,11 +151,7 @@ impl<'c> Simplifier<'c> {
             ctx,
             interval: Box::new(interval),
             known: FastMap::default(),
-            atoms: Vec::new(),
-            expanded: FastMap::default(),
-            quotients: FastMap::default(),
-            intervals: FastMap::default(),
-            written: FastMap::default(),
+            tables: ctx.take_tables(),
             prover: None,
             symbolic: BTreeSet::new(),
             questions: 0,
@@ -159,21 +187,23 @@ impl<'c> Simplifier<'c> {
     pub fn assume(&mut self, expr: Expr, interval: Interval) {
         let slot = self.known.entry(expr).or_insert(Interval::ALL);
         *slot = slot.intersect(interval);
-        self.atoms.clear();
-        self.expanded.clear();
-        self.quotients.clear();
-        self.intervals.clear();
-        self.written.clear();
+        self.tables.clear();
     }
 
     /// The simplified form of `expr`, which is its own simplified form.
     pub fn simplify(&mut self, expr: Expr) -> Expr {
+        self.simplify_once(expr).0
+    }
+
+    /// The simplified form of `expr`, and whether that is known to stay as it is when it is
+    /// simplified again.
+    fn simplify_once(&mut self, expr: Expr) -> (Expr, bool) {
         let sum = self.expand(expr);
         let written = self.write(&sum);
         if self.ctx.cost(written) <= self.ctx.cost(expr) {
-            written
+            (written, self.is_settled(&sum))
         } else {
-            self.simplify_parts(expr)
+            (self.simplify_parts(expr), false)
         }
     }
 
@@ -199,31 +229,28 @@ impl<'c> Simplifier<'c> {
         }
     }
 
-    /// Whether a simplified expression would stay as it is when simplified again. Normal forms of
+    /// Whether a sum would stay as it is when what it is written as is expanded. Normal forms of
     /// quotients in quotients may depend on what was looked at before; so do those of minima,
     /// products and the like. A `false` leaves it open.
-    fn is_settled(&mut self, simplified: Expr) -> bool {
+    fn is_settled(&self, sum: &Sum) -> bool {
         let ctx = self.ctx;
-        let sum = self.expand(simplified);
-        if self.overruled || self.write(&sum) != simplified {
-            return false;
-        }
-        let is_var = |atom: Atom| match self.atoms[atom.index()].term {
+        let is_var = |atom: Atom| match self.tables.atoms[atom.index()].term {
             Term::Leaf(leaf) => ctx.as_var(leaf).is_some(),
             Term::Floor { .. } => false,
         };
         let is_plain = |atom: Atom| self.quotient_of(atom).is_some_and(|(leaf, _)| is_var(leaf));
-        let has_one_form = |atom: Atom| match &self.atoms[atom.index()].term {
+        let has_one_form = |atom: Atom| match &self.tables.atoms[atom.index()].term {
             Term::Leaf(_) => true,
             Term::Floor { aliases, .. } => aliases.is_empty(),
         };
-        sum.terms().iter().all(|&(atom, _)| {
-            is_plain(atom)
-                || self.as_floor(atom).is_some_and(|(numerator, _)| {
-                    let mut inner = numerator.terms().iter();
-                    inner.all(|&(atom, _)| is_plain(atom) && has_one_form(atom))
-                })
-        })
+        !self.overruled
+            && sum.terms().iter().all(|&(atom, _)| {
+                is_plain(atom)
+                    || self.as_floor(atom).is_some_and(|(numerator, _)| {
+                        let mut inner = numerator.terms().iter();
+                        inner.all(|&(atom, _)| is_plain(atom) && has_one_form(atom))
+                    })
+            })
     }
 
     /// An interval that holds every value of `expr` on the domain.
@@ -240,24 +267,27 @@ impl<'c> Simplifier<'c> {
 
     /// The normal form of `expr`: every shared subexpression is visited once.
     fn expand(&mut self, root: Expr) -> Sum {
-        let mut stack = vec![root];
+        if let Some(sum) = self.tables.expanded.get(&root) {
+            return sum.clone();
+        }
+        let mut stack: SmallVec<[Expr; 16]> = SmallVec::from_slice(&[root]);
         while let Some(&expr) = stack.last() {
-            if self.expanded.contains_key(&expr) {
+            if self.tables.expanded.contains_key(&expr) {
                 stack.pop();
                 continue;
             }
-            let linear = if self.is_linear(expr) { self.ctx.linear_terms(expr) } else { None };
+            let node = self.ctx.node(expr);
+            let linear = if self.is_linear(node) { self.addends(expr) } else { None };
             let before = stack.len();
-            match &linear {
-                Some(linear) => {
-                    let open = linear.terms.iter().map(|&(term, _)| term);
-                    stack.extend(open.filter(|term| !self.expanded.contains_key(term)));
+            let mut open = |operand: Expr| {
+                if !self.tables.expanded.contains_key(&operand) {
+                    stack.push(operand);
                 }
-                None => {
-                    let operands = self.ctx.node(expr).operands();
-                    let open = operands.into_iter().flat_map(|(lhs, rhs)| [lhs, rhs]);
-                    stack.extend(open.filter(|operand| !self.expanded.contains_key(operand)));
-                }
+            };
+            match (&linear, node.operands()) {
+                (Some(linear), _) => linear.terms.iter().for_each(|&(term, _)| open(term)),
+                (None, Some((lhs, rhs))) => [lhs, rhs].into_iter().for_each(open),
+                (None, None) => {}
             }
             if stack.len() != before {
                 continue;
@@ -268,33 +298,45 @@ impl<'c> Simplifier<'c> {
                 None => self.combine(expr),
             };
             // What overflows stays as it is.
-            let sum = match sum {
+            let mut sum = match sum {
                 Some(sum) => sum,
                 None => self.rebuilt(expr),
             };
-            let known = self.known_interval(expr);
-            let sum = match known.as_point() {
-                Some(value) => Sum::constant(value),
-                None => sum,
-            };
-            self.expanded.insert(expr, sum);
+            if let Some(value) = self.known_interval(expr).as_point() {
+                sum = Sum::constant(value);
+            }
+            if stack.is_empty() {
+                self.tables.expanded.insert(expr, sum.clone());
+                return sum;
+            }
+            self.tables.expanded.insert(expr, sum);
         }
-        self.expanded[&root].clone()
+        self.tables.expanded[&root].clone()
     }
 
-    /// Whether `expr` is a sum or a multiple.
-    fn is_linear(&self, expr: Expr) -> bool {
-        match self.ctx.node(expr) {
+    /// Whether an operation is a sum or a multiple.
+    fn is_linear(&self, node: Node) -> bool {
+        match node {
             Node::Add(..) => true,
             Node::Mul(_, factor) => self.ctx.as_constant(factor).is_some(),
             _ => false,
         }
     }
 
+    /// The terms of a sum or a multiple, in any order and perhaps several times. `None` on
+    /// overflow.
+    fn addends(&self, expr: Expr) -> Option<FewTerms> {
+        let addends = self.ctx.few_addends(expr, &|_, _| Some(None));
+        addends.or_else(|| {
+            let LinearTerms { terms, constant } = self.ctx.linear_terms(expr)?;
+            Some(FewTerms { terms: terms.into(), constant })
+        })
+    }
+
     fn combine_linear(&mut self, terms: &[(Expr, i64)], constant: i64) -> Option<Sum> {
         let mut sum = Sum::constant(constant);
         for (term, coefficient) in terms {
-            sum.append(&self.expanded[term], *coefficient)?;
+            sum.append(&self.tables.expanded[term], *coefficient)?;
         }
         sum.collect()?;
         self.join_symbolic(sum)
@@ -307,7 +349,9 @@ impl<'c> Simplifier<'c> {
         let (lhs, rhs) = match (node, node.operands()) {
             (Node::Const(value), _) => return Some(Sum::constant(value)),
             (_, None) => return Some(self.leaf(expr)),
-            (_, Some((lhs, rhs))) => (self.expanded[&lhs].clone(), self.expanded[&rhs].clone()),
+            (_, Some((lhs, rhs))) => {
+                (self.tables.expanded[&lhs].clone(), self.tables.expanded[&rhs].clone())
+            }
         };
         match (node, rhs.as_constant()) {
             (Node::FloorDiv(..), Some(divisor)) if divisor != 0 => self.floor_div(lhs, divisor),
@@ -347,7 +391,7 @@ impl<'c> Simplifier<'c> {
         let Some((lhs, rhs)) = self.ctx.node(expr).operands() else {
             return self.leaf(expr);
         };
-        let mut operand = |expr: Expr| match self.expanded.get(&expr).cloned() {
+        let mut operand = |expr: Expr| match self.tables.expanded.get(&expr).cloned() {
             Some(sum) => self.write(&sum),
             None => expr,
         };
@@ -358,7 +402,7 @@ impl<'c> Simplifier<'c> {
     /// The sum of an expression whose operands are written normal forms and which itself is
     /// no sum or quotient that a rule applies to.
     fn expand_simplified(&mut self, expr: Expr) -> Sum {
-        match self.expanded.get(&expr) {
+        match self.tables.expanded.get(&expr) {
             Some(sum) => sum.clone(),
             None => self.leaf(expr),
         }
@@ -369,9 +413,9 @@ impl<'c> Simplifier<'c> {
         if let Some(value) = self.ctx.as_constant(expr) {
             return Sum::constant(value);
         }
-        if let Some(sum) = self.expanded.get(&expr)
+        if let Some(sum) = self.tables.expanded.get(&expr)
             && let Some(atom) = sum.single()
-            && matches!(self.atoms[atom.index()].term, Term::Leaf(leaf) if leaf == expr)
+            && matches!(self.tables.atoms[atom.index()].term, Term::Leaf(leaf) if leaf == expr)
         {
             return sum.clone();
         }
@@ -379,7 +423,7 @@ impl<'c> Simplifier<'c> {
         let interval = match (node, node.operands()) {
             (Node::Var(var), _) => (self.interval)(var),
             (_, Some((lhs, rhs))) => {
-                let mut operand = |expr| match self.expanded.get(&expr).cloned() {
+                let mut operand = |expr| match self.tables.expanded.get(&expr).cloned() {
                     Some(sum) => self.interval_of_sum(&sum).intersect(self.known_interval(expr)),
                     None => Interval::ALL,
                 };
@@ -393,28 +437,29 @@ impl<'c> Simplifier<'c> {
             Some(value) => Sum::constant(value),
             None => Sum::from(self.new_atom(Term::Leaf(expr), interval, Some(expr))),
         };
-        self.expanded.insert(expr, sum.clone());
+        self.tables.expanded.insert(expr, sum.clone());
         sum
     }
 
     fn new_atom(&mut self, term: Term, interval: Interval, written: Option<Expr>) -> Atom {
-        let atom = Atom::new(self.atoms.len());
+        let atom = Atom::new(self.tables.atoms.len());
         let (sample, quotient_of) = match &term {
             Term::Leaf(_) => (inner_point(interval), Some((atom, 1))),
             Term::Floor { numerator, divisor, .. } => {
-                let leaf = numerator.single().and_then(|it| self.atoms[it.index()].quotient_of);
+                let leaf =
+                    numerator.single().and_then(|it| self.tables.atoms[it.index()].quotient_of);
                 let quotient_of = leaf.filter(|&(_, by)| by == 1).map(|(leaf, _)| (leaf, *divisor));
                 (self.sample_of(numerator).div_euclid(*divisor), quotient_of)
             }
         };
-        self.atoms.push(AtomData { term, quotient_of, interval, sample, written });
+        self.tables.atoms.push(AtomData { term, quotient_of, interval, sample, written });
         atom
     }
 
     /// The value of a sum at the [sample](AtomData::sample) point; any number on overflow.
     fn sample_of(&self, sum: &Sum) -> i64 {
         sum.terms().iter().fold(sum.constant, |total, &(atom, coefficient)| {
-            total.wrapping_add(coefficient.wrapping_mul(self.atoms[atom.index()].sample))
+            total.wrapping_add(coefficient.wrapping_mul(self.tables.atoms[atom.index()].sample))
         })
     }
 
@@ -438,14 +483,14 @@ impl<'c> Simplifier<'c> {
             },
             Term::Floor { .. } => None,
         };
-        let found: Vec<_> = sum
-            .terms()
-            .iter()
-            .filter_map(|&(atom, _)| Some((atom, remainder(atom, &self.atoms)?)))
-            .collect();
         if sum.terms().len() < 2 || MAX_DEPTH <= self.depth {
             return Some(sum);
         }
+        let found: Vec<_> = sum
+            .terms()
+            .iter()
+            .filter_map(|&(atom, _)| Some((atom, remainder(atom, &self.tables.atoms)?)))
+            .collect();
         self.depth += 1;
         for (atom, (value, modulus)) in found {
             // The remainder of a negative divisor is not that of the quotient rounded down. Zero
@@ -521,7 +566,7 @@ impl<'c> Simplifier<'c> {
         }
         match product {
             None => Some(Sum::constant(1)),
-            Some(product) => Some(match self.expanded.get(&product) {
+            Some(product) => Some(match self.tables.expanded.get(&product) {
                 Some(sum) => sum.clone(),
                 None => self.expand(product),
             }),

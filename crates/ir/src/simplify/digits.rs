@@ -47,7 +47,7 @@ struct Quotients {
 impl Simplifier<'_> {
     /// The leaf and the divisor of which an atom is the quotient.
     pub(super) fn quotient_of(&self, atom: Atom) -> Option<(Atom, i64)> {
-        self.atoms[atom.index()].quotient_of
+        self.tables.atoms[atom.index()].quotient_of
     }
 
     /// The terms of a sum that are quotients of one leaf, for each leaf of which there are two
@@ -105,7 +105,7 @@ impl Simplifier<'_> {
 
     /// The values of a digit.
     pub(super) fn interval_of_digit(&self, digit: Digit) -> Interval {
-        let whole = self.atoms[digit.leaf.index()].interval;
+        let whole = self.tables.atoms[digit.leaf.index()].interval;
         let quotient = whole.floor_div(Interval::point(digit.divisor));
         let values = digit.modulus.map_or(quotient, |it| quotient.modulo(Interval::point(it)));
         if self.known.is_empty() {
@@ -116,7 +116,7 @@ impl Simplifier<'_> {
 
     pub(super) fn write_digit(&self, digit: Digit) -> Expr {
         let ctx = self.ctx;
-        let leaf = self.atoms[digit.leaf.index()].written.unwrap_or_else(|| ctx.constant(0));
+        let leaf = self.tables.atoms[digit.leaf.index()].written.unwrap_or_else(|| ctx.constant(0));
         let quotient = ctx.floor_div(leaf, ctx.constant(digit.divisor));
         digit.modulus.map_or(quotient, |modulus| ctx.modulo(quotient, ctx.constant(modulus)))
     }
@@ -124,7 +124,7 @@ impl Simplifier<'_> {
     /// The interval of a sum, with nothing but quotients of leaves put together.
     pub(super) fn interval_of_terms(&self, sum: &Sum) -> Interval {
         let scaled = |atom: Atom, coefficient: i64| {
-            self.atoms[atom.index()].interval.mul(Interval::point(coefficient))
+            self.tables.atoms[atom.index()].interval.mul(Interval::point(coefficient))
         };
         let mut total = Interval::point(sum.constant);
         let groups = self.quotients_by_leaf(sum);
@@ -204,7 +204,7 @@ impl Simplifier<'_> {
         }
         let factor = (a / b).checked_mul(high / low)?.checked_add(1)?;
         let scaled = Sum::from(value).scaled(factor)?;
-        let values = self.atoms[value.index()].interval.mul(Interval::point(factor));
+        let values = self.tables.atoms[value.index()].interval.mul(Interval::point(factor));
         let mut parts = Parts::new();
         parts.push((Piece::Div(scaled, high / low), b));
         let is_short = 0 < factor && values.is_bounded() || factor == -1 && self.negative_divisors;

@@ -54,9 +54,9 @@ impl Simplifier<'_> {
         };
         // x ceildiv c == (x + c - 1) floordiv c
         numerator.constant = numerator.constant.checked_add(divisor - 1)?;
-        let before = self.atoms.len();
+        let before = self.tables.atoms.len();
         let quotient = self.quotient(numerator, divisor)?;
-        for data in &mut self.atoms[before..] {
+        for data in &mut self.tables.atoms[before..] {
             if let Term::Floor { ceil, .. } = &mut data.term {
                 *ceil = true;
             }
@@ -95,7 +95,7 @@ impl Simplifier<'_> {
             return Some(whole);
         }
         let key = (rest, divisor);
-        if let Some(quotient) = self.quotients.get(&key) {
+        if let Some(quotient) = self.tables.quotients.get(&key) {
             whole.add(quotient, 1)?;
             return Some(whole);
         }
@@ -110,7 +110,7 @@ impl Simplifier<'_> {
         let quotient = quotient?;
         whole.add(&quotient, 1)?;
         self.add_alias(&quotient, &key.0, divisor);
-        self.quotients.insert(key, quotient);
+        self.tables.quotients.insert(key, quotient);
         Some(whole)
     }
 
@@ -127,7 +127,7 @@ impl Simplifier<'_> {
         let mut alias = numerator.clone();
         alias.add(&rest, divisor.checked_neg()?)?;
         if let Term::Floor { numerator, divisor: by, aliases, .. } =
-            &mut self.atoms[atom.index()].term
+            &mut self.tables.atoms[atom.index()].term
             && aliases.len() < MAX_ALIASES
             && (*by != divisor || *numerator != alias)
             && !aliases.iter().any(|(sum, by)| *by == divisor && *sum == alias)
@@ -163,7 +163,7 @@ impl Simplifier<'_> {
             }
             for &(inner, coefficient) in &floors {
                 let modulus = weight.checked_div(coefficient)?.checked_neg()?;
-                let sample = self.atoms[inner.index()].sample;
+                let sample = self.tables.atoms[inner.index()].sample;
                 if 1 < modulus
                     && weight % coefficient == 0
                     && self.may_be_quotient(floor, sample, modulus)
@@ -177,7 +177,7 @@ impl Simplifier<'_> {
 
     /// Whether an atom has the value of a quotient at the sample point.
     fn may_be_quotient(&self, atom: Atom, numerator: i64, divisor: i64) -> bool {
-        self.atoms[atom.index()].sample == numerator.div_euclid(divisor)
+        self.tables.atoms[atom.index()].sample == numerator.div_euclid(divisor)
     }
 
     /// The quotient of a sum without multiples of the divisor.
@@ -204,11 +204,11 @@ impl Simplifier<'_> {
                 Some(quotient) => quotient,
                 None => {
                     let key = (numerator, divisor);
-                    match self.quotients.get(&key) {
+                    match self.tables.quotients.get(&key) {
                         Some(quotient) => quotient.clone(),
                         None => {
                             let quotient = Sum::from(self.floor_atom(key.0.clone(), divisor));
-                            self.quotients.insert(key, quotient.clone());
+                            self.tables.quotients.insert(key, quotient.clone());
                             quotient
                         }
                     }
@@ -286,28 +286,38 @@ impl Simplifier<'_> {
 
     /// `(g*a + r) floordiv c == (a + k) floordiv (c/g)` where `r floordiv g` is always `k`.
     fn cancel_factor(&mut self, numerator: &Sum, divisor: i64) -> Option<Sum> {
+        let mut factors: SmallVec<[i64; 8]> = SmallVec::new();
         let pieces = self.pieces(numerator);
-        let mut parts = self.split_digits(&pieces.rest);
-        parts.extend(pieces.parts);
-        let mut factors: SmallVec<[i64; 8]> = parts
-            .iter()
-            .filter_map(|(_, coefficient)| common_factor(*coefficient, divisor))
-            .collect();
+        let rest = pieces.as_ref().map_or(numerator, |pieces| &pieces.rest);
+        let mut parts = self.split_digits(rest);
+        let constant = rest.constant;
+        parts.extend(pieces.into_iter().flat_map(|pieces| pieces.parts));
+        for (_, coefficient) in &parts {
+            factors.extend(common_factor(*coefficient, divisor));
+        }
+        if factors.is_empty() {
+            return None;
+        }
         factors.sort_unstable_by(|a, b| b.cmp(a));
         factors.dedup();
+        let mut intervals: SmallVec<[Interval; 4]> = SmallVec::new();
+        for (piece, coefficient) in &parts {
+            intervals.push(self.interval_of_piece(piece, 0).mul(Interval::point(*coefficient)));
+        }
         for factor in factors.into_iter().take(MAX_FACTORS) {
-            let mut reduced = Sum::default();
-            let mut rest = Interval::point(pieces.rest.constant);
-            for (piece, coefficient) in &parts {
-                if coefficient % factor == 0 {
-                    self.add_piece(&mut reduced, piece, coefficient / factor)?;
-                } else {
-                    let interval = self.interval_of_piece(piece, 0);
-                    rest = rest.add(interval.mul(Interval::point(*coefficient)));
+            let mut rest = Interval::point(constant);
+            for ((_, coefficient), &interval) in parts.iter().zip(&intervals) {
+                if coefficient % factor != 0 {
+                    rest = rest.add(interval);
                 }
             }
             if let Some(offset) = rest.floor_div(Interval::point(factor)).as_point() {
-                reduced.constant = reduced.constant.checked_add(offset)?;
+                let mut reduced = Sum::constant(offset);
+                for (piece, coefficient) in &parts {
+                    if coefficient % factor == 0 {
+                        self.add_piece(&mut reduced, piece, coefficient / factor)?;
+                    }
+                }
                 return self.quotient(reduced, divisor / factor);
             }
         }
@@ -321,16 +331,35 @@ impl Simplifier<'_> {
         let mut factors: SmallVec<[i64; 8]> = SmallVec::new();
         for &(_, coefficient) in numerator.terms() {
             let near = [Some(coefficient), coefficient.checked_sub(1), coefficient.checked_add(1)];
-            factors.extend(near.into_iter().flatten().filter_map(|it| common_factor(it, divisor)));
+            for near in near.into_iter().flatten() {
+                factors.extend(common_factor(near, divisor));
+            }
         }
         factors.sort_unstable_by(|a, b| b.cmp(a));
         factors.dedup();
+        let has_quotients =
+            numerator.terms().iter().any(|&(atom, _)| self.as_floor(atom).is_some());
+        // What is left of a coefficient by the nearest multiple of a factor.
+        let small = |coefficient: i64, factor: i64| {
+            let above = coefficient.rem_euclid(factor);
+            if factor - above < above { above - factor } else { above }
+        };
         for factor in factors.into_iter().take(MAX_FACTORS) {
+            if !has_quotients {
+                // The terms are independent: the sum takes the values at the ends.
+                let length = |&(atom, coefficient): &(Atom, i64)| {
+                    let Interval { lo, hi } = self.tables.atoms[atom.index()].interval;
+                    let small = i128::from(small(coefficient, factor));
+                    (i128::from(hi) - i128::from(lo)) * small.abs()
+                };
+                let total = numerator.terms().iter().map(length).fold(0, i128::saturating_add);
+                if i128::from(factor) <= total {
+                    continue;
+                }
+            }
             let (mut reduced, mut rest) = (Sum::default(), Sum::constant(numerator.constant));
             for &(atom, coefficient) in numerator.terms() {
-                let above = coefficient.rem_euclid(factor);
-                // The nearest multiple.
-                let small = if factor - above < above { above - factor } else { above };
+                let small = small(coefficient, factor);
                 reduced.add_term(atom, coefficient.checked_sub(small)? / factor)?;
                 rest.add_term(atom, small)?;
             }
@@ -488,7 +517,7 @@ impl Simplifier<'_> {
         let mut changed = !multiples.terms().is_empty() || multiples.constant != 0;
         let mut opened = Sum::constant(rest.constant);
         for &(term, coefficient) in rest.terms() {
-            let inner = match self.atoms[term.index()].term {
+            let inner = match self.tables.atoms[term.index()].term {
                 Term::Leaf(leaf) => match ctx.node(leaf) {
                     Node::Mod(value, by) if by == modulus => Some(value),
                     _ => None,

@@ -108,8 +108,8 @@ impl IndexingMap {
                         None => {
                             let simplifier =
                                 simplifier.get_or_insert_with(|| Simplifier::for_map(ctx, self));
-                            let simplified = simplifier.simplify(result);
-                            is_settled &= simplifier.is_settled(simplified);
+                            let (simplified, stays) = simplifier.simplify_once(result);
+                            is_settled &= stays;
                             simplified
                         }
                     },

@@ -136,9 +136,12 @@ impl Sum {
 
     /// The same sum with coefficients in `[0, divisor)`, but for the constant.
     pub(super) fn modulo(&self, divisor: i64) -> Sum {
-        let remainders = self.terms.iter().map(|&(atom, c)| (atom, c.rem_euclid(divisor)));
-        let terms = remainders.filter(|&(_, coefficient)| coefficient != 0).collect();
-        Sum { terms, constant: self.constant }
+        let mut sum = self.clone();
+        for (_, coefficient) in &mut sum.terms {
+            *coefficient = coefficient.rem_euclid(divisor);
+        }
+        sum.terms.retain(|&mut (_, coefficient)| coefficient != 0);
+        sum
     }
 
     /// Replaces the coefficient of an atom that is there.

@@ -43,34 +43,39 @@ pub(super) struct Pieces {
 
 impl Simplifier<'_> {
     pub(super) fn as_floor(&self, atom: Atom) -> Option<(&Sum, i64)> {
-        match &self.atoms[atom.index()].term {
+        match &self.tables.atoms[atom.index()].term {
             Term::Floor { numerator, divisor, .. } => Some((numerator, *divisor)),
             Term::Leaf(_) => None,
         }
     }
 
     /// Puts remainders together, and multiples back into quotients; leaves quotients of leaves
-    /// apart.
-    pub(super) fn pieces(&self, sum: &Sum) -> Pieces {
-        let plain = || Pieces { parts: Parts::new(), rest: sum.clone() };
-        let mut floors: SmallVec<[(i64, Atom); 4]> = sum
-            .terms()
-            .iter()
-            .filter_map(|&(atom, _)| Some((self.as_floor(atom)?.1, atom)))
-            .collect();
-        let of_sums = floors.iter().filter(|&&(_, atom)| self.quotient_of(atom).is_none()).count();
-        if of_sums == 0 || MAX_QUOTIENTS < floors.len() {
-            return plain();
+    /// apart. `None` where there is nothing to put together.
+    pub(super) fn pieces(&self, sum: &Sum) -> Option<Pieces> {
+        let is_of_sum = |&(atom, _): &(Atom, i64)| {
+            self.as_floor(atom).is_some() && self.quotient_of(atom).is_none()
+        };
+        if !sum.terms().iter().any(is_of_sum) {
+            return None;
+        }
+        let mut floors: SmallVec<[(i64, Atom); 4]> = SmallVec::new();
+        for &(atom, _) in sum.terms() {
+            if let Some((_, divisor)) = self.as_floor(atom) {
+                floors.push((divisor, atom));
+            }
+        }
+        if MAX_QUOTIENTS < floors.len() {
+            return None;
         }
         // The finest quotients first, then by structure, as far as that is known.
-        let written = |atom: Atom| self.atoms[atom.index()].written;
+        let written = |atom: Atom| self.tables.atoms[atom.index()].written;
         floors.sort_by(|a, b| {
             a.0.cmp(&b.0).then_with(|| match (written(a.1), written(b.1)) {
                 (Some(a), Some(b)) => self.ctx.compare(a, b),
                 _ => a.1.cmp(&b.1),
             })
         });
-        self.put_together(sum, &floors).unwrap_or_else(plain)
+        self.put_together(sum, &floors)
     }
 
     /// `None` on overflow.
@@ -176,7 +181,8 @@ impl Simplifier<'_> {
         floor: Atom,
         floors: &[(i64, Atom)],
     ) -> Vec<(Sum, i64)> {
-        let Term::Floor { numerator, divisor, aliases, .. } = &self.atoms[floor.index()].term
+        let Term::Floor { numerator, divisor, aliases, .. } =
+            &self.tables.atoms[floor.index()].term
         else {
             return Vec::new();
         };
@@ -203,27 +209,29 @@ impl Simplifier<'_> {
 
     fn interval_at_depth(&mut self, sum: &Sum, depth: u32) -> Interval {
         if let Some(atom) = sum.single() {
-            return self.atoms[atom.index()].interval;
+            return self.tables.atoms[atom.index()].interval;
         }
         if sum.terms().iter().all(|&(atom, _)| self.quotient_of(atom).is_some()) {
             return self.interval_of_terms(sum);
         }
-        if let Some(&interval) = self.intervals.get(sum) {
+        if let Some(&interval) = self.tables.intervals.get(sum) {
             return interval;
         }
-        let pieces = self.pieces(sum);
+        let Some(pieces) = self.pieces(sum) else {
+            return self.interval_of_terms(sum);
+        };
         let mut total = self.interval_of_terms(&pieces.rest);
         for (piece, coefficient) in &pieces.parts {
             let interval = self.interval_of_piece(piece, depth);
             total = total.add(interval.mul(Interval::point(*coefficient)));
         }
-        self.intervals.insert(sum.clone(), total);
+        self.tables.intervals.insert(sum.clone(), total);
         total
     }
 
     pub(super) fn interval_of_piece(&mut self, piece: &Piece, depth: u32) -> Interval {
         match piece {
-            Piece::Atom(atom) => self.atoms[atom.index()].interval,
+            Piece::Atom(atom) => self.tables.atoms[atom.index()].interval,
             Piece::Digit(digit) => self.interval_of_digit(*digit),
             Piece::Mod(value, modulus) => {
                 let inner = self.interval_inside(value, depth);
@@ -232,7 +240,7 @@ impl Simplifier<'_> {
                 if self.known.is_empty() {
                     return interval;
                 }
-                let known = value.single().and_then(|atom| self.atoms[atom.index()].written);
+                let known = value.single().and_then(|atom| self.tables.atoms[atom.index()].written);
                 let known = known.map_or(Interval::ALL, |value| {
                     self.known_interval(self.ctx.modulo(value, self.ctx.constant(*modulus)))
                 });
@@ -254,10 +262,10 @@ impl Simplifier<'_> {
             return self.ctx.constant(value);
         }
         // An atom has a larger number than those in its numerator.
-        let mut open: Vec<Atom> = Vec::new();
-        let mut stack: Vec<Atom> = sum.terms().iter().map(|&(atom, _)| atom).collect();
+        let mut open: SmallVec<[Atom; 8]> = SmallVec::new();
+        let mut stack: SmallVec<[Atom; 8]> = sum.terms().iter().map(|&(atom, _)| atom).collect();
         while let Some(atom) = stack.pop() {
-            if self.atoms[atom.index()].written.is_some() || open.contains(&atom) {
+            if self.tables.atoms[atom.index()].written.is_some() || open.contains(&atom) {
                 continue;
             }
             open.push(atom);
@@ -267,18 +275,19 @@ impl Simplifier<'_> {
         }
         open.sort_unstable();
         for atom in open {
-            let Term::Floor { numerator, divisor, ceil, .. } = &self.atoms[atom.index()].term
+            let Term::Floor { numerator, divisor, ceil, .. } =
+                &self.tables.atoms[atom.index()].term
             else {
                 continue;
             };
             let (numerator, divisor, ceil) = (numerator.clone(), *divisor, *ceil);
             let written = self.write_quotient(&numerator, divisor, ceil, 0);
-            self.atoms[atom.index()].written = Some(written);
-            self.expanded.insert(written, Sum::from(atom));
+            self.tables.atoms[atom.index()].written = Some(written);
+            self.tables.expanded.insert(written, Sum::from(atom));
         }
         self.find_aliases(sum);
         let written = self.write_sum(sum, 0);
-        self.expanded.insert(written, sum.clone());
+        self.tables.expanded.insert(written, sum.clone());
         written
     }
 
@@ -307,31 +316,36 @@ impl Simplifier<'_> {
     fn write_sum(&mut self, sum: &Sum, depth: u32) -> Expr {
         let ctx = self.ctx;
         if let Some(atom) = sum.single()
-            && let Some(written) = self.atoms[atom.index()].written
+            && let Some(written) = self.tables.atoms[atom.index()].written
         {
             return written;
         }
-        if let Some(&written) = self.written.get(sum) {
+        if let Some(&written) = self.tables.written.get(sum) {
             return written;
         }
-        let pieces = if MAX_NESTED <= depth {
-            Pieces { parts: Parts::new(), rest: sum.clone() }
-        } else {
-            self.pieces(sum)
-        };
-        let mut parts = self.shortest_quotients(&pieces.rest);
-        let has_remainder = pieces.parts.iter().any(|(piece, _)| matches!(piece, Piece::Mod(..)));
-        parts.extend(pieces.parts);
-        let mut written = self.write_parts(&parts, pieces.rest.constant, depth);
-        if has_remainder {
-            let other = self.shortest_quotients(sum);
-            let other = self.write_parts(&other, sum.constant, depth);
-            if ctx.cost(other) < ctx.cost(written) {
-                written = other;
-                self.overruled = true;
+        let pieces = if depth < MAX_NESTED { self.pieces(sum) } else { None };
+        let written = match pieces {
+            None => {
+                let parts = self.shortest_quotients(sum);
+                self.write_parts(&parts, sum.constant, depth)
             }
-        }
-        self.written.insert(sum.clone(), written);
+            Some(Pieces { parts: found, rest }) => {
+                let mut parts = self.shortest_quotients(&rest);
+                let has_remainder = found.iter().any(|(piece, _)| matches!(piece, Piece::Mod(..)));
+                parts.extend(found);
+                let mut written = self.write_parts(&parts, rest.constant, depth);
+                if has_remainder {
+                    let plain = self.shortest_quotients(sum);
+                    let plain = self.write_parts(&plain, sum.constant, depth);
+                    if ctx.cost(plain) < ctx.cost(written) {
+                        written = plain;
+                        self.overruled = true;
+                    }
+                }
+                written
+            }
+        };
+        self.tables.written.insert(sum.clone(), written);
         written
     }
 
@@ -355,7 +369,7 @@ impl Simplifier<'_> {
             let mut coefficient = *coefficient;
             let written = match piece {
                 Piece::Atom(atom) => {
-                    self.atoms[atom.index()].written.unwrap_or_else(|| ctx.constant(0))
+                    self.tables.atoms[atom.index()].written.unwrap_or_else(|| ctx.constant(0))
                 }
                 Piece::Digit(digit) => self.write_digit(*digit),
                 Piece::Mod(value, modulus) => {
