@@ -52,12 +52,20 @@ impl IndexingMap {
         for _ in 0..MAX_ROUNDS {
             let last = self.clone();
             self.simplify_bounds(ctx);
-            if !self.simplify_constraints(ctx) || self.is_known_empty(ctx) {
+            let Some(are_settled) = self.simplify_constraints(ctx) else {
+                self.set_known_empty(ctx);
+                break;
+            };
+            if self.is_known_empty(ctx) {
                 self.set_known_empty(ctx);
                 break;
             }
             self.simplify_results(ctx);
-            if *self == last {
+            // The results were simplified under these bounds and constraints.
+            let same_bounds =
+                self.vars().zip(last.vars()).all(|((_, now), (_, before))| now == before);
+            let same_constraints = are_settled || self.constraints == last.constraints;
+            if same_bounds && same_constraints && self.results == last.results {
                 break;
             }
         }
@@ -183,26 +191,35 @@ impl IndexingMap {
         }
     }
 
-    /// Returns false when the constraints hold nowhere.
-    fn simplify_constraints(&mut self, ctx: &Context) -> bool {
+    /// `None` when the constraints hold nowhere; otherwise whether they are known to stay as they
+    /// are when they are simplified again under the bounds that there were.
+    fn simplify_constraints(&mut self, ctx: &Context) -> Option<bool> {
         let mut simplifier = Simplifier::for_map(ctx, self);
         let mut open: Vec<Constraint> = self.constraints.drain(..).rev().collect();
+        let (mut are_settled, mut num_simple) = (true, 0);
         while let Some(Constraint { expr, interval }) = open.pop() {
-            let constraint = Constraint { expr: simplifier.simplify(expr), interval };
+            let (expr, stays) = simplifier.simplify_once(expr);
+            let constraint = Constraint { expr, interval };
             match simplifier.reduce(constraint) {
                 Some(Reduced::True) => {}
-                Some(Reduced::False) => return false,
+                Some(Reduced::False) => return None,
                 Some(Reduced::Further(constraint)) => open.push(constraint),
                 Some(Reduced::Both(first, second)) => open.extend([first, second]),
                 Some(Reduced::Simple(constraint)) => {
                     self.add_simple_constraint(ctx, constraint);
+                    num_simple += 1;
+                    are_settled &= stays;
                 }
                 // Its bounds do not fit when reduced.
-                None => self.constraints.push(constraint),
+                None => {
+                    self.constraints.push(constraint);
+                    are_settled = false;
+                }
             }
         }
         self.sort_constraints(ctx);
-        true
+        // What two constraints say together may reduce further.
+        Some(are_settled && simplifier.prover.is_none() && self.constraints.len() == num_simple)
     }
 
     fn add_simple_constraint(&mut self, ctx: &Context, constraint: Constraint) {
@@ -453,6 +470,9 @@ impl Simplifier<'_> {
 
     /// Asks the prover about a constraint that nothing else reduces.
     fn reduce_symbolic(&mut self, constraint: Constraint) -> Reduced {
+        if self.prover.is_none() {
+            return Reduced::Simple(constraint);
+        }
         let ctx = self.ctx;
         let Constraint { expr, interval } = constraint;
         let lower = finite(interval.lo, i64::MIN).and_then(i64::checked_neg);
