@@ -246,19 +246,19 @@ impl Simplifier<'_> {
         for &(_, floor) in &floors {
             // k*x - k*m*(x floordiv m) == k*(x mod m)
             let weight = rest.coefficient(floor);
-            let found = self.values_of_remainders(floor, &floors).into_iter().find_map(
-                |(value, modulus)| {
-                    let &(first, factor) = value.terms().first()?;
-                    let scale = rest.coefficient(first).checked_div(factor)?;
-                    let same = scale != 0
-                        && value.terms().iter().all(|&(term, factor)| {
-                            factor.checked_mul(scale) == Some(rest.coefficient(term))
-                        });
-                    let wanted = scale.checked_mul(modulus)?.checked_neg()?;
-                    let congruent = wanted.rem_euclid(divisor) == weight.rem_euclid(divisor);
-                    (same && congruent).then_some(wanted)
-                },
-            );
+            let is_there = |&(term, _): &(Atom, i64)| rest.coefficient(term) != 0;
+            let values = self.values_of_remainders(floor, &floors, is_there, |_| true);
+            let found = values.into_iter().find_map(|(value, modulus)| {
+                let &(first, factor) = value.terms().first()?;
+                let scale = rest.coefficient(first).checked_div(factor)?;
+                let same = scale != 0
+                    && value.terms().iter().all(|&(term, factor)| {
+                        factor.checked_mul(scale) == Some(rest.coefficient(term))
+                    });
+                let wanted = scale.checked_mul(modulus)?.checked_neg()?;
+                let congruent = wanted.rem_euclid(divisor) == weight.rem_euclid(divisor);
+                (same && congruent).then_some(wanted)
+            });
             if let Some(wanted) = found {
                 let moved = weight.checked_sub(wanted)?;
                 rest.add_term(floor, moved.checked_neg()?)?;

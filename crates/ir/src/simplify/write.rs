@@ -91,17 +91,17 @@ impl Simplifier<'_> {
             if weight == 0 {
                 continue;
             }
-            let mut candidates = self.values_of_remainders(floor, floors);
             let is_leaf = self.quotient_of(floor).is_some();
-            candidates.retain(|(value, _)| {
+            let is_opposite = |&(term, factor): &(Atom, i64)| {
+                rest.coefficient(term).signum() * factor.signum() * weight.signum() < 0
+            };
+            let candidates = self.values_of_remainders(floor, floors, is_opposite, |value| {
                 // Remainders of leaves are digits.
-                let is_digit =
-                    is_leaf && value.single().is_some_and(|it| self.quotient_of(it).is_some());
-                !is_digit
-                    && value.terms().iter().all(|&(term, factor)| {
-                        rest.coefficient(term).signum() * factor.signum() * weight.signum() < 0
-                    })
+                !is_leaf || value.single().is_none_or(|it| self.quotient_of(it).is_none())
             });
+            if candidates.is_empty() {
+                continue;
+            }
             for (value, modulus, scale) in chosen(&rest, candidates, weight, exact) {
                 // s*x - s*m*(x floordiv m) == s*(x mod m)
                 rest.add(&value, scale.checked_neg()?)?;
@@ -175,30 +175,38 @@ impl Simplifier<'_> {
     }
 
     /// The sums and moduli whose remainders hold `floor`: `x` and `c` where it is `x floordiv
-    /// c`. Those with the coarsest quotients in `x` come first.
+    /// c`. Those with the coarsest quotients in `x` come first. All terms of `x` are among the
+    /// accepted, and `x` is.
     pub(super) fn values_of_remainders(
         &self,
         floor: Atom,
         floors: &[(i64, Atom)],
-    ) -> Vec<(Sum, i64)> {
+        accepts_term: impl Fn(&(Atom, i64)) -> bool,
+        accepts: impl Fn(&Sum) -> bool,
+    ) -> SmallVec<[(Sum, i64); 2]> {
+        let mut values = SmallVec::new();
         let Term::Floor { numerator, divisor, aliases, .. } =
             &self.tables.atoms[floor.index()].term
         else {
-            return Vec::new();
+            return values;
         };
         let divisor = *divisor;
-        let mut values = Vec::new();
+        let accepts = |value: &Sum| value.terms().iter().all(&accepts_term) && accepts(value);
         for &(inner_divisor, inner) in floors.iter().rev() {
             if inner != floor
                 && inner_divisor < divisor
                 && divisor % inner_divisor == 0
+                && accepts_term(&(inner, 1))
                 && let Some(value) = self.over(numerator, inner, inner_divisor)
+                && accepts(&value)
             {
                 values.push((value, divisor / inner_divisor));
             }
         }
-        values.push((numerator.clone(), divisor));
-        values.extend(aliases.iter().cloned());
+        if accepts(numerator) {
+            values.push((numerator.clone(), divisor));
+        }
+        values.extend(aliases.iter().filter(|(value, _)| accepts(value)).cloned());
         values
     }
 
@@ -527,11 +535,11 @@ fn chain(ctx: &Context, addends: &mut [(Expr, u64, bool)]) -> Expr {
 /// quotient with the given weight.
 fn chosen(
     sum: &Sum,
-    candidates: Vec<(Sum, i64)>,
+    candidates: SmallVec<[(Sum, i64); 2]>,
     weight: i64,
     exact: bool,
-) -> Vec<(Sum, i64, i64)> {
-    let scaled = |(value, modulus): (Sum, i64)| {
+) -> SmallVec<[(Sum, i64, i64); 2]> {
+    let scale_of = |(value, modulus): &(Sum, i64)| {
         let &(first, factor) = value.terms().first()?;
         let scale = sum.coefficient(first).checked_div(factor)?;
         let same = scale != 0
@@ -539,37 +547,53 @@ fn chosen(
                 .terms()
                 .iter()
                 .all(|&(term, factor)| factor.checked_mul(scale) == Some(sum.coefficient(term)));
-        let product = scale.checked_mul(modulus)?;
-        (same && weight.checked_add(product).is_some()).then_some((value, modulus, scale))
+        let left = weight.checked_add(scale.checked_mul(*modulus)?)?;
+        same.then_some((scale, left))
     };
+    let mut found = SmallVec::new();
     if exact {
-        let parts: Vec<_> = candidates.iter().cloned().filter_map(scaled).collect();
-        let left = |part: &(Sum, i64, i64)| weight + part.1 * part.2;
-        if let Some(part) = parts.iter().find(|part| left(part) == 0) {
-            return vec![part.clone()];
+        let scales: SmallVec<[_; 4]> = candidates.iter().map(scale_of).collect();
+        let mut take = |place: usize| {
+            if let Some((scale, _)) = scales[place] {
+                let (value, modulus) = &candidates[place];
+                found.push((value.clone(), *modulus, scale));
+            }
+        };
+        let left = |place: usize| scales[place].map(|(_, left)| left);
+        if let Some(place) = (0..scales.len()).find(|&place| left(place) == Some(0)) {
+            take(place);
+            return found;
         }
         // Two remainders by one quotient.
-        for (place, first) in parts.iter().enumerate() {
-            for second in &parts[place + 1..] {
-                let disjoint = first.0.terms().iter().all(|&(t, _)| second.0.coefficient(t) == 0);
-                if disjoint && left(first).checked_add(second.1 * second.2) == Some(0) {
-                    return vec![first.clone(), second.clone()];
+        for first in 0..scales.len() {
+            for second in first + 1..scales.len() {
+                let terms = candidates[first].0.terms();
+                if let (Some(one), Some(other)) = (left(first), left(second))
+                    && one.checked_add(other).and_then(|sum| sum.checked_sub(weight)) == Some(0)
+                    && terms.iter().all(|&(term, _)| candidates[second].0.coefficient(term) == 0)
+                {
+                    take(first);
+                    take(second);
+                    return found;
                 }
             }
         }
         // A multiple of what is there, the rest of which stays.
-        return candidates
-            .into_iter()
-            .find_map(|(value, modulus)| part_of(sum, value, modulus, weight))
-            .into_iter()
-            .collect();
+        let mut parts = candidates.into_iter();
+        found.extend(parts.find_map(|(value, modulus)| part_of(sum, value, modulus, weight)));
+        return found;
     }
     // Digits: k*x - l*(x floordiv m) == k*(x mod m) + (k*m - l)*(x floordiv m)
-    let digit = candidates.into_iter().filter_map(scaled).find(|(_, modulus, scale)| {
-        let left = weight + modulus * scale;
-        left.signum() != weight.signum() && left.unsigned_abs() < weight.unsigned_abs()
-    });
-    digit.into_iter().collect()
+    for candidate in candidates {
+        if let Some((scale, left)) = scale_of(&candidate)
+            && left.signum() != weight.signum()
+            && left.unsigned_abs() < weight.unsigned_abs()
+        {
+            found.push((candidate.0, candidate.1, scale));
+            break;
+        }
+    }
+    found
 }
 
 /// The values of `sum mod modulus`, as its coefficients tell: with `g` the greatest common divisor of
