@@ -199,7 +199,7 @@ impl Simplifier<'_> {
     /// `a*b*(x floordiv c) + b*(x floordiv (c*m)) == b*(((x floordiv c)*(a*m + 1)) floordiv m)`.
     fn scaled_quotient(&self, quotients: &Quotients) -> Option<Parts> {
         let &[(low, value, a), (high, _, b)] = &quotients.terms[..] else { return None };
-        if a % b != 0 || high % low != 0 {
+        if a.checked_rem(b)? != 0 || high % low != 0 {
             return None;
         }
         let factor = (a / b).checked_mul(high / low)?.checked_add(1)?;
@@ -328,6 +328,8 @@ mod tests {
             ("d0 * 2 + d0 / 2", "(d0 * 5) / 2"),
             ("(d0 * 5) / 2", "(d0 * 5) / 2"),
             ("d0 - (d0 / 8) * 8", "d0 mod 8"),
+            // The quotient of the coefficients has no 64 bits.
+            ("d0 * -9223372036854775808 - d0 / 2", "d0 * -9223372036854775808 - d0 / 2"),
         ] {
             assert_eq!(
                 simplified(&format!("(d0) -> ({given}), domain: d0 in [0, 99]")),
