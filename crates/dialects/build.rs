@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     )?);
     let out = PathBuf::from(env::var("OUT_DIR")?);
 
-    for dialect in ["imap", "tc", "hlo"] {
+    for dialect in ["imap", "tc", "hlo", "tml"] {
         let source = format!("src/{dialect}/{dialect}.td");
         println!("cargo:rerun-if-changed={source}");
         for (backend, ending) in BACKENDS {
@@ -47,6 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("tc_imap", "Imap.cpp"),
         ("tc_tc", "Tc.cpp"),
         ("tc_hlo", "Hlo.cpp"),
+        ("tc_tml", "Tml.cpp"),
         ("tc_driver", "Driver.cpp"),
     ] {
         cc::Build::new()

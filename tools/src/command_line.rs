@@ -13,6 +13,7 @@ use std::{
 use tc_backends::{
     cpu,
     run::{self, Checks, Error, Session, Sizes},
+    tml,
 };
 use tc_dialects::{
     diagnostic::{self, Printer},
@@ -29,6 +30,8 @@ pub enum Language {
     Tc,
     /// The HLO text of XLA.
     Hlo,
+    /// Tensor expressions without indices.
+    Tml,
     /// MLIR text with tc.def operations.
     Mlir,
 }
@@ -36,7 +39,7 @@ pub enum Language {
 /// The source of a tool.
 #[derive(Args, Clone, Debug)]
 pub struct Source {
-    /// The program: a .tc or .hlo file, MLIR with tc.def operations, or '-' for the standard input.
+    /// The program: a .tc, .hlo or .tml file, MLIR with tc.def operations, or '-' for the standard input.
     pub file: PathBuf,
     /// The function to use, if the file has several.
     #[arg(long, value_name = "NAME")]
@@ -85,6 +88,7 @@ impl Source {
         let language = match self.language {
             Some(Language::Tc) => tc_dialects::Language::Tc,
             Some(Language::Hlo) => tc_dialects::Language::Hlo,
+            Some(Language::Tml) => tc_dialects::Language::Tml,
             Some(Language::Mlir) => tc_dialects::Language::Mlir,
             None => match tc_dialects::Language::of(&name, &contents) {
                 tc_dialects::Language::Mlir if self.is_stdin() => tc_dialects::Language::Tc,
@@ -129,6 +133,14 @@ pub struct Compilation {
     /// Neither reassociates nor contracts floating-point operations.
     #[arg(long)]
     strict_fp: bool,
+    /// Rounds the dimensions of a TML program up to multiples of LENGTH, by default the doubles
+    /// that a vector register of the target holds.
+    #[arg(long, value_name = "LENGTH", num_args = 0..=1, require_equals = true,
+          default_missing_value = "0", value_parser = parse_length)]
+    pad: Option<i64>,
+    /// Evaluates the products and contractions of a TML program in the order written.
+    #[arg(long)]
+    keep_order: bool,
     /// Threads of the compiled program.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_threads)]
     threads: usize,
@@ -142,7 +154,47 @@ fn parse_threads(text: &str) -> Result<usize, String> {
     threads.ok_or_else(|| format!("expected a number from 1 to {MAX_THREADS}"))
 }
 
+/// The largest vector length that makes sense.
+const MAX_LENGTH: i64 = 1 << 16;
+
+fn parse_length(text: &str) -> Result<i64, String> {
+    let length = text.parse().ok().filter(|length| (0..=MAX_LENGTH).contains(length));
+    length.ok_or_else(|| format!("expected a number from 1 to {MAX_LENGTH}"))
+}
+
 impl Compilation {
+    /// How a TML program is compiled.
+    pub fn tml_options(&self, target: cpu::Target) -> tml::executable::Options {
+        let length = |pad| if pad == 0 { target.vector_length(64) } else { pad };
+        tml::executable::Options {
+            keep_order: self.keep_order || self.strict_fp,
+            no_fuse: self.no_fuse,
+            vector_length: self.pad.map(length),
+            cpu: cpu::Options { threads: self.threads, strict_fp: self.strict_fp, target },
+        }
+    }
+
+    /// Refuses what is given and means nothing for programs in this language.
+    ///
+    /// # Errors
+    /// There is such an option.
+    pub fn check_language(&self, language: tc_dialects::Language) -> Result<(), Error> {
+        let is_tml = language == tc_dialects::Language::Tml;
+        let is_tc = matches!(language, tc_dialects::Language::Tc | tc_dialects::Language::Mlir);
+        let options = [
+            ("--pad", self.pad.is_some() && !is_tml),
+            ("--keep-order", self.keep_order && !is_tml),
+            ("--runtime-checks", self.runtime_checks && is_tml),
+            ("--size", !self.sizes.is_empty() && !is_tc),
+        ];
+        match options.iter().find(|(_, is_wrong)| *is_wrong) {
+            Some((option, _)) => Err(Error::Usage(format!(
+                "'{option}' does not apply to a program in this language; remove it"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// The sizes given.
     ///
     /// # Errors

@@ -3,3 +3,4 @@
 pub mod command_line;
 pub mod conformance;
 pub mod hlo;
+pub mod tml;

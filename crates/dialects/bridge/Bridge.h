@@ -32,7 +32,7 @@ bool tcRustFoldApply(MlirStringRef map, size_t numOperands,
                      int64_t *results);
 
 /// What a text is written in.
-typedef enum { TcLanguageMlir, TcLanguageTc, TcLanguageHlo } TcLanguage;
+typedef enum { TcLanguageMlir, TcLanguageTc, TcLanguageHlo, TcLanguageTml } TcLanguage;
 
 /// The language of a file, by the ending of its name or by its beginning.
 TcLanguage tcRustLanguage(MlirStringRef fileName, MlirStringRef contents);

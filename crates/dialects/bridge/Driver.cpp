@@ -4,6 +4,7 @@
 #include "Hlo.h"
 #include "Imap.h"
 #include "Tc.h"
+#include "Tml.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/CAPI/IR.h"
@@ -54,7 +55,8 @@ static void registerEverything(DialectRegistry &registry) {
   registerAllDialects(registry);
   registerAllExtensions(registry);
   registerAllToLLVMIRTranslations(registry);
-  registry.insert<tc::hlo::HloDialect, tc::imap::ImapDialect, tc::lang::TCDialect>();
+  registry.insert<tc::hlo::HloDialect, tc::imap::ImapDialect, tc::lang::TCDialect,
+                  tc::tml::TmlDialect>();
   tc::imap::registerBufferization(registry);
 }
 
@@ -91,6 +93,8 @@ void tcInsertDialect(MlirDialectRegistry handle, MlirStringRef name) {
     registry.insert<tc::lang::TCDialect>();
   else if (dialect == "tensor")
     registry.insert<tensor::TensorDialect>();
+  else if (dialect == "tml")
+    registry.insert<tc::tml::TmlDialect>();
   else if (dialect == "vector")
     registry.insert<vector::VectorDialect>();
   else
@@ -387,12 +391,13 @@ int tcOptMain(int argc, char **argv) {
       "x", llvm::cl::cat(sourceOptions), llvm::cl::desc("The language of the input"),
       llvm::cl::values(clEnumValN(TcLanguageMlir, "mlir", "MLIR text or bytecode"),
                        clEnumValN(TcLanguageTc, "tc", "Tensor comprehensions"),
-                       clEnumValN(TcLanguageHlo, "hlo", "The HLO text of XLA")));
+                       clEnumValN(TcLanguageHlo, "hlo", "The HLO text of XLA"),
+                       clEnumValN(TcLanguageTml, "tml", "Tensor expressions without indices")));
   static llvm::cl::opt<bool> exportHlo("export-hlo", llvm::cl::cat(sourceOptions),
                                        llvm::cl::desc("Write the module as HLO text"));
   auto [inputName, outputName] = registerAndParseCLIOptions(
       argc, argv,
-      "MLIR optimizer driver with the hlo, tc and imap dialects\n"
+      "MLIR optimizer driver with the hlo, tc, tml and imap dialects\n"
       "\n"
       "  tc-opt matmul.tc --infer-ranges            import and infer the ranges\n"
       "  tc-opt --infer-ranges --fuse matmul.mlir   the same on MLIR text, then fuse\n"

@@ -10,7 +10,7 @@ use crate::{
     hlo, imap,
     mlir::{self, Op},
     pass::{Options, PassInfo, PassRun},
-    tc,
+    tc, tml,
 };
 use melior::{
     Context,
@@ -297,6 +297,7 @@ extern "C" fn tcRustVerify(op: MlirOperation) -> bool {
             Some(("imap", _)) => imap::verify::verify(op),
             Some(("tc", _)) => tc::verify::verify(op),
             Some(("hlo", _)) => hlo::dialect::verify(op),
+            Some(("tml", _)) => tml::verify::verify(op),
             _ => Ok(()),
         };
         result.map_err(|error| error.emit_on(op)).is_ok()

@@ -36,6 +36,8 @@ pub enum Language {
     Tc,
     /// The HLO text of XLA.
     Hlo,
+    /// Tensor expressions without indices.
+    Tml,
 }
 
 impl Language {
@@ -44,6 +46,8 @@ impl Language {
     pub fn of(file_name: &str, contents: &[u8]) -> Self {
         if file_name.ends_with(".tc") {
             Self::Tc
+        } else if file_name.ends_with(".tml") {
+            Self::Tml
         } else if file_name.ends_with(".hlo") || hlo::syntax::begins_with_module(contents) {
             Self::Hlo
         } else {
@@ -66,6 +70,7 @@ pub fn import<'c>(
     match language {
         Language::Tc => tc::import::import(context, file_name, contents, relaxed),
         Language::Hlo => hlo::dialect::import(context, file_name, contents),
+        Language::Tml => tml::import::import(context, file_name, contents),
         Language::Mlir => ffi::parse(context, file_name, contents),
     }
 }

@@ -1,4 +1,4 @@
-//! `tc-compile`: compiles tensor comprehensions and HLO programs to MLIR, LLVM IR, assembly or an object.
+//! `tc-compile`: compiles tensor comprehensions, HLO and TML programs to MLIR, LLVM IR, assembly or an object.
 
 use clap::{Parser, ValueEnum};
 use std::{
@@ -13,7 +13,7 @@ use tc_backends::{
 use tc_dialects::Language;
 use tc_tools::{
     command_line::{Compilation, Source, print, run_tool},
-    hlo,
+    hlo, tml,
 };
 
 const EXAMPLES: &str = "Examples:
@@ -39,7 +39,7 @@ enum Emit {
     Obj,
 }
 
-/// Compiles tensor comprehensions and HLO programs.
+/// Compiles tensor comprehensions, HLO and TML programs.
 #[derive(Parser, Debug)]
 #[command(version, after_help = EXAMPLES)]
 struct Arguments {
@@ -81,6 +81,19 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
             return Err(Error::Usage(message.to_string()));
         }
         let module = hlo::Program::read(text)?.lower(&context)?;
+        return match arguments.emit {
+            Emit::Mlir => write(&output, format!("{}", module.as_operation()).as_bytes()),
+            _ => emit(arguments, &output, &Program::lower(&module, &options.cpu)?),
+        };
+    }
+    arguments.compilation.check_language(text.language)?;
+    if text.language == Language::Tml {
+        if arguments.source.entry.is_some() {
+            let message = "a TML file is one program; remove '--entry'";
+            return Err(Error::Usage(message.to_string()));
+        }
+        let options = arguments.compilation.tml_options(options.cpu.target);
+        let module = tml::Program::read(text)?.lower(&context, &options)?;
         return match arguments.emit {
             Emit::Mlir => write(&output, format!("{}", module.as_operation()).as_bytes()),
             _ => emit(arguments, &output, &Program::lower(&module, &options.cpu)?),

@@ -1,4 +1,4 @@
-//! `tc-run`: compiles a tensor comprehension or an HLO program and runs it.
+//! `tc-run`: compiles a tensor comprehension, an HLO or a TML program and runs it.
 
 use clap::Parser;
 use std::{path::PathBuf, process::ExitCode};
@@ -12,6 +12,7 @@ use tc_dialects::Language;
 use tc_tools::{
     command_line::{Compilation, Source, Text, print, run_tool},
     hlo::{self, Program},
+    tml,
 };
 
 const EXAMPLES: &str = "Examples:
@@ -19,7 +20,8 @@ const EXAMPLES: &str = "Examples:
   tc-run matmul.tc --inputs DIR --outputs OUT --check=expected
   tc-run mlp3.tc --size B=128,N=128,O=64,P=32,Q=2 --bench --threads 2 --json
   tc-run accumulate.tc --size N=8 --init C=before.npy
-  tc-run model.hlo --inputs DIR --check=expected";
+  tc-run model.hlo --inputs DIR --check=expected
+  tc-run helmholtz.tml --check --bench --pad";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Check {
@@ -30,7 +32,7 @@ enum Check {
     Expected,
 }
 
-/// Compiles a tensor comprehension or an HLO program for this machine and runs it.
+/// Compiles a tensor comprehension, an HLO or a TML program for this machine and runs it.
 #[derive(Parser, Debug)]
 #[command(version, after_help = EXAMPLES)]
 struct Arguments {
@@ -79,6 +81,10 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     let text = arguments.source.read()?;
     if text.language == Language::Hlo {
         return run_hlo(arguments, text);
+    }
+    arguments.compilation.check_language(text.language)?;
+    if text.language == Language::Tml {
+        return run_tml(arguments, text);
     }
     let context = tc_dialects::new_context();
     let session = arguments.source.open(&context, &text, arguments.explain_ranges)?;
@@ -209,6 +215,34 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     print(format!("{report}, compiled in {:.0} ms\n", compile_seconds * 1e3).as_bytes())
 }
 
+fn run_tml(arguments: &Arguments, text: Text) -> Result<(), Error> {
+    if arguments.check == Some(Check::Expected) {
+        let message = "TML programs have no expected results; expected '--check'";
+        return Err(Error::Usage(message.to_string()));
+    }
+    let of_comprehensions = [
+        ("--entry", arguments.source.entry.is_some()),
+        ("--relaxed", arguments.source.relaxed),
+        ("--init", !arguments.init.is_empty()),
+        ("--dynamic", arguments.dynamic),
+        ("--explain-ranges", arguments.explain_ranges),
+    ];
+    if let Some((option, _)) = of_comprehensions.iter().find(|(_, is_given)| *is_given) {
+        return Err(Error::Usage(format!("'{option}' does not apply to a TML program; remove it")));
+    }
+    tml::run(&tml::Request {
+        program: tml::Program::read(text)?,
+        inputs: arguments.inputs.as_deref(),
+        outputs: arguments.outputs.as_deref(),
+        check: arguments.check.is_some(),
+        print_ir: arguments.print_ir,
+        bench: arguments.bench,
+        json: arguments.json,
+        seed: arguments.seed,
+        compilation: &arguments.compilation,
+    })
+}
+
 fn run_hlo(arguments: &Arguments, text: Text) -> Result<(), Error> {
     if arguments.check == Some(Check::Interpreter) {
         let message = "there is no interpreter of HLO; expected '--check=expected'";
@@ -228,6 +262,7 @@ fn run_hlo(arguments: &Arguments, text: Text) -> Result<(), Error> {
             "'{option}' does not apply to an HLO program; remove it"
         )));
     }
+    arguments.compilation.check_language(text.language)?;
     hlo::run(&hlo::Request {
         program: Program::read(text)?,
         inputs: arguments.inputs.as_deref(),

@@ -25,6 +25,11 @@ impl Target {
         Self { cpu: name.to_string(), features: String::new(), ..Self::host() }
     }
 
+    /// The numbers of this many bits that a vector register holds.
+    pub fn vector_length(&self, element_bits: u32) -> i64 {
+        i64::from((self.vector_registers().0 / element_bits.max(1)).max(1))
+    }
+
     /// Whether rounding to an integer is an instruction: so it is for 64-bit Arm, and for x86
     /// from SSE4.1 on. Of other architectures nothing is known.
     pub(super) fn rounds(&self) -> bool {

@@ -1,6 +1,9 @@
-//! TML: its evaluation rules as an interpreter, over exact numbers or floats.
+//! TML: its evaluation rules as an interpreter, and compiled programs.
 //!
-//! [`value`] has the domains of values with their arithmetic, [`interp`] the rules.
+//! [`value`] has the domains of values with their arithmetic, [`interp`] the rules, [`executable`]
+//! compiled code with padding and without, [`flops`] what it calculates.
 
+pub mod executable;
+pub mod flops;
 pub mod interp;
 pub mod value;

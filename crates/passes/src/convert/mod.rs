@@ -7,3 +7,4 @@ mod index_expr;
 mod loops;
 pub mod results_to_destinations;
 pub mod tc_to_imap;
+pub mod tml_to_imap;

@@ -1,10 +1,14 @@
 //! Passes that rewrite within a dialect.
 
 pub mod copy_shared_destinations;
+pub mod eliminate_dead_statements;
+pub mod forward_statements;
 pub mod fuse;
 pub mod hoist_divisions;
 pub mod infer_ranges;
 pub mod limit_vectorization;
+pub mod pad;
+pub mod reassociate;
 pub mod runtime_checks;
 pub mod specialize_sizes;
 pub mod unshare_empty_tensors;

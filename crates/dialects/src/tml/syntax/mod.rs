@@ -44,3 +44,26 @@ pub use crate::tc::syntax::{Diagnostic, Reason, Severity, SourceFile, Span};
 pub use check::check;
 pub use checked::Checked;
 pub use parser::parse_program;
+
+/// Reads a program from the bytes of a file: the source, the program, and what there is to say of it.
+/// With an error among the diagnostics the program is not the one of the file.
+pub fn read(file_name: &str, bytes: Vec<u8>) -> (SourceFile, Checked, Vec<Diagnostic>) {
+    let source = match SourceFile::from_bytes(file_name, bytes) {
+        Ok(source) => source,
+        Err(failure) => {
+            let (source, mut error) = *failure;
+            error.reason = match error.reason {
+                Reason::Limit => Reason::TmlLimit,
+                _ => Reason::TmlSyntax,
+            };
+            return (source, Checked::default(), vec![error]);
+        }
+    };
+    let (program, diagnostics) = parse_program(&source);
+    // What the parser left out would be missed by the checks.
+    if !diagnostics.is_empty() {
+        return (source, Checked::default(), diagnostics);
+    }
+    let (checked, diagnostics) = check(&program);
+    (source, checked, diagnostics)
+}

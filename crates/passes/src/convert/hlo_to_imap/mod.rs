@@ -29,7 +29,7 @@ mod control;
 mod dynamic;
 mod fourier;
 mod linear_algebra;
-mod nest;
+pub(super) mod nest;
 mod order;
 mod random;
 mod scalar;

@@ -8,13 +8,13 @@ use crate::convert::loops::build_for;
 use melior::ir::{Attribute, ValueLike, r#type::MemRefType};
 use tc_dialects::{
     hlo::{ArrayShape, ElementType},
-    imap::{self, Combiner, GenericParts},
+    imap::{self, Combiner, Generic, GenericParts},
     mlir::{self, Builder, Val},
 };
 use tc_ir::{Context, Expr, IndexingMap, Interval, map::Variable};
 
 /// An `imap.generic` to be built.
-pub(super) struct Nest<'c, 'i> {
+pub(in crate::convert) struct Nest<'c, 'i> {
     ir: &'i Context,
     domain: IndexingMap,
     runtimes: Vec<Val<'c>>,
@@ -24,14 +24,14 @@ pub(super) struct Nest<'c, 'i> {
 
 impl<'c, 'i> Nest<'c, 'i> {
     /// Over dimension variables of these extents, none of them 0.
-    pub(super) fn new(ir: &'i Context, dims: &[i64]) -> Self {
+    pub(in crate::convert) fn new(ir: &'i Context, dims: &[i64]) -> Self {
         let mut domain = IndexingMap::identity(ir, dims);
         domain.results.clear();
         Self { ir, domain, runtimes: Vec::new(), inputs: Vec::new(), outputs: Vec::new() }
     }
 
     /// Adds a range variable, from 0 to below `extent`; a single value needs none.
-    pub(super) fn range(&mut self, extent: i64) -> Expr {
+    pub(in crate::convert) fn range(&mut self, extent: i64) -> Expr {
         if extent == 1 {
             return self.ir.constant(0);
         }
@@ -41,7 +41,7 @@ impl<'c, 'i> Nest<'c, 'i> {
     }
 
     /// Adds a runtime variable with the value of an index between 0 and `last`.
-    pub(super) fn runtime(&mut self, value: Val<'c>, last: i64) -> Expr {
+    pub(in crate::convert) fn runtime(&mut self, value: Val<'c>, last: i64) -> Expr {
         let number = self.domain.runtimes.len() as u32;
         self.domain.runtimes.push(Variable::bounded(self.ir, Interval::new(0, last)));
         self.runtimes.push(value);
@@ -50,19 +50,24 @@ impl<'c, 'i> Nest<'c, 'i> {
 
     /// The body applies only where an expression has a value in the interval. It never becomes a
     /// bound of a dimension variable, which would leave elements of the result unwritten.
-    pub(super) fn constrain(&mut self, expr: Expr, interval: Interval) {
+    pub(in crate::convert) fn constrain(&mut self, expr: Expr, interval: Interval) {
         if !interval.covers(self.domain.range_of(self.ir, expr).interval) {
             self.domain.add_constraint(self.ir, expr, interval);
         }
     }
 
     /// Reads a tensor at an index.
-    pub(super) fn read(&mut self, tensor: Val<'c>, index: Vec<Expr>) {
+    pub(in crate::convert) fn read(&mut self, tensor: Val<'c>, index: Vec<Expr>) {
         self.inputs.push((tensor, index));
     }
 
     /// Writes to a tensor at an index.
-    pub(super) fn write(&mut self, init: Val<'c>, index: Vec<Expr>, combiner: Combiner) {
+    pub(in crate::convert) fn write(
+        &mut self,
+        init: Val<'c>,
+        index: Vec<Expr>,
+        combiner: Combiner,
+    ) {
         self.outputs.push((init, index, combiner));
     }
 
@@ -70,11 +75,20 @@ impl<'c, 'i> Nest<'c, 'i> {
     ///
     /// # Errors
     /// Those of `body`.
-    pub(super) fn build(
+    pub(in crate::convert) fn build(
         self,
         b: &Builder<'c>,
         body: impl FnOnce(&Builder<'c>, &[Val<'c>]) -> Result<Vec<Val<'c>>, String>,
     ) -> Result<Vec<Val<'c>>, String> {
+        let generic = self.build_generic(b, false);
+        let inside = Builder::at_end(b.context, generic.body(), b.location);
+        let values = body(&inside, &mlir::arguments(generic.body()))?;
+        imap::build_yield(&inside, &values);
+        Ok(mlir::results(generic.op()))
+    }
+
+    /// Builds it with empty blocks, one of them for an epilogue if that is asked for.
+    pub(in crate::convert) fn build_generic(self, b: &Builder<'c>, epilogue: bool) -> Generic<'c> {
         let free = |variables: &[Variable]| vec![Variable::default(); variables.len()];
         let frame = IndexingMap {
             dims: free(&self.domain.dims),
@@ -99,11 +113,7 @@ impl<'c, 'i> Nest<'c, 'i> {
             inits: self.outputs.iter().map(|(init, ..)| *init).collect(),
             combiners: self.outputs.iter().map(|(.., combiner)| *combiner).collect(),
         };
-        let generic = parts.build(self.ir, b, false);
-        let inside = Builder::at_end(b.context, generic.body(), b.location);
-        let values = body(&inside, &mlir::arguments(generic.body()))?;
-        imap::build_yield(&inside, &values);
-        Ok(mlir::results(generic.op()))
+        parts.build(self.ir, b, epilogue)
     }
 }
 

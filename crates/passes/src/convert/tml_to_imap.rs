@@ -1,0 +1,690 @@
+//! `convert-tml-to-imap`: expressions without indices become `imap.generic`.
+//!
+//! A `tml.program` becomes a `func.func` on tensors: one argument per argument, one result per result.
+//! Every expression becomes operands with an indexing map each and an expression of their elements:
+//! products, transpositions and what is calculated element by element compose maps only, and a
+//! contraction turns a pair of dimension variables into one range variable. So an outer product is
+//! never stored. What is calculated from the elements of one sum, element by element, becomes its
+//! epilogue. Temporary tensors hold other sums that something is calculated from, factors of products
+//! that are no products themselves, which would be calculated again for each element of the other
+//! factor, and what has several uses and is costly.
+//!
+//! Division is controlled: a dividend of 0 is the quotient, whatever the divisor is.
+//!
+//! A statement whose variable stands in its own expression is evaluated in place if the dependence
+//! analysis on indexing maps allows that: each element that it reads of the variable is the one that it
+//! writes, and nothing after it needs the old value. Otherwise a temporary receives the result.
+//!
+//! In a padded program (`tml-pad`), only the last dimension of what is calculated runs over its padding,
+//! so that inner loops are of whole vectors; the padding of other dimensions is zero before, and stays
+//! so. Sums leave padding out, as its terms are zero.
+//!
+//! Before:
+//!
+//! ```mlir
+//! %p = tml.product %A, %B : tensor<3x4xf64>, tensor<4x5xf64> -> tensor<3x4x4x5xf64>
+//! %c = tml.contract %p [1, 2] : tensor<3x4x4x5xf64> -> tensor<3x5xf64>
+//! %C = tml.assign "C" %c : tensor<3x5xf64>
+//! ```
+//!
+//! After:
+//!
+//! ```mlir
+//! %init = tensor.empty() : tensor<3x5xf64>
+//! %C = imap.generic #imap.map<(d0, d1)[s0] -> (), domain: d0 in [0, 2], d1 in [0, 4], s0 in [0, 3]>
+//!     ins(%A, %B : tensor<3x4xf64>, tensor<4x5xf64>) outs(%init : tensor<3x5xf64>)
+//!     maps [#imap.map<(d0, d1)[s0] -> (d0, s0)>, #imap.map<(d0, d1)[s0] -> (s0, d1)>,
+//!           #imap.map<(d0, d1)[s0] -> (d0, d1)>]
+//!     combine [#imap.combiner<add from identity>] {
+//! ^bb0(%a: f64, %b: f64):
+//!   %p = arith.mulf %a, %b : f64
+//!   imap.yield %p : f64
+//! } -> tensor<3x5xf64>
+//! ```
+//!
+//! Remarks, for each statement whose variable stands in its own expression: `in-place`, or `temporary`
+//! with the reason.
+
+use super::hlo_to_imap::nest::Nest;
+use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike, r#type::FunctionType};
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+use tc_dialects::{
+    diagnostic::{RemarkKind, Report, remark},
+    imap::{self, Combiner, CombinerKind},
+    mlir::{self, Blk, Builder, Op, Val},
+    pass::{Failure, PassInfo, PassRun},
+    tml::{Program, dims, extents},
+};
+use tc_ir::{Context, Expr};
+
+/// The pass.
+pub const PASS: PassInfo = PassInfo {
+    argument: "convert-tml-to-imap",
+    summary: "Convert tensor expressions without indices to imap.generic",
+    anchor: "builtin.module",
+    options: &[],
+    dependent_dialects: &["arith", "func", "imap", "tensor"],
+    run,
+};
+
+/// Operations in one body; a larger expression is cut by a temporary.
+const MAX_OPERATIONS: usize = 128;
+/// Operations that are calculated again at each use of a value.
+const MAX_RECOMPUTED: usize = 4;
+
+const SUM: Combiner = Combiner { kind: CombinerKind::Add, from_identity: true };
+
+fn run(pass: &PassRun) -> Result<(), Failure> {
+    let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
+    for program in mlir::ops(block).into_iter().filter_map(Program::cast) {
+        pass.enter(program.op());
+        convert(program).map_err(|report| {
+            report.emit();
+            Failure
+        })?;
+    }
+    Ok(())
+}
+
+/// An index variable: its extent in memory, and that without padding.
+#[derive(Clone, Copy, Debug)]
+struct Variable {
+    extent: i64,
+    logical: i64,
+    /// The variable that it has been found to be equal to, or itself.
+    same_as: usize,
+}
+
+/// An expression of elements of tensors.
+#[derive(Debug)]
+enum Scalar<'c> {
+    /// An element, at an index of variables.
+    Read(Val<'c>, Vec<usize>),
+    /// The sum, in an epilogue.
+    Folded,
+    /// An operation of `arith` on two numbers.
+    Operation(&'static str, Rc<Scalar<'c>>, Rc<Scalar<'c>>),
+}
+
+/// A tensor as an expression of its index.
+#[derive(Clone, Debug)]
+struct Term<'c> {
+    /// The variables of its dimensions.
+    dims: Vec<usize>,
+    /// The variables that are summed over.
+    sums: Vec<usize>,
+    body: Rc<Scalar<'c>>,
+    /// What is calculated from the sum.
+    epilogue: Option<Rc<Scalar<'c>>>,
+    /// Operations in the body and the epilogue.
+    operations: usize,
+    /// Whether it is an outer product of tensors, or one tensor.
+    is_product: bool,
+}
+
+impl<'c> Term<'c> {
+    /// A term without sums.
+    fn elements(dims: Vec<usize>, body: Scalar<'c>, operations: usize, is_product: bool) -> Self {
+        let body = Rc::new(body);
+        Self { dims, sums: Vec::new(), body, epilogue: None, operations, is_product }
+    }
+
+    /// Its value, as an expression of the sum if there is one.
+    fn value(&self) -> Rc<Scalar<'c>> {
+        match &self.epilogue {
+            Some(epilogue) => Rc::clone(epilogue),
+            None if self.sums.is_empty() => Rc::clone(&self.body),
+            None => Rc::new(Scalar::Folded),
+        }
+    }
+}
+
+struct Converter<'c, 'i> {
+    ir: &'i Context,
+    program: Program<'c>,
+    builder: Builder<'c>,
+    variables: Vec<Variable>,
+    terms: HashMap<usize, Term<'c>>,
+    /// The tensor that a variable of the program is in, by its name, and the value of `tml`.
+    held: HashMap<&'c str, (Val<'c>, Val<'c>)>,
+    /// The places of the operations in the block.
+    places: HashMap<usize, usize>,
+}
+
+fn convert<'c>(program: Program<'c>) -> Result<(), Report<'c>> {
+    let ir = Context::new();
+    let op = program.op();
+    let context = mlir::context_of(op);
+    let inputs: Vec<_> = program.arguments().iter().map(|value| value.r#type()).collect();
+    let (region, block) = mlir::region_with_block(&inputs, op.location());
+    let mut converter = Converter {
+        ir: &ir,
+        program,
+        builder: Builder::at_end(context, block, op.location()),
+        variables: Vec::new(),
+        terms: HashMap::new(),
+        held: HashMap::new(),
+        places: HashMap::new(),
+    };
+    let parameters = program.parameters();
+    let arguments = program.arguments().into_iter().zip(mlir::arguments(block));
+    for ((old, new), parameter) in arguments.zip(&parameters) {
+        let logical = parameter.extents.clone().unwrap_or_else(|| extents(old));
+        let term = converter.read(new, &logical);
+        converter.terms.insert(mlir::value_key(old), term);
+        converter.held.insert(parameter.name, (new, old));
+    }
+    for (place, op) in mlir::ops(program.body()).into_iter().enumerate() {
+        converter.places.insert(op_key(op), place);
+    }
+    for op in mlir::ops(program.body()) {
+        converter.builder = converter.builder.located(op.location());
+        converter.convert(op)?;
+    }
+
+    let outputs: Vec<_> = program.results().iter().map(|value| value.r#type()).collect();
+    let attributes = |parameters: &[tc_dialects::tml::Parameter]| {
+        let attribute = |parameter: &tc_dialects::tml::Parameter| {
+            let mut entries = vec![("tc.name", mlir::string(context, parameter.name))];
+            if parameter.inout {
+                entries.push(("tc.inout", Attribute::unit(context)));
+            }
+            mlir::dictionary(context, &entries)
+        };
+        mlir::array(context, &parameters.iter().map(attribute).collect::<Vec<_>>())
+    };
+    let ty: Type = FunctionType::new(context, &inputs, &outputs).into();
+    Builder::before(op).op_with(
+        "func.func",
+        &[],
+        &[],
+        &[
+            ("sym_name", mlir::string(context, program.name())),
+            ("function_type", mlir::type_attr(ty)),
+            ("arg_attrs", attributes(&parameters)),
+            ("res_attrs", attributes(&program.outputs())),
+        ],
+        vec![region],
+    );
+    mlir::erase(op);
+    Ok(())
+}
+
+/// A key under which an operation with results can stand in a map.
+fn op_key(op: Op) -> usize {
+    match op.result_count() {
+        0 => 0,
+        _ => mlir::value_key(mlir::result(op, 0)),
+    }
+}
+
+impl<'c> Converter<'c, '_> {
+    fn variable(&mut self, extent: i64, logical: i64) -> usize {
+        self.variables.push(Variable { extent, logical, same_as: self.variables.len() });
+        self.variables.len() - 1
+    }
+
+    /// The variable that stands for all that are equal to one.
+    fn find(&mut self, mut variable: usize) -> usize {
+        while self.variables[variable].same_as != variable {
+            // Halving keeps the paths short.
+            let next = self.variables[variable].same_as;
+            self.variables[variable].same_as = self.variables[next].same_as;
+            variable = next;
+        }
+        variable
+    }
+
+    fn unify(&mut self, first: usize, second: usize) {
+        let (first, second) = (self.find(first), self.find(second));
+        self.variables[second].same_as = first;
+    }
+
+    /// The elements of a tensor in memory.
+    fn read(&mut self, tensor: Val<'c>, logical: &[i64]) -> Term<'c> {
+        let pairs: Vec<_> = extents(tensor).into_iter().zip(logical.iter().copied()).collect();
+        let dims: Vec<_> =
+            pairs.into_iter().map(|(extent, logical)| self.variable(extent, logical)).collect();
+        let body = Scalar::Read(tensor, dims.clone());
+        Term::elements(dims, body, 0, true)
+    }
+
+    /// The same with variables of its own.
+    fn renamed(&mut self, term: &Term<'c>) -> Term<'c> {
+        let mut names = HashMap::new();
+        let dims = self.renamed_variables(&term.dims, &mut names);
+        let sums = self.renamed_variables(&term.sums, &mut names);
+        let body = self.renamed_body(&term.body, &mut names);
+        let epilogue = term.epilogue.as_ref().map(|it| self.renamed_body(it, &mut names));
+        Term { dims, sums, body, epilogue, ..*term }
+    }
+
+    fn renamed_variables(
+        &mut self,
+        variables: &[usize],
+        names: &mut HashMap<usize, usize>,
+    ) -> Vec<usize> {
+        let mut rename = |variable: &usize| {
+            let variable = self.find(*variable);
+            *names.entry(variable).or_insert_with(|| {
+                let Variable { extent, logical, .. } = self.variables[variable];
+                self.variable(extent, logical)
+            })
+        };
+        variables.iter().map(&mut rename).collect()
+    }
+
+    fn renamed_body(
+        &mut self,
+        body: &Scalar<'c>,
+        names: &mut HashMap<usize, usize>,
+    ) -> Rc<Scalar<'c>> {
+        Rc::new(match body {
+            Scalar::Read(tensor, index) => {
+                Scalar::Read(*tensor, self.renamed_variables(index, names))
+            }
+            Scalar::Folded => Scalar::Folded,
+            Scalar::Operation(name, lhs, rhs) => {
+                let lhs = self.renamed_body(lhs, names);
+                Scalar::Operation(name, lhs, self.renamed_body(rhs, names))
+            }
+        })
+    }
+
+    /// The term of an operand, to be taken apart.
+    fn operand(&mut self, op: Op<'c>, number: usize) -> Term<'c> {
+        let value = mlir::operand(op, number);
+        let term = self.terms[&mlir::value_key(value)].clone();
+        match mlir::uses(value).len() {
+            1 => term,
+            _ => self.renamed(&term),
+        }
+    }
+
+    /// The term of a factor of a product: a product without sums, or a temporary.
+    fn factor(&mut self, op: Op<'c>, number: usize) -> Term<'c> {
+        let term = self.operand(op, number);
+        let is_factor = term.sums.is_empty() && term.is_product;
+        if is_factor { term } else { self.stored(term, op) }
+    }
+
+    /// The elements of a temporary tensor that holds a term.
+    fn stored(&mut self, term: Term<'c>, op: Op<'c>) -> Term<'c> {
+        let element = mlir::element_type(mlir::result(op, 0).r#type());
+        let logical: Vec<_> = term.dims.iter().map(|it| self.variables[*it].logical).collect();
+        let shape: Vec<_> = term.dims.iter().map(|it| Some(self.variables[*it].extent)).collect();
+        let ty = mlir::tensor_type(&shape, element);
+        let init = match self.program.vector_length() {
+            // Padding that is not written must be zero.
+            Some(_) => self.zeros(ty),
+            None => self.builder.value("tensor.empty", &[], ty),
+        };
+        let tensor = self.emit(&term, init);
+        self.read(tensor, &logical)
+    }
+
+    fn zeros(&self, ty: Type<'c>) -> Val<'c> {
+        let init = self.builder.value("tensor.empty", &[], ty);
+        let shape: Vec<_> = mlir::shape(ty).into_iter().map(Option::unwrap_or_default).collect();
+        let mut nest = Nest::new(self.ir, &shape);
+        let index = (0..shape.len() as u32).map(|dim| self.ir.dim(dim)).collect();
+        nest.write(init, index, Combiner::ASSIGN);
+        let zero = |builder: &Builder<'c>, _: &[Val<'c>]| {
+            Ok(vec![builder.float(mlir::element_type(ty), 0.0)])
+        };
+        nest.build(&self.builder, zero).expect("the body has no error")[0]
+    }
+
+    /// Emits the operation that calculates a term.
+    fn emit(&mut self, term: &Term<'c>, init: Val<'c>) -> Val<'c> {
+        let rank = term.dims.len();
+        let bounds: Vec<_> = term
+            .dims
+            .iter()
+            .enumerate()
+            .map(|(number, variable)| {
+                let Variable { extent, logical, .. } = self.variables[*variable];
+                if number + 1 == rank { extent } else { logical }
+            })
+            .collect();
+        let mut nest = Nest::new(self.ir, &bounds);
+        let mut index: HashMap<usize, Expr> = HashMap::new();
+        for (number, variable) in term.dims.iter().enumerate() {
+            let variable = self.find(*variable);
+            index.insert(variable, self.ir.dim(number as u32));
+        }
+        for variable in &term.sums {
+            let variable = self.find(*variable);
+            index.insert(variable, nest.range(self.variables[variable].logical));
+        }
+        let mut reads: Vec<(Val<'c>, Vec<Expr>)> = Vec::new();
+        let body = self.steps(&term.body, &index, &mut reads);
+        let epilogue = term.epilogue.as_ref().map(|it| self.steps(it, &index, &mut reads));
+        for (tensor, index) in reads {
+            nest.read(tensor, index);
+        }
+        let combiner = if term.sums.is_empty() { Combiner::ASSIGN } else { SUM };
+        nest.write(init, (0..rank as u32).map(|dim| self.ir.dim(dim)).collect(), combiner);
+        let generic = nest.build_generic(&self.builder, epilogue.is_some());
+        fill(&self.builder, generic.body(), &body, 0);
+        if let (Some(block), Some(epilogue)) = (generic.epilogue(), epilogue) {
+            // The sum comes before the elements.
+            fill(&self.builder, block, &epilogue, 1);
+        }
+        mlir::result(generic.op(), 0)
+    }
+
+    /// The steps that calculate a body, the last one its value; equal reads are one.
+    fn steps(
+        &mut self,
+        body: &Rc<Scalar<'c>>,
+        index: &HashMap<usize, Expr>,
+        reads: &mut Vec<(Val<'c>, Vec<Expr>)>,
+    ) -> Vec<Step> {
+        fn visit<'c>(
+            converter: &mut Converter<'c, '_>,
+            body: &Rc<Scalar<'c>>,
+            index: &HashMap<usize, Expr>,
+            reads: &mut Vec<(Val<'c>, Vec<Expr>)>,
+            steps: &mut Vec<Step>,
+        ) -> usize {
+            let step = match &**body {
+                Scalar::Read(tensor, variables) => {
+                    let place = variables.iter().map(|it| index[&converter.find(*it)]).collect();
+                    let read = (*tensor, place);
+                    let known = reads.iter().position(|known| *known == read);
+                    Step::Read(known.unwrap_or_else(|| {
+                        reads.push(read);
+                        reads.len() - 1
+                    }))
+                }
+                Scalar::Folded => Step::Folded,
+                Scalar::Operation(name, lhs, rhs) => {
+                    let lhs = visit(converter, lhs, index, reads, steps);
+                    Step::Operation(name, lhs, visit(converter, rhs, index, reads, steps))
+                }
+            };
+            steps.push(step);
+            steps.len() - 1
+        }
+        let mut steps = Vec::new();
+        visit(self, body, index, reads, &mut steps);
+        steps
+    }
+
+    fn convert(&mut self, op: Op<'c>) -> Result<(), Report<'c>> {
+        let elementwise = |name| (name, 0, 1);
+        let (name, first, second) = match mlir::name(op) {
+            "tml.return" => {
+                let results = mlir::operands(op);
+                let results = results.into_iter().map(|value| self.tensor(value, op));
+                let results = results.collect::<Vec<_>>();
+                self.builder.op("func.return", &results, &[]);
+                return Ok(());
+            }
+            "tml.undef" => {
+                let result = mlir::result(op, 0);
+                let logical = match mlir::integers_attr(op, "extents") {
+                    found if found.is_empty() => extents(result),
+                    found => found,
+                };
+                let zeros = self.zeros(result.r#type());
+                let term = self.read(zeros, &logical);
+                self.terms.insert(mlir::value_key(result), term);
+                let name = mlir::string_attr(op, "name").unwrap_or_default();
+                self.held.insert(name, (zeros, result));
+                return Ok(());
+            }
+            "tml.assign" => {
+                self.assign(op);
+                return Ok(());
+            }
+            "tml.product" => {
+                let (lhs, rhs) = (self.factor(op, 0), self.factor(op, 1));
+                let dims = [lhs.dims, rhs.dims].concat();
+                let operations = lhs.operations + rhs.operations + 1;
+                let body = Scalar::Operation("arith.mulf", lhs.body, rhs.body);
+                self.finish(op, Term::elements(dims, body, operations, true));
+                return Ok(());
+            }
+            "tml.contract" => {
+                let mut term = self.operand(op, 0);
+                if term.epilogue.is_some() {
+                    term = self.stored(term, op);
+                }
+                let [first, second] = dims(op).expect("verified");
+                self.unify(term.dims[first], term.dims[second]);
+                term.dims.remove(second);
+                term.sums.push(term.dims.remove(first));
+                self.finish(op, term);
+                return Ok(());
+            }
+            "tml.transpose" => {
+                let mut term = self.operand(op, 0);
+                let [first, second] = dims(op).expect("verified");
+                term.dims.swap(first, second);
+                self.finish(op, term);
+                return Ok(());
+            }
+            "tml.add" => elementwise("arith.addf"),
+            "tml.sub" => elementwise("arith.subf"),
+            "tml.mul" | "tml.smul" => elementwise("arith.mulf"),
+            "tml.div" | "tml.sdiv" => elementwise("arith.divf"),
+            _ => return Err(Report::op_error(op, "has no form in indexing maps")),
+        };
+        let (mut lhs, mut rhs) = (self.operand(op, first), self.operand(op, second));
+        // The sum of a scalar is the same for all elements, and that of two operands are two.
+        if !lhs.sums.is_empty() && lhs.dims.len() < rhs.dims.len() {
+            lhs = self.stored(lhs, op);
+        }
+        if !rhs.sums.is_empty() && (!lhs.sums.is_empty() || rhs.dims.len() < lhs.dims.len()) {
+            rhs = self.stored(rhs, op);
+        }
+        for (left, right) in lhs.dims.iter().zip(&rhs.dims) {
+            self.unify(*left, *right);
+        }
+        let value = Scalar::Operation(name, lhs.value(), rhs.value());
+        let operations = lhs.operations + rhs.operations + 1;
+        let dims = if lhs.dims.is_empty() { rhs.dims } else { lhs.dims };
+        let sum = if lhs.sums.is_empty() { (rhs.sums, rhs.body) } else { (lhs.sums, lhs.body) };
+        self.finish(
+            op,
+            match sum {
+                (sums, _) if sums.is_empty() => Term::elements(dims, value, operations, false),
+                (sums, body) => {
+                    let epilogue = Some(Rc::new(value));
+                    Term { dims, sums, body, epilogue, operations, is_product: false }
+                }
+            },
+        );
+        Ok(())
+    }
+
+    /// Notes the term of a result; what would be calculated several times becomes a temporary.
+    fn finish(&mut self, op: Op<'c>, term: Term<'c>) {
+        let result = mlir::result(op, 0);
+        let is_shared = 1 < mlir::uses(result).len();
+        let is_costly = !term.sums.is_empty() || MAX_RECOMPUTED < term.operations;
+        let is_long = MAX_OPERATIONS < term.operations;
+        let term = if is_long || is_shared && is_costly { self.stored(term, op) } else { term };
+        self.terms.insert(mlir::value_key(result), term);
+    }
+
+    /// The tensor that holds a value which the program returns.
+    fn tensor(&mut self, value: Val<'c>, op: Op<'c>) -> Val<'c> {
+        let term = self.terms[&mlir::value_key(value)].clone();
+        let is_whole = |index: &[usize]| index == term.dims;
+        match &*term.body {
+            Scalar::Read(tensor, index) if term.sums.is_empty() && is_whole(index) => *tensor,
+            _ => {
+                let op = mlir::defining_op(value).unwrap_or(op);
+                let term = self.stored(term, op);
+                let Scalar::Read(tensor, _) = &*term.body else { unreachable!("it is stored") };
+                *tensor
+            }
+        }
+    }
+
+    /// A statement: the tensor that receives its value, and the operation.
+    fn assign(&mut self, op: Op<'c>) {
+        let result = mlir::result(op, 0);
+        let term = self.operand(op, 0);
+        let name = mlir::string_attr(op, "name").unwrap_or_default();
+        let logical: Vec<_> = term.dims.iter().map(|it| self.variables[*it].logical).collect();
+        let before = self.held.get(name).copied();
+        let is_padded = self.program.vector_length().is_some();
+        let hazard = before.map(|(tensor, value)| self.hazard(op, &term, tensor, value));
+        let function = self.program.name();
+        let init = match (before, hazard) {
+            (Some((tensor, _)), Some(Hazard::InPlace)) => {
+                let arguments = [("Variable", name)];
+                let kind = RemarkKind::Passed;
+                remark(op.location(), kind, PASS.argument, "in-place", function, &arguments);
+                Some(tensor)
+            }
+            (_, Some(Hazard::Conflict(reason))) => {
+                let arguments = [("Variable", name), ("Reason", reason.as_str())];
+                let kind = RemarkKind::Missed;
+                remark(op.location(), kind, PASS.argument, "temporary", function, &arguments);
+                None
+            }
+            (Some((tensor, _)), _) if is_padded => Some(tensor),
+            _ => None,
+        };
+        let ty = result.r#type();
+        let init = init.unwrap_or_else(|| match is_padded {
+            true => self.zeros(ty),
+            false => self.builder.value("tensor.empty", &[], ty),
+        });
+        let tensor = self.emit(&term, init);
+        let term = self.read(tensor, &logical);
+        self.terms.insert(mlir::value_key(result), term);
+        self.held.insert(name, (tensor, result));
+    }
+
+    /// Whether a statement may overwrite what its variable holds, element by element.
+    fn hazard(&mut self, op: Op<'c>, term: &Term<'c>, tensor: Val<'c>, value: Val<'c>) -> Hazard {
+        let mut reads = Vec::new();
+        fn collect<'c>(body: &Scalar<'c>, tensor: Val<'c>, reads: &mut Vec<Vec<usize>>) {
+            match body {
+                Scalar::Read(read, index) if *read == tensor => reads.push(index.clone()),
+                Scalar::Read(..) | Scalar::Folded => {}
+                Scalar::Operation(_, lhs, rhs) => {
+                    collect(lhs, tensor, reads);
+                    collect(rhs, tensor, reads);
+                }
+            }
+        }
+        collect(&term.body, tensor, &mut reads);
+        if let Some(epilogue) = &term.epilogue {
+            collect(epilogue, tensor, &mut reads);
+        }
+        if reads.is_empty() {
+            return Hazard::None;
+        }
+        if let Some(later) = self.later_use(op, value) {
+            return Hazard::Conflict(format!("its old value is used later, by '{later}'"));
+        }
+        // A variable of one value makes no difference.
+        let written: Vec<_> = term.dims.iter().map(|it| self.find(*it)).collect();
+        for read in reads {
+            let read: Vec<_> = read.into_iter().map(|it| self.find(it)).collect();
+            let is_same = |(read, written): (&usize, &usize)| {
+                read == written || self.variables[*read].extent == 1
+            };
+            if !read.iter().zip(&written).all(is_same) {
+                let sums: Vec<_> = term.sums.clone();
+                let sums: Vec<_> = sums.into_iter().map(|it| self.find(it)).collect();
+                let show = |variable: &usize| {
+                    let place = |list: &[usize], letter: &str| {
+                        let place = list.iter().position(|it| it == variable)?;
+                        Some(format!("{letter}{place}"))
+                    };
+                    place(&written, "d").or_else(|| place(&sums, "s")).unwrap_or_default()
+                };
+                let [read, written] = [&read, &written]
+                    .map(|list| list.iter().map(show).collect::<Vec<_>>().join(", "));
+                return Hazard::Conflict(format!(
+                    "element ({read}) is read where ({written}) is written"
+                ));
+            }
+        }
+        if !term.sums.is_empty() {
+            return Hazard::Conflict("a sum is stored before all its terms are read".to_string());
+        }
+        Hazard::InPlace
+    }
+
+    /// The name of a statement after this one that uses a value, through expressions.
+    fn later_use(&self, op: Op<'c>, value: Val<'c>) -> Option<String> {
+        let here = self.places[&op_key(op)];
+        let mut seen = HashSet::new();
+        let mut pending = vec![value];
+        while let Some(value) = pending.pop() {
+            for (user, _) in mlir::uses(value) {
+                if mlir::is(user, "tml.return") {
+                    return Some("the result".to_string());
+                }
+                if !mlir::is(user, "tml.assign") {
+                    if seen.insert(op_key(user)) {
+                        pending.push(mlir::result(user, 0));
+                    }
+                } else if here < self.places[&op_key(user)] {
+                    return mlir::string_attr(user, "name").map(str::to_string);
+                }
+            }
+        }
+        None
+    }
+}
+
+/// What stands against overwriting a variable while its statement is evaluated.
+enum Hazard {
+    /// The statement does not read the variable.
+    None,
+    /// It reads each element where it writes it.
+    InPlace,
+    /// It needs a temporary, for this reason.
+    Conflict(String),
+}
+
+/// A step of a body, on the results of earlier steps.
+enum Step {
+    Read(usize),
+    Folded,
+    Operation(&'static str, usize, usize),
+}
+
+/// Fills the block of an operation: its arguments from `first_read` on are the elements read.
+fn fill<'c>(builder: &Builder<'c>, block: Blk<'c>, steps: &[Step], first_read: usize) {
+    let inside = Builder::at_end(builder.context, block, builder.location);
+    let arguments = mlir::arguments(block);
+    let mut values: Vec<Val<'c>> = Vec::new();
+    for step in steps {
+        values.push(match *step {
+            Step::Read(number) => arguments[first_read + number],
+            Step::Folded => arguments[0],
+            Step::Operation(name, lhs, rhs) => {
+                build_operation(&inside, name, values[lhs], values[rhs])
+            }
+        });
+    }
+    imap::build_yield(&inside, &values[values.len() - 1..]);
+}
+
+fn build_operation<'c>(
+    builder: &Builder<'c>,
+    name: &'static str,
+    lhs: Val<'c>,
+    rhs: Val<'c>,
+) -> Val<'c> {
+    let ty = lhs.r#type();
+    let value = builder.value(name, &[lhs, rhs], ty);
+    if name != "arith.divf" {
+        return value;
+    }
+    // 0 / 0 is 0 (definition 8); of other dividends, a division by 0 is undefined.
+    let is_zero = builder.compare_float("oeq", lhs, builder.float(ty, 0.0));
+    builder.select(is_zero, lhs, value)
+}

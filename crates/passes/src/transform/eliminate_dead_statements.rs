@@ -1,0 +1,59 @@
+//! `tml-eliminate-dead-statements`: removes statements that no result depends on.
+//!
+//! A variable that is no result of the program, as one that is not declared `out`, is dead after its
+//! last use, and so is any variable where it is assigned to again before it is used. Statements whose
+//! value is dead are removed, last ones first, so that what only they used goes as well (dead code
+//! elimination, section 5 of the report).
+//!
+//! Before, where only `C` is a result:
+//!
+//! ```mlir
+//! %t = tml.assign "t" %A : tensor<3xf64>
+//! %C = tml.assign "C" %A : tensor<3xf64>
+//! tml.return %C : tensor<3xf64>
+//! ```
+//!
+//! After:
+//!
+//! ```mlir
+//! %C = tml.assign "C" %A : tensor<3xf64>
+//! tml.return %C : tensor<3xf64>
+//! ```
+//!
+//! Remarks: `removed`, for each statement.
+
+use melior::ir::operation::OperationLike;
+use tc_dialects::{
+    diagnostic::{RemarkKind, remark},
+    mlir,
+    pass::{Failure, PassInfo, PassRun},
+    tml::Program,
+};
+
+/// The pass.
+pub const PASS: PassInfo = PassInfo {
+    argument: "tml-eliminate-dead-statements",
+    summary: "Remove statements that no result depends on",
+    anchor: "tml.program",
+    options: &[],
+    dependent_dialects: &[],
+    run,
+};
+
+fn run(pass: &PassRun) -> Result<(), Failure> {
+    let Some(program) = Program::cast(pass.op) else { return Ok(()) };
+    for op in mlir::ops(program.body()).into_iter().rev() {
+        let is_used = mlir::results(op).into_iter().any(|value| !mlir::uses(value).is_empty());
+        if is_used || mlir::is(op, "tml.return") {
+            continue;
+        }
+        if mlir::is(op, "tml.assign") {
+            let name = mlir::string_attr(op, "name").unwrap_or_default();
+            let arguments = [("Variable", name)];
+            let kind = RemarkKind::Passed;
+            remark(op.location(), kind, PASS.argument, "removed", program.name(), &arguments);
+        }
+        mlir::erase(op);
+    }
+    Ok(())
+}

@@ -1,0 +1,255 @@
+//! TML programs in `tc-run` and `tc-compile`.
+
+use crate::command_line::{Compilation, Text, print};
+use melior::Context;
+use std::{collections::BTreeMap, fs, path::Path, time::Instant};
+use tc_backends::{
+    cpu,
+    interp::Limits,
+    run::{Bench, Error, sample},
+    runtime::{Tensor, npy, random},
+    tml::{
+        executable::{self, Executable, Options},
+        flops::flops,
+        interp::{self, Machine},
+        value::{Bounded, Division},
+    },
+};
+use tc_dialects::{
+    diagnostic::{self, Printer},
+    tml::{
+        import,
+        syntax::{Checked, Diagnostic, SourceFile, read},
+    },
+};
+
+/// What to do with a program.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// The program.
+    pub program: Program,
+    /// A folder with `NAME.npy` for variables; the others are random.
+    pub inputs: Option<&'a Path>,
+    /// A folder for `NAME.npy` of results.
+    pub outputs: Option<&'a Path>,
+    /// Whether to compare with the evaluation rules.
+    pub check: bool,
+    /// Whether to print the fused operations.
+    pub print_ir: bool,
+    /// Whether to measure the compiled program.
+    pub bench: bool,
+    /// Whether to print the measurement as JSON.
+    pub json: bool,
+    /// The seed of random variables.
+    pub seed: u64,
+    /// How to compile.
+    pub compilation: &'a Compilation,
+}
+
+/// A program that is well-formed.
+#[derive(Debug)]
+pub struct Program {
+    source: SourceFile,
+    checked: Checked,
+}
+
+impl Program {
+    /// Reads a text. What is wrong with it, or may be, goes to the standard error.
+    ///
+    /// # Errors
+    /// It is wrong.
+    pub fn read(text: Text) -> Result<Self, Error> {
+        let (source, checked, diagnostics) = read(&text.name, text.contents);
+        eprint!("{}", source.render_all(&diagnostics));
+        match diagnostics.iter().any(Diagnostic::is_error) {
+            true => Err(Error::Diagnosed),
+            false => Ok(Self { source, checked }),
+        }
+    }
+
+    /// The program as `tml` operations. What goes wrong with it later is printed to the standard error.
+    pub fn import<'c>(&self, context: &'c Context) -> melior::ir::Module<'c> {
+        let mut printer = Printer::default();
+        printer.add_source(self.source.name(), self.source.text().as_bytes());
+        diagnostic::attach(context, move |received| {
+            if received.is_error() {
+                eprint!("{}", printer.render(&received));
+            }
+        });
+        import::import_program(context, &self.source, &self.checked)
+    }
+
+    /// The program as fused `imap` operations.
+    ///
+    /// # Errors
+    /// It cannot be lowered; the reason goes to the standard error.
+    pub fn lower<'c>(
+        &self,
+        context: &'c Context,
+        options: &Options,
+    ) -> Result<melior::ir::Module<'c>, Error> {
+        executable::lower(&self.import(context), options).map_err(error)
+    }
+}
+
+fn error(error: executable::Error) -> Error {
+    match error {
+        executable::Error::Diagnosed => Error::Diagnosed,
+        executable::Error::Compile(error) => Error::Compile(error),
+        executable::Error::Call(error) => Error::Call(error),
+        executable::Error::Tensor(error) => Error::Tensor(error),
+        executable::Error::Input(reason) => Error::Usage(reason),
+    }
+}
+
+/// Compiles a program for this machine and runs it.
+///
+/// # Errors
+/// The program, an input or a result is not what it should be.
+pub fn run(request: &Request) -> Result<(), Error> {
+    let context = tc_dialects::new_context();
+    let module = request.program.import(&context);
+    let options = request.compilation.tml_options(cpu::Target::host());
+    let lowered = executable::lower(&module, &options).map_err(error)?;
+    if request.print_ir {
+        print(format!("{}\n", lowered.as_operation()).as_bytes())?;
+    }
+    let start = Instant::now();
+    let executable = Executable::compile(&module, &options).map_err(error)?;
+    let compile_seconds = start.elapsed().as_secs_f64();
+    let values = inputs(request, &executable)?;
+    let mut buffers = executable.buffers(&values).map_err(error)?;
+    let start = Instant::now();
+    executable.call(&mut buffers).map_err(error)?;
+    let first_call = start.elapsed().as_secs_f64();
+    let results = executable.results(&buffers).map_err(error)?;
+
+    let mut report = String::new();
+    for (name, tensor) in &results {
+        let extents: Vec<_> = tensor.shape().iter().map(usize::to_string).collect();
+        report += &format!("{name}: {} [{}]\n", tensor.element(), extents.join(" "));
+    }
+    if request.check {
+        report += &check(&request.program.checked, &values, &results)?;
+    }
+    if let Some(folder) = request.outputs {
+        fs::create_dir_all(folder)
+            .map_err(|error| Error::File { path: folder.display().to_string(), error })?;
+        for (name, tensor) in &results {
+            npy::save(folder.join(format!("{name}.npy")), tensor)?;
+        }
+    }
+    if !request.bench {
+        report += &format!("{:.3} ms", first_call * 1e3);
+        return print(report_line(&report, compile_seconds).as_bytes());
+    }
+    let bench = sample(|| executable.call(&mut buffers).map_err(error))?;
+    // Padding is no work that the program asks for.
+    let count = |keep_order| {
+        let options = Options { vector_length: None, keep_order, ..options.clone() };
+        executable::lower(&module, &options).map(|module| flops(&module)).map_err(error)
+    };
+    let (written, performed) = (count(true)?, count(options.keep_order)?);
+    let bytes: usize = values.values().chain(results.values()).map(|it| it.bytes().len()).sum();
+    if request.json {
+        let line = serde_json::json!({
+            "name": import::program_name(request.program.source.name()),
+            "seconds_min": bench.seconds_min,
+            "seconds_median": bench.seconds_median,
+            "compile_seconds": compile_seconds,
+            "flops": performed,
+            "flops_as_written": written,
+            "bytes": bytes,
+            "vector_length": options.vector_length,
+            "threads": options.cpu.threads,
+        });
+        return print(format!("{line}\n").as_bytes());
+    }
+    let Bench { seconds_min, seconds_median, calls } = bench;
+    report += &format!("{performed} floating-point operations, {written} as written\n");
+    report += &format!(
+        "{:.3} ms (median {:.3} of {calls} calls), {:.2} GFLOP/s, {:.2} GB/s",
+        seconds_min * 1e3,
+        seconds_median * 1e3,
+        performed / seconds_min * 1e-9,
+        bytes as f64 / seconds_min * 1e-9,
+    );
+    print(report_line(&report, compile_seconds).as_bytes())
+}
+
+fn report_line(report: &str, compile_seconds: f64) -> String {
+    format!("{report}, compiled in {:.0} ms\n", compile_seconds * 1e3)
+}
+
+/// What the program is passed: files, and random tensors that depend on the seed and the order of the
+/// variables.
+fn inputs(request: &Request, executable: &Executable) -> Result<BTreeMap<String, Tensor>, Error> {
+    if let Some(folder) = request.inputs {
+        fs::read_dir(folder)
+            .map_err(|error| Error::File { path: folder.display().to_string(), error })?;
+    }
+    let mut values = BTreeMap::new();
+    let arguments = executable.arguments().iter().filter(|argument| argument.is_input);
+    for (number, argument) in arguments.enumerate() {
+        let file = request.inputs.map(|folder| folder.join(format!("{}.npy", argument.name)));
+        let tensor = match file.filter(|file| file.exists()) {
+            Some(file) => npy::load(&file)?,
+            None => {
+                let seed = request.seed.wrapping_add(number as u64);
+                random(argument.element, &argument.extents, seed, None)?
+            }
+        };
+        values.insert(argument.name.clone(), tensor);
+    }
+    Ok(values)
+}
+
+/// Compares results with the evaluation rules.
+fn check(
+    program: &Checked,
+    values: &BTreeMap<String, Tensor>,
+    results: &BTreeMap<String, Tensor>,
+) -> Result<String, Error> {
+    let place = |index: &[usize], extents: &[usize]| {
+        index.iter().zip(extents).fold(0, |place, (index, extent)| place * extent + index)
+    };
+    let ambient = |variable: usize, index: &[usize]| {
+        let tensor = values.get(&program.variables[variable].name)?;
+        let value = tensor.get(place(index, tensor.shape()))?.to_f64();
+        (!value.is_nan()).then(|| Bounded::exact(value))
+    };
+    let limits = Limits { points: 1 << 31, ..Limits::default() };
+    let refused = |error: interp::Error| Error::Refused(format!("the interpreter: {error}"));
+    let mut machine =
+        Machine::new(program, 1, Division::Controlled, limits, ambient).map_err(refused)?;
+    machine.run().map_err(refused)?;
+    let mut report = String::new();
+    for (number, variable) in program.variables.iter().enumerate() {
+        let Some(result) = results.get(&variable.name) else { continue };
+        let (mut compared, mut undefined) = (0, 0);
+        let expected = machine.tensor(number);
+        for (index, expected) in interp::indices(&expected.extents).zip(&expected.elements) {
+            let got = result.get(place(&index, result.shape())).map_or(f64::NAN, |it| it.to_f64());
+            // Inputs count as exact, and the interpreter rounds as well.
+            let bound = expected.as_ref().map(|it| 2.0 * it.bound(variable.ty.element));
+            match (expected, bound) {
+                (Some(expected), Some(bound)) if bound.is_finite() => {
+                    compared += 1;
+                    if !((got - expected.value).abs() <= bound || got == expected.value) {
+                        return Err(Error::Mismatch(format!(
+                            "'{}' is wrong at {index:?}: got {got}, expected {} within {bound:e}",
+                            variable.name, expected.value
+                        )));
+                    }
+                }
+                _ => undefined += 1,
+            }
+        }
+        report += &format!("{} agrees with the interpreter on {compared} elements", variable.name);
+        if 0 < undefined {
+            report += &format!(" ({undefined} more are undefined)");
+        }
+        report += "\n";
+    }
+    Ok(report)
+}
