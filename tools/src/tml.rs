@@ -218,7 +218,7 @@ fn check(
         let value = tensor.get(place(index, tensor.shape()))?.to_f64();
         (!value.is_nan()).then(|| Bounded::exact(value))
     };
-    let limits = Limits { points: 1 << 31, ..Limits::default() };
+    let limits = Limits { points: 1 << 28, ..Limits::default() };
     let refused = |error: interp::Error| Error::Refused(format!("the interpreter: {error}"));
     let mut machine =
         Machine::new(program, 1, Division::Controlled, limits, ambient).map_err(refused)?;

@@ -176,6 +176,7 @@ fn dialect_pages_are_current() {
     };
     check("hlo.md", &dialect("hlo"));
     check("imap.md", &imap);
+    check("tml.md", &dialect("tml"));
     check("tc.md", &(tc.trim_end().to_string() + "\n"));
 }
 
@@ -184,12 +185,12 @@ fn dialect_pages_are_current() {
 fn examples_of_dialects_parse() {
     let context = tc_dialects::new_context();
     let mut parsed = 0;
-    for name in ["hlo", "imap", "tc"] {
+    for name in ["hlo", "imap", "tc", "tml"] {
         for block in dialect(name).split("\n```mlir\n").skip(1) {
             let example = block.split("\n```").next().unwrap_or_default();
             let is_good = if example.starts_with('#') {
                 Attribute::parse(&context, example).is_some()
-            } else if ["func.func", "hlo.computation", "module", "tc.def"]
+            } else if ["func.func", "hlo.computation", "module", "tc.def", "tml.program"]
                 .iter()
                 .any(|start| example.starts_with(start))
             {

@@ -19,14 +19,14 @@ pub struct Options {
     pub cpu: cpu::Options,
     /// Evaluate expressions in the order in which they are written.
     pub keep_order: bool,
-    /// Leave statements, and producers and consumers, apart.
+    /// Leave statements apart.
     pub no_fuse: bool,
     /// Round all dimensions up to multiples of this.
     pub vector_length: Option<i64>,
 }
 
 impl Options {
-    /// The passes from `tml` to fused `imap` operations.
+    /// The passes from `tml` to `imap` operations.
     pub fn pipeline(&self) -> String {
         let mut passes =
             vec!["tml.program(tml-eliminate-dead-statements)".to_string(), "cse".into()];
@@ -39,10 +39,8 @@ impl Options {
         if let Some(vector_length) = self.vector_length {
             passes.push(format!("tml-pad{{vector-length={vector_length}}}"));
         }
+        // The conversion fuses; more of it would undo the copies that it makes for contiguous reads.
         passes.push("convert-tml-to-imap,canonicalize,cse".into());
-        if !self.no_fuse {
-            passes.push("imap-fuse,canonicalize,cse".into());
-        }
         passes.join(",")
     }
 }

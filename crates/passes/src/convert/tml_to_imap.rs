@@ -15,6 +15,10 @@
 //! analysis on indexing maps allows that: each element that it reads of the variable is the one that it
 //! writes, and nothing after it needs the old value. Otherwise a temporary receives the result.
 //!
+//! Temporaries keep the order of dimensions of the largest tensor that they are calculated from, and
+//! small factors of a sum are copied so that they are contiguous where the result is: vectors run along
+//! its last dimension.
+//!
 //! In a padded program (`tml-pad`), only the last dimension of what is calculated runs over its padding,
 //! so that inner loops are of whole vectors; the padding of other dimensions is zero before, and stays
 //! so. Sums leave padding out, as its terms are zero.
@@ -72,6 +76,9 @@ pub const PASS: PassInfo = PassInfo {
 const MAX_OPERATIONS: usize = 128;
 /// Operations that are calculated again at each use of a value.
 const MAX_RECOMPUTED: usize = 4;
+
+/// Points of a sum for each element of a factor, above which a copy of the factor costs little.
+const MIN_REUSE: i64 = 8;
 
 const SUM: Combiner = Combiner { kind: CombinerKind::Add, from_identity: true };
 
@@ -309,9 +316,58 @@ impl<'c> Converter<'c, '_> {
         if is_factor { term } else { self.stored(term, op) }
     }
 
-    /// The elements of a temporary tensor that holds a term.
-    fn stored(&mut self, term: Term<'c>, op: Op<'c>) -> Term<'c> {
+    /// The elements of a temporary tensor that holds a term. Its dimensions are in an order that keeps
+    /// neighbours together.
+    fn stored(&mut self, mut term: Term<'c>, op: Op<'c>) -> Term<'c> {
         let element = mlir::element_type(mlir::result(op, 0).r#type());
+        let dims: Vec<_> = term.dims.iter().map(|it| self.find(*it)).collect();
+        term.dims = self.layout(&term);
+        let places: Vec<_> = dims
+            .iter()
+            .map(|dim| term.dims.iter().position(|it| it == dim).expect("a permutation"))
+            .collect();
+        let stored = self.stored_as_is(&term, element);
+        Term { dims: places.iter().map(|place| stored.dims[*place]).collect(), ..stored }
+    }
+
+    /// The dimensions of a term in the order of the largest tensor that it reads: what a sum takes away
+    /// there makes room for the dimensions that come with it.
+    fn layout(&mut self, term: &Term<'c>) -> Vec<usize> {
+        let dims: Vec<_> = term.dims.iter().map(|it| self.find(*it)).collect();
+        let mut reads = Vec::new();
+        reads_of(&term.body, &mut reads);
+        let reads: Vec<(i64, Vec<usize>)> = reads
+            .into_iter()
+            .map(|(tensor, index)| {
+                let size = extents(tensor).into_iter().fold(1, i64::saturating_mul);
+                (size, index.iter().map(|it| self.find(*it)).collect())
+            })
+            .collect();
+        let mut order: Vec<usize> = Vec::new();
+        let mut add = |dim: usize| {
+            if dims.contains(&dim) && !order.contains(&dim) {
+                order.push(dim);
+            }
+        };
+        let largest = reads.iter().max_by_key(|(size, _)| *size);
+        let largest = largest.map(|(_, index)| index.clone()).unwrap_or_default();
+        for variable in &largest {
+            add(*variable);
+            if !dims.contains(variable) {
+                let with = reads.iter().filter(|(_, index)| index.contains(variable));
+                with.flat_map(|(_, index)| index)
+                    .filter(|it| !largest.contains(it))
+                    .for_each(|it| add(*it));
+            }
+        }
+        // Whatever else there is goes outside, where it breaks no neighbours up.
+        let mut all: Vec<_> = dims.iter().copied().filter(|it| !order.contains(it)).collect();
+        all.extend(order);
+        all
+    }
+
+    /// The elements of a temporary tensor with the dimensions of a term, in their order.
+    fn stored_as_is(&mut self, term: &Term<'c>, element: Type<'c>) -> Term<'c> {
         let logical: Vec<_> = term.dims.iter().map(|it| self.variables[*it].logical).collect();
         let shape: Vec<_> = term.dims.iter().map(|it| Some(self.variables[*it].extent)).collect();
         let ty = mlir::tensor_type(&shape, element);
@@ -320,8 +376,56 @@ impl<'c> Converter<'c, '_> {
             Some(_) => self.zeros(ty),
             None => self.builder.value("tensor.empty", &[], ty),
         };
-        let tensor = self.emit(&term, init);
+        let tensor = self.emit(term, init);
         self.read(tensor, &logical)
+    }
+
+    /// A term whose factors are contiguous in the last dimension of a sum, which vectors run along: of
+    /// factors that are much smaller than the sum, a transposed copy costs little.
+    fn packed(&mut self, term: &Term<'c>) -> Rc<Scalar<'c>> {
+        let Some(last) = term.dims.last().filter(|_| !term.sums.is_empty()) else {
+            return Rc::clone(&term.body);
+        };
+        let lane = self.find(*last);
+        let all: Vec<_> = term.dims.iter().chain(&term.sums).copied().collect();
+        let points = all.into_iter().map(|it| self.variables[it].logical);
+        let points = points.fold(1, i64::saturating_mul);
+        self.packed_body(&Rc::clone(&term.body), lane, points / MIN_REUSE)
+    }
+
+    fn packed_body(&mut self, body: &Rc<Scalar<'c>>, lane: usize, max_size: i64) -> Rc<Scalar<'c>> {
+        match &**body {
+            Scalar::Operation(name, lhs, rhs) => {
+                let lhs = self.packed_body(lhs, lane, max_size);
+                Rc::new(Scalar::Operation(name, lhs, self.packed_body(rhs, lane, max_size)))
+            }
+            Scalar::Read(tensor, index) => {
+                let found: Vec<_> = index.iter().map(|it| self.find(*it)).collect();
+                let size = extents(*tensor).into_iter().fold(1, i64::saturating_mul);
+                let is_once = found.iter().filter(|it| **it == lane).count() == 1;
+                let place = found.iter().position(|it| *it == lane);
+                match place.filter(|_| is_once && size <= max_size) {
+                    Some(place) if place + 1 < found.len() => {
+                        let logical: Vec<_> =
+                            found.iter().map(|it| self.variables[*it].logical).collect();
+                        let mut copy = self.read(*tensor, &logical);
+                        let moved = copy.dims.remove(place);
+                        copy.dims.push(moved);
+                        let element = mlir::element_type(tensor.r#type());
+                        let stored = self.stored_as_is(&copy, element);
+                        let mut index = found;
+                        let moved = index.remove(place);
+                        index.push(moved);
+                        for (stored, index) in stored.dims.iter().zip(index) {
+                            self.unify(index, *stored);
+                        }
+                        stored.body
+                    }
+                    _ => Rc::clone(body),
+                }
+            }
+            Scalar::Folded => Rc::clone(body),
+        }
     }
 
     fn zeros(&self, ty: Type<'c>) -> Val<'c> {
@@ -338,6 +442,7 @@ impl<'c> Converter<'c, '_> {
 
     /// Emits the operation that calculates a term.
     fn emit(&mut self, term: &Term<'c>, init: Val<'c>) -> Val<'c> {
+        let body = self.packed(term);
         let rank = term.dims.len();
         let bounds: Vec<_> = term
             .dims
@@ -359,7 +464,7 @@ impl<'c> Converter<'c, '_> {
             index.insert(variable, nest.range(self.variables[variable].logical));
         }
         let mut reads: Vec<(Val<'c>, Vec<Expr>)> = Vec::new();
-        let body = self.steps(&term.body, &index, &mut reads);
+        let body = self.steps(&body, &index, &mut reads);
         let epilogue = term.epilogue.as_ref().map(|it| self.steps(it, &index, &mut reads));
         for (tensor, index) in reads {
             nest.read(tensor, index);
@@ -566,20 +671,11 @@ impl<'c> Converter<'c, '_> {
     /// Whether a statement may overwrite what its variable holds, element by element.
     fn hazard(&mut self, op: Op<'c>, term: &Term<'c>, tensor: Val<'c>, value: Val<'c>) -> Hazard {
         let mut reads = Vec::new();
-        fn collect<'c>(body: &Scalar<'c>, tensor: Val<'c>, reads: &mut Vec<Vec<usize>>) {
-            match body {
-                Scalar::Read(read, index) if *read == tensor => reads.push(index.clone()),
-                Scalar::Read(..) | Scalar::Folded => {}
-                Scalar::Operation(_, lhs, rhs) => {
-                    collect(lhs, tensor, reads);
-                    collect(rhs, tensor, reads);
-                }
-            }
-        }
-        collect(&term.body, tensor, &mut reads);
+        reads_of(&term.body, &mut reads);
         if let Some(epilogue) = &term.epilogue {
-            collect(epilogue, tensor, &mut reads);
+            reads_of(epilogue, &mut reads);
         }
+        reads.retain(|(read, _)| *read == tensor);
         if reads.is_empty() {
             return Hazard::None;
         }
@@ -588,8 +684,8 @@ impl<'c> Converter<'c, '_> {
         }
         // A variable of one value makes no difference.
         let written: Vec<_> = term.dims.iter().map(|it| self.find(*it)).collect();
-        for read in reads {
-            let read: Vec<_> = read.into_iter().map(|it| self.find(it)).collect();
+        for (_, index) in reads {
+            let read: Vec<_> = index.into_iter().map(|it| self.find(it)).collect();
             let is_same = |(read, written): (&usize, &usize)| {
                 read == written || self.variables[*read].extent == 1
             };
@@ -654,6 +750,18 @@ enum Step {
     Read(usize),
     Folded,
     Operation(&'static str, usize, usize),
+}
+
+/// The elements that an expression reads.
+fn reads_of<'c>(body: &Scalar<'c>, reads: &mut Vec<(Val<'c>, Vec<usize>)>) {
+    match body {
+        Scalar::Read(tensor, index) => reads.push((*tensor, index.clone())),
+        Scalar::Folded => {}
+        Scalar::Operation(_, lhs, rhs) => {
+            reads_of(lhs, reads);
+            reads_of(rhs, reads);
+        }
+    }
 }
 
 /// Fills the block of an operation: its arguments from `first_read` on are the elements read.
