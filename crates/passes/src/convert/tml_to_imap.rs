@@ -21,7 +21,8 @@
 //!
 //! In a padded program (`tml-pad`), only the last dimension of what is calculated runs over its padding,
 //! so that inner loops are of whole vectors; the padding of other dimensions is zero before, and stays
-//! so. Sums leave padding out, as its terms are zero.
+//! so. Sums leave padding out, as its terms are zero. Temporaries hold anything in the padding that
+//! nothing is written to; where that would be read, the last dimension stops before its padding too.
 //!
 //! Before:
 //!
@@ -137,6 +138,16 @@ impl<'c> Term<'c> {
         Self { dims, sums: Vec::new(), body, epilogue: None, operations, is_product }
     }
 
+    /// The elements that it reads.
+    fn reads(&self) -> Vec<(Val<'c>, Vec<usize>)> {
+        let mut reads = Vec::new();
+        reads_of(&self.body, &mut reads);
+        if let Some(epilogue) = &self.epilogue {
+            reads_of(epilogue, &mut reads);
+        }
+        reads
+    }
+
     /// Its value, as an expression of the sum if there is one.
     fn value(&self) -> Rc<Scalar<'c>> {
         match &self.epilogue {
@@ -157,6 +168,21 @@ struct Converter<'c, 'i> {
     held: HashMap<&'c str, (Val<'c>, Val<'c>)>,
     /// The places of the operations in the block.
     places: HashMap<usize, usize>,
+    /// Which padding of a tensor is zero, by its value.
+    padding: HashMap<usize, Padding>,
+    /// Temporaries that one operation will read.
+    read_once: HashSet<usize>,
+    /// Temporaries that have been read for the last time.
+    free: Vec<Val<'c>>,
+}
+
+/// Which padding of a tensor is zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Padding {
+    /// That of the last dimension, beside elements in bounds of the others.
+    Rows,
+    /// All of it.
+    All,
 }
 
 fn convert<'c>(program: Program<'c>) -> Result<(), Report<'c>> {
@@ -173,6 +199,9 @@ fn convert<'c>(program: Program<'c>) -> Result<(), Report<'c>> {
         terms: HashMap::new(),
         held: HashMap::new(),
         places: HashMap::new(),
+        padding: HashMap::new(),
+        read_once: HashSet::new(),
+        free: Vec::new(),
     };
     let parameters = program.parameters();
     let arguments = program.arguments().into_iter().zip(mlir::arguments(block));
@@ -181,6 +210,7 @@ fn convert<'c>(program: Program<'c>) -> Result<(), Report<'c>> {
         let term = converter.read(new, &logical);
         converter.terms.insert(mlir::value_key(old), term);
         converter.held.insert(parameter.name, (new, old));
+        converter.padding.insert(mlir::value_key(new), Padding::All);
     }
     for (place, op) in mlir::ops(program.body()).into_iter().enumerate() {
         converter.places.insert(op_key(op), place);
@@ -305,7 +335,12 @@ impl<'c> Converter<'c, '_> {
         let term = self.terms[&mlir::value_key(value)].clone();
         match mlir::uses(value).len() {
             1 => term,
-            _ => self.renamed(&term),
+            _ => {
+                for (tensor, _) in term.reads() {
+                    self.read_once.remove(&mlir::value_key(tensor));
+                }
+                self.renamed(&term)
+            }
         }
     }
 
@@ -327,6 +362,7 @@ impl<'c> Converter<'c, '_> {
             .map(|dim| term.dims.iter().position(|it| it == dim).expect("a permutation"))
             .collect();
         let stored = self.stored_as_is(&term, element);
+        self.read_once.extend(stored.reads().iter().map(|(tensor, _)| mlir::value_key(*tensor)));
         Term { dims: places.iter().map(|place| stored.dims[*place]).collect(), ..stored }
     }
 
@@ -371,9 +407,10 @@ impl<'c> Converter<'c, '_> {
         let logical: Vec<_> = term.dims.iter().map(|it| self.variables[*it].logical).collect();
         let shape: Vec<_> = term.dims.iter().map(|it| Some(self.variables[*it].extent)).collect();
         let ty = mlir::tensor_type(&shape, element);
-        let init = match self.program.vector_length() {
-            // Padding that is not written must be zero.
-            Some(_) => self.zeros(ty),
+        // A temporary that nothing reads any more, if there is one: memory that was used is in cache.
+        let known = self.free.iter().position(|tensor| tensor.r#type() == ty);
+        let init = match known {
+            Some(known) => self.free.remove(known),
             None => self.builder.value("tensor.empty", &[], ty),
         };
         let tensor = self.emit(term, init);
@@ -428,7 +465,7 @@ impl<'c> Converter<'c, '_> {
         }
     }
 
-    fn zeros(&self, ty: Type<'c>) -> Val<'c> {
+    fn zeros(&mut self, ty: Type<'c>) -> Val<'c> {
         let init = self.builder.value("tensor.empty", &[], ty);
         let shape: Vec<_> = mlir::shape(ty).into_iter().map(Option::unwrap_or_default).collect();
         let mut nest = Nest::new(self.ir, &shape);
@@ -437,20 +474,23 @@ impl<'c> Converter<'c, '_> {
         let zero = |builder: &Builder<'c>, _: &[Val<'c>]| {
             Ok(vec![builder.float(mlir::element_type(ty), 0.0)])
         };
-        nest.build(&self.builder, zero).expect("the body has no error")[0]
+        let zeros = nest.build(&self.builder, zero).expect("the body has no error")[0];
+        self.padding.insert(mlir::value_key(zeros), Padding::All);
+        zeros
     }
 
     /// Emits the operation that calculates a term.
     fn emit(&mut self, term: &Term<'c>, init: Val<'c>) -> Val<'c> {
         let body = self.packed(term);
         let rank = term.dims.len();
+        let pads = self.may_run_over_padding(term, &body);
         let bounds: Vec<_> = term
             .dims
             .iter()
             .enumerate()
             .map(|(number, variable)| {
                 let Variable { extent, logical, .. } = self.variables[*variable];
-                if number + 1 == rank { extent } else { logical }
+                if pads && number + 1 == rank { extent } else { logical }
             })
             .collect();
         let mut nest = Nest::new(self.ir, &bounds);
@@ -477,7 +517,31 @@ impl<'c> Converter<'c, '_> {
             // The sum comes before the elements.
             fill(&self.builder, block, &epilogue, 1);
         }
-        mlir::result(generic.op(), 0)
+        let result = mlir::result(generic.op(), 0);
+        if pads {
+            self.padding.insert(mlir::value_key(result), Padding::Rows);
+        }
+        for (tensor, _) in term.reads() {
+            if self.read_once.remove(&mlir::value_key(tensor)) {
+                self.free.push(tensor);
+            }
+        }
+        result
+    }
+
+    /// Whether all that is read beyond the last dimension of a term is zero.
+    fn may_run_over_padding(&mut self, term: &Term<'c>, body: &Rc<Scalar<'c>>) -> bool {
+        let Some(lane) = term.dims.last().map(|lane| self.find(*lane)) else { return true };
+        let packed = Term { body: Rc::clone(body), ..term.clone() };
+        packed.reads().into_iter().all(|(tensor, index)| {
+            let index: Vec<_> = index.iter().map(|it| self.find(*it)).collect();
+            let place = index.iter().position(|it| *it == lane);
+            match self.padding.get(&mlir::value_key(tensor)) {
+                Some(Padding::All) => true,
+                Some(Padding::Rows) => place.is_none_or(|place| place + 1 == index.len()),
+                None => place.is_none(),
+            }
+        })
     }
 
     /// The steps that calculate a body, the last one its value; equal reads are one.
@@ -663,6 +727,8 @@ impl<'c> Converter<'c, '_> {
             false => self.builder.value("tensor.empty", &[], ty),
         });
         let tensor = self.emit(&term, init);
+        // What the variable held before had zeros there, or the zeros that it starts from have.
+        self.padding.insert(mlir::value_key(tensor), Padding::All);
         let term = self.read(tensor, &logical);
         self.terms.insert(mlir::value_key(result), term);
         self.held.insert(name, (tensor, result));
@@ -670,11 +736,7 @@ impl<'c> Converter<'c, '_> {
 
     /// Whether a statement may overwrite what its variable holds, element by element.
     fn hazard(&mut self, op: Op<'c>, term: &Term<'c>, tensor: Val<'c>, value: Val<'c>) -> Hazard {
-        let mut reads = Vec::new();
-        reads_of(&term.body, &mut reads);
-        if let Some(epilogue) = &term.epilogue {
-            reads_of(epilogue, &mut reads);
-        }
+        let mut reads = term.reads();
         reads.retain(|(read, _)| *read == tensor);
         if reads.is_empty() {
             return Hazard::None;
