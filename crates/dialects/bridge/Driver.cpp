@@ -167,9 +167,12 @@ void tcRegisterPipeline(MlirStringRef argument, MlirStringRef description,
       unwrap(argument), unwrap(description),
       [text](OpPassManager &manager, StringRef options,
              function_ref<LogicalResult(const Twine &)> errorHandler) -> LogicalResult {
-        if (!options.empty())
+        if (options.empty())
+          return parsePassPipeline(text, manager);
+        if (StringRef(text).find_first_of(",{") != StringRef::npos)
           return errorHandler("this pipeline takes no options");
-        return parsePassPipeline(text, manager);
+        // The name of one pass.
+        return parsePassPipeline((text + "{" + options + "}").str(), manager);
       },
       [](function_ref<void(const detail::PassOptions &)>) {});
 }
@@ -403,7 +406,8 @@ int tcOptMain(int argc, char **argv) {
       "  tc-opt --infer-ranges --fuse matmul.mlir   the same on MLIR text, then fuse\n"
       "  tc-opt --explain-ranges matmul.tc          the rounds of range inference\n"
       "  tc-opt model.hlo --cse --export-hlo        HLO text, from such or from MLIR\n"
-      "  tc-opt --print-indexing-maps model.hlo     which elements each instruction needs\n",
+      "  tc-opt --print-indexing-maps model.hlo     which elements each instruction needs\n"
+      "  tc-opt --print-indexing-maps=only=dot.1 model.hlo    one instruction or computation\n",
       registry);
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   if (config.shouldShowDialects() || config.shouldListPasses())

@@ -147,6 +147,23 @@ impl Shape {
         }
     }
 
+    /// The shape without layouts that say nothing: row-major ones without properties.
+    pub fn without_default_layouts(&self) -> Self {
+        let mut shape = self.clone();
+        let mut open = vec![&mut shape];
+        while let Some(next) = open.pop() {
+            match next {
+                Self::Array(array) => {
+                    let default = Layout::row_major(array.rank());
+                    array.layout = array.layout.take().filter(|layout| **layout != default);
+                }
+                Self::Tuple(elements) => open.extend(elements),
+                Self::Token => {}
+            }
+        }
+        shape
+    }
+
     /// The shape without layouts, as computation signatures and messages show it.
     pub fn without_layout(&self) -> WithoutLayout<'_> {
         WithoutLayout(self)

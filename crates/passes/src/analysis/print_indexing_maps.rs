@@ -4,7 +4,11 @@
 //! maps from its outputs to its operands, those from its operands to its outputs, and how many
 //! elements of each operand a full read of the outputs touches; see the module
 //! [`tc_dialects::hlo::indexing`]. A `fusion` has the maps through all of it, and those to each
-//! instruction inside. Of an instruction with very many results and operands (more than 65536
+//! instruction inside, and those from what is more than a loop (a reduction, a transpose) through the
+//! epilogue to the output. Where a layout is not row-major, the map between the elements in memory
+//! order follows. `only=NAME,NAME` prints instructions and computations of these names.
+//!
+//! Of an instruction with very many results and operands (more than 65536
 //! pairs) a line says that they are not listed.
 //!
 //! ```text
@@ -27,7 +31,10 @@
 use std::io::{self, BufWriter, Write};
 use tc_dialects::{
     diagnostic::Report,
-    hlo::{dialect, indexing::Indexing},
+    hlo::{
+        dialect,
+        indexing::{Indexing, Selection},
+    },
     pass::{Failure, PassInfo, PassOption, PassRun},
 };
 
@@ -36,20 +43,46 @@ pub const PASS: PassInfo = PassInfo {
     argument: "hlo-print-indexing-maps",
     summary: "Print the indexing maps of HLO instructions",
     anchor: "builtin.module",
-    options: &[PassOption {
-        name: "like-xla",
-        description: "Print XLA's maps where they differ from the meaning",
-        default: "false",
-    }],
+    options: &[
+        PassOption {
+            name: "like-xla",
+            description: "Print XLA's maps where they differ from the meaning",
+            default: "false",
+        },
+        ONLY,
+    ],
     dependent_dialects: &[],
     run,
 };
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
-    let like_xla = pass.options.flag("like-xla");
-    print(pass, |indexing, out| match like_xla {
-        true => indexing.like_xla().write_module(out),
-        false => indexing.write_module(out),
+    print(pass, |indexing, out| {
+        let indexing = if pass.options.flag("like-xla") { indexing.like_xla() } else { indexing };
+        match selected(pass, &indexing)? {
+            Some(selection) => indexing.write_selection(&selection, out),
+            None => indexing.write_module(out),
+        }
+    })
+}
+
+/// The option that [`selected`] reads.
+pub(super) const ONLY: PassOption = PassOption {
+    name: "only",
+    description: "Names of instructions and computations, with commas; all if empty",
+    default: "",
+};
+
+/// What the option `only` names, if it is given.
+pub(super) fn selected(pass: &PassRun, indexing: &Indexing) -> io::Result<Option<Selection>> {
+    let names = pass.options.text(ONLY.name).split(',');
+    let names = names.map(|name| name.trim().trim_start_matches('%'));
+    let mut names = names.filter(|name| !name.is_empty()).peekable();
+    if names.peek().is_none() {
+        return Ok(None);
+    }
+    indexing.select(names).map(Some).map_err(|name| {
+        let expected = "expected names of instructions or computations in 'only'";
+        io::Error::new(io::ErrorKind::NotFound, format!("{expected}, found '{name}'"))
     })
 }
 

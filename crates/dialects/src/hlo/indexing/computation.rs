@@ -176,9 +176,25 @@ impl<'m> Indexing<'m> {
     /// The maps that lead from output `output` of `from` to the outputs of `to`, an instruction of
     /// the same computation that needs it. [`OperandIndexing::array`] says which output of `to`.
     pub fn epilogue(&self, from: InstructionRef, output: usize, to: InstructionId) -> IndexingSet {
-        self.summarize_callees(from.computation, Direction::InputToOutput);
-        let users = users(&self.module[from.computation]);
-        self.forward(from, output, to, &users).remove(&to).unwrap_or_default()
+        self.epilogues(from.computation, to, &[(from.instruction, output)])
+            .pop()
+            .unwrap_or_default()
+    }
+
+    /// The [epilogue](Self::epilogue) of each of these outputs of instructions of one computation.
+    pub(super) fn epilogues(
+        &self,
+        computation: ComputationId,
+        to: InstructionId,
+        from: &[(InstructionId, usize)],
+    ) -> Vec<IndexingSet> {
+        self.summarize_callees(computation, Direction::InputToOutput);
+        let users = users(&self.module[computation]);
+        let epilogue = |&(instruction, output): &(InstructionId, usize)| {
+            let start = InstructionRef { computation, instruction };
+            self.forward(start, output, to, &users).remove(&to).unwrap_or_default()
+        };
+        from.iter().map(epilogue).collect()
     }
 
     fn compose_into(&self, set: &mut IndexingSet, first: &OperandIndexing, producer: &IndexingSet) {

@@ -13,7 +13,7 @@
 //! elements than points to read from.
 
 use super::{
-    OperandIndexing,
+    OperandIndexing, RuntimeSource,
     line::{Progression, line},
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -54,9 +54,21 @@ impl Count {
 pub(super) struct Image {
     pub count: Count,
     /// If every combination of an index in each dimension is an element: these indices, where they
-    /// do not depend on runtime variables.
-    pub sides: Option<Vec<Option<Progression>>>,
+    /// are regular.
+    pub sides: Option<Vec<Option<Side>>>,
 }
+
+/// The indices of an image in one dimension.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Side {
+    pub indices: Progression,
+    /// By multiples of which runtime variables they are moved.
+    pub moved_by: Vec<(CommonValue, i64)>,
+}
+
+/// A value that runtime variables of several maps may have in common: where it comes from, at which
+/// index, and what it is moved into.
+pub(super) type CommonValue = (RuntimeSource, Vec<i64>, Option<Interval>);
 
 /// The elements of an array of these sizes that a map leads to.
 pub(super) fn image(ctx: &Context, indexing: &OperandIndexing, dims: &[i64]) -> Image {
@@ -87,6 +99,8 @@ struct Domain<'c> {
     map: IndexingMap,
     /// The runtime variables that have one value for all elements.
     common: BTreeSet<Var>,
+    /// Which value that is, if it does not depend on others.
+    values: HashMap<Var, CommonValue>,
     /// The variables that the values of the others depend on.
     sources: HashMap<Var, BTreeSet<Var>>,
     /// The values that runtime variables may have, whether or not the map holds for them.
@@ -105,6 +119,7 @@ struct Group {
 impl<'c> Domain<'c> {
     fn of(ctx: &'c Context, indexing: &OperandIndexing) -> Self {
         let (mut common, mut sources) = (BTreeSet::new(), HashMap::new());
+        let mut values = HashMap::new();
         // The position of one may depend on those after it.
         let runtimes: Vec<_> = (0..).zip(&indexing.runtimes).collect();
         for (number, runtime) in runtimes.into_iter().rev() {
@@ -118,12 +133,17 @@ impl<'c> Domain<'c> {
             }
             if own.is_empty() {
                 common.insert(Var::Runtime(number));
+                let index = runtime.map.results.iter().map(|&index| ctx.as_constant(index));
+                if let Some(index) = index.collect() {
+                    let value = (runtime.source, index, runtime.moved_into);
+                    values.insert(Var::Runtime(number), value);
+                }
             } else {
                 sources.insert(Var::Runtime(number), own);
             }
         }
         let possible = indexing.map.intervals(ctx);
-        Self { ctx, map: indexing.map.clone(), common, sources, possible }
+        Self { ctx, map: indexing.map.clone(), common, values, sources, possible }
     }
 
     /// The same number of points in other variables, without constraints of two kinds.
@@ -251,15 +271,16 @@ impl<'c> Domain<'c> {
         let mut count = Count::exactly(1);
         let mut sides = Some(vec![None; dims.len()]);
         for group in self.groups() {
-            let (part, progression) = self.group(&group, dims);
+            let (part, side) = self.group(&group, dims);
             let extent = |result: &usize| dims.get(*result).copied().unwrap_or(0);
             let all = group.results.iter().map(extent).fold(1, i64::saturating_mul);
             match (&group.results[..], &mut sides) {
-                ([result], Some(sides)) => sides[*result] = progression,
+                ([result], Some(sides)) => sides[*result] = side,
                 (results, Some(sides)) if part == Count::exactly(all) => {
                     for result in results {
                         let count = extent(result).into();
-                        sides[*result] = Some(Progression { start: 0, step: 1, count });
+                        let indices = Progression { start: 0, step: 1, count };
+                        sides[*result] = Some(Side { indices, moved_by: Vec::new() });
                     }
                 }
                 _ => sides = None,
@@ -279,7 +300,7 @@ impl<'c> Domain<'c> {
     }
 
     /// How many values the results of a group have together.
-    fn group(&self, group: &Group, dims: &[i64]) -> (Count, Option<Progression>) {
+    fn group(&self, group: &Group, dims: &[i64]) -> (Count, Option<Side>) {
         let (ctx, map) = (self.ctx, &self.map);
         let bounds = map.intervals(ctx);
         let extents: Option<Vec<i64>> =
@@ -301,7 +322,8 @@ impl<'c> Domain<'c> {
             && let Some(line) = line(ctx, &bounds, *index, &part.constraints, &self.common, *extent)
             && let Ok(size) = i64::try_from(line.count)
         {
-            return (Count::exactly(size), line.progression);
+            let side = line.progression.and_then(|indices| self.side(*index, indices));
+            return (Count::exactly(size), side);
         }
         let exprs = part.results.iter().copied().chain(part.constraints.iter().map(|it| it.expr));
         let exprs: Vec<Expr> = exprs.collect();
@@ -313,6 +335,21 @@ impl<'c> Domain<'c> {
             .or_else(|| count_points(ctx, &part, (&vars, &group.vars), &extents, MAX_POINTS))
             .unwrap_or(bound);
         (count, None)
+    }
+
+    /// These values of an index, with what they are moved by.
+    fn side(&self, index: Expr, indices: Progression) -> Option<Side> {
+        let mut moved_by = Vec::new();
+        if !self.ctx.vars(index).is_disjoint(&self.common) {
+            for &(term, factor) in &self.ctx.linear_terms(index)?.terms {
+                let var = self.ctx.as_var(term)?;
+                if self.common.contains(&var) {
+                    moved_by.push((self.values.get(&var)?.clone(), factor));
+                }
+            }
+        }
+        moved_by.sort_unstable();
+        Some(Side { indices, moved_by })
     }
 
     /// The number of values that these variables have together.

@@ -50,7 +50,7 @@ impl Progression {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     pub count: i128,
-    /// Which ones, where they are that regular.
+    /// Which ones, where they are that regular; those of an index that is moved for a move by 0.
     pub progression: Option<Progression>,
 }
 
@@ -206,9 +206,6 @@ pub(super) fn line(
         filter.bound(sum.unit, sum.constant, 0, extent.checked_mul(divisor)?.checked_sub(1)?)?;
     }
     let values = values(bounds, &sum, &filter)?;
-    if is_moved {
-        return Some(Line { progression: None, ..values });
-    }
     let Some(Progression { start, step, count }) = values.progression else {
         // A quotient may be the same for several values.
         return (divisor == 1 || values.count == 0).then_some(values);

@@ -72,6 +72,7 @@ mod utilization;
 mod window;
 
 pub use computation::{Grouped, MAX_REACHED};
+pub use module_text::Selection;
 pub use set::{
     IndexingSet, MAX_MAPS, MAX_OPERATORS, OperandIndexing, RuntimeSource, RuntimeVariable,
 };

@@ -60,9 +60,11 @@ pub(super) fn scan(op: &Op, output: usize, operand: usize) -> Option<Relation> {
             with_step(&shared, Index::Var(step))
         }
         Some(step) if is_input && is_step => {
-            let read = relation.var(*operand_dims.get(along)?);
+            let extent = *operand_dims.get(along)?;
+            let read = relation.var(extent);
             let forward = if instruction.flag(Attribute::IsReverse) { -1 } else { 1 };
-            relation.bound([(forward, step), (-forward, read)], Interval::NON_NEGATIVE);
+            let before = Interval::new(0, extent.saturating_sub(1));
+            relation.bound([(forward, step), (-forward, read)], before);
             with_step(&shared, Index::Var(read))
         }
         Some(step) if is_input && !op.like_xla => with_step(&shared, Index::Var(step)),

@@ -51,9 +51,9 @@ pub(super) fn replace_known(analysis: &Indexing, indexing: &mut OperandIndexing)
         // Nothing uses them any more, so that this does not fail.
         let _ = map.compress(ctx, &known);
     }
-    indexing.simplify_exceptions(ctx);
     let mut values = values.iter();
     indexing.runtimes.retain(|_| values.next().is_some_and(|value| value.is_none()));
+    indexing.simplify(ctx);
 }
 
 struct Reader<'a> {

@@ -17,7 +17,7 @@ pub const MAX_OPERATORS: u32 = 4096;
 const MAX_EXCEPTIONS: usize = 8;
 
 /// Where the value of a runtime variable comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RuntimeSource {
     /// It is an element of the value of this instruction.
     Element(InstructionRef),

@@ -32,18 +32,14 @@ impl Indexing<'_> {
         source_text: &dyn Fn(RuntimeSource) -> String,
     ) -> String {
         let ctx = self.context();
-        let mut text = self.without_runtimes_of_exceptions(indexing).display(ctx).to_string();
-        for exception in &indexing.exceptions {
-            let conditions = self.conditions_text(exception, &indexing.map);
-            // Writing to a string does not fail.
-            let _ = write!(text, "\nexcept where {conditions}");
-        }
+        let mut text = self.elements_text(indexing);
         if !indexing.runtimes.is_empty() {
             text.push_str("\nruntime variables:");
         }
         for (number, runtime) in indexing.runtimes.iter().enumerate() {
             let source = source_text(runtime.source);
             let map = self.without_unused_runtimes(&runtime.map);
+            // Writing to a string does not fail.
             let _ = write!(text, "\nrt{number}: {source}; {}", map.display(ctx));
         }
         if let Some(replica) = &indexing.replica {
@@ -83,6 +79,18 @@ impl Indexing<'_> {
             }
             RuntimeSource::Replica(_) => format!("position in the group of {}", instruction.name),
         }
+    }
+
+    /// The map and where it does not hold.
+    pub(super) fn elements_text(&self, indexing: &OperandIndexing) -> String {
+        let ctx = self.context();
+        let mut text = self.without_runtimes_of_exceptions(indexing).display(ctx).to_string();
+        for exception in &indexing.exceptions {
+            let conditions = self.conditions_text(exception, &indexing.map);
+            // Writing to a string does not fail.
+            let _ = write!(text, "\nexcept where {conditions}");
+        }
+        text
     }
 
     /// What an exception demands beyond the domain of its map.
@@ -144,7 +152,8 @@ impl Indexing<'_> {
         physical
     }
 
-    fn physical_map(
+    /// The map between index spaces in memory order; `None` if it is not known.
+    pub(super) fn physical_map(
         &self,
         indexing: &OperandIndexing,
         direction: Direction,
@@ -155,10 +164,6 @@ impl Indexing<'_> {
         let (source, target) = match direction {
             Direction::OutputToInput => (output, operand),
             Direction::InputToOutput => (operand, output),
-        };
-        let is_row_major = |array: &ArrayShape| {
-            let order = array.minor_to_major();
-            order.iter().rev().zip(0..).all(|(&dim, position)| dim == position)
         };
         if is_row_major(source) && is_row_major(target) {
             return Some(indexing.clone());
@@ -172,4 +177,10 @@ impl Indexing<'_> {
         let converted = to_logical.then(ctx, indexing)?.then(ctx, &to_physical)?;
         Some(OperandIndexing { array: indexing.array, ..converted })
     }
+}
+
+/// Whether memory order is the order of the dimensions.
+pub(super) fn is_row_major(array: &ArrayShape) -> bool {
+    let order = array.minor_to_major();
+    order.iter().rev().zip(0..).all(|(&dim, position)| dim == position)
 }

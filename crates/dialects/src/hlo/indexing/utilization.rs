@@ -8,7 +8,7 @@
 
 use super::{
     Indexing, IndexingSet, OperandIndexing,
-    image::{Image, elements, image},
+    image::{Image, Side, elements, image},
     line::Progression,
 };
 use crate::hlo::ArrayShape;
@@ -104,7 +104,9 @@ fn are_disjoint(images: &[Image]) -> bool {
     let apart = |one: &Image, other: &Image| {
         let (Some(one), Some(other)) = (&one.sides, &other.sides) else { return false };
         one.iter().zip(other).any(|sides| match sides {
-            (Some(one), Some(other)) => one.is_disjoint(*other),
+            (Some(one), Some(other)) => {
+                one.moved_by == other.moved_by && one.indices.is_disjoint(other.indices)
+            }
             _ => false,
         })
     };
@@ -118,9 +120,9 @@ fn are_disjoint(images: &[Image]) -> bool {
 /// From dimension to dimension, the number of combinations of indices goes with the set of boxes
 /// that have all of them.
 fn union_of_boxes(images: &[Image], rank: usize) -> Option<i64> {
-    let boxes: Vec<Vec<Progression>> = images
+    let boxes: Vec<Vec<&Side>> = images
         .iter()
-        .map(|image| image.sides.as_ref()?.iter().copied().collect())
+        .map(|image| image.sides.as_ref()?.iter().map(Option::as_ref).collect())
         .collect::<Option<_>>()?;
     let every = 1u128.checked_shl(u32::try_from(boxes.len()).ok()?).map_or(u128::MAX, |it| it - 1);
     if 128 < boxes.len() {
@@ -128,8 +130,13 @@ fn union_of_boxes(images: &[Image], rank: usize) -> Option<i64> {
     }
     let mut found = HashMap::from([(every, 1i128)]);
     for dim in 0..rank {
-        let sides: Vec<Progression> =
+        let sides: Vec<&Side> =
             boxes.iter().map(|sides| sides.get(dim).copied()).collect::<Option<_>>()?;
+        // They move together, or not at all.
+        if sides.iter().any(|side| side.moved_by != sides[0].moved_by) {
+            return None;
+        }
+        let sides: Vec<Progression> = sides.iter().map(|side| side.indices).collect();
         let alike = alike(&sides)?;
         let mut next: HashMap<u128, i128> = HashMap::new();
         for (set, combinations) in &found {

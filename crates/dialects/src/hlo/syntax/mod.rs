@@ -25,7 +25,7 @@ mod tests;
 mod values;
 
 pub use parser::{parse_bytes, parse_module, parse_value};
-pub use printer::{PrintOptions, print, print_value};
+pub use printer::{PrintOptions, print, print_typed_attributes, print_value};
 
 /// Whether a text begins as a module does, after white space and lines of comment.
 pub fn begins_with_module(mut text: &[u8]) -> bool {

@@ -39,6 +39,26 @@ impl Display for Module {
     }
 }
 
+/// The values of the attributes of an instruction that its meaning depends on, with their text: those that have a
+/// type, and the target of a custom call.
+pub fn print_typed_attributes<'i>(
+    module: &Module,
+    computation: &Computation,
+    instruction: &'i Instruction,
+) -> Vec<(&'i Value, String)> {
+    let options = PrintOptions { percent: false, metadata: false };
+    let attributes = instruction.attributes.iter().filter(|(attribute, value)| {
+        !matches!(value, Value::Text(_)) || *attribute == Attribute::CustomCallTarget
+    });
+    let text = |(attribute, value): &'i (Attribute, Value)| {
+        let mut printer = Printer { module, options, out: format!("{attribute}=") };
+        // Writing to a string cannot fail.
+        let _ = printer.value(computation, value);
+        (value, printer.out)
+    };
+    attributes.map(text).collect()
+}
+
 /// The text of a value of an attribute that refers to no computation or instruction.
 pub fn print_value(value: &Value) -> String {
     let mut out = String::new();

@@ -78,7 +78,7 @@ fn known_indices_replace_runtime_variables() {
                       b = s32[4] reverse(a), dimensions={0}\n  c = s32[] constant(2)\n  \
                       d = s32[4] broadcast(c), dimensions={}\n  e = s32[4] multiply(b, d)\n  \
                       i = s32[4,1] reshape(e)";
-    assert_eq!(gather(arithmetic, 7), format!("(d0, d1) -> ((-d0 + 3) * 2, d1), {domain}"));
+    assert_eq!(gather(arithmetic, 7), format!("(d0, d1) -> (d0 * -2 + 6, d1), {domain}"));
     // One less, and the last index is moved; so it stays a runtime variable.
     assert!(gather(arithmetic, 6).starts_with("(d0, d1){rt0} -> (rt0, d1)"));
     // What does not fit in the type wraps around.
@@ -333,6 +333,17 @@ fn utilization_of_large_arrays() {
     assert_eq!(parts("0:1000000:2", "1:1000000:2", 500_000), (1_000_000, true));
     assert_eq!(parts("0:1000000:4", "0:500000:2", 250_000), (375_000, true));
 
+    // Parts that move together, and two outputs' worth of the same part.
+    let moved = "a = f32[9,64] dynamic-slice(p, i, one), dynamic_slice_sizes={9,64}\n  \
+                 b = f32[9,64] dynamic-slice(p, i, zero32), dynamic_slice_sizes={9,64}\n  \
+                 ROOT r = f32[9,64] add(a, b)";
+    let moved = format!("zero32 = s32[] constant(0)\n  {moved}");
+    assert_eq!(fusion_utilization("100000,80", &moved), (9 * 65, true));
+    let turned = "a = f32[9,64] dynamic-slice(p, i, one), dynamic_slice_sizes={9,64}\n  \
+                  b = f32[64,9] transpose(a), dimensions={1,0}\n  \
+                  c = f32[9,64] bitcast(b)\n  ROOT r = f32[9,64] add(a, c)";
+    assert_eq!(fusion_utilization("100000,80", turned).0, 2 * 9 * 64);
+
     // No more rows than there are indices; the same row may be read twice.
     let gather = "ROOT r = f32[5,64] gather(p, j), offset_dims={1}, collapsed_slice_dims={0}, \
                   start_index_map={0}, index_vector_dim=1, slice_sizes={1,64}";
@@ -370,12 +381,13 @@ fn written(
 fn text_of_a_module() {
     let text =
         module(&[&[2, 3], &[3]], &[2], "dot", "lhs_contracting_dims={1}, rhs_contracting_dims={0}");
-    let text = written(|it, out| it.write_computation(it.module().entry, out), &text);
+    let text =
+        written(|it, out| it.write_selection(&it.select(["e"]).expect("it is there"), out), &text);
     let expected = "\
 ENTRY e {
   p0 = f32[2,3] parameter(0)
   p1 = f32[3] parameter(1)
-  ROOT r = f32[2] dot(p0, p1)
+  ROOT r = f32[2] dot(p0, p1), lhs_contracting_dims={1}, rhs_contracting_dims={0}
     output -> operand 0 (p0): (d0)[s0] -> (d0, s0), domain: d0 in [0, 1], s0 in [0, 2]
     output -> operand 1 (p1): (d0)[s0] -> (s0), domain: d0 in [0, 1], s0 in [0, 2]
     operand 0 (p0) -> output: (d0, d1) -> (d0), domain: d0 in [0, 1], d1 in [0, 2]
