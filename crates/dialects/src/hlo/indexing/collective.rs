@@ -1,7 +1,7 @@
 //! Operations between replicas.
 //!
 //! The replica that an element is read from is given by its position in the group that reads; a
-//! group without numbers has all replicas. What depends on the position of the reading replica is a
+//! group without numbers has all replicas. With a channel, groups are of partitions or devices. What depends on the position of the reading replica is a
 //! runtime variable.
 
 use super::{
@@ -9,17 +9,39 @@ use super::{
     elementwise::same_position,
     relation::{Index, Relation},
 };
-use crate::hlo::{Opcode, ReplicaGroups};
+use crate::hlo::{Attribute, Opcode, ReplicaGroups};
 use tc_ir::Interval;
 
-/// The number of replicas in the group.
+/// The number of devices in the group. Which numbers groups have, and who belongs to a group that is
+/// not listed, depends on the channel and on `use_global_device_ids`, as in XLA's
+/// `GetCollectiveOpGroupMode`: replicas; with a channel, partitions where there is one group mode
+/// only, otherwise all partitions of the replicas, or devices.
 fn group_size(op: &Op) -> Option<i64> {
-    let size = match op.instruction.replica_groups() {
+    let instruction = op.instruction;
+    let (replicas, partitions) = devices(op);
+    let has_channel = instruction.attribute(Attribute::ChannelId).is_some();
+    let (all, of_each) = match instruction.opcode {
+        _ if !has_channel => (replicas, 1),
+        Opcode::AllToAll | Opcode::CollectiveBroadcast | Opcode::CollectivePermute => {
+            (partitions, 1)
+        }
+        _ if instruction.flag(Attribute::UseGlobalDeviceIds) => {
+            (replicas.checked_mul(partitions)?, 1)
+        }
+        _ => (replicas.checked_mul(partitions)?, partitions),
+    };
+    let listed = match instruction.replica_groups() {
         Some(ReplicaGroups::Lists(groups)) if groups.is_empty() => None,
-        Some(groups) => Some(groups.group_size()?),
+        Some(groups) => Some(groups.group_size()?.checked_mul(of_each)?),
         None => None,
     };
-    size.or(Some(op.module.header.replica_count.unwrap_or(1))).filter(|&size| 0 < size)
+    listed.or(Some(all)).filter(|&size| 0 < size)
+}
+
+/// How many replicas and partitions the module runs on.
+fn devices(op: &Op) -> (i64, i64) {
+    let header = &op.module.header;
+    (header.replica_count.unwrap_or(1), header.num_partitions.unwrap_or(1))
 }
 
 /// How output `output` depends on an operand. Output `i` belongs to operand `i`.
@@ -52,7 +74,9 @@ pub(super) fn reads(op: &Op, output: usize, operand: usize) -> Option<Reads> {
         // The pairs say which replica sends to this one.
         _ => {
             let mut relation = same_position(output, dims)?;
-            let last = op.module.header.replica_count.unwrap_or(1).checked_sub(1)?;
+            let (replicas, partitions) = devices(op);
+            let has_channel = op.instruction.attribute(Attribute::ChannelId).is_some();
+            let last = if has_channel { partitions } else { replicas }.checked_sub(1)?;
             let source = RuntimeSource::Replica(op.at);
             let sender = relation.runtime(Interval::new(0, last), source, Vec::new(), true);
             relation.replica = Some(Index::Var(sender));

@@ -436,6 +436,10 @@ impl<'c> Domain<'c> {
                 excluded = excluded.saturating_add(part.size.saturating_mul(sign));
                 open.push((both, number + 1, -sign));
             }
+            // From here on, nothing would change.
+            if !exact {
+                break;
+            }
         }
         match exact {
             true => Count::exactly(whole.size.saturating_sub(excluded)),

@@ -438,7 +438,7 @@ impl Writer<'_, '_> {
             let from = place(&inner.name, " array", &inner.shape, array);
             let from = format!("epilogue: {from} in {}", callee.name);
             // In these sets, the array is one of the output.
-            for output in 0..outputs.len() {
+            for (output, shape) in outputs.iter().copied().enumerate() {
                 let mut part = IndexingSet::default();
                 for each in set.maps().iter().filter(|each| each.array == output) {
                     part.insert(OperandIndexing { array, ..each.clone() });
@@ -446,7 +446,7 @@ impl Writer<'_, '_> {
                 if set.is_unknown(output) {
                     part.insert_unknown(array);
                 }
-                let ends = (Some(outputs[output]), &inner.shape);
+                let ends = (Some(shape), &inner.shape);
                 self.set(&part, Direction::InputToOutput, ends, |it, _, map| {
                     it.line(&from, &it.output(output), map)
                 })?;

@@ -12,9 +12,9 @@ pub const MAX_MAPS: usize = 128;
 /// from one instruction to the next.
 pub const MAX_OPERATORS: u32 = 4096;
 
-/// The most exceptions that a map has. Where composition would give more, the map says that it is not
-/// exact instead.
-const MAX_EXCEPTIONS: usize = 8;
+/// The most exceptions that a map has. Where composition would give more, the rest is left out, and
+/// the map says that it gives more than is read.
+const MAX_EXCEPTIONS: usize = 4;
 
 /// Where the value of a runtime variable comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -70,8 +70,8 @@ pub struct OperandIndexing {
     /// `dynamic-update-slice` is not read where the update stands. Each is a domain in the variables
     /// of `map`, without results.
     pub exceptions: Vec<IndexingMap>,
-    /// Whether values decide if what the map leads to is read at all, as in a branch of a
-    /// `conditional`.
+    /// Whether the map gives more than is read: where values decide, as in a branch of a
+    /// `conditional`, or where there are too many exceptions.
     pub is_conditional: bool,
 }
 
@@ -247,12 +247,12 @@ impl OperandIndexing {
         if !composed.is_small(ctx) {
             return None;
         }
-        composed.simplify_exceptions(ctx);
-        if MAX_EXCEPTIONS < composed.exceptions.len() {
-            composed.exceptions.clear();
-            composed.is_conditional = true;
-        }
         composed.simplify(ctx);
+        if MAX_EXCEPTIONS < composed.exceptions.len() {
+            composed.exceptions.truncate(MAX_EXCEPTIONS);
+            composed.is_conditional = true;
+            composed.remove_unused(ctx);
+        }
         Some(composed)
     }
 

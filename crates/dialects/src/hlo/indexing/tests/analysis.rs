@@ -195,6 +195,19 @@ fn collectives_say_which_replica() {
         "(d0) -> (d0 mod 4), domain: d0 in [0, 7]\n\
          replica id: (d0) -> (d0 / 4), domain: d0 in [0, 7]"
     );
+    // With a channel, partitions belong to the group.
+    let size = |header: &str, attributes: &str| {
+        let text = text(&format!("f32[4] all-reduce(p), to_apply=add{attributes}"));
+        let text = text.replace("replica_count=2", header);
+        root_texts(&text)[0][0].lines().next().unwrap_or_default().to_owned()
+    };
+    let reduced = |last: i64| format!("(d0)[s0] -> (d0), domain: d0 in [0, 3], s0 in [0, {last}]");
+    let both = "replica_count=2, num_partitions=4";
+    assert_eq!(size(both, ""), reduced(1));
+    assert_eq!(size(both, ", channel_id=1"), reduced(7));
+    assert_eq!(size(both, ", channel_id=1, replica_groups={{0},{1}}"), reduced(3));
+    let devices = ", channel_id=1, replica_groups=[4,2]<=[8], use_global_device_ids=true";
+    assert_eq!(size(both, devices), reduced(1));
     assert!(
         only("f32[4] collective-permute(p), source_target_pairs={{0,1}}")
             .contains("rt0: sender of r")

@@ -320,3 +320,48 @@ fn bitcast_convert_adds_or_drops_a_dimension() {
                 ROOT r = u8[2,3,4] bitcast-convert(p0)\n}\n";
     Check::new(text, 0).against(|o, i| &o[..2] == i);
 }
+
+/// Arrays without elements, as operands, as results, and as both.
+#[test]
+fn empty_arrays() {
+    let check = |operands: &[&[i64]],
+                 output: &[i64],
+                 op: &str,
+                 attributes: &str,
+                 operand: usize,
+                 reads: &dyn Fn(&[i64], &[i64]) -> bool| {
+        Check::new(&module(operands, output, op, attributes), operand).against(reads);
+    };
+    check(&[&[0, 3]], &[3, 0], "transpose", "dimensions={1,0}", 0, &|_, _| true);
+    check(&[&[0, 3]], &[0, 3], "reverse", "dimensions={0,1}", 0, &|_, _| true);
+    check(&[&[0, 3]], &[0], "reshape", "", 0, &|_, _| true);
+    check(&[&[5]], &[0], "slice", "slice={[2:2]}", 0, &|_, _| true);
+    check(&[&[0], &[]], &[3], "pad", "padding=1_2", 0, &|_, _| true);
+    check(&[&[0], &[]], &[3], "pad", "padding=1_2", 1, &|_, _| true);
+    check(&[&[4], &[]], &[0], "pad", "padding=-4_0", 0, &|_, _| true);
+    check(&[&[0], &[3]], &[3], "concatenate", "dimensions={0}", 0, &|_, _| true);
+    check(&[&[0], &[3]], &[3], "concatenate", "dimensions={0}", 1, &|o, i| o == i);
+    check(&[&[]], &[0, 2], "broadcast", "dimensions={}", 0, &|_, _| true);
+    let reduce = "dimensions={0}, to_apply=add";
+    check(&[&[0, 3], &[]], &[3], "reduce", reduce, 0, &|_, _| true);
+    check(&[&[0, 3], &[]], &[3], "reduce", reduce, 1, &|_, _| true);
+    let dot = "lhs_contracting_dims={1}, rhs_contracting_dims={0}";
+    check(&[&[2, 0], &[0, 3]], &[2, 3], "dot", dot, 0, &|_, _| true);
+    let window = "window={size=2 pad=2_0}, to_apply=add";
+    check(&[&[0], &[]], &[1], "reduce-window", window, 0, &|_, _| true);
+    check(&[&[0], &[]], &[1], "reduce-window", window, 1, &|_, _| true);
+    check(&[&[4], &[]], &[0], "dynamic-slice", "dynamic_slice_sizes={0}", 0, &|_, _| true);
+    check(&[&[4], &[0], &[]], &[4], "dynamic-update-slice", "", 0, &|o, i| o == i);
+    check(&[&[4], &[0], &[]], &[4], "dynamic-update-slice", "", 1, &|_, _| true);
+    let gather = "offset_dims={1}, collapsed_slice_dims={}, start_index_map={0}, \
+                  index_vector_dim=1, slice_sizes={2}";
+    check(&[&[4], &[0, 1]], &[0, 2], "gather", gather, 0, &|_, _| true);
+    let scatter = "update_window_dims={1}, inserted_window_dims={}, \
+                   scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add";
+    check(&[&[4], &[0, 1], &[0, 2]], &[4], "scatter", scatter, 0, &|o, i| o == i);
+    check(&[&[4], &[0, 1], &[0, 2]], &[4], "scatter", scatter, 1, &|_, _| true);
+    check(&[&[4], &[0, 1], &[0, 2]], &[4], "scatter", scatter, 2, &|_, _| true);
+    let labels = "window={size=2 pad=1_1}, dim_labels=bf0_io0->bf0";
+    check(&[&[1, 0, 3], &[0, 2, 2]], &[1, 2, 4], "convolution", labels, 0, &|_, _| true);
+    check(&[&[1, 0, 3], &[0, 2, 2]], &[1, 2, 4], "convolution", labels, 1, &|_, _| true);
+}
