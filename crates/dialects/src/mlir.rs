@@ -158,6 +158,11 @@ pub fn ops<'c>(block: Blk<'c>) -> Vec<Op<'c>> {
     result
 }
 
+/// The operation after another one in its block.
+pub fn next<'c>(op: Op<'c>) -> Option<Op<'c>> {
+    op.next_in_block().map(op_ref)
+}
+
 /// The terminator of a block that has one, by its operation's definition.
 pub fn terminator<'c>(block: Blk<'c>) -> Op<'c> {
     op_ref(block.terminator().expect("a verified block ends in a terminator"))

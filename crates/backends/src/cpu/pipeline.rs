@@ -37,6 +37,8 @@ pub fn to_llvm(options: &Options) -> String {
         "bufferization-lower-deallocations",
         "cse",
         "canonicalize",
+        "hoist-deallocations",
+        "outline-loops",
     ];
     if parallel {
         // Between the two, canonicalization removes regions that the second cannot handle.

@@ -160,3 +160,21 @@ fn branches_may_pass_on_results() {
          ROOT r = (f16[], f16[], f16[]) tuple(x, c, y)\n}\n",
     );
 }
+
+#[test]
+fn many_loops_become_functions() {
+    // More nests than a function keeps; all but the last do the same with other arrays.
+    let mut text = "HloModule m\nadd { a = s32[] parameter(0) b = s32[] parameter(1) \
+                    ROOT c = s32[] add(a, b) }\nENTRY e {\n  zero = s32[] constant(0)\n  \
+                    x0 = s32[5,3] parameter(0)\n"
+        .to_owned();
+    for step in 0..40 {
+        let next = step + 1;
+        text += &format!(
+            "  s{step} = s32[5] reduce(x{step}, zero), dimensions={{1}}, to_apply=add\n  \
+             b{step} = s32[5,3] broadcast(s{step}), dimensions={{0}}\n  \
+             x{next} = s32[5,3] subtract(x{step}, b{step})\n"
+        );
+    }
+    agrees(&(text + "  ROOT r = (s32[5,3], s32[5]) tuple(x40, s20)\n}"));
+}
