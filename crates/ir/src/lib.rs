@@ -83,6 +83,7 @@ pub mod polynomial;
 pub mod prove;
 mod rescale;
 mod samples;
+pub mod shape;
 pub mod simplify;
 pub mod solve;
 pub mod text;

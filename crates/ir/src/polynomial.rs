@@ -106,6 +106,17 @@ impl Polynomial {
         self.terms.get(monomial).copied().unwrap_or(0)
     }
 
+    /// Sets the coefficient of a monomial; that of the empty one is the constant part.
+    pub fn set(&mut self, monomial: &Monomial, coefficient: i64) {
+        if monomial.is_empty() {
+            self.constant = coefficient;
+        } else if coefficient == 0 {
+            self.terms.remove(monomial);
+        } else {
+            self.terms.insert(monomial.clone(), coefficient);
+        }
+    }
+
     /// The atom, when the polynomial is `1 * atom + constant`.
     pub fn single_atom(&self) -> Option<Expr> {
         match self.single_term()? {
@@ -268,6 +279,16 @@ impl<'c> Normalizer<'c> {
     pub fn replacing(context: &'c Context, atom: Expr, replacement: Polynomial) -> Self {
         let mut result = Self::new(context);
         result.memo.insert(atom, Rc::new(replacement));
+        result
+    }
+
+    /// A normalizer that takes a polynomial for every occurrence of some atoms.
+    pub fn replacing_all(
+        context: &'c Context,
+        replacements: impl IntoIterator<Item = (Expr, Rc<Polynomial>)>,
+    ) -> Self {
+        let mut result = Self::new(context);
+        result.memo.extend(replacements);
         result
     }
 

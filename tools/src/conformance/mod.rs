@@ -12,6 +12,7 @@
 //! Rows may be hostile: a field of a wrong type, a panic, and a case that takes too long
 //! each fail that case and no other.
 
+mod axon;
 mod hlo;
 mod report;
 mod row;
@@ -140,7 +141,7 @@ struct Kind {
 }
 
 /// The kinds of every folder. The first that matches a row runs it.
-const SUITES: &[&[Kind]] = &[tc::KINDS, hlo::KINDS, tml::KINDS, xla::KINDS];
+const SUITES: &[&[Kind]] = &[tc::KINDS, axon::KINDS, hlo::KINDS, tml::KINDS, xla::KINDS];
 
 /// Kinds of what is not a case.
 const FILE: &str = "file";

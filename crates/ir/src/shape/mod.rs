@@ -1,0 +1,351 @@
+//! Shape algebra: dimension expressions, shapes as appended parts, and a solver for equations
+//! between them.
+//!
+//! Source: Collins and Grover, "Axon: A Language for Dynamic Shapes in Deep Learning Graphs",
+//! sections 3 and 5.
+//!
+//! A [`Shape`] is a list of [`Item`]s: dimensions, and variables that stand for any number of
+//! dimensions. `s@[n, 3]` has one shape variable and two dimensions. A [`Dim`] is a size, written as
+//! a canonical [polynomial](crate::polynomial) over dimension variables, or the ragged dimension
+//! `*`, which differs across the tensor. Sizes are positive.
+//!
+//! [`text`] is the notation, [`solve`] the solver.
+//!
+//! ```
+//! use tc_ir::shape::solve::Solver;
+//! use tc_ir::shape::text::Names;
+//!
+//! let mut solver = Solver::new();
+//! let mut names = Names::default();
+//! for (number, (left, right)) in [("s@[a,b]", "[2,3]"), ("s@[b,a]", "r")].into_iter().enumerate() {
+//!     let left = names.shape(&mut solver, left).unwrap();
+//!     let right = names.shape(&mut solver, right).unwrap();
+//!     solver.equate_shapes(left, right, number as u32);
+//! }
+//! solver.solve().unwrap();
+//! let result = names.shape(&mut solver, "r").unwrap();
+//! let result = solver.resolved_shape(&result);
+//! assert_eq!(names.display_shape(&solver, &result), "[3,2]");
+//! ```
+
+pub mod solve;
+#[cfg(test)]
+mod tests;
+pub mod text;
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use smallvec::SmallVec;
+
+use crate::expr::{Context, Expr, Node, Var};
+use crate::polynomial::{Normalizer, Polynomial, PolynomialError};
+
+/// The most items of a shape.
+pub const MAX_ITEMS: usize = 1024;
+
+/// The most operators of a dimension expression.
+pub const MAX_OPERATORS: u32 = 512;
+
+/// A variable that stands for the size of a dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DimVar(pub u32);
+
+/// A variable that stands for any number of dimensions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ShapeVar(pub u32);
+
+/// A dimension in canonical form: equal dimensions that are equal as polynomials are equal values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Dim {
+    /// `*`: the extent differs across the tensor.
+    Ragged,
+    /// A known extent.
+    Constant(i64),
+    /// A variable.
+    Var(DimVar),
+    /// Any other expression.
+    Sum(Rc<Polynomial>),
+}
+
+/// A part of a shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// One dimension.
+    Dim(Dim),
+    /// Any number of dimensions.
+    Var(ShapeVar),
+}
+
+/// A shape: its items appended, first dimension first. Without items it is that of a scalar.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// The parts.
+    pub items: SmallVec<[Item; 4]>,
+}
+
+impl Shape {
+    /// The shape that a variable stands for.
+    pub fn var(var: ShapeVar) -> Self {
+        Self::from_iter([Item::Var(var)])
+    }
+
+    /// A shape of known rank.
+    pub fn dims(dims: impl IntoIterator<Item = Dim>) -> Self {
+        dims.into_iter().map(Item::Dim).collect()
+    }
+
+    /// The dimensions, if the rank is known.
+    pub fn as_dims(&self) -> Option<Vec<&Dim>> {
+        self.items.iter().map(Item::as_dim).collect()
+    }
+
+    /// The variable, if the shape is one.
+    pub fn as_var(&self) -> Option<ShapeVar> {
+        match self.items.as_slice() {
+            [Item::Var(var)] => Some(*var),
+            _ => None,
+        }
+    }
+
+    /// The number of dimensions that it has at least.
+    pub fn min_rank(&self) -> usize {
+        self.items.iter().filter(|item| item.as_dim().is_some()).count()
+    }
+}
+
+impl FromIterator<Item> for Shape {
+    fn from_iter<I: IntoIterator<Item = Item>>(items: I) -> Self {
+        Self { items: items.into_iter().collect() }
+    }
+}
+
+impl Item {
+    /// The dimension, if it is one.
+    pub fn as_dim(&self) -> Option<&Dim> {
+        match self {
+            Item::Dim(dim) => Some(dim),
+            Item::Var(_) => None,
+        }
+    }
+}
+
+/// The operators of figure 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DimOp {
+    /// `+`
+    Add,
+    /// `-`
+    Sub,
+    /// `*`
+    Mul,
+    /// `/`, rounded towards minus infinity.
+    Div,
+}
+
+impl DimOp {
+    /// The spelling.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Add => "+",
+            Self::Sub => "-",
+            Self::Mul => "*",
+            Self::Div => "/",
+        }
+    }
+}
+
+/// Why a dimension cannot be calculated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DimError {
+    /// A constant leaves the range of 64 bits.
+    #[error("the size of a dimension overflows 64 bits")]
+    Overflow,
+    /// An expression or a shape is larger than what is kept.
+    #[error("the expression of a shape is too large")]
+    TooLarge,
+    /// A divisor is zero.
+    #[error("the size of a dimension is divided by zero")]
+    DivisionByZero,
+}
+
+impl From<PolynomialError> for DimError {
+    fn from(error: PolynomialError) -> Self {
+        match error {
+            PolynomialError::Overflow => Self::Overflow,
+            PolynomialError::TooLarge => Self::TooLarge,
+        }
+    }
+}
+
+/// Arithmetic on dimensions, and the arena of its expressions.
+#[derive(Debug, Default)]
+pub struct Arithmetic {
+    context: Context,
+}
+
+impl Arithmetic {
+    fn atom(&self, var: DimVar) -> Expr {
+        self.context.runtime(var.0)
+    }
+
+    /// The variable that an atom is.
+    fn as_var(&self, atom: Expr) -> Option<DimVar> {
+        match self.context.node(atom) {
+            Node::Var(Var::Runtime(number)) => Some(DimVar(number)),
+            _ => None,
+        }
+    }
+
+    /// The polynomial of a size; `None` for a ragged dimension.
+    pub fn polynomial(&self, dim: &Dim) -> Option<Rc<Polynomial>> {
+        match dim {
+            Dim::Ragged => None,
+            Dim::Constant(value) => Some(Rc::new(Polynomial::constant(*value))),
+            Dim::Var(var) => Some(Rc::new(Polynomial::atom(self.atom(*var)))),
+            Dim::Sum(sum) => Some(Rc::clone(sum)),
+        }
+    }
+
+    /// The dimension with a size.
+    ///
+    /// # Errors
+    /// The expression is too large.
+    pub fn dim(&self, size: Polynomial) -> Result<Dim, DimError> {
+        if let Some(value) = size.as_constant() {
+            return Ok(Dim::Constant(value));
+        }
+        let atom = size.single_atom().filter(|_| size.constant_part() == 0);
+        if let Some(var) = atom.and_then(|atom| self.as_var(atom)) {
+            return Ok(Dim::Var(var));
+        }
+        let mut operators = 0;
+        for (monomial, _) in size.terms() {
+            for &atom in monomial {
+                operators += 1 + self.context.cost(atom);
+            }
+        }
+        if MAX_OPERATORS < operators {
+            return Err(DimError::TooLarge);
+        }
+        Ok(Dim::Sum(Rc::new(size)))
+    }
+
+    /// The value of an operation, in canonical form. Whatever is calculated from a ragged dimension
+    /// is ragged.
+    ///
+    /// # Errors
+    /// A constant overflows, a divisor is zero, or the result is too large.
+    pub fn apply(&self, op: DimOp, lhs: &Dim, rhs: &Dim) -> Result<Dim, DimError> {
+        let (Some(a), Some(b)) = (self.polynomial(lhs), self.polynomial(rhs)) else {
+            return Ok(Dim::Ragged);
+        };
+        self.dim(match op {
+            DimOp::Add => a.add(&b)?,
+            DimOp::Sub => a.sub(&b)?,
+            DimOp::Mul => a.mul(&b)?,
+            DimOp::Div => {
+                if b.as_constant() == Some(0) {
+                    return Err(DimError::DivisionByZero);
+                }
+                Normalizer::new(&self.context).floor_div(&a, &b)?
+            }
+        })
+    }
+
+    /// The variables of a dimension, sorted.
+    pub fn vars(&self, dim: &Dim) -> Vec<DimVar> {
+        match dim {
+            Dim::Ragged | Dim::Constant(_) => Vec::new(),
+            Dim::Var(var) => vec![*var],
+            Dim::Sum(sum) => self.polynomial_vars(sum),
+        }
+    }
+
+    fn polynomial_vars(&self, sum: &Polynomial) -> Vec<DimVar> {
+        let mut vars = BTreeSet::new();
+        for (monomial, _) in sum.terms() {
+            for &atom in monomial {
+                match self.as_var(atom) {
+                    Some(var) => _ = vars.insert(var),
+                    None => vars.extend(self.context.vars(atom).into_iter().filter_map(|var| {
+                        match var {
+                            Var::Runtime(number) => Some(DimVar(number)),
+                            _ => None,
+                        }
+                    })),
+                }
+            }
+        }
+        vars.into_iter().collect()
+    }
+
+    /// The dimension with its variables replaced.
+    ///
+    /// # Errors
+    /// A constant overflows, a divisor becomes zero, or the result is too large.
+    pub fn substitute(
+        &self,
+        dim: &Dim,
+        replacement: &mut dyn FnMut(DimVar) -> Option<Dim>,
+    ) -> Result<Dim, DimError> {
+        let sum = match dim {
+            Dim::Ragged | Dim::Constant(_) => return Ok(dim.clone()),
+            Dim::Var(var) => return Ok(replacement(*var).unwrap_or_else(|| dim.clone())),
+            Dim::Sum(sum) => sum,
+        };
+        let mut replaced = Vec::new();
+        for var in self.polynomial_vars(sum) {
+            if let Some(value) = replacement(var) {
+                let Some(value) = self.polynomial(&value) else { return Ok(Dim::Ragged) };
+                replaced.push((self.atom(var), value));
+            }
+        }
+        if replaced.is_empty() {
+            return Ok(dim.clone());
+        }
+        let result = Normalizer::replacing_all(&self.context, replaced).renormalize(sum)?;
+        self.check_divisors(&result)?;
+        self.dim(result)
+    }
+
+    /// No divisor of an atom is the constant zero.
+    fn check_divisors(&self, sum: &Polynomial) -> Result<(), DimError> {
+        let atoms = sum.terms().flat_map(|(monomial, _)| monomial.iter().copied());
+        let atoms: Vec<Expr> = atoms.filter(|&atom| self.as_var(atom).is_none()).collect();
+        for expr in self.context.topological(&atoms) {
+            if let Node::FloorDiv(_, divisor) = self.context.node(expr)
+                && self.context.as_constant(divisor) == Some(0)
+            {
+                return Err(DimError::DivisionByZero);
+            }
+        }
+        Ok(())
+    }
+
+    /// The value where every variable has one. `None` for a ragged dimension, a variable without a
+    /// value, an overflow, or a division by zero.
+    pub fn evaluate(&self, dim: &Dim, value: &dyn Fn(DimVar) -> Option<i64>) -> Option<i64> {
+        match dim {
+            Dim::Ragged => None,
+            Dim::Constant(constant) => Some(*constant),
+            Dim::Var(var) => value(*var),
+            Dim::Sum(sum) => {
+                let lookup = |var| match var {
+                    Var::Runtime(number) => value(DimVar(number)),
+                    _ => None,
+                };
+                let mut total = sum.constant_part();
+                for (monomial, coefficient) in sum.terms() {
+                    let mut product = coefficient;
+                    for &atom in monomial {
+                        let factor = self.context.eval(atom, &lookup).ok()?;
+                        product = product.checked_mul(factor)?;
+                    }
+                    total = total.checked_add(product)?;
+                }
+                Some(total)
+            }
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! The solver against planted solutions and against enumeration.
+//!
+//! `TC_SHAPE_SYSTEMS` is the number of random systems of each kind; 2000 without it.
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use super::solve::{Reason, Relation, Residual, Solver};
+use super::text::Names;
+use super::*;
+
+fn systems() -> u32 {
+    std::env::var("TC_SHAPE_SYSTEMS").ok().and_then(|text| text.parse().ok()).unwrap_or(2000)
+}
+
+fn for_seeds(check: impl Fn(&mut Random)) {
+    let config = Config { cases: systems(), failure_persistence: None, ..Config::default() };
+    TestRunner::new(config)
+        .run(&any::<u64>().no_shrink(), |seed| {
+            check(&mut Random(seed | 1));
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// Marsaglia's xorshift.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        ((self.0 >> 11) % limit as u64) as usize
+    }
+
+    fn pick<'t, T>(&mut self, from: &'t [T]) -> &'t T {
+        &from[self.below(from.len())]
+    }
+
+    fn shuffle<T>(&mut self, items: &mut [T]) {
+        for at in (1..items.len()).rev() {
+            items.swap(at, self.below(at + 1));
+        }
+    }
+}
+
+/// Values of variables.
+#[derive(Clone, Debug, Default)]
+struct Values {
+    dims: HashMap<DimVar, i64>,
+    shapes: HashMap<ShapeVar, Vec<i64>>,
+}
+
+impl Values {
+    fn dim(&self, arithmetic: &Arithmetic, dim: &Dim) -> Option<i64> {
+        arithmetic.evaluate(dim, &|var| self.dims.get(&var).copied())
+    }
+
+    /// The sizes, if all are positive.
+    fn shape(&self, arithmetic: &Arithmetic, shape: &Shape) -> Option<Vec<i64>> {
+        let mut sizes = Vec::new();
+        for item in &shape.items {
+            match item {
+                Item::Var(var) => sizes.extend(self.shapes.get(var)?),
+                Item::Dim(dim) => sizes.push(self.dim(arithmetic, dim).filter(|size| 0 < *size)?),
+            }
+        }
+        Some(sizes)
+    }
+
+    fn satisfies(&self, arithmetic: &Arithmetic, relation: &Relation) -> bool {
+        match relation {
+            Relation::Shapes(a, b) => {
+                let a = self.shape(arithmetic, a);
+                a.is_some() && a == self.shape(arithmetic, b)
+            }
+            Relation::Dims(a, b) => {
+                let a = self.dim(arithmetic, a);
+                a.is_some() && a == self.dim(arithmetic, b)
+            }
+            Relation::Positive(a) => self.dim(arithmetic, a).is_some_and(|size| 0 < size),
+            Relation::Elements(a, b) => {
+                let count = |shape| {
+                    let sizes = self.shape(arithmetic, shape)?;
+                    sizes.into_iter().try_fold(1_i64, i64::checked_mul)
+                };
+                let a = count(a);
+                a.is_some() && a == count(b)
+            }
+        }
+    }
+}
+
+/// Equations as they are given, in a solver that has not solved them.
+struct System {
+    solver: Solver,
+    relations: Vec<(Shape, Shape)>,
+    dims: Vec<DimVar>,
+    shapes: Vec<ShapeVar>,
+}
+
+impl System {
+    fn new(num_dims: usize, num_shapes: usize) -> Self {
+        let mut solver = Solver::new();
+        let dims = (0..num_dims).map(|_| solver.dim_var(0)).collect();
+        let shapes = (0..num_shapes).map(|_| solver.shape_var(0)).collect();
+        Self { solver, relations: Vec::new(), dims, shapes }
+    }
+
+    /// The same variables in a solver of their own, which gets the equations in an order.
+    fn solve(&self, order: &[usize]) -> (Solver, Result<(), Reason>) {
+        let mut solver = self.solver.sibling();
+        self.dims.iter().for_each(|_| _ = solver.dim_var(0));
+        self.shapes.iter().for_each(|_| _ = solver.shape_var(0));
+        for &number in order {
+            let (left, right) = self.relations[number].clone();
+            solver.equate_shapes(left, right, number as u32);
+        }
+        let solved = solver.solve().map_err(|conflict| conflict.reason);
+        (solver, solved)
+    }
+
+    fn in_order(&self) -> Vec<usize> {
+        (0..self.relations.len()).collect()
+    }
+
+    fn text(&self) -> String {
+        let mut names = Names::default();
+        names.dims.extend(self.dims.iter().map(|var| (format!("d{}", var.0), *var)));
+        names.shapes.extend(self.shapes.iter().map(|var| (format!("s{}", var.0), *var)));
+        let line = |(a, b): &(Shape, Shape)| {
+            let side = |shape| names.display_shape(&self.solver, shape);
+            format!("{} = {}\n", side(a), side(b))
+        };
+        self.relations.iter().map(line).collect()
+    }
+}
+
+/// A dimension with a value, from constants, variables and operations.
+fn dim_of(random: &mut Random, system: &System, values: &Values, value: i64, depth: u32) -> Dim {
+    let arithmetic = system.solver.arithmetic();
+    let same: Vec<DimVar> =
+        system.dims.iter().copied().filter(|var| values.dims[var] == value).collect();
+    let dim = match random.below(8) {
+        0..=3 if !same.is_empty() => Dim::Var(*random.pick(&same)),
+        4..=6 if depth < 2 && !system.dims.is_empty() => {
+            let var = *random.pick(&system.dims);
+            let known = values.dims[&var];
+            let var = Dim::Var(var);
+            let (op, rest) = match random.below(4) {
+                0 => (DimOp::Add, value - known),
+                1 => (DimOp::Sub, value + known),
+                2 if value % known == 0 => (DimOp::Mul, value / known),
+                _ => (DimOp::Div, value * known + random.below(known as usize) as i64),
+            };
+            if rest < 1 {
+                Dim::Constant(value)
+            } else {
+                let rest = dim_of(random, system, values, rest, depth + 1);
+                arithmetic.apply(op, &rest, &var).expect("small")
+            }
+        }
+        _ => Dim::Constant(value),
+    };
+    assert_eq!(values.dim(arithmetic, &dim), Some(value));
+    dim
+}
+
+/// A shape with given sizes.
+fn shape_of(random: &mut Random, system: &System, values: &Values, sizes: &[i64]) -> Shape {
+    let mut items = Vec::new();
+    let mut rest = sizes;
+    loop {
+        let fits: Vec<ShapeVar> = system.shapes.iter().copied().collect();
+        let fits: Vec<ShapeVar> =
+            fits.into_iter().filter(|var| rest.starts_with(&values.shapes[var])).collect();
+        if !fits.is_empty() && random.below(3) == 0 {
+            let var = *random.pick(&fits);
+            rest = &rest[values.shapes[&var].len()..];
+            items.push(Item::Var(var));
+            if 6 < items.len() {
+                items.extend(rest.iter().map(|size| Item::Dim(Dim::Constant(*size))));
+                return items.into_iter().collect();
+            }
+            continue;
+        }
+        let Some((first, others)) = rest.split_first() else {
+            return items.into_iter().collect();
+        };
+        items.push(Item::Dim(dim_of(random, system, values, *first, 0)));
+        rest = others;
+    }
+}
+
+/// A system and a solution of it.
+fn planted(random: &mut Random) -> (System, Values) {
+    let mut system = System::new(1 + random.below(6), 1 + random.below(5));
+    let mut values = Values::default();
+    for var in &system.dims {
+        values.dims.insert(*var, 1 + random.below(9) as i64);
+    }
+    for var in &system.shapes {
+        let sizes = (0..random.below(4)).map(|_| 1 + random.below(9) as i64).collect();
+        values.shapes.insert(*var, sizes);
+    }
+    for _ in 0..1 + random.below(9) {
+        let mut sizes = Vec::new();
+        for _ in 0..random.below(3) {
+            match random.below(2) {
+                0 => sizes.extend(&values.shapes[random.pick(&system.shapes)]),
+                _ => sizes.push(1 + random.below(9) as i64),
+            }
+        }
+        let left = shape_of(random, &system, &values, &sizes);
+        let right = shape_of(random, &system, &values, &sizes);
+        system.relations.push((left, right));
+    }
+    (system, values)
+}
+
+/// What a solver knows: the value of each variable, and the conditions that are left.
+struct Solution {
+    dims: Vec<Dim>,
+    shapes: Vec<Shape>,
+    left: Vec<Residual>,
+}
+
+impl Solution {
+    fn of(system: &System, solver: &mut Solver) -> Self {
+        let dim = |var: &DimVar| solver.resolved_dim(&Dim::Var(*var));
+        let dims = system.dims.iter().map(dim).collect();
+        let shape = |var: &ShapeVar| solver.resolved_shape(&Shape::var(*var));
+        let shapes = system.shapes.iter().map(shape).collect();
+        Self { dims, shapes, left: solver.residuals(0) }
+    }
+
+    fn num_free(&self) -> (usize, usize) {
+        let free_dim = |&(place, dim): &(usize, &Dim)| *dim == Dim::Var(DimVar(place as u32));
+        let free_shape = |&(place, shape): &(usize, &Shape)| {
+            shape.as_var() == Some(ShapeVar(place as u32))
+        };
+        (
+            self.dims.iter().enumerate().filter(free_dim).count(),
+            self.shapes.iter().enumerate().filter(free_shape).count(),
+        )
+    }
+
+    /// Whether every variable has the value that the solution gives it.
+    fn agrees(&self, arithmetic: &Arithmetic, values: &Values) -> bool {
+        let dims = self.dims.iter().enumerate().all(|(place, dim)| {
+            values.dim(arithmetic, dim) == Some(values.dims[&DimVar(place as u32)])
+        });
+        let shapes = self.shapes.iter().enumerate().all(|(place, shape)| {
+            values.shape(arithmetic, shape).as_ref()
+                == Some(&values.shapes[&ShapeVar(place as u32)])
+        });
+        dims && shapes
+    }
+}
+
+fn resolved_sides(solver: &mut Solver, sides: &(Shape, Shape)) -> (Shape, Shape) {
+    (solver.resolved_shape(&sides.0), solver.resolved_shape(&sides.1))
+}
+
+#[test]
+fn planted_systems_are_solved() {
+    for_seeds(|random| {
+        let (system, values) = planted(random);
+        let arithmetic = system.solver.arithmetic();
+        let (mut solver, solved) = system.solve(&system.in_order());
+        assert_eq!(solved, Ok(()), "{}", system.text());
+        let solution = Solution::of(&system, &mut solver);
+        assert!(solution.agrees(arithmetic, &values), "{}", system.text());
+        for left in &solution.left {
+            assert!(values.satisfies(arithmetic, &left.relation), "{}", system.text());
+        }
+        for (number, sides) in system.relations.iter().enumerate() {
+            let (left, right) = resolved_sides(&mut solver, sides);
+            assert!(left == right || !solution.left.is_empty(), "{}of {number}", system.text());
+        }
+    });
+}
+
+#[test]
+fn order_does_not_matter() {
+    for_seeds(|random| {
+        let (system, _) = planted(random);
+        let (mut solver, solved) = system.solve(&system.in_order());
+        let first = Solution::of(&system, &mut solver);
+        let mut order = system.in_order();
+        random.shuffle(&mut order);
+        let (mut solver, again) = system.solve(&order);
+        assert_eq!(solved, again, "{}", system.text());
+        let second = Solution::of(&system, &mut solver);
+        assert_eq!(first.num_free(), second.num_free(), "{}{order:?}", system.text());
+    });
+}
