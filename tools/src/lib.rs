@@ -1,5 +1,6 @@
 //! What the binaries of this package share.
 
+pub mod axon;
 pub mod command_line;
 pub mod conformance;
 pub mod hlo;

@@ -10,6 +10,7 @@
 //! crate, and no panic crosses into C++: every trampoline catches it and reports a
 //! located error.
 
+pub mod axon;
 pub mod diagnostic;
 mod ffi;
 pub mod hlo;

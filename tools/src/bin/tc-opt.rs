@@ -1,11 +1,15 @@
 //! `tc-opt`: `mlir-opt` with the dialects and passes of this project.
 
 use std::process::ExitCode;
+use tc_tools::{axon, command_line::run_tool};
 
 fn main() -> ExitCode {
-    tc_dialects::silence_panics();
-    tc_passes::register();
     let arguments: Vec<String> =
         std::env::args_os().map(|text| text.to_string_lossy().into_owned()).collect();
+    if axon::is_axon(&arguments) {
+        return run_tool("tc-opt", || axon::opt(&arguments));
+    }
+    tc_dialects::silence_panics();
+    tc_passes::register();
     ExitCode::from(tc_dialects::opt_main(&arguments) as u8)
 }

@@ -268,12 +268,14 @@ impl Arithmetic {
             for &atom in monomial {
                 match self.as_var(atom) {
                     Some(var) => _ = vars.insert(var),
-                    None => vars.extend(self.context.vars(atom).into_iter().filter_map(|var| {
-                        match var {
-                            Var::Runtime(number) => Some(DimVar(number)),
-                            _ => None,
-                        }
-                    })),
+                    None => {
+                        vars.extend(self.context.vars(atom).into_iter().filter_map(
+                            |var| match var {
+                                Var::Runtime(number) => Some(DimVar(number)),
+                                _ => None,
+                            },
+                        ))
+                    }
                 }
             }
         }

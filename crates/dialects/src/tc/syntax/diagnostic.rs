@@ -257,6 +257,24 @@ macro_rules! reasons {
 }
 
 reasons! {
+    /// Axon: the text does not follow the grammar.
+    AxonSyntax "axon_syntax" "AX0001" Parse Error;
+    /// Axon: a number, a nesting, a type or a file that is larger than what is read.
+    AxonLimit "axon_limit" "AX0002" Parse Error;
+    /// Axon: a name that nothing defines.
+    AxonUndefined "axon_undefined" "AX0101" Sema Error;
+    /// Axon: a name that stands for two kinds of things.
+    AxonKind "axon_kind" "AX0102" Sema Error;
+    /// Axon: a function called with a wrong number of arguments, or a tuple of another size.
+    AxonArity "axon_arity" "AX0103" Sema Error;
+    /// Axon: an option that a function does not have, or not with this value.
+    AxonOption "axon_option" "AX0104" Sema Error;
+    /// Axon: a tensor, a tuple or a function where another kind of value is expected.
+    AxonType "axon_type" "AX0201" Sema Error;
+    /// Axon: element types that differ.
+    AxonElement "axon_element" "AX0202" Sema Error;
+    /// Axon: shapes that cannot be equal.
+    AxonShape "axon_shape" "AX0301" Sema Error;
     /// HLO: the text does not follow the grammar.
     HloSyntax "hlo_syntax" "HLO0001" Parse Error;
     /// HLO: a number, a nesting or a file that is larger than what is read.

@@ -1,0 +1,31 @@
+//! The table of built-in functions, and the prelude.
+//!
+//! Both are texts: `builtins.axon` has a type per function, in the notation of annotations, and
+//! `prelude.axon` has functions written in Axon. They are parsed once per program.
+
+use super::syntax::ast::Program;
+use super::syntax::parser::{self, Declaration};
+use crate::tc::syntax::SourceFile;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// The table of built-in functions.
+pub const TABLE: &str = include_str!("builtins.axon");
+
+/// The prelude.
+pub const PRELUDE: &str = include_str!("prelude.axon");
+
+/// The built-in functions by their names.
+pub(crate) fn table() -> HashMap<Rc<str>, Rc<Declaration>> {
+    let (declarations, diagnostics) = parser::parse_table(&SourceFile::new("builtins.axon", TABLE));
+    debug_assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    let entry = |it: Declaration| (Rc::clone(&it.name.text), Rc::new(it));
+    declarations.into_iter().map(entry).collect()
+}
+
+/// The functions of the prelude.
+pub(crate) fn prelude() -> Program {
+    let (program, diagnostics) = parser::parse_program(&SourceFile::new("prelude.axon", PRELUDE));
+    debug_assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    program
+}

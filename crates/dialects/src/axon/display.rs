@@ -1,0 +1,263 @@
+//! Signatures as text.
+
+use super::types::{Class, Node, Ty, Types};
+use crate::tc::syntax::Span;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
+use tc_ir::shape::{
+    Dim, DimVar, Item, Shape, ShapeVar,
+    solve::Relation,
+    text::shape_text,
+};
+
+/// Most characters of a type that is printed.
+const MAX_TEXT: usize = 1 << 14;
+
+/// The type of a definition as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// The type: `f32 [a]@b -> f32 [a]@b`.
+    pub text: String,
+    /// What element types must be, `t : float`, and what the program has to check when it runs.
+    pub conditions: Vec<Condition>,
+}
+
+/// A condition on the variables of a signature.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// What must hold.
+    pub text: String,
+    /// The place that asks for it, of what is checked when the program runs.
+    pub span: Option<Span>,
+}
+
+/// Names that a program uses for variables.
+#[derive(Debug, Default)]
+pub(crate) struct KnownNames {
+    pub(crate) dims: HashMap<DimVar, String>,
+    pub(crate) shapes: HashMap<ShapeVar, String>,
+    pub(crate) elems: HashMap<u32, String>,
+}
+
+/// Names for the variables of one or several texts.
+#[derive(Default)]
+pub(crate) struct Printer {
+    known: Rc<KnownNames>,
+    /// Whether what is not known is written `_` and `...` instead of being named.
+    anonymous: bool,
+    dims: HashMap<DimVar, String>,
+    shapes: HashMap<ShapeVar, String>,
+    elems: BTreeMap<u32, (String, Class)>,
+    types: HashMap<Ty, String>,
+    used: HashSet<String>,
+}
+
+/// The first name of a series that is not used yet.
+fn fresh(used: &mut HashSet<String>, wanted: Option<&String>, letters: &str) -> String {
+    let numbered = (0_u32..).flat_map(|round| {
+        letters.chars().map(move |letter| match round {
+            0 => letter.to_string(),
+            _ => format!("{letter}{round}"),
+        })
+    });
+    let name = wanted.cloned().into_iter().chain(numbered).find(|name| !used.contains(name));
+    let name = name.unwrap_or_default();
+    used.insert(name.clone());
+    name
+}
+
+const SIZES: &str = "abcdefghijklmnopqr";
+
+impl Printer {
+    /// A printer that names every variable.
+    pub(crate) fn new(known: Rc<KnownNames>) -> Self {
+        Self { known, ..Self::default() }
+    }
+
+    /// A printer that names only what the program names.
+    pub(crate) fn anonymous(known: Rc<KnownNames>) -> Self {
+        Self { known, anonymous: true, ..Self::default() }
+    }
+
+    fn dim(&mut self, var: DimVar) {
+        if !self.dims.contains_key(&var) {
+            let name = match self.anonymous && !self.known.dims.contains_key(&var) {
+                true => "_".to_string(),
+                false => fresh(&mut self.used, self.known.dims.get(&var), SIZES),
+            };
+            self.dims.insert(var, name);
+        }
+    }
+
+    /// A shape, with its variables named.
+    pub(crate) fn shape(&mut self, types: &mut Types, shape: &Shape) -> String {
+        let shape = types.solver.resolved_shape(shape);
+        for item in &shape.items {
+            match item {
+                Item::Var(var) => {
+                    if !self.shapes.contains_key(var) {
+                        let name = match self.anonymous && !self.known.shapes.contains_key(var) {
+                            true => "...".to_string(),
+                            false => fresh(&mut self.used, self.known.shapes.get(var), SIZES),
+                        };
+                        self.shapes.insert(*var, name);
+                    }
+                }
+                Item::Dim(dim) => {
+                    for var in types.solver.arithmetic().vars(dim) {
+                        self.dim(var);
+                    }
+                }
+            }
+        }
+        let dim =
+            |dim: &Dim| types.solver.arithmetic().dim_text(dim, &|var| self.dims[&var].clone());
+        shape_text(&shape, &|var| self.shapes[&var].clone(), &dim)
+    }
+
+    /// A dimension, with its variables named.
+    pub(crate) fn dim_text(&mut self, types: &mut Types, dim: &Dim) -> String {
+        let dim = types.solver.resolved_dim(dim);
+        for var in types.solver.arithmetic().vars(&dim) {
+            self.dim(var);
+        }
+        types.solver.arithmetic().dim_text(&dim, &|var| self.dims[&var].clone())
+    }
+
+    /// A type, with its variables named.
+    pub(crate) fn ty(&mut self, types: &mut Types, ty: Ty) -> String {
+        let mut out = String::new();
+        self.write(types, ty, &mut out, 0);
+        out
+    }
+
+    /// A type; a function at the top without `fn`.
+    pub(crate) fn signature(&mut self, types: &mut Types, ty: Ty) -> String {
+        let Node::Function(params, result) = types.node(ty) else {
+            return self.ty(types, ty);
+        };
+        let mut out = String::new();
+        let lone_tensor = match params.as_slice() {
+            [param] => !matches!(types.node(*param), Node::Tuple(_)),
+            _ => false,
+        };
+        if lone_tensor {
+            self.write(types, params[0], &mut out, 1);
+        } else {
+            self.list(types, &params, &mut out, 1);
+        }
+        out.push_str(" -> ");
+        self.write(types, result, &mut out, 1);
+        out
+    }
+
+    fn list(&mut self, types: &mut Types, parts: &[Ty], out: &mut String, depth: u32) {
+        out.push('(');
+        for (place, part) in parts.iter().enumerate() {
+            if 0 < place {
+                out.push_str(", ");
+            }
+            self.write(types, *part, out, depth + 1);
+        }
+        out.push(')');
+    }
+
+    fn write(&mut self, types: &mut Types, ty: Ty, out: &mut String, depth: u32) {
+        if MAX_TEXT < out.len() || super::types::MAX_DEPTH < depth {
+            out.push_str("...");
+            return;
+        }
+        let ty = types.find(ty);
+        match types.node(ty) {
+            Node::Tensor(elem, shape) => {
+                let elem = match types.element(elem) {
+                    Ok(known) => known.name().to_string(),
+                    Err((root, class)) => match self.elems.get(&root) {
+                        Some((name, _)) => name.clone(),
+                        None => {
+                            let name =
+                                fresh(&mut self.used, self.known.elems.get(&root), "tuvwxyz");
+                            self.elems.insert(root, (name.clone(), class));
+                            name
+                        }
+                    },
+                };
+                out.push_str(&elem);
+                out.push(' ');
+                out.push_str(&self.shape(types, &shape));
+            }
+            Node::Tuple(parts) => self.list(types, &parts, out, depth),
+            Node::Function(params, result) => {
+                out.push_str("fn");
+                self.list(types, &params, out, depth);
+                out.push_str(" -> ");
+                self.write(types, result, out, depth + 1);
+            }
+            Node::Var(_) => {
+                let used = &mut self.used;
+                let name = self.types.entry(ty).or_insert_with(|| fresh(used, None, "STUVWXYZ"));
+                out.push_str(name);
+            }
+            Node::Link(_) | Node::Error => out.push('?'),
+        }
+    }
+
+    /// The classes of element types that were printed.
+    pub(crate) fn classes(&self) -> Vec<Condition> {
+        let classes = self.elems.values().filter(|(_, class)| *class != Class::Any);
+        let text = |(name, class): &(String, Class)| format!("{name} : {}", class.name());
+        classes.map(|class| Condition { text: text(class), span: None }).collect()
+    }
+
+    /// A condition, with its variables named.
+    pub(crate) fn relation(&mut self, types: &mut Types, relation: &Relation) -> String {
+        match relation {
+            Relation::Shapes(a, b) => {
+                format!("{} = {}", self.shape(types, a), self.shape(types, b))
+            }
+            Relation::Elements(a, b) => {
+                format!("elements {} = {}", self.shape(types, a), self.shape(types, b))
+            }
+            Relation::Dims(a, b) => {
+                format!("{} = {}", self.dim_text(types, a), self.dim_text(types, b))
+            }
+            Relation::Positive(a) => format!("{} > 0", self.dim_text(types, a)),
+        }
+    }
+}
+
+impl Printer {
+    /// A condition as it was when it was looked at: nothing that is known by now is put in.
+    pub(crate) fn step(&mut self, types: &Types, relation: &Relation) -> String {
+        let dim = |printer: &mut Self, dim: &Dim| {
+            for var in types.solver.arithmetic().vars(dim) {
+                printer.dim(var);
+            }
+            types.solver.arithmetic().dim_text(dim, &|var| printer.dims[&var].clone())
+        };
+        let shape = |printer: &mut Self, shape: &Shape| {
+            for item in &shape.items {
+                match item {
+                    Item::Var(var) => {
+                        let used = &mut printer.used;
+                        printer.shapes.entry(*var).or_insert_with(|| fresh(used, None, SIZES));
+                    }
+                    Item::Dim(it) => _ = dim(printer, it),
+                }
+            }
+            let name = |var: ShapeVar| printer.shapes[&var].clone();
+            let dim = |dim: &Dim| {
+                types.solver.arithmetic().dim_text(dim, &|var| printer.dims[&var].clone())
+            };
+            shape_text(shape, &name, &dim)
+        };
+        match relation {
+            Relation::Shapes(a, b) => format!("{} = {}", shape(self, a), shape(self, b)),
+            Relation::Elements(a, b) => {
+                format!("elements {} = {}", shape(self, a), shape(self, b))
+            }
+            Relation::Dims(a, b) => format!("{} = {}", dim(self, a), dim(self, b)),
+            Relation::Positive(a) => format!("{} > 0", dim(self, a)),
+        }
+    }
+}

@@ -1,0 +1,1037 @@
+//! Inference of types and shapes.
+//!
+//! Source: Axon, section 4, on top of Damas and Milner, "Principal type-schemes for functional
+//! programs". Definitions of functions get a type scheme; variables of outer definitions keep theirs,
+//! which levels tell (Remy). Equations between shapes are solved after every definition; point-wise
+//! operations are decided when the function or the value in which they stand is complete.
+//!
+//! Functions are not recursive, parameters have one type. The time is near-linear in the size of the
+//! program as long as signatures are small.
+
+use super::builtins;
+use super::display::{Condition, KnownNames, Printer, Signature};
+use super::syntax::ast::{
+    CallOption, Expr, ExprKind, Function, Let, Name, OptionValue, Pattern, Program, TypeExpr,
+    TypeKind,
+};
+use super::syntax::parser::{self, Declaration, OptionDeclaration};
+use super::types::{Class, Elem, ElementType, Mismatch, Node, Scheme, Ty, Types};
+use crate::tc::syntax::{Diagnostic, Reason, SourceFile, Span, diagnostic::sorted_and_capped};
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+use tc_ir::shape::{
+    Dim, Item, Shape,
+    solve::{Conflict, Origin, Reason as Contradiction, Relation},
+    text::{self, DimExpr, Part, ShapeExpr},
+};
+
+/// Most places that an error lists.
+const MAX_NOTES: usize = 12;
+
+/// How a program is looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Names that are defined elsewhere; each has one type.
+    pub globals: Vec<String>,
+    /// Whether to keep the steps of the solver.
+    pub explain: bool,
+}
+
+/// What is known about a program.
+#[derive(Debug)]
+pub struct Inferred {
+    /// What is wrong with it, sorted by place.
+    pub diagnostics: Vec<Diagnostic>,
+    types: Types,
+    definitions: Vec<(Rc<str>, Scheme)>,
+    result: Option<Scheme>,
+    origins: Vec<OriginInfo>,
+    names: Rc<KnownNames>,
+    explanations: Vec<Explanation>,
+}
+
+/// The steps in which the shapes of a definition were found.
+#[derive(Clone, Debug)]
+struct Explanation {
+    definition: Option<Rc<str>>,
+    steps: Vec<tc_ir::shape::solve::Step>,
+}
+
+/// What the annotations of a program call variables.
+#[derive(Debug, Default)]
+struct Names {
+    dims: Vec<(tc_ir::shape::DimVar, String)>,
+    shapes: Vec<(tc_ir::shape::ShapeVar, String)>,
+    elems: Vec<(Elem, String)>,
+}
+
+/// Where an equation comes from.
+#[derive(Clone, Debug)]
+struct OriginInfo {
+    span: Span,
+    what: What,
+    /// The type that the place has.
+    found: Option<Ty>,
+}
+
+#[derive(Clone, Debug)]
+enum What {
+    Argument(Rc<str>, usize),
+    Call(Rc<str>),
+    Pointwise(Rc<str>),
+    Annotation(Rc<str>),
+    ResultAnnotation,
+    Result,
+    Pattern,
+}
+
+/// Infers the types and shapes of all definitions of a program.
+pub fn infer(program: &Program, options: &Options) -> Inferred {
+    let mut cx = Inference {
+        types: Types::default(),
+        scopes: HashMap::new(),
+        bound: Vec::new(),
+        builtins: builtins::table(),
+        annotations: vec![Annotations::default()],
+        origins: Vec::new(),
+        names: Names::default(),
+        level: 0,
+        defining: None,
+        conflicts: 0,
+        diagnostics: Vec::new(),
+        definitions: Vec::new(),
+        explanations: Vec::new(),
+    };
+    for definition in &builtins::prelude().lets {
+        cx.definition(definition, true);
+    }
+    cx.definitions.clear();
+    cx.names = Names::default();
+    for name in &options.globals {
+        let ty = cx.types.var(0);
+        cx.bind(name.as_str().into(), Binding::Value(ty));
+    }
+    if options.explain {
+        cx.types.solver.trace();
+    }
+    for definition in &program.lets {
+        cx.definition(definition, true);
+        let name = match &definition.pattern {
+            Pattern::Name(name) => Some(Rc::clone(&name.text)),
+            _ => None,
+        };
+        cx.explain(name);
+    }
+    let result = program.result.as_ref().map(|result| {
+        let scheme = cx.scheme(result, true).1;
+        cx.explain(None);
+        scheme
+    });
+    let names = cx.names.known(&mut cx.types);
+    Inferred {
+        diagnostics: sorted_and_capped(cx.diagnostics),
+        types: cx.types,
+        definitions: cx.definitions,
+        result,
+        origins: cx.origins,
+        names,
+        explanations: cx.explanations,
+    }
+}
+
+impl Inferred {
+    /// The names that the program defines, in order.
+    pub fn definitions(&self) -> Vec<Rc<str>> {
+        self.definitions.iter().map(|(name, _)| Rc::clone(name)).collect()
+    }
+
+    /// Whether the program ends in an expression.
+    pub fn has_result(&self) -> bool {
+        self.result.is_some()
+    }
+
+    /// The principal type of the last definition of a name, or of the expression at the end. `None`
+    /// if there is none.
+    pub fn signature(&mut self, entry: Option<&str>) -> Option<Signature> {
+        let scheme = match entry {
+            Some(entry) => {
+                let found = self.definitions.iter().rev().find(|(name, _)| **name == *entry);
+                found.map(|(_, scheme)| scheme.clone())?
+            }
+            None => self.result.clone()?,
+        };
+        let mut printer = Printer::new(Rc::clone(&self.names));
+        let text = printer.signature(&mut self.types, scheme.ty);
+        let mut conditions = printer.classes();
+        for residual in &scheme.residuals {
+            let text = printer.relation(&mut self.types, &residual.relation);
+            let span = Some(self.origins[residual.origin as usize].span);
+            conditions.push(Condition { text, span });
+        }
+        Some(Signature { text, conditions })
+    }
+
+    /// How the shapes of each definition were found: the rules of section 5 in the order in which
+    /// they were applied, and the places whose equations they were applied to.
+    pub fn explanation(&mut self, source: &SourceFile) -> String {
+        let mut out = String::new();
+        for explanation in &self.explanations {
+            let mut printer = Printer::default();
+            let name = explanation.definition.as_deref().unwrap_or("the value of the program");
+            out += &format!("{name}:\n");
+            for step in &explanation.steps {
+                let origin = &self.origins[step.origin as usize];
+                let (line, column) = source.line_col(origin.span.start);
+                let relation = printer.step(&self.types, &step.relation);
+                out += &format!(
+                    "  {}:{line}:{column}: {}: {relation}  ({})\n",
+                    source.name(),
+                    step.rule,
+                    origin.describe()
+                );
+            }
+        }
+        out
+    }
+}
+
+impl Names {
+    /// The names of the variables that stand for those of the annotations.
+    fn known(&self, types: &mut Types) -> Rc<KnownNames> {
+        let mut known = KnownNames::default();
+        for (var, name) in &self.dims {
+            if let Dim::Var(root) = types.solver.resolved_dim(&Dim::Var(*var)) {
+                known.dims.entry(root).or_insert_with(|| name.clone());
+            }
+        }
+        for (var, name) in &self.shapes {
+            if let Some(root) = types.solver.resolved_shape(&Shape::var(*var)).as_var() {
+                known.shapes.entry(root).or_insert_with(|| name.clone());
+            }
+        }
+        for (elem, name) in &self.elems {
+            if let Err((root, _)) = types.element(*elem) {
+                known.elems.entry(root).or_insert_with(|| name.clone());
+            }
+        }
+        Rc::new(known)
+    }
+}
+
+impl OriginInfo {
+    fn describe(&self) -> String {
+        match &self.what {
+            What::Argument(function, number) => format!("argument {number} of '{function}'"),
+            What::Call(function) => format!("call of '{function}'"),
+            What::Pointwise(function) => format!("operands of '{function}'"),
+            What::Annotation(name) => format!("annotation of '{name}'"),
+            What::ResultAnnotation => "annotation of the result".to_string(),
+            What::Result => "result of the function".to_string(),
+            What::Pattern => "definition of several names".to_string(),
+        }
+    }
+}
+
+/// What a name stands for.
+#[derive(Clone, Debug)]
+enum Binding {
+    Value(Ty),
+    Scheme(Rc<Scheme>),
+}
+
+/// What the names in the annotations of a function stand for.
+#[derive(Clone, Debug, Default)]
+struct Annotations {
+    elems: HashMap<Rc<str>, Elem>,
+    types: HashMap<Rc<str>, Ty>,
+    shapes: HashMap<String, Shape>,
+    dims: HashMap<String, Dim>,
+    /// Names that stand before a shape somewhere: alone they are scalars.
+    elem_names: HashSet<Rc<str>>,
+    classes: HashMap<Rc<str>, Class>,
+}
+
+struct Inference {
+    types: Types,
+    scopes: HashMap<Rc<str>, Vec<Binding>>,
+    /// Names in the order in which they were bound, for leaving scopes.
+    bound: Vec<Rc<str>>,
+    builtins: HashMap<Rc<str>, Rc<Declaration>>,
+    annotations: Vec<Annotations>,
+    origins: Vec<OriginInfo>,
+    names: Names,
+    level: u32,
+    /// The name that is being defined.
+    defining: Option<Rc<str>>,
+    /// Contradictions between shapes in the current definition of the file.
+    conflicts: usize,
+    diagnostics: Vec<Diagnostic>,
+    definitions: Vec<(Rc<str>, Scheme)>,
+    explanations: Vec<Explanation>,
+}
+
+impl Inference {
+    fn explain(&mut self, definition: Option<Rc<str>>) {
+        let steps = self.types.solver.take_steps();
+        if !steps.is_empty() {
+            self.explanations.push(Explanation { definition, steps });
+        }
+    }
+
+    fn report(&mut self, diagnostic: Diagnostic) {
+        self.diagnostics.push(diagnostic);
+    }
+
+    fn error(&mut self, reason: Reason, span: Span, message: impl Into<String>) -> Ty {
+        self.report(Diagnostic::new(reason, span, message));
+        self.types.add(Node::Error)
+    }
+
+    fn origin(&mut self, span: Span, what: What, found: Option<Ty>) -> Origin {
+        self.origins.push(OriginInfo { span, what, found });
+        self.origins.len() as Origin - 1
+    }
+
+    fn bind(&mut self, name: Rc<str>, binding: Binding) {
+        self.scopes.entry(Rc::clone(&name)).or_default().push(binding);
+        self.bound.push(name);
+    }
+
+    fn leave_scope(&mut self, mark: usize) {
+        while mark < self.bound.len() {
+            let Some(name) = self.bound.pop() else { break };
+            if let Some(bindings) = self.scopes.get_mut(&name) {
+                bindings.pop();
+            }
+        }
+    }
+
+    // Definitions.
+
+    /// A definition, of the file or in the body of a function.
+    fn definition(&mut self, definition: &Let, top: bool) {
+        let outer = self.defining.take();
+        if let Pattern::Name(name) = &definition.pattern {
+            self.defining = Some(Rc::clone(&name.text));
+            let (is_function, scheme) = self.scheme(&definition.value, top);
+            let binding = match is_function {
+                true => Binding::Scheme(Rc::new(scheme.clone())),
+                false => Binding::Value(scheme.ty),
+            };
+            self.bind(Rc::clone(&name.text), binding);
+            if top {
+                self.definitions.push((Rc::clone(&name.text), scheme));
+            }
+        } else {
+            let errors = self.diagnostics.len();
+            if top {
+                self.conflicts = 0;
+            }
+            let mut ty = self.expr(&definition.value);
+            self.solve(top, 0);
+            if errors < self.diagnostics.len() {
+                ty = self.types.add(Node::Error);
+            }
+            self.destructure(&definition.pattern, ty, definition.value.span, top);
+            self.solve(top, 0);
+        }
+        self.defining = outer;
+    }
+
+    /// The type of what is defined, and whether it is a function that may be used at several types.
+    fn scheme(&mut self, value: &Expr, top: bool) -> (bool, Scheme) {
+        let errors = self.diagnostics.len();
+        let mark = self.types.solver.mark();
+        let pending = self.types.solver.num_pointwise();
+        if top {
+            self.conflicts = 0;
+        }
+        let is_function = matches!(value.kind, ExprKind::Function(_) | ExprKind::Name(_));
+        self.level += u32::from(is_function);
+        let mut ty = self.expr(value);
+        self.solve(top || is_function, pending);
+        self.level -= u32::from(is_function);
+        if std::mem::take(&mut self.types.too_deep) {
+            self.error(Reason::AxonLimit, value.span, "type is nested too deeply");
+        }
+        if errors < self.diagnostics.len() {
+            ty = self.types.add(Node::Error);
+        }
+        let scheme = match is_function {
+            true => self.types.generalize(ty, self.level, mark),
+            false => Types::monomorphic(ty),
+        };
+        (is_function, scheme)
+    }
+
+    /// Solves the equations between shapes, and where something is complete, decides about
+    /// point-wise operations.
+    fn solve(&mut self, complete: bool, keep: usize) {
+        let solver = &mut self.types.solver;
+        let solved = if complete { solver.solve_pointwise(keep) } else { solver.solve() };
+        if let Err(conflict) = solved {
+            // What follows from a contradiction is not worth reporting.
+            self.types.solver.abandon();
+            if self.conflicts == 0 {
+                self.report_conflict(&conflict);
+            }
+            self.conflicts += 1;
+        }
+    }
+
+    fn destructure(&mut self, pattern: &Pattern, ty: Ty, value: Span, top: bool) {
+        match pattern {
+            Pattern::Ignore(_) => {}
+            Pattern::Name(name) => {
+                self.bind(Rc::clone(&name.text), Binding::Value(ty));
+                if top {
+                    self.definitions.push((Rc::clone(&name.text), Types::monomorphic(ty)));
+                }
+            }
+            Pattern::Tuple(parts, span) => {
+                let found = match self.types.node(ty) {
+                    Node::Tuple(found) if found.len() == parts.len() => found,
+                    _ => {
+                        let vars: Vec<Ty> =
+                            parts.iter().map(|_| self.types.var(self.level)).collect();
+                        let tuple = self.types.add(Node::Tuple(vars.clone()));
+                        let origin = self.origin(*span, What::Pattern, Some(ty));
+                        if let Err(mismatch) = self.types.unify(tuple, ty, origin) {
+                            let shown = self.anonymous(ty);
+                            self.report_mismatch(mismatch, origin, tuple, ty);
+                            if let Some(last) = self.diagnostics.last_mut() {
+                                last.notes.push((value, format!("the value is {shown}")));
+                            }
+                            vec![self.types.add(Node::Error); parts.len()]
+                        } else {
+                            vars
+                        }
+                    }
+                };
+                for (part, ty) in parts.iter().zip(found) {
+                    self.destructure(part, ty, value, top);
+                }
+            }
+        }
+    }
+
+    // Expressions.
+
+    fn expr(&mut self, expr: &Expr) -> Ty {
+        match &expr.kind {
+            // A number stands for a tensor of any shape that it is needed in.
+            ExprKind::Integer(_) => self.types.tensor_var(self.level, Class::Number),
+            ExprKind::Float(_) => self.types.tensor_var(self.level, Class::Float),
+            ExprKind::Name(name) => self.name(name, expr.span),
+            ExprKind::Tuple(parts) => {
+                let parts = parts.iter().map(|part| self.expr(part)).collect();
+                self.types.add(Node::Tuple(parts))
+            }
+            ExprKind::Call { function, args, options } => {
+                self.call(function, args, options, expr.span)
+            }
+            ExprKind::Function(function) => self.function(function),
+        }
+    }
+
+    fn name(&mut self, name: &Rc<str>, span: Span) -> Ty {
+        let binding = self.scopes.get(name).and_then(|bindings| bindings.last()).cloned();
+        match binding {
+            Some(Binding::Value(ty)) => ty,
+            Some(Binding::Scheme(scheme)) => {
+                let origin = self.origin(span, What::Call(Rc::clone(name)), None);
+                self.types.instantiate(&scheme, self.level, origin)
+            }
+            None => match self.builtins.get(name).cloned() {
+                Some(declaration) => self.builtin(&declaration, &[], span),
+                None => {
+                    let error = Diagnostic::new(
+                        Reason::AxonUndefined,
+                        span,
+                        format!("'{name}' is not defined"),
+                    );
+                    let recursive = self.defining.as_ref() == Some(name);
+                    let error = match recursive {
+                        true => error.note(span, "functions do not call themselves; try 'loop'"),
+                        false => error,
+                    };
+                    self.report(error);
+                    self.types.add(Node::Error)
+                }
+            },
+        }
+    }
+
+    fn call(&mut self, callee: &Expr, args: &[Expr], options: &[CallOption], span: Span) -> Ty {
+        let mut spelled: Rc<str> = "the function".into();
+        let mut builtin = None;
+        if let ExprKind::Name(name) = &callee.kind {
+            spelled = Rc::clone(name);
+            if self.scopes.get(name).is_none_or(Vec::is_empty) {
+                builtin = self.builtins.get(name).cloned();
+            }
+        }
+        if builtin.is_none()
+            && let Some(option) = options.first()
+        {
+            let message = format!("'{spelled}' has no options, only built-in functions have");
+            self.error(Reason::AxonOption, option.name.span, message);
+        }
+        let function = match builtin {
+            Some(declaration) => self.builtin(&declaration, options, span),
+            None => self.expr(callee),
+        };
+        let found: Vec<Ty> = args.iter().map(|arg| self.expr(arg)).collect();
+        match self.types.node(function) {
+            Node::Function(params, result) => {
+                if params.len() != args.len() {
+                    let message = format!(
+                        "'{spelled}' takes {}, found {}",
+                        count(params.len(), "argument"),
+                        args.len()
+                    );
+                    return self.error(Reason::AxonArity, span, message);
+                }
+                let mut failed = false;
+                for (place, (param, (ty, arg))) in
+                    params.into_iter().zip(found.into_iter().zip(args)).enumerate()
+                {
+                    let what = What::Argument(Rc::clone(&spelled), place + 1);
+                    let origin = self.origin(arg.span, what, Some(ty));
+                    if let Err(mismatch) = self.types.unify(param, ty, origin) {
+                        self.report_mismatch(mismatch, origin, param, ty);
+                        failed = true;
+                    }
+                }
+                if failed { self.types.add(Node::Error) } else { result }
+            }
+            Node::Error => function,
+            Node::Var(_) => {
+                let result = self.types.var(self.level);
+                let expected = self.types.add(Node::Function(found, result));
+                let origin = self.origin(span, What::Call(spelled), Some(expected));
+                match self.types.unify(function, expected, origin) {
+                    Ok(()) => result,
+                    Err(mismatch) => {
+                        self.report_mismatch(mismatch, origin, function, expected);
+                        self.types.add(Node::Error)
+                    }
+                }
+            }
+            _ => {
+                let shown = self.anonymous(function);
+                let message = format!("expected a function, found {shown}");
+                self.error(Reason::AxonType, callee.span, message)
+            }
+        }
+    }
+
+    fn function(&mut self, function: &Function) -> Ty {
+        let mut annotations = Annotations::default();
+        let written = function.params.iter().filter_map(|param| param.ty.as_ref());
+        for ty in written.chain(&function.result_type) {
+            elem_names(ty, &mut annotations.elem_names);
+        }
+        self.annotations.push(annotations);
+        let mark = self.bound.len();
+        let mut params = Vec::new();
+        for param in &function.params {
+            let ty = match &param.ty {
+                None => self.types.var(self.level),
+                Some(written) => {
+                    let what = What::Annotation(Rc::clone(&param.name.text));
+                    self.annotation(written, what)
+                }
+            };
+            params.push(ty);
+            self.bind(Rc::clone(&param.name.text), Binding::Value(ty));
+        }
+        for definition in &function.lets {
+            self.definition(definition, false);
+        }
+        let mut result = self.expr(&function.result);
+        if let Some(written) = &function.result_type {
+            let annotated = self.annotation(written, What::ResultAnnotation);
+            let origin = self.origin(function.result.span, What::Result, Some(result));
+            if let Err(mismatch) = self.types.unify(annotated, result, origin) {
+                self.report_mismatch(mismatch, origin, annotated, result);
+                result = self.types.add(Node::Error);
+            }
+        }
+        self.leave_scope(mark);
+        self.annotations.pop();
+        self.types.add(Node::Function(params, result))
+    }
+
+    // Types as they are written.
+
+    /// The type of an annotation, with an equation between what is annotated and what is written, so
+    /// that errors can point at it.
+    fn annotation(&mut self, written: &TypeExpr, what: What) -> Ty {
+        let ty = self.lower_type(written);
+        let origin = self.origin(written.span, what, Some(ty));
+        self.mirror(ty, origin)
+    }
+
+    fn mirror(&mut self, ty: Ty, origin: Origin) -> Ty {
+        match self.types.node(ty) {
+            Node::Tuple(parts) => {
+                let parts = parts.into_iter().map(|part| self.mirror(part, origin)).collect();
+                self.types.add(Node::Tuple(parts))
+            }
+            Node::Function(params, result) => {
+                let params = params.into_iter().map(|param| self.mirror(param, origin)).collect();
+                let result = self.mirror(result, origin);
+                self.types.add(Node::Function(params, result))
+            }
+            Node::Tensor(..) => {
+                let copy = self.types.tensor_var(self.level, Class::Any);
+                // Variables are equal to anything.
+                let _ = self.types.unify(ty, copy, origin);
+                copy
+            }
+            Node::Var(_) | Node::Link(_) | Node::Error => ty,
+        }
+    }
+
+    fn lower_type(&mut self, written: &TypeExpr) -> Ty {
+        match &written.kind {
+            TypeKind::Tuple(parts) => {
+                let parts = parts.iter().map(|part| self.lower_type(part)).collect();
+                self.types.add(Node::Tuple(parts))
+            }
+            TypeKind::Function(params, result) => {
+                let params = params.iter().map(|param| self.lower_type(param)).collect();
+                let result = self.lower_type(result);
+                self.types.add(Node::Function(params, result))
+            }
+            TypeKind::Tensor(name, shape) => {
+                let elem = self.lower_elem(name);
+                let shape = self.lower_shape(shape);
+                self.types.add(Node::Tensor(elem, shape))
+            }
+            TypeKind::Name(name) => {
+                let is_elem = ElementType::from_name(&name.text).is_some()
+                    || is_number_type(&name.text)
+                    || self.annotations.iter().any(|it| it.elem_names.contains(&name.text));
+                if is_elem {
+                    let elem = self.lower_elem(name);
+                    return self.types.add(Node::Tensor(elem, Shape::default()));
+                }
+                let known = self.annotations.iter().rev().find_map(|it| it.types.get(&name.text));
+                if let Some(&ty) = known {
+                    return ty;
+                }
+                let ty = self.types.var(self.level);
+                self.innermost().types.insert(Rc::clone(&name.text), ty);
+                ty
+            }
+        }
+    }
+
+    fn innermost(&mut self) -> &mut Annotations {
+        self.annotations.last_mut().expect("there is always one")
+    }
+
+    fn lower_elem(&mut self, name: &Name) -> Elem {
+        if let Some(known) = ElementType::from_name(&name.text) {
+            return self.types.elem(known);
+        }
+        if is_number_type(&name.text) {
+            let names: Vec<_> = ElementType::ALL.iter().map(|ty| ty.name()).collect();
+            let message = format!(
+                "'{}' is no element type, expected {}, or a variable",
+                name.text,
+                names.join(", ")
+            );
+            self.error(Reason::AxonElement, name.span, message);
+        }
+        let known = self.annotations.iter().rev().find_map(|it| it.elems.get(&name.text));
+        if let Some(&elem) = known {
+            return elem;
+        }
+        let class = self.innermost().classes.get(&name.text).copied().unwrap_or(Class::Any);
+        let elem = self.types.elem_var(self.level, class);
+        self.innermost().elems.insert(Rc::clone(&name.text), elem);
+        self.names.elems.push((elem, name.text.to_string()));
+        elem
+    }
+
+    fn lower_shape(&mut self, written: &ShapeExpr) -> Shape {
+        let mut shape = Shape::default();
+        for part in &written.parts {
+            match part {
+                Part::Name(name) => shape.items.extend(self.shape_name(name).items),
+                Part::Dims(dims) => {
+                    for dim in dims {
+                        let dim = self.lower_dim(dim, place_span(&written.place));
+                        shape.items.push(Item::Dim(dim));
+                    }
+                }
+            }
+        }
+        shape
+    }
+
+    fn shape_name(&mut self, name: &text::Name) -> Shape {
+        let known = self.annotations.iter().rev().find_map(|it| it.shapes.get(&name.text));
+        if let Some(shape) = known {
+            return shape.clone();
+        }
+        if self.annotations.iter().any(|it| it.dims.contains_key(&name.text)) {
+            let message = format!(
+                "'{}' is a dimension elsewhere, and stands for a whole shape here; \
+                 expected '[{}]' or another name",
+                name.text, name.text
+            );
+            self.error(Reason::AxonKind, place_span(&name.place), message);
+        }
+        let var = self.types.solver.shape_var(self.level);
+        self.innermost().shapes.insert(name.text.clone(), Shape::var(var));
+        self.names.shapes.push((var, name.text.clone()));
+        Shape::var(var)
+    }
+
+    fn lower_dim(&mut self, written: &DimExpr, span: Span) -> Dim {
+        let mut names = Vec::new();
+        written.names(&mut names);
+        for name in names {
+            if self.annotations.iter().any(|it| it.dims.contains_key(&name.text)) {
+                continue;
+            }
+            if self.annotations.iter().any(|it| it.shapes.contains_key(&name.text)) {
+                let message = format!(
+                    "'{}' is a shape elsewhere, and stands for one dimension here; \
+                     expected another name",
+                    name.text
+                );
+                self.error(Reason::AxonKind, place_span(&name.place), message);
+            }
+            let var = self.types.solver.dim_var(self.level);
+            self.innermost().dims.insert(name.text.clone(), Dim::Var(var));
+            self.names.dims.push((var, name.text.clone()));
+        }
+        let annotations = &self.annotations;
+        let lookup = &mut |name: &text::Name| {
+            let known = annotations.iter().rev().find_map(|it| it.dims.get(&name.text));
+            known.cloned().unwrap_or(Dim::Ragged)
+        };
+        match written.lower(self.types.solver.arithmetic(), lookup) {
+            Ok(dim) => dim,
+            Err(error) => {
+                self.error(Reason::AxonShape, span, error.to_string());
+                Dim::Var(self.types.solver.dim_var(self.level))
+            }
+        }
+    }
+
+    // Built-in functions.
+
+    /// The type of a use of a built-in function.
+    fn builtin(&mut self, declaration: &Declaration, options: &[CallOption], span: Span) -> Ty {
+        let mut meaning = Annotations::default();
+        for condition in &declaration.conditions {
+            if let parser::Condition::Class(name, class) = condition
+                && let Some(class) = Class::from_name(&class.text)
+            {
+                meaning.classes.insert(Rc::clone(&name.text), class);
+            }
+        }
+        for option in options {
+            if declaration.options.iter().all(|it| it.name.text != option.name.text) {
+                let known: Vec<_> =
+                    declaration.options.iter().map(|it| format!("'{}'", it.name.text)).collect();
+                let message = format!(
+                    "'{}' has no option '{}', expected {}",
+                    declaration.name.text,
+                    option.name.text,
+                    if known.is_empty() { "none".to_string() } else { known.join(", ") }
+                );
+                self.error(Reason::AxonOption, option.name.span, message);
+            }
+        }
+        for option in &declaration.options {
+            let given = options.iter().find(|it| it.name.text == option.name.text);
+            self.option(option, given, &mut meaning);
+        }
+        let what = match declaration.pointwise {
+            true => What::Pointwise(Rc::clone(&declaration.name.text)),
+            false => What::Call(Rc::clone(&declaration.name.text)),
+        };
+        let origin = self.origin(span, what, None);
+        let outer = std::mem::replace(&mut self.annotations, vec![meaning]);
+        let names = (self.names.dims.len(), self.names.shapes.len(), self.names.elems.len());
+        for ty in declaration.params.iter().chain([&declaration.result]) {
+            elem_names(ty, &mut self.annotations[0].elem_names);
+        }
+        let mut shapes = Vec::new();
+        let mut types = Vec::new();
+        for ty in declaration.params.iter().chain([&declaration.result]) {
+            if let (true, TypeKind::Tensor(elem, _)) = (declaration.pointwise, &ty.kind) {
+                let elem = self.lower_elem(elem);
+                let shape = Shape::var(self.types.solver.shape_var(self.level));
+                types.push(self.types.add(Node::Tensor(elem, shape.clone())));
+                shapes.push(shape);
+            } else {
+                types.push(self.lower_type(ty));
+            }
+        }
+        let result = types.pop().expect("the result");
+        if let Node::Tensor(_, shape) = self.types.node(result) {
+            self.types.solver.positive_sizes(&shape, origin);
+        }
+        for condition in &declaration.conditions {
+            match condition {
+                parser::Condition::Class(..) => {}
+                parser::Condition::Positive(sizes) => {
+                    for item in self.lower_shape(sizes).items {
+                        if let Item::Dim(dim) = item {
+                            self.types.solver.given(Relation::Positive(dim), origin);
+                        }
+                    }
+                }
+                parser::Condition::Elements(left, right) => {
+                    let (left, right) = (self.lower_shape(left), self.lower_shape(right));
+                    self.types.solver.equate_elements(left, right, origin);
+                }
+            }
+        }
+        if declaration.pointwise
+            && let Some(result) = shapes.pop()
+        {
+            self.types.solver.pointwise(shapes, result, origin);
+        }
+        self.annotations = outer;
+        self.names.dims.truncate(names.0);
+        self.names.shapes.truncate(names.1);
+        self.names.elems.truncate(names.2);
+        self.types.add(Node::Function(types, result))
+    }
+
+    /// What the names of an option mean in a call.
+    fn option(
+        &mut self,
+        declared: &OptionDeclaration,
+        given: Option<&CallOption>,
+        meaning: &mut Annotations,
+    ) {
+        let mut names = Vec::new();
+        let mut whole = None;
+        for part in &declared.meaning.parts {
+            match part {
+                Part::Name(name) => whole = Some(name.text.clone()),
+                Part::Dims(dims) => dims.iter().for_each(|dim| dim.names(&mut names)),
+            }
+        }
+        let Some(given) = given else {
+            if let Some(value) = declared.default {
+                for name in names {
+                    meaning.dims.insert(name.text.clone(), Dim::Constant(value));
+                }
+            }
+            return;
+        };
+        if let Some(name) = whole {
+            match &given.value {
+                OptionValue::Shape(shape) => {
+                    let shape = self.lower_shape(shape);
+                    meaning.shapes.insert(name, shape);
+                }
+                OptionValue::Dim(_) => {
+                    let message = format!("option '{}' expects a shape", declared.name.text);
+                    self.error(Reason::AxonOption, given.span, message);
+                }
+            }
+            return;
+        }
+        let sizes: Vec<Dim> = match &given.value {
+            OptionValue::Dim(dim) => vec![self.lower_dim(dim, given.span); names.len()],
+            OptionValue::Shape(shape) => {
+                let shape = self.lower_shape(shape);
+                let dims = shape.as_dims().unwrap_or_default();
+                dims.into_iter().cloned().collect()
+            }
+        };
+        let least = declared.default.unwrap_or(1).min(1);
+        let too_small = |dim: &Dim| match dim {
+            Dim::Constant(value) => *value < least,
+            Dim::Ragged => true,
+            _ => false,
+        };
+        if sizes.len() != names.len() || sizes.iter().any(too_small) {
+            let message = format!(
+                "option '{}' expects {}, at least {least}",
+                declared.name.text,
+                match names.len() {
+                    1 => "a size".to_string(),
+                    n => format!("a size or {n} sizes in brackets"),
+                }
+            );
+            self.error(Reason::AxonOption, given.span, message);
+            return;
+        }
+        for (name, size) in names.into_iter().zip(sizes) {
+            meaning.dims.insert(name.text.clone(), size);
+        }
+    }
+
+    // Errors.
+
+    /// A type as text, with `_` and `...` for what is not known and has no name.
+    fn anonymous(&mut self, ty: Ty) -> String {
+        let mut printer = Printer::anonymous(self.names.known(&mut self.types));
+        printer.ty(&mut self.types, ty)
+    }
+
+    fn report_mismatch(&mut self, mismatch: Mismatch, origin: Origin, expected: Ty, found: Ty) {
+        let info = self.origins[origin as usize].clone();
+        let place = info.describe();
+        let (mut expected, mut found) = (self.anonymous(expected), self.anonymous(found));
+        let mut core = Vec::new();
+        let (reason, message) = match mismatch {
+            Mismatch::Kinds(a, b) => {
+                let (a, b) = (self.anonymous(a), self.anonymous(b));
+                if a != expected && b != found {
+                    (expected, found) = (a, b);
+                }
+                (Reason::AxonType, format!("{place}: expected {expected}, found {found}"))
+            }
+            Mismatch::Arity(a, b) => (
+                Reason::AxonArity,
+                format!(
+                    "{place}: expected a function of {}, found one of {b}",
+                    count(a, "parameter")
+                ),
+            ),
+            Mismatch::Size(a, b) => {
+                (Reason::AxonArity, format!("{place}: expected {}, found {b}", count(a, "value")))
+            }
+            Mismatch::Elements(a, b, path) => {
+                core = path;
+                (
+                    Reason::AxonElement,
+                    format!("{place}: element types {} and {} differ", a.name(), b.name()),
+                )
+            }
+            Mismatch::Class(name, class) => (
+                Reason::AxonElement,
+                format!("{place}: expected a {} element type, found {name}", class.name()),
+            ),
+            Mismatch::Endless => (
+                Reason::AxonType,
+                format!("{place}: a type that would contain itself; a parameter has one type only"),
+            ),
+        };
+        let mut error = Diagnostic::new(reason, info.span, message);
+        self.notes(&mut error, &core, origin, true);
+        self.report(error);
+    }
+
+    /// Adds the places that an error follows from.
+    fn notes(&mut self, error: &mut Diagnostic, core: &[Origin], except: Origin, minimal: bool) {
+        let mut places: Vec<OriginInfo> = core
+            .iter()
+            .filter(|&&origin| origin != except)
+            .map(|&origin| self.origins[origin as usize].clone())
+            .collect();
+        places.sort_by_key(|place| place.span);
+        places.dedup_by_key(|place| place.span);
+        let shown = places.len().min(MAX_NOTES);
+        for place in &places[..shown] {
+            let text = match place.found {
+                Some(ty) => format!("{} is {}", place.describe(), self.anonymous(ty)),
+                None => place.describe(),
+            };
+            error.notes.push((place.span, text));
+        }
+        if shown < places.len() {
+            let rest = places.len() - shown;
+            error.notes.push((places[shown].span, format!("and {rest} more places, from here")));
+        }
+        if !minimal {
+            let text = "some of these places may not matter: the search for fewer took too long";
+            error.notes.push((error.span, text.to_string()));
+        }
+    }
+
+    fn report_conflict(&mut self, conflict: &Conflict) {
+        let info = self.origins[conflict.origin as usize].clone();
+        let mut printer = Printer::anonymous(self.names.known(&mut self.types));
+        let types = &mut self.types;
+        let place = info.describe();
+        let both = match &conflict.relation {
+            Relation::Shapes(a, b) => {
+                let (a, b) = (printer.shape(types, a), printer.shape(types, b));
+                match info.what {
+                    What::Pointwise(_) => format!("{place} have shapes {b} and {a}"),
+                    _ => format!("{place} has shape {b}, expected {a}"),
+                }
+            }
+            Relation::Elements(a, b) => {
+                let (a, b) = (printer.shape(types, a), printer.shape(types, b));
+                format!("{place}: shapes {b} and {a} have different numbers of elements")
+            }
+            Relation::Dims(a, b) => {
+                let (a, b) = (printer.dim_text(types, a), printer.dim_text(types, b));
+                format!("{place} needs {a} = {b}")
+            }
+            Relation::Positive(a) => {
+                format!("{place} needs a positive size, found {}", printer.dim_text(types, a))
+            }
+        };
+        let why = match &conflict.reason {
+            Contradiction::Dims(a, b) => {
+                let (a, b) = (printer.dim_text(types, a), printer.dim_text(types, b));
+                format!("size {a} is not {b}")
+            }
+            Contradiction::Rank(a, b) => {
+                let rank = |shape: &Shape| match shape.as_dims() {
+                    Some(dims) => format!("rank {}", dims.len()),
+                    None => format!("rank {} or more", shape.min_rank()),
+                };
+                format!("{} is not {}", rank(b), rank(a))
+            }
+            Contradiction::Endless(..) => "the shape would contain itself".to_string(),
+            Contradiction::NotPositive(a) => {
+                format!("size {} is not positive", printer.dim_text(types, a))
+            }
+            Contradiction::RaggedElements(_) => {
+                "a ragged tensor has no number of elements".to_string()
+            }
+            Contradiction::Arithmetic(error) => error.to_string(),
+        };
+        let mut error = Diagnostic::new(Reason::AxonShape, info.span, format!("{both}: {why}"));
+        self.notes(&mut error, &conflict.core, conflict.origin, conflict.minimal);
+        self.report(error);
+    }
+}
+
+fn count(number: usize, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        _ => format!("{number} {what}s"),
+    }
+}
+
+fn place_span(place: &text::Place) -> Span {
+    Span::new(place.start as u32, place.end as u32)
+}
+
+/// Whether a name looks like that of an element type with a number of bits.
+fn is_number_type(name: &str) -> bool {
+    let bits = name.strip_prefix("bf").or(name.strip_prefix(['f', 'i', 'u']));
+    bits.is_some_and(|bits| matches!(bits, "4" | "8" | "16" | "24" | "32" | "64" | "80" | "128"))
+}
+
+/// The names that stand before a shape.
+fn elem_names(written: &TypeExpr, found: &mut HashSet<Rc<str>>) {
+    match &written.kind {
+        TypeKind::Name(_) => {}
+        TypeKind::Tensor(name, _) => _ = found.insert(Rc::clone(&name.text)),
+        TypeKind::Tuple(parts) => parts.iter().for_each(|part| elem_names(part, found)),
+        TypeKind::Function(params, result) => {
+            params.iter().for_each(|param| elem_names(param, found));
+            elem_names(result, found);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Axon: a functional language in which the shapes of tensors are inferred.
+//!
+//! Source: Collins and Grover, "Axon: A Language for Dynamic Shapes in Deep Learning Graphs". Where
+//! the paper leaves a choice, `tests/conformance/axon/README.md` says which reading is used here.
+//!
+//! [`syntax`] reads a program, [`infer()`] finds the types and shapes of its definitions by the
+//! algorithm of sections 4 and 5; [`builtins`] has the built-in functions as a table, and the prelude.
+//! Nothing here needs MLIR.
+//!
+//! ```
+//! use tc_dialects::{axon, tc::syntax::SourceFile};
+//!
+//! let text = "softmax = fn (x : f32 s) {
+//!     y = reduce(max, -inf, x);
+//!     z = exp(x - y);
+//!     z / reduce(+, 0f, z)
+//! }";
+//! let (program, errors) = axon::syntax::parse_program(&SourceFile::new("softmax.axon", text));
+//! assert!(errors.is_empty());
+//! let mut inferred = axon::infer(&program, &axon::Options::default());
+//! assert!(inferred.diagnostics.is_empty());
+//! let signature = inferred.signature(Some("softmax")).unwrap();
+//! assert_eq!(signature.text, "f32 [a]@b -> f32 [a]@b");
+//! ```
+
+pub mod builtins;
+mod display;
+mod infer;
+pub mod syntax;
+#[cfg(test)]
+mod tests;
+mod types;
+
+pub use display::{Condition, Signature};
+pub use infer::{Inferred, Options, infer};
+pub use types::{Class, ElementType};
