@@ -5,7 +5,7 @@ import lit.formats
 
 config.name = "tc"
 config.test_format = lit.formats.ShTest(execute_external=False)
-config.suffixes = [".hlo", ".mlir", ".tc", ".tml"]
+config.suffixes = [".axon", ".hlo", ".mlir", ".tc", ".tml"]
 config.excludes = ["Inputs"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.environ["TC_LIT_OUTPUT"]

@@ -98,7 +98,6 @@ pub fn opt(arguments: &[String]) -> Result<(), Error> {
     }
     match arguments.output.as_str() {
         "-" => print(out.as_bytes()),
-        path => fs::write(path, out)
-            .map_err(|error| Error::File { path: path.to_string(), error }),
+        path => fs::write(path, out).map_err(|error| Error::File { path: path.to_string(), error }),
     }
 }

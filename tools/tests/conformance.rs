@@ -53,6 +53,17 @@ fn hlo() {
 }
 
 #[test]
+fn axon() {
+    let report = run(&[folder("axon")], &Options::default());
+    if !report.is_success() {
+        report.write_text(&mut std::io::stderr(), false).expect("standard error takes text");
+        panic!("conformance cases of tests/conformance/axon fail");
+    }
+    let count = |kind: &str| report.cases.iter().filter(|it| it.kind == kind).count();
+    assert_eq!([count("axon solve"), count("axon program")], [50, 31]);
+}
+
+#[test]
 fn tml() {
     let report = run(&[folder("tml")], &Options::default());
     if !report.is_success() {

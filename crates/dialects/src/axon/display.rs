@@ -4,11 +4,7 @@ use super::types::{Class, Node, Ty, Types};
 use crate::tc::syntax::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
-use tc_ir::shape::{
-    Dim, DimVar, Item, Shape, ShapeVar,
-    solve::Relation,
-    text::shape_text,
-};
+use tc_ir::shape::{Dim, DimVar, Item, Shape, ShapeVar, solve::Relation, text::shape_text};
 
 /// Most characters of a type that is printed.
 const MAX_TEXT: usize = 1 << 14;
@@ -89,20 +85,22 @@ impl Printer {
         }
     }
 
+    fn shape_var(&mut self, var: ShapeVar) {
+        if !self.shapes.contains_key(&var) {
+            let name = match self.anonymous && !self.known.shapes.contains_key(&var) {
+                true => "...".to_string(),
+                false => fresh(&mut self.used, self.known.shapes.get(&var), SIZES),
+            };
+            self.shapes.insert(var, name);
+        }
+    }
+
     /// A shape, with its variables named.
     pub(crate) fn shape(&mut self, types: &mut Types, shape: &Shape) -> String {
         let shape = types.solver.resolved_shape(shape);
         for item in &shape.items {
             match item {
-                Item::Var(var) => {
-                    if !self.shapes.contains_key(var) {
-                        let name = match self.anonymous && !self.known.shapes.contains_key(var) {
-                            true => "...".to_string(),
-                            false => fresh(&mut self.used, self.known.shapes.get(var), SIZES),
-                        };
-                        self.shapes.insert(*var, name);
-                    }
-                }
+                Item::Var(var) => self.shape_var(*var),
                 Item::Dim(dim) => {
                     for var in types.solver.arithmetic().vars(dim) {
                         self.dim(var);
@@ -175,16 +173,23 @@ impl Printer {
                     Err((root, class)) => match self.elems.get(&root) {
                         Some((name, _)) => name.clone(),
                         None => {
-                            let name =
-                                fresh(&mut self.used, self.known.elems.get(&root), "tuvwxyz");
+                            let known = self.known.elems.get(&root);
+                            let name = match self.anonymous && known.is_none() {
+                                true => "_".to_string(),
+                                false => fresh(&mut self.used, known, "tuvwxyz"),
+                            };
                             self.elems.insert(root, (name.clone(), class));
                             name
                         }
                     },
                 };
+                let shape = self.shape(types, &shape);
+                if self.anonymous && elem == "_" && shape == "..." {
+                    return out.push_str("a tensor");
+                }
                 out.push_str(&elem);
                 out.push(' ');
-                out.push_str(&self.shape(types, &shape));
+                out.push_str(&shape);
             }
             Node::Tuple(parts) => self.list(types, &parts, out, depth),
             Node::Function(params, result) => {
@@ -194,6 +199,9 @@ impl Printer {
                 self.write(types, result, out, depth + 1);
             }
             Node::Var(_) => {
+                if self.anonymous {
+                    return out.push('_');
+                }
                 let used = &mut self.used;
                 let name = self.types.entry(ty).or_insert_with(|| fresh(used, None, "STUVWXYZ"));
                 out.push_str(name);
@@ -209,26 +217,9 @@ impl Printer {
         classes.map(|class| Condition { text: text(class), span: None }).collect()
     }
 
-    /// A condition, with its variables named.
-    pub(crate) fn relation(&mut self, types: &mut Types, relation: &Relation) -> String {
-        match relation {
-            Relation::Shapes(a, b) => {
-                format!("{} = {}", self.shape(types, a), self.shape(types, b))
-            }
-            Relation::Elements(a, b) => {
-                format!("elements {} = {}", self.shape(types, a), self.shape(types, b))
-            }
-            Relation::Dims(a, b) => {
-                format!("{} = {}", self.dim_text(types, a), self.dim_text(types, b))
-            }
-            Relation::Positive(a) => format!("{} > 0", self.dim_text(types, a)),
-        }
-    }
-}
-
-impl Printer {
-    /// A condition as it was when it was looked at: nothing that is known by now is put in.
-    pub(crate) fn step(&mut self, types: &Types, relation: &Relation) -> String {
+    /// A condition, with its variables named. Nothing is put in that is known by now: what a residual
+    /// says is not simplified by itself.
+    pub(crate) fn relation(&mut self, types: &Types, relation: &Relation) -> String {
         let dim = |printer: &mut Self, dim: &Dim| {
             for var in types.solver.arithmetic().vars(dim) {
                 printer.dim(var);
@@ -238,10 +229,7 @@ impl Printer {
         let shape = |printer: &mut Self, shape: &Shape| {
             for item in &shape.items {
                 match item {
-                    Item::Var(var) => {
-                        let used = &mut printer.used;
-                        printer.shapes.entry(*var).or_insert_with(|| fresh(used, None, SIZES));
-                    }
+                    Item::Var(var) => printer.shape_var(*var),
                     Item::Dim(it) => _ = dim(printer, it),
                 }
             }

@@ -164,7 +164,13 @@ impl Inferred {
         let text = printer.signature(&mut self.types, scheme.ty);
         let mut conditions = printer.classes();
         for residual in &scheme.residuals {
-            let text = printer.relation(&mut self.types, &residual.relation);
+            let mut relation = residual.relation.clone();
+            if let Relation::Dims(a, b) = &relation
+                && let Ok((a, b)) = self.types.solver.arithmetic().balanced(a, b)
+            {
+                relation = Relation::Dims(a, b);
+            }
+            let text = printer.relation(&self.types, &relation);
             let span = Some(self.origins[residual.origin as usize].span);
             conditions.push(Condition { text, span });
         }
@@ -182,7 +188,7 @@ impl Inferred {
             for step in &explanation.steps {
                 let origin = &self.origins[step.origin as usize];
                 let (line, column) = source.line_col(origin.span.start);
-                let relation = printer.step(&self.types, &step.relation);
+                let relation = printer.relation(&self.types, &step.relation);
                 out += &format!(
                     "  {}:{line}:{column}: {}: {relation}  ({})\n",
                     source.name(),
@@ -351,9 +357,6 @@ impl Inference {
         let mut ty = self.expr(value);
         self.solve(top || is_function, pending);
         self.level -= u32::from(is_function);
-        if std::mem::take(&mut self.types.too_deep) {
-            self.error(Reason::AxonLimit, value.span, "type is nested too deeply");
-        }
         if errors < self.diagnostics.len() {
             ty = self.types.add(Node::Error);
         }
@@ -361,6 +364,10 @@ impl Inference {
             true => self.types.generalize(ty, self.level, mark),
             false => Types::monomorphic(ty),
         };
+        if std::mem::take(&mut self.types.too_deep) {
+            let ty = self.error(Reason::AxonLimit, value.span, "type is nested too deeply");
+            return (false, Types::monomorphic(ty));
+        }
         (is_function, scheme)
     }
 

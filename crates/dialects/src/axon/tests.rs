@@ -1,19 +1,51 @@
-//! Whole programs.
+//! Whole programs: their signatures, and what is said about those that are wrong.
 
 use super::*;
 use crate::tc::syntax::SourceFile;
+use proptest::prelude::*;
 
-fn signature(text: &str, entry: Option<&str>) -> String {
+fn inferred(text: &str) -> Result<Inferred, String> {
     let source = SourceFile::new("test.axon", text);
     let (program, diagnostics) = syntax::parse_program(&source);
     if !diagnostics.is_empty() {
-        return source.render_all(&diagnostics);
+        return Err(source.render_all(&diagnostics));
     }
-    let mut inferred = infer(&program, &Options::default());
-    if !inferred.diagnostics.is_empty() {
-        return source.render_all(&inferred.diagnostics);
+    let inferred = infer(&program, &Options::default());
+    match inferred.diagnostics.is_empty() {
+        true => Ok(inferred),
+        false => Err(source.render_all(&inferred.diagnostics)),
     }
-    inferred.signature(entry).expect("a definition").text
+}
+
+/// The signature of the last definition, or of the expression at the end.
+fn signature(text: &str) -> String {
+    match inferred(text) {
+        Err(errors) => errors,
+        Ok(mut inferred) => {
+            let name = match inferred.has_result() {
+                true => None,
+                false => inferred.definitions().pop(),
+            };
+            let signature = inferred.signature(name.as_deref()).expect("a definition");
+            let conditions = signature.conditions.iter().filter(|it| it.span.is_some());
+            let conditions: Vec<_> = conditions.map(|it| it.text.as_str()).collect();
+            match conditions.is_empty() {
+                true => signature.text,
+                false => format!("{} where {}", signature.text, conditions.join(", ")),
+            }
+        }
+    }
+}
+
+fn errors(text: &str) -> String {
+    inferred(text).map(|_| ()).expect_err("an error")
+}
+
+/// The first line of the errors, without the name of the file.
+fn error(text: &str) -> String {
+    let errors = errors(text);
+    let line = errors.lines().next().unwrap_or_default();
+    line.trim_start_matches("test.axon:").to_string()
 }
 
 #[test]
@@ -21,5 +53,306 @@ fn the_prelude_has_types() {
     let inferred = infer(&builtins::prelude(), &Options::default());
     let source = SourceFile::new("prelude.axon", builtins::PRELUDE);
     assert_eq!(source.render_all(&inferred.diagnostics), "");
-    assert_eq!(signature("f = softmax;", Some("f")), "t [a]@b -> t [a]@b");
+    assert_eq!(signature("f = softmax;"), "t [a]@b -> t [a]@b");
+    assert_eq!(signature("f = linear;"), "(t [a,b], t [b,c], t [c]) -> t [a,c]");
+}
+
+#[test]
+fn functions_are_used_at_several_types_ranks_and_shapes() {
+    let text =
+        "g = fn(a) { a + a }; f = fn(x : f32 [2], y : i32 [], z : f64 s@[n]) { g(x), g(y), g(z) }";
+    assert_eq!(signature(text), "(f32 [2], i32 [], f64 s@[n]) -> (f32 [2], i32 [], f64 s@[n])");
+    let text = "twice = fn(f, x) { f(f(x)) }; fn(x : f32 [3]) { twice(exp, twice(relu, x)) }";
+    assert_eq!(signature(text), "f32 [3] -> f32 [3]");
+    // A definition inside of a function too, but for what belongs to the function around it.
+    let text = "fn(x : f32 [2], y : f32 [3], w) { g = fn(a) { concat(a, w) }; g(x), g(y) }";
+    assert_eq!(signature(text), "(f32 [2], f32 [3], f32 [a]) -> (f32 [(+ a 2)], f32 [(+ a 3)])");
+}
+
+#[test]
+fn broadcasting_is_for_what_cannot_be_equal() {
+    assert_eq!(signature("fn(a : f32 [2,3], b) { a + b }"), "(f32 [2,3], f32 [2,3]) -> f32 [2,3]");
+    assert_eq!(
+        signature("fn(a : f32 [2,3], b : f32 [3]) { a + b }"),
+        "(f32 [2,3], f32 [3]) -> f32 [2,3]"
+    );
+    assert_eq!(
+        signature("fn(a : f32 [n], b : f32 [2,3]) { a + b }"),
+        "(f32 [3], f32 [2,3]) -> f32 [2,3]"
+    );
+    assert_eq!(
+        signature("fn(a : f32 s, b : f32 [3]@s) { a * b }"),
+        "(f32 s, f32 [3]@s) -> f32 [3]@s"
+    );
+    // What is known later counts: point-wise operations come last.
+    assert_eq!(
+        signature("fn(a, b : f32 [3]) { c = a - b; d = matmul(a, a); c }"),
+        "(f32 a@[3,3], f32 [3]) -> f32 a@[3,3]"
+    );
+    assert_eq!(
+        signature("fn(c, a : f32 [2,3], b : f32 [3]) { select(c, a, b) }"),
+        "(bool [2,3], f32 [2,3], f32 [3]) -> f32 [2,3]"
+    );
+    // Numbers have any shape.
+    assert_eq!(signature("fn(x) { max(x * 2, 0f) }"), "t a -> t a");
+}
+
+#[test]
+fn shapes_are_inferred_backwards() {
+    assert_eq!(
+        signature("fn(x, f : f32 [8,3,3,3]) : f32 [1,8,30,30] { conv(x, f) }"),
+        "(f32 [1,3,32,32], f32 [8,3,3,3]) -> f32 [1,8,30,30]"
+    );
+    assert_eq!(
+        signature("fn(x : f32 [n,3,9,9]) { conv(x, reshape(x, shape=[4,3,k,k]), stride=2) }"),
+        "f32 [n,3,9,9] -> f32 [n,4,(/ (- 11 k) 2),(/ (- 11 k) 2)] \
+         where (/ (- 11 k) 2) > 0, (* (* k k) 12) = (* n 243)"
+    );
+    assert_eq!(signature("fn(x : f32 [n,5]) { x + iota() }"), "f32 [n,5] -> f32 [n,5]");
+    assert_eq!(
+        signature("fn(x : f32 [4,5]) { gather(x, iota(size=2)) }"),
+        "f32 [4,5] -> f32 [2,5]"
+    );
+}
+
+#[test]
+fn what_is_left_is_a_condition() {
+    assert_eq!(
+        signature("fn(x : f32 [m], y : f32 [n]) : f32 [8] { concat(x, y) }"),
+        "(f32 [m], f32 [n]) -> f32 [8] where (+ m n) = 8"
+    );
+    // Conditions of a function hold where it is called.
+    let text = "f = fn(x : f32 [m], y : f32 [n]) : f32 [8] { concat(x, y) }; \
+                fn(a : f32 [3], b) { f(a, b) }";
+    assert_eq!(signature(text), "(f32 [3], f32 [5]) -> f32 [8]");
+    let text = "f = fn(x : f32 [m], y : f32 [n]) : f32 [8] { concat(x, y) }; \
+                fn(a : f32 [3], b : f32 [4]) { f(a, b) }";
+    assert_eq!(error(text), "1:93: error: call of 'f' needs 8 = 7: size 8 is not 7 [AX0301]");
+    assert_eq!(
+        signature("fn(x : f32 [n]) { slice(x, start=2, size=3) }"),
+        "f32 [n] -> f32 [3] where (- n 4) > 0"
+    );
+}
+
+#[test]
+fn errors_name_both_shapes_and_all_that_is_needed() {
+    let text = "f = fn(x : f32 [2,3]) {\n  y = exp(x);\n  unrelated = x + x;\n  matmul(y, y)\n};";
+    assert_eq!(
+        errors(text),
+        "test.axon:4:13: error: argument 2 of 'matmul' has shape [2,3], expected [3,_]: \
+         size 3 is not 2 [AX0301]\n  matmul(y, y)\n            ^\n\
+         test.axon:1:12: note: annotation of 'x' is f32 [2,3]\nf = fn(x : f32 [2,3]) {\n           \
+         ^~~~~~~~~\n\
+         test.axon:2:11: note: argument 1 of 'exp' is f32 [2,3]\n  y = exp(x);\n          ^\n\
+         test.axon:4:10: note: argument 1 of 'matmul' is f32 [2,3]\n  matmul(y, y)\n         ^\n"
+    );
+}
+
+#[test]
+fn one_error_per_mistake() {
+    assert_eq!(error("fn(x) { x + q }"), "1:13: error: 'q' is not defined [AX0101]");
+    assert_eq!(
+        error("g = fn(a, b) { a }; fn(x) { g(x) }"),
+        "1:29: error: 'g' takes 2 arguments, found 1 [AX0103]"
+    );
+    assert_eq!(
+        error("fn(x : f32 [2], y : i32 [2]) { x + y }"),
+        "1:36: error: argument 2 of '+': element types f32 and i32 differ [AX0202]"
+    );
+    assert_eq!(
+        error("fn(x : i32 [2]) { exp(x) }"),
+        "1:23: error: argument 1 of 'exp': expected a float element type, found i32 [AX0202]"
+    );
+    assert_eq!(
+        error("fn(x : f24 [2]) { x }"),
+        "1:8: error: 'f24' is no element type, expected bool, i8, i16, i32, i64, u8, u16, u32, \
+         u64, f16, bf16, f32, f64, or a variable [AX0202]"
+    );
+    assert_eq!(
+        error("fn(x : f32 s, y : f32 [s]) { x }"),
+        "1:24: error: 's' is a shape elsewhere, and stands for one dimension here; expected \
+         another name [AX0102]"
+    );
+    assert_eq!(error("f = fn(x) { f(x) };"), "1:13: error: 'f' is not defined [AX0101]");
+    assert_eq!(
+        error("fn(x) { x(x) }"),
+        "1:9: error: call of 'x': a type that would contain itself; a parameter has one type only \
+         [AX0201]"
+    );
+    assert_eq!(
+        error("fn(x) { conv(x, x, strides=2) }"),
+        "1:20: error: 'conv' has no option 'strides', expected 'stride', 'padding', 'dilation' \
+         [AX0104]"
+    );
+    assert_eq!(
+        error("fn(x) { conv(x, x, stride=0) }"),
+        "1:27: error: option 'stride' expects a size or 2 sizes in brackets, at least 1 [AX0104]"
+    );
+    assert_eq!(
+        error("fn(x) { a, b = exp(x); a }"),
+        "1:9: error: definition of several names: expected (_, _), found a tensor [AX0201]"
+    );
+    assert_eq!(
+        error("fn(x : f32 [0]) { exp(x) }"),
+        "1:8: error: annotation of 'x' needs a positive size, found 0: size 0 is not positive \
+         [AX0301]"
+    );
+    assert_eq!(
+        error("fn(x : f32 [n / 0]) { x }"),
+        "1:12: error: the size of a dimension is divided by zero [AX0301]"
+    );
+    assert_eq!(
+        error("fn(x : f32 [*,2]) { reshape(x, shape=[4]) }"),
+        "1:21: error: call of 'reshape': shapes [*,2] and [4] have different numbers of elements: \
+         a ragged tensor has no number of elements [AX0301]"
+    );
+}
+
+/// Hostile texts end in an error, or not at all in one.
+#[test]
+fn hostile_texts_are_refused() {
+    let deep = |open: &str, close: &str| {
+        format!("f = {}x{};", open.repeat(100_000), close.repeat(100_000))
+    };
+    let many = |text: &str| text.repeat(10_000);
+    for text in [
+        deep("(", ")"),
+        deep("fn(x) { ", "}"),
+        deep("-", ""),
+        deep("f(", ")"),
+        deep("x + (", ")"),
+        format!("fn(x : {}f32{}) {{ x }}", "(".repeat(100_000), ")".repeat(100_000)),
+        format!("fn(x : {}f32) {{ x }}", "fn() -> ".repeat(100_000)),
+        format!("fn(x : f32 [{}1]) {{ x }}", "1+".repeat(100_000)),
+        format!("f = {}1;", many("1 + ")),
+        format!("f = x{};", many("(x)")),
+        "f = fn(x : f32 [999999999999999999999]) { x };".to_string(),
+        "f = 99999999999999999999;".to_string(),
+        "f = fn(".to_string(),
+        "f = fn(x) { }".to_string(),
+        "f = fn(x) { x".to_string(),
+        "= ; = ; ' \u{e9} 1.2.3 }".to_string(),
+        "f = fn(x) { x } g = 1;".to_string(),
+        "f(x) = 2;".to_string(),
+    ] {
+        assert!(inferred(&text).is_err(), "{}", &text[..text.len().min(60)]);
+    }
+    // Types that double, and types that nest, with every definition.
+    let mut text = "fn(x) { a0 = x;\n".to_string();
+    for at in 0..300 {
+        text += &format!("a{} = a{at}, a{at};\n", at + 1);
+    }
+    assert!(inferred(&(text + "a300 }")).is_err());
+    // Sizes that double.
+    let mut text = "fn(x : f32 [n]) { a0 = x;\n".to_string();
+    for at in 0..100 {
+        text += &format!("a{} = concat(a{at}, a{at});\n", at + 1);
+    }
+    assert!(errors(&(text + "a100 }")).contains("overflows"));
+}
+
+#[test]
+fn explanations_name_rules_and_places() {
+    let source = SourceFile::new("t.axon", "f = fn(x : f32 [2,3], y) { matmul(x, y) };");
+    let (program, _) = syntax::parse_program(&source);
+    let options = Options { explain: true, ..Options::default() };
+    let mut inferred = infer(&program, &options);
+    let text = inferred.explanation(&source);
+    assert!(text.contains("t.axon:1:35: append unpacking: "), "{text}");
+    assert!(text.contains("(argument 1 of 'matmul')"), "{text}");
+}
+
+/// Pieces of programs, whole and broken.
+const PIECES: &[&str] = &[
+    "f",
+    "g",
+    "x",
+    "y",
+    "_",
+    "fn(x, y) { ",
+    "fn(x : f32 [n], y : t s@[n, 2*n]) : t s { ",
+    " }",
+    "; ",
+    " = ",
+    ", ",
+    "(",
+    ")",
+    " + ",
+    " - ",
+    " * ",
+    "0f",
+    "3",
+    "-inf",
+    "exp(",
+    "matmul(x, y)",
+    "reduce(+, 0f, x)",
+    "map(fn(a) { a }, x)",
+    "loop(x, y, x)",
+    "concat(x, y)",
+    "transpose(x)",
+    "conv(x, y, stride=2)",
+    "reshape(x, shape=[n,*])",
+    "iota(size=4)",
+    "slice(x, size=2)",
+    "lstmStep(x)",
+    "[",
+    "]",
+    "@",
+    ":",
+    "->",
+    "select(x, y, y)",
+    "#\n",
+    "'",
+    "x(x)",
+    "gather(x, y)",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..Default::default() })]
+
+    /// Any text gets a signature or located errors.
+    #[test]
+    fn any_text_is_answered(pieces in prop::collection::vec(0..PIECES.len(), 0..40)) {
+        let text: String = pieces.iter().map(|&piece| PIECES[piece]).collect();
+        match inferred(&text) {
+            Err(errors) => prop_assert!(errors.starts_with("test.axon:"), "{}", errors),
+            Ok(mut inferred) => {
+                for name in inferred.definitions() {
+                    prop_assert!(inferred.signature(Some(&name)).is_some());
+                }
+            }
+        }
+    }
+
+    /// A call of a function by its arguments has the signature of the function.
+    #[test]
+    fn a_call_has_the_type_of_what_is_called(
+        lines in prop::collection::vec((0..6_usize, 0..8_usize, 0..8_usize), 1..12),
+    ) {
+        let mut text = "f = fn(v0, v1 : f32 [2,3], v2 : f32 s, v3 : f32 [n]@s) {\n".to_string();
+        for (number, (op, a, b)) in lines.iter().enumerate() {
+            let (a, b) = (a % (number + 4), b % (number + 4));
+            let value = match op {
+                0 => format!("v{a} + v{b}"),
+                1 => format!("matmul(v{a}, v{b})"),
+                2 => format!("concat(v{a}, v{b})"),
+                3 => format!("reduce(+, 0f, v{a})"),
+                4 => format!("transpose(v{a})"),
+                _ => format!("map(fn(a) {{ a * v{b} }}, v{a})"),
+            };
+            text += &format!("  v{} = {value};\n", number + 4);
+        }
+        text += &format!("  v{}\n}};\n", lines.len() + 3);
+        if let Ok(mut first) = inferred(&text) {
+            let signature = first.signature(Some("f")).expect("f is defined").text;
+            // Called with what it takes, it gives what it gives.
+            let source = SourceFile::new("signature", signature.clone());
+            prop_assert!(syntax::parse_signature(&source).is_ok(), "{}", signature);
+            let again = format!("{text}g = fn(a, b, c, d) {{ f(a, b, c, d) }};");
+            let mut second = inferred(&again).map_err(TestCaseError::fail)?;
+            let called = second.signature(Some("g")).expect("g is defined").text;
+            let names = |text: &str| text.replace(|c: char| c.is_ascii_lowercase(), "a");
+            prop_assert_eq!(names(&called), names(&signature));
+        }
+    }
 }

@@ -81,7 +81,7 @@ pub enum Item {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     /// The parts.
-    pub items: SmallVec<[Item; 4]>,
+    pub items: SmallVec<[Item; 1]>,
 }
 
 impl Shape {
@@ -297,8 +297,10 @@ impl Arithmetic {
             Dim::Sum(sum) => sum,
         };
         let mut replaced = Vec::new();
+        let mut inside = BTreeSet::new();
         for var in self.polynomial_vars(sum) {
             if let Some(value) = replacement(var) {
+                inside.extend(self.vars(&value));
                 let Some(value) = self.polynomial(&value) else { return Ok(Dim::Ragged) };
                 replaced.push((self.atom(var), value));
             }
@@ -306,7 +308,18 @@ impl Arithmetic {
         if replaced.is_empty() {
             return Ok(dim.clone());
         }
-        let result = Normalizer::replacing_all(&self.context, replaced).renormalize(sum)?;
+        let mut sum = Rc::clone(sum);
+        if inside.iter().any(|var| replaced.iter().any(|(atom, _)| *atom == self.atom(*var))) {
+            // A value is not to be replaced again: its variables get other names meanwhile.
+            let mut renamed = Vec::new();
+            for (number, (atom, _)) in (0..u32::MAX).rev().zip(&mut replaced) {
+                let other = self.atom(DimVar(number));
+                renamed.push((*atom, Rc::new(Polynomial::atom(other))));
+                *atom = other;
+            }
+            sum = Rc::new(Normalizer::replacing_all(&self.context, renamed).renormalize(&sum)?);
+        }
+        let result = Normalizer::replacing_all(&self.context, replaced).renormalize(&sum)?;
         self.check_divisors(&result)?;
         self.dim(result)
     }
@@ -323,6 +336,29 @@ impl Arithmetic {
             }
         }
         Ok(())
+    }
+
+    /// The same equation without subtractions and without what both sides have in common. A constant
+    /// that is alone comes second.
+    ///
+    /// # Errors
+    /// A constant overflows, or a side is too large.
+    pub fn balanced(&self, left: &Dim, right: &Dim) -> Result<(Dim, Dim), DimError> {
+        let (Some(a), Some(b)) = (self.polynomial(left), self.polynomial(right)) else {
+            return Ok((left.clone(), right.clone()));
+        };
+        let difference = a.sub(&b)?;
+        let (mut plus, mut minus) = (Polynomial::default(), Polynomial::default());
+        let constant = (&Default::default(), difference.constant_part());
+        for (monomial, coefficient) in difference.terms().chain([constant]) {
+            match coefficient {
+                0.. => plus.set(monomial, coefficient),
+                _ => minus.set(monomial, coefficient.checked_neg().ok_or(DimError::Overflow)?),
+            }
+        }
+        let (plus, minus) = (self.dim(plus)?, self.dim(minus)?);
+        let swap = matches!(plus, Dim::Constant(_));
+        Ok(if swap { (minus, plus) } else { (plus, minus) })
     }
 
     /// The value where every variable has one. `None` for a ragged dimension, a variable without a

@@ -346,8 +346,8 @@ impl Solver {
     ///
     /// # Errors
     /// The equations contradict each other.
-    pub fn solve(&mut self) -> Result<(), Conflict> {
-        self.run().map_err(|(id, reason)| self.conflict(id, reason))
+    pub fn solve(&mut self) -> Result<(), Box<Conflict>> {
+        self.run().map_err(|(id, reason)| Box::new(self.conflict(id, reason)))
     }
 
     /// As [`Solver::solve`], without an explanation.
@@ -375,7 +375,7 @@ impl Solver {
     ///
     /// # Errors
     /// The equations contradict each other.
-    pub fn solve_pointwise(&mut self, keep: usize) -> Result<(), Conflict> {
+    pub fn solve_pointwise(&mut self, keep: usize) -> Result<(), Box<Conflict>> {
         loop {
             self.solve()?;
             let Some(next) = self.pointwise.remove(keep) else { return Ok(()) };
@@ -1088,7 +1088,9 @@ impl Solver {
         if !self.all_equal(&operands, &result) {
             for (place, largest) in operands.iter().enumerate() {
                 let broadcast: Vec<(usize, bool)> = (operands.iter().enumerate())
-                    .map(|(other, shape)| (other, !self.all_equal(&[shape.clone()], largest)))
+                    .map(|(other, shape)| {
+                        (other, !self.all_equal(std::slice::from_ref(shape), largest))
+                    })
                     .collect();
                 let relations = broadcast.iter().map(|&(other, broadcast)| {
                     (operands[other].clone(), largest.clone(), broadcast)

@@ -492,6 +492,9 @@ impl Arithmetic {
         let nested = |op: &str, operands: Vec<String>| {
             operands.into_iter().reduce(|lhs, rhs| format!("({op} {lhs} {rhs})"))
         };
+        if let Some((numerator, divisor)) = self.lone_division(sum) {
+            return format!("(/ {} {divisor})", self.sum_text(&numerator, name));
+        }
         let (mut plus, mut minus): Signed = Default::default();
         for (monomial, coefficient) in sum.terms() {
             let mut factors: Vec<String> =
@@ -512,6 +515,18 @@ impl Arithmetic {
         }
         let first = nested("+", plus).unwrap_or_else(|| "0".to_string());
         nested("-", std::iter::once(first).chain(minus).collect()).unwrap_or_default()
+    }
+
+    /// Numerator and divisor of a sum that is a division by a constant and a constant beside it, which
+    /// is moved into the numerator.
+    fn lone_division(&self, sum: &Polynomial) -> Option<(Polynomial, i64)> {
+        let Node::FloorDiv(numerator, divisor) = self.context.node(sum.single_atom()?) else {
+            return None;
+        };
+        let divisor = self.context.as_constant(divisor)?;
+        let numerator = Normalizer::new(&self.context).polynomial(numerator).ok()?;
+        let moved = sum.constant_part().checked_mul(divisor)?;
+        Some((numerator.plus(moved).ok()?, divisor))
     }
 
     /// Recursion is as deep as divisions are nested, which the size of an expression limits.
