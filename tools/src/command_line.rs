@@ -72,8 +72,14 @@ impl Source {
     /// Reads the source. The standard input is a comprehension unless it begins as HLO does.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// It cannot be read, or is an Axon program.
     pub fn read(&self) -> Result<Text, Error> {
+        if self.file.extension().is_some_and(|ending| ending == "axon") {
+            return Err(Error::Usage(
+                "Axon programs are not compiled yet; try 'tc-opt' with '--infer-shapes'"
+                    .to_string(),
+            ));
+        }
         let mut contents = Vec::new();
         let (name, result) = match self.is_stdin() {
             true => (STDIN.to_string(), io::stdin().read_to_end(&mut contents)),
