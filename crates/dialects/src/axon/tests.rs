@@ -308,7 +308,7 @@ const PIECES: &[&str] = &[
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..Default::default() })]
 
     /// Any text gets a signature or located errors.
     #[test]
