@@ -1,15 +1,20 @@
 //! The index algebra against MLIR's affine maps: composing and simplifying maps that neither
-//! has seen before, in alternation, each batch in a fresh context. MLIR's maps have no
-//! domain, so it does less.
+//! has seen before, each batch in a fresh context, measured by criterion in one run. MLIR's maps
+//! have no domain, so it does less.
 //!
 //! Prints tables in Markdown: speed per kind of work, scaling over threads, time by depth,
 //! memory per expression, and how often equal maps get one form.
 
 use std::{
     error::Error,
+    fs,
+    path::Path,
     process::ExitCode,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
+
+use criterion::{BatchSize, Criterion, SamplingMode, Throughput};
+use serde_json::Value;
 
 use tc_ir::{Context, IndexingMap, compose_simplified};
 
@@ -22,7 +27,7 @@ use chains::{Chain, Random, composed, in_order, random_order};
 use mlir::Mlir;
 use workloads::{WORKLOADS, Work, Workload, shared, tower};
 
-/// Batches per kind of work; the fastest counts, since other programs only add time.
+/// Batches of the measurement with threads; the fastest counts.
 const ROUNDS: u64 = 15;
 /// Pairs of maps drawn for completeness, by length of the chain.
 const PAIRS: u64 = 2000;
@@ -80,33 +85,27 @@ fn finish_mlir(mlir: &Mlir, work: &[mlir::Map]) -> Result<mlir::Map> {
     Ok(map)
 }
 
-fn ours(work: &Workload, seed: u64) -> Result<(Duration, u64)> {
-    let (ctx, batch) = batch(work, seed);
-    let mut results = Vec::with_capacity(batch.len());
-    let start = Instant::now();
-    for work in &batch {
-        results.push(finish(&ctx, work)?);
-    }
-    let time = start.elapsed();
-    let exprs = results
+/// The number of operators in all results and constraints.
+fn cost(ctx: &Context, maps: &[IndexingMap]) -> u64 {
+    let exprs = maps
         .iter()
         .flat_map(|map| map.results.iter().copied().chain(map.constraints.iter().map(|c| c.expr)));
-    Ok((time, exprs.map(|expr| u64::from(ctx.cost(expr))).sum()))
+    exprs.map(|expr| u64::from(ctx.cost(expr))).sum()
 }
 
-fn theirs(work: &Workload, seed: u64) -> Result<(Duration, u64)> {
+fn ours(work: &Workload, seed: u64) -> Result<(Context, Vec<IndexingMap>)> {
+    let (ctx, batch) = batch(work, seed);
+    let results = batch.iter().map(|work| finish(&ctx, work)).collect::<Result<_>>()?;
+    Ok((ctx, results))
+}
+
+/// A batch in a fresh context of MLIR.
+fn batch_mlir(work: &Workload, seed: u64) -> Result<(Mlir, Vec<Vec<mlir::Map>>)> {
     let (ctx, batch) = batch(work, seed);
     let mlir = Mlir::new();
     let import = |work: &Work| work.iter().map(|map| mlir.import(&ctx, map)).collect();
-    let batch: Vec<Vec<mlir::Map>> =
-        batch.iter().map(import).collect::<std::result::Result<_, _>>()?;
-    let mut results = Vec::with_capacity(batch.len());
-    let start = Instant::now();
-    for work in &batch {
-        results.push(finish_mlir(&mlir, work)?);
-    }
-    let time = start.elapsed();
-    Ok((time, results.iter().map(|map| mlir.cost(map)).sum()))
+    let batch = batch.iter().map(import).collect::<std::result::Result<_, _>>()?;
+    Ok((mlir, batch))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of a few thousand")]
@@ -114,39 +113,91 @@ fn each(time: Duration, count: usize) -> f64 {
     time.as_secs_f64() * 1e6 / count as f64
 }
 
+/// Measures a kind of work, ours and MLIR's. Each batch is drawn anew, so that nobody has seen it.
+fn measure(criterion: &mut Criterion, work: &Workload) {
+    let mut group = criterion.benchmark_group(work.name);
+    group.throughput(Throughput::Elements(work.batch as u64));
+    group.sampling_mode(SamplingMode::Flat);
+    let mut seed = 0;
+    group.bench_function("tc-ir", |bencher| {
+        let draw = || {
+            seed += 1;
+            batch(work, seed)
+        };
+        let all = |(ctx, batch): (Context, Vec<Work>)| {
+            let results: Result<Vec<_>> = batch.iter().map(|work| finish(&ctx, work)).collect();
+            (results, ctx, batch)
+        };
+        bencher.iter_batched(draw, all, BatchSize::PerIteration);
+    });
+    if work.peer {
+        let mut seed = 0;
+        group.bench_function("mlir", |bencher| {
+            let draw = || {
+                seed += 1;
+                batch_mlir(work, seed)
+            };
+            let all = |drawn: Result<(Mlir, Vec<Vec<mlir::Map>>)>| {
+                let (mlir, batch) = drawn?;
+                let results: Result<Vec<_>> =
+                    batch.iter().map(|work| finish_mlir(&mlir, work)).collect();
+                Ok::<_, Box<dyn Error>>((results?, mlir, batch))
+            };
+            bencher.iter_batched(draw, all, BatchSize::PerIteration);
+        });
+    }
+    group.finish();
+}
+
+/// The fastest sample of a measurement since `start`, in microseconds per unit of work: other
+/// programs only add time.
+fn fastest(directory: &Path, work: &Workload, who: &str, start: SystemTime) -> Result<Option<f64>> {
+    let file = directory.join(work.name).join(who).join("new/sample.json");
+    match fs::metadata(&file).and_then(|it| it.modified()) {
+        Ok(time) if start <= time => {}
+        // Another kind of work was asked for.
+        _ => return Ok(None),
+    }
+    let sample: Value = serde_json::from_str(&fs::read_to_string(file)?)?;
+    let numbers = |key: &str| sample[key].as_array().into_iter().flatten().flat_map(Value::as_f64);
+    let times = numbers("times").zip(numbers("iters")).map(|(time, count)| time / count);
+    let best = times.fold(f64::INFINITY, f64::min);
+    Ok(Some(best / 1e3 / f64::from(u32::try_from(work.batch)?)))
+}
+
 fn speed() -> Result<()> {
+    let start = SystemTime::now();
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let directory = target.join("criterion");
+    let mut criterion = Criterion::default()
+        .output_directory(&directory)
+        .sample_size(20)
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_millis(1500))
+        .configure_from_args();
+    for work in WORKLOADS {
+        measure(&mut criterion, work);
+    }
     println!("| work | ours, µs | MLIR, µs | ratio | aim | operators left, ours | MLIR |");
     println!("|---|---|---|---|---|---|---|");
-    // The first argument chooses among the kinds of work by a part of their names.
-    let only = std::env::args().nth(1).filter(|name| !name.starts_with('-'));
     for work in WORKLOADS {
-        if only.as_ref().is_some_and(|only| !work.name.contains(only.as_str())) {
+        let Some(ours_us) = fastest(&directory, work, "tc-ir", start)? else { continue };
+        let (ctx, results) = ours(work, 1)?;
+        let left = cost(&ctx, &results);
+        let Some(mlir_us) = fastest(&directory, work, "mlir", start)? else {
+            println!("| {} | {ours_us:.2} | no end | | | {left} | |", work.name);
             continue;
-        }
-        let mut best = [Duration::MAX; 2];
-        let mut costs = [0, 0];
-        for seed in 0..ROUNDS {
-            let (time, cost) = ours(work, seed)?;
-            best[0] = best[0].min(time);
-            costs[0] += cost;
-            if work.peer {
-                let (time, cost) = theirs(work, seed)?;
-                best[1] = best[1].min(time);
-                costs[1] += cost;
-            }
-        }
-        let [ours, theirs] = best.map(|time| each(time, work.batch));
-        if !work.peer {
-            println!("| {} | {ours:.2} | no end | | | {} | |", work.name, costs[0]);
-            continue;
+        };
+        let (mlir, batch) = batch_mlir(work, 1)?;
+        let mut left_mlir = 0;
+        for work in &batch {
+            left_mlir += mlir.cost(&finish_mlir(&mlir, work)?);
         }
         println!(
-            "| {} | {ours:.2} | {theirs:.2} | {:.1} | {} | {} | {} |",
+            "| {} | {ours_us:.2} | {mlir_us:.2} | {:.1} | {} | {left} | {left_mlir} |",
             work.name,
-            theirs / ours,
+            mlir_us / ours_us,
             work.aim.map_or(String::new(), |aim| format!("{aim}")),
-            costs[0],
-            costs[1]
         );
     }
     Ok(())
