@@ -195,28 +195,43 @@ impl Simplifier<'_> {
             whole.add(&quotient, 1)?;
             return Some(whole);
         }
-        let cancelled = self
-            .cancel_factor(&numerator, divisor)
-            .or_else(|| self.cancel_nearly(&numerator, divisor));
-        let quotient = match cancelled {
+        let found = self.cancelled(&numerator, divisor);
+        if let Some(quotient) = found.or_else(|| self.absorb(&numerator, divisor)) {
+            whole.add(&quotient, 1)?;
+            return Some(whole);
+        }
+        // Smaller digits, which may leave less to divide.
+        let mut small = numerator.clone();
+        self.reduce_digits(&mut small, divisor);
+        let mut found = None;
+        if small != numerator {
+            let mut multiples = numerator;
+            multiples.add(&small, -1)?;
+            whole.add(&multiples.divided(divisor), 1)?;
+            found = constant_quotient(self.interval_of_sum(&small));
+            found = found.or_else(|| self.cancelled(&small, divisor));
+        }
+        let quotient = match found {
             Some(quotient) => quotient,
-            None => match self.absorb(&numerator, divisor) {
-                Some(quotient) => quotient,
-                None => {
-                    let key = (numerator, divisor);
-                    match self.tables.quotients.get(&key) {
-                        Some(quotient) => quotient.clone(),
-                        None => {
-                            let quotient = Sum::from(self.floor_atom(key.0.clone(), divisor));
-                            self.tables.quotients.insert(key, quotient.clone());
-                            quotient
-                        }
+            None => {
+                let key = (small, divisor);
+                match self.tables.quotients.get(&key) {
+                    Some(quotient) => quotient.clone(),
+                    None => {
+                        let quotient = Sum::from(self.floor_atom(key.0.clone(), divisor));
+                        self.tables.quotients.insert(key, quotient.clone());
+                        quotient
                     }
                 }
-            },
+            }
         };
         whole.add(&quotient, 1)?;
         Some(whole)
+    }
+
+    fn cancelled(&mut self, numerator: &Sum, divisor: i64) -> Option<Sum> {
+        let cancelled = self.cancel_factor(numerator, divisor);
+        cancelled.or_else(|| self.cancel_nearly(numerator, divisor))
     }
 
     fn floor_atom(&mut self, numerator: Sum, divisor: i64) -> Atom {
@@ -233,7 +248,6 @@ impl Simplifier<'_> {
     /// where another multiple makes a remainder.
     fn residue(&self, given: &Sum, divisor: i64) -> Option<(Sum, Sum)> {
         let mut rest = given.modulo(divisor);
-        self.reduce_digits(&mut rest, divisor);
         let mut whole = given.clone();
         whole.add(&rest, -1)?;
         let mut whole = whole.divided(divisor);
