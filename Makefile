@@ -9,8 +9,11 @@ ARGS ?=
 PROGRAMS ?= 10000
 # How many random index maps `make random-maps` checks.
 MAPS ?= 1000000
+# What `make fuzz` fuzzes (map, constraints), and for how many seconds.
+TARGET ?= map
+SECONDS ?= 60
 
-.PHONY: help setup run test random random-maps math-accuracy lint docs bench bench-index bench-hlo
+.PHONY: help setup run test random random-maps fuzz math-accuracy lint docs bench bench-index bench-hlo
 
 help:
 	@echo 'make run      infer ranges, compile and run an example, check and time it (EXAMPLE=, SIZES=, ARGS=)'
@@ -18,6 +21,7 @@ help:
 	@echo 'make test     all tests: units, properties, FileCheck, conformance'
 	@echo 'make random   compiled random programs, TC and HLO, against interpreters, 10000 of each (PROGRAMS=)'
 	@echo 'make random-maps   random index maps against enumeration of their domains, a million of them (MAPS=)'
+	@echo 'make fuzz     texts of index maps or of constraints for the parsers, by libFuzzer (TARGET=, SECONDS=)'
 	@echo 'make math-accuracy   the built-ins in single precision, for all floats'
 	@echo 'make lint     formatting, clippy and rustdoc, warnings denied'
 	@echo 'make docs     write the generated pages of docs/ again; HTML as far as mdbook is there'
@@ -42,6 +46,18 @@ random: setup
 # Needs no LLVM, and so no setup.
 random-maps:
 	TC_RANDOM_MAPS=$(MAPS) $(CARGO) test --release --package tc-ir --test random_maps -- --nocapture
+
+# As cargo-fuzz does, but with the stable compiler. Needs no LLVM either.
+COVERAGE := --cfg fuzzing -C debug-assertions -C passes=sancov-module \
+	-C llvm-args=-sanitizer-coverage-level=4 \
+	-C llvm-args=-sanitizer-coverage-inline-8bit-counters \
+	-C llvm-args=-sanitizer-coverage-pc-table -C llvm-args=-sanitizer-coverage-trace-compares
+FUZZ := target/fuzz
+fuzz:
+	mkdir -p $(FUZZ)/corpus/$(TARGET)
+	RUSTFLAGS='$(COVERAGE)' $(CARGO) run --release --manifest-path crates/ir/fuzz/Cargo.toml \
+		--target-dir $(FUZZ) --target $$(rustc -vV | sed -n 's/host: //p') --bin $(TARGET) -- \
+		-max_total_time=$(SECONDS) -timeout=20 -artifact_prefix=$(FUZZ)/ $(FUZZ)/corpus/$(TARGET)
 
 # About an hour on two processors.
 math-accuracy: setup

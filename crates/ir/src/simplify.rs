@@ -763,6 +763,29 @@ mod tests {
     }
 
     #[test]
+    fn finite_bounds_do_not_become_infinite() {
+        for constraint in
+            ["d0 + d1 - 9223372036854775807 in [0, 0]", "-d0 - d1 in [-9223372036854775807, 0]"]
+        {
+            let text = format!(
+                "(d0, d1) -> (0), domain: d0 in [0, 9223372036854775806], d1 in [0, 2], {constraint}"
+            );
+            let ctx = Context::new();
+            let mut map = IndexingMap::parse(&ctx, &text).expect("a map");
+            map.simplify(&ctx);
+            let inside = |d0, d1| map.contains(&ctx, &[d0, d1], &[], &[]);
+            assert_eq!(inside(i64::MAX - 1, 1), Ok(true), "{constraint}");
+            assert_eq!(inside(i64::MAX - 1, 2), Ok(false), "{constraint}");
+        }
+    }
+
+    #[test]
+    fn the_least_coefficient_has_a_quotient() {
+        let text = "(d0){n} -> ((d0 * n * -9223372036854775808) / (n * -1))";
+        assert!(simplified(text).contains("->"));
+    }
+
+    #[test]
     fn equal_coefficients_are_collected() {
         let ctx = Context::new();
         let (a, b, c) = (ctx.dim(0), ctx.dim(1), ctx.dim(2));

@@ -495,9 +495,9 @@ impl Simplifier<'_> {
                 let place = factors.iter().position(|f| f == factor);
                 place.map(|place| factors.remove(place)).is_some()
             });
-            if contained && divisor_scale != 0 && scale % divisor_scale == 0 {
+            if contained && scale.checked_rem(divisor_scale) == Some(0) {
                 let quotient = self.multiply(&factors)?;
-                multiples.add(&quotient, scale.checked_div(divisor_scale)?)?;
+                multiples.add(&quotient, scale / divisor_scale)?;
             } else {
                 rest.add_term(term, coefficient)?;
             }

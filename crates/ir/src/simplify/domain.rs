@@ -346,13 +346,9 @@ impl Simplifier<'_> {
         }
         // -x in [lo, hi] == x in [-hi, -lo]; a sum starts with a positive term
         if leading < 0 {
-            // 2^63 is no end of an interval.
-            if interval.hi == i64::MIN {
-                return None;
-            }
             return Some(Reduced::Further(Constraint {
                 expr: self.add_scaled(ctx.constant(0), expr, -1)?,
-                interval: interval.neg(),
+                interval: negated(interval)?,
             }));
         }
         if 1 < linear.terms.len() {
@@ -424,8 +420,9 @@ impl Simplifier<'_> {
     /// Moves a constraint on an operation to its operand; `None` when no rule applies.
     fn reduce_operation(&mut self, expr: Expr, interval: Interval) -> Option<Reduced> {
         let ctx = self.ctx;
-        let further = |expr: Expr, lo: Option<i64>, hi: Option<i64>| {
-            Some(Reduced::Further(Constraint { expr, interval: Interval::new(lo?, hi?) }))
+        // The ends are infinite, or numbers that may not fit.
+        let further = |expr: Expr, lo: Option<Option<i64>>, hi: Option<Option<i64>>| {
+            Some(Reduced::Further(Constraint { expr, interval: interval_between(lo, hi)? }))
         };
         let (lo, hi) = (interval.lo, interval.hi);
         match ctx.node(expr) {
@@ -436,10 +433,10 @@ impl Simplifier<'_> {
                 let to = finite(hi, i64::MAX).map(|hi| hi.checked_add(1)?.checked_mul(c));
                 if 0 < c {
                     let to = to.map(|to| to?.checked_sub(1));
-                    further(value, from.unwrap_or(Some(i64::MIN)), to.unwrap_or(Some(i64::MAX)))
+                    further(value, from, to)
                 } else {
                     let to = to.map(|to| to?.checked_add(1));
-                    further(value, to.unwrap_or(Some(i64::MIN)), from.unwrap_or(Some(i64::MAX)))
+                    further(value, to, from)
                 }
             }
             // ceil(x / c) in [lo, hi] == lo - 1 < x / c <= hi
@@ -449,10 +446,10 @@ impl Simplifier<'_> {
                 let to = finite(hi, i64::MAX).map(|hi| hi.checked_mul(c));
                 if 0 < c {
                     let from = from.map(|from| from?.checked_add(1));
-                    further(value, from.unwrap_or(Some(i64::MIN)), to.unwrap_or(Some(i64::MAX)))
+                    further(value, from, to)
                 } else {
                     let from = from.map(|from| from?.checked_sub(1));
-                    further(value, to.unwrap_or(Some(i64::MIN)), from.unwrap_or(Some(i64::MAX)))
+                    further(value, to, from)
                 }
             }
             // lo <= min(x, y) == lo <= x and lo <= y, where min(x, y) <= hi anyway
@@ -501,11 +498,28 @@ fn finite(end: i64, infinity: i64) -> Option<i64> {
     (end != infinity).then_some(end)
 }
 
+/// The interval with the given ends, `None` being infinite; `None` where one does not fit, as 2^63
+/// and the numbers that stand for infinite ends do not.
+fn interval_between(lo: Option<Option<i64>>, hi: Option<Option<i64>>) -> Option<Interval> {
+    let end = |end: Option<Option<i64>>, infinity: i64| match end {
+        Some(value) => value.filter(|&value| value != infinity),
+        None => Some(infinity),
+    };
+    Some(Interval::new(end(lo, i64::MIN)?, end(hi, i64::MAX)?))
+}
+
 /// Applies `op` to the finite ends; `None` when a result does not fit.
 fn map_ends(interval: Interval, op: impl Fn(i64) -> Option<i64>) -> Option<Interval> {
-    let lo = finite(interval.lo, i64::MIN).map_or(Some(i64::MIN), &op)?;
-    let hi = finite(interval.hi, i64::MAX).map_or(Some(i64::MAX), &op)?;
-    Some(Interval::new(lo, hi))
+    let lo = finite(interval.lo, i64::MIN).map(&op);
+    let hi = finite(interval.hi, i64::MAX).map(&op);
+    interval_between(lo, hi)
+}
+
+/// The interval of the negated values; `None` when an end does not fit.
+fn negated(interval: Interval) -> Option<Interval> {
+    let lo = finite(interval.hi, i64::MAX).map(i64::checked_neg);
+    let hi = finite(interval.lo, i64::MIN).map(i64::checked_neg);
+    interval_between(lo, hi)
 }
 
 /// The integers whose product with a positive factor lies in the interval.
