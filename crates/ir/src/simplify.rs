@@ -780,6 +780,14 @@ mod tests {
     }
 
     #[test]
+    fn a_constant_beyond_64_bits_is_a_term() {
+        assert_eq!(
+            simplified("(d0) -> (min(-1, 1 + 9223372036854775807) + d0), domain: d0 in [0, 1]"),
+            "(d0) -> (d0 - 1), domain: d0 in [0, 1]"
+        );
+    }
+
+    #[test]
     fn the_least_coefficient_has_a_quotient() {
         let text = "(d0){n} -> ((d0 * n * -9223372036854775808) / (n * -1))";
         assert!(simplified(text).contains("->"));

@@ -5,6 +5,8 @@
 //! variables moves into the bounds, where it stays. Results are simplified under bounds and
 //! constraints.
 
+use smallvec::SmallVec;
+
 use super::build;
 use super::write::is_written_sum;
 use super::{MAX_ROUNDS, Simplifier};
@@ -12,6 +14,11 @@ use crate::expr::{Context, Expr, Node, Var, checked_ceil_div, checked_floor_div,
 use crate::interval::Interval;
 use crate::map::{Constraint, IndexingMap};
 use crate::prove::Verdict;
+
+/// The most points at which a constraint is tried.
+const MAX_ENUMERATED: u64 = 64;
+/// The fewest operators of a constraint that is tried.
+const MIN_ENUMERATED_COST: u32 = 4;
 
 /// What a constraint comes down to.
 enum Reduced {
@@ -323,6 +330,11 @@ impl Simplifier<'_> {
         if interval.covers(values) {
             return Some(Reduced::True);
         }
+        match self.decided_by_points(constraint) {
+            Some(true) => return Some(Reduced::True),
+            Some(false) => return Some(Reduced::False),
+            None => {}
+        }
         let linear = ctx.linear_terms(expr)?;
 
         // x + k in [lo, hi] == x in [lo - k, hi - k]
@@ -361,6 +373,45 @@ impl Simplifier<'_> {
             return Some(reduced);
         }
         Some(self.reduce_symbolic(constraint))
+    }
+
+    /// Whether a constraint holds at all or at none of the points of a small box; `None` where it
+    /// holds at some, has no value at one, or where there are many.
+    fn decided_by_points(&self, constraint: Constraint) -> Option<bool> {
+        let ctx = self.ctx;
+        // A sum of a few variables is what intervals decide.
+        if ctx.cost(constraint.expr) < MIN_ENUMERATED_COST {
+            return None;
+        }
+        let mut bounds: SmallVec<[(Var, Interval); 4]> = SmallVec::new();
+        let mut count = 1_u64;
+        for var in ctx.vars(constraint.expr) {
+            let interval = (self.interval)(var);
+            count = count.checked_mul(interval.num_members()?)?;
+            if MAX_ENUMERATED < count {
+                return None;
+            }
+            bounds.push((var, interval));
+        }
+        let mut point: SmallVec<[(Var, i64); 4]> =
+            bounds.iter().map(|&(var, interval)| (var, interval.lo)).collect();
+        let mut verdict = None;
+        for _ in 0..count {
+            let value_of =
+                |var| point.iter().find(|&&(other, _)| other == var).map(|&(_, value)| value);
+            let holds = constraint.interval.contains(ctx.eval(constraint.expr, &value_of).ok()?);
+            if *verdict.get_or_insert(holds) != holds {
+                return None;
+            }
+            for ((_, value), (_, interval)) in point.iter_mut().zip(&bounds) {
+                if *value < interval.hi {
+                    *value += 1;
+                    break;
+                }
+                *value = interval.lo;
+            }
+        }
+        verdict
     }
 
     fn divide_exactly(&mut self, expr: Expr, divisor: i64) -> Option<Expr> {

@@ -451,14 +451,9 @@ pub(crate) fn build(ctx: &Context, terms: &mut [(Expr, i64)], constant: i64) -> 
             *expr = chain(ctx, &mut members);
         }
     }
+    // A term may be a constant itself: 2^63 is one, written as a sum.
     let expr = chain(ctx, &mut addends);
-    if constant == 0 {
-        return expr;
-    }
-    match ctx.as_constant(expr) {
-        Some(_) => ctx.constant(constant),
-        None => ctx.add(expr, ctx.constant(constant)),
-    }
+    ctx.add(expr, ctx.constant(constant))
 }
 
 /// Whether [`build`] writes a sum of multiples of variables, all of which are `accepted`, just as
