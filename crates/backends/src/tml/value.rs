@@ -141,34 +141,45 @@ pub struct Bounded<V> {
     magnitude: f64,
     /// Roundings on the way to it.
     roundings: f64,
+    /// The largest magnitude on the way to it, or the largest inverse of one: where it is far from 1,
+    /// numbers may overflow or vanish.
+    extreme: f64,
 }
 
 impl<V: Magnitude> Bounded<V> {
     /// A value without an error.
     pub fn exact(value: V) -> Self {
         let magnitude = value.magnitude();
-        Self { value, magnitude, roundings: 0.0 }
+        Self { value, magnitude, roundings: 0.0, extreme: magnitude }
     }
 
     /// How far a program may be from the value if it calculates with these elements; infinite if the
-    /// value depends on whether a rounded number is 0.
+    /// value depends on whether a rounded number is 0, or numbers on the way may leave the range of
+    /// such elements. In another order they may be as large as the square of those in this one.
     pub fn bound(&self, element: Element) -> f64 {
-        let (unit, tiny) = match element {
-            Element::F32 => (f64::from(f32::EPSILON), f64::from(f32::MIN_POSITIVE)),
-            Element::F64 => (f64::EPSILON, f64::MIN_POSITIVE),
+        let (unit, tiny, largest) = match element {
+            Element::F32 => {
+                (f64::from(f32::EPSILON), f64::from(f32::MIN_POSITIVE), f64::from(f32::MAX))
+            }
+            Element::F64 => (f64::EPSILON, f64::MIN_POSITIVE, f64::MAX),
         };
+        if largest.sqrt() < self.extreme {
+            return f64::INFINITY;
+        }
         // Twice the unit roundoff: the second half pays for terms of higher order.
         self.roundings * unit * self.magnitude + self.roundings * tiny
     }
 
-    fn new(value: V, magnitude: f64, roundings: f64) -> Self {
+    fn new(value: V, magnitude: f64, roundings: f64, extreme: f64) -> Self {
         let is_certain = magnitude.is_finite() && roundings < 1e6;
-        Self { value, magnitude: if is_certain { magnitude } else { f64::INFINITY }, roundings }
+        let magnitude = if is_certain { magnitude } else { f64::INFINITY };
+        Self { value, magnitude, roundings, extreme: extreme.max(magnitude) }
     }
 
     fn linear(&self, other: &Self, value: V) -> Self {
         let roundings = self.roundings.max(other.roundings) + 1.0;
-        Self::new(value, self.magnitude + other.magnitude, roundings)
+        let extreme = self.extreme.max(other.extreme);
+        Self::new(value, self.magnitude + other.magnitude, roundings, extreme)
     }
 }
 
@@ -193,7 +204,9 @@ impl<V: Magnitude> Value for Bounded<V> {
         // Infinity is "uncertain" here, also where the other factor is 0.
         let is_certain = self.magnitude.is_finite() && other.magnitude.is_finite();
         let magnitude = if is_certain { self.magnitude * other.magnitude } else { f64::INFINITY };
-        Self::new(self.value.mul(&other.value), magnitude, self.roundings + other.roundings + 1.0)
+        let roundings = self.roundings + other.roundings + 1.0;
+        let extreme = self.extreme.max(other.extreme);
+        Self::new(self.value.mul(&other.value), magnitude, roundings, extreme)
     }
 
     fn div(&self, other: &Self) -> Self {
@@ -205,23 +218,27 @@ impl<V: Magnitude> Value for Bounded<V> {
             true => (self.magnitude + value.magnitude() * other.magnitude) / smallest,
             false => f64::INFINITY,
         };
-        Self::new(value, magnitude, self.roundings + other.roundings + 2.0)
+        let inverse = if value.is_zero() { 1.0 } else { 1.0 / value.magnitude() };
+        let extreme = self.extreme.max(other.extreme).max(inverse);
+        Self::new(value, magnitude, self.roundings + other.roundings + 2.0, extreme)
     }
 
     fn zero_by_zero(&self, _divisor: &Self) -> Self {
         // What no rounding has touched is 0 in floats too.
         let magnitude = if self.magnitude == 0.0 { 0.0 } else { f64::INFINITY };
-        Self::new(V::zero(), magnitude, self.roundings)
+        Self::new(V::zero(), magnitude, self.roundings, self.extreme)
     }
 
     fn sum(values: impl Iterator<Item = Self>) -> Self {
         let (mut sum, mut magnitude, mut roundings, mut count) = (V::zero(), 0.0, 0.0_f64, 0.0);
+        let mut extreme = 0.0_f64;
         for value in values {
+            extreme = extreme.max(value.extreme);
             sum = sum.add(&value.value);
             magnitude += value.magnitude;
             roundings = roundings.max(value.roundings);
             count += 1.0;
         }
-        Self::new(sum, magnitude, roundings + count)
+        Self::new(sum, magnitude, roundings + count, extreme)
     }
 }

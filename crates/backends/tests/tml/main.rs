@@ -2,6 +2,7 @@
 
 mod compiled;
 mod evaluation;
+mod examples;
 mod generator;
 #[path = "../support/random.rs"]
 mod random;
