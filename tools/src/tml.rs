@@ -19,7 +19,7 @@ use tc_dialects::{
     diagnostic::{self, Printer},
     tml::{
         import,
-        syntax::{Checked, Diagnostic, SourceFile, read},
+        syntax::{Checked, Diagnostic, SourceFile, ast::Qualifier, read},
     },
 };
 
@@ -214,7 +214,12 @@ fn check(
         index.iter().zip(extents).fold(0, |place, (index, extent)| place * extent + index)
     };
     let ambient = |variable: usize, index: &[usize]| {
-        let tensor = values.get(&program.variables[variable].name)?;
+        let variable = &program.variables[variable];
+        let Some(tensor) = values.get(&variable.name) else {
+            // What is assigned before it is read is not passed: no result depends on it.
+            let is_passed = variable.qualifier == Some(Qualifier::InOut);
+            return is_passed.then(|| Bounded::exact(0.0));
+        };
         let value = tensor.get(place(index, tensor.shape()))?.to_f64();
         (!value.is_nan()).then(|| Bounded::exact(value))
     };
