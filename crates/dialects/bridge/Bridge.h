@@ -31,6 +31,10 @@ bool tcRustFoldApply(MlirStringRef map, size_t numOperands,
                      const int64_t *operands, size_t numResults,
                      int64_t *results);
 
+/// Whether an `imap.generic` touches, in each iteration, one element through two of its operands, and
+/// that element in no other iteration.
+bool tcRustTouchesSameElement(MlirOperation op, size_t first, size_t second);
+
 /// What a text is written in.
 typedef enum { TcLanguageMlir, TcLanguageTc, TcLanguageHlo, TcLanguageTml } TcLanguage;
 

@@ -212,6 +212,14 @@ namespace {
 
 struct GenericBufferization
     : bufferization::DstBufferizableOpInterfaceExternalModel<GenericBufferization, GenericOp> {
+  bool bufferizesToElementwiseAccess(Operation *op, const bufferization::AnalysisState &,
+                                     ArrayRef<OpOperand *> operands) const {
+    return llvm::all_of(operands, [&](OpOperand *operand) {
+      return tcRustTouchesSameElement(wrap(op), operands.front()->getOperandNumber(),
+                                      operand->getOperandNumber());
+    });
+  }
+
   LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
                           const bufferization::BufferizationOptions &options,
                           bufferization::BufferizationState &state) const {

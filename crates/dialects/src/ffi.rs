@@ -305,6 +305,15 @@ extern "C" fn tcRustVerify(op: MlirOperation) -> bool {
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn tcRustTouchesSameElement(op: MlirOperation, first: usize, second: usize) -> bool {
+    guarded(op, || {
+        // SAFETY: bufferization analyzes an operation that is alive.
+        let op: Op = unsafe { OperationRef::from_raw(op) };
+        imap::Generic::cast(op).is_some_and(|generic| generic.touches_same_element(first, second))
+    })
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn tcRustParseMap(
     source: MlirStringRef,
     state: *mut c_void,

@@ -228,6 +228,22 @@ impl<'c> Generic<'c> {
             .collect()
     }
 
+    /// Whether each iteration touches one element through both of two operands, given by their
+    /// numbers, which no other iteration touches: what one reads may then be overwritten by the
+    /// other. That is so without range variables, if both have one map, and that lists every
+    /// dimension variable once.
+    pub fn touches_same_element(self, first: usize, second: usize) -> bool {
+        let ir = tc_ir::Context::new();
+        let (domain, maps) = (self.domain(&ir), self.maps(&ir));
+        let place = |operand: usize| operand.checked_sub(self.runtimes().len());
+        let map = |operand| maps.get(place(operand)?);
+        let (Some(lhs), Some(rhs)) = (map(first), map(second)) else { return false };
+        let dims: BTreeSet<_> = lhs.results.iter().filter_map(|expr| ir.as_var(*expr)).collect();
+        let is_dim = |var: &Var| matches!(var, Var::Dim(_));
+        let is_bijective = dims.len() == domain.dims.len() && dims.iter().all(is_dim);
+        domain.ranges.is_empty() && lhs.results == rhs.results && is_bijective
+    }
+
     /// The combiner of each destination.
     pub fn combiners(self) -> Vec<Combiner> {
         mlir::array_attr(self.op, "combiners")
