@@ -1,0 +1,506 @@
+//! Solves equations between shapes.
+//!
+//! Source: Axon, section 5. Each equation is taken apart by the rules of that section: equal
+//! dimensions at both ends of two shapes are paired (*unpacking*, *append unpacking*), what lies
+//! beside dimensions that a known rank needs is empty (*empty shapes*), ranks that do not fit fail
+//! (*append dimensionality*), sizes are brought to canonical form (*simplification*), constants move
+//! to the other side (*arithmetic simplification*), and a variable alone on one side is replaced
+//! everywhere (*basic rules*). What no rule applies to is a *residual*: it is kept, an expression that
+//! is known to be a constant is replaced by it elsewhere (*partial expressions*), and the program has
+//! to check it when it runs.
+//!
+//! Where the paper leaves a choice:
+//! - a shape or size that would have to contain itself fails; so does an equation between sizes that
+//!   no positive integers satisfy (`(* d 4) = 13`);
+//! - parts that both sides have in common are dropped: `(+ m 1) = (+ n 1)` gives `m = n`;
+//! - two adjacent unknown shapes are never guessed: `p@q = [2,3]` is a residual.
+//!
+//! Every step keeps the set of solutions, so that a failure means that there is none, and what is
+//! solved without residuals holds for all values of the free variables. The order of the equations
+//! chooses only which of two variables stands for both.
+//!
+//! Replacement is by reference: a variable keeps its value, an equation that waits is found through
+//! the variables in it. So the cost of an equation follows from its own size and not from that of
+//! the set; each solved variable wakes the equations that wait for it, once. A step that binds a
+//! variable leaves one variable less, one that rewrites by a residual leaves fewer terms, and all
+//! others leave shorter equations: the solver always ends.
+
+mod copy;
+mod explain;
+mod pointwise;
+mod step;
+mod sums;
+mod values;
+
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::rc::Rc;
+
+use super::{Arithmetic, Dim, DimError, DimVar, Item, Shape, ShapeVar};
+use crate::polynomial::{Polynomial, PolynomialError};
+
+/// What an equation was made for, chosen by the caller.
+pub type Origin = u32;
+
+/// How many residuals rewrite others.
+const MAX_RULES: usize = 256;
+
+/// An equation, or another condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// Two shapes are equal.
+    Shapes(Shape, Shape),
+    /// Two dimensions are equal.
+    Dims(Dim, Dim),
+    /// A size is positive.
+    Positive(Dim),
+    /// Two shapes have the same number of elements.
+    Elements(Shape, Shape),
+}
+
+/// A condition that is left, and what its equation was made for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Residual {
+    /// The condition, with all that is known put in.
+    pub relation: Relation,
+    /// The equation that it comes from.
+    pub origin: Origin,
+}
+
+/// Why a set of equations has no solution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// These dimensions are never equal.
+    Dims(Dim, Dim),
+    /// The ranks of these shapes are never equal.
+    Rank(Shape, Shape),
+    /// The shape would have to contain itself.
+    Endless(Shape, Shape),
+    /// A size is zero or negative.
+    NotPositive(Dim),
+    /// The number of elements of a ragged shape is asked for.
+    RaggedElements(Shape),
+    /// A size cannot be calculated.
+    Arithmetic(DimError),
+}
+
+/// A contradiction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// Why there is no solution.
+    pub reason: Reason,
+    /// The equation in which it was found, with all that is known put in.
+    pub relation: Relation,
+    /// What that equation was made for.
+    pub origin: Origin,
+    /// What a set of equations that contradict each other were made for; sorted.
+    pub core: Vec<Origin>,
+    /// Whether no member of the set can be left out.
+    pub minimal: bool,
+}
+
+/// A step of the solver, for explanations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The rule of section 5.
+    pub rule: &'static str,
+    /// What the rule was applied to.
+    pub relation: Relation,
+    /// The equation that it comes from.
+    pub origin: Origin,
+}
+
+type EquationId = u32;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Queued,
+    Stuck,
+    Done,
+    /// A contradiction was found in it, or in what it was taken apart into.
+    Failed,
+}
+
+#[derive(Debug)]
+struct Equation {
+    relation: Relation,
+    origin: Origin,
+    /// What it was derived from; nothing if it is given.
+    parents: Vec<EquationId>,
+    state: State,
+}
+
+#[derive(Debug)]
+struct Variable<T> {
+    value: Option<(T, EquationId)>,
+    /// How many definitions it is nested in, for generalization.
+    level: u32,
+    /// Equations that wait for a value.
+    waiting: Vec<EquationId>,
+}
+
+impl<T> Variable<T> {
+    fn new(level: u32) -> Self {
+        Self { value: None, level, waiting: Vec::new() }
+    }
+}
+
+/// A residual that says what an expression is worth.
+#[derive(Debug)]
+struct DimRule {
+    sum: Rc<Polynomial>,
+    value: i64,
+    equation: EquationId,
+}
+
+#[derive(Debug)]
+struct ShapeRule {
+    pattern: Shape,
+    value: Shape,
+    equation: EquationId,
+}
+
+/// Operands of a point-wise operator and its result.
+#[derive(Clone, Debug)]
+struct Pointwise {
+    operands: Vec<Shape>,
+    result: Shape,
+    origin: Origin,
+}
+
+/// A set of equations and what is known about their variables.
+#[derive(Debug, Default)]
+pub struct Solver {
+    arithmetic: Rc<Arithmetic>,
+    dims: Vec<Variable<Dim>>,
+    shapes: Vec<Variable<Shape>>,
+    equations: Vec<Equation>,
+    queue: VecDeque<EquationId>,
+    /// Equations between sums, which come last and in an order of their own: what is found does not
+    /// depend on the order in which they are added.
+    later: BTreeSet<(u8, String, EquationId)>,
+    dim_rules: Vec<DimRule>,
+    shape_rules: Vec<ShapeRule>,
+    pointwise: VecDeque<Pointwise>,
+    steps: Option<Vec<Step>>,
+    /// The given equations by what they were made for, as many as an explanation has asked for.
+    by_origin: HashMap<Origin, Vec<EquationId>>,
+    num_indexed: usize,
+}
+
+/// What became of an equation.
+enum Outcome {
+    Done,
+    Stuck,
+    /// Stuck, and it says what an expression is worth.
+    Rule(Rc<Polynomial>, i64),
+    ShapeRule(Shape, Shape),
+}
+
+type Stepped = Result<Outcome, Reason>;
+
+impl From<PolynomialError> for Reason {
+    fn from(error: PolynomialError) -> Self {
+        Self::Arithmetic(error.into())
+    }
+}
+
+impl From<DimError> for Reason {
+    fn from(error: DimError) -> Self {
+        Self::Arithmetic(error)
+    }
+}
+
+impl Solver {
+    /// A solver without variables and equations.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A solver without variables and equations, for dimensions of the same arithmetic.
+    pub fn sibling(&self) -> Self {
+        Self { arithmetic: Rc::clone(&self.arithmetic), ..Self::default() }
+    }
+
+    /// Keeps the steps of the solver from now on.
+    pub fn trace(&mut self) {
+        self.steps.get_or_insert_default();
+    }
+
+    /// The steps since the last call.
+    pub fn take_steps(&mut self) -> Vec<Step> {
+        self.steps.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// The arithmetic of its dimensions.
+    pub fn arithmetic(&self) -> &Arithmetic {
+        &self.arithmetic
+    }
+
+    /// A new dimension variable, made inside `level` definitions.
+    pub fn dim_var(&mut self, level: u32) -> DimVar {
+        self.dims.push(Variable::new(level));
+        DimVar(self.dims.len() as u32 - 1)
+    }
+
+    /// A new shape variable, made inside `level` definitions.
+    pub fn shape_var(&mut self, level: u32) -> ShapeVar {
+        self.shapes.push(Variable::new(level));
+        ShapeVar(self.shapes.len() as u32 - 1)
+    }
+
+    /// The outermost definition that a free variable belongs to.
+    pub fn dim_level(&self, var: DimVar) -> u32 {
+        self.dims[var.0 as usize].level
+    }
+
+    /// The outermost definition that a free variable belongs to.
+    pub fn shape_level(&self, var: ShapeVar) -> u32 {
+        self.shapes[var.0 as usize].level
+    }
+
+    /// Lowers the level of whatever is free in a shape.
+    pub fn lower_levels(&mut self, shape: &Shape, level: u32) {
+        let shape = self.resolved_shape(shape);
+        self.limit_levels(&shape, level);
+    }
+
+    fn limit_levels(&mut self, shape: &Shape, level: u32) {
+        for item in &shape.items {
+            match item {
+                Item::Var(var) => {
+                    let old = &mut self.shapes[var.0 as usize].level;
+                    *old = level.min(*old);
+                }
+                Item::Dim(dim) => self.limit_dim_levels(dim, level),
+            }
+        }
+    }
+
+    fn limit_dim_levels(&mut self, dim: &Dim, level: u32) {
+        for var in self.arithmetic.vars(dim) {
+            let old = &mut self.dims[var.0 as usize].level;
+            *old = level.min(*old);
+        }
+    }
+
+    /// Adds an equation between shapes, and that their sizes are positive.
+    pub fn equate_shapes(&mut self, left: Shape, right: Shape, origin: Origin) {
+        for shape in [&left, &right] {
+            self.positive_sizes(shape, origin);
+        }
+        self.given(Relation::Shapes(left, right), origin);
+    }
+
+    /// Adds an equation between dimensions.
+    pub fn equate_dims(&mut self, left: Dim, right: Dim, origin: Origin) {
+        self.given(Relation::Dims(left, right), origin);
+    }
+
+    /// Adds that two shapes have the same number of elements.
+    pub fn equate_elements(&mut self, left: Shape, right: Shape, origin: Origin) {
+        self.given(Relation::Elements(left, right), origin);
+    }
+
+    /// Adds that the sizes of a shape are positive.
+    pub fn positive_sizes(&mut self, shape: &Shape, origin: Origin) {
+        for item in &shape.items {
+            if let Item::Dim(dim @ (Dim::Constant(..=0) | Dim::Sum(_))) = item {
+                self.given(Relation::Positive(dim.clone()), origin);
+            }
+        }
+    }
+
+    /// Adds a condition.
+    pub fn given(&mut self, relation: Relation, origin: Origin) {
+        self.add(relation, origin, Vec::new());
+    }
+
+    /// Adds a point-wise operation: the shapes are equal, or if they cannot be, those of some
+    /// operands are the last part of the result's. [`Solver::solve_pointwise`] decides.
+    pub fn pointwise(&mut self, operands: Vec<Shape>, result: Shape, origin: Origin) {
+        self.pointwise.push_back(Pointwise { operands, result, origin });
+    }
+
+    fn add(&mut self, relation: Relation, origin: Origin, parents: Vec<EquationId>) {
+        let id = self.equations.len() as EquationId;
+        self.equations.push(Equation { relation, origin, parents, state: State::Queued });
+        self.enqueue(id);
+    }
+
+    fn enqueue(&mut self, id: EquationId) {
+        let class = match &self.equations[id as usize].relation {
+            // Linear ones first: they may give the others their values.
+            Relation::Dims(a, b) if matches!((a, b), (Dim::Sum(_), _) | (_, Dim::Sum(_))) => {
+                let linear = [a, b].into_iter().all(|dim| self.arithmetic.is_linear(dim));
+                if linear { 0 } else { 1 }
+            }
+            Relation::Positive(_) => 2,
+            _ => return self.queue.push_back(id),
+        };
+        let relation = format!("{:?}", self.equations[id as usize].relation);
+        self.later.insert((class, relation, id));
+    }
+
+    fn dequeue(&mut self) -> Option<EquationId> {
+        let first = self.queue.pop_front();
+        first.or_else(|| self.later.pop_first().map(|(.., id)| id))
+    }
+
+    /// How many equations there are; those made later have higher numbers.
+    pub fn mark(&self) -> usize {
+        self.equations.len()
+    }
+
+    /// Applies the rules until none applies. After a conflict, the equation in which it was found
+    /// counts as solved, and the next call goes on with the others.
+    ///
+    /// # Errors
+    /// The equations contradict each other.
+    pub fn solve(&mut self) -> Result<(), Box<Conflict>> {
+        self.run().map_err(|(id, reason)| Box::new(self.conflict(id, reason)))
+    }
+
+    /// As [`Solver::solve`], without an explanation.
+    fn run(&mut self) -> Result<(), (EquationId, Reason)> {
+        while let Some(id) = self.dequeue() {
+            self.equations[id as usize].state = State::Done;
+            let relation = self.equations[id as usize].relation.clone();
+            let old_rule = self.take_rule(id);
+            match self.step(id, relation) {
+                Ok(Outcome::Done) => {}
+                Ok(outcome) => self.wait(id, outcome, old_rule),
+                Err(reason) => return Err((id, reason)),
+            }
+        }
+        Ok(())
+    }
+
+    /// How many point-wise operations are not decided.
+    pub fn num_pointwise(&self) -> usize {
+        self.pointwise.len()
+    }
+
+    /// Solves the equations, then decides about point-wise operations but for the first `keep`, one
+    /// after the other in the order in which they were added, and solves again after each.
+    ///
+    /// # Errors
+    /// The equations contradict each other.
+    pub fn solve_pointwise(&mut self, keep: usize) -> Result<(), Box<Conflict>> {
+        loop {
+            self.solve()?;
+            let Some(next) = self.pointwise.remove(keep) else { return Ok(()) };
+            self.decide(next);
+        }
+    }
+
+    /// The conditions that are left, of the equations from a mark on.
+    pub fn residuals(&mut self, from: usize) -> Vec<Residual> {
+        let stuck = (from..self.equations.len())
+            .filter(|&id| self.equations[id].state == State::Stuck)
+            .map(|id| (self.equations[id].relation.clone(), self.equations[id].origin));
+        let stuck: Vec<_> = stuck.collect();
+        let mut seen = HashSet::new();
+        let mut residuals = Vec::new();
+        for (relation, origin) in stuck {
+            let relation = self.resolved(&relation);
+            if seen.insert(format!("{relation:?}")) {
+                residuals.push(Residual { relation, origin });
+            }
+        }
+        residuals
+    }
+
+    /// Forgets point-wise operations that are not decided, and equations that are not solved.
+    pub fn abandon(&mut self) {
+        self.pointwise.clear();
+        while let Some(id) = self.dequeue() {
+            self.equations[id as usize].state = State::Done;
+        }
+    }
+
+    fn note(&mut self, rule: &'static str, id: EquationId, relation: impl FnOnce() -> Relation) {
+        let origin = self.equations[id as usize].origin;
+        if let Some(steps) = &mut self.steps {
+            steps.push(Step { rule, relation: relation(), origin });
+        }
+    }
+
+    /// Registers an equation that no rule applies to.
+    fn wait(&mut self, id: EquationId, outcome: Outcome, old: Option<Outcome>) {
+        self.equations[id as usize].state = State::Stuck;
+        let relation = self.resolved(&self.equations[id as usize].relation.clone());
+        let mut shapes = Vec::new();
+        let mut dims = Vec::new();
+        match &relation {
+            Relation::Shapes(a, b) | Relation::Elements(a, b) => {
+                for item in a.items.iter().chain(&b.items) {
+                    match item {
+                        Item::Var(var) => shapes.push(*var),
+                        Item::Dim(dim) => dims.extend(self.arithmetic.vars(dim)),
+                    }
+                }
+            }
+            Relation::Dims(a, b) => {
+                dims.extend(self.arithmetic.vars(a));
+                dims.extend(self.arithmetic.vars(b));
+            }
+            Relation::Positive(dim) => dims.extend(self.arithmetic.vars(dim)),
+        }
+        shapes.sort_unstable();
+        shapes.dedup();
+        dims.sort_unstable();
+        dims.dedup();
+        for var in shapes {
+            self.shapes[var.0 as usize].waiting.push(id);
+        }
+        for var in dims {
+            self.dims[var.0 as usize].waiting.push(id);
+        }
+        match outcome {
+            Outcome::Rule(sum, value) if self.dim_rules.len() < MAX_RULES => {
+                let known = matches!(&old, Some(Outcome::Rule(a, b)) if *a == sum && *b == value);
+                let var = self.arithmetic.polynomial_vars(&sum).first().copied();
+                self.dim_rules.push(DimRule { sum, value, equation: id });
+                if let Some(var) = var.filter(|_| !known) {
+                    let waiting = self.dims[var.0 as usize].waiting.clone();
+                    self.wake(waiting, Some(id));
+                }
+            }
+            Outcome::ShapeRule(pattern, value) if self.shape_rules.len() < MAX_RULES => {
+                let known =
+                    matches!(&old, Some(Outcome::ShapeRule(a, b)) if *a == pattern && *b == value);
+                let var = pattern.items.iter().find_map(|item| match item {
+                    Item::Var(var) => Some(*var),
+                    Item::Dim(_) => None,
+                });
+                self.shape_rules.push(ShapeRule { pattern, value, equation: id });
+                if let Some(var) = var.filter(|_| !known) {
+                    let waiting = self.shapes[var.0 as usize].waiting.clone();
+                    self.wake(waiting, Some(id));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn wake(&mut self, equations: Vec<EquationId>, except: Option<EquationId>) {
+        for id in equations {
+            let equation = &mut self.equations[id as usize];
+            if equation.state == State::Stuck && Some(id) != except {
+                equation.state = State::Queued;
+                self.enqueue(id);
+            }
+        }
+    }
+
+    /// The rule that an equation has given rise to, which is removed.
+    fn take_rule(&mut self, id: EquationId) -> Option<Outcome> {
+        if let Some(at) = self.dim_rules.iter().position(|rule| rule.equation == id) {
+            let rule = self.dim_rules.swap_remove(at);
+            return Some(Outcome::Rule(rule.sum, rule.value));
+        }
+        let at = self.shape_rules.iter().position(|rule| rule.equation == id)?;
+        let rule = self.shape_rules.swap_remove(at);
+        Some(Outcome::ShapeRule(rule.pattern, rule.value))
+    }
+}

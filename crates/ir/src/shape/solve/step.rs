@@ -1,0 +1,354 @@
+//! The rules of section 5, one step at a time.
+
+use std::rc::Rc;
+
+use super::sums::{common_terms, content, difference, divided, gcd};
+use super::{EquationId, Outcome, Reason, Relation, Solver, Stepped};
+use crate::polynomial::Polynomial;
+use crate::shape::{Dim, DimError, DimOp, DimVar, Item, Shape, ShapeVar};
+
+impl Solver {
+    pub(super) fn step(&mut self, id: EquationId, relation: Relation) -> Stepped {
+        match relation {
+            Relation::Shapes(left, right) => self.step_shapes(id, &left, &right),
+            Relation::Dims(left, right) => self.step_dims(id, &left, &right),
+            Relation::Positive(dim) => self.step_positive(id, &dim),
+            Relation::Elements(left, right) => self.step_elements(id, &left, &right),
+        }
+    }
+
+    fn child(&mut self, id: EquationId, relation: Relation) {
+        let origin = self.equations[id as usize].origin;
+        self.add(relation, origin, vec![id]);
+    }
+
+    /// Replaces an equation by what residuals make of it. It may not be forgotten that this is known
+    /// from them: what they are derived from may be rewritten by this equation in turn.
+    fn rewritten_by_residuals(&mut self, id: EquationId, relation: Relation) -> Outcome {
+        self.note("partial expressions", id, || relation.clone());
+        let mut parents = vec![id];
+        parents.extend(self.dim_rules.iter().map(|rule| rule.equation));
+        parents.extend(self.shape_rules.iter().map(|rule| rule.equation));
+        let origin = self.equations[id as usize].origin;
+        self.add(relation, origin, parents);
+        Outcome::Done
+    }
+
+    fn equal_dims(&mut self, id: EquationId, left: &Dim, right: &Dim) {
+        if left != right {
+            self.child(id, Relation::Dims(left.clone(), right.clone()));
+        }
+    }
+
+    fn step_shapes(&mut self, id: EquationId, left: &Shape, right: &Shape) -> Stepped {
+        let (left, right) = (self.try_shape(left)?, self.try_shape(right)?);
+        if left == right {
+            return Ok(Outcome::Done);
+        }
+        let (new_left, new_right) = (self.rewritten(&left), self.rewritten(&right));
+        if new_left.is_some() || new_right.is_some() {
+            let relation = Relation::Shapes(new_left.unwrap_or(left), new_right.unwrap_or(right));
+            return Ok(self.rewritten_by_residuals(id, relation));
+        }
+        let rank = |left: &Shape, right: &Shape| Reason::Rank(left.clone(), right.clone());
+        if let (Some(a), Some(b)) = (left.as_dims(), right.as_dims()) {
+            // Unpacking.
+            if a.len() != b.len() {
+                return Err(rank(&left, &right));
+            }
+            self.note("unpacking", id, || Relation::Shapes(left.clone(), right.clone()));
+            for (a, b) in a.into_iter().zip(b) {
+                self.equal_dims(id, a, b);
+            }
+            return Ok(Outcome::Done);
+        }
+        // Append unpacking, at the start and at the end.
+        let (whole_left, whole_right) = (left, right);
+        let (mut a, mut b) = (&whole_left.items[..], &whole_right.items[..]);
+        let mut shortened = false;
+        loop {
+            match (a, b) {
+                ([Item::Dim(x), rest_a @ ..], [Item::Dim(y), rest_b @ ..])
+                | ([rest_a @ .., Item::Dim(x)], [rest_b @ .., Item::Dim(y)]) => {
+                    self.equal_dims(id, x, y);
+                    (a, b) = (rest_a, rest_b);
+                }
+                ([Item::Var(x), rest_a @ ..], [Item::Var(y), rest_b @ ..]) if x == y => {
+                    (a, b) = (rest_a, rest_b);
+                }
+                ([rest_a @ .., Item::Var(x)], [rest_b @ .., Item::Var(y)]) if x == y => {
+                    (a, b) = (rest_a, rest_b);
+                }
+                _ => break,
+            }
+            shortened = true;
+        }
+        if shortened {
+            self.note("append unpacking", id, || {
+                Relation::Shapes(whole_left.clone(), whole_right.clone())
+            });
+        }
+        let left: Shape = a.iter().cloned().collect();
+        let right: Shape = b.iter().cloned().collect();
+        if left == right {
+            return Ok(Outcome::Done);
+        }
+        for (var, other) in [(&left, &right), (&right, &left)] {
+            if let Some(var) = var.as_var() {
+                if !other.items.contains(&Item::Var(var)) {
+                    self.note("replacement", id, || {
+                        Relation::Shapes(Shape::var(var), other.clone())
+                    });
+                    self.bind_shape(id, var, other.clone());
+                    return Ok(Outcome::Done);
+                }
+                // What stands beside the variable itself can only be empty.
+                if 0 < other.min_rank() {
+                    return Err(Reason::Endless(Shape::var(var), other.clone()));
+                }
+            }
+        }
+        for (known, other) in [(&left, &right), (&right, &left)] {
+            if known.as_dims().is_none() {
+                continue;
+            }
+            // Append dimensionality, empty shapes.
+            if known.items.len() < other.min_rank() {
+                return Err(rank(&whole_left, &whole_right));
+            }
+            if known.items.len() == other.min_rank() {
+                self.note("empty shapes", id, || Relation::Shapes(left.clone(), right.clone()));
+                self.empty_vars(id, other, None);
+                let dims = other.items.iter().filter(|item| item.as_dim().is_some());
+                for (a, b) in known.items.iter().zip(dims) {
+                    if let (Item::Dim(a), Item::Dim(b)) = (a, b) {
+                        self.equal_dims(id, a, b);
+                    }
+                }
+                return Ok(Outcome::Done);
+            }
+        }
+        for (var, other) in [(&left, &right), (&right, &left)] {
+            if let Some(var) = var.as_var() {
+                self.note("empty shapes", id, || Relation::Shapes(left.clone(), right.clone()));
+                let count = other.items.iter().filter(|item| **item == Item::Var(var)).count();
+                self.empty_vars(id, other, Some(var).filter(|_| count == 1));
+                return Ok(Outcome::Done);
+            }
+        }
+        if shortened {
+            self.child(id, Relation::Shapes(left, right));
+            return Ok(Outcome::Done);
+        }
+        for (known, other) in [(&left, &right), (&right, &left)] {
+            if known.as_dims().is_some() {
+                return Ok(Outcome::ShapeRule(other.clone(), known.clone()));
+            }
+        }
+        Ok(Outcome::Stuck)
+    }
+
+    /// Equates the variables of a shape with the empty shape, all but one.
+    fn empty_vars(&mut self, id: EquationId, shape: &Shape, except: Option<ShapeVar>) {
+        for item in &shape.items {
+            if let Item::Var(var) = item
+                && Some(*var) != except
+            {
+                self.child(id, Relation::Shapes(Shape::var(*var), Shape::default()));
+            }
+        }
+    }
+
+    fn bind_shape(&mut self, id: EquationId, var: ShapeVar, value: Shape) {
+        let variable = &mut self.shapes[var.0 as usize];
+        let level = variable.level;
+        let waiting = std::mem::take(&mut variable.waiting);
+        self.limit_levels(&value, level);
+        self.shapes[var.0 as usize].value = Some((value, id));
+        self.wake(waiting, None);
+    }
+
+    fn bind_dim(&mut self, id: EquationId, var: DimVar, value: Dim) -> Stepped {
+        if let Dim::Constant(..=0) = value {
+            return Err(Reason::NotPositive(value));
+        }
+        self.note("replacement", id, || Relation::Dims(Dim::Var(var), value.clone()));
+        if let Dim::Sum(_) = value {
+            self.child(id, Relation::Positive(value.clone()));
+        }
+        let variable = &mut self.dims[var.0 as usize];
+        let level = variable.level;
+        let waiting = std::mem::take(&mut variable.waiting);
+        self.limit_dim_levels(&value, level);
+        self.dims[var.0 as usize].value = Some((value, id));
+        self.wake(waiting, None);
+        Ok(Outcome::Done)
+    }
+
+    fn step_dims(&mut self, id: EquationId, left: &Dim, right: &Dim) -> Stepped {
+        let left = self.try_dim(left)?;
+        let right = self.try_dim(right)?;
+        if left == right {
+            return Ok(Outcome::Done);
+        }
+        let (new_left, new_right) = (self.reduced(&left)?, self.reduced(&right)?);
+        if new_left != left || new_right != right {
+            return Ok(self.rewritten_by_residuals(id, Relation::Dims(new_left, new_right)));
+        }
+        let different = || Reason::Dims(left.clone(), right.clone());
+        match (&left, &right) {
+            (Dim::Constant(_) | Dim::Ragged, Dim::Constant(_) | Dim::Ragged) => Err(different()),
+            (Dim::Var(a), Dim::Var(b)) => {
+                // The newer one is replaced.
+                let (old, new) = (*a.min(b), *a.max(b));
+                self.bind_dim(id, new, Dim::Var(old))
+            }
+            (Dim::Var(var), other @ (Dim::Constant(_) | Dim::Ragged))
+            | (other @ (Dim::Constant(_) | Dim::Ragged), Dim::Var(var)) => {
+                self.bind_dim(id, *var, other.clone())
+            }
+            (Dim::Ragged, Dim::Sum(_)) | (Dim::Sum(_), Dim::Ragged) => Ok(Outcome::Stuck),
+            _ => {
+                for (var, other) in [(&left, &right), (&right, &left)] {
+                    if let Dim::Var(var) = var
+                        && !self.arithmetic.vars(other).contains(var)
+                    {
+                        return self.bind_dim(id, *var, other.clone());
+                    }
+                }
+                let outcome = self.step_sums(id, &left, &right)?;
+                outcome.ok_or_else(different)
+            }
+        }
+    }
+
+    /// Arithmetic simplification of an equation between sizes. `None` if no positive integers
+    /// satisfy it.
+    fn step_sums(
+        &mut self,
+        id: EquationId,
+        left: &Dim,
+        right: &Dim,
+    ) -> Result<Option<Outcome>, Reason> {
+        let arithmetic = Rc::clone(&self.arithmetic);
+        let (Some(a), Some(b)) = (arithmetic.polynomial(left), arithmetic.polynomial(right)) else {
+            return Ok(Some(Outcome::Stuck));
+        };
+        // `a == b + constant`, without constants and common terms in `a` and `b`.
+        let mut constant = difference(b.constant_part(), a.constant_part())?;
+        let common = common_terms(&a, &b);
+        let strip = |sum: &Polynomial| -> Result<Polynomial, DimError> {
+            Ok(sum.sub(&common)?.plus(difference(0, sum.constant_part())?)?)
+        };
+        let (mut a, mut b) = (strip(&a)?, strip(&b)?);
+        // Common factors.
+        let divisor = i64::try_from(gcd(content(&a), content(&b))).unwrap_or(1);
+        if divisor == 0 {
+            return Ok(Some(Outcome::Done).filter(|_| constant == 0));
+        }
+        if constant % divisor != 0 {
+            return Ok(None);
+        }
+        constant /= divisor;
+        (a, b) = (divided(&a, divisor), divided(&b, divisor));
+        // What always has the same sign is never zero.
+        let whole = a.sub(&b)?;
+        let (low, high) = arithmetic.bounds(&whole.plus(difference(0, constant)?)?);
+        if low.is_some_and(|low| 0 < low) || high.is_some_and(|high| high < 0) {
+            return Ok(None);
+        }
+        // `(op d c1) = c2`
+        if let Some((var, factor)) = arithmetic.lone_var(&whole) {
+            if constant.checked_rem(factor) != Some(0) {
+                return Ok(None);
+            }
+            let value = constant.checked_div(factor).ok_or(DimError::Overflow)?;
+            return self.bind_dim(id, var, Dim::Constant(value)).map(Some);
+        }
+        let (empty_a, empty_b) = (a.terms().len() == 0, b.terms().len() == 0);
+        // A variable alone on a side, after what was common is dropped.
+        let var_of = |sum: &Polynomial| match arithmetic.lone_var(sum) {
+            Some((var, 1)) => Some(var),
+            _ => None,
+        };
+        let value_of_a = || -> Result<Dim, DimError> { arithmetic.dim(b.plus(constant)?) };
+        let value_of_b =
+            || -> Result<Dim, DimError> { arithmetic.dim(a.plus(difference(0, constant)?)?) };
+        let free = |var: DimVar, sum: &Polynomial| {
+            Some(var).filter(|var| !arithmetic.polynomial_vars(sum).contains(var))
+        };
+        let var_a = var_of(&a).and_then(|var| free(var, &b));
+        let var_b = var_of(&b).and_then(|var| free(var, &a));
+        // Of two variables, the larger value is written as a sum.
+        let prefer_a = match (var_a, var_b) {
+            (Some(var_a), Some(var_b)) => (0, var_b) < (constant, var_a),
+            (some, _) => some.is_some(),
+        };
+        match (var_a, var_b) {
+            (Some(var), _) if prefer_a => return self.bind_dim(id, var, value_of_a()?).map(Some),
+            (_, Some(var)) => return self.bind_dim(id, var, value_of_b()?).map(Some),
+            _ => {}
+        }
+        // Partial expressions.
+        let (sum, value) = match (empty_a, empty_b) {
+            (false, true) => (a, constant),
+            (true, false) => (b, difference(0, constant)?),
+            _ if whole.terms().len() == 1 => (whole, constant),
+            _ => return Ok(Some(Outcome::Stuck)),
+        };
+        let divisor = i64::try_from(content(&sum)).unwrap_or(1);
+        if value % divisor != 0 {
+            return Ok(None);
+        }
+        let (sum, value) = (divided(&sum, divisor), value / divisor);
+        let negative = sum.terms().next().is_some_and(|(_, coefficient)| coefficient < 0);
+        let (sum, value) = match negative {
+            true => (sum.scale(-1)?, difference(0, value)?),
+            false => (sum, value),
+        };
+        Ok(Some(Outcome::Rule(Rc::new(sum), value)))
+    }
+
+    fn step_positive(&mut self, id: EquationId, dim: &Dim) -> Stepped {
+        let dim = self.try_dim(dim)?;
+        let new = self.reduced(&dim)?;
+        if new != dim {
+            return Ok(self.rewritten_by_residuals(id, Relation::Positive(new)));
+        }
+        match &dim {
+            Dim::Constant(1..) | Dim::Var(_) | Dim::Ragged => Ok(Outcome::Done),
+            Dim::Constant(_) => Err(Reason::NotPositive(dim)),
+            Dim::Sum(sum) => match self.arithmetic.bounds(sum) {
+                (Some(1..), _) => Ok(Outcome::Done),
+                (_, Some(..=0)) => Err(Reason::NotPositive(dim)),
+                _ => Ok(Outcome::Stuck),
+            },
+        }
+    }
+
+    fn step_elements(&mut self, id: EquationId, left: &Shape, right: &Shape) -> Stepped {
+        let (left, right) = (self.try_shape(left)?, self.try_shape(right)?);
+        if left == right {
+            return Ok(Outcome::Done);
+        }
+        let (new_left, new_right) = (self.rewritten(&left), self.rewritten(&right));
+        if new_left.is_some() || new_right.is_some() {
+            let relation = Relation::Elements(new_left.unwrap_or(left), new_right.unwrap_or(right));
+            return Ok(self.rewritten_by_residuals(id, relation));
+        }
+        let mut products = Vec::new();
+        for shape in [&left, &right] {
+            let Some(dims) = shape.as_dims() else { return Ok(Outcome::Stuck) };
+            if dims.contains(&&Dim::Ragged) {
+                return Err(Reason::RaggedElements(shape.clone()));
+            }
+            let mut product = Dim::Constant(1);
+            for dim in dims {
+                product = self.arithmetic.apply(DimOp::Mul, &product, dim)?;
+            }
+            products.push(product);
+        }
+        self.equal_dims(id, &products[0], &products[1]);
+        Ok(Outcome::Done)
+    }
+}

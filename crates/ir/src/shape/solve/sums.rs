@@ -1,0 +1,122 @@
+//! Sums on the two sides of an equation.
+
+use std::rc::Rc;
+
+use crate::expr::Expr;
+use crate::polynomial::{Monomial, Normalizer, Polynomial};
+use crate::shape::{Arithmetic, Dim, DimError, DimVar};
+
+impl Arithmetic {
+    /// The variable and its coefficient, if that is all of a sum.
+    pub(super) fn lone_var(&self, sum: &Polynomial) -> Option<(DimVar, i64)> {
+        let mut terms = sum.terms();
+        match (terms.next(), terms.next()) {
+            (Some((monomial, coefficient)), None)
+                if monomial.len() == 1 && sum.constant_part() == 0 =>
+            {
+                Some((self.as_var(monomial[0])?, coefficient))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether a dimension has neither products nor quotients of variables.
+    pub(super) fn is_linear(&self, dim: &Dim) -> bool {
+        let Dim::Sum(sum) = dim else { return true };
+        let is_var = |atoms: &[Expr]| matches!(atoms, [atom] if self.as_var(*atom).is_some());
+        sum.terms().all(|(monomial, _)| is_var(monomial))
+    }
+
+    /// The least and the greatest value for positive variables, where the signs of the coefficients
+    /// tell.
+    pub(super) fn bounds(&self, sum: &Polynomial) -> (Option<i64>, Option<i64>) {
+        let atoms = sum.terms().flat_map(|(monomial, _)| monomial.iter());
+        let mut shifted = Vec::new();
+        for &atom in atoms {
+            if self.as_var(atom).is_none() {
+                return (None, None);
+            }
+            match Polynomial::atom(atom).plus(1) {
+                Ok(value) => shifted.push((atom, Rc::new(value))),
+                Err(_) => return (None, None),
+            }
+        }
+        // With every variable one more than a natural number, the constant is at one end.
+        let Ok(sum) = Normalizer::replacing_all(&self.context, shifted).renormalize(sum) else {
+            return (None, None);
+        };
+        let end = Some(sum.constant_part());
+        let same = |sign: i64| sum.terms().all(|(_, coefficient)| coefficient.signum() == sign);
+        (end.filter(|_| same(1)), end.filter(|_| same(-1)))
+    }
+}
+
+pub(super) fn difference(a: i64, b: i64) -> Result<i64, DimError> {
+    a.checked_sub(b).ok_or(DimError::Overflow)
+}
+
+pub(super) fn gcd(a: u64, b: u64) -> u64 {
+    crate::expr::gcd(a, b)
+}
+
+/// The greatest common divisor of the coefficients; 0 if there are none.
+pub(super) fn content(sum: &Polynomial) -> u64 {
+    sum.terms().fold(0, |divisor, (_, coefficient)| gcd(divisor, coefficient.unsigned_abs()))
+}
+
+/// A sum without constant, divided by a divisor of its coefficients.
+pub(super) fn divided(sum: &Polynomial, divisor: i64) -> Polynomial {
+    let mut result = Polynomial::default();
+    for (monomial, coefficient) in sum.terms() {
+        result.set(monomial, coefficient / divisor);
+    }
+    result
+}
+
+/// What two sums have in common: terms that both add, or both subtract.
+pub(super) fn common_terms(a: &Polynomial, b: &Polynomial) -> Polynomial {
+    let mut common = Polynomial::default();
+    for (monomial, coefficient) in a.terms() {
+        let other = b.coefficient(monomial);
+        if coefficient.signum() == other.signum() {
+            let least =
+                if coefficient.unsigned_abs() < other.unsigned_abs() { coefficient } else { other };
+            common.set(monomial, least);
+        }
+    }
+    common
+}
+
+/// `sum` with `pattern`, as often as it occurs and times whatever it is multiplied with, replaced by
+/// `value`. `None` if it does not occur. No coefficient grows, but for terms of lower degree.
+pub(super) fn rewrite_sum(
+    sum: &Polynomial,
+    pattern: &Polynomial,
+    value: i64,
+) -> Result<Option<Polynomial>, DimError> {
+    let Some((lead, _)) = pattern.terms().next() else { return Ok(None) };
+    for (monomial, _) in sum.terms() {
+        let Some(rest) = quotient(monomial, lead) else { continue };
+        let occurrence = pattern.mul(&Polynomial::term(rest.clone(), 1))?;
+        let times = occurrence.terms().map(|(monomial, part)| {
+            let times = sum.coefficient(monomial).checked_div(part).unwrap_or(0);
+            (times.signum(), times.unsigned_abs())
+        });
+        let least = times.reduce(|a, b| if a.0 == b.0 { (a.0, a.1.min(b.1)) } else { (0, 0) });
+        let Some((sign, times @ 1..)) = least else { continue };
+        let times = i64::try_from(times).map_err(|_| DimError::Overflow)? * sign;
+        let factor = Polynomial::term(rest, times);
+        return Ok(Some(sum.sub(&pattern.mul(&factor)?)?.add(&factor.scale(value)?)?));
+    }
+    Ok(None)
+}
+
+/// The factors of a product without those of another one, if it has them.
+fn quotient(product: &Monomial, divisor: &Monomial) -> Option<Monomial> {
+    let mut rest = product.clone();
+    for atom in divisor {
+        let at = rest.iter().position(|other| other == atom)?;
+        rest.remove(at);
+    }
+    Some(rest)
+}
