@@ -19,6 +19,7 @@ pub mod mlir;
 pub mod pass;
 pub mod tc;
 pub mod tml;
+pub mod tokens;
 
 pub use ffi::{
     has_feature, is_processor, new_context, opt_main, panic_text, register_dialects,

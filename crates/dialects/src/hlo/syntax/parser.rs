@@ -20,7 +20,7 @@ use crate::{
     },
     tc::syntax::{
         Diagnostic, Reason, SourceFile, Span,
-        diagnostic::{MAX_DIAGNOSTICS, MAX_FILE_BYTES, sorted_and_capped, too_large},
+        diagnostic::{MAX_DIAGNOSTICS, sorted_and_capped},
     },
 };
 use std::collections::HashMap;
@@ -56,10 +56,10 @@ pub fn parse_bytes(name: &str, bytes: Vec<u8>) -> (SourceFile, Option<Module>, V
 
 /// Parses a module. There is one unless there are diagnostics.
 pub fn parse_module(source: &SourceFile) -> (Option<Module>, Vec<Diagnostic>) {
-    let text = source.text();
-    if MAX_FILE_BYTES < text.len() {
-        return (None, vec![Diagnostic { reason: Reason::HloLimit, ..too_large(text.len()) }]);
-    }
+    let text = match source.text_within(Reason::HloLimit) {
+        Ok(text) => text,
+        Err(error) => return (None, vec![error]),
+    };
     let mut parser = Parser::new(text);
     let module = parser.text().ok();
     match parser.diagnostics.is_empty() {

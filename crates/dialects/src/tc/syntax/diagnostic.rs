@@ -48,6 +48,17 @@ impl SourceFile {
         Self { name: name.into(), text: text.into(), line_starts: OnceLock::new() }
     }
 
+    /// The text, if a parser takes one of that length.
+    ///
+    /// # Errors
+    /// It has more than [`MAX_FILE_BYTES`], with the reason that the language has for that.
+    pub(crate) fn text_within(&self, limit: Reason) -> Result<&str, Diagnostic> {
+        match self.text.len() {
+            ..=MAX_FILE_BYTES => Ok(&self.text),
+            bytes => Err(too_large(bytes, limit)),
+        }
+    }
+
     /// A source file from the bytes of a file.
     ///
     /// # Errors
@@ -59,7 +70,7 @@ impl SourceFile {
     ) -> Result<Self, Box<(Self, Diagnostic)>> {
         let name = name.into();
         if MAX_FILE_BYTES < bytes.len() {
-            let error = too_large(bytes.len());
+            let error = too_large(bytes.len(), Reason::Limit);
             return Err(Box::new((Self::new(name, ""), error)));
         }
         match String::from_utf8(bytes) {
@@ -185,9 +196,9 @@ impl SourceFile {
     }
 }
 
-pub(crate) fn too_large(bytes: usize) -> Diagnostic {
+fn too_large(bytes: usize, limit: Reason) -> Diagnostic {
     Diagnostic::new(
-        Reason::Limit,
+        limit,
         Span::default(),
         format!("file has {bytes} bytes, expected at most {MAX_FILE_BYTES}"),
     )

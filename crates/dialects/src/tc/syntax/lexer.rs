@@ -1,18 +1,11 @@
-//! Splits TC source text into tokens.
+//! The tokens of TC.
 //!
 //! Source: the TC language, "Lexical". The longest match decides, so `maximum` is a name and `max=!`
-//! one token. What is not a token becomes one of the kinds `Unknown`, `BadNumber` and `TooLong`, which
-//! the parser reports where it meets them; the lexer itself never fails. Time and memory are linear;
-//! it stops at [`MAX_TOKENS`], which the parser reports as well.
+//! one token.
 
-use super::diagnostic::Span;
+use super::diagnostic::Reason;
 use super::types::ScalarType;
-
-/// Most tokens that one program may have.
-pub const MAX_TOKENS: usize = 1 << 20;
-
-/// Longest name or number, in bytes.
-pub const MAX_TOKEN_BYTES: usize = 1024;
+use crate::tokens::{self, Token, decimal, is_word_byte, run, run_on};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,86 +102,87 @@ pub enum TokenKind {
     Unknown,
     /// Digits that run into letters or a second point.
     BadNumber,
-    /// A name or number over [`MAX_TOKEN_BYTES`].
+    /// A name or number that is too long.
     TooLong,
-    /// More tokens than [`MAX_TOKENS`]; the last token then.
+    /// More tokens than a program may have; the last token then.
     TooMany,
     /// The end of the text; the last token otherwise.
     End,
 }
 
-/// A token: what it is and where.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Token {
-    /// What it is.
-    pub kind: TokenKind,
-    /// Where it is.
-    pub span: Span,
-}
+impl tokens::TokenKind for TokenKind {
+    const UNKNOWN: Self = Self::Unknown;
+    const BAD_NUMBER: Option<Self> = Some(Self::BadNumber);
+    const TOO_LONG: Self = Self::TooLong;
+    const TOO_MANY: Self = Self::TooMany;
+    const END: Self = Self::End;
+    const COMMENT: &'static str = "#";
+    const PUNCTUATION: &'static [(&'static str, Self)] = &[
+        ("+=!", Self::PlusAssignInit),
+        ("*=!", Self::StarAssignInit),
+        ("<=>", Self::Equivalent),
+        ("<=", Self::LessEqual),
+        (">=", Self::GreaterEqual),
+        ("==", Self::Equal),
+        ("!=", Self::NotEqual),
+        ("&&", Self::And),
+        ("||", Self::Or),
+        ("+=", Self::PlusAssign),
+        ("*=", Self::StarAssign),
+        ("->", Self::Arrow),
+        ("+", Self::Plus),
+        ("-", Self::Minus),
+        ("*", Self::Star),
+        ("/", Self::Slash),
+        ("%", Self::Percent),
+        ("!", Self::Not),
+        ("?", Self::Question),
+        (":", Self::Colon),
+        ("<", Self::Less),
+        (">", Self::Greater),
+        ("=", Self::Assign),
+        (".", Self::Dot),
+        (",", Self::Comma),
+        ("(", Self::LeftParen),
+        (")", Self::RightParen),
+        ("{", Self::LeftBrace),
+        ("}", Self::RightBrace),
+    ];
+    const SYNTAX: Reason = Reason::Syntax;
+    const LIMIT: Reason = Reason::Limit;
 
-/// The tokens of a text; the last one is `End` or `TooMany`.
-///
-/// Offsets are 32 bits wide: the caller keeps texts below 4 GiB.
-pub fn tokenize(text: &str) -> Vec<Token> {
-    let bytes = text.as_bytes();
-    let mut tokens: Vec<Token> = Vec::new();
-    let mut pos = 0;
-    loop {
-        while pos < bytes.len() {
-            match bytes[pos] {
-                b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c => pos += 1,
-                b'#' => {
-                    pos = bytes[pos..]
-                        .iter()
-                        .position(|&byte| byte == b'\n')
-                        .map_or(bytes.len(), |length| pos + length);
-                }
-                _ => break,
-            }
-        }
-        let span = |end: usize| Span::new(pos as u32, end as u32);
-        if pos == bytes.len() {
-            tokens.push(Token { kind: TokenKind::End, span: span(pos) });
-            return tokens;
-        }
-        if tokens.len() == MAX_TOKENS {
-            tokens.push(Token { kind: TokenKind::TooMany, span: span(pos) });
-            return tokens;
-        }
-        let last = tokens.last();
-        let after_dot = last.is_some_and(|token| token.kind == TokenKind::Dot);
-        let after_name = last
-            .is_some_and(|token| token.kind == TokenKind::Ident && token.span.end as usize == pos);
-        let (kind, end) = match bytes[pos] {
-            b'A'..=b'Z' | b'a'..=b'z' | b'_' => word(text, pos),
-            b'0'..=b'9' => number(bytes, pos, after_dot),
+    fn scan(text: &str, at: usize, last: Option<Token<Self>>) -> Option<(Self, usize)> {
+        let bytes = text.as_bytes();
+        let after_dot = last.is_some_and(|token| token.kind == Self::Dot);
+        let after_name =
+            last.is_some_and(|token| token.kind == Self::Ident && token.span.end as usize == at);
+        match bytes[at] {
+            b'A'..=b'Z' | b'a'..=b'z' | b'_' => Some(word(text, at)),
+            b'0'..=b'9' => Some(number(bytes, at, after_dot)),
             // Directly after a name the point selects a dimension, even before a digit.
-            b'.' if after_name => (TokenKind::Dot, pos + 1),
-            b'.' if bytes.get(pos + 1).is_some_and(u8::is_ascii_digit) => {
-                number(bytes, pos, after_dot)
+            b'.' if !after_name && bytes.get(at + 1).is_some_and(u8::is_ascii_digit) => {
+                Some(number(bytes, at, after_dot))
             }
-            _ => punctuation(text, pos),
-        };
-        let kind = if MAX_TOKEN_BYTES < end - pos { TokenKind::TooLong } else { kind };
-        tokens.push(Token { kind, span: span(end) });
-        pos = end;
+            _ => None,
+        }
+    }
+
+    fn hint(spelling: &str, before: &str) -> Option<&'static str> {
+        match spelling {
+            "&" => Some("try '&&'"),
+            "|" => Some("try '||'"),
+            ";" => Some("try nothing: a statement ends where the next one begins"),
+            "/" if before.ends_with('/') => Some("try '#', which starts a comment"),
+            _ => None,
+        }
     }
 }
 
-fn is_word_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
-}
-
-/// The offset after the bytes from `pos` on that satisfy `test`.
-fn run(bytes: &[u8], pos: usize, test: impl Fn(u8) -> bool) -> usize {
-    bytes[pos..].iter().position(|&byte| !test(byte)).map_or(bytes.len(), |length| pos + length)
-}
-
 /// A keyword or a name, or `min=` and its kin, which begin like one.
-fn word(text: &str, pos: usize) -> (TokenKind, usize) {
-    let end = run(text.as_bytes(), pos, is_word_byte);
+fn word(text: &str, at: usize) -> (TokenKind, usize) {
+    let end = run(text.as_bytes(), at, is_word_byte);
     let rest = &text.as_bytes()[end..];
-    let kind = match &text[pos..end] {
+    let kind = match &text[at..end] {
         "def" => TokenKind::Def,
         "where" => TokenKind::Where,
         "in" => TokenKind::In,
@@ -207,73 +201,19 @@ fn word(text: &str, pos: usize) -> (TokenKind, usize) {
 }
 
 /// A number; after the point of a dimension selector only digits belong to it.
-fn number(bytes: &[u8], pos: usize, integer: bool) -> (TokenKind, usize) {
-    let digits = |from: usize| run(bytes, from, |byte| byte.is_ascii_digit());
-    let mut end = digits(pos);
-    if !integer {
-        if bytes.get(end) == Some(&b'.') {
-            end = digits(end + 1);
-        }
-        if matches!(bytes.get(end), Some(b'e' | b'E')) {
-            let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
-            let exponent = digits(end + 1 + sign);
-            if end + 1 + sign < exponent {
-                end = exponent;
-            }
-        }
-    }
-    let whole = run(bytes, end, |byte| is_word_byte(byte) || byte == b'.');
-    if end < whole { (TokenKind::BadNumber, whole) } else { (TokenKind::Number, end) }
-}
-
-/// Operators by length, longest first: the first that fits is the longest match.
-const PUNCTUATION: [(&str, TokenKind); 29] = [
-    ("+=!", TokenKind::PlusAssignInit),
-    ("*=!", TokenKind::StarAssignInit),
-    ("<=>", TokenKind::Equivalent),
-    ("<=", TokenKind::LessEqual),
-    (">=", TokenKind::GreaterEqual),
-    ("==", TokenKind::Equal),
-    ("!=", TokenKind::NotEqual),
-    ("&&", TokenKind::And),
-    ("||", TokenKind::Or),
-    ("+=", TokenKind::PlusAssign),
-    ("*=", TokenKind::StarAssign),
-    ("->", TokenKind::Arrow),
-    ("+", TokenKind::Plus),
-    ("-", TokenKind::Minus),
-    ("*", TokenKind::Star),
-    ("/", TokenKind::Slash),
-    ("%", TokenKind::Percent),
-    ("!", TokenKind::Not),
-    ("?", TokenKind::Question),
-    (":", TokenKind::Colon),
-    ("<", TokenKind::Less),
-    (">", TokenKind::Greater),
-    ("=", TokenKind::Assign),
-    (".", TokenKind::Dot),
-    (",", TokenKind::Comma),
-    ("(", TokenKind::LeftParen),
-    (")", TokenKind::RightParen),
-    ("{", TokenKind::LeftBrace),
-    ("}", TokenKind::RightBrace),
-];
-
-fn punctuation(text: &str, pos: usize) -> (TokenKind, usize) {
-    let rest = &text.as_bytes()[pos..];
-    for (spelling, kind) in PUNCTUATION {
-        if rest.starts_with(spelling.as_bytes()) {
-            return (kind, pos + spelling.len());
-        }
-    }
-    let width = text[pos..].chars().next().map_or(1, char::len_utf8);
-    (TokenKind::Unknown, pos + width)
+fn number(bytes: &[u8], at: usize, integer: bool) -> (TokenKind, usize) {
+    let end = match integer {
+        true => run(bytes, at, |byte| byte.is_ascii_digit()),
+        false => decimal(bytes, at).0,
+    };
+    run_on(bytes, end).map_or((TokenKind::Number, end), |end| (TokenKind::BadNumber, end))
 }
 
 #[cfg(test)]
 mod tests {
     use super::TokenKind::*;
     use super::*;
+    use crate::tokens::tokenize;
 
     fn kinds(text: &str) -> Vec<TokenKind> {
         let mut kinds: Vec<_> = tokenize(text).iter().map(|token| token.kind).collect();

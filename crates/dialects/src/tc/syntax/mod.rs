@@ -7,8 +7,8 @@
 //! Source: the TC language reference, which puts together what the original implementation accepts; the
 //! conformance data of `tests/conformance/tc` holds its cases.
 //!
-//! Limits: [`diagnostic::MAX_FILE_BYTES`], [`lexer::MAX_TOKENS`], [`lexer::MAX_TOKEN_BYTES`],
-//! [`parser::MAX_NESTING`], [`parser::MAX_HEIGHT`]; beyond one of them a program is refused with a located error.
+//! Limits: [`diagnostic::MAX_FILE_BYTES`], those of [`crate::tokens`], [`parser::MAX_NESTING`],
+//! [`parser::MAX_HEIGHT`]; beyond one of them a program is refused with a located error.
 //!
 //! ```
 //! use tc_dialects::tc::syntax::{Options, SourceFile, check, parse_program};
