@@ -124,6 +124,54 @@ impl Source {
     }
 }
 
+/// What the results of a program are compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Check {
+    /// Compare with the reference interpreter.
+    Interpreter,
+    /// Compare with expected/NAME.npy or NAME.expected.npy in the folder of the inputs. For HLO,
+    /// with what case.json there describes.
+    Expected,
+}
+
+/// How a program is compiled and run.
+#[derive(Args, Clone, Debug)]
+pub struct Execution {
+    /// How it is compiled.
+    #[command(flatten)]
+    pub compilation: Compilation,
+    /// A folder with NAME.npy for inputs; the others are random. For HLO, in0.npy, ..
+    #[arg(long, value_name = "DIR")]
+    pub inputs: Option<PathBuf>,
+    /// Writes each output to NAME.npy in this folder.
+    #[arg(long, value_name = "DIR")]
+    pub outputs: Option<PathBuf>,
+    /// The seed of random inputs.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Checks the results.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "interpreter")]
+    pub check: Option<Check>,
+    /// Measures the compiled program.
+    #[arg(long)]
+    pub bench: bool,
+    /// Prints the measurement as JSON.
+    #[arg(long, requires = "bench")]
+    pub json: bool,
+    /// Prints the fused IR.
+    #[arg(long)]
+    pub print_ir: bool,
+}
+
+/// Makes a folder, and those that it is in.
+///
+/// # Errors
+/// It cannot be made.
+pub fn make_folder(folder: &Path) -> Result<(), Error> {
+    let failed = |error| Error::File { path: folder.display().to_string(), error };
+    std::fs::create_dir_all(folder).map_err(failed)
+}
+
 /// How a program is compiled, for whatever sizes.
 #[derive(Args, Clone, Debug)]
 pub struct Compilation {

@@ -1,11 +1,11 @@
 //! HLO programs in `tc-run` and `tc-compile`.
 
 use crate::{
-    command_line::{Compilation, Text, print},
+    command_line::{Execution, Text, make_folder, print},
     conformance,
 };
 use melior::Context;
-use std::{fs, path::Path, time::Instant};
+use std::{path::Path, time::Instant};
 use tc_backends::{
     cpu,
     hlo::{Array, Executable, locations},
@@ -18,27 +18,6 @@ use tc_dialects::{
     mlir,
     tc::syntax::SourceFile,
 };
-
-/// What to do with a program.
-#[derive(Debug)]
-pub struct Request<'a> {
-    /// The program.
-    pub program: Program,
-    /// A folder with `in0.npy`, ..; inputs are random without one.
-    pub inputs: Option<&'a Path>,
-    /// A folder for `out0.npy`, ..
-    pub outputs: Option<&'a Path>,
-    /// Whether to compare with the expected results in the folder of the inputs.
-    pub check: bool,
-    /// Whether to measure the compiled program.
-    pub bench: bool,
-    /// Whether to print the measurement as JSON.
-    pub json: bool,
-    /// The seed of random inputs.
-    pub seed: u64,
-    /// How to compile.
-    pub compilation: &'a Compilation,
-}
 
 /// A program.
 #[derive(Debug)]
@@ -106,21 +85,21 @@ fn error(error: tc_backends::hlo::Error) -> Error {
 ///
 /// # Errors
 /// The program, an input or a result is not what it should be.
-pub fn run(request: &Request) -> Result<(), Error> {
-    let Program { source, module } = &request.program;
+pub fn run(program: &Program, execution: &Execution) -> Result<(), Error> {
+    let Program { source, module } = program;
     let context = tc_dialects::new_context();
     report_errors(&context);
     let places = locations(&context, module, source);
-    let options = request.compilation.options(cpu::Target::host(), false).cpu;
+    let options = execution.compilation.options(cpu::Target::host(), false).cpu;
     let start = Instant::now();
     let executable = Executable::compile(&context, module, &places, &options);
     let compile_seconds = start.elapsed().as_secs_f64();
     let executable = executable.map_err(error)?;
     let mut inputs = Vec::new();
     for (number, shape) in executable.parameters().iter().enumerate() {
-        inputs.push(match request.inputs {
+        inputs.push(match &execution.inputs {
             Some(folder) => load(&folder.join(format!("in{number}.npy")), shape)?,
-            None => random(shape, request.seed.wrapping_add(number as u64))?,
+            None => random(shape, execution.seed.wrapping_add(number as u64))?,
         });
     }
     let start = Instant::now();
@@ -131,17 +110,16 @@ pub fn run(request: &Request) -> Result<(), Error> {
         let extents: Vec<_> = result.shape.dims.iter().map(i64::to_string).collect();
         report += &format!("out{number}: {}[{}]\n", result.shape.element_type, extents.join(","));
     }
-    if request.check {
-        let Some(folder) = request.inputs else {
+    if execution.check.is_some() {
+        let Some(folder) = &execution.inputs else {
             return Err(Error::Usage("'--check=expected' needs '--inputs DIR'".to_string()));
         };
         conformance::check_hlo_results(folder, module, &inputs, &results)
             .map_err(Error::Mismatch)?;
         report += &format!("{} results agree with the expected ones\n", results.len());
     }
-    if let Some(folder) = request.outputs {
-        fs::create_dir_all(folder)
-            .map_err(|error| Error::File { path: folder.display().to_string(), error })?;
+    if let Some(folder) = &execution.outputs {
+        make_folder(folder)?;
         for (number, result) in results.iter().enumerate() {
             let tensor = tc_backends::hlo::to_file_tensor(result).map_err(error)?;
             let path = folder.join(format!("out{number}.npy"));
@@ -152,9 +130,9 @@ pub fn run(request: &Request) -> Result<(), Error> {
             }
         }
     }
-    let timing = if request.bench {
+    let timing = if execution.bench {
         let bench = sample(|| call(&executable, &inputs).map(drop))?;
-        if request.json {
+        if execution.json {
             let line = serde_json::json!({
                 "name": module.name,
                 "seconds_min": bench.seconds_min,

@@ -1,8 +1,8 @@
 //! TML programs in `tc-run` and `tc-compile`.
 
-use crate::command_line::{Compilation, Text, print};
+use crate::command_line::{Execution, Text, make_folder, print};
 use melior::Context;
-use std::{collections::BTreeMap, fs, path::Path, time::Instant};
+use std::{collections::BTreeMap, fs, time::Instant};
 use tc_backends::{
     cpu,
     interp::Limits,
@@ -22,29 +22,6 @@ use tc_dialects::{
         syntax::{Checked, Diagnostic, SourceFile, ast::Qualifier, read},
     },
 };
-
-/// What to do with a program.
-#[derive(Debug)]
-pub struct Request<'a> {
-    /// The program.
-    pub program: Program,
-    /// A folder with `NAME.npy` for variables; the others are random.
-    pub inputs: Option<&'a Path>,
-    /// A folder for `NAME.npy` of results.
-    pub outputs: Option<&'a Path>,
-    /// Whether to compare with the evaluation rules.
-    pub check: bool,
-    /// Whether to print the fused operations.
-    pub print_ir: bool,
-    /// Whether to measure the compiled program.
-    pub bench: bool,
-    /// Whether to print the measurement as JSON.
-    pub json: bool,
-    /// The seed of random variables.
-    pub seed: u64,
-    /// How to compile.
-    pub compilation: &'a Compilation,
-}
 
 /// A program that is well-formed.
 #[derive(Debug)]
@@ -106,18 +83,18 @@ fn error(error: executable::Error) -> Error {
 ///
 /// # Errors
 /// The program, an input or a result is not what it should be.
-pub fn run(request: &Request) -> Result<(), Error> {
+pub fn run(program: &Program, execution: &Execution) -> Result<(), Error> {
     let context = tc_dialects::new_context();
-    let module = request.program.import(&context);
-    let options = request.compilation.tml_options(cpu::Target::host());
+    let module = program.import(&context);
+    let options = execution.compilation.tml_options(cpu::Target::host());
     let lowered = executable::lower(&module, &options).map_err(error)?;
-    if request.print_ir {
+    if execution.print_ir {
         print(format!("{}\n", lowered.as_operation()).as_bytes())?;
     }
     let start = Instant::now();
     let executable = Executable::compile(&module, &options).map_err(error)?;
     let compile_seconds = start.elapsed().as_secs_f64();
-    let values = inputs(request, &executable)?;
+    let values = inputs(execution, &executable)?;
     let mut buffers = executable.buffers(&values).map_err(error)?;
     let start = Instant::now();
     executable.call(&mut buffers).map_err(error)?;
@@ -129,17 +106,16 @@ pub fn run(request: &Request) -> Result<(), Error> {
         let extents: Vec<_> = tensor.shape().iter().map(usize::to_string).collect();
         report += &format!("{name}: {} [{}]\n", tensor.element(), extents.join(" "));
     }
-    if request.check {
-        report += &check(&request.program.checked, &values, &results)?;
+    if execution.check.is_some() {
+        report += &check(&program.checked, &values, &results)?;
     }
-    if let Some(folder) = request.outputs {
-        fs::create_dir_all(folder)
-            .map_err(|error| Error::File { path: folder.display().to_string(), error })?;
+    if let Some(folder) = &execution.outputs {
+        make_folder(folder)?;
         for (name, tensor) in &results {
             npy::save(folder.join(format!("{name}.npy")), tensor)?;
         }
     }
-    if !request.bench {
+    if !execution.bench {
         report += &format!("{:.3} ms", first_call * 1e3);
         return print(report_line(&report, compile_seconds).as_bytes());
     }
@@ -151,9 +127,9 @@ pub fn run(request: &Request) -> Result<(), Error> {
     };
     let (written, performed) = (count(true)?, count(options.keep_order)?);
     let bytes: usize = values.values().chain(results.values()).map(|it| it.bytes().len()).sum();
-    if request.json {
+    if execution.json {
         let line = serde_json::json!({
-            "name": import::program_name(request.program.source.name()),
+            "name": import::program_name(program.source.name()),
             "seconds_min": bench.seconds_min,
             "seconds_median": bench.seconds_median,
             "compile_seconds": compile_seconds,
@@ -183,19 +159,23 @@ fn report_line(report: &str, compile_seconds: f64) -> String {
 
 /// What the program is passed: files, and random tensors that depend on the seed and the order of the
 /// variables.
-fn inputs(request: &Request, executable: &Executable) -> Result<BTreeMap<String, Tensor>, Error> {
-    if let Some(folder) = request.inputs {
+fn inputs(
+    execution: &Execution,
+    executable: &Executable,
+) -> Result<BTreeMap<String, Tensor>, Error> {
+    if let Some(folder) = &execution.inputs {
         fs::read_dir(folder)
             .map_err(|error| Error::File { path: folder.display().to_string(), error })?;
     }
     let mut values = BTreeMap::new();
     let arguments = executable.arguments().iter().filter(|argument| argument.is_input);
     for (number, argument) in arguments.enumerate() {
-        let file = request.inputs.map(|folder| folder.join(format!("{}.npy", argument.name)));
+        let file =
+            execution.inputs.as_ref().map(|folder| folder.join(format!("{}.npy", argument.name)));
         let tensor = match file.filter(|file| file.exists()) {
             Some(file) => npy::load(&file)?,
             None => {
-                let seed = request.seed.wrapping_add(number as u64);
+                let seed = execution.seed.wrapping_add(number as u64);
                 random(argument.element, &argument.extents, seed, None)?
             }
         };

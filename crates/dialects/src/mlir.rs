@@ -30,6 +30,34 @@ pub type Val<'c> = Value<'c, 'c>;
 /// A block of the context.
 pub type Blk<'c> = BlockRef<'c, 'c>;
 
+/// Declares a view of the operations of one name.
+macro_rules! op_view {
+    ($(#[$doc:meta])* $view:ident, $name:literal) => {
+        $(#[$doc])*
+        #[derive(Copy, Clone, Debug)]
+        pub struct $view<'c> {
+            op: $crate::mlir::Op<'c>,
+        }
+
+        impl<'c> $view<'c> {
+            /// The name of the operation.
+            pub const NAME: &'static str = $name;
+
+            #[doc = concat!("Views an operation as `", $name, "`, if it is one.")]
+            pub fn cast(op: $crate::mlir::Op<'c>) -> Option<Self> {
+                $crate::mlir::is(op, Self::NAME).then_some(Self { op })
+            }
+
+            /// The operation itself.
+            pub fn op(self) -> $crate::mlir::Op<'c> {
+                self.op
+            }
+        }
+    };
+}
+
+pub(crate) use op_view;
+
 pub(crate) fn raw(op: Op) -> MlirOperation {
     op.to_raw()
 }

@@ -1,7 +1,7 @@
 //! `tc-run`: compiles a tensor comprehension, an HLO or a TML program and runs it.
 
 use clap::Parser;
-use std::{path::PathBuf, process::ExitCode};
+use std::process::ExitCode;
 use tc_backends::{
     cpu,
     interp::compare,
@@ -10,7 +10,7 @@ use tc_backends::{
 };
 use tc_dialects::Language;
 use tc_tools::{
-    command_line::{Compilation, Source, Text, print, run_tool},
+    command_line::{Check, Execution, Source, Text, make_folder, print, run_tool},
     hlo::{self, Program},
     tml,
 };
@@ -23,15 +23,6 @@ const EXAMPLES: &str = "Examples:
   tc-run model.hlo --inputs DIR --check=expected
   tc-run helmholtz.tml --check --bench --pad";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Check {
-    /// Compare with the reference interpreter.
-    Interpreter,
-    /// Compare with expected/NAME.npy or NAME.expected.npy in the folder of the inputs. For HLO,
-    /// with what case.json there describes.
-    Expected,
-}
-
 /// Compiles a tensor comprehension, an HLO or a TML program for this machine and runs it.
 #[derive(Parser, Debug)]
 #[command(version, after_help = EXAMPLES)]
@@ -39,37 +30,16 @@ struct Arguments {
     #[command(flatten)]
     source: Source,
     #[command(flatten)]
-    compilation: Compilation,
-    /// A folder with NAME.npy for inputs; the others are random. For HLO, in0.npy, ..
-    #[arg(long, value_name = "DIR")]
-    inputs: Option<PathBuf>,
+    execution: Execution,
     /// What an accumulating output holds before (default zero); may be repeated.
     #[arg(long, value_name = "NAME=FILE.npy")]
     init: Vec<String>,
-    /// Writes each output to NAME.npy in this folder.
-    #[arg(long, value_name = "DIR")]
-    outputs: Option<PathBuf>,
-    /// The seed of random inputs.
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
-    /// Checks the results.
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "interpreter")]
-    check: Option<Check>,
     /// Compiles once for all sizes instead of for those given.
     #[arg(long)]
     dynamic: bool,
-    /// Measures the compiled program.
-    #[arg(long)]
-    bench: bool,
-    /// Prints the measurement as JSON.
-    #[arg(long, requires = "bench")]
-    json: bool,
     /// Prints the rounds of range inference.
     #[arg(long)]
     explain_ranges: bool,
-    /// Prints the fused IR.
-    #[arg(long)]
-    print_ir: bool,
 }
 
 fn main() -> ExitCode {
@@ -78,11 +48,12 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<(), Error> {
+    let execution = &arguments.execution;
     let text = arguments.source.read()?;
     if text.language == Language::Hlo {
         return run_hlo(arguments, text);
     }
-    arguments.compilation.check_language(text.language)?;
+    execution.compilation.check_language(text.language)?;
     if text.language == Language::Tml {
         return run_tml(arguments, text);
     }
@@ -90,8 +61,8 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     let session = arguments.source.open(&context, &text, arguments.explain_ranges)?;
     let def = session.def(arguments.source.entry.as_deref())?;
 
-    let mut sizes = arguments.compilation.sizes()?;
-    let mut inputs = match &arguments.inputs {
+    let mut sizes = execution.compilation.sizes()?;
+    let mut inputs = match &execution.inputs {
         Some(folder) => Inputs::read(def, folder)?,
         None => Inputs::default(),
     };
@@ -108,20 +79,20 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
         inputs.tensors.insert(name.to_string(), npy::load(file)?);
     }
     let shapes = session.shapes(def, &sizes)?;
-    let tensors = inputs.complete(def, &shapes, &sizes, arguments.seed)?;
+    let tensors = inputs.complete(def, &shapes, &sizes, execution.seed)?;
 
-    let mut options = arguments.compilation.options(cpu::Target::host(), arguments.dynamic);
+    let mut options = execution.compilation.options(cpu::Target::host(), arguments.dynamic);
     // Random elements are drawn inside what they index; those of files may be anything.
-    if arguments.inputs.is_some() {
+    if execution.inputs.is_some() {
         options.checks = options.checks.max(Checks::Bounds);
     }
-    if arguments.print_ir {
+    if execution.print_ir {
         let sizes = (!arguments.dynamic).then_some((def, &sizes));
         let module = session.lower(sizes, &options)?;
         print(format!("{}\n", module.as_operation()).as_bytes())?;
     }
     // Before the compiled program runs: the interpreter refuses accesses out of bounds.
-    let outcomes = match arguments.check {
+    let outcomes = match execution.check {
         Some(_) => session.interpret(def, &tensors)?,
         None => Vec::new(),
     };
@@ -146,7 +117,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
         }
         report += "\n";
     }
-    match arguments.check {
+    match execution.check {
         None => {}
         Some(Check::Interpreter) => {
             for ((name, ..), (outcome, result)) in
@@ -166,7 +137,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
             }
         }
         Some(Check::Expected) => {
-            let Some(folder) = &arguments.inputs else {
+            let Some(folder) = &execution.inputs else {
                 return Err(Error::Usage("'--check=expected' needs '--inputs DIR'".to_string()));
             };
             for ((name, ..), (outcome, result)) in
@@ -177,19 +148,18 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
             }
         }
     }
-    if let Some(folder) = &arguments.outputs {
-        std::fs::create_dir_all(folder)
-            .map_err(|error| Error::File { path: folder.display().to_string(), error })?;
+    if let Some(folder) = &execution.outputs {
+        make_folder(folder)?;
         for ((name, ..), result) in shapes.outputs.iter().zip(&results) {
             npy::save(folder.join(format!("{name}.npy")), result)?;
         }
     }
-    if arguments.bench {
+    if execution.bench {
         let mut outputs = results;
         let bench = run::measure(function, &references, &mut outputs)?;
         let bytes = run::bytes(def, &sizes, &shapes);
         let flops = run::flops(def, &sizes);
-        if arguments.json {
+        if execution.json {
             let line = serde_json::json!({
                 "name": def.name(),
                 "seconds_min": bench.seconds_min,
@@ -215,62 +185,46 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     print(format!("{report}, compiled in {:.0} ms\n", compile_seconds * 1e3).as_bytes())
 }
 
+/// Refuses options that a language has no use for.
+fn refuse(options: &[(&str, bool)], language: &str) -> Result<(), Error> {
+    match options.iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((option, _)) => {
+            Err(Error::Usage(format!("'{option}' does not apply to {language}; remove it")))
+        }
+    }
+}
+
+/// The options of comprehensions.
+fn of_comprehensions(arguments: &Arguments) -> [(&'static str, bool); 5] {
+    [
+        ("--entry", arguments.source.entry.is_some()),
+        ("--relaxed", arguments.source.relaxed),
+        ("--init", !arguments.init.is_empty()),
+        ("--dynamic", arguments.dynamic),
+        ("--explain-ranges", arguments.explain_ranges),
+    ]
+}
+
 fn run_tml(arguments: &Arguments, text: Text) -> Result<(), Error> {
-    if arguments.check == Some(Check::Expected) {
+    if arguments.execution.check == Some(Check::Expected) {
         let message = "TML programs have no expected results; expected '--check'";
         return Err(Error::Usage(message.to_string()));
     }
-    let of_comprehensions = [
-        ("--entry", arguments.source.entry.is_some()),
-        ("--relaxed", arguments.source.relaxed),
-        ("--init", !arguments.init.is_empty()),
-        ("--dynamic", arguments.dynamic),
-        ("--explain-ranges", arguments.explain_ranges),
-    ];
-    if let Some((option, _)) = of_comprehensions.iter().find(|(_, is_given)| *is_given) {
-        return Err(Error::Usage(format!("'{option}' does not apply to a TML program; remove it")));
-    }
-    tml::run(&tml::Request {
-        program: tml::Program::read(text)?,
-        inputs: arguments.inputs.as_deref(),
-        outputs: arguments.outputs.as_deref(),
-        check: arguments.check.is_some(),
-        print_ir: arguments.print_ir,
-        bench: arguments.bench,
-        json: arguments.json,
-        seed: arguments.seed,
-        compilation: &arguments.compilation,
-    })
+    refuse(&of_comprehensions(arguments), "a TML program")?;
+    tml::run(&tml::Program::read(text)?, &arguments.execution)
 }
 
 fn run_hlo(arguments: &Arguments, text: Text) -> Result<(), Error> {
-    if arguments.check == Some(Check::Interpreter) {
+    let execution = &arguments.execution;
+    if execution.check == Some(Check::Interpreter) {
         let message = "there is no interpreter of HLO; expected '--check=expected'";
         return Err(Error::Usage(message.to_string()));
     }
-    let of_comprehensions = [
-        ("--size", !arguments.compilation.sizes()?.is_empty()),
-        ("--entry", arguments.source.entry.is_some()),
-        ("--relaxed", arguments.source.relaxed),
-        ("--init", !arguments.init.is_empty()),
-        ("--dynamic", arguments.dynamic),
-        ("--explain-ranges", arguments.explain_ranges),
-        ("--print-ir", arguments.print_ir),
-    ];
-    if let Some((option, _)) = of_comprehensions.iter().find(|(_, is_given)| *is_given) {
-        return Err(Error::Usage(format!(
-            "'{option}' does not apply to an HLO program; remove it"
-        )));
-    }
-    arguments.compilation.check_language(text.language)?;
-    hlo::run(&hlo::Request {
-        program: Program::read(text)?,
-        inputs: arguments.inputs.as_deref(),
-        outputs: arguments.outputs.as_deref(),
-        check: arguments.check.is_some(),
-        bench: arguments.bench,
-        json: arguments.json,
-        seed: arguments.seed,
-        compilation: &arguments.compilation,
-    })
+    let has_sizes = !execution.compilation.sizes()?.is_empty();
+    refuse(&[("--size", has_sizes)], "an HLO program")?;
+    refuse(&of_comprehensions(arguments), "an HLO program")?;
+    refuse(&[("--print-ir", execution.print_ir)], "an HLO program")?;
+    execution.compilation.check_language(text.language)?;
+    hlo::run(&Program::read(text)?, execution)
 }

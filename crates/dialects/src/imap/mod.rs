@@ -5,7 +5,7 @@
 pub mod map;
 pub mod verify;
 
-use crate::mlir::{self, Blk, Builder, Op, Val};
+use crate::mlir::{self, Blk, Builder, Val};
 use melior::{
     Context,
     ir::{Attribute, Location, Type, TypeLike, ValueLike, operation::OperationLike},
@@ -175,26 +175,12 @@ impl fmt::Display for Combiner {
     }
 }
 
-/// An `imap.generic`.
-#[derive(Copy, Clone, Debug)]
-pub struct Generic<'c> {
-    op: Op<'c>,
+mlir::op_view! {
+    /// An `imap.generic`.
+    Generic, "imap.generic"
 }
 
 impl<'c> Generic<'c> {
-    /// The name of the operation.
-    pub const NAME: &'static str = "imap.generic";
-
-    /// Views an operation as an `imap.generic`, if it is one.
-    pub fn cast(op: Op<'c>) -> Option<Self> {
-        mlir::is(op, Self::NAME).then_some(Self { op })
-    }
-
-    /// The operation itself.
-    pub fn op(self) -> Op<'c> {
-        self.op
-    }
-
     /// The iteration domain, a map without results.
     pub fn domain(self, ir: &tc_ir::Context) -> IndexingMap {
         let attribute = self.op.attribute("domain");

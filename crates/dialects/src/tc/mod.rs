@@ -11,9 +11,7 @@ use crate::{
     imap::{self, Combiner},
     mlir::{self, Blk, Op, Val},
 };
-use melior::ir::{
-    Attribute, Type, ValueLike, attribute::DictionaryAttribute, operation::OperationLike,
-};
+use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike};
 use std::collections::HashSet;
 use tc_ir::map::IndexingMap;
 
@@ -68,26 +66,12 @@ pub struct Precondition<'c> {
     pub guarded: bool,
 }
 
-/// A `tc.def`.
-#[derive(Copy, Clone, Debug)]
-pub struct Def<'c> {
-    op: Op<'c>,
+mlir::op_view! {
+    /// A `tc.def`.
+    Def, "tc.def"
 }
 
 impl<'c> Def<'c> {
-    /// The name of the operation.
-    pub const NAME: &'static str = "tc.def";
-
-    /// Views an operation as a `tc.def`, if it is one.
-    pub fn cast(op: Op<'c>) -> Option<Self> {
-        mlir::is(op, Self::NAME).then_some(Self { op })
-    }
-
-    /// The operation itself.
-    pub fn op(self) -> Op<'c> {
-        self.op
-    }
-
     /// The name of the function.
     pub fn name(self) -> &'c str {
         mlir::string_attr(self.op, "sym_name").unwrap_or_default()
@@ -105,7 +89,7 @@ impl<'c> Def<'c> {
             .into_iter()
             .enumerate()
             .map(|(index, value)| {
-                let get = |name: &str| dictionary_element(attributes.get(index).copied(), name);
+                let get = |name: &str| mlir::dictionary_entry(*attributes.get(index)?, name);
                 Parameter {
                     name: get("tc.name").and_then(mlir::string_of).unwrap_or_default(),
                     value,
@@ -138,7 +122,7 @@ impl<'c> Def<'c> {
         mlir::array_attr(self.op, "res_attrs")
             .into_iter()
             .map(|attributes| {
-                let name = dictionary_element(Some(attributes), "tc.name");
+                let name = mlir::dictionary_entry(attributes, "tc.name");
                 name.and_then(mlir::string_of).unwrap_or_default()
             })
             .collect()
@@ -147,7 +131,10 @@ impl<'c> Def<'c> {
     /// The sizes that the head asserts for an output; none if it has no annotation.
     pub fn output_sizes(self, output: usize) -> Vec<Size<'c>> {
         let attributes = mlir::array_attr(self.op, "res_attrs").get(output).copied();
-        dictionary_element(attributes, "tc.sizes").map(sizes_of).unwrap_or_default()
+        attributes
+            .and_then(|it| mlir::dictionary_entry(it, "tc.sizes"))
+            .map(sizes_of)
+            .unwrap_or_default()
     }
 
     /// The conditions that range inference left to the caller.
@@ -155,7 +142,7 @@ impl<'c> Def<'c> {
         mlir::array_attr(self.op, "preconditions")
             .into_iter()
             .map(|attribute| {
-                let get = |name: &str| dictionary_element(Some(attribute), name);
+                let get = |name: &str| mlir::dictionary_entry(attribute, name);
                 let text = |name: &str| get(name).and_then(mlir::string_of).unwrap_or_default();
                 Precondition {
                     text: text("text"),
@@ -180,7 +167,7 @@ impl<'c> Def<'c> {
 
     fn output_map(self, ir: &tc_ir::Context, output: usize, name: &str) -> Option<IndexingMap> {
         let attributes = mlir::array_attr(self.op, "res_attrs").get(output).copied();
-        imap::map::from_attribute(ir, dictionary_element(attributes, name)?)
+        imap::map::from_attribute(ir, mlir::dictionary_entry(attributes?, name)?)
     }
 
     /// The statements, in order.
@@ -202,30 +189,12 @@ fn sizes_of(attribute: Attribute<'_>) -> Vec<Size<'_>> {
     mlir::array_of(attribute).into_iter().filter_map(size).collect()
 }
 
-fn dictionary_element<'c>(attribute: Option<Attribute<'c>>, name: &str) -> Option<Attribute<'c>> {
-    DictionaryAttribute::try_from(attribute?).ok()?.element_by_name(name)
-}
-
-/// A `tc.comprehension`: one statement.
-#[derive(Copy, Clone, Debug)]
-pub struct Comprehension<'c> {
-    op: Op<'c>,
+mlir::op_view! {
+    /// A `tc.comprehension`: one statement.
+    Comprehension, "tc.comprehension"
 }
 
 impl<'c> Comprehension<'c> {
-    /// The name of the operation.
-    pub const NAME: &'static str = "tc.comprehension";
-
-    /// Views an operation as a `tc.comprehension`, if it is one.
-    pub fn cast(op: Op<'c>) -> Option<Self> {
-        mlir::is(op, Self::NAME).then_some(Self { op })
-    }
-
-    /// The operation itself.
-    pub fn op(self) -> Op<'c> {
-        self.op
-    }
-
     /// The name of the tensor that is defined.
     pub fn target(self) -> &'c str {
         mlir::string_attr(self.op, "target").unwrap_or_default()

@@ -38,26 +38,12 @@ pub struct Parameter<'c> {
     pub extents: Option<Vec<i64>>,
 }
 
-/// A `tml.program`.
-#[derive(Copy, Clone, Debug)]
-pub struct Program<'c> {
-    op: Op<'c>,
+mlir::op_view! {
+    /// A `tml.program`.
+    Program, "tml.program"
 }
 
 impl<'c> Program<'c> {
-    /// The name of the operation.
-    pub const NAME: &'static str = "tml.program";
-
-    /// Views an operation as a `tml.program`, if it is one.
-    pub fn cast(op: Op<'c>) -> Option<Self> {
-        mlir::is(op, Self::NAME).then_some(Self { op })
-    }
-
-    /// The operation itself.
-    pub fn op(self) -> Op<'c> {
-        self.op
-    }
-
     /// The name of the program.
     pub fn name(self) -> &'c str {
         mlir::string_attr(self.op, "sym_name").unwrap_or_default()
