@@ -187,11 +187,11 @@ pub struct Compilation {
     /// Neither reassociates nor contracts floating-point operations.
     #[arg(long)]
     strict_fp: bool,
-    /// Rounds the dimensions of a TML program up to multiples of LENGTH, by default the doubles
-    /// that a vector register of the target holds.
+    /// Rounds the dimensions of a TML program up to multiples of LENGTH, by default `target`: the
+    /// doubles that a vector register of the target holds.
     #[arg(long, value_name = "LENGTH", num_args = 0..=1, require_equals = true,
-          default_missing_value = "0", value_parser = parse_length)]
-    pad: Option<i64>,
+          default_missing_value = TARGET, value_parser = parse_length)]
+    pad: Option<Padding>,
     /// Evaluates the products and contractions of a TML program in the order written.
     #[arg(long)]
     keep_order: bool,
@@ -211,15 +211,35 @@ fn parse_threads(text: &str) -> Result<usize, String> {
 /// The largest vector length that makes sense.
 const MAX_LENGTH: i64 = 1 << 16;
 
-fn parse_length(text: &str) -> Result<i64, String> {
-    let length = text.parse().ok().filter(|length| (0..=MAX_LENGTH).contains(length));
-    length.ok_or_else(|| format!("expected a number from 1 to {MAX_LENGTH}"))
+/// What stands for the vector length of the target.
+const TARGET: &str = "target";
+
+/// What dimensions are rounded up to multiples of.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Padding {
+    /// The doubles that a vector register of the target holds.
+    Target,
+    /// This number.
+    Length(i64),
+}
+
+fn parse_length(text: &str) -> Result<Padding, String> {
+    let length = text.parse().ok().filter(|length| (1..=MAX_LENGTH).contains(length));
+    match length.map(Padding::Length) {
+        None if text == TARGET => Ok(Padding::Target),
+        length => {
+            length.ok_or_else(|| format!("expected '{TARGET}' or a number from 1 to {MAX_LENGTH}"))
+        }
+    }
 }
 
 impl Compilation {
     /// How a TML program is compiled.
     pub fn tml_options(&self, target: cpu::Target) -> tml::executable::Options {
-        let length = |pad| if pad == 0 { target.vector_length(64) } else { pad };
+        let length = |pad| match pad {
+            Padding::Target => target.vector_length(64),
+            Padding::Length(length) => length,
+        };
         tml::executable::Options {
             keep_order: self.keep_order || self.strict_fp,
             no_fuse: self.no_fuse,

@@ -196,6 +196,44 @@ pub fn terminator<'c>(block: Blk<'c>) -> Op<'c> {
     op_ref(block.terminator().expect("a verified block ends in a terminator"))
 }
 
+/// The blocks that an operation may go to.
+pub fn successors<'c>(op: Op<'c>) -> Vec<Blk<'c>> {
+    // SAFETY: the operation is alive, and has as many successors.
+    unsafe {
+        let count = mlir_sys::mlirOperationGetNumSuccessors(op.to_raw());
+        let block = |index| mlir_sys::mlirOperationGetSuccessor(op.to_raw(), index);
+        (0..count).map(|index| BlockRef::from_raw(block(index))).collect()
+    }
+}
+
+/// A new block directly behind another one.
+pub fn block_after<'c>(block: Blk<'c>) -> Blk<'c> {
+    let new = Block::new(&[]).into_raw();
+    // SAFETY: the block stands in a region, which takes over the new one.
+    unsafe {
+        let region = mlir_sys::mlirBlockGetParentRegion(block.to_raw());
+        mlir_sys::mlirRegionInsertOwnedBlockAfter(region, block.to_raw(), new);
+        BlockRef::from_raw(new)
+    }
+}
+
+/// Moves an operation and all behind it to a new block directly behind its own. The latter is left without
+/// a terminator.
+pub fn split_block<'c>(op: Op<'c>) -> (Blk<'c>, Blk<'c>) {
+    let block = block_ref(op.block().expect("an operation of a pass is in a block"));
+    let after = block_after(block);
+    let mut moved = Some(op);
+    while let Some(op) = moved {
+        moved = next(op);
+        // SAFETY: the operation leaves its block for another one that is alive.
+        unsafe {
+            mlir_sys::mlirOperationRemoveFromParent(op.to_raw());
+            mlir_sys::mlirBlockAppendOwnedOperation(after.to_raw(), op.to_raw());
+        }
+    }
+    (block, after)
+}
+
 /// All operations below `op`, itself included, outer ones first.
 pub fn walk<'c>(op: Op<'c>, visit: &mut dyn FnMut(Op<'c>)) {
     // A worklist rather than recursion: nesting is in the hands of the input.
@@ -774,17 +812,39 @@ impl<'c> Builder<'c> {
         attributes: &[(&str, Attribute<'c>)],
         regions: Vec<Region<'c>>,
     ) -> Op<'c> {
-        let attributes: Vec<_> = attributes
-            .iter()
-            .map(|(name, attribute)| (Identifier::new(self.context, name), *attribute))
-            .collect();
         let op = OperationBuilder::new(name, self.location)
             .add_operands(operands)
             .add_results(results)
-            .add_attributes(&attributes)
-            .add_regions_vec(regions)
-            .build()
-            .expect("an operation with all its parts");
+            .add_attributes(&self.named(attributes))
+            .add_regions_vec(regions);
+        self.insert(op)
+    }
+
+    /// Creates an operation without results and regions that goes to one of several blocks.
+    pub fn branch(
+        &self,
+        name: &str,
+        operands: &[Val<'c>],
+        attributes: &[(&str, Attribute<'c>)],
+        successors: &[Blk<'c>],
+    ) -> Op<'c> {
+        let successors: Vec<&Block> = successors.iter().map(|block| &**block).collect();
+        let op = OperationBuilder::new(name, self.location)
+            .add_operands(operands)
+            .add_attributes(&self.named(attributes))
+            .add_successors(&successors);
+        self.insert(op)
+    }
+
+    fn named(&self, attributes: &[(&str, Attribute<'c>)]) -> Vec<(Identifier<'c>, Attribute<'c>)> {
+        let named = |(name, attribute): &(&str, Attribute<'c>)| {
+            (Identifier::new(self.context, name), *attribute)
+        };
+        attributes.iter().map(named).collect()
+    }
+
+    fn insert(&self, op: OperationBuilder<'c>) -> Op<'c> {
+        let op = op.build().expect("an operation with all its parts");
         op_ref(match self.before {
             Some(before) => self.block.insert_operation_before(before, op),
             None => self.block.append_operation(op),
@@ -945,6 +1005,16 @@ impl<'c> ValueMap<'c> {
 /// A key under which a value can stand in a map or set.
 pub fn value_key(value: Val) -> usize {
     ValueMap::key(value.to_raw())
+}
+
+/// A key under which an operation can stand in a map.
+pub fn op_key(op: Op) -> usize {
+    op.to_raw().ptr as usize
+}
+
+/// A key under which a block can stand in a map.
+pub fn block_key(block: Blk) -> usize {
+    block.to_raw().ptr as usize
 }
 
 /// A region with one block that has arguments of these types.

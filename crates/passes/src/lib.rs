@@ -22,6 +22,7 @@ pub const PASSES: &[&PassInfo] = &[
     &convert::results_to_destinations::PASS,
     &convert::tc_to_imap::PASS,
     &convert::tml_to_imap::PASS,
+    &transform::check_allocations::PASS,
     &transform::copy_shared_destinations::PASS,
     &transform::eliminate_dead_statements::PASS,
     &transform::forward_statements::PASS,

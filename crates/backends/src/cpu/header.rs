@@ -17,6 +17,7 @@ use std::{
     fmt::Write,
 };
 use tc_ir::{Context, Expr, Node, Var, polynomial};
+use tc_passes::transform::check_allocations::OUT_OF_MEMORY;
 
 /// Words that cannot name a parameter in C or C++, or that the header itself uses.
 #[rustfmt::skip]
@@ -303,8 +304,8 @@ fn write_wrapper(text: &mut String, signature: &Signature, names: &Names) {
     }
     let _ = write!(
         text,
-        " *\n * All arrays are row-major and must not overlap. Returns 0, or the number of the\n \
-         * check that failed: see {}_error.\n */\n",
+        " *\n * All arrays are row-major and must not overlap. Returns 0, the number of the check\n \
+         * that failed, or {OUT_OF_MEMORY} if there is not enough memory: see {}_error.\n */\n",
         names.function
     );
     let mut parameters = Vec::new();
@@ -360,7 +361,11 @@ fn write_errors(text: &mut String, signature: &Signature, names: &Names) {
     for (number, message) in signature.checks.iter().enumerate() {
         let _ = writeln!(text, "  case {}: return {};", number + 1, quoted(message));
     }
-    text.push_str("  default: return \"unknown error\";\n  }\n}\n\n");
+    let _ = write!(
+        text,
+        "  case {OUT_OF_MEMORY}: return \"not enough memory\";\n  \
+         default: return \"unknown error\";\n  }}\n}}\n\n"
+    );
 }
 
 /// A string literal. Bytes other than printable ASCII are escaped in octal, which, unlike

@@ -9,6 +9,7 @@
 use super::{Extent, Role, Signature, llvm, signature::Argument};
 use crate::runtime::{ElementType, Shape, Tensor, TensorError};
 use std::collections::BTreeMap;
+use tc_passes::transform::check_allocations::OUT_OF_MEMORY;
 
 /// Why a call was refused, or stopped.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -61,6 +62,9 @@ pub enum CallError {
     /// An output does not fit memory.
     #[error("output '{0}': {1}")]
     Allocation(String, TensorError),
+    /// There is not enough memory for what the function stores on the way to its results.
+    #[error("not enough memory for intermediate tensors")]
+    Memory,
     /// A check of the function failed.
     #[error("check failed: {message}")]
     Check {
@@ -118,8 +122,8 @@ impl<'a> Function<'a> {
     /// what to start from.
     ///
     /// # Errors
-    /// A tensor is not what the signature says, or a check of the function fails; what
-    /// the outputs hold then is unspecified.
+    /// A tensor is not what the signature says, there is not enough memory, or a check of the function
+    /// fails; what the outputs hold then is unspecified.
     pub fn call(self, inputs: &[&Tensor], outputs: &mut [Tensor]) -> Result<(), CallError> {
         let mut sizes = BTreeMap::new();
         self.check_inputs(inputs, &mut sizes)?;
@@ -147,8 +151,10 @@ impl<'a> Function<'a> {
             });
         }
         let code = self.code.call(self.number, &mut descriptors);
-        if code == 0 {
-            return Ok(());
+        match code {
+            0 => return Ok(()),
+            OUT_OF_MEMORY => return Err(CallError::Memory),
+            _ => {}
         }
         let number = usize::try_from(code).unwrap_or(0);
         let message = self.signature.checks.get(number.wrapping_sub(1)).cloned();

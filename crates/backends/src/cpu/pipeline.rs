@@ -68,5 +68,7 @@ pub fn to_llvm(options: &Options) -> String {
         passes.push("convert-openmp-to-llvm");
     }
     passes.extend(["convert-func-to-llvm", "reconcile-unrealized-casts", "canonicalize", "cse"]);
+    // Last, for it looks for the pointers that are freed.
+    passes.push("check-allocations");
     format!("builtin.module({})", passes.join(","))
 }

@@ -3,7 +3,8 @@
 //! Source: sections 3.2.2 and 4.1 of the report, figures 10 to 15. The implementation without padding is
 //! the one of vector length 1, which rounds nothing (definition 7). Expressions are evaluated element by
 //! element as figure 12 says, nested sums included, which is naive on purpose: nothing is computed once
-//! and used twice.
+//! and used twice, and no part of an expression is ever stored. How many elements that takes is known
+//! before any is evaluated, so that what takes too many is refused at once.
 //!
 //! Every access to the store is checked. That none is outside of it, so that a well-formed program never
 //! gets stuck, is what corollaries 2 and 3 say, and what tests check with [`Error::Stuck`].
@@ -12,7 +13,7 @@ use super::value::{Division, Value};
 use crate::interp::Limits;
 use tc_dialects::tml::syntax::{
     Checked,
-    checked::{Expr, ExprKind, Operator, Qualifier, Statement, round_up},
+    checked::{Expr, ExprKind, Operator, Qualifier, round_up},
 };
 
 /// Why a program is not evaluated.
@@ -56,17 +57,19 @@ pub struct Tensor<V> {
 }
 
 impl<V> Tensor<V> {
-    /// The place of an index; none if it is outside.
-    fn place(&self, index: &[usize]) -> Option<usize> {
-        let is_inside = index.len() == self.extents.len()
-            && index.iter().zip(&self.extents).all(|(index, extent)| index < extent);
-        let fold = |place, (index, extent): (&usize, &usize)| place * extent + index;
-        is_inside.then(|| index.iter().zip(&self.extents).fold(0, fold))
-    }
-
     /// An element; none if the index is outside.
     pub fn get(&self, index: &[usize]) -> Option<&Option<V>> {
-        self.elements.get(self.place(index)?)
+        self.at(index.iter().copied())
+    }
+
+    fn at(&self, index: impl ExactSizeIterator<Item = usize>) -> Option<&Option<V>> {
+        if index.len() != self.extents.len() {
+            return None;
+        }
+        let place = index.zip(&self.extents).try_fold(0, |place, (index, extent)| {
+            (index < *extent).then(|| place * extent + index)
+        });
+        self.elements.get(place?)
     }
 }
 
@@ -88,6 +91,38 @@ pub fn indices(extents: &[usize]) -> impl Iterator<Item = Vec<usize>> + use<'_> 
     })
 }
 
+/// An expression whose dimensions and sums are index variables: the rules that only move elements,
+/// transposition and taking an outer product apart, are the indices of its variables.
+#[derive(Debug)]
+enum Term {
+    /// The element of a variable, by the index variable of each dimension.
+    Element(usize, Vec<usize>),
+    /// The sum over an index variable with this many values.
+    Sum(usize, usize, Box<Term>),
+    /// An operator on two elements.
+    Operation(Operator, Box<Term>, Box<Term>),
+}
+
+impl Term {
+    /// The elements that are evaluated for one of this expression.
+    fn points(&self) -> u64 {
+        let below = match self {
+            Self::Element(..) => 0,
+            Self::Sum(_, extent, operand) => operand.points().saturating_mul(*extent as u64),
+            Self::Operation(_, lhs, rhs) => lhs.points().saturating_add(rhs.points()),
+        };
+        below.saturating_add(1)
+    }
+}
+
+/// The value of a statement as a term, whose first index variables are its dimensions.
+struct Body {
+    extents: Vec<usize>,
+    term: Term,
+    /// How many index variables there are.
+    num_variables: usize,
+}
+
 /// A program and its store.
 #[derive(Clone, Debug)]
 pub struct Machine<'p, V> {
@@ -95,14 +130,13 @@ pub struct Machine<'p, V> {
     vector_length: i64,
     division: Division,
     store: Vec<Tensor<V>>,
-    points: u64,
     limits: Limits,
 }
 
 impl<'p, V: Value> Machine<'p, V> {
     /// The store in the beginning (figures 10, 13 and 15): `ambient` says what the ambient application
-    /// has put into an element of a variable, which may be nothing; padding is 0. The vector length is
-    /// at least 1.
+    /// has put into an element of a variable, by its place without padding, which may be nothing; padding
+    /// is 0. The vector length is at least 1.
     ///
     /// # Errors
     /// An `in` variable has an undefined element, or there are more elements than `limits` allow.
@@ -111,10 +145,9 @@ impl<'p, V: Value> Machine<'p, V> {
         vector_length: i64,
         division: Division,
         limits: Limits,
-        ambient: impl Fn(usize, &[usize]) -> Option<V>,
+        ambient: impl Fn(usize, usize) -> Option<V>,
     ) -> Result<Self, Error> {
-        let mut machine =
-            Self { program, vector_length, division, store: Vec::new(), points: 0, limits };
+        let mut machine = Self { program, vector_length, division, store: Vec::new(), limits };
         let mut num_elements = 0_u64;
         for variable in 0..program.variables.len() {
             let padded = program.variables[variable].ty.padded(vector_length).num_elements();
@@ -133,11 +166,29 @@ impl<'p, V: Value> Machine<'p, V> {
     /// Runs the statements (ev-prog, ev-seq).
     ///
     /// # Errors
-    /// The limits, or [`Error::Stuck`], which a program from [`check`] never gets.
+    /// The limits, before anything is evaluated, or [`Error::Stuck`], which a program from [`check`]
+    /// never gets.
     ///
     /// [`check`]: tc_dialects::tml::syntax::check()
     pub fn run(&mut self) -> Result<(), Error> {
-        self.program.statements.iter().try_for_each(|statement| self.ev_stmt(statement))
+        let program = self.program;
+        let bodies: Vec<_> = program.statements.iter().map(|it| self.body(&it.value)).collect();
+        let points = bodies.iter().map(|body| {
+            let elements = body.extents.iter().map(|extent| *extent as u64);
+            elements.fold(body.term.points(), u64::saturating_mul)
+        });
+        let points = points.fold(0, u64::saturating_add);
+        if self.limits.points < points {
+            let (what, limit) = ("the number of elements to be evaluated", self.limits.points);
+            return Err(Error::Limit { what, found: points.to_string(), limit });
+        }
+        let mut statements = program.statements.iter().zip(&bodies);
+        statements.try_for_each(|(statement, body)| self.ev_stmt(statement.variable, body))
+    }
+
+    /// The program.
+    pub fn program(&self) -> &'p Checked {
+        self.program
     }
 
     /// What a variable holds.
@@ -168,17 +219,16 @@ impl<'p, V: Value> Machine<'p, V> {
     fn d_pad_var(
         &self,
         variable: usize,
-        ambient: &impl Fn(usize, &[usize]) -> Option<V>,
+        ambient: &impl Fn(usize, usize) -> Option<V>,
     ) -> Result<Tensor<V>, Error> {
         let declared = &self.program.variables[variable];
         let extents = self.extents(&declared.ty.extents);
         let is_input = matches!(declared.qualifier, Some(Qualifier::In | Qualifier::InOut));
         let mut elements = Vec::new();
+        let mut places = 0..;
         for index in indices(&extents) {
-            let element = match self.is_in_bounds(variable, &index) {
-                true => ambient(variable, &index),
-                false => Some(V::zero()),
-            };
+            let place = self.is_in_bounds(variable, &index).then(|| places.next()).flatten();
+            let element = place.map_or_else(|| Some(V::zero()), |place| ambient(variable, place));
             if is_input && element.is_none() {
                 return Err(Error::Undefined { variable: declared.name.clone(), index });
             }
@@ -187,78 +237,98 @@ impl<'p, V: Value> Machine<'p, V> {
         Ok(Tensor { extents, elements })
     }
 
-    /// ev-stmt and ev-pad-stmt: all elements of the value, under the store before, then the update.
-    fn ev_stmt(&mut self, statement: &Statement) -> Result<(), Error> {
-        let extents = self.extents(&statement.value.ty.extents);
-        let mut elements = Vec::new();
-        for index in indices(&extents) {
-            elements.push(self.eval(&statement.value, &index)?);
+    fn body(&self, value: &Expr) -> Body {
+        let extents = self.extents(&value.ty.extents);
+        let mut num_variables = extents.len();
+        let dims: Vec<_> = (0..num_variables).collect();
+        let term = self.term(value, dims, &mut num_variables);
+        Body { extents, term, num_variables }
+    }
+
+    /// The element of an expression at an index (figure 12).
+    fn term(&self, expr: &Expr, mut index: Vec<usize>, num_variables: &mut usize) -> Term {
+        let mut below = |expr: &Expr, index| Box::new(self.term(expr, index, num_variables));
+        match &expr.kind {
+            // (7) eval(x)_i = x_i
+            ExprKind::Variable(variable) => Term::Element(*variable, index),
+            // (9) eval(e # f)_(i, j) = eval(e)_i * eval(f)_j
+            ExprKind::Product(lhs, rhs) => {
+                let right = index.split_off(lhs.ty.rank());
+                Term::Operation(Operator::Mul, below(lhs, index), below(rhs, right))
+            }
+            // (10) transposition
+            ExprKind::Transpose(operand, [first, second]) => {
+                index.swap(*first, *second);
+                *below(operand, index)
+            }
+            // (11) the sum over the diagonal of two dimensions
+            ExprKind::Contract(operand, [first, second]) => {
+                let extent = round_up(operand.ty.extents[*first], self.vector_length) as usize;
+                let variable = *num_variables;
+                *num_variables += 1;
+                index.insert(*first, variable);
+                index.insert(*second, variable);
+                Term::Sum(variable, extent, Box::new(self.term(operand, index, num_variables)))
+            }
+            // (18) element by element
+            ExprKind::Elementwise(op, lhs, rhs) => {
+                Term::Operation(*op, below(lhs, index.clone()), below(rhs, index))
+            }
+            ExprKind::ScalarMul(scalar, tensor) => {
+                Term::Operation(Operator::Mul, below(scalar, Vec::new()), below(tensor, index))
+            }
+            ExprKind::ScalarDiv(tensor, scalar) => {
+                Term::Operation(Operator::Div, below(tensor, index), below(scalar, Vec::new()))
+            }
         }
-        let target = &mut self.store[statement.variable];
-        if target.extents != extents {
-            let variable = self.program.variables[statement.variable].name.clone();
-            return Err(Error::Stuck { variable, index: extents });
+    }
+
+    /// ev-stmt and ev-pad-stmt: all elements of the value, under the store before, then the update.
+    fn ev_stmt(&mut self, variable: usize, body: &Body) -> Result<(), Error> {
+        let mut elements = Vec::new();
+        let mut values = vec![0; body.num_variables];
+        for index in indices(&body.extents) {
+            values[..index.len()].copy_from_slice(&index);
+            elements.push(self.eval(&body.term, &mut values)?);
+        }
+        let target = &mut self.store[variable];
+        if target.extents != body.extents {
+            let variable = self.program.variables[variable].name.clone();
+            return Err(Error::Stuck { variable, index: body.extents.clone() });
         }
         target.elements = elements;
         Ok(())
     }
 
-    /// The element of an expression (figure 12).
-    fn eval(&mut self, expr: &Expr, index: &[usize]) -> Result<Option<V>, Error> {
-        self.points += 1;
-        if self.limits.points < self.points {
-            let (what, limit) = ("the number of elements evaluated", self.limits.points);
-            return Err(Error::Limit { what, found: format!("over {limit}"), limit });
-        }
-        match &expr.kind {
-            // (7) eval(x)_i = x_i
-            ExprKind::Variable(variable) => match self.store[*variable].get(index) {
-                Some(element) => Ok(element.clone()),
-                None => {
-                    let variable = self.program.variables[*variable].name.clone();
-                    Err(Error::Stuck { variable, index: index.to_vec() })
-                }
-            },
-            // (9) eval(e # f)_(i, j) = eval(e)_i * eval(f)_j
-            ExprKind::Product(lhs, rhs) => {
-                let (left, right) = index.split_at(lhs.ty.rank().min(index.len()));
-                let (lhs, rhs) = (self.eval(lhs, left)?, self.eval(rhs, right)?);
-                Ok(self.division.apply(Operator::Mul, lhs, rhs))
-            }
-            // (10) transposition
-            ExprKind::Transpose(operand, [first, second]) => {
-                let mut index = index.to_vec();
-                index.swap(*first, *second);
-                self.eval(operand, &index)
-            }
-            // (11) the sum over the diagonal of two dimensions
-            ExprKind::Contract(operand, [first, second]) => {
-                let extent = round_up(operand.ty.extents[*first], self.vector_length) as usize;
-                let mut terms = Vec::new();
-                let mut is_defined = true;
-                for k in 0..extent {
-                    let mut inner = index.to_vec();
-                    inner.insert(*first, k);
-                    inner.insert(*second, k);
-                    match self.eval(operand, &inner)? {
-                        Some(term) => terms.push(term),
-                        None => is_defined = false,
+    /// A term for values of the index variables.
+    fn eval(&self, term: &Term, values: &mut [usize]) -> Result<Option<V>, Error> {
+        match term {
+            Term::Element(variable, index) => {
+                let index = index.iter().map(|it| values[*it]);
+                match self.store[*variable].at(index.clone()) {
+                    Some(element) => Ok(element.clone()),
+                    None => {
+                        let variable = self.program.variables[*variable].name.clone();
+                        Err(Error::Stuck { variable, index: index.collect() })
                     }
                 }
-                Ok(is_defined.then(|| V::sum(terms.into_iter())))
             }
-            // (18) element by element
-            ExprKind::Elementwise(op, lhs, rhs) => {
-                let (lhs, rhs) = (self.eval(lhs, index)?, self.eval(rhs, index)?);
+            Term::Sum(variable, extent, operand) => {
+                let (mut is_defined, mut failed) = (true, None);
+                let sum = V::sum((0..*extent).filter_map(|value| {
+                    values[*variable] = value;
+                    let term = self.eval(operand, values).unwrap_or_else(|error| {
+                        failed.get_or_insert(error);
+                        None
+                    });
+                    is_defined &= term.is_some();
+                    term
+                }));
+                failed.map_or(Ok(is_defined.then_some(sum)), Err)
+            }
+            Term::Operation(op, lhs, rhs) => {
+                let (lhs, rhs) = (self.eval(lhs, values)?, self.eval(rhs, values)?);
                 Ok(self.division.apply(*op, lhs, rhs))
-            }
-            ExprKind::ScalarMul(scalar, tensor) => {
-                let (lhs, rhs) = (self.eval(scalar, &[])?, self.eval(tensor, index)?);
-                Ok(self.division.apply(Operator::Mul, lhs, rhs))
-            }
-            ExprKind::ScalarDiv(tensor, scalar) => {
-                let (lhs, rhs) = (self.eval(tensor, index)?, self.eval(scalar, &[])?);
-                Ok(self.division.apply(Operator::Div, lhs, rhs))
             }
         }
     }

@@ -4,7 +4,7 @@
 //! and a division by zero gives it.
 
 use num_rational::BigRational;
-use num_traits::{Signed, ToPrimitive, Zero};
+use num_traits::{ToPrimitive, Zero};
 use tc_dialects::tml::syntax::checked::{Element, Operator};
 
 /// A domain of values, such as the rationals.
@@ -111,19 +111,31 @@ impl Value for f64 {
 
 /// Numbers that have a size.
 pub trait Magnitude: Value {
+    /// Roundings of the numbers themselves for each of a program that calculates with floats.
+    const ROUNDINGS: f64;
+
+    /// The nearest float.
+    fn to_f64(&self) -> f64;
+
     /// The absolute value, as near as a float is.
-    fn magnitude(&self) -> f64;
+    fn magnitude(&self) -> f64 {
+        self.to_f64().abs()
+    }
 }
 
 impl Magnitude for f64 {
-    fn magnitude(&self) -> f64 {
-        self.abs()
+    const ROUNDINGS: f64 = 1.0;
+
+    fn to_f64(&self) -> f64 {
+        *self
     }
 }
 
 impl Magnitude for BigRational {
-    fn magnitude(&self) -> f64 {
-        self.abs().to_f64().unwrap_or(f64::INFINITY)
+    const ROUNDINGS: f64 = 0.0;
+
+    fn to_f64(&self) -> f64 {
+        ToPrimitive::to_f64(self).unwrap_or(f64::INFINITY)
     }
 }
 
@@ -167,7 +179,7 @@ impl<V: Magnitude> Bounded<V> {
             return f64::INFINITY;
         }
         // Twice the unit roundoff: the second half pays for terms of higher order.
-        self.roundings * unit * self.magnitude + self.roundings * tiny
+        (1.0 + V::ROUNDINGS) * self.roundings * (unit * self.magnitude + tiny)
     }
 
     fn new(value: V, magnitude: f64, roundings: f64, extreme: f64) -> Self {

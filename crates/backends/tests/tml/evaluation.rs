@@ -18,11 +18,7 @@ use tc_backends::{
 const LIMITS: Limits = Limits { points: 1 << 15, elements: 1 << 13 };
 
 fn start(program: &Program, vector_length: i64) -> Result<Machine<'_, BigRational>, Error> {
-    let ambient = |variable: usize, index: &[usize]| {
-        let extents = &program.checked.variables[variable].ty.extents;
-        let fold = |place, (index, extent): (&usize, &i64)| place * *extent as usize + index;
-        program.initial[variable][index.iter().zip(extents).fold(0, fold)].clone()
-    };
+    let ambient = |variable: usize, place: usize| program.initial[variable][place].clone();
     Machine::new(&program.checked, vector_length, Division::Controlled, LIMITS, ambient)
 }
 

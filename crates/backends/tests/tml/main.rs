@@ -4,6 +4,7 @@ mod compiled;
 mod evaluation;
 mod examples;
 mod generator;
+mod guard;
 #[path = "../support/random.rs"]
 mod random;
 

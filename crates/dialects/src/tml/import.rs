@@ -33,7 +33,7 @@ pub struct Passing {
 
 /// How the variables of a program are passed. Those that are declared `in` are arguments, and of the
 /// others that have a value in the beginning those that are read before they are assigned to, or never
-/// are assigned to. Results are those that are taken in the end, `out` or assigned to.
+/// are assigned to. Results are those that are taken in the end, and declared so or assigned to.
 pub fn passing(program: &Checked) -> Vec<Passing> {
     let count = program.variables.len();
     let (mut is_read_first, mut is_assigned) = (vec![false; count], vec![false; count]);
@@ -46,8 +46,7 @@ pub fn passing(program: &Checked) -> Vec<Passing> {
     let passing = |(number, variable): (usize, &syntax::checked::Variable)| Passing {
         is_argument: variable.qualifier == Some(Qualifier::In)
             || variable.live_in && (is_read_first[number] || !is_assigned[number]),
-        is_result: variable.qualifier == Some(Qualifier::Out)
-            || variable.live_out && is_assigned[number],
+        is_result: variable.live_out && (variable.qualifier.is_some() || is_assigned[number]),
     };
     program.variables.iter().enumerate().map(passing).collect()
 }

@@ -106,3 +106,8 @@ pub fn extents(value: Val) -> Vec<i64> {
     use melior::ir::ValueLike;
     mlir::shape(value.r#type()).into_iter().map(Option::unwrap_or_default).collect()
 }
+
+/// The number of elements of a value of the dialect; the largest number there is if they are more.
+pub fn num_elements(value: Val) -> i64 {
+    extents(value).into_iter().fold(1, i64::saturating_mul)
+}

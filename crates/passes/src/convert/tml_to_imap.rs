@@ -7,7 +7,7 @@
 //! never stored. What is calculated from the elements of one sum, element by element, becomes its
 //! epilogue. Temporary tensors hold other sums that something is calculated from, factors of products
 //! that are no products themselves, which would be calculated again for each element of the other
-//! factor, and what has several uses and is costly.
+//! factor, and what has several uses and is costly; an outer product with several uses is a part of each.
 //!
 //! Division is controlled: a dividend of 0 is the quotient, whatever the divisor is.
 //!
@@ -59,7 +59,7 @@ use tc_dialects::{
     imap::{self, Combiner, CombinerKind},
     mlir::{self, Blk, Builder, Op, Val},
     pass::{Failure, PassInfo, PassRun},
-    tml::{Program, dims, extents},
+    tml::{Program, dims, extents, num_elements},
 };
 use tc_ir::{Context, Expr};
 
@@ -148,6 +148,14 @@ impl<'c> Term<'c> {
         reads
     }
 
+    /// Whether it has more elements than it reads, as an outer product has: to store them takes longer
+    /// than to calculate them again.
+    fn is_larger_than_reads(&self, variables: &[Variable]) -> bool {
+        let elements = self.dims.iter().map(|it| variables[*it].extent);
+        let reads = self.reads().into_iter().map(|(tensor, _)| num_elements(tensor));
+        reads.fold(0, i64::saturating_add) < elements.fold(1, i64::saturating_mul)
+    }
+
     /// Its value, as an expression of the sum if there is one.
     fn value(&self) -> Rc<Scalar<'c>> {
         match &self.epilogue {
@@ -174,6 +182,8 @@ struct Converter<'c, 'i> {
     read_once: HashSet<usize>,
     /// Temporaries that have been read for the last time.
     free: Vec<Val<'c>>,
+    /// A type whose elements no memory can hold.
+    too_large: Option<Type<'c>>,
 }
 
 /// Which padding of a tensor is zero.
@@ -202,7 +212,9 @@ fn convert<'c>(program: Program<'c>) -> Result<(), Report<'c>> {
         padding: HashMap::new(),
         read_once: HashSet::new(),
         free: Vec::new(),
+        too_large: None,
     };
+    inputs.iter().for_each(|ty| converter.note_size(*ty));
     let parameters = program.parameters();
     let arguments = program.arguments().into_iter().zip(mlir::arguments(block));
     for ((old, new), parameter) in arguments.zip(&parameters) {
@@ -213,11 +225,15 @@ fn convert<'c>(program: Program<'c>) -> Result<(), Report<'c>> {
         converter.padding.insert(mlir::value_key(new), Padding::All);
     }
     for (place, op) in mlir::ops(program.body()).into_iter().enumerate() {
-        converter.places.insert(op_key(op), place);
+        converter.places.insert(mlir::op_key(op), place);
     }
     for op in mlir::ops(program.body()) {
         converter.builder = converter.builder.located(op.location());
         converter.convert(op)?;
+        if let Some(ty) = converter.too_large {
+            let message = format!("needs a tensor of type '{ty}', which no memory can hold");
+            return Err(Report::op_error(op, message).note(None, "try smaller extents"));
+        }
     }
 
     let outputs: Vec<_> = program.results().iter().map(|value| value.r#type()).collect();
@@ -246,14 +262,6 @@ fn convert<'c>(program: Program<'c>) -> Result<(), Report<'c>> {
     );
     mlir::erase(op);
     Ok(())
-}
-
-/// A key under which an operation with results can stand in a map.
-fn op_key(op: Op) -> usize {
-    match op.result_count() {
-        0 => 0,
-        _ => mlir::value_key(mlir::result(op, 0)),
-    }
 }
 
 impl<'c> Converter<'c, '_> {
@@ -375,8 +383,7 @@ impl<'c> Converter<'c, '_> {
         let reads: Vec<(i64, Vec<usize>)> = reads
             .into_iter()
             .map(|(tensor, index)| {
-                let size = extents(tensor).into_iter().fold(1, i64::saturating_mul);
-                (size, index.iter().map(|it| self.find(*it)).collect())
+                (num_elements(tensor), index.iter().map(|it| self.find(*it)).collect())
             })
             .collect();
         let mut order: Vec<usize> = Vec::new();
@@ -407,6 +414,7 @@ impl<'c> Converter<'c, '_> {
         let logical: Vec<_> = term.dims.iter().map(|it| self.variables[*it].logical).collect();
         let shape: Vec<_> = term.dims.iter().map(|it| Some(self.variables[*it].extent)).collect();
         let ty = mlir::tensor_type(&shape, element);
+        self.note_size(ty);
         // A temporary that nothing reads any more, if there is one: memory that was used is in cache.
         let known = self.free.iter().position(|tensor| tensor.r#type() == ty);
         let init = match known {
@@ -415,6 +423,15 @@ impl<'c> Converter<'c, '_> {
         };
         let tensor = self.emit(term, init);
         self.read(tensor, &logical)
+    }
+
+    /// Notes a tensor that will be stored.
+    fn note_size(&mut self, ty: Type<'c>) {
+        let width = i64::from(mlir::byte_width(mlir::element_type(ty)));
+        let mut extents = mlir::shape(ty).into_iter().flatten();
+        if extents.try_fold(width, i64::checked_mul).is_none() {
+            self.too_large.get_or_insert(ty);
+        }
     }
 
     /// A term whose factors are contiguous in the last dimension of a sum, which vectors run along: of
@@ -438,7 +455,7 @@ impl<'c> Converter<'c, '_> {
             }
             Scalar::Read(tensor, index) => {
                 let found: Vec<_> = index.iter().map(|it| self.find(*it)).collect();
-                let size = extents(*tensor).into_iter().fold(1, i64::saturating_mul);
+                let size = num_elements(*tensor);
                 let is_once = found.iter().filter(|it| **it == lane).count() == 1;
                 let place = found.iter().position(|it| *it == lane);
                 match place.filter(|_| is_once && size <= max_size) {
@@ -466,6 +483,7 @@ impl<'c> Converter<'c, '_> {
     }
 
     fn zeros(&mut self, ty: Type<'c>) -> Val<'c> {
+        self.note_size(ty);
         let init = self.builder.value("tensor.empty", &[], ty);
         let shape: Vec<_> = mlir::shape(ty).into_iter().map(Option::unwrap_or_default).collect();
         let mut nest = Nest::new(self.ir, &shape);
@@ -674,7 +692,8 @@ impl<'c> Converter<'c, '_> {
     fn finish(&mut self, op: Op<'c>, term: Term<'c>) {
         let result = mlir::result(op, 0);
         let is_shared = 1 < mlir::uses(result).len();
-        let is_costly = !term.sums.is_empty() || MAX_RECOMPUTED < term.operations;
+        let is_costly = !term.sums.is_empty()
+            || MAX_RECOMPUTED < term.operations && !term.is_larger_than_reads(&self.variables);
         let is_long = MAX_OPERATIONS < term.operations;
         let term = if is_long || is_shared && is_costly { self.stored(term, op) } else { term };
         self.terms.insert(mlir::value_key(result), term);
@@ -722,6 +741,7 @@ impl<'c> Converter<'c, '_> {
             _ => None,
         };
         let ty = result.r#type();
+        self.note_size(ty);
         let init = init.unwrap_or_else(|| match is_padded {
             true => self.zeros(ty),
             false => self.builder.value("tensor.empty", &[], ty),
@@ -776,7 +796,7 @@ impl<'c> Converter<'c, '_> {
 
     /// The name of a statement after this one that uses a value, through expressions.
     fn later_use(&self, op: Op<'c>, value: Val<'c>) -> Option<String> {
-        let here = self.places[&op_key(op)];
+        let here = self.places[&mlir::op_key(op)];
         let mut seen = HashSet::new();
         let mut pending = vec![value];
         while let Some(value) = pending.pop() {
@@ -785,10 +805,10 @@ impl<'c> Converter<'c, '_> {
                     return Some("the result".to_string());
                 }
                 if !mlir::is(user, "tml.assign") {
-                    if seen.insert(op_key(user)) {
+                    if seen.insert(mlir::op_key(user)) {
                         pending.push(mlir::result(user, 0));
                     }
-                } else if here < self.places[&op_key(user)] {
+                } else if here < self.places[&mlir::op_key(user)] {
                     return mlir::string_attr(user, "name").map(str::to_string);
                 }
             }

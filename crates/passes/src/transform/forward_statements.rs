@@ -17,14 +17,19 @@
 //! %s = tml.add %p, %A : tensor<3xf64>
 //! ```
 //!
+//! What has more elements than the tensors that it reads, as an outer product has, takes the place of
+//! all its uses: to calculate an element again takes less than to store it and to read it, and where it is
+//! contracted it need not be stored at all. If it is a result, it is stored for that only.
+//!
 //! Remarks: `forwarded`, for each statement.
 
 use melior::ir::operation::OperationLike;
+use std::collections::HashMap;
 use tc_dialects::{
     diagnostic::{RemarkKind, remark},
-    mlir,
+    mlir::{self, Val},
     pass::{Failure, PassInfo, PassRun},
-    tml::Program,
+    tml::{Program, num_elements},
 };
 
 /// The pass.
@@ -39,19 +44,40 @@ pub const PASS: PassInfo = PassInfo {
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
     let Some(program) = Program::cast(pass.op) else { return Ok(()) };
+    // How many elements an expression without sums reads; anything else is read itself.
+    let mut reads: HashMap<usize, i64> = HashMap::new();
+    let read_by = |value: Val, reads: &HashMap<usize, i64>| {
+        reads.get(&mlir::value_key(value)).copied().unwrap_or_else(|| num_elements(value))
+    };
     for op in mlir::ops(program.body()) {
         if !mlir::is(op, "tml.assign") {
+            if !mlir::is(op, "tml.contract") && op.result_count() == 1 {
+                let operands = mlir::operands(op).into_iter();
+                let all = operands.map(|it| read_by(it, &reads)).reduce(i64::saturating_add);
+                // What is undefined reads nothing, and is read.
+                reads.extend(all.map(|all| (mlir::value_key(mlir::result(op, 0)), all)));
+            }
             continue;
         }
-        let [(user, _)] = mlir::uses(mlir::result(op, 0))[..] else { continue };
-        if mlir::is(user, "tml.return") {
+        let (value, uses) = (mlir::operand(op, 0), mlir::uses(mlir::result(op, 0)));
+        if 1 < uses.len() && num_elements(value) <= read_by(value, &reads) {
+            continue;
+        }
+        let (returns, uses): (Vec<_>, Vec<_>) =
+            uses.into_iter().partition(|(user, _)| mlir::is(*user, "tml.return"));
+        if uses.is_empty() {
             continue;
         }
         let name = mlir::string_attr(op, "name").unwrap_or_default();
         let arguments = [("Variable", name)];
         let kind = RemarkKind::Passed;
         remark(op.location(), kind, PASS.argument, "forwarded", program.name(), &arguments);
-        mlir::replace(op, &[mlir::operand(op, 0)]);
+        for (user, number) in uses {
+            mlir::set_operand(user, number, value);
+        }
+        if returns.is_empty() {
+            mlir::erase(op);
+        }
     }
     Ok(())
 }

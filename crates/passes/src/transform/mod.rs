@@ -1,5 +1,6 @@
 //! Passes that rewrite within a dialect.
 
+pub mod check_allocations;
 pub mod copy_shared_destinations;
 pub mod eliminate_dead_statements;
 pub mod forward_statements;

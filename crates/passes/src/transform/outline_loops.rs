@@ -29,7 +29,8 @@
 //! }
 //! ```
 //!
-//! A nest is what an outermost `scf.for` or `scf.parallel` holds; one that gives a buffer stays.
+//! A nest is what an outermost `scf.for` or `scf.parallel` holds; one that gives a buffer stays, and one
+//! that allocates memory, because only the function itself can say that there is none.
 //! What it uses becomes arguments, constants are copied. Nests that do the same, as those of the
 //! layers of a network, share one function. The arguments of the function itself must not overlap,
 //! as those of all compiled functions.
@@ -144,17 +145,25 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The outermost loops of an operation, but for those that give buffers.
+/// The outermost loops of an operation, but for those that give or allocate buffers.
 fn outermost_loops<'c>(op: Op<'c>, found: &mut Vec<Op<'c>>) {
     for region in 0..op.region_count() {
         for inner in mlir::blocks(op, region).into_iter().flat_map(mlir::ops) {
             if !LOOPS.iter().any(|name| mlir::is(inner, name)) {
                 outermost_loops(inner, found);
-            } else if mlir::results(inner).iter().all(|it| !mlir::is_memref(it.r#type())) {
+            } else if mlir::results(inner).iter().all(|it| !mlir::is_memref(it.r#type()))
+                && !allocates(inner)
+            {
                 found.push(inner);
             }
         }
     }
+}
+
+fn allocates(nest: Op) -> bool {
+    let mut found = false;
+    mlir::walk(nest, &mut |op| found |= mlir::is(op, "memref.alloc"));
+    found
 }
 
 /// Makes a function of a nest, without a name, before the one that it stands in. With what it is to

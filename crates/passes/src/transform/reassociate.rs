@@ -29,7 +29,7 @@ use tc_dialects::{
     diagnostic::{RemarkKind, remark},
     mlir::{self, Builder, Op, Val},
     pass::{Failure, PassInfo, PassRun},
-    tml::{Program, dims, extents},
+    tml::{Program, dims, extents, syntax::checked::MAX_RANK},
 };
 
 /// The pass.
@@ -305,7 +305,8 @@ impl Order {
     /// Operations of joining two sets.
     fn join(&self, first: u64, second: u64, indices: &Indices) -> f64 {
         let all: BTreeSet<_> = self.outer(first).union(&self.outer(second)).copied().collect();
-        2.0 * indices.points(&all)
+        // No tensor of the language has more dimensions.
+        if MAX_RANK < all.len() { f64::INFINITY } else { 2.0 * indices.points(&all) }
     }
 
     fn share(&self, first: u64, second: u64) -> bool {

@@ -1,4 +1,5 @@
-//! Cases that say what a program computes: exactly, and what padding does to it.
+//! Cases that say what a program computes: exactly, and what padding does to it. Compiled code must agree
+//! with that, without padding and with.
 
 use super::{
     super::row::{self, Mismatch, array, field, flag, integer, object, optional},
@@ -11,11 +12,16 @@ use std::collections::HashMap;
 use tc_backends::{
     interp::Limits,
     tml::{
-        interp::{Machine, indices},
-        value::Division,
+        compare,
+        executable::{self, Executable},
+        interp::{self, Machine, indices},
+        value::{self, Bounded, Division},
     },
 };
-use tc_dialects::tml::syntax::Checked;
+use tc_dialects::{
+    diagnostic,
+    tml::{import, syntax::Checked},
+};
 
 /// What a row writes for the undefined value.
 const UNDEFINED: &str = "undef";
@@ -24,7 +30,7 @@ const UNDEFINED: &str = "undef";
 type Element = Option<BigRational>;
 
 pub(super) fn run(row: &Value, options: &Options) -> Result<Outcome, Mismatch> {
-    let program =
+    let (source, program) =
         front_end(row)?.map_err(|error| Mismatch::new("a well-formed program", error.message))?;
     let initial = elements(&program, field(row, "initial", object)?)?;
     let expected = elements(&program, field(row, "expected", object)?)?;
@@ -33,17 +39,35 @@ pub(super) fn run(row: &Value, options: &Options) -> Result<Outcome, Mismatch> {
         false => Division::Plain,
     };
     let limits = Limits { elements: options.work_limit, ..Limits::default() };
+    let passed = |variable: usize, place: usize| initial.get(&variable)?[place].clone();
     let evaluate = |vector_length| {
-        let mut machine =
-            Machine::new(&program, vector_length, division, limits, |variable, index| {
-                initial.get(&variable)?[place(&program, variable, index)].clone()
-            })
-            .map_err(|error| Mismatch::new("an initial store", error.to_string()))?;
-        machine.run().map_err(|error| Mismatch::new("a final store", error.to_string()))?;
-        Ok(machine)
+        let machine = Machine::new(&program, vector_length, division, limits, passed);
+        final_store(start(machine)?)
     };
     let plain = evaluate(1)?;
-    compare(&program, &expected, &plain, "evaluated")?;
+    expect(&program, &expected, &plain, "evaluated")?;
+    let bounded = |variable: usize, place: usize| passed(variable, place).map(Bounded::exact);
+    let bounded = start(Machine::new(&program, 1, division, limits, bounded))?;
+    let tensors = compare::tensors(&bounded)
+        .map_err(|error| Mismatch::new("an initial store", error.to_string()))?;
+    let bounded = final_store(bounded)?;
+    let compiled = |vector_length: Option<i64>| {
+        let context = tc_dialects::new_context();
+        let (_, received) = diagnostic::collect(&context);
+        let module = import::import_program(&context, &source, &program);
+        let options = executable::Options { vector_length, ..executable::Options::default() };
+        let agreed = Executable::compile(&module, &options)
+            .map_err(compare::Mismatch::from)
+            .and_then(|executable| compare::run(&executable, &tensors, &bounded));
+        let how =
+            vector_length.map_or_else(String::new, |it| format!(", padded to multiples of {it}"));
+        agreed.map(drop).map_err(|error| {
+            let reasons: Vec<_> = received.borrow().iter().map(|it| it.message.clone()).collect();
+            let reasons = [vec![error.to_string()], reasons].concat().join("; ");
+            Mismatch::new(format!("what the rules give (compiled{how})"), reasons)
+        })
+    };
+    compiled(None)?;
     let mut status = Status::Passed;
     for case in optional(row, "padding", array)?.unwrap_or_default() {
         let vector_length = field(case, "vector_length", integer)?;
@@ -70,6 +94,7 @@ pub(super) fn run(row: &Value, options: &Options) -> Result<Outcome, Mismatch> {
                 status = Status::Documented;
             }
         }
+        compiled(Some(vector_length))?;
     }
     let results = expected.keys().map(|variable| {
         let tensor = plain.tensor(*variable);
@@ -79,7 +104,18 @@ pub(super) fn run(row: &Value, options: &Options) -> Result<Outcome, Mismatch> {
     Ok(Outcome::new(status, row["expected"].to_string(), got))
 }
 
-fn compare(
+fn start<V: value::Value>(
+    machine: Result<Machine<'_, V>, interp::Error>,
+) -> Result<Machine<'_, V>, Mismatch> {
+    machine.map_err(|error| Mismatch::new("an initial store", error.to_string()))
+}
+
+fn final_store<V: value::Value>(mut machine: Machine<'_, V>) -> Result<Machine<'_, V>, Mismatch> {
+    machine.run().map_err(|error| Mismatch::new("a final store", error.to_string()))?;
+    Ok(machine)
+}
+
+fn expect(
     program: &Checked,
     expected: &HashMap<usize, Vec<Element>>,
     machine: &Machine<BigRational>,
@@ -97,11 +133,6 @@ fn compare(
         }
     }
     Ok(())
-}
-
-fn place(program: &Checked, variable: usize, index: &[usize]) -> usize {
-    let extents = &program.variables[variable].ty.extents;
-    index.iter().zip(extents).fold(0, |place, (index, extent)| place * *extent as usize + index)
 }
 
 fn show(element: &Element) -> String {

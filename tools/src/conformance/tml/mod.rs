@@ -8,7 +8,7 @@ use super::{
     row::{self, Mismatch, field},
 };
 use serde_json::Value;
-use tc_dialects::tml::syntax::{Checked, Diagnostic, checked::round_up, read};
+use tc_dialects::tml::syntax::{Checked, Diagnostic, SourceFile, checked::round_up, read};
 
 /// The kinds of rows.
 pub(super) const KINDS: &[Kind] = &[
@@ -30,12 +30,12 @@ fn is_kind(row: &Value, kind: &str) -> bool {
 }
 
 /// The program of a row; the first error if it is not well-formed.
-fn front_end(row: &Value) -> Result<Result<Checked, Diagnostic>, Mismatch> {
+fn front_end(row: &Value) -> Result<Result<(SourceFile, Checked), Diagnostic>, Mismatch> {
     let text = field(row, "program", row::string)?;
-    let (_, checked, diagnostics) = read("program", text.as_bytes().to_vec());
+    let (source, checked, diagnostics) = read("program", text.as_bytes().to_vec());
     Ok(match diagnostics.into_iter().find(Diagnostic::is_error) {
         Some(error) => Err(error),
-        None => Ok(checked),
+        None => Ok((source, checked)),
     })
 }
 

@@ -12,7 +12,7 @@ pub(super) fn run(row: &Value, _options: &Options) -> Result<Outcome, Mismatch> 
     let expected = field(row, "expected", |value| object(value).map(|_| value))?;
     let is_well_formed = flag(expected, "ok")?;
     let (ok, got) = match front_end(row)? {
-        Ok(checked) => (true, describe(&checked)),
+        Ok((_, checked)) => (true, describe(&checked)),
         Err(error) => {
             let reason = error.reason.name().trim_start_matches("tml_");
             (false, json!({ "ok": false, "reason": reason, "message": error.message }))

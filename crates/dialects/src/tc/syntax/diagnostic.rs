@@ -372,6 +372,8 @@ reasons! {
     TmlExtent "tml_nonpositive_extent" "TML0107" Sema Error;
     /// TML: a use of a variable that holds nothing yet.
     TmlUninitialized "tml_uninitialized" "TML0201" Sema Warning;
+    /// TML: a variable that is taken in the end, and never assigned to.
+    TmlUnassigned "tml_unassigned" "TML0202" Sema Warning;
 }
 
 /// One report about a source file.

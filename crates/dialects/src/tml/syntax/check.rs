@@ -8,8 +8,8 @@
 //! Figure 8 checks a statement after its predecessors, all under one context, so that the order of
 //! statements does not matter to typing.
 //!
-//! The last step is the analysis of section 5: uses of variables that nothing has assigned to before, in
-//! programs that say with qualifiers what is initialized.
+//! The last step is the analysis of section 5: uses of variables that nothing has assigned to before, and
+//! results that nothing is assigned to, in programs that say with qualifiers what is initialized.
 
 use super::ast::{self, BinaryOp, Name};
 use super::checked::{
@@ -17,14 +17,19 @@ use super::checked::{
 };
 use super::{Diagnostic, Reason, Span, ast::Qualifier};
 use crate::tc::{MAX_EXTENT, syntax::diagnostic::sorted_and_capped};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Extents of which a diagnostic says where they were declared.
 const MAX_ORIGINS: usize = 6;
 
 /// Types a program (ok-prog). Without an error among the diagnostics, it is well-formed.
 pub fn check(program: &ast::Program) -> (Checked, Vec<Diagnostic>) {
-    let mut checker = Checker { program, context: HashMap::new(), diagnostics: Vec::new() };
+    let mut checker = Checker {
+        program,
+        context: HashMap::new(),
+        undeclared: HashSet::new(),
+        diagnostics: Vec::new(),
+    };
     let mut checked = Checked::default();
     let is_qualified = program.declarations.iter().any(|it| it.qualifier.is_some());
     for (number, declaration) in program.declarations.iter().enumerate() {
@@ -51,6 +56,7 @@ pub fn check(program: &ast::Program) -> (Checked, Vec<Diagnostic>) {
     let mut diagnostics = checker.diagnostics;
     if is_qualified && !diagnostics.iter().any(Diagnostic::is_error) {
         diagnostics.extend(uninitialized_uses(&checked));
+        diagnostics.extend(unassigned_results(&checked));
     }
     (checked, sorted_and_capped(diagnostics))
 }
@@ -68,6 +74,8 @@ struct Dim {
 struct Typed {
     expr: Expr,
     dims: Vec<Dim>,
+    /// The declaration of one of its variables, all of which have its element type.
+    declaration: usize,
 }
 
 /// What the context says of a name.
@@ -81,6 +89,8 @@ struct Checker<'p> {
     program: &'p ast::Program,
     /// The static context.
     context: HashMap<&'p str, Known>,
+    /// Names that are reported already: by whether they are assigned to.
+    undeclared: HashSet<(&'p str, bool)>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -135,7 +145,7 @@ impl<'p> Checker<'p> {
     }
 
     /// ok-stmt: the variable is declared, and the expression has its type.
-    fn ok_stmt(&mut self, statement: &ast::Statement) -> Option<Statement> {
+    fn ok_stmt(&mut self, statement: &'p ast::Statement) -> Option<Statement> {
         let value = self.expr(&statement.value);
         let name = statement.target.text.as_str();
         let Some(known) = self.context.get(name) else {
@@ -143,8 +153,7 @@ impl<'p> Checker<'p> {
                 format!("'{name}' is assigned to, expected a declared variable (rule ok-stmt)");
             let span = statement.target.span;
             let error = Diagnostic::new(Reason::TmlAssignUndeclared, span, message);
-            let error = self.with_similar_name(error, name, span);
-            self.report(error);
+            self.report_undeclared(error, name, true);
             return None;
         };
         let (declaration, variable) = (known.declaration, known.variable.clone());
@@ -159,8 +168,7 @@ impl<'p> Checker<'p> {
                 .map(|dim| Dim { extent: ty.extents[dim], declaration, dim })
                 .collect();
             let error = if ty.extents == value.expr.ty.extents {
-                let text = format!("the elements of '{name}' are {}", ty.element.name());
-                error.note(self.program.declarations[declaration].span, text)
+                self.with_elements(error, [declaration, value.declaration])
             } else if ty.rank() == 0 {
                 let place = self.program.declarations[declaration].span;
                 let error = error.note(place, format!("'{name}' is declared as a scalar here"));
@@ -175,7 +183,7 @@ impl<'p> Checker<'p> {
         Some(Statement { variable, value: value.expr, target_span, span })
     }
 
-    fn expr(&mut self, expr: &ast::Expr) -> Option<Typed> {
+    fn expr(&mut self, expr: &'p ast::Expr) -> Option<Typed> {
         match &expr.kind {
             ast::ExprKind::Variable(name) => self.t_var(name, expr.span),
             ast::ExprKind::Paren(inner) => self.t_paren(inner),
@@ -208,23 +216,23 @@ impl<'p> Checker<'p> {
     }
 
     /// t-var: the variable is in the context, which says its type.
-    fn t_var(&mut self, name: &str, span: Span) -> Option<Typed> {
+    fn t_var(&mut self, name: &'p str, span: Span) -> Option<Typed> {
         let Some(known) = self.context.get(name) else {
             let message = format!("'{name}' is used, expected a declared variable (rule t-var)");
             let error = Diagnostic::new(Reason::TmlUseUndeclared, span, message);
-            let error = self.with_similar_name(error, name, span);
-            self.report(error);
+            self.report_undeclared(error, name, false);
             return None;
         };
         let (variable, ty) = known.variable.clone()?;
         let declaration = known.declaration;
         let dims = ty.extents.iter().enumerate();
         let dims = dims.map(|(dim, extent)| Dim { extent: *extent, declaration, dim }).collect();
-        Some(Typed { expr: Expr { kind: ExprKind::Variable(variable), ty, span }, dims })
+        let expr = Expr { kind: ExprKind::Variable(variable), ty, span };
+        Some(Typed { expr, dims, declaration })
     }
 
     /// t-paren: the type of what stands inside.
-    fn t_paren(&mut self, inner: &ast::Expr) -> Option<Typed> {
+    fn t_paren(&mut self, inner: &'p ast::Expr) -> Option<Typed> {
         self.expr(inner)
     }
 
@@ -233,7 +241,7 @@ impl<'p> Checker<'p> {
         if lhs.expr.ty == rhs.expr.ty {
             let ty = lhs.expr.ty.clone();
             let kind = ExprKind::Elementwise(op, Box::new(lhs.expr), Box::new(rhs.expr));
-            return Some(Typed { expr: Expr { kind, ty, span }, dims: lhs.dims });
+            return Some(Typed { expr: Expr { kind, ty, span }, ..lhs });
         }
         let (sign, or_else, rules) = match op {
             Operator::Add => ("+", "", "rule t-elem"),
@@ -246,7 +254,18 @@ impl<'p> Checker<'p> {
             lhs.expr.ty, rhs.expr.ty
         );
         let mut error = Diagnostic::new(Reason::TmlExprType, span, message);
-        error = self.with_origins(error, differing(&lhs.dims, &rhs.dims));
+        let may_scale = match op {
+            Operator::Mul => lhs.dims.is_empty(),
+            Operator::Div => rhs.dims.is_empty(),
+            Operator::Add | Operator::Sub => false,
+        };
+        let is_mixed = lhs.expr.ty.element != rhs.expr.ty.element;
+        if is_mixed {
+            error = self.with_elements(error, [lhs.declaration, rhs.declaration]);
+        }
+        if !(is_mixed && may_scale) {
+            error = self.with_origins(error, differing(&lhs.dims, &rhs.dims));
+        }
         if op == Operator::Mul && rhs.dims.is_empty() {
             error = error.note(span, "try the scalar on the left");
         }
@@ -258,14 +277,14 @@ impl<'p> Checker<'p> {
     fn t_smul(&mut self, lhs: Typed, rhs: Typed, span: Span) -> Typed {
         let ty = rhs.expr.ty.clone();
         let kind = ExprKind::ScalarMul(Box::new(lhs.expr), Box::new(rhs.expr));
-        Typed { expr: Expr { kind, ty, span }, dims: rhs.dims }
+        Typed { expr: Expr { kind, ty, span }, ..rhs }
     }
 
     /// t-sdiv: a scalar on the right.
     fn t_sdiv(&mut self, lhs: Typed, rhs: Typed, span: Span) -> Typed {
         let ty = lhs.expr.ty.clone();
         let kind = ExprKind::ScalarDiv(Box::new(lhs.expr), Box::new(rhs.expr));
-        Typed { expr: Expr { kind, ty, span }, dims: lhs.dims }
+        Typed { expr: Expr { kind, ty, span }, ..lhs }
     }
 
     /// t-prod: the dimensions of both.
@@ -277,7 +296,9 @@ impl<'p> Checker<'p> {
                 left.element.name(),
                 right.element.name()
             );
-            self.report(Diagnostic::new(Reason::TmlExprType, span, message));
+            let error = Diagnostic::new(Reason::TmlExprType, span, message);
+            let error = self.with_elements(error, [lhs.declaration, rhs.declaration]);
+            self.report(error);
             return None;
         }
         let rank = left.rank() + right.rank();
@@ -290,7 +311,7 @@ impl<'p> Checker<'p> {
         let ty = TensorType { element: left.element, extents };
         let dims = [lhs.dims, rhs.dims].concat();
         let kind = ExprKind::Product(Box::new(lhs.expr), Box::new(rhs.expr));
-        Some(Typed { expr: Expr { kind, ty, span }, dims })
+        Some(Typed { expr: Expr { kind, ty, span }, dims, declaration: lhs.declaration })
     }
 
     /// The dimension that an index numbers, from 0.
@@ -363,7 +384,7 @@ impl<'p> Checker<'p> {
         }
         // Where the dimensions of the operand are, after the pairs before.
         let mut left: Vec<usize> = (0..operand.dims.len()).collect();
-        let Typed { mut expr, mut dims } = operand;
+        let Typed { mut expr, mut dims, declaration } = operand;
         for pair in found {
             let mut places = pair.map(|dim| {
                 left.iter().position(|it| *it == dim).expect("each dimension is dropped once")
@@ -378,7 +399,7 @@ impl<'p> Checker<'p> {
             let ty = TensorType { element: expr.ty.element, extents };
             expr = Expr { kind: ExprKind::Contract(Box::new(expr), [first, second]), ty, span };
         }
-        Some(Typed { expr, dims })
+        Some(Typed { expr, dims, declaration })
     }
 
     /// t-trans: two dimensions swap. A permutation is a sequence of swaps.
@@ -388,7 +409,7 @@ impl<'p> Checker<'p> {
         let numbers: Vec<_> =
             entries.iter().map(|index| self.dimension(index, &operand.dims, RULE)).collect();
         let numbers = numbers.into_iter().collect::<Option<Vec<_>>>()?;
-        let Typed { mut expr, mut dims } = operand;
+        let Typed { mut expr, mut dims, declaration } = operand;
         let mut swap = |first: usize, second: usize, expr: Expr| {
             dims.swap(first, second);
             let extents = dims.iter().map(|dim| dim.extent).collect();
@@ -397,7 +418,7 @@ impl<'p> Checker<'p> {
         };
         if let [first, second] = numbers[..] {
             expr = swap(first, second, expr);
-            return Some(Typed { expr, dims });
+            return Some(Typed { expr, dims, declaration });
         }
         for (place, number) in numbers.iter().enumerate() {
             if let Some(first) = numbers[..place].iter().position(|it| it == number) {
@@ -423,7 +444,7 @@ impl<'p> Checker<'p> {
                 expr = swap(place, found, expr);
             }
         }
-        Some(Typed { expr, dims })
+        Some(Typed { expr, dims, declaration })
     }
 
     /// Adds where extents were declared.
@@ -436,6 +457,25 @@ impl<'p> Checker<'p> {
             error = error.note(declaration.extents[dim].span, text);
         }
         error
+    }
+
+    /// Adds where elements of different types were declared.
+    fn with_elements(&self, mut error: Diagnostic, declarations: [usize; 2]) -> Diagnostic {
+        for declaration in declarations.map(|number| &self.program.declarations[number]) {
+            let (name, element) = (&declaration.name.text, declaration.element.unwrap_or_default());
+            let text = format!("the elements of '{name}' are {}, from here", element.name());
+            error = error.note(declaration.span, text);
+        }
+        error
+    }
+
+    /// Reports a name that is not declared, once for all uses and once for all assignments.
+    fn report_undeclared(&mut self, error: Diagnostic, name: &'p str, is_assigned: bool) {
+        if self.undeclared.insert((name, is_assigned)) {
+            let span = error.span;
+            let error = self.with_similar_name(error, name, span);
+            self.report(error);
+        }
     }
 
     /// Adds a declared name that differs in case only.
@@ -497,4 +537,18 @@ fn uninitialized_uses(checked: &Checked) -> Vec<Diagnostic> {
         is_initialized[statement.variable] = true;
     }
     warnings
+}
+
+/// Variables declared `out` that nothing is assigned to.
+fn unassigned_results(checked: &Checked) -> impl Iterator<Item = Diagnostic> {
+    let assigned: HashSet<_> = checked.statements.iter().map(|it| it.variable).collect();
+    let variables = checked.variables.iter().enumerate();
+    let found = variables.filter(move |(number, variable)| {
+        variable.qualifier == Some(Qualifier::Out) && !assigned.contains(number)
+    });
+    found.map(|(_, Variable { name, span, .. })| {
+        let message = format!("'{name}' is a result, but nothing is assigned to it");
+        Diagnostic::new(Reason::TmlUnassigned, *span, message)
+            .note(*span, format!("try 'inout var {name}', if its value comes from outside"))
+    })
 }

@@ -233,6 +233,35 @@ fn uninitialized_uses_are_warned_of_where_qualifiers_say_what_is_initialized() {
 }
 
 #[test]
+fn results_that_nothing_is_assigned_to_are_warned_of() {
+    let found = rendered("out var r : [2]\nin var a : [2]\nout var s : [2]\ns = a");
+    let expected = "p.tml:1:9: warning: 'r' is a result, but nothing is assigned to it [TML0202]\n";
+    assert!(found.starts_with(expected), "{found}");
+    assert_eq!(found.matches("TML0202").count(), 1, "{found}");
+}
+
+#[test]
+fn undeclared_names_are_reported_once() {
+    let found = rendered("var a : [2]\na = b + b\nA = a\na = b\nA = b");
+    assert_eq!(found.matches("'b' is used").count(), 1, "{found}");
+    assert_eq!(found.matches("'A' is assigned to").count(), 1, "{found}");
+}
+
+#[test]
+fn mixed_elements_are_shown_where_they_are_declared() {
+    for value in ["a + b", "a # b", "s * b", "b / s", "a # a . [1 2] * b", "a"] {
+        let text = format!("var a : f32 [2]\nvar b : [2]\nvar s : f32 []\nb = {value}");
+        let found = rendered(&text);
+        assert!(
+            found.contains("p.tml:2:1: note: the elements of 'b' are f64, from here"),
+            "{found}"
+        );
+        assert!(found.contains("are f32, from here"), "{found}");
+        assert!(!found.contains("note: extent"), "{found}");
+    }
+}
+
+#[test]
 fn limits_are_errors() {
     let over = |text: String| {
         let found = rendered(&text);
@@ -255,7 +284,8 @@ fn limits_are_errors() {
 
 #[test]
 fn many_errors_are_capped() {
-    let (_, diagnostics) = front_end(&"x = y ".repeat(10_000));
+    let text: String = (0..10_000).map(|number| format!("x{number} = y{number} ")).collect();
+    let (_, diagnostics) = front_end(&text);
     assert_eq!(diagnostics.len(), 101);
 }
 

@@ -38,7 +38,7 @@ use tc_dialects::{
 };
 
 /// How many dimension and range variables an operation may have.
-pub const MAX_VARIABLES: usize = 32;
+pub const MAX_VARIABLES: usize = 64;
 
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
