@@ -12,10 +12,12 @@ use std::{
 };
 use tc_backends::{
     cpu,
+    interp::Stats,
     run::{self, Checks, Error, Session, Sizes},
     tml,
 };
 use tc_dialects::{
+    axon::{ElementType, Given},
     diagnostic::{self, Printer},
     tc::MAX_EXTENT,
 };
@@ -32,6 +34,8 @@ pub enum Language {
     Hlo,
     /// Tensor expressions without indices.
     Tml,
+    /// A functional language in which shapes are inferred.
+    Axon,
     /// MLIR text with tc.def operations.
     Mlir,
 }
@@ -39,7 +43,8 @@ pub enum Language {
 /// The source of a tool.
 #[derive(Args, Clone, Debug)]
 pub struct Source {
-    /// The program: a .tc, .hlo or .tml file, MLIR with tc.def operations, or '-' for the standard input.
+    /// The program: a .tc, .hlo, .tml or .axon file, MLIR with tc.def operations, or '-' for the
+    /// standard input.
     pub file: PathBuf,
     /// The function to use, if the file has several.
     #[arg(long, value_name = "NAME")]
@@ -72,14 +77,8 @@ impl Source {
     /// Reads the source. The standard input is a comprehension unless it begins as HLO does.
     ///
     /// # Errors
-    /// It cannot be read, or is an Axon program.
+    /// It cannot be read.
     pub fn read(&self) -> Result<Text, Error> {
-        if self.file.extension().is_some_and(|ending| ending == "axon") {
-            return Err(Error::Usage(
-                "Axon programs are not compiled yet; try 'tc-opt' with '--infer-shapes'"
-                    .to_string(),
-            ));
-        }
         let mut contents = Vec::new();
         let (name, result) = match self.is_stdin() {
             true => (STDIN.to_string(), io::stdin().read_to_end(&mut contents)),
@@ -95,6 +94,7 @@ impl Source {
             Some(Language::Tc) => tc_dialects::Language::Tc,
             Some(Language::Hlo) => tc_dialects::Language::Hlo,
             Some(Language::Tml) => tc_dialects::Language::Tml,
+            Some(Language::Axon) => tc_dialects::Language::Axon,
             Some(Language::Mlir) => tc_dialects::Language::Mlir,
             None => match tc_dialects::Language::of(&name, &contents) {
                 tc_dialects::Language::Mlir if self.is_stdin() => tc_dialects::Language::Tc,
@@ -178,6 +178,10 @@ pub struct Compilation {
     /// Values of size variables, M=512,K=256; may be repeated.
     #[arg(long = "size", value_delimiter = ',', value_name = "NAME=VALUE")]
     sizes: Vec<String>,
+    /// The shape of a parameter of an Axon program, and if it is not f32 or what the program says,
+    /// its element type: Q=128x64 or 'Q=f64[128,64]'; may be repeated.
+    #[arg(long = "shape", value_name = "NAME=SIZES")]
+    shapes: Vec<String>,
     /// Checks what depends on data too, and divisions by zero.
     #[arg(long)]
     runtime_checks: bool,
@@ -254,11 +258,13 @@ impl Compilation {
     /// There is such an option.
     pub fn check_language(&self, language: tc_dialects::Language) -> Result<(), Error> {
         let is_tml = language == tc_dialects::Language::Tml;
+        let is_axon = language == tc_dialects::Language::Axon;
         let is_tc = matches!(language, tc_dialects::Language::Tc | tc_dialects::Language::Mlir);
         let options = [
             ("--pad", self.pad.is_some() && !is_tml),
             ("--keep-order", self.keep_order && !is_tml),
-            ("--runtime-checks", self.runtime_checks && is_tml),
+            ("--runtime-checks", self.runtime_checks && (is_tml || is_axon)),
+            ("--shape", !self.shapes.is_empty() && !is_axon),
             ("--size", !self.sizes.is_empty() && !is_tc),
         ];
         match options.iter().find(|(_, is_wrong)| *is_wrong) {
@@ -294,6 +300,30 @@ impl Compilation {
         Ok(sizes)
     }
 
+    /// The shapes given for parameters.
+    ///
+    /// # Errors
+    /// One of them is no shape, or a parameter is given twice.
+    pub fn shapes(&self) -> Result<Vec<Given>, Error> {
+        let mut shapes: Vec<Given> = Vec::new();
+        for text in &self.shapes {
+            let Some(given) = parse_shape(text) else {
+                return Err(Error::Usage(format!(
+                    "'{text}' is no shape; expected NAME=4x3 or NAME=f64[4,3], with sizes from 1 to \
+                     {MAX_EXTENT}"
+                )));
+            };
+            if shapes.iter().any(|other| other.parameter == given.parameter) {
+                return Err(Error::Usage(format!(
+                    "the shape of '{}' is given twice",
+                    given.parameter
+                )));
+            }
+            shapes.push(given);
+        }
+        Ok(shapes)
+    }
+
     /// Options for a target; `dynamic` compiles once for all sizes.
     pub fn options(&self, target: cpu::Target, dynamic: bool) -> run::Options {
         run::Options {
@@ -303,6 +333,39 @@ impl Compilation {
             no_fuse: self.no_fuse,
         }
     }
+}
+
+/// `NAME=4x3`, `NAME=f64[4,3]`, or `NAME=[]`.
+fn parse_shape(text: &str) -> Option<Given> {
+    let (parameter, shape) = text.split_once('=')?;
+    let shape = shape.trim();
+    let start = shape.find(|c: char| c == '[' || c.is_whitespace()).unwrap_or(0);
+    let (element, sizes) = match ElementType::from_name(shape[..start].trim()) {
+        Some(element) => (Some(element), shape[start..].trim()),
+        None if start == 0 => (None, shape),
+        None => return None,
+    };
+    let inner = sizes.strip_prefix('[').map(|rest| rest.strip_suffix(']'));
+    let sizes = match inner {
+        Some(inner) => inner?,
+        None => sizes,
+    };
+    let size = |text: &str| text.trim().parse().ok().filter(|size| (1..=MAX_EXTENT).contains(size));
+    let dims = match sizes.trim() {
+        "" if inner.is_some() => Vec::new(),
+        sizes => sizes.split([',', 'x']).map(size).collect::<Option<_>>()?,
+    };
+    Some(Given { parameter: parameter.trim().to_string(), element, dims })
+}
+
+/// A line about a result that agrees with the interpreter.
+pub fn agreement(name: &str, stats: &Stats) -> String {
+    let certain = stats.num_elements - stats.num_uncertain;
+    let mut line = format!("{name} agrees with the interpreter on {certain} elements");
+    if 0 < stats.num_uncertain {
+        line += &format!(" ({} more depend on rounding)", stats.num_uncertain);
+    }
+    line + "\n"
 }
 
 /// Runs a tool, and says what went wrong if nothing else has. A panic is a mistake of ours, and
@@ -333,5 +396,33 @@ pub fn print(bytes: &[u8]) -> Result<(), Error> {
             Err(Error::File { path: "<stdout>".to_string(), error })
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_of_parameters() {
+        let given = |element, dims: &[i64]| {
+            Some(Given { parameter: "Q".to_string(), element, dims: dims.to_vec() })
+        };
+        for (text, expected) in [
+            ("Q=128x64", given(None, &[128, 64])),
+            ("Q=[128, 64]", given(None, &[128, 64])),
+            ("Q=f64[128,64]", given(Some(ElementType::F64), &[128, 64])),
+            ("Q=f64 3x4", given(Some(ElementType::F64), &[3, 4])),
+            ("Q=bool []", given(Some(ElementType::Bool), &[])),
+            ("Q=[]", given(None, &[])),
+            ("Q=7", given(None, &[7])),
+        ] {
+            assert_eq!(parse_shape(text), expected, "{text}");
+        }
+        for text in
+            ["Q", "Q=", "Q=f32", "Q=0x1", "Q=-1", "Q=[1", "Q=1]", "Q=f24[1]", "Q=1xx2", "=\u{e9}["]
+        {
+            assert_eq!(parse_shape(text), None, "{text}");
+        }
     }
 }

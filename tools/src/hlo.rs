@@ -42,6 +42,11 @@ impl Program {
         }
     }
 
+    /// A program of a module that comes from a source.
+    pub(crate) fn new(source: SourceFile, module: hlo::Module) -> Self {
+        Self { source, module }
+    }
+
     /// Fused `imap` operations, in a function with the name of the module as C can spell it, so
     /// that objects of several modules can be linked. What is not supported goes to the standard
     /// error.
@@ -49,7 +54,7 @@ impl Program {
     /// # Errors
     /// An instruction is not supported.
     pub fn lower<'c>(&self, context: &'c Context) -> Result<melior::ir::Module<'c>, Error> {
-        report_errors(context);
+        report_errors(context, &self.source);
         let places = locations(context, &self.module, &self.source);
         let lowered = tc_backends::hlo::lower(context, &self.module, &places).map_err(error)?;
         let spell = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
@@ -64,8 +69,9 @@ impl Program {
 }
 
 /// Prints what goes wrong in a context, with the lines of the source.
-fn report_errors(context: &Context) {
+fn report_errors(context: &Context, source: &SourceFile) {
     let mut printer = Printer::default();
+    printer.add_source(source.name(), source.text().as_bytes());
     diagnostic::attach(context, move |received| {
         if received.is_error() {
             eprint!("{}", printer.render(&received));
@@ -86,9 +92,37 @@ fn error(error: tc_backends::hlo::Error) -> Error {
 /// # Errors
 /// The program, an input or a result is not what it should be.
 pub fn run(program: &Program, execution: &Execution) -> Result<(), Error> {
+    let input = |number: usize, shape: &ArrayShape| match &execution.inputs {
+        Some(folder) => load(&folder.join(format!("in{number}.npy")), shape),
+        None => random(shape, execution.seed.wrapping_add(number as u64)),
+    };
+    let check = |inputs: &[Array], results: &[Array]| {
+        let Some(folder) = &execution.inputs else {
+            return Err(Error::Usage("'--check=expected' needs '--inputs DIR'".to_string()));
+        };
+        conformance::check_hlo_results(folder, &program.module, inputs, results)
+            .map_err(Error::Mismatch)?;
+        Ok(format!("{} results agree with the expected ones\n", results.len()))
+    };
+    execute(program, execution, &input, &check)
+}
+
+/// The input of a number.
+type Input<'a> = dyn Fn(usize, &ArrayShape) -> Result<Array, Error> + 'a;
+/// What is to be said of the results for some inputs.
+type Checked<'a> = dyn Fn(&[Array], &[Array]) -> Result<String, Error> + 'a;
+
+/// Compiles a program for this machine, runs it on some inputs, and reports what came of it, with
+/// what `check` says if results are to be checked.
+pub(crate) fn execute(
+    program: &Program,
+    execution: &Execution,
+    input: &Input,
+    check: &Checked,
+) -> Result<(), Error> {
     let Program { source, module } = program;
     let context = tc_dialects::new_context();
-    report_errors(&context);
+    report_errors(&context, source);
     let places = locations(&context, module, source);
     let options = execution.compilation.options(cpu::Target::host(), false).cpu;
     let start = Instant::now();
@@ -97,10 +131,7 @@ pub fn run(program: &Program, execution: &Execution) -> Result<(), Error> {
     let executable = executable.map_err(error)?;
     let mut inputs = Vec::new();
     for (number, shape) in executable.parameters().iter().enumerate() {
-        inputs.push(match &execution.inputs {
-            Some(folder) => load(&folder.join(format!("in{number}.npy")), shape)?,
-            None => random(shape, execution.seed.wrapping_add(number as u64))?,
-        });
+        inputs.push(input(number, shape)?);
     }
     let start = Instant::now();
     let results = call(&executable, &inputs)?;
@@ -111,12 +142,7 @@ pub fn run(program: &Program, execution: &Execution) -> Result<(), Error> {
         report += &format!("out{number}: {}[{}]\n", result.shape.element_type, extents.join(","));
     }
     if execution.check.is_some() {
-        let Some(folder) = &execution.inputs else {
-            return Err(Error::Usage("'--check=expected' needs '--inputs DIR'".to_string()));
-        };
-        conformance::check_hlo_results(folder, module, &inputs, &results)
-            .map_err(Error::Mismatch)?;
-        report += &format!("{} results agree with the expected ones\n", results.len());
+        report += &check(&inputs, &results)?;
     }
     if let Some(folder) = &execution.outputs {
         make_folder(folder)?;
@@ -156,7 +182,7 @@ fn call(executable: &Executable, inputs: &[Array]) -> Result<Vec<Array>, Error> 
 }
 
 /// An array from a file of the same bytes: `bf16` as 16-bit integers, smaller types as bytes.
-fn load(path: &Path, shape: &ArrayShape) -> Result<Array, Error> {
+pub(crate) fn load(path: &Path, shape: &ArrayShape) -> Result<Array, Error> {
     let tensor = npy::load(path)?;
     let mut expected: Vec<_> = shape.dims.iter().map(|dim| *dim as usize).collect();
     if shape.element_type.is_complex() {
@@ -176,7 +202,7 @@ fn load(path: &Path, shape: &ArrayShape) -> Result<Array, Error> {
 }
 
 /// Floats between -1 and 1, small integers, and truth values.
-fn random(shape: &ArrayShape, seed: u64) -> Result<Array, Error> {
+pub(crate) fn random(shape: &ArrayShape, seed: u64) -> Result<Array, Error> {
     let element = shape.element_type;
     let count = shape.num_bytes().filter(|bytes| *bytes < 1 << 40);
     let Some(count) = count.map(|bytes| bytes as usize / element.part().bytes()) else {
@@ -190,7 +216,10 @@ fn random(shape: &ArrayShape, seed: u64) -> Result<Array, Error> {
         state ^= state << 17;
         state
     };
-    let mut bytes = Vec::with_capacity(count * element.part().bytes());
+    let mut bytes = Vec::new();
+    if bytes.try_reserve_exact(count * element.part().bytes()).is_err() {
+        return Err(Error::Refused(format!("there is no memory for an input of {:?}", shape.dims)));
+    }
     for _ in 0..count {
         let bits = next() >> 11;
         let value = match element.part().kind() {

@@ -137,7 +137,7 @@ impl Executable {
         let inputs: Vec<_> = tensors.iter().collect();
         function.call(&inputs, &mut outputs).map_err(|error| Error::Call(error.to_string()))?;
         let mut outputs = outputs.iter();
-        Ok(self.results.iter().map(|shape| from_tensors(shape, &mut outputs)).collect())
+        self.results.iter().map(|shape| from_tensors(shape, &mut outputs)).collect()
     }
 }
 
@@ -201,17 +201,23 @@ pub fn to_file_tensor(array: &Array) -> Result<Tensor, Error> {
     Ok(tensor)
 }
 
-fn from_tensors<'t>(shape: &ArrayShape, tensors: &mut impl Iterator<Item = &'t Tensor>) -> Array {
+fn from_tensors<'t>(
+    shape: &ArrayShape,
+    tensors: &mut impl Iterator<Item = &'t Tensor>,
+) -> Result<Array, Error> {
     let width = shape.element_type.part().bytes();
     let parts: Vec<_> = tensors.take(shape.element_type.num_parts()).collect();
-    let mut bytes = Vec::with_capacity(shape.num_bytes().unwrap_or(0) as usize);
+    let mut bytes = Vec::new();
+    if bytes.try_reserve_exact(shape.num_bytes().unwrap_or(0) as usize).is_err() {
+        return Err(Error::Call(format!("there is no memory for a result of {:?}", shape.dims)));
+    }
     let count = parts.first().map_or(0, |part| part.num_elements());
     for position in 0..count {
         for part in &parts {
             bytes.extend_from_slice(&part.bytes()[position * width..(position + 1) * width]);
         }
     }
-    Array { shape: shape.clone(), bytes }
+    Ok(Array { shape: shape.clone(), bytes })
 }
 
 /// The places of the instructions of a module in its source.

@@ -26,7 +26,10 @@ pub use ffi::{
     register_pipeline, silence_panics, translate_to_llvm_ir,
 };
 
-use melior::{Context, ir::Module};
+use melior::{
+    Context,
+    ir::{Location, Module},
+};
 
 /// What a text is written in; `TcLanguage` of the bridge.
 #[repr(C)]
@@ -40,6 +43,8 @@ pub enum Language {
     Hlo,
     /// Tensor expressions without indices.
     Tml,
+    /// A functional language in which shapes are inferred.
+    Axon,
 }
 
 impl Language {
@@ -50,6 +55,8 @@ impl Language {
             Self::Tc
         } else if file_name.ends_with(".tml") {
             Self::Tml
+        } else if file_name.ends_with(".axon") {
+            Self::Axon
         } else if file_name.ends_with(".hlo") || hlo::syntax::begins_with_module(contents) {
             Self::Hlo
         } else {
@@ -73,6 +80,13 @@ pub fn import<'c>(
         Language::Tc => tc::import::import(context, file_name, contents, relaxed),
         Language::Hlo => hlo::dialect::import(context, file_name, contents),
         Language::Tml => tml::import::import(context, file_name, contents),
+        Language::Axon => {
+            let message =
+                "an Axon program is not imported as such; try '--infer-shapes', or tc-run";
+            let location = Location::new(context, file_name, 1, 1);
+            diagnostic::Report::at(location, diagnostic::Severity::Error, message).emit();
+            None
+        }
         Language::Mlir => ffi::parse(context, file_name, contents),
     }
 }

@@ -1,4 +1,5 @@
-//! `tc-compile`: compiles tensor comprehensions, HLO and TML programs to MLIR, LLVM IR, assembly or an object.
+//! `tc-compile`: compiles tensor comprehensions, HLO, TML and Axon programs to MLIR, LLVM IR, assembly
+//! or an object.
 
 use clap::{Parser, ValueEnum};
 use std::{
@@ -12,6 +13,7 @@ use tc_backends::{
 };
 use tc_dialects::Language;
 use tc_tools::{
+    axon,
     command_line::{Compilation, Source, print, run_tool},
     hlo, tml,
 };
@@ -22,6 +24,7 @@ const EXAMPLES: &str = "Examples:
   tc-compile matmul.tc --emit=asm --size M=64,K=64,N=64  for these sizes only
   tc-compile layers.tc --entry mlp3 --emit=llvm --target-cpu x86-64-v3 -o mlp3.ll
   tc-compile model.hlo --threads 4                       the entry computation
+  tc-compile model.axon --entry mlp --shape x=32x784     an Axon function at known shapes
 
 Sizes that are not given stay parameters of the compiled functions. An object of several
 threads needs the OpenMP runtime (-lomp). Exit codes: 0, 1 for an error in the program,
@@ -39,7 +42,7 @@ enum Emit {
     Obj,
 }
 
-/// Compiles tensor comprehensions, HLO and TML programs.
+/// Compiles tensor comprehensions, HLO, TML and Axon programs.
 #[derive(Parser, Debug)]
 #[command(version, after_help = EXAMPLES)]
 struct Arguments {
@@ -94,6 +97,15 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
         }
         let options = arguments.compilation.tml_options(options.cpu.target);
         let module = tml::Program::read(text)?.lower(&context, &options)?;
+        return match arguments.emit {
+            Emit::Mlir => write(&output, format!("{}", module.as_operation()).as_bytes()),
+            _ => emit(arguments, &output, &Program::lower(&module, &options.cpu)?),
+        };
+    }
+    if text.language == Language::Axon {
+        let entry = arguments.source.entry.as_deref();
+        let program = axon::compile(text, entry, &arguments.compilation)?;
+        let module = program.lower(&context)?;
         return match arguments.emit {
             Emit::Mlir => write(&output, format!("{}", module.as_operation()).as_bytes()),
             _ => emit(arguments, &output, &Program::lower(&module, &options.cpu)?),

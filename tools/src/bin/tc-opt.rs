@@ -6,7 +6,7 @@ use tc_tools::{axon, command_line::run_tool};
 fn main() -> ExitCode {
     let arguments: Vec<String> =
         std::env::args_os().map(|text| text.to_string_lossy().into_owned()).collect();
-    if axon::is_axon(&arguments) {
+    if axon::asks_for_signatures(&arguments) {
         return run_tool("tc-opt", || axon::opt(&arguments));
     }
     tc_dialects::silence_panics();

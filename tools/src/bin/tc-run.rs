@@ -1,4 +1,4 @@
-//! `tc-run`: compiles a tensor comprehension, an HLO or a TML program and runs it.
+//! `tc-run`: compiles a tensor comprehension, an HLO, a TML or an Axon program and runs it.
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -10,7 +10,8 @@ use tc_backends::{
 };
 use tc_dialects::Language;
 use tc_tools::{
-    command_line::{Check, Execution, Source, Text, make_folder, print, run_tool},
+    axon,
+    command_line::{Check, Execution, Source, Text, agreement, make_folder, print, run_tool},
     hlo::{self, Program},
     tml,
 };
@@ -21,9 +22,10 @@ const EXAMPLES: &str = "Examples:
   tc-run mlp3.tc --size B=128,N=128,O=64,P=32,Q=2 --bench --threads 2 --json
   tc-run accumulate.tc --size N=8 --init C=before.npy
   tc-run model.hlo --inputs DIR --check=expected
-  tc-run helmholtz.tml --check --bench --pad";
+  tc-run helmholtz.tml --check --bench --pad
+  tc-run attention.axon --shape Q=128x64 --shape V=256x32 --check";
 
-/// Compiles a tensor comprehension, an HLO or a TML program for this machine and runs it.
+/// Compiles a tensor comprehension, an HLO, a TML or an Axon program for this machine and runs it.
 #[derive(Parser, Debug)]
 #[command(version, after_help = EXAMPLES)]
 struct Arguments {
@@ -56,6 +58,9 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     execution.compilation.check_language(text.language)?;
     if text.language == Language::Tml {
         return run_tml(arguments, text);
+    }
+    if text.language == Language::Axon {
+        return run_axon(arguments, text);
     }
     let context = tc_dialects::new_context();
     let session = arguments.source.open(&context, &text, arguments.explain_ranges)?;
@@ -126,14 +131,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
                 let stats = compare(outcome, result).map_err(|error| {
                     Error::Mismatch(format!("output '{name}' is wrong: {error}"))
                 })?;
-                report += &format!(
-                    "{name} agrees with the interpreter on {} elements",
-                    stats.num_elements - stats.num_uncertain
-                );
-                if 0 < stats.num_uncertain {
-                    report += &format!(" ({} more depend on rounding)", stats.num_uncertain);
-                }
-                report += "\n";
+                report += &agreement(name, &stats);
             }
         }
         Some(Check::Expected) => {
@@ -213,6 +211,16 @@ fn run_tml(arguments: &Arguments, text: Text) -> Result<(), Error> {
     }
     refuse(&of_comprehensions(arguments), "a TML program")?;
     tml::run(&tml::Program::read(text)?, &arguments.execution)
+}
+
+fn run_axon(arguments: &Arguments, text: Text) -> Result<(), Error> {
+    if arguments.execution.check == Some(Check::Expected) {
+        let message = "Axon programs have no expected results; expected '--check'";
+        return Err(Error::Usage(message.to_string()));
+    }
+    let [_, others @ ..] = of_comprehensions(arguments);
+    refuse(&others, "an Axon program")?;
+    axon::run(text, arguments.source.entry.as_deref(), &arguments.execution)
 }
 
 fn run_hlo(arguments: &Arguments, text: Text) -> Result<(), Error> {

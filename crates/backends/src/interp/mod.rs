@@ -19,6 +19,7 @@
 //! nanoseconds per instruction. Limits: types up to 64 bits, scalars and ranked tensors,
 //! [`Limits`] on points and elements.
 
+mod axon;
 mod compare;
 mod decode;
 mod decode_nest;
@@ -32,6 +33,7 @@ mod scalar;
 #[cfg(test)]
 mod tests;
 
+pub use axon::{run_axon, stored};
 pub use compare::{Mismatch, Stats, compare};
 pub use error::Error;
 

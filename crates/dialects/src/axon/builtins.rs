@@ -23,6 +23,13 @@ pub(crate) fn table() -> HashMap<Rc<str>, Rc<Declaration>> {
     declarations.into_iter().map(entry).collect()
 }
 
+/// The names of the built-in functions, sorted.
+pub fn names() -> Vec<String> {
+    let mut names: Vec<_> = table().keys().map(|name| name.to_string()).collect();
+    names.sort();
+    names
+}
+
 /// The functions of the prelude.
 pub(crate) fn prelude() -> Program {
     let (program, diagnostics) = parser::parse_program(&SourceFile::new("prelude.axon", PRELUDE));

@@ -217,6 +217,17 @@ impl Printer {
         classes.map(|class| Condition { text: text(class), span: None }).collect()
     }
 
+    /// A condition that a program has to check, without subtractions.
+    pub(crate) fn condition(&mut self, types: &Types, relation: &Relation) -> String {
+        match relation {
+            Relation::Dims(a, b) => match types.solver.arithmetic().balanced(a, b) {
+                Ok((a, b)) => self.relation(types, &Relation::Dims(a, b)),
+                Err(_) => self.relation(types, relation),
+            },
+            _ => self.relation(types, relation),
+        }
+    }
+
     /// A condition, with its variables named. Nothing is put in that is known by now: what a residual
     /// says is not simplified by itself.
     pub(crate) fn relation(&mut self, types: &Types, relation: &Relation) -> String {

@@ -15,7 +15,7 @@ use super::syntax::ast::{
     TypeKind,
 };
 use super::syntax::parser::{self, Declaration, OptionDeclaration};
-use super::types::{Class, Elem, ElementType, Mismatch, Node, Scheme, Ty, Types};
+use super::types::{Class, Elem, ElementType, Mismatch, Node, Renaming, Scheme, Ty, Types};
 use crate::tc::syntax::{Diagnostic, Reason, SourceFile, Span, diagnostic::sorted_and_capped};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -42,12 +42,10 @@ pub struct Options {
 pub struct Inferred {
     /// What is wrong with it, sorted by place.
     pub diagnostics: Vec<Diagnostic>,
-    types: Types,
-    definitions: Vec<(Rc<str>, Scheme)>,
+    pub(crate) inference: Inference,
+    pub(crate) prelude: Rc<Program>,
     result: Option<Scheme>,
-    origins: Vec<OriginInfo>,
     names: Rc<KnownNames>,
-    explanations: Vec<Explanation>,
 }
 
 /// The steps in which the shapes of a definition were found.
@@ -67,15 +65,15 @@ struct Names {
 
 /// Where an equation comes from.
 #[derive(Clone, Debug)]
-struct OriginInfo {
-    span: Span,
+pub(crate) struct OriginInfo {
+    pub(crate) span: Span,
     what: What,
     /// The type that the place has.
     found: Option<Ty>,
 }
 
 #[derive(Clone, Debug)]
-enum What {
+pub(crate) enum What {
     Argument(Rc<str>, usize),
     Call(Rc<str>),
     Pointwise(Rc<str>),
@@ -83,6 +81,32 @@ enum What {
     ResultAnnotation,
     Result,
     Pattern,
+    /// What a user says a parameter is.
+    Given(Rc<str>),
+}
+
+/// Where an expression of a program stands: in the prelude or not, and its span, which no other
+/// expression of its kind has.
+pub(crate) type Place = (bool, Span);
+
+/// What inference found out about expressions, in terms of the variables of the definition in which
+/// they stand.
+#[derive(Debug, Default)]
+pub(crate) struct Uses {
+    /// The types of numbers.
+    pub(crate) numbers: HashMap<Place, Ty>,
+    /// The variables of what has a scheme, at each name that stands for it.
+    pub(crate) schemes: HashMap<Place, Renaming>,
+    /// The uses of built-in functions: at the name, or where it is called, at the call.
+    pub(crate) builtins: HashMap<Place, BuiltinUse>,
+}
+
+/// A use of a built-in function.
+#[derive(Clone, Debug)]
+pub(crate) struct BuiltinUse {
+    pub(crate) result: Ty,
+    /// What the names of dimensions in its declaration stand for, those of options among them.
+    pub(crate) dims: HashMap<String, Dim>,
 }
 
 /// Infers the types and shapes of all definitions of a program.
@@ -101,10 +125,14 @@ pub fn infer(program: &Program, options: &Options) -> Inferred {
         diagnostics: Vec::new(),
         definitions: Vec::new(),
         explanations: Vec::new(),
+        uses: Uses::default(),
+        in_prelude: true,
     };
-    for definition in &builtins::prelude().lets {
+    let prelude = Rc::new(builtins::prelude());
+    for definition in &prelude.lets {
         cx.definition(definition, true);
     }
+    cx.in_prelude = false;
     cx.definitions.clear();
     cx.names = Names::default();
     for name in &options.globals {
@@ -128,21 +156,14 @@ pub fn infer(program: &Program, options: &Options) -> Inferred {
         scheme
     });
     let names = cx.names.known(&mut cx.types);
-    Inferred {
-        diagnostics: sorted_and_capped(cx.diagnostics),
-        types: cx.types,
-        definitions: cx.definitions,
-        result,
-        origins: cx.origins,
-        names,
-        explanations: cx.explanations,
-    }
+    let diagnostics = sorted_and_capped(std::mem::take(&mut cx.diagnostics));
+    Inferred { diagnostics, inference: cx, prelude, result, names }
 }
 
 impl Inferred {
     /// The names that the program defines, in order.
     pub fn definitions(&self) -> Vec<Rc<str>> {
-        self.definitions.iter().map(|(name, _)| Rc::clone(name)).collect()
+        self.inference.definitions.iter().map(|(name, _)| Rc::clone(name)).collect()
     }
 
     /// Whether the program ends in an expression.
@@ -153,42 +174,44 @@ impl Inferred {
     /// The principal type of the last definition of a name, or of the expression at the end. `None`
     /// if there is none.
     pub fn signature(&mut self, entry: Option<&str>) -> Option<Signature> {
-        let scheme = match entry {
-            Some(entry) => {
-                let found = self.definitions.iter().rev().find(|(name, _)| **name == *entry);
-                found.map(|(_, scheme)| scheme.clone())?
-            }
-            None => self.result.clone()?,
-        };
+        let scheme = self.scheme(entry)?;
+        let types = &mut self.inference.types;
         let mut printer = Printer::new(Rc::clone(&self.names));
-        let text = printer.signature(&mut self.types, scheme.ty);
+        let text = printer.signature(types, scheme.ty);
         let mut conditions = printer.classes();
         for residual in &scheme.residuals {
-            let mut relation = residual.relation.clone();
-            if let Relation::Dims(a, b) = &relation
-                && let Ok((a, b)) = self.types.solver.arithmetic().balanced(a, b)
-            {
-                relation = Relation::Dims(a, b);
-            }
-            let text = printer.relation(&self.types, &relation);
-            let span = Some(self.origins[residual.origin as usize].span);
+            let text = printer.condition(types, &residual.relation);
+            let span = Some(self.inference.origins[residual.origin as usize].span);
             conditions.push(Condition { text, span });
         }
         Some(Signature { text, conditions })
+    }
+
+    /// A condition as text.
+    pub(crate) fn condition_text(&self, relation: &Relation) -> String {
+        let mut printer = Printer::new(Rc::clone(&self.names));
+        printer.condition(&self.inference.types, relation)
+    }
+
+    /// The scheme of the last definition of a name, or of the expression at the end.
+    pub(crate) fn scheme(&self, entry: Option<&str>) -> Option<Scheme> {
+        let Some(entry) = entry else { return self.result.clone() };
+        let mut definitions = self.inference.definitions.iter().rev();
+        definitions.find(|(name, _)| **name == *entry).map(|(_, scheme)| scheme.clone())
     }
 
     /// How the shapes of each definition were found: the rules of section 5 in the order in which
     /// they were applied, and the places whose equations they were applied to.
     pub fn explanation(&mut self, source: &SourceFile) -> String {
         let mut out = String::new();
-        for explanation in &self.explanations {
+        for explanation in &self.inference.explanations {
             let mut printer = Printer::default();
             let name = explanation.definition.as_deref().unwrap_or("the value of the program");
             out += &format!("{name}:\n");
             for step in &explanation.steps {
-                let origin = &self.origins[step.origin as usize];
+                let origin = &self.inference.origins[step.origin as usize];
                 let (line, column) = source.line_col(origin.span.start);
-                let relation = printer.relation(&self.types, &step.relation);
+                let relation = printer.relation(&self.inference.types, &step.relation);
                 out += &format!(
                     "  {}:{line}:{column}: {}: {relation}  ({})\n",
                     source.name(),
@@ -234,6 +257,7 @@ impl OriginInfo {
             What::ResultAnnotation => "annotation of the result".to_string(),
             What::Result => "result of the function".to_string(),
             What::Pattern => "definition of several names".to_string(),
+            What::Given(name) => format!("what is given for '{name}'"),
         }
     }
 }
@@ -257,23 +281,28 @@ struct Annotations {
     classes: HashMap<Rc<str>, Class>,
 }
 
-struct Inference {
-    types: Types,
+/// A program under inference, and what remains of it.
+#[derive(Debug)]
+pub(crate) struct Inference {
+    pub(crate) types: Types,
     scopes: HashMap<Rc<str>, Vec<Binding>>,
     /// Names in the order in which they were bound, for leaving scopes.
     bound: Vec<Rc<str>>,
-    builtins: HashMap<Rc<str>, Rc<Declaration>>,
+    pub(crate) builtins: HashMap<Rc<str>, Rc<Declaration>>,
     annotations: Vec<Annotations>,
-    origins: Vec<OriginInfo>,
+    pub(crate) origins: Vec<OriginInfo>,
     names: Names,
     level: u32,
     /// The name that is being defined.
     defining: Option<Rc<str>>,
     /// Contradictions between shapes in the current definition of the file.
     conflicts: usize,
-    diagnostics: Vec<Diagnostic>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
     definitions: Vec<(Rc<str>, Scheme)>,
     explanations: Vec<Explanation>,
+    pub(crate) uses: Uses,
+    /// Whether the definitions are those of the prelude.
+    in_prelude: bool,
 }
 
 impl Inference {
@@ -293,7 +322,7 @@ impl Inference {
         self.types.add(Node::Error)
     }
 
-    fn origin(&mut self, span: Span, what: What, found: Option<Ty>) -> Origin {
+    pub(crate) fn origin(&mut self, span: Span, what: What, found: Option<Ty>) -> Origin {
         self.origins.push(OriginInfo { span, what, found });
         self.origins.len() as Origin - 1
     }
@@ -373,7 +402,7 @@ impl Inference {
 
     /// Solves the equations between shapes, and where something is complete, decides about
     /// point-wise operations.
-    fn solve(&mut self, complete: bool, keep: usize) {
+    pub(crate) fn solve(&mut self, complete: bool, keep: usize) {
         let solver = &mut self.types.solver;
         let solved = if complete { solver.solve_pointwise(keep) } else { solver.solve() };
         if let Err(conflict) = solved {
@@ -427,8 +456,8 @@ impl Inference {
     fn expr(&mut self, expr: &Expr) -> Ty {
         match &expr.kind {
             // A number stands for a tensor of any shape that it is needed in.
-            ExprKind::Integer(_) => self.types.tensor_var(self.level, Class::Number),
-            ExprKind::Float(_) => self.types.tensor_var(self.level, Class::Float),
+            ExprKind::Integer(_) => self.number(Class::Number, expr.span),
+            ExprKind::Float(_) => self.number(Class::Float, expr.span),
             ExprKind::Name(name) => self.name(name, expr.span),
             ExprKind::Tuple(parts) => {
                 let parts = parts.iter().map(|part| self.expr(part)).collect();
@@ -441,13 +470,21 @@ impl Inference {
         }
     }
 
+    fn number(&mut self, class: Class, span: Span) -> Ty {
+        let ty = self.types.tensor_var(self.level, class);
+        self.uses.numbers.insert((self.in_prelude, span), ty);
+        ty
+    }
+
     fn name(&mut self, name: &Rc<str>, span: Span) -> Ty {
         let binding = self.scopes.get(name).and_then(|bindings| bindings.last()).cloned();
         match binding {
             Some(Binding::Value(ty)) => ty,
             Some(Binding::Scheme(scheme)) => {
                 let origin = self.origin(span, What::Call(Rc::clone(name)), None);
-                self.types.instantiate(&scheme, self.level, origin)
+                let (ty, renaming) = self.types.instantiate(&scheme, self.level, Some(origin));
+                self.uses.schemes.insert((self.in_prelude, span), renaming);
+                ty
             }
             None => match self.builtins.get(name).cloned() {
                 Some(declaration) => self.builtin(&declaration, &[], span),
@@ -808,7 +845,9 @@ impl Inference {
         {
             self.types.solver.pointwise(shapes, result, origin);
         }
-        self.annotations = outer;
+        let meaning = std::mem::replace(&mut self.annotations, outer).pop().unwrap_or_default();
+        let used = BuiltinUse { result, dims: meaning.dims };
+        self.uses.builtins.insert((self.in_prelude, span), used);
         self.names.dims.truncate(names.0);
         self.names.shapes.truncate(names.1);
         self.names.elems.truncate(names.2);
@@ -885,12 +924,18 @@ impl Inference {
     // Errors.
 
     /// A type as text, with `_` and `...` for what is not known and has no name.
-    fn anonymous(&mut self, ty: Ty) -> String {
+    pub(crate) fn anonymous(&mut self, ty: Ty) -> String {
         let mut printer = Printer::anonymous(self.names.known(&mut self.types));
         printer.ty(&mut self.types, ty)
     }
 
-    fn report_mismatch(&mut self, mismatch: Mismatch, origin: Origin, expected: Ty, found: Ty) {
+    pub(crate) fn report_mismatch(
+        &mut self,
+        mismatch: Mismatch,
+        origin: Origin,
+        expected: Ty,
+        found: Ty,
+    ) {
         let info = self.origins[origin as usize].clone();
         let place = info.describe();
         let (mut expected, mut found) = (self.anonymous(expected), self.anonymous(found));

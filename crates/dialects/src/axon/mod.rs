@@ -25,12 +25,16 @@
 
 pub mod builtins;
 mod display;
+pub mod evaluate;
 mod infer;
+mod specialize;
 pub mod syntax;
 #[cfg(test)]
 mod tests;
+pub mod to_hlo;
 mod types;
 
 pub use display::{Condition, Signature};
 pub use infer::{Inferred, Options, infer};
+pub use specialize::{Given, Instance, Refusal, TensorType};
 pub use types::{Class, ElementType};

@@ -93,6 +93,21 @@ fn broadcasting_is_for_what_cannot_be_equal() {
         signature("fn(c, a : f32 [2,3], b : f32 [3]) { select(c, a, b) }"),
         "(bool [2,3], f32 [2,3], f32 [3]) -> f32 [2,3]"
     );
+    // An operation waits for those that its operands depend on.
+    assert_eq!(
+        signature("fn(a : f32 [3], b : f32 [], c : f32 []) { a * b + c }"),
+        "(f32 [3], f32 [], f32 []) -> f32 [3]"
+    );
+    assert_eq!(
+        signature("fn(x : f32 [2,3], k : f32) { map(fn(r) { k - r * k * k }, x + x) }"),
+        "(f32 [2,3], f32 []) -> f32 [2,3]"
+    );
+    assert_eq!(
+        signature(
+            "fn(x : f32 [2,3], k : f32 [3]) { loop(k, fn(s, r) { s * 2f + k, k + r * s }, x * k) }"
+        ),
+        "(f32 [2,3], f32 [3]) -> (f32 [3], f32 [2,3])"
+    );
     // Numbers have any shape.
     assert_eq!(signature("fn(x) { max(x * 2, 0f) }"), "t a -> t a");
 }

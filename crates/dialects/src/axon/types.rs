@@ -77,6 +77,27 @@ impl ElementType {
         Self::ALL.into_iter().find(|ty| ty.name() == name)
     }
 
+    /// The least and the greatest integer of an integer type.
+    pub fn integer_range(self) -> Option<(i128, i128)> {
+        let (bits, signed) = match self {
+            Self::I8 => (8, true),
+            Self::I16 => (16, true),
+            Self::I32 => (32, true),
+            Self::I64 => (64, true),
+            Self::U8 => (8, false),
+            Self::U16 => (16, false),
+            Self::U32 => (32, false),
+            Self::U64 => (64, false),
+            _ => return None,
+        };
+        Some(if signed { (-1 << (bits - 1), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) })
+    }
+
+    /// Whether it is a floating-point type.
+    pub fn is_float(self) -> bool {
+        self.class() == Class::Float
+    }
+
     /// The smallest class that it belongs to.
     fn class(self) -> Class {
         match self {
@@ -517,17 +538,23 @@ impl Types {
         copy
     }
 
-    /// The type of a use of what has a scheme.
-    pub(crate) fn instantiate(&mut self, scheme: &Scheme, level: u32, origin: Origin) -> Ty {
+    /// The type of a use of what has a scheme, and what stands for its variables. Conditions have the
+    /// origin of the use, or without one that of what asks for them.
+    pub(crate) fn instantiate(
+        &mut self,
+        scheme: &Scheme,
+        level: u32,
+        origin: Option<Origin>,
+    ) -> (Ty, Renaming) {
         if !scheme.quantified.any {
-            return scheme.ty;
+            return (scheme.ty, Renaming::default());
         }
         let mut copies = Copies::new(scheme, level);
         for &var in &scheme.quantified.dims {
-            copies.dims.insert(var, self.solver.dim_var(level));
+            copies.renaming.dims.insert(var, self.solver.dim_var(level));
         }
         for &var in &scheme.quantified.shapes {
-            copies.shapes.insert(var, self.solver.shape_var(level));
+            copies.renaming.shapes.insert(var, self.solver.shape_var(level));
         }
         let ty = self.copy(scheme.ty, &mut copies, 0);
         for residual in &scheme.residuals {
@@ -543,9 +570,9 @@ impl Types {
                 }
                 Relation::Positive(a) => Relation::Positive(self.copy_dim(a, &copies)),
             };
-            self.solver.given(relation, origin);
+            self.solver.given(relation, origin.unwrap_or(residual.origin));
         }
-        ty
+        (ty, copies.renaming)
     }
 
     fn copy(&mut self, ty: Ty, copies: &mut Copies, depth: u32) -> Ty {
@@ -574,11 +601,11 @@ impl Types {
                 let root = self.find_elem(elem);
                 let elem = match self.elems[root as usize] {
                     ElemNode::Var(level, class) if copies.scheme.quantified.level < level => {
-                        match copies.elems.get(&root) {
+                        match copies.renaming.elems.get(&root) {
                             Some(&copy) => copy,
                             None => {
                                 let copy = self.elem_var(copies.level, class);
-                                copies.elems.insert(root, copy);
+                                copies.renaming.elems.insert(root, copy);
                                 copy
                             }
                         }
@@ -598,39 +625,38 @@ impl Types {
         let renamed = self
             .solver
             .arithmetic()
-            .substitute(dim, &mut |var| copies.dims.get(&var).map(|var| Dim::Var(*var)));
+            .substitute(dim, &mut |var| copies.renaming.dims.get(&var).map(|var| Dim::Var(*var)));
         // Renaming makes nothing larger.
         renamed.unwrap_or_else(|_| dim.clone())
     }
 
     fn copy_shape(&self, shape: &Shape, copies: &Copies) -> Shape {
         let items = shape.items.iter().map(|item| match item {
-            Item::Var(var) => Item::Var(copies.shapes.get(var).copied().unwrap_or(*var)),
+            Item::Var(var) => Item::Var(copies.renaming.shapes.get(var).copied().unwrap_or(*var)),
             Item::Dim(dim) => Item::Dim(self.copy_dim(dim, copies)),
         });
         items.collect()
     }
 }
 
-/// What takes the places of quantified variables.
+/// What stands for the variables of a scheme in one of its uses.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Renaming {
+    pub(crate) elems: HashMap<Elem, Elem>,
+    pub(crate) dims: HashMap<DimVar, DimVar>,
+    pub(crate) shapes: HashMap<ShapeVar, ShapeVar>,
+}
+
+/// The copy of a type under way.
 struct Copies<'s> {
     scheme: &'s Scheme,
     level: u32,
     types: HashMap<Ty, Ty>,
-    elems: HashMap<Elem, Elem>,
-    dims: HashMap<DimVar, DimVar>,
-    shapes: HashMap<ShapeVar, ShapeVar>,
+    renaming: Renaming,
 }
 
 impl<'s> Copies<'s> {
     fn new(scheme: &'s Scheme, level: u32) -> Self {
-        Self {
-            scheme,
-            level,
-            types: HashMap::new(),
-            elems: HashMap::new(),
-            dims: HashMap::new(),
-            shapes: HashMap::new(),
-        }
+        Self { scheme, level, types: HashMap::new(), renaming: Renaming::default() }
     }
 }

@@ -286,6 +286,10 @@ reasons! {
     AxonElement "axon_element" "AX0202" Sema Error;
     /// Axon: shapes that cannot be equal.
     AxonShape "axon_shape" "AX0301" Sema Error;
+    /// Axon: a size that is needed to run a program and that nothing determines.
+    AxonUnknownSize "axon_unknown_size" "AX0401" Sema Error;
+    /// Axon: what is inferred but not executed.
+    AxonExecution "axon_execution" "AX0402" Sema Error;
     /// HLO: the text does not follow the grammar.
     HloSyntax "hlo_syntax" "HLO0001" Parse Error;
     /// HLO: a number, a nesting or a file that is larger than what is read.

@@ -380,19 +380,6 @@ impl Solver {
         self.pointwise.len()
     }
 
-    /// Solves the equations, then decides about point-wise operations but for the first `keep`, one
-    /// after the other in the order in which they were added, and solves again after each.
-    ///
-    /// # Errors
-    /// The equations contradict each other.
-    pub fn solve_pointwise(&mut self, keep: usize) -> Result<(), Box<Conflict>> {
-        loop {
-            self.solve()?;
-            let Some(next) = self.pointwise.remove(keep) else { return Ok(()) };
-            self.decide(next);
-        }
-    }
-
     /// The conditions that are left, of the equations from a mark on.
     pub fn residuals(&mut self, from: usize) -> Vec<Residual> {
         let stuck = (from..self.equations.len())

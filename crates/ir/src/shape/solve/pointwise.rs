@@ -1,10 +1,72 @@
 //! Point-wise operations: which operands are equal, and which are broadcast.
 
+use std::collections::{HashMap, VecDeque};
+
 use super::copy::Copy;
-use super::{Pointwise, Relation, Solver, Step};
+use super::{Conflict, Pointwise, Relation, Solver, Step};
 use crate::shape::{Item, Shape, ShapeVar};
 
 impl Solver {
+    /// Solves the equations, then decides about point-wise operations but for the first `keep`, one
+    /// after the other, and solves again after each. An operation whose operands depend on the results
+    /// of others waits for these; otherwise the order is that in which they were added.
+    ///
+    /// # Errors
+    /// The equations contradict each other.
+    pub fn solve_pointwise(&mut self, keep: usize) -> Result<(), Box<Conflict>> {
+        self.solve()?;
+        while keep < self.pointwise.len() {
+            let mut round = self.pointwise.split_off(keep);
+            // How many operations that are not decided have a variable in their result.
+            let mut open: HashMap<ShapeVar, usize> = HashMap::new();
+            let mut results = VecDeque::new();
+            for op in &round {
+                let result = self.free(&op.result);
+                result.iter().for_each(|var| *open.entry(*var).or_default() += 1);
+                results.push_back(result);
+            }
+            let mut waiting = VecDeque::new();
+            let mut decided = false;
+            while let (Some(op), Some(result)) = (round.pop_front(), results.pop_front()) {
+                let count = |open: &mut HashMap<ShapeVar, usize>, change: fn(usize) -> usize| {
+                    for var in &result {
+                        open.entry(*var).and_modify(|count| *count = change(*count));
+                    }
+                };
+                // It does not wait for itself.
+                count(&mut open, |count| count - 1);
+                let is_open = |var: &ShapeVar| open.get(var).is_some_and(|count| 0 < *count);
+                if op.operands.iter().any(|operand| self.free(operand).iter().any(is_open)) {
+                    count(&mut open, |count| count + 1);
+                    waiting.push_back(op);
+                    continue;
+                }
+                decided = true;
+                self.decide(op);
+                if let Err(conflict) = self.solve() {
+                    self.pointwise.extend(waiting);
+                    self.pointwise.extend(round);
+                    return Err(conflict);
+                }
+            }
+            self.pointwise.extend(waiting);
+            if !decided && let Some(first) = self.pointwise.remove(keep) {
+                self.decide(first);
+                self.solve()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The variables of a shape that stand for shapes which are not known.
+    fn free(&mut self, shape: &Shape) -> Vec<ShapeVar> {
+        let vars = self.resolved_shape(shape).items.into_iter().filter_map(|item| match item {
+            Item::Var(var) => Some(var),
+            Item::Dim(_) => None,
+        });
+        vars.collect()
+    }
+
     /// Chooses the equations of a point-wise operation.
     pub(super) fn decide(&mut self, op: Pointwise) {
         let operands: Vec<Shape> =

@@ -1,0 +1,540 @@
+//! Axon programs: compiled code against the reference interpreter, which evaluates them element by
+//! element.
+
+use proptest::prelude::*;
+use std::fmt::Write as _;
+use tc_backends::{
+    cpu,
+    hlo::{Array, Executable, locations, to_file_tensor},
+    interp::{Limits, compare, run_axon, stored},
+    runtime::{Tensor, random},
+};
+use tc_dialects::{
+    axon::{self, Given, Inferred, Instance, Refusal, syntax::ast::Program, to_hlo::to_hlo},
+    hlo::{self, Opcode},
+    tc::syntax::SourceFile,
+};
+
+/// An entry of a program at known shapes.
+struct Known {
+    source: SourceFile,
+    program: Program,
+    inferred: Inferred,
+    instance: Instance,
+}
+
+fn known(text: &str, entry: Option<&str>, shapes: &[(&str, &[i64])]) -> Result<Known, String> {
+    let source = SourceFile::new("test.axon", text);
+    let (program, diagnostics) = axon::syntax::parse_program(&source);
+    if !diagnostics.is_empty() {
+        return Err(source.render_all(&diagnostics));
+    }
+    let mut inferred = axon::infer(&program, &axon::Options::default());
+    if !inferred.diagnostics.is_empty() {
+        return Err(source.render_all(&inferred.diagnostics));
+    }
+    let given = |(name, dims): &(&str, &[i64])| Given {
+        parameter: name.to_string(),
+        element: None,
+        dims: dims.to_vec(),
+    };
+    let given: Vec<_> = shapes.iter().map(given).collect();
+    match inferred.specialize(&program, entry, &given) {
+        Ok(instance) => Ok(Known { source, program, inferred, instance }),
+        Err(Refusal::Request(reason)) => Err(reason),
+        Err(Refusal::Program(diagnostics)) => Err(source.render_all(&diagnostics)),
+    }
+}
+
+impl Known {
+    fn module(&mut self) -> Result<hlo::Module, String> {
+        let module = to_hlo(&mut self.inferred, &self.program, &self.instance, "main");
+        let module = module.map_err(|error| self.source.render(&error))?;
+        let wrong = hlo::verify(&module);
+        assert!(wrong.is_empty(), "{module}\n{wrong:?}");
+        Ok(module)
+    }
+
+    /// Runs the entry both ways on random inputs, and compares.
+    fn check(&mut self) -> Result<(), String> {
+        let module = self.module()?;
+        let mut inputs = Vec::new();
+        for (number, (_, ty)) in self.instance.parameters.iter().enumerate() {
+            let element = stored(ty.element).ok_or("an element type without tensors")?;
+            let dims: Vec<_> = ty.dims.iter().map(|size| *size as usize).collect();
+            inputs.push(random(element, &dims, number as u64, None).map_err(|it| it.to_string())?);
+        }
+        let context = tc_dialects::new_context();
+        let places = locations(&context, &module, &self.source);
+        let options = cpu::Options::default();
+        let executable = Executable::compile(&context, &module, &places, &options);
+        let executable = executable.map_err(|error| format!("{error}\n{module}"))?;
+        let arrays = executable
+            .parameters()
+            .iter()
+            .zip(&inputs)
+            .map(|(shape, input)| Array { shape: shape.clone(), bytes: input.bytes().to_vec() });
+        let results = executable.run(&arrays.collect::<Vec<_>>()).map_err(|it| it.to_string())?;
+        let outcomes = self.interpret(&inputs)?;
+        assert_eq!(outcomes.len(), results.len());
+        for (outcome, result) in outcomes.iter().zip(&results) {
+            let found = to_file_tensor(result).map_err(|error| error.to_string())?;
+            compare(outcome, &found).map_err(|error| format!("{error}\n{module}"))?;
+        }
+        Ok(())
+    }
+
+    fn interpret(
+        &mut self,
+        inputs: &[Tensor],
+    ) -> Result<Vec<tc_backends::interp::Outcome>, String> {
+        let Self { source, program, inferred, instance } = self;
+        run_axon(inferred, program, instance, inputs, Limits::default())
+            .map_err(|error| source.render(&error))
+    }
+}
+
+fn check(text: &str, entry: Option<&str>, shapes: &[(&str, &[i64])]) {
+    let outcome = known(text, entry, shapes).and_then(|mut known| known.check());
+    outcome.unwrap_or_else(|error| panic!("{text}\n{error}"));
+}
+
+/// The values of an expression, by the reference interpreter.
+fn values(text: &str) -> Vec<f64> {
+    let mut known = known(text, None, &[]).unwrap_or_else(|error| panic!("{error}"));
+    let outcomes = known.interpret(&[]).unwrap_or_else(|error| panic!("{error}"));
+    let tensors = outcomes.iter().map(|outcome| outcome.to_tensor().expect("small"));
+    tensors.flat_map(|tensor| tensor.numbers().map(|it| it.to_f64()).collect::<Vec<_>>()).collect()
+}
+
+/// The error of a program that does not run, without the name of the file.
+fn refusal(text: &str, entry: Option<&str>, shapes: &[(&str, &[i64])]) -> String {
+    let outcome = known(text, entry, shapes).and_then(|mut known| known.module());
+    let error = outcome.map(|module| module.to_string()).expect_err(text);
+    error.lines().next().unwrap_or_default().trim_start_matches("test.axon:").to_string()
+}
+
+fn example(name: &str) -> String {
+    let path = format!("{}/../../examples/axon/{name}.axon", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+#[test]
+fn examples_agree() {
+    let attention = example("attention");
+    check(&attention, Some("attention"), &[("Q", &[12, 8]), ("V", &[16, 4])]);
+    check(&attention, Some("attention"), &[("Q", &[1, 1]), ("V", &[1, 1])]);
+    check(&attention, Some("heads"), &[("Q", &[3, 5, 4]), ("K", &[3, 6, 4]), ("V", &[3, 6, 2])]);
+    let convnet = example("convnet");
+    let f: &[i64] = &[16, 16, 3, 3];
+    let image: &[i64] = &[2, 3, 32, 32];
+    check(&convnet, Some("convnet"), &[("image", image), ("f0", &[16, 3, 3, 3]), ("f1", f)]);
+    let mlp = example("mlp");
+    let sizes: &[(&str, &[i64])] =
+        &[("x", &[5, 7]), ("w1", &[7, 6]), ("w2", &[6, 4]), ("w3", &[4, 3])];
+    check(&mlp, Some("mlp"), sizes);
+    let rnn = example("rnn");
+    check(&rnn, Some("rnn"), &[("x", &[6, 2, 3])]);
+    check(&rnn, Some("lstm"), &[("x", &[6, 2, 3])]);
+    check(&rnn, Some("bidirectionalLstm"), &[("x", &[5, 2, 3])]);
+    check(&rnn, Some("residualRnn"), &[("x", &[5, 2, 3])]);
+    check(&example("softmax"), Some("softmax"), &[("x", &[9, 4])]);
+}
+
+#[test]
+fn built_in_functions_mean_what_they_say() {
+    assert_eq!(values("iota(size=3) + 1f, 7 - 2"), [1., 2., 3., 5.]);
+    assert_eq!(
+        values("x = reshape(iota(size=6), shape=[2,3]) * 1f; transpose(x)"),
+        [0., 3., 1., 4., 2., 5.]
+    );
+    assert_eq!(
+        values("x = iota(size=4) * 1f; concat(reverse(x), slice(x, start=1, size=2))"),
+        [3., 2., 1., 0., 1., 2.]
+    );
+    assert_eq!(
+        values("x = iota(size=3) * 1f; gather(x * 10f, concat(iota(size=2) + 9, iota(size=1)))"),
+        [20., 20., 0.]
+    );
+    assert_eq!(
+        values("x = iota(size=4) * 1f; reduce(-, 1f, x), reduce(max, -inf, x), product(x + 1f)"),
+        [-5., 3., 24.]
+    );
+    assert_eq!(values("loop(0f, fn(s, x) { s + x, s * x }, iota(size=4))"), [6., 0., 0., 2., 9.]);
+    assert_eq!(
+        values("x = reshape(iota(size=4), shape=[2,2]) * 1f; matmul(x, x), x - sum(x)"),
+        [2., 3., 6., 11., -2., -3., 0., -1.]
+    );
+    assert_eq!(
+        values(
+            "i = fn(x : i32 s) { x }; n = i(slice(iota(size=9) - 4, size=8));
+             n / 3, n / 0, slice(7 / (n - n - 2), size=1)"
+        ),
+        [-2., -1., -1., -1., 0., 0., 0., 1., 0., 0., 0., 0., 0., 0., 0., 0., -4.]
+    );
+    assert_eq!(
+        values("x = iota(size=2) * 1f; select(x > 0f, x + 5f, x), x == x, x != x"),
+        [0., 6., 1., 1., 0., 0.]
+    );
+    // Windows of 2 by 2 that start at -1, 1 and 3 in both dimensions.
+    let found = values(
+        "x = reshape(iota(size=16), shape=[1,1,4,4]) * 1f;
+         f = reshape(iota(size=4), shape=[1,1,2,2]) * 1f;
+         conv(x, f, stride=2, padding=1)",
+    );
+    let image = |i: i64, j: i64| {
+        let inside = (0..4).contains(&i) && (0..4).contains(&j);
+        if inside { (4 * i + j) as f64 } else { 0. }
+    };
+    let mut expected = Vec::new();
+    for i in [-1, 1, 3] {
+        for j in [-1, 1, 3] {
+            let below = 2. * image(i + 1, j) + 3. * image(i + 1, j + 1);
+            expected.push(image(i, j + 1) + below);
+        }
+    }
+    assert_eq!(found, expected);
+}
+
+/// Each function of the table is executed, compiled and interpreted.
+#[test]
+fn every_function_of_the_table_runs() {
+    let by_use = |name: &str| match name {
+        "select" => "select(x > y, x, y)".to_string(),
+        "matmul" => "matmul(x, x)".to_string(),
+        "conv" => "conv(i, f, stride=[1,2], padding=1, dilation=[2,1])".to_string(),
+        "concat" => "concat(x, y)".to_string(),
+        "slice" => "slice(x, start=1, size=2)".to_string(),
+        "map" => "map(fn(r) { r * k }, x)".to_string(),
+        "reduce" => "reduce(fn(a, b) { max(a, b) * k }, 0f, x)".to_string(),
+        "loop" => "loop(k, fn(s, r) { s + sum(r), r * s }, x)".to_string(),
+        "gather" => "gather(x, n)".to_string(),
+        "reshape" => "reshape(x, shape=[9])".to_string(),
+        "iota" => "x + iota()".to_string(),
+        "lstmStep" => "lstmStep(x, y, y, x, y, x, y, x, y, x, y, v, v, v, v)".to_string(),
+        name if name.chars().all(char::is_alphabetic) && !matches!(name, "max" | "min") => {
+            format!("{name}(x)")
+        }
+        "max" | "min" => format!("{name}(x, y)"),
+        operator => format!("x {operator} y"),
+    };
+    let names: Vec<_> = axon::builtins::names();
+    assert!(30 < names.len());
+    for name in names {
+        let text = format!(
+            "f = fn(x : f32 [3,3], y : f32 [3,3], v : f32 [3], k : f32, n : i32 [4], \
+             i : f32 [2,2,5,6], f : f32 [3,2,3,2]) {{ {}, x, y, v, k, n, i, f }};",
+            by_use(&name)
+        );
+        check(&text, Some("f"), &[]);
+    }
+}
+
+#[test]
+fn integers_wrap_and_divide_alike() {
+    for element in ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"] {
+        let text = format!(
+            "f = fn(a : {element} [50], b : {element} [50]) {{ \
+             a + b, a - b, a * b * b * a, a / b, max(a, b), min(a, b), -a, a < b, a >= b, \
+             reduce(+, 0, a), reduce(*, 1, b), reduce(max, 0, a), relu(a) }};"
+        );
+        check(&text, Some("f"), &[]);
+    }
+    for element in ["f16", "f64"] {
+        let text = format!(
+            "f = fn(a : {element} [50], b) {{ exp(a) + sqrt(b), log(a), a / b, reduce(+, 0f, a) }};"
+        );
+        check(&text, Some("f"), &[]);
+    }
+}
+
+/// The body of a loop is built once.
+#[test]
+fn loops_are_not_unrolled() {
+    let count = |rows: i64| {
+        let text = example("rnn");
+        let mut known = known(&text, Some("lstm"), &[("x", &[rows, 2, 3])]).expect("it is right");
+        let module = known.module().expect("it is right");
+        let entry = &module.entry().instructions;
+        assert_eq!(entry.iter().filter(|it| it.opcode == Opcode::While).count(), 1);
+        module.num_instructions()
+    };
+    assert_eq!(count(2), count(1_000_000));
+}
+
+#[test]
+fn functions_are_instantiated_where_they_are_called() {
+    let text = "
+        twice = fn(f, x) { f(f(x)) };
+        pair = fn(x) { x, twice(fn(y) { y + x }, x) };
+        both = fn(g) { fn(x) { g(x) * 2 } };
+        alias = twice;
+        f = fn(x : f32 [n], m : i32 [2,2]) {
+          a, b = pair(x);
+          c, d = pair(m);
+          x = x + 1f;
+          h = both(fn(y) { y - x });
+          x = x * 2f;
+          h(a), b, c, d, alias(fn(t) { transpose(t) }, m), alias(exp, x)
+        };";
+    check(text, Some("f"), &[("x", &[5])]);
+    // A name counts as it was defined where the function that uses it was.
+    assert_eq!(values("x = 1f; f = fn(y) { x + y }; x = 10f; f(100f), x"), [101., 10.]);
+}
+
+#[test]
+fn what_does_not_run_is_refused_in_place() {
+    let c = "f = fn(x : f32 [m], y : f32 [n]) : f32 [8] { concat(x, y) };";
+    assert_eq!(
+        refusal(c, None, &[("x", &[3]), ("y", &[4])]),
+        "1:46: error: result of the function needs 8 = 7: size 8 is not 7 [AX0301]"
+    );
+    assert_eq!(
+        refusal(c, None, &[]),
+        "1:8: error: 'x' is f32 [_], of which not all sizes are known [AX0401]"
+    );
+    assert_eq!(refusal(c, Some("g"), &[]), "there is no definition 'g'; the file has: f");
+    assert_eq!(refusal(c, None, &[("z", &[1])]), "there is no parameter 'z'; the entry has: x, y");
+    assert_eq!(refusal(c, None, &[("x", &[0])]), "size 0 of 'x' is not positive");
+    assert_eq!(
+        refusal("f = fn(x : f32 [10,*,3]) { x + 1f };", None, &[]),
+        "1:8: error: 'x' is f32 [10,*,3]: ragged tensors are not executed [AX0402]"
+    );
+    assert_eq!(
+        refusal("f = fn(g, x) { g(x) };", None, &[("x", &[1])]),
+        "1:8: error: 'g' is a function, expected an entry whose parameters are tensors [AX0402]"
+    );
+    assert_eq!(
+        refusal("f = fn() { sum(iota()) };", None, &[]),
+        "1:16: error: nothing determines the sizes of what 'iota' gives [AX0401]"
+    );
+    assert_eq!(
+        refusal(
+            "f = fn(x : f32 [n], w : f32 [3]) { reduce(fn(a, b) { a + b + sum(w) }, 0f, x) };",
+            None,
+            &[("x", &[4])]
+        ),
+        "1:62: error: the function of 'reduce' uses a tensor f32 [3] from outside, expected scalars; try 'loop' [AX0402]"
+    );
+    assert_eq!(
+        refusal("f = fn(x : i8 [4]) { x + 300 };", None, &[]),
+        "1:26: error: 300 does not fit i8, expected -128 to 127 [AX0402]"
+    );
+    assert_eq!(
+        refusal("f = fn(x : f32 [4]) { fn(y) { x + y } };", None, &[]),
+        "1:1: error: the result has a function in it, expected tensors [AX0402]"
+    );
+    assert_eq!(
+        refusal(
+            "f = fn(x : f32 [4]) { loop((exp, 0f), fn(s, r) { g, a = s; (g, a + r), g(r) }, x) };",
+            None,
+            &[]
+        ),
+        "1:23: error: the state of a loop has a function in it, expected tensors [AX0402]"
+    );
+}
+
+/// Programs that double with every definition, or nest without end, end in an error.
+#[test]
+fn hostile_programs_are_refused() {
+    let mut text = "f0 = fn(x) { x + x };\n".to_string();
+    for number in 1..40 {
+        let before = number - 1;
+        writeln!(text, "f{number} = fn(x) {{ f{before}(f{before}(x)) }};").expect("a string");
+    }
+    let error = refusal(&text, Some("f39"), &[("x", &[4])]);
+    assert!(error.contains("more than 65536 calls"), "{error}");
+    let mut text = "f0 = fn(x) { x + x };\n".to_string();
+    for number in 1..2_000 {
+        writeln!(text, "f{number} = fn(x) {{ f{}(x) }};", number - 1).expect("a string");
+    }
+    let error = refusal(&text, Some("f1999"), &[("x", &[4])]);
+    assert!(error.contains("calls nest more than 256 deep"), "{error}");
+    // Functions in functions in functions.
+    let mut text =
+        "g = fn(f) { fn(x) { f(f(x)) } };\nf = fn(y : f32 [2]) { g0 = exp;\n".to_string();
+    for number in 1..60_000 {
+        writeln!(text, "g{number} = g(g{});", number - 1).expect("a string");
+    }
+    let error = refusal(&format!("{text} g59999(y) }};"), Some("f"), &[]);
+    assert!(error.contains("calls nest more than 256 deep"), "{error}");
+}
+
+/// A program with random definitions, each of a type that is known while it is written.
+struct Writer {
+    text: String,
+    /// Names and sizes of what can be used.
+    tensors: Vec<(String, Vec<i64>)>,
+    choices: std::vec::IntoIter<u32>,
+    float: bool,
+}
+
+impl Writer {
+    fn choose(&mut self, below: usize) -> usize {
+        self.choices.next().unwrap_or(0) as usize % below.max(1)
+    }
+
+    fn tensor(&mut self, fits: impl Fn(&[i64]) -> bool) -> Option<(String, Vec<i64>)> {
+        let usable: Vec<_> = self.tensors.iter().filter(|(_, dims)| fits(dims)).cloned().collect();
+        let choice = self.choose(usable.len());
+        usable.get(choice).cloned()
+    }
+
+    /// An expression and its sizes.
+    fn expression(&mut self) -> Option<(String, Vec<i64>)> {
+        let (a, dims) = self.tensor(|_| true)?;
+        let number = if self.float { "0.5f" } else { "3" };
+        Some(match self.choose(19) {
+            0..=3 => {
+                let own = dims.clone();
+                let (b, _) = self.tensor(|dims| own.ends_with(dims))?;
+                let op = ["+", "-", "*"][self.choose(3)];
+                let (a, b) = if self.choose(2) == 0 { (a, b) } else { (b, a) };
+                (format!("{a} {op} {b}"), dims)
+            }
+            4 => {
+                let functions: &[_] = match self.float {
+                    true => &["tanh", "sigmoid", "relu", "-", "softly"],
+                    false => &["relu", "-", "softly", "double"],
+                };
+                (format!("{}({a})", functions[self.choose(functions.len())]), dims)
+            }
+            5 => (format!("max({a}, {number}) - {number}"), dims),
+            6 => {
+                let (a, dims) = self.tensor(|dims| dims.len() == 2)?;
+                (format!("transpose({a})"), vec![dims[1], dims[0]])
+            }
+            7 => {
+                let (a, left) = self.tensor(|dims| 2 <= dims.len())?;
+                let (batch, k) = (left[..left.len() - 2].to_vec(), left[left.len() - 1]);
+                let fits = |dims: &[i64]| {
+                    dims.len() == left.len()
+                        && dims.starts_with(&batch)
+                        && dims[dims.len() - 2] == k
+                };
+                let (b, right) = self.tensor(fits)?;
+                let mut dims = left.clone();
+                *dims.last_mut()? = *right.last()?;
+                (format!("matmul({a}, {b})"), dims)
+            }
+            8 => {
+                let (a, mut dims) = self.tensor(|dims| !dims.is_empty())?;
+                let rest = dims[1..].to_vec();
+                let (b, other) = self.tensor(|dims| !dims.is_empty() && dims[1..] == rest[..])?;
+                dims[0] += other[0];
+                (format!("concat({a}, {b})"), dims)
+            }
+            9 => {
+                let (a, dims) = self.tensor(|dims| !dims.is_empty())?;
+                (format!("reverse({a})"), dims)
+            }
+            10 => {
+                let (a, mut dims) = self.tensor(|dims| dims.first().is_some_and(|it| 1 < *it))?;
+                let start = 1 + self.choose(dims[0] as usize - 1) as i64;
+                dims[0] -= start;
+                (format!("slice({a}, start={start}, size={})", dims[0]), dims)
+            }
+            11 | 12 => {
+                let (a, dims) = self.tensor(|dims| !dims.is_empty())?;
+                let (k, _) = self.tensor(<[i64]>::is_empty)?;
+                let function = match self.choose(6) {
+                    0 => "+".to_string(),
+                    1 => "*".to_string(),
+                    2 => "max".to_string(),
+                    3 => "-".to_string(),
+                    4 => format!("fn(p, q) {{ p * {k} - q }}"),
+                    _ => "fn(p, q) { max(p, q) + 1 }".to_string(),
+                };
+                (format!("reduce({function}, {number}, {a})"), dims[1..].to_vec())
+            }
+            13 | 14 => {
+                let (a, dims) = self.tensor(|dims| !dims.is_empty())?;
+                let row = dims[1..].to_vec();
+                let (b, _) = self.tensor(|dims| row.ends_with(dims))?;
+                (format!("map(fn(r) {{ softly(r * {b}) - r }}, {a})"), dims)
+            }
+            15 | 16 => {
+                let (a, dims) = self.tensor(|dims| !dims.is_empty())?;
+                let row = dims[1..].to_vec();
+                let (s, state) = self.tensor(|dims| row.ends_with(dims))?;
+                let (k, _) = self.tensor(|dims| row.ends_with(dims))?;
+                // The state keeps its shape.
+                let next = if state == row { "s - r" } else { "softly(s)" };
+                let name = format!("w{}", self.tensors.len());
+                let line =
+                    format!("  {name}, _ = loop({s}, fn(s, r) {{ {next}, r * s + {k} }}, {a});\n");
+                self.text += &line;
+                self.tensors.push((name, state));
+                (format!("second(loop({s}, fn(s, r) {{ {next}, r * s + {k} }}, {a}))"), dims)
+            }
+            17 => {
+                let count: i64 = dims.iter().product();
+                let shape = if count % 2 == 0 { vec![2, count / 2] } else { vec![count] };
+                let list: Vec<_> = shape.iter().map(i64::to_string).collect();
+                (format!("reshape({a}, shape=[{}])", list.join(",")), shape)
+            }
+            _ => {
+                let (a, mut dims) = self.tensor(|dims| !dims.is_empty())?;
+                dims[0] = 3;
+                (format!("gather({a}, iota(size=3) * 2)"), dims)
+            }
+        })
+    }
+}
+
+fn random_program(choices: Vec<u32>) -> String {
+    let mut writer = Writer {
+        text: String::new(),
+        tensors: Vec::new(),
+        choices: choices.into_iter(),
+        float: true,
+    };
+    writer.float = writer.choose(3) != 0;
+    let element = match (writer.float, writer.choose(2)) {
+        (true, 0) => "f32",
+        (true, _) => "f64",
+        (false, 0) => "i32",
+        (false, _) => "i8",
+    };
+    let shapes: [&[i64]; 6] = [&[], &[3], &[2, 3], &[3, 3], &[2, 3, 3], &[1, 4]];
+    let mut params = Vec::new();
+    for (number, dims) in shapes.iter().enumerate() {
+        let list: Vec<_> = dims.iter().map(i64::to_string).collect();
+        params.push(format!("p{number} : {element} [{}]", list.join(",")));
+        writer.tensors.push((format!("p{number}"), dims.to_vec()));
+    }
+    for number in 0..6 {
+        let Some((expression, dims)) = writer.expression() else { continue };
+        if 2_000 < dims.iter().product::<i64>() {
+            continue;
+        }
+        let name = format!("v{number}");
+        // Values stay near 1: what overflows shows nothing.
+        let line = match writer.float {
+            true => format!("  {name} = tanh({expression});\n"),
+            false => format!("  {name} = {expression};\n"),
+        };
+        writer.text += &line;
+        writer.tensors.push((name, dims));
+    }
+    let last: Vec<_> = writer.tensors.iter().skip(shapes.len()).map(|it| it.0.as_str()).collect();
+    let results = if last.is_empty() { "p0".to_string() } else { last.join(", ") };
+    format!(
+        "softly = fn(x) {{ max(x, 0) - x }};\ndouble = fn(x) {{ x + x }};\n\
+         second = fn(pair) {{ _, b = pair; b }};\nf = fn({}) {{\n{}  {results}\n}};\n",
+        params.join(", "),
+        writer.text
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..Default::default() })]
+
+    /// Compiled programs calculate what the reference interpreter does.
+    #[test]
+    fn random_programs_agree(choices in prop::collection::vec(any::<u32>(), 80)) {
+        let text = random_program(choices);
+        let outcome = known(&text, Some("f"), &[]).and_then(|mut known| known.check());
+        prop_assert!(outcome.is_ok(), "{}\n{}", text, outcome.unwrap_err());
+    }
+}

@@ -1,0 +1,220 @@
+//! What the built-in functions do, in terms of a target.
+
+use super::{Callee, Evaluated, Machine, Place, Pointwise, Target, Value, Window};
+use crate::axon::specialize::{Subst, refuse};
+use crate::tc::syntax::Span;
+use std::rc::Rc;
+use tc_ir::shape::{Dim, Shape};
+
+/// The arguments of a call.
+struct Arguments<T> {
+    values: std::vec::IntoIter<Value<T>>,
+    span: Span,
+}
+
+impl<T> Arguments<T> {
+    fn value(&mut self) -> Evaluated<Value<T>> {
+        self.values.next().ok_or_else(|| refuse(self.span, "an argument is missing"))
+    }
+
+    fn tensor(&mut self) -> Evaluated<T> {
+        match self.value()? {
+            Value::Tensor(tensor) => Ok(tensor),
+            _ => Err(refuse(self.span, "expected a tensor as argument")),
+        }
+    }
+
+    fn function(&mut self) -> Evaluated<Callee> {
+        match self.value()? {
+            Value::Function(function) => Ok(function),
+            _ => Err(refuse(self.span, "expected a function as argument")),
+        }
+    }
+}
+
+impl<T: Target> Machine<'_, T> {
+    /// The point-wise function that a function is, if it is one.
+    pub fn as_pointwise(&self, callee: Callee) -> Option<Pointwise> {
+        match &self.functions[callee.0] {
+            super::FunctionValue::Builtin(declaration, ..) => {
+                Pointwise::from_name(&declaration.name.text)
+            }
+            super::FunctionValue::Closure(..) => None,
+        }
+    }
+
+    pub(super) fn builtin(
+        &mut self,
+        name: &str,
+        place: Place,
+        subst: &Rc<Subst>,
+        args: Vec<Value<T::Tensor>>,
+        span: Span,
+    ) -> Evaluated<Value<T::Tensor>> {
+        let at = |error: String| refuse(span, error);
+        let mut args = Arguments { values: args.into_iter(), span };
+        if let Some(function) = Pointwise::from_name(name) {
+            let mut operands = Vec::new();
+            while args.values.len() != 0 {
+                operands.push(args.tensor()?);
+            }
+            return self.pointwise(function, operands).map(Value::Tensor).map_err(at);
+        }
+        let uses = self.uses;
+        let used = uses.builtins.get(&place).ok_or_else(|| refuse(span, "a use without a type"))?;
+        let result = match name {
+            "relu" => {
+                let x = args.tensor()?;
+                let element = self.target.tensor_type(&x).element;
+                let zero = super::Number::Integer(0);
+                let zero = self.target.number(zero, element).map_err(at)?;
+                self.pointwise(Pointwise::Max, vec![x, zero])
+            }
+            "matmul" => {
+                let (lhs, rhs) = (args.tensor()?, args.tensor()?);
+                let batch = self.target.tensor_type(&lhs).dims.len().saturating_sub(2);
+                self.target.dot(&lhs, &rhs, batch)
+            }
+            "conv" => {
+                let (images, filters) = (args.tensor()?, args.tensor()?);
+                let mut pair = |names: [&str; 2]| -> Evaluated<[i64; 2]> {
+                    Ok([
+                        self.option(&used.dims, names[0], subst, name, span)?,
+                        self.option(&used.dims, names[1], subst, name, span)?,
+                    ])
+                };
+                let window = Window {
+                    stride: pair(["sh", "sw"])?,
+                    padding: pair(["ph", "pw"])?,
+                    dilation: pair(["dh", "dw"])?,
+                };
+                let ty = self.result_type(used.result, subst, name, span)?;
+                let dims = <[i64; 4]>::try_from(ty.dims);
+                let dims = dims.map_err(|_| refuse(span, "expected four dimensions"))?;
+                self.target.convolution(&images, &filters, window, dims)
+            }
+            "concat" => {
+                let (first, second) = (args.tensor()?, args.tensor()?);
+                self.target.concat(&first, &second)
+            }
+            "reverse" => {
+                let x = args.tensor()?;
+                self.target.reverse(&x)
+            }
+            "slice" => {
+                let x = args.tensor()?;
+                let start = self.option(&used.dims, "first", subst, name, span)?;
+                let size = self.option(&used.dims, "m", subst, name, span)?;
+                self.target.slice(&x, start, size)
+            }
+            "gather" => {
+                let (x, indices) = (args.tensor()?, args.tensor()?);
+                self.target.gather(&x, &indices)
+            }
+            "transpose" => {
+                let x = args.tensor()?;
+                self.target.transpose(&x)
+            }
+            "reshape" => {
+                let x = args.tensor()?;
+                let ty = self.result_type(used.result, subst, name, span)?;
+                self.target.reshape(&x, &ty.dims)
+            }
+            "iota" => {
+                let ty = self.result_type(used.result, subst, name, span)?;
+                self.target.iota(ty.element, ty.dims[0])
+            }
+            "map" => {
+                let (function, x) = (args.function()?, args.tensor()?);
+                return T::iterate(self, function, None, &x, span).map(|it| Value::Tensor(it.1));
+            }
+            "loop" => {
+                let (state, function, x) = (args.value()?, args.function()?, args.tensor()?);
+                if state.tensors().is_none() {
+                    let message = "the state of a loop has a function in it, expected tensors";
+                    return Err(refuse(span, message));
+                }
+                let (last, results) = T::iterate(self, function, Some(state), &x, span)?;
+                let last = last.ok_or_else(|| refuse(span, "a loop without a state"))?;
+                return Ok(Value::Tuple([last, Value::Tensor(results)].into()));
+            }
+            "reduce" => {
+                let (function, init) = (args.function()?, args.tensor()?);
+                let x = args.tensor()?;
+                return T::reduce(self, function, &init, &x, span).map(Value::Tensor);
+            }
+            "lstmStep" => {
+                let mut tensors = Vec::new();
+                while args.values.len() != 0 {
+                    tensors.push(args.tensor()?);
+                }
+                let (hidden, cell) = self.lstm_step(&tensors).map_err(at)?;
+                return Ok(Value::Tuple([Value::Tensor(hidden), Value::Tensor(cell)].into()));
+            }
+            _ => Err(format!("'{name}' has a type but is not implemented")),
+        };
+        result.map(Value::Tensor).map_err(at)
+    }
+
+    /// A size among the options of a call.
+    fn option(
+        &mut self,
+        dims: &std::collections::HashMap<String, Dim>,
+        option: &str,
+        subst: &Subst,
+        name: &str,
+        span: Span,
+    ) -> Evaluated<i64> {
+        let dim = dims.get(option).cloned().unwrap_or(Dim::Ragged);
+        let dim = self.types.known_dim(&dim, subst);
+        let sizes = self.sizes(&Shape::dims([dim]), &format!("the options of '{name}'"), span)?;
+        Ok(sizes[0])
+    }
+
+    /// A point-wise function, on operands that are repeated along leading dimensions where they lack
+    /// these.
+    pub fn pointwise(
+        &mut self,
+        function: Pointwise,
+        mut operands: Vec<T::Tensor>,
+    ) -> super::Made<T::Tensor> {
+        let target = &mut self.target;
+        let shapes = operands.iter().map(|it| target.tensor_type(it).dims.clone());
+        let dims = shapes.max_by_key(Vec::len).unwrap_or_default();
+        for operand in &mut operands {
+            if target.tensor_type(operand).dims != dims {
+                *operand = target.broadcast(operand, &dims)?;
+            }
+        }
+        target.pointwise(function, &operands)
+    }
+
+    /// A step of an LSTM: gates for input, forgetting and output, and a candidate for the cell, each
+    /// of `x` times weights plus `h` times recurrent weights plus a bias (Hochreiter and Schmidhuber,
+    /// "Long Short-Term Memory", with the forget gate of Gers, Schmidhuber and Cummins). The operands
+    /// are those of the table.
+    fn lstm_step(&mut self, operands: &[T::Tensor]) -> super::Made<(T::Tensor, T::Tensor)> {
+        let [x, hidden, cell, rest @ ..] = operands else {
+            return Err("expected 15 operands".to_string());
+        };
+        let mut gates = Vec::new();
+        for gate in 0..4 {
+            let [weights, recurrent, bias] = [gate, 4 + gate, 8 + gate].map(|at| rest.get(at));
+            let (Some(weights), Some(recurrent), Some(bias)) = (weights, recurrent, bias) else {
+                return Err("expected 15 operands".to_string());
+            };
+            let of_input = self.target.dot(x, weights, 0)?;
+            let of_state = self.target.dot(hidden, recurrent, 0)?;
+            let sum = self.pointwise(Pointwise::Add, vec![of_input, of_state])?;
+            let sum = self.pointwise(Pointwise::Add, vec![sum, bias.clone()])?;
+            let function = if gate == 3 { Pointwise::Tanh } else { Pointwise::Sigmoid };
+            gates.push(self.pointwise(function, vec![sum])?);
+        }
+        let kept = self.pointwise(Pointwise::Mul, vec![gates[1].clone(), cell.clone()])?;
+        let added = self.pointwise(Pointwise::Mul, vec![gates[0].clone(), gates[3].clone()])?;
+        let cell = self.pointwise(Pointwise::Add, vec![kept, added])?;
+        let activated = self.pointwise(Pointwise::Tanh, vec![cell.clone()])?;
+        let hidden = self.pointwise(Pointwise::Mul, vec![gates[2].clone(), activated])?;
+        Ok((hidden, cell))
+    }
+}

@@ -1,0 +1,417 @@
+//! Programs at known sizes: which type each parameter of an entry has, and what variables stand for.
+//!
+//! A definition is polymorphic: its variables stand for something else wherever it is used. A
+//! [`Subst`] says for what at one use, so that the types that inference found once per expression
+//! ([`Uses`](super::infer::Uses)) become known at every instance of it, without inferring anything
+//! again. This is how type-passing implementations of ML see polymorphism (Harper and Morrisett,
+//! "Compiling Polymorphism Using Intensional Type Analysis", section 2), with the passing done while
+//! compiling.
+
+use super::infer::{Inferred, What};
+use super::syntax::ast::{ExprKind, Function, Pattern, Program};
+use super::types::{Class, Elem, ElementType, Node, Renaming, Ty, Types};
+use crate::tc::syntax::{Diagnostic, Reason, Span};
+use std::collections::HashMap;
+use std::fmt;
+use std::rc::Rc;
+use tc_ir::shape::{Dim, DimVar, Item, Shape, ShapeVar};
+
+/// A tensor type without variables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorType {
+    /// The type of the elements.
+    pub element: ElementType,
+    /// The sizes, first dimension first.
+    pub dims: Vec<i64>,
+}
+
+impl fmt::Display for TensorType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dims: Vec<_> = self.dims.iter().map(i64::to_string).collect();
+        write!(f, "{} [{}]", self.element.name(), dims.join(","))
+    }
+}
+
+/// What a user says about a parameter of the entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// The name of the parameter; a part of a tuple is `name.0`, `name.1`, ..
+    pub parameter: String,
+    /// The type of its elements; what the program says if there is none.
+    pub element: Option<ElementType>,
+    /// Its sizes.
+    pub dims: Vec<i64>,
+}
+
+/// Why a program does not run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// What is asked for is not there.
+    Request(String),
+    /// Something is wrong at these places.
+    Program(Vec<Diagnostic>),
+}
+
+impl From<Diagnostic> for Refusal {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Self::Program(vec![diagnostic])
+    }
+}
+
+/// The structure of a value: tensors in tuples.
+#[derive(Clone, Debug)]
+pub(crate) enum Structure {
+    Tensor,
+    Tuple(Vec<Structure>),
+}
+
+/// An entry of a program at known types.
+#[derive(Clone, Debug)]
+pub struct Instance {
+    /// The name of the entry; none for the expression at the end of the program.
+    pub name: Option<Rc<str>>,
+    /// The names and types of the tensors that it takes.
+    pub parameters: Vec<(String, TensorType)>,
+    /// Per argument of the function how these belong together; none if the entry is no function.
+    pub(crate) arguments: Option<Vec<Structure>>,
+    /// What the variables of the entry stand for.
+    pub(crate) subst: Rc<Subst>,
+    /// Where it is defined.
+    pub(crate) span: Span,
+}
+
+/// What variables stand for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Subst {
+    elems: HashMap<Elem, ElementType>,
+    dims: HashMap<DimVar, Dim>,
+    shapes: HashMap<ShapeVar, Shape>,
+}
+
+/// The element type of what could be of any in a class.
+fn default_element(class: Class) -> ElementType {
+    match class {
+        Class::Any | Class::Number | Class::Float => ElementType::F32,
+        Class::Integer => ElementType::I32,
+    }
+}
+
+impl Types {
+    /// A dimension with all that is known about it put in.
+    pub(crate) fn known_dim(&mut self, dim: &Dim, subst: &Subst) -> Dim {
+        let dim = self.solver.resolved_dim(dim);
+        let known = &mut |var| subst.dims.get(&var).cloned();
+        self.solver.arithmetic().substitute(&dim, known).unwrap_or(dim)
+    }
+
+    /// A shape with all that is known about it put in.
+    pub(crate) fn known_shape(&mut self, shape: &Shape, subst: &Subst) -> Shape {
+        let shape = self.solver.resolved_shape(shape);
+        let mut known = Shape::default();
+        for item in shape.items {
+            match item {
+                Item::Var(var) => match subst.shapes.get(&var) {
+                    Some(shape) => known.items.extend(shape.items.iter().cloned()),
+                    None => known.items.push(item),
+                },
+                Item::Dim(dim) => known.items.push(Item::Dim(self.known_dim(&dim, subst))),
+            }
+        }
+        known
+    }
+
+    /// An element type; one that nothing determines is the default of its class.
+    pub(crate) fn known_element(&mut self, elem: Elem, subst: &Subst) -> ElementType {
+        match self.element(elem) {
+            Ok(known) => known,
+            Err((root, class)) => {
+                subst.elems.get(&root).copied().unwrap_or_else(|| default_element(class))
+            }
+        }
+    }
+
+    /// What the variables of a definition stand for where it is used, given what those of the place
+    /// of the use stand for; `outer` says it of the definitions around the definition.
+    pub(crate) fn compose(&mut self, outer: &Subst, renaming: &Renaming, here: &Subst) -> Subst {
+        let mut subst = outer.clone();
+        for (&elem, &used) in &renaming.elems {
+            subst.elems.insert(elem, self.known_element(used, here));
+        }
+        for (&var, &used) in &renaming.dims {
+            subst.dims.insert(var, self.known_dim(&Dim::Var(used), here));
+        }
+        for (&var, &used) in &renaming.shapes {
+            subst.shapes.insert(var, self.known_shape(&Shape::var(used), here));
+        }
+        subst
+    }
+}
+
+/// The sizes of a shape, if all are known.
+pub(crate) fn sizes(shape: &Shape) -> Option<Vec<i64>> {
+    let size = |item: &Item| match item {
+        Item::Dim(Dim::Constant(size)) => Some(*size),
+        _ => None,
+    };
+    shape.items.iter().map(size).collect()
+}
+
+/// Whether a dimension of a shape is ragged.
+pub(crate) fn is_ragged(shape: &Shape) -> bool {
+    shape.items.contains(&Item::Dim(Dim::Ragged))
+}
+
+impl Inferred {
+    /// The types of an entry for given shapes of parameters; without a name, the expression at the
+    /// end of the program, or the only definition. What the program says about sizes is checked.
+    ///
+    /// # Errors
+    /// There is no such entry or parameter, the shapes contradict the program, or do not determine
+    /// the shapes of all parameters. After an error about shapes, nothing else is asked of `self`.
+    pub fn specialize(
+        &mut self,
+        program: &Program,
+        entry: Option<&str>,
+        given: &[Given],
+    ) -> Result<Instance, Refusal> {
+        let name = self.entry(entry)?;
+        let scheme = self.scheme(name.as_deref()).expect("the entry is there");
+        let prelude = Rc::clone(&self.prelude);
+        let defined = defined(program, &prelude, name.as_deref());
+        let span = defined.map_or(Span::default(), |it| it.span);
+        let inference = &mut self.inference;
+        let mark = inference.types.solver.mark();
+        let (ty, renaming) = inference.types.instantiate(&scheme, 0, None);
+        let arguments = match inference.types.node(ty) {
+            Node::Function(params, _) => Some(params),
+            _ => None,
+        };
+        let mut leaves = Vec::new();
+        let mut structures = Vec::new();
+        for (number, param) in arguments.iter().flatten().enumerate() {
+            let named = defined.and_then(|it| Some((it, it.function?.params.get(number)?)));
+            let (name, place) = match named {
+                Some((at, param)) if at.in_prelude => (param.name.text.to_string(), span),
+                Some((_, param)) => (param.name.text.to_string(), param.name.span),
+                None => (format!("in{number}"), span),
+            };
+            structures.push(self.leaves(*param, name, place, &mut leaves)?);
+        }
+        let inference = &mut self.inference;
+        for given in given {
+            let leaf = leaves.iter().find(|leaf| leaf.name == given.parameter);
+            let Some(leaf) = leaf else {
+                let names: Vec<_> = leaves.iter().map(|leaf| leaf.name.as_str()).collect();
+                return Err(Refusal::Request(format!(
+                    "there is no parameter '{}'; {}",
+                    given.parameter,
+                    match names.is_empty() {
+                        true => "the entry has none".to_string(),
+                        false => format!("the entry has: {}", names.join(", ")),
+                    }
+                )));
+            };
+            if let Some(size) = given.dims.iter().find(|size| **size < 1) {
+                return Err(Refusal::Request(format!(
+                    "size {size} of '{}' is not positive",
+                    given.parameter
+                )));
+            }
+            let types = &mut inference.types;
+            let elem = match given.element {
+                Some(element) => types.elem(element),
+                None => types.elem_var(0, Class::Any),
+            };
+            let shape = Shape::dims(given.dims.iter().map(|size| Dim::Constant(*size)));
+            let ty = types.add(Node::Tensor(elem, shape));
+            let what = What::Given(leaf.name.as_str().into());
+            let origin = inference.origin(leaf.span, what, Some(ty));
+            if let Err(mismatch) = inference.types.unify(leaf.ty, ty, origin) {
+                inference.report_mismatch(mismatch, origin, leaf.ty, ty);
+            }
+        }
+        inference.solve(true, 0);
+        if !inference.diagnostics.is_empty() {
+            return Err(Refusal::Program(std::mem::take(&mut inference.diagnostics)));
+        }
+        let mut parameters = Vec::new();
+        let mut errors = Vec::new();
+        for leaf in &leaves {
+            match self.known_parameter(leaf) {
+                Ok(ty) => parameters.push((leaf.name.clone(), ty)),
+                Err(error) => errors.push(error),
+            }
+        }
+        if errors.is_empty() {
+            errors.extend(self.open_condition(mark));
+        }
+        if !errors.is_empty() {
+            return Err(Refusal::Program(errors));
+        }
+        let none = Subst::default();
+        let subst = Rc::new(self.inference.types.compose(&none, &renaming, &none));
+        let arguments = arguments.map(|_| structures);
+        Ok(Instance { name, parameters, arguments, subst, span })
+    }
+
+    /// The name of the entry asked for.
+    fn entry(&self, asked: Option<&str>) -> Result<Option<Rc<str>>, Refusal> {
+        let names = self.definitions();
+        let list = || match names.is_empty() {
+            true => "the file defines nothing".to_string(),
+            false => format!("the file has: {}", names.join(", ")),
+        };
+        match asked {
+            Some(asked) => match names.iter().find(|name| ***name == *asked) {
+                Some(name) => Ok(Some(Rc::clone(name))),
+                None => {
+                    Err(Refusal::Request(format!("there is no definition '{asked}'; {}", list())))
+                }
+            },
+            None if self.has_result() => Ok(None),
+            None => match names.as_slice() {
+                [name] => Ok(Some(Rc::clone(name))),
+                [] => Err(Refusal::Request("the file has no definition".to_string())),
+                _ => Err(Refusal::Request(format!(
+                    "the file has several definitions and no expression at its end; try '--entry' \
+                     with one of: {}",
+                    names.join(", ")
+                ))),
+            },
+        }
+    }
+
+    /// Collects the tensors of a parameter.
+    fn leaves(
+        &mut self,
+        ty: Ty,
+        name: String,
+        span: Span,
+        leaves: &mut Vec<Leaf>,
+    ) -> Result<Structure, Refusal> {
+        let types = &mut self.inference.types;
+        match types.node(ty) {
+            Node::Tuple(parts) => {
+                let mut structures = Vec::new();
+                for (number, part) in parts.into_iter().enumerate() {
+                    structures.push(self.leaves(part, format!("{name}.{number}"), span, leaves)?);
+                }
+                Ok(Structure::Tuple(structures))
+            }
+            Node::Function(..) => Err(refuse(
+                span,
+                format!("'{name}' is a function, expected an entry whose parameters are tensors"),
+            )
+            .note(span, "try a definition that passes a function for it")
+            .into()),
+            Node::Var(_) => {
+                // Any value will do: a tensor is one.
+                let tensor = types.tensor_var(0, Class::Any);
+                let origin = self.inference.origin(span, What::Given(name.as_str().into()), None);
+                // A variable is equal to anything.
+                let _ = self.inference.types.unify(ty, tensor, origin);
+                leaves.push(Leaf { name, ty: tensor, span });
+                Ok(Structure::Tensor)
+            }
+            Node::Tensor(..) | Node::Link(_) | Node::Error => {
+                leaves.push(Leaf { name, ty, span });
+                Ok(Structure::Tensor)
+            }
+        }
+    }
+
+    fn known_parameter(&mut self, leaf: &Leaf) -> Result<TensorType, Diagnostic> {
+        let none = Subst::default();
+        let types = &mut self.inference.types;
+        let Node::Tensor(elem, shape) = types.node(leaf.ty) else {
+            return Err(refuse(leaf.span, format!("'{}' is no tensor", leaf.name)));
+        };
+        let shape = types.known_shape(&shape, &none);
+        let element = types.known_element(elem, &none);
+        if let Some(dims) = sizes(&shape) {
+            return Ok(TensorType { element, dims });
+        }
+        let text = self.inference.anonymous(leaf.ty);
+        if is_ragged(&shape) {
+            let message = format!("'{}' is {text}: ragged tensors are not executed", leaf.name);
+            let hint = "'*' differs across the tensor; try a variable, and pad to the largest size";
+            return Err(refuse(leaf.span, message).note(leaf.span, hint));
+        }
+        let message = format!("'{}' is {text}, of which not all sizes are known", leaf.name);
+        let size = |item: &Item| match item {
+            Item::Dim(Dim::Constant(size)) => size.to_string(),
+            Item::Dim(_) => "N".to_string(),
+            Item::Var(_) => "..".to_string(),
+        };
+        let sizes: Vec<_> = shape.items.iter().map(size).collect();
+        let hint = format!(
+            "try '--shape {}={}' with a number for what is open",
+            leaf.name,
+            sizes.join("x")
+        );
+        Err(Diagnostic::new(Reason::AxonUnknownSize, leaf.span, message).note(leaf.span, hint))
+    }
+
+    /// A condition of the program that what is known does not decide.
+    fn open_condition(&mut self, mark: usize) -> Option<Diagnostic> {
+        let residual = self.inference.types.solver.residuals(mark).into_iter().next()?;
+        let text = self.condition_text(&residual.relation);
+        let span = self.inference.origins[residual.origin as usize].span;
+        let message = format!("what is given does not determine the sizes of '{text}'");
+        Some(Diagnostic::new(Reason::AxonUnknownSize, span, message))
+    }
+}
+
+/// A tensor among the parameters.
+struct Leaf {
+    name: String,
+    ty: Ty,
+    span: Span,
+}
+
+/// Says that something cannot be executed.
+pub fn refuse(span: Span, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::new(Reason::AxonExecution, span, message)
+}
+
+/// Where an entry is defined.
+#[derive(Clone, Copy)]
+struct Defined<'p> {
+    function: Option<&'p Function>,
+    span: Span,
+    in_prelude: bool,
+}
+
+/// Where an entry is defined; names that stand for other definitions are followed.
+fn defined<'p>(
+    program: &'p Program,
+    prelude: &'p Program,
+    entry: Option<&str>,
+) -> Option<Defined<'p>> {
+    let mut definitions: Vec<_> = prelude.lets.iter().map(|it| (it, true)).collect();
+    definitions.extend(program.lets.iter().map(|it| (it, false)));
+    let (mut value, mut in_prelude) = (program.result.as_ref(), false);
+    let mut wanted = entry;
+    let mut span = value.map(|value| value.span);
+    loop {
+        if let Some(name) = wanted {
+            let (definition, is_prelude) = loop {
+                let (definition, is_prelude) = definitions.pop()?;
+                if matches!(&definition.pattern, Pattern::Name(it) if *it.text == *name) {
+                    break (definition, is_prelude);
+                }
+            };
+            span = span.or(Some(definition.pattern.span()));
+            (value, in_prelude) = (Some(&definition.value), is_prelude);
+        }
+        let function = match &value?.kind {
+            ExprKind::Function(function) => Some(&**function),
+            ExprKind::Name(name) => {
+                wanted = Some(name);
+                continue;
+            }
+            _ => None,
+        };
+        return Some(Defined { function, span: span?, in_prelude });
+    }
+}
