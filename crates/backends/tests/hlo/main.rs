@@ -9,6 +9,7 @@ mod random;
 mod random_bits;
 mod random_modules;
 mod reference;
+mod special_values;
 
 use tc_backends::{
     cpu,

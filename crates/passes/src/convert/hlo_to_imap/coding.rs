@@ -59,6 +59,24 @@ pub(super) fn encode<'c>(b: &Builder<'c>, element: ElementType, value: Val<'c>) 
     }
 }
 
+/// The bits of a stored element, with zeros above them.
+pub(super) fn low_bits<'c>(b: &Builder<'c>, element: ElementType, stored: Val<'c>) -> Val<'c> {
+    let bits = element.bits();
+    if element.kind() == ElementKind::Pred || 8 <= bits {
+        return stored;
+    }
+    let ty = b.int_type(8);
+    b.value("arith.andi", &[stored, b.integer(ty, (1 << bits) - 1)], ty)
+}
+
+/// What is stored of an element with these bits, above which there may be anything.
+pub(super) fn from_low_bits<'c>(b: &Builder<'c>, element: ElementType, bits: Val<'c>) -> Val<'c> {
+    match element.is_integer() {
+        true => normalize(b, element, bits),
+        false => low_bits(b, element, bits),
+    }
+}
+
 /// What an operation leaves in the compute type, as the element type holds it.
 pub(super) fn normalize<'c>(b: &Builder<'c>, element: ElementType, value: Val<'c>) -> Val<'c> {
     if is_coded(element) {

@@ -4,6 +4,7 @@
 //! complex elementary functions" (1987), for what does not overflow where the result does not.
 
 use super::{
+    nest::IndexMath,
     scalar::builtin,
     value::{Scalar, compute_type},
 };
@@ -162,19 +163,50 @@ impl<'c> Parts<'_, 'c> {
         let result = (re, self.b.select(swap, self.neg(im), im));
         let zero = self.constant(0.0);
         let is_zero = self.b.compare_float("oeq", magnitude(large), zero);
-        self.select(
+        let result = self.select(
             is_zero,
             (self.div(x.0, magnitude(large)), self.div(x.1, magnitude(large))),
             result,
-        )
+        );
+        // Infinity by a number is infinity, a number by infinity is zero, in the direction that
+        // infinite parts alone give (C, annex G).
+        let bits =
+            |name: &str, a: Val<'c>, c: Val<'c>| self.b.value(name, &[a, c], self.b.int_type(1));
+        let infinity = self.constant(f64::INFINITY);
+        let is_infinite = |v: Val<'c>| self.b.compare_float("oeq", magnitude(v), infinity);
+        let any_infinite = |v: Complex<'c>| bits("arith.ori", is_infinite(v.0), is_infinite(v.1));
+        let all_finite = |v: Complex<'c>| {
+            let finite = |v: Val<'c>| self.b.compare_float("olt", magnitude(v), infinity);
+            self.b.and(finite(v.0), finite(v.1))
+        };
+        let direction = |v: Complex<'c>| {
+            let unit = |v: Val<'c>| {
+                let size = self.b.select(is_infinite(v), self.constant(1.0), zero);
+                self.binary("math.copysign", size, v)
+            };
+            (unit(v.0), unit(v.1))
+        };
+        let quotient = |x: Complex<'c>, y: Complex<'c>, size: Val<'c>| {
+            let product = self.multiply(x, (y.0, self.neg(y.1)));
+            (self.mul(size, product.0), self.mul(size, product.1))
+        };
+        let is_nan = |v: Val<'c>| self.b.compare_float("uno", v, v);
+        let undefined = self.b.and(is_nan(result.0), is_nan(result.1));
+        let above = self.b.and(undefined, self.b.and(any_infinite(x), all_finite(y)));
+        let below = self.b.and(undefined, self.b.and(all_finite(x), any_infinite(y)));
+        let result = self.select(above, quotient(direction(x), y, infinity), result);
+        self.select(below, quotient(x, direction(y), zero), result)
     }
 
     fn exp(&self, z: Complex<'c>) -> Complex<'c> {
         let size = self.call("exp", z.0);
+        // In two halves where the whole may overflow although the parts do not.
+        let is_large = self.b.compare_float("ogt", z.0, self.constant(80.0));
+        let half = self.call("exp", self.mul(z.0, self.constant(0.5)));
+        let (first, second) = self.select(is_large, (half, half), (size, self.constant(1.0)));
+        let part = |name: &str| self.mul(self.mul(first, self.call(name, z.1)), second);
         let is_real = self.b.compare_float("oeq", z.1, self.constant(0.0));
-        let re = self.mul(size, self.call("cos", z.1));
-        let im = self.mul(size, self.call("sin", z.1));
-        self.select(is_real, (size, z.1), (re, im))
+        self.select(is_real, (size, z.1), (part("cos"), part("sin")))
     }
 
     /// `exp(x) * cos(y) - 1 == expm1(x) * cos(y) - 2 * sin(y/2)^2`
@@ -182,7 +214,10 @@ impl<'c> Parts<'_, 'c> {
         let half = self.call("sin", self.mul(z.1, self.constant(0.5)));
         let below = self.mul(self.constant(2.0), self.mul(half, half));
         let re = self.sub(self.mul(self.call("expm1", z.0), self.call("cos", z.1)), below);
-        (re, self.mul(self.call("exp", z.0), self.call("sin", z.1)))
+        // What is subtracted does not count where the real part is large.
+        let power = self.exp(z);
+        let is_large = self.b.compare_float("ogt", z.0, self.constant(80.0));
+        (self.b.select(is_large, power.0, re), power.1)
     }
 
     /// Near the unit circle, `log |z| == log1p((x - 1) * (x + 1) + y^2) / 2`, with `x` the larger
@@ -248,6 +283,12 @@ impl<'c> Parts<'_, 'c> {
         let decay = self.call("exp", self.neg(self.unary("math.absf", z.0)));
         let turn = self.mul(self.call("sin", z.1), self.call("cos", z.1));
         let small = self.mul(self.mul(self.constant(4.0), turn), self.mul(decay, decay));
+        // At infinity the imaginary part is zero, whatever the angle.
+        let infinity = self.constant(f64::INFINITY);
+        let is_infinite = self.b.compare_float("oeq", self.unary("math.absf", z.0), infinity);
+        let no_angle = self.b.compare_float("uno", turn, turn);
+        let vanishes = self.b.and(is_infinite, no_angle);
+        let small = self.b.select(vanishes, self.constant(0.0), small);
         self.select(is_far, (sign, small), result)
     }
 

@@ -592,7 +592,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
                 Ok(vec![scalar::bitcast(inside, from, to, scalars[0][0])])
             });
         }
-        if from.is_complex() || to.is_complex() || have < 8 || want < 8 {
+        if from.is_complex() || to.is_complex() {
             return Err(format!(
                 "'{}' from '{from}' to '{to}' is not supported",
                 instruction.opcode
@@ -605,15 +605,19 @@ impl<'c, 'm> Lowering<'c, 'm> {
             nest.read(source.parts[0], identity(self.ir, rank));
             nest.write(empty(b, shape)[0], identity(self.ir, rank + 1), Combiner::ASSIGN);
             let parts = nest.build(b, |inside, stored| {
-                let wide = inside.int_type(have);
-                let narrow = inside.int_type(want);
+                let wide = inside.int_type(have.max(8));
+                let narrow = inside.int_type(want.max(8));
                 let bits = to_bits(inside, stored[0], wide);
                 let part = imap::build_index(inside, "dim", rank as u32);
                 let part = inside.value("arith.index_cast", &[part], wide);
                 let width = inside.integer(wide, i64::from(want));
                 let shift = inside.value("arith.muli", &[part, width], wide);
                 let bits = inside.value("arith.shrui", &[bits, shift], wide);
-                let bits = inside.value("arith.trunci", &[bits], narrow);
+                let bits = match narrow == wide {
+                    true => bits,
+                    false => inside.value("arith.trunci", &[bits], narrow),
+                };
+                let bits = coding::from_low_bits(inside, to, bits);
                 Ok(vec![to_bits(inside, bits, storage_type(inside, to))])
             })?;
             return Ok(Array { parts, shape: shape.clone() });
@@ -629,15 +633,20 @@ impl<'c, 'm> Lowering<'c, 'm> {
         }
         nest.write(empty(b, shape)[0], identity(self.ir, rank), Combiner::ASSIGN);
         let parts = nest.build(b, |inside, stored| {
-            let wide = inside.int_type(want);
+            let wide = inside.int_type(want.max(8));
             let mut all = inside.integer(wide, 0);
             for (part, value) in stored.iter().enumerate() {
-                let bits = to_bits(inside, *value, inside.int_type(have));
-                let bits = inside.value("arith.extui", &[bits], wide);
+                let bits = to_bits(inside, *value, inside.int_type(have.max(8)));
+                let bits = coding::low_bits(inside, from, bits);
+                let bits = match bits.r#type() == wide {
+                    true => bits,
+                    false => inside.value("arith.extui", &[bits], wide),
+                };
                 let shift = inside.integer(wide, part as i64 * i64::from(have));
                 let bits = inside.value("arith.shli", &[bits, shift], wide);
                 all = inside.value("arith.ori", &[all, bits], wide);
             }
+            let all = coding::from_low_bits(inside, to, all);
             Ok(vec![to_bits(inside, all, storage_type(inside, to))])
         })?;
         Ok(Array { parts, shape: shape.clone() })

@@ -39,7 +39,8 @@ impl<'c> Lowering<'c, '_> {
     }
 
     /// `topk`: the first elements of each row in order, and their indices; of equal elements the
-    /// one with the lower index comes first, and NaN counts as the largest.
+    /// one with the lower index comes first. Floats are in their total order: -0 is less than 0, and
+    /// a positive NaN is the largest.
     pub(super) fn top_k(
         &self,
         b: &Builder<'c>,
@@ -54,10 +55,8 @@ impl<'c> Lowering<'c, '_> {
             let (x, y) = if largest { (x[0][0], y[0][0]) } else { (y[0][0], x[0][0]) };
             Ok(match kind {
                 ElementKind::Float => {
-                    let greater = b.compare_float("ogt", x, y);
-                    let is_nan = b.compare_float("uno", x, x);
-                    let is_number = b.compare_float("ord", y, y);
-                    b.value("arith.ori", &[greater, b.and(is_nan, is_number)], b.int_type(1))
+                    let (x, y) = (scalar::total_order(b, x), scalar::total_order(b, y));
+                    b.compare_int("sgt", x, y)
                 }
                 ElementKind::Signed => b.compare_int("sgt", x, y),
                 _ => b.compare_int("ugt", x, y),

@@ -525,7 +525,7 @@ fn integer_predicate(direction: Direction, signed: bool) -> &'static str {
 }
 
 /// A signed integer that orders floats as `-NaN < -inf < .. < -0 < 0 < .. < inf < NaN`.
-fn total_order<'c>(b: &Builder<'c>, x: Val<'c>) -> Val<'c> {
+pub(super) fn total_order<'c>(b: &Builder<'c>, x: Val<'c>) -> Val<'c> {
     let width = 8 * mlir::byte_width(x.r#type());
     let ty = b.int_type(width);
     let bits = b.value("arith.bitcast", &[x], ty);
@@ -629,12 +629,8 @@ pub(super) fn bitcast<'c>(
     x: Val<'c>,
 ) -> Val<'c> {
     let (stored, target) = (super::coding::encode(b, from, x), storage_type(b, to));
-    let cast = if stored.r#type() == target {
-        stored
-    } else {
-        b.value("arith.bitcast", &[stored], target)
-    };
-    super::coding::decode(b, to, cast)
+    let cast = super::to_bits(b, super::coding::low_bits(b, from, stored), target);
+    super::coding::decode(b, to, super::coding::from_low_bits(b, to, cast))
 }
 
 /// The results of a computation of scalars: one, or those of a tuple.

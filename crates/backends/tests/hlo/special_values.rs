@@ -1,0 +1,115 @@
+//! Values at the ends of what types hold: infinities, zeros with signs, elements of a few bits.
+
+use super::{Array, bits, floats, integers, reals, run};
+use std::cmp::Ordering;
+use tc_dialects::hlo::{ArrayShape, ElementType, ElementType::*, Shape};
+
+fn apply(operation: &str, result: &str, x: &Array) -> Vec<Array> {
+    let shape = Shape::Array(x.shape.clone());
+    let shape = shape.without_layout().to_string();
+    let text = format!(
+        "HloModule m\nENTRY e {{\n  x = {shape} parameter(0)\n  ROOT r = {result} {operation}\n}}"
+    );
+    run(&text, std::slice::from_ref(x))
+}
+
+/// The low bits of all elements, one after the other.
+fn concatenated(values: &[u64], width: u32) -> Vec<bool> {
+    let bit = |value: &u64, at: u32| value >> at & 1 == 1;
+    values.iter().flat_map(|value| (0..width).map(move |at| bit(value, at))).collect()
+}
+
+#[test]
+fn bits_are_read_as_another_type() {
+    let types = [S2, U2, S4, U4, F4E2M1FN, S8, U8, F8E5M2, S16, U16, BF16, S32, U32, F32, U64];
+    for (from, to) in types.iter().flat_map(|from| types.map(|to| (*from, to))) {
+        let (have, want) = (from.bits(), to.bits());
+        let dims = |element: ElementType| match element.bits().cmp(&have.max(want)) {
+            Ordering::Less => vec![3, i64::from(have.max(want) / element.bits())],
+            _ => vec![3],
+        };
+        let count = dims(from).iter().product::<i64>() as usize;
+        // No NaN in any type: arithmetic may change the bits of those.
+        let value = |at: u64| match have {
+            ..8 => at % (1 << have),
+            _ => {
+                (0x9d35_2b4f_3367_1a5b_u64.rotate_right(at as u32) >> (64 - have))
+                    & 0xb7b7_b7b7_b7b7_b7b7
+            }
+        };
+        let values: Vec<u64> = (0..count as u64).map(value).collect();
+        let is_signed = matches!(from, S2 | S4);
+        let stored: Vec<u64> = values
+            .iter()
+            .map(|value| match is_signed && value >> (have - 1) & 1 == 1 {
+                true => value | u64::MAX << have,
+                false => *value,
+            })
+            .collect();
+        let x = integers(from, &dims(from), &stored);
+        let shape = Shape::Array(ArrayShape::new(to, dims(to)));
+        let result = &apply("bitcast-convert(x)", &shape.without_layout().to_string(), &x)[0];
+        let found = bits(result);
+        assert_eq!(concatenated(&found, want), concatenated(&values, have), "{from} to {to}");
+        // What lies above the bits of an element is its sign, or nothing.
+        for value in found.iter().filter(|_| want < 8) {
+            let is_negative = matches!(to, S2 | S4) && value >> (want - 1) & 1 == 1;
+            assert_eq!(value >> want, if is_negative { 0xff >> want } else { 0 }, "{from} to {to}");
+        }
+    }
+}
+
+#[test]
+fn topk_orders_zeros_and_nans() {
+    let values = [-0.0, 1.0, 0.0, -0.0, f64::NAN, 0.0, 2.0, f64::NEG_INFINITY];
+    for element in [F32, F16, BF16, F64] {
+        let x = floats(element, &[8], &values);
+        let result = format!("({element}[8], s32[8])");
+        let found = apply("topk(x), k=8, largest=true", &result, &x);
+        assert_eq!(bits(&found[1]), [4, 6, 1, 2, 5, 0, 3, 7], "{element}");
+    }
+}
+
+/// Complex functions where their parts overflow; `None` where either value may stand.
+#[test]
+fn complex_numbers_at_infinity() {
+    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    let cases: [(&str, [f64; 2], [Option<f64>; 2]); 12] = [
+        ("logistic(x)", [-1e3, 1.0], [Some(0.0), Some(0.0)]),
+        ("logistic(x)", [1e3, 1.0], [Some(1.0), Some(0.0)]),
+        ("exponential-minus-one(x)", [1e3, 0.0], [Some(inf), Some(0.0)]),
+        ("exponential-minus-one(x)", [1e30, 0.0], [Some(inf), Some(0.0)]),
+        ("exponential(x)", [1e3, 1.0], [Some(inf), Some(inf)]),
+        ("rsqrt(x)", [0.0, inf], [Some(0.0), Some(0.0)]),
+        ("tanh(x)", [inf, inf], [Some(1.0), Some(0.0)]),
+        ("tanh(x)", [-inf, 1.0], [Some(-1.0), Some(0.0)]),
+        ("tan(x)", [inf, inf], [Some(0.0), Some(1.0)]),
+        ("divide(x, x)", [0.0, 0.0], [None, None]),
+        ("divide(x, x)", [inf, inf], [None, None]),
+        ("tanh(x)", [3e2, nan], [Some(1.0), None]),
+    ];
+    for (operation, [re, im], expected) in cases {
+        for element in [C64, C128] {
+            let x = floats(element, &[], &[re, im]);
+            let found = reals(&apply(operation, &format!("{element}[]"), &x)[0]);
+            for (found, expected) in found.iter().zip(expected) {
+                let is_right =
+                    expected.is_none_or(|it| (*found - it).abs() < 1e-30 || *found == it);
+                assert!(is_right, "{operation} of {element} {re} {im}: {found}");
+            }
+        }
+    }
+    // The whole is finite although `exp(89)` is not in single precision.
+    let x = floats(C64, &[], &[89.0, 1.0]);
+    let found = reals(&apply("exponential(x)", "c64[]", &x)[0]);
+    let exact = [89f64.exp() * 1f64.cos(), 89f64.exp() * 1f64.sin()];
+    assert!((found[0] / exact[0] - 1.0).abs() < 1e-6, "{found:?} {exact:?}");
+    let quotient = |x: [f64; 2], y: [f64; 2]| {
+        let text = "HloModule m\nENTRY e {\n  x = c64[] parameter(0)\n  y = c64[] parameter(1)\n  \
+                    ROOT r = c64[] divide(x, y)\n}";
+        reals(&run(text, &[floats(C64, &[], &x), floats(C64, &[], &y)])[0])
+    };
+    assert_eq!(quotient([inf, inf], [1.0, 0.0]), [inf, inf]);
+    assert_eq!(quotient([-inf, 2.0], [1.0, 2.0]), [-inf, inf]);
+    assert_eq!(quotient([1.0, 2.0], [inf, 3.0]), [0.0, 0.0]);
+}
