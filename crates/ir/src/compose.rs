@@ -15,13 +15,11 @@
 //! nothing says that they have the same value.
 
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::collections::HashSet;
 
 use crate::expr::{Context, Expr, Node, Var};
 use crate::interval::Interval;
 use crate::map::{IndexingMap, VarIntervals, Variable};
-use crate::simplify::build;
 
 /// Why two maps do not compose.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -50,7 +48,11 @@ pub fn compose(
     first: &IndexingMap,
     second: &IndexingMap,
 ) -> Result<IndexingMap, ComposeError> {
-    compose_with(ctx, first, second, substituted)
+    let (mut composed, read) = composed_domain(ctx, first, second)?;
+    if let Some(read) = read {
+        composed.results = substituted(ctx, &second.results, &read);
+    }
+    Ok(composed)
 }
 
 /// [`compose`], simplified. Sums are collected on the way, which saves making the expressions that
@@ -76,20 +78,27 @@ pub fn compose_simplified(
     first: &IndexingMap,
     second: &IndexingMap,
 ) -> Result<IndexingMap, ComposeError> {
-    let mut map = compose_with(ctx, first, second, collected)?;
-    map.simplify(ctx);
-    Ok(map)
+    let (mut composed, read) = composed_domain(ctx, first, second)?;
+    let Some(read) = read else {
+        return Ok(composed);
+    };
+    let is_settled = composed.set_composed(ctx, &second.results, &read);
+    if is_settled.is_none() {
+        composed.results = substituted(ctx, &second.results, &read);
+    }
+    if is_settled != Some(true) {
+        composed.simplify(ctx);
+    }
+    Ok(composed)
 }
 
-/// Expressions of the second map with the results of the first for its dimension variables.
-type Fed = fn(&Context, &[Expr], &[Expr]) -> Vec<Expr>;
-
-fn compose_with(
+/// The composition without results, and the results of `first` in its variables; the whole of it,
+/// and `None`, where the domain is seen to be empty.
+fn composed_domain<'m>(
     ctx: &Context,
-    first: &IndexingMap,
+    first: &'m IndexingMap,
     second: &IndexingMap,
-    fed: Fed,
-) -> Result<IndexingMap, ComposeError> {
+) -> Result<(IndexingMap, Option<Cow<'m, [Expr]>>), ComposeError> {
     if first.results.len() != second.dims.len() {
         return Err(ComposeError::Rank { expected: second.dims.len(), found: first.results.len() });
     }
@@ -109,7 +118,7 @@ fn compose_with(
     };
     let shifts = (range_shift != 0 && !first.ranges.is_empty())
         || (runtime_shift != 0 && !first.runtimes.is_empty());
-    let mut read = Cow::Borrowed(&first.results);
+    let mut read = Cow::Borrowed(&first.results[..]);
     if shifts {
         let mut shifted = first.clone();
         shifted.substitute(ctx, &|var| match var {
@@ -124,16 +133,16 @@ fn compose_with(
         read = Cow::Owned(shifted.results);
     }
     // Bounds use runtime variables only, which the second map keeps.
-    composed.results = fed(ctx, &second.results, &read);
     drop_clashing_names(&mut composed);
 
     if first.is_known_empty(ctx) || second.is_known_empty(ctx) {
+        composed.results.clone_from(&second.results);
         composed.set_known_empty(ctx);
-        return Ok(composed);
+        return Ok((composed, None));
     }
     if !second.constraints.is_empty() {
         let given: Vec<Expr> = second.constraints.iter().map(|it| it.expr).collect();
-        for (constraint, expr) in second.constraints.iter().zip(fed(ctx, &given, &read)) {
+        for (constraint, expr) in second.constraints.iter().zip(substituted(ctx, &given, &read)) {
             composed.add_constraint(ctx, expr, constraint.interval);
         }
     }
@@ -142,52 +151,15 @@ fn compose_with(
         restrict(ctx, &mut composed, &mut intervals, expr, dim);
     }
     composed.sort_constraints(ctx);
-    Ok(composed)
+    Ok((composed, Some(read)))
 }
 
-fn result_for(read: &[Expr], var: Var) -> Option<Expr> {
-    match var {
+/// Expressions of the second map with the results of the first for its dimension variables.
+fn substituted(ctx: &Context, exprs: &[Expr], read: &[Expr]) -> Vec<Expr> {
+    ctx.substitute_all(exprs, &|var| match var {
         Var::Dim(i) => read.get(i as usize).copied(),
         _ => None,
-    }
-}
-
-fn substituted(ctx: &Context, exprs: &[Expr], read: &[Expr]) -> Vec<Expr> {
-    ctx.substitute_all(exprs, &|var| result_for(read, var))
-}
-
-/// [`substituted`], but for sums of multiples, which are collected at once.
-fn collected(ctx: &Context, exprs: &[Expr], read: &[Expr]) -> Vec<Expr> {
-    let mut fed = Vec::with_capacity(exprs.len());
-    for &expr in exprs {
-        let sum = match ctx.node(expr) {
-            Node::Var(var) => Some(result_for(read, var).unwrap_or(expr)),
-            Node::Add(..) | Node::Mul(..) => fed_sum(ctx, expr, &|var| result_for(read, var)),
-            _ => None,
-        };
-        match sum {
-            Some(sum) => fed.push(sum),
-            // Several at once, since they may share parts.
-            None => return substituted(ctx, exprs, read),
-        }
-    }
-    fed
-}
-
-/// A sum of multiples of variables with some of them replaced, collected; `None` for other
-/// expressions, and where that makes them longer.
-fn fed_sum(ctx: &Context, expr: Expr, of: &impl Fn(Var) -> Option<Expr>) -> Option<Expr> {
-    let cost = Cell::new(ctx.cost(expr));
-    let mut linear = ctx.few_linear_terms_of(expr, &|_, node| match node {
-        Node::Var(var) => {
-            let new = of(var);
-            cost.set(cost.get().saturating_add(new.map_or(0, |new| ctx.cost(new))));
-            Some(new)
-        }
-        _ => None,
-    })?;
-    let sum = build(ctx, &mut linear.terms, linear.constant);
-    (ctx.cost(sum) <= cost.get()).then_some(sum)
+    })
 }
 
 /// Restricts the domain of `map` to where `expr` respects the bounds of `variable`.
@@ -205,6 +177,13 @@ fn restrict(
         return;
     }
     if let Some(interval) = variable.constant_interval(ctx) {
+        // A remainder, as reshapes have, is seen to be in bounds.
+        if let Node::Mod(_, modulus) = ctx.node(expr)
+            && let Some(modulus) = ctx.as_constant(modulus).filter(|&modulus| 0 < modulus)
+            && interval.covers(Interval::new(0, modulus - 1))
+        {
+            return;
+        }
         let known = match ctx.as_var(expr).and_then(|var| map.variable(var)) {
             Some(variable) => variable.constant_interval(ctx),
             None => None,
@@ -233,6 +212,9 @@ fn restrict(
 
 /// Takes the name from a variable when an earlier one has it.
 fn drop_clashing_names(map: &mut IndexingMap) {
+    if map.vars().all(|(_, variable)| variable.name.is_none()) {
+        return;
+    }
     let mut taken = HashSet::new();
     let variables = map.dims.iter_mut().chain(&mut map.ranges).chain(&mut map.runtimes);
     for variable in variables {

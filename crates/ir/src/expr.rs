@@ -545,7 +545,7 @@ impl Context {
 
     /// Whether every expression is so small that walking it as a tree beats looking for what it
     /// shares. The number of operators limits the depth too.
-    fn are_small(&self, exprs: &[Expr]) -> bool {
+    pub(crate) fn are_small(&self, exprs: &[Expr]) -> bool {
         let arena = self.arena.borrow();
         exprs.iter().all(|expr| arena.costs[expr.0 as usize] <= MAX_SMALL)
     }
@@ -942,9 +942,16 @@ pub(crate) fn interval_of_operation(node: Node, lhs: Interval, rhs: Interval) ->
 
 /// The greatest common divisor; `gcd(0, x)` is `x`.
 pub fn gcd(lhs: u64, rhs: u64) -> u64 {
+    // Without divisions (Stein 1967).
     let (mut a, mut b) = (lhs, rhs);
-    while b != 0 {
-        (a, b) = (b, a % b);
+    if a == 0 || b == 0 {
+        return a | b;
     }
-    a
+    let shift = (a | b).trailing_zeros();
+    a >>= a.trailing_zeros();
+    while b != 0 {
+        b >>= b.trailing_zeros();
+        (a, b) = (a.min(b), a.abs_diff(b));
+    }
+    a << shift
 }

@@ -22,9 +22,11 @@
 //! Cost: near-linear in the number of distinct subexpressions in practice. A sum of n terms
 //! takes O(n log n), one with more than 8 quotients is not searched for remainders; a minimum of n operands compares each with at most 16 others.
 
+mod composition;
 mod digits;
 mod division;
 mod domain;
+mod flat;
 mod sum;
 mod write;
 
@@ -38,7 +40,7 @@ use crate::interval::Interval;
 use crate::map::{IndexingMap, VarIntervals};
 use crate::prove::{Prover, Verdict};
 use sum::{Atom, Sum};
-pub(crate) use write::build;
+use write::build;
 
 /// The most operands of a minimum or maximum that are compared pair by pair.
 const MAX_COMPARED: usize = 16;
@@ -88,6 +90,8 @@ pub(crate) struct Tables {
     atoms: Vec<AtomData>,
     /// The normal forms found so far; of written expressions too.
     expanded: FastMap<Expr, Sum>,
+    /// The normal forms of expressions with others for their dimension variables.
+    composed: FastMap<Expr, Sum>,
     /// The normal forms of quotients rounded down, by numerator and divisor.
     quotients: FastMap<(Sum, i64), Sum>,
     /// Intervals of sums with quotients.
@@ -100,6 +104,7 @@ impl Tables {
     fn clear(&mut self) {
         self.atoms.clear();
         self.expanded.clear();
+        self.composed.clear();
         self.quotients.clear();
         self.intervals.clear();
         self.written.clear();
@@ -272,30 +277,8 @@ impl<'c> Simplifier<'c> {
         }
         let mut stack: SmallVec<[Expr; 16]> = SmallVec::from_slice(&[root]);
         while let Some(&expr) = stack.last() {
-            if self.tables.expanded.contains_key(&expr) {
-                stack.pop();
+            let Some(sum) = self.expand_step(&mut stack, |tables| &tables.expanded) else {
                 continue;
-            }
-            let node = self.ctx.node(expr);
-            let linear = if self.is_linear(node) { self.addends(expr) } else { None };
-            let before = stack.len();
-            let mut open = |operand: Expr| {
-                if !self.tables.expanded.contains_key(&operand) {
-                    stack.push(operand);
-                }
-            };
-            match (&linear, node.operands()) {
-                (Some(linear), _) => linear.terms.iter().for_each(|&(term, _)| open(term)),
-                (None, Some((lhs, rhs))) => [lhs, rhs].into_iter().for_each(open),
-                (None, None) => {}
-            }
-            if stack.len() != before {
-                continue;
-            }
-            stack.pop();
-            let sum = match linear {
-                Some(linear) => self.combine_linear(&linear.terms, linear.constant),
-                None => self.combine(expr),
             };
             // What overflows stays as it is.
             let mut sum = match sum {
@@ -312,6 +295,88 @@ impl<'c> Simplifier<'c> {
             self.tables.expanded.insert(expr, sum);
         }
         self.tables.expanded[&root].clone()
+    }
+
+    /// The normal form of `expr` with the expressions `read` for the dimension variables. `None` on
+    /// overflow.
+    fn expand_composed(&mut self, root: Expr, read: &[Expr]) -> Option<Sum> {
+        let mut stack: SmallVec<[Expr; 16]> = SmallVec::from_slice(&[root]);
+        while let Some(&expr) = stack.last() {
+            let sum = match self.ctx.node(expr) {
+                Node::Var(var) => {
+                    stack.pop();
+                    let new = match var {
+                        Var::Dim(i) => read.get(i as usize).copied(),
+                        _ => None,
+                    };
+                    self.expand(new.unwrap_or(expr))
+                }
+                _ => match self.expand_step(&mut stack, |tables| &tables.composed) {
+                    Some(sum) => sum?,
+                    None => continue,
+                },
+            };
+            self.tables.composed.insert(expr, sum);
+        }
+        self.tables.composed.get(&root).cloned()
+    }
+
+    /// The normal form of the expression on top of the stack from those of its operands, which
+    /// `known` holds, or else puts these on top. The inner `None` is an overflow.
+    #[expect(clippy::option_option, reason = "nothing yet, or an overflow")]
+    fn expand_step(
+        &mut self,
+        stack: &mut SmallVec<[Expr; 16]>,
+        known: fn(&Tables) -> &FastMap<Expr, Sum>,
+    ) -> Option<Option<Sum>> {
+        let expr = *stack.last()?;
+        if known(&self.tables).contains_key(&expr) {
+            stack.pop();
+            return None;
+        }
+        let node = self.ctx.node(expr);
+        let linear = if self.is_linear(node) { self.addends(expr) } else { None };
+        let before = stack.len();
+        let mut open = |operand: Expr| {
+            let is_open = self.ctx.as_constant(operand).is_none()
+                && !known(&self.tables).contains_key(&operand);
+            if is_open {
+                stack.push(operand);
+            }
+        };
+        match (&linear, node.operands()) {
+            (Some(linear), _) => linear.terms.iter().for_each(|&(term, _)| open(term)),
+            (None, Some((lhs, rhs))) => [lhs, rhs].into_iter().for_each(open),
+            (None, None) => {}
+        }
+        if stack.len() != before {
+            return None;
+        }
+        stack.pop();
+        Some(match (linear, node.operands()) {
+            (Some(linear), _) => {
+                let mut sum = Sum::constant(linear.constant);
+                for (term, coefficient) in linear.terms {
+                    if sum.append(&known(&self.tables)[&term], coefficient).is_none() {
+                        return Some(None);
+                    }
+                }
+                sum.collect().and_then(|()| self.join_symbolic(sum))
+            }
+            (None, Some((lhs, rhs))) => {
+                let known = known(&self.tables);
+                let operand = |expr| match self.ctx.as_constant(expr) {
+                    Some(value) => Sum::constant(value),
+                    None => known[&expr].clone(),
+                };
+                let (lhs, rhs) = (operand(lhs), operand(rhs));
+                self.combine(node, lhs, rhs)
+            }
+            (None, None) => Some(match node {
+                Node::Const(value) => Sum::constant(value),
+                _ => self.leaf(expr),
+            }),
+        })
     }
 
     /// Whether an operation is a sum or a multiple.
@@ -333,26 +398,8 @@ impl<'c> Simplifier<'c> {
         })
     }
 
-    fn combine_linear(&mut self, terms: &[(Expr, i64)], constant: i64) -> Option<Sum> {
-        let mut sum = Sum::constant(constant);
-        for (term, coefficient) in terms {
-            sum.append(&self.tables.expanded[term], *coefficient)?;
-        }
-        sum.collect()?;
-        self.join_symbolic(sum)
-    }
-
-    /// The normal form of an operation whose operands have theirs. `None` on overflow.
-    fn combine(&mut self, expr: Expr) -> Option<Sum> {
-        let ctx = self.ctx;
-        let node = ctx.node(expr);
-        let (lhs, rhs) = match (node, node.operands()) {
-            (Node::Const(value), _) => return Some(Sum::constant(value)),
-            (_, None) => return Some(self.leaf(expr)),
-            (_, Some((lhs, rhs))) => {
-                (self.tables.expanded[&lhs].clone(), self.tables.expanded[&rhs].clone())
-            }
-        };
+    /// The normal form of an operation on operands that are given by theirs. `None` on overflow.
+    fn combine(&mut self, node: Node, lhs: Sum, rhs: Sum) -> Option<Sum> {
         match (node, rhs.as_constant()) {
             (Node::FloorDiv(..), Some(divisor)) if divisor != 0 => self.floor_div(lhs, divisor),
             (Node::CeilDiv(..), Some(divisor)) if divisor != 0 => self.ceil_div(lhs, divisor),
@@ -425,7 +472,7 @@ impl<'c> Simplifier<'c> {
             (_, Some((lhs, rhs))) => {
                 let mut operand = |expr| match self.tables.expanded.get(&expr).cloned() {
                     Some(sum) => self.interval_of_sum(&sum).intersect(self.known_interval(expr)),
-                    None => Interval::ALL,
+                    None => self.ctx.as_constant(expr).map_or(Interval::ALL, Interval::point),
                 };
                 let (lhs, rhs) = (operand(lhs), operand(rhs));
                 interval_of_operation(node, lhs, rhs)
@@ -483,7 +530,8 @@ impl<'c> Simplifier<'c> {
             },
             Term::Floor { .. } => None,
         };
-        if sum.terms().len() < 2 || MAX_DEPTH <= self.depth {
+        let is_joined = |&(atom, _): &(Atom, i64)| remainder(atom, &self.tables.atoms).is_some();
+        if sum.terms().len() < 2 || MAX_DEPTH <= self.depth || !sum.terms().iter().any(is_joined) {
             return Some(sum);
         }
         let found: Vec<_> = sum

@@ -22,7 +22,7 @@ use crate::interval::Interval;
 pub(super) const MAX_FACTORS: usize = 8;
 
 /// The most other forms of one quotient that are kept.
-const MAX_ALIASES: usize = 8;
+pub(super) const MAX_ALIASES: usize = 8;
 
 /// The direction in which a quotient is rounded.
 #[derive(Copy, Clone, PartialEq, Eq)]
@@ -105,7 +105,12 @@ impl Simplifier<'_> {
             return Some(whole);
         }
         self.depth += 1;
-        let quotient = self.reduced_quotient(&key.0, divisor);
+        let are_leaves = key.0.terms().iter().all(|&(atom, _)| self.as_floor(atom).is_none());
+        let quotient = if are_leaves {
+            self.reduced_quotient_of_leaves(&key.0, divisor)
+        } else {
+            self.reduced_quotient(&key.0, divisor)
+        };
         self.depth -= 1;
         let quotient = quotient?;
         whole.add(&quotient, 1)?;
@@ -122,10 +127,23 @@ impl Simplifier<'_> {
         let (&(atom, 1), None) = (floors.next()?, floors.next()) else {
             return None;
         };
+        if let Some((own, by)) = self.as_floor(atom)
+            && quotient.single().is_some()
+            && by == divisor
+            && own == numerator
+        {
+            return None;
+        }
         let mut rest = quotient.clone();
         rest.add_term(atom, -1)?;
         let mut alias = numerator.clone();
         alias.add(&rest, divisor.checked_neg()?)?;
+        self.note_alias(atom, alias, divisor);
+        Some(())
+    }
+
+    /// Notes that a quotient is `alias floordiv divisor` too.
+    pub(super) fn note_alias(&mut self, atom: Atom, alias: Sum, divisor: i64) {
         if let Term::Floor { numerator, divisor: by, aliases, .. } =
             &mut self.tables.atoms[atom.index()].term
             && aliases.len() < MAX_ALIASES
@@ -134,17 +152,13 @@ impl Simplifier<'_> {
         {
             aliases.push((alias, divisor));
         }
-        Some(())
     }
 
     /// Looks for quotients in `sum` that are quotients of the other terms.
     pub(super) fn find_aliases(&mut self, sum: &Sum) -> Option<()> {
-        let floors: Vec<(Atom, i64)> = sum
-            .terms()
-            .iter()
-            .copied()
-            .filter(|&(atom, _)| self.as_floor(atom).is_some())
-            .collect();
+        let floors = sum.terms().iter().filter(|&&(atom, _)| self.as_floor(atom).is_some());
+        let floors: SmallVec<[(Atom, i64); MAX_QUOTIENTS + 1]> =
+            floors.take(MAX_QUOTIENTS + 1).copied().collect();
         if floors.len() < 2 || MAX_QUOTIENTS < floors.len() {
             return None;
         }
@@ -157,7 +171,10 @@ impl Simplifier<'_> {
             if weight < 0 && weight % content == 0 && rest.constant % content == 0 {
                 let modulus = weight.checked_div(content)?.checked_neg()?;
                 let rest = rest.divided(content);
-                if 1 < modulus && self.may_be_quotient(floor, self.sample_of(&rest), modulus) {
+                if 1 < modulus
+                    && self.may_be_quotient(floor, self.sample_of(&rest), modulus)
+                    && !self.is_alias(floor, &rest, modulus)
+                {
                     self.quotient(rest, modulus);
                 }
             }
@@ -167,12 +184,24 @@ impl Simplifier<'_> {
                 if 1 < modulus
                     && weight % coefficient == 0
                     && self.may_be_quotient(floor, sample, modulus)
+                    && !self.is_alias(floor, &Sum::from(inner), modulus)
                 {
                     self.quotient(Sum::from(inner), modulus);
                 }
             }
         }
         Some(())
+    }
+
+    /// Whether a quotient is known to be that of `value` and `by`.
+    fn is_alias(&self, floor: Atom, value: &Sum, by: i64) -> bool {
+        match &self.tables.atoms[floor.index()].term {
+            Term::Floor { numerator, divisor, aliases, .. } => {
+                (by == *divisor && value == numerator)
+                    || aliases.iter().any(|(alias, divisor)| by == *divisor && value == alias)
+            }
+            Term::Leaf(_) => false,
+        }
     }
 
     /// Whether an atom has the value of a quotient at the sample point.
@@ -187,6 +216,10 @@ impl Simplifier<'_> {
         };
         if let Some(quotient) = constant_quotient(self.interval_of_sum(given)) {
             return Some(quotient);
+        }
+        if let [(_, 1)] = given.terms() {
+            // Its coefficient is reduced, and has no factor.
+            return self.absorb(given, divisor);
         }
         let (mut whole, numerator) = self.residue(given, divisor)?;
         if numerator != *given
@@ -229,16 +262,84 @@ impl Simplifier<'_> {
         Some(whole)
     }
 
+    /// [`reduced_quotient`](Self::reduced_quotient) of a sum of leaves: the same rules, where there
+    /// are no remainders to look for.
+    fn reduced_quotient_of_leaves(&mut self, given: &Sum, divisor: i64) -> Option<Sum> {
+        let quotient_of =
+            |values: Interval, by: i64| values.floor_div(Interval::point(by)).as_point();
+        let values = self.interval_of_leaves(given);
+        if let Some(value) = quotient_of(values, divisor) {
+            return Some(Sum::constant(value));
+        }
+        let is_given = given.terms().iter().all(|&(_, it)| 0 <= it && it < divisor);
+        let (mut whole, mut numerator, mut values) = (Sum::default(), given.clone(), values);
+        if !is_given {
+            numerator = given.modulo(divisor);
+            whole = given.clone();
+            whole.add(&numerator, -1)?;
+            whole = whole.divided(divisor);
+            values = self.interval_of_leaves(&numerator);
+            if let Some(value) = quotient_of(values, divisor) {
+                whole.constant = whole.constant.checked_add(value)?;
+                return Some(whole);
+            }
+        }
+        let mut terms: SmallVec<[(i64, Interval); 8]> = SmallVec::new();
+        for &(atom, coefficient) in numerator.terms() {
+            terms.push((coefficient, self.tables.atoms[atom.index()].interval));
+        }
+        let quotient = match cancelling_factor(&terms, numerator.constant, divisor) {
+            Some(Cancelling { factor, offset, rest }) => {
+                let mut reduced = Sum::constant(offset);
+                for &(atom, coefficient) in numerator.terms() {
+                    let left = rest.of(coefficient, factor);
+                    reduced.add_term(atom, coefficient.checked_sub(left)? / factor)?;
+                }
+                self.quotient(reduced, divisor / factor)?
+            }
+            None => {
+                let key = (numerator, divisor);
+                let known = if is_given { None } else { self.tables.quotients.get(&key) };
+                match known {
+                    Some(quotient) => quotient.clone(),
+                    None => {
+                        let values = values.floor_div(Interval::point(divisor));
+                        let quotient =
+                            Sum::from(self.floor_atom_of(key.0.clone(), divisor, values));
+                        if !is_given {
+                            self.tables.quotients.insert(key, quotient.clone());
+                        }
+                        quotient
+                    }
+                }
+            }
+        };
+        whole.add(&quotient, 1)?;
+        Some(whole)
+    }
+
+    /// The interval of a sum of leaves.
+    fn interval_of_leaves(&self, sum: &Sum) -> Interval {
+        let values = |&(atom, coefficient): &(Atom, i64)| {
+            self.tables.atoms[atom.index()].interval.mul(Interval::point(coefficient))
+        };
+        sum.terms().iter().map(values).fold(Interval::point(sum.constant), Interval::add)
+    }
+
     fn cancelled(&mut self, numerator: &Sum, divisor: i64) -> Option<Sum> {
         let cancelled = self.cancel_factor(numerator, divisor);
         cancelled.or_else(|| self.cancel_nearly(numerator, divisor))
     }
 
     fn floor_atom(&mut self, numerator: Sum, divisor: i64) -> Atom {
-        let interval = self.interval_of_sum(&numerator).floor_div(Interval::point(divisor));
+        let values = self.interval_of_sum(&numerator).floor_div(Interval::point(divisor));
+        self.floor_atom_of(numerator, divisor, values)
+    }
+
+    pub(super) fn floor_atom_of(&mut self, numerator: Sum, divisor: i64, values: Interval) -> Atom {
         self.new_atom(
             Term::Floor { numerator, divisor, ceil: false, aliases: Vec::new() },
-            interval,
+            values,
             None,
         )
     }
@@ -553,6 +654,80 @@ impl Simplifier<'_> {
         }
         Some(self.leaf(ctx.modulo(rest, modulus)))
     }
+}
+
+/// What is left of a coefficient when multiples of a factor are taken out of it.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// All of it, where it is no multiple.
+    All,
+    /// What is left by the nearest multiple.
+    Nearest,
+}
+
+impl Rest {
+    pub(super) fn of(self, coefficient: i64, factor: i64) -> i64 {
+        let above = coefficient.rem_euclid(factor);
+        match self {
+            _ if above == 0 => 0,
+            Rest::All => coefficient,
+            Rest::Nearest if factor - above < above => above - factor,
+            Rest::Nearest => above,
+        }
+    }
+}
+
+/// `(g*a + r) floordiv c == (a + k) floordiv (c/g)`, where `r floordiv g` is always `k`.
+pub(super) struct Cancelling {
+    pub(super) factor: i64,
+    pub(super) offset: i64,
+    pub(super) rest: Rest,
+}
+
+/// A factor of the divisor that cancels in a sum of independent terms, given by their coefficients
+/// and intervals.
+pub(super) fn cancelling_factor(
+    terms: &[(i64, Interval)],
+    constant: i64,
+    divisor: i64,
+) -> Option<Cancelling> {
+    let mut factors: SmallVec<[i64; 16]> = SmallVec::new();
+    let add = |factors: &mut SmallVec<[i64; 16]>, coefficient: Option<i64>| {
+        let factor = coefficient.and_then(|coefficient| common_factor(coefficient, divisor));
+        if let Some(factor) = factor
+            && !factors.contains(&factor)
+        {
+            factors.push(factor);
+        }
+    };
+    for &(coefficient, _) in terms {
+        add(&mut factors, Some(coefficient));
+    }
+    for rest in [Rest::All, Rest::Nearest] {
+        if rest == Rest::Nearest {
+            for &(coefficient, Interval { lo, hi }) in terms {
+                // Of this term at least its values are left, which have to be below the factor.
+                if hi.checked_sub(lo).is_some_and(|length| length < divisor / 2) {
+                    add(&mut factors, coefficient.checked_sub(1));
+                    add(&mut factors, coefficient.checked_add(1));
+                }
+            }
+        }
+        factors.sort_unstable_by(|a, b| b.cmp(a));
+        for &factor in factors.iter().take(MAX_FACTORS) {
+            let mut values = Interval::point(constant);
+            for &(coefficient, interval) in terms {
+                let left = rest.of(coefficient, factor);
+                if left != 0 {
+                    values = values.add(interval.mul(Interval::point(left)));
+                }
+            }
+            if let Some(offset) = values.floor_div(Interval::point(factor)).as_point() {
+                return Some(Cancelling { factor, offset, rest });
+            }
+        }
+    }
+    None
 }
 
 /// The greatest common divisor of a coefficient and the divisor, unless it is 1 or the

@@ -36,7 +36,7 @@ enum Reduced {
 
 /// What constant bounds leave of a box.
 #[derive(Copy, Clone, PartialEq, Eq)]
-enum ConstantBounds {
+pub(super) enum ConstantBounds {
     /// Nothing: a variable has no value.
     Empty,
     /// Points, where a variable has one value only.
@@ -83,7 +83,7 @@ impl IndexingMap {
     }
 
     /// What the bounds leave, if all of them are constants.
-    fn constant_bounds(&self, ctx: &Context) -> Option<ConstantBounds> {
+    pub(super) fn constant_bounds(&self, ctx: &Context) -> Option<ConstantBounds> {
         let mut bounds = ConstantBounds::Free;
         for (_, variable) in self.vars() {
             let interval = variable.constant_interval(ctx)?;
@@ -142,24 +142,39 @@ impl IndexingMap {
         before.is_some_and(|before| before != self.results)
     }
 
+    /// Whether a variable has several values.
+    pub(super) fn is_free(&self, ctx: &Context, var: Var, bounds: ConstantBounds) -> bool {
+        bounds == ConstantBounds::Free
+            || self
+                .variable(var)
+                .and_then(|variable| variable.constant_interval(ctx))
+                .is_some_and(|bounds| bounds.as_point().is_none())
+    }
+
+    /// Whether an expression is a variable or a sum of multiples of variables, none of which is a
+    /// constant, written as simplification does. A `false` leaves it open.
+    pub(super) fn is_simple_sum(&self, ctx: &Context, expr: Expr, bounds: ConstantBounds) -> bool {
+        match ctx.node(expr) {
+            Node::Var(var) => self.is_free(ctx, var, bounds),
+            Node::Add(..) | Node::Mul(..) => {
+                is_written_sum(ctx, expr, &|var| self.is_free(ctx, var, bounds))
+            }
+            _ => false,
+        }
+    }
+
     /// The normal form of a small sum of multiples of variables, none of which is a constant;
     /// `None` for other expressions.
     fn linear_in_box(&self, ctx: &Context, expr: Expr, bounds: ConstantBounds) -> Option<Expr> {
-        let is_free = |var| {
-            bounds == ConstantBounds::Free
-                || self
-                    .variable(var)
-                    .and_then(|variable| variable.constant_interval(ctx))
-                    .is_some_and(|bounds| bounds.as_point().is_none())
-        };
         if !matches!(ctx.node(expr), Node::Add(..) | Node::Mul(..)) {
             return None;
         }
-        if is_written_sum(ctx, expr, &is_free) {
+        if self.is_simple_sum(ctx, expr, bounds) {
             return Some(expr);
         }
         let mut linear = ctx.few_linear_terms(expr)?;
-        if !linear.terms.iter().all(|&(term, _)| ctx.as_var(term).is_some_and(is_free)) {
+        let is_free = |term| ctx.as_var(term).is_some_and(|var| self.is_free(ctx, var, bounds));
+        if !linear.terms.iter().all(|&(term, _)| is_free(term)) {
             return None;
         }
         let written = build(ctx, &mut linear.terms, linear.constant);

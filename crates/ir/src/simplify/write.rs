@@ -328,6 +328,14 @@ impl Simplifier<'_> {
         {
             return written;
         }
+        if sum.terms().iter().all(|&(atom, _)| self.as_floor(atom).is_none()) {
+            let mut terms: SmallVec<[(Expr, i64); 8]> = SmallVec::new();
+            for &(atom, coefficient) in sum.terms() {
+                let written = self.tables.atoms[atom.index()].written;
+                terms.push((written.unwrap_or_else(|| ctx.constant(0)), coefficient));
+            }
+            return build(ctx, &mut terms, sum.constant);
+        }
         if let Some(&written) = self.tables.written.get(sum) {
             return written;
         }
@@ -342,7 +350,7 @@ impl Simplifier<'_> {
                 let has_remainder = found.iter().any(|(piece, _)| matches!(piece, Piece::Mod(..)));
                 parts.extend(found);
                 let mut written = self.write_parts(&parts, rest.constant, depth);
-                if has_remainder {
+                if has_remainder && self.least_operators(sum) < ctx.cost(written) {
                     let plain = self.shortest_quotients(sum);
                     let plain = self.write_parts(&plain, sum.constant, depth);
                     if ctx.cost(plain) < ctx.cost(written) {
@@ -355,6 +363,26 @@ impl Simplifier<'_> {
         };
         self.tables.written.insert(sum.clone(), written);
         written
+    }
+
+    /// A number of operators that a sum does not fall below when its terms are written one by one.
+    fn least_operators(&self, sum: &Sum) -> u32 {
+        let mut leaves: SmallVec<[Atom; 8]> = SmallVec::new();
+        let mut operators = u32::from(sum.constant != 0);
+        for (place, &(atom, _)) in sum.terms().iter().enumerate() {
+            if let Some((leaf, _)) = self.quotient_of(atom) {
+                // Quotients of one leaf may be shorter together.
+                if leaves.contains(&leaf) {
+                    return 0;
+                }
+                leaves.push(leaf);
+            }
+            let written = self.tables.atoms[atom.index()].written;
+            operators = operators
+                .saturating_add(u32::from(place != 0))
+                .saturating_add(written.map_or(0, |written| self.ctx.cost(written)));
+        }
+        operators
     }
 
     /// Whether every value of a sum is known to have 64 bits.

@@ -1,0 +1,178 @@
+//! Simplified compositions, without making the expressions that simplification replaces.
+//!
+//! The normal form of `second(first(x))` follows from that of `second` with the normal forms of the
+//! results of `first` in the place of its dimension variables. This saves building the composition,
+//! and in chains of reshapes quotients and remainders of the same sum cancel at once.
+
+use std::cell::Cell;
+
+use smallvec::SmallVec;
+
+use super::domain::ConstantBounds;
+use super::flat::{Flat, FlatForms};
+use super::sum::Sum;
+use super::{Simplifier, build};
+use crate::expr::{Context, Expr, Node, Var};
+use crate::map::IndexingMap;
+
+impl IndexingMap {
+    /// Sets the results to those of another map, simplified, with the expressions `read` for its
+    /// dimension variables. Returns whether they are known to stay as they are when they are
+    /// simplified again; `None`, and nothing happens, where there are constraints or symbolic
+    /// bounds, and on overflow.
+    pub(crate) fn set_composed(
+        &mut self,
+        ctx: &Context,
+        results: &[Expr],
+        read: &[Expr],
+    ) -> Option<bool> {
+        if !self.constraints.is_empty() {
+            return None;
+        }
+        let bounds = self.constant_bounds(ctx)?;
+        if bounds == ConstantBounds::Empty {
+            return None;
+        }
+        let mut composed = Vec::with_capacity(results.len());
+        let mut flat: Option<FlatRead<'_>> = None;
+        let (mut simplifier, mut is_settled) = (None, true);
+        for &result in results {
+            if let Some(sum) = self.composed_sum(ctx, result, read, bounds) {
+                composed.push(sum);
+                continue;
+            }
+            let flat = flat.get_or_insert_with(|| FlatRead::new(ctx, self, read));
+            let form = flat.expand(result);
+            if let Some((terms, constant)) = &mut flat.linear_terms(form) {
+                let sum = build(ctx, terms, *constant);
+                if is_short(ctx, sum, result, read) {
+                    composed.push(sum);
+                    continue;
+                }
+            }
+            let simplifier = simplifier.get_or_insert_with(|| Simplifier::for_map(ctx, self));
+            let sum = flat.sum_of(simplifier, form);
+            let (simplified, stays) = simplifier.simplify_composed(result, read, sum)?;
+            is_settled &= stays;
+            composed.push(simplified);
+        }
+        self.results = composed;
+        Some(is_settled)
+    }
+
+    /// A sum of multiples of variables with sums of multiples of variables for some of them; `None`
+    /// for others, where one of the variables has a single value, and where collecting makes it
+    /// longer.
+    fn composed_sum(
+        &self,
+        ctx: &Context,
+        expr: Expr,
+        read: &[Expr],
+        bounds: ConstantBounds,
+    ) -> Option<Expr> {
+        let cost = Cell::new(ctx.cost(expr));
+        let read_by = |var| match var {
+            Var::Dim(i) => read.get(i as usize).copied(),
+            _ => None,
+        };
+        if let Node::Var(var) = ctx.node(expr) {
+            let new = read_by(var).unwrap_or(expr);
+            return self.is_simple_sum(ctx, new, bounds).then_some(new);
+        }
+        let mut linear = ctx.few_linear_terms_of(expr, &|_, node| match node {
+            Node::Var(var) => {
+                let new = read_by(var);
+                cost.set(cost.get().saturating_add(new.map_or(0, |new| ctx.cost(new))));
+                Some(new)
+            }
+            _ => None,
+        })?;
+        let are_free = linear
+            .terms
+            .iter()
+            .all(|&(term, _)| ctx.as_var(term).is_some_and(|var| self.is_free(ctx, var, bounds)));
+        if !are_free {
+            return None;
+        }
+        let sum = build(ctx, &mut linear.terms, linear.constant);
+        (ctx.cost(sum) <= cost.get()).then_some(sum)
+    }
+}
+
+/// Flat forms, and those of the expressions that are read, as far as they have some.
+struct FlatRead<'c> {
+    forms: Option<FlatForms<'c>>,
+    read: SmallVec<[Option<Flat>; 4]>,
+}
+
+impl<'c> FlatRead<'c> {
+    fn new(ctx: &'c Context, map: &IndexingMap, read: &[Expr]) -> Self {
+        let mut forms = FlatForms::new(ctx, map);
+        let mut flat = SmallVec::new();
+        if let Some(forms) = &mut forms {
+            flat.extend(read.iter().map(|&expr| forms.expand(expr, None)));
+        }
+        Self { forms, read: flat }
+    }
+
+    fn expand(&mut self, expr: Expr) -> Option<Flat> {
+        self.forms.as_mut()?.expand(expr, Some(&self.read))
+    }
+
+    fn linear_terms(&self, form: Option<Flat>) -> Option<(SmallVec<[(Expr, i64); 8]>, i64)> {
+        self.forms.as_ref()?.as_linear(&form?)
+    }
+
+    fn sum_of(&mut self, simplifier: &mut Simplifier<'_>, form: Option<Flat>) -> Option<Sum> {
+        self.forms.as_mut()?.sum_of(simplifier, &form?)
+    }
+}
+
+/// Whether an expression has no more operators than `expr` with the expressions `read` for the
+/// dimension variables.
+fn is_short(ctx: &Context, written: Expr, expr: Expr, read: &[Expr]) -> bool {
+    let cost = ctx.cost(written);
+    cost <= ctx.cost(expr) || cost <= composed_cost(ctx, expr, read)
+}
+
+impl Simplifier<'_> {
+    /// The simplified form of `expr` with the expressions `read` for the dimension variables, and
+    /// whether that is known to stay as it is. `sum` is its normal form, where that is known. `None`
+    /// on overflow.
+    fn simplify_composed(
+        &mut self,
+        expr: Expr,
+        read: &[Expr],
+        sum: Option<Sum>,
+    ) -> Option<(Expr, bool)> {
+        let ctx = self.ctx;
+        let sum = match sum {
+            Some(sum) => sum,
+            None => self.expand_composed(expr, read)?,
+        };
+        let written = self.write(&sum);
+        if is_short(ctx, written, expr, read) {
+            return Some((written, self.is_settled(&sum)));
+        }
+        let composed = ctx.substitute(expr, &|var| match var {
+            Var::Dim(i) => read.get(i as usize).copied(),
+            _ => None,
+        });
+        Some(self.simplify_once(composed))
+    }
+}
+
+/// The number of operators of `expr` with the expressions `read` for the dimension variables.
+fn composed_cost(ctx: &Context, expr: Expr, read: &[Expr]) -> u32 {
+    let of_read = ctx.fold(&[expr], |_, node, operands| {
+        Ok::<_, std::convert::Infallible>(match (node, operands) {
+            (_, Some((&lhs, &rhs))) => u32::saturating_add(lhs, rhs),
+            (Node::Var(Var::Dim(i)), _) => read.get(i as usize).map_or(0, |&it| ctx.cost(it)),
+            _ => 0,
+        })
+    });
+    match of_read {
+        Ok(costs) => costs[0].saturating_add(ctx.cost(expr)),
+        Err(never) => match never {},
+    }
+}
