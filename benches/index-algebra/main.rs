@@ -236,7 +236,7 @@ fn growth() -> Result<()> {
         "\n| depth | tower, ours, µs | per level | MLIR | shared, ours, µs | per level | MLIR |"
     );
     println!("|---|---|---|---|---|---|---|");
-    for depth in [4, 8, 16, 32, 64, 128, 256] {
+    for depth in [4, 8, 16, 32, 64, 128, 256, 512, 1024] {
         let mut row = format!("| {depth} ");
         for draw in [tower, shared] {
             let mut best = [Duration::MAX; 2];

@@ -15,6 +15,9 @@
 //! the same value. It never has more operators: where the normal form would, the parts are
 //! simplified on their own.
 //!
+//! Compositions are not made before they are simplified (`composition`). Where all quotients are
+//! those of sums of few variables, as in reshapes, their normal forms are arrays (`flat`).
+//!
 //! Written form: a sum lists its terms in the order of [`Context::compare`], a positive one
 //! first where there is one, the constant last; terms with coefficients of the same size are
 //! collected (`(a - b) * 4`). Products list their factors in the same order.

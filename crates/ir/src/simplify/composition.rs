@@ -43,12 +43,11 @@ impl IndexingMap {
             }
             let flat = flat.get_or_insert_with(|| FlatRead::new(ctx, self, read));
             let form = flat.expand(result);
-            if let Some((terms, constant)) = &mut flat.linear_terms(form) {
-                let sum = build(ctx, terms, *constant);
-                if is_short(ctx, sum, result, read) {
-                    composed.push(sum);
-                    continue;
-                }
+            if let Some(written) = flat.write(form)
+                && is_short(ctx, written, result, read)
+            {
+                composed.push(written);
+                continue;
             }
             let simplifier = simplifier.get_or_insert_with(|| Simplifier::for_map(ctx, self));
             let sum = flat.sum_of(simplifier, form);
@@ -119,8 +118,8 @@ impl<'c> FlatRead<'c> {
         self.forms.as_mut()?.expand(expr, Some(&self.read))
     }
 
-    fn linear_terms(&self, form: Option<Flat>) -> Option<(SmallVec<[(Expr, i64); 8]>, i64)> {
-        self.forms.as_ref()?.as_linear(&form?)
+    fn write(&self, form: Option<Flat>) -> Option<Expr> {
+        self.forms.as_ref()?.write(&form?)
     }
 
     fn sum_of(&mut self, simplifier: &mut Simplifier<'_>, form: Option<Flat>) -> Option<Sum> {

@@ -9,11 +9,13 @@
 //! Example: for `d0` in `[0, 3]` and `d1` in `[0, 5]`, the sum `6*((d0*6 + d1) floordiv 6) + (d0*6 +
 //! d1) mod 6` is flat: the quotient is `d0`, so all of it is `d0*6 + d1`.
 
+use std::cmp::Ordering;
+
 use smallvec::SmallVec;
 
-use super::Simplifier;
 use super::division::{Cancelling, MAX_ALIASES, cancelling_factor};
 use super::sum::{Atom, Sum};
+use super::{Simplifier, build};
 use crate::expr::{Context, Expr, Node, Var};
 use crate::interval::Interval;
 use crate::map::IndexingMap;
@@ -68,6 +70,21 @@ impl Flat {
         let mut present = (0..MAX_FLAT).filter(|&number| self.quotients[number] != 0);
         let number = present.next().filter(|&number| self.quotients[number] == 1)?;
         present.next().is_none().then_some(number)
+    }
+
+    /// The number by which to multiply the terms to get those of `other` at the same places, which may
+    /// have more.
+    fn scale_to(&self, other: &Flat) -> Option<i64> {
+        let mine = self.linear.coefficients.iter().chain(&self.quotients);
+        let theirs = other.linear.coefficients.iter().chain(&other.quotients);
+        let mut scale = None;
+        for (&mine, &theirs) in mine.zip(theirs).filter(|&(&mine, _)| mine != 0) {
+            let times = *scale.get_or_insert(theirs.checked_div(mine)?);
+            if times == 0 || mine.checked_mul(times) != Some(theirs) {
+                return None;
+            }
+        }
+        scale
     }
 }
 
@@ -364,16 +381,138 @@ impl<'c> FlatForms<'c> {
         Some(())
     }
 
-    /// The terms and the constant of a form without quotients.
-    pub(super) fn as_linear(&self, form: &Flat) -> Option<(SmallVec<[(Expr, i64); 8]>, i64)> {
-        if !form.is_linear() {
+    /// What a form is written as, where that is seen at once: a sum with at most one quotient, or one
+    /// remainder. Others need the rules of `write`, which lead to the same for these.
+    pub(super) fn write(&self, form: &Flat) -> Option<Expr> {
+        let mut present = (0..self.quotients.len()).filter(|&number| form.quotients[number] != 0);
+        let (first, second) = (present.next(), present.next());
+        if present.next().is_some() {
             return None;
         }
-        let mut terms = SmallVec::new();
-        for (place, coefficient) in form.linear.terms() {
+        let by_divisor = |number: usize| self.quotients[number].divisor;
+        match (first, second) {
+            (None, _) => Some(self.write_linear(&form.linear, None)),
+            (Some(only), None) if form.quotients[only] == 1 => self.write_with_quotient(form, only),
+            (Some(only), None) => self.write_remainder(form, only, None),
+            (Some(first), Some(second)) => {
+                let (fine, coarse) = match by_divisor(first).cmp(&by_divisor(second)) {
+                    Ordering::Less => (first, second),
+                    Ordering::Equal => return None,
+                    Ordering::Greater => (second, first),
+                };
+                self.write_remainder(form, coarse, Some(fine))
+            }
+        }
+    }
+
+    /// Writes a sum of multiples of variables, and a quotient.
+    fn write_linear(&self, linear: &Linear, quotient: Option<Expr>) -> Expr {
+        let mut terms: SmallVec<[(Expr, i64); MAX_FLAT + 1]> = SmallVec::new();
+        for (place, coefficient) in linear.terms() {
             terms.push((self.ctx.var(self.vars[place].0), coefficient));
         }
-        Some((terms, form.linear.constant))
+        terms.extend(quotient.map(|quotient| (quotient, 1)));
+        build(self.ctx, &mut terms, linear.constant)
+    }
+
+    /// The only variable of a quotient that is one of a variable: a digit.
+    fn leaf_of(&self, number: usize) -> Option<usize> {
+        let mut terms = self.quotients[number].numerator.terms();
+        let (place, 1) = terms.next()? else { return None };
+        let is_leaf = terms.next().is_none() && self.quotients[number].numerator.constant == 0;
+        is_leaf.then_some(place)
+    }
+
+    /// `w + x floordiv c`, where what `w` has of the terms of `x` goes into the quotient:
+    /// `w + k*t + x floordiv c == w + (x + k*c*t) floordiv c`.
+    fn write_with_quotient(&self, form: &Flat, number: usize) -> Option<Expr> {
+        let Quotient { numerator, divisor, aliases, .. } = &self.quotients[number];
+        let (mut rest, mut whole) = (form.linear, *numerator);
+        let may_be_remainder = |value: &Flat| value.linear.terms().all(|(_, factor)| factor < 0);
+        if rest.terms().any(|(_, coefficient)| coefficient < 0)
+            || aliases.iter().any(|(value, _)| may_be_remainder(value))
+        {
+            return None;
+        }
+        if let Some(leaf) = self.leaf_of(number) {
+            if rest.coefficients[leaf] != 0 {
+                return None;
+            }
+        } else {
+            for (place, _) in numerator.terms() {
+                let inside = rest.coefficients[place].checked_mul(*divisor)?;
+                whole.coefficients[place] = whole.coefficients[place].checked_add(inside)?;
+                rest.coefficients[place] = 0;
+            }
+            if whole.constant != 0 {
+                let inside = rest.constant.checked_mul(*divisor)?;
+                whole.constant = whole.constant.checked_add(inside)?;
+                rest.constant = 0;
+            }
+        }
+        let quotient = self.write_linear(&whole, None);
+        let quotient = self.ctx.floor_div(quotient, self.ctx.constant(*divisor));
+        Some(self.write_linear(&rest, Some(quotient)))
+    }
+
+    /// A remainder by the coarsest quotient, where the form is nothing else. `fine` is the other
+    /// quotient.
+    fn write_remainder(&self, form: &Flat, coarse: usize, fine: Option<usize>) -> Option<Expr> {
+        let Quotient { numerator, divisor, aliases, .. } = &self.quotients[coarse];
+        let modulus = form.quotients[coarse].checked_neg().filter(|&modulus| 1 < modulus)?;
+        let mut value = *form;
+        value.quotients[coarse] = 0;
+        if self.leaf_of(coarse).is_some() {
+            // Digits: (x floordiv c) mod m == x floordiv c - m*(x floordiv (c*m))
+            let (known, by) = match fine {
+                Some(fine) => (self.quotients[fine].numerator, self.quotients[fine].divisor),
+                None => (value.linear, 1),
+            };
+            let is_digit = known == *numerator
+                && by.checked_mul(modulus) == Some(*divisor)
+                && fine
+                    .is_none_or(|it| value.quotients[it] == 1 && value.linear == Linear::default());
+            if !is_digit {
+                return None;
+            }
+        } else {
+            // The first sum with such terms has to be this one.
+            let over = fine.and_then(|fine| self.over(coarse, fine));
+            let own = (Flat::of(*numerator), *divisor);
+            let candidates = over.iter().chain([&own]).chain(aliases);
+            let mut matching = candidates.filter(|(candidate, by)| {
+                candidate.scale_to(&value).is_some_and(|it| it.checked_mul(*by) == Some(modulus))
+            });
+            if *matching.next()? != (value, modulus) {
+                return None;
+            }
+        }
+        let value = match fine {
+            None => self.write_linear(&value.linear, None),
+            Some(fine) if value.quotients[fine] == 1 => self.write_with_quotient(&value, fine)?,
+            Some(_) => return None,
+        };
+        Some(self.ctx.modulo(value, self.ctx.constant(modulus)))
+    }
+
+    /// `x` and `n` with `x floordiv n` for the coarse quotient, where `x` holds the fine one.
+    fn over(&self, coarse: usize, fine: usize) -> Option<(Flat, i64)> {
+        let (coarse, inner) = (&self.quotients[coarse], &self.quotients[fine]);
+        let mut difference = coarse.numerator;
+        difference.add(&inner.numerator, -1)?;
+        let by = inner.divisor;
+        let is_multiple = difference.constant % by == 0
+            && difference.terms().all(|(_, coefficient)| coefficient % by == 0);
+        if coarse.divisor % by != 0 || !is_multiple {
+            return None;
+        }
+        let mut value = Flat::default();
+        for (place, coefficient) in difference.terms() {
+            value.linear.coefficients[place] = coefficient / by;
+        }
+        value.linear.constant = difference.constant / by;
+        value.quotients[fine] = 1;
+        Some((value, coarse.divisor / by))
     }
 
     /// The form as a sum of terms of a simplifier. `None` on overflow.
