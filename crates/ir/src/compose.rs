@@ -92,13 +92,15 @@ pub fn compose_simplified(
     Ok(composed)
 }
 
-/// The composition without results, and the results of `first` in its variables; the whole of it,
-/// and `None`, where the domain is seen to be empty.
+/// A composition without results, and the results of the first map in its variables; the whole of
+/// it, and `None`, where the domain is seen to be empty.
+type Domain<'m> = (IndexingMap, Option<Cow<'m, [Expr]>>);
+
 fn composed_domain<'m>(
     ctx: &Context,
     first: &'m IndexingMap,
     second: &IndexingMap,
-) -> Result<(IndexingMap, Option<Cow<'m, [Expr]>>), ComposeError> {
+) -> Result<Domain<'m>, ComposeError> {
     if first.results.len() != second.dims.len() {
         return Err(ComposeError::Rank { expected: second.dims.len(), found: first.results.len() });
     }

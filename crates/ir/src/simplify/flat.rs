@@ -39,8 +39,21 @@ impl Linear {
     }
 
     /// The terms that are there, with their positions.
+    #[inline]
     fn terms(&self) -> impl Iterator<Item = (usize, i64)> {
-        self.coefficients.iter().copied().enumerate().filter(|&(_, coefficient)| coefficient != 0)
+        let mut present = self.present();
+        std::iter::from_fn(move || {
+            let place = present.trailing_zeros() as usize;
+            present &= present.wrapping_sub(1);
+            self.coefficients.get(place).map(|&coefficient| (place, coefficient))
+        })
+    }
+
+    /// A bit per term that is there.
+    #[inline]
+    fn present(&self) -> u32 {
+        let bit = |(place, &coefficient): (u32, &i64)| u32::from(coefficient != 0) << place;
+        (0..).zip(&self.coefficients).map(bit).fold(0, |all, bit| all | bit)
     }
 }
 
