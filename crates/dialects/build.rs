@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     )?);
     let out = PathBuf::from(env::var("OUT_DIR")?);
 
-    for dialect in ["imap", "tc", "hlo", "tml"] {
+    for dialect in ["imap", "tc", "hlo", "tml", "axon"] {
         let source = format!("src/{dialect}/{dialect}.td");
         println!("cargo:rerun-if-changed={source}");
         for (backend, ending) in BACKENDS {
@@ -48,6 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("tc_tc", "Tc.cpp"),
         ("tc_hlo", "Hlo.cpp"),
         ("tc_tml", "Tml.cpp"),
+        ("tc_axon", "Axon.cpp"),
         ("tc_driver", "Driver.cpp"),
     ] {
         cc::Build::new()

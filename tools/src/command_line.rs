@@ -17,7 +17,7 @@ use tc_backends::{
     tml,
 };
 use tc_dialects::{
-    axon::{ElementType, Given},
+    axon::Given,
     diagnostic::{self, Printer},
     tc::MAX_EXTENT,
 };
@@ -307,7 +307,7 @@ impl Compilation {
     pub fn shapes(&self) -> Result<Vec<Given>, Error> {
         let mut shapes: Vec<Given> = Vec::new();
         for text in &self.shapes {
-            let Some(given) = parse_shape(text) else {
+            let Some(given) = Given::parse(text) else {
                 return Err(Error::Usage(format!(
                     "'{text}' is no shape; expected NAME=4x3 or NAME=f64[4,3], with sizes from 1 to \
                      {MAX_EXTENT}"
@@ -333,29 +333,6 @@ impl Compilation {
             no_fuse: self.no_fuse,
         }
     }
-}
-
-/// `NAME=4x3`, `NAME=f64[4,3]`, or `NAME=[]`.
-fn parse_shape(text: &str) -> Option<Given> {
-    let (parameter, shape) = text.split_once('=')?;
-    let shape = shape.trim();
-    let start = shape.find(|c: char| c == '[' || c.is_whitespace()).unwrap_or(0);
-    let (element, sizes) = match ElementType::from_name(shape[..start].trim()) {
-        Some(element) => (Some(element), shape[start..].trim()),
-        None if start == 0 => (None, shape),
-        None => return None,
-    };
-    let inner = sizes.strip_prefix('[').map(|rest| rest.strip_suffix(']'));
-    let sizes = match inner {
-        Some(inner) => inner?,
-        None => sizes,
-    };
-    let size = |text: &str| text.trim().parse().ok().filter(|size| (1..=MAX_EXTENT).contains(size));
-    let dims = match sizes.trim() {
-        "" if inner.is_some() => Vec::new(),
-        sizes => sizes.split([',', 'x']).map(size).collect::<Option<_>>()?,
-    };
-    Some(Given { parameter: parameter.trim().to_string(), element, dims })
 }
 
 /// A line about a result that agrees with the interpreter.
@@ -396,33 +373,5 @@ pub fn print(bytes: &[u8]) -> Result<(), Error> {
             Err(Error::File { path: "<stdout>".to_string(), error })
         }
         _ => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shapes_of_parameters() {
-        let given = |element, dims: &[i64]| {
-            Some(Given { parameter: "Q".to_string(), element, dims: dims.to_vec() })
-        };
-        for (text, expected) in [
-            ("Q=128x64", given(None, &[128, 64])),
-            ("Q=[128, 64]", given(None, &[128, 64])),
-            ("Q=f64[128,64]", given(Some(ElementType::F64), &[128, 64])),
-            ("Q=f64 3x4", given(Some(ElementType::F64), &[3, 4])),
-            ("Q=bool []", given(Some(ElementType::Bool), &[])),
-            ("Q=[]", given(None, &[])),
-            ("Q=7", given(None, &[7])),
-        ] {
-            assert_eq!(parse_shape(text), expected, "{text}");
-        }
-        for text in
-            ["Q", "Q=", "Q=f32", "Q=0x1", "Q=-1", "Q=[1", "Q=1]", "Q=f24[1]", "Q=1xx2", "=\u{e9}["]
-        {
-            assert_eq!(parse_shape(text), None, "{text}");
-        }
     }
 }

@@ -174,6 +174,7 @@ fn dialect_pages_are_current() {
         (Some((page, enums)), Some((_, known))) if enums == known => page,
         _ => &tc,
     };
+    check("axon.md", &dialect("axon"));
     check("hlo.md", &dialect("hlo"));
     check("imap.md", &imap);
     check("tml.md", &dialect("tml"));
@@ -185,14 +186,21 @@ fn dialect_pages_are_current() {
 fn examples_of_dialects_parse() {
     let context = tc_dialects::new_context();
     let mut parsed = 0;
-    for name in ["hlo", "imap", "tc", "tml"] {
+    for name in ["axon", "hlo", "imap", "tc", "tml"] {
         for block in dialect(name).split("\n```mlir\n").skip(1) {
             let example = block.split("\n```").next().unwrap_or_default();
             let is_good = if example.starts_with('#') {
                 Attribute::parse(&context, example).is_some()
-            } else if ["func.func", "hlo.computation", "module", "tc.def", "tml.program"]
-                .iter()
-                .any(|start| example.starts_with(start))
+            } else if [
+                "axon.program",
+                "func.func",
+                "hlo.computation",
+                "module",
+                "tc.def",
+                "tml.program",
+            ]
+            .iter()
+            .any(|start| example.starts_with(start))
             {
                 Module::parse(&context, example).is_some()
             } else {

@@ -36,7 +36,7 @@ bool tcRustFoldApply(MlirStringRef map, size_t numOperands,
 bool tcRustTouchesSameElement(MlirOperation op, size_t first, size_t second);
 
 /// What a text is written in.
-typedef enum { TcLanguageMlir, TcLanguageTc, TcLanguageHlo, TcLanguageTml } TcLanguage;
+typedef enum { TcLanguageMlir, TcLanguageTc, TcLanguageHlo, TcLanguageTml, TcLanguageAxon } TcLanguage;
 
 /// The language of a file, by the ending of its name or by its beginning.
 TcLanguage tcRustLanguage(MlirStringRef fileName, MlirStringRef contents);

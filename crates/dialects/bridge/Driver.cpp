@@ -1,5 +1,6 @@
 //===- Driver.cpp - passes and the mlir-opt driver over Rust --------------===//
 
+#include "Axon.h"
 #include "Bridge.h"
 #include "Hlo.h"
 #include "Imap.h"
@@ -56,7 +57,7 @@ static void registerEverything(DialectRegistry &registry) {
   registerAllExtensions(registry);
   registerAllToLLVMIRTranslations(registry);
   registry.insert<tc::hlo::HloDialect, tc::imap::ImapDialect, tc::lang::TCDialect,
-                  tc::tml::TmlDialect>();
+                  tc::tml::TmlDialect, tc::axon::AxonDialect>();
   tc::imap::registerBufferization(registry);
 }
 
@@ -69,6 +70,8 @@ void tcInsertDialect(MlirDialectRegistry handle, MlirStringRef name) {
   StringRef dialect = unwrap(name);
   if (dialect == "arith")
     registry.insert<arith::ArithDialect>();
+  else if (dialect == "axon")
+    registry.insert<tc::axon::AxonDialect>();
   else if (dialect == "bufferization")
     registry.insert<bufferization::BufferizationDialect>();
   else if (dialect == "cf")
@@ -395,19 +398,22 @@ int tcOptMain(int argc, char **argv) {
       llvm::cl::values(clEnumValN(TcLanguageMlir, "mlir", "MLIR text or bytecode"),
                        clEnumValN(TcLanguageTc, "tc", "Tensor comprehensions"),
                        clEnumValN(TcLanguageHlo, "hlo", "The HLO text of XLA"),
-                       clEnumValN(TcLanguageTml, "tml", "Tensor expressions without indices")));
+                       clEnumValN(TcLanguageTml, "tml", "Tensor expressions without indices"),
+                       clEnumValN(TcLanguageAxon, "axon", "Functions whose shapes are inferred")));
   static llvm::cl::opt<bool> exportHlo("export-hlo", llvm::cl::cat(sourceOptions),
                                        llvm::cl::desc("Write the module as HLO text"));
   auto [inputName, outputName] = registerAndParseCLIOptions(
       argc, argv,
-      "MLIR optimizer driver with the hlo, tc, tml and imap dialects\n"
+      "MLIR optimizer driver with the hlo, tc, tml, axon and imap dialects\n"
       "\n"
       "  tc-opt matmul.tc --infer-ranges            import and infer the ranges\n"
       "  tc-opt --infer-ranges --fuse matmul.mlir   the same on MLIR text, then fuse\n"
       "  tc-opt --explain-ranges matmul.tc          the rounds of range inference\n"
       "  tc-opt model.hlo --cse --export-hlo        HLO text, from such or from MLIR\n"
       "  tc-opt --print-indexing-maps model.hlo     which elements each instruction needs\n"
-      "  tc-opt --print-indexing-maps=only=dot.1 model.hlo    one instruction or computation\n",
+      "  tc-opt --print-indexing-maps=only=dot.1 model.hlo    one instruction or computation\n"
+      "  tc-opt model.axon --infer-shapes           the signatures of an Axon program\n"
+      "  tc-opt model.axon --axon-infer-shapes      the program with the types of all expressions\n",
       registry);
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   if (config.shouldShowDialects() || config.shouldListPasses())

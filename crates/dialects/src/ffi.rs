@@ -5,7 +5,7 @@
 //! operation being worked on, because unwinding into C++ is undefined behaviour.
 
 use crate::{
-    Language,
+    Language, axon,
     diagnostic::{RemarkKind, Severity},
     hlo, imap,
     mlir::{self, Op},
@@ -298,6 +298,7 @@ extern "C" fn tcRustVerify(op: MlirOperation) -> bool {
             Some(("tc", _)) => tc::verify::verify(op),
             Some(("hlo", _)) => hlo::dialect::verify(op),
             Some(("tml", _)) => tml::verify::verify(op),
+            Some(("axon", _)) => axon::dialect::verify::verify(op),
             _ => Ok(()),
         };
         result.map_err(|error| error.emit_on(op)).is_ok()

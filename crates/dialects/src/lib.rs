@@ -26,10 +26,7 @@ pub use ffi::{
     register_pipeline, silence_panics, translate_to_llvm_ir,
 };
 
-use melior::{
-    Context,
-    ir::{Location, Module},
-};
+use melior::{Context, ir::Module};
 
 /// What a text is written in; `TcLanguage` of the bridge.
 #[repr(C)]
@@ -80,13 +77,7 @@ pub fn import<'c>(
         Language::Tc => tc::import::import(context, file_name, contents, relaxed),
         Language::Hlo => hlo::dialect::import(context, file_name, contents),
         Language::Tml => tml::import::import(context, file_name, contents),
-        Language::Axon => {
-            let message =
-                "an Axon program is not imported as such; try '--infer-shapes', or tc-run";
-            let location = Location::new(context, file_name, 1, 1);
-            diagnostic::Report::at(location, diagnostic::Severity::Error, message).emit();
-            None
-        }
+        Language::Axon => axon::dialect::import(context, file_name, contents),
         Language::Mlir => ffi::parse(context, file_name, contents),
     }
 }

@@ -16,6 +16,7 @@ use tc_dialects::{pass::PassInfo, register_pipeline};
 pub const PASSES: &[&PassInfo] = &[
     &analysis::print_graph::PASS,
     &analysis::print_indexing_maps::PASS,
+    &convert::axon_to_hlo::PASS,
     &convert::hlo_to_imap::PASS,
     &convert::imap_to_arith::PASS,
     &convert::imap_to_scf::PASS,
@@ -30,6 +31,7 @@ pub const PASSES: &[&PassInfo] = &[
     &transform::hoist_deallocations::PASS,
     &transform::hoist_divisions::PASS,
     &transform::infer_ranges::PASS,
+    &transform::infer_shapes::PASS,
     &transform::limit_vectorization::PASS,
     &transform::outline_loops::PASS,
     &transform::pad::PASS,

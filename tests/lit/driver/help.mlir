@@ -13,7 +13,7 @@
 
 // The help shows examples, our passes with their options, and our options.
 // RUN: tc-opt --help | FileCheck %s --check-prefix=HELP
-// HELP:     OVERVIEW: MLIR optimizer driver with the hlo, tc, tml and imap dialects
+// HELP:     OVERVIEW: MLIR optimizer driver with the hlo, tc, tml, axon and imap dialects
 // HELP:       tc-opt matmul.tc --infer-ranges
 // HELP-DAG:   --imap-fuse {{ *}}- {{ *}}Fuse producers into consumers by composing indexing maps
 // HELP-DAG:     --max-recompute=<string> {{ *}}- The most operations per element that may be computed again

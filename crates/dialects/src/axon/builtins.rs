@@ -3,11 +3,12 @@
 //! Both are texts: `builtins.axon` has a type per function, in the notation of annotations, and
 //! `prelude.axon` has functions written in Axon. They are parsed once per program.
 
-use super::syntax::ast::Program;
+use super::syntax::ast::{Let, Pattern, Program};
 use super::syntax::parser::{self, Declaration};
 use crate::tc::syntax::SourceFile;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
+use std::sync::OnceLock;
 
 /// The table of built-in functions.
 pub const TABLE: &str = include_str!("builtins.axon");
@@ -21,6 +22,26 @@ pub(crate) fn table() -> HashMap<Rc<str>, Rc<Declaration>> {
     debug_assert!(diagnostics.is_empty(), "{diagnostics:?}");
     let entry = |it: Declaration| (Rc::clone(&it.name.text), Rc::new(it));
     declarations.into_iter().map(entry).collect()
+}
+
+/// Whether a name is that of a built-in function.
+pub(crate) fn is_builtin(name: &str) -> bool {
+    static NAMES: OnceLock<HashSet<String>> = OnceLock::new();
+    NAMES.get_or_init(|| names().into_iter().collect()).contains(name)
+}
+
+/// Whether a name is that of a function of the prelude.
+pub(crate) fn is_in_prelude(name: &str) -> bool {
+    static NAMES: OnceLock<HashSet<String>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| {
+        let lets = prelude().lets;
+        let name = |it: Let| match it.pattern {
+            Pattern::Name(name) => Some(name.text.to_string()),
+            _ => None,
+        };
+        lets.into_iter().filter_map(name).collect()
+    });
+    names.contains(name)
 }
 
 /// The names of the built-in functions, sorted.

@@ -1,6 +1,6 @@
 //! Signatures as text.
 
-use super::types::{Class, Node, Ty, Types};
+use super::types::{Class, Elem, Node, Ty, Types};
 use crate::tc::syntax::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
@@ -149,6 +149,30 @@ impl Printer {
         out
     }
 
+    /// An element type, or the name of its variable.
+    pub(crate) fn element(&mut self, types: &mut Types, elem: Elem) -> String {
+        let (root, class) = match types.element(elem) {
+            Ok(known) => return known.name().to_string(),
+            Err(variable) => variable,
+        };
+        if let Some((name, _)) = self.elems.get(&root) {
+            return name.clone();
+        }
+        let known = self.known.elems.get(&root);
+        let name = match self.anonymous && known.is_none() {
+            true => "_".to_string(),
+            false => fresh(&mut self.used, known, "tuvwxyz"),
+        };
+        self.elems.insert(root, (name.clone(), class));
+        name
+    }
+
+    /// The name of a variable that stands for any type.
+    pub(crate) fn type_var(&mut self, root: Ty) -> &str {
+        let used = &mut self.used;
+        self.types.entry(root).or_insert_with(|| fresh(used, None, "STUVWXYZ"))
+    }
+
     fn list(&mut self, types: &mut Types, parts: &[Ty], out: &mut String, depth: u32) {
         out.push('(');
         for (place, part) in parts.iter().enumerate() {
@@ -168,21 +192,7 @@ impl Printer {
         let ty = types.find(ty);
         match types.node(ty) {
             Node::Tensor(elem, shape) => {
-                let elem = match types.element(elem) {
-                    Ok(known) => known.name().to_string(),
-                    Err((root, class)) => match self.elems.get(&root) {
-                        Some((name, _)) => name.clone(),
-                        None => {
-                            let known = self.known.elems.get(&root);
-                            let name = match self.anonymous && known.is_none() {
-                                true => "_".to_string(),
-                                false => fresh(&mut self.used, known, "tuvwxyz"),
-                            };
-                            self.elems.insert(root, (name.clone(), class));
-                            name
-                        }
-                    },
-                };
+                let elem = self.element(types, elem);
                 let shape = self.shape(types, &shape);
                 if self.anonymous && elem == "_" && shape == "..." {
                     return out.push_str("a tensor");
@@ -202,9 +212,7 @@ impl Printer {
                 if self.anonymous {
                     return out.push('_');
                 }
-                let used = &mut self.used;
-                let name = self.types.entry(ty).or_insert_with(|| fresh(used, None, "STUVWXYZ"));
-                out.push_str(name);
+                out.push_str(self.type_var(ty));
             }
             Node::Link(_) | Node::Error => out.push('?'),
         }

@@ -45,7 +45,7 @@ pub struct Inferred {
     pub(crate) inference: Inference,
     pub(crate) prelude: Rc<Program>,
     result: Option<Scheme>,
-    names: Rc<KnownNames>,
+    pub(crate) names: Rc<KnownNames>,
 }
 
 /// The steps in which the shapes of a definition were found.
@@ -97,6 +97,8 @@ pub(crate) struct Uses {
     pub(crate) numbers: HashMap<Place, Ty>,
     /// The variables of what has a scheme, at each name that stands for it.
     pub(crate) schemes: HashMap<Place, Renaming>,
+    /// The types of the expressions and parameters of the program.
+    pub(crate) types: HashMap<Span, Ty>,
     /// The uses of built-in functions: at the name, or where it is called, at the call.
     pub(crate) builtins: HashMap<Place, BuiltinUse>,
 }
@@ -298,7 +300,7 @@ pub(crate) struct Inference {
     /// Contradictions between shapes in the current definition of the file.
     conflicts: usize,
     pub(crate) diagnostics: Vec<Diagnostic>,
-    definitions: Vec<(Rc<str>, Scheme)>,
+    pub(crate) definitions: Vec<(Rc<str>, Scheme)>,
     explanations: Vec<Explanation>,
     pub(crate) uses: Uses,
     /// Whether the definitions are those of the prelude.
@@ -454,6 +456,14 @@ impl Inference {
     // Expressions.
 
     fn expr(&mut self, expr: &Expr) -> Ty {
+        let ty = self.expr_kind(expr);
+        if !self.in_prelude {
+            self.uses.types.insert(expr.span, ty);
+        }
+        ty
+    }
+
+    fn expr_kind(&mut self, expr: &Expr) -> Ty {
         match &expr.kind {
             // A number stands for a tensor of any shape that it is needed in.
             ExprKind::Integer(_) => self.number(Class::Number, expr.span),
@@ -588,6 +598,9 @@ impl Inference {
                 }
             };
             params.push(ty);
+            if !self.in_prelude {
+                self.uses.types.insert(param.name.span, ty);
+            }
             self.bind(Rc::clone(&param.name.text), Binding::Value(ty));
         }
         for definition in &function.lets {

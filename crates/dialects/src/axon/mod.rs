@@ -5,7 +5,7 @@
 //!
 //! [`syntax`] reads a program, [`infer()`] finds the types and shapes of its definitions by the
 //! algorithm of sections 4 and 5; [`builtins`] has the built-in functions as a table, and the prelude.
-//! Nothing here needs MLIR.
+//! [`evaluate`](mod@evaluate) runs it at known sizes; [`dialect`] is the same as MLIR, and the only part that needs it.
 //!
 //! ```
 //! use tc_dialects::{axon, tc::syntax::SourceFile};
@@ -24,6 +24,7 @@
 //! ```
 
 pub mod builtins;
+pub mod dialect;
 mod display;
 pub mod evaluate;
 mod infer;

@@ -10,7 +10,10 @@
 use super::infer::{Inferred, What};
 use super::syntax::ast::{ExprKind, Function, Pattern, Program};
 use super::types::{Class, Elem, ElementType, Node, Renaming, Ty, Types};
-use crate::tc::syntax::{Diagnostic, Reason, Span};
+use crate::tc::{
+    MAX_EXTENT,
+    syntax::{Diagnostic, Reason, Span},
+};
 use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
@@ -41,6 +44,32 @@ pub struct Given {
     pub element: Option<ElementType>,
     /// Its sizes.
     pub dims: Vec<i64>,
+}
+
+impl Given {
+    /// Reads `NAME=4x3`, `NAME=f64[4,3]` or `NAME=[]`; `None` if the text is neither.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (parameter, shape) = text.split_once('=')?;
+        let shape = shape.trim();
+        let start = shape.find(|c: char| c == '[' || c.is_whitespace()).unwrap_or(0);
+        let (element, sizes) = match ElementType::from_name(shape[..start].trim()) {
+            Some(element) => (Some(element), shape[start..].trim()),
+            None if start == 0 => (None, shape),
+            None => return None,
+        };
+        let inner = sizes.strip_prefix('[').map(|rest| rest.strip_suffix(']'));
+        let sizes = match inner {
+            Some(inner) => inner?,
+            None => sizes,
+        };
+        let size =
+            |text: &str| text.trim().parse().ok().filter(|size| (1..=MAX_EXTENT).contains(size));
+        let dims = match sizes.trim() {
+            "" if inner.is_some() => Vec::new(),
+            sizes => sizes.split([',', 'x']).map(size).collect::<Option<_>>()?,
+        };
+        Some(Self { parameter: parameter.trim().to_string(), element, dims })
+    }
 }
 
 /// Why a program does not run.

@@ -223,6 +223,29 @@ fn one_error_per_mistake() {
     );
 }
 
+#[test]
+fn shapes_of_parameters() {
+    let given = |element, dims: &[i64]| {
+        Some(Given { parameter: "Q".to_string(), element, dims: dims.to_vec() })
+    };
+    for (text, expected) in [
+        ("Q=128x64", given(None, &[128, 64])),
+        ("Q=[128, 64]", given(None, &[128, 64])),
+        ("Q=f64[128,64]", given(Some(ElementType::F64), &[128, 64])),
+        ("Q=f64 3x4", given(Some(ElementType::F64), &[3, 4])),
+        ("Q=bool []", given(Some(ElementType::Bool), &[])),
+        ("Q=[]", given(None, &[])),
+        ("Q=7", given(None, &[7])),
+    ] {
+        assert_eq!(Given::parse(text), expected, "{text}");
+    }
+    for text in
+        ["Q", "Q=", "Q=f32", "Q=0x1", "Q=-1", "Q=[1", "Q=1]", "Q=f24[1]", "Q=1xx2", "=\u{e9}["]
+    {
+        assert_eq!(Given::parse(text), None, "{text}");
+    }
+}
+
 /// Hostile texts end in an error, or not at all in one.
 #[test]
 fn hostile_texts_are_refused() {

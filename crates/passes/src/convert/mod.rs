@@ -1,5 +1,6 @@
 //! Passes between dialects.
 
+pub mod axon_to_hlo;
 pub mod hlo_to_imap;
 pub mod imap_to_arith;
 pub mod imap_to_scf;

@@ -8,6 +8,7 @@ pub mod fuse;
 pub mod hoist_deallocations;
 pub mod hoist_divisions;
 pub mod infer_ranges;
+pub mod infer_shapes;
 pub mod limit_vectorization;
 pub mod outline_loops;
 pub mod pad;

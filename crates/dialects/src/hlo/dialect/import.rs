@@ -46,11 +46,29 @@ pub fn import_module<'c>(
     source: &SourceFile,
     module: &Module,
 ) -> Result<MlirModule<'c>, Report<'c>> {
+    let at = |span: Span| {
+        let (line, column) = source.line_col(span.start);
+        Location::new(context, source.name(), line, column)
+    };
+    let place = Location::new(context, source.name(), 0, 0);
+    import_located(context, place, &at, module)
+}
+
+/// Imports a verified module that comes from `place`; `at` says where its spans are.
+///
+/// # Errors
+/// A constant that MLIR cannot hold.
+pub fn import_located<'c>(
+    context: &'c Context,
+    place: Location<'c>,
+    at: &dyn Fn(Span) -> Location<'c>,
+    module: &Module,
+) -> Result<MlirModule<'c>, Report<'c>> {
     context.get_or_load_dialect("hlo");
-    let result = MlirModule::new(Location::new(context, source.name(), 0, 0));
+    let result = MlirModule::new(place);
     let mut importer = Importer {
         context,
-        source,
+        at,
         module,
         block: mlir::block_ref(result.body()),
         types: Types::new(context),
@@ -67,7 +85,7 @@ pub fn import_module<'c>(
 
 struct Importer<'a, 'c> {
     context: &'c Context,
-    source: &'a SourceFile,
+    at: &'a dyn Fn(Span) -> Location<'c>,
     module: &'a Module,
     block: Blk<'c>,
     types: Types<'c>,
@@ -75,8 +93,7 @@ struct Importer<'a, 'c> {
 
 impl<'c> Importer<'_, 'c> {
     fn location(&self, span: Span) -> Location<'c> {
-        let (line, column) = self.source.line_col(span.start);
-        Location::new(self.context, self.source.name(), line, column)
+        (self.at)(span)
     }
 
     fn module_attributes(&mut self) -> Vec<(&'static str, MlirAttribute<'c>)> {

@@ -20,7 +20,7 @@ mod types;
 mod values;
 
 pub use export::{Locations, export, export_located};
-pub use import::{import, import_module};
+pub use import::{import, import_located, import_module};
 
 use super::{Attribute, COMMON, Opcode, verify as verify_module};
 use crate::{

@@ -1,0 +1,234 @@
+//! The `axon` dialect: programs as MLIR. See `axon.td` for operations and types.
+//!
+//! [`import()`] brings a program into the dialect without types; [`Read`] writes a program of the dialect
+//! as Axon text again and reads that, so that whatever works on programs works on the dialect, and
+//! [`Read::typed`] imports it with the types that inference found.
+
+mod export;
+mod import;
+pub mod verify;
+
+pub use import::import;
+
+use super::syntax::ast::Program;
+use super::{Given, Inferred, Options, Refusal, infer, syntax, to_hlo::to_hlo};
+use crate::{
+    diagnostic::{Report, Severity},
+    hlo,
+    mlir::{self, Op},
+    tc::syntax::{Diagnostic, SourceFile, Span},
+};
+use export::Exported;
+use import::import_program;
+use melior::ir::{Location, Module, operation::OperationLike};
+
+#[allow(missing_docs)]
+mod generated {
+    melior::dialect! {
+        name: "axon",
+        files: ["src/axon/axon.td"],
+        include_directory_env_vars: ["CARGO_MANIFEST_DIR"],
+    }
+}
+/// Typed operations and builders that are generated from `axon.td`.
+pub use generated::axon as ods;
+
+/// The name of an operation that is a program.
+pub const PROGRAM: &str = "axon.program";
+
+/// Operators, and the operations that they are.
+const OPERATORS: [(&str, &str); 11] = [
+    ("+", "add"),
+    ("-", "sub"),
+    ("*", "mul"),
+    ("/", "div"),
+    ("==", "equal"),
+    ("!=", "not_equal"),
+    ("<", "less"),
+    ("<=", "less_equal"),
+    (">", "greater"),
+    (">=", "greater_equal"),
+    ("lstmStep", "lstm_step"),
+];
+
+/// The name of the operation that a call of a built-in function is.
+pub fn operation_name(builtin: &str) -> String {
+    let operator = OPERATORS.iter().find(|(name, _)| *name == builtin);
+    format!("axon.{}", operator.map_or(builtin, |(_, name)| name))
+}
+
+/// The built-in function that an operation calls; `None` for another operation.
+pub fn builtin(op: Op<'_>) -> Option<&str> {
+    let name = mlir::name(op).strip_prefix("axon.")?;
+    let operator = OPERATORS.iter().find(|(_, operation)| *operation == name);
+    let name = operator.map_or(name, |(name, _)| name);
+    super::builtins::is_builtin(name).then_some(name)
+}
+
+/// A program of the dialect, read.
+pub struct Read<'c> {
+    places: Places<'c>,
+    source: SourceFile,
+    program: Program,
+    inferred: Inferred,
+}
+
+/// The operations that a program was written from.
+struct Places<'c> {
+    op: Op<'c>,
+    exported: Exported<'c>,
+}
+
+impl<'c> Places<'c> {
+    fn location(&self, span: Span) -> Location<'c> {
+        self.exported.op_at(span).unwrap_or(self.op).location()
+    }
+
+    fn report(&self, diagnostic: &Diagnostic) -> Report<'c> {
+        let message = format!("{} [{}]", diagnostic.message, diagnostic.code());
+        let report = Report::at(self.location(diagnostic.span), Severity::Error, message);
+        let notes = diagnostic.notes.iter();
+        notes.fold(report, |report, (span, text)| report.note(Some(self.location(*span)), text))
+    }
+
+    /// Emits all reports but the last one.
+    fn last_report(&self, diagnostics: &[Diagnostic]) -> Report<'c> {
+        let mut reports = diagnostics.iter().map(|diagnostic| self.report(diagnostic));
+        let first = reports.next().unwrap_or_else(|| Report::op_error(self.op, "is wrong"));
+        reports.fold(first, |last, next| {
+            last.emit();
+            next
+        })
+    }
+}
+
+impl<'c> Read<'c> {
+    /// Reads an `axon.program`, and infers its types.
+    ///
+    /// # Errors
+    /// It is wrong; all errors but the one that is returned have been emitted.
+    pub fn new(op: Op<'c>) -> Result<Self, Report<'c>> {
+        let exported = export::export(op)?;
+        let source = SourceFile::new("axon.program", exported.text.clone());
+        let (program, mut diagnostics) = syntax::parse_program(&source);
+        let inferred = infer(&program, &Options::default());
+        if diagnostics.is_empty() {
+            diagnostics.clone_from(&inferred.diagnostics);
+        }
+        let places = Places { op, exported };
+        match diagnostics.is_empty() {
+            true => Ok(Self { places, source, program, inferred }),
+            false => Err(places.last_report(&diagnostics)),
+        }
+    }
+
+    /// The program again, with the types of all values.
+    ///
+    /// # Errors
+    /// A type is too large to be written down.
+    pub fn typed(self) -> Result<Module<'c>, Report<'c>> {
+        let Self { places, source, program, mut inferred } = self;
+        let at = |span: Span| places.location(span);
+        let original = |name: &str| places.exported.original(name).to_string();
+        let context = mlir::context_of(places.op);
+        import_program(context, &source, &program, &at, &original, Some(&mut inferred))
+            .map_err(|diagnostic| places.report(&diagnostic))
+    }
+
+    /// A definition of the program as a module of HLO, for given shapes of parameters; without a name,
+    /// the value of the program or its only definition.
+    ///
+    /// # Errors
+    /// What is asked for is not there, or cannot be executed.
+    pub fn to_hlo(self, entry: Option<&str>, given: &[Given]) -> Result<Module<'c>, Report<'c>> {
+        let Self { places, program, mut inferred, .. } = self;
+        let definitions = definitions(places.op);
+        if let Some(entry) = entry.filter(|entry| !definitions.contains(entry)) {
+            let names = definitions.join(", ");
+            let message = format!("has no definition '{entry}'; it has: {names}");
+            return Err(Report::op_error(places.op, message));
+        }
+        // What its parameters are called in the text, and in the program.
+        let function = entry_function(places.op, entry);
+        let exported = function.map(|it| places.exported.arguments(it)).unwrap_or_default();
+        let names = function.map(|it| mlir::strings_attr(it, "params")).unwrap_or_default();
+        let mut given = given.to_vec();
+        for given in &mut given {
+            let names = names.iter().copied().zip(exported.iter().map(String::as_str));
+            given.parameter = renamed(&given.parameter, names);
+        }
+        let entry = entry.and_then(|entry| definition(places.op, entry));
+        let entry = entry.and_then(|op| places.exported.name(mlir::result(op, 0)));
+        let instance = inferred.specialize(&program, entry, &given);
+        let mut instance = instance.map_err(|refusal| match refusal {
+            Refusal::Request(reason) => Report::op_error(places.op, reason),
+            Refusal::Program(diagnostics) => places.last_report(&diagnostics),
+        })?;
+        for (name, _) in &mut instance.parameters {
+            let names = exported.iter().map(String::as_str).zip(names.iter().copied());
+            *name = renamed(name, names);
+        }
+        let name = instance.name.as_deref().map_or("main", |name| places.exported.original(name));
+        let module = to_hlo(&mut inferred, &program, &instance, name);
+        let module = module.map_err(|diagnostic| places.report(&diagnostic))?;
+        let at = |span: Span| places.location(span);
+        let context = mlir::context_of(places.op);
+        hlo::dialect::import_located(context, places.op.location(), &at, &module)
+    }
+}
+
+/// The name of a parameter, or of a part of one, by another name of the parameter.
+fn renamed<'n>(name: &str, mut names: impl Iterator<Item = (&'n str, &'n str)>) -> String {
+    let (base, part) = name.split_once('.').map_or((name, None), |(base, part)| (base, Some(part)));
+    let base = names.find(|(from, _)| *from == base).map_or(base, |(_, to)| to);
+    part.map_or(base.to_string(), |part| format!("{base}.{part}"))
+}
+
+/// The last definition of a name at the top of a program.
+fn definition<'c>(program: Op<'c>, name: &str) -> Option<Op<'c>> {
+    let is_it =
+        |op: &Op<'c>| mlir::is(*op, "axon.def") && mlir::string_attr(*op, "name") == Some(name);
+    mlir::ops(mlir::body(program, 0)?).into_iter().rev().find(is_it)
+}
+
+/// The function that an entry of a program is, if it is one.
+fn entry_function<'c>(program: Op<'c>, entry: Option<&str>) -> Option<Op<'c>> {
+    let mut op = match entry {
+        Some(entry) => definition(program, entry)?,
+        // The value of the program, or the only definition.
+        None => {
+            let ops = mlir::ops(mlir::body(program, 0)?);
+            ops.into_iter().rev().find(|op| !mlir::operands(*op).is_empty())?
+        }
+    };
+    while !mlir::is(op, "axon.fn") {
+        op = mlir::defining_op(*mlir::operands(op).first()?)?;
+    }
+    Some(op)
+}
+
+/// The names that a program defines at the top, in order.
+fn definitions(program: Op<'_>) -> Vec<&str> {
+    let ops = mlir::body(program, 0).map(mlir::ops).unwrap_or_default();
+    let definitions = ops.into_iter().filter(|op| mlir::is(*op, "axon.def"));
+    definitions.filter_map(|op| mlir::string_attr(op, "name")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every built-in function has an operation, and says which it is.
+    #[test]
+    fn built_in_functions_are_operations() {
+        let context = crate::new_context();
+        for name in crate::axon::builtins::names() {
+            let operation = operation_name(&name);
+            let text = format!("%0 = \"{operation}\"() : () -> !axon.any");
+            let module = Module::parse(&context, &text);
+            let module = module.unwrap_or_else(|| panic!("'{operation}' is no operation"));
+            let op = mlir::ops(mlir::block_ref(module.body()))[0];
+            assert_eq!(builtin(op), Some(&*name));
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! `convert-axon-to-hlo`: a definition of an Axon program at known sizes as a module of HLO.
+//!
+//! The shapes of some parameters are given; those of the others, and of everything else, follow. Functions
+//! are evaluated at each call, at the types of that call; `map` and `loop` become `while`, `reduce` becomes
+//! `reduce`. What inference left to be checked is decided by the sizes: a condition that does not hold is
+//! an error at the place that asks for it. `convert-hlo-to-imap` goes on from there.
+//!
+//! A module holds one program, which the computations replace. Limits are those of
+//! `tc_dialects::axon::evaluate`.
+
+use melior::ir::operation::OperationLike;
+use tc_dialects::{
+    axon::{
+        Given,
+        dialect::{PROGRAM, Read},
+    },
+    diagnostic::Report,
+    mlir,
+    pass::{Failure, PassInfo, PassOption, PassRun},
+};
+
+/// The pass.
+pub const PASS: PassInfo = PassInfo {
+    argument: "convert-axon-to-hlo",
+    summary: "Convert a definition of an Axon program at known sizes to HLO",
+    anchor: "builtin.module",
+    options: &[
+        PassOption {
+            name: "entry",
+            description: "The definition; by default the value of the program, or its only one",
+            default: "",
+        },
+        PassOption {
+            name: "shapes",
+            description: "Shapes of parameters, as \"Q=128x64;x=f64[3]\"",
+            default: "",
+        },
+    ],
+    dependent_dialects: &["hlo"],
+    run,
+};
+
+fn run(pass: &PassRun) -> Result<(), Failure> {
+    let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
+    let programs: Vec<_> =
+        mlir::ops(block).into_iter().filter(|op| mlir::is(*op, PROGRAM)).collect();
+    let emit = |report: Report| {
+        report.emit();
+        Failure
+    };
+    let program = match programs[..] {
+        [] => return Ok(()),
+        [program] => program,
+        [_, second, ..] => {
+            return Err(emit(Report::op_error(second, "expects to be the only one of a module")));
+        }
+    };
+    pass.enter(program);
+    let mut given = Vec::new();
+    for text in pass.options.text("shapes").split(';').filter(|text| !text.trim().is_empty()) {
+        let Some(shape) = Given::parse(text) else {
+            let message = format!("'{text}' is no shape; expected NAME=4x3 or NAME=f64[4,3]");
+            return Err(emit(Report::op_error(program, message)));
+        };
+        given.push(shape);
+    }
+    let entry = Some(pass.options.text("entry")).filter(|entry| !entry.is_empty());
+    let read = Read::new(program).map_err(emit)?;
+    let module = read.to_hlo(entry, &given).map_err(emit)?;
+    for op in mlir::ops(mlir::block_ref(module.body())) {
+        mlir::move_before(op, program);
+    }
+    let converted = mlir::op_ref(module.as_operation());
+    for (name, value) in converted.attributes() {
+        if let Ok(name) = name.as_string_ref().as_str() {
+            mlir::set_attribute(pass.op, name, value);
+        }
+    }
+    mlir::erase(program);
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! `axon-infer-shapes`: gives every value of an Axon program its type.
+//!
+//! Types are those of Hindley-Milner inference with shapes; variables have names, and belong to the
+//! definition at the top around them. What inference cannot solve becomes the `conditions` of a
+//! definition. Types that are there already are not looked at: what a program writes down are the
+//! annotations of its functions.
+//!
+//! Before:
+//!
+//! ```mlir
+//! %0 = axon.fn ["x"](%x: !axon.any) {
+//!   %y = axon.exp(%x) : (!axon.any) -> !axon.any
+//!   axon.return %y : !axon.any
+//! } : !axon.any
+//! ```
+//!
+//! After:
+//!
+//! ```mlir
+//! %0 = axon.fn ["x"](%x: !axon.tensor<t, a>) {
+//!   %y = axon.exp(%x) : (!axon.tensor<t, a>) -> !axon.tensor<t, a>
+//!   axon.return %y : !axon.tensor<t, a>
+//! } : (!axon.tensor<t, a>) -> !axon.tensor<t, a>
+//! ```
+
+use tc_dialects::{
+    axon::dialect::{PROGRAM, Read},
+    diagnostic::Report,
+    mlir,
+    pass::{Failure, PassInfo, PassRun},
+};
+
+/// The pass.
+pub const PASS: PassInfo = PassInfo {
+    argument: "axon-infer-shapes",
+    summary: "Infer the types and shapes of Axon programs",
+    anchor: "builtin.module",
+    options: &[],
+    dependent_dialects: &["axon"],
+    run,
+};
+
+fn run(pass: &PassRun) -> Result<(), Failure> {
+    let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
+    for program in mlir::ops(block).into_iter().filter(|op| mlir::is(*op, PROGRAM)) {
+        pass.enter(program);
+        let emit = |report: Report| {
+            report.emit();
+            Failure
+        };
+        let typed = Read::new(program).and_then(Read::typed).map_err(emit)?;
+        for op in mlir::ops(mlir::block_ref(typed.body())) {
+            mlir::move_before(op, program);
+        }
+        mlir::erase(program);
+    }
+    Ok(())
+}
