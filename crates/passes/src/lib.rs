@@ -28,6 +28,7 @@ pub const PASSES: &[&PassInfo] = &[
     &transform::eliminate_dead_statements::PASS,
     &transform::forward_statements::PASS,
     &transform::fuse::PASS,
+    &transform::fuse_outer_dimensions::PASS,
     &transform::hoist_deallocations::PASS,
     &transform::hoist_divisions::PASS,
     &transform::infer_ranges::PASS,

@@ -26,8 +26,14 @@ pub fn to_llvm(options: &Options) -> String {
         "one-shot-bufferize{allow-return-allocs-from-loops}",
         "canonicalize",
         "cse",
+    ];
+    if !parallel {
+        // What runs in parallel keeps its outer dimension for that.
+        passes.push("func.func(fuse-outer-dimensions)");
+    }
+    passes.extend([
         // Loops.
-        &loops,
+        &*loops,
         "canonicalize",
         "cse",
         // Deallocation works on operations whose control flow it knows, loops that is.
@@ -39,7 +45,7 @@ pub fn to_llvm(options: &Options) -> String {
         "canonicalize",
         "hoist-deallocations",
         "outline-loops",
-    ];
+    ]);
     if parallel {
         // Between the two, canonicalization removes regions that the second cannot handle.
         passes.extend(["convert-scf-to-openmp", "canonicalize"]);

@@ -6,7 +6,7 @@ use crate::{
     runtime::{ElementType, Tensor, TensorError},
 };
 use melior::ir::Module;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use tc_dialects::{
     mlir,
     tml::{Program, extents, syntax::checked::round_up},
@@ -113,8 +113,8 @@ impl Argument {
         let (parameters, outputs) = (program.parameters(), program.outputs());
         let inputs = parameters.iter().zip(program.arguments()).map(|it| (it, true));
         let results = outputs.iter().zip(program.results());
-        let results =
-            results.filter(|(it, _)| parameters.iter().all(|known| known.name != it.name));
+        let known: HashSet<_> = parameters.iter().map(|it| it.name).collect();
+        let results = results.filter(|(it, _)| !known.contains(it.name));
         let arguments = inputs.chain(results.map(|it| (it, false)));
         let arguments = arguments.map(|((parameter, value), is_input)| {
             let element = mlir::element_type(value.r#type());
@@ -136,6 +136,8 @@ impl Argument {
 /// A program compiled for this machine.
 pub struct Executable {
     arguments: Vec<Argument>,
+    /// The places of the arguments, by their names.
+    places: HashMap<String, usize>,
     vector_length: i64,
     name: String,
     code: cpu::Compiled,
@@ -156,12 +158,19 @@ impl Executable {
         let source = program(module)?;
         let (name, arguments) = (source.name().to_string(), Argument::of(source)?);
         let code = cpu::Program::lower(&lower(module, options)?, &options.cpu)?.jit()?;
-        Ok(Self { arguments, vector_length: options.vector_length.unwrap_or(1), name, code })
+        let places = arguments.iter().map(|it| it.name.clone()).zip(0..).collect();
+        let vector_length = options.vector_length.unwrap_or(1);
+        Ok(Self { arguments, places, vector_length, name, code })
     }
 
     /// The variables that are passed and taken.
     pub fn arguments(&self) -> &[Argument] {
         &self.arguments
+    }
+
+    /// The variable of an argument of the compiled function.
+    fn argument(&self, name: &str) -> &Argument {
+        &self.arguments[self.places[name]]
     }
 
     fn function(&self) -> cpu::Function<'_> {
@@ -185,8 +194,7 @@ impl Executable {
         let mut numbered: Vec<_> = signature.arguments.iter().collect();
         numbered.sort_by_key(|argument| argument.output);
         for passed in numbered {
-            let argument = self.arguments.iter().find(|it| it.name == passed.name);
-            let argument = argument.expect("the function has the program's variables");
+            let argument = self.argument(&passed.name);
             let mut buffer = Tensor::zeros(argument.element, &self.padded(&argument.extents))?;
             match values.get(&argument.name) {
                 Some(value)
@@ -230,12 +238,10 @@ impl Executable {
         let mut results = BTreeMap::new();
         let signature = self.function().signature();
         for (number, buffer) in signature.outputs().into_iter().zip(&buffers.outputs) {
-            let name = &signature.arguments[number].name;
-            let argument = self.arguments.iter().find(|it| it.name == *name);
-            let argument = argument.expect("the function has the program's variables");
+            let argument = self.argument(&signature.arguments[number].name);
             let mut result = Tensor::zeros(argument.element, &argument.extents)?;
             copy_box(buffer, &mut result);
-            results.insert(name.clone(), result);
+            results.insert(argument.name.clone(), result);
         }
         Ok(results)
     }
@@ -244,9 +250,7 @@ impl Executable {
     pub fn is_padding_zero(&self, buffers: &Buffers) -> bool {
         let signature = self.function().signature();
         signature.outputs().into_iter().zip(&buffers.outputs).all(|(number, buffer)| {
-            let name = &signature.arguments[number].name;
-            let argument = self.arguments.iter().find(|it| it.name == *name);
-            let Some(argument) = argument else { return false };
+            let argument = self.argument(&signature.arguments[number].name);
             let mut cleared = buffer.clone();
             // What is left once everything in bounds is 0.
             let zeros = Tensor::zeros(argument.element, &argument.extents);

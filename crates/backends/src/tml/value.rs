@@ -153,8 +153,8 @@ pub struct Bounded<V> {
     magnitude: f64,
     /// Roundings on the way to it.
     roundings: f64,
-    /// The largest magnitude on the way to it, or the largest inverse of one: where it is far from 1,
-    /// numbers may overflow or vanish.
+    /// What no number on the way to it exceeds, in whatever order factors are multiplied and terms are
+    /// added, nor the inverse of one: beyond the range of floats, numbers may overflow or vanish.
     extreme: f64,
 }
 
@@ -162,12 +162,12 @@ impl<V: Magnitude> Bounded<V> {
     /// A value without an error.
     pub fn exact(value: V) -> Self {
         let magnitude = value.magnitude();
-        Self { value, magnitude, roundings: 0.0, extreme: magnitude }
+        Self::new(value, magnitude, 0.0, 1.0)
     }
 
     /// How far a program may be from the value if it calculates with these elements; infinite if the
     /// value depends on whether a rounded number is 0, or numbers on the way may leave the range of
-    /// such elements. In another order they may be as large as the square of those in this one.
+    /// such elements.
     pub fn bound(&self, element: Element) -> f64 {
         let (unit, tiny, largest) = match element {
             Element::F32 => {
@@ -175,7 +175,8 @@ impl<V: Magnitude> Bounded<V> {
             }
             Element::F64 => (f64::EPSILON, f64::MIN_POSITIVE, f64::MAX),
         };
-        if largest.sqrt() < self.extreme {
+        // One over the smallest normal number is about a quarter of the largest.
+        if 0.25 * largest < self.extreme {
             return f64::INFINITY;
         }
         // Twice the unit roundoff: the second half pays for terms of higher order.
@@ -185,12 +186,13 @@ impl<V: Magnitude> Bounded<V> {
     fn new(value: V, magnitude: f64, roundings: f64, extreme: f64) -> Self {
         let is_certain = magnitude.is_finite() && roundings < 1e6;
         let magnitude = if is_certain { magnitude } else { f64::INFINITY };
-        Self { value, magnitude, roundings, extreme: extreme.max(magnitude) }
+        let inverse = if value.is_zero() { 1.0 } else { 1.0 / value.magnitude() };
+        Self { value, magnitude, roundings, extreme: extreme.max(magnitude).max(inverse) }
     }
 
     fn linear(&self, other: &Self, value: V) -> Self {
         let roundings = self.roundings.max(other.roundings) + 1.0;
-        let extreme = self.extreme.max(other.extreme);
+        let extreme = self.extreme + other.extreme;
         Self::new(value, self.magnitude + other.magnitude, roundings, extreme)
     }
 }
@@ -217,7 +219,7 @@ impl<V: Magnitude> Value for Bounded<V> {
         let is_certain = self.magnitude.is_finite() && other.magnitude.is_finite();
         let magnitude = if is_certain { self.magnitude * other.magnitude } else { f64::INFINITY };
         let roundings = self.roundings + other.roundings + 1.0;
-        let extreme = self.extreme.max(other.extreme);
+        let extreme = self.extreme * other.extreme;
         Self::new(self.value.mul(&other.value), magnitude, roundings, extreme)
     }
 
@@ -230,8 +232,7 @@ impl<V: Magnitude> Value for Bounded<V> {
             true => (self.magnitude + value.magnitude() * other.magnitude) / smallest,
             false => f64::INFINITY,
         };
-        let inverse = if value.is_zero() { 1.0 } else { 1.0 / value.magnitude() };
-        let extreme = self.extreme.max(other.extreme).max(inverse);
+        let extreme = self.extreme * other.extreme;
         Self::new(value, magnitude, self.roundings + other.roundings + 2.0, extreme)
     }
 
@@ -245,7 +246,7 @@ impl<V: Magnitude> Value for Bounded<V> {
         let (mut sum, mut magnitude, mut roundings, mut count) = (V::zero(), 0.0, 0.0_f64, 0.0);
         let mut extreme = 0.0_f64;
         for value in values {
-            extreme = extreme.max(value.extreme);
+            extreme += value.extreme;
             sum = sum.add(&value.value);
             magnitude += value.magnitude;
             roundings = roundings.max(value.roundings);

@@ -26,7 +26,7 @@ use tc_backends::{
         compare::{self, Agreement},
         executable::{self, Executable, Options},
         interp::{Error, Machine},
-        value::{Bounded, Division},
+        value::{Bounded, Division, Magnitude},
     },
 };
 use tc_dialects::{
@@ -56,25 +56,28 @@ fn evaluate(program: &Program) -> Option<(BTreeMap<String, Tensor>, Machine<'_, 
     }
 }
 
-#[derive(Default)]
-struct Counts {
-    runs: usize,
-    temporaries: usize,
-    elements: usize,
-    uncertain: usize,
-    undefined: usize,
+/// What has been compared.
+#[derive(Debug, Default)]
+pub struct Counts {
+    pub runs: usize,
+    pub temporaries: usize,
+    pub elements: usize,
+    pub uncertain: usize,
+    pub undefined: usize,
 }
 
-fn check(
-    program: &Program,
-    (passed, machine): &(BTreeMap<String, Tensor>, Machine<Value>),
+/// Compiles a program, runs it on what is passed, and compares it with the final store of the interpreter.
+pub fn check<V: Magnitude>(
+    text: &str,
+    passed: &BTreeMap<String, Tensor>,
+    machine: &Machine<'_, Bounded<V>>,
     options: &Options,
     counts: &mut Counts,
 ) -> Result<(), String> {
     let context = tc_dialects::new_context();
     let (_, received) = diagnostic::collect(&context);
-    let source = SourceFile::new("random.tml", &*program.text);
-    let module = import::import_program(&context, &source, &program.checked);
+    let source = SourceFile::new("random.tml", text);
+    let module = import::import_program(&context, &source, machine.program());
     let executable = Executable::compile(&module, options)
         .map_err(|error| format!("{error}: {:?}", received.borrow()))?;
     counts.runs += 1;
@@ -115,7 +118,7 @@ fn compiled_programs_agree_with_the_rules() {
                         return;
                     }
                     let program = generate(seed);
-                    let Some(evaluated) = evaluate(&program) else { continue };
+                    let Some((passed, machine)) = evaluate(&program) else { continue };
                     let written = Options { keep_order: true, no_fuse: true, ..Options::default() };
                     let vector_length = [1, 2, 4, 8, 16][seed as usize % 5];
                     let padded =
@@ -123,7 +126,9 @@ fn compiled_programs_agree_with_the_rules() {
                     let mut counts = Counts::default();
                     let mut failures = Vec::new();
                     for options in [Options::default(), written, padded] {
-                        if let Err(error) = check(&program, &evaluated, &options, &mut counts) {
+                        if let Err(error) =
+                            check(&program.text, &passed, &machine, &options, &mut counts)
+                        {
                             let how =
                                 format!("{}, {:?}", options.pipeline(), options.vector_length);
                             failures

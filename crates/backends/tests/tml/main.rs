@@ -1,5 +1,6 @@
 //! TML: evaluation rules, padding, and compiled programs against each other.
 
+mod batched;
 mod compiled;
 mod evaluation;
 mod examples;

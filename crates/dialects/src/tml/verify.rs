@@ -6,7 +6,7 @@ use crate::{
     mlir::{self, Op},
 };
 use melior::ir::{BlockLike, Type, ValueLike};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Verifies an operation of the dialect.
 ///
@@ -49,8 +49,9 @@ fn verify_program<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
             }
         }
     }
+    let places: HashMap<_, _> = outputs.iter().map(|it| it.name).zip(0..).collect();
     for (parameter, value) in parameters.iter().zip(&arguments) {
-        let output = outputs.iter().position(|output| output.name == parameter.name);
+        let output: Option<usize> = places.get(parameter.name).copied();
         if parameter.inout != output.is_some() {
             return error(format!(
                 "expects an argument to be marked 'tml.inout' exactly if a result has its name, '{}'",

@@ -5,7 +5,7 @@ pub mod hlo_to_imap;
 pub mod imap_to_arith;
 pub mod imap_to_scf;
 mod index_expr;
-mod loops;
+pub(crate) mod loops;
 pub mod results_to_destinations;
 pub mod tc_to_imap;
 pub mod tml_to_imap;

@@ -21,8 +21,9 @@
 //!
 //! In a padded program (`tml-pad`), only the last dimension of what is calculated runs over its padding,
 //! so that inner loops are of whole vectors; the padding of other dimensions is zero before, and stays
-//! so. Sums leave padding out, as its terms are zero. Temporaries hold anything in the padding that
-//! nothing is written to; where that would be read, the last dimension stops before its padding too.
+//! so. Sums leave padding out, as its terms are zero. Temporaries have padding in their last dimension
+//! only, and hold anything where nothing is written to it; where that would be read, the last dimension
+//! stops before its padding too.
 //!
 //! Before:
 //!
@@ -59,7 +60,7 @@ use tc_dialects::{
     imap::{self, Combiner, CombinerKind},
     mlir::{self, Blk, Builder, Op, Val},
     pass::{Failure, PassInfo, PassRun},
-    tml::{Program, dims, extents, num_elements},
+    tml::{Program, dims, extents, num_elements, syntax::checked::round_up},
 };
 use tc_ir::{Context, Expr};
 
@@ -95,10 +96,10 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     Ok(())
 }
 
-/// An index variable: its extent in memory, and that without padding.
+/// An index variable.
 #[derive(Clone, Copy, Debug)]
 struct Variable {
-    extent: i64,
+    /// Its extent without padding.
     logical: i64,
     /// The variable that it has been found to be equal to, or itself.
     same_as: usize,
@@ -151,7 +152,7 @@ impl<'c> Term<'c> {
     /// Whether it has more elements than it reads, as an outer product has: to store them takes longer
     /// than to calculate them again.
     fn is_larger_than_reads(&self, variables: &[Variable]) -> bool {
-        let elements = self.dims.iter().map(|it| variables[*it].extent);
+        let elements = self.dims.iter().map(|it| variables[*it].logical);
         let reads = self.reads().into_iter().map(|(tensor, _)| num_elements(tensor));
         reads.fold(0, i64::saturating_add) < elements.fold(1, i64::saturating_mul)
     }
@@ -265,9 +266,14 @@ fn convert<'c>(program: Program<'c>) -> Result<(), Report<'c>> {
 }
 
 impl<'c> Converter<'c, '_> {
-    fn variable(&mut self, extent: i64, logical: i64) -> usize {
-        self.variables.push(Variable { extent, logical, same_as: self.variables.len() });
+    fn variable(&mut self, logical: i64) -> usize {
+        self.variables.push(Variable { logical, same_as: self.variables.len() });
         self.variables.len() - 1
+    }
+
+    /// The extent of a variable with its padding.
+    fn padded(&self, variable: usize) -> i64 {
+        round_up(self.variables[variable].logical, self.program.vector_length().unwrap_or(1))
     }
 
     /// The variable that stands for all that are equal to one.
@@ -288,9 +294,7 @@ impl<'c> Converter<'c, '_> {
 
     /// The elements of a tensor in memory.
     fn read(&mut self, tensor: Val<'c>, logical: &[i64]) -> Term<'c> {
-        let pairs: Vec<_> = extents(tensor).into_iter().zip(logical.iter().copied()).collect();
-        let dims: Vec<_> =
-            pairs.into_iter().map(|(extent, logical)| self.variable(extent, logical)).collect();
+        let dims: Vec<_> = logical.iter().map(|extent| self.variable(*extent)).collect();
         let body = Scalar::Read(tensor, dims.clone());
         Term::elements(dims, body, 0, true)
     }
@@ -312,10 +316,9 @@ impl<'c> Converter<'c, '_> {
     ) -> Vec<usize> {
         let mut rename = |variable: &usize| {
             let variable = self.find(*variable);
-            *names.entry(variable).or_insert_with(|| {
-                let Variable { extent, logical, .. } = self.variables[variable];
-                self.variable(extent, logical)
-            })
+            *names
+                .entry(variable)
+                .or_insert_with(|| self.variable(self.variables[variable].logical))
         };
         variables.iter().map(&mut rename).collect()
     }
@@ -412,7 +415,11 @@ impl<'c> Converter<'c, '_> {
     /// The elements of a temporary tensor with the dimensions of a term, in their order.
     fn stored_as_is(&mut self, term: &Term<'c>, element: Type<'c>) -> Term<'c> {
         let logical: Vec<_> = term.dims.iter().map(|it| self.variables[*it].logical).collect();
-        let shape: Vec<_> = term.dims.iter().map(|it| Some(self.variables[*it].extent)).collect();
+        // Only the last dimension has padding: nothing is gained by more of it.
+        let mut shape: Vec<_> = logical.iter().map(|extent| Some(*extent)).collect();
+        if let (Some(extent), Some(lane)) = (shape.last_mut(), term.dims.last()) {
+            *extent = Some(self.padded(*lane));
+        }
         let ty = mlir::tensor_type(&shape, element);
         self.note_size(ty);
         // A temporary that nothing reads any more, if there is one: memory that was used is in cache.
@@ -497,6 +504,15 @@ impl<'c> Converter<'c, '_> {
         zeros
     }
 
+    /// A new tensor for all elements of a value: of what is padded, the padding is zero.
+    fn destination(&mut self, ty: Type<'c>) -> Val<'c> {
+        self.note_size(ty);
+        match self.program.vector_length() {
+            Some(_) => self.zeros(ty),
+            None => self.builder.value("tensor.empty", &[], ty),
+        }
+    }
+
     /// Emits the operation that calculates a term.
     fn emit(&mut self, term: &Term<'c>, init: Val<'c>) -> Val<'c> {
         let body = self.packed(term);
@@ -507,8 +523,12 @@ impl<'c> Converter<'c, '_> {
             .iter()
             .enumerate()
             .map(|(number, variable)| {
-                let Variable { extent, logical, .. } = self.variables[*variable];
-                if pads && number + 1 == rank { extent } else { logical }
+                let is_lane = number + 1 == rank;
+                if pads && is_lane {
+                    self.padded(*variable)
+                } else {
+                    self.variables[*variable].logical
+                }
             })
             .collect();
         let mut nest = Nest::new(self.ir, &bounds);
@@ -605,7 +625,7 @@ impl<'c> Converter<'c, '_> {
         let (name, first, second) = match mlir::name(op) {
             "tml.return" => {
                 let results = mlir::operands(op);
-                let results = results.into_iter().map(|value| self.tensor(value, op));
+                let results = results.into_iter().map(|value| self.tensor(value));
                 let results = results.collect::<Vec<_>>();
                 self.builder.op("func.return", &results, &[]);
                 return Ok(());
@@ -700,16 +720,18 @@ impl<'c> Converter<'c, '_> {
     }
 
     /// The tensor that holds a value which the program returns.
-    fn tensor(&mut self, value: Val<'c>, op: Op<'c>) -> Val<'c> {
+    fn tensor(&mut self, value: Val<'c>) -> Val<'c> {
         let term = self.terms[&mlir::value_key(value)].clone();
         let is_whole = |index: &[usize]| index == term.dims;
         match &*term.body {
-            Scalar::Read(tensor, index) if term.sums.is_empty() && is_whole(index) => *tensor,
-            _ => {
-                let op = mlir::defining_op(value).unwrap_or(op);
-                let term = self.stored(term, op);
-                let Scalar::Read(tensor, _) = &*term.body else { unreachable!("it is stored") };
+            Scalar::Read(tensor, index)
+                if term.sums.is_empty() && is_whole(index) && tensor.r#type() == value.r#type() =>
+            {
                 *tensor
+            }
+            _ => {
+                let init = self.destination(value.r#type());
+                self.emit(&term, init)
             }
         }
     }
@@ -741,11 +763,7 @@ impl<'c> Converter<'c, '_> {
             _ => None,
         };
         let ty = result.r#type();
-        self.note_size(ty);
-        let init = init.unwrap_or_else(|| match is_padded {
-            true => self.zeros(ty),
-            false => self.builder.value("tensor.empty", &[], ty),
-        });
+        let init = init.unwrap_or_else(|| self.destination(ty));
         let tensor = self.emit(&term, init);
         // What the variable held before had zeros there, or the zeros that it starts from have.
         self.padding.insert(mlir::value_key(tensor), Padding::All);
@@ -768,9 +786,8 @@ impl<'c> Converter<'c, '_> {
         let written: Vec<_> = term.dims.iter().map(|it| self.find(*it)).collect();
         for (_, index) in reads {
             let read: Vec<_> = index.into_iter().map(|it| self.find(it)).collect();
-            let is_same = |(read, written): (&usize, &usize)| {
-                read == written || self.variables[*read].extent == 1
-            };
+            let is_same =
+                |(read, written): (&usize, &usize)| read == written || self.padded(*read) == 1;
             if !read.iter().zip(&written).all(is_same) {
                 let sums: Vec<_> = term.sums.clone();
                 let sums: Vec<_> = sums.into_iter().map(|it| self.find(it)).collect();

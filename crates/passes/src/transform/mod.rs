@@ -5,6 +5,7 @@ pub mod copy_shared_destinations;
 pub mod eliminate_dead_statements;
 pub mod forward_statements;
 pub mod fuse;
+pub mod fuse_outer_dimensions;
 pub mod hoist_deallocations;
 pub mod hoist_divisions;
 pub mod infer_ranges;

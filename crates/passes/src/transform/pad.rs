@@ -33,6 +33,7 @@
 //! `padded`, with the number of elements of all variables that are passed, before and after.
 
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike, r#type::FunctionType};
+use std::collections::HashSet;
 use tc_dialects::{
     diagnostic::{RemarkKind, Report, remark},
     mlir::{self, Builder, Op, Val, ValueMap},
@@ -94,7 +95,8 @@ fn pad(program: Program, vector_length: i64) {
     // The arguments, then results that are no arguments: names, types without padding.
     let mut passed: Vec<_> = parameters.iter().map(|it| it.name).zip(program.arguments()).collect();
     let results: Vec<_> = outputs.iter().map(|it| it.name).zip(program.results()).collect();
-    let is_new = |(name, _): &&(&str, Val)| parameters.iter().all(|it| it.name != *name);
+    let known: HashSet<_> = parameters.iter().map(|it| it.name).collect();
+    let is_new = |(name, _): &&(&str, Val)| !known.contains(name);
     passed.extend(results.iter().filter(is_new));
     let (inputs, returned) = (types(&passed, vector_length), types(&results, vector_length));
     let (region, block) = mlir::region_with_block(&inputs, op.location());

@@ -33,7 +33,7 @@ pub fn check(program: &ast::Program) -> (Checked, Vec<Diagnostic>) {
     let mut checked = Checked::default();
     let is_qualified = program.declarations.iter().any(|it| it.qualifier.is_some());
     for (number, declaration) in program.declarations.iter().enumerate() {
-        if let Some(ty) = checker.s_var(number, declaration) {
+        if let Some(ty) = checker.s_var(number, checked.variables.len(), declaration) {
             let passes = |qualifier: Option<Qualifier>, other: Qualifier| match qualifier {
                 Some(qualifier) => qualifier != other,
                 None => !is_qualified,
@@ -100,7 +100,12 @@ impl<'p> Checker<'p> {
     }
 
     /// s-var: the variable is not in the context yet. Extents are positive (definition 2).
-    fn s_var(&mut self, number: usize, declaration: &'p ast::Declaration) -> Option<TensorType> {
+    fn s_var(
+        &mut self,
+        number: usize,
+        num_variables: usize,
+        declaration: &'p ast::Declaration,
+    ) -> Option<TensorType> {
         let name = declaration.name.text.as_str();
         if let Some(known) = self.context.get(name) {
             let first = &self.program.declarations[known.declaration];
@@ -138,8 +143,7 @@ impl<'p> Checker<'p> {
         let is_type = extents.len() == rank && rank <= MAX_RANK;
         let element = declaration.element.unwrap_or_default();
         let ty = is_type.then_some(TensorType { element, extents });
-        let place = self.context.values().filter(|known| known.variable.is_some()).count();
-        let variable = ty.clone().map(|ty| (place, ty));
+        let variable = ty.clone().map(|ty| (num_variables, ty));
         self.context.insert(name, Known { declaration: number, variable });
         ty
     }

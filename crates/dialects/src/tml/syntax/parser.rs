@@ -110,8 +110,12 @@ impl Parser<'_> {
         }
         self.tokens.expect(TokenKind::Var, "'var'")?;
         if self.tokens.kind() == TokenKind::Var {
-            let hint = Some("'var' is a keyword; try another name");
-            return Err(self.unexpected_with("the name of a variable", hint));
+            let is_repeated = self.tokens.peek(1) == TokenKind::Ident;
+            let hint = match is_repeated {
+                true => "try 'var' once",
+                false => "'var' is a keyword; try another name",
+            };
+            return Err(self.unexpected_with("the name of a variable", Some(hint)));
         }
         let hint = "a name is a letter, then letters and digits";
         let hint = (self.tokens.kind() == TokenKind::Integer).then_some(hint);
@@ -151,8 +155,8 @@ impl Parser<'_> {
                     let token = self.tokens.bump();
                     integers.push(self.as_name(token));
                 }
-                TokenKind::Comma if expected.contains("extent") => {
-                    let hint = Some("try a space: extents have no commas between them");
+                TokenKind::Comma => {
+                    let hint = Some("try a space: there are no commas between these numbers");
                     return Err(self.unexpected_with(expected, hint));
                 }
                 TokenKind::TooLong | TokenKind::Unknown => {
@@ -271,8 +275,10 @@ impl Parser<'_> {
     fn transposition(&mut self, operand: Tree) -> Parsed<Tree> {
         self.tokens.bump();
         self.tokens.expect(TokenKind::LeftBracket, "'[' and two or more dimensions")?;
-        let mut entries = vec![self.dimension()?, self.dimension()?];
-        entries.extend(self.integers("a dimension or ']'")?);
+        let entries = self.integers("the number of a dimension")?;
+        if entries.len() < 2 {
+            return Err(self.unexpected_with("the number of a dimension", None));
+        }
         self.tokens.expect(TokenKind::RightBracket, "a dimension or ']'")?;
         let span = Span::new(operand.expr.span.start, self.tokens.previous_end());
         let levels = u32::try_from(entries.len() - 1).unwrap_or(u32::MAX);

@@ -154,6 +154,8 @@ fn syntax_errors_say_what_to_try() {
         ("var a : f16 [2]", "1:9", "expected 'f32', 'f64' or '[' and the extents, found 'f16'"),
         ("var a : [] a = a . [1]", "1:22", "expected the number of a dimension, found ']'"),
         ("var a : [] a = a ^ [1]", "1:22", "expected the number of a dimension, found ']'"),
+        ("var a : [2 2] a = a ^ [1, 2]", "1:25", "expected the number of a dimension, found ','"),
+        ("var var a : []", "1:5", "expected the name of a variable, found 'var'"),
         ("var a : [] a = -a", "1:16", "expected a variable or '(', found '-'"),
         ("var a : [] a = 2 * a", "1:16", "expected a variable or '(', found '2'"),
         ("var a : [] a = (a", "1:18", "expected ')' or an operator, found end of file"),
