@@ -213,7 +213,7 @@ impl<'c> Group<'c> {
         let is_free = member.accesses.iter().all(|access| {
             let key = mlir::value_key(access.buffer);
             let is_touched = self.outer.contains(&key) || self.not_outer.contains(&key);
-            !self.written.contains(&key) && !(access.is_write && is_touched)
+            !(self.written.contains(&key) || access.is_write && is_touched)
         });
         if is_free {
             mlir::move_before(op, first);
@@ -245,6 +245,7 @@ impl<'c> Group<'c> {
         let buffers = accesses.map(|access| access.buffer).filter(|buffer| {
             let key = mlir::value_key(*buffer);
             mlir::defining_op(*buffer).is_some()
+                && mlir::shape(buffer.r#type()).iter().all(Option::is_some)
                 && self.written.contains(&key)
                 && seen.insert(key)
                 && mlir::uses(*buffer)
