@@ -113,3 +113,24 @@ axon.program {
 
 // expected-error @below {{expected '+', '-', '*' or '/'}}
 func.func private @shape(!axon.tensor<f32, [(n 1)]>)
+
+// -----
+
+// axon.fn C4
+axon.program {
+  // expected-error @below {{'axon.fn' op expects types of Axon as annotations, found 't) { x }'}}
+  %0 = axon.fn ["x"](%x: !axon.any) attributes {annotations = ["t) { x }"]} {
+    axon.return %x : !axon.any
+  } : !axon.any
+  axon.return
+}
+
+// -----
+
+// Options of built-in functions.
+axon.program {
+  %0 = axon.number 1 : !axon.any
+  // expected-error @below {{'axon.reshape' op expects a dimension or a shape as 'shape', found '[2] + 1'}}
+  %1 = axon.reshape(%0) {shape = "[2] + 1"} : (!axon.any) -> !axon.any
+  axon.return
+}

@@ -137,6 +137,7 @@ def Axon_FnOp : Axon_Op<"fn", [SingleBlock]> {
       * C1: there are as many names as arguments, and as many annotations if there are any.
       * C2: the block ends in `axon.return` with one value.
       * C3: the type is that of a function of the types of the arguments to that of the value, or `!axon.any`.
+      * C4: annotations are types of Axon.
   }];
   let arguments = (ins
     StrArrayAttr:$params,

@@ -328,11 +328,14 @@ impl<'c> Exporter<'c> {
     }
 }
 
-/// The options of a call of a built-in function, in the order of their names.
-fn options<'c>(op: Op<'c>) -> Vec<(String, &'c str)> {
+/// The options of a call of a built-in function, in the order of their names. Attributes of other
+/// dialects, whose names have a point, are none.
+pub(super) fn options<'c>(op: Op<'c>) -> Vec<(String, &'c str)> {
     let mut options = Vec::new();
     for (name, value) in op.attributes() {
-        if let (Ok(name), Some(value)) = (name.as_string_ref().as_str(), mlir::string_of(value)) {
+        if let (Ok(name), Some(value)) = (name.as_string_ref().as_str(), mlir::string_of(value))
+            && !name.contains('.')
+        {
             options.push((name.to_string(), value));
         }
     }

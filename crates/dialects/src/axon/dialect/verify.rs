@@ -1,13 +1,18 @@
 //! Verifiers of the `axon` dialect: the constraints that `axon.td` numbers. What the types of values
 //! have to do with each other is for inference to say, but for those of functions.
 
-use super::PROGRAM;
-use crate::axon::builtins::{is_builtin, is_in_prelude};
+use super::{PROGRAM, builtin, export::options};
+use crate::axon::{
+    builtins::{is_builtin, is_in_prelude},
+    syntax::parser::parse_signature,
+};
 use crate::{
     diagnostic::Report,
     mlir::{self, Blk, Op},
+    tc::syntax::SourceFile,
 };
 use melior::ir::{Type, TypeLike, ValueLike, operation::OperationLike, r#type::FunctionType};
+use tc_ir::shape::text;
 
 /// Verifies an operation of the dialect.
 ///
@@ -26,6 +31,7 @@ pub fn verify<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
             _ => Ok(()),
         },
         "axon.call" => verify_call(op),
+        _ if builtin(op).is_some() => verify_options(op),
         _ => Ok(()),
     }
 }
@@ -63,7 +69,7 @@ fn is_any(ty: Type) -> bool {
     ty.to_string() == "!axon.any"
 }
 
-/// C1 to C3.
+/// C1 to C4.
 fn verify_function<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
     let Some(block) = mlir::body(op, 0) else { return error("expects a body") };
     let arguments: Vec<_> = mlir::arguments(block).iter().map(|it| it.r#type()).collect();
@@ -83,6 +89,14 @@ fn verify_function<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
             arguments.len(),
             annotations.len()
         ));
+    }
+    let of_result = mlir::string_attr(op, "result_annotation");
+    for annotation in annotations.into_iter().filter(|it| !it.is_empty()).chain(of_result) {
+        let is_type = parse_signature(&SourceFile::new("annotation", annotation)).is_ok();
+        if !is_type || annotation.contains('#') {
+            let found = annotation.escape_debug();
+            return error(format!("expects types of Axon as annotations, found '{found}'"));
+        }
     }
     let result = returned(block)?;
     if result.len() != 1 {
@@ -112,6 +126,20 @@ fn verify_builtin<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
         true => Ok(()),
         false => error(format!("expects the name of a function, found '{}'", name.escape_debug())),
     }
+}
+
+/// Options are dimensions or shapes.
+fn verify_options<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
+    for (name, value) in options(op) {
+        verify_name(&name)?;
+        let dim = text::dim_at(value, 0).is_ok_and(|(_, end)| end == value.len());
+        let shape = || text::shape_at(value, 0).is_ok_and(|it| it.place.end == value.len());
+        if !dim && !shape() {
+            let found = value.escape_debug();
+            return error(format!("expects a dimension or a shape as '{name}', found '{found}'"));
+        }
+    }
+    Ok(())
 }
 
 /// C1.

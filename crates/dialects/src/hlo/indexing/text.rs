@@ -84,9 +84,19 @@ impl Indexing<'_> {
     /// The map and where it does not hold.
     pub(super) fn elements_text(&self, indexing: &OperandIndexing) -> String {
         let ctx = self.context();
-        let mut text = self.without_runtimes_of_exceptions(indexing).display(ctx).to_string();
+        let map = self.without_runtimes_of_exceptions(indexing);
+        let mut text = map.display(ctx).to_string();
         for exception in &indexing.exceptions {
-            let conditions = self.conditions_text(exception, &indexing.map);
+            let mut conditions = self.conditions_text(exception, &indexing.map);
+            // The map does not tell the ranges of what only exceptions use.
+            let constraints: Vec<_> = exception.constraints.iter().map(|it| it.expr).collect();
+            let bounds = exception.intervals(ctx);
+            for var in ctx.vars_of_all(&constraints) {
+                if matches!(var, Var::Runtime(number) if map.runtimes.len() <= number as usize) {
+                    let Interval { lo, hi } = bounds.of(var);
+                    let _ = write!(conditions, ", {} in [{lo}, {hi}]", ctx.display(ctx.var(var)));
+                }
+            }
             // Writing to a string does not fail.
             let _ = write!(text, "\nexcept where {conditions}");
         }
