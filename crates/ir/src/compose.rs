@@ -242,6 +242,19 @@ mod tests {
         }
     }
 
+    /// More of them than a flat form has places for.
+    #[test]
+    fn many_quotients_are_composed() {
+        let ctx = Context::new();
+        let divisors = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 2];
+        let quotients: Vec<_> = divisors.iter().map(|by| format!("d0 / {by}")).collect();
+        let text = format!("(d0) -> ({}), domain: d0 in [0, 99]", quotients.join(", "));
+        let identity = IndexingMap::parse(&ctx, "(d0) -> (d0), domain: d0 in [0, 99]");
+        let map = IndexingMap::parse(&ctx, &text).expect("a map");
+        let composed = compose_simplified(&ctx, &identity.expect("a map"), &map);
+        assert_eq!(composed.expect("small").display(&ctx).to_string(), text);
+    }
+
     #[test]
     fn symbolic_bounds_become_constraints() {
         assert_eq!(

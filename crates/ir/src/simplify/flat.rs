@@ -367,13 +367,14 @@ impl<'c> FlatForms<'c> {
                 let is_same = |it: &Quotient| it.divisor == divisor && it.numerator == numerator;
                 let number = match self.quotients.iter().position(is_same) {
                     Some(number) => number,
+                    None if self.quotients.len() == MAX_FLAT => return None,
                     None => {
                         let aliases = SmallVec::new();
                         self.quotients.push(Quotient { numerator, divisor, aliases, atom: None });
                         self.quotients.len() - 1
                     }
                 };
-                *whole.quotients.get_mut(number)? += 1;
+                whole.quotients[number] += 1;
             }
         }
         Some(whole)
