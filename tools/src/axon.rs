@@ -22,7 +22,7 @@ use tc_dialects::{
         self, ElementType, Given, Inferred, Instance, Refusal, syntax::ast::Program, to_hlo::to_hlo,
     },
     hlo::ArrayShape,
-    tc::syntax::{Diagnostic, SourceFile},
+    tc::syntax::{Diagnostic, Reason, SourceFile},
     tml::import::program_name,
 };
 
@@ -123,10 +123,12 @@ struct Session {
 }
 
 fn source_file(text: Text) -> Result<SourceFile, Error> {
-    SourceFile::from_bytes(text.name, text.contents).map_err(|error| {
-        eprint!("{}", error.0.render(&error.1));
-        Error::Diagnosed
-    })
+    SourceFile::from_bytes(text.name, text.contents, Reason::AxonSyntax, Reason::AxonLimit).map_err(
+        |error| {
+            eprint!("{}", error.0.render(&error.1));
+            Error::Diagnosed
+        },
+    )
 }
 
 /// Prints what is wrong with a program.

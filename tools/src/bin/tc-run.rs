@@ -229,10 +229,10 @@ fn run_hlo(arguments: &Arguments, text: Text) -> Result<(), Error> {
         let message = "there is no interpreter of HLO; expected '--check=expected'";
         return Err(Error::Usage(message.to_string()));
     }
-    let has_sizes = !execution.compilation.sizes()?.is_empty();
-    refuse(&[("--size", has_sizes)], "an HLO program")?;
-    refuse(&of_comprehensions(arguments), "an HLO program")?;
-    refuse(&[("--print-ir", execution.print_ir)], "an HLO program")?;
+    let mut unused = vec![("--size", !execution.compilation.sizes()?.is_empty())];
+    unused.extend(of_comprehensions(arguments));
+    unused.push(("--print-ir", execution.print_ir));
+    refuse(&unused, "an HLO program")?;
     execution.compilation.check_language(text.language)?;
     hlo::run(&Program::read(text)?, execution)
 }

@@ -23,7 +23,7 @@ use self::{
 use super::{
     Comprehension, Def, ranges,
     syntax::{
-        self, Diagnostic, Options, SourceFile,
+        self, Diagnostic, Options, Reason, SourceFile,
         checked::{Checked, Dim, Equivalent, Expr, Function, Statement},
     },
 };
@@ -52,14 +52,15 @@ pub fn import<'c>(
     bytes: &[u8],
     relaxed: bool,
 ) -> Option<Module<'c>> {
-    let source = match SourceFile::from_bytes(file_name, bytes.to_vec()) {
-        Ok(source) => source,
-        Err(failure) => {
-            let (source, error) = *failure;
-            report(context, &source, &error).emit();
-            return None;
-        }
-    };
+    let source =
+        match SourceFile::from_bytes(file_name, bytes.to_vec(), Reason::Syntax, Reason::Limit) {
+            Ok(source) => source,
+            Err(failure) => {
+                let (source, error) = *failure;
+                report(context, &source, &error).emit();
+                return None;
+            }
+        };
     let (program, mut diagnostics) = syntax::parse_program(&source, &Options { relaxed });
     let mut checked = Checked::default();
     // What the parser left out would be missed by the checks.

@@ -35,7 +35,12 @@ const MAX_TYPE: usize = 1 << 12;
 /// Imports the bytes of an `.axon` file, without types. What is wrong goes to the diagnostic handlers
 /// of the context; `None` after an error.
 pub fn import<'c>(context: &'c Context, file_name: &str, bytes: &[u8]) -> Option<Module<'c>> {
-    let source = match SourceFile::from_bytes(file_name, bytes.to_vec()) {
+    let source = match SourceFile::from_bytes(
+        file_name,
+        bytes.to_vec(),
+        Reason::AxonSyntax,
+        Reason::AxonLimit,
+    ) {
         Ok(source) => source,
         Err(error) => {
             report(context, &error.0, &error.1).emit();

@@ -38,17 +38,13 @@ pub(super) type Parsed<T> = Result<T, Failed>;
 
 /// Parses the bytes of a file; the source file that comes back locates the diagnostics.
 pub fn parse_bytes(name: &str, bytes: Vec<u8>) -> (SourceFile, Option<Module>, Vec<Diagnostic>) {
-    match SourceFile::from_bytes(name, bytes) {
+    match SourceFile::from_bytes(name, bytes, Reason::HloSyntax, Reason::HloLimit) {
         Ok(source) => {
             let (module, diagnostics) = parse_module(&source);
             (source, module, diagnostics)
         }
         Err(error) => {
-            let (source, mut diagnostic) = *error;
-            diagnostic.reason = match diagnostic.reason {
-                Reason::Limit => Reason::HloLimit,
-                _ => Reason::HloSyntax,
-            };
+            let (source, diagnostic) = *error;
             (source, None, vec![diagnostic])
         }
     }

@@ -62,15 +62,17 @@ impl SourceFile {
     /// A source file from the bytes of a file.
     ///
     /// # Errors
-    /// TC0001 at the first byte that is not UTF-8, TC0002 for a file over [`MAX_FILE_BYTES`]; the file
-    /// that comes with the error holds the text before that place, so that it can be rendered.
+    /// As `syntax` at the first byte that is not UTF-8, as `limit` for a file over [`MAX_FILE_BYTES`]; the
+    /// file that comes with the error holds the text before that place, so that it can be rendered.
     pub fn from_bytes(
         name: impl Into<String>,
         bytes: Vec<u8>,
+        syntax: Reason,
+        limit: Reason,
     ) -> Result<Self, Box<(Self, Diagnostic)>> {
         let name = name.into();
         if MAX_FILE_BYTES < bytes.len() {
-            let error = too_large(bytes.len(), Reason::Limit);
+            let error = too_large(bytes.len(), limit);
             return Err(Box::new((Self::new(name, ""), error)));
         }
         match String::from_utf8(bytes) {
@@ -83,7 +85,7 @@ impl SourceFile {
                 let text = String::from_utf8_lossy(&bytes).into_owned();
                 let at = Span::new(valid as u32, valid as u32);
                 let error = Diagnostic::new(
-                    Reason::Syntax,
+                    syntax,
                     at,
                     format!("expected UTF-8 text, found byte 0x{byte:02x}"),
                 );
@@ -479,7 +481,13 @@ mod tests {
 
     #[test]
     fn bytes_that_are_not_text_are_located() {
-        let (file, error) = *SourceFile::from_bytes("f.tc", b"def f\n \xff".to_vec()).unwrap_err();
+        let (file, error) = *SourceFile::from_bytes(
+            "f.tc",
+            b"def f\n \xff".to_vec(),
+            Reason::Syntax,
+            Reason::Limit,
+        )
+        .unwrap_err();
         assert_eq!(
             file.render(&error),
             "f.tc:2:2: error: expected UTF-8 text, found byte 0xff [TC0001]\n \n ^\n"

@@ -48,14 +48,11 @@ pub use parser::parse_program;
 /// Reads a program from the bytes of a file: the source, the program, and what there is to say of it.
 /// With an error among the diagnostics the program is not the one of the file.
 pub fn read(file_name: &str, bytes: Vec<u8>) -> (SourceFile, Checked, Vec<Diagnostic>) {
-    let source = match SourceFile::from_bytes(file_name, bytes) {
+    let source = match SourceFile::from_bytes(file_name, bytes, Reason::TmlSyntax, Reason::TmlLimit)
+    {
         Ok(source) => source,
         Err(failure) => {
-            let (source, mut error) = *failure;
-            error.reason = match error.reason {
-                Reason::Limit => Reason::TmlLimit,
-                _ => Reason::TmlSyntax,
-            };
+            let (source, error) = *failure;
             return (source, Checked::default(), vec![error]);
         }
     };

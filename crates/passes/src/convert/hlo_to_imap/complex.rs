@@ -32,12 +32,7 @@ pub(super) fn apply<'c>(
     let z = operand(0);
     let (re, im) = match opcode {
         Opcode::Abs => return Ok(vec![at.abs(z)]),
-        Opcode::IsFinite => {
-            let finite = |x: Val<'c>| {
-                b.compare_float("olt", at.unary("math.absf", x), at.constant(f64::INFINITY))
-            };
-            return Ok(vec![b.value("arith.andi", &[finite(z.0), finite(z.1)], b.int_type(1))]);
-        }
+        Opcode::IsFinite => return Ok(vec![at.all_finite(z)]),
         Opcode::Negate => (at.neg(z.0), at.neg(z.1)),
         Opcode::Add => (at.add(z.0, operand(1).0), at.add(z.1, operand(1).1)),
         Opcode::Subtract => (at.sub(z.0, operand(1).0), at.sub(z.1, operand(1).1)),
@@ -134,6 +129,22 @@ impl<'c> Parts<'_, 'c> {
         (self.b.select(condition, yes.0, no.0), self.b.select(condition, yes.1, no.1))
     }
 
+    fn is_nan(&self, x: Val<'c>) -> Val<'c> {
+        self.b.compare_float("uno", x, x)
+    }
+
+    fn is_infinite(&self, x: Val<'c>) -> Val<'c> {
+        let infinity = self.constant(f64::INFINITY);
+        self.b.compare_float("oeq", self.unary("math.absf", x), infinity)
+    }
+
+    fn all_finite(&self, z: Complex<'c>) -> Val<'c> {
+        let infinity = self.constant(f64::INFINITY);
+        let is_finite =
+            |x: Val<'c>| self.b.compare_float("olt", self.unary("math.absf", x), infinity);
+        self.b.and(is_finite(z.0), is_finite(z.1))
+    }
+
     fn abs(&self, z: Complex<'c>) -> Val<'c> {
         builtin(self.b, "hypot", &[z.0, z.1])
     }
@@ -170,18 +181,14 @@ impl<'c> Parts<'_, 'c> {
         );
         // Infinity by a number is infinity, a number by infinity is zero, in the direction that
         // infinite parts alone give (C, annex G).
-        let bits =
-            |name: &str, a: Val<'c>, c: Val<'c>| self.b.value(name, &[a, c], self.b.int_type(1));
         let infinity = self.constant(f64::INFINITY);
-        let is_infinite = |v: Val<'c>| self.b.compare_float("oeq", magnitude(v), infinity);
-        let any_infinite = |v: Complex<'c>| bits("arith.ori", is_infinite(v.0), is_infinite(v.1));
-        let all_finite = |v: Complex<'c>| {
-            let finite = |v: Val<'c>| self.b.compare_float("olt", magnitude(v), infinity);
-            self.b.and(finite(v.0), finite(v.1))
+        let any_infinite = |v: Complex<'c>| {
+            let parts = [self.is_infinite(v.0), self.is_infinite(v.1)];
+            self.b.value("arith.ori", &parts, self.b.int_type(1))
         };
         let direction = |v: Complex<'c>| {
             let unit = |v: Val<'c>| {
-                let size = self.b.select(is_infinite(v), self.constant(1.0), zero);
+                let size = self.b.select(self.is_infinite(v), self.constant(1.0), zero);
                 self.binary("math.copysign", size, v)
             };
             (unit(v.0), unit(v.1))
@@ -190,10 +197,9 @@ impl<'c> Parts<'_, 'c> {
             let product = self.multiply(x, (y.0, self.neg(y.1)));
             (self.mul(size, product.0), self.mul(size, product.1))
         };
-        let is_nan = |v: Val<'c>| self.b.compare_float("uno", v, v);
-        let undefined = self.b.and(is_nan(result.0), is_nan(result.1));
-        let above = self.b.and(undefined, self.b.and(any_infinite(x), all_finite(y)));
-        let below = self.b.and(undefined, self.b.and(all_finite(x), any_infinite(y)));
+        let undefined = self.b.and(self.is_nan(result.0), self.is_nan(result.1));
+        let above = self.b.and(undefined, self.b.and(any_infinite(x), self.all_finite(y)));
+        let below = self.b.and(undefined, self.b.and(self.all_finite(x), any_infinite(y)));
         let result = self.select(above, quotient(direction(x), y, infinity), result);
         self.select(below, quotient(x, direction(y), zero), result)
     }
@@ -233,7 +239,7 @@ impl<'c> Parts<'_, 'c> {
         let near = self.mul(self.constant(0.5), self.call("log1p", distance));
         let above = self.b.compare_float("ogt", size, self.constant(0.5));
         let below = self.b.compare_float("olt", size, self.constant(2.0));
-        let is_near = self.b.value("arith.andi", &[above, below], self.b.int_type(1));
+        let is_near = self.b.and(above, below);
         (self.b.select(is_near, near, self.call("log", size)), self.angle(z))
     }
 
@@ -260,7 +266,7 @@ impl<'c> Parts<'_, 'c> {
         let is_right = self.b.compare_float("oge", z.0, zero);
         let (re, im) = self.select(is_right, (root, other), (other, root));
         let infinite = self.constant(f64::INFINITY);
-        let is_infinite = self.b.compare_float("oeq", self.unary("math.absf", z.1), infinite);
+        let is_infinite = self.is_infinite(z.1);
         let re = self.b.select(is_infinite, infinite, re);
         let im = self.b.select(is_infinite, infinite, im);
         (re, self.binary("math.copysign", im, z.1))
@@ -284,10 +290,7 @@ impl<'c> Parts<'_, 'c> {
         let turn = self.mul(self.call("sin", z.1), self.call("cos", z.1));
         let small = self.mul(self.mul(self.constant(4.0), turn), self.mul(decay, decay));
         // At infinity the imaginary part is zero, whatever the angle.
-        let infinity = self.constant(f64::INFINITY);
-        let is_infinite = self.b.compare_float("oeq", self.unary("math.absf", z.0), infinity);
-        let no_angle = self.b.compare_float("uno", turn, turn);
-        let vanishes = self.b.and(is_infinite, no_angle);
+        let vanishes = self.b.and(self.is_infinite(z.0), self.is_nan(turn));
         let small = self.b.select(vanishes, self.constant(0.0), small);
         self.select(is_far, (sign, small), result)
     }
@@ -297,7 +300,7 @@ impl<'c> Parts<'_, 'c> {
         let zero = self.constant(0.0);
         let is_zero = self.b.compare_float("oeq", self.abs(base), zero);
         let is_positive = self.b.compare_float("ogt", exponent.0, zero);
-        let vanishes = self.b.value("arith.andi", &[is_zero, is_positive], self.b.int_type(1));
+        let vanishes = self.b.and(is_zero, is_positive);
         let to_zero = self.b.compare_float("oeq", self.abs(exponent), zero);
         let result = self.select(vanishes, (zero, zero), result);
         self.select(to_zero, self.one(), result)

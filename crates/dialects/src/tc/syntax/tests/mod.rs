@@ -634,7 +634,8 @@ fn sizes_of_files_and_tokens_are_limited() {
     let statements = "o = 1\n".repeat(400_000);
     assert_eq!(limit(&format!("def f() -> (o) {{ {statements} }}")), (349_523, 3));
     let bytes = vec![b'('; diagnostic::MAX_FILE_BYTES + 1];
-    let (_, error) = *SourceFile::from_bytes("big.tc", bytes).expect_err("over the limit");
+    let (_, error) = *SourceFile::from_bytes("big.tc", bytes, Reason::Syntax, Reason::Limit)
+        .expect_err("over the limit");
     assert_eq!(error.reason, Reason::Limit);
 }
 

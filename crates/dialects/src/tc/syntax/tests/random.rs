@@ -205,7 +205,7 @@ proptest! {
 
     #[test]
     fn random_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
-        match SourceFile::from_bytes("bytes.tc", bytes) {
+        match SourceFile::from_bytes("bytes.tc", bytes, Reason::Syntax, Reason::Limit) {
             Ok(source) => {
                 let (_, diagnostics) = parse_program(&source, &Options::default());
                 source.render_all(&diagnostics);
