@@ -2,6 +2,7 @@
 
 mod support {
     pub mod check;
+    pub mod guard;
 }
 
 use std::collections::BTreeMap;

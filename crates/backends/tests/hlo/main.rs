@@ -3,6 +3,8 @@
 mod custom_calls;
 mod fourier;
 mod generator;
+#[path = "../support/guard.rs"]
+mod guard;
 mod linear_algebra;
 #[path = "../support/random.rs"]
 mod random;
@@ -11,6 +13,7 @@ mod random_modules;
 mod reference;
 mod special_values;
 
+use guard::{Side, guarded};
 use tc_backends::{
     cpu,
     hlo::{Array, Executable, locations},
@@ -24,7 +27,8 @@ fn from_environment(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// The results of a module, or the first thing said against it.
+/// The results of a module, or the first thing said against it. They may not depend on what memory holds
+/// before it is written.
 fn try_run(text: &str, inputs: &[Array]) -> Result<Vec<Array>, String> {
     let (source, module, diagnostics) = hlo::read("test.hlo", text.as_bytes().to_vec());
     let Some(module) = module else { return Err(diagnostics[0].message.clone()) };
@@ -37,7 +41,16 @@ fn try_run(text: &str, inputs: &[Array]) -> Result<Vec<Array>, String> {
             let first = received.iter().find(|it| it.is_error());
             first.map_or_else(|| error.to_string(), |it| it.message.clone())
         })?;
-    executable.run(inputs).map_err(|error| error.to_string())
+    let [high, low] = [Side::Start, Side::End].map(|side| {
+        let (results, _) = guarded(side, || executable.run(inputs));
+        results.map_err(|error| error.to_string())
+    });
+    let (high, low) = (high?, low?);
+    assert!(
+        high == low,
+        "results depend on memory that was not written: {high:?} and {low:?}\n{text}"
+    );
+    Ok(high)
 }
 
 /// The results of a module that has to run.

@@ -87,6 +87,16 @@ fn agrees(text: &str) {
     }
 }
 
+/// A convolution with a window of one element is zero in the padding.
+#[test]
+fn windows_of_one_element_may_lie_in_the_padding() {
+    agrees(
+        "HloModule m\n\nENTRY main {\n  a = s16[3,5,6] parameter(0)\n  \
+         b = s16[3,4,1] parameter(1)\n  ROOT c = s16[7,4,3] convolution(a, b), \
+         window={size=1 pad=0_2}, dim_labels=b0f_io0->0fb, feature_group_count=2\n}\n",
+    );
+}
+
 /// What a branch passes on must not be the memory of what is updated later.
 #[test]
 fn branches_may_pass_on_what_is_updated_later() {

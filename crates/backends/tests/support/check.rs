@@ -1,5 +1,6 @@
 //! The check of one program: compiled in several ways, it computes what the interpreter does.
 
+use super::guard::{Side, guarded};
 use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -107,10 +108,13 @@ fn check_program(text: &str, sizes: &[Sizes], seed: u64) -> Verdict {
         let Some(function) = compiled.function("f") else {
             return failed("compile", format!("{name}: there is no function 'f'"));
         };
-        for run in run {
+        // What memory holds before it is written does not matter.
+        let sides = [Side::Start, Side::End];
+        for (run, side) in run.iter().flat_map(|run| sides.map(|side| (run, side))) {
             let inputs: Vec<_> = run.inputs.iter().collect();
             let place = || format!("{name} at {:?}", run.sizes);
-            let outputs = match function.run(&inputs) {
+            let (outputs, _) = guarded(side, || function.run(&inputs));
+            let outputs = match outputs {
                 Ok(outputs) => outputs,
                 Err(error) => return failed("call", format!("{}: {error}", place())),
             };

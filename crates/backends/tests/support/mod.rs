@@ -2,5 +2,6 @@
 
 pub mod check;
 pub mod generator;
+pub mod guard;
 pub mod random;
 pub mod shrink;

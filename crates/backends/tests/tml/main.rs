@@ -5,6 +5,7 @@ mod compiled;
 mod evaluation;
 mod examples;
 mod generator;
+#[path = "../support/guard.rs"]
 mod guard;
 #[path = "../support/random.rs"]
 mod random;

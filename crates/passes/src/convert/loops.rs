@@ -1,6 +1,19 @@
-//! Builders of `scf` loops.
+//! Builders of `scf` loops and of the memory that they use.
 
+use melior::ir::Type;
 use tc_dialects::mlir::{self, Builder, Val};
+
+/// Bytes that temporaries are aligned to, also those that upstream bufferization allocates.
+const ALIGNMENT: i64 = 64;
+
+/// Emits the allocation of a temporary of a `memref` type of static shape.
+pub fn build_alloc<'c>(builder: &Builder<'c>, ty: Type<'c>) -> Val<'c> {
+    let attributes = [
+        ("alignment", mlir::i64_attr(builder.context, ALIGNMENT)),
+        ("operandSegmentSizes", mlir::segments(builder.context, &[0, 0])),
+    ];
+    builder.value_with("memref.alloc", &[], ty, &attributes)
+}
 
 /// What fills a loop: from the index and the carried values, the next carried values.
 pub type ForBody<'a, 'c> = dyn FnMut(&Builder<'c>, Val<'c>, &[Val<'c>]) -> Vec<Val<'c>> + 'a;

@@ -39,7 +39,7 @@
 //! Buffers are arguments of compiled functions, which do not overlap, and allocations. Remark: `fused`, for
 //! each group, with the bytes of temporaries before and after.
 
-use crate::convert::loops::build_for;
+use crate::convert::loops::{build_alloc, build_for};
 use melior::ir::{BlockLike, ValueLike, operation::OperationLike, r#type::MemRefType};
 use std::collections::{HashMap, HashSet};
 use tc_dialects::{
@@ -311,12 +311,7 @@ fn smaller<'c>(buffer: Val<'c>) -> Val<'c> {
     let builder = Builder::before(allocation).located(allocation.location());
     let ty = buffer.r#type();
     let extents: Vec<_> = mlir::shape(ty).into_iter().skip(1).flatten().collect();
-    let ty = MemRefType::contiguous(mlir::element_type(ty), &extents, None).into();
-    let mut attributes = vec![("operandSegmentSizes", mlir::segments(builder.context, &[0, 0]))];
-    if let Ok(alignment) = allocation.attribute("alignment") {
-        attributes.push(("alignment", alignment));
-    }
-    builder.value_with("memref.alloc", &[], ty, &attributes)
+    build_alloc(&builder, MemRefType::contiguous(mlir::element_type(ty), &extents, None).into())
 }
 
 /// What an operation does for one index of its outer dimension.

@@ -4,14 +4,17 @@ use super::{
     coding::{decode, encode},
     value::{Array, Scalar, storage_type, tensor_type},
 };
-use crate::convert::loops::build_for;
+use crate::convert::loops::{build_alloc, build_for};
 use melior::ir::{Attribute, ValueLike, r#type::MemRefType};
 use tc_dialects::{
     hlo::{ArrayShape, ElementType},
     imap::{self, Combiner, Generic, GenericParts},
     mlir::{self, Builder, Val},
 };
-use tc_ir::{Context, Expr, IndexingMap, Interval, map::Variable};
+use tc_ir::{
+    Context, Expr, IndexingMap, Interval, Node, Var,
+    map::{Constraint, Variable},
+};
 
 /// An `imap.generic` to be built.
 pub(in crate::convert) struct Nest<'c, 'i> {
@@ -52,7 +55,12 @@ impl<'c, 'i> Nest<'c, 'i> {
     /// bound of a dimension variable, which would leave elements of the result unwritten.
     pub(in crate::convert) fn constrain(&mut self, expr: Expr, interval: Interval) {
         if !interval.covers(self.domain.range_of(self.ir, expr).interval) {
-            self.domain.add_constraint(self.ir, expr, interval);
+            match self.ir.node(expr) {
+                Node::Var(Var::Dim(_)) => {
+                    self.domain.constraints.push(Constraint { expr, interval });
+                }
+                _ => self.domain.add_constraint(self.ir, expr, interval),
+            }
         }
     }
 
@@ -163,10 +171,7 @@ impl<'c> Memory<'c> {
     /// Memory of undefined elements.
     pub(super) fn allocate(b: &Builder<'c>, shape: &ArrayShape) -> Self {
         let ty = memref_type(b, shape);
-        let segments = mlir::segments(b.context, &[0, 0]);
-        let allocate =
-            |_| b.value_with("memref.alloc", &[], ty, &[("operandSegmentSizes", segments)]);
-        let parts = (0..shape.element_type.num_parts()).map(allocate).collect();
+        let parts = (0..shape.element_type.num_parts()).map(|_| build_alloc(b, ty)).collect();
         Self { parts, shape: shape.clone() }
     }
 

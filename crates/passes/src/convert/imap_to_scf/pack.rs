@@ -12,7 +12,8 @@ use super::{
     emit::Nest,
     order::{Plan, step_along},
 };
-use melior::ir::{Type, ValueLike, r#type::MemRefType};
+use crate::convert::loops::build_alloc;
+use melior::ir::{ValueLike, r#type::MemRefType};
 use std::collections::BTreeSet;
 use tc_dialects::{
     imap::{self, Combiner, Generic, GenericParts},
@@ -93,15 +94,7 @@ fn copy<'c>(nest: &mut Nest<'c>, builder: &Builder<'c>, number: usize, lane: Var
     order.push(lane);
     let element = mlir::element_type(input.buffer.r#type());
     let extents: Vec<i64> = order.iter().filter_map(|var| nest.extent(*var)).collect();
-    let ty: Type = MemRefType::contiguous(element, &extents, None).into();
-    let alignment = mlir::i64_attr(builder.context, 64);
-    let segments = mlir::segments(builder.context, &[0, 0]);
-    let packed = builder.value_with(
-        "memref.alloc",
-        &[],
-        ty,
-        &[("alignment", alignment), ("operandSegmentSizes", segments)],
-    );
+    let packed = build_alloc(builder, MemRefType::contiguous(element, &extents, None).into());
 
     // In the copy, the variables are dimension variables in the order of the buffer.
     let numbered: Vec<(Var, Expr)> =

@@ -3,7 +3,7 @@
 //! While [`guarded`] runs, what compiled code allocates and the zeroed bytes of tensors stand in pages of
 //! their own, directly before or behind a page without access. Both ask for 64 bytes more than they use,
 //! to align them; what is behind the last element is therefore less than a cache line. What compiled code
-//! allocates is full of NaN.
+//! allocates is full of NaN (and of -1) with the page before it, of low integers with the page behind it.
 //!
 //! Compiled code finds the `malloc` of the program that it is loaded into. Rust's own allocations do not
 //! go through that one, so that it is only for what is compiled or written in C.
@@ -140,8 +140,9 @@ fn release(pointer: *mut c_void) -> bool {
 pub unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
     match allocate(size) {
         Some((pointer, room)) => {
-            // SAFETY: so many bytes are there. Their bits make NaN of all kinds of floats.
-            unsafe { ptr::write_bytes(pointer.cast::<u8>(), 0xff, room) };
+            let fill = if SIDE.get() == Some(Side::End) { 0x80 } else { 0xff };
+            // SAFETY: so many bytes are there.
+            unsafe { ptr::write_bytes(pointer.cast::<u8>(), fill, room) };
             pointer
         }
         // SAFETY: as for this function.
@@ -158,6 +159,33 @@ pub unsafe extern "C" fn free(pointer: *mut c_void) {
     if !release(pointer) {
         // SAFETY: as for this function.
         unsafe { __libc_free(pointer) };
+    }
+}
+
+/// What libraries call, with blocks that they allocated while memory was guarded.
+///
+/// # Safety
+/// That of `realloc`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn realloc(pointer: *mut c_void, size: usize) -> *mut c_void {
+    let Some(page) = page_of(pointer) else {
+        // SAFETY: as for this function.
+        return unsafe { __libc_realloc(pointer, size) };
+    };
+    let pages = num_pages(page).load(Ordering::Relaxed) as usize;
+    let end = START.load(Ordering::Acquire) + (page + pages) * PAGE;
+    // SAFETY: as for this function; the block is there up to the end of its pages.
+    unsafe {
+        let copy = malloc(size);
+        if !copy.is_null() {
+            ptr::copy_nonoverlapping(
+                pointer.cast::<u8>(),
+                copy.cast::<u8>(),
+                size.min(end - pointer.addr()),
+            );
+            free(pointer);
+        }
+        copy
     }
 }
 
@@ -230,7 +258,8 @@ fn accesses_outside_of_tensors_end_the_process() {
         unsafe {
             let (block, count) = guarded(side, || malloc(4096 + ALIGNMENT).cast::<u8>());
             assert_eq!(count, 1);
-            assert!((*block.cast::<f64>()).is_nan());
+            let is_low = *block.cast::<i64>() < i64::MIN / 2;
+            assert!(if side == Side::Start { (*block.cast::<f64>()).is_nan() } else { is_low });
             let child = libc::fork();
             if child == 0 {
                 libc::signal(libc::SIGSEGV, libc::SIG_DFL);
