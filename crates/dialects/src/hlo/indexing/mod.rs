@@ -38,9 +38,8 @@
 //! of the operation names, and no others. Where a map would have to leave out a part of its domain
 //! that is not a box, it has [exceptions](OperandIndexing::exceptions): the pad value of `pad` is not
 //! read where there is an element, nor the first operand of `dynamic-update-slice` where the update
-//! stands. Two things give more: a kernel counts for windows that reach into the padding; and where
-//! values decide (which group of `ragged-dot`, which element `select-and-scatter` selects, which
-//! branch of a `conditional`), everything counts that may be read, and
+//! stands. Where values decide (which group of `ragged-dot`, which element `select-and-scatter` selects,
+//! which branch of a `conditional`), everything counts that may be read, and
 //! [the map says so](OperandIndexing::is_conditional). [`Indexing::like_xla`] gives XLA's own answers
 //! where they are others.
 //!
@@ -144,7 +143,8 @@ impl<'m> Indexing<'m> {
     ///   updated part it leads outside of the update.
     /// - The inputs of a `scan` are those of the same step only, and for what is carried to the end
     ///   the maps leave out the dimension that is scanned.
-    /// - With several batch groups, a convolution reads every group of the batch.
+    /// - With several batch groups, a convolution reads every group of the batch; where a window reaches
+    ///   into the padding, all of the kernel is read.
     /// - No map has exceptions: `dynamic-update-slice` reads all of its first operand, and `pad` the pad
     ///   value for each element.
     pub fn like_xla(mut self) -> Self {

@@ -10,6 +10,7 @@ use super::{
     relation::{Index, Relation, VarId},
 };
 use crate::hlo::{Attribute, WindowDim};
+use tc_ir::Interval;
 
 /// The window's dimensions; those that the text leaves out are 1.
 fn window(op: &Op, rank: usize) -> Option<Vec<WindowDim>> {
@@ -27,6 +28,21 @@ fn slide(relation: &mut Relation, dim: &WindowDim, o: VarId, w: VarId, i: VarId)
     }
     let terms = [(dim.stride, o), (dim.window_dilation, w), (base, i)];
     relation.equate(terms, dim.padding_low.checked_neg()?);
+    Some(())
+}
+
+/// Demands that position `w` of window `o` is some position of the operand.
+fn meet(relation: &mut Relation, dim: &WindowDim, o: VarId, w: VarId, extent: i64) -> Option<()> {
+    let is_dense =
+        dim.base_dilation == 1 && 0 < extent && 0 < dim.stride && 0 < dim.window_dilation;
+    if !is_dense {
+        let i = relation.var(extent);
+        return slide(relation, dim, o, w, i);
+    }
+    // A bound leaves `o` and `w` as they are; an equation solved for `o` would divide.
+    let first = dim.padding_low;
+    let last = first.checked_add(extent - 1)?;
+    relation.bound([(dim.stride, o), (dim.window_dilation, w)], Interval::new(first, last));
     Some(())
 }
 
@@ -85,7 +101,8 @@ pub(super) fn select_and_scatter(op: &Op, operand: usize) -> Option<Relation> {
     Some(relation)
 }
 
-/// A convolution: the lhs is read through windows, the rhs is the kernel.
+/// A convolution: the lhs is read through windows, the rhs is the kernel. Positions of the kernel that
+/// meet padding are not read.
 ///
 /// With `g` feature groups, block `j` of the output features sees block `j` of the input features
 /// only. With `g` batch groups, it sees block `j` of the batch only.
@@ -100,6 +117,7 @@ pub(super) fn convolution(op: &Op, operand: usize) -> Option<Relation> {
     let output_batch = dimension(dims.output_batch, output.len())?;
     let output_feature = dimension(dims.output_feature, output.len())?;
     let output_spatial = dimensions(&dims.output_spatial, output.len())?;
+    let input_spatial = dimensions(&dims.input_spatial, lhs.len())?;
     let input_feature = dimension(dims.kernel_input_feature, rhs.len())?;
     if output_spatial.len() + 2 != output.len() {
         return None;
@@ -133,6 +151,11 @@ pub(super) fn convolution(op: &Op, operand: usize) -> Option<Relation> {
                 relation.equate([(1, position), (1, within[dim])], 1i64.checked_sub(window.size)?);
             }
             index[place] = Some(position);
+            if !op.like_xla {
+                let spatial = out[*output_spatial.get(dim)?];
+                let extent = lhs[*input_spatial.get(dim)?];
+                meet(&mut relation, window, spatial, within[dim], extent)?;
+            }
         }
         relation.operand =
             index.into_iter().map(|var| var.map(Index::Var)).collect::<Option<_>>()?;
@@ -161,7 +184,6 @@ pub(super) fn convolution(op: &Op, operand: usize) -> Option<Relation> {
         relation.equate(terms, 0);
         index[batch] = Some(position);
     }
-    let input_spatial = dimensions(&dims.input_spatial, lhs.len())?;
     for (dim, &place) in input_spatial.iter().enumerate() {
         let position = relation.var(lhs[place]);
         let spatial = out[*output_spatial.get(dim)?];

@@ -39,11 +39,14 @@ fn random_dim(random: &mut Random, reversal: bool) -> WindowDim {
     }
 }
 
+/// Whether place `w` in window `o` is position `i` of the operand.
+fn is_at(dim: &WindowDim, o: i64, w: i64, i: i64) -> bool {
+    o * dim.stride + w * dim.window_dilation - dim.padding_low == i * dim.base_dilation
+}
+
 /// Whether window `o` has position `i` of the operand, at any place in it.
 fn covers(dim: &WindowDim, o: i64, i: i64) -> bool {
-    (0..dim.size).any(|w| {
-        o * dim.stride + w * dim.window_dilation - dim.padding_low == i * dim.base_dilation
-    })
+    (0..dim.size).any(|w| is_at(dim, o, w, i))
 }
 
 proptest! {
@@ -142,8 +145,14 @@ proptest! {
                 && i[1] / features == feature_group
                 && (0..spatial).all(|dim| covers(&window[dim], o[dim + 2], i[dim + 2]))
         });
+        // Whether position `k` of the kernel meets an element in window `o`.
+        let meets = |dim: usize, o: i64, k: i64| {
+            let w = if window[dim].reversal { window[dim].size - 1 - k } else { k };
+            (0..extents[dim]).any(|i| is_at(&window[dim], o, w, i))
+        };
         Check::new(&text, 1).against(|o, i| {
-            roles(o, &orders[2])[1] == roles(i, &orders[1])[1]
+            let (o, i) = (roles(o, &orders[2]), roles(i, &orders[1]));
+            o[1] == i[1] && (0..spatial).all(|dim| meets(dim, o[dim + 2], i[dim + 2]))
         });
     }
 }
