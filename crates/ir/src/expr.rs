@@ -27,7 +27,7 @@ use smallvec::SmallVec;
 
 use crate::hash::{FastMap, FastSet, mix};
 use crate::interval::{Interval, ceil_div_wide, floor_div_wide};
-use crate::simplify::Tables;
+use crate::simplify::{Quotients, Tables};
 
 /// A handle to an expression of one [`Context`].
 #[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -131,6 +131,9 @@ pub fn checked_ceil_div(lhs: i64, rhs: i64) -> Option<i64> {
 /// The most operators of an expression that is walked as a tree.
 const MAX_SMALL: u32 = 32;
 
+/// The dimension variables whose handles are kept apart.
+const MAX_SHORT_CUT: u32 = 32;
+
 /// A place of the table that holds no handle.
 const VACANT: u32 = u32::MAX;
 
@@ -143,6 +146,8 @@ struct Arena {
     /// linear probing: the nodes themselves are the keys, and nothing is ever removed. The size
     /// is a power of two, and at most half of it is taken.
     table: Vec<(u32, u32)>,
+    /// The handles of the first dimension variables, or vacant: they are asked for all the time.
+    dims: Vec<u32>,
 }
 
 impl Arena {
@@ -205,6 +210,8 @@ pub struct Context {
     arena: RefCell<Arena>,
     /// Empty, but with memory.
     tables: RefCell<Tables>,
+    /// Empty, but with memory.
+    quotients: RefCell<Quotients>,
 }
 
 impl Context {
@@ -221,6 +228,16 @@ impl Context {
     /// Keeps empty tables for the next that takes some.
     pub(crate) fn keep_tables(&self, tables: Tables) {
         self.tables.replace(tables);
+    }
+
+    /// An empty list of quotients, with memory in it where there is some.
+    pub(crate) fn take_quotients(&self) -> Quotients {
+        self.quotients.take()
+    }
+
+    /// Keeps an empty list of quotients for the next that takes one.
+    pub(crate) fn keep_quotients(&self, quotients: Quotients) {
+        self.quotients.replace(quotients);
     }
 
     /// The operation at the root of `expr`.
@@ -250,6 +267,12 @@ impl Context {
     /// The handle of `node`, with no folding at all.
     fn intern(&self, node: Node) -> Expr {
         let mut arena = self.arena.borrow_mut();
+        if let Node::Var(Var::Dim(dim)) = node
+            && let Some(&number) = arena.dims.get(dim as usize)
+            && number != VACANT
+        {
+            return Expr(number);
+        }
         let hash = hash_of(node);
         let mut place = match arena.find(node, hash) {
             Ok(expr) => return expr,
@@ -277,6 +300,14 @@ impl Context {
         arena.nodes.push(node);
         arena.costs.push(cost);
         arena.table[place] = (number, hash);
+        if let Node::Var(Var::Dim(dim)) = node
+            && dim < MAX_SHORT_CUT
+        {
+            let dim = dim as usize;
+            let size = arena.dims.len().max(dim + 1);
+            arena.dims.resize(size, VACANT);
+            arena.dims[dim] = number;
+        }
         expr
     }
 

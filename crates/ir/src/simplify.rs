@@ -42,6 +42,7 @@ use crate::hash::FastMap;
 use crate::interval::Interval;
 use crate::map::{IndexingMap, VarIntervals};
 use crate::prove::{Prover, Verdict};
+pub(crate) use flat::Quotients;
 use sum::{Atom, Sum};
 use write::build;
 

@@ -6,8 +6,6 @@
 
 use std::cell::Cell;
 
-use smallvec::SmallVec;
-
 use super::domain::ConstantBounds;
 use super::flat::{Flat, FlatForms};
 use super::sum::Sum;
@@ -34,23 +32,29 @@ impl IndexingMap {
             return None;
         }
         let mut composed = Vec::with_capacity(results.len());
-        let mut flat: Option<FlatRead<'_>> = None;
+        let mut flat: Option<Option<FlatForms<'_>>> = None;
         let (mut simplifier, mut is_settled) = (None, true);
         for &result in results {
             if let Some(sum) = self.composed_sum(ctx, result, read, bounds) {
                 composed.push(sum);
                 continue;
             }
-            let flat = flat.get_or_insert_with(|| FlatRead::new(ctx, self, read));
-            let form = flat.expand(result);
-            if let Some(written) = flat.write(form)
+            let forms = flat.get_or_insert_with(|| FlatForms::reading(ctx, self, read));
+            let mut form = Flat::default();
+            let is_flat = match forms {
+                Some(forms) => forms.expand(&mut form, result, true).is_some(),
+                None => false,
+            };
+            let mut forms = forms.as_mut().filter(|_| is_flat);
+            if let Some(forms) = &forms
+                && let Some(written) = forms.write(&form)
                 && is_short(ctx, written, result, read)
             {
                 composed.push(written);
                 continue;
             }
             let simplifier = simplifier.get_or_insert_with(|| Simplifier::for_map(ctx, self));
-            let sum = flat.sum_of(simplifier, form);
+            let sum = forms.as_mut().and_then(|forms| forms.sum_of(simplifier, &form));
             let (simplified, stays) = simplifier.simplify_composed(result, read, sum)?;
             is_settled &= stays;
             composed.push(simplified);
@@ -95,35 +99,6 @@ impl IndexingMap {
         }
         let sum = build(ctx, &mut linear.terms, linear.constant);
         (ctx.cost(sum) <= cost.get()).then_some(sum)
-    }
-}
-
-/// Flat forms, and those of the expressions that are read, as far as they have some.
-struct FlatRead<'c> {
-    forms: Option<FlatForms<'c>>,
-    read: SmallVec<[Option<Flat>; 4]>,
-}
-
-impl<'c> FlatRead<'c> {
-    fn new(ctx: &'c Context, map: &IndexingMap, read: &[Expr]) -> Self {
-        let mut forms = FlatForms::new(ctx, map);
-        let mut flat = SmallVec::new();
-        if let Some(forms) = &mut forms {
-            flat.extend(read.iter().map(|&expr| forms.expand(expr, None)));
-        }
-        Self { forms, read: flat }
-    }
-
-    fn expand(&mut self, expr: Expr) -> Option<Flat> {
-        self.forms.as_mut()?.expand(expr, Some(&self.read))
-    }
-
-    fn write(&self, form: Option<Flat>) -> Option<Expr> {
-        self.forms.as_ref()?.write(&form?)
-    }
-
-    fn sum_of(&mut self, simplifier: &mut Simplifier<'_>, form: Option<Flat>) -> Option<Sum> {
-        self.forms.as_mut()?.sum_of(simplifier, &form?)
     }
 }
 

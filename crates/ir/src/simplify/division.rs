@@ -706,10 +706,14 @@ pub(super) fn cancelling_factor(
     for rest in [Rest::All, Rest::Nearest] {
         if rest == Rest::Nearest {
             for &(coefficient, Interval { lo, hi }) in terms {
-                // Of this term at least its values are left, which have to be below the factor.
-                if hi.checked_sub(lo).is_some_and(|length| length < divisor / 2) {
-                    add(&mut factors, coefficient.checked_sub(1));
-                    add(&mut factors, coefficient.checked_add(1));
+                // Of this term at least its values are left, which have to be below the factor, and
+                // that is no larger than what it divides.
+                let length = hi.checked_sub(lo).filter(|&length| length < divisor / 2);
+                if let Some(length) = length {
+                    for near in [coefficient.checked_sub(1), coefficient.checked_add(1)] {
+                        let size = near.and_then(i64::checked_abs);
+                        add(&mut factors, size.filter(|&size| length < size));
+                    }
                 }
             }
         }
