@@ -16,8 +16,9 @@
 //! - two adjacent unknown shapes are never guessed: `p@q = [2,3]` is a residual.
 //!
 //! Every step keeps the set of solutions, so that a failure means that there is none, and what is
-//! solved without residuals holds for all values of the free variables. The order of the equations
-//! chooses only which of two variables stands for both.
+//! solved without residuals holds for all values of the free variables. What is given between two
+//! calls of [`Solver::solve`] is a set: it is put into an order that depends on the equations alone,
+//! so that the order in which they are added does not matter, even for what the rules cannot solve.
 //!
 //! Replacement is by reference: a variable keeps its value, an equation that waits is found through
 //! the variables in it. So the cost of an equation follows from its own size and not from that of
@@ -35,6 +36,7 @@ mod values;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
+use super::text::shape_text;
 use super::{Arithmetic, Dim, DimError, DimVar, Item, Shape, ShapeVar};
 use crate::polynomial::{Polynomial, PolynomialError};
 
@@ -174,9 +176,10 @@ pub struct Solver {
     dims: Vec<Variable<Dim>>,
     shapes: Vec<Variable<Shape>>,
     equations: Vec<Equation>,
+    /// Given equations that have not been looked at.
+    given: Vec<EquationId>,
     queue: VecDeque<EquationId>,
-    /// Equations between sums, which come last and in an order of their own: what is found does not
-    /// depend on the order in which they are added.
+    /// Equations between sums, which come last: those before them may give their variables values.
     later: BTreeSet<(u8, String, EquationId)>,
     dim_rules: Vec<DimRule>,
     shape_rules: Vec<ShapeRule>,
@@ -312,7 +315,8 @@ impl Solver {
 
     /// Adds a condition.
     pub fn given(&mut self, relation: Relation, origin: Origin) {
-        self.add(relation, origin, Vec::new());
+        let id = self.record(relation, origin, Vec::new());
+        self.given.push(id);
     }
 
     /// Adds a point-wise operation: the shapes are equal, or if they cannot be, those of some
@@ -322,9 +326,30 @@ impl Solver {
     }
 
     fn add(&mut self, relation: Relation, origin: Origin, parents: Vec<EquationId>) {
-        let id = self.equations.len() as EquationId;
-        self.equations.push(Equation { relation, origin, parents, state: State::Queued });
+        let id = self.record(relation, origin, parents);
         self.enqueue(id);
+    }
+
+    fn record(
+        &mut self,
+        relation: Relation,
+        origin: Origin,
+        parents: Vec<EquationId>,
+    ) -> EquationId {
+        self.equations.push(Equation { relation, origin, parents, state: State::Queued });
+        self.equations.len() as EquationId - 1
+    }
+
+    /// An equation as text that depends on nothing but the equation.
+    fn text(&self, id: EquationId) -> String {
+        let dim = |dim: &Dim| self.arithmetic.dim_text(dim, &|var| format!("d{}", var.0));
+        let shape = |shape: &Shape| shape_text(shape, &|var| format!("s{}", var.0), &dim);
+        match &self.equations[id as usize].relation {
+            Relation::Shapes(a, b) => format!("{} = {}", shape(a), shape(b)),
+            Relation::Dims(a, b) => format!("{} = {}", dim(a), dim(b)),
+            Relation::Positive(a) => format!("0 < {}", dim(a)),
+            Relation::Elements(a, b) => format!("{} ~ {}", shape(a), shape(b)),
+        }
     }
 
     fn enqueue(&mut self, id: EquationId) {
@@ -337,8 +362,7 @@ impl Solver {
             Relation::Positive(_) => 2,
             _ => return self.queue.push_back(id),
         };
-        let relation = format!("{:?}", self.equations[id as usize].relation);
-        self.later.insert((class, relation, id));
+        self.later.insert((class, self.text(id), id));
     }
 
     fn dequeue(&mut self) -> Option<EquationId> {
@@ -362,6 +386,9 @@ impl Solver {
 
     /// As [`Solver::solve`], without an explanation.
     fn run(&mut self) -> Result<(), (EquationId, Reason)> {
+        let mut given = std::mem::take(&mut self.given);
+        given.sort_by_cached_key(|&id| (self.text(id), self.equations[id as usize].origin));
+        given.into_iter().for_each(|id| self.enqueue(id));
         while let Some(id) = self.dequeue() {
             self.equations[id as usize].state = State::Done;
             let relation = self.equations[id as usize].relation.clone();
@@ -400,6 +427,8 @@ impl Solver {
     /// Forgets point-wise operations that are not decided, and equations that are not solved.
     pub fn abandon(&mut self) {
         self.pointwise.clear();
+        let given = std::mem::take(&mut self.given);
+        self.queue.extend(given);
         while let Some(id) = self.dequeue() {
             self.equations[id as usize].state = State::Done;
         }
