@@ -12,18 +12,16 @@ use std::{
     path::{Path, PathBuf},
 };
 use tc_backends::{
-    hlo::{Array, to_file_tensor},
-    interp::{self, Limits, compare, stored},
+    axon::{Program, Session, values},
+    hlo::Array,
+    interp::{Limits, compare, stored},
     run::Error,
     runtime::npy,
 };
 use tc_dialects::{
-    axon::{
-        self, ElementType, Given, Inferred, Instance, Refusal, syntax::ast::Program, to_hlo::to_hlo,
-    },
+    axon::{self, ElementType, Given},
     hlo::ArrayShape,
-    tc::syntax::{Diagnostic, Reason, SourceFile},
-    tml::import::program_name,
+    tc::syntax::{Reason, SourceFile},
 };
 
 /// Infer the types and shapes of an Axon program.
@@ -73,7 +71,13 @@ pub fn opt(arguments: &[String]) -> Result<(), Error> {
         language: Some(Language::Axon),
         relaxed: false,
     };
-    let source = source_file(source.read()?)?;
+    let text = source.read()?;
+    let source =
+        SourceFile::from_bytes(text.name, text.contents, Reason::AxonSyntax, Reason::AxonLimit)
+            .map_err(|error| {
+                eprint!("{}", error.0.render(&error.1));
+                Error::Diagnosed
+            })?;
     let (program, mut diagnostics) = axon::syntax::parse_program(&source);
     let mut inferred = None;
     if diagnostics.is_empty() {
@@ -114,90 +118,44 @@ pub fn opt(arguments: &[String]) -> Result<(), Error> {
     }
 }
 
-/// A program whose shapes are inferred, and an entry of it at known shapes.
-struct Session {
-    source: SourceFile,
-    program: Program,
-    inferred: Inferred,
-    instance: Instance,
+/// Reads a program.
+fn read(text: Text) -> Result<Program, Error> {
+    Program::read(&text.name, text.contents).map_err(error)
 }
 
-fn source_file(text: Text) -> Result<SourceFile, Error> {
-    SourceFile::from_bytes(text.name, text.contents, Reason::AxonSyntax, Reason::AxonLimit).map_err(
-        |error| {
-            eprint!("{}", error.0.render(&error.1));
+/// What is wrong with a program goes to the standard error.
+fn error(error: tc_backends::axon::Error) -> Error {
+    match error {
+        tc_backends::axon::Error::Request(reason) => Error::Usage(reason),
+        tc_backends::axon::Error::Program(text) => {
+            eprint!("{text}");
             Error::Diagnosed
-        },
-    )
+        }
+        tc_backends::axon::Error::Run(error) => hlo::error(error),
+    }
 }
 
-/// Prints what is wrong with a program.
-fn diagnosed(source: &SourceFile, diagnostics: &[Diagnostic]) -> Error {
-    eprint!("{}", source.render_all(diagnostics));
-    Error::Diagnosed
+/// Compares results with those of the reference interpreter.
+fn check(session: &mut Session, inputs: &[Array], results: &[Array]) -> Result<String, Error> {
+    let inputs = inputs.iter().map(|input| values(input).map_err(hlo::error));
+    let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
+    let limits = Limits { points: 1 << 30, elements: 1 << 26 };
+    let outcomes = session.interpret(&inputs, limits).map_err(error)?;
+    let mut report = String::new();
+    for (number, (outcome, result)) in outcomes.iter().zip(results).enumerate() {
+        let name = format!("out{number}");
+        let found = values(result).map_err(hlo::error)?;
+        let stats = compare(outcome, &found)
+            .map_err(|error| Error::Mismatch(format!("output '{name}' is wrong: {error}")))?;
+        report += &agreement(&name, &stats);
+    }
+    Ok(report)
 }
 
-impl Session {
-    fn new(
-        text: Text,
-        entry: Option<&str>,
-        mut given: Vec<Given>,
-        inputs: Option<&Path>,
-    ) -> Result<Self, Error> {
-        let source = source_file(text)?;
-        let (program, diagnostics) = axon::syntax::parse_program(&source);
-        if !diagnostics.is_empty() {
-            return Err(diagnosed(&source, &diagnostics));
-        }
-        let mut inferred = axon::infer(&program, &axon::Options::default());
-        if !inferred.diagnostics.is_empty() {
-            return Err(diagnosed(&source, &inferred.diagnostics));
-        }
-        if let Some(folder) = inputs {
-            given.extend(shapes_of_files(folder, &given)?);
-        }
-        let instance = inferred.specialize(&program, entry, &given);
-        let instance = instance.map_err(|refusal| match refusal {
-            Refusal::Request(reason) => Error::Usage(reason),
-            Refusal::Program(diagnostics) => diagnosed(&source, &diagnostics),
-        })?;
-        Ok(Self { source, program, inferred, instance })
-    }
-
-    /// What the entry is called where C can spell it.
-    fn name(&self) -> String {
-        match &self.instance.name {
-            Some(name) => name.to_string(),
-            None => program_name(self.source.name()),
-        }
-    }
-
-    /// Compares results with those of the reference interpreter.
-    fn check(&mut self, inputs: &[Array], results: &[Array]) -> Result<String, Error> {
-        let unusable = |error: tc_backends::hlo::Error| Error::Refused(error.to_string());
-        let inputs = inputs.iter().map(|input| to_file_tensor(input).map_err(unusable));
-        let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
-        let Self { source, program, inferred, instance } = self;
-        let limits = Limits { points: 1 << 30, elements: 1 << 26 };
-        let outcomes = interp::run_axon(inferred, program, instance, &inputs, limits);
-        let outcomes = outcomes.map_err(|error| diagnosed(source, &[error]))?;
-        let mut report = String::new();
-        for (number, (outcome, result)) in outcomes.iter().zip(results).enumerate() {
-            let name = format!("out{number}");
-            let found = to_file_tensor(result).map_err(unusable)?;
-            let stats = compare(outcome, &found)
-                .map_err(|error| Error::Mismatch(format!("output '{name}' is wrong: {error}")))?;
-            report += &agreement(&name, &stats);
-        }
-        Ok(report)
-    }
-
-    fn lower(&mut self) -> Result<hlo::Program, Error> {
-        let name = self.name();
-        let module = to_hlo(&mut self.inferred, &self.program, &self.instance, &name);
-        let module = module.map_err(|error| diagnosed(&self.source, &[error]))?;
-        Ok(hlo::Program::new(self.source.clone(), module))
-    }
+/// An entry as HLO.
+fn lower(program: &Program, session: &mut Session) -> Result<hlo::Program, Error> {
+    let module = session.module().map_err(error)?;
+    Ok(hlo::Program::new(program.source().clone(), module))
 }
 
 /// The shapes of the files in a folder, but for those of parameters whose shapes are given.
@@ -215,7 +173,9 @@ fn shapes_of_files(folder: &Path, given: &[Given]) -> Result<Vec<Given>, Error> 
             continue;
         }
         let tensor = npy::load(&path)?;
-        let element = ElementType::ALL.into_iter().find(|it| stored(*it) == Some(tensor.element()));
+        // Files have no bf16.
+        let mut known = ElementType::ALL.into_iter().filter(|it| *it != ElementType::Bf16);
+        let element = known.find(|it| stored(*it) == tensor.element());
         let dims = tensor.shape().iter().map(|size| *size as i64).collect();
         shapes.push(Given { parameter: stem, element, dims });
     }
@@ -233,17 +193,18 @@ pub fn compile(
     entry: Option<&str>,
     compilation: &Compilation,
 ) -> Result<hlo::Program, Error> {
-    let mut session = Session::new(text, entry, compilation.shapes()?, None)?;
-    let program = session.lower()?;
-    let parameters = session.instance.parameters.iter();
+    let program = read(text)?;
+    let mut session = program.specialize(entry, &compilation.shapes()?).map_err(error)?;
+    let lowered = lower(&program, &mut session)?;
+    let parameters = session.parameters().iter();
     let parameters: Vec<_> = parameters.map(|(name, ty)| format!("{name} : {ty}")).collect();
     eprintln!(
         "{}: note: '{}' is compiled for these shapes only: {}",
-        session.source.name(),
+        program.source().name(),
         session.name(),
         if parameters.is_empty() { "it takes nothing".to_string() } else { parameters.join(", ") }
     );
-    Ok(program)
+    Ok(lowered)
 }
 
 /// Compiles an entry of a program for this machine and runs it.
@@ -251,16 +212,20 @@ pub fn compile(
 /// # Errors
 /// The program, an input or a result is not what it should be.
 pub fn run(text: Text, entry: Option<&str>, execution: &Execution) -> Result<(), Error> {
-    let given = execution.compilation.shapes()?;
+    let mut given = execution.compilation.shapes()?;
+    let program = read(text)?;
     let inputs = execution.inputs.as_deref();
-    let mut session = Session::new(text, entry, given, inputs)?;
-    let program = session.lower()?;
+    if let Some(folder) = inputs {
+        given.extend(shapes_of_files(folder, &given)?);
+    }
+    let mut session = program.specialize(entry, &given).map_err(error)?;
+    let lowered = lower(&program, &mut session)?;
     if execution.print_ir {
         let context = tc_dialects::new_context();
-        let lowered = program.lower(&context)?;
-        print(format!("{}\n", lowered.as_operation()).as_bytes())?;
+        let module = lowered.lower(&context)?;
+        print(format!("{}\n", module.as_operation()).as_bytes())?;
     }
-    let parameters = session.instance.parameters.clone();
+    let parameters = session.parameters().to_vec();
     if !execution.json {
         for (name, ty) in &parameters {
             print(format!("{name}: {ty}\n").as_bytes())?;
@@ -275,6 +240,7 @@ pub fn run(text: Text, entry: Option<&str>, execution: &Execution) -> Result<(),
         }
     };
     let session = RefCell::new(session);
-    let check = |inputs: &[Array], results: &[Array]| session.borrow_mut().check(inputs, results);
-    hlo::execute(&program, execution, &input, &check)
+    let check =
+        |inputs: &[Array], results: &[Array]| check(&mut session.borrow_mut(), inputs, results);
+    hlo::execute(&lowered, execution, &input, &check)
 }

@@ -79,7 +79,7 @@ fn report_errors(context: &Context, source: &SourceFile) {
     });
 }
 
-fn error(error: tc_backends::hlo::Error) -> Error {
+pub(crate) fn error(error: tc_backends::hlo::Error) -> Error {
     match error {
         tc_backends::hlo::Error::Compile(error) => Error::Compile(error),
         tc_backends::hlo::Error::Call(reason) => Error::Refused(reason),

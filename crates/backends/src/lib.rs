@@ -1,5 +1,6 @@
 //! Backends: the reference interpreter, native code through LLVM, and values at run time.
 
+pub mod axon;
 pub mod builtins;
 pub mod cpu;
 pub mod hlo;

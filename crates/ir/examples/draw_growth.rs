@@ -1,11 +1,12 @@
-//! Draws the times of the table of growth, as SVG.
+//! Draws the times of a table of growth, as SVG.
 //!
 //! ```text
-//! draw_growth < docs/src/index-algebra-speed.md > picture.svg
+//! draw_growth depth 7 1/1000='towers' 4/1000='shared' < docs/src/index-algebra-speed.md > picture.svg
 //! ```
 //!
-//! The table has seven columns: the first is the depth, the second and the fifth are the times in
-//! microseconds for towers and for shared subexpressions. What else the page has is skipped.
+//! The arguments are what the first column counts, the number of columns of the table, and per line
+//! to draw its column, a divisor that makes its times milliseconds, and a title. What else the page
+//! has is skipped, rows without a number in one of the columns as well.
 
 use std::fmt::Write;
 use std::io::Read;
@@ -17,19 +18,42 @@ const MARGIN: f64 = 56.0;
 /// The parts of each axis.
 const TICKS: u32 = 4;
 
-/// Depth, and the two times in milliseconds.
-type Row = [f64; 3];
+/// The colors of the lines.
+const COLORS: [&str; 2] = ["#a85848", "#4878a8"];
 
-fn row(line: &str) -> Option<Row> {
-    let cells: Vec<&str> = line.strip_prefix('|')?.strip_suffix('|')?.split('|').collect();
-    let [depth, tower, _, _, shared, _, _] = cells[..] else { return None };
-    let number = |cell: &str| cell.trim().parse::<f64>().ok();
-    Some([number(depth)?, number(tower)? / 1e3, number(shared)? / 1e3])
+/// A line of the picture.
+struct Series {
+    column: usize,
+    divisor: f64,
+    title: String,
 }
 
-fn draw(rows: &[Row]) -> String {
+impl Series {
+    fn parse(text: &str) -> Option<Self> {
+        let (column, title) = text.split_once('=')?;
+        let (column, divisor) = column.split_once('/').unwrap_or((column, "1"));
+        Some(Self {
+            column: column.parse().ok()?,
+            divisor: divisor.parse().ok()?,
+            title: title.to_string(),
+        })
+    }
+}
+
+/// The count of a line of a page, and the time of each series in milliseconds.
+fn row(line: &str, num_columns: usize, series: &[Series]) -> Option<Vec<f64>> {
+    let cells: Vec<&str> = line.strip_prefix('|')?.strip_suffix('|')?.split('|').collect();
+    let number = |column: usize| cells.get(column)?.trim().parse::<f64>().ok();
+    let mut row = vec![number(0)?];
+    for series in series {
+        row.push(number(series.column)? / series.divisor);
+    }
+    (cells.len() == num_columns).then_some(row)
+}
+
+fn draw(rows: &[Vec<f64>], counted: &str, series: &[Series]) -> String {
     let most = |column: usize| rows.iter().map(|row| row[column]).fold(0.0, f64::max);
-    let (deepest, longest) = (most(0), most(1).max(most(2)));
+    let (deepest, longest) = (most(0), (1..=series.len()).map(most).fold(0.0, f64::max));
     let x = |depth: f64| MARGIN + depth / deepest * WIDTH;
     let y = |time: f64| MARGIN + HEIGHT - time / longest * HEIGHT;
     let mut svg = format!(
@@ -57,13 +81,13 @@ fn draw(rows: &[Row]) -> String {
     let _ = writeln!(
         svg,
         "<text x=\"{MARGIN}\" y=\"40\" text-anchor=\"end\">ms</text>\n\
-         <text x=\"{middle}\" y=\"{bottom}\" text-anchor=\"middle\">depth</text>"
+         <text x=\"{middle}\" y=\"{bottom}\" text-anchor=\"middle\">{counted}</text>"
     );
-    let series = [
-        (2, "#4878a8", "every level uses the one below twice"),
-        (1, "#a85848", "towers of quotients and remainders"),
-    ];
-    for (place, (column, color, title)) in (0_u32..).zip(series) {
+    // The slower one is named first, above the other.
+    let order = (1..=series.len()).rev();
+    for (place, column) in (0_u32..).zip(order) {
+        let color = COLORS[(column - 1) % COLORS.len()];
+        let title = &series[column - 1].title;
         let points: Vec<String> =
             rows.iter().map(|row| format!("{:.1},{:.1}", x(row[0]), y(row[column]))).collect();
         let _ = writeln!(
@@ -88,10 +112,20 @@ fn main() {
         eprintln!("error: {error}");
         std::process::exit(1);
     }
-    let rows: Vec<Row> = page.lines().filter_map(row).collect();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let series =
+        arguments.iter().skip(2).map(|text| Series::parse(text)).collect::<Option<Vec<_>>>();
+    let columns = arguments.get(1).and_then(|text| text.parse().ok());
+    let (Some(counted), Some(columns), Some(series)) = (arguments.first(), columns, series) else {
+        eprintln!(
+            "error: expected what is counted, a number of columns, and lines COLUMN/DIVISOR=TITLE"
+        );
+        std::process::exit(1);
+    };
+    let rows: Vec<_> = page.lines().filter_map(|line| row(line, columns, &series)).collect();
     if rows.len() < 2 {
-        eprintln!("error: expected a table of seven columns, with two rows or more");
+        eprintln!("error: expected a table of {columns} columns, with two rows or more");
         std::process::exit(1);
     }
-    print!("{}", draw(&rows));
+    print!("{}", draw(&rows, counted, &series));
 }

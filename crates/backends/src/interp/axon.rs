@@ -2,7 +2,7 @@
 //!
 //! The other [`Target`] of the evaluation of programs, besides the one that builds HLO: what each
 //! built-in function means, written down as naively as possible, on scalars with a bound on what a
-//! compiled program may calculate. Of `bf16` there are no such scalars.
+//! compiled program may calculate. Tensors of `bf16` come and go as `f32`.
 
 use super::{
     Limits, Outcome,
@@ -27,9 +27,9 @@ use tc_dialects::{
     tc::syntax::Span,
 };
 
-/// The element type in memory; none for `bf16`.
-pub fn stored(element: axon::ElementType) -> Option<ElementType> {
-    Some(match element {
+/// The element type in memory.
+pub fn stored(element: axon::ElementType) -> ElementType {
+    match element {
         axon::ElementType::Bool => ElementType::Bool,
         axon::ElementType::I8 => ElementType::I8,
         axon::ElementType::I16 => ElementType::I16,
@@ -40,10 +40,9 @@ pub fn stored(element: axon::ElementType) -> Option<ElementType> {
         axon::ElementType::U32 => ElementType::U32,
         axon::ElementType::U64 => ElementType::U64,
         axon::ElementType::F16 => ElementType::F16,
-        axon::ElementType::F32 => ElementType::F32,
+        axon::ElementType::Bf16 | axon::ElementType::F32 => ElementType::F32,
         axon::ElementType::F64 => ElementType::F64,
-        axon::ElementType::Bf16 => return None,
-    })
+    }
 }
 
 /// Runs an entry of a program on inputs of the types of its parameters.
@@ -64,19 +63,13 @@ pub fn run_axon(
     let inputs = inputs.collect();
     let (_, results) = evaluate(inferred, program, instance, reference, inputs)?;
     let outcome = |result: &Tensor| {
-        let element = element(&result.ty).map_err(|error| refuse(Span::default(), error))?;
+        let element = stored(result.ty.element);
         let shape: Vec<_> = result.ty.dims.iter().map(|size| *size as usize).collect();
         let origin = vec![0; shape.len()];
         let array = Array { shape, origin, scalars: result.scalars.to_vec() };
-        Ok(Outcome { element, array: Rc::new(array) })
+        Outcome { element, array: Rc::new(array) }
     };
-    results.iter().map(outcome).collect()
-}
-
-fn element(ty: &TensorType) -> Made<ElementType> {
-    stored(ty.element).ok_or_else(|| {
-        format!("the reference interpreter has no {}, expected f16, f32 or f64", ty.element.name())
-    })
+    Ok(results.iter().map(outcome).collect())
 }
 
 #[derive(Clone, Debug)]
@@ -107,13 +100,18 @@ enum Domain {
     Int { width: u32, signed: bool },
 }
 
-fn domain(ty: &TensorType) -> Made<Domain> {
-    Ok(match element(ty)? {
-        ElementType::F16 => Domain::Float(FloatType::F16),
-        ElementType::F32 => Domain::Float(FloatType::F32),
-        ElementType::F64 => Domain::Float(FloatType::F64),
-        other => Domain::Int { width: other.width(), signed: other.is_signed() },
-    })
+fn domain(ty: &TensorType) -> Domain {
+    let float = match ty.element {
+        axon::ElementType::F16 => FloatType::F16,
+        axon::ElementType::Bf16 => FloatType::Bf16,
+        axon::ElementType::F32 => FloatType::F32,
+        axon::ElementType::F64 => FloatType::F64,
+        other => {
+            let element = stored(other);
+            return Domain::Int { width: element.width(), signed: element.is_signed() };
+        }
+    };
+    Domain::Float(float)
 }
 
 impl Domain {
@@ -282,7 +280,7 @@ impl Target for Reference {
 
     fn number(&mut self, number: Number, element: axon::ElementType) -> Made<Tensor> {
         let ty = TensorType { element, dims: Vec::new() };
-        let value = match (domain(&ty)?, number) {
+        let value = match (domain(&ty), number) {
             (Domain::Float(ty), Number::Integer(value)) => Scalar::exact(ty.nearest(value as f64)),
             (Domain::Float(ty), Number::Float(value)) => Scalar::exact(ty.nearest(value)),
             (Domain::Int { width, .. }, Number::Integer(value)) => {
@@ -302,7 +300,7 @@ impl Target for Reference {
     fn pointwise(&mut self, function: Pointwise, of: &[Tensor]) -> Made<Tensor> {
         let elements: Vec<_> = of.iter().map(|it| it.ty.element).collect();
         let ty = TensorType { element: function.result(&elements), dims: of[0].ty.dims.clone() };
-        let domain = domain(&of[of.len() - 1].ty)?;
+        let domain = domain(&of[of.len() - 1].ty);
         let mut place = 0;
         self.generate(ty, 1, |_| {
             let operands: Vec<_> = of.iter().map(|it| it.scalars[place]).collect();
@@ -316,7 +314,7 @@ impl Target for Reference {
         let size = lhs.ty.dims[free] as usize;
         let mut dims = lhs.ty.dims[..free].to_vec();
         dims.extend(&rhs.ty.dims[batch + 1..]);
-        let domain = domain(&lhs.ty)?;
+        let domain = domain(&lhs.ty);
         let ty = TensorType { element: lhs.ty.element, dims };
         self.generate(ty, size as u64, |index| {
             domain.dot((0..size).map(|k| {
@@ -335,7 +333,7 @@ impl Target for Reference {
         window: Window,
         dims: [i64; 4],
     ) -> Made<Tensor> {
-        let domain = domain(&images.ty)?;
+        let domain = domain(&images.ty);
         let ty = TensorType { element: images.ty.element, dims: dims.to_vec() };
         let taps = filters.ty.dims[1..].iter().product::<i64>();
         self.generate(ty, taps as u64, |index| {
@@ -389,7 +387,7 @@ impl Target for Reference {
     fn gather(&mut self, tensor: &Tensor, indices: &Tensor) -> Made<Tensor> {
         let places = indices.ty.dims.len();
         let last = tensor.ty.dims[0] as u64 - 1;
-        let Domain::Int { width, signed } = domain(&indices.ty)? else {
+        let Domain::Int { width, signed } = domain(&indices.ty) else {
             return Err("an index that is a float".to_string());
         };
         let mut dims = indices.ty.dims.clone();
@@ -420,7 +418,7 @@ impl Target for Reference {
 
     fn iota(&mut self, element: axon::ElementType, size: i64) -> Made<Tensor> {
         let ty = TensorType { element, dims: vec![size] };
-        let domain = domain(&ty)?;
+        let domain = domain(&ty);
         self.generate(ty, 1, |index| {
             Ok(match domain {
                 Domain::Float(ty) => Scalar::exact(ty.nearest(index[0] as f64)),
@@ -439,7 +437,7 @@ impl Target for Reference {
         let at = |error: String| refuse(span, error);
         let rows: Vec<_> = (0..of.ty.dims[0] as usize).map(|row| of.row(row)).collect();
         let pointwise = machine.as_pointwise(function);
-        let domain = domain(&of.ty).map_err(at)?;
+        let domain = domain(&of.ty);
         if let Some(kind) = pointwise.and_then(|function| domain.fold(function)) {
             let mut place = 0;
             let folded = machine.target.generate(rows[0].ty.clone(), rows.len() as u64, |_| {

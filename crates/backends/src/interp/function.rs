@@ -260,14 +260,11 @@ fn neighbour(ty: FloatType, value: f64, target: f64) -> f64 {
     let next = match ty {
         FloatType::F16 => {
             let bits = half::f16::from_f64(value).to_bits();
-            let bits = if value == 0.0 {
-                1 | u16::from(!up) << 15
-            } else if up == (0.0 < value) {
-                bits + 1
-            } else {
-                bits - 1
-            };
-            half::f16::from_bits(bits).to_f64()
+            half::f16::from_bits(neighbour_bits(bits, value, up)).to_f64()
+        }
+        FloatType::Bf16 => {
+            let bits = half::bf16::from_f64(value).to_bits();
+            half::bf16::from_bits(neighbour_bits(bits, value, up)).to_f64()
         }
         FloatType::F32 => {
             let value = value as f32;
@@ -283,6 +280,17 @@ fn neighbour(ty: FloatType, value: f64, target: f64) -> f64 {
     };
     // Down to zero from the smallest number keeps the sign.
     if next == 0.0 { next.copysign(value) } else { next }
+}
+
+/// The bits of the next number above or below `value` in a type of 16 bits.
+fn neighbour_bits(bits: u16, value: f64, up: bool) -> u16 {
+    if value == 0.0 {
+        1 | u16::from(!up) << 15
+    } else if up == (0.0 < value) {
+        bits + 1
+    } else {
+        bits - 1
+    }
 }
 
 /// The function that an operation of the `math` dialect computes.

@@ -12,7 +12,7 @@
 //! (nan, infinity) too. Integers are exact or uncertain. An infinity or nan with error 0 is
 //! certain. The bounds are themselves rounded; [`SLACK`] makes up for it.
 
-use half::f16;
+use half::{bf16, f16};
 
 /// How much a bound is widened where it decides something, for its own rounding errors: a
 /// fold of 2^32 terms is off by at most 2^-21 of the bound.
@@ -107,6 +107,7 @@ impl Scalar {
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FloatType {
     F16,
+    Bf16,
     F32,
     F64,
 }
@@ -209,16 +210,18 @@ impl FloatType {
     pub(crate) fn precision(self) -> u32 {
         match self {
             Self::F16 => 11,
+            Self::Bf16 => 8,
             Self::F32 => 24,
             Self::F64 => 53,
         }
     }
 
-    /// The unit roundoff, with room for the rounding of the 64-bit value itself, and for a
-    /// binary16 operation that is carried out in binary32 first.
+    /// The unit roundoff, with room for the rounding of the 64-bit value itself, and for an
+    /// operation of a type of 16 bits that is carried out in binary32 first.
     pub(crate) fn roundoff(self) -> f64 {
         match self {
             Self::F16 => (1.0 + 1.0 / 1024.0) / 2048.0,
+            Self::Bf16 => (1.0 + 1.0 / 1024.0) / 256.0,
             Self::F32 => f64::from(f32::EPSILON) / 2.0 * SLACK,
             Self::F64 => f64::EPSILON,
         }
@@ -228,6 +231,7 @@ impl FloatType {
     pub(crate) fn tiny(self) -> f64 {
         match self {
             Self::F16 => f16::from_bits(1).to_f64(),
+            Self::Bf16 => bf16::from_bits(1).to_f64(),
             Self::F32 => f64::from(f32::from_bits(1)),
             Self::F64 => f64::from_bits(2),
         }
@@ -237,7 +241,7 @@ impl FloatType {
     pub(crate) fn min_normal(self) -> f64 {
         match self {
             Self::F16 => f16::MIN_POSITIVE.to_f64(),
-            Self::F32 => f32::MIN_POSITIVE.into(),
+            Self::Bf16 | Self::F32 => f32::MIN_POSITIVE.into(),
             Self::F64 => f64::MIN_POSITIVE,
         }
     }
@@ -246,6 +250,7 @@ impl FloatType {
     pub(crate) fn limit(self) -> f64 {
         match self {
             Self::F16 => 65520.0,
+            Self::Bf16 => bf16::MAX.to_f64() + 2f64.powi(119),
             Self::F32 => f64::from(f32::MAX) + 2f64.powi(103),
             Self::F64 => f64::MAX,
         }
@@ -255,6 +260,7 @@ impl FloatType {
     pub(crate) fn nearest(self, value: f64) -> f64 {
         match self {
             Self::F16 => f16::from_f64(value).to_f64(),
+            Self::Bf16 => bf16::from_f64(value).to_f64(),
             Self::F32 => (value as f32).into(),
             Self::F64 => value,
         }

@@ -203,29 +203,8 @@ impl Inferred {
         entry: Option<&str>,
         given: &[Given],
     ) -> Result<Instance, Refusal> {
-        let name = self.entry(entry)?;
-        let scheme = self.scheme(name.as_deref()).expect("the entry is there");
-        let prelude = Rc::clone(&self.prelude);
-        let defined = defined(program, &prelude, name.as_deref());
-        let span = defined.map_or(Span::default(), |it| it.span);
-        let inference = &mut self.inference;
-        let mark = inference.types.solver.mark();
-        let (ty, renaming) = inference.types.instantiate(&scheme, 0, None);
-        let arguments = match inference.types.node(ty) {
-            Node::Function(params, _) => Some(params),
-            _ => None,
-        };
-        let mut leaves = Vec::new();
-        let mut structures = Vec::new();
-        for (number, param) in arguments.iter().flatten().enumerate() {
-            let named = defined.and_then(|it| Some((it, it.function?.params.get(number)?)));
-            let (name, place) = match named {
-                Some((at, param)) if at.in_prelude => (param.name.text.to_string(), span),
-                Some((_, param)) => (param.name.text.to_string(), param.name.span),
-                None => (format!("in{number}"), span),
-            };
-            structures.push(self.leaves(*param, name, place, &mut leaves)?);
-        }
+        let mark = self.inference.types.solver.mark();
+        let Opened { name, span, leaves, arguments, renaming } = self.open(program, entry)?;
         let inference = &mut self.inference;
         for given in given {
             let leaf = leaves.iter().find(|leaf| leaf.name == given.parameter);
@@ -279,8 +258,48 @@ impl Inferred {
         }
         let none = Subst::default();
         let subst = Rc::new(self.inference.types.compose(&none, &renaming, &none));
-        let arguments = arguments.map(|_| structures);
         Ok(Instance { name, parameters, arguments, subst, span })
+    }
+
+    /// The names of the tensors that an entry takes, in order; a part of a tuple is `name.0`, `name.1`,
+    /// .., and a parameter without a name `in0`, `in1`, ..
+    ///
+    /// # Errors
+    /// There is no such entry, or it takes a function.
+    pub fn parameters(
+        &mut self,
+        program: &Program,
+        entry: Option<&str>,
+    ) -> Result<Vec<String>, Refusal> {
+        Ok(self.open(program, entry)?.leaves.into_iter().map(|leaf| leaf.name).collect())
+    }
+
+    /// An entry at types of its own, of which nothing but what the program says is known.
+    fn open(&mut self, program: &Program, entry: Option<&str>) -> Result<Opened, Refusal> {
+        let name = self.entry(entry)?;
+        let scheme = self.scheme(name.as_deref()).expect("the entry is there");
+        let prelude = Rc::clone(&self.prelude);
+        let defined = defined(program, &prelude, name.as_deref());
+        let span = defined.map_or(Span::default(), |it| it.span);
+        let inference = &mut self.inference;
+        let (ty, renaming) = inference.types.instantiate(&scheme, 0, None);
+        let parameters = match inference.types.node(ty) {
+            Node::Function(params, _) => Some(params),
+            _ => None,
+        };
+        let mut leaves = Vec::new();
+        let mut structures = Vec::new();
+        for (number, param) in parameters.iter().flatten().enumerate() {
+            let named = defined.and_then(|it| Some((it, it.function?.params.get(number)?)));
+            let (name, place) = match named {
+                Some((at, param)) if at.in_prelude => (param.name.text.to_string(), span),
+                Some((_, param)) => (param.name.text.to_string(), param.name.span),
+                None => (format!("in{number}"), span),
+            };
+            structures.push(self.leaves(*param, name, place, &mut leaves)?);
+        }
+        let arguments = parameters.map(|_| structures);
+        Ok(Opened { name, span, leaves, arguments, renaming })
     }
 
     /// The name of the entry asked for.
@@ -389,6 +408,17 @@ impl Inferred {
         let message = format!("what is given does not determine the sizes of '{text}'");
         Some(Diagnostic::new(Reason::AxonUnknownSize, span, message))
     }
+}
+
+/// An entry before anything is said about its parameters.
+struct Opened {
+    name: Option<Rc<str>>,
+    span: Span,
+    /// The tensors that it takes.
+    leaves: Vec<Leaf>,
+    /// Per argument of the function how these belong together; none if the entry is no function.
+    arguments: Option<Vec<Structure>>,
+    renaming: Renaming,
 }
 
 /// A tensor among the parameters.

@@ -1,0 +1,281 @@
+//! Axon programs at known sizes, and functions that are compiled for the sizes that they are called
+//! with.
+//!
+//! A [`Program`] has been read and is free of errors. At the shapes of some parameters it is a
+//! [`Session`], from which HLO and the reference interpreter follow; what inference has left as a
+//! condition is decided there. A [`Function`] does that whenever it is called with shapes that are
+//! new, as `jit` of JAX does, so that the conditions are checked once, before anything is compiled.
+//!
+//! ```
+//! use tc_backends::{axon::{Function, Program}, cpu, hlo::Array};
+//! use tc_dialects::hlo::{ArrayShape, ElementType};
+//!
+//! let text = "fn (x : f32 [m], y : f32 [n]) : f32 [8] { concat(x, y) }";
+//! let program = Program::read("join.axon", text.into()).unwrap();
+//! let mut join = Function::new(program, None, cpu::Options::default()).unwrap();
+//! let vector = |size: i64| Array {
+//!     shape: ArrayShape::new(ElementType::F32, vec![size]),
+//!     bytes: vec![0; 4 * size as usize],
+//! };
+//! assert_eq!(join.call(&[vector(3), vector(5)]).unwrap(), [vector(8)]);
+//! let error = join.call(&[vector(3), vector(4)]).unwrap_err().to_string();
+//! assert!(error.starts_with("join.axon:1:"), "{error}");
+//! ```
+
+use crate::{
+    cpu,
+    hlo::{self, Array, Executable, locations},
+    interp::{self, Limits, Outcome},
+    runtime::{ElementType, Tensor},
+};
+use std::collections::HashMap;
+use tc_dialects::{
+    axon::{
+        self, Given, Inferred, Instance, Refusal, TensorType,
+        syntax::ast,
+        to_hlo::{hlo_element, to_hlo},
+    },
+    diagnostic::{self, Printer},
+    hlo::{ArrayShape, Module},
+    tc::syntax::{Diagnostic, Reason, SourceFile},
+    tml::import::program_name,
+};
+
+/// Why a program does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// What is asked for is not there, or an input is not what a function takes.
+    #[error("{0}")]
+    Request(String),
+    /// Something is wrong at places of the program: what, with these lines of it.
+    #[error("{0}")]
+    Program(String),
+    /// The compiled function did not run.
+    #[error(transparent)]
+    Run(#[from] hlo::Error),
+}
+
+impl Error {
+    fn at(source: &SourceFile, diagnostics: &[Diagnostic]) -> Self {
+        Self::Program(source.render_all(diagnostics))
+    }
+
+    fn refused(source: &SourceFile, refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Request(reason) => Self::Request(reason),
+            Refusal::Program(diagnostics) => Self::at(source, &diagnostics),
+        }
+    }
+}
+
+/// A program without errors.
+#[derive(Debug)]
+pub struct Program {
+    source: SourceFile,
+    tree: ast::Program,
+}
+
+impl Program {
+    /// Reads a text and infers its types and shapes; `name` is what errors call it.
+    ///
+    /// # Errors
+    /// The text is wrong.
+    pub fn read(name: &str, text: Vec<u8>) -> Result<Self, Error> {
+        let source = SourceFile::from_bytes(name, text, Reason::AxonSyntax, Reason::AxonLimit)
+            .map_err(|error| Error::at(&error.0, &[error.1]))?;
+        let (tree, diagnostics) = axon::syntax::parse_program(&source);
+        if !diagnostics.is_empty() {
+            return Err(Error::at(&source, &diagnostics));
+        }
+        let inferred = axon::infer(&tree, &axon::Options::default());
+        if !inferred.diagnostics.is_empty() {
+            return Err(Error::at(&source, &inferred.diagnostics));
+        }
+        Ok(Self { source, tree })
+    }
+
+    /// The text.
+    pub fn source(&self) -> &SourceFile {
+        &self.source
+    }
+
+    /// The names of the tensors that an entry takes; see [`Inferred::parameters`].
+    ///
+    /// # Errors
+    /// There is no such entry, or it takes something else than tensors.
+    pub fn parameters(&self, entry: Option<&str>) -> Result<Vec<String>, Error> {
+        let names = self.inferred().parameters(&self.tree, entry);
+        names.map_err(|refusal| Error::refused(&self.source, refusal))
+    }
+
+    /// An entry for given shapes; see [`Inferred::specialize`].
+    ///
+    /// # Errors
+    /// There is no such entry or parameter, the shapes contradict the program, or do not determine
+    /// the shapes of all parameters.
+    pub fn specialize(&self, entry: Option<&str>, given: &[Given]) -> Result<Session<'_>, Error> {
+        let mut inferred = self.inferred();
+        let instance = inferred.specialize(&self.tree, entry, given);
+        let instance = instance.map_err(|refusal| Error::refused(&self.source, refusal))?;
+        Ok(Session { program: self, inferred, instance })
+    }
+
+    fn inferred(&self) -> Inferred {
+        axon::infer(&self.tree, &axon::Options::default())
+    }
+}
+
+/// An entry of a program at known shapes.
+#[derive(Debug)]
+pub struct Session<'p> {
+    program: &'p Program,
+    inferred: Inferred,
+    instance: Instance,
+}
+
+impl Session<'_> {
+    /// What the entry is called, or the program where it has no name.
+    pub fn name(&self) -> String {
+        match &self.instance.name {
+            Some(name) => name.to_string(),
+            None => program_name(self.program.source.name()),
+        }
+    }
+
+    /// The names and types of the tensors that it takes.
+    pub fn parameters(&self) -> &[(String, TensorType)] {
+        &self.instance.parameters
+    }
+
+    /// The entry as HLO.
+    ///
+    /// # Errors
+    /// What cannot be executed.
+    pub fn module(&mut self) -> Result<Module, Error> {
+        let name = self.name();
+        let module = to_hlo(&mut self.inferred, &self.program.tree, &self.instance, &name);
+        module.map_err(|error| Error::at(&self.program.source, &[error]))
+    }
+
+    /// What the reference interpreter makes of inputs; see [`values`].
+    ///
+    /// # Errors
+    /// What cannot be executed, or takes more than the limits allow.
+    pub fn interpret(&mut self, inputs: &[Tensor], limits: Limits) -> Result<Vec<Outcome>, Error> {
+        let Self { program, inferred, instance } = self;
+        interp::run_axon(inferred, &program.tree, instance, inputs, limits)
+            .map_err(|error| Error::at(&program.source, &[error]))
+    }
+}
+
+/// An array as the reference interpreter takes it and compares with it: `bf16` as `f32`.
+///
+/// # Errors
+/// There is no memory for it.
+pub fn values(array: &Array) -> Result<Tensor, hlo::Error> {
+    let stored = hlo::to_file_tensor(array)?;
+    if array.shape.element_type != tc_dialects::hlo::ElementType::BF16 {
+        return Ok(stored);
+    }
+    let tensor = Tensor::zeros(ElementType::F32, stored.shape());
+    let mut tensor = tensor.map_err(|error| hlo::Error::Call(error.to_string()))?;
+    let halves = stored.bytes().chunks_exact(2);
+    // A `bf16` has the upper half of the bits of the same number as `f32`.
+    for (to, from) in tensor.bytes_mut().chunks_exact_mut(4).zip(halves) {
+        to[2..].copy_from_slice(from);
+    }
+    Ok(tensor)
+}
+
+/// A function that is compiled for this machine whenever it is called with shapes that are new.
+pub struct Function {
+    program: Program,
+    entry: Option<String>,
+    parameters: Vec<String>,
+    options: cpu::Options,
+    compiled: HashMap<Vec<ArrayShape>, Executable>,
+}
+
+impl Function {
+    /// An entry of a program; without a name, the expression at its end or the only definition.
+    ///
+    /// # Errors
+    /// There is no such entry, or it takes something else than tensors.
+    pub fn new(
+        program: Program,
+        entry: Option<&str>,
+        options: cpu::Options,
+    ) -> Result<Self, Error> {
+        let parameters = program.parameters(entry)?;
+        let entry = entry.map(str::to_string);
+        Ok(Self { program, entry, parameters, options, compiled: HashMap::new() })
+    }
+
+    /// The names of the tensors that it takes, in order; a part of a tuple is `name.0`, `name.1`, ..
+    pub fn parameters(&self) -> &[String] {
+        &self.parameters
+    }
+
+    /// For how many shapes of its inputs it has been compiled.
+    pub fn num_compiled(&self) -> usize {
+        self.compiled.len()
+    }
+
+    /// Its results for some inputs.
+    ///
+    /// # Errors
+    /// The inputs are not what it takes: their number, or their shapes, where the error names the
+    /// places of the program that ask for others. What cannot be executed. There is no memory.
+    pub fn call(&mut self, inputs: &[Array]) -> Result<Vec<Array>, Error> {
+        if inputs.len() != self.parameters.len() {
+            return Err(Error::Request(format!(
+                "expected {} inputs ({}), found {}",
+                self.parameters.len(),
+                self.parameters.join(", "),
+                inputs.len()
+            )));
+        }
+        let shapes: Vec<_> = inputs.iter().map(|input| plain(&input.shape)).collect();
+        if let Some(executable) = self.compiled.get(&shapes) {
+            return Ok(executable.run(inputs)?);
+        }
+        let executable = self.compile(&shapes)?;
+        Ok(self.compiled.entry(shapes).or_insert(executable).run(inputs)?)
+    }
+
+    fn compile(&self, shapes: &[ArrayShape]) -> Result<Executable, Error> {
+        let given = self.parameters.iter().zip(shapes).map(|(name, shape)| {
+            let known = axon::ElementType::ALL.into_iter();
+            let element = known.into_iter().find(|it| hlo_element(*it) == shape.element_type);
+            let element = element.ok_or_else(|| {
+                Error::Request(format!("'{name}' cannot be {}", shape.element_type))
+            })?;
+            let (parameter, dims) = (name.clone(), shape.dims.clone());
+            Ok(Given { parameter, element: Some(element), dims })
+        });
+        let given = given.collect::<Result<Vec<_>, Error>>()?;
+        let mut session = self.program.specialize(self.entry.as_deref(), &given)?;
+        let module = session.module()?;
+        let context = tc_dialects::new_context();
+        let (_, reported) = diagnostic::collect(&context);
+        let source = &self.program.source;
+        let places = locations(&context, &module, source);
+        Executable::compile(&context, &module, &places, &self.options).map_err(|error| {
+            let mut printer = Printer::default();
+            printer.add_source(source.name(), source.text().as_bytes());
+            let reported = reported.borrow();
+            let errors = reported.iter().filter(|it| it.is_error());
+            match error {
+                hlo::Error::Diagnosed => {
+                    Error::Program(errors.map(|error| printer.render(error)).collect())
+                }
+                other => other.into(),
+            }
+        })
+    }
+}
+
+/// A shape without its layout, which does not matter.
+fn plain(shape: &ArrayShape) -> ArrayShape {
+    ArrayShape::new(shape.element_type, shape.dims.clone())
+}
