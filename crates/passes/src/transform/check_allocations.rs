@@ -104,22 +104,11 @@ fn check<'c>(function: Op<'c>) -> usize {
             _ => None,
         }
     };
-    let freed: Vec<_> = allocations.iter().filter_map(freed).collect();
-    let held_at = |op: Op<'c>| {
-        let is_held = |(_, allocation, free): &&(Val<'c>, Op<'c>, Op<'c>)| {
-            places.dominates(*allocation, op) && places.dominates(op, *free)
-        };
-        freed.iter().filter(is_held).map(|(pointer, ..)| *pointer).collect::<Vec<_>>()
-    };
-    let failures: Vec<_> = allocations
-        .iter()
-        .map(|op| {
-            let is_own = returns_code && mlir::parent(*op) == Some(function);
-            (*op, is_own.then(|| held_at(*op)))
-        })
-        .collect();
-    for (allocation, held) in failures {
-        branch(allocation, held.as_deref());
+    let freed = allocations.iter().filter_map(freed);
+    let held = if returns_code { places.held(&allocations, freed) } else { HashMap::new() };
+    // The last ones first: what comes after an allocation moves to another block.
+    for allocation in allocations.iter().rev() {
+        branch(*allocation, held.get(&mlir::op_key(*allocation)).map(Vec::as_slice));
     }
     allocations.len()
 }
@@ -195,15 +184,67 @@ impl Places {
         Self { places, spans: spans(&dominators(&successors)) }
     }
 
-    /// Whether one operation comes before another on every way to that.
-    fn dominates(&self, first: Op, second: Op) -> bool {
-        let places = [first, second].map(|op| self.places.get(&mlir::op_key(op)).copied());
-        let [Some(first), Some(second)] = places else { return false };
-        if first.0 == second.0 {
-            return first.1 < second.1;
+    /// The place of an operation of the function's own blocks that can be reached. Whatever comes before
+    /// another one on all ways has a lesser place.
+    fn place(&self, op: Op) -> Option<Place> {
+        let (block, place) = *self.places.get(&mlir::op_key(op))?;
+        let (enter, leave) = self.spans[block];
+        (0 < enter).then_some(Place { enter, place, leave })
+    }
+
+    /// For each allocation in the function's own blocks what is held there, of memory with its only
+    /// deallocation.
+    fn held<'c>(
+        &self,
+        allocations: &[Op<'c>],
+        freed: impl Iterator<Item = (Val<'c>, Op<'c>, Op<'c>)>,
+    ) -> HashMap<usize, Vec<Val<'c>>> {
+        let placed = |(pointer, allocation, free)| {
+            Some((self.place(allocation)?, self.place(free)?, pointer))
+        };
+        let mut freed: Vec<(Place, Place, Val)> = freed.filter_map(placed).collect();
+        freed.sort_by_key(|(allocation, ..)| *allocation);
+        let mut freed = freed.into_iter().peekable();
+        let mut own: Vec<_> = allocations
+            .iter()
+            .filter_map(|op| Some((self.place(*op)?, mlir::op_key(*op))))
+            .collect();
+        own.sort();
+        let mut open: Vec<(Place, Place, Val)> = Vec::new();
+        let keys = allocations.iter().map(|op| mlir::op_key(*op));
+        let mut held: HashMap<usize, Vec<Val>> =
+            keys.filter(|key| self.places.contains_key(key)).map(|key| (key, Vec::new())).collect();
+        for (place, key) in own {
+            while let Some(next) = freed.next_if(|(allocation, ..)| *allocation < place) {
+                open.push(next);
+            }
+            // Nothing from here on comes before these deallocations.
+            open.retain(|(_, free, _)| place < *free);
+            let is_held = |(allocation, free, _): &&(Place, Place, Val)| {
+                allocation.dominates(place) && place.dominates(*free)
+            };
+            held.insert(key, open.iter().filter(is_held).map(|it| it.2).collect());
         }
-        let (outer, inner) = (self.spans[first.0], self.spans[second.0]);
-        outer.0 < inner.0 && inner.1 < outer.1
+        held
+    }
+}
+
+/// The place of an operation: the times at which a walk of the dominator tree enters and leaves its
+/// block, and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    enter: usize,
+    place: usize,
+    leave: usize,
+}
+
+impl Place {
+    /// Whether it comes before another one on every way to that.
+    fn dominates(self, other: Self) -> bool {
+        match self.enter == other.enter {
+            true => self.place < other.place,
+            false => self.enter < other.enter && other.leave < self.leave,
+        }
     }
 }
 
