@@ -20,6 +20,7 @@ use tc_dialects::{
     axon::Given,
     diagnostic::{self, Printer},
     tc::MAX_EXTENT,
+    tml::syntax::checked::Checked,
 };
 
 /// What the standard input is called in diagnostics.
@@ -192,7 +193,7 @@ pub struct Compilation {
     #[arg(long)]
     strict_fp: bool,
     /// Rounds the dimensions of a TML program up to multiples of LENGTH, by default `target`: the
-    /// doubles that a vector register of the target holds.
+    /// doubles that a vector register of the target holds, or fewer if no row is that long.
     #[arg(long, value_name = "LENGTH", num_args = 0..=1, require_equals = true,
           default_missing_value = TARGET, value_parser = parse_length)]
     pad: Option<Padding>,
@@ -221,7 +222,7 @@ const TARGET: &str = "target";
 /// What dimensions are rounded up to multiples of.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 enum Padding {
-    /// The doubles that a vector register of the target holds.
+    /// The doubles that a vector register of the target holds, or fewer if no row is that long.
     Target,
     /// This number.
     Length(i64),
@@ -239,9 +240,9 @@ fn parse_length(text: &str) -> Result<Padding, String> {
 
 impl Compilation {
     /// How a TML program is compiled.
-    pub fn tml_options(&self, target: cpu::Target) -> tml::executable::Options {
+    pub fn tml_options(&self, program: &Checked, target: cpu::Target) -> tml::executable::Options {
         let length = |pad| match pad {
-            Padding::Target => target.vector_length(64),
+            Padding::Target => program.vector_length(target.vector_length(64)),
             Padding::Length(length) => length,
         };
         tml::executable::Options {

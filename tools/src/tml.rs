@@ -1,6 +1,6 @@
 //! TML programs in `tc-run` and `tc-compile`.
 
-use crate::command_line::{Execution, Text, make_folder, print};
+use crate::command_line::{Compilation, Execution, Text, make_folder, print};
 use melior::Context;
 use std::{collections::BTreeMap, fs, time::Instant};
 use tc_backends::{
@@ -57,6 +57,11 @@ impl Program {
         import::import_program(context, &self.source, &self.checked)
     }
 
+    /// How the program is compiled.
+    pub fn options(&self, compilation: &Compilation, target: cpu::Target) -> Options {
+        compilation.tml_options(&self.checked, target)
+    }
+
     /// The program as fused `imap` operations.
     ///
     /// # Errors
@@ -87,7 +92,7 @@ fn error(error: executable::Error) -> Error {
 pub fn run(program: &Program, execution: &Execution) -> Result<(), Error> {
     let context = tc_dialects::new_context();
     let module = program.import(&context);
-    let options = execution.compilation.tml_options(cpu::Target::host());
+    let options = program.options(&execution.compilation, cpu::Target::host());
     let lowered = executable::lower(&module, &options).map_err(error)?;
     if execution.print_ir {
         print(format!("{}\n", lowered.as_operation()).as_bytes())?;

@@ -167,8 +167,18 @@ func.func @product(%A: {a_type} {{tc.name = "A", tc.sizes = {}}},
     }
 }
 
-const SIZES: [[usize; 3]; 6] =
-    [[1, 1, 1], [2, 16, 5], [15, 31, 17], [14, 32, 16], [33, 47, 40], [5, 70, 3]];
+const SIZES: [[usize; 3]; 9] = [
+    [1, 1, 1],
+    [2, 16, 5],
+    [15, 31, 17],
+    [14, 32, 16],
+    [33, 47, 40],
+    [5, 70, 3],
+    // Ends of one, two and three lanes.
+    [4, 33, 3],
+    [3, 18, 2],
+    [2, 35, 4],
+];
 
 #[test]
 fn lanes_along_results() {

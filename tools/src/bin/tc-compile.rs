@@ -95,8 +95,9 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
             let message = "a TML file is one program; remove '--entry'";
             return Err(Error::Usage(message.to_string()));
         }
-        let options = arguments.compilation.tml_options(options.cpu.target);
-        let module = tml::Program::read(text)?.lower(&context, &options)?;
+        let program = tml::Program::read(text)?;
+        let options = program.options(&arguments.compilation, options.cpu.target);
+        let module = program.lower(&context, &options)?;
         return match arguments.emit {
             Emit::Mlir => write(&output, format!("{}", module.as_operation()).as_bytes()),
             _ => emit(arguments, &output, &Program::lower(&module, &options.cpu)?),

@@ -20,10 +20,11 @@
 //! its last dimension.
 //!
 //! In a padded program (`tml-pad`), only the last dimension of what is calculated runs over its padding,
-//! so that inner loops are of whole vectors; the padding of other dimensions is zero before, and stays
-//! so. Sums leave padding out, as its terms are zero. Temporaries have padding in their last dimension
-//! only, and hold anything where nothing is written to it; where that would be read, the last dimension
-//! stops before its padding too.
+//! and over one element of it, if vectors are full with that: 11 elements take one of 8 and one of 4. More
+//! would make the rows of temporaries longer, which costs more than the mask of one vector. The rest of the
+//! padding is zero before, and stays so. Sums leave padding out, as its terms are zero. Temporaries hold
+//! anything where nothing is written to their padding; where that would be read, the last dimension stops
+//! before it too.
 //!
 //! Before:
 //!
@@ -276,6 +277,15 @@ impl<'c> Converter<'c, '_> {
         round_up(self.variables[variable].logical, self.program.vector_length().unwrap_or(1))
     }
 
+    /// The extent of a variable, with one element of its padding if vectors as long as powers of two are
+    /// full with that.
+    fn in_vectors(&self, variable: usize) -> i64 {
+        let Variable { logical, .. } = self.variables[variable];
+        let rest = logical % self.program.vector_length().unwrap_or(1);
+        let is_short_of_one = 1 < rest && ((rest + 1) as u64).is_power_of_two();
+        logical + i64::from(is_short_of_one)
+    }
+
     /// The variable that stands for all that are equal to one.
     fn find(&mut self, mut variable: usize) -> usize {
         while self.variables[variable].same_as != variable {
@@ -415,10 +425,10 @@ impl<'c> Converter<'c, '_> {
     /// The elements of a temporary tensor with the dimensions of a term, in their order.
     fn stored_as_is(&mut self, term: &Term<'c>, element: Type<'c>) -> Term<'c> {
         let logical: Vec<_> = term.dims.iter().map(|it| self.variables[*it].logical).collect();
-        // Only the last dimension has padding: nothing is gained by more of it.
+        // Nothing is gained by more padding.
         let mut shape: Vec<_> = logical.iter().map(|extent| Some(*extent)).collect();
         if let (Some(extent), Some(lane)) = (shape.last_mut(), term.dims.last()) {
-            *extent = Some(self.padded(*lane));
+            *extent = Some(self.in_vectors(*lane));
         }
         let ty = mlir::tensor_type(&shape, element);
         self.note_size(ty);
@@ -525,7 +535,7 @@ impl<'c> Converter<'c, '_> {
             .map(|(number, variable)| {
                 let is_lane = number + 1 == rank;
                 if pads && is_lane {
-                    self.padded(*variable)
+                    self.in_vectors(*variable)
                 } else {
                     self.variables[*variable].logical
                 }

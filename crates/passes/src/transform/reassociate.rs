@@ -7,8 +7,9 @@
 //! read the same. The cheapest order without outer products is found by dynamic programming over
 //! connected sets of tensors (Pfeifer, Haegeman and Verstraete, "Faster identification of optimal
 //! contraction sequences for tensor networks", 2014), for more than [`MAX_EXACT`] tensors by joining the
-//! cheapest pair first. Parts that share no dimension are multiplied last, and only if the order found
-//! takes fewer operations than the one written is the expression changed.
+//! cheapest pair first. Of orders that are as cheap, one is taken that sums over outer dimensions of
+//! temporaries rather than of what is passed in or out. Parts that share no dimension are multiplied last,
+//! and only if the order found takes fewer operations than the one written is the expression changed.
 //!
 //! The product of a chain of three matrices, `(A # B # C) . [2 3, 4 5]`, takes one loop nest over four
 //! indices as it is written, and two over three indices afterwards:
@@ -213,6 +214,8 @@ impl<'c> Network<'c> {
 #[derive(Clone, Copy)]
 struct Best {
     flops: f64,
+    /// Sums over outer dimensions of tensors that are no temporaries, see [`Order::splits_rows`].
+    num_split: usize,
     /// The two sets that are joined; none for a single leaf.
     parts: Option<(u64, u64)>,
 }
@@ -270,7 +273,7 @@ impl Order {
             let traced = indices.points(&leaf.indices);
             let distinct: BTreeSet<_> = leaf.indices.iter().map(|it| indices.find(*it)).collect();
             let flops = if distinct.len() < all { traced } else { 0.0 };
-            order.best.insert(1 << number, Best { flops, parts: None });
+            order.best.insert(1 << number, Best { flops, num_split: 0, parts: None });
         }
         let mut left: u64 = network.leaves.iter().enumerate().map(|(number, _)| 1 << number).sum();
         while left != 0 {
@@ -287,7 +290,7 @@ impl Order {
             order.parts.push(part);
             match part.count_ones() as usize {
                 1 => {}
-                2..=MAX_EXACT => order.exact(part, indices),
+                2..=MAX_EXACT => order.exact(part, network, indices),
                 _ => order.greedy(part, indices),
             }
         }
@@ -313,8 +316,31 @@ impl Order {
         self.places.values().any(|place| place & first != 0 && place & second != 0)
     }
 
-    /// Every order of a connected part.
-    fn exact(&mut self, part: u64, indices: &Indices) {
+    /// Whether two sets of a part are joined by a sum over a dimension that two or more others follow, of
+    /// an operand that is no temporary or for the result. Those others are one long row of a temporary,
+    /// and several of a tensor with padding.
+    fn splits_rows(
+        &self,
+        (first, second): (u64, u64),
+        part: u64,
+        network: &Network,
+        indices: &Indices,
+    ) -> bool {
+        let (lhs, rhs) = (self.outer(first), self.outer(second));
+        let is_summed = |index: &usize| {
+            let index = indices.find(*index);
+            lhs.contains(&index) && rhs.contains(&index)
+        };
+        network.leaves.iter().enumerate().any(|(number, leaf)| {
+            let leaf_alone = 1 << number;
+            let is_result = first | second == part && part & leaf_alone != 0;
+            (is_result || first == leaf_alone || second == leaf_alone)
+                && leaf.indices.iter().rev().skip(2).any(is_summed)
+        })
+    }
+
+    /// Every order of a connected part: the fewest operations, and of those the fewest split rows.
+    fn exact(&mut self, part: u64, network: &Network, indices: &Indices) {
         // Subsets in ascending order: smaller ones first.
         let mut set = 0_u64;
         loop {
@@ -331,8 +357,12 @@ impl Order {
                         && self.share(first, second)
                     {
                         let flops = lhs.flops + rhs.flops + self.join(first, second, indices);
-                        if best.is_none_or(|best| flops < best.flops) {
-                            best = Some(Best { flops, parts: Some((second, first)) });
+                        let splits = self.splits_rows((first, second), part, network, indices);
+                        let num_split = lhs.num_split + rhs.num_split + usize::from(splits);
+                        if best.is_none_or(|best| (flops, num_split) < (best.flops, best.num_split))
+                        {
+                            let parts = Some((second, first));
+                            best = Some(Best { flops, num_split, parts });
                         }
                     }
                     first = (first - 1) & set;
@@ -366,7 +396,8 @@ impl Order {
             let (flops, first, second) = cheapest.expect("the part is connected");
             let (rhs, lhs) = (sets.remove(second), sets.remove(first));
             let flops = flops + self.best[&lhs].flops + self.best[&rhs].flops;
-            self.best.insert(lhs | rhs, Best { flops, parts: Some((lhs, rhs)) });
+            let best = Best { flops, num_split: 0, parts: Some((lhs, rhs)) };
+            self.best.insert(lhs | rhs, best);
             sets.push(lhs | rhs);
         }
     }

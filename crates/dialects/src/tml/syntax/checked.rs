@@ -67,6 +67,14 @@ impl Checked {
     pub fn variable(&self, name: &str) -> Option<usize> {
         self.variables.iter().position(|variable| variable.name == name)
     }
+
+    /// A vector length for padding: that of a register of the target, or a shorter one that still holds
+    /// the last dimension of every variable, which vectors run along.
+    pub fn vector_length(&self, register: i64) -> i64 {
+        let last = |variable: &Variable| variable.ty.extents.last().copied();
+        let longest = self.variables.iter().filter_map(last).max().unwrap_or(1);
+        register.min(longest.cast_unsigned().next_power_of_two().cast_signed())
+    }
 }
 
 /// A declared variable.

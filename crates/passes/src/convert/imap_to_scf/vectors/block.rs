@@ -27,6 +27,22 @@ struct Lanes<'c> {
     is_vector: bool,
 }
 
+/// How many points of the lanes are left where they do not fill a block.
+#[derive(Copy, Clone)]
+pub enum Left<'c> {
+    /// A number that is known.
+    Known(i64),
+    /// An index, calculated.
+    Computed(Val<'c>),
+}
+
+/// A vector of a block: how many lanes it has, and which of them exist if not all do.
+#[derive(Copy, Clone)]
+struct Row<'c> {
+    lanes: i64,
+    mask: Option<Val<'c>>,
+}
+
 /// One block of results.
 pub struct Block<'a, 'c> {
     nest: &'a Nest<'c>,
@@ -36,21 +52,42 @@ pub struct Block<'a, 'c> {
     /// Per point: how far each unrolled variable is from the first point, and the number
     /// of the neighbouring vector.
     points: Vec<(Vec<i64>, i64)>,
-    /// Points of the lanes that are left, where they do not fill the block.
-    left: Option<Val<'c>>,
+    /// The neighbouring vectors.
+    rows: Vec<Row<'c>>,
 }
 
 impl<'a, 'c> Block<'a, 'c> {
     /// The block at the values that `scope` holds; `factors` are how far it spans the
-    /// unrolled variables, and `left` the lanes that are left if they do not fill it.
+    /// unrolled variables, and `left` the points of the lanes that are left if they do not
+    /// fill it. If their number is known, the last vector is no wider than they need.
     pub fn new(
         nest: &'a Nest<'c>,
         builder: &Builder<'c>,
         scope: &Scope<'c>,
         tiling: &'a Tiling,
         factors: &[i64],
-        left: Option<Val<'c>>,
+        left: Option<Left<'c>>,
     ) -> Self {
+        let full = Row { lanes: tiling.lanes, mask: None };
+        let rows: Vec<_> = (0..tiling.vectors)
+            .map_while(|vector| match left {
+                None => Some(full),
+                Some(Left::Computed(left)) => Some(Self::masked(tiling, builder, left, vector)),
+                Some(Left::Known(left)) => {
+                    let left = left - vector * tiling.lanes;
+                    let lanes = (left.max(1) as u64).next_power_of_two() as i64;
+                    match (left, lanes) {
+                        (..=0, _) => None,
+                        (left, _) if tiling.lanes <= left => Some(full),
+                        (left, lanes) if left == lanes => Some(Row { lanes, mask: None }),
+                        (left, lanes) => {
+                            let mask = mask(builder, builder.index(left), lanes);
+                            Some(Row { lanes, mask: Some(mask) })
+                        }
+                    }
+                }
+            })
+            .collect();
         let mut points = vec![Vec::new()];
         for factor in factors {
             points = points
@@ -62,18 +99,14 @@ impl<'a, 'c> Block<'a, 'c> {
         }
         let points = points
             .into_iter()
-            .flat_map(|point| (0..tiling.vectors).map(move |vector| (point.clone(), vector)))
+            .flat_map(|point| (0..rows.len() as i64).map(move |vector| (point.clone(), vector)))
             .collect();
         let mut scope = scope.clone();
         if !tiling.lane_is_range() {
             let (lower, _) = nest.loop_bounds(builder, &mut scope, tiling.lane, &[]);
             scope.values.insert(tiling.lane, lower);
         }
-        Self { nest, tiling, scope, points, left }
-    }
-
-    fn vector_type(&self, element: Type<'c>) -> Type<'c> {
-        Type::vector(&[self.tiling.lanes as u64], element)
+        Self { nest, tiling, scope, points, rows }
     }
 
     /// `scope` moved from the first point of the block to another one.
@@ -97,32 +130,20 @@ impl<'a, 'c> Block<'a, 'c> {
         scope
     }
 
-    /// The lanes of neighbouring vector `vector` that exist where `left` are left in all.
-    fn mask(&self, builder: &Builder<'c>, left: Val<'c>, vector: i64) -> Val<'c> {
-        let offset = builder.index(vector * self.tiling.lanes);
+    /// Neighbouring vector `vector` where `left` points of the lanes are left.
+    fn masked(tiling: &Tiling, builder: &Builder<'c>, left: Val<'c>, vector: i64) -> Row<'c> {
+        let offset = builder.index(vector * tiling.lanes);
         let left = builder.value("arith.subi", &[left, offset], builder.index_type());
-        let ty = self.vector_type(builder.int_type(1));
-        builder.value("vector.create_mask", &[left], ty)
-    }
-
-    fn broadcast(&self, builder: &Builder<'c>, value: Val<'c>) -> Val<'c> {
-        builder.value("vector.broadcast", &[value], self.vector_type(value.r#type()))
-    }
-
-    fn widened(&self, builder: &Builder<'c>, lanes: Lanes<'c>) -> Val<'c> {
-        if lanes.is_vector { lanes.value } else { self.broadcast(builder, lanes.value) }
+        Row { lanes: tiling.lanes, mask: Some(mask(builder, left, tiling.lanes)) }
     }
 
     /// Emits the block.
     pub fn build(&self, builder: &Builder<'c>) {
         let nest = self.nest;
-        let masks: Vec<_> = (0..self.tiling.vectors)
-            .map(|vector| self.left.map(|left| self.mask(builder, left, vector)))
-            .collect();
         let mut start = Vec::new();
         for point in &self.points {
             for number in 0..nest.outputs.len() {
-                start.push(self.start(builder, point, masks[point.1 as usize], number));
+                start.push(self.start(builder, point, number));
             }
         }
         let order = &self.tiling.ranges;
@@ -145,32 +166,27 @@ impl<'a, 'c> Block<'a, 'c> {
                 nest.guarded(builder, scope, &tested, folded, &mut |builder, scope| match lane_loop
                 {
                     Some(lane) => self.along_lanes(builder, scope, lane, folded),
-                    None => self.fold(builder, scope, folded, &masks),
+                    None => self.fold(builder, scope, folded, &self.rows),
                 })
             },
         );
         if self.tiling.lane_is_range() {
             self.finish_points(builder, &folded);
         } else {
-            self.finish_vectors(builder, &folded, &masks);
+            self.finish_vectors(builder, &folded);
         }
     }
 
     /// What the fold of a result starts from at a point.
-    fn start(
-        &self,
-        builder: &Builder<'c>,
-        point: &(Vec<i64>, i64),
-        mask: Option<Val<'c>>,
-        number: usize,
-    ) -> Val<'c> {
+    fn start(&self, builder: &Builder<'c>, point: &(Vec<i64>, i64), number: usize) -> Val<'c> {
+        let row = self.rows[point.1 as usize];
         let output = &self.nest.outputs[number];
         if !self.tiling.lane_is_range() && output.combiner.reads_destination() {
             let mut scope = self.at(builder, &self.scope, point);
-            return self.load_vector(builder, &mut scope, output.buffer, &output.map, mask);
+            return self.load_vector(builder, &mut scope, output.buffer, &output.map, row);
         }
         let identity = output.combiner.build_identity(builder, output.element);
-        self.broadcast(builder, identity)
+        broadcast(builder, identity, row.lanes)
     }
 
     /// The loop along lanes that are a range variable: full vectors, then the rest.
@@ -187,12 +203,11 @@ impl<'a, 'c> Block<'a, 'c> {
         let length = builder.value("arith.subi", &[upper, lower], index);
         let rest = builder.value("arith.remsi", &[length, step], index);
         let end = builder.value("arith.subi", &[upper, rest], index);
-        let all = vec![None; self.tiling.vectors as usize];
         let folded =
             loops::build_for(builder, (lower, end, step), folded, &mut |builder, value, folded| {
                 let mut scope = scope.clone();
                 scope.values.insert(lane, value);
-                self.fold(builder, &mut scope, folded, &all)
+                self.fold(builder, &mut scope, folded, &self.rows)
             });
         if self.nest.extent(lane).is_some_and(|extent| extent % self.tiling.width() == 0) {
             return folded;
@@ -205,16 +220,16 @@ impl<'a, 'c> Block<'a, 'c> {
             &mut |builder| {
                 let mut scope = scope.clone();
                 scope.values.insert(lane, end);
-                let masks: Vec<_> = (0..self.tiling.vectors)
-                    .map(|vector| Some(self.mask(builder, rest, vector)))
+                let rows: Vec<_> = (0..self.tiling.vectors)
+                    .map(|vector| Self::masked(self.tiling, builder, rest, vector))
                     .collect();
-                let new = self.fold(builder, &mut scope, &folded, &masks);
+                let new = self.fold(builder, &mut scope, &folded, &rows);
                 // Lanes past the end must not count.
                 let num_outputs = self.nest.outputs.len();
                 let points = self.points.iter().flat_map(|it| vec![it; num_outputs]);
                 points
                     .zip(new.into_iter().zip(&folded))
-                    .map(|((_, vector), (new, old))| match masks[*vector as usize] {
+                    .map(|((_, vector), (new, old))| match rows[*vector as usize].mask {
                         Some(mask) => builder.select(mask, new, *old),
                         None => new,
                     })
@@ -230,16 +245,16 @@ impl<'a, 'c> Block<'a, 'c> {
         builder: &Builder<'c>,
         scope: &mut Scope<'c>,
         folded: &[Val<'c>],
-        masks: &[Option<Val<'c>>],
+        rows: &[Row<'c>],
     ) -> Vec<Val<'c>> {
         let nest = self.nest;
         let mut loaded = HashMap::new();
         let mut result = Vec::new();
         for (point, held) in self.points.iter().zip(folded.chunks(nest.outputs.len())) {
-            let mask = masks[point.1 as usize];
+            let row = rows[point.1 as usize];
             let mut here = self.at(builder, scope, point);
             let block = nest.generic.body();
-            let values = self.evaluate(builder, &mut here, block, &[], point, mask, &mut loaded);
+            let values = self.evaluate(builder, &mut here, block, &[], point, row, &mut loaded);
             for ((output, held), value) in nest.outputs.iter().zip(held).zip(values) {
                 let value = output.combiner.build(builder, *held, value);
                 if let Some(op) = mlir::defining_op(value) {
@@ -261,7 +276,7 @@ impl<'a, 'c> Block<'a, 'c> {
         block: Blk<'c>,
         first: &[Val<'c>],
         point: &(Vec<i64>, i64),
-        mask: Option<Val<'c>>,
+        row: Row<'c>,
         loaded: &mut Loaded<'c>,
     ) -> Vec<Val<'c>> {
         let mut values: BTreeMap<usize, Lanes<'c>> = BTreeMap::new();
@@ -280,7 +295,7 @@ impl<'a, 'c> Block<'a, 'c> {
             let lanes = match loaded.get(&key) {
                 Some(lanes) => *lanes,
                 None => {
-                    let lanes = self.load_input(builder, scope, number, mask);
+                    let lanes = self.load_input(builder, scope, number, row);
                     loaded.insert(key, lanes);
                     lanes
                 }
@@ -295,14 +310,14 @@ impl<'a, 'c> Block<'a, 'c> {
             if mlir::is(op, "imap.yield") {
                 return mlir::operands(op)
                     .into_iter()
-                    .map(|value| self.widened(builder, lanes_of(value)))
+                    .map(|value| widened(builder, lanes_of(value), row.lanes))
                     .collect();
             }
             let operands: Vec<_> = mlir::operands(op).into_iter().map(lanes_of).collect();
             let result = mlir::results(op).first().map(|value| mlir::value_key(*value));
             let lanes = match index_of(op) {
                 Some(var) => Lanes { value: scope.values[&var], is_vector: false },
-                None => self.copy(builder, op, &operands),
+                None => self.copy(builder, op, &operands, row.lanes),
             };
             values.extend(result.map(|result| (result, lanes)));
         }
@@ -325,11 +340,11 @@ impl<'a, 'c> Block<'a, 'c> {
         builder: &Builder<'c>,
         scope: &mut Scope<'c>,
         number: usize,
-        mask: Option<Val<'c>>,
+        row: Row<'c>,
     ) -> Lanes<'c> {
         let input = &self.nest.inputs[number];
         if self.nest.needs(&input.map.results).contains(&self.tiling.lane) {
-            let value = self.load_vector(builder, scope, input.buffer, &input.map, mask);
+            let value = self.load_vector(builder, scope, input.buffer, &input.map, row);
             Lanes { value, is_vector: true }
         } else {
             let value = self.nest.load_at(builder, scope, input.buffer, &input.map);
@@ -344,19 +359,19 @@ impl<'a, 'c> Block<'a, 'c> {
         scope: &mut Scope<'c>,
         buffer: Val<'c>,
         map: &IndexingMap,
-        mask: Option<Val<'c>>,
+        row: Row<'c>,
     ) -> Val<'c> {
         let element = mlir::element_type(buffer.r#type());
-        let ty = self.vector_type(element);
+        let ty = vector_type(element, row.lanes);
         let indices = self.nest.exprs(builder, scope, &map.results, true);
         let place = [&[scope.buffer(buffer)], &indices[..]].concat();
-        let Some(mask) = mask else { return builder.value("vector.load", &place, ty) };
+        let Some(mask) = row.mask else { return builder.value("vector.load", &place, ty) };
         let zero = if mlir::is_float(element) {
             builder.float(element, 0.0)
         } else {
             builder.integer(element, 0)
         };
-        let zeros = self.broadcast(builder, zero);
+        let zeros = broadcast(builder, zero, row.lanes);
         builder.value("vector.maskedload", &[&place[..], &[mask, zeros]].concat(), ty)
     }
 
@@ -371,7 +386,8 @@ impl<'a, 'c> Block<'a, 'c> {
                 let offset = builder.index(lane);
                 *value = builder.value("arith.addi", &[*value, offset], builder.index_type());
             }
-            rows.push(self.load_vector(builder, &mut scope, input.buffer, &input.map, None));
+            let (buffer, map) = (input.buffer, &input.map);
+            rows.push(self.load_vector(builder, &mut scope, buffer, map, self.rows[0]));
         }
         for (offset, value) in self.transpose(builder, rows).into_iter().enumerate() {
             let place = self.place(&input.map, &(vec![offset as i64], 0));
@@ -410,14 +426,22 @@ impl<'a, 'c> Block<'a, 'c> {
     }
 
     /// Copies an operation, on vectors if any of its operands is one.
-    fn copy(&self, builder: &Builder<'c>, op: Op<'c>, operands: &[Lanes<'c>]) -> Lanes<'c> {
+    fn copy(
+        &self,
+        builder: &Builder<'c>,
+        op: Op<'c>,
+        operands: &[Lanes<'c>],
+        lanes: i64,
+    ) -> Lanes<'c> {
         let is_vector = operands.iter().any(|operand| operand.is_vector);
         let values: Vec<_> = operands
             .iter()
-            .map(|operand| if is_vector { self.widened(builder, *operand) } else { operand.value })
+            .map(
+                |operand| if is_vector { widened(builder, *operand, lanes) } else { operand.value },
+            )
             .collect();
         let result = mlir::result(op, 0).r#type();
-        let ty = if is_vector { self.vector_type(result) } else { result };
+        let ty = if is_vector { vector_type(result, lanes) } else { result };
         let attributes: Vec<(String, Attribute)> = op
             .attributes()
             .filter_map(|(name, value)| {
@@ -434,23 +458,23 @@ impl<'a, 'c> Block<'a, 'c> {
     }
 
     /// Stores vectors of neighbouring results.
-    fn finish_vectors(&self, builder: &Builder<'c>, folded: &[Val<'c>], masks: &[Option<Val<'c>>]) {
+    fn finish_vectors(&self, builder: &Builder<'c>, folded: &[Val<'c>]) {
         let nest = self.nest;
         let epilogue = nest.generic.epilogue();
         let mut loaded = HashMap::new();
         for (point, folded) in self.points.iter().zip(folded.chunks(nest.outputs.len())) {
-            let mask = masks[point.1 as usize];
+            let row = self.rows[point.1 as usize];
             let mut scope = self.at(builder, &self.scope, point);
             let stored = match epilogue {
                 Some(epilogue) if self.tiling.vector_epilogue => {
-                    self.evaluate(builder, &mut scope, epilogue, folded, point, mask, &mut loaded)
+                    self.evaluate(builder, &mut scope, epilogue, folded, point, row, &mut loaded)
                 }
                 _ => folded.to_vec(),
             };
             for (output, value) in nest.outputs.iter().zip(stored) {
                 let indices = nest.exprs(builder, &mut scope, &output.map.results, true);
                 let place = [&[scope.buffer(output.buffer)], &indices[..]].concat();
-                match mask {
+                match row.mask {
                     Some(mask) => builder.op(
                         "vector.maskedstore",
                         &[&place[..], &[mask, value]].concat(),
@@ -546,4 +570,21 @@ impl<'a, 'c> Block<'a, 'c> {
         }
         builder.value_with("vector.reduction", &[vector], element, &attributes)
     }
+}
+
+fn vector_type<'c>(element: Type<'c>, lanes: i64) -> Type<'c> {
+    Type::vector(&[lanes as u64], element)
+}
+
+fn broadcast<'c>(builder: &Builder<'c>, value: Val<'c>, lanes: i64) -> Val<'c> {
+    builder.value("vector.broadcast", &[value], vector_type(value.r#type(), lanes))
+}
+
+fn widened<'c>(builder: &Builder<'c>, value: Lanes<'c>, lanes: i64) -> Val<'c> {
+    if value.is_vector { value.value } else { broadcast(builder, value.value, lanes) }
+}
+
+/// The first `left` of so many lanes.
+fn mask<'c>(builder: &Builder<'c>, left: Val<'c>, lanes: i64) -> Val<'c> {
+    builder.value("vector.create_mask", &[left], vector_type(builder.int_type(1), lanes))
 }

@@ -13,8 +13,9 @@
 //!
 //! The register blocks follow the analysis of matrix products by Goto and van de Geijn,
 //! "Anatomy of High-Performance Matrix Multiplication" (2008), without its packing.
-//! Ends that do not fill a vector are masked; ends that do not fill a block are done in
-//! blocks of four and of one, and those of transpositions one element at a time.
+//! Ends that do not fill a vector are masked, those of known length in a vector no wider
+//! than they need; ends that do not fill a block are done in blocks of four and of one,
+//! and those of transpositions one element at a time.
 //!
 //! Operations on elements that read an input across its rows, transpositions above all,
 //! load square blocks of it, and transpose them in registers.
@@ -32,9 +33,9 @@ use super::{
     nest::{Loop, at_point, outer_loops, row_loop},
 };
 use crate::convert::loops;
-use block::Block;
+use block::{Block, Left};
 use std::collections::BTreeMap;
-use tc_dialects::mlir::{Builder, Val};
+use tc_dialects::mlir::Builder;
 use tc_ir::Var;
 
 /// How many blocks of an unrolled variable one stretch of the outer loops covers.
@@ -64,8 +65,8 @@ pub(super) fn build<'c>(
         if tiling.lane_is_range() {
             return unrolled_loops(nest, builder, scope, tiling, &[], None);
         }
-        let full = nest.extent(tiling.lane).is_some_and(|extent| extent % tiling.width() == 0);
-        if full {
+        let known = nest.extent(tiling.lane).map(|extent| extent % tiling.width());
+        if known == Some(0) {
             return unrolled_loops(nest, builder, scope, tiling, &[], None);
         }
         let (lower, upper) = scope.stretches[&tiling.lane];
@@ -81,7 +82,10 @@ pub(super) fn build<'c>(
             },
             &mut |inside| {
                 match tiling.transposed.is_empty() {
-                    true => unrolled_loops(nest, inside, scope, tiling, &[], Some(left)),
+                    true => {
+                        let left = known.map_or(Left::Computed(left), Left::Known);
+                        unrolled_loops(nest, inside, scope, tiling, &[], Some(left));
+                    }
                     false => point_loops(nest, inside, scope, &[tiling.unrolled[0].0, tiling.lane]),
                 }
                 Vec::new()
@@ -97,7 +101,7 @@ fn unrolled_loops<'c>(
     scope: &Scope<'c>,
     tiling: &Tiling,
     factors: &[i64],
-    left: Option<Val<'c>>,
+    left: Option<Left<'c>>,
 ) {
     let Some((var, factor)) = tiling.unrolled.get(factors.len()).copied() else {
         return Block::new(nest, builder, scope, tiling, factors, left).build(builder);
