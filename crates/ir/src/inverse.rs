@@ -13,11 +13,15 @@
 //! - Quotient and remainder give the number: `x == c*(x floordiv c) + x mod c`. This undoes
 //!   reshapes and the chains of them.
 //! - A remainder gives a number that takes no more values than the divisor has remainders.
+//! - Linear systems, remainders of multiples, and what grows or falls with one variable: minima,
+//!   maxima and sums of a variable and its quotient (`monotone`).
 //! - A constraint to one value is one more equation, which undoes strided slices.
 //!
 //! On the image these equations follow from each other, so that the solution is right there; the
 //! image is where the solution lies in the old domain and the map leads from it back to `y`.
-//! Minima, maxima and products of dimension variables are not solved.
+//! Products of dimension variables are not solved, nor what neither grows nor falls.
+
+mod monotone;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -28,9 +32,12 @@ use crate::map::{Constraint, IndexingMap, Variable};
 use crate::prove::{Prover, Verdict};
 use crate::samples::{BoundingBox, Samples};
 use crate::simplify::Simplifier;
+use monotone::Sum;
 
 /// The most equations that are looked at.
 const MAX_EQUATIONS: usize = 512;
+/// How often the equations are taken as a linear system.
+const MAX_SYSTEMS: u32 = 4;
 
 /// Why a map has no inverse here.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -204,6 +211,7 @@ impl<'c> Solver<'c> {
     }
 
     fn solve(&mut self) {
+        let mut systems = 0;
         loop {
             let before = (self.known.len(), self.equations.len());
             let mut next = 0;
@@ -211,7 +219,15 @@ impl<'c> Solver<'c> {
                 next += 1;
                 self.solve_sum(lhs, rhs);
             }
+            self.solve_known();
             self.join_digits();
+            if before != (self.known.len(), self.equations.len()) {
+                continue;
+            }
+            if systems < MAX_SYSTEMS {
+                systems += 1;
+                self.eliminate();
+            }
             if before == (self.known.len(), self.equations.len()) {
                 return;
             }
@@ -246,20 +262,17 @@ impl<'c> Solver<'c> {
     /// Solves `lhs == rhs` for the terms of the sum `lhs` as far as possible.
     fn solve_sum(&mut self, lhs: Expr, rhs: Expr) -> Option<()> {
         let ctx = self.ctx;
-        let linear = ctx.linear_terms(lhs)?;
-        let mut rest = ctx.sub(rhs, ctx.constant(linear.constant));
-        let mut unknown = Vec::new();
-        for (term, factor) in linear.terms {
-            match self.express(term) {
-                Some(known) => rest = ctx.sub(rest, ctx.mul(known, ctx.constant(factor))),
-                None => unknown.push((term, factor)),
-            }
-        }
+        let Sum { unknown, known } = self.sum(lhs)?;
+        let rest = ctx.sub(rhs, known);
         self.divide_by_symbols(&unknown, rest);
         match unknown[..] {
             [] => {}
             [(term, factor)] => self.learn(term, ctx.floor_div(rest, ctx.constant(factor))),
-            _ => self.split_digits(unknown, rest)?,
+            _ => {
+                self.solve_extremum(&unknown, rest);
+                self.solve_quotient(&unknown, rest);
+                self.split_digits(unknown, rest)?;
+            }
         }
         Some(())
     }
