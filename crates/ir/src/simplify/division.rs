@@ -163,19 +163,24 @@ impl Simplifier<'_> {
             return None;
         }
         for &(floor, weight) in &floors {
-            // k*x - k*m*(x floordiv m) where x is all the rest
+            // k*x - k*m*(x floordiv m) where x is all the rest, with the constant or without
             let mut rest = sum.clone();
             rest.add_term(floor, weight.checked_neg()?)?;
             let content = rest.terms().iter().fold(0, |all, (_, c)| gcd(all, c.unsigned_abs()));
             let content = i64::try_from(content).ok()?;
-            if weight < 0 && weight % content == 0 && rest.constant % content == 0 {
+            let constants = if rest.constant == 0 { &[0][..] } else { &[rest.constant, 0] };
+            for &constant in constants {
+                if 0 <= weight || weight % content != 0 || constant % content != 0 {
+                    continue;
+                }
                 let modulus = weight.checked_div(content)?.checked_neg()?;
-                let rest = rest.divided(content);
+                rest.constant = constant;
+                let value = rest.clone().divided(content);
                 if 1 < modulus
-                    && self.may_be_quotient(floor, self.sample_of(&rest), modulus)
-                    && !self.is_alias(floor, &rest, modulus)
+                    && self.may_be_quotient(floor, self.sample_of(&value), modulus)
+                    && !self.is_alias(floor, &value, modulus)
                 {
-                    self.quotient(rest, modulus);
+                    self.quotient(value, modulus);
                 }
             }
             for &(inner, coefficient) in &floors {
@@ -401,7 +406,7 @@ impl Simplifier<'_> {
 
     /// `(g*a + r) floordiv c == (a + k) floordiv (c/g)` where `r floordiv g` is always `k`.
     fn cancel_factor(&mut self, numerator: &Sum, divisor: i64) -> Option<Sum> {
-        let mut factors: SmallVec<[i64; 8]> = SmallVec::new();
+        let mut factors = Factors::new();
         let pieces = self.pieces(numerator);
         let rest = pieces.as_ref().map_or(numerator, |pieces| &pieces.rest);
         let mut parts = self.split_digits(rest);
@@ -413,6 +418,7 @@ impl Simplifier<'_> {
         if factors.is_empty() {
             return None;
         }
+        add_common_factors(&mut factors);
         factors.sort_unstable_by(|a, b| b.cmp(a));
         factors.dedup();
         let mut intervals: SmallVec<[Interval; 4]> = SmallVec::new();
@@ -691,8 +697,8 @@ pub(super) fn cancelling_factor(
     constant: i64,
     divisor: i64,
 ) -> Option<Cancelling> {
-    let mut factors: SmallVec<[i64; 16]> = SmallVec::new();
-    let add = |factors: &mut SmallVec<[i64; 16]>, coefficient: Option<i64>| {
+    let mut factors = Factors::new();
+    let add = |factors: &mut Factors, coefficient: Option<i64>| {
         let factor = coefficient.and_then(|coefficient| common_factor(coefficient, divisor));
         if let Some(factor) = factor
             && !factors.contains(&factor)
@@ -703,6 +709,7 @@ pub(super) fn cancelling_factor(
     for &(coefficient, _) in terms {
         add(&mut factors, Some(coefficient));
     }
+    add_common_factors(&mut factors);
     for rest in [Rest::All, Rest::Nearest] {
         if rest == Rest::Nearest {
             for &(coefficient, Interval { lo, hi }) in terms {
@@ -732,6 +739,26 @@ pub(super) fn cancelling_factor(
         }
     }
     None
+}
+
+/// Factors of a divisor.
+type Factors = SmallVec<[i64; 16]>;
+
+/// Adds the common factors of two of the given ones: where several terms stay, the factor that they
+/// have in common cancels.
+fn add_common_factors(factors: &mut Factors) {
+    for first in 0..factors.len().min(MAX_FACTORS) {
+        for second in 0..first {
+            let (first, second) = (factors[first], factors[second]);
+            if first % second != 0
+                && second % first != 0
+                && let Some(common) = common_factor(first, second)
+                && !factors.contains(&common)
+            {
+                factors.push(common);
+            }
+        }
+    }
 }
 
 /// The greatest common divisor of a coefficient and the divisor, unless it is 1 or the
