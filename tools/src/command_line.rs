@@ -310,8 +310,8 @@ impl Compilation {
         for text in &self.shapes {
             let Some(given) = Given::parse(text) else {
                 return Err(Error::Usage(format!(
-                    "'{text}' is no shape; expected NAME=4x3 or NAME=f64[4,3], with sizes from 1 to \
-                     {MAX_EXTENT}"
+                    "'{text}' is no shape; expected NAME=4x3, NAME=f64[4,3] or NAME=[] for a scalar, with \
+                     sizes from 1 to {MAX_EXTENT}"
                 )));
             };
             if shapes.iter().any(|other| other.parameter == given.parameter) {

@@ -9,6 +9,9 @@ use tc_ir::shape::{Dim, DimVar, Item, Shape, ShapeVar, solve::Relation, text::sh
 /// Most characters of a type that is printed.
 const MAX_TEXT: usize = 1 << 14;
 
+/// Most characters of a type in an error.
+const MAX_SHOWN: usize = 400;
+
 /// The type of a definition as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
@@ -110,7 +113,16 @@ impl Printer {
         }
         let dim =
             |dim: &Dim| types.solver.arithmetic().dim_text(dim, &|var| self.dims[&var].clone());
-        shape_text(&shape, &|var| self.shapes[&var].clone(), &dim)
+        self.shortened(shape_text(&shape, &|var| self.shapes[&var].clone(), &dim))
+    }
+
+    /// A text, the start of it where it is long and part of an error.
+    fn shortened(&self, text: String) -> String {
+        if !self.anonymous || text.len() <= MAX_SHOWN {
+            return text;
+        }
+        let start: String = text.chars().take(MAX_SHOWN).collect();
+        format!("{start}..")
     }
 
     /// A dimension, with its variables named.
@@ -126,7 +138,7 @@ impl Printer {
     pub(crate) fn ty(&mut self, types: &mut Types, ty: Ty) -> String {
         let mut out = String::new();
         self.write(types, ty, &mut out, 0);
-        out
+        self.shortened(out)
     }
 
     /// A type; a function at the top without `fn`.

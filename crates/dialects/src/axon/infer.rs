@@ -15,7 +15,9 @@ use super::syntax::ast::{
     TypeKind,
 };
 use super::syntax::parser::{self, Declaration, OptionDeclaration};
-use super::types::{Class, Elem, ElementType, Mismatch, Node, Renaming, Scheme, Ty, Types};
+use super::types::{
+    Class, Elem, ElementType, MAX_PARTS, Mismatch, Node, Renaming, Scheme, Ty, Types,
+};
 use crate::tc::syntax::{Diagnostic, Reason, SourceFile, Span, diagnostic::sorted_and_capped};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -365,6 +367,7 @@ impl Inference {
                 self.conflicts = 0;
             }
             let mut ty = self.expr(&definition.value);
+            ty = self.too_large(ty, definition.value.span).unwrap_or(ty);
             self.solve(top, 0);
             if errors < self.diagnostics.len() {
                 ty = self.types.add(Node::Error);
@@ -373,6 +376,13 @@ impl Inference {
             self.solve(top, 0);
         }
         self.defining = outer;
+    }
+
+    /// Refuses a type that is too large.
+    fn too_large(&mut self, ty: Ty, span: Span) -> Option<Ty> {
+        let message = format!("type has more than {MAX_PARTS} parts");
+        let is_too_large = self.types.is_too_large(ty);
+        is_too_large.then(|| self.error(Reason::AxonLimit, span, message))
     }
 
     /// The type of what is defined, and whether it is a function that may be used at several types.
@@ -395,6 +405,9 @@ impl Inference {
             true => self.types.generalize(ty, self.level, mark),
             false => Types::monomorphic(ty),
         };
+        if let Some(error) = self.too_large(ty, value.span) {
+            return (false, Types::monomorphic(error));
+        }
         if std::mem::take(&mut self.types.too_deep) {
             let ty = self.error(Reason::AxonLimit, value.span, "type is nested too deeply");
             return (false, Types::monomorphic(ty));

@@ -281,6 +281,22 @@ fn hostile_texts_are_refused() {
         text += &format!("a{} = a{at}, a{at};\n", at + 1);
     }
     assert!(inferred(&(text + "a300 }")).is_err());
+    let mut text = "f0 = fn(x) { x, x };\n".to_string();
+    for at in 1..40 {
+        let before = at - 1;
+        text += &format!("f{at} = fn(x) {{ f{before}(x), f{before}(x) }};\n");
+    }
+    assert!(errors(&text).contains("type has more than 4096 parts"));
+    let mut text = "twice = fn(x) { x, x }; f = fn(x) { a0, b0 = twice(x);\n".to_string();
+    for at in 0..40 {
+        text += &format!("a{0}, b{0} = twice(twice((a{at}, b{at})));\n", at + 1);
+    }
+    assert!(errors(&(text + "1f }")).contains("type has more than 4096 parts"));
+    // Errors are short.
+    let long = "[1]@".repeat(900);
+    assert!(errors(&format!("fn(x : f32 {long}[2]) : f32 [3] {{ x }}")).len() < 2_000);
+    assert!(errors("f = fn(x, x) { x };").contains("'x' is the name of two parameters"));
+    assert!(inferred("f = fn(_, _) { 1f };").is_ok());
     // Sizes that double.
     let mut text = "fn(x : f32 [n]) { a0 = x;\n".to_string();
     for at in 0..100 {

@@ -16,6 +16,9 @@ use tc_ir::shape::{
 /// Deepest nesting of a type.
 pub const MAX_DEPTH: u32 = 200;
 
+/// Most parts of a type.
+pub(crate) const MAX_PARTS: usize = 1 << 12;
+
 /// The type of the elements of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names say it")]
@@ -437,6 +440,34 @@ impl Types {
         }
         self.nodes[var as usize] = Node::Link(value);
         Ok(())
+    }
+
+    /// Whether a type has more than [`MAX_PARTS`] parts, those that occur twice counted twice.
+    pub(crate) fn is_too_large(&mut self, ty: Ty) -> bool {
+        let mut sizes: HashMap<Ty, usize> = HashMap::new();
+        let mut pending = vec![ty];
+        while let Some(&last) = pending.last() {
+            let ty = self.find(last);
+            let parts = match self.nodes[ty as usize].clone() {
+                Node::Tuple(parts) => parts,
+                Node::Function(params, result) => params.into_iter().chain([result]).collect(),
+                _ => Vec::new(),
+            };
+            let parts: Vec<Ty> = parts.into_iter().map(|part| self.find(part)).collect();
+            let unknown = parts.iter().copied().filter(|part| !sizes.contains_key(part));
+            let known = pending.len();
+            pending.extend(unknown);
+            if pending.len() == known {
+                let size =
+                    parts.iter().fold(1_usize, |size, part| size.saturating_add(sizes[part]));
+                if MAX_PARTS < size {
+                    return true;
+                }
+                sizes.insert(ty, size);
+                pending.pop();
+            }
+        }
+        false
     }
 
     /// The scheme of a type without variables that stand for any type.

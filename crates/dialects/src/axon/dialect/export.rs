@@ -18,6 +18,10 @@ use std::fmt::Write as _;
 /// Deepest nesting of operations; that of the text is limited by its parser.
 const MAX_DEPTH: usize = 150;
 
+/// Most operations that are written where they are used inside of each other; those of longer chains
+/// become definitions.
+const MAX_HEIGHT: usize = 32;
+
 /// The text of a program.
 pub(super) struct Exported<'c> {
     pub(super) text: String,
@@ -77,6 +81,7 @@ pub(super) fn export<'c>(program: Op<'c>) -> Result<Exported<'c>, Report<'c>> {
         },
         taken: HashSet::new(),
         added: Vec::new(),
+        heights: HashMap::new(),
         depth: 0,
     };
     let Some(block) = mlir::body(program, 0) else { return Ok(exporter.out) };
@@ -101,6 +106,8 @@ struct Exporter<'c> {
     taken: HashSet<String>,
     /// Those that were taken one after the other.
     added: Vec<String>,
+    /// By value that is written where it is used.
+    heights: HashMap<usize, usize>,
     depth: usize,
 }
 
@@ -182,7 +189,7 @@ impl<'c> Exporter<'c> {
                 }
                 _ => {
                     let result = mlir::result(op, 0);
-                    if self.only_user(op, result).is_some() {
+                    if self.only_user(op, result).is_some() && self.height(op) < MAX_HEIGHT {
                         continue;
                     }
                     let name = match mlir::uses(result).is_empty() {
@@ -197,6 +204,16 @@ impl<'c> Exporter<'c> {
             self.put(";\n");
         }
         Ok(())
+    }
+
+    /// How many operations that are written where they are used nest in an operation, itself included.
+    fn height(&mut self, op: Op<'c>) -> usize {
+        let inside = mlir::operands(op).into_iter().map(value_key);
+        let inside = inside.filter(|key| !self.out.names.contains_key(key));
+        let highest = inside.filter_map(|key| self.heights.get(&key)).max();
+        let height = 1 + highest.copied().unwrap_or(0);
+        self.heights.insert(value_key(mlir::result(op, 0)), height);
+        height
     }
 
     fn place(&mut self, start: usize, op: Op<'c>) {

@@ -9,7 +9,7 @@ use crate::axon::{
         ast::{CallOption, Expr, ExprKind, Function, Let, Pattern, Program, TypeExpr},
         parse_program,
     },
-    types::{Node, Ty},
+    types::{MAX_PARTS, Node, Ty},
 };
 use crate::{
     mlir::{self, Builder, Val},
@@ -28,9 +28,6 @@ use melior::{
 };
 use std::collections::HashMap;
 use std::rc::Rc;
-
-/// Most tensors and variables in a type that is written down.
-const MAX_TYPE: usize = 1 << 12;
 
 /// Imports the bytes of an `.axon` file, without types. What is wrong goes to the diagnostic handlers
 /// of the context; `None` after an error.
@@ -222,10 +219,10 @@ impl<'c> Importer<'_, 'c> {
             return Ok(any(b.context));
         };
         let (ty, size) = self.mlir_type(b.context, ty, 0);
-        match size <= MAX_TYPE {
+        match size <= MAX_PARTS {
             true => Ok(ty),
             false => {
-                let message = format!("type has more than {MAX_TYPE} parts");
+                let message = format!("type has more than {MAX_PARTS} parts");
                 Err(Diagnostic::new(Reason::AxonLimit, span, message))
             }
         }
@@ -276,13 +273,13 @@ impl<'c> Importer<'_, 'c> {
         for part in parts {
             let (ty, part) = match depth < crate::axon::types::MAX_DEPTH {
                 true => self.mlir_type(context, *part, depth + 1),
-                false => (any(context), MAX_TYPE),
+                false => (any(context), MAX_PARTS),
             };
             size = size.saturating_add(part);
             types.push(ty);
         }
         // MLIR would make all of it when it prints.
-        if MAX_TYPE < size {
+        if MAX_PARTS < size {
             types.fill(any(context));
         }
         (types, size)

@@ -131,8 +131,7 @@ impl<T: Target> Machine<'_, T> {
             "loop" => {
                 let (state, function, x) = (args.value()?, args.function()?, args.tensor()?);
                 if state.tensors().is_none() {
-                    let message = "the state of a loop has a function in it, expected tensors";
-                    return Err(refuse(span, message));
+                    return Err(refuse(span, state.no_tensors("the state of a loop")));
                 }
                 let (last, results) = T::iterate(self, function, Some(state), &x, span)?;
                 let last = last.ok_or_else(|| refuse(span, "a loop without a state"))?;

@@ -16,7 +16,7 @@ pub use super::specialize::refuse;
 use super::specialize::{Instance, Structure, Subst, TensorType, is_ragged, sizes};
 use super::syntax::ast::{Expr, ExprKind, Function, Let, Pattern, Program};
 use super::syntax::parser::Declaration;
-use super::types::{ElementType, Node, Ty, Types};
+use super::types::{ElementType, MAX_PARTS, Node, Ty, Types};
 use crate::tc::syntax::{Diagnostic, Reason, Span};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -195,18 +195,32 @@ pub enum Value<T> {
 
 impl<T: Clone> Value<T> {
     fn has_function(&self) -> bool {
-        match self {
-            Self::Tensor(_) => false,
-            Self::Tuple(parts) => parts.iter().any(Self::has_function),
-            Self::Function(_) => true,
+        // A tuple may occur in many places.
+        let mut seen = HashSet::new();
+        let mut open = vec![self];
+        while let Some(value) = open.pop() {
+            match value {
+                Self::Tensor(_) => {}
+                Self::Tuple(parts) => {
+                    if seen.insert(Rc::as_ptr(parts).cast::<u8>()) {
+                        open.extend(parts.iter());
+                    }
+                }
+                Self::Function(_) => return true,
+            }
         }
+        false
     }
 
-    /// Its tensors in order; `None` if one of its parts is a function.
+    /// Its tensors in order; `None` if one of its parts is a function, or there are more than
+    /// [`MAX_PARTS`].
     pub fn tensors(&self) -> Option<Vec<T>> {
         let mut tensors = Vec::new();
         let mut open = vec![self];
         while let Some(value) = open.pop() {
+            if MAX_PARTS < tensors.len() + open.len() {
+                return None;
+            }
             match value {
                 Self::Tensor(tensor) => tensors.push(tensor.clone()),
                 Self::Tuple(parts) => open.extend(parts.iter().rev()),
@@ -214,6 +228,14 @@ impl<T: Clone> Value<T> {
             }
         }
         Some(tensors)
+    }
+
+    /// Why it has no [`Self::tensors`]; `what` says what it is.
+    fn no_tensors(&self, what: &str) -> String {
+        match self.has_function() {
+            true => format!("{what} has a function in it, expected tensors"),
+            false => format!("{what} has more than {MAX_PARTS} tensors"),
+        }
     }
 
     /// A value of the same structure with other tensors. Without functions there are as many as
@@ -360,10 +382,8 @@ pub fn evaluate<T: Target>(
         }
         (_, value) => value,
     };
-    let results = value.tensors().ok_or_else(|| {
-        let message = "the result has a function in it, expected tensors";
-        refuse(instance.span, message)
-    })?;
+    let results =
+        value.tensors().ok_or_else(|| refuse(instance.span, value.no_tensors("the result")))?;
     Ok((machine.target, results))
 }
 

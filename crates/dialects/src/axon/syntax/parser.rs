@@ -14,6 +14,7 @@ use super::ast::{
 use super::lexer::TokenKind;
 use crate::tc::syntax::{Diagnostic, Reason, SourceFile, Span};
 use crate::tokens::{Cursor, Failed, Parsed, Token};
+use std::collections::HashSet;
 use std::rc::Rc;
 use tc_ir::shape::text::{self, ShapeExpr};
 
@@ -435,6 +436,17 @@ impl<'t> Parser<'t> {
                 };
                 Ok(Param { name, ty })
             })?;
+        let mut names = HashSet::new();
+        let mut named = params.iter().map(|param| &param.name).filter(|name| &*name.text != "_");
+        if let Some(name) = named.find(|name| !names.insert(&name.text)) {
+            let message =
+                format!("'{}' is the name of two parameters, expected another name", name.text);
+            return Err(self.tokens.report(Diagnostic::new(
+                Reason::AxonSyntax,
+                name.span,
+                message,
+            )));
+        }
         let result_type = match self.tokens.eat(TokenKind::Colon) {
             true => Some(self.type_expr()?),
             false => None,
