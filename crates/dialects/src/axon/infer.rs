@@ -1037,6 +1037,7 @@ impl Inference {
         let mut printer = Printer::anonymous(self.names.known(&mut self.types));
         let types = &mut self.types;
         let place = info.describe();
+        let needs = if matches!(info.what, What::Pointwise(_)) { "need" } else { "needs" };
         let both = match &conflict.relation {
             Relation::Shapes(a, b) => {
                 let (a, b) = (printer.shape(types, a), printer.shape(types, b));
@@ -1051,10 +1052,10 @@ impl Inference {
             }
             Relation::Dims(a, b) => {
                 let (a, b) = (printer.dim_text(types, a), printer.dim_text(types, b));
-                format!("{place} needs {a} = {b}")
+                format!("{place} {needs} {a} = {b}")
             }
             Relation::Positive(a) => {
-                format!("{place} needs a positive size, found {}", printer.dim_text(types, a))
+                format!("{place} {needs} a positive size, found {}", printer.dim_text(types, a))
             }
         };
         let why = match &conflict.reason {
