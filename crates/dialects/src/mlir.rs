@@ -291,6 +291,11 @@ pub fn parent<'c>(op: Op<'c>) -> Option<Op<'c>> {
     op.parent_operation().map(op_ref)
 }
 
+/// The operation around the block of which a value is an argument.
+pub fn argument_parent<'c>(value: Val<'c>) -> Option<Op<'c>> {
+    argument_block(value)?.parent_operation().map(op_ref)
+}
+
 /// The nearest operation of this name around `op`.
 pub fn ancestor<'c>(op: Op<'c>, wanted: &str) -> Option<Op<'c>> {
     let mut next = parent(op);

@@ -5,6 +5,7 @@ mod fourier;
 mod generator;
 #[path = "../support/guard.rs"]
 mod guard;
+mod instructions;
 mod linear_algebra;
 #[path = "../support/random.rs"]
 mod random;

@@ -518,8 +518,9 @@ def Hlo_StochasticConvertOp
     with the probability that keeps the expected value.
 
     Constraints:
-      * E1: the first operand has floating point numbers, the second unsigned integers of as many bits.
+      * E1: the first operand has floating point numbers.
       * E3: operands and result have the same sizes.
+      * E10: the second operand has unsigned integers with as many bits as the first.
   }];
 }
 def Hlo_ClampOp
@@ -1037,6 +1038,21 @@ def Hlo_AddDependencyOp : Hlo_Op<"add_dependency", (ins Hlo_Value:$operand, Hlo_
   let description = [{
     Constraints:
       * F5: the second operand is a token; the result has the shape of the first.
+  }];
+}
+def Hlo_CopyStartOp : Hlo_Op<"copy_start", (ins Hlo_Value:$operand),
+                             (ins OptionalAttr<I64Attr>:$cross_program_prefetch_index)> {
+  let summary = "A copy that a `copy_done` ends";
+  let description = [{
+    Constraints:
+      * F12: the result is a tuple of the shape of the operand, twice, and u32[].
+  }];
+}
+def Hlo_CopyDoneOp : Hlo_Op<"copy_done", (ins AnyTuple:$operand)> {
+  let summary = "The copy that a `copy_start` began";
+  let description = [{
+    Constraints:
+      * F12: the operand is a tuple as of `copy_start`; the result has the shape of its first element.
   }];
 }
 def Hlo_OptBarrierOp : Hlo_Op<"opt_barrier", (ins Hlo_Value:$operand)> {

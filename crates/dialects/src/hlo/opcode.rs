@@ -82,6 +82,8 @@ attributes! {
     Condition "condition" Computation "Whether a loop goes on, from the current state.";
     ConstrainLayout "constrain_layout" Boolean "Whether layouts are fixed.";
     ControlPredecessors "control-predecessors" Instructions "What must run before.";
+    CrossProgramPrefetchIndex "cross_program_prefetch_index" Integer
+        "Which of the copies that programs begin for each other it is.";
     CustomCallHasSideEffect "custom_call_has_side_effect" Boolean "Whether it may not be dropped.";
     CustomCallSchedule "custom_call_schedule" Text "When it should run.";
     CustomCallTarget "custom_call_target" Text "The name of the function.";
@@ -292,6 +294,9 @@ opcodes! {
         [Window FeatureGroupCount BatchGroupCount OperandPrecision]
         "Sums of products of a kernel with windows of the operand.";
     Copy "copy" Exactly(1) [] [] "The same value.";
+    CopyDone "copy-done" Exactly(1) [] [] "The copy that a `copy-start` began.";
+    CopyStart "copy-start" Exactly(1) [] [CrossProgramPrefetchIndex]
+        "A copy that a `copy-done` ends: the copy, the operand and a number.";
     Cosine "cosine" Exactly(1) [] [ResultAccuracy] "The cosine.";
     Cosh "cosh" Exactly(1) [] [ResultAccuracy] "The hyperbolic cosine.";
     CountLeadingZeros "count-leading-zeros" Exactly(1) [] [] "Zero bits before the first one.";
@@ -419,6 +424,31 @@ impl Opcode {
         names.get(name).copied()
     }
 
+    /// Why there is no opcode of this name although XLA has one, and what to use instead.
+    pub fn instead_of(name: &str) -> Option<String> {
+        let stem = ["-start", "-update", "-done"].iter().find_map(|end| name.strip_suffix(end));
+        let advice = match (name, stem) {
+            ("infeed" | "outfeed", _) | (_, Some("send" | "recv")) | ("send" | "recv", _) => {
+                "nothing is exchanged with a host while a program runs; pass data as parameters and \
+                 results"
+            }
+            ("domain", _) => "use its operand, which it is the same as",
+            ("dynamic-reshape", _) => "sizes are static; use 'reshape'",
+            ("ragged-all-to-all", _) => "programs run on one device; use the program of one",
+            (_, Some("async")) => {
+                "instructions are not split in two; use the module before they are scheduled"
+            }
+            (_, Some(stem)) if Self::from_name(stem).is_some() => {
+                return Some(format!(
+                    "instructions are not split in two; use '{stem}', as in the module before they \
+                     are scheduled"
+                ));
+            }
+            _ => return None,
+        };
+        Some(advice.to_owned())
+    }
+
     /// The attribute of this opcode with this name in HLO text.
     pub fn attribute(self, name: &str) -> Option<Attribute> {
         let own = self.required().iter().chain(self.optional());
@@ -448,6 +478,15 @@ mod tests {
             assert_eq!(names.len(), count, "{op} has two attributes of one name");
             assert!(op.summary().ends_with('.'));
         }
+        for name in
+            ["infeed", "send-done", "async-update", "all-gather-start", "domain", "slice-done"]
+        {
+            assert!(
+                Opcode::from_name(name).is_none() && Opcode::instead_of(name).is_some(),
+                "{name}"
+            );
+        }
+        assert_eq!(Opcode::instead_of("frobnicate-start"), None);
         assert_eq!(Arity::Exactly(1).to_string(), "1 operand");
         assert_eq!(Arity::AtLeast(2).to_string(), "at least 2 operands");
     }

@@ -268,9 +268,11 @@ fn infer(cx: &Cx) -> Inferred {
         BatchNormGrad | BatchNormInference | BatchNormTraining | Map | Reduce | ReduceWindow
         | Scan | SelectAndScatter | Sort | TopK => window::infer(cx),
         AddDependency | AfterAll | AllGather | AllReduce | AllToAll | Call
-        | CollectiveBroadcast | CollectivePermute | Conditional | CustomCall | Fusion
-        | GetTupleElement | OptBarrier | PartitionId | ReduceScatter | ReplicaId | Rng
-        | RngBitGenerator | RngGetAndUpdateState | Tuple | While => control::infer(cx),
+        | CollectiveBroadcast | CollectivePermute | Conditional | CopyDone | CopyStart
+        | CustomCall | Fusion | GetTupleElement | OptBarrier | PartitionId | ReduceScatter
+        | ReplicaId | Rng | RngBitGenerator | RngGetAndUpdateState | Tuple | While => {
+            control::infer(cx)
+        }
     }
 }
 

@@ -106,10 +106,7 @@ fn scope<'c>(op: Op<'c>, scopes: &Scopes<'c>) -> Option<Op<'c>> {
     let scopes = mlir::operands(op).into_iter().filter_map(|operand| {
         match scopes.get(&mlir::value_key(operand)) {
             Some(scope) => *scope,
-            None => {
-                let block = mlir::argument_block(operand)?;
-                mlir::ops(block).first().copied().and_then(mlir::parent)
-            }
+            None => mlir::argument_parent(operand),
         }
     });
     scopes.max_by_key(|scope| depth(*scope))

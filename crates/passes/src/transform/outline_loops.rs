@@ -247,8 +247,7 @@ fn buffers_alone(values: &[Val]) -> Option<String> {
 fn root(mut value: Val) -> Option<usize> {
     loop {
         let Some(op) = mlir::defining_op(value) else {
-            let block = mlir::argument_block(value)?;
-            let around = mlir::ops(block).first().copied().and_then(mlir::parent)?;
+            let around = mlir::argument_parent(value)?;
             return mlir::is(around, "func.func").then(|| mlir::value_key(value));
         };
         if ALLOCATIONS.iter().any(|name| mlir::is(op, name)) {

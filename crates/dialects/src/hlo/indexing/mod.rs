@@ -339,7 +339,7 @@ impl<'a> Op<'a> {
     fn reads(&self, output: usize, operand: usize) -> Option<Reads> {
         use Opcode::*;
         let relation = match self.instruction.opcode {
-            Tuple | GetTupleElement | OptBarrier | AddDependency | Copy => {
+            Tuple | GetTupleElement | OptBarrier | AddDependency | Copy | CopyStart | CopyDone => {
                 return structural::forwarded(self, output, operand);
             }
             GetDimensionSize => return Some(Reads::Nothing),

@@ -39,6 +39,11 @@ pub(super) fn forwarded(op: &Op, output: usize, operand: usize) -> Option<Reads>
             let before = shape(0)?.as_tuple()?.get(..index)?;
             (0, before.iter().map(num_arrays).sum::<usize>() + output)
         }
+        // The operand twice, and a number.
+        Opcode::CopyStart => match num_arrays(shape(0)?) {
+            count if output < 2 * count => (0, output % count),
+            _ => return Some(Reads::Nothing),
+        },
         // The value is the first operand, which may be a tuple; `add-dependency` has a token as well.
         _ => (0, output),
     };

@@ -807,7 +807,10 @@ impl<'a> Parser<'a> {
             return Err(self.unexpected(&format!("'(' after opcode '{}'", shortened(word))));
         }
         let Some(opcode) = Opcode::from_name(word) else {
-            let message = format!("unknown opcode '{}'", shortened(word));
+            let message = match Opcode::instead_of(word) {
+                Some(advice) => format!("opcode '{word}' is not supported: {advice}"),
+                None => format!("unknown opcode '{}'", shortened(word)),
+            };
             return Err(self.error(Reason::HloOpcode, opcode_span, message));
         };
         let mut operands = Vec::new();

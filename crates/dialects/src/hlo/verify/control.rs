@@ -18,6 +18,8 @@
 //!   * F10: `partition-id` and `replica-id` give u32[].
 //!   * F11: `rng` takes two scalars of the result's type. `rng-bit-generator` takes its state, a list
 //!     of u32 or u64, and gives a state and an array of integers.
+//!   * F12: `copy-start` gives a tuple of the shape of its operand, twice, and u32[]; `copy-done`
+//!     takes such a tuple and gives its first element.
 
 use super::{Cx, Inferred, gives, is_permutation, one_or_tuple, same, takes, window};
 use crate::hlo::{
@@ -41,6 +43,8 @@ pub(super) fn infer(cx: &Cx) -> Inferred {
             token(cx, 1)?;
             Ok(Some(cx.operand(0).clone()))
         }
+        Opcode::CopyStart => Ok(Some(started(cx.operand(0)))),
+        Opcode::CopyDone => copy_done(cx),
         Opcode::OptBarrier => Ok(Some(cx.operand(0).clone())),
         Opcode::PartitionId | Opcode::ReplicaId => Ok(Some(Shape::scalar(ElementType::U32))),
         Opcode::Rng => rng(cx),
@@ -64,6 +68,23 @@ fn get_tuple_element(cx: &Cx) -> Inferred {
     match usize::try_from(index).ok().and_then(|index| elements.get(index)) {
         Some(element) => Ok(Some(element.clone())),
         None => Err(format!("index {index} of a tuple with {} elements", elements.len())),
+    }
+}
+
+/// What a `copy-start` of a value gives.
+fn started(operand: &Shape) -> Shape {
+    Shape::Tuple(vec![operand.clone(), operand.clone(), Shape::scalar(ElementType::U32)])
+}
+
+/// F12.
+fn copy_done(cx: &Cx) -> Inferred {
+    let operand = cx.operand(0);
+    match operand.as_tuple() {
+        Some([copy, ..]) if operand.is_compatible(&started(copy)) => Ok(Some(copy.clone())),
+        _ => Err(format!(
+            "expected what 'copy-start' gives, a tuple of a shape, twice, and u32[], found {}",
+            operand.without_layout()
+        )),
     }
 }
 

@@ -15,6 +15,8 @@
 //!   * E8: `type=FLOAT` and `TOTALORDER` are for floats and complex numbers, `SIGNED` for signed
 //!     integers, `UNSIGNED` for unsigned integers and pred. Complex numbers are only equal or not.
 //!   * E9: `reduce-precision` keeps at least one bit of the exponent.
+//!   * E10: the random numbers of `stochastic-convert` are unsigned integers with as many bits as the
+//!     operand.
 
 use super::{Cx, Inferred, Opcode};
 use crate::hlo::{
@@ -108,6 +110,14 @@ pub(super) fn infer(cx: &Cx) -> Inferred {
         }
     }
     let ty = lhs.element_type;
+    if opcode == Opcode::StochasticConvert {
+        // E10.
+        let random = cx.array(1)?;
+        let element = random.element_type;
+        if element.kind() != ElementKind::Unsigned || element.bits() != ty.bits() {
+            return Err(format!("expected random numbers of type u{}, found {random}", ty.bits()));
+        }
+    }
     let result = match opcode {
         Opcode::Compare => {
             compare(cx, ty)?;

@@ -107,6 +107,13 @@ fn elementwise_constraints() {
         ("c64[] c64[]", "pred[] compare(a, b), direction=LT", "have no order to compare with LT"),
         // E9.
         ("f32[]", "f32[] reduce-precision(a), exponent_bits=0, mantissa_bits=3", "at least 1 bit"),
+        // E10.
+        ("bf16[2] u16[2]", "s8[2] stochastic-convert(a, b)", ""),
+        (
+            "f32[2] u16[2]",
+            "s8[2] stochastic-convert(a, b)",
+            "random numbers of type u32, found u16",
+        ),
     ]);
 }
 
@@ -549,6 +556,11 @@ fn control_constraints() {
             "(s32[2], u32[3]) rng-bit-generator(a), algorithm=rng_philox",
             "expected a list of u32 or u64 as the state",
         ),
+        // F12.
+        ("f32[2]", "(f32[2], f32[2], u32[]) copy-start(a), cross_program_prefetch_index=0", ""),
+        ("f32[2]", "(f32[2], f32[2]) copy-start(a)", "expected shape (f32[2], f32[2], u32[])"),
+        ("(f32[2],f32[2],u32[])", "f32[2] copy-done(a)", ""),
+        ("(f32[2],f32[3],u32[])", "f32[2] copy-done(a)", "expected what 'copy-start' gives"),
     ]);
 }
 

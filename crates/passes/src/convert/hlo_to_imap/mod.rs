@@ -16,6 +16,7 @@
 //! | `dynamic-slice`, `dynamic-update-slice` | `imap.generic` with runtime variables |
 //! | other reductions, windows, `gather`, `scatter`, `sort` | loops over memory |
 //! | `fft`, `cholesky`, `triangular-solve` | loops over memory; no library is called |
+//! | `batch-norm-*` | `imap.generic`: sums per feature, and what is computed element by element |
 //! | `rng-bit-generator` | `imap.generic`, one iteration per block of bits |
 //! | `while`, `conditional` | `scf.while`, `scf.if` |
 //!
@@ -23,6 +24,7 @@
 //! Limits: shapes are static; arrays have at most [`MAX_BYTES`] bytes; calls nest at most [`MAX_DEPTH`] deep; collective instructions are
 //! those of a single device.
 
+mod batch_norm;
 mod coding;
 mod complex;
 mod control;
@@ -354,6 +356,17 @@ impl<'c, 'm> Lowering<'c, 'm> {
                 };
                 return Ok(elements[index].clone());
             }
+            Opcode::CopyStart => {
+                let number = self.integer(b, &ArrayShape::new(ElementType::U32, []), 0)?;
+                let copy = operands[0].clone();
+                return Ok(Value::Tuple([copy.clone(), copy, Value::Array(number)].into()));
+            }
+            Opcode::CopyDone => {
+                let Value::Tuple(elements) = &operands[0] else {
+                    return Err("expected a tuple".to_string());
+                };
+                return Ok(elements[0].clone());
+            }
             Opcode::OptBarrier | Opcode::AddDependency => return Ok(operands[0].clone()),
             Opcode::Copy if arrays.is_empty() => return Ok(operands[0].clone()),
             Opcode::AfterAll => return Ok(Value::Token),
@@ -417,9 +430,14 @@ impl<'c, 'm> Lowering<'c, 'm> {
                 let [_, bits] = results[..] else { return Err("expected a pair".to_string()) };
                 self.rng_bit_generator(b, instruction, arrays[0], bits)?
             }
-            Opcode::PartitionId | Opcode::ReplicaId => one(self.generate(b, shape, &|b, _| {
-                Ok(vec![b.integer(compute_type(b, shape.element_type), 0)])
-            })?),
+            Opcode::BatchNormTraining | Opcode::BatchNormInference | Opcode::BatchNormGrad => {
+                self.batch_norm(b, instruction, &arrays)?
+            }
+            Opcode::PartitionId | Opcode::ReplicaId => one(self.integer(b, shape, 0)?),
+            Opcode::GetDimensionSize => {
+                let dim = instruction.dimensions().first().copied().unwrap_or(0) as usize;
+                one(self.integer(b, shape, arrays[0].dims()[dim])?)
+            }
             Opcode::AllReduce
             | Opcode::AllGather
             | Opcode::AllToAll
@@ -430,7 +448,11 @@ impl<'c, 'm> Lowering<'c, 'm> {
             opcode if scalar::is_element_wise(opcode) => {
                 one(self.element_wise(b, instruction, &arrays, shape)?)
             }
-            opcode => return Err(format!("'{opcode}' is not supported in compiled code")),
+            opcode => {
+                let advice = instead_of(opcode).map(|advice| format!("; {advice}"));
+                let advice = advice.unwrap_or_default();
+                return Err(format!("'{opcode}' is not supported in compiled code{advice}"));
+            }
         };
         debug_assert_eq!(found.len(), results.len(), "{}", computation.name);
         Ok(structured(&instruction.shape, found))
@@ -487,6 +509,18 @@ impl<'c, 'm> Lowering<'c, 'm> {
             let index: Vec<_> =
                 (0..rank).map(|dim| imap::build_index(inside, "dim", dim)).collect();
             value(inside, &index)
+        })
+    }
+
+    /// An array of one integer.
+    fn integer(
+        &self,
+        b: &Builder<'c>,
+        shape: &ArrayShape,
+        value: i64,
+    ) -> Result<Array<'c>, String> {
+        self.generate(b, shape, &|b, _| {
+            Ok(vec![b.integer(compute_type(b, shape.element_type), value)])
         })
     }
 
@@ -739,6 +773,17 @@ impl<'c, 'm> Lowering<'c, 'm> {
                  calls"
             )),
         }
+    }
+}
+
+/// What to use instead of an opcode that has no compiled form.
+fn instead_of(opcode: Opcode) -> Option<&'static str> {
+    match opcode {
+        Opcode::Rng | Opcode::RngGetAndUpdateState => {
+            Some("its values are not defined; try 'rng-bit-generator' with a state")
+        }
+        Opcode::SetDimensionSize => Some("sizes are static; try a 'select' by an 'iota'"),
+        _ => None,
     }
 }
 

@@ -225,6 +225,24 @@ impl<'c> Memory<'c> {
         }
     }
 
+    /// Writes all elements of `source` at the index that `index` gives for theirs.
+    pub(super) fn insert(
+        &self,
+        b: &Builder<'c>,
+        source: &Self,
+        index: &dyn Fn(&Builder<'c>, &[Val<'c>]) -> Vec<Val<'c>>,
+    ) -> Result<(), String> {
+        let stored = storage_type(b, self.element());
+        for_each(b, &source.shape.dims, &mut |b, from| {
+            let to = index(b, from);
+            for (source, target) in source.parts.iter().zip(&self.parts) {
+                let value = b.value("memref.load", &[&[*source], from].concat(), stored);
+                b.op("memref.store", &[&[value, *target], &to[..]].concat(), &[]);
+            }
+            Ok(())
+        })
+    }
+
     pub(super) fn element(&self) -> ElementType {
         self.shape.element_type
     }

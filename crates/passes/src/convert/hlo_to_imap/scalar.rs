@@ -81,6 +81,7 @@ pub(super) fn is_element_wise(opcode: Opcode) -> bool {
             | Sine
             | Sinh
             | Sqrt
+            | StochasticConvert
             | Subtract
             | Tan
             | Tanh
@@ -103,6 +104,9 @@ pub(super) fn apply<'c>(
     Ok(match instruction.opcode {
         Opcode::Copy => operands[0].1.clone(),
         Opcode::Convert => convert(b, *input, element, &operands[0].1),
+        Opcode::StochasticConvert => {
+            vec![stochastic_convert(b, *input, element, value(0), (operands[1].0, value(1)))?]
+        }
         Opcode::Select => {
             let pick = |(yes, no): (&Val<'c>, &Val<'c>)| b.select(value(0), *yes, *no);
             operands[1].1.iter().zip(&operands[2].1).map(pick).collect()
@@ -586,6 +590,45 @@ fn convert_part<'c>(b: &Builder<'c>, from: ElementType, to: ElementType, x: Val<
         }
     };
     normalize(b, to, converted)
+}
+
+/// A float as an integer, rounded up in magnitude as often as its fraction says: where a random
+/// number, taken as a fraction, is below that. As XLA, `StochasticConvert` in `hlo_evaluator`.
+fn stochastic_convert<'c>(
+    b: &Builder<'c>,
+    from: ElementType,
+    to: ElementType,
+    x: Val<'c>,
+    (random_type, random): (ElementType, Val<'c>),
+) -> Result<Val<'c>, String> {
+    if to.kind() != ElementKind::Signed {
+        return Err(format!(
+            "'{}' from '{from}' to '{to}' is not supported; try a signed integer type",
+            Opcode::StochasticConvert
+        ));
+    }
+    let (float, wide) = (x.r#type(), Type::float64(b.context));
+    let truncated = float_to_integer(b, to, x);
+    let ty = truncated.r#type();
+    let whole = b.value("arith.sitofp", &[truncated], float);
+    let fraction = b.value("math.absf", &[b.value("arith.subf", &[x, whole], float)], float);
+    // Of an infinity and of NaN there is none.
+    let is_number = b.compare_float("olt", fraction, b.float(float, 1.0));
+    let fraction = resize_float(b, b.select(is_number, fraction, b.float(float, 0.0)), wide);
+    let scale = b.float(wide, f64::from(random_type.bits()).exp2());
+    let scaled = b.value("arith.mulf", &[fraction, scale], wide);
+    let threshold = b.value("arith.fptoui", &[scaled], random.r#type());
+    let is_below = b.compare_int("ult", random, threshold);
+    // What is at an end of the type was moved there.
+    let (least, greatest) = to.integer_range();
+    let is_least = b.compare_int("eq", truncated, b.integer(ty, least as i64));
+    let is_greatest = b.compare_int("eq", truncated, b.integer(ty, greatest as i64));
+    let is_end = b.value("arith.ori", &[is_least, is_greatest], b.int_type(1));
+    let is_negative = b.compare_float("olt", x, b.float(float, 0.0));
+    let step = b.select(is_negative, b.integer(ty, -1), b.integer(ty, 1));
+    let next = b.value("arith.addi", &[truncated, step], ty);
+    let moves = b.value("arith.andi", &[is_below, not(b, is_end)], b.int_type(1));
+    Ok(b.select(moves, next, truncated))
 }
 
 /// A float in another float type.

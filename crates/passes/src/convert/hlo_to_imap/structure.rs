@@ -2,7 +2,7 @@
 
 use super::{
     Lowering,
-    nest::{Nest, empty, empty_array, identity},
+    nest::{IndexMath, Memory, Nest, empty, empty_array, identity},
     scalar,
     value::Array,
 };
@@ -12,6 +12,10 @@ use tc_dialects::{
     mlir::{Builder, Val},
 };
 use tc_ir::{Context, Expr};
+
+/// How many operands of `concatenate` are put into a tensor one after the other. Bufferization takes
+/// cubic time for such a chain, so that more are written to memory.
+const MAX_INSERTIONS: usize = 64;
 
 impl<'c> Lowering<'c, '_> {
     /// The array whose element at `d` is the one of `source` at `index(d)`.
@@ -126,8 +130,22 @@ impl<'c> Lowering<'c, '_> {
         shape: &ArrayShape,
     ) -> Result<Array<'c>, String> {
         let dim = instruction.dimensions().first().copied().unwrap_or(0) as usize;
-        let mut result = empty_array(b, shape);
         let mut offset = 0;
+        let is_empty = |source: &&&Array| source.shape.num_elements() == Some(0);
+        let sources: Vec<_> = sources.iter().filter(|source| !is_empty(source)).collect();
+        if MAX_INSERTIONS < sources.len() {
+            let result = Memory::allocate(b, shape);
+            for source in sources {
+                result.insert(b, &Memory::of(b, source), &|b, index| {
+                    let mut index = index.to_vec();
+                    index[dim] = b.add_index(index[dim], b.index(offset));
+                    index
+                })?;
+                offset += source.dims()[dim];
+            }
+            return Ok(result.array(b));
+        }
+        let mut result = empty_array(b, shape);
         for source in sources {
             let index = |_: &[Expr]| {
                 let mut index = identity(self.ir, shape.rank());
