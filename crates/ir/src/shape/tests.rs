@@ -495,6 +495,44 @@ fn residuals_rewrite_others() {
 }
 
 #[test]
+fn constants_move_to_the_other_side_of_compounds() {
+    for (sum, value, residual) in [
+        ("(+ (+ m n) 3)", "8", "(+ m n) = 5"),
+        ("(+ 1 (- h r))", "30", "(- h r) = 29"),
+        ("(- 1 (- h r))", "30", "(- r h) = 29"),
+        ("(* (/ d 2) 2)", "8", "(/ d 2) = 4"),
+        ("(* (+ m n) 2)", "8", "(+ m n) = 4"),
+        ("(* (* m n) 3)", "12", "(* m n) = 4"),
+        ("(- (+ m n) 2)", "8", "(+ m n) = 10"),
+        ("(+ (/ d 2) 2)", "8", "(/ d 2) = 6"),
+        ("(- 10 (* m n))", "4", "(* m n) = 6"),
+    ] {
+        let (sum, value) = (format!("[{sum}]"), format!("[{value}]"));
+        assert_eq!(solved(&[(&sum, &value)], &[]), [residual], "{sum} = {value}");
+        assert_eq!(solved(&[(&value, &sum)], &[]), [residual], "{value} = {sum}");
+    }
+}
+
+#[test]
+fn quotients_of_sizes_are_not_negative() {
+    for (left, right) in [
+        ("(+ (/ d 2) 3)", "2"),
+        ("(+ (/ m n) 5)", "4"),
+        ("(+ (/ (* 5 d) 3) 3)", "3"),
+        ("(- 3 (/ (/ m n) 2))", "4"),
+        ("(/ m 3)", "0"),
+        ("(- m n)", "0"),
+    ] {
+        let mut solver = Solver::new();
+        let mut names = Names::default();
+        let left = names.dim(&mut solver, left).unwrap();
+        let right = names.dim(&mut solver, right).unwrap();
+        solver.equate_dims(left.clone(), right, 0);
+        assert!(solver.solve().is_err(), "{}", names.display_dim(&solver, &left));
+    }
+}
+
+#[test]
 fn variables_change_places() {
     let mut solver = Solver::new();
     let mut names = Names::default();

@@ -294,8 +294,11 @@ impl Solver {
         self.given(Relation::Shapes(left, right), origin);
     }
 
-    /// Adds an equation between dimensions.
+    /// Adds an equation between dimensions, and that they are positive.
     pub fn equate_dims(&mut self, left: Dim, right: Dim, origin: Origin) {
+        for dim in [&left, &right] {
+            self.positive_size(dim, origin);
+        }
         self.given(Relation::Dims(left, right), origin);
     }
 
@@ -306,10 +309,14 @@ impl Solver {
 
     /// Adds that the sizes of a shape are positive.
     pub fn positive_sizes(&mut self, shape: &Shape, origin: Origin) {
-        for item in &shape.items {
-            if let Item::Dim(dim @ (Dim::Constant(..=0) | Dim::Sum(_))) = item {
-                self.given(Relation::Positive(dim.clone()), origin);
-            }
+        for dim in shape.items.iter().filter_map(Item::as_dim) {
+            self.positive_size(dim, origin);
+        }
+    }
+
+    fn positive_size(&mut self, dim: &Dim, origin: Origin) {
+        if let Dim::Constant(..=0) | Dim::Sum(_) = dim {
+            self.given(Relation::Positive(dim.clone()), origin);
         }
     }
 

@@ -302,10 +302,21 @@ impl Solver {
         }
         let (sum, value) = (divided(&sum, divisor), value / divisor);
         let negative = sum.terms().next().is_some_and(|(_, coefficient)| coefficient < 0);
-        let (sum, value) = match negative {
-            true => (sum.scale(-1)?, difference(0, value)?),
-            false => (sum, value),
+        let opposite = |sum: &Polynomial| -> Result<_, DimError> {
+            Ok((sum.scale(-1)?, difference(0, value)?))
         };
+        // What is left for the program to check has no constant beside the expression.
+        if value != 0 {
+            let (sum, value) = if value < 0 { opposite(&sum)? } else { (sum.clone(), value) };
+            let simple = (arithmetic.dim(sum)?, Dim::Constant(value));
+            if (left, right) != (&simple.0, &simple.1) && (right, left) != (&simple.0, &simple.1) {
+                let relation = Relation::Dims(simple.0, simple.1);
+                self.note("arithmetic simplification", id, || relation.clone());
+                self.child(id, relation);
+                return Ok(Some(Outcome::Done));
+            }
+        }
+        let (sum, value) = if negative { opposite(&sum)? } else { (sum, value) };
         Ok(Some(Outcome::Rule(Rc::new(sum), value)))
     }
 

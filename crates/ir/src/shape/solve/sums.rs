@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::expr::Expr;
+use crate::expr::{Expr, Node};
 use crate::polynomial::{Monomial, Normalizer, Polynomial};
 use crate::shape::{Arithmetic, Dim, DimError, DimVar};
 
@@ -28,26 +28,40 @@ impl Arithmetic {
     }
 
     /// The least and the greatest value for positive variables, where the signs of the coefficients
-    /// tell.
+    /// tell. Recursion is as deep as divisions are nested, which the size of an expression limits.
     pub(super) fn bounds(&self, sum: &Polynomial) -> (Option<i64>, Option<i64>) {
         let atoms = sum.terms().flat_map(|(monomial, _)| monomial.iter());
         let mut shifted = Vec::new();
         for &atom in atoms {
-            if self.as_var(atom).is_none() {
-                return (None, None);
-            }
-            match Polynomial::atom(atom).plus(1) {
+            let Some(least) = self.least(atom) else { return (None, None) };
+            match Polynomial::atom(atom).plus(least) {
                 Ok(value) => shifted.push((atom, Rc::new(value))),
                 Err(_) => return (None, None),
             }
         }
-        // With every variable one more than a natural number, the constant is at one end.
+        // With every atom as much more than a natural number as it is at least, the constant is at one end.
         let Ok(sum) = Normalizer::replacing_all(&self.context, shifted).renormalize(sum) else {
             return (None, None);
         };
         let end = Some(sum.constant_part());
         let same = |sign: i64| sum.terms().all(|(_, coefficient)| coefficient.signum() == sign);
         (end.filter(|_| same(1)), end.filter(|_| same(-1)))
+    }
+
+    /// The least value of a variable, or of a quotient of what is not negative.
+    fn least(&self, atom: Expr) -> Option<i64> {
+        if self.as_var(atom).is_some() {
+            return Some(1);
+        }
+        let Node::FloorDiv(lhs, rhs) = self.context.node(atom) else { return None };
+        let mut normalizer = Normalizer::new(&self.context);
+        let lhs = self.bounds(&*normalizer.polynomial(lhs).ok()?).0.filter(|least| 0 <= *least)?;
+        let rhs = normalizer.polynomial(rhs).ok()?;
+        match rhs.as_constant() {
+            Some(divisor @ 1..) => Some(lhs / divisor),
+            Some(_) => None,
+            None => self.bounds(&rhs).0.filter(|least| 1 <= *least).map(|_| 0),
+        }
     }
 }
 
