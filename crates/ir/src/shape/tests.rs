@@ -532,6 +532,22 @@ fn quotients_of_sizes_are_not_negative() {
     }
 }
 
+/// Without the residual both operands could have the shape `s@[m]`.
+#[test]
+fn what_residuals_forbid_is_broadcast() {
+    let mut solver = Solver::new();
+    let mut names = Names::default();
+    let mut read = |solver: &mut Solver, text| names.shape(solver, text).unwrap();
+    let (whole, reduced) = (read(&mut solver, "s@[m]"), read(&mut solver, "b"));
+    let (from, result) = (read(&mut solver, "[a]@b"), read(&mut solver, "r"));
+    solver.equate_shapes(from, whole.clone(), 0);
+    solver.solve_pointwise(0).unwrap();
+    solver.pointwise(vec![whole.clone(), reduced], result.clone(), 1);
+    solver.solve_pointwise(0).unwrap();
+    assert_eq!(solver.resolved_shape(&result), whole);
+    assert_eq!(solver.residuals(0).len(), 2);
+}
+
 #[test]
 fn variables_change_places() {
     let mut solver = Solver::new();

@@ -452,27 +452,7 @@ impl Solver {
     fn wait(&mut self, id: EquationId, outcome: Outcome, old: Option<Outcome>) {
         self.equations[id as usize].state = State::Stuck;
         let relation = self.resolved(&self.equations[id as usize].relation.clone());
-        let mut shapes = Vec::new();
-        let mut dims = Vec::new();
-        match &relation {
-            Relation::Shapes(a, b) | Relation::Elements(a, b) => {
-                for item in a.items.iter().chain(&b.items) {
-                    match item {
-                        Item::Var(var) => shapes.push(*var),
-                        Item::Dim(dim) => dims.extend(self.arithmetic.vars(dim)),
-                    }
-                }
-            }
-            Relation::Dims(a, b) => {
-                dims.extend(self.arithmetic.vars(a));
-                dims.extend(self.arithmetic.vars(b));
-            }
-            Relation::Positive(dim) => dims.extend(self.arithmetic.vars(dim)),
-        }
-        shapes.sort_unstable();
-        shapes.dedup();
-        dims.sort_unstable();
-        dims.dedup();
+        let (shapes, dims) = self.vars(&relation);
         for var in shapes {
             self.shapes[var.0 as usize].waiting.push(id);
         }
@@ -504,6 +484,32 @@ impl Solver {
             }
             _ => {}
         }
+    }
+
+    /// The variables of a condition, sorted.
+    fn vars(&self, relation: &Relation) -> (Vec<ShapeVar>, Vec<DimVar>) {
+        let mut shapes = Vec::new();
+        let mut dims = Vec::new();
+        match relation {
+            Relation::Shapes(a, b) | Relation::Elements(a, b) => {
+                for item in a.items.iter().chain(&b.items) {
+                    match item {
+                        Item::Var(var) => shapes.push(*var),
+                        Item::Dim(dim) => dims.extend(self.arithmetic.vars(dim)),
+                    }
+                }
+            }
+            Relation::Dims(a, b) => {
+                dims.extend(self.arithmetic.vars(a));
+                dims.extend(self.arithmetic.vars(b));
+            }
+            Relation::Positive(dim) => dims.extend(self.arithmetic.vars(dim)),
+        }
+        shapes.sort_unstable();
+        shapes.dedup();
+        dims.sort_unstable();
+        dims.dedup();
+        (shapes, dims)
     }
 
     fn wake(&mut self, equations: Vec<EquationId>, except: Option<EquationId>) {

@@ -1,10 +1,14 @@
 //! Point-wise operations: which operands are equal, and which are broadcast.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::copy::Copy;
-use super::{Conflict, Pointwise, Relation, Solver, Step};
+use super::{Conflict, EquationId, Pointwise, Relation, Solver, State, Step};
 use crate::shape::{Item, Shape, ShapeVar};
+
+/// How many residuals are looked at to find out whether shapes can be equal: those nearest to their
+/// variables.
+const MAX_NEIGHBOURS: usize = 256;
 
 impl Solver {
     /// Solves the equations, then decides about point-wise operations but for the first `keep`, one
@@ -86,7 +90,8 @@ impl Solver {
                     (operands[other].clone(), largest.clone(), broadcast)
                 });
                 let relations = relations.chain([(result.clone(), largest.clone(), false)]);
-                if self.consistent(relations.collect()) {
+                let relations = relations.collect();
+                if self.consistent(relations) {
                     choice = (place, broadcast);
                     break;
                 }
@@ -116,7 +121,7 @@ impl Solver {
     }
 
     /// Whether shapes can be equal to another one, all at once.
-    fn all_equal(&self, shapes: &[Shape], other: &Shape) -> bool {
+    fn all_equal(&mut self, shapes: &[Shape], other: &Shape) -> bool {
         // Most are the same already, or variables of which nothing is known.
         let mut distinct: Vec<&Shape> = Vec::new();
         for shape in shapes.iter().chain([other]) {
@@ -126,18 +131,23 @@ impl Solver {
         }
         let compound = distinct.iter().filter(|shape| shape.as_var().is_none());
         let compound: Vec<_> = compound.copied().collect();
-        let inside =
-            |var: ShapeVar| compound.iter().any(|shape| shape.items.contains(&Item::Var(var)));
-        if compound.len() <= 1 && !distinct.iter().filter_map(|it| it.as_var()).any(inside) {
+        let is_asked = |var: ShapeVar| {
+            compound.iter().any(|shape| shape.items.contains(&Item::Var(var)))
+                || self.stuck_of(&self.shapes[var.0 as usize].waiting).next().is_some()
+        };
+        if distinct.len() == 1
+            || compound.len() <= 1 && !distinct.iter().filter_map(|it| it.as_var()).any(is_asked)
+        {
             return true;
         }
         let pairs = distinct[1..].iter().map(|&it| (it.clone(), distinct[0].clone(), false));
         self.consistent(pairs.collect())
     }
 
-    /// Whether pairs of resolved shapes can be equal, or the second end in the first, when nothing
-    /// else is asked of their variables.
-    fn consistent(&self, pairs: Vec<(Shape, Shape, bool)>) -> bool {
+    /// Whether pairs of resolved shapes can be equal, or the second end in the first, given the
+    /// residuals that their variables occur in.
+    fn consistent(&mut self, pairs: Vec<(Shape, Shape, bool)>) -> bool {
+        let neighbours = self.neighbours(&pairs);
         let mut copy = Copy::new(self);
         for (left, right, broadcast) in pairs {
             let mut left = copy.shape(&left);
@@ -148,6 +158,45 @@ impl Solver {
             }
             copy.to.given(Relation::Shapes(left, right), 0);
         }
+        for relation in &neighbours {
+            let relation = copy.relation(relation);
+            copy.to.given(relation, 0);
+        }
         copy.to.run().is_ok()
+    }
+
+    /// The residuals that variables of shapes occur in, those that others of their variables occur
+    /// in, and so on.
+    fn neighbours(&mut self, pairs: &[(Shape, Shape, bool)]) -> Vec<Relation> {
+        let mut pending: VecDeque<Relation> =
+            pairs.iter().map(|(a, b, _)| Relation::Shapes(a.clone(), b.clone())).collect();
+        let (mut shapes, mut dims) = (HashSet::new(), HashSet::new());
+        let mut seen: HashSet<EquationId> = HashSet::new();
+        let mut neighbours = Vec::new();
+        while let Some(relation) = pending.pop_front() {
+            let (new_shapes, new_dims) = self.vars(&relation);
+            let new_shapes = new_shapes.into_iter().filter(|var| shapes.insert(*var));
+            let new_dims = new_dims.into_iter().filter(|var| dims.insert(*var));
+            let stuck: Vec<EquationId> = (new_shapes
+                .map(|var| &self.shapes[var.0 as usize].waiting))
+            .chain(new_dims.map(|var| &self.dims[var.0 as usize].waiting))
+            .flat_map(|waiting| self.stuck_of(waiting))
+            .filter(|id| seen.insert(*id))
+            .collect();
+            for id in stuck {
+                if neighbours.len() == MAX_NEIGHBOURS {
+                    return neighbours;
+                }
+                let relation = self.resolved(&self.equations[id as usize].relation.clone());
+                pending.push_back(relation.clone());
+                neighbours.push(relation);
+            }
+        }
+        neighbours
+    }
+
+    /// Those of some equations that are residuals.
+    fn stuck_of<'s>(&'s self, ids: &'s [EquationId]) -> impl Iterator<Item = EquationId> + 's {
+        ids.iter().copied().filter(|&id| self.equations[id as usize].state == State::Stuck)
     }
 }
