@@ -532,6 +532,27 @@ fn quotients_of_sizes_are_not_negative() {
     }
 }
 
+#[test]
+fn ranks_decide() {
+    for (left, right) in [
+        ("[a]@s", "s@[b,c]"),
+        ("s@t", "t@s@[a]"),
+        ("s@s", "[1,2]"),
+        ("s@[a]@s", "[1,2]"),
+        ("s@t@s", "t@[a,b,c]"),
+    ] {
+        let mut solver = Solver::new();
+        let mut names = Names::default();
+        let sides = [left, right].map(|text| names.shape(&mut solver, text).unwrap());
+        let [first, second] = sides;
+        solver.equate_shapes(first, second, 0);
+        assert!(solver.solve().is_err(), "{left} = {right}");
+    }
+    assert_eq!(solved(&[("s@s", "[2,n]")], &["s", "[n]"]), ["[2]", "[2]"]);
+    assert_eq!(solved(&[("s@[4]@s", "[2,3,a,b,3]")], &["s@[a,b]"]), ["[2,3,4,2]"]);
+    assert_eq!(solved(&[("[a]@s@t", "s@[b]")], &["t"])[0], "[]");
+}
+
 /// Without the residual both operands could have the shape `s@[m]`.
 #[test]
 fn what_residuals_forbid_is_broadcast() {

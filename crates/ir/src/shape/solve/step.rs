@@ -1,5 +1,6 @@
 //! The rules of section 5, one step at a time.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::sums::{common_terms, content, difference, divided, gcd};
@@ -136,7 +137,7 @@ impl Solver {
                 return Ok(Outcome::Done);
             }
         }
-        if shortened {
+        if self.step_ranks(id, &left, &right)? || shortened {
             self.child(id, Relation::Shapes(left, right));
             return Ok(Outcome::Done);
         }
@@ -146,6 +147,55 @@ impl Solver {
             }
         }
         Ok(Outcome::Stuck)
+    }
+
+    /// What follows from the number of dimensions on both sides, where variables that both have
+    /// cancel: the remaining ones are empty, or one of them is known. Whether there is such a thing.
+    fn step_ranks(&mut self, id: EquationId, left: &Shape, right: &Shape) -> Result<bool, Reason> {
+        let impossible = || Reason::Rank(left.clone(), right.clone());
+        // `sum(count * rank(var)) == num_dims`
+        let mut counts: BTreeMap<ShapeVar, i64> = BTreeMap::new();
+        let mut num_dims = 0;
+        for (shape, sign) in [(left, 1), (right, -1)] {
+            for item in &shape.items {
+                match item {
+                    Item::Var(var) => *counts.entry(*var).or_default() += sign,
+                    Item::Dim(_) => num_dims -= sign,
+                }
+            }
+        }
+        counts.retain(|_, count| *count != 0);
+        if counts.values().any(|count| *count < 0) {
+            if counts.values().any(|count| 0 < *count) {
+                return Ok(false);
+            }
+            counts.values_mut().for_each(|count| *count = -*count);
+            num_dims = -num_dims;
+        }
+        let divisor = counts.values().fold(0, |divisor, count| gcd(divisor, count.unsigned_abs()));
+        let divisor = i64::try_from(divisor).unwrap_or(1);
+        if num_dims < 0 || num_dims.checked_rem(divisor).unwrap_or(num_dims) != 0 {
+            return Err(impossible());
+        }
+        if num_dims == 0 {
+            for var in counts.keys() {
+                self.child(id, Relation::Shapes(Shape::var(*var), Shape::default()));
+            }
+            return Ok(!counts.is_empty());
+        }
+        let Some((&var, &count)) = counts.iter().next().filter(|_| counts.len() == 1) else {
+            return Ok(false);
+        };
+        let rank = usize::try_from(num_dims / count).unwrap_or(usize::MAX);
+        for (known, other) in [(left, right), (right, left)] {
+            let start = other.items.iter().position(|item| *item == Item::Var(var));
+            if let Some(start) = start.filter(|_| known.as_dims().is_some()) {
+                let value = known.items.iter().skip(start).take(rank).cloned().collect();
+                self.child(id, Relation::Shapes(Shape::var(var), value));
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Equates the variables of a shape with the empty shape, all but one.
