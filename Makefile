@@ -19,7 +19,7 @@ help:
 	@echo 'make run      infer ranges, compile and run an example, check and time it (EXAMPLE=, SIZES=, ARGS=)'
 	@echo 'make run FUSED=1   print the fused IR of the example too'
 	@echo 'make test     all tests: units, properties, FileCheck, conformance'
-	@echo 'make random   compiled random programs, TC and HLO, against interpreters, 10000 of each (PROGRAMS=)'
+	@echo 'make random   compiled random programs, TC, HLO and TML, against interpreters, 10000 of each (PROGRAMS=)'
 	@echo 'make random-maps   random index maps against enumeration of their domains, a million of them (MAPS=)'
 	@echo 'make fuzz     texts of index maps or of constraints for the parsers, by libFuzzer (TARGET=, SECONDS=)'
 	@echo 'make math-accuracy   the built-ins in single precision, for all floats'
@@ -42,6 +42,7 @@ test: setup
 random: setup
 	TC_RANDOM_PROGRAMS=$(PROGRAMS) $(CARGO) test --package tc-backends --test random_programs -- --nocapture
 	TC_RANDOM_PROGRAMS=$(PROGRAMS) $(CARGO) test --package tc-backends --test hlo random_modules
+	TC_RANDOM_PROGRAMS=$(PROGRAMS) $(CARGO) test --package tc-backends --test tml
 
 # Needs no LLVM, and so no setup.
 random-maps:

@@ -193,7 +193,7 @@ pub struct Compilation {
     #[arg(long)]
     strict_fp: bool,
     /// Rounds the dimensions of a TML program up to multiples of LENGTH, by default `target`: the
-    /// doubles that a vector register of the target holds, or fewer if no row is that long.
+    /// doubles that a vector register of the target holds, or fewer if padding takes too much memory.
     #[arg(long, value_name = "LENGTH", num_args = 0..=1, require_equals = true,
           default_missing_value = TARGET, value_parser = parse_length)]
     pad: Option<Padding>,
@@ -222,7 +222,7 @@ const TARGET: &str = "target";
 /// What dimensions are rounded up to multiples of.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 enum Padding {
-    /// The doubles that a vector register of the target holds, or fewer if no row is that long.
+    /// The doubles that a vector register of the target holds, or fewer, see [`Checked::vector_length`].
     Target,
     /// This number.
     Length(i64),

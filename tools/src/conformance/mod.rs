@@ -44,8 +44,7 @@ pub struct Options {
     pub jobs: usize,
     /// How long one case may take.
     pub time_limit: Duration,
-    /// Iteration points that a case which chooses its own sizes may take, and elements that
-    /// its tensors may have.
+    /// Iteration points that a case which chooses its own sizes may take.
     pub work_limit: u64,
 }
 

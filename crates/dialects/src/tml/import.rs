@@ -31,9 +31,9 @@ pub struct Passing {
     pub is_result: bool,
 }
 
-/// How the variables of a program are passed. Those that are declared `in` are arguments, and of the
-/// others that have a value in the beginning those that are read before they are assigned to, or never
-/// are assigned to. Results are those that are taken in the end, and declared so or assigned to.
+/// How the variables of a program are passed. Those that are declared `in` or `inout` are arguments. In
+/// a program that declares none so, those are that are read before they are assigned to, or never are
+/// assigned to. Results are those that are taken in the end, and declared so or assigned to.
 pub fn passing(program: &Checked) -> Vec<Passing> {
     let count = program.variables.len();
     let (mut is_read_first, mut is_assigned) = (vec![false; count], vec![false; count]);
@@ -44,7 +44,7 @@ pub fn passing(program: &Checked) -> Vec<Passing> {
         is_assigned[statement.variable] = true;
     }
     let passing = |(number, variable): (usize, &syntax::checked::Variable)| Passing {
-        is_argument: variable.qualifier == Some(Qualifier::In)
+        is_argument: matches!(variable.qualifier, Some(Qualifier::In | Qualifier::InOut))
             || variable.live_in && (is_read_first[number] || !is_assigned[number]),
         is_result: variable.live_out && (variable.qualifier.is_some() || is_assigned[number]),
     };

@@ -30,7 +30,7 @@
 //! ```
 //!
 //! Options: `vector-length`, at least 1; `tc-run` and `tc-compile` choose that of the target, or a shorter
-//! one if no row is that long. Remarks: `padded`, with the number of elements of all variables that are
+//! one where padding takes too much memory. Remarks: `padded`, with the number of elements of all variables that are
 //! passed, before and after.
 
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike, r#type::FunctionType};

@@ -68,12 +68,20 @@ impl Checked {
         self.variables.iter().position(|variable| variable.name == name)
     }
 
-    /// A vector length for padding: that of a register of the target, or a shorter one that still holds
-    /// the last dimension of every variable, which vectors run along.
+    /// A vector length for padding, at least 1: the longest power of two up to that of a register of the
+    /// target for which padding makes the variables larger by a half at most. More padding costs more by
+    /// what does not stay in the cache than the masks of unfilled vectors do.
     pub fn vector_length(&self, register: i64) -> i64 {
-        let last = |variable: &Variable| variable.ty.extents.last().copied();
-        let longest = self.variables.iter().filter_map(last).max().unwrap_or(1);
-        register.min(longest.cast_unsigned().next_power_of_two().cast_signed())
+        let num_elements = |vector_length| {
+            let padded = self.variables.iter().map(|it| it.ty.padded(vector_length).num_elements());
+            padded.map(|it| it.map_or(f64::INFINITY, |it| it as f64)).sum::<f64>()
+        };
+        let most = num_elements(1) * 1.5;
+        let mut vector_length = register.max(1);
+        while 1 < vector_length && most < num_elements(vector_length) {
+            vector_length /= 2;
+        }
+        vector_length
     }
 }
 
