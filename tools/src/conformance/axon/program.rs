@@ -76,8 +76,44 @@ fn same(found: &str, expected: &str) -> Result<bool, Mismatch> {
     };
     let (found, expected) = (parse(found)?, parse(expected)?);
     let mut renaming = Renaming::default();
-    // Once to find out which variables are the same, once to compare sums of them.
-    Ok(renaming.same_type(&found, &expected, false) && renaming.same_type(&found, &expected, true))
+    if !renaming.same_type(&found, &expected, false) {
+        return Ok(false);
+    }
+    // Variables that stand in sums only may be any of those of the other signature.
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    summed_names(&found, &mut ours);
+    summed_names(&expected, &mut theirs);
+    ours.retain(|name| !renaming.forth.contains_key(&('d', name.clone())));
+    theirs.retain(|name| !renaming.back.contains_key(&('d', name.clone())));
+    Ok(ours.len() == theirs.len() && renaming.agrees(&ours, &theirs, &found, &expected))
+}
+
+/// More variables that stand in sums only are taken in the order in which they occur.
+const MAX_PERMUTED: usize = 6;
+
+/// The names of the dimensions that are not names themselves, each once.
+fn summed_names(ty: &TypeExpr, names: &mut Vec<String>) {
+    match &ty.kind {
+        TypeKind::Name(_) => {}
+        TypeKind::Tensor(_, shape) => {
+            let mut found = Vec::new();
+            for dim in items(shape).into_iter().filter_map(Result::err) {
+                if !matches!(dim, DimExpr::Name(_)) {
+                    dim.names(&mut found);
+                }
+            }
+            for name in found {
+                if !names.contains(&name.text) {
+                    names.push(name.text.clone());
+                }
+            }
+        }
+        TypeKind::Tuple(types) => types.iter().for_each(|ty| summed_names(ty, names)),
+        TypeKind::Function(params, result) => {
+            params.iter().for_each(|ty| summed_names(ty, names));
+            summed_names(result, names);
+        }
+    }
 }
 
 /// Which variable of one signature is which of the other.
@@ -90,6 +126,28 @@ struct Renaming {
 }
 
 impl Renaming {
+    /// Whether the sums of two types are the same for some order of variables that are not known yet.
+    fn agrees(
+        &self,
+        ours: &[String],
+        theirs: &[String],
+        found: &TypeExpr,
+        expected: &TypeExpr,
+    ) -> bool {
+        let next =
+            || Self { forth: self.forth.clone(), back: self.back.clone(), ..Self::default() };
+        let Some((first, rest)) = ours.split_first() else {
+            return next().same_type(found, expected, true);
+        };
+        let choices = if ours.len() <= MAX_PERMUTED { theirs.len() } else { 1 };
+        (0..choices).any(|choice| {
+            let mut next = next();
+            let mut others = theirs.to_vec();
+            let name = others.remove(choice);
+            next.same_name('d', first, &name) && next.agrees(rest, &others, found, expected)
+        })
+    }
+
     fn same_name(&mut self, kind: char, a: &str, b: &str) -> bool {
         let known = |name: &str| axon::ElementType::from_name(name).is_some();
         if kind == 'e' && (known(a) || known(b)) {
