@@ -213,7 +213,7 @@ impl<T: Clone> Value<T> {
     }
 
     /// Its tensors in order; `None` if one of its parts is a function, or there are more than
-    /// [`MAX_PARTS`].
+    /// `MAX_PARTS`.
     pub fn tensors(&self) -> Option<Vec<T>> {
         let mut tensors = Vec::new();
         let mut open = vec![self];
