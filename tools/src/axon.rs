@@ -21,7 +21,6 @@ use tc_backends::{
 use tc_dialects::{
     axon::{self, ElementType, Given},
     hlo::ArrayShape,
-    tc::syntax::{Reason, SourceFile},
 };
 
 /// Infer the types and shapes of an Axon program.
@@ -72,13 +71,7 @@ pub fn opt(arguments: &[String]) -> Result<(), Error> {
         relaxed: false,
     };
     let text = source.read()?;
-    let source =
-        SourceFile::from_bytes(text.name, text.contents, Reason::AxonSyntax, Reason::AxonLimit)
-            .map_err(|error| {
-                eprint!("{}", error.0.render(&error.1));
-                Error::Diagnosed
-            })?;
-    let (program, mut diagnostics) = axon::syntax::parse_program(&source);
+    let (source, program, mut diagnostics) = axon::syntax::read(&text.name, text.contents);
     let mut inferred = None;
     if diagnostics.is_empty() {
         let options =

@@ -28,7 +28,7 @@ use crate::{
     interp::{self, Limits, Outcome},
     runtime::{ElementType, Tensor},
 };
-use std::collections::HashMap;
+use std::{cell::RefCell, collections::HashMap};
 use tc_dialects::{
     axon::{
         self, Given, Inferred, Instance, Refusal, TensorType,
@@ -37,7 +37,7 @@ use tc_dialects::{
     },
     diagnostic::{self, Printer},
     hlo::{ArrayShape, Module},
-    tc::syntax::{Diagnostic, Reason, SourceFile},
+    tc::syntax::{Diagnostic, SourceFile},
     tml::import::program_name,
 };
 
@@ -73,6 +73,8 @@ impl Error {
 pub struct Program {
     source: SourceFile,
     tree: ast::Program,
+    /// What inference has found, for the first that asks: looking at an entry changes it.
+    inferred: RefCell<Option<Inferred>>,
 }
 
 impl Program {
@@ -81,9 +83,7 @@ impl Program {
     /// # Errors
     /// The text is wrong.
     pub fn read(name: &str, text: Vec<u8>) -> Result<Self, Error> {
-        let source = SourceFile::from_bytes(name, text, Reason::AxonSyntax, Reason::AxonLimit)
-            .map_err(|error| Error::at(&error.0, &[error.1]))?;
-        let (tree, diagnostics) = axon::syntax::parse_program(&source);
+        let (source, tree, diagnostics) = axon::syntax::read(name, text);
         if !diagnostics.is_empty() {
             return Err(Error::at(&source, &diagnostics));
         }
@@ -91,7 +91,7 @@ impl Program {
         if !inferred.diagnostics.is_empty() {
             return Err(Error::at(&source, &inferred.diagnostics));
         }
-        Ok(Self { source, tree })
+        Ok(Self { source, tree, inferred: RefCell::new(Some(inferred)) })
     }
 
     /// The text.
@@ -121,7 +121,8 @@ impl Program {
     }
 
     fn inferred(&self) -> Inferred {
-        axon::infer(&self.tree, &axon::Options::default())
+        let known = self.inferred.take();
+        known.unwrap_or_else(|| axon::infer(&self.tree, &axon::Options::default()))
     }
 }
 

@@ -40,7 +40,7 @@
 //! each group, with the bytes of temporaries before and after.
 
 use crate::convert::loops::{build_alloc, build_for};
-use melior::ir::{BlockLike, ValueLike, operation::OperationLike, r#type::MemRefType};
+use melior::ir::{ValueLike, operation::OperationLike, r#type::MemRefType};
 use std::collections::{HashMap, HashSet};
 use tc_dialects::{
     diagnostic::{RemarkKind, Report, remark},
@@ -160,11 +160,7 @@ fn extent_of(ir: &Context, domain: &IndexingMap) -> Option<i64> {
 fn is_root(buffer: Val) -> bool {
     match mlir::defining_op(buffer) {
         Some(op) => mlir::is(op, "memref.alloc"),
-        None => {
-            let block = mlir::argument_block(buffer);
-            let function = block.and_then(|it| it.parent_operation().map(mlir::op_ref));
-            function.is_some_and(|it| it.attribute("tc.checks").is_ok())
-        }
+        None => mlir::argument_parent(buffer).is_some_and(|it| it.attribute("tc.checks").is_ok()),
     }
 }
 

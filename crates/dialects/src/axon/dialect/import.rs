@@ -6,8 +6,8 @@ use crate::axon::{
     display::Printer,
     infer::Inferred,
     syntax::{
+        self,
         ast::{CallOption, Expr, ExprKind, Function, Let, Pattern, Program, TypeExpr},
-        parse_program,
     },
     types::{MAX_PARTS, Node, Ty},
 };
@@ -32,19 +32,7 @@ use std::rc::Rc;
 /// Imports the bytes of an `.axon` file, without types. What is wrong goes to the diagnostic handlers
 /// of the context; `None` after an error.
 pub fn import<'c>(context: &'c Context, file_name: &str, bytes: &[u8]) -> Option<Module<'c>> {
-    let source = match SourceFile::from_bytes(
-        file_name,
-        bytes.to_vec(),
-        Reason::AxonSyntax,
-        Reason::AxonLimit,
-    ) {
-        Ok(source) => source,
-        Err(error) => {
-            report(context, &error.0, &error.1).emit();
-            return None;
-        }
-    };
-    let (program, diagnostics) = parse_program(&source);
+    let (source, program, diagnostics) = syntax::read(file_name, bytes.to_vec());
     for diagnostic in &diagnostics {
         report(context, &source, diagnostic).emit();
     }

@@ -5,3 +5,20 @@ pub mod lexer;
 pub mod parser;
 
 pub use parser::{parse_program, parse_signature};
+
+use crate::tc::syntax::{Diagnostic, Reason, SourceFile};
+
+/// Reads a program from the bytes of a file: the source, the program, and what is wrong with it. With a
+/// diagnostic the program is not the one of the file.
+pub fn read(file_name: &str, bytes: Vec<u8>) -> (SourceFile, ast::Program, Vec<Diagnostic>) {
+    match SourceFile::from_bytes(file_name, bytes, Reason::AxonSyntax, Reason::AxonLimit) {
+        Ok(source) => {
+            let (program, diagnostics) = parse_program(&source);
+            (source, program, diagnostics)
+        }
+        Err(failure) => {
+            let (source, error) = *failure;
+            (source, ast::Program::default(), vec![error])
+        }
+    }
+}
