@@ -14,7 +14,7 @@ use crate::evaluator::{MapEvaluator, Values};
 use crate::expr::{Context, Var};
 use crate::map::IndexingMap;
 use crate::prove::Prover;
-use crate::samples::{BoundingBox, Samples};
+use crate::samples::BoundingBox;
 
 /// The most constraints that are put together while a map is simplified, which happens often.
 const MAX_CONSTRAINTS: usize = 8;
@@ -46,23 +46,18 @@ impl IndexingMap {
     /// ```
     pub fn emptiness(&self, ctx: &Context) -> Emptiness {
         let mut evaluator = MapEvaluator::new(ctx, self);
-        let mut inside = |points: Vec<Values>| {
-            points.into_iter().find(|point| evaluator.contains(point) == Ok(true))
-        };
-        match BoundingBox::around(ctx, &[self]).samples() {
-            Samples::All(points) => inside(points).map_or(Emptiness::Empty, Emptiness::Inhabited),
-            Samples::Some(points) => match inside(points) {
-                Some(point) => Emptiness::Inhabited(point),
-                None => {
-                    let mut simplified = self.clone();
-                    simplified.simplify(ctx);
-                    let empty = simplified.is_known_empty(ctx)
-                        || simplified.has_contradictory_congruences(ctx)
-                        || Prover::for_domain(ctx, &simplified).contradicts_itself(usize::MAX);
-                    if empty { Emptiness::Empty } else { Emptiness::Unknown }
-                }
-            },
+        let mut samples = BoundingBox::around(ctx, &[self]).samples();
+        if let Some(point) = samples.find(|point| evaluator.contains(point) == Ok(true)) {
+            return Emptiness::Inhabited(point);
         }
+        let is_empty = samples.are_all() || {
+            let mut simplified = self.clone();
+            simplified.simplify(ctx);
+            simplified.is_known_empty(ctx)
+                || simplified.has_contradictory_congruences(ctx)
+                || Prover::for_domain(ctx, &simplified).contradicts_itself(usize::MAX)
+        };
+        if is_empty { Emptiness::Empty } else { Emptiness::Unknown }
     }
 
     /// Whether a few constraints contradict each other. A `false` leaves it open.

@@ -14,7 +14,7 @@ use crate::evaluator::{MapEvaluator, Values};
 use crate::expr::{Context, Expr};
 use crate::map::IndexingMap;
 use crate::prove::{Prover, Verdict};
-use crate::samples::{BoundingBox, Samples};
+use crate::samples::BoundingBox;
 use crate::simplify::Simplifier;
 
 /// Whether two maps mean the same.
@@ -64,17 +64,11 @@ impl IndexingMap {
             return Equality::Equal;
         }
         let (mut first, mut second) = (MapEvaluator::new(ctx, self), MapEvaluator::new(ctx, other));
-        let mut differ = |points: Vec<Values>| {
-            points.into_iter().find(|point| differs(&mut first, &mut second, point))
-        };
-        match BoundingBox::around(ctx, &[self, other]).samples() {
-            Samples::All(points) => differ(points)
-                .map_or(Equality::Equal, |point| Equality::Different(Difference::At(point))),
-            Samples::Some(points) => match differ(points) {
-                Some(point) => Equality::Different(Difference::At(point)),
-                None if is_proved(ctx, &lhs, &rhs) => Equality::Equal,
-                None => Equality::Unknown,
-            },
+        let mut samples = BoundingBox::around(ctx, &[self, other]).samples();
+        match samples.find(|point| differs(&mut first, &mut second, point)) {
+            Some(point) => Equality::Different(Difference::At(point)),
+            None if samples.are_all() || is_proved(ctx, &lhs, &rhs) => Equality::Equal,
+            None => Equality::Unknown,
         }
     }
 }

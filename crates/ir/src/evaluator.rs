@@ -1,7 +1,9 @@
 //! Evaluation of a map at many points.
 //!
 //! [`Context::eval`] sorts the subexpressions of what it evaluates each time. A [`MapEvaluator`]
-//! does that once, so that a point costs one operation per subexpression.
+//! does that once, so that a point costs one operation per subexpression. Those that depend on no
+//! variable that has changed since the last point keep their values: enumeration is fastest with
+//! the last variable first.
 
 use std::ops::Range;
 
@@ -30,6 +32,15 @@ impl Values {
         }
         .copied()
     }
+
+    /// The value of `var` for a change, if there is one.
+    pub(crate) fn of_mut(&mut self, var: Var) -> Option<&mut i64> {
+        match var {
+            Var::Dim(i) => self.dims.get_mut(i as usize),
+            Var::Range(i) => self.ranges.get_mut(i as usize),
+            Var::Runtime(i) => self.runtimes.get_mut(i as usize),
+        }
+    }
 }
 
 /// Values of the expressions of one map, at one point after the other.
@@ -47,8 +58,12 @@ impl Values {
 /// # Ok::<(), tc_ir::ParseError>(())
 /// ```
 pub struct MapEvaluator {
-    /// Operations with the places of their operands, which come before them.
+    /// Operations with the places of their operands, which come before them, sorted by the last
+    /// variable that they depend on.
     steps: Vec<(Node, usize, usize)>,
+    /// The variables in their order, with their last values and the first step that depends on them.
+    vars: Vec<(Var, Option<i64>, usize)>,
+    /// Those of the steps at the last point.
     values: Vec<Result<i128, EvalError>>,
     /// The places of the bounds of each variable.
     bounds: Vec<(Var, Option<usize>, Option<usize>)>,
@@ -63,15 +78,39 @@ impl MapEvaluator {
         let constraints = map.constraints.iter().map(|constraint| constraint.expr);
         let roots: Vec<Expr> = bounds.chain(constraints).chain(map.results.clone()).collect();
         let order = ctx.topological(&roots);
-        let place =
+        let found =
             |expr: Expr| order.binary_search(&expr).expect("the order holds every subexpression");
-        let step = |&expr: &Expr| {
-            let node = ctx.node(expr);
+        let mut last_vars: Vec<Option<Var>> = Vec::with_capacity(order.len());
+        for &expr in &order {
+            last_vars.push(match (ctx.node(expr), ctx.node(expr).operands()) {
+                (Node::Var(var), _) => Some(var),
+                (_, Some((lhs, rhs))) => last_vars[found(lhs)].max(last_vars[found(rhs)]),
+                (_, None) => None,
+            });
+        }
+        let mut sorted: Vec<usize> = (0..order.len()).collect();
+        sorted.sort_by_key(|&number| last_vars[number]);
+        let mut places = vec![0; order.len()];
+        for (place, &number) in sorted.iter().enumerate() {
+            places[number] = place;
+        }
+        let place = |expr: Expr| places[found(expr)];
+        let step = |&number: &usize| {
+            let node = ctx.node(order[number]);
             let (lhs, rhs) = node.operands().map_or((0, 0), |(lhs, rhs)| (place(lhs), place(rhs)));
             (node, lhs, rhs)
         };
+        let mut vars: Vec<(Var, Option<i64>, usize)> = Vec::new();
+        for (place, &number) in sorted.iter().enumerate() {
+            if let Some(var) = last_vars[number]
+                && vars.last().is_none_or(|&(last, ..)| last != var)
+            {
+                vars.push((var, None, place));
+            }
+        }
         Self {
-            steps: order.iter().map(step).collect(),
+            steps: sorted.iter().map(step).collect(),
+            vars,
             values: Vec::with_capacity(order.len()),
             bounds: map
                 .vars()
@@ -87,8 +126,16 @@ impl MapEvaluator {
     /// # Errors
     /// As [`IndexingMap::contains`].
     pub fn contains(&mut self, point: &Values) -> Result<bool, EvalError> {
-        self.values.clear();
-        for &(node, lhs, rhs) in &self.steps {
+        let mut first = if self.values.is_empty() { 0 } else { self.steps.len() };
+        for (var, last, step) in &mut self.vars {
+            let value = point.of(*var);
+            if *last != value {
+                *last = value;
+                first = first.min(*step);
+            }
+        }
+        self.values.truncate(first);
+        for &(node, lhs, rhs) in &self.steps[first..] {
             let value = match (node.operands(), self.values.get(lhs), self.values.get(rhs)) {
                 (Some(_), Some(&Ok(lhs)), Some(&Ok(rhs))) => {
                     value_of_node(node, lhs, rhs, &|_| None)

@@ -26,7 +26,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 use smallvec::SmallVec;
 
 use crate::hash::{FastMap, FastSet, mix};
-use crate::interval::{Interval, ceil_div_wide, floor_div_wide};
+use crate::interval::{Interval, ceil_div_wide, floor_div_wide, remainder_wide};
 use crate::simplify::{Quotients, Tables};
 
 /// A handle to an expression of one [`Context`].
@@ -948,7 +948,7 @@ pub(crate) fn value_of_node(
         Node::Mul(..) => lhs.checked_mul(rhs),
         Node::FloorDiv(..) => Some(floor_div_wide(lhs, rhs)),
         Node::CeilDiv(..) => Some(ceil_div_wide(lhs, rhs)),
-        Node::Mod(..) => Some(lhs.rem_euclid(rhs)),
+        Node::Mod(..) => Some(remainder_wide(lhs, rhs)),
         Node::Min(..) => Some(lhs.min(rhs)),
         Node::Max(..) => Some(lhs.max(rhs)),
     };

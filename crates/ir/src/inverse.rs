@@ -30,7 +30,7 @@ use crate::expr::{Context, Expr, Node, Var, gcd};
 use crate::interval::Interval;
 use crate::map::{Constraint, IndexingMap, Variable};
 use crate::prove::{Prover, Verdict};
-use crate::samples::{BoundingBox, Samples};
+use crate::samples::BoundingBox;
 use crate::simplify::Simplifier;
 use monotone::Sum;
 
@@ -504,31 +504,25 @@ fn collision(ctx: &Context, map: &IndexingMap, unsolved: &[Var]) -> InverseError
         }
         evaluator.results().map(|number| evaluator.result(number).ok()).collect::<Option<Vec<_>>>()
     };
-    match BoundingBox::around(ctx, &[map]).samples() {
-        Samples::All(points) => {
-            let mut seen: HashMap<(Vec<i64>, Vec<i64>), Values> = HashMap::new();
-            for point in points {
-                let Some(found) = results(&point) else { continue };
-                let key = (found, point.runtimes.clone());
-                if let Some(other) = seen.insert(key, point.clone()) {
-                    return InverseError::NotInjective(Box::new([other, point]));
-                }
+    let mut samples = BoundingBox::around(ctx, &[map]).samples();
+    let mut seen: HashMap<(Vec<i64>, Vec<i64>), Values> = HashMap::new();
+    let are_all = samples.are_all();
+    while let Some(point) = samples.advance() {
+        let Some(found) = results(point) else { continue };
+        if are_all {
+            let key = (found, point.runtimes.clone());
+            if let Some(other) = seen.insert(key, point.clone()) {
+                return InverseError::NotInjective(Box::new([other, point.clone()]));
             }
+            continue;
         }
-        Samples::Some(points) => {
-            for point in points {
-                let Some(found) = results(&point) else { continue };
-                for &var in unsolved {
-                    let mut other = point.clone();
-                    if let Var::Dim(i) = var
-                        && let Some(value) = other.dims.get_mut(i as usize)
-                    {
-                        *value = value.saturating_add(1);
-                    }
-                    if other != point && results(&other).as_ref() == Some(&found) {
-                        return InverseError::NotInjective(Box::new([point, other]));
-                    }
-                }
+        for &var in unsolved {
+            let mut other = point.clone();
+            if let Some(value) = other.of_mut(var) {
+                *value = value.saturating_add(1);
+            }
+            if other != *point && results(&other).as_ref() == Some(&found) {
+                return InverseError::NotInjective(Box::new([point.clone(), other]));
             }
         }
     }

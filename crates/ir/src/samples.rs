@@ -19,14 +19,6 @@ pub(crate) struct BoundingBox {
     vars: Vec<(Var, Interval)>,
 }
 
-/// The points to look at.
-pub(crate) enum Samples {
-    /// Every point.
-    All(Vec<Values>),
-    /// Some of them.
-    Some(Vec<Values>),
-}
-
 impl BoundingBox {
     /// The smallest box that covers the domains of the maps, which have the same variables.
     pub(crate) fn around(ctx: &Context, maps: &[&IndexingMap]) -> Self {
@@ -47,71 +39,121 @@ impl BoundingBox {
             .try_fold(1_u64, |size, (_, interval)| size.checked_mul(interval.num_members()?))
     }
 
-    /// All points, or a fixed choice of them.
-    pub(crate) fn samples(&self) -> Samples {
-        match self.enumerate(MAX_ENUMERATED) {
-            Some(points) => Samples::All(points),
-            None => Samples::Some(self.some()),
+    /// All points, the last variable fastest, or a fixed choice of them.
+    pub(crate) fn samples(self) -> Samples {
+        let size = self.num_points();
+        let are_all = size.is_some_and(|size| size <= MAX_ENUMERATED);
+        let vars = if are_all {
+            self.vars
+        } else {
+            self.vars.iter().map(|&(var, interval)| (var, window(interval))).collect()
+        };
+        let mut point = Values::default();
+        for &(var, Interval { lo, .. }) in &vars {
+            match var {
+                Var::Dim(_) => point.dims.push(lo),
+                Var::Range(_) => point.ranges.push(lo),
+                Var::Runtime(_) => point.runtimes.push(lo),
+            }
         }
+        let next = match size {
+            Some(0) => Next::Nothing,
+            _ if are_all => Next::First,
+            _ => Next::Corner(0),
+        };
+        Samples { vars, point, next, are_all }
     }
 
     /// All points, if there are at most so many.
-    pub(crate) fn enumerate(&self, limit: u64) -> Option<Vec<Values>> {
-        match self.num_points().filter(|&size| size <= limit)? {
-            0 => Some(Vec::new()),
-            _ => Some(self.all()),
-        }
+    pub(crate) fn enumerate(self, limit: u64) -> Option<Samples> {
+        self.num_points().filter(|&size| size <= limit.min(MAX_ENUMERATED))?;
+        Some(self.samples())
+    }
+}
+
+/// The points to look at, one after the other.
+pub(crate) struct Samples {
+    vars: Vec<(Var, Interval)>,
+    /// The last one.
+    point: Values,
+    next: Next,
+    are_all: bool,
+}
+
+/// What comes after the last point.
+enum Next {
+    /// The first of all.
+    First,
+    /// The one that follows in the order of enumeration.
+    Following,
+    /// The corner with this number.
+    Corner(u32),
+    /// So many random points, from this generator.
+    Random(usize, Random),
+    Nothing,
+}
+
+impl Samples {
+    /// Whether they are all points of the box.
+    pub(crate) fn are_all(&self) -> bool {
+        self.are_all
     }
 
-    fn all(&self) -> Vec<Values> {
-        let mut points = Vec::new();
-        let mut current: Vec<i64> = self.vars.iter().map(|(_, interval)| interval.lo).collect();
-        loop {
-            points.push(self.values(&current));
-            let mut carried = true;
-            for (value, (_, interval)) in current.iter_mut().zip(&self.vars).rev() {
-                if *value < interval.hi {
-                    *value += 1;
-                    carried = false;
-                    break;
+    /// The first of the points still to come for which something holds.
+    pub(crate) fn find(&mut self, mut holds: impl FnMut(&Values) -> bool) -> Option<Values> {
+        while let Some(point) = self.advance() {
+            if holds(point) {
+                return Some(point.clone());
+            }
+        }
+        None
+    }
+
+    /// Goes to the next point.
+    pub(crate) fn advance(&mut self) -> Option<&Values> {
+        match &mut self.next {
+            Next::First => self.next = Next::Following,
+            Next::Following => {
+                let mut carried = true;
+                for &(var, interval) in self.vars.iter().rev() {
+                    let Some(value) = self.point.of_mut(var) else { continue };
+                    if *value < interval.hi {
+                        *value += 1;
+                        carried = false;
+                        break;
+                    }
+                    *value = interval.lo;
                 }
-                *value = interval.lo;
+                if carried {
+                    self.next = Next::Nothing;
+                    return None;
+                }
             }
-            if carried {
-                return points;
+            Next::Corner(corner) => {
+                for (i, &(var, interval)) in self.vars.iter().enumerate() {
+                    // Where there are too many variables, the rest follows the first.
+                    let is_low = *corner >> (i % 32).min(MAX_CORNERS as usize - 1) & 1 == 0;
+                    if let Some(value) = self.point.of_mut(var) {
+                        *value = if is_low { interval.lo } else { interval.hi };
+                    }
+                }
+                let num_vars = u32::try_from(self.vars.len()).unwrap_or(u32::MAX);
+                *corner += 1;
+                if *corner == 1 << num_vars.min(MAX_CORNERS) {
+                    self.next = Next::Random(NUM_RANDOM, Random::new());
+                }
             }
-        }
-    }
-
-    fn some(&self) -> Vec<Values> {
-        let windows: Vec<Interval> = self.vars.iter().map(|(_, it)| window(*it)).collect();
-        let mut points = Vec::new();
-        let num_corners = u32::try_from(windows.len()).unwrap_or(u32::MAX).min(MAX_CORNERS);
-        for corner in 0..1_u32 << num_corners {
-            // Where there are too many variables, the rest follows the first.
-            let end = |i: usize| corner >> (i % 32).min(MAX_CORNERS as usize - 1) & 1 == 0;
-            let ends = windows.iter().enumerate();
-            let values: Vec<i64> = ends.map(|(i, it)| if end(i) { it.lo } else { it.hi }).collect();
-            points.push(self.values(&values));
-        }
-        let mut random = Random::new();
-        for _ in 0..NUM_RANDOM {
-            let values: Vec<i64> = windows.iter().map(|it| random.member(*it)).collect();
-            points.push(self.values(&values));
-        }
-        points
-    }
-
-    fn values(&self, values: &[i64]) -> Values {
-        let mut point = Values::default();
-        for ((var, _), &value) in self.vars.iter().zip(values) {
-            match var {
-                Var::Dim(_) => point.dims.push(value),
-                Var::Range(_) => point.ranges.push(value),
-                Var::Runtime(_) => point.runtimes.push(value),
+            Next::Random(0, _) | Next::Nothing => return None,
+            Next::Random(left, random) => {
+                *left -= 1;
+                for &(var, interval) in &self.vars {
+                    if let Some(value) = self.point.of_mut(var) {
+                        *value = random.member(interval);
+                    }
+                }
             }
         }
-        point
+        Some(&self.point)
     }
 }
 
@@ -167,34 +209,37 @@ impl Random {
 mod tests {
     use super::*;
 
-    fn around(text: &str) -> BoundingBox {
+    /// The points, and whether they are all.
+    fn around(text: &str) -> (Vec<Values>, bool) {
         let ctx = Context::new();
         let map = IndexingMap::parse(&ctx, text).expect("a map");
-        BoundingBox::around(&ctx, &[&map])
+        let mut samples = BoundingBox::around(&ctx, &[&map]).samples();
+        let mut points = Vec::new();
+        while let Some(point) = samples.advance() {
+            points.push(point.clone());
+        }
+        assert!(samples.advance().is_none());
+        (points, samples.are_all())
     }
 
     #[test]
     fn small_boxes_are_enumerated() {
-        let Samples::All(points) =
-            around("(d0)[s0]{N} -> (), domain: d0 in [1, 2], s0 in [-1, 0], N in [7, 7]").samples()
-        else {
-            panic!("four points");
-        };
+        let text = "(d0)[s0]{N} -> (), domain: d0 in [1, 2], s0 in [-1, 0], N in [7, 7]";
+        let (points, are_all) = around(text);
         let found: Vec<_> =
             points.iter().map(|it| (it.dims[0], it.ranges[0], it.runtimes[0])).collect();
         assert_eq!(found, [(1, -1, 7), (1, 0, 7), (2, -1, 7), (2, 0, 7)]);
-        assert!(matches!(around("() -> ()").samples(), Samples::All(points) if points.len() == 1));
-        let empty = around("(d0, d1) -> (), domain: d0 in [1, 0]");
-        assert!(matches!(empty.samples(), Samples::All(points) if points.is_empty()));
+        assert!(are_all);
+        assert_eq!(around("() -> ()"), (vec![Values::default()], true));
+        assert_eq!(around("(d0, d1) -> (), domain: d0 in [1, 0]"), (Vec::new(), true));
     }
 
     #[test]
     fn samples_lie_in_the_box() {
         let text = "(d0, d1, d2) -> (), domain: d0 in [-9223372036854775807, 9223372036854775806], \
                     d1 in [9223372036854775800, inf], d2 in [-inf, -9223372036854775800]";
-        let Samples::Some(points) = around(text).samples() else {
-            panic!("many points");
-        };
+        let (points, are_all) = around(text);
+        assert!(!are_all);
         assert_eq!(points.len(), 8 + NUM_RANDOM);
         for point in points {
             assert!(i64::MAX - 7 <= point.dims[1] && point.dims[2] <= -i64::MAX + 7);

@@ -77,11 +77,11 @@ impl IndexingMap {
     /// The hull of all values, if the points are few.
     fn enumerated(&self, ctx: &Context, expr: Expr) -> Option<Interval> {
         let map = IndexingMap { results: vec![expr], ..self.clone() };
-        let points = BoundingBox::around(ctx, &[&map]).enumerate(MAX_POINTS)?;
+        let mut points = BoundingBox::around(ctx, &[&map]).enumerate(MAX_POINTS)?;
         let mut evaluator = MapEvaluator::new(ctx, &map);
         let mut hull = Interval::EMPTY;
-        for point in points {
-            if evaluator.contains(&point) == Ok(true)
+        while let Some(point) = points.advance() {
+            if evaluator.contains(point) == Ok(true)
                 && let Ok(value) = evaluator.result(0)
             {
                 // Not a hull of intervals: those at the ends of 64 bits are infinite.

@@ -11,8 +11,8 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use tc_ir::{
-    Context, Difference, Emptiness, Equality, EvalError, IndexingMap, Interval, InverseError,
-    MapEvaluator, Values, Var, Variable, compose, compose_simplified,
+    Context, Difference, Emptiness, Equality, IndexingMap, Interval, InverseError, MapEvaluator,
+    Values, Var, Variable, compose, compose_simplified,
 };
 
 mod maps;
@@ -23,86 +23,137 @@ use maps::{Sketch, Tree, any_sketch};
 const MAX_POINTS: usize = 200;
 /// The most points of a domain that is enumerated in full.
 const MAX_FULL: usize = 2000;
+/// The most points that are taken of a map that another is composed with.
+const MAX_OTHERS: usize = 5;
 
-/// The points of a box given by the intervals of the variables, at most `limit` of them, evenly.
-fn points(intervals: &[Interval], limit: usize) -> Vec<Vec<i64>> {
-    let sizes: Vec<u64> = intervals.iter().map(|it| it.num_members().unwrap_or(0)).collect();
-    let total: u64 = sizes.iter().product();
-    let step = total.div_ceil(limit as u64).max(1);
-    (0..total)
-        .step_by(usize::try_from(step).expect("small boxes"))
-        .map(|mut number| {
-            let mut point = vec![0; intervals.len()];
-            for (i, interval) in intervals.iter().enumerate().rev() {
-                point[i] = interval.lo + i64::try_from(number % sizes[i]).expect("small");
-                number /= sizes[i];
+/// Points of the box around the domain of a map.
+struct Points {
+    /// The numbers of dimension variables and of range variables.
+    kinds: [usize; 2],
+    count: usize,
+    /// The values of each variable.
+    columns: Vec<Vec<i64>>,
+}
+
+impl Points {
+    /// All points if they are at most `most`, or else at most `some`, evenly, and which of these it
+    /// is.
+    fn of(ctx: &Context, map: &IndexingMap, most: usize, some: usize) -> (Self, bool) {
+        let all = map.intervals(ctx);
+        let intervals: Vec<Interval> = map.vars().map(|(var, _)| all.of(var)).collect();
+        let sizes: Vec<u64> = intervals.iter().map(|it| it.num_members().unwrap_or(0)).collect();
+        let total: u64 = sizes.iter().product();
+        let is_full = total <= most as u64;
+        let step = if is_full { 1 } else { total.div_ceil(some as u64) };
+        let step = usize::try_from(step).expect("small boxes");
+        let mut columns = vec![Vec::new(); intervals.len()];
+        for mut number in (0..total).step_by(step) {
+            for (column, (interval, &size)) in
+                columns.iter_mut().zip(intervals.iter().zip(&sizes)).rev()
+            {
+                column.push(interval.lo + i64::try_from(number % size).expect("small"));
+                number /= size;
             }
-            point
-        })
-        .collect()
+        }
+        let count = usize::try_from(total).expect("small boxes").div_ceil(step);
+        (Self { kinds: [map.dims.len(), map.ranges.len()], count, columns }, is_full)
+    }
+
+    fn column(&self, var: Var) -> &[i64] {
+        let place = match var {
+            Var::Dim(i) => i as usize,
+            Var::Range(i) => self.kinds[0] + i as usize,
+            Var::Runtime(i) => self.kinds[0] + self.kinds[1] + i as usize,
+        };
+        &self.columns[place]
+    }
+
+    /// Goes to a point.
+    fn go_to(&self, number: usize, at: &mut Values) {
+        let (dims, rest) = self.columns.split_at(self.kinds[0]);
+        let (ranges, runtimes) = rest.split_at(self.kinds[1]);
+        for (values, columns) in
+            [(&mut at.dims, dims), (&mut at.ranges, ranges), (&mut at.runtimes, runtimes)]
+        {
+            values.clear();
+            values.extend(columns.iter().map(|column| column[number]));
+        }
+    }
+
+    /// Does something at each point.
+    fn each(&self, mut check: impl FnMut(usize, &Values) -> Checked) -> Checked {
+        let mut at = Values::default();
+        for number in 0..self.count {
+            self.go_to(number, &mut at);
+            check(number, &at)?;
+        }
+        Ok(())
+    }
 }
 
-fn values(map: &IndexingMap, point: &[i64]) -> Values {
-    let (dims, rest) = point.split_at(map.dims.len());
-    let (ranges, runtimes) = rest.split_at(map.ranges.len());
-    Values { dims: dims.to_vec(), ranges: ranges.to_vec(), runtimes: runtimes.to_vec() }
+/// The results at the last point of an evaluator.
+fn results(evaluator: &MapEvaluator) -> impl Iterator<Item = Option<i64>> {
+    evaluator.results().map(|number| evaluator.result(number).ok())
 }
 
-fn contains(ctx: &Context, map: &IndexingMap, at: &Values) -> Result<bool, EvalError> {
-    map.contains(ctx, &at.dims, &at.ranges, &at.runtimes)
-}
-
-fn evaluate(ctx: &Context, map: &IndexingMap, at: &Values) -> Vec<Option<i64>> {
-    map.results.iter().map(|&result| ctx.eval(result, &|var| at.of(var)).ok()).collect()
-}
-
-/// A map with its points: whether each is inside by the oracle, and the values of the results.
+/// A map with points of it: whether each is inside by the oracle, and the values of the results.
 struct Drawn {
     map: IndexingMap,
+    points: Points,
     /// `None`: a constraint has no value there.
-    points: Vec<(Values, Option<bool>, Vec<Option<i64>>)>,
+    inside: Vec<Option<bool>>,
+    /// By result, then by point.
+    results: Vec<Vec<Option<i64>>>,
     is_full: bool,
 }
 
 impl Drawn {
-    fn new(ctx: &Context, sketch: &Sketch) -> Self {
+    /// With all points if they are at most `most`, or else with at most `some`.
+    fn new(ctx: &Context, sketch: &Sketch, most: usize, some: usize) -> Self {
         let map = sketch.build(ctx);
-        let intervals: Vec<_> = map.vars().map(|(var, _)| map.interval(ctx, var)).collect();
-        let total: u64 = intervals.iter().map(|it| it.num_members().unwrap_or(0)).product();
-        let is_full = total <= MAX_FULL as u64;
-        let limit = if is_full { MAX_FULL } else { MAX_POINTS };
-        let points = points(&intervals, limit).into_iter().map(|point| {
-            let at = values(&map, &point);
-            let of = |var: Var| at.of(var).expect("a value of each variable");
-            let inside = inside(sketch, &of);
-            let results = sketch.results.iter().map(|tree| tree.value(&of)).collect();
-            (at, inside, results)
-        });
-        Self { points: points.collect(), map, is_full }
+        let (points, is_full) = Points::of(ctx, &map, most, some);
+        let values_of = |var| points.column(var).to_vec();
+        let values = |tree: &Tree| tree.values(points.count, &values_of);
+        let results = sketch.results.iter().map(values).collect();
+        Self { inside: inside(sketch, &points), results, map, points, is_full }
     }
 
-    fn inside(&self) -> impl Iterator<Item = &(Values, Option<bool>, Vec<Option<i64>>)> {
-        self.points.iter().filter(|(_, inside, _)| *inside == Some(true))
+    /// The numbers of the points that are inside.
+    fn inside(&self) -> impl Iterator<Item = usize> {
+        (0..self.points.count).filter(|&number| self.inside[number] == Some(true))
+    }
+
+    /// Whether the results of an evaluator are those at the point with this number.
+    fn agrees(&self, number: usize, evaluator: &MapEvaluator) -> bool {
+        let mut pairs = self.results.iter().zip(results(evaluator));
+        pairs.all(|(old, new)| old[number].is_none() || old[number] == new)
     }
 }
 
-/// Whether a point is in the domain of a sketch; `None` where a constraint has no value.
-fn inside(sketch: &Sketch, of: &dyn Fn(Var) -> i64) -> Option<bool> {
-    let mut inside = true;
+/// Which points are in the domain of a sketch; `None` where a constraint has no value.
+fn inside(sketch: &Sketch, points: &Points) -> Vec<Option<bool>> {
+    let mut inside = vec![Some(true); points.count];
     let dims = (0..).map(Var::Dim).zip(&sketch.dims);
     let ranges = (0..).map(Var::Range).zip(&sketch.ranges);
     for (var, &((lo, hi), symbolic)) in dims.chain(ranges) {
-        let hi = if symbolic { of(Var::Runtime(0)) + hi % 3 } else { hi };
-        inside &= (lo..=hi).contains(&of(var));
+        for (number, inside) in inside.iter_mut().enumerate() {
+            let size = points.column(Var::Runtime(0))[number];
+            let hi = if symbolic { size + hi % 3 } else { hi };
+            *inside = inside.map(|it| it & (lo..=hi).contains(&points.column(var)[number]));
+        }
     }
-    for (&(lo, hi), i) in sketch.runtimes.iter().zip(0..) {
-        inside &= (lo..=hi).contains(&of(Var::Runtime(i)));
+    for (var, &(lo, hi)) in (0..).map(Var::Runtime).zip(&sketch.runtimes) {
+        for (number, inside) in inside.iter_mut().enumerate() {
+            *inside = inside.map(|it| it & (lo..=hi).contains(&points.column(var)[number]));
+        }
     }
     for (tree, (lo, hi)) in &sketch.constraints {
-        let value = tree.value(of)?;
-        inside &= Interval::new(*lo, *hi).contains(value);
+        let values = tree.values(points.count, &|var| points.column(var).to_vec());
+        for (inside, value) in inside.iter_mut().zip(values) {
+            *inside = (|| Some((*inside)? & Interval::new(*lo, *hi).contains(value?)))();
+        }
     }
-    Some(inside)
+    inside
 }
 
 type Checked = Result<(), String>;
@@ -115,20 +166,12 @@ fn ensure(holds: bool, message: impl FnOnce() -> String) -> Checked {
 fn same(ctx: &Context, drawn: &Drawn, found: &IndexingMap, what: &str) -> Checked {
     let text = || format!("{what}: {} => {}", drawn.map.display(ctx), found.display(ctx));
     let mut evaluator = MapEvaluator::new(ctx, found);
-    for (at, inside, results) in &drawn.points {
-        let Some(inside) = *inside else { continue };
+    drawn.points.each(|number, at| {
+        let Some(inside) = drawn.inside[number] else { return Ok(()) };
         let now = evaluator.contains(at).unwrap_or(false);
         ensure(now == inside, || format!("{}: {at:?} inside {inside}", text()))?;
-        if inside {
-            for (number, old) in results.iter().enumerate() {
-                let new = evaluator.result(number).ok();
-                ensure(old.is_none() || *old == new, || {
-                    format!("{}: {at:?}: {old:?}, {new:?}", text())
-                })?;
-            }
-        }
-    }
-    Ok(())
+        ensure(!inside || drawn.agrees(number, &evaluator), || format!("{}: {at:?}", text()))
+    })
 }
 
 fn check_simplify(ctx: &Context, drawn: &Drawn) -> Checked {
@@ -157,8 +200,8 @@ fn check_range(ctx: &Context, drawn: &Drawn) -> Checked {
     for (number, &result) in drawn.map.results.iter().enumerate() {
         let range = drawn.map.range_of(ctx, result);
         let mut hull: Option<(i64, i64)> = None;
-        for (_, _, results) in drawn.inside() {
-            if let Some(value) = results[number] {
+        for point in drawn.inside() {
+            if let Some(value) = drawn.results[number][point] {
                 let (lo, hi) = hull.unwrap_or((value, value));
                 hull = Some((lo.min(value), hi.max(value)));
                 ensure(range.interval.contains(value), || {
@@ -167,9 +210,9 @@ fn check_range(ctx: &Context, drawn: &Drawn) -> Checked {
             }
         }
         // Where the sketch overflows on the way, the library may know a value.
-        let defined = drawn.points.iter().all(|(_, inside, results)| {
-            inside.is_some() && (*inside == Some(false) || results[number].is_some())
-        });
+        let mut points = drawn.inside.iter().zip(&drawn.results[number]);
+        let defined = points
+            .all(|(&inside, result)| inside.is_some_and(|inside| !inside || result.is_some()));
         if range.is_exact && drawn.is_full && defined {
             let (lo, hi) = hull.unwrap_or((0, -1));
             let interval = Interval::new(lo, hi);
@@ -189,9 +232,10 @@ fn check_emptiness(ctx: &Context, drawn: &Drawn) -> Checked {
         Emptiness::Empty => {
             ensure(drawn.inside().next().is_none(), || format!("{} is not empty", text()))
         }
-        Emptiness::Inhabited(at) => ensure(contains(ctx, &drawn.map, &at) == Ok(true), || {
-            format!("{at:?} is not in {}", text())
-        }),
+        Emptiness::Inhabited(at) => {
+            let inside = drawn.map.contains(ctx, &at.dims, &at.ranges, &at.runtimes);
+            ensure(inside == Ok(true), || format!("{at:?} is not in {}", text()))
+        }
         Emptiness::Unknown => Ok(()),
     }
 }
@@ -199,39 +243,37 @@ fn check_emptiness(ctx: &Context, drawn: &Drawn) -> Checked {
 fn check_variables(ctx: &Context, drawn: &Drawn) -> Checked {
     let mut converted = drawn.map.clone();
     converted.convert_symbols_to_dimensions(ctx);
-    for (at, inside, results) in &drawn.points {
-        let Some(inside) = *inside else { continue };
+    let mut evaluator = MapEvaluator::new(ctx, &converted);
+    drawn.points.each(|number, at| {
+        let Some(inside) = drawn.inside[number] else { return Ok(()) };
         let at =
             Values { dims: [&at.dims[..], &at.ranges, &at.runtimes].concat(), ..Values::default() };
-        let now = contains(ctx, &converted, &at).unwrap_or(false);
-        ensure(now == inside, || format!("convert: {}", converted.display(ctx)))?;
-        if inside {
-            let new = evaluate(ctx, &converted, &at);
-            let agrees = results.iter().zip(&new).all(|(old, new)| old.is_none() || old == new);
-            ensure(agrees, || format!("convert: {}", converted.display(ctx)))?;
-        }
-    }
+        let now = evaluator.contains(&at).unwrap_or(false);
+        ensure(now == inside && (!inside || drawn.agrees(number, &evaluator)), || {
+            format!("convert: {}", converted.display(ctx))
+        })
+    })?;
     let mut rescaled = drawn.map.clone();
-    if !rescaled.rescale_symbols(ctx) || !drawn.is_full {
+    if !rescaled.rescale_symbols(ctx) || !drawn.is_full || drawn.inside.contains(&None) {
         return Ok(());
     }
-    if drawn.points.iter().any(|(_, inside, _)| inside.is_none()) {
-        return Ok(());
-    }
-    let mut before: Vec<_> = drawn
-        .inside()
-        .map(|(at, _, _)| (&at.dims, &at.runtimes, evaluate(ctx, &drawn.map, at)))
-        .map(|it| format!("{it:?}"))
-        .collect();
-    let intervals: Vec<_> = rescaled.vars().map(|(var, _)| rescaled.interval(ctx, var)).collect();
-    let mut after: Vec<_> = points(&intervals, usize::MAX)
-        .iter()
-        .map(|point| values(&rescaled, point))
-        .filter(|at| contains(ctx, &rescaled, at) == Ok(true))
-        .map(|at| format!("{:?}", (&at.dims, &at.runtimes, evaluate(ctx, &rescaled, &at))))
-        .collect();
-    before.sort();
-    after.sort();
+    // What the map says of each element, however its range variables are counted.
+    let meaning = |map: &IndexingMap, points: &Points| {
+        let mut evaluator = MapEvaluator::new(ctx, map);
+        let mut found = Vec::new();
+        let mut at = Values::default();
+        for number in 0..points.count {
+            points.go_to(number, &mut at);
+            if evaluator.contains(&at) == Ok(true) {
+                let values: Vec<_> = results(&evaluator).collect();
+                found.push((at.dims.clone(), at.runtimes.clone(), values));
+            }
+        }
+        found.sort();
+        found
+    };
+    let before = meaning(&drawn.map, &drawn.points);
+    let after = meaning(&rescaled, &Points::of(ctx, &rescaled, usize::MAX, 0).0);
     ensure(before == after, || {
         format!("rescale: {} => {}", drawn.map.display(ctx), rescaled.display(ctx))
     })
@@ -245,27 +287,32 @@ fn check_compose(ctx: &Context, drawn: &Drawn, other: &Drawn) -> Checked {
     let mut simplified = composed.clone();
     simplified.simplify(ctx);
     let at_once = compose_simplified(ctx, &first, &other.map).map_err(|error| error.to_string())?;
-    for (at, inside, _) in drawn.points.iter().take(40) {
-        let Some(in_first) = *inside else { continue };
-        let middle: Option<Vec<i64>> = evaluate(ctx, &first, at).into_iter().collect();
+    let mut evaluators =
+        [&composed, &simplified, &at_once].map(|map| (map, MapEvaluator::new(ctx, map)));
+    let [mut of_first, mut of_second] = [&first, &other.map].map(|map| MapEvaluator::new(ctx, map));
+    let (mut at, mut own) = (Values::default(), Values::default());
+    for number in 0..drawn.points.count.min(40) {
+        let Some(in_first) = drawn.inside[number] else { continue };
+        drawn.points.go_to(number, &mut at);
+        let _ = of_first.contains(&at);
+        let middle: Option<Vec<i64>> = results(&of_first).collect();
         let Some(middle) = middle else { continue };
-        for (own, _, _) in other.points.iter().step_by(1 + other.points.len() / 4) {
+        for number in 0..other.points.count {
+            other.points.go_to(number, &mut own);
             let fed = Values { dims: middle.clone(), ..own.clone() };
-            let Ok(in_second) = contains(ctx, &other.map, &fed) else { continue };
+            let Ok(in_second) = of_second.contains(&fed) else { continue };
             let both = Values {
                 dims: at.dims.clone(),
                 ranges: [&own.ranges[..], &at.ranges].concat(),
                 runtimes: [&own.runtimes[..], &at.runtimes].concat(),
             };
-            let expected = evaluate(ctx, &other.map, &fed);
-            for map in [&composed, &simplified, &at_once] {
-                let now = contains(ctx, map, &both).unwrap_or(false);
+            for (map, evaluator) in &mut evaluators {
+                let now = evaluator.contains(&both).unwrap_or(false);
                 let text = || format!("compose: {both:?} {}", map.display(ctx));
                 ensure(now == (in_first && in_second), text)?;
-                let found = evaluate(ctx, map, &both);
-                let agrees =
-                    expected.iter().zip(&found).all(|(old, new)| old.is_none() || old == new);
-                ensure(!now || agrees, text)?;
+                let mut pairs = results(&of_second).zip(results(evaluator));
+                let agree = pairs.all(|(old, new)| old.is_none() || old == new);
+                ensure(!now || agree, text)?;
             }
         }
     }
@@ -285,25 +332,26 @@ fn check_equality(ctx: &Context, drawn: &Drawn, other: &Drawn) -> Checked {
         Equality::Unknown => Ok(()),
         Equality::Different(Difference::Shape) => Err(format!("shape of {}", text())),
         Equality::Different(Difference::At(at)) => {
-            let inside = [&drawn.map, &second].map(|map| contains(ctx, map, &at));
-            let differ = inside[0] != inside[1]
-                || evaluate(ctx, &drawn.map, &at) != evaluate(ctx, &second, &at);
-            ensure(differ, || format!("{} agree at {at:?}", text()))
+            let [first, second] = [&drawn.map, &second].map(|map| {
+                let mut evaluator = MapEvaluator::new(ctx, map);
+                let inside = evaluator.contains(&at);
+                (inside, results(&evaluator).collect::<Vec<_>>())
+            });
+            ensure(first != second, || format!("{} agree at {at:?}", text()))
         }
         Equality::Equal => {
-            for (at, inside, results) in &drawn.points {
-                let (Some(inside), Ok(now)) = (*inside, contains(ctx, &second, at)) else {
-                    continue;
+            let mut evaluator = MapEvaluator::new(ctx, &second);
+            drawn.points.each(|number, at| {
+                let (Some(inside), Ok(now)) = (drawn.inside[number], evaluator.contains(at)) else {
+                    return Ok(());
                 };
-                ensure(inside == now, || format!("{} differ at {at:?}", text()))?;
-                let found = evaluate(ctx, &second, at);
-                let agree = results
-                    .iter()
-                    .zip(&found)
-                    .all(|(old, new)| old.is_none() || new.is_none() || old == new);
-                ensure(!inside || agree, || format!("{} differ at {at:?}", text()))?;
-            }
-            Ok(())
+                let mut pairs = drawn.results.iter().zip(results(&evaluator));
+                let agree = pairs
+                    .all(|(old, new)| old[number].is_none() || new.is_none() || old[number] == new);
+                ensure(inside == now && (!inside || agree), || {
+                    format!("{} differ at {at:?}", text())
+                })
+            })
         }
     }
 }
@@ -313,29 +361,35 @@ fn check_equality(ctx: &Context, drawn: &Drawn, other: &Drawn) -> Checked {
 fn check_inverse(ctx: &Context, map: &IndexingMap, inverse: &IndexingMap) -> Checked {
     let text = || format!("inverse: {} => {}", map.display(ctx), inverse.display(ctx));
     let all = |map: &IndexingMap| {
-        let intervals: Vec<_> = map.vars().map(|(var, _)| map.interval(ctx, var)).collect();
+        let bounds = map.intervals(ctx);
+        let intervals: Vec<Interval> = map.vars().map(|(var, _)| bounds.of(var)).collect();
         let bounded = intervals.iter().all(|it| it.is_empty() || it.is_bounded());
         let size = intervals.iter().try_fold(1_u64, |size, it| size.checked_mul(it.num_members()?));
         let few = bounded && size.is_some_and(|size| size < 1 << 40);
-        let points = if few { points(&intervals, MAX_FULL) } else { Vec::new() };
-        points.into_iter().map(|point| values(map, &point)).collect::<Vec<_>>()
+        few.then(|| Points::of(ctx, map, MAX_FULL, MAX_FULL).0)
     };
     for (from, to, what) in [(map, inverse, "there"), (inverse, map, "back")] {
-        for at in all(from) {
-            if contains(ctx, from, &at) != Ok(true) {
-                continue;
+        let Some(points) = all(from) else { continue };
+        let [mut from, mut to] = [from, to].map(|map| MapEvaluator::new(ctx, map));
+        let mut image = Values::default();
+        points.each(|_, at| {
+            if from.contains(at) != Ok(true) {
+                return Ok(());
             }
-            let image: Option<Vec<i64>> = evaluate(ctx, from, &at).into_iter().collect();
-            let Some(image) = image else { continue };
-            let image = Values { dims: image, runtimes: at.runtimes.clone(), ..Values::default() };
-            let inside = contains(ctx, to, &image);
+            image.dims.clear();
+            image.dims.extend(results(&from).flatten());
+            if image.dims.len() != from.results().len() {
+                return Ok(());
+            }
+            image.runtimes.clone_from(&at.runtimes);
+            let inside = to.contains(&image);
             ensure(inside == Ok(true), || format!("{} {what} {at:?}: {inside:?}", text()))?;
-            let round: Vec<_> = evaluate(ctx, to, &image);
             // Where a result has no value, the inverse may have one.
-            let same =
-                round.iter().zip(&at.dims).all(|(round, at)| round.is_none_or(|it| it == *at));
-            ensure(same, || format!("{} {what} {at:?}: {round:?}", text()))?;
-        }
+            let mut pairs = results(&to).zip(&at.dims);
+            ensure(pairs.all(|(round, at)| round.is_none_or(|it| it == *at)), || {
+                format!("{} {what} {at:?}", text())
+            })
+        })?;
     }
     Ok(())
 }
@@ -346,8 +400,7 @@ fn check_any_inverse(ctx: &Context, drawn: &Drawn) -> Checked {
     map.substitute(ctx, &|var| matches!(var, Var::Range(_)).then(|| ctx.constant(1)));
     // Points where a constraint has no value may join the domain. Without a point, nothing says
     // whether there are such.
-    let has_values =
-        !drawn.points.is_empty() && drawn.points.iter().all(|(_, inside, _)| inside.is_some());
+    let has_values = drawn.points.count != 0 && !drawn.inside.contains(&None);
     match map.inverse(ctx) {
         Ok(inverse) if has_values => check_inverse(ctx, &map, &inverse),
         _ => Ok(()),
@@ -459,7 +512,8 @@ fn check_chain(extents: &[i64], steps: &[Step]) -> Result<bool, String> {
 
 fn check_all(sketch: &Sketch, other: &Sketch) -> Checked {
     let ctx = &Context::new();
-    let (drawn, other) = (Drawn::new(ctx, sketch), Drawn::new(ctx, other));
+    let drawn = Drawn::new(ctx, sketch, MAX_FULL, MAX_POINTS);
+    let other = Drawn::new(ctx, other, MAX_OTHERS, MAX_OTHERS);
     check_simplify(ctx, &drawn)?;
     check_range(ctx, &drawn)?;
     check_variables(ctx, &drawn)?;

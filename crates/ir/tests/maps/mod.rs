@@ -45,28 +45,47 @@ impl Tree {
         }
     }
 
-    /// The value by the definition of the operations; `None` where there is none.
-    pub fn value(&self, value_of: &dyn Fn(Var) -> i64) -> Option<i64> {
-        Some(match self {
-            Tree::Const(value) => *value,
-            Tree::Var(var) => value_of(*var),
+    /// The values at some points, where `values_of` has those of the variables; `None` where there
+    /// is none.
+    pub fn values(
+        &self,
+        num_points: usize,
+        values_of: &dyn Fn(Var) -> Vec<i64>,
+    ) -> Vec<Option<i64>> {
+        match self {
+            Tree::Const(value) => vec![Some(*value); num_points],
+            Tree::Var(var) => values_of(*var).into_iter().map(Some).collect(),
             Tree::Op(op, lhs, rhs) => {
-                let lhs = i128::from(lhs.value(value_of)?);
-                let rhs = i128::from(rhs.value(value_of)?);
-                let value = match op {
-                    Op::Add => lhs + rhs,
-                    Op::Sub => lhs - rhs,
-                    Op::Mul => lhs * rhs,
-                    Op::FloorDiv | Op::CeilDiv | Op::Mod if rhs == 0 => return None,
-                    Op::FloorDiv => (lhs * rhs.signum()).div_euclid(rhs.abs()),
-                    Op::CeilDiv => -(-lhs * rhs.signum()).div_euclid(rhs.abs()),
-                    Op::Mod => lhs.rem_euclid(rhs),
-                    Op::Min => lhs.min(rhs),
-                    Op::Max => lhs.max(rhs),
-                };
-                i64::try_from(value).ok()?
+                let lhs = lhs.values(num_points, values_of);
+                let rhs = rhs.values(num_points, values_of);
+                let pairs = lhs.into_iter().zip(rhs);
+                pairs.map(|(lhs, rhs)| op.value(lhs?, rhs?)).collect()
             }
-        })
+        }
+    }
+}
+
+impl Op {
+    /// The value by the definition of the operation; `None` where there is none.
+    fn value(self, lhs: i64, rhs: i64) -> Option<i64> {
+        // Rounded so that the remainder is not negative.
+        let quotient = || lhs.checked_div_euclid(rhs);
+        let rounded = |down: i64, up: i64| {
+            let exact = quotient()?.checked_mul(rhs) == Some(lhs);
+            let by = if exact { 0 } else { if 0 < rhs { down } else { up } };
+            quotient()?.checked_add(by)
+        };
+        match self {
+            Op::Add => lhs.checked_add(rhs),
+            Op::Sub => lhs.checked_sub(rhs),
+            Op::Mul => lhs.checked_mul(rhs),
+            Op::FloorDiv => rounded(0, -1),
+            Op::CeilDiv => rounded(1, 0),
+            Op::Mod if rhs == -1 => Some(0),
+            Op::Mod => lhs.checked_rem_euclid(rhs),
+            Op::Min => Some(lhs.min(rhs)),
+            Op::Max => Some(lhs.max(rhs)),
+        }
     }
 }
 
