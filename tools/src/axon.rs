@@ -2,7 +2,7 @@
 //! `tc-compile`: functions at known shapes.
 
 use crate::{
-    command_line::{Compilation, Execution, Language, Source, Text, agreement, print},
+    command_line::{self, Compilation, Execution, Language, Source, Text, print},
     hlo,
 };
 use clap::Parser;
@@ -14,7 +14,7 @@ use std::{
 use tc_backends::{
     axon::{Program, Session, values},
     hlo::Array,
-    interp::{Limits, compare, stored},
+    interp::{Limits, stored},
     run::Error,
     runtime::npy,
 };
@@ -128,8 +128,13 @@ fn error(error: tc_backends::axon::Error) -> Error {
     }
 }
 
-/// Compares results with those of the reference interpreter.
-fn check(session: &mut Session, inputs: &[Array], results: &[Array]) -> Result<String, Error> {
+/// Compares results with those of the reference interpreter, or with expected ones in a folder.
+fn check(
+    session: &mut Session,
+    inputs: &[Array],
+    results: &[Array],
+    expected: Option<&Path>,
+) -> Result<String, Error> {
     let inputs = inputs.iter().map(|input| values(input).map_err(hlo::error));
     let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
     let limits = Limits { points: 1 << 30, elements: 1 << 26 };
@@ -138,9 +143,7 @@ fn check(session: &mut Session, inputs: &[Array], results: &[Array]) -> Result<S
     for (number, (outcome, result)) in outcomes.iter().zip(results).enumerate() {
         let name = format!("out{number}");
         let found = values(result).map_err(hlo::error)?;
-        let stats = compare(outcome, &found)
-            .map_err(|error| Error::Mismatch(format!("output '{name}' is wrong: {error}")))?;
-        report += &agreement(&name, &stats);
+        report += &command_line::check(&name, outcome, &found, expected)?;
     }
     Ok(report)
 }
@@ -158,7 +161,8 @@ fn shapes_of_files(folder: &Path, given: &[Given]) -> Result<Vec<Given>, Error> 
     for entry in fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let is_output = stem.strip_prefix("out").is_some_and(|it| it.parse::<u32>().is_ok());
+        let output = stem.strip_suffix(".expected").unwrap_or(&stem);
+        let is_output = output.strip_prefix("out").is_some_and(|it| it.parse::<u32>().is_ok());
         if path.extension().is_none_or(|ending| ending != "npy")
             || is_output
             || given.iter().any(|it| it.parameter == stem)
@@ -233,7 +237,9 @@ pub fn run(text: Text, entry: Option<&str>, execution: &Execution) -> Result<(),
         }
     };
     let session = RefCell::new(session);
-    let check =
-        |inputs: &[Array], results: &[Array]| check(&mut session.borrow_mut(), inputs, results);
+    let expected = execution.expected()?;
+    let check = |inputs: &[Array], results: &[Array]| {
+        check(&mut session.borrow_mut(), inputs, results, expected)
+    };
     hlo::execute(&lowered, execution, &input, &check)
 }

@@ -12,8 +12,9 @@ use std::{
 };
 use tc_backends::{
     cpu,
-    interp::Stats,
+    interp::{Outcome, compare},
     run::{self, Checks, Error, Session, Sizes},
+    runtime::Tensor,
     tml,
 };
 use tc_dialects::{
@@ -162,6 +163,22 @@ pub struct Execution {
     /// Prints the fused IR.
     #[arg(long)]
     pub print_ir: bool,
+}
+
+impl Execution {
+    /// The folder with the expected results, if results are to be compared with such.
+    ///
+    /// # Errors
+    /// No folder is given.
+    pub fn expected(&self) -> Result<Option<&Path>, Error> {
+        match (self.check, &self.inputs) {
+            (Some(Check::Expected), None) => {
+                Err(Error::Usage("'--check=expected' needs '--inputs DIR'".to_string()))
+            }
+            (Some(Check::Expected), Some(folder)) => Ok(Some(folder)),
+            _ => Ok(None),
+        }
+    }
 }
 
 /// Makes a folder, and those that it is in.
@@ -336,14 +353,29 @@ impl Compilation {
     }
 }
 
-/// A line about a result that agrees with the interpreter.
-pub fn agreement(name: &str, stats: &Stats) -> String {
+/// Compares a result with that of the interpreter, or with the expected one in a folder, and says in
+/// a line how they agree.
+///
+/// # Errors
+/// They do not.
+pub fn check(
+    name: &str,
+    outcome: &Outcome,
+    result: &Tensor,
+    expected: Option<&Path>,
+) -> Result<String, Error> {
+    if let Some(folder) = expected {
+        let agreement = run::check_expected(outcome, folder, name, result)?;
+        return Ok(format!("{name} agrees with {agreement}\n"));
+    }
+    let stats = compare(outcome, result)
+        .map_err(|error| Error::Mismatch(format!("output '{name}' is wrong: {error}")))?;
     let certain = stats.num_elements - stats.num_uncertain;
     let mut line = format!("{name} agrees with the interpreter on {certain} elements");
     if 0 < stats.num_uncertain {
         line += &format!(" ({} more depend on rounding)", stats.num_uncertain);
     }
-    line + "\n"
+    Ok(line + "\n")
 }
 
 /// Runs a tool, and says what went wrong if nothing else has. A panic is a mistake of ours, and

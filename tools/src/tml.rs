@@ -2,11 +2,11 @@
 
 use crate::command_line::{Compilation, Execution, Text, make_folder, print};
 use melior::Context;
-use std::{collections::BTreeMap, fs, time::Instant};
+use std::{collections::BTreeMap, fs, path::Path, time::Instant};
 use tc_backends::{
     cpu,
     interp::Limits,
-    run::{Bench, Error, sample},
+    run::{Bench, Error, check_expected_within, sample},
     runtime::{Tensor, npy, random},
     tml::{
         compare::{Agreement, compare},
@@ -113,7 +113,7 @@ pub fn run(program: &Program, execution: &Execution) -> Result<(), Error> {
         report += &format!("{name}: {} [{}]\n", tensor.element(), extents.join(" "));
     }
     if execution.check.is_some() {
-        report += &check(&program.checked, &values, &results)?;
+        report += &check(&program.checked, &values, &results, execution.expected()?)?;
     }
     if let Some(folder) = &execution.outputs {
         make_folder(folder)?;
@@ -190,11 +190,13 @@ fn inputs(
     Ok(values)
 }
 
-/// Compares results with the evaluation rules.
+/// Compares results with the evaluation rules, or with expected ones in a folder within the error
+/// bounds that follow from the rules.
 fn check(
     program: &Checked,
     values: &BTreeMap<String, Tensor>,
     results: &BTreeMap<String, Tensor>,
+    expected: Option<&Path>,
 ) -> Result<String, Error> {
     let ambient = |variable: usize, place: usize| {
         let variable = &program.variables[variable];
@@ -211,9 +213,22 @@ fn check(
     let mut machine =
         Machine::new(program, 1, Division::Controlled, limits, ambient).map_err(refused)?;
     machine.run().map_err(refused)?;
+    let mut report = String::new();
+    if let Some(folder) = expected {
+        for (number, variable) in program.variables.iter().enumerate() {
+            let Some(result) = results.get(&variable.name) else { continue };
+            let elements = &machine.tensor(number).elements;
+            let bound = |place: usize| {
+                let bound = elements[place].as_ref()?.bound(variable.ty.element);
+                bound.is_finite().then_some(bound)
+            };
+            let stats = check_expected_within(&bound, folder, &variable.name, result)?;
+            report += &format!("{} agrees with {stats}\n", variable.name);
+        }
+        return Ok(report);
+    }
     let agreements =
         compare(&machine, results).map_err(|error| Error::Mismatch(error.to_string()))?;
-    let mut report = String::new();
     for (name, Agreement { compared, undefined, uncertain }) in agreements {
         report += &format!("{name} agrees with the interpreter on {compared} elements");
         if 0 < undefined + uncertain {

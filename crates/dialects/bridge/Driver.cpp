@@ -31,6 +31,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Support/FileUtilities.h"
+#include "mlir/Support/ToolUtilities.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -289,36 +290,38 @@ static bool hasHugeLine(StringRef text) {
   return false;
 }
 
-/// Imports a source file and writes it as bytecode, in which locations survive,
+/// A source that `tc-opt` reads, or a part of one.
+struct SourceText {
+  TcLanguage language;
+  bool relaxed;
+  StringRef fileName;
+  StringRef contents;
+
+  OwningOpRef<ModuleOp> import(MLIRContext &context) const {
+    return OwningOpRef<ModuleOp>(unwrap(tcRustImport(
+        wrap(&context), language, wrap(fileName), wrap(contents), relaxed)));
+  }
+
+  llvm::SourceMgr sources() const {
+    llvm::SourceMgr sources;
+    sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(contents, fileName), SMLoc());
+    return sources;
+  }
+};
+
+/// Imports a source and writes it as bytecode, in which locations survive,
 /// so that the driver reads it like any other input.
-static LogicalResult importSource(TcLanguage language, StringRef fileName,
-                                  std::unique_ptr<llvm::MemoryBuffer> file,
-                                  DialectRegistry &registry, bool relaxed,
-                                  const MlirOptMainConfig &config, std::string &bytecode) {
+static LogicalResult importSource(const SourceText &source, DialectRegistry &registry,
+                                  std::string &bytecode) {
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  std::string contents = file->getBuffer().str();
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(file), SMLoc());
+  llvm::SourceMgr sources = source.sources();
   OwningOpRef<ModuleOp> module;
-  auto import = [&] {
-    module = unwrap(tcRustImport(wrap(&context), language, wrap(fileName),
-                                 wrap(StringRef(contents)), relaxed));
-  };
-  if (config.shouldVerifyDiagnostics()) {
-    // Only a source that does not import is checked here; see `checkSource`.
-    ScopedDiagnosticHandler silence(&context, [](Diagnostic &) { return success(); });
-    import();
-    if (!module) {
-      SourceMgrDiagnosticVerifierHandler verifier(sources, &context);
-      import();
-      return verifier.verify();
-    }
-  } else if (hasHugeLine(contents)) {
+  if (hasHugeLine(source.contents)) {
     ScopedDiagnosticHandler printer(&context, printWithoutSource);
-    import();
+    module = source.import(context);
   } else {
     SourceMgrDiagnosticHandler printer(sources, &context);
-    import();
+    module = source.import(context);
   }
   if (!module)
     return failure();
@@ -326,41 +329,49 @@ static LogicalResult importSource(TcLanguage language, StringRef fileName,
   return writeBytecodeToFile(*module, stream);
 }
 
-/// Makes the driver check a source that imports against the diagnostics expected in it.
-/// Sets `reported` once one is met: only then the driver reads what is expected.
-static void checkSource(MlirOptMainConfig &config, TcLanguage language, StringRef fileName,
-                        StringRef contents, bool relaxed, bool &reported) {
-  config.setPassPipelineSetupFn([=, &reported, original = config](PassManager &manager) {
-    MLIRContext &context = *manager.getContext();
-    context.getDiagEngine().registerHandler([=, &reported](Diagnostic &diagnostic) {
-      if (auto place = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>())
-        reported |= place.getFilename() == fileName;
-      return failure();
-    });
-    // Once more, for what the import warns of.
-    OwningOpRef<ModuleOp> again = unwrap(
-        tcRustImport(wrap(&context), language, wrap(fileName), wrap(contents), relaxed));
-    return original.setupPassPipeline(manager);
-  });
+/// Writes a module as HLO text.
+static LogicalResult writeHlo(ModuleOp module, raw_ostream &output) {
+  return success(tcRustExportHlo(wrap(module.getOperation()), &output,
+                                 [](void *state, MlirStringRef text) {
+                                   *static_cast<raw_ostream *>(state) << unwrap(text);
+                                 }));
 }
 
-/// Reports what a source expects although nothing was reported in it.
-static LogicalResult checkSilence(StringRef fileName, StringRef contents) {
-  MLIRContext context(MLIRContext::Threading::DISABLED);
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(contents, fileName), SMLoc());
-  return SourceMgrDiagnosticVerifierHandler(sources, &context).verify();
+/// Imports a source, runs the passes, and compares what is reported in both with what the source
+/// expects. The driver cannot do it: it would read the expectations from the file, which a part of
+/// it shares with the others.
+static LogicalResult checkSource(const SourceText &source, DialectRegistry &registry,
+                                 const MlirOptMainConfig &config, bool exportHlo,
+                                 raw_ostream &output) {
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  llvm::SourceMgr sources = source.sources();
+  SourceMgrDiagnosticVerifierHandler verifier(sources, &context,
+                                              config.verifyDiagnosticsLevel());
+  if (OwningOpRef<ModuleOp> module = source.import(context)) {
+    PassManager manager(&context, (*module)->getName().getStringRef(),
+                        PassManager::Nesting::Implicit);
+    manager.enableVerifier(config.shouldVerifyPasses());
+    if (failed(applyPassManagerCLOptions(manager)) || failed(config.setupPassPipeline(manager)))
+      return failure();
+    if (succeeded(manager.run(*module))) {
+      LogicalResult written = success();
+      if (exportHlo)
+        written = writeHlo(*module, output);
+      else if (config.shouldEmitBytecode())
+        written = writeBytecodeToFile(*module, output);
+      else
+        output << *module << '\n';
+      if (failed(written))
+        return failure();
+    }
+  }
+  return verifier.verify();
 }
 
 /// Runs the driver on a buffer, and writes the module that comes out as HLO text.
 static LogicalResult runAndExportHlo(std::unique_ptr<llvm::MemoryBuffer> buffer,
                                      DialectRegistry &registry, MlirOptMainConfig config,
                                      raw_ostream &output) {
-  if (!config.inputSplitMarker().empty()) {
-    llvm::errs() << "error: '--export-hlo' writes one module, which '--split-input-file' does not "
-                    "give\n";
-    return failure();
-  }
   // Bytecode keeps locations, and costs less than text.
   std::string bytecode;
   llvm::raw_string_ostream stream(bytecode);
@@ -375,10 +386,47 @@ static LogicalResult runAndExportHlo(std::unique_ptr<llvm::MemoryBuffer> buffer,
   // What the driver gave was verified.
   ParserConfig parser(&context, /*verifyAfterParse=*/false);
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(bytecode, parser);
-  return success(module && tcRustExportHlo(wrap(module->getOperation()), &output,
-                                           [](void *state, MlirStringRef text) {
-                                             *static_cast<raw_ostream *>(state) << unwrap(text);
-                                           }));
+  return success(module && succeeded(writeHlo(*module, output)));
+}
+
+/// Runs the driver on a buffer of MLIR.
+static LogicalResult runOnMlir(std::unique_ptr<llvm::MemoryBuffer> buffer,
+                               DialectRegistry &registry, const MlirOptMainConfig &config,
+                               bool exportHlo, raw_ostream &output) {
+  return exportHlo ? runAndExportHlo(std::move(buffer), registry, config, output)
+                   : MlirOptMain(output, std::move(buffer), registry, config);
+}
+
+/// Runs the driver on a source.
+static LogicalResult runOnSource(const SourceText &source, DialectRegistry &registry,
+                                 const MlirOptMainConfig &config, bool exportHlo,
+                                 raw_ostream &output) {
+  if (config.shouldVerifyDiagnostics())
+    return checkSource(source, registry, config, exportHlo, output);
+  std::string bytecode;
+  if (failed(importSource(source, registry, bytecode)))
+    return failure();
+  // Named otherwise than the file, so that diagnostics show the source's lines.
+  auto buffer = llvm::MemoryBuffer::getMemBuffer(bytecode, "<imported>",
+                                                 /*RequiresNullTerminator=*/false);
+  return runOnMlir(std::move(buffer), registry, config, exportHlo, output);
+}
+
+/// Runs the driver on each part of a source.
+static LogicalResult runOnParts(const SourceText &source, DialectRegistry &registry,
+                                const MlirOptMainConfig &config, raw_ostream &output) {
+  auto run = [&](std::unique_ptr<llvm::MemoryBuffer> part, const llvm::MemoryBufferRef &whole,
+                 raw_ostream &os) {
+    // Empty lines before it, so that places are those in the file.
+    StringRef before(whole.getBufferStart(), part->getBufferStart() - whole.getBufferStart());
+    std::string contents = std::string(before.count('\n'), '\n') + part->getBuffer().str();
+    SourceText text{source.language, source.relaxed, source.fileName, contents};
+    MlirOptMainConfig ofPart = config;
+    ofPart.splitInputFile("");
+    return runOnSource(text, registry, ofPart, /*exportHlo=*/false, os);
+  };
+  return splitAndProcessBuffer(llvm::MemoryBuffer::getMemBuffer(source.contents), run, output,
+                               config.inputSplitMarker(), config.outputSplitMarker());
 }
 
 int tcOptMain(int argc, char **argv) {
@@ -421,7 +469,7 @@ int tcOptMain(int argc, char **argv) {
 
   if (inputName == "-" && llvm::sys::Process::FileDescriptorIsDisplayed(fileno(stdin)))
     llvm::errs() << "(processing input from stdin now, hit ctrl-c/ctrl-d to interrupt)\n";
-  std::string message, bytecode;
+  std::string message;
   std::unique_ptr<llvm::MemoryBuffer> buffer = openInputFile(inputName, &message);
   if (!buffer) {
     llvm::errs() << message << '\n';
@@ -431,33 +479,24 @@ int tcOptMain(int argc, char **argv) {
   TcLanguage language = givenLanguage.getNumOccurrences()
                             ? givenLanguage
                             : tcRustLanguage(wrap(StringRef(name)), wrap(buffer->getBuffer()));
-  bool isSource = language != TcLanguageMlir;
-  std::string contents;
-  if (isSource) {
-    contents = buffer->getBuffer().str();
-    if (failed(importSource(language, name, std::move(buffer), registry, relaxed, config,
-                            bytecode)))
-      return 1;
-    // A source whose expected errors were all met imports to nothing.
-    if (bytecode.empty())
-      return 0;
-    // Named otherwise than the file, so that diagnostics show the source's lines.
-    buffer = llvm::MemoryBuffer::getMemBuffer(bytecode, "<imported>",
-                                              /*RequiresNullTerminator=*/false);
+  bool isSplit = !config.inputSplitMarker().empty();
+  if (exportHlo && isSplit) {
+    llvm::errs() << "error: '--export-hlo' writes one module, which '--split-input-file' does not "
+                    "give\n";
+    return 1;
   }
   auto output = openOutputFile(outputName, &message);
   if (!output) {
     llvm::errs() << message << '\n';
     return 1;
   }
-  bool isChecked = isSource && config.shouldVerifyDiagnostics();
-  bool reported = false;
-  if (isChecked)
-    checkSource(config, language, name, contents, relaxed, reported);
-  if (failed(exportHlo ? runAndExportHlo(std::move(buffer), registry, config, output->os())
-                       : MlirOptMain(output->os(), std::move(buffer), registry, config)))
-    return 1;
-  if (isChecked && !reported && failed(checkSilence(name, contents)))
+  SourceText source{language, relaxed, name, buffer->getBuffer()};
+  LogicalResult result =
+      language == TcLanguageMlir
+          ? runOnMlir(std::move(buffer), registry, config, exportHlo, output->os())
+      : isSplit ? runOnParts(source, registry, config, output->os())
+                : runOnSource(source, registry, config, exportHlo, output->os());
+  if (failed(result))
     return 1;
   output->keep();
   return 0;

@@ -4,14 +4,13 @@ use clap::Parser;
 use std::process::ExitCode;
 use tc_backends::{
     cpu,
-    interp::compare,
     run::{self, Checks, Error, Inputs},
     runtime::{Tensor, npy},
 };
 use tc_dialects::Language;
 use tc_tools::{
     axon,
-    command_line::{Check, Execution, Source, Text, agreement, make_folder, print, run_tool},
+    command_line::{Check, Execution, Source, Text, check, make_folder, print, run_tool},
     hlo::{self, Program},
     tml,
 };
@@ -122,29 +121,10 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
         }
         report += "\n";
     }
-    match execution.check {
-        None => {}
-        Some(Check::Interpreter) => {
-            for ((name, ..), (outcome, result)) in
-                shapes.outputs.iter().zip(outcomes.iter().zip(&results))
-            {
-                let stats = compare(outcome, result).map_err(|error| {
-                    Error::Mismatch(format!("output '{name}' is wrong: {error}"))
-                })?;
-                report += &agreement(name, &stats);
-            }
-        }
-        Some(Check::Expected) => {
-            let Some(folder) = &execution.inputs else {
-                return Err(Error::Usage("'--check=expected' needs '--inputs DIR'".to_string()));
-            };
-            for ((name, ..), (outcome, result)) in
-                shapes.outputs.iter().zip(outcomes.iter().zip(&results))
-            {
-                let stats = run::check_expected(outcome, folder, name, result)?;
-                report += &format!("{name} agrees with {stats}\n");
-            }
-        }
+    let expected = execution.expected()?;
+    let outputs = shapes.outputs.iter().zip(outcomes.iter().zip(&results));
+    for ((name, ..), (outcome, result)) in outputs {
+        report += &check(name, outcome, result, expected)?;
     }
     if let Some(folder) = &execution.outputs {
         make_folder(folder)?;
@@ -205,19 +185,11 @@ fn of_comprehensions(arguments: &Arguments) -> [(&'static str, bool); 5] {
 }
 
 fn run_tml(arguments: &Arguments, text: Text) -> Result<(), Error> {
-    if arguments.execution.check == Some(Check::Expected) {
-        let message = "TML programs have no expected results; expected '--check'";
-        return Err(Error::Usage(message.to_string()));
-    }
     refuse(&of_comprehensions(arguments), "a TML program")?;
     tml::run(&tml::Program::read(text)?, &arguments.execution)
 }
 
 fn run_axon(arguments: &Arguments, text: Text) -> Result<(), Error> {
-    if arguments.execution.check == Some(Check::Expected) {
-        let message = "Axon programs have no expected results; expected '--check'";
-        return Err(Error::Usage(message.to_string()));
-    }
     let [_, others @ ..] = of_comprehensions(arguments);
     refuse(&others, "an Axon program")?;
     axon::run(text, arguments.source.entry.as_deref(), &arguments.execution)

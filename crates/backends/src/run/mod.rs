@@ -12,7 +12,7 @@ mod expected;
 mod inputs;
 
 pub use bench::{Bench, bytes, flops, measure, sample};
-pub use expected::check_expected;
+pub use expected::{check_expected, check_expected_within};
 pub use inputs::{Inputs, random_inputs};
 
 use crate::{
@@ -167,12 +167,17 @@ impl<'c> Session<'c> {
         let defs = self.defs();
         let names: Vec<_> = defs.iter().map(|def| def.name()).collect();
         let list = names.join(", ");
+        if defs.is_empty() {
+            return Err(Error::Usage(
+                "the file has no tc.def; what has been converted already is compiled by tc-compile"
+                    .to_string(),
+            ));
+        }
         match name {
             Some(name) => defs.into_iter().find(|def| def.name() == name).ok_or_else(|| {
                 Error::Usage(format!("there is no function '{name}'; the file has: {list}"))
             }),
             None if defs.len() == 1 => Ok(defs[0]),
-            None if defs.is_empty() => Err(Error::Usage("the file has no function".to_string())),
             None => Err(Error::Usage(format!(
                 "the file has several functions; try '--entry' with one of: {list}"
             ))),
