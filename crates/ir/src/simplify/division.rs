@@ -13,7 +13,7 @@
 use smallvec::SmallVec;
 
 use super::sum::{Atom, Sum};
-use super::write::{MAX_QUOTIENTS, Piece};
+use super::write::{MAX_QUOTIENTS, Parts, Piece, Pieces, scale_in};
 use super::{MAX_DEPTH, Simplifier, Term};
 use crate::expr::{Expr, Node, gcd};
 use crate::interval::Interval;
@@ -369,15 +369,9 @@ impl Simplifier<'_> {
             let is_there = |&(term, _): &(Atom, i64)| rest.coefficient(term) != 0;
             let values = self.values_of_remainders(floor, &floors, is_there, |_| true);
             let found = values.into_iter().find_map(|(value, modulus)| {
-                let &(first, factor) = value.terms().first()?;
-                let scale = rest.coefficient(first).checked_div(factor)?;
-                let same = scale != 0
-                    && value.terms().iter().all(|&(term, factor)| {
-                        factor.checked_mul(scale) == Some(rest.coefficient(term))
-                    });
-                let wanted = scale.checked_mul(modulus)?.checked_neg()?;
+                let wanted = scale_in(&rest, &value)?.checked_mul(modulus)?.checked_neg()?;
                 let congruent = wanted.rem_euclid(divisor) == weight.rem_euclid(divisor);
-                (same && congruent).then_some(wanted)
+                congruent.then_some(wanted)
             });
             if let Some(wanted) = found {
                 let moved = weight.checked_sub(wanted)?;
@@ -406,43 +400,33 @@ impl Simplifier<'_> {
 
     /// `(g*a + r) floordiv c == (a + k) floordiv (c/g)` where `r floordiv g` is always `k`.
     fn cancel_factor(&mut self, numerator: &Sum, divisor: i64) -> Option<Sum> {
-        let mut factors = Factors::new();
         let pieces = self.pieces(numerator);
         let rest = pieces.as_ref().map_or(numerator, |pieces| &pieces.rest);
-        let mut parts = self.split_digits(rest);
         let constant = rest.constant;
+        let mut parts = self.split_digits(rest);
+        let has_sums = pieces.is_some();
         parts.extend(pieces.into_iter().flat_map(|pieces| pieces.parts));
-        for (_, coefficient) in &parts {
-            factors.extend(common_factor(*coefficient, divisor));
+        let found = self.cancel_in(&parts, constant, divisor);
+        if found.is_some() || !has_sums {
+            return found;
         }
-        if factors.is_empty() {
-            return None;
+        let Pieces { parts, rest } = self.digits_of_sums(numerator)?;
+        self.cancel_in(&parts, rest.constant, divisor)
+    }
+
+    /// [`cancel_factor`](Self::cancel_factor) of a sum that is taken apart.
+    fn cancel_in(&mut self, parts: &Parts, constant: i64, divisor: i64) -> Option<Sum> {
+        let mut terms: SmallVec<[(i64, Interval); 8]> = SmallVec::new();
+        for (piece, coefficient) in parts {
+            terms.push((*coefficient, self.interval_of_piece(piece, 0)));
         }
-        add_common_factors(&mut factors);
-        factors.sort_unstable_by(|a, b| b.cmp(a));
-        factors.dedup();
-        let mut intervals: SmallVec<[Interval; 4]> = SmallVec::new();
-        for (piece, coefficient) in &parts {
-            intervals.push(self.interval_of_piece(piece, 0).mul(Interval::point(*coefficient)));
+        let Cancelling { factor, offset, rest } = cancelling_factor(&terms, constant, divisor)?;
+        let mut reduced = Sum::constant(offset);
+        for (piece, coefficient) in parts {
+            let left = rest.of(*coefficient, factor);
+            self.add_piece(&mut reduced, piece, coefficient.checked_sub(left)? / factor)?;
         }
-        for factor in factors.into_iter().take(MAX_FACTORS) {
-            let mut rest = Interval::point(constant);
-            for ((_, coefficient), &interval) in parts.iter().zip(&intervals) {
-                if coefficient % factor != 0 {
-                    rest = rest.add(interval);
-                }
-            }
-            if let Some(offset) = rest.floor_div(Interval::point(factor)).as_point() {
-                let mut reduced = Sum::constant(offset);
-                for (piece, coefficient) in &parts {
-                    if coefficient % factor == 0 {
-                        self.add_piece(&mut reduced, piece, coefficient / factor)?;
-                    }
-                }
-                return self.quotient(reduced, divisor / factor);
-            }
-        }
-        None
+        self.quotient(reduced, divisor / factor)
     }
 
     /// `(g*a + r) floordiv c == (a + k) floordiv (c/g)`, as in
@@ -494,6 +478,9 @@ impl Simplifier<'_> {
     }
 
     fn add_piece(&mut self, sum: &mut Sum, piece: &Piece, factor: i64) -> Option<()> {
+        if factor == 0 {
+            return Some(());
+        }
         match piece {
             Piece::Atom(atom) => sum.add_term(*atom, factor),
             Piece::Digit(digit) => {
@@ -516,14 +503,22 @@ impl Simplifier<'_> {
     }
 
     /// `(a + y floordiv b) floordiv c == (a*b + y) floordiv (b*c)`, where one quotient is
-    /// there once.
+    /// there once; one of a sum rather than those of a leaf, of which the finest is taken.
     fn absorb(&mut self, numerator: &Sum, divisor: i64) -> Option<Sum> {
-        let mut inner = numerator
-            .terms()
-            .iter()
-            .filter(|&&(atom, coefficient)| coefficient == 1 && self.as_floor(atom).is_some());
-        let (&(atom, _), None) = (inner.next()?, inner.next()) else {
-            return None;
+        let once = |&&(atom, coefficient): &&(Atom, i64)| {
+            coefficient == 1 && self.as_floor(atom).is_some()
+        };
+        let is_of_sum = |&&(atom, _): &&(Atom, i64)| self.quotient_of(atom).is_none();
+        let mut inner = numerator.terms().iter().filter(once);
+        let mut of_sums = inner.clone().filter(is_of_sum);
+        let &(atom, _) = match (of_sums.next(), of_sums.next()) {
+            (Some(only), None) => only,
+            (Some(_), Some(_)) => return None,
+            (None, _) => {
+                let leaf = |&(atom, _): &(Atom, i64)| Some(self.quotient_of(atom)?.0);
+                let finest = inner.clone().min_by_key(|&&(atom, _)| self.quotient_of(atom))?;
+                inner.all(|other| leaf(other) == leaf(finest)).then_some(finest)?
+            }
         };
         let (inner_numerator, by) = self.as_floor(atom)?;
         let inner_numerator = inner_numerator.clone();

@@ -58,6 +58,12 @@ impl Simplifier<'_> {
         if !sum.terms().iter().any(is_of_sum) {
             return None;
         }
+        self.put_together(sum, &self.floors_by_fineness(sum)?)
+    }
+
+    /// The quotients of a sum with their divisors, the finest first, then by structure, as far as
+    /// that is known. `None` where there are many.
+    fn floors_by_fineness(&self, sum: &Sum) -> Option<SmallVec<[(i64, Atom); 4]>> {
         let mut floors: SmallVec<[(i64, Atom); 4]> = SmallVec::new();
         for &(atom, _) in sum.terms() {
             if let Some((_, divisor)) = self.as_floor(atom) {
@@ -67,7 +73,6 @@ impl Simplifier<'_> {
         if MAX_QUOTIENTS < floors.len() {
             return None;
         }
-        // The finest quotients first, then by structure, as far as that is known.
         let written = |atom: Atom| self.tables.atoms[atom.index()].written;
         floors.sort_by(|a, b| {
             a.0.cmp(&b.0).then_with(|| match (written(a.1), written(b.1)) {
@@ -75,7 +80,30 @@ impl Simplifier<'_> {
                 _ => a.1.cmp(&b.1),
             })
         });
-        self.put_together(sum, &floors)
+        Some(floors)
+    }
+
+    /// Takes digits out wherever a sum and its quotient are there, the finest first, whether or not
+    /// that is shorter: `k*x + l*(x floordiv m) == k*(x mod m) + (k*m + l)*(x floordiv m)`.
+    pub(super) fn digits_of_sums(&self, sum: &Sum) -> Option<Pieces> {
+        let floors = self.floors_by_fineness(sum)?;
+        let mut rest = sum.clone();
+        let mut parts = Parts::new();
+        for &(_, floor) in &floors {
+            let is_there = |&(term, _): &(Atom, i64)| rest.coefficient(term) != 0;
+            let candidates = self.values_of_remainders(floor, &floors, is_there, |_| true);
+            let scaled = candidates.into_iter().find_map(|(value, modulus)| {
+                let scale = scale_in(&rest, &value)?;
+                Some((value, modulus, scale))
+            });
+            if let Some((value, modulus, scale)) = scaled {
+                rest.add(&value, scale.checked_neg()?)?;
+                rest.add_term(floor, scale.checked_mul(modulus)?)?;
+                parts.push((Piece::Mod(value, modulus), scale));
+            }
+        }
+        parts.extend(rest.terms().iter().map(|&(atom, factor)| (Piece::Atom(atom), factor)));
+        Some(Pieces { parts, rest })
     }
 
     /// `None` on overflow.
@@ -563,15 +591,8 @@ fn chosen(
     exact: bool,
 ) -> SmallVec<[(Sum, i64, i64); 2]> {
     let scale_of = |(value, modulus): &(Sum, i64)| {
-        let &(first, factor) = value.terms().first()?;
-        let scale = sum.coefficient(first).checked_div(factor)?;
-        let same = scale != 0
-            && value
-                .terms()
-                .iter()
-                .all(|&(term, factor)| factor.checked_mul(scale) == Some(sum.coefficient(term)));
-        let left = weight.checked_add(scale.checked_mul(*modulus)?)?;
-        same.then_some((scale, left))
+        let scale = scale_in(sum, value)?;
+        Some((scale, weight.checked_add(scale.checked_mul(*modulus)?)?))
     };
     let mut found = SmallVec::new();
     if exact {
@@ -617,6 +638,18 @@ fn chosen(
         }
     }
     found
+}
+
+/// The number by which to multiply the terms of `value` to get those of `sum`.
+pub(super) fn scale_in(sum: &Sum, value: &Sum) -> Option<i64> {
+    let &(first, factor) = value.terms().first()?;
+    let scale = sum.coefficient(first).checked_div(factor)?;
+    let same = scale != 0
+        && value
+            .terms()
+            .iter()
+            .all(|&(term, factor)| factor.checked_mul(scale) == Some(sum.coefficient(term)));
+    same.then_some(scale)
 }
 
 /// The values of `sum mod modulus`, as its coefficients tell: with `g` the greatest common divisor of
