@@ -30,6 +30,7 @@ mod digits;
 mod division;
 mod domain;
 mod flat;
+mod numbered;
 mod sum;
 mod write;
 

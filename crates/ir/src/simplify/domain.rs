@@ -50,6 +50,17 @@ impl IndexingMap {
     /// anything did. The domain stays the same set of points, except that points where a
     /// constraint has no value may join it; on it the results stay the same.
     pub fn simplify(&mut self, ctx: &Context) -> bool {
+        if !self.is_complicated(ctx) {
+            return self.simplify_as_given(ctx);
+        }
+        let before = self.clone();
+        self.simplify_as_given(ctx);
+        self.shorten_by_number(ctx);
+        *self != before
+    }
+
+    /// [`simplify`](Self::simplify) with the variables as they are.
+    pub(super) fn simplify_as_given(&mut self, ctx: &Context) -> bool {
         if self.constraints.is_empty()
             && let Some(bounds) = self.constant_bounds(ctx)
         {
