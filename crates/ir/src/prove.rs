@@ -492,13 +492,17 @@ fn products(facts: &[Polynomial]) -> Result<Vec<Polynomial>> {
     let num_pairs = result.len();
     for monomial in wanted.iter().filter(|monomial| monomial.len() == 3) {
         for index in 0..num_pairs {
+            let completing = |(pair, _): (&Monomial, i64)| match remove_factor(monomial, pair)?[..]
+            {
+                [third] => Some(third),
+                _ => None,
+            };
+            let thirds: Vec<Expr> = result[index].terms().filter_map(completing).collect();
             for factor in &factors {
-                let completes = |pair: &Monomial| {
-                    let third = remove_factor(monomial, pair).filter(|third| third.len() == 1);
-                    third.is_some_and(|third| mentions(factor, third[0]))
-                };
-                let speaks = result[index].terms().any(|(pair, _)| completes(pair));
-                if speaks && result.len() < 2 * MAX_PRODUCTS {
+                if 2 * MAX_PRODUCTS <= result.len() {
+                    return Ok(result);
+                }
+                if thirds.iter().any(|&third| mentions(factor, third)) {
                     let product = result[index].mul(factor)?;
                     result.push(product);
                 }
@@ -528,11 +532,17 @@ fn multiply_pairs(
         }
     }
     for (first, second) in pairs {
-        for (i, a) in factors.iter().enumerate() {
+        let holds: Vec<(bool, bool)> = factors
+            .iter()
+            .map(|factor| (mentions(factor, first), mentions(factor, second)))
+            .collect();
+        for (i, a) in factors.iter().enumerate().filter(|&(i, _)| holds[i] != (false, false)) {
             for (j, b) in factors.iter().enumerate().skip(i) {
-                let speaks = (mentions(a, first) && mentions(b, second))
-                    || (mentions(a, second) && mentions(b, first));
-                if speaks && result.len() < MAX_PRODUCTS && done.insert((i, j)) {
+                if MAX_PRODUCTS <= result.len() {
+                    return Ok(());
+                }
+                let speaks = (holds[i].0 && holds[j].1) || (holds[i].1 && holds[j].0);
+                if speaks && done.insert((i, j)) {
                     result.push(a.mul(b)?);
                 }
             }
