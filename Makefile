@@ -9,11 +9,13 @@ ARGS ?=
 PROGRAMS ?= 10000
 # How many random index maps `make random-maps` checks.
 MAPS ?= 1000000
+# How many random systems of equations between shapes `make random-systems` solves, of each kind.
+SYSTEMS ?= 100000
 # What `make fuzz` fuzzes (map, constraints), and for how many seconds.
 TARGET ?= map
 SECONDS ?= 60
 
-.PHONY: help setup run test random random-maps fuzz math-accuracy lint docs bench bench-index bench-hlo
+.PHONY: help setup run test random random-maps random-systems fuzz math-accuracy lint docs bench bench-index bench-hlo
 
 help:
 	@echo 'make run      infer ranges, compile and run an example, check and time it (EXAMPLE=, SIZES=, ARGS=)'
@@ -21,6 +23,7 @@ help:
 	@echo 'make test     all tests: units, properties, FileCheck, conformance'
 	@echo 'make random   compiled random programs, TC, HLO and TML, against interpreters, 10000 of each (PROGRAMS=)'
 	@echo 'make random-maps   random index maps against enumeration of their domains, a million of them (MAPS=)'
+	@echo 'make random-systems   random equations between the shapes of Axon, 100000 of each kind (SYSTEMS=)'
 	@echo 'make fuzz     texts of index maps or of constraints for the parsers, by libFuzzer (TARGET=, SECONDS=)'
 	@echo 'make math-accuracy   the built-ins in single precision, for all floats'
 	@echo 'make lint     formatting, clippy and rustdoc, warnings denied'
@@ -44,9 +47,12 @@ random: setup
 	TC_RANDOM_PROGRAMS=$(PROGRAMS) $(CARGO) test --package tc-backends --test hlo random_modules
 	TC_RANDOM_PROGRAMS=$(PROGRAMS) $(CARGO) test --package tc-backends --test tml
 
-# Needs no LLVM, and so no setup.
+# These need no LLVM, and so no setup.
 random-maps:
 	TC_RANDOM_MAPS=$(MAPS) $(CARGO) test --release --package tc-ir --test random_maps -- --nocapture
+
+random-systems:
+	TC_SHAPE_SYSTEMS=$(SYSTEMS) $(CARGO) test --release --package tc-ir --lib shape::tests -- --nocapture
 
 # As cargo-fuzz does, but with the stable compiler. Needs no LLVM either.
 COVERAGE := --cfg fuzzing -C debug-assertions -C passes=sancov-module \

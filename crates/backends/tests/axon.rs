@@ -286,7 +286,7 @@ fn functions_are_compiled_for_what_they_are_called_with() {
     };
     assert_eq!(
         refused(&[floats(3), floats(4), scalar.clone()]),
-        "pair.axon:4:11: error: operands of '*' need 8 = 7: size 8 is not 7 [AX0301]"
+        "pair.axon:4:11: error: result of the function needs 7 = 8: size 7 is not 8 [AX0301]"
     );
     let mut other = scalar.clone();
     other.shape.element_type = hlo::ElementType::S32;
@@ -338,7 +338,7 @@ fn what_does_not_run_is_refused_in_place() {
     let c = "f = fn(x : f32 [m], y : f32 [n]) : f32 [8] { concat(x, y) };";
     assert_eq!(
         refusal(c, None, &[("x", &[3]), ("y", &[4])]),
-        "1:46: error: result of the function needs 8 = 7: size 8 is not 7 [AX0301]"
+        "1:46: error: result of the function needs 7 = 8: size 7 is not 8 [AX0301]"
     );
     assert_eq!(
         refusal(c, None, &[]),

@@ -3,7 +3,8 @@
 //! Source: Axon, section 4, on top of Damas and Milner, "Principal type-schemes for functional
 //! programs". Definitions of functions get a type scheme; variables of outer definitions keep theirs,
 //! which levels tell (Remy). Equations between shapes are solved after every definition; point-wise
-//! operations are decided when the function or the value in which they stand is complete.
+//! operations are decided when the function or the value in which they stand is complete. Then its
+//! equations are solved once more, all at once.
 //!
 //! Functions are not recursive, parameters have one type. The time is near-linear in the size of the
 //! program as long as signatures are small.
@@ -23,7 +24,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use tc_ir::shape::{
     Dim, Item, Shape,
-    solve::{Conflict, Origin, Reason as Contradiction, Relation},
+    solve::{Conflict, Mark, Origin, Reason as Contradiction, Relation},
     text::{self, DimExpr, Part, ShapeExpr},
 };
 
@@ -363,6 +364,7 @@ impl Inference {
             }
         } else {
             let errors = self.diagnostics.len();
+            let mark = self.types.solver.mark();
             if top {
                 self.conflicts = 0;
             }
@@ -374,6 +376,9 @@ impl Inference {
             }
             self.destructure(&definition.pattern, ty, definition.value.span, top);
             self.solve(top, 0);
+            if top {
+                self.settle(mark, errors);
+            }
         }
         self.defining = outer;
     }
@@ -397,6 +402,9 @@ impl Inference {
         self.level += u32::from(is_function);
         let mut ty = self.expr(value);
         self.solve(top || is_function, pending);
+        if top || is_function {
+            self.settle(mark, errors);
+        }
         self.level -= u32::from(is_function);
         if errors < self.diagnostics.len() {
             ty = self.types.add(Node::Error);
@@ -420,6 +428,19 @@ impl Inference {
     pub(crate) fn solve(&mut self, complete: bool, keep: usize) {
         let solver = &mut self.types.solver;
         let solved = if complete { solver.solve_pointwise(keep) } else { solver.solve() };
+        self.solved(solved);
+    }
+
+    /// What is known about the shapes of a complete definition, whatever the order in which its parts
+    /// were solved.
+    fn settle(&mut self, since: Mark, errors: usize) {
+        if errors == self.diagnostics.len() {
+            let settled = self.types.solver.settle(since, self.level);
+            self.solved(settled);
+        }
+    }
+
+    fn solved(&mut self, solved: Result<(), Box<Conflict>>) {
         if let Err(conflict) = solved {
             // What follows from a contradiction is not worth reporting.
             self.types.solver.abandon();

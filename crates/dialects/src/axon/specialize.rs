@@ -17,7 +17,7 @@ use crate::tc::{
 use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
-use tc_ir::shape::{Dim, DimVar, Item, Shape, ShapeVar};
+use tc_ir::shape::{Dim, DimVar, Item, Shape, ShapeVar, solve::Mark};
 
 /// A tensor type without variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -401,7 +401,7 @@ impl Inferred {
     }
 
     /// A condition of the program that what is known does not decide.
-    fn open_condition(&mut self, mark: usize) -> Option<Diagnostic> {
+    fn open_condition(&mut self, mark: Mark) -> Option<Diagnostic> {
         let residual = self.inference.types.solver.residuals(mark).into_iter().next()?;
         let text = self.condition_text(&residual.relation);
         let span = self.inference.origins[residual.origin as usize].span;

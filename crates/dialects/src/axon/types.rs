@@ -10,7 +10,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use tc_ir::shape::{
     Dim, DimVar, Item, Shape, ShapeVar,
-    solve::{Origin, Relation, Residual, Solver},
+    solve::{Mark, Origin, Relation, Residual, Solver},
 };
 
 /// Deepest nesting of a type.
@@ -199,6 +199,8 @@ pub(crate) struct Scheme {
 struct Quantified {
     level: u32,
     any: bool,
+    /// Whether there are others, which stand for any size or shape in an inner definition.
+    inner: bool,
     dims: BTreeSet<DimVar>,
     shapes: BTreeSet<ShapeVar>,
 }
@@ -477,7 +479,7 @@ impl Types {
 
     /// A type in which the variables made inside more than `level` definitions stand for any type,
     /// and the conditions on them, which are those of the equations from `mark` on.
-    pub(crate) fn generalize(&mut self, ty: Ty, level: u32, mark: usize) -> Scheme {
+    pub(crate) fn generalize(&mut self, ty: Ty, level: u32, mark: Mark) -> Scheme {
         let mut quantified = Quantified { level, ..Quantified::default() };
         let ty = self.resolved_copy(ty, &mut quantified, &mut HashMap::new(), 0);
         let mut residuals = Vec::new();
@@ -493,7 +495,8 @@ impl Types {
                 }
                 Relation::Positive(a) => self.quantify(&Shape::dims([a.clone()]), &mut inside),
             }
-            if inside.any {
+            // What only inner definitions can be used with is a condition of theirs.
+            if inside.any && !inside.inner {
                 quantified.dims.append(&mut inside.dims);
                 quantified.shapes.append(&mut inside.shapes);
                 residuals.push(residual);
@@ -506,16 +509,20 @@ impl Types {
         for item in &shape.items {
             match item {
                 Item::Var(var) => {
-                    if quantified.level < self.solver.shape_level(*var) {
+                    let level = self.solver.shape_level(*var);
+                    if quantified.level < level {
                         quantified.shapes.insert(*var);
                         quantified.any = true;
+                        quantified.inner |= quantified.level + 1 < level;
                     }
                 }
                 Item::Dim(dim) => {
                     for var in self.solver.arithmetic().vars(dim) {
-                        if quantified.level < self.solver.dim_level(var) {
+                        let level = self.solver.dim_level(var);
+                        if quantified.level < level {
                             quantified.dims.insert(var);
                             quantified.any = true;
+                            quantified.inner |= quantified.level + 1 < level;
                         }
                     }
                 }
@@ -552,6 +559,7 @@ impl Types {
             }
             Node::Tensor(elem, shape) => {
                 let shape = self.solver.resolved_shape(&shape);
+                let shape = self.solver.representative(shape);
                 self.quantify(&shape, quantified);
                 let elem = self.find_elem(elem);
                 if let ElemNode::Var(level, _) = self.elems[elem as usize] {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use super::solve::{Reason, Relation, Residual, Solver};
+use super::solve::{Mark, Reason, Relation, Residual, Solver};
 use super::text::Names;
 use super::*;
 
@@ -119,11 +119,15 @@ impl System {
         let mut solver = self.solver.sibling();
         self.dims.iter().for_each(|_| _ = solver.dim_var(0));
         self.shapes.iter().for_each(|_| _ = solver.shape_var(0));
-        for &number in order {
+        self.give(&mut solver, order);
+        solver
+    }
+
+    fn give(&self, solver: &mut Solver, numbers: &[usize]) {
+        for &number in numbers {
             let (left, right) = self.relations[number].clone();
             solver.equate_shapes(left, right, number as u32);
         }
-        solver
     }
 
     fn solve(&self, order: &[usize]) -> (Solver, Result<(), Reason>) {
@@ -165,12 +169,16 @@ impl System {
         let solution = Solution::of(self, solver);
         let mut lines: Vec<_> =
             solution.dims.iter().map(|dim| names.display_dim(solver, dim)).collect();
-        let dim = |dim| names.display_dim(solver, dim);
-        let shape = |shape| names.display_shape(solver, shape);
+        let dim = |dim: &Dim| names.display_dim(solver, dim);
+        let shape = |shape: &Shape| names.display_shape(solver, shape);
         lines.extend(solution.shapes.iter().map(shape));
         let left = solution.left.iter().map(|it| match &it.relation {
             Relation::Shapes(a, b) => format!("{} = {}", shape(a), shape(b)),
-            Relation::Dims(a, b) => format!("{} = {}", dim(a), dim(b)),
+            Relation::Dims(a, b) => {
+                let (a, b) = solver.arithmetic().balanced(a, b).expect("small");
+                let (a, b) = (dim(&a), dim(&b));
+                format!("{} = {}", (&a).min(&b), (&a).max(&b))
+            }
             Relation::Positive(a) => format!("0 < {}", dim(a)),
             Relation::Elements(a, b) => format!("{} ~ {}", shape(a), shape(b)),
         });
@@ -285,7 +293,7 @@ impl Solution {
         let dims = system.dims.iter().map(dim).collect();
         let shape = |var: &ShapeVar| solver.resolved_shape(&Shape::var(*var));
         let shapes = system.shapes.iter().map(shape).collect();
-        Self { dims, shapes, left: solver.residuals(0) }
+        Self { dims, shapes, left: solver.residuals(Mark::default()) }
     }
 
     /// Whether every variable has the value that the solution gives it.
@@ -338,6 +346,25 @@ fn order_does_not_matter() {
         random.shuffle(&mut order);
         assert_eq!(first, answer(&system, &order), "{}{order:?}", system.text());
         assert_eq!(first, answer(&system.read_in(&order), &order), "{}{order:?}", system.text());
+    });
+}
+
+/// The whole answer, when some equations are solved before others are given.
+#[test]
+fn pieces_do_not_matter() {
+    for_seeds(|random| {
+        let (system, _) = planted(random);
+        let mut order = system.in_order();
+        random.shuffle(&mut order);
+        let mut solver = system.given(&[]);
+        for piece in order.chunks(1 + random.below(3)) {
+            system.give(&mut solver, piece);
+            solver.solve().expect("a planted solution");
+        }
+        solver.settle(Mark::default(), 0).expect("a planted solution");
+        let (mut whole, _) = system.solve(&order);
+        let (pieces, whole) = (system.answer(&mut solver), system.answer(&mut whole));
+        assert_eq!(pieces, whole, "{}{order:?}", system.text());
     });
 }
 
@@ -462,7 +489,7 @@ fn solved(equations: &[(&str, &str)], names_of: &[&str]) -> Vec<String> {
         let shape = solver.resolved_shape(&shape);
         lines.push(names.display_shape(&solver, &shape));
     }
-    for left in solver.residuals(0) {
+    for left in solver.residuals(Mark::default()) {
         match left.relation {
             Relation::Dims(a, b) => {
                 let dim = |dim| names.display_dim(&solver, dim);
@@ -492,6 +519,43 @@ fn residuals_rewrite_others() {
         solved(&[("[x]", "[2*(m + n)*k]"), ("[m + n]", "[4]")], &["[x]"]),
         ["[(* k 8)]", "(+ m n) = 4"]
     );
+}
+
+#[test]
+fn sides_in_common_equate_the_others() {
+    assert_eq!(
+        solved(&[("[n]@s", "p@[a,b]"), ("p@[b,c]", "[n]@s")], &["[a,b,c]"]),
+        ["[a,a,a]", "[n]@s = p@[a,a]"]
+    );
+    assert_eq!(
+        solved(&[("[a*b]", "[c + d]"), ("[c + e]", "[b*a]")], &["[d,e]"]),
+        ["[d,d]", "(* a b) = (+ c d)"]
+    );
+    assert_eq!(
+        solved(&[("[a*b]", "[c + d]"), ("[a*b]", "[e]")], &["[e]"]),
+        ["[(* a b)]", "(* a b) = (+ c d)"]
+    );
+    // Each once, however many say so.
+    let three = [("[n]@s", "p@[a]"), ("p@[a]", "q@t"), ("q@t", "[n]@s")];
+    assert_eq!(solved(&three, &[]), ["[n]@s = p@[a]", "[n]@s = q@t"]);
+    let mut solver = Solver::new();
+    let mut names = Names::default();
+    let sides = ["[2]@e", "a@[3]", "[5]", "b", "[4]@f"];
+    let [first, common, other, value, last] =
+        sides.map(|text| names.shape(&mut solver, text).unwrap());
+    solver.equate_shapes(first, common.clone(), 1);
+    solver.equate_shapes(other, value, 2);
+    solver.solve().unwrap();
+    solver.equate_shapes(last, common, 3);
+    let conflict = solver.solve().unwrap_err();
+    assert_eq!(conflict.reason, Reason::Dims(Dim::Constant(4), Dim::Constant(2)));
+    assert_eq!((conflict.core, conflict.origin, conflict.minimal), (vec![1, 3], 3, true));
+}
+
+#[test]
+fn what_cancels_is_solved() {
+    assert_eq!(solved(&[("[a + 4 - b]", "[4]")], &["[b]"]), ["[a]"]);
+    assert_eq!(solved(&[("[a + b]", "[10 - a - b]")], &[]), ["(+ a b) = 5"]);
 }
 
 #[test]
@@ -566,7 +630,7 @@ fn what_residuals_forbid_is_broadcast() {
     solver.pointwise(vec![whole.clone(), reduced], result.clone(), 1);
     solver.solve_pointwise(0).unwrap();
     assert_eq!(solver.resolved_shape(&result), whole);
-    assert_eq!(solver.residuals(0).len(), 2);
+    assert_eq!(solver.residuals(Mark::default()).len(), 1);
 }
 
 #[test]

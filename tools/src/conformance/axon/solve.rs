@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 use tc_ir::shape::{
     Dim, DimVar, Item, Shape, ShapeVar,
-    solve::{Relation, Solver},
+    solve::{Mark, Relation, Solver},
     text::Names,
 };
 
@@ -120,7 +120,7 @@ impl Case {
             }
         }
         let mut found = Vec::new();
-        for left in self.solver.residuals(0) {
+        for left in self.solver.residuals(Mark::default()) {
             if !matches!(left.relation, Relation::Positive(_)) {
                 found.push(self.substituted(&left.relation, &renaming));
             }
@@ -191,7 +191,7 @@ impl Case {
             lines.push(format!("{name} = {}", names.display_shape(&self.solver, &shape)));
         }
         lines.sort();
-        for left in self.solver.residuals(0) {
+        for left in self.solver.residuals(Mark::default()) {
             let solver = &self.solver;
             match &left.relation {
                 Relation::Shapes(a, b) => lines.push(format!(

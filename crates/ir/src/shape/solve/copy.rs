@@ -1,7 +1,6 @@
 //! Equations copied to a solver of their own.
 
-use std::collections::HashMap;
-use std::rc::Rc;
+use std::collections::{BTreeSet, HashMap};
 
 use super::{Relation, Solver};
 use crate::shape::{Dim, DimVar, Item, Shape, ShapeVar};
@@ -15,36 +14,39 @@ pub(super) struct Copy<'s> {
 }
 
 impl<'s> Copy<'s> {
-    pub(super) fn new(from: &'s Solver) -> Self {
-        Self { from, to: from.sibling(), dims: HashMap::new(), shapes: HashMap::new() }
-    }
-
-    fn dim(&mut self, dim: &Dim) -> Dim {
-        let (dims, to) = (&mut self.dims, &mut self.to);
-        let mut copied = |var| *dims.entry(var).or_insert_with(|| to.dim_var(0));
-        match dim {
-            Dim::Var(var) => Dim::Var(copied(*var)),
-            // Renaming makes nothing larger.
-            _ => {
-                let arithmetic = Rc::clone(&self.from.arithmetic);
-                let renamed = arithmetic.substitute(dim, &mut |var| Some(Dim::Var(copied(var))));
-                renamed.unwrap_or_else(|_| dim.clone())
-            }
+    /// A copy for some equations, in which their variables have the same order, so that what is found
+    /// in the copy does not depend on their numbers.
+    pub(super) fn new<'r>(
+        from: &'s Solver,
+        relations: impl IntoIterator<Item = &'r Relation>,
+    ) -> Self {
+        let (mut dims, mut shapes) = (BTreeSet::new(), BTreeSet::new());
+        for relation in relations {
+            let vars = from.vars(relation);
+            shapes.extend(vars.0);
+            dims.extend(vars.1);
         }
+        let mut to = from.sibling();
+        let dims = dims.into_iter().map(|var| (var, to.dim_var(0))).collect();
+        let shapes = shapes.into_iter().map(|var| (var, to.shape_var(0))).collect();
+        Self { from, to, dims, shapes }
     }
 
-    pub(super) fn shape(&mut self, shape: &Shape) -> Shape {
+    fn dim(&self, dim: &Dim) -> Dim {
+        let mut copied = |var| self.dims.get(&var).map(|copy| Dim::Var(*copy));
+        // Renaming makes nothing larger.
+        self.from.arithmetic.substitute(dim, &mut copied).unwrap_or_else(|_| dim.clone())
+    }
+
+    pub(super) fn shape(&self, shape: &Shape) -> Shape {
         let items = shape.items.iter().map(|item| match item {
             Item::Dim(dim) => Item::Dim(self.dim(dim)),
-            Item::Var(var) => {
-                let to = &mut self.to;
-                Item::Var(*self.shapes.entry(*var).or_insert_with(|| to.shape_var(0)))
-            }
+            Item::Var(var) => Item::Var(self.shapes.get(var).copied().unwrap_or(*var)),
         });
         items.collect()
     }
 
-    pub(super) fn relation(&mut self, relation: &Relation) -> Relation {
+    pub(super) fn relation(&self, relation: &Relation) -> Relation {
         match relation {
             Relation::Shapes(a, b) => Relation::Shapes(self.shape(a), self.shape(b)),
             Relation::Elements(a, b) => Relation::Elements(self.shape(a), self.shape(b)),

@@ -139,12 +139,14 @@ impl Solver {
         made_for: &BTreeMap<Origin, Vec<EquationId>>,
         origins: &[Origin],
     ) -> Option<Vec<Origin>> {
-        let mut copy = Copy::new(self);
-        for origin in origins {
-            for &id in &made_for[origin] {
-                let relation = copy.relation(&self.equations[id as usize].relation);
-                copy.to.given(relation, *origin);
-            }
+        let given = origins.iter().flat_map(|origin| {
+            let relation = |id: &EquationId| &self.equations[*id as usize].relation;
+            made_for[origin].iter().map(move |id| (relation(id), *origin))
+        });
+        let mut copy = Copy::new(self, given.clone().map(|(relation, _)| relation));
+        for (relation, origin) in given {
+            let relation = copy.relation(relation);
+            copy.to.given(relation, origin);
         }
         let (failed, _) = copy.to.run().err()?;
         let support = copy.to.support(failed).into_iter();

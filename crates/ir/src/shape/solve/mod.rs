@@ -13,27 +13,30 @@
 //! - a shape or size that would have to contain itself fails; so does an equation between sizes that
 //!   no positive integers satisfy (`(* d 4) = 13`);
 //! - parts that both sides have in common are dropped: `(+ m 1) = (+ n 1)` gives `m = n`;
-//! - two adjacent unknown shapes are never guessed: `p@q = [2,3]` is a residual.
+//! - two adjacent unknown shapes are never guessed: `p@q = [2,3]` is a residual;
+//! - residuals with a side in common equate their other sides ([`sides`]).
 //!
 //! Every step keeps the set of solutions, so that a failure means that there is none, and what is
 //! solved without residuals holds for all values of the free variables. What is given between two
 //! calls of [`Solver::solve`] is a set: it is put into an order that depends on the equations alone,
 //! so that the order in which they are added does not matter, even for what the rules cannot solve.
+//! [`Solver::settle`] makes one set of all that was given in several pieces.
 //!
 //! Replacement is by reference: a variable keeps its value, an equation that waits is found through
 //! the variables in it. So the cost of an equation follows from its own size and not from that of
 //! the set; each solved variable wakes the equations that wait for it, once. A step that binds a
 //! variable leaves one variable less, one that rewrites by a residual leaves fewer terms, and all
-//! others leave shorter equations: the solver always ends.
+//! others leave shorter equations or join classes of sides: the solver always ends.
 
 mod copy;
 mod explain;
 mod pointwise;
+mod sides;
 mod step;
 mod sums;
 mod values;
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 
 use super::text::shape_text;
@@ -42,6 +45,9 @@ use crate::polynomial::{Polynomial, PolynomialError};
 
 /// What an equation was made for, chosen by the caller.
 pub type Origin = u32;
+
+/// The rule of a step that decides about an operand of a point-wise operation.
+const BROADCAST: &str = "broadcast";
 
 /// How many residuals rewrite others.
 const MAX_RULES: usize = 256;
@@ -111,6 +117,15 @@ pub struct Step {
     pub origin: Origin,
 }
 
+/// A time in the life of a solver.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mark {
+    equations: usize,
+    dims: usize,
+    shapes: usize,
+    steps: usize,
+}
+
 type EquationId = u32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,6 +158,13 @@ struct Variable<T> {
 impl<T> Variable<T> {
     fn new(level: u32) -> Self {
         Self { value: None, level, waiting: Vec::new() }
+    }
+
+    /// Takes the value of a variable that was made inside of so many definitions.
+    fn forget(&mut self, level: u32) {
+        if self.level == level {
+            *self = Self::new(level);
+        }
     }
 }
 
@@ -180,9 +202,11 @@ pub struct Solver {
     given: Vec<EquationId>,
     queue: VecDeque<EquationId>,
     /// Equations between sums, which come last: those before them may give their variables values.
-    later: BTreeSet<(u8, String, EquationId)>,
+    later: BTreeSet<((u8, Option<DimVar>), String, EquationId)>,
     dim_rules: Vec<DimRule>,
     shape_rules: Vec<ShapeRule>,
+    /// What residuals have in common.
+    sides: sides::Sides,
     pointwise: VecDeque<Pointwise>,
     steps: Option<Vec<Step>>,
     /// The given equations by what they were made for, as many as an explanation has asked for.
@@ -347,11 +371,19 @@ impl Solver {
         self.equations.len() as EquationId - 1
     }
 
-    /// An equation as text that depends on nothing but the equation.
-    fn text(&self, id: EquationId) -> String {
-        let dim = |dim: &Dim| self.arithmetic.dim_text(dim, &|var| format!("d{}", var.0));
-        let shape = |shape: &Shape| shape_text(shape, &|var| format!("s{}", var.0), &dim);
-        match &self.equations[id as usize].relation {
+    /// A dimension as text in which variables are ordered as they were made.
+    fn dim_text(&self, dim: &Dim) -> String {
+        self.arithmetic.dim_text(dim, &|var| format!("d{:08}", var.0))
+    }
+
+    fn shape_text(&self, shape: &Shape) -> String {
+        shape_text(shape, &|var| format!("s{:08}", var.0), &|dim| self.dim_text(dim))
+    }
+
+    /// A condition as text that depends on nothing but the condition.
+    fn relation_text(&self, relation: &Relation) -> String {
+        let (dim, shape) = (|it| self.dim_text(it), |it| self.shape_text(it));
+        match relation {
             Relation::Shapes(a, b) => format!("{} = {}", shape(a), shape(b)),
             Relation::Dims(a, b) => format!("{} = {}", dim(a), dim(b)),
             Relation::Positive(a) => format!("0 < {}", dim(a)),
@@ -359,17 +391,36 @@ impl Solver {
         }
     }
 
-    fn enqueue(&mut self, id: EquationId) {
-        let class = match &self.equations[id as usize].relation {
-            // Linear ones first: they may give the others their values.
+    fn text(&self, id: EquationId) -> String {
+        self.relation_text(&self.equations[id as usize].relation)
+    }
+
+    /// Where a condition stands among those that come last; `None` for those that do not.
+    fn class(&self, relation: &Relation) -> Option<(u8, Option<DimVar>)> {
+        match relation {
+            // Linear ones first: they may give the others their values. And of these, those that say
+            // what the newest of their variables is, so that results are written with parameters.
             Relation::Dims(a, b) if matches!((a, b), (Dim::Sum(_), _) | (_, Dim::Sum(_))) => {
                 let linear = [a, b].into_iter().all(|dim| self.arithmetic.is_linear(dim));
-                if linear { 0 } else { 1 }
+                let [a_newest, b_newest] = [a, b].map(|dim| self.arithmetic.vars(dim).pop());
+                let defines = match (a, b) {
+                    (Dim::Var(_), _) => b_newest < a_newest,
+                    (_, Dim::Var(_)) => a_newest < b_newest,
+                    _ => false,
+                };
+                let class = if linear { 0 } else { 2 } + u8::from(!defines);
+                Some((class, a_newest.max(b_newest)))
             }
-            Relation::Positive(_) => 2,
-            _ => return self.queue.push_back(id),
-        };
-        self.later.insert((class, self.text(id), id));
+            Relation::Positive(_) => Some((4, None)),
+            _ => None,
+        }
+    }
+
+    fn enqueue(&mut self, id: EquationId) {
+        match self.class(&self.equations[id as usize].relation) {
+            None => self.queue.push_back(id),
+            Some(class) => _ = self.later.insert((class, self.text(id), id)),
+        }
     }
 
     fn dequeue(&mut self) -> Option<EquationId> {
@@ -377,9 +428,14 @@ impl Solver {
         first.or_else(|| self.later.pop_first().map(|(.., id)| id))
     }
 
-    /// How many equations there are; those made later have higher numbers.
-    pub fn mark(&self) -> usize {
-        self.equations.len()
+    /// What there is at this time; what is made later is not before the mark.
+    pub fn mark(&self) -> Mark {
+        Mark {
+            equations: self.equations.len(),
+            dims: self.dims.len(),
+            shapes: self.shapes.len(),
+            steps: self.steps.as_ref().map_or(0, Vec::len),
+        }
     }
 
     /// Applies the rules until none applies. After a conflict, the equation in which it was found
@@ -409,26 +465,74 @@ impl Solver {
         Ok(())
     }
 
+    /// Solves what was given since a mark once more, all at once, so that the answer does not depend on
+    /// which equations were solved before others were given. Where there is nothing but unification,
+    /// it does not depend on that, and nothing is done. Variables
+    /// made since then inside of `level` definitions lose their values first. Those of inner
+    /// definitions keep theirs, which functions have already been used with, and those of outer ones,
+    /// which all equations agree with.
+    ///
+    /// # Errors
+    /// The equations contradict each other.
+    pub fn settle(&mut self, since: Mark, level: u32) -> Result<(), Box<Conflict>> {
+        let ids = since.equations..self.equations.len();
+        let is_unification = |equation: &Equation| {
+            equation.state != State::Stuck && self.class(&equation.relation).is_none()
+        };
+        if ids.clone().all(|id| is_unification(&self.equations[id])) {
+            return Ok(());
+        }
+        // Whether each equation is derived from one that was given since then.
+        let mut is_own = vec![false; ids.len()];
+        for id in ids {
+            let Equation { parents, state, .. } = &self.equations[id];
+            let (is_given, state) = (parents.is_empty(), *state);
+            let own = parents.first().is_none_or(|&parent| {
+                let place = (parent as usize).checked_sub(since.equations);
+                place.is_some_and(|place| is_own[place])
+            });
+            is_own[id - since.equations] = own;
+            if own && state != State::Failed {
+                if state == State::Stuck {
+                    self.take_rule(id as EquationId);
+                }
+                self.equations[id].state = State::Done;
+                if is_given {
+                    self.given.push(id as EquationId);
+                }
+            }
+        }
+        for variable in self.dims.iter_mut().skip(since.dims) {
+            variable.forget(level);
+        }
+        for variable in self.shapes.iter_mut().skip(since.shapes) {
+            variable.forget(level);
+        }
+        if let Some(steps) = &mut self.steps {
+            // What was decided stays so.
+            let decided = steps.split_off(since.steps.min(steps.len())).into_iter();
+            steps.extend(decided.filter(|step| step.rule == BROADCAST));
+        }
+        self.solve()
+    }
+
     /// How many point-wise operations are not decided.
     pub fn num_pointwise(&self) -> usize {
         self.pointwise.len()
     }
 
     /// The conditions that are left, of the equations from a mark on.
-    pub fn residuals(&mut self, from: usize) -> Vec<Residual> {
-        let stuck = (from..self.equations.len())
+    pub fn residuals(&mut self, from: Mark) -> Vec<Residual> {
+        let stuck = (from.equations..self.equations.len())
             .filter(|&id| self.equations[id].state == State::Stuck)
             .map(|id| (self.equations[id].relation.clone(), self.equations[id].origin));
         let stuck: Vec<_> = stuck.collect();
-        let mut seen = HashSet::new();
-        let mut residuals = Vec::new();
-        for (relation, origin) in stuck {
+        let resolved = stuck.into_iter().map(|(relation, origin)| {
             let relation = self.resolved(&relation);
-            if seen.insert(format!("{relation:?}")) {
-                residuals.push(Residual { relation, origin });
-            }
-        }
-        residuals
+            Residual { relation, origin }
+        });
+        let resolved = resolved.collect();
+        self.spanning(resolved)
     }
 
     /// Forgets point-wise operations that are not decided, and equations that are not solved.
@@ -450,8 +554,11 @@ impl Solver {
 
     /// Registers an equation that no rule applies to.
     fn wait(&mut self, id: EquationId, outcome: Outcome, old: Option<Outcome>) {
-        self.equations[id as usize].state = State::Stuck;
         let relation = self.resolved(&self.equations[id as usize].relation.clone());
+        if self.connect(id, &relation) {
+            return;
+        }
+        self.equations[id as usize].state = State::Stuck;
         let (shapes, dims) = self.vars(&relation);
         for var in shapes {
             self.shapes[var.0 as usize].waiting.push(id);
@@ -486,25 +593,34 @@ impl Solver {
         }
     }
 
+    /// The variables of a shape.
+    fn shape_vars(&self, shape: &Shape) -> (Vec<ShapeVar>, Vec<DimVar>) {
+        let (mut shapes, mut dims) = (Vec::new(), Vec::new());
+        for item in &shape.items {
+            match item {
+                Item::Var(var) => shapes.push(*var),
+                Item::Dim(dim) => dims.extend(self.arithmetic.vars(dim)),
+            }
+        }
+        (shapes, dims)
+    }
+
     /// The variables of a condition, sorted.
     fn vars(&self, relation: &Relation) -> (Vec<ShapeVar>, Vec<DimVar>) {
-        let mut shapes = Vec::new();
-        let mut dims = Vec::new();
-        match relation {
+        let (mut shapes, mut dims) = match relation {
             Relation::Shapes(a, b) | Relation::Elements(a, b) => {
-                for item in a.items.iter().chain(&b.items) {
-                    match item {
-                        Item::Var(var) => shapes.push(*var),
-                        Item::Dim(dim) => dims.extend(self.arithmetic.vars(dim)),
-                    }
-                }
+                let (mut shapes, mut dims) = self.shape_vars(a);
+                let others = self.shape_vars(b);
+                shapes.extend(others.0);
+                dims.extend(others.1);
+                (shapes, dims)
             }
             Relation::Dims(a, b) => {
-                dims.extend(self.arithmetic.vars(a));
-                dims.extend(self.arithmetic.vars(b));
+                let dims = self.arithmetic.vars(a).into_iter().chain(self.arithmetic.vars(b));
+                (Vec::new(), dims.collect())
             }
-            Relation::Positive(dim) => dims.extend(self.arithmetic.vars(dim)),
-        }
+            Relation::Positive(dim) => (Vec::new(), self.arithmetic.vars(dim)),
+        };
         shapes.sort_unstable();
         shapes.dedup();
         dims.sort_unstable();
@@ -522,8 +638,9 @@ impl Solver {
         }
     }
 
-    /// The rule that an equation has given rise to, which is removed.
+    /// The rule that an equation has given rise to, which is removed, as are its sides.
     fn take_rule(&mut self, id: EquationId) -> Option<Outcome> {
+        self.sides.remove(id);
         if let Some(at) = self.dim_rules.iter().position(|rule| rule.equation == id) {
             let rule = self.dim_rules.swap_remove(at);
             return Some(Outcome::Rule(rule.sum, rule.value));

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::copy::Copy;
-use super::{Conflict, EquationId, Pointwise, Relation, Solver, State, Step};
+use super::{BROADCAST, Conflict, EquationId, Pointwise, Relation, Solver, State, Step};
 use crate::shape::{Item, Shape, ShapeVar};
 
 /// How many residuals are looked at to find out whether shapes can be equal: those nearest to their
@@ -110,7 +110,7 @@ impl Solver {
                 let whole = std::iter::once(Item::Var(leading)).chain(operand.items).collect();
                 if let Some(steps) = &mut self.steps {
                     let relation = Relation::Shapes(operands[other].clone(), largest.clone());
-                    steps.push(Step { rule: "broadcast", relation, origin: op.origin });
+                    steps.push(Step { rule: BROADCAST, relation, origin: op.origin });
                 }
                 self.given(Relation::Shapes(whole, largest.clone()), op.origin);
             } else if other != choice.0 {
@@ -148,18 +148,20 @@ impl Solver {
     /// residuals that their variables occur in.
     fn consistent(&mut self, pairs: Vec<(Shape, Shape, bool)>) -> bool {
         let neighbours = self.neighbours(&pairs);
-        let mut copy = Copy::new(self);
-        for (left, right, broadcast) in pairs {
-            let mut left = copy.shape(&left);
-            let right = copy.shape(&right);
-            if broadcast {
+        let (shapes, broadcast): (Vec<Relation>, Vec<bool>) = pairs
+            .into_iter()
+            .map(|(left, right, broadcast)| (Relation::Shapes(left, right), broadcast))
+            .unzip();
+        let mut copy = Copy::new(self, shapes.iter().chain(&neighbours));
+        let broadcast = broadcast.into_iter().chain(std::iter::repeat(false));
+        for (relation, broadcast) in shapes.iter().chain(&neighbours).zip(broadcast) {
+            let mut relation = copy.relation(relation);
+            if let Relation::Shapes(left, _) = &mut relation
+                && broadcast
+            {
                 let leading = copy.to.shape_var(0);
                 left.items.insert(0, Item::Var(leading));
             }
-            copy.to.given(Relation::Shapes(left, right), 0);
-        }
-        for relation in &neighbours {
-            let relation = copy.relation(relation);
             copy.to.given(relation, 0);
         }
         copy.to.run().is_ok()

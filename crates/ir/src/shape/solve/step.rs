@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::sums::{common_terms, content, difference, divided, gcd};
+use super::sums::{common_terms, content, difference, divided, gcd, has_one_sign};
 use super::{EquationId, Outcome, Reason, Relation, Solver, Stepped};
 use crate::polynomial::Polynomial;
 use crate::shape::{Dim, DimError, DimOp, DimVar, Item, Shape, ShapeVar};
@@ -94,7 +94,12 @@ impl Solver {
         if left == right {
             return Ok(Outcome::Done);
         }
-        for (var, other) in [(&left, &right), (&right, &left)] {
+        // Of two variables, the newer one is replaced.
+        let sides = match left.as_var() < right.as_var() {
+            true => [(&right, &left), (&left, &right)],
+            false => [(&left, &right), (&right, &left)],
+        };
+        for (var, other) in sides {
             if let Some(var) = var.as_var() {
                 if !other.items.contains(&Item::Var(var)) {
                     self.note("replacement", id, || {
@@ -343,7 +348,7 @@ impl Solver {
         let (sum, value) = match (empty_a, empty_b) {
             (false, true) => (a, constant),
             (true, false) => (b, difference(0, constant)?),
-            _ if whole.terms().len() == 1 => (whole, constant),
+            _ if has_one_sign(&whole) => (whole, constant),
             _ => return Ok(Some(Outcome::Stuck)),
         };
         let divisor = i64::try_from(content(&sum)).unwrap_or(1);
@@ -361,6 +366,16 @@ impl Solver {
             let simple = (arithmetic.dim(sum)?, Dim::Constant(value));
             if (left, right) != (&simple.0, &simple.1) && (right, left) != (&simple.0, &simple.1) {
                 let relation = Relation::Dims(simple.0, simple.1);
+                self.note("arithmetic simplification", id, || relation.clone());
+                self.child(id, relation);
+                return Ok(Some(Outcome::Done));
+            }
+        }
+        if value == 0 {
+            let zero = Dim::Constant(0);
+            let (plus, minus) = arithmetic.balanced(&arithmetic.dim(sum.clone())?, &zero)?;
+            if ![(&plus, &minus), (&minus, &plus)].contains(&(left, right)) {
+                let relation = self.oriented(&Relation::Dims(plus, minus));
                 self.note("arithmetic simplification", id, || relation.clone());
                 self.child(id, relation);
                 return Ok(Some(Outcome::Done));

@@ -78,6 +78,13 @@ pub(super) fn content(sum: &Polynomial) -> u64 {
     sum.terms().fold(0, |divisor, (_, coefficient)| gcd(divisor, coefficient.unsigned_abs()))
 }
 
+/// Whether all terms are added, or all are subtracted.
+pub(super) fn has_one_sign(sum: &Polynomial) -> bool {
+    let mut signs = sum.terms().map(|(_, coefficient)| coefficient.signum());
+    let first = signs.next();
+    signs.all(|sign| Some(sign) == first)
+}
+
 /// A sum without constant, divided by a divisor of its coefficients.
 pub(super) fn divided(sum: &Polynomial, divisor: i64) -> Polynomial {
     let mut result = Polynomial::default();

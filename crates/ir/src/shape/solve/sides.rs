@@ -1,0 +1,241 @@
+//! Transitivity of residuals: equations that have a side in common equate their other sides.
+//!
+//! The basic rules of section 5 do this where the common side is a variable. Here it is anything
+//! that no rule takes apart: `[n]@s = p@[a,b]` and `[n]@s = p@[b,c]` say that `a`, `b` and `c` are
+//! the same, whichever of the three shapes the program writes first.
+//!
+//! Sides are the nodes of a graph, residuals its edges. A residual between two sides that others
+//! connect already says nothing new. One that connects two classes of sides gives an equation for
+//! each pair of members: it is taken apart, or it is between connected sides and forgotten. So there
+//! is an end: what is taken apart is between smaller sides.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{EquationId, Relation, Residual, Solver};
+use crate::shape::{Dim, Shape};
+
+/// The most members of a class that are looked at.
+const MAX_CLASS: usize = 24;
+
+/// A side of an equation.
+#[derive(Clone, Debug)]
+enum Side {
+    Shape(Shape),
+    Dim(Dim),
+}
+
+/// A side, as text that depends on nothing else; and the side itself.
+type Member = (String, Side);
+
+/// Members of a class, and the place of the one from which each was reached, by which residual.
+type Class = Vec<(Member, Option<(usize, EquationId)>)>;
+
+/// The sides of residuals.
+#[derive(Debug, Default)]
+pub(super) struct Sides {
+    /// What each residual connects.
+    edges: HashMap<EquationId, [Member; 2]>,
+    /// The residuals that connect a side with others.
+    at: HashMap<String, Vec<EquationId>>,
+}
+
+impl Sides {
+    fn insert(&mut self, id: EquationId, sides: [Member; 2]) {
+        for (text, _) in &sides {
+            self.at.entry(text.clone()).or_default().push(id);
+        }
+        self.edges.insert(id, sides);
+    }
+
+    pub(super) fn remove(&mut self, id: EquationId) {
+        for (text, _) in self.edges.remove(&id).into_iter().flatten() {
+            if let Some(residuals) = self.at.get_mut(&text) {
+                residuals.retain(|other| *other != id);
+                if residuals.is_empty() {
+                    self.at.remove(&text);
+                }
+            }
+        }
+    }
+
+    /// The sides that are connected with one, nearest first.
+    fn class(&self, start: &Member, limit: usize) -> Class {
+        let mut seen = HashSet::from([start.0.clone()]);
+        let mut class = vec![(start.clone(), None)];
+        let mut next = 0;
+        while let Some(((text, _), _)) = class.get(next).cloned() {
+            for &id in self.at.get(&text).into_iter().flatten() {
+                for other in &self.edges[&id] {
+                    if class.len() < limit && seen.insert(other.0.clone()) {
+                        class.push((other.clone(), Some((next, id))));
+                    }
+                }
+            }
+            next += 1;
+        }
+        class
+    }
+}
+
+/// The residuals that connect a member of a class with the first one.
+fn path(class: &Class, mut place: usize) -> Vec<EquationId> {
+    let mut path = Vec::new();
+    while let Some((previous, id)) = class[place].1 {
+        path.push(id);
+        place = previous;
+    }
+    path
+}
+
+fn equation(left: &Side, right: &Side) -> Option<Relation> {
+    match (left, right) {
+        (Side::Shape(a), Side::Shape(b)) => Some(Relation::Shapes(a.clone(), b.clone())),
+        (Side::Dim(a), Side::Dim(b)) => Some(Relation::Dims(a.clone(), b.clone())),
+        _ => None,
+    }
+}
+
+impl Solver {
+    /// The sides of a residual that others may have; `None` where one is known, so that partial
+    /// expressions put it into the others.
+    fn sides(&self, relation: &Relation) -> Option<[Member; 2]> {
+        let sides = match relation {
+            Relation::Shapes(a, b) if a.as_dims().is_none() && b.as_dims().is_none() => {
+                [Side::Shape(a.clone()), Side::Shape(b.clone())]
+            }
+            Relation::Dims(a, b) => {
+                let (a, b) = self.arithmetic.balanced(a, b).ok()?;
+                let is_known = |dim: &Dim| matches!(dim, Dim::Constant(_) | Dim::Ragged);
+                if is_known(&a) || is_known(&b) {
+                    return None;
+                }
+                [Side::Dim(a), Side::Dim(b)]
+            }
+            _ => return None,
+        };
+        Some(sides.map(|side| {
+            let text = match &side {
+                Side::Shape(shape) => self.shape_text(shape),
+                Side::Dim(dim) => self.dim_text(dim),
+            };
+            (text, side)
+        }))
+    }
+
+    /// Adds what a residual and others with a side in common say about their other sides. Whether it
+    /// says nothing new.
+    pub(super) fn connect(&mut self, id: EquationId, relation: &Relation) -> bool {
+        let Some(sides) = self.sides(relation) else { return false };
+        let [lefts, rights] = sides.each_ref().map(|side| self.sides.class(side, MAX_CLASS));
+        if lefts.iter().any(|((text, _), _)| *text == sides[1].0) {
+            return true;
+        }
+        let origin = self.equations[id as usize].origin;
+        for (left_place, ((_, left), _)) in lefts.iter().enumerate() {
+            for (right_place, ((_, right), _)) in rights.iter().enumerate() {
+                if let Some(relation) = equation(left, right)
+                    && 0 < left_place + right_place
+                {
+                    self.note("transitivity", id, || relation.clone());
+                    let mut parents = vec![id];
+                    parents.extend(path(&lefts, left_place));
+                    parents.extend(path(&rights, right_place));
+                    self.add(relation, origin, parents);
+                }
+            }
+        }
+        self.sides.insert(id, sides);
+        false
+    }
+
+    /// What stands for a shape and all those that residuals say it is equal to.
+    pub fn representative(&self, shape: Shape) -> Shape {
+        let text = self.shape_text(&shape);
+        if !self.sides.at.contains_key(&text) {
+            return shape;
+        }
+        let class = self.sides.class(&(text, Side::Shape(shape.clone())), usize::MAX);
+        match self.oldest(class) {
+            Some((_, Side::Shape(oldest))) => oldest,
+            _ => shape,
+        }
+    }
+
+    /// The member of a class with the oldest variables: what a program names is older than what the
+    /// functions that it calls do.
+    fn oldest(&self, class: Class) -> Option<Member> {
+        let age = |side: &Side| {
+            let (shapes, dims) = match side {
+                Side::Shape(shape) => self.shape_vars(shape),
+                Side::Dim(dim) => (Vec::new(), self.arithmetic.vars(dim)),
+            };
+            (shapes.into_iter().max(), dims.into_iter().max())
+        };
+        let members = class.into_iter().map(|(member, _)| member);
+        members.min_by(|a, b| (age(&a.1), &a.0).cmp(&(age(&b.1), &b.0)))
+    }
+
+    /// Residuals as they are shown: each once, with what is known second; those between several sides
+    /// as equations of one of these with each of the others.
+    pub(super) fn spanning(&self, residuals: Vec<Residual>) -> Vec<Residual> {
+        let mut graph = Sides::default();
+        for (place, residual) in residuals.iter().enumerate() {
+            if let Some(sides) = self.sides(&residual.relation) {
+                graph.insert(place as EquationId, sides);
+            }
+        }
+        let mut shown: Vec<Residual> = Vec::new();
+        let mut seen = HashSet::new();
+        for (place, residual) in residuals.iter().enumerate() {
+            let Some([start, _]) = graph.edges.get(&(place as EquationId)) else {
+                let relation = self.oriented(&residual.relation);
+                if seen.insert(self.relation_text(&relation)) {
+                    shown.push(Residual { relation, origin: residual.origin });
+                }
+                continue;
+            };
+            if seen.contains(&start.0) {
+                continue;
+            }
+            let class = graph.class(start, usize::MAX);
+            seen.extend(class.iter().map(|((text, _), _)| text.clone()));
+            if class.len() == 2 {
+                let relation = self.oriented(&residual.relation);
+                shown.push(Residual { relation, origin: residual.origin });
+                continue;
+            }
+            let Some(first) = self.oldest(class) else { continue };
+            for ((_, side), edge) in graph.class(&first, usize::MAX) {
+                if let (Some((_, edge)), Some(relation)) = (edge, equation(&first.1, &side)) {
+                    shown.push(Residual { relation, origin: residuals[edge as usize].origin });
+                }
+            }
+        }
+        shown
+    }
+
+    /// An equation with what is known second, or else with the shorter side first.
+    pub(super) fn oriented(&self, relation: &Relation) -> Relation {
+        let swaps = |known: [bool; 2], texts: [String; 2]| match known {
+            [a, b] if a != b => a,
+            _ => (texts[1].len(), &texts[1]) < (texts[0].len(), &texts[0]),
+        };
+        match relation {
+            Relation::Shapes(a, b) => {
+                let known = [a, b].map(|shape| shape.as_dims().is_some());
+                match swaps(known, [a, b].map(|shape| self.shape_text(shape))) {
+                    true => Relation::Shapes(b.clone(), a.clone()),
+                    false => relation.clone(),
+                }
+            }
+            Relation::Dims(a, b) => {
+                let known = [a, b].map(|dim| matches!(dim, Dim::Constant(_) | Dim::Ragged));
+                match swaps(known, [a, b].map(|dim| self.dim_text(dim))) {
+                    true => Relation::Dims(b.clone(), a.clone()),
+                    false => relation.clone(),
+                }
+            }
+            _ => relation.clone(),
+        }
+    }
+}
