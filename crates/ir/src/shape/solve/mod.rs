@@ -14,7 +14,7 @@
 //!   no positive integers satisfy (`(* d 4) = 13`);
 //! - parts that both sides have in common are dropped: `(+ m 1) = (+ n 1)` gives `m = n`;
 //! - two adjacent unknown shapes are never guessed: `p@q = [2,3]` is a residual;
-//! - residuals with a side in common equate their other sides ([`sides`]).
+//! - residuals with a side in common equate their other sides.
 //!
 //! Every step keeps the set of solutions, so that a failure means that there is none, and what is
 //! solved without residuals holds for all values of the free variables. What is given between two
