@@ -56,7 +56,8 @@ pub fn compose(
 }
 
 /// [`compose`], simplified. Sums are collected on the way, which saves making the expressions that
-/// simplification replaces.
+/// simplification replaces. Quotients in each other are not simplified over the number of the element,
+/// which takes longer and is for the end of a chain: [`IndexingMap::simplify`] does so.
 ///
 /// # Errors
 /// As [`compose`].
@@ -87,7 +88,7 @@ pub fn compose_simplified(
         composed.results = substituted(ctx, &second.results, &read);
     }
     if is_settled != Some(true) {
-        composed.simplify(ctx);
+        composed.simplify_as_given(ctx);
     }
     Ok(composed)
 }

@@ -60,7 +60,7 @@ impl IndexingMap {
     }
 
     /// [`simplify`](Self::simplify) with the variables as they are.
-    pub(super) fn simplify_as_given(&mut self, ctx: &Context) -> bool {
+    pub(crate) fn simplify_as_given(&mut self, ctx: &Context) -> bool {
         if self.constraints.is_empty()
             && let Some(bounds) = self.constant_bounds(ctx)
         {
