@@ -7,15 +7,21 @@
 //! The method: equal simplified forms are equal maps. A domain in a small box is enumerated, which
 //! decides. In a larger one, corners and seeded random points are tried; where they show no
 //! difference, the [prover](crate::prove) is asked whether each domain lies in the other and the
-//! results agree. Without an answer the verdict is unknown: the problem is undecidable, since
+//! results agree, as a whole or as the same operations on operands that agree. Without an answer the verdict is unknown: the problem is undecidable, since
 //! products of variables are allowed (Matiyasevich 1970).
 
 use crate::evaluator::{MapEvaluator, Values};
-use crate::expr::{Context, Expr};
+use crate::expr::{Context, Expr, Node};
 use crate::map::IndexingMap;
 use crate::prove::{Prover, Verdict};
 use crate::samples::BoundingBox;
 use crate::simplify::Simplifier;
+use crate::value_range::with_quotients;
+
+/// How deep operands are compared.
+const MAX_DEPTH: u32 = 6;
+/// The most pairs of expressions that are compared.
+const MAX_QUESTIONS: u32 = 32;
 
 /// Whether two maps mean the same.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -67,7 +73,12 @@ impl IndexingMap {
         let mut samples = BoundingBox::around(ctx, &[self, other]).samples();
         match samples.find(|point| differs(&mut first, &mut second, point)) {
             Some(point) => Equality::Different(Difference::At(point)),
-            None if samples.are_all() || is_proved(ctx, &lhs, &rhs) => Equality::Equal,
+            None if samples.are_all() => Equality::Equal,
+            None if same_domain(ctx, &lhs, &rhs)
+                && same_results(ctx, [self, other], [&lhs, &rhs]) =>
+            {
+                Equality::Equal
+            }
             None => Equality::Unknown,
         }
     }
@@ -97,9 +108,18 @@ fn differs(first: &mut MapEvaluator, second: &mut MapEvaluator, point: &Values) 
         })
 }
 
-/// Whether the maps are shown to be equal.
-fn is_proved(ctx: &Context, lhs: &IndexingMap, rhs: &IndexingMap) -> bool {
-    is_inside(ctx, lhs, rhs) && is_inside(ctx, rhs, lhs) && has_equal_results(ctx, lhs, rhs)
+/// Whether the domains are shown to be equal.
+fn same_domain(ctx: &Context, lhs: &IndexingMap, rhs: &IndexingMap) -> bool {
+    is_inside(ctx, lhs, rhs) && is_inside(ctx, rhs, lhs)
+}
+
+/// A prover that knows the bounds and the constraints of a map, remainders as quotients.
+fn prover_of<'c>(ctx: &'c Context, map: &IndexingMap) -> Prover<'c> {
+    let mut map = map.clone();
+    for constraint in &mut map.constraints {
+        constraint.expr = with_quotients(ctx, constraint.expr);
+    }
+    Prover::for_domain(ctx, &map)
 }
 
 /// Whether every point of the domain of `inner` is shown to lie in that of `outer`.
@@ -107,8 +127,10 @@ fn is_inside(ctx: &Context, inner: &IndexingMap, outer: &IndexingMap) -> bool {
     if inner.is_known_empty(ctx) {
         return true;
     }
-    let prover = Prover::for_domain(ctx, inner);
-    let at_most = |lhs: Expr, rhs: Expr| prover.at_most(lhs, rhs) == Verdict::Proved;
+    let prover = prover_of(ctx, inner);
+    let at_most = |lhs: Expr, rhs: Expr| {
+        prover.at_most(with_quotients(ctx, lhs), with_quotients(ctx, rhs)) == Verdict::Proved
+    };
     let bounds_hold = outer.vars().all(|(var, variable)| {
         variable.lower.is_none_or(|lower| at_most(lower, ctx.var(var)))
             && variable.upper.is_none_or(|upper| at_most(ctx.var(var), upper))
@@ -123,17 +145,70 @@ fn is_inside(ctx: &Context, inner: &IndexingMap, outer: &IndexingMap) -> bool {
         })
 }
 
-fn has_equal_results(ctx: &Context, lhs: &IndexingMap, rhs: &IndexingMap) -> bool {
-    let prover = Prover::for_domain(ctx, lhs);
-    let mut simplifier = Simplifier::for_map(ctx, lhs);
-    for constraint in &lhs.constraints {
+/// Whether the results of two maps on one domain are shown to be equal, as they are given or
+/// simplified.
+fn same_results(ctx: &Context, given: [&IndexingMap; 2], simplified: [&IndexingMap; 2]) -> bool {
+    let map = simplified[0];
+    let mut simplifier = Simplifier::for_map(ctx, map);
+    for constraint in &map.constraints {
         simplifier.assume(constraint.expr, constraint.interval);
     }
-    lhs.results.iter().zip(&rhs.results).all(|(&lhs, &rhs)| {
-        lhs == rhs
-            || ctx.as_constant(simplifier.simplify(ctx.sub(lhs, rhs))) == Some(0)
-            || prover.equal(lhs, rhs) == Verdict::Proved
+    let mut comparison =
+        Comparison { ctx, simplifier, prover: prover_of(ctx, map), questions: MAX_QUESTIONS };
+    (0..map.results.len()).all(|number| {
+        [simplified, given]
+            .into_iter()
+            .any(|[lhs, rhs]| comparison.equal(lhs.results[number], rhs.results[number], 0))
     })
+}
+
+/// Compares expressions on one domain.
+struct Comparison<'c> {
+    ctx: &'c Context,
+    simplifier: Simplifier<'c>,
+    prover: Prover<'c>,
+    /// How many pairs may still be compared.
+    questions: u32,
+}
+
+impl Comparison<'_> {
+    /// Whether two expressions are shown to have the same values: as a whole, or because they are the
+    /// same operation on the same values. Recursion is limited by [`MAX_DEPTH`].
+    fn equal(&mut self, lhs: Expr, rhs: Expr, depth: u32) -> bool {
+        if lhs == rhs {
+            return true;
+        }
+        if depth == MAX_DEPTH || self.questions == 0 {
+            return false;
+        }
+        self.questions -= 1;
+        let ctx = self.ctx;
+        if self.is_zero(ctx.sub(lhs, rhs)) {
+            return true;
+        }
+        let [first, second] = [lhs, rhs].map(|expr| with_quotients(ctx, expr));
+        if self.prover.equal(first, second) == Verdict::Proved {
+            return true;
+        }
+        let (one, other) = (ctx.node(lhs), ctx.node(rhs));
+        let (Some((a, b)), Some((c, d))) = (one.operands(), other.operands()) else {
+            return false;
+        };
+        if std::mem::discriminant(&one) != std::mem::discriminant(&other) {
+            return false;
+        }
+        // Equal modulo the modulus is enough.
+        if matches!(one, Node::Mod(..)) && b == d && self.is_zero(ctx.modulo(ctx.sub(a, c), b)) {
+            return true;
+        }
+        let commutes = matches!(one, Node::Add(..) | Node::Mul(..) | Node::Min(..) | Node::Max(..));
+        let mut both = |(a, c), (b, d)| self.equal(a, c, depth + 1) && self.equal(b, d, depth + 1);
+        both((a, c), (b, d)) || commutes && both((a, d), (b, c))
+    }
+
+    fn is_zero(&mut self, expr: Expr) -> bool {
+        self.ctx.as_constant(self.simplifier.simplify(expr)) == Some(0)
+    }
 }
 
 #[cfg(test)]

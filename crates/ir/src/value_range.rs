@@ -95,7 +95,7 @@ impl IndexingMap {
 }
 
 /// The expression with `x - c*(x floordiv c)` for `x mod c`.
-fn with_quotients(ctx: &Context, expr: Expr) -> Expr {
+pub(crate) fn with_quotients(ctx: &Context, expr: Expr) -> Expr {
     let folded = ctx.fold(&[expr], |expr, node, operands| {
         Ok::<_, std::convert::Infallible>(match (node, operands) {
             (Node::Mod(..), Some((&lhs, &rhs)))

@@ -2,6 +2,7 @@
 //! simplified form.
 
 mod chains;
+mod identities;
 
 use chains::{Chain, Random, composed, in_order, random_order};
 use tc_ir::Context;
