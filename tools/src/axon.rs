@@ -6,6 +6,7 @@ use crate::{
     hlo,
 };
 use clap::Parser;
+use melior::{Context, ir::Module};
 use std::{
     cell::RefCell,
     fs,
@@ -173,35 +174,46 @@ fn shapes_of_files(folder: &Path, given: &[Given]) -> Result<Vec<Given>, Error> 
         // Files have no bf16.
         let mut known = ElementType::ALL.into_iter().filter(|it| *it != ElementType::Bf16);
         let element = known.find(|it| stored(*it) == tensor.element());
-        let dims = tensor.shape().iter().map(|size| *size as i64).collect();
+        let dims = tensor.shape().iter().map(|size| Some(*size as i64)).collect();
         shapes.push(Given { parameter: stem, element, dims });
     }
     shapes.sort_by(|a, b| a.parameter.cmp(&b.parameter));
     Ok(shapes)
 }
 
-/// An entry of an Axon program at the shapes given, and those that follow from them, which are said
-/// on the standard error.
+/// An entry of an Axon program as fused `imap` operations: a function whose sizes are parameters, but
+/// for those that are given or follow, or one for these sizes alone if all are known. Which it is, is
+/// said on the standard error.
 ///
 /// # Errors
 /// The program is wrong, or the shapes are.
-pub fn compile(
+pub fn compile<'c>(
+    context: &'c Context,
     text: Text,
     entry: Option<&str>,
     compilation: &Compilation,
-) -> Result<hlo::Program, Error> {
+) -> Result<Module<'c>, Error> {
     let program = read(text)?;
-    let mut session = program.specialize(entry, &compilation.shapes()?).map_err(error)?;
-    let lowered = lower(&program, &mut session)?;
-    let parameters = session.parameters().iter();
-    let parameters: Vec<_> = parameters.map(|(name, ty)| format!("{name} : {ty}")).collect();
+    let given = compilation.shapes()?;
+    let reports = hlo::report_errors(context, program.source());
+    let (name, signature, module) = match program.lower(context, entry, &given).map_err(error)? {
+        Some(lowered) => (lowered.name, lowered.signature, lowered.module),
+        None => {
+            context.detach_diagnostic_handler(reports);
+            let mut session = program.specialize(entry, &given).map_err(error)?;
+            let module = lower(&program, &mut session)?.lower(context)?;
+            let parameters = session.parameters().iter();
+            let parameters: Vec<_> =
+                parameters.map(|(name, ty)| format!("{name} : {ty}")).collect();
+            (session.name(), parameters.join(", "), module)
+        }
+    };
     eprintln!(
-        "{}: note: '{}' is compiled for these shapes only: {}",
+        "{}: note: '{name}' is compiled for {}",
         program.source().name(),
-        session.name(),
-        if parameters.is_empty() { "it takes nothing".to_string() } else { parameters.join(", ") }
+        if signature.is_empty() { "no parameters".to_string() } else { signature }
     );
-    Ok(lowered)
+    Ok(module)
 }
 
 /// Compiles an entry of a program for this machine and runs it.

@@ -4,7 +4,7 @@ use crate::{
     command_line::{Execution, Text, make_folder, print},
     conformance,
 };
-use melior::Context;
+use melior::{Context, diagnostic::DiagnosticHandlerId};
 use std::{path::Path, time::Instant};
 use tc_backends::{
     cpu,
@@ -57,8 +57,7 @@ impl Program {
         report_errors(context, &self.source);
         let places = locations(context, &self.module, &self.source);
         let lowered = tc_backends::hlo::lower(context, &self.module, &places).map_err(error)?;
-        let spell = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-        let name: String = self.module.name.chars().map(spell).collect();
+        let name = tc_backends::axon::spelled(&self.module.name);
         for function in mlir::ops(mlir::block_ref(lowered.body())) {
             if mlir::string_attr(function, "sym_name") == Some("main") {
                 mlir::set_attribute(function, "sym_name", mlir::string(context, &name));
@@ -69,14 +68,14 @@ impl Program {
 }
 
 /// Prints what goes wrong in a context, with the lines of the source.
-fn report_errors(context: &Context, source: &SourceFile) {
+pub(crate) fn report_errors(context: &Context, source: &SourceFile) -> DiagnosticHandlerId {
     let mut printer = Printer::default();
     printer.add_source(source.name(), source.text().as_bytes());
     diagnostic::attach(context, move |received| {
         if received.is_error() {
             eprint!("{}", printer.render(&received));
         }
-    });
+    })
 }
 
 pub(crate) fn error(error: tc_backends::hlo::Error) -> Error {

@@ -5,6 +5,7 @@
 //! [`Session`], from which HLO and the reference interpreter follow; what inference has left as a
 //! condition is decided there. A [`Function`] does that whenever it is called with shapes that are
 //! new, as `jit` of JAX does, so that the conditions are checked once, before anything is compiled.
+//! [`Program::lower`] gives one function for all sizes instead, which checks them when it is called.
 //!
 //! ```
 //! use tc_backends::{axon::{Function, Program}, cpu, hlo::Array};
@@ -28,6 +29,7 @@ use crate::{
     interp::{self, Limits, Outcome},
     runtime::{ElementType, Tensor},
 };
+use melior::{Context, ir::Location};
 use std::{cell::RefCell, collections::HashMap};
 use tc_dialects::{
     axon::{
@@ -37,9 +39,10 @@ use tc_dialects::{
     },
     diagnostic::{self, Printer},
     hlo::{ArrayShape, Module},
-    tc::syntax::{Diagnostic, SourceFile},
+    tc::syntax::{Diagnostic, SourceFile, Span},
     tml::import::program_name,
 };
+use tc_passes::convert::axon_to_imap;
 
 /// Why a program does not run.
 #[derive(Debug, thiserror::Error)]
@@ -120,10 +123,66 @@ impl Program {
         Ok(Session { program: self, inferred, instance })
     }
 
+    /// An entry as fused `imap` operations, which [`cpu::Program::lower`] compiles: a function whose
+    /// sizes are parameters, but for those that are given. `None` if all sizes are known, so that
+    /// [`Self::specialize`] serves.
+    ///
+    /// # Errors
+    /// There is no such entry or parameter, the shapes contradict the program, the rank of a parameter
+    /// is not known, or something cannot be executed with sizes that are parameters.
+    pub fn lower<'c>(
+        &self,
+        context: &'c Context,
+        entry: Option<&str>,
+        given: &[Given],
+    ) -> Result<Option<Lowered<'c>>, Error> {
+        let mut inferred = self.inferred();
+        let ir = tc_ir::Context::new();
+        let parametric = inferred.parametric(&self.tree, entry, given, &ir);
+        let parametric = parametric.map_err(|refusal| Error::refused(&self.source, refusal))?;
+        if parametric.sizes.is_empty() {
+            return Ok(None);
+        }
+        let signature = parametric.signature(&ir);
+        let name = match &parametric.instance.name {
+            Some(name) => name.to_string(),
+            None => program_name(self.source.name()),
+        };
+        let (file, places) = (self.source.name(), &self.source);
+        let location = |span: Span| {
+            let (line, column) = places.line_col(span.start);
+            Location::new(context, file, line, column)
+        };
+        let entry = (&ir, &parametric);
+        let spelled = spelled(&name);
+        let module =
+            axon_to_imap::convert(context, &mut inferred, &self.tree, entry, &spelled, &location);
+        let mut module = module.map_err(|error| Error::at(&self.source, &[error]))?;
+        hlo::fuse(&mut module)?;
+        Ok(Some(Lowered { name, signature, module }))
+    }
+
     fn inferred(&self) -> Inferred {
         let known = self.inferred.take();
         known.unwrap_or_else(|| axon::infer(&self.tree, &axon::Options::default()))
     }
+}
+
+/// A function whose sizes are parameters.
+#[derive(Debug)]
+pub struct Lowered<'c> {
+    /// The name in the program.
+    pub name: String,
+    /// Its parameters: `x : f32 [m,4], y : f32 [n,m + n]`.
+    pub signature: String,
+    /// A module with the function, by a name that C has.
+    pub module: melior::ir::Module<'c>,
+}
+
+/// A name as C can spell it.
+pub fn spelled(name: &str) -> String {
+    let spell = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    name.chars().map(spell).collect()
 }
 
 /// An entry of a program at known shapes.
@@ -251,7 +310,7 @@ impl Function {
             let element = element.ok_or_else(|| {
                 Error::Request(format!("'{name}' cannot be {}", shape.element_type))
             })?;
-            let (parameter, dims) = (name.clone(), shape.dims.clone());
+            let (parameter, dims) = (name.clone(), shape.dims.iter().copied().map(Some).collect());
             Ok(Given { parameter, element: Some(element), dims })
         });
         let given = given.collect::<Result<Vec<_>, Error>>()?;

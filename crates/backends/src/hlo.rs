@@ -2,13 +2,12 @@
 
 use crate::{
     cpu,
+    run::run_pipeline,
     runtime::{ElementType as Stored, Tensor},
 };
 use melior::{
     Context,
     ir::{Location, operation::OperationLike as _},
-    pass::PassManager,
-    utility,
 };
 use tc_dialects::hlo::{
     ArrayShape, ComputationId, ElementKind, ElementType, InstructionId, Module,
@@ -54,17 +53,20 @@ pub fn lower<'c>(
         report.emit();
         Error::Diagnosed
     })?;
-    if !lowered.as_operation().verify() {
+    fuse(&mut lowered)?;
+    Ok(lowered)
+}
+
+/// Verifies a module of `imap` operations and fuses them.
+///
+/// # Errors
+/// The reason has been reported through the context.
+pub(crate) fn fuse(module: &mut melior::ir::Module) -> Result<(), Error> {
+    if !module.as_operation().verify() {
         return Err(Error::Diagnosed);
     }
-    tc_passes::register();
-    utility::register_all_passes();
-    let manager = PassManager::new(context);
-    let pipeline = "builtin.module(canonicalize,cse,imap-fuse,canonicalize,cse)";
-    utility::parse_pass_pipeline(manager.as_operation_pass_manager(), pipeline)
-        .expect("a pipeline of our own parses");
-    manager.run(&mut lowered).map_err(|_| Error::Diagnosed)?;
-    Ok(lowered)
+    run_pipeline(module, "canonicalize,cse,imap-fuse,canonicalize,cse")
+        .map_err(|_| Error::Diagnosed)
 }
 
 /// A module compiled for this machine.

@@ -168,7 +168,7 @@ impl Received {
 }
 
 /// The file, line and column of a location; of a fused or named one, the first inside.
-fn place(location: Location) -> Option<Place> {
+pub fn place(location: Location) -> Option<Place> {
     // Nesting is limited: a location that goes deeper says nothing more.
     let mut location = location;
     for _ in 0..64 {

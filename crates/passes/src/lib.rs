@@ -17,6 +17,7 @@ pub const PASSES: &[&PassInfo] = &[
     &analysis::print_graph::PASS,
     &analysis::print_indexing_maps::PASS,
     &convert::axon_to_hlo::PASS,
+    &convert::axon_to_imap::PASS,
     &convert::hlo_to_imap::PASS,
     &convert::imap_to_arith::PASS,
     &convert::imap_to_scf::PASS,

@@ -105,8 +105,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     }
     if text.language == Language::Axon {
         let entry = arguments.source.entry.as_deref();
-        let program = axon::compile(text, entry, &arguments.compilation)?;
-        let module = program.lower(&context)?;
+        let module = axon::compile(&context, text, entry, &arguments.compilation)?;
         return match arguments.emit {
             Emit::Mlir => write(&output, format!("{}", module.as_operation()).as_bytes()),
             _ => emit(arguments, &output, &Program::lower(&module, &options.cpu)?),

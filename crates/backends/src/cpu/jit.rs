@@ -205,8 +205,11 @@ impl<'a> Function<'a> {
         let expected = self.signature.arguments.iter().filter(|it| it.role == Role::Input);
         let expected: Vec<_> = expected.collect();
         count("inputs", expected.len(), inputs.len())?;
-        for (argument, tensor) in expected.into_iter().zip(inputs) {
+        for (argument, tensor) in expected.iter().zip(inputs) {
             check(argument, tensor, sizes)?;
+        }
+        for (argument, tensor) in expected.into_iter().zip(inputs) {
+            check_computed(argument, tensor, sizes)?;
         }
         Ok(())
     }
@@ -255,7 +258,7 @@ fn check(
     Ok(())
 }
 
-/// Checks the extents of an output that are computed from size variables.
+/// Checks the extents of an argument that are computed from size variables.
 fn check_computed(
     argument: &Argument,
     tensor: &Tensor,

@@ -25,7 +25,7 @@ pub enum Extent {
     Constant(usize),
     /// The size variable of this name: all dimensions that have it are equal.
     Size(String),
-    /// Result `index` of the argument's [`extents`](Argument::extents).
+    /// An expression of size variables: result `index` of the argument's [`extents`](Argument::extents).
     Computed(usize),
     /// Not known from the outside.
     Unknown,
@@ -46,7 +46,8 @@ pub struct Argument {
     pub bits_of: Option<String>,
     /// One per dimension.
     pub shape: Vec<Extent>,
-    /// The extents of an output as expressions over size variables, if they are known.
+    /// The extents as expressions over size variables: of an output, if they are known, and of an
+    /// input with extents that are no size variables.
     pub extents: Option<Formulas>,
     /// The index of the element stored first, where it is not zero in every dimension.
     pub origins: Option<Formulas>,
@@ -194,8 +195,9 @@ fn read_argument<'c>(
             (Some(extent), _) => Extent::Constant(extent as usize),
             // The head of a function may name an extent that only inference knows.
             (None, _) if output.is_some() && extents.is_some() => Extent::Computed(dim),
-            (None, Some(name)) => Extent::Size(name.to_string()),
-            (None, None) => Extent::Unknown,
+            (None, Some(name)) if !name.is_empty() => Extent::Size(name.to_string()),
+            (None, _) if extents.is_some() => Extent::Computed(dim),
+            (None, _) => Extent::Unknown,
         })
         .collect();
     Some(Argument {

@@ -20,12 +20,13 @@ use tc_dialects::{
         self, Inferred, Instance, TensorType,
         evaluate::{
             Callee, Evaluated, Iterated, Machine, Made, Number, Pointwise, Target, Value, Window,
-            evaluate, refuse,
+            constant, evaluate, refuse,
         },
         syntax::ast::Program,
     },
     tc::syntax::Span,
 };
+use tc_ir::shape::{Arithmetic, Dim};
 
 /// The element type in memory.
 pub fn stored(element: axon::ElementType) -> ElementType {
@@ -270,10 +271,15 @@ fn get(tensor: &Tensor, index: impl IntoIterator<Item = usize>) -> Scalar {
 
 impl Target for Reference {
     type Tensor = Tensor;
+    type Size = i64;
     const MAX_CALLS: usize = 1 << 26;
 
     fn tensor_type<'t>(&'t self, tensor: &'t Tensor) -> &'t TensorType {
         &tensor.ty
+    }
+
+    fn size(&self, dim: &Dim, _: &Arithmetic) -> Option<i64> {
+        constant(dim)
     }
 
     fn at(&mut self, _: Span) {}

@@ -52,7 +52,7 @@ pub(crate) struct Printer {
 }
 
 /// The first name of a series that is not used yet.
-fn fresh(used: &mut HashSet<String>, wanted: Option<&String>, letters: &str) -> String {
+pub(crate) fn fresh(used: &mut HashSet<String>, wanted: Option<&String>, letters: &str) -> String {
     let numbered = (0_u32..).flat_map(|round| {
         letters.chars().map(move |letter| match round {
             0 => letter.to_string(),
@@ -65,7 +65,8 @@ fn fresh(used: &mut HashSet<String>, wanted: Option<&String>, letters: &str) -> 
     name
 }
 
-const SIZES: &str = "abcdefghijklmnopqr";
+/// Names of sizes that the program does not name.
+pub(crate) const SIZES: &str = "abcdefghijklmnopqr";
 
 impl Printer {
     /// A printer that names every variable.

@@ -253,7 +253,7 @@ impl Names {
 }
 
 impl OriginInfo {
-    fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match &self.what {
             What::Argument(function, number) => format!("argument {number} of '{function}'"),
             What::Call(function) => format!("call of '{function}'"),
@@ -264,6 +264,11 @@ impl OriginInfo {
             What::Pattern => "definition of several names".to_string(),
             What::Given(name) => format!("what is given for '{name}'"),
         }
+    }
+
+    /// What follows its description: operands need something, and a call needs it.
+    pub(crate) fn needs(&self) -> &'static str {
+        if matches!(self.what, What::Pointwise(_)) { "need" } else { "needs" }
     }
 }
 
@@ -1058,7 +1063,7 @@ impl Inference {
         let mut printer = Printer::anonymous(self.names.known(&mut self.types));
         let types = &mut self.types;
         let place = info.describe();
-        let needs = if matches!(info.what, What::Pointwise(_)) { "need" } else { "needs" };
+        let needs = info.needs();
         let both = match &conflict.relation {
             Relation::Shapes(a, b) => {
                 let (a, b) = (printer.shape(types, a), printer.shape(types, b));

@@ -28,6 +28,7 @@ pub mod dialect;
 mod display;
 pub mod evaluate;
 mod infer;
+pub mod parametric;
 mod specialize;
 pub mod syntax;
 #[cfg(test)]

@@ -17,15 +17,15 @@ use crate::tc::{
 use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
-use tc_ir::shape::{Dim, DimVar, Item, Shape, ShapeVar, solve::Mark};
+use tc_ir::shape::{Dim, DimVar, Item, Shape, ShapeVar, solve::Residual};
 
-/// A tensor type without variables.
+/// A tensor type without variables; sizes are numbers, or expressions of what is read at run time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TensorType {
+pub struct TensorType<S = i64> {
     /// The type of the elements.
     pub element: ElementType,
     /// The sizes, first dimension first.
-    pub dims: Vec<i64>,
+    pub dims: Vec<S>,
 }
 
 impl fmt::Display for TensorType {
@@ -42,12 +42,13 @@ pub struct Given {
     pub parameter: String,
     /// The type of its elements; what the program says if there is none.
     pub element: Option<ElementType>,
-    /// Its sizes.
-    pub dims: Vec<i64>,
+    /// Its sizes; those that are not given follow from others, or are parameters of the compiled
+    /// function.
+    pub dims: Vec<Option<i64>>,
 }
 
 impl Given {
-    /// Reads `NAME=4x3`, `NAME=f64[4,3]` or `NAME=[]`; `None` if the text is neither.
+    /// Reads `NAME=4x3`, `NAME=f64[4,3]`, `NAME=[]` or `NAME=?x3`; `None` if the text is neither.
     pub fn parse(text: &str) -> Option<Self> {
         let (parameter, shape) = text.split_once('=')?;
         let shape = shape.trim();
@@ -62,8 +63,10 @@ impl Given {
             Some(inner) => inner?,
             None => sizes,
         };
-        let size =
-            |text: &str| text.trim().parse().ok().filter(|size| (1..=MAX_EXTENT).contains(size));
+        let size = |text: &str| match text.trim() {
+            "?" => Some(None),
+            text => text.parse().ok().filter(|size| (1..=MAX_EXTENT).contains(size)).map(Some),
+        };
         let dims = match sizes.trim() {
             "" if inner.is_some() => Vec::new(),
             sizes => sizes.split([',', 'x']).map(size).collect::<Option<_>>()?,
@@ -96,17 +99,24 @@ pub(crate) enum Structure {
 
 /// An entry of a program at known types.
 #[derive(Clone, Debug)]
-pub struct Instance {
+pub struct Instance<S = i64> {
     /// The name of the entry; none for the expression at the end of the program.
     pub name: Option<Rc<str>>,
     /// The names and types of the tensors that it takes.
-    pub parameters: Vec<(String, TensorType)>,
+    pub parameters: Vec<(String, TensorType<S>)>,
     /// Per argument of the function how these belong together; none if the entry is no function.
     pub(crate) arguments: Option<Vec<Structure>>,
     /// What the variables of the entry stand for.
     pub(crate) subst: Rc<Subst>,
     /// Where it is defined.
     pub(crate) span: Span,
+}
+
+impl<S> Instance<S> {
+    /// Where the entry is defined.
+    pub fn span(&self) -> Span {
+        self.span
+    }
 }
 
 /// What variables stand for.
@@ -177,12 +187,16 @@ impl Types {
 }
 
 /// The sizes of a shape, if all are known.
-pub(crate) fn sizes(shape: &Shape) -> Option<Vec<i64>> {
-    let size = |item: &Item| match item {
-        Item::Dim(Dim::Constant(size)) => Some(*size),
+fn sizes(shape: &Shape) -> Option<Vec<i64>> {
+    shape.items.iter().map(|item| constant(item.as_dim()?)).collect()
+}
+
+/// The number that a dimension is, if it is one.
+pub fn constant(dim: &Dim) -> Option<i64> {
+    match dim {
+        Dim::Constant(size) => Some(*size),
         _ => None,
-    };
-    shape.items.iter().map(size).collect()
+    }
 }
 
 /// Whether a dimension of a shape is ragged.
@@ -204,7 +218,46 @@ impl Inferred {
         given: &[Given],
     ) -> Result<Instance, Refusal> {
         let mark = self.inference.types.solver.mark();
-        let Opened { name, span, leaves, arguments, renaming } = self.open(program, entry)?;
+        let opened = self.open_with(program, entry, given)?;
+        let mut parameters = Vec::new();
+        let mut errors = Vec::new();
+        for leaf in &opened.leaves {
+            match self.known_parameter(leaf) {
+                Ok(ty) => parameters.push((leaf.name.clone(), ty)),
+                Err(error) => errors.push(error),
+            }
+        }
+        if errors.is_empty() {
+            let residuals = self.inference.types.solver.residuals(mark);
+            errors.extend(residuals.first().map(|residual| self.open_condition(residual)));
+        }
+        if !errors.is_empty() {
+            return Err(Refusal::Program(errors));
+        }
+        Ok(self.instance(opened, parameters))
+    }
+
+    /// An opened entry whose parameters are of these types.
+    pub(super) fn instance<S>(
+        &mut self,
+        opened: Opened,
+        parameters: Vec<(String, TensorType<S>)>,
+    ) -> Instance<S> {
+        let Opened { name, span, arguments, renaming, .. } = opened;
+        let none = Subst::default();
+        let subst = Rc::new(self.inference.types.compose(&none, &renaming, &none));
+        Instance { name, parameters, arguments, subst, span }
+    }
+
+    /// An entry, with what is given about its parameters and all that follows.
+    pub(super) fn open_with(
+        &mut self,
+        program: &Program,
+        entry: Option<&str>,
+        given: &[Given],
+    ) -> Result<Opened, Refusal> {
+        let opened = self.open(program, entry)?;
+        let leaves = &opened.leaves;
         let inference = &mut self.inference;
         for given in given {
             let leaf = leaves.iter().find(|leaf| leaf.name == given.parameter);
@@ -219,7 +272,7 @@ impl Inferred {
                     }
                 )));
             };
-            if let Some(size) = given.dims.iter().find(|size| **size < 1) {
+            if let Some(size) = given.dims.iter().flatten().find(|size| **size < 1) {
                 return Err(Refusal::Request(format!(
                     "size {size} of '{}' is not positive",
                     given.parameter
@@ -230,7 +283,11 @@ impl Inferred {
                 Some(element) => types.elem(element),
                 None => types.elem_var(0, Class::Any),
             };
-            let shape = Shape::dims(given.dims.iter().map(|size| Dim::Constant(*size)));
+            let size = |size: &Option<i64>| match size {
+                Some(size) => Dim::Constant(*size),
+                None => Dim::Var(types.solver.dim_var(0)),
+            };
+            let shape = Shape::dims(given.dims.iter().map(size));
             let ty = types.add(Node::Tensor(elem, shape));
             let what = What::Given(leaf.name.as_str().into());
             let origin = inference.origin(leaf.span, what, Some(ty));
@@ -242,23 +299,7 @@ impl Inferred {
         if !inference.diagnostics.is_empty() {
             return Err(Refusal::Program(std::mem::take(&mut inference.diagnostics)));
         }
-        let mut parameters = Vec::new();
-        let mut errors = Vec::new();
-        for leaf in &leaves {
-            match self.known_parameter(leaf) {
-                Ok(ty) => parameters.push((leaf.name.clone(), ty)),
-                Err(error) => errors.push(error),
-            }
-        }
-        if errors.is_empty() {
-            errors.extend(self.open_condition(mark));
-        }
-        if !errors.is_empty() {
-            return Err(Refusal::Program(errors));
-        }
-        let none = Subst::default();
-        let subst = Rc::new(self.inference.types.compose(&none, &renaming, &none));
-        Ok(Instance { name, parameters, arguments, subst, span })
+        Ok(opened)
     }
 
     /// The names of the tensors that an entry takes, in order; a part of a tuple is `name.0`, `name.1`,
@@ -368,7 +409,8 @@ impl Inferred {
         }
     }
 
-    fn known_parameter(&mut self, leaf: &Leaf) -> Result<TensorType, Diagnostic> {
+    /// The element type and the shape of a parameter, as far as they are known.
+    pub(super) fn parameter(&mut self, leaf: &Leaf) -> Result<(ElementType, Shape), Diagnostic> {
         let none = Subst::default();
         let types = &mut self.inference.types;
         let Node::Tensor(elem, shape) = types.node(leaf.ty) else {
@@ -376,15 +418,21 @@ impl Inferred {
         };
         let shape = types.known_shape(&shape, &none);
         let element = types.known_element(elem, &none);
-        if let Some(dims) = sizes(&shape) {
-            return Ok(TensorType { element, dims });
-        }
-        let text = self.inference.anonymous(leaf.ty);
         if is_ragged(&shape) {
+            let text = self.inference.anonymous(leaf.ty);
             let message = format!("'{}' is {text}: ragged tensors are not executed", leaf.name);
             let hint = "'*' differs across the tensor; try a variable, and pad to the largest size";
             return Err(refuse(leaf.span, message).note(leaf.span, hint));
         }
+        Ok((element, shape))
+    }
+
+    fn known_parameter(&mut self, leaf: &Leaf) -> Result<TensorType, Diagnostic> {
+        let (element, shape) = self.parameter(leaf)?;
+        if let Some(dims) = sizes(&shape) {
+            return Ok(TensorType { element, dims });
+        }
+        let text = self.inference.anonymous(leaf.ty);
         let message = format!("'{}' is {text}, of which not all sizes are known", leaf.name);
         let size = |item: &Item| match item {
             Item::Dim(Dim::Constant(size)) => size.to_string(),
@@ -400,32 +448,32 @@ impl Inferred {
         Err(Diagnostic::new(Reason::AxonUnknownSize, leaf.span, message).note(leaf.span, hint))
     }
 
-    /// A condition of the program that what is known does not decide.
-    fn open_condition(&mut self, mark: Mark) -> Option<Diagnostic> {
-        let residual = self.inference.types.solver.residuals(mark).into_iter().next()?;
+    /// Refuses a condition of the program that what is known does not decide.
+    pub(super) fn open_condition(&self, residual: &Residual) -> Diagnostic {
         let text = self.condition_text(&residual.relation);
         let span = self.inference.origins[residual.origin as usize].span;
         let message = format!("what is given does not determine the sizes of '{text}'");
-        Some(Diagnostic::new(Reason::AxonUnknownSize, span, message))
+        let hint = "try '--shape NAME=4x3' with the sizes of parameters";
+        Diagnostic::new(Reason::AxonUnknownSize, span, message).note(span, hint)
     }
 }
 
 /// An entry before anything is said about its parameters.
-struct Opened {
+pub(super) struct Opened {
     name: Option<Rc<str>>,
     span: Span,
     /// The tensors that it takes.
-    leaves: Vec<Leaf>,
+    pub(super) leaves: Vec<Leaf>,
     /// Per argument of the function how these belong together; none if the entry is no function.
     arguments: Option<Vec<Structure>>,
-    renaming: Renaming,
+    pub(super) renaming: Renaming,
 }
 
 /// A tensor among the parameters.
-struct Leaf {
-    name: String,
-    ty: Ty,
-    span: Span,
+pub(super) struct Leaf {
+    pub(super) name: String,
+    pub(super) ty: Ty,
+    pub(super) span: Span,
 }
 
 /// Says that something cannot be executed.

@@ -243,7 +243,9 @@ fn one_error_per_mistake() {
 #[test]
 fn shapes_of_parameters() {
     let given = |element, dims: &[i64]| {
-        Some(Given { parameter: "Q".to_string(), element, dims: dims.to_vec() })
+        // What is not positive is not given.
+        let dims = dims.iter().map(|size| (0 < *size).then_some(*size)).collect();
+        Some(Given { parameter: "Q".to_string(), element, dims })
     };
     for (text, expected) in [
         ("Q=128x64", given(None, &[128, 64])),
@@ -253,12 +255,15 @@ fn shapes_of_parameters() {
         ("Q=bool []", given(Some(ElementType::Bool), &[])),
         ("Q=[]", given(None, &[])),
         ("Q=7", given(None, &[7])),
+        ("Q=?x64", given(None, &[0, 64])),
+        ("Q=f16[?, ?]", given(Some(ElementType::F16), &[0, 0])),
     ] {
         assert_eq!(Given::parse(text), expected, "{text}");
     }
-    for text in
-        ["Q", "Q=", "Q=f32", "Q=0x1", "Q=-1", "Q=[1", "Q=1]", "Q=f24[1]", "Q=1xx2", "=\u{e9}["]
-    {
+    for text in [
+        "Q", "Q=", "Q=f32", "Q=0x1", "Q=-1", "Q=[1", "Q=1]", "Q=f24[1]", "Q=1xx2", "Q=??",
+        "=\u{e9}[",
+    ] {
         assert_eq!(Given::parse(text), None, "{text}");
     }
 }

@@ -7,7 +7,8 @@
 //! the one around it as further operands that it passes on.
 
 use super::evaluate::{
-    Callee, Evaluated, Iterated, Machine, Made, Number, Pointwise, Target, Value, Window, evaluate,
+    Callee, Evaluated, Iterated, Machine, Made, Number, Pointwise, Target, Value, Window, constant,
+    evaluate,
 };
 use super::infer::Inferred;
 use super::specialize::{Instance, TensorType, refuse};
@@ -20,6 +21,7 @@ use crate::hlo::{
 };
 use crate::tc::syntax::{Diagnostic, Span};
 use std::collections::HashMap;
+use tc_ir::shape::{Arithmetic, Dim};
 
 /// The element type in HLO.
 pub fn hlo_element(element: ElementType) -> HloElement {
@@ -38,6 +40,47 @@ pub fn hlo_element(element: ElementType) -> HloElement {
         ElementType::F32 => HloElement::F32,
         ElementType::F64 => HloElement::F64,
     }
+}
+
+/// The bits of a number as an element.
+pub fn bits(number: Number, element: ElementType) -> u64 {
+    let to = hlo_element(element);
+    match number {
+        Number::Integer(value) if element.is_float() => to.encode_float(value as f64),
+        Number::Integer(value) => value as u64,
+        Number::Float(value) => match to {
+            // Rounded once, from the text.
+            HloElement::F32 => u64::from((value as f32).to_bits()),
+            _ => to.encode_float(value),
+        },
+    }
+}
+
+/// The opcode of a function, and what a comparison asks for; integers are divided differently.
+pub fn opcode(function: Pointwise) -> (Opcode, Option<Direction>) {
+    use Pointwise as F;
+    let opcode = match function {
+        F::Equal => return (Opcode::Compare, Some(Direction::Eq)),
+        F::NotEqual => return (Opcode::Compare, Some(Direction::Ne)),
+        F::Less => return (Opcode::Compare, Some(Direction::Lt)),
+        F::LessEqual => return (Opcode::Compare, Some(Direction::Le)),
+        F::Greater => return (Opcode::Compare, Some(Direction::Gt)),
+        F::GreaterEqual => return (Opcode::Compare, Some(Direction::Ge)),
+        F::Add => Opcode::Add,
+        F::Sub => Opcode::Subtract,
+        F::Mul => Opcode::Multiply,
+        F::Div => Opcode::Divide,
+        F::Max => Opcode::Maximum,
+        F::Min => Opcode::Minimum,
+        F::Select => Opcode::Select,
+        F::Neg => Opcode::Negate,
+        F::Exp => Opcode::Exponential,
+        F::Log => Opcode::Log,
+        F::Sqrt => Opcode::Sqrt,
+        F::Tanh => Opcode::Tanh,
+        F::Sigmoid => Opcode::Logistic,
+    };
+    (opcode, None)
 }
 
 /// The module that an entry is at its types; `name` is what it is called. It takes the parameters of
@@ -325,10 +368,15 @@ impl Builder {
 
 impl Target for Builder {
     type Tensor = Tensor;
+    type Size = i64;
     const MAX_CALLS: usize = 1 << 16;
 
     fn tensor_type<'t>(&'t self, tensor: &'t Tensor) -> &'t TensorType {
         &tensor.ty
+    }
+
+    fn size(&self, dim: &Dim, _: &Arithmetic) -> Option<i64> {
+        constant(dim)
     }
 
     fn at(&mut self, span: Span) {
@@ -336,17 +384,7 @@ impl Target for Builder {
     }
 
     fn number(&mut self, number: Number, element: ElementType) -> Made<Tensor> {
-        let to = hlo_element(element);
-        let bits = match number {
-            Number::Integer(value) if element.is_float() => to.encode_float(value as f64),
-            Number::Integer(value) => value as u64,
-            Number::Float(value) => match to {
-                // Rounded once, from the text.
-                HloElement::F32 => u64::from((value as f32).to_bits()),
-                _ => to.encode_float(value),
-            },
-        };
-        Ok(self.constant(element, bits))
+        Ok(self.constant(element, bits(number, element)))
     }
 
     fn broadcast(&mut self, tensor: &Tensor, dims: &[i64]) -> Made<Tensor> {
@@ -357,43 +395,16 @@ impl Target for Builder {
     }
 
     fn pointwise(&mut self, function: Pointwise, of: &[Tensor]) -> Made<Tensor> {
-        use Pointwise as F;
         let elements: Vec<_> = of.iter().map(|it| it.ty.element).collect();
         let ty = TensorType { element: function.result(&elements), dims: of[0].ty.dims.clone() };
         let operands: Vec<_> = of.iter().collect();
-        let comparison = match function {
-            F::Equal => Some(Direction::Eq),
-            F::NotEqual => Some(Direction::Ne),
-            F::Less => Some(Direction::Lt),
-            F::LessEqual => Some(Direction::Le),
-            F::Greater => Some(Direction::Gt),
-            F::GreaterEqual => Some(Direction::Ge),
-            _ => None,
-        };
-        if let Some(direction) = comparison {
-            let attributes = vec![(Attribute::Direction, AttributeValue::Direction(direction))];
-            return self.op(Opcode::Compare, ty, &operands, attributes);
+        if function == Pointwise::Div && !ty.element.is_float() {
+            return self.divide_integers(&of[0], &of[1]);
         }
-        let opcode = match function {
-            F::Add => Opcode::Add,
-            F::Sub => Opcode::Subtract,
-            F::Mul => Opcode::Multiply,
-            F::Div if !ty.element.is_float() => return self.divide_integers(&of[0], &of[1]),
-            F::Div => Opcode::Divide,
-            F::Max => Opcode::Maximum,
-            F::Min => Opcode::Minimum,
-            F::Select => Opcode::Select,
-            F::Neg => Opcode::Negate,
-            F::Exp => Opcode::Exponential,
-            F::Log => Opcode::Log,
-            F::Sqrt => Opcode::Sqrt,
-            F::Tanh => Opcode::Tanh,
-            F::Sigmoid => Opcode::Logistic,
-            F::Equal | F::NotEqual | F::Less | F::LessEqual | F::Greater | F::GreaterEqual => {
-                unreachable!("a comparison")
-            }
-        };
-        self.op(opcode, ty, &operands, Vec::new())
+        let (opcode, direction) = opcode(function);
+        let direction = direction.map(AttributeValue::Direction);
+        let attributes = direction.map(|it| (Attribute::Direction, it)).into_iter().collect();
+        self.op(opcode, ty, &operands, attributes)
     }
 
     fn dot(&mut self, lhs: &Tensor, rhs: &Tensor, batch: usize) -> Made<Tensor> {

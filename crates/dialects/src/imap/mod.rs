@@ -11,7 +11,11 @@ use melior::{
     ir::{Attribute, Location, Type, TypeLike, ValueLike, operation::OperationLike},
 };
 use std::{collections::BTreeSet, fmt};
-use tc_ir::{expr::Var, interval::Interval, map::IndexingMap};
+use tc_ir::{
+    expr::{Expr, Var},
+    interval::Interval,
+    map::{IndexingMap, Variable},
+};
 
 #[allow(missing_docs)]
 mod generated {
@@ -383,6 +387,22 @@ pub fn build_apply<'c>(
     let types = vec![builder.index_type(); map.results.len()];
     let attributes = [("map", map::to_attribute(builder.context, ir, &map))];
     mlir::results(builder.op_with("imap.apply", &kept, &types, &attributes, Vec::new()))
+}
+
+/// Emits `imap.apply` on sizes, the runtime variables of expressions, and returns their values.
+pub fn build_sizes<'c>(
+    builder: &Builder<'c>,
+    ir: &tc_ir::Context,
+    sizes: &[(impl AsRef<str>, Val<'c>)],
+    exprs: &[Expr],
+) -> Vec<Val<'c>> {
+    let map = IndexingMap {
+        runtimes: sizes.iter().map(|(name, _)| Variable::default().named(name.as_ref())).collect(),
+        results: exprs.to_vec(),
+        ..IndexingMap::default()
+    };
+    let values: Vec<_> = sizes.iter().map(|(_, value)| *value).collect();
+    build_apply(builder, ir, &map, &values)
 }
 
 /// Emits `imap.index` for a variable of a kind, `dim` or `range`.

@@ -361,6 +361,53 @@ impl Arithmetic {
         Ok(if swap { (minus, plus) } else { (plus, minus) })
     }
 
+    /// The dimension in another context, where `value` gives its variables. `None` for a ragged
+    /// dimension and for a variable without a value.
+    pub fn expr(
+        &self,
+        dim: &Dim,
+        context: &Context,
+        value: &dyn Fn(DimVar) -> Option<Expr>,
+    ) -> Option<Expr> {
+        let sum = match dim {
+            Dim::Ragged => return None,
+            Dim::Constant(constant) => return Some(context.constant(*constant)),
+            Dim::Var(var) => return value(*var),
+            Dim::Sum(sum) => sum,
+        };
+        let mut total = context.constant(sum.constant_part());
+        for (monomial, coefficient) in sum.terms() {
+            let mut product = context.constant(coefficient);
+            let atoms = self.context.fold(monomial, |_, node, operands| match (node, operands) {
+                (Node::Var(Var::Runtime(number)), _) => value(DimVar(number)).ok_or(()),
+                (Node::Const(constant), _) => Ok(context.constant(constant)),
+                (_, Some((&lhs, &rhs))) => Ok(context.rebuild(node, lhs, rhs)),
+                (_, None) => Err(()),
+            });
+            for atom in atoms.ok()? {
+                product = context.mul(product, atom);
+            }
+            total = context.add(total, product);
+        }
+        Some(context.canonicalize(total))
+    }
+
+    /// How often a variable stands in a dimension, and the dimension without it; `None` if the
+    /// dimension is not linear in it.
+    pub fn linear_in(&self, dim: &Dim, var: DimVar) -> Option<(i64, Dim)> {
+        let sum = self.polynomial(dim)?;
+        let (mut rest, mut factor) = (Polynomial::constant(sum.constant_part()), 0);
+        for (monomial, coefficient) in sum.terms() {
+            if monomial[..] == [self.atom(var)] {
+                factor = coefficient;
+            } else {
+                rest.set(monomial, coefficient);
+            }
+        }
+        let rest = self.dim(rest).ok()?;
+        (factor != 0 && !self.vars(&rest).contains(&var)).then_some((factor, rest))
+    }
+
     /// The value where every variable has one. `None` for a ragged dimension, a variable without a
     /// value, an overflow, or a division by zero.
     pub fn evaluate(&self, dim: &Dim, value: &dyn Fn(DimVar) -> Option<i64>) -> Option<i64> {

@@ -15,7 +15,7 @@ use tc_dialects::{
         dialect::{PROGRAM, Read},
     },
     diagnostic::Report,
-    mlir,
+    mlir::{self, Op},
     pass::{Failure, PassInfo, PassOption, PassRun},
 };
 
@@ -24,23 +24,47 @@ pub const PASS: PassInfo = PassInfo {
     argument: "convert-axon-to-hlo",
     summary: "Convert a definition of an Axon program at known sizes to HLO",
     anchor: "builtin.module",
-    options: &[
-        PassOption {
-            name: "entry",
-            description: "The definition; by default the value of the program, or its only one",
-            default: "",
-        },
-        PassOption {
-            name: "shapes",
-            description: "Shapes of parameters, as \"Q=128x64;x=f64[3]\"",
-            default: "",
-        },
-    ],
+    options: OPTIONS,
     dependent_dialects: &["hlo"],
     run,
 };
 
+/// What the passes that convert a definition ask for.
+pub(super) const OPTIONS: &[PassOption] = &[
+    PassOption {
+        name: "entry",
+        description: "The definition; by default the value of the program, or its only one",
+        default: "",
+    },
+    PassOption {
+        name: "shapes",
+        description: "Shapes of parameters, as \"Q=128x64;x=f64[?,3]\"",
+        default: "",
+    },
+];
+
 fn run(pass: &PassRun) -> Result<(), Failure> {
+    convert_program(pass, |read, entry, given, program| {
+        let module = read.to_hlo(entry, given)?;
+        for op in mlir::ops(mlir::block_ref(module.body())) {
+            mlir::move_before(op, program);
+        }
+        let converted = mlir::op_ref(module.as_operation());
+        for (name, value) in converted.attributes() {
+            if let Ok(name) = name.as_string_ref().as_str() {
+                mlir::set_attribute(pass.op, name, value);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Converts the program of a module by what `convert` puts before it, from the program, the entry and
+/// the shapes that are asked for, and the operation.
+pub(super) fn convert_program<'c>(
+    pass: &PassRun<'c>,
+    convert: impl FnOnce(Read<'c>, Option<&str>, &[Given], Op<'c>) -> Result<(), Report<'c>>,
+) -> Result<(), Failure> {
     let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
     let programs: Vec<_> =
         mlir::ops(block).into_iter().filter(|op| mlir::is(*op, PROGRAM)).collect();
@@ -66,16 +90,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     }
     let entry = Some(pass.options.text("entry")).filter(|entry| !entry.is_empty());
     let read = Read::new(program).map_err(emit)?;
-    let module = read.to_hlo(entry, &given).map_err(emit)?;
-    for op in mlir::ops(mlir::block_ref(module.body())) {
-        mlir::move_before(op, program);
-    }
-    let converted = mlir::op_ref(module.as_operation());
-    for (name, value) in converted.attributes() {
-        if let Ok(name) = name.as_string_ref().as_str() {
-            mlir::set_attribute(pass.op, name, value);
-        }
-    }
+    convert(read, entry, &given, program).map_err(emit)?;
     mlir::erase(program);
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Passes between dialects.
 
 pub mod axon_to_hlo;
+pub mod axon_to_imap;
 pub mod hlo_to_imap;
 pub mod imap_to_arith;
 pub mod imap_to_scf;

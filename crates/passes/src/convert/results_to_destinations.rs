@@ -18,7 +18,8 @@
 //!
 //! The buffers of one call must not overlap, and the function's own checks do not
 //! include the shapes of its arguments: a caller checks those against `tc.sizes` and
-//! `tc.extents`.
+//! `tc.extents`. A function marked `tc.check_extents` does check its destinations, after
+//! its other checks at entry.
 //!
 //! Limits: a function has one block; checks separated by computations nest at most
 //! [`MAX_NESTING`] deep.
@@ -35,9 +36,13 @@ use melior::{
 };
 use tc_dialects::{
     diagnostic::Report,
+    imap,
     mlir::{self, Blk, Builder, Op, Val},
     pass::{Failure, PassInfo, PassRun},
 };
+
+/// The attribute of a function that checks the extents of its destinations.
+const CHECK_EXTENTS: &str = "tc.check_extents";
 
 /// How many groups of checks may stand apart from each other in one function.
 pub const MAX_NESTING: usize = 64;
@@ -137,6 +142,10 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
         }
     }
     let arguments = mlir::arguments(block);
+    if function.has_attribute(CHECK_EXTENTS) {
+        check_extents(block, &arguments, &attributes);
+        mlir::remove_attribute(function, CHECK_EXTENTS);
+    }
     // Once more: an argument that is returned is seen through its tensor by now.
     let outputs = mlir::operands(returned);
 
@@ -165,6 +174,51 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
     }
     finish(function, &arguments, &attributes, &messages);
     Ok(())
+}
+
+/// Emits checks that destinations have the extents of the results, behind the checks that there are.
+fn check_extents<'c>(block: Blk<'c>, arguments: &[Val<'c>], attributes: &[Entries<'c>]) {
+    let ops = mlir::ops(block);
+    let last = ops.iter().rposition(|op| mlir::is(*op, "imap.check"));
+    let b = Builder::before(ops[last.map_or(0, |last| last + 1)]);
+    let ir = tc_ir::Context::new();
+    // The first dimension of each name.
+    let mut sizes: Vec<(String, Val)> = Vec::new();
+    for (argument, entries) in arguments.iter().zip(attributes) {
+        let names = find(entries, "tc.sizes").map(mlir::array_of).unwrap_or_default();
+        for (dim, name) in names.into_iter().filter_map(mlir::string_of).enumerate() {
+            if !name.is_empty() && sizes.iter().all(|(known, _)| known != name) {
+                // The code that relies on positive sizes is not the only one that divides by them.
+                let extent = b.dim(*argument, dim);
+                let extent = b.value("arith.maxsi", &[extent, b.index(1)], b.index_type());
+                sizes.push((name.to_string(), extent));
+            }
+        }
+    }
+    for (argument, entries) in arguments.iter().zip(attributes) {
+        let is_output = find(entries, "tc.output").is_some();
+        let extents = find(entries, "tc.extents").filter(|_| is_output);
+        let Some(map) = extents.and_then(|it| imap::map::from_attribute(&ir, it)) else { continue };
+        let names = map.runtimes.iter().map(|it| it.name.as_deref().unwrap_or_default());
+        let names: Vec<_> = names.map(str::to_string).collect();
+        let value = |name: &String| sizes.iter().find(|(known, _)| known == name).map(|it| it.1);
+        let Some(values) = names.iter().map(value).collect::<Option<Vec<_>>>() else { continue };
+        let named: Vec<_> = names.iter().zip(values).map(|(name, it)| (name, it)).collect();
+        for (dim, expr) in map.results.iter().enumerate() {
+            if ir.as_constant(*expr).is_some() {
+                continue;
+            }
+            let expected = imap::build_sizes(&b, &ir, &named, &[*expr])[0];
+            let holds = b.compare_int("eq", b.dim(*argument, dim), expected);
+            let text = tc_ir::polynomial::text(&ir, *expr, &|var| match var {
+                tc_ir::Var::Runtime(number) => names[number as usize].clone(),
+                other => tc_ir::text::default_name(other),
+            });
+            let name = name(entries).unwrap_or_default();
+            let message = format!("expected dimension {dim} of '{name}' to be {text}");
+            imap::build_check(&b, holds, &message);
+        }
+    }
 }
 
 /// Moves what follows a group of checks into an `scf.if`, and replaces the terminator.
@@ -237,7 +291,7 @@ fn open_group<'c>(
 /// Whether an operation may run before a check that stands before it.
 fn is_free(op: Op) -> bool {
     match mlir::name(op) {
-        "tensor.dim" | "imap.apply" | "bufferization.to_tensor" => true,
+        "tensor.dim" | "memref.dim" | "imap.apply" | "bufferization.to_tensor" => true,
         name => name.starts_with("arith.") && !name.contains("div") && !name.contains("rem"),
     }
 }

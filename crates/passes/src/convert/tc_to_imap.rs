@@ -303,8 +303,8 @@ impl<'c, 'i> Converter<'c, 'i> {
             "tc.extent" => {
                 builder.dim(mlir::operand(op, 0), mlir::integer_attr(op, "dim")? as usize)
             }
-            "tc.div" => build_division(&builder, op, false),
-            "tc.rem" => build_division(&builder, op, true),
+            "tc.div" => build_division_of(&builder, op, false),
+            "tc.rem" => build_division_of(&builder, op, true),
             _ => return None,
         };
         mlir::replace(op, &[value]);
@@ -426,10 +426,7 @@ impl<'c, 'i> Converter<'c, 'i> {
 
     /// Emits the value of an expression over the sizes.
     fn build_size_expr(&self, expr: Expr) -> Val<'c> {
-        let runtimes = self.sizes.iter().map(|(name, _)| Variable::default().named(name)).collect();
-        let map = IndexingMap { runtimes, results: vec![expr], ..IndexingMap::default() };
-        let sizes: Vec<_> = self.sizes.iter().map(|(_, value)| *value).collect();
-        imap::build_apply(&self.builder, self.ir, &map, &sizes)[0]
+        imap::build_sizes(&self.builder, self.ir, &self.sizes, &[expr])[0]
     }
 
     /// The operands and maps of the operation, over the runtime variables that they use.
@@ -616,12 +613,20 @@ fn strip_bounds(variables: &[Variable]) -> Vec<Variable> {
         .collect()
 }
 
+fn build_division_of<'c>(builder: &Builder<'c>, op: Op<'c>, remainder: bool) -> Val<'c> {
+    let operands = (mlir::operand(op, 0), mlir::operand(op, 1));
+    build_division(builder, operands, op.has_attribute("unsigned_"), remainder)
+}
+
 /// Integer division that floors, wraps at the most negative value, and gives 0 for a
 /// divisor of 0; or its remainder.
-fn build_division<'c>(builder: &Builder<'c>, op: Op<'c>, remainder: bool) -> Val<'c> {
-    let (lhs, rhs) = (mlir::operand(op, 0), mlir::operand(op, 1));
+pub(super) fn build_division<'c>(
+    builder: &Builder<'c>,
+    (lhs, rhs): (Val<'c>, Val<'c>),
+    unsigned: bool,
+    remainder: bool,
+) -> Val<'c> {
     let ty = lhs.r#type();
-    let unsigned = op.has_attribute("unsigned_");
     let zero = builder.integer(ty, 0);
     let one = builder.integer(ty, 1);
     let is_zero = builder.compare_int("eq", rhs, zero);

@@ -11,7 +11,9 @@ pub mod verify;
 pub use import::import;
 
 use super::syntax::ast::Program;
-use super::{Given, Inferred, Options, Refusal, infer, syntax, to_hlo::to_hlo};
+use super::{
+    Given, Inferred, Options, Refusal, infer, parametric::Parametric, syntax, to_hlo::to_hlo,
+};
 use crate::{
     diagnostic::{Report, Severity},
     hlo,
@@ -91,6 +93,13 @@ impl<'c> Places<'c> {
         notes.fold(report, |report, (span, text)| report.note(Some(self.location(*span)), text))
     }
 
+    fn refused(&self, refusal: Refusal) -> Report<'c> {
+        match refusal {
+            Refusal::Request(reason) => Report::op_error(self.op, reason),
+            Refusal::Program(diagnostics) => self.last_report(&diagnostics),
+        }
+    }
+
     /// Emits all reports but the last one.
     fn last_report(&self, diagnostics: &[Diagnostic]) -> Report<'c> {
         let mut reports = diagnostics.iter().map(|diagnostic| self.report(diagnostic));
@@ -141,7 +150,48 @@ impl<'c> Read<'c> {
     /// # Errors
     /// What is asked for is not there, or cannot be executed.
     pub fn to_hlo(self, entry: Option<&str>, given: &[Given]) -> Result<Module<'c>, Report<'c>> {
-        let Self { places, program, mut inferred, .. } = self;
+        let mut asked = self.ask(entry, given)?;
+        let Asked { program, inferred, entry, given, .. } = &mut asked;
+        let instance = inferred.specialize(program, entry.as_deref(), given);
+        let mut instance = instance.map_err(|refusal| asked.places.refused(refusal))?;
+        asked.rename(&mut instance.parameters);
+        let name = asked.name(instance.name.as_deref());
+        let module = to_hlo(&mut asked.inferred, &asked.program, &instance, &name);
+        let places = asked.places;
+        let module = module.map_err(|diagnostic| places.report(&diagnostic))?;
+        let at = |span: Span| places.location(span);
+        let context = mlir::context_of(places.op);
+        hlo::dialect::import_located(context, places.op.location(), &at, &module)
+    }
+
+    /// A definition of the program as an entry whose sizes are parameters, of which some may be given,
+    /// and what `build` makes of it: from what is known about the program, the program, the entry, its
+    /// name, and where places are.
+    ///
+    /// # Errors
+    /// What is asked for is not there, or cannot be executed.
+    pub fn parametric(
+        self,
+        entry: Option<&str>,
+        given: &[Given],
+        ir: &tc_ir::Context,
+        build: &mut Build<'_, 'c>,
+    ) -> Result<(), Report<'c>> {
+        let mut asked = self.ask(entry, given)?;
+        let Asked { program, inferred, entry, given, .. } = &mut asked;
+        let parametric = inferred.parametric(program, entry.as_deref(), given, ir);
+        let mut parametric = parametric.map_err(|refusal| asked.places.refused(refusal))?;
+        asked.rename(&mut parametric.instance.parameters);
+        let name = asked.name(parametric.instance.name.as_deref());
+        let places = &asked.places;
+        let at = |span: Span| places.location(span);
+        build(&mut asked.inferred, &asked.program, &parametric, &name, &at)
+            .map_err(|diagnostic| places.report(&diagnostic))
+    }
+
+    /// Looks for an entry, and says of what is given which names it has in the text.
+    fn ask(self, entry: Option<&str>, given: &[Given]) -> Result<Asked<'c>, Report<'c>> {
+        let Self { places, program, inferred, .. } = self;
         let definitions = definitions(places.op);
         if let Some(entry) = entry.filter(|entry| !definitions.contains(entry)) {
             let names = definitions.join(", ");
@@ -159,21 +209,44 @@ impl<'c> Read<'c> {
         }
         let entry = entry.and_then(|entry| definition(places.op, entry));
         let entry = entry.and_then(|op| places.exported.name(mlir::result(op, 0)));
-        let instance = inferred.specialize(&program, entry, &given);
-        let mut instance = instance.map_err(|refusal| match refusal {
-            Refusal::Request(reason) => Report::op_error(places.op, reason),
-            Refusal::Program(diagnostics) => places.last_report(&diagnostics),
-        })?;
-        for (name, _) in &mut instance.parameters {
-            let names = exported.iter().map(String::as_str).zip(names.iter().copied());
-            *name = renamed(name, names);
+        let entry = entry.map(str::to_string);
+        let names = exported.into_iter().zip(names).collect();
+        Ok(Asked { places, program, inferred, entry, given, names })
+    }
+}
+
+/// What is made of an entry whose sizes are parameters.
+pub type Build<'a, 'c> = dyn FnMut(
+        &mut Inferred,
+        &Program,
+        &Parametric,
+        &str,
+        &dyn Fn(Span) -> Location<'c>,
+    ) -> Result<(), Diagnostic>
+    + 'a;
+
+/// A program of the dialect of which an entry is asked for, as it is called in the text.
+struct Asked<'c> {
+    places: Places<'c>,
+    program: Program,
+    inferred: Inferred,
+    entry: Option<String>,
+    given: Vec<Given>,
+    /// What the parameters of the entry are called in the text, and in the program.
+    names: Vec<(String, &'c str)>,
+}
+
+impl Asked<'_> {
+    /// Gives parameters the names that they have in the program.
+    fn rename<T>(&self, parameters: &mut [(String, T)]) {
+        for (name, _) in parameters {
+            *name = renamed(name, self.names.iter().map(|(from, to)| (from.as_str(), *to)));
         }
-        let name = instance.name.as_deref().map_or("main", |name| places.exported.original(name));
-        let module = to_hlo(&mut inferred, &program, &instance, name);
-        let module = module.map_err(|diagnostic| places.report(&diagnostic))?;
-        let at = |span: Span| places.location(span);
-        let context = mlir::context_of(places.op);
-        hlo::dialect::import_located(context, places.op.location(), &at, &module)
+    }
+
+    /// What an entry is called in the program.
+    fn name(&self, name: Option<&str>) -> String {
+        name.map_or("main", |name| self.places.exported.original(name)).to_string()
     }
 }
 

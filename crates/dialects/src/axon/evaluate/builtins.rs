@@ -1,6 +1,8 @@
 //! What the built-in functions do, in terms of a target.
 
-use super::{Callee, Evaluated, Machine, Place, Pointwise, Target, Value, Window};
+use super::{
+    Callee, Evaluated, Machine, Place, Pointwise, Target, Value, Window, constant, unknown_size,
+};
 use crate::axon::specialize::{Subst, refuse};
 use crate::tc::syntax::Span;
 use std::rc::Rc;
@@ -77,19 +79,21 @@ impl<T: Target> Machine<'_, T> {
             }
             "conv" => {
                 let (images, filters) = (args.tensor()?, args.tensor()?);
-                let mut pair = |names: [&str; 2]| -> Evaluated<[i64; 2]> {
-                    Ok([
-                        self.option(&used.dims, names[0], subst, name, span)?,
-                        self.option(&used.dims, names[1], subst, name, span)?,
-                    ])
+                let mut number = |option: &str| {
+                    let dim = self.option(&used.dims, option, subst);
+                    constant(&dim).ok_or_else(|| {
+                        let sizes = "try '--shape NAME=4x3' with the sizes of parameters";
+                        unknown_size("the options of 'conv'", span).note(span, sizes)
+                    })
                 };
+                let mut pair = |names: [&str; 2]| Ok([number(names[0])?, number(names[1])?]);
                 let window = Window {
                     stride: pair(["sh", "sw"])?,
                     padding: pair(["ph", "pw"])?,
                     dilation: pair(["dh", "dw"])?,
                 };
                 let ty = self.result_type(used.result, subst, name, span)?;
-                let dims = <[i64; 4]>::try_from(ty.dims);
+                let dims = <[T::Size; 4]>::try_from(ty.dims);
                 let dims = dims.map_err(|_| refuse(span, "expected four dimensions"))?;
                 self.target.convolution(&images, &filters, window, dims)
             }
@@ -103,9 +107,9 @@ impl<T: Target> Machine<'_, T> {
             }
             "slice" => {
                 let x = args.tensor()?;
-                let start = self.option(&used.dims, "first", subst, name, span)?;
-                let size = self.option(&used.dims, "m", subst, name, span)?;
-                self.target.slice(&x, start, size)
+                let part = ["first", "m"].map(|it| self.option(&used.dims, it, subst));
+                let part = self.sizes(&Shape::dims(part), "the options of 'slice'", span)?;
+                self.target.slice(&x, part[0].clone(), part[1].clone())
             }
             "gather" => {
                 let (x, indices) = (args.tensor()?, args.tensor()?);
@@ -122,7 +126,7 @@ impl<T: Target> Machine<'_, T> {
             }
             "iota" => {
                 let ty = self.result_type(used.result, subst, name, span)?;
-                self.target.iota(ty.element, ty.dims[0])
+                self.target.iota(ty.element, ty.dims[0].clone())
             }
             "map" => {
                 let (function, x) = (args.function()?, args.tensor()?);
@@ -161,13 +165,9 @@ impl<T: Target> Machine<'_, T> {
         dims: &std::collections::HashMap<String, Dim>,
         option: &str,
         subst: &Subst,
-        name: &str,
-        span: Span,
-    ) -> Evaluated<i64> {
+    ) -> Dim {
         let dim = dims.get(option).cloned().unwrap_or(Dim::Ragged);
-        let dim = self.types.known_dim(&dim, subst);
-        let sizes = self.sizes(&Shape::dims([dim]), &format!("the options of '{name}'"), span)?;
-        Ok(sizes[0])
+        self.types.known_dim(&dim, subst)
     }
 
     /// A point-wise function, on operands that are repeated along leading dimensions where they lack
@@ -181,7 +181,7 @@ impl<T: Target> Machine<'_, T> {
         let shapes = operands.iter().map(|it| target.tensor_type(it).dims.clone());
         let dims = shapes.max_by_key(Vec::len).unwrap_or_default();
         for operand in &mut operands {
-            if target.tensor_type(operand).dims != dims {
+            if target.tensor_type(operand).dims.len() < dims.len() {
                 *operand = target.broadcast(operand, &dims)?;
             }
         }

@@ -1,10 +1,11 @@
-//! Evaluation of a program at known sizes, on whatever a [`Target`] makes of tensors.
+//! Evaluation of a program at known types, on whatever a [`Target`] makes of tensors.
 //!
 //! Functions are values while a program is evaluated, and gone afterwards: each is evaluated anew at
-//! every call, at the types of that call, so that what reaches the target is first-order and has static
-//! shapes. The functions of `map`, `reduce` and `loop` are evaluated once each, as the body of a loop.
+//! every call, at the types of that call, so that what reaches the target is first-order and has shapes
+//! of known rank; what a size is, a number or an expression, is up to the target. The functions of `map`, `reduce` and `loop` are evaluated once each, as the body of a loop.
 //! One target builds HLO, another calculates ([`super::to_hlo`], and the reference interpreter of the
-//! backends), so that both agree on what a program means and on nothing else.
+//! backends), a third builds functions whose sizes are parameters (`convert-axon-to-imap`), so that they
+//! agree on what a program means and on nothing else.
 //!
 //! Programs do not recurse, but their size may double with every definition: more than
 //! [`Target::MAX_CALLS`] calls are refused, and so are more than [`MAX_DEPTH`] of them inside of each other.
@@ -12,14 +13,15 @@
 mod builtins;
 
 use super::infer::{Inferred, Place, Uses};
-pub use super::specialize::refuse;
-use super::specialize::{Instance, Structure, Subst, TensorType, is_ragged, sizes};
+use super::specialize::{Instance, Structure, Subst, TensorType, is_ragged};
+pub use super::specialize::{constant, refuse};
 use super::syntax::ast::{Expr, ExprKind, Function, Let, Pattern, Program};
 use super::syntax::parser::Declaration;
 use super::types::{ElementType, MAX_PARTS, Node, Ty, Types};
 use crate::tc::syntax::{Diagnostic, Reason, Span};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
+use tc_ir::shape::{Arithmetic, Dim, Shape};
 
 /// Most calls inside of each other.
 pub const MAX_DEPTH: usize = 256;
@@ -118,17 +120,21 @@ pub type Made<T> = Result<T, String>;
 pub trait Target: Sized {
     /// A tensor.
     type Tensor: Clone;
+    /// The size of a dimension.
+    type Size: Clone;
     /// Most calls of a program once its functions are evaluated anew at each call.
     const MAX_CALLS: usize;
 
     /// The type of a tensor.
-    fn tensor_type<'t>(&'t self, tensor: &'t Self::Tensor) -> &'t TensorType;
+    fn tensor_type<'t>(&'t self, tensor: &'t Self::Tensor) -> &'t TensorType<Self::Size>;
+    /// The size that a dimension has; `None` if nothing determines it.
+    fn size(&self, dim: &Dim, arithmetic: &Arithmetic) -> Option<Self::Size>;
     /// The place in the program of what is made from now on.
     fn at(&mut self, span: Span);
     /// A scalar.
     fn number(&mut self, number: Number, element: ElementType) -> Made<Self::Tensor>;
     /// The tensor, repeated along dimensions before its own.
-    fn broadcast(&mut self, tensor: &Self::Tensor, dims: &[i64]) -> Made<Self::Tensor>;
+    fn broadcast(&mut self, tensor: &Self::Tensor, dims: &[Self::Size]) -> Made<Self::Tensor>;
     /// A function on each element of tensors of one shape.
     fn pointwise(&mut self, function: Pointwise, of: &[Self::Tensor]) -> Made<Self::Tensor>;
     /// The sums of products over the last dimension of `lhs` and the one after `batch` dimensions of
@@ -140,22 +146,27 @@ pub trait Target: Sized {
         images: &Self::Tensor,
         filters: &Self::Tensor,
         window: Window,
-        dims: [i64; 4],
+        dims: [Self::Size; 4],
     ) -> Made<Self::Tensor>;
     /// One after the other along dimension 0.
     fn concat(&mut self, first: &Self::Tensor, second: &Self::Tensor) -> Made<Self::Tensor>;
     /// Backwards along dimension 0.
     fn reverse(&mut self, tensor: &Self::Tensor) -> Made<Self::Tensor>;
     /// A part of dimension 0.
-    fn slice(&mut self, tensor: &Self::Tensor, start: i64, size: i64) -> Made<Self::Tensor>;
+    fn slice(
+        &mut self,
+        tensor: &Self::Tensor,
+        start: Self::Size,
+        size: Self::Size,
+    ) -> Made<Self::Tensor>;
     /// The elements along dimension 0 at these indices, which are moved inside.
     fn gather(&mut self, tensor: &Self::Tensor, indices: &Self::Tensor) -> Made<Self::Tensor>;
     /// A matrix with rows and columns exchanged.
     fn transpose(&mut self, tensor: &Self::Tensor) -> Made<Self::Tensor>;
     /// The same elements in row-major order.
-    fn reshape(&mut self, tensor: &Self::Tensor, dims: &[i64]) -> Made<Self::Tensor>;
+    fn reshape(&mut self, tensor: &Self::Tensor, dims: &[Self::Size]) -> Made<Self::Tensor>;
     /// The numbers from 0 on.
-    fn iota(&mut self, element: ElementType, size: i64) -> Made<Self::Tensor>;
+    fn iota(&mut self, element: ElementType, size: Self::Size) -> Made<Self::Tensor>;
     /// Starts with a scalar for each element of a row of a tensor, and combines it with that of each
     /// row, first row first, or in any order if the function is a sum, a product or an extremum.
     ///
@@ -326,7 +337,7 @@ pub struct Machine<'p, T: Target> {
 pub fn evaluate<T: Target>(
     inferred: &mut Inferred,
     program: &Program,
-    instance: &Instance,
+    instance: &Instance<T::Size>,
     target: T,
     parameters: Vec<T::Tensor>,
 ) -> Evaluated<(T, Vec<T::Tensor>)> {
@@ -385,6 +396,13 @@ pub fn evaluate<T: Target>(
     let results =
         value.tensors().ok_or_else(|| refuse(instance.span, value.no_tensors("the result")))?;
     Ok((machine.target, results))
+}
+
+/// Refuses what has sizes that nothing determines.
+fn unknown_size(what: &str, site: Span) -> Diagnostic {
+    let message = format!("nothing determines the sizes of {what}");
+    let hint = "try an annotation, or an option such as 'size=4'";
+    Diagnostic::new(Reason::AxonUnknownSize, site, message).note(site, hint)
 }
 
 fn structured<T>(structure: &Structure, tensors: &mut std::vec::IntoIter<T>) -> Value<T> {
@@ -669,16 +687,14 @@ impl<'p, T: Target> Machine<'p, T> {
     }
 
     /// The sizes of a shape, which have to be known.
-    fn sizes(&self, shape: &tc_ir::shape::Shape, what: &str, site: Span) -> Evaluated<Vec<i64>> {
+    fn sizes(&self, shape: &Shape, what: &str, site: Span) -> Evaluated<Vec<T::Size>> {
         if is_ragged(shape) {
             let message = format!("{what} is ragged: ragged tensors are not executed");
             return Err(refuse(site, message));
         }
-        sizes(shape).ok_or_else(|| {
-            let message = format!("nothing determines the sizes of {what}");
-            let hint = "try an annotation, or an option such as 'size=4'";
-            Diagnostic::new(Reason::AxonUnknownSize, site, message).note(site, hint)
-        })
+        let arithmetic = self.types.solver.arithmetic();
+        let sizes = shape.items.iter().map(|item| self.target.size(item.as_dim()?, arithmetic));
+        sizes.collect::<Option<_>>().ok_or_else(|| unknown_size(what, site))
     }
 
     /// The type of the result of a use of a built-in function.
@@ -688,7 +704,7 @@ impl<'p, T: Target> Machine<'p, T> {
         subst: &Subst,
         name: &str,
         site: Span,
-    ) -> Evaluated<TensorType> {
+    ) -> Evaluated<TensorType<T::Size>> {
         let Node::Tensor(elem, shape) = self.types.node(ty) else {
             return Err(refuse(site, format!("'{name}' gives no tensor")));
         };

@@ -9,7 +9,11 @@ use tc_dialects::{
 };
 
 /// From the storage type to the compute type.
-pub(super) fn decode<'c>(b: &Builder<'c>, element: ElementType, stored: Val<'c>) -> Val<'c> {
+pub(in crate::convert) fn decode<'c>(
+    b: &Builder<'c>,
+    element: ElementType,
+    stored: Val<'c>,
+) -> Val<'c> {
     match element {
         element if !is_coded(element) => stored,
         ElementType::BF16 => {
@@ -37,7 +41,11 @@ fn decode_by_table<'c>(b: &Builder<'c>, element: ElementType, stored: Val<'c>) -
 }
 
 /// From the compute type to the storage type, rounded to nearest, ties to even.
-pub(super) fn encode<'c>(b: &Builder<'c>, element: ElementType, value: Val<'c>) -> Val<'c> {
+pub(in crate::convert) fn encode<'c>(
+    b: &Builder<'c>,
+    element: ElementType,
+    value: Val<'c>,
+) -> Val<'c> {
     match element {
         element if !is_coded(element) => value,
         ElementType::BF16 => {
@@ -78,7 +86,11 @@ pub(super) fn from_low_bits<'c>(b: &Builder<'c>, element: ElementType, bits: Val
 }
 
 /// What an operation leaves in the compute type, as the element type holds it.
-pub(super) fn normalize<'c>(b: &Builder<'c>, element: ElementType, value: Val<'c>) -> Val<'c> {
+pub(in crate::convert) fn normalize<'c>(
+    b: &Builder<'c>,
+    element: ElementType,
+    value: Val<'c>,
+) -> Val<'c> {
     if is_coded(element) {
         return decode(b, element, encode(b, element, value));
     }

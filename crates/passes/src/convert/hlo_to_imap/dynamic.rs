@@ -15,7 +15,11 @@ use tc_dialects::{
 };
 
 /// An integer element as an index. What does not fit is far outside of any array anyway.
-fn to_index<'c>(b: &Builder<'c>, element: ElementType, value: Val<'c>) -> Val<'c> {
+pub(in crate::convert) fn to_index<'c>(
+    b: &Builder<'c>,
+    element: ElementType,
+    value: Val<'c>,
+) -> Val<'c> {
     if element.kind() == ElementKind::Signed {
         return b.value("arith.index_cast", &[value], b.index_type());
     }

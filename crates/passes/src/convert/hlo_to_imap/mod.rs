@@ -25,19 +25,19 @@
 //! those of a single device.
 
 mod batch_norm;
-mod coding;
+pub(super) mod coding;
 mod complex;
 mod control;
-mod dynamic;
+pub(super) mod dynamic;
 mod fourier;
 mod linear_algebra;
 pub(super) mod nest;
 mod order;
 mod random;
-mod scalar;
-mod structure;
-mod value;
-mod window;
+pub(super) mod scalar;
+pub(super) mod structure;
+pub(super) mod value;
+pub(super) mod window;
 
 use melior::{
     Context,
@@ -184,7 +184,7 @@ fn build_main<'c>(
 
 /// What callers know the tensors of a value by, in order: a name, that of the array and the part of
 /// complex numbers; whether its integers are unsigned, as bits are; of what they are the bits.
-fn describe_arrays<'c>(
+pub(super) fn describe_arrays<'c>(
     context: &'c Context,
     shape: &Shape,
     name: &dyn Fn(usize) -> String,
@@ -858,12 +858,7 @@ impl<'a, 'c, 'm> Contraction<'a, 'c, 'm> {
             if sum.is_complex() {
                 return Ok(complex::multiply(inside, x, y));
             }
-            let name = match sum {
-                ElementType::Pred => "arith.andi",
-                sum if sum.is_float() => "arith.mulf",
-                _ => "arith.muli",
-            };
-            Ok(vec![inside.value(name, &[x[0], y[0]], x[0].r#type())])
+            Ok(vec![value::multiply(inside, sum, x[0], y[0])])
         })?;
         let sums = Array { parts, shape: summed };
         if sum == self.shape.element_type && 8 <= sum.bits() {

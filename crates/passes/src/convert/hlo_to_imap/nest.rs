@@ -10,6 +10,7 @@ use tc_dialects::{
     hlo::{ArrayShape, ElementType},
     imap::{self, Combiner, Generic, GenericParts},
     mlir::{self, Builder, Val},
+    tc::MAX_EXTENT,
 };
 use tc_ir::{
     Context, Expr, IndexingMap, Interval, Node, Var,
@@ -28,18 +29,40 @@ pub(in crate::convert) struct Nest<'c, 'i> {
 impl<'c, 'i> Nest<'c, 'i> {
     /// Over dimension variables of these extents, none of them 0.
     pub(in crate::convert) fn new(ir: &'i Context, dims: &[i64]) -> Self {
-        let mut domain = IndexingMap::identity(ir, dims);
-        domain.results.clear();
-        Self { ir, domain, runtimes: Vec::new(), inputs: Vec::new(), outputs: Vec::new() }
+        let dims: Vec<_> = dims.iter().map(|extent| ir.constant(*extent)).collect();
+        Self::over(ir, &[], &dims)
+    }
+
+    /// Over dimension variables whose extents are expressions of sizes, the first runtime variables.
+    pub(in crate::convert) fn over(
+        ir: &'i Context,
+        sizes: &[(String, Val<'c>)],
+        dims: &[Expr],
+    ) -> Self {
+        let size = |(name, _): &(String, _)| {
+            Variable::bounded(ir, Interval::new(1, MAX_EXTENT)).named(name)
+        };
+        let domain = IndexingMap {
+            dims: dims.iter().map(|extent| below(ir, *extent)).collect(),
+            runtimes: sizes.iter().map(size).collect(),
+            ..IndexingMap::default()
+        };
+        let runtimes = sizes.iter().map(|(_, value)| *value).collect();
+        Self { ir, domain, runtimes, inputs: Vec::new(), outputs: Vec::new() }
     }
 
     /// Adds a range variable, from 0 to below `extent`; a single value needs none.
     pub(in crate::convert) fn range(&mut self, extent: i64) -> Expr {
-        if extent == 1 {
+        self.range_over(self.ir.constant(extent))
+    }
+
+    /// Adds a range variable whose extent is an expression of sizes.
+    pub(in crate::convert) fn range_over(&mut self, extent: Expr) -> Expr {
+        if self.ir.as_constant(extent) == Some(1) {
             return self.ir.constant(0);
         }
         let number = self.domain.ranges.len() as u32;
-        self.domain.ranges.push(Variable::bounded(self.ir, Interval::new(0, extent - 1)));
+        self.domain.ranges.push(below(self.ir, extent));
         self.ir.range(number)
     }
 
@@ -97,7 +120,8 @@ impl<'c, 'i> Nest<'c, 'i> {
 
     /// Builds it with empty blocks, one of them for an epilogue if that is asked for.
     pub(in crate::convert) fn build_generic(self, b: &Builder<'c>, epilogue: bool) -> Generic<'c> {
-        let free = |variables: &[Variable]| vec![Variable::default(); variables.len()];
+        let unbounded = |it: &Variable| Variable { name: it.name.clone(), ..Variable::default() };
+        let free = |variables: &[Variable]| variables.iter().map(unbounded).collect();
         let frame = IndexingMap {
             dims: free(&self.domain.dims),
             ranges: free(&self.domain.ranges),
@@ -113,7 +137,7 @@ impl<'c, 'i> Nest<'c, 'i> {
             map.simplify(self.ir);
             IndexingMap { results: map.results, ..frame.clone() }
         });
-        let parts = GenericParts {
+        let mut parts = GenericParts {
             maps: maps.collect(),
             domain: self.domain,
             runtimes: self.runtimes,
@@ -121,12 +145,19 @@ impl<'c, 'i> Nest<'c, 'i> {
             inits: self.outputs.iter().map(|(init, ..)| *init).collect(),
             combiners: self.outputs.iter().map(|(.., combiner)| *combiner).collect(),
         };
+        parts.drop_unused_runtimes(self.ir);
         parts.build(self.ir, b, epilogue)
     }
 }
 
+/// A variable from 0 to below an extent.
+fn below(ir: &Context, extent: Expr) -> Variable {
+    let last = ir.canonicalize(ir.sub(extent, ir.constant(1)));
+    Variable::between(ir.constant(0), last)
+}
+
 /// The dimension variables `d0, ..` as an index.
-pub(super) fn identity(ir: &Context, rank: usize) -> Vec<Expr> {
+pub(in crate::convert) fn identity(ir: &Context, rank: usize) -> Vec<Expr> {
     (0..rank as u32).map(|dim| ir.dim(dim)).collect()
 }
 

@@ -93,7 +93,7 @@ pub(super) fn is_element_wise(opcode: Opcode) -> bool {
 ///
 /// # Errors
 /// The instruction is not defined on these types, or not supported.
-pub(super) fn apply<'c>(
+pub(in crate::convert) fn apply<'c>(
     b: &Builder<'c>,
     instruction: &Instruction,
     operands: &[Operand<'c>],
@@ -166,7 +166,11 @@ pub(super) fn arithmetic<'c>(
 }
 
 /// A constant scalar.
-pub(super) fn constant<'c>(b: &Builder<'c>, literal: &ArrayLiteral, position: usize) -> Scalar<'c> {
+pub(in crate::convert) fn constant<'c>(
+    b: &Builder<'c>,
+    literal: &ArrayLiteral,
+    position: usize,
+) -> Scalar<'c> {
     let element = literal.element_type;
     let ty = compute_type(b, element);
     if let Some((real, imaginary)) = literal.complex(position) {
@@ -540,7 +544,7 @@ pub(super) fn total_order<'c>(b: &Builder<'c>, x: Val<'c>) -> Val<'c> {
 }
 
 /// The same number in another type.
-pub(super) fn convert<'c>(
+pub(in crate::convert) fn convert<'c>(
     b: &Builder<'c>,
     from: ElementType,
     to: ElementType,

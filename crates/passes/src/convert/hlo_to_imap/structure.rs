@@ -112,11 +112,15 @@ impl<'c> Lowering<'c, '_> {
                     .collect()
             }
             Opcode::Bitcast => {
-                let position = linear(ir, &dims, &shape.dims, &shape.minor_to_major());
-                delinearize(ir, position, &source.shape.dims, &source.shape.minor_to_major())
+                let (to, from) = (constants(ir, &shape.dims), constants(ir, source.dims()));
+                let position = linear(ir, &dims, &to, &shape.minor_to_major());
+                delinearize(ir, position, &from, &source.shape.minor_to_major())
             }
             // Reshape: the same position in row-major order.
-            _ => reshape_index(ir, &dims, &shape.dims, &source.shape.dims),
+            _ => {
+                let (to, from) = (constants(ir, &shape.dims), constants(ir, source.dims()));
+                reshape_index(ir, &dims, &to, &from)
+            }
         };
         self.gather_by_map(b, source, shape, index)
     }
@@ -212,32 +216,39 @@ impl<'c> Lowering<'c, '_> {
     }
 }
 
+/// Extents as expressions.
+fn constants(ir: &Context, dims: &[i64]) -> Vec<Expr> {
+    dims.iter().map(|extent| ir.constant(*extent)).collect()
+}
+
 /// The position of an index in an array whose dimensions vary in this order, the fastest first.
-fn linear(ir: &Context, index: &[Expr], dims: &[i64], order: &[i64]) -> Expr {
-    let (mut position, mut stride) = (ir.constant(0), 1);
+fn linear(ir: &Context, index: &[Expr], dims: &[Expr], order: &[i64]) -> Expr {
+    let (mut position, mut stride) = (ir.constant(0), ir.constant(1));
     for dim in order {
         let dim = *dim as usize;
-        position = ir.add(position, ir.mul(index[dim], ir.constant(stride)));
-        stride *= dims[dim];
+        position = ir.add(position, ir.mul(index[dim], stride));
+        stride = ir.mul(stride, dims[dim]);
     }
     position
 }
 
 /// The position of an index in an array in row-major order.
 pub(super) fn row_major(ir: &Context, index: &[Expr], dims: &[i64]) -> Expr {
-    linear(ir, index, dims, &row_major_order(dims))
+    linear(ir, index, &constants(ir, dims), &row_major_order(dims.len()))
 }
 
-fn row_major_order(dims: &[i64]) -> Vec<i64> {
-    (0..dims.len() as i64).rev().collect()
+fn row_major_order(rank: usize) -> Vec<i64> {
+    (0..rank as i64).rev().collect()
 }
 
 /// The index of a position; see [`linear`].
-fn delinearize(ir: &Context, position: Expr, dims: &[i64], order: &[i64]) -> Vec<Expr> {
+fn delinearize(ir: &Context, position: Expr, dims: &[Expr], order: &[i64]) -> Vec<Expr> {
     let mut index = vec![ir.constant(0); dims.len()];
     let mut rest = position;
     for (place, dim) in order.iter().enumerate() {
-        let extent = ir.constant(dims[*dim as usize].max(1));
+        let extent = dims[*dim as usize];
+        // An array without elements has no positions.
+        let extent = if ir.as_constant(extent) == Some(0) { ir.constant(1) } else { extent };
         let is_last = place + 1 == order.len();
         index[*dim as usize] = if is_last { rest } else { ir.modulo(rest, extent) };
         rest = ir.floor_div(rest, extent);
@@ -246,6 +257,12 @@ fn delinearize(ir: &Context, position: Expr, dims: &[i64], order: &[i64]) -> Vec
 }
 
 /// Where the element at `index` of an array of `to` stands in one of `from`, both row-major.
-fn reshape_index(ir: &Context, index: &[Expr], to: &[i64], from: &[i64]) -> Vec<Expr> {
-    delinearize(ir, row_major(ir, index, to), from, &row_major_order(from))
+pub(in crate::convert) fn reshape_index(
+    ir: &Context,
+    index: &[Expr],
+    to: &[Expr],
+    from: &[Expr],
+) -> Vec<Expr> {
+    let position = linear(ir, index, to, &row_major_order(to.len()));
+    delinearize(ir, position, from, &row_major_order(from.len()))
 }

@@ -6,7 +6,7 @@
 //! integers of fewer than 8 bits are stored and computed as `i8`, wrapped after every operation.
 //! A complex array is two tensors, of the real and the imaginary parts.
 
-use melior::ir::Type;
+use melior::ir::{Type, ValueLike};
 use std::rc::Rc;
 use tc_dialects::{
     hlo::{ArrayShape, ElementKind, ElementType},
@@ -65,10 +65,13 @@ impl Array<'_> {
 }
 
 /// One element, of the compute type: one value, or two for complex numbers.
-pub(super) type Scalar<'c> = Vec<Val<'c>>;
+pub(in crate::convert) type Scalar<'c> = Vec<Val<'c>>;
 
 /// The type of the elements of a tensor, of one part of them for complex numbers.
-pub(super) fn storage_type<'c>(builder: &Builder<'c>, element: ElementType) -> Type<'c> {
+pub(in crate::convert) fn storage_type<'c>(
+    builder: &Builder<'c>,
+    element: ElementType,
+) -> Type<'c> {
     let part = element.part();
     match part.kind() {
         ElementKind::Pred => builder.int_type(1),
@@ -93,7 +96,7 @@ pub(super) fn is_coded(element: ElementType) -> bool {
 }
 
 /// The type in which long sums of elements are carried.
-pub(super) fn sum_type(element: ElementType) -> ElementType {
+pub(in crate::convert) fn sum_type(element: ElementType) -> ElementType {
     if is_coded(element) || element == ElementType::F16 { ElementType::F32 } else { element }
 }
 
@@ -101,4 +104,19 @@ pub(super) fn sum_type(element: ElementType) -> ElementType {
 pub(super) fn tensor_type<'c>(builder: &Builder<'c>, shape: &ArrayShape) -> Type<'c> {
     let dims: Vec<_> = shape.dims.iter().copied().map(Some).collect();
     mlir::tensor_type(&dims, storage_type(builder, shape.element_type))
+}
+
+/// The product of two elements of the type of a sum.
+pub(in crate::convert) fn multiply<'c>(
+    builder: &Builder<'c>,
+    sum: ElementType,
+    x: Val<'c>,
+    y: Val<'c>,
+) -> Val<'c> {
+    let name = match sum {
+        ElementType::Pred => "arith.andi",
+        sum if sum.is_float() => "arith.mulf",
+        _ => "arith.muli",
+    };
+    builder.value(name, &[x, y], x.r#type())
 }

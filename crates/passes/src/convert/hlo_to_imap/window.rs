@@ -158,32 +158,7 @@ impl<'c> Lowering<'c, '_> {
             && root.operands.len() == 2
             && root.operands[0] != root.operands[1]
             && computation.operands(root).all(|it| it.opcode == Opcode::Parameter);
-        if !on_parameters || element.bits() < 8 {
-            return None;
-        }
-        // A sum of halves would be rounded at each step.
-        let sums = matches!(element, ElementType::F32 | ElementType::F64);
-        let is_native = !value::is_coded(element);
-        Some(match (root.opcode, element.kind()) {
-            (Opcode::Add | Opcode::Or | Opcode::Maximum, ElementKind::Pred) => CombinerKind::Or,
-            (Opcode::Multiply | Opcode::And | Opcode::Minimum, ElementKind::Pred) => {
-                CombinerKind::And
-            }
-            (Opcode::Add, ElementKind::Float) if sums => CombinerKind::Add,
-            (Opcode::Multiply, ElementKind::Float) if sums => CombinerKind::Mul,
-            (Opcode::Maximum, ElementKind::Float) if is_native => CombinerKind::MaximumF,
-            (Opcode::Minimum, ElementKind::Float) if is_native => CombinerKind::MinimumF,
-            (_, ElementKind::Float | ElementKind::Complex | ElementKind::Pred) => return None,
-            (Opcode::Add, _) => CombinerKind::Add,
-            (Opcode::Multiply, _) => CombinerKind::Mul,
-            (Opcode::And, _) => CombinerKind::And,
-            (Opcode::Or, _) => CombinerKind::Or,
-            (Opcode::Maximum, ElementKind::Signed) => CombinerKind::MaxS,
-            (Opcode::Minimum, ElementKind::Signed) => CombinerKind::MinS,
-            (Opcode::Maximum, _) => CombinerKind::MaxU,
-            (Opcode::Minimum, _) => CombinerKind::MinU,
-            _ => return None,
-        })
+        if on_parameters { combiner(root.opcode, element) } else { None }
     }
 
     pub(super) fn reduce_window(
@@ -307,6 +282,34 @@ impl<'c> Lowering<'c, '_> {
         })?;
         Ok(result.array(b))
     }
+}
+
+/// The combiner that an opcode is on a type that is computed as it is stored.
+pub(in crate::convert) fn combiner(opcode: Opcode, element: ElementType) -> Option<CombinerKind> {
+    if element.bits() < 8 {
+        return None;
+    }
+    // A sum of halves would be rounded at each step.
+    let sums = matches!(element, ElementType::F32 | ElementType::F64);
+    let is_native = !value::is_coded(element);
+    Some(match (opcode, element.kind()) {
+        (Opcode::Add | Opcode::Or | Opcode::Maximum, ElementKind::Pred) => CombinerKind::Or,
+        (Opcode::Multiply | Opcode::And | Opcode::Minimum, ElementKind::Pred) => CombinerKind::And,
+        (Opcode::Add, ElementKind::Float) if sums => CombinerKind::Add,
+        (Opcode::Multiply, ElementKind::Float) if sums => CombinerKind::Mul,
+        (Opcode::Maximum, ElementKind::Float) if is_native => CombinerKind::MaximumF,
+        (Opcode::Minimum, ElementKind::Float) if is_native => CombinerKind::MinimumF,
+        (_, ElementKind::Float | ElementKind::Complex | ElementKind::Pred) => return None,
+        (Opcode::Add, _) => CombinerKind::Add,
+        (Opcode::Multiply, _) => CombinerKind::Mul,
+        (Opcode::And, _) => CombinerKind::And,
+        (Opcode::Or, _) => CombinerKind::Or,
+        (Opcode::Maximum, ElementKind::Signed) => CombinerKind::MaxS,
+        (Opcode::Minimum, ElementKind::Signed) => CombinerKind::MinS,
+        (Opcode::Maximum, _) => CombinerKind::MaxU,
+        (Opcode::Minimum, _) => CombinerKind::MinU,
+        _ => return None,
+    })
 }
 
 /// A step of a fold: which element of the result it is for, where it stands among what is folded,

@@ -1,6 +1,10 @@
 //! Axon programs: compiled code against the reference interpreter, which evaluates them element by
 //! element.
 
+mod generator;
+mod parametric;
+
+use generator::random_program;
 use proptest::prelude::*;
 use std::fmt::Write as _;
 use tc_backends::{
@@ -26,7 +30,7 @@ fn with_session<T>(
     let given = |(name, dims): &(&str, &[i64])| Given {
         parameter: name.to_string(),
         element: None,
-        dims: dims.to_vec(),
+        dims: dims.iter().copied().map(Some).collect(),
     };
     let given: Vec<_> = shapes.iter().map(given).collect();
     let session = program.specialize(entry, &given);
@@ -411,180 +415,13 @@ fn hostile_programs_are_refused() {
     assert!(error.contains("calls nest more than 256 deep"), "{error}");
 }
 
-/// A program with random definitions, each of a type that is known while it is written.
-struct Writer {
-    text: String,
-    /// Names and sizes of what can be used.
-    tensors: Vec<(String, Vec<i64>)>,
-    choices: std::vec::IntoIter<u32>,
-    float: bool,
-}
-
-impl Writer {
-    fn choose(&mut self, below: usize) -> usize {
-        self.choices.next().unwrap_or(0) as usize % below.max(1)
-    }
-
-    fn tensor(&mut self, fits: impl Fn(&[i64]) -> bool) -> Option<(String, Vec<i64>)> {
-        let usable: Vec<_> = self.tensors.iter().filter(|(_, dims)| fits(dims)).cloned().collect();
-        let choice = self.choose(usable.len());
-        usable.get(choice).cloned()
-    }
-
-    /// An expression and its sizes.
-    fn expression(&mut self) -> Option<(String, Vec<i64>)> {
-        let (a, dims) = self.tensor(|_| true)?;
-        let number = if self.float { "0.5f" } else { "3" };
-        Some(match self.choose(19) {
-            0..=3 => {
-                let own = dims.clone();
-                let (b, _) = self.tensor(|dims| own.ends_with(dims))?;
-                let op = ["+", "-", "*"][self.choose(3)];
-                let (a, b) = if self.choose(2) == 0 { (a, b) } else { (b, a) };
-                (format!("{a} {op} {b}"), dims)
-            }
-            4 => {
-                let functions: &[_] = match self.float {
-                    true => &["tanh", "sigmoid", "relu", "-", "softly"],
-                    false => &["relu", "-", "softly", "double"],
-                };
-                (format!("{}({a})", functions[self.choose(functions.len())]), dims)
-            }
-            5 => (format!("max({a}, {number}) - {number}"), dims),
-            6 => {
-                let (a, dims) = self.tensor(|dims| dims.len() == 2)?;
-                (format!("transpose({a})"), vec![dims[1], dims[0]])
-            }
-            7 => {
-                let (a, left) = self.tensor(|dims| 2 <= dims.len())?;
-                let (batch, k) = (left[..left.len() - 2].to_vec(), left[left.len() - 1]);
-                let fits = |dims: &[i64]| {
-                    dims.len() == left.len()
-                        && dims.starts_with(&batch)
-                        && dims[dims.len() - 2] == k
-                };
-                let (b, right) = self.tensor(fits)?;
-                let mut dims = left.clone();
-                *dims.last_mut()? = *right.last()?;
-                (format!("matmul({a}, {b})"), dims)
-            }
-            8 => {
-                let (a, mut dims) = self.tensor(|dims| !dims.is_empty())?;
-                let rest = dims[1..].to_vec();
-                let (b, other) = self.tensor(|dims| !dims.is_empty() && dims[1..] == rest[..])?;
-                dims[0] += other[0];
-                (format!("concat({a}, {b})"), dims)
-            }
-            9 => {
-                let (a, dims) = self.tensor(|dims| !dims.is_empty())?;
-                (format!("reverse({a})"), dims)
-            }
-            10 => {
-                let (a, mut dims) = self.tensor(|dims| dims.first().is_some_and(|it| 1 < *it))?;
-                let start = 1 + self.choose(dims[0] as usize - 1) as i64;
-                dims[0] -= start;
-                (format!("slice({a}, start={start}, size={})", dims[0]), dims)
-            }
-            11 | 12 => {
-                let (a, dims) = self.tensor(|dims| !dims.is_empty())?;
-                let (k, _) = self.tensor(<[i64]>::is_empty)?;
-                let function = match self.choose(6) {
-                    0 => "+".to_string(),
-                    1 => "*".to_string(),
-                    2 => "max".to_string(),
-                    3 => "-".to_string(),
-                    4 => format!("fn(p, q) {{ p * {k} - q }}"),
-                    _ => "fn(p, q) { max(p, q) + 1 }".to_string(),
-                };
-                (format!("reduce({function}, {number}, {a})"), dims[1..].to_vec())
-            }
-            13 | 14 => {
-                let (a, dims) = self.tensor(|dims| !dims.is_empty())?;
-                let row = dims[1..].to_vec();
-                let (b, _) = self.tensor(|dims| row.ends_with(dims))?;
-                (format!("map(fn(r) {{ softly(r * {b}) - r }}, {a})"), dims)
-            }
-            15 | 16 => {
-                let (a, dims) = self.tensor(|dims| !dims.is_empty())?;
-                let row = dims[1..].to_vec();
-                let (s, state) = self.tensor(|dims| row.ends_with(dims))?;
-                let (k, _) = self.tensor(|dims| row.ends_with(dims))?;
-                // The state keeps its shape.
-                let next = if state == row { "s - r" } else { "softly(s)" };
-                let name = format!("w{}", self.tensors.len());
-                let line =
-                    format!("  {name}, _ = loop({s}, fn(s, r) {{ {next}, r * s + {k} }}, {a});\n");
-                self.text += &line;
-                self.tensors.push((name, state));
-                (format!("second(loop({s}, fn(s, r) {{ {next}, r * s + {k} }}, {a}))"), dims)
-            }
-            17 => {
-                let count: i64 = dims.iter().product();
-                let shape = if count % 2 == 0 { vec![2, count / 2] } else { vec![count] };
-                let list: Vec<_> = shape.iter().map(i64::to_string).collect();
-                (format!("reshape({a}, shape=[{}])", list.join(",")), shape)
-            }
-            _ => {
-                let (a, mut dims) = self.tensor(|dims| !dims.is_empty())?;
-                dims[0] = 3;
-                (format!("gather({a}, iota(size=3) * 2)"), dims)
-            }
-        })
-    }
-}
-
-fn random_program(choices: Vec<u32>) -> String {
-    let mut writer = Writer {
-        text: String::new(),
-        tensors: Vec::new(),
-        choices: choices.into_iter(),
-        float: true,
-    };
-    writer.float = writer.choose(3) != 0;
-    let element = match (writer.float, writer.choose(2)) {
-        (true, 0) => "f32",
-        (true, _) => "f64",
-        (false, 0) => "i32",
-        (false, _) => "i8",
-    };
-    let shapes: [&[i64]; 6] = [&[], &[3], &[2, 3], &[3, 3], &[2, 3, 3], &[1, 4]];
-    let mut params = Vec::new();
-    for (number, dims) in shapes.iter().enumerate() {
-        let list: Vec<_> = dims.iter().map(i64::to_string).collect();
-        params.push(format!("p{number} : {element} [{}]", list.join(",")));
-        writer.tensors.push((format!("p{number}"), dims.to_vec()));
-    }
-    for number in 0..6 {
-        let Some((expression, dims)) = writer.expression() else { continue };
-        if 2_000 < dims.iter().product::<i64>() {
-            continue;
-        }
-        let name = format!("v{number}");
-        // Values stay near 1: what overflows shows nothing.
-        let line = match writer.float {
-            true => format!("  {name} = tanh({expression});\n"),
-            false => format!("  {name} = {expression};\n"),
-        };
-        writer.text += &line;
-        writer.tensors.push((name, dims));
-    }
-    let last: Vec<_> = writer.tensors.iter().skip(shapes.len()).map(|it| it.0.as_str()).collect();
-    let results = if last.is_empty() { "p0".to_string() } else { last.join(", ") };
-    format!(
-        "softly = fn(x) {{ max(x, 0) - x }};\ndouble = fn(x) {{ x + x }};\n\
-         second = fn(pair) {{ _, b = pair; b }};\nf = fn({}) {{\n{}  {results}\n}};\n",
-        params.join(", "),
-        writer.text
-    )
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..Default::default() })]
 
     /// Compiled programs calculate what the reference interpreter does.
     #[test]
     fn random_programs_agree(choices in prop::collection::vec(any::<u32>(), 80)) {
-        let text = random_program(choices);
+        let text = random_program(choices, false);
         let outcome = with_session(&text, Some("f"), &[], run_both);
         prop_assert!(outcome.is_ok(), "{}\n{}", text, outcome.unwrap_err());
     }

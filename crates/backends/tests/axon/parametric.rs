@@ -1,0 +1,344 @@
+//! Functions whose sizes are parameters: one object against the reference interpreter at many sizes,
+//! and what it checks at entry.
+
+use super::{example, generator::random_program, random_array};
+use proptest::prelude::*;
+use tc_backends::{
+    axon::{Program, values},
+    cpu::{self, CallError, Compiled},
+    hlo::{self, Array},
+    interp::{Limits, compare},
+    runtime::Tensor,
+};
+use tc_dialects::{
+    axon::{Given, TensorType, to_hlo::hlo_element},
+    hlo::ArrayShape,
+};
+
+/// A compiled function whose sizes are parameters.
+struct Parametric {
+    program: Program,
+    entry: String,
+    code: Compiled,
+    ir: String,
+}
+
+impl Parametric {
+    fn new(text: &str, entry: &str, given: &[&str]) -> Result<Self, String> {
+        let program = Program::read("test.axon", text.into()).map_err(|it| it.to_string())?;
+        let given: Vec<_> = given.iter().map(|it| Given::parse(it).expect("a shape")).collect();
+        let context = tc_dialects::new_context();
+        let lowered = program.lower(&context, Some(entry), &given).map_err(|it| it.to_string())?;
+        let lowered = lowered.ok_or("all sizes are known")?;
+        let ir = lowered.module.as_operation().to_string();
+        let code = cpu::Program::lower(&lowered.module, &cpu::Options::default())
+            .and_then(|program| program.jit())
+            .map_err(|error| format!("{error}\n{ir}"))?;
+        Ok(Self { program, entry: entry.to_string(), code, ir })
+    }
+
+    fn function(&self) -> cpu::Function<'_> {
+        self.code.function(&self.entry).expect("it has its name")
+    }
+
+    /// Runs it at some sizes, and the interpreter, on random inputs.
+    fn check(&self, shapes: &[(&str, &[i64])]) -> Result<(), String> {
+        let session = self.program.specialize(Some(&self.entry), &given(shapes));
+        let mut session = session.map_err(|error| error.to_string())?;
+        let parameters = session.parameters().iter().zip(0..);
+        let arrays = parameters.map(|((_, ty), seed)| array(ty, seed));
+        let arrays: Vec<_> = arrays.collect();
+        let found = self.run(&arrays).map_err(|error| format!("{error}\n{}", self.ir))?;
+        let inputs: Vec<_> = arrays.iter().map(|it| values(it).expect("small")).collect();
+        let outcomes = session.interpret(&inputs, Limits::default());
+        let outcomes = outcomes.map_err(|error| error.to_string())?;
+        assert_eq!(outcomes.len(), found.len());
+        for (outcome, found) in outcomes.iter().zip(&found) {
+            let found = widened(found, outcome.element());
+            let stats = compare(outcome, &found);
+            let stats = stats.map_err(|error| format!("{shapes:?}: {error}\n{}", self.ir))?;
+            assert!(stats.num_uncertain * 2 <= stats.num_elements, "{stats:?}\n{}", self.ir);
+        }
+        Ok(())
+    }
+
+    fn run(&self, arrays: &[Array]) -> Result<Vec<Tensor>, CallError> {
+        let tensors: Vec<_> =
+            arrays.iter().map(|it| hlo::to_file_tensor(it).expect("small")).collect();
+        self.function().run(&tensors.iter().collect::<Vec<_>>())
+    }
+
+    /// What it says about parameters of `f32` of these sizes.
+    fn refused(&self, dims: &[&[usize]]) -> String {
+        let tensors: Vec<_> = self
+            .function()
+            .signature()
+            .arguments
+            .iter()
+            .zip(dims)
+            .map(|(argument, dims)| Tensor::zeros(argument.element, dims).expect("small"))
+            .collect();
+        match self.function().run(&tensors.iter().collect::<Vec<_>>()) {
+            Ok(_) => "nothing".to_string(),
+            Err(CallError::Check { message, .. }) => message,
+            Err(error) => error.to_string(),
+        }
+    }
+}
+
+/// The shapes of parameters.
+fn given(shapes: Call) -> Vec<Given> {
+    let given = |(name, dims): &(&str, &[i64])| Given {
+        parameter: name.to_string(),
+        element: None,
+        dims: dims.iter().copied().map(Some).collect(),
+    };
+    shapes.iter().map(given).collect()
+}
+
+/// Random elements of a type.
+fn array(ty: &TensorType, seed: u64) -> Array {
+    random_array(&ArrayShape::new(hlo_element(ty.element), ty.dims.clone()), ty, seed)
+}
+
+/// The bits of `bf16` as `f32`, which the interpreter compares with.
+fn widened(tensor: &Tensor, element: tc_backends::runtime::ElementType) -> Tensor {
+    use tc_backends::runtime::ElementType as E;
+    if (tensor.element(), element) != (E::U16, E::F32) {
+        return tensor.clone();
+    }
+    let mut wide = Tensor::zeros(E::F32, tensor.shape()).expect("small");
+    let halves = tensor.bytes().chunks_exact(2);
+    for (to, from) in wide.bytes_mut().chunks_exact_mut(4).zip(halves) {
+        to[2..].copy_from_slice(from);
+    }
+    wide
+}
+
+/// The sizes of parameters in one call.
+type Call<'a> = &'a [(&'a str, &'a [i64])];
+
+fn check(text: &str, entry: &str, given: &[&str], calls: &[Call]) {
+    let compiled = Parametric::new(text, entry, given).unwrap_or_else(|it| panic!("{text}\n{it}"));
+    for call in calls {
+        compiled.check(call).unwrap_or_else(|error| panic!("{text}\n{call:?}: {error}"));
+    }
+}
+
+fn refusal(text: &str, entry: &str, given: &[&str]) -> String {
+    let error = Parametric::new(text, entry, given).err().expect(text);
+    let first = error.lines().next().unwrap_or_default();
+    first.trim_start_matches("test.axon:").to_string()
+}
+
+#[test]
+fn examples_agree_at_all_sizes() {
+    let attention = example("attention");
+    check(
+        &attention,
+        "attention",
+        &[],
+        &[
+            &[("Q", &[12, 8]), ("V", &[16, 4])],
+            &[("Q", &[1, 1]), ("V", &[1, 1])],
+            &[("Q", &[7, 33]), ("V", &[1, 5])],
+        ],
+    );
+    check(
+        &attention,
+        "heads",
+        &[],
+        &[
+            &[("Q", &[3, 5, 4]), ("K", &[3, 6, 4]), ("V", &[3, 6, 2])],
+            &[("Q", &[1, 1, 1]), ("K", &[1, 9, 1]), ("V", &[1, 9, 17])],
+        ],
+    );
+    check(
+        &example("softmax"),
+        "softmax",
+        &["x=?x?"],
+        &[&[("x", &[9, 4])], &[("x", &[1, 1])], &[("x", &[3, 19])]],
+    );
+    check(&example("softmax"), "softmax", &["x=?"], &[&[("x", &[9])], &[("x", &[1])]]);
+    check(
+        &example("mlp"),
+        "mlp",
+        &["x=?x?"],
+        &[
+            &[("x", &[5, 7]), ("w1", &[7, 6]), ("w2", &[6, 4]), ("w3", &[4, 3])],
+            &[("x", &[1, 1]), ("w1", &[1, 1]), ("w2", &[1, 1]), ("w3", &[1, 1])],
+        ],
+    );
+    let rnn = example("rnn");
+    for entry in ["rnn", "lstm", "bidirectionalLstm", "residualRnn"] {
+        let calls: [Call; 3] = [&[("x", &[6, 2, 3])], &[("x", &[1, 1, 1])], &[("x", &[2, 5, 9])]];
+        check(&rnn, entry, &["x=?x?x?"], &calls);
+    }
+}
+
+#[test]
+fn convolutions_agree_at_all_sizes() {
+    let f: &[i64] = &[16, 16, 3, 3];
+    let small: &[i64] = &[1, 3, 32, 32];
+    let call: Call = &[("image", small), ("f0", &[16, 3, 3, 3]), ("f1", f), ("f2", f)];
+    check(&example("convnet"), "convnet", &["f0=16x3x3x3", "f1=16x16x3x3"], &[call]);
+    let text = "f = fn(x : f32 [n,c,h,w], k) { conv(x, k, stride=[1,2], padding=1, dilation=[2,1]), conv(x, k) };";
+    check(
+        text,
+        "f",
+        &[],
+        &[
+            &[("x", &[2, 3, 7, 8]), ("k", &[4, 3, 3, 2])],
+            &[("x", &[1, 1, 1, 1]), ("k", &[1, 1, 1, 1])],
+            &[("x", &[1, 2, 5, 3]), ("k", &[3, 2, 2, 3])],
+        ],
+    );
+}
+
+#[test]
+fn every_function_of_the_table_runs_at_all_sizes() {
+    let text = "
+        moves = fn(x : f32 [n,m], y : f32 [k,m], i : i32 [p,q], j : u8 []) {
+          concat(x, y), reverse(x), slice(concat(x, y), start=n, size=k), gather(x, i), gather(y, j),
+          transpose(x), reshape(concat(x, y), shape=[(n + k) * m]), reshape(x, shape=[m,n])
+        };
+        elements = fn(x : f64 [n,m], y : f64 [m], b : bool [n,m], k : f64 []) {
+          x + y, x * k - 2f, x / y, max(x, k), min(y, 0f), x == x, x < y, x >= k, select(b, x, x + y),
+          -x, exp(x), log(x), sqrt(x), tanh(y), sigmoid(x), relu(y), iota(size=n) * 2f
+        };
+        folds = fn(x : f32 [n,m], k : f32 []) {
+          sum(x), product(x), maximum(x), minimum(x), reduce(+, k, x), sum(sum(x)),
+          reduce(fn(a, b) { max(a, b) * k }, 0f, x), reduce(-, 1f, x), reduce(-, k, sum(x)),
+          map(fn(r) { r * k }, x), map(sum, x), map(fn(r) { map(fn(e) { e + k }, r) }, x),
+          loop(k, fn(s, r) { s + sum(r), r * s }, x),
+          loop((sum(x), k), fn(s, r) { a, b = s; (r - a, b * 0.5f), r + b }, x)
+        };
+        integers = fn(a : i8 [n], b : i8 [n], c : u16 [n]) {
+          a + b, a / b, -a, a * b, max(a, b), c / (c - c), c / 3, reduce(+, 0, a), reduce(*, 1, c),
+          reduce(max, 0, a), reduce(min, 9, c), a < b, relu(a), matmul(reshape(a, shape=[1,n]), reshape(b, shape=[n,1]))
+        };
+        halves = fn(q : bf16 [m,d], k : bf16 [n,d], h : f16 [n,d]) {
+          e = matmul(q, transpose(k)) / 2f;
+          map(softmax, e), tanh(e), sum(k), reduce(max, -inf, k), matmul(transpose(h), h), sum(h),
+          loop(0f, fn(s, r) { s / 2f + sum(r), r * s }, k)
+        };";
+    let calls: [Call; 3] = [
+        &[("x", &[4, 3]), ("y", &[2, 3]), ("i", &[2, 5])],
+        &[("x", &[1, 1]), ("y", &[1, 1]), ("i", &[1, 1])],
+        &[("x", &[3, 9]), ("y", &[7, 9]), ("i", &[3, 1])],
+    ];
+    check(text, "moves", &[], &calls);
+    for entry in ["elements", "folds"] {
+        check(text, entry, &[], &[&[("x", &[4, 3])], &[("x", &[1, 1])], &[("x", &[2, 17])]]);
+    }
+    check(text, "integers", &[], &[&[("a", &[40])], &[("a", &[1])]]);
+    check(
+        text,
+        "halves",
+        &[],
+        &[&[("q", &[4, 3]), ("k", &[5, 3])], &[("q", &[1, 1]), ("k", &[1, 1])]],
+    );
+}
+
+/// Conditions that inference leaves are checked when the function is called.
+#[test]
+fn conditions_are_checked_at_entry() {
+    let join = "join = fn(x : f32 [m], y : f32 [n]) : f32 [8] {\n  concat(x, y)\n};";
+    let join = Parametric::new(join, "join", &[]).expect("it is right");
+    assert_eq!(join.refused(&[&[3], &[5]]), "nothing");
+    assert_eq!(
+        join.refused(&[&[3], &[4]]),
+        "test.axon:2:3: result of the function needs (+ m n) = 8"
+    );
+    // A size that two dimensions have is compared before the code is called.
+    let dot = Parametric::new("f = fn(a : f32 [m,k], b : f32 [k,n]) { matmul(a, b) };", "f", &[]);
+    let dot = dot.expect("it is right");
+    assert_eq!(dot.refused(&[&[2, 3], &[3, 4]]), "nothing");
+    assert_eq!(
+        dot.refused(&[&[2, 3], &[4, 4]]),
+        "expected dimension 0 of 'b' to be 3, as 'k' is elsewhere, found 4"
+    );
+    let text = "
+        f = fn(x : f32 [n], y : f32 [a,b,c], z : f32 [2*k]) {
+          slice(x, start=4, size=2), reshape(y, shape=[n,4]), z + slice(x, size=k)
+        };";
+    let error = Parametric::new(text, "f", &[]).err().expect("k is not 2 * k");
+    assert!(error.contains("operands of '+'"), "{error}");
+    let text = "
+        f = fn(x : f32 [n], y : f32 [a,b,c], z : f32 [2*k]) {
+          slice(x, start=4, size=2), reshape(y, shape=[n,4]), reshape(z, shape=[k,2]), slice(x, size=k)
+        };";
+    let f = Parametric::new(text, "f", &[]).expect("it is right");
+    assert_eq!(f.refused(&[&[6], &[2, 3, 4], &[8]]), "nothing");
+    assert_eq!(
+        f.refused(&[&[5], &[5, 2, 2], &[2]]),
+        "test.axon:3:11: call of 'slice' needs (- n 5) > 0"
+    );
+    assert_eq!(
+        f.refused(&[&[6], &[2, 3, 5], &[2]]),
+        "test.axon:3:38: call of 'reshape' needs (* n 4) = (* (* a b) c)"
+    );
+    assert_eq!(
+        f.refused(&[&[6], &[2, 3, 4], &[7]]),
+        "test.axon:2:46: expected dimension 0 of 'z' to be (* k 2)"
+    );
+    assert_eq!(
+        f.refused(&[&[6], &[2, 3, 4], &[14]]),
+        "test.axon:3:88: call of 'slice' needs (- (+ n 1) k) > 0"
+    );
+}
+
+#[test]
+fn what_needs_sizes_is_refused_in_place() {
+    assert_eq!(
+        refusal("f = fn(x) { sum(x) };", "f", &[]),
+        "1:8: error: 'x' is _ [_]@..., of which the rank is not known [AX0401]"
+    );
+    assert_eq!(
+        refusal("f = fn(x : f32 [n*n]) { x };", "f", &[]),
+        "1:8: error: the sizes in dimension '(* n n)' of 'x' do not follow from the sizes of parameters [AX0401]"
+    );
+    assert_eq!(
+        refusal("f = fn(x : f32 [n,1,h,w], k : f32 [1,1,r,r]) { conv(x, k, stride=n) };", "f", &[]),
+        "1:48: error: nothing determines the sizes of the options of 'conv' [AX0401]"
+    );
+    assert_eq!(
+        refusal("f = fn(x : f32 [n]) { sum(iota()) + x };", "f", &[]),
+        "1:27: error: nothing determines the sizes of what 'iota' gives [AX0401]"
+    );
+    assert_eq!(
+        refusal("f = fn(x : f32 [n,*]) { x };", "f", &[]),
+        "1:8: error: 'x' is f32 [_,*]: ragged tensors are not executed [AX0402]"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20, failure_persistence: None, max_shrink_iters: 50, ..Default::default() })]
+
+    /// A program that is compiled once calculates what the reference interpreter does at all sizes, and
+    /// refuses those that the program forbids.
+    #[test]
+    fn random_programs_agree_at_all_sizes(choices in prop::collection::vec(any::<u32>(), 80)) {
+        let text = random_program(choices, true);
+        let compiled = Parametric::new(&text, "f", &[]);
+        let compiled = compiled.unwrap_or_else(|error| panic!("{text}\n{error}"));
+        for [a, b, c, d] in [[1, 2, 3, 4], [1, 1, 1, 1], [5, 3, 2, 1]] {
+            let dims: [&[i64]; 6] = [&[], &[c], &[b, c], &[c, c], &[b, c, c], &[a, d]];
+            let call: Vec<_> = ["p0", "p1", "p2", "p3", "p4", "p5"].into_iter().zip(dims).collect();
+            let outcome = compiled.check(&call);
+            let is_forbidden = compiled.program.specialize(Some("f"), &given(&call)).is_err();
+            if is_forbidden {
+                let dims: Vec<Vec<_>> =
+                    dims.iter().map(|dims| dims.iter().map(|it| *it as usize).collect()).collect();
+                let dims: Vec<_> = dims.iter().map(Vec::as_slice).collect();
+                let refusal = compiled.refused(&dims);
+                // A result of a negative size is refused before the code is called.
+                let is_refused = refusal.starts_with("test.axon:")
+                    || refusal.ends_with("is not known from the inputs");
+                prop_assert!(is_refused, "{text}\n{call:?}: {refusal}");
+            } else {
+                prop_assert!(outcome.is_ok(), "{text}\n{call:?}: {}", outcome.unwrap_err());
+            }
+        }
+    }
+}
