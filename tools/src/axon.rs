@@ -196,8 +196,8 @@ pub fn compile<'c>(
     let program = read(text)?;
     let given = compilation.shapes()?;
     let reports = hlo::report_errors(context, program.source());
-    let (name, signature, module) = match program.lower(context, entry, &given).map_err(error)? {
-        Some(lowered) => (lowered.name, lowered.signature, lowered.module),
+    let (name, shapes, module) = match program.lower(context, entry, &given).map_err(error)? {
+        Some(it) => (it.name, format!("all sizes of {}", it.signature), it.module),
         None => {
             context.detach_diagnostic_handler(reports);
             let mut session = program.specialize(entry, &given).map_err(error)?;
@@ -205,14 +205,14 @@ pub fn compile<'c>(
             let parameters = session.parameters().iter();
             let parameters: Vec<_> =
                 parameters.map(|(name, ty)| format!("{name} : {ty}")).collect();
-            (session.name(), parameters.join(", "), module)
+            let parameters = match parameters.is_empty() {
+                true => "it takes nothing".to_string(),
+                false => parameters.join(", "),
+            };
+            (session.name(), format!("these shapes only: {parameters}"), module)
         }
     };
-    eprintln!(
-        "{}: note: '{name}' is compiled for {}",
-        program.source().name(),
-        if signature.is_empty() { "no parameters".to_string() } else { signature }
-    );
+    eprintln!("{}: note: '{name}' is compiled for {shapes}", program.source().name());
     Ok(module)
 }
 

@@ -197,7 +197,7 @@ pub struct Compilation {
     #[arg(long = "size", value_delimiter = ',', value_name = "NAME=VALUE")]
     sizes: Vec<String>,
     /// The shape of a parameter of an Axon program, and if it is not f32 or what the program says,
-    /// its element type: Q=128x64 or 'Q=f64[128,64]'; may be repeated.
+    /// its element type: Q=128x64 or 'Q=f64[128,64]'; '?' for a size that stays open; may be repeated.
     #[arg(long = "shape", value_name = "NAME=SIZES")]
     shapes: Vec<String>,
     /// Checks what depends on data too, and divisions by zero.
@@ -327,7 +327,7 @@ impl Compilation {
         for text in &self.shapes {
             let Some(given) = Given::parse(text) else {
                 return Err(Error::Usage(format!(
-                    "'{text}' is no shape; expected NAME=4x3, NAME=f64[4,3] or NAME=[] for a scalar, with \
+                    "'{text}' is no shape; expected NAME=4x3, NAME=f64[4,?] or NAME=[] for a scalar, with \
                      sizes from 1 to {MAX_EXTENT}"
                 )));
             };

@@ -167,8 +167,16 @@ impl Received {
     }
 }
 
+/// A text with the place that it is about, where that is known: `file:line:column: text`.
+pub fn placed(location: Location, text: &str) -> String {
+    match place(location) {
+        Some((file, line, column)) => format!("{file}:{line}:{column}: {text}"),
+        None => text.to_string(),
+    }
+}
+
 /// The file, line and column of a location; of a fused or named one, the first inside.
-pub fn place(location: Location) -> Option<Place> {
+fn place(location: Location) -> Option<Place> {
     // Nesting is limited: a location that goes deeper says nothing more.
     let mut location = location;
     for _ in 0..64 {

@@ -24,7 +24,7 @@ const EXAMPLES: &str = "Examples:
   tc-compile matmul.tc --emit=asm --size M=64,K=64,N=64  for these sizes only
   tc-compile layers.tc --entry mlp3 --emit=llvm --target-cpu x86-64-v3 -o mlp3.ll
   tc-compile model.hlo --threads 4                       the entry computation
-  tc-compile model.axon --entry mlp --shape x=32x784     an Axon function at known shapes
+  tc-compile model.axon --entry mlp --shape x=?x784      an Axon function for all other sizes
 
 Sizes that are not given stay parameters of the compiled functions. An object of several
 threads needs the OpenMP runtime (-lomp). Exit codes: 0, 1 for an error in the program,

@@ -196,8 +196,9 @@ fn write_extents(text: &mut String, signature: &Signature, names: &Names) {
                 if parameters.is_empty() { "void".to_string() } else { parameters.join(", ") };
             let _ = write!(
                 text,
-                "/* Extent of dimension {dim} of {}. */\nstatic inline int64_t {}({parameters}) {{\n",
+                "/* Extent of dimension {dim} of {}: {}. */\nstatic inline int64_t {}({parameters}) {{\n",
                 names.arguments[number],
+                formula(&ir, *expr, &variables),
                 names.extent_function(number, dim),
             );
             for size in names.sizes.values() {
@@ -279,13 +280,16 @@ fn describe_origins(origins: &Formulas) -> String {
     if map.results.iter().all(|origin| ir.as_constant(*origin) == Some(0)) {
         return String::new();
     }
-    let name = |var| match var {
+    let origins: Vec<_> = map.results.iter().map(|it| formula(&ir, *it, &names)).collect();
+    format!("; the element stored first has index ({})", origins.join(", "))
+}
+
+/// An expression over size variables of these names.
+fn formula(ir: &Context, expr: Expr, names: &[String]) -> String {
+    polynomial::text(ir, expr, &|var| match var {
         Var::Runtime(number) => names[number as usize].clone(),
         other => tc_ir::text::default_name(other),
-    };
-    let origins: Vec<_> =
-        map.results.iter().map(|origin| polynomial::text(&ir, *origin, &name)).collect();
-    format!("; the element stored first has index ({})", origins.join(", "))
+    })
 }
 
 fn write_wrapper(text: &mut String, signature: &Signature, names: &Names) {

@@ -21,8 +21,9 @@
 
 use super::display::{KnownNames, Printer, SIZES, fresh};
 use super::infer::Inferred;
-use super::specialize::{Given, Instance, Leaf, Refusal, TensorType};
+use super::specialize::{Given, Instance, Leaf, Refusal, Subst, TensorType};
 use super::syntax::ast::Program;
+use super::types::{MAX_PARTS, Node, Ty};
 use crate::tc::{
     MAX_EXTENT,
     syntax::{Diagnostic, Reason, Span},
@@ -77,6 +78,8 @@ pub struct EntryCheck {
 pub struct Parametric {
     /// The entry, with sizes as expressions of the size variables.
     pub instance: Instance<Expr>,
+    /// The sizes of the tensors of the result, as far as the parameters determine them.
+    pub results: Vec<Option<Vec<Expr>>>,
     /// The sizes that are read.
     pub sizes: Vec<SizeVariable>,
     /// What has to hold, in the order in which it is to be checked.
@@ -134,6 +137,12 @@ impl Reader<'_> {
         self.check(Requirement::Size(size), text, leaf.span);
         self.sizes.push(SizeVariable { name, parameter, dim });
         size
+    }
+
+    /// The size variable that is read from a dimension.
+    fn variable(&self, parameter: usize, dim: usize) -> Option<Expr> {
+        let place = self.sizes.iter().position(|it| (it.parameter, it.dim) == (parameter, dim));
+        place.map(|number| self.ir.runtime(number as u32))
     }
 
     fn name(&mut self, var: DimVar) -> String {
@@ -243,8 +252,7 @@ impl Reader<'_> {
     fn check_extents(&mut self, parameters: &[Parameter]) {
         for (number, (leaf, dims)) in parameters.iter().enumerate() {
             for (place, dim) in dims.iter().enumerate() {
-                let is_read = |it: &SizeVariable| (it.parameter, it.dim) == (number, place);
-                if matches!(dim, Dim::Constant(_)) || self.sizes.iter().any(is_read) {
+                if matches!(dim, Dim::Constant(_)) || self.variable(number, place).is_some() {
                     continue;
                 }
                 let value = self.value(dim).expect("it follows from what is read");
@@ -317,10 +325,14 @@ impl Inferred {
         reader.read(&parameters);
         reader.solve(&parameters)?;
         reader.check_extents(&parameters);
-        let types = elements.into_iter().zip(&parameters).map(|(element, (leaf, dims))| {
-            let dims =
-                dims.iter().map(|dim| reader.value(dim).expect("all follow from what is read"));
-            (leaf.name.clone(), TensorType { element, dims: dims.collect() })
+        let types = elements.into_iter().zip(&parameters).zip(0..);
+        let types = types.map(|((element, (leaf, dims)), number)| {
+            let size = |(place, dim): (usize, &Dim)| {
+                let read = reader.variable(number, place);
+                read.or_else(|| reader.value(dim)).expect("all follow from what is read")
+            };
+            let dims = dims.iter().enumerate().map(size).collect();
+            (leaf.name.clone(), TensorType { element, dims })
         });
         let types = types.collect();
         let Reader { names, sizes, values, mut checks, .. } = reader;
@@ -334,8 +346,38 @@ impl Inferred {
             let text = format!("{} {} {condition}", origin.describe(), origin.needs());
             checks.push(EntryCheck { requirement, text, span: origin.span });
         }
+        let results = self.results(opened.result, ir, &values);
         let instance = self.instance(opened, types);
-        Ok(Parametric { instance, sizes, checks, values })
+        Ok(Parametric { instance, results, sizes, checks, values })
+    }
+
+    /// The sizes of the tensors of a result.
+    fn results(
+        &mut self,
+        result: Ty,
+        ir: &Context,
+        values: &HashMap<DimVar, Expr>,
+    ) -> Vec<Option<Vec<Expr>>> {
+        let types = &mut self.inference.types;
+        let mut results = Vec::new();
+        let mut open = vec![result];
+        while let Some(ty) = open.pop() {
+            match types.node(ty) {
+                Node::Tuple(parts) => open.extend(parts.into_iter().rev()),
+                Node::Tensor(_, shape) => {
+                    let shape = types.known_shape(&shape, &Subst::default());
+                    let arithmetic = types.solver.arithmetic();
+                    let value = |var| values.get(&var).copied();
+                    let size = |item: &Item| arithmetic.expr(item.as_dim()?, ir, &value);
+                    results.push(shape.items.iter().map(size).collect());
+                }
+                _ => results.push(None),
+            }
+            if MAX_PARTS < results.len() {
+                break;
+            }
+        }
+        results
     }
 
     fn unknown_rank(&mut self, leaf: &Leaf, shape: &Shape) -> Diagnostic {
@@ -344,6 +386,7 @@ impl Inferred {
         let size = |item: &Item| match item {
             Item::Dim(Dim::Constant(size)) => size.to_string(),
             Item::Dim(_) => "?".to_string(),
+            Item::Var(_) if shape.as_var().is_some() => "?x?".to_string(),
             Item::Var(_) => "..".to_string(),
         };
         let sizes: Vec<_> = shape.items.iter().map(size).collect();

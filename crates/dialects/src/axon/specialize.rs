@@ -324,9 +324,9 @@ impl Inferred {
         let span = defined.map_or(Span::default(), |it| it.span);
         let inference = &mut self.inference;
         let (ty, renaming) = inference.types.instantiate(&scheme, 0, None);
-        let parameters = match inference.types.node(ty) {
-            Node::Function(params, _) => Some(params),
-            _ => None,
+        let (parameters, result) = match inference.types.node(ty) {
+            Node::Function(params, result) => (Some(params), result),
+            _ => (None, ty),
         };
         let mut leaves = Vec::new();
         let mut structures = Vec::new();
@@ -340,7 +340,7 @@ impl Inferred {
             structures.push(self.leaves(*param, name, place, &mut leaves)?);
         }
         let arguments = parameters.map(|_| structures);
-        Ok(Opened { name, span, leaves, arguments, renaming })
+        Ok(Opened { name, span, leaves, arguments, result, renaming })
     }
 
     /// The name of the entry asked for.
@@ -466,6 +466,8 @@ pub(super) struct Opened {
     pub(super) leaves: Vec<Leaf>,
     /// Per argument of the function how these belong together; none if the entry is no function.
     arguments: Option<Vec<Structure>>,
+    /// The type of its value, or of that of the function that it is.
+    pub(super) result: Ty,
     pub(super) renaming: Renaming,
 }
 

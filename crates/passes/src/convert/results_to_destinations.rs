@@ -27,7 +27,7 @@
 use melior::{
     Context,
     ir::{
-        Attribute, BlockLike, Identifier, Type, ValueLike,
+        Attribute, BlockLike, Identifier, Location, Type, ValueLike,
         attribute::{DictionaryAttribute, TypeAttribute},
         block::BlockArgument,
         operation::OperationLike,
@@ -35,7 +35,7 @@ use melior::{
     },
 };
 use tc_dialects::{
-    diagnostic::Report,
+    diagnostic::{self, Report},
     imap,
     mlir::{self, Blk, Builder, Op, Val},
     pass::{Failure, PassInfo, PassRun},
@@ -143,7 +143,7 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
     }
     let arguments = mlir::arguments(block);
     if function.has_attribute(CHECK_EXTENTS) {
-        check_extents(block, &arguments, &attributes);
+        check_extents(block, &arguments, &attributes, function.location());
         mlir::remove_attribute(function, CHECK_EXTENTS);
     }
     // Once more: an argument that is returned is seen through its tensor by now.
@@ -177,7 +177,12 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
 }
 
 /// Emits checks that destinations have the extents of the results, behind the checks that there are.
-fn check_extents<'c>(block: Blk<'c>, arguments: &[Val<'c>], attributes: &[Entries<'c>]) {
+fn check_extents<'c>(
+    block: Blk<'c>,
+    arguments: &[Val<'c>],
+    attributes: &[Entries<'c>],
+    location: Location<'c>,
+) {
     let ops = mlir::ops(block);
     let last = ops.iter().rposition(|op| mlir::is(*op, "imap.check"));
     let b = Builder::before(ops[last.map_or(0, |last| last + 1)]);
@@ -203,7 +208,7 @@ fn check_extents<'c>(block: Blk<'c>, arguments: &[Val<'c>], attributes: &[Entrie
         let names: Vec<_> = names.map(str::to_string).collect();
         let value = |name: &String| sizes.iter().find(|(known, _)| known == name).map(|it| it.1);
         let Some(values) = names.iter().map(value).collect::<Option<Vec<_>>>() else { continue };
-        let named: Vec<_> = names.iter().zip(values).map(|(name, it)| (name, it)).collect();
+        let named: Vec<_> = names.iter().zip(values).collect();
         for (dim, expr) in map.results.iter().enumerate() {
             if ir.as_constant(*expr).is_some() {
                 continue;
@@ -216,7 +221,7 @@ fn check_extents<'c>(block: Blk<'c>, arguments: &[Val<'c>], attributes: &[Entrie
             });
             let name = name(entries).unwrap_or_default();
             let message = format!("expected dimension {dim} of '{name}' to be {text}");
-            imap::build_check(&b, holds, &message);
+            imap::build_check(&b, holds, &diagnostic::placed(location, &message));
         }
     }
 }

@@ -110,7 +110,7 @@ impl<'c> Conditions<'_, 'c> {
             return Err("may not fit 64 bits".to_string());
         }
         let ty = b.int_type(bits);
-        let values = self.ir.fold(exprs, |_, node, operands: Option<(&Val<'c>, &Val<'c>)>| {
+        self.ir.fold(exprs, |_, node, operands: Option<(&Val<'c>, &Val<'c>)>| {
             let binary = |name: &str| match operands {
                 Some((lhs, rhs)) => Ok(b.value(name, &[*lhs, *rhs], ty)),
                 None => Err("an operation without operands".to_string()),
@@ -133,8 +133,7 @@ impl<'c> Conditions<'_, 'c> {
                     Err("a division of large numbers".to_string())
                 }
             }
-        });
-        values
+        })
     }
 
     /// Whether two expressions are the same, or the first one is at most the second.

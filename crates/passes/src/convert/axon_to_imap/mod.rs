@@ -12,7 +12,7 @@
 //! | other reductions | loops of `scf` over the elements |
 //! | `map`, `loop` | a loop of `scf` that carries the state and what the calls give |
 //!
-//! Values without dimensions are scalars, not tensors.
+//! Values without dimensions, and tensors of equal elements, are scalars until they are needed in memory.
 //!
 //! At entry, checks with the place in the program that asks for them (`imap.check`): sizes are positive, a
 //! size that several dimensions have is the same in all of them, and the conditions that inference has
@@ -33,11 +33,12 @@
 //!   %n = tensor.dim %y, %c0
 //!   %sum = imap.apply <(){m, n} -> (m + n)>(%m, %n)
 //!   %holds = arith.cmpi eq, %sum, %c8
-//!   imap.check %holds, "join.axon:1:48: result of the function needs m + n = 8"
-//!   %init = tensor.empty() : tensor<8xf32>
+//!   imap.check %holds, "join.axon:1:49: result of the function needs (+ m n) = 8"
+//!   %init = tensor.empty(%sum) : tensor<?xf32>
 //!   %first = imap.generic <(d0){m} ..> runtime(%m) ins(%x) outs(%init) maps [(d0), (d0)] ..
 //!   %both = imap.generic <(d0){m, n} ..> runtime(%m, %n) ins(%y) outs(%first) maps [(d0), (d0 + m)] ..
-//!   return %both
+//!   %result = tensor.cast %both : tensor<?xf32> to tensor<8xf32>
+//!   return %result
 //! }
 //! ```
 //!
@@ -80,7 +81,7 @@ use tc_dialects::{
         syntax::ast::Program,
         to_hlo::{bits, hlo_element, opcode},
     },
-    diagnostic,
+    diagnostic::placed,
     hlo::{
         ArrayLiteral, Attribute as HloAttribute, ElementType as HloElement, Instruction, Payload,
         Shape, Value as HloValue,
@@ -178,14 +179,18 @@ fn build<'c>(
             let message = format!("{}, which {reason} where sizes are parameters", check.text);
             refuse(check.span, message).note(check.span, HINT)
         })?;
-        imap::build_check(&b, holds, &lowering.message(check.span, &check.text));
+        imap::build_check(&b, holds, &placed(b.location, &check.text));
     }
     let parameters = entry.instance.parameters.iter().zip(&arguments);
     let parameters = parameters.map(|((_, ty), value)| Tensor::stored(*value, ty.clone()));
     let parameters = parameters.collect();
-    let (mut lowering, results) =
+    let (mut lowering, mut results) =
         evaluate(inferred, program, &entry.instance, lowering, parameters)?;
-    let values: Vec<_> = results.iter().map(|result| lowering.in_memory(result)).collect();
+    for (result, dims) in results.iter_mut().zip(&entry.results) {
+        lowering.resize(result, dims.as_deref());
+    }
+    let values = results.iter().map(|result| lowering.in_memory(result)).collect::<Made<Vec<_>>>();
+    let values = values.map_err(|error| refuse(entry.instance.span(), error))?;
     lowering.b.op("func.return", &values, &[]);
 
     let result_types: Vec<_> = values.iter().map(|value| value.r#type()).collect();
@@ -257,7 +262,7 @@ struct Tensor<'c> {
 /// How a value is held.
 #[derive(Clone, Copy, Debug)]
 enum Data<'c> {
-    /// One element, of the type that is calculated with.
+    /// What all elements are, of the type that is calculated with.
     Scalar(Val<'c>),
     /// A tensor, of the type that is stored.
     Stored(Val<'c>),
@@ -268,8 +273,8 @@ impl<'c> Tensor<'c> {
         Self { data: Data::Stored(value), ty }
     }
 
-    fn scalar(value: Val<'c>, element: ElementType) -> Self {
-        Self { data: Data::Scalar(value), ty: TensorType { element, dims: Vec::new() } }
+    fn scalar(value: Val<'c>, ty: TensorType<Expr>) -> Self {
+        Self { data: Data::Scalar(value), ty }
     }
 
     fn element(&self) -> HloElement {
@@ -300,18 +305,6 @@ struct Lowering<'c, 'a> {
 impl<'c> Lowering<'c, '_> {
     fn before_checks(&self, span: Span) -> Builder<'c> {
         Builder::before(self.end_of_checks).located((self.location)(span))
-    }
-
-    /// A text with the place that it is about.
-    fn message(&self, span: Span, text: &str) -> String {
-        self.message_at((self.location)(span), text)
-    }
-
-    fn message_at(&self, location: Location<'c>, text: &str) -> String {
-        match diagnostic::place(location) {
-            Some((file, line, column)) => format!("{file}:{line}:{column}: {text}"),
-            None => text.to_string(),
-        }
     }
 
     fn conditions(&self) -> Conditions<'_, 'c> {
@@ -388,7 +381,7 @@ impl<'c> Lowering<'c, '_> {
             let holds = self.conditions().compare(&b, "sle", size, self.constant(MAX_SIZE));
             let holds = holds.map_err(|reason| format!("a size {reason}; {HINT}"))?;
             let text = format!("a size of more than {MAX_SIZE}");
-            imap::build_check(&b, holds, &self.message_at(b.location, &text));
+            imap::build_check(&b, holds, &placed(b.location, &text));
         }
         Ok(())
     }
@@ -415,13 +408,30 @@ impl<'c> Lowering<'c, '_> {
     }
 
     /// A value as a tensor.
-    fn in_memory(&mut self, tensor: &Tensor<'c>) -> Val<'c> {
-        match tensor.data {
-            Data::Stored(value) => value,
-            Data::Scalar(value) => {
-                let stored = encode(&self.b, tensor.element(), value);
-                let ty = tensor_type(&self.b, self.ir, &tensor.ty);
-                self.b.value("tensor.from_elements", &[stored], ty)
+    fn in_memory(&mut self, tensor: &Tensor<'c>) -> Made<Val<'c>> {
+        let value = match tensor.data {
+            Data::Stored(value) => return Ok(value),
+            Data::Scalar(value) => encode(&self.b, tensor.element(), value),
+        };
+        if tensor.ty.dims.is_empty() {
+            let ty = tensor_type(&self.b, self.ir, &tensor.ty);
+            return Ok(self.b.value("tensor.from_elements", &[value], ty));
+        }
+        let init = self.empty(&tensor.ty)?;
+        let mut nest = self.nest(&tensor.ty.dims);
+        nest.write(init, self.dims(tensor.ty.dims.len()), Combiner::ASSIGN);
+        Ok(nest.build(&self.b, |_, _| Ok(vec![value]))?[0])
+    }
+
+    /// Writes the sizes of a tensor as the signature does: what has been checked says that they are
+    /// the same.
+    fn resize(&self, tensor: &mut Tensor<'c>, dims: Option<&[Expr]>) {
+        let Some(dims) = dims.filter(|dims| dims.len() == tensor.ty.dims.len()) else { return };
+        tensor.ty.dims = dims.to_vec();
+        if let Data::Stored(value) = &mut tensor.data {
+            let ty = tensor_type(&self.b, self.ir, &tensor.ty);
+            if value.r#type() != ty {
+                *value = self.b.value("tensor.cast", &[*value], ty);
             }
         }
     }
@@ -462,20 +472,9 @@ impl<'c> Lowering<'c, '_> {
                 self.extract(source, &index)
             };
             let operands: Vec<_> = sources.iter().map(read).collect();
-            return Ok(Tensor::scalar(value(&self.b, &operands)?, ty.element));
+            return Ok(Tensor::scalar(value(&self.b, &operands)?, ty));
         }
         let init = self.empty(&ty)?;
-        self.fill(ty, init, sources, value)
-    }
-
-    /// As [`Self::compute`], into a tensor that is there.
-    fn fill(
-        &self,
-        ty: TensorType<Expr>,
-        init: Val<'c>,
-        sources: &[Source<'_, 'c>],
-        value: &ElementFrom<'_, 'c>,
-    ) -> Made<Tensor<'c>> {
         let mut nest = self.nest(&ty.dims);
         Self::read(&mut nest, sources);
         nest.write(init, self.dims(ty.dims.len()), Combiner::ASSIGN);
@@ -495,7 +494,10 @@ impl<'c> Lowering<'c, '_> {
         index: Vec<Expr>,
     ) -> Made<Tensor<'c>> {
         let ty = TensorType { element: tensor.ty.element, dims };
-        self.compute(ty, &[(tensor, index)], &|_, values| Ok(values[0]))
+        match tensor.data {
+            Data::Scalar(value) => Ok(Tensor::scalar(value, ty)),
+            Data::Stored(_) => self.compute(ty, &[(tensor, index)], &|_, values| Ok(values[0])),
+        }
     }
 
     /// Writes the elements of `source` into `target` at an index.
@@ -521,12 +523,13 @@ impl<'c> Lowering<'c, '_> {
     /// A row of a tensor by its number.
     fn row(&mut self, tensor: &Tensor<'c>, number: Val<'c>) -> Made<Tensor<'c>> {
         let ty = TensorType { element: tensor.ty.element, dims: tensor.ty.dims[1..].to_vec() };
-        let Data::Stored(value) = tensor.data else {
-            return Err("a row of a scalar".to_string());
+        let value = match tensor.data {
+            Data::Scalar(value) => return Ok(Tensor::scalar(value, ty)),
+            Data::Stored(_) if ty.dims.is_empty() => {
+                return Ok(Tensor::scalar(self.extract(tensor, &[number]), ty));
+            }
+            Data::Stored(value) => value,
         };
-        if ty.dims.is_empty() {
-            return Ok(Tensor::scalar(self.extract(tensor, &[number]), ty.element));
-        }
         let init = self.empty(&ty)?;
         let mut nest = self.nest(&ty.dims);
         let mut index = vec![nest.runtime(number, MAX_EXTENT - 1)];
@@ -619,7 +622,8 @@ impl<'c> Target for Lowering<'c, '_> {
     fn number(&mut self, number: Number, element: ElementType) -> Made<Tensor<'c>> {
         let mut literal = ArrayLiteral::new(hlo_element(element));
         literal.push_bits(bits(number, element));
-        Ok(Tensor::scalar(scalar::constant(&self.b, &literal, 0)[0], element))
+        let ty = TensorType { element, dims: Vec::new() };
+        Ok(Tensor::scalar(scalar::constant(&self.b, &literal, 0)[0], ty))
     }
 
     fn broadcast(&mut self, tensor: &Tensor<'c>, dims: &[Expr]) -> Made<Tensor<'c>> {
@@ -633,11 +637,16 @@ impl<'c> Target for Lowering<'c, '_> {
         let index = self.dims(ty.dims.len());
         let sources: Vec<_> = of.iter().map(|it| (it, index.clone())).collect();
         let result = hlo_element(ty.element);
-        self.compute(ty, &sources, &|b, values| {
+        let value = |b: &Builder<'c>, values: &[Val<'c>]| {
             let operands: Vec<_> =
                 of.iter().map(Tensor::element).zip(values.iter().copied()).collect();
             apply(b, function, &operands, result)
-        })
+        };
+        if of.iter().all(|it| matches!(it.data, Data::Scalar(_))) {
+            let values = Self::elements(&self.b, &sources, &[]);
+            return Ok(Tensor::scalar(value(&self.b, &values)?, ty));
+        }
+        self.compute(ty, &sources, &value)
     }
 
     fn dot(&mut self, lhs: &Tensor<'c>, rhs: &Tensor<'c>, batch: usize) -> Made<Tensor<'c>> {
@@ -736,9 +745,7 @@ impl<'c> Target for Lowering<'c, '_> {
             let number = clamp(&self.b, self.extract(indices, &[]));
             return self.row(tensor, number);
         }
-        let Data::Stored(value) = tensor.data else {
-            return Err("a row of a scalar".to_string());
-        };
+        let value = self.in_memory(tensor)?;
         let mut dims = indices.ty.dims.clone();
         dims.extend(&tensor.ty.dims[1..]);
         let rank = dims.len();
@@ -785,17 +792,15 @@ impl<'c> Target for Lowering<'c, '_> {
         let kind = kind.and_then(|opcode| combiner(opcode, of.element()));
         let target = &mut machine.target;
         let ty = TensorType { element: of.ty.element, dims: of.ty.dims[1..].to_vec() };
-        let Data::Stored(value) = of.data else {
-            return Err(at("a row of a scalar".to_string()));
-        };
+        let of = &Tensor::stored(target.in_memory(of).map_err(at)?, of.ty.clone());
         let rank = ty.dims.len();
         if let Some(kind) = kind {
             let filled = target.broadcast(init, &ty.dims).map_err(at)?;
-            let filled = target.in_memory(&filled);
+            let filled = target.in_memory(&filled).map_err(at)?;
             let mut nest = target.nest(&ty.dims);
             let mut index = vec![nest.range_over(of.ty.dims[0])];
             index.extend(target.dims(rank));
-            nest.read(value, index);
+            Lowering::read(&mut nest, &[(of, index)]);
             nest.write(filled, target.dims(rank), Combiner { kind, from_identity: false });
             let values = nest.build(&target.b, |_, stored| Ok(stored.to_vec())).map_err(at)?;
             return Ok(Tensor::stored(values[0], ty));
@@ -803,7 +808,7 @@ impl<'c> Target for Lowering<'c, '_> {
         let init = target.extract(init, &[]);
         if rank == 0 {
             let value = fold(machine, function, of, init, &[], span)?;
-            return Ok(Tensor::scalar(value, ty.element));
+            return Ok(Tensor::scalar(value, ty));
         }
         let target = target.empty(&ty).map_err(at)?;
         let value = fold_all(machine, function, of, init, (&mut Vec::new(), target), span)?;
@@ -821,7 +826,8 @@ impl<'c> Target for Lowering<'c, '_> {
         let lowering = &mut machine.target;
         let outside = lowering.b;
         let tensors = state.as_ref().and_then(Value::tensors).unwrap_or_default();
-        let mut inits: Vec<_> = tensors.iter().map(|it| lowering.carried(it)).collect();
+        let inits = tensors.iter().map(|it| lowering.carried(it)).collect::<Made<Vec<_>>>();
+        let mut inits = inits.map_err(at)?;
         let mut types = vec![outside.index_type()];
         types.extend(inits.iter().map(|init| init.r#type()));
         let (region, block) = mlir::region_with_block(&types, outside.location);
@@ -854,7 +860,7 @@ impl<'c> Target for Lowering<'c, '_> {
         }
         let mut yielded = Vec::new();
         for (init, tensor) in inits.iter().zip(&next) {
-            let value = lowering.carried(tensor);
+            let value = lowering.carried(tensor).map_err(at)?;
             let ty = init.r#type();
             // Sizes that are equal may be written differently.
             yielded.push(match value.r#type() == ty {
@@ -905,7 +911,7 @@ impl<'c> Tensor<'c> {
     /// A tensor of the same type, as loops carry it.
     fn holding(&self, value: Val<'c>) -> Self {
         match self.ty.dims.is_empty() {
-            true => Self::scalar(value, self.ty.element),
+            true => Self::scalar(value, self.ty.clone()),
             false => Self::stored(value, self.ty.clone()),
         }
     }
@@ -913,10 +919,10 @@ impl<'c> Tensor<'c> {
 
 impl<'c> Lowering<'c, '_> {
     /// A value as loops carry it.
-    fn carried(&self, tensor: &Tensor<'c>) -> Val<'c> {
-        match tensor.data {
-            Data::Stored(value) if !tensor.ty.dims.is_empty() => value,
-            _ => self.extract(tensor, &[]),
+    fn carried(&mut self, tensor: &Tensor<'c>) -> Made<Val<'c>> {
+        match tensor.ty.dims.is_empty() {
+            true => Ok(self.extract(tensor, &[])),
+            false => self.in_memory(tensor),
         }
     }
 }
@@ -957,7 +963,8 @@ fn fold<'c>(
     let element = of.ty.element;
     over(machine, of.ty.dims[0], init, &mut |machine, row, so_far| {
         let next = machine.target.extract(of, &[&[row], indices].concat());
-        let args = [so_far, next].map(|value| Value::Tensor(Tensor::scalar(value, element)));
+        let ty = TensorType { element, dims: Vec::new() };
+        let args = [so_far, next].map(|value| Value::Tensor(Tensor::scalar(value, ty.clone())));
         match machine.apply(function, args.into(), span)? {
             Value::Tensor(result) if result.ty.dims.is_empty() => {
                 Ok(machine.target.extract(&result, &[]))
