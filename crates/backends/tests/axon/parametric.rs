@@ -182,6 +182,10 @@ fn convolutions_agree_at_all_sizes() {
     let small: &[i64] = &[1, 3, 32, 32];
     let call: Call = &[("image", small), ("f0", &[16, 3, 3, 3]), ("f1", f), ("f2", f)];
     check(&example("convnet"), "convnet", &["f0=16x3x3x3", "f1=16x16x3x3"], &[call]);
+    // Everything is open: the filters of the block are of different sizes that fit.
+    let (wide, narrow): (&[i64], &[i64]) = (&[4, 16, 5, 2], &[16, 4, 1, 4]);
+    let other: Call = &[("image", small), ("f0", &[16, 3, 5, 1]), ("f1", wide), ("f2", narrow)];
+    check(&example("convnet"), "convnet", &["f0=?x?x?x?"], &[call, other]);
     let text = "f = fn(x : f32 [n,c,h,w], k) { conv(x, k, stride=[1,2], padding=1, dilation=[2,1]), conv(x, k) };";
     check(
         text,

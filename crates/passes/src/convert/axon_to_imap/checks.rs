@@ -11,7 +11,7 @@ use tc_dialects::{
 };
 use tc_ir::{
     Context,
-    expr::{Expr, Node, Var},
+    expr::{Expr, Node},
     interval::Interval,
 };
 
@@ -27,15 +27,6 @@ pub(super) struct Conditions<'a, 'c> {
     pub(super) sizes: &'a [(String, Val<'c>)],
 }
 
-/// How an expression is calculated.
-#[derive(Clone, Copy, Default)]
-struct Cost {
-    /// How many bits the magnitude of any subexpression has at most.
-    bits: u32,
-    divides: bool,
-    divides_by_size: bool,
-}
-
 /// The bits of the magnitude of a constant.
 fn bits_of(value: i64) -> u32 {
     u64::BITS - value.unsigned_abs().leading_zeros()
@@ -47,28 +38,30 @@ impl<'c> Conditions<'_, 'c> {
         self.ir.interval_of(expr, &|_| Interval::new(1, MAX_EXTENT))
     }
 
-    fn cost(&self, exprs: &[Expr]) -> Cost {
-        let mut total = Cost::default();
-        // The bits of each subexpression, from those of its operands.
+    /// How many bits the magnitude of an operation has at most, from those of its operands.
+    fn bits(&self, node: Node, lhs: u32, rhs: u32) -> u32 {
+        match node {
+            Node::Const(value) => bits_of(value),
+            Node::Var(_) => bits_of(MAX_EXTENT),
+            Node::Add(..) | Node::FloorDiv(..) | Node::CeilDiv(..) | Node::Mod(..) => {
+                lhs.max(rhs) + 1
+            }
+            Node::Mul(..) => lhs.saturating_add(rhs),
+            Node::Min(..) | Node::Max(..) => lhs.max(rhs),
+        }
+    }
+
+    /// How many bits the magnitude of any subexpression has at most.
+    fn max_bits(&self, exprs: &[Expr]) -> u32 {
+        let mut most = 0;
         let folded = self.ir.fold(exprs, |_, node, operands: Option<(&u32, &u32)>| {
             let (lhs, rhs) = operands.map_or((0, 0), |(lhs, rhs)| (*lhs, *rhs));
-            let bits = match node {
-                Node::Const(value) => bits_of(value),
-                Node::Var(_) => bits_of(MAX_EXTENT),
-                Node::Add(..) => lhs.max(rhs) + 1,
-                Node::Mul(..) => lhs.saturating_add(rhs),
-                Node::FloorDiv(_, by) | Node::CeilDiv(_, by) | Node::Mod(_, by) => {
-                    total.divides = true;
-                    total.divides_by_size |= self.ir.as_constant(by).is_none();
-                    lhs.max(rhs) + 1
-                }
-                Node::Min(..) | Node::Max(..) => lhs.max(rhs),
-            };
-            total.bits = total.bits.max(bits);
+            let bits = self.bits(node, lhs, rhs);
+            most = most.max(bits);
             Ok::<_, std::convert::Infallible>(bits)
         });
         match folded {
-            Ok(_) => total,
+            Ok(_) => most,
             Err(never) => match never {},
         }
     }
@@ -89,51 +82,64 @@ impl<'c> Conditions<'_, 'c> {
     /// # Errors
     /// Their calculation is not supported.
     pub(super) fn values(&self, b: &Builder<'c>, exprs: &[Expr]) -> Result<Vec<Val<'c>>, String> {
-        let cost = self.cost(exprs);
-        if cost.bits < INDEX_BITS {
-            if !cost.divides_by_size {
-                return Ok(imap::build_sizes(b, self.ir, self.sizes, exprs));
-            }
-            // Whether sizes are positive is not known yet, and there is no division by zero.
-            if !self.is_defined(exprs) {
-                return Err("divides by what may be zero".to_string());
-            }
-            let one = b.index(1);
-            let positive = |(name, size): &(String, Val<'c>)| {
-                (name.clone(), b.value("arith.maxsi", &[*size, one], b.index_type()))
-            };
-            let sizes: Vec<_> = self.sizes.iter().map(positive).collect();
-            return Ok(imap::build_sizes(b, self.ir, &sizes, exprs));
+        if !self.is_defined(exprs) {
+            return Err("divides by what may be zero".to_string());
         }
-        let bits = (cost.bits + 1).next_power_of_two();
-        if cost.divides || MAX_BITS < bits {
-            return Err("may not fit 64 bits".to_string());
+        let bits = self.max_bits(exprs);
+        if bits < INDEX_BITS {
+            return Ok(self.indices(b, exprs));
+        }
+        let bits = (bits + 1).next_power_of_two();
+        if MAX_BITS < bits {
+            return Err("may not fit 1024 bits".to_string());
         }
         let ty = b.int_type(bits);
-        self.ir.fold(exprs, |_, node, operands: Option<(&Val<'c>, &Val<'c>)>| {
-            let binary = |name: &str| match operands {
-                Some((lhs, rhs)) => Ok(b.value(name, &[*lhs, *rhs], ty)),
-                None => Err("an operation without operands".to_string()),
-            };
-            match node {
-                Node::Const(value) => {
-                    let value = b.integer(b.int_type(INDEX_BITS), value);
-                    Ok(b.value("arith.extsi", &[value], ty))
+        let widen = |expr: Expr| b.value("arith.index_cast", &[self.indices(b, &[expr])[0]], ty);
+        // What fits an index is calculated as one.
+        type Piece<'c> = (u32, Option<Val<'c>>);
+        let pieces =
+            self.ir.fold(exprs, |_, node, operands: Option<(&Piece<'c>, &Piece<'c>)>| {
+                let (lhs, rhs) = operands.map_or((0, 0), |(lhs, rhs)| (lhs.0, rhs.0));
+                let bits = self.bits(node, lhs, rhs);
+                let (Some((x, y)), Some((lhs, rhs))) = (node.operands(), operands) else {
+                    return Ok((bits, None));
+                };
+                if bits < INDEX_BITS {
+                    return Ok((bits, None));
                 }
-                Node::Var(Var::Runtime(number)) => {
-                    let (_, size) = &self.sizes[number as usize];
-                    Ok(b.value("arith.index_cast", &[*size], ty))
-                }
-                Node::Var(_) => Err("an index among sizes".to_string()),
-                Node::Add(..) => binary("arith.addi"),
-                Node::Mul(..) => binary("arith.muli"),
-                Node::Min(..) => binary("arith.minsi"),
-                Node::Max(..) => binary("arith.maxsi"),
-                Node::FloorDiv(..) | Node::CeilDiv(..) | Node::Mod(..) => {
-                    Err("a division of large numbers".to_string())
-                }
+                let name = match node {
+                    Node::Add(..) => "arith.addi",
+                    Node::Mul(..) => "arith.muli",
+                    Node::Min(..) => "arith.minsi",
+                    Node::Max(..) => "arith.maxsi",
+                    _ => return Err("may not fit 64 bits".to_string()),
+                };
+                let operands = [(x, lhs), (y, rhs)];
+                let operands = operands.map(|(expr, piece)| piece.1.unwrap_or_else(|| widen(expr)));
+                Ok((bits, Some(b.value(name, &operands, ty))))
+            })?;
+        let pieces = pieces.into_iter().zip(exprs);
+        Ok(pieces.map(|((_, value), expr)| value.unwrap_or_else(|| widen(*expr))).collect())
+    }
+
+    /// The values of expressions that fit an index.
+    fn indices(&self, b: &Builder<'c>, exprs: &[Expr]) -> Vec<Val<'c>> {
+        let divides_by_size = |expr| match self.ir.node(expr) {
+            Node::FloorDiv(_, by) | Node::CeilDiv(_, by) | Node::Mod(_, by) => {
+                self.ir.as_constant(by).is_none()
             }
-        })
+            _ => false,
+        };
+        if !self.ir.topological(exprs).into_iter().any(divides_by_size) {
+            return imap::build_sizes(b, self.ir, self.sizes, exprs);
+        }
+        // Whether sizes are positive is not known yet, and nothing is divided by zero.
+        let one = b.index(1);
+        let positive = |(name, size): &(String, Val<'c>)| {
+            (name.clone(), b.value("arith.maxsi", &[*size, one], b.index_type()))
+        };
+        let sizes: Vec<_> = self.sizes.iter().map(positive).collect();
+        imap::build_sizes(b, self.ir, &sizes, exprs)
     }
 
     /// Whether two expressions are the same, or the first one is at most the second.

@@ -42,7 +42,7 @@
 //! }
 //! ```
 //!
-//! Limits: those of `tc_dialects::axon::evaluate`; a condition that divides by what may be zero, or divides
+//! Limits: those of `tc_dialects::axon::evaluate`, with at most 16384 calls; a condition that divides by what may be zero, or divides
 //! numbers of more than 64 bits, is refused.
 
 mod checks;
@@ -95,17 +95,18 @@ use tc_dialects::{
     },
 };
 use tc_ir::{
-    Expr, IndexingMap,
+    Expr, IndexingMap, Var,
     interval::Interval,
     map::Variable,
+    polynomial,
     shape::{Arithmetic, Dim},
 };
 
 /// The dialects of what is built.
 const DIALECTS: [&str; 6] = ["arith", "func", "imap", "math", "scf", "tensor"];
 
-/// The largest size of a dimension that is no parameter's.
-const MAX_SIZE: i64 = 1 << 62;
+/// Most bytes of a tensor, far more than any memory has.
+const MAX_BYTES: i64 = 1 << 62;
 
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
@@ -171,8 +172,12 @@ fn build<'c>(
     let sizes = entry.sizes.iter().map(size).collect();
     // Checks stand before it; nothing uses it.
     let end_of_checks = mlir::defining_op(b.index(0)).expect("a constant");
-    let lowering =
-        Lowering { ir, entry, location, sizes, b, end_of_checks, bounded: HashSet::new() };
+    let bounded = HashSet::new();
+    let mut lowering = Lowering { ir, entry, location, sizes, b, end_of_checks, bounded };
+    for (_, ty) in &entry.instance.parameters {
+        // It is in memory.
+        lowering.bounded.insert(lowering.bytes(ty));
+    }
     for check in &entry.checks {
         let b = lowering.before_checks(check.span);
         let holds = lowering.holds(&b, &arguments, check.requirement).map_err(|reason| {
@@ -298,7 +303,7 @@ struct Lowering<'c, 'a> {
     /// Where operations are created.
     b: Builder<'c>,
     end_of_checks: Op<'c>,
-    /// Sizes that are checked not to be too large.
+    /// Numbers of bytes that are checked not to be too large.
     bounded: HashSet<Expr>,
 }
 
@@ -368,27 +373,37 @@ impl<'c> Lowering<'c, '_> {
         identity(self.ir, rank)
     }
 
-    /// Sees to it that sizes of a tensor are not so large that indices overflow.
-    fn bound(&mut self, dims: &[Expr]) -> Made<()> {
-        if !self.conditions().is_defined(dims) {
+    /// The bytes of a tensor.
+    fn bytes(&self, ty: &TensorType<Expr>) -> Expr {
+        let width = i64::from(hlo_element(ty.element).bits().div_ceil(8));
+        let bytes = ty.dims.iter().fold(self.constant(width), |it, size| self.ir.mul(it, *size));
+        self.ir.canonicalize(bytes)
+    }
+
+    /// Sees to it that a tensor is not so large that indices and the size of its memory overflow.
+    fn bound(&mut self, ty: &TensorType<Expr>) -> Made<()> {
+        if !self.conditions().is_defined(&ty.dims) {
             return Err(format!("a size divides by what may be zero; {HINT}"));
         }
-        for &size in dims {
-            if self.conditions().interval(size).hi <= MAX_SIZE || !self.bounded.insert(size) {
-                continue;
-            }
-            let b = Builder::before(self.end_of_checks).located(self.b.location);
-            let holds = self.conditions().compare(&b, "sle", size, self.constant(MAX_SIZE));
-            let holds = holds.map_err(|reason| format!("a size {reason}; {HINT}"))?;
-            let text = format!("a size of more than {MAX_SIZE}");
-            imap::build_check(&b, holds, &placed(b.location, &text));
+        let bytes = self.bytes(ty);
+        if self.conditions().interval(bytes).hi <= MAX_BYTES || !self.bounded.insert(bytes) {
+            return Ok(());
         }
+        let b = Builder::before(self.end_of_checks).located(self.b.location);
+        let holds = self.conditions().compare(&b, "sle", bytes, self.constant(MAX_BYTES));
+        let holds = holds.map_err(|reason| format!("the size of a tensor {reason}; {HINT}"))?;
+        let text = polynomial::text(self.ir, bytes, &|var| match var {
+            Var::Runtime(number) => self.sizes[number as usize].0.clone(),
+            other => tc_ir::text::default_name(other),
+        });
+        let text = format!("a tensor of {text} bytes is too large");
+        imap::build_check(&b, holds, &placed(b.location, &text));
         Ok(())
     }
 
     /// A tensor of undefined elements.
     fn empty(&mut self, ty: &TensorType<Expr>) -> Made<Val<'c>> {
-        self.bound(&ty.dims)?;
+        self.bound(ty)?;
         let open = ty.dims.iter().filter(|size| self.ir.as_constant(**size).is_none());
         let sizes: Vec<_> = open.map(|size| self.value(*size)).collect();
         Ok(self.b.value("tensor.empty", &sizes, tensor_type(&self.b, self.ir, ty)))
@@ -605,7 +620,7 @@ fn apply<'c>(
 impl<'c> Target for Lowering<'c, '_> {
     type Tensor = Tensor<'c>;
     type Size = Expr;
-    const MAX_CALLS: usize = 1 << 16;
+    const MAX_CALLS: usize = 1 << 14;
 
     fn tensor_type<'t>(&'t self, tensor: &'t Tensor<'c>) -> &'t TensorType<Expr> {
         &tensor.ty
