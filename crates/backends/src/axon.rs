@@ -247,13 +247,23 @@ pub fn values(array: &Array) -> Result<Tensor, hlo::Error> {
     Ok(tensor)
 }
 
-/// A function that is compiled for this machine whenever it is called with shapes that are new.
+/// A function that is compiled for this machine whenever it is called with shapes that are new, or
+/// [with ranks](Self::for_all_sizes) that are.
 pub struct Function {
     program: Program,
     entry: Option<String>,
     parameters: Vec<String>,
     options: cpu::Options,
-    compiled: HashMap<Vec<ArrayShape>, Executable>,
+    for_all_sizes: bool,
+    compiled: HashMap<Vec<ArrayShape>, Code>,
+}
+
+/// What a function has been compiled to.
+enum Code {
+    /// For some sizes.
+    Static(Executable),
+    /// For all sizes, with its name.
+    Parametric(cpu::Compiled, String),
 }
 
 impl Function {
@@ -268,7 +278,16 @@ impl Function {
     ) -> Result<Self, Error> {
         let parameters = program.parameters(entry)?;
         let entry = entry.map(str::to_string);
-        Ok(Self { program, entry, parameters, options, compiled: HashMap::new() })
+        let compiled = HashMap::new();
+        Ok(Self { program, entry, parameters, options, for_all_sizes: false, compiled })
+    }
+
+    /// Compiles for the element types and ranks of inputs from now on: one code for all sizes, which
+    /// checks what the program asks of them whenever it is called.
+    pub fn for_all_sizes(mut self) -> Self {
+        self.for_all_sizes = true;
+        self.compiled.clear();
+        self
     }
 
     /// The names of the tensors that it takes, in order; a part of a tuple is `name.0`, `name.1`, ..
@@ -276,7 +295,7 @@ impl Function {
         &self.parameters
     }
 
-    /// For how many shapes of its inputs it has been compiled.
+    /// For how many lists of shapes, or of ranks, of its inputs it has been compiled.
     pub fn num_compiled(&self) -> usize {
         self.compiled.len()
     }
@@ -296,14 +315,23 @@ impl Function {
             )));
         }
         let shapes: Vec<_> = inputs.iter().map(|input| plain(&input.shape)).collect();
-        if let Some(executable) = self.compiled.get(&shapes) {
-            return Ok(executable.run(inputs)?);
+        let rank =
+            |shape: &ArrayShape| ArrayShape::new(shape.element_type, vec![0; shape.dims.len()]);
+        let known_by = match self.for_all_sizes {
+            true => shapes.iter().map(rank).collect(),
+            false => shapes.clone(),
+        };
+        if !self.compiled.contains_key(&known_by) {
+            let code = self.compile(&shapes)?;
+            self.compiled.insert(known_by.clone(), code);
         }
-        let executable = self.compile(&shapes)?;
-        Ok(self.compiled.entry(shapes).or_insert(executable).run(inputs)?)
+        Ok(match &self.compiled[&known_by] {
+            Code::Static(executable) => executable.run(inputs)?,
+            Code::Parametric(code, name) => run(code, name, inputs)?,
+        })
     }
 
-    fn compile(&self, shapes: &[ArrayShape]) -> Result<Executable, Error> {
+    fn compile(&self, shapes: &[ArrayShape]) -> Result<Code, Error> {
         let given = self.parameters.iter().zip(shapes).map(|(name, shape)| {
             let known = axon::ElementType::ALL.into_iter();
             let element = known.into_iter().find(|it| hlo_element(*it) == shape.element_type);
@@ -314,13 +342,11 @@ impl Function {
             Ok(Given { parameter, element: Some(element), dims })
         });
         let given = given.collect::<Result<Vec<_>, Error>>()?;
-        let mut session = self.program.specialize(self.entry.as_deref(), &given)?;
-        let module = session.module()?;
+        let entry = self.entry.as_deref();
         let context = tc_dialects::new_context();
         let (_, reported) = diagnostic::collect(&context);
         let source = &self.program.source;
-        let places = locations(&context, &module, source);
-        Executable::compile(&context, &module, &places, &self.options).map_err(|error| {
+        let explain = |error: hlo::Error| {
             let mut printer = Printer::default();
             printer.add_source(source.name(), source.text().as_bytes());
             let reported = reported.borrow();
@@ -331,8 +357,59 @@ impl Function {
                 }
                 other => other.into(),
             }
-        })
+        };
+        if self.for_all_sizes {
+            let mut open = given.clone();
+            open.iter_mut().for_each(|it| it.dims.fill(None));
+            let lowered = self.program.lower(&context, entry, &open);
+            let lowered = lowered.map_err(|error| match error {
+                Error::Run(error) => explain(error),
+                other => other,
+            })?;
+            if let Some(lowered) = lowered {
+                let code = cpu::Program::lower(&lowered.module, &self.options);
+                let code = code.and_then(|program| program.jit()).map_err(hlo::Error::from)?;
+                return Ok(Code::Parametric(code, spelled(&lowered.name)));
+            }
+        }
+        let mut session = self.program.specialize(entry, &given)?;
+        let module = session.module()?;
+        let places = locations(&context, &module, source);
+        let executable = Executable::compile(&context, &module, &places, &self.options);
+        executable.map(Code::Static).map_err(explain)
     }
+}
+
+/// Calls a function whose sizes are parameters.
+fn run(code: &cpu::Compiled, name: &str, inputs: &[Array]) -> Result<Vec<Array>, hlo::Error> {
+    let refused = |error: cpu::CallError| hlo::Error::Call(error.to_string());
+    let function = code.function(name).expect("the function of the program");
+    let mut tensors = Vec::new();
+    for input in inputs {
+        if input.shape.num_bytes() != i64::try_from(input.bytes.len()).ok() {
+            let (found, dims) = (input.bytes.len(), &input.shape.dims);
+            let message = format!("{found} bytes for {}{dims:?}", input.shape.element_type);
+            return Err(hlo::Error::Call(message));
+        }
+        tensors.push(hlo::to_file_tensor(input)?);
+    }
+    let results = function.run(&tensors.iter().collect::<Vec<_>>()).map_err(refused)?;
+    let signature = function.signature();
+    let outputs = signature.outputs().into_iter().map(|number| &signature.arguments[number]);
+    Ok(outputs.zip(&results).map(|(argument, result)| from_tensor(argument, result)).collect())
+}
+
+/// A result as an array of its element type.
+fn from_tensor(argument: &cpu::Argument, tensor: &Tensor) -> Array {
+    let coded = argument.bits_of.as_deref().and_then(tc_dialects::hlo::ElementType::from_name);
+    let plain = axon::ElementType::ALL.into_iter().filter(|it| *it != axon::ElementType::Bf16);
+    let plain = plain.map(|it| (interp::stored(it), hlo_element(it)));
+    let element = coded.or_else(|| {
+        plain.into_iter().find(|(stored, _)| *stored == argument.element).map(|it| it.1)
+    });
+    let element = element.expect("an element type of the language");
+    let dims: Vec<_> = tensor.shape().iter().map(|size| *size as i64).collect();
+    Array { shape: ArrayShape::new(element, dims), bytes: tensor.bytes().to_vec() }
 }
 
 /// A shape without its layout, which does not matter.

@@ -4,14 +4,18 @@
 use super::{example, generator::random_program, random_array};
 use proptest::prelude::*;
 use tc_backends::{
-    axon::{Program, values},
+    axon::{Function, Program, values},
     cpu::{self, CallError, Compiled},
     hlo::{self, Array},
     interp::{Limits, compare},
     runtime::Tensor,
 };
 use tc_dialects::{
-    axon::{Given, TensorType, to_hlo::hlo_element},
+    axon::{
+        ElementType, Given, TensorType,
+        evaluate::Number,
+        to_hlo::{bits, hlo_element},
+    },
     hlo::ArrayShape,
 };
 
@@ -290,6 +294,54 @@ fn conditions_are_checked_at_entry() {
         f.refused(&[&[6], &[2, 3, 4], &[14]]),
         "test.axon:3:88: call of 'slice' needs (- (+ n 1) k) > 0"
     );
+}
+
+/// A function for all sizes is compiled once for each list of ranks and element types.
+#[test]
+fn functions_are_compiled_for_all_sizes() {
+    let text = "
+        pair = fn(p : (t [m], t [n]), k : t []) : t [8] {
+          x, y = p;
+          concat(x, y) * k
+        };";
+    let program = Program::read("pair.axon", text.into()).expect("it is right");
+    let pair = Function::new(program, None, cpu::Options::default()).expect("it is there");
+    let mut pair = pair.for_all_sizes();
+    let ty = |element, dims: &[i64]| TensorType { element, dims: dims.to_vec() };
+    for element in [ElementType::F32, ElementType::Bf16] {
+        for sizes in [[3, 5], [1, 7], [4, 4]] {
+            let [x, y] = sizes.map(|size| array(&ty(element, &[size]), size as u64));
+            let one = one_of(element);
+            let results = pair.call(&[x.clone(), y.clone(), one]).expect("they fit");
+            assert_eq!(results[0].shape, ArrayShape::new(hlo_element(element), [8]));
+            assert_eq!(results[0].bytes, [x.bytes, y.bytes].concat());
+        }
+    }
+    assert_eq!(pair.num_compiled(), 2);
+    let mut refused = |sizes: [i64; 2]| {
+        let [x, y] = sizes.map(|size| array(&ty(ElementType::F32, &[size]), 1));
+        pair.call(&[x, y, one_of(ElementType::F32)]).expect_err("they do not fit").to_string()
+    };
+    assert_eq!(
+        refused([3, 4]),
+        "check failed: pair.axon:4:11: result of the function needs (+ m n) = 8"
+    );
+    assert_eq!(
+        refused([0, 8]),
+        "check failed: pair.axon:2:19: expected dimension 0 of 'p.0' to be 1 to 2147483647"
+    );
+    let mut short = array(&ty(ElementType::F32, &[4]), 1);
+    short.bytes.pop();
+    let inputs = [short.clone(), short, one_of(ElementType::F32)];
+    assert_eq!(pair.call(&inputs).expect_err("it is too short").to_string(), "15 bytes for f32[4]");
+}
+
+/// The number 1.
+fn one_of(element: ElementType) -> Array {
+    let shape = ArrayShape::new(hlo_element(element), []);
+    let bits = bits(Number::Integer(1), element).to_le_bytes();
+    let bytes = bits[..hlo_element(element).part().bytes()].to_vec();
+    Array { shape, bytes }
 }
 
 #[test]
