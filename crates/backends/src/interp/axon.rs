@@ -20,7 +20,7 @@ use tc_dialects::{
         self, Inferred, Instance, TensorType,
         evaluate::{
             Callee, Evaluated, Iterated, Machine, Made, Number, Pointwise, Target, Value, Window,
-            constant, evaluate, refuse,
+            constant, evaluate, refuse, stepped,
         },
         syntax::ast::Program,
     },
@@ -485,17 +485,9 @@ impl Target for Reference {
         for number in 0..rows as usize {
             let mut args: Vec<_> = state.iter().cloned().collect();
             args.push(Value::Tensor(over.row(number)));
-            let result = match (machine.apply(function, args, span)?, &mut state) {
-                (Value::Tensor(result), None) => result,
-                (Value::Tuple(parts), Some(state)) => match &parts[..] {
-                    [next, Value::Tensor(result)] => {
-                        *state = next.clone();
-                        result.clone()
-                    }
-                    _ => return Err(refuse(span, "the function gives no state and tensor")),
-                },
-                _ => return Err(refuse(span, "the function gives no tensor")),
-            };
+            let value = machine.apply(function, args, span)?;
+            let (next, result) = stepped(state.is_some(), value, span)?;
+            state = next;
             scalars.extend(result.scalars.iter().copied());
             ty = Some(result.ty);
         }

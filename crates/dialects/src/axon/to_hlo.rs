@@ -8,7 +8,7 @@
 
 use super::evaluate::{
     Callee, Evaluated, Iterated, Machine, Made, Number, Pointwise, Target, Value, Window, constant,
-    evaluate,
+    evaluate, stepped,
 };
 use super::infer::Inferred;
 use super::specialize::{Instance, TensorType, refuse};
@@ -604,16 +604,8 @@ impl Target for Builder {
         let result = machine.apply(function, args, span)?;
         let builder = &mut machine.target;
         builder.span = span;
-        let (next, result) = match (&state, result) {
-            (None, Value::Tensor(result)) => (Vec::new(), result),
-            (Some(_), Value::Tuple(parts)) => match &parts[..] {
-                [next, Value::Tensor(result)] => {
-                    (next.tensors().unwrap_or_default(), result.clone())
-                }
-                _ => return Err(at("the function gives no state and tensor".to_string())),
-            },
-            _ => return Err(at("the function gives no tensor".to_string())),
-        };
+        let (next, result) = stepped(state.is_some(), result, span)?;
+        let next = next.and_then(|next| next.tensors()).unwrap_or_default();
         if next.iter().map(|it| &it.ty).ne(tensors.iter().map(|it| &it.ty)) {
             return Err(at("the state of a loop changes its type".to_string()));
         }

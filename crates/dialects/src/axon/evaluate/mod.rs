@@ -269,6 +269,25 @@ impl<T: Clone> Value<T> {
 /// The last state, where there is one, and a row from each call.
 pub type Iterated<T> = (Option<Value<T>>, T);
 
+/// What a call of the function of a loop gives: the next state, where there is one, and a row.
+///
+/// # Errors
+/// The value is something else.
+pub fn stepped<T: Clone>(
+    has_state: bool,
+    value: Value<T>,
+    span: Span,
+) -> Evaluated<(Option<Value<T>>, T)> {
+    match (has_state, value) {
+        (false, Value::Tensor(row)) => Ok((None, row)),
+        (true, Value::Tuple(parts)) => match &parts[..] {
+            [next, Value::Tensor(row)] => Ok((Some(next.clone()), row.clone())),
+            _ => Err(refuse(span, "the function gives no state and tensor")),
+        },
+        _ => Err(refuse(span, "the function gives no tensor")),
+    }
+}
+
 /// A function, by its number in a [`Machine`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Callee(usize);
