@@ -296,6 +296,30 @@ fn conditions_are_checked_at_entry() {
     );
 }
 
+/// Sizes that no dimension is alone follow from those that are linear in them.
+#[test]
+fn sizes_follow_from_linear_dimensions() {
+    let text = "
+        less = fn(x : f32 [100-2*n]) { slice(x, size=n) };
+        more = fn(x : f32 [3*n+1], y : f32 [k], z : f32 [n*k]) {
+          slice(x, size=n), y, reshape(z, shape=[k,n]) + 1f
+        };";
+    check(text, "less", &[], &[&[("x", &[80])], &[("x", &[98])]]);
+    check(text, "more", &[], &[&[("x", &[13]), ("y", &[2])], &[("x", &[4]), ("y", &[1])]]);
+    let less = Parametric::new(text, "less", &[]).expect("it is right");
+    let dimension = "test.axon:2:19: expected dimension 0 of 'x' to be (- 100 (* n 2))";
+    assert_eq!(less.refused(&[&[81]]), dimension);
+    assert_eq!(less.refused(&[&[100]]), format!("{dimension} with n > 0"));
+    assert_eq!(less.refused(&[&[10]]), "test.axon:2:40: call of 'slice' needs (- 101 (* n 3)) > 0");
+    let more = Parametric::new(text, "more", &[]).expect("it is right");
+    assert_eq!(
+        more.refused(&[&[14], &[2], &[8]]),
+        "test.axon:3:19: expected dimension 0 of 'x' to be (+ (* n 3) 1)"
+    );
+    // This one is compared before the code is called.
+    assert_eq!(more.refused(&[&[13], &[2], &[7]]), "expected dimension 0 of 'z' to be 8, found 7");
+}
+
 /// A function for all sizes is compiled once for each list of ranks and element types.
 #[test]
 fn functions_are_compiled_for_all_sizes() {
