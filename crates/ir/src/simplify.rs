@@ -16,7 +16,8 @@
 //! simplified on their own.
 //!
 //! Compositions are not made before they are simplified (`composition`). Where all quotients are
-//! those of sums of few variables, as in reshapes, their normal forms are arrays (`flat`).
+//! those of sums of few variables, as in reshapes, their normal forms are arrays (`flat`). What stays
+//! complicated is simplified over the row-major number of the element too (`numbered`).
 //!
 //! Written form: a sum lists its terms in the order of [`Context::compare`], a positive one
 //! first where there is one, the constant last; terms with coefficients of the same size are
