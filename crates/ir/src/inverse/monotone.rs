@@ -334,6 +334,8 @@ mod tests {
         );
         for text in [
             "(d0) -> ((d0 * 6 + 5) mod 9), domain: d0 in [2, 4]",
+            // The constraints of its inverse were reduced in circles.
+            "(d0) -> (((d0 * -3 + 13) * 2 - 2) / 5, ((d0 * -3 + 13) * 2 - 2) mod 5), domain: d0 in [0, 4]",
             "(d0, d1) -> ((d0 * 3 + d1) mod 10, d1), domain: d0 in [0, 9], d1 in [0, 5]",
             "(d0, d1) -> (d0 / 8, ((d0 mod 8) * 3 + d1) mod 8, d1), domain: d0 in [0, 31], d1 in [0, 5]",
         ] {

@@ -17,6 +17,8 @@ use crate::prove::Verdict;
 
 /// The most points at which a constraint is tried.
 const MAX_ENUMERATED: u64 = 64;
+/// How often a constraint is reduced.
+const MAX_REDUCTIONS: usize = 64;
 /// The fewest operators of a constraint that is tried.
 const MIN_ENUMERATED_COST: u32 = 4;
 
@@ -230,13 +232,35 @@ impl IndexingMap {
         let mut simplifier = Simplifier::for_map(ctx, self);
         let mut open: Vec<Constraint> = self.constraints.drain(..).rev().collect();
         let (mut are_settled, mut num_simple) = (true, 0);
+        // What the last of them has been reduced to: what is written in the shortest way may have a
+        // constant again, and so on in circles.
+        let mut reduced: Vec<Constraint> = Vec::new();
         while let Some(Constraint { expr, interval }) = open.pop() {
             let (expr, stays) = simplifier.simplify_once(expr);
             let constraint = Constraint { expr, interval };
-            match simplifier.reduce(constraint) {
+            let found = simplifier.reduce(constraint);
+            if !matches!(found, Some(Reduced::Further(_) | Reduced::Both(..))) {
+                reduced.clear();
+            }
+            match found {
                 Some(Reduced::True) => {}
                 Some(Reduced::False) => return None,
-                Some(Reduced::Further(constraint)) => open.push(constraint),
+                Some(Reduced::Further(constraint)) => {
+                    let start = reduced.iter().position(|it| *it == constraint);
+                    let start = start.or((reduced.len() == MAX_REDUCTIONS).then_some(0));
+                    if let Some(start) = start {
+                        let circle = reduced.drain(start..);
+                        self.constraints.extend(circle.min_by(|a, b| {
+                            let cost = ctx.cost(a.expr).cmp(&ctx.cost(b.expr));
+                            cost.then_with(|| ctx.compare(a.expr, b.expr))
+                        }));
+                        reduced.clear();
+                        are_settled = false;
+                    } else {
+                        reduced.push(constraint);
+                        open.push(constraint);
+                    }
+                }
                 Some(Reduced::Both(first, second)) => open.extend([first, second]),
                 Some(Reduced::Simple(constraint)) => {
                     self.add_simple_constraint(ctx, constraint);
