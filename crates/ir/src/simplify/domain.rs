@@ -17,7 +17,7 @@ use crate::prove::Verdict;
 
 /// The most points at which a constraint is tried.
 const MAX_ENUMERATED: u64 = 64;
-/// How often a constraint is reduced.
+/// How often the constraints of a map are reduced, each on average.
 const MAX_REDUCTIONS: usize = 64;
 /// The fewest operators of a constraint that is tried.
 const MIN_ENUMERATED_COST: u32 = 4;
@@ -235,20 +235,20 @@ impl IndexingMap {
         // What the last of them has been reduced to: what is written in the shortest way may have a
         // constant again, and so on in circles.
         let mut reduced: Vec<Constraint> = Vec::new();
+        let mut reductions = MAX_REDUCTIONS.saturating_mul(open.len());
         while let Some(Constraint { expr, interval }) = open.pop() {
             let (expr, stays) = simplifier.simplify_once(expr);
             let constraint = Constraint { expr, interval };
-            let found = simplifier.reduce(constraint);
-            if !matches!(found, Some(Reduced::Further(_) | Reduced::Both(..))) {
+            let found = if reductions == 0 { None } else { simplifier.reduce(constraint) };
+            reductions = reductions.saturating_sub(1);
+            if !matches!(found, Some(Reduced::Further(_))) {
                 reduced.clear();
             }
             match found {
                 Some(Reduced::True) => {}
                 Some(Reduced::False) => return None,
                 Some(Reduced::Further(constraint)) => {
-                    let start = reduced.iter().position(|it| *it == constraint);
-                    let start = start.or((reduced.len() == MAX_REDUCTIONS).then_some(0));
-                    if let Some(start) = start {
+                    if let Some(start) = reduced.iter().position(|it| *it == constraint) {
                         let circle = reduced.drain(start..);
                         self.constraints.extend(circle.min_by(|a, b| {
                             let cost = ctx.cost(a.expr).cmp(&ctx.cost(b.expr));
@@ -267,7 +267,7 @@ impl IndexingMap {
                     num_simple += 1;
                     are_settled &= stays;
                 }
-                // Its bounds do not fit when reduced.
+                // Its bounds do not fit when reduced, or it has been reduced often.
                 None => {
                     self.constraints.push(constraint);
                     are_settled = false;
