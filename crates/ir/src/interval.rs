@@ -150,7 +150,8 @@ impl Interval {
             None
         } else if other.hi < self.lo {
             Some(true)
-        } else if self.hi <= other.lo {
+        } else if self.hi <= other.lo && self.hi != i64::MAX && other.lo != i64::MIN {
+            // Ends that stand for infinity are no members, and not equal.
             Some(false)
         } else {
             None
@@ -178,7 +179,7 @@ impl Interval {
             None
         } else if self.intersect(other).is_empty() {
             Some(false)
-        } else if self.lo == self.hi && self == other {
+        } else if self.as_point().is_some() && self == other {
             Some(true)
         } else {
             None
@@ -350,6 +351,17 @@ mod tests {
         assert_eq!(positive.neg(), Interval::new(i64::MIN, -1));
         assert_eq!(Interval::ALL.floor_div(Interval::point(i64::MAX - 1)), Interval::ALL);
         assert_eq!(Interval::new(-5, 5).floor_div(positive), Interval::new(-5, 5));
+    }
+
+    #[test]
+    fn infinite_ends_are_not_equal() {
+        for end in [i64::MIN, i64::MAX] {
+            let beyond = Interval::point(end);
+            assert_eq!(beyond.eq_all(beyond), None);
+            assert_eq!((beyond.lt(beyond), beyond.le(beyond)), (None, None));
+        }
+        assert_eq!(Interval::new(0, 7).le(Interval::point(i64::MAX)), Some(true));
+        assert_eq!(Interval::NON_NEGATIVE.le(Interval::point(i64::MAX)), None);
     }
 
     #[test]

@@ -549,7 +549,7 @@ impl<'c> Simplifier<'c> {
         for (atom, (value, modulus)) in found {
             // The remainder of a negative divisor is not that of the quotient rounded down. Zero
             // has neither.
-            if !self.is_non_negative(modulus) {
+            if !self.is_non_negative(modulus) || !self.may_have_multiple(&sum, modulus) {
                 continue;
             }
             let coefficient = sum.coefficient(atom);
@@ -570,6 +570,21 @@ impl<'c> Simplifier<'c> {
         }
         self.depth -= 1;
         Some(sum)
+    }
+
+    /// Whether a sum may contain a multiple of a divisor: some term has all of its factors, or is one
+    /// of its terms. Without this question, a remainder of remainders would be divided again for each
+    /// of them.
+    fn may_have_multiple(&mut self, sum: &Sum, divisor: Expr) -> bool {
+        let Some((factors, _)) = self.factors(divisor) else { return false };
+        let whole = self.expand(divisor);
+        sum.terms().iter().any(|&(term, _)| {
+            let Term::Leaf(leaf) = self.tables.atoms[term.index()].term else { return false };
+            whole.coefficient(term) != 0
+                || self.factors(leaf).is_some_and(|(of_term, _)| {
+                    factors.iter().all(|factor| of_term.contains(factor))
+                })
+        })
     }
 
     // Products

@@ -574,13 +574,12 @@ impl Simplifier<'_> {
 
     /// Whether `0 <= expr < divisor` is shown.
     fn is_reduced(&mut self, expr: Expr, divisor: Expr) -> bool {
-        let Some(above) = self.add_scaled(divisor, expr, -1) else {
+        if !self.is_non_negative(expr) {
             return false;
-        };
-        let Some(above) = self.add_scaled(above, self.ctx.constant(-1), 1) else {
-            return false;
-        };
-        self.is_non_negative(expr) && self.is_non_negative(above)
+        }
+        let below = self.ctx.add(divisor, self.ctx.constant(-1));
+        let above = self.add_scaled(below, expr, -1);
+        above.is_some_and(|above| self.is_non_negative(above))
     }
 
     /// Splits `expr` into `divisor * multiples + rest` term by term.
