@@ -134,3 +134,13 @@ axon.program {
   %1 = axon.reshape(%0) {shape = "[2] + 1"} : (!axon.any) -> !axon.any
   axon.return
 }
+
+// -----
+
+// Calls of built-in functions C1.
+axon.program {
+  %0 = axon.number 1 : !axon.any
+  // expected-error @below {{'axon.matmul' op expects 2 operands, found 1}}
+  %1 = axon.matmul(%0) : (!axon.any) -> !axon.any
+  axon.return
+}

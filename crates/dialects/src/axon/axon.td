@@ -226,6 +226,11 @@ def Axon_CallOp : Axon_Op<"call"> {
 /// A call of a built-in function; its type is in the table of these.
 class Axon_BuiltinCallOp<string mnemonic, string text> : Axon_Op<mnemonic> {
   let summary = text;
+  let description = [{
+    Constraints:
+      * C1: there are as many operands as the function has parameters.
+      * C2: options are dimensions or shapes.
+  }];
   let arguments = (ins Variadic<Axon_Value>:$args);
   let results = (outs Axon_Value:$result);
   let assemblyFormat = "`(` $args `)` attr-dict `:` functional-type($args, $result)";

@@ -24,10 +24,19 @@ pub(crate) fn table() -> HashMap<Rc<str>, Rc<Declaration>> {
     declarations.into_iter().map(entry).collect()
 }
 
+/// How many parameters the built-in function of a name has.
+pub(crate) fn num_params(name: &str) -> Option<usize> {
+    static NUMBERS: OnceLock<HashMap<String, usize>> = OnceLock::new();
+    let numbers = NUMBERS.get_or_init(|| {
+        let number = |(name, it): (Rc<str>, Rc<Declaration>)| (name.to_string(), it.params.len());
+        table().into_iter().map(number).collect()
+    });
+    numbers.get(name).copied()
+}
+
 /// Whether a name is that of a built-in function.
 pub(crate) fn is_builtin(name: &str) -> bool {
-    static NAMES: OnceLock<HashSet<String>> = OnceLock::new();
-    NAMES.get_or_init(|| names().into_iter().collect()).contains(name)
+    num_params(name).is_some()
 }
 
 /// Whether a name is that of a function of the prelude.

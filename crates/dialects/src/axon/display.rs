@@ -48,21 +48,40 @@ pub(crate) struct Printer {
     shapes: HashMap<ShapeVar, String>,
     elems: BTreeMap<u32, (String, Class)>,
     types: HashMap<Ty, String>,
-    used: HashSet<String>,
+    used: Used,
 }
 
-/// The first name of a series that is not used yet.
-pub(crate) fn fresh(used: &mut HashSet<String>, wanted: Option<&String>, letters: &str) -> String {
-    let numbered = (0_u32..).flat_map(|round| {
-        letters.chars().map(move |letter| match round {
-            0 => letter.to_string(),
-            _ => format!("{letter}{round}"),
-        })
-    });
-    let name = wanted.cloned().into_iter().chain(numbered).find(|name| !used.contains(name));
-    let name = name.unwrap_or_default();
-    used.insert(name.clone());
-    name
+/// Names that are used, and how far each series of them has been.
+#[derive(Debug, Default)]
+pub(crate) struct Used {
+    names: HashSet<String>,
+    series: HashMap<&'static str, usize>,
+}
+
+impl FromIterator<String> for Used {
+    fn from_iter<I: IntoIterator<Item = String>>(names: I) -> Self {
+        Self { names: names.into_iter().collect(), series: HashMap::new() }
+    }
+}
+
+impl Used {
+    /// A wanted name, or the first of a series of letters, that is not used yet.
+    pub(crate) fn fresh(&mut self, wanted: Option<&String>, letters: &'static str) -> String {
+        if let Some(wanted) = wanted.filter(|wanted| !self.names.contains(*wanted)) {
+            self.names.insert(wanted.clone());
+            return wanted.clone();
+        }
+        let next = self.series.entry(letters).or_default();
+        loop {
+            let (round, letter) = (*next / letters.len(), *next % letters.len());
+            *next += 1;
+            let letter = &letters[letter..=letter];
+            let name = if round == 0 { letter.to_string() } else { format!("{letter}{round}") };
+            if self.names.insert(name.clone()) {
+                return name;
+            }
+        }
+    }
 }
 
 /// Names of sizes that the program does not name.
@@ -79,11 +98,18 @@ impl Printer {
         Self { known, anonymous: true, ..Self::default() }
     }
 
+    /// Gives a variable a name, unless the program names it.
+    pub(crate) fn call(&mut self, var: DimVar, name: Rc<str>) {
+        if !self.known.dims.contains_key(&var) {
+            self.dims.entry(var).or_insert_with(|| name.to_string());
+        }
+    }
+
     fn dim(&mut self, var: DimVar) {
         if !self.dims.contains_key(&var) {
             let name = match self.anonymous && !self.known.dims.contains_key(&var) {
                 true => "_".to_string(),
-                false => fresh(&mut self.used, self.known.dims.get(&var), SIZES),
+                false => self.used.fresh(self.known.dims.get(&var), SIZES),
             };
             self.dims.insert(var, name);
         }
@@ -93,7 +119,7 @@ impl Printer {
         if !self.shapes.contains_key(&var) {
             let name = match self.anonymous && !self.known.shapes.contains_key(&var) {
                 true => "...".to_string(),
-                false => fresh(&mut self.used, self.known.shapes.get(&var), SIZES),
+                false => self.used.fresh(self.known.shapes.get(&var), SIZES),
             };
             self.shapes.insert(var, name);
         }
@@ -123,7 +149,9 @@ impl Printer {
             return text;
         }
         let start: String = text.chars().take(MAX_SHOWN).collect();
-        format!("{start}..")
+        // No part of a name.
+        let whole = start.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        format!("{whole} and so on")
     }
 
     /// A dimension, with its variables named.
@@ -174,7 +202,7 @@ impl Printer {
         let known = self.known.elems.get(&root);
         let name = match self.anonymous && known.is_none() {
             true => "_".to_string(),
-            false => fresh(&mut self.used, known, "tuvwxyz"),
+            false => self.used.fresh(known, "tuvwxyz"),
         };
         self.elems.insert(root, (name.clone(), class));
         name
@@ -183,7 +211,7 @@ impl Printer {
     /// The name of a variable that stands for any type.
     pub(crate) fn type_var(&mut self, root: Ty) -> &str {
         let used = &mut self.used;
-        self.types.entry(root).or_insert_with(|| fresh(used, None, "STUVWXYZ"))
+        self.types.entry(root).or_insert_with(|| used.fresh(None, "STUVWXYZ"))
     }
 
     fn list(&mut self, types: &mut Types, parts: &[Ty], out: &mut String, depth: u32) {

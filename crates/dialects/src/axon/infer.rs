@@ -23,7 +23,7 @@ use crate::tc::syntax::{Diagnostic, Reason, SourceFile, Span, diagnostic::sorted
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use tc_ir::shape::{
-    Dim, Item, Shape,
+    Dim, DimOp, DimVar, Item, Shape,
     solve::{Conflict, Mark, Origin, Reason as Contradiction, Relation},
     text::{self, DimExpr, Part, ShapeExpr},
 };
@@ -131,8 +131,10 @@ pub fn infer(program: &Program, options: &Options) -> Inferred {
         definitions: Vec::new(),
         explanations: Vec::new(),
         uses: Uses::default(),
+        integers: Vec::new(),
         in_prelude: true,
     };
+    cx.types.solver.solve_differences();
     let prelude = Rc::new(builtins::prelude());
     for definition in &prelude.lets {
         cx.definition(definition, true);
@@ -149,6 +151,7 @@ pub fn infer(program: &Program, options: &Options) -> Inferred {
     }
     for definition in &program.lets {
         cx.definition(definition, true);
+        cx.check_integers();
         let name = match &definition.pattern {
             Pattern::Name(name) => Some(Rc::clone(&name.text)),
             _ => None,
@@ -157,6 +160,7 @@ pub fn infer(program: &Program, options: &Options) -> Inferred {
     }
     let result = program.result.as_ref().map(|result| {
         let scheme = cx.scheme(result, true).1;
+        cx.check_integers();
         cx.explain(None);
         scheme
     });
@@ -194,7 +198,7 @@ impl Inferred {
 
     /// A condition as text.
     pub(crate) fn condition_text(&self, relation: &Relation) -> String {
-        let mut printer = Printer::new(Rc::clone(&self.names));
+        let mut printer = Printer::anonymous(Rc::clone(&self.names));
         printer.condition(&self.inference.types, relation)
     }
 
@@ -311,6 +315,8 @@ pub(crate) struct Inference {
     pub(crate) definitions: Vec<(Rc<str>, Scheme)>,
     explanations: Vec<Explanation>,
     pub(crate) uses: Uses,
+    /// The integers of the current definition of the file, and their types.
+    integers: Vec<(i64, Span, Ty)>,
     /// Whether the definitions are those of the prelude.
     in_prelude: bool,
 }
@@ -505,7 +511,11 @@ impl Inference {
     fn expr_kind(&mut self, expr: &Expr) -> Ty {
         match &expr.kind {
             // A number stands for a tensor of any shape that it is needed in.
-            ExprKind::Integer(_) => self.number(Class::Number, expr.span),
+            ExprKind::Integer(value) => {
+                let ty = self.number(Class::Number, expr.span);
+                self.integers.push((*value, expr.span, ty));
+                ty
+            }
             ExprKind::Float(_) => self.number(Class::Float, expr.span),
             ExprKind::Name(name) => self.name(name, expr.span),
             ExprKind::Tuple(parts) => {
@@ -523,6 +533,21 @@ impl Inference {
         let ty = self.types.tensor_var(self.level, class);
         self.uses.numbers.insert((self.in_prelude, span), ty);
         ty
+    }
+
+    /// Refuses integers that the types of their elements do not have.
+    fn check_integers(&mut self) {
+        for (value, span, ty) in std::mem::take(&mut self.integers) {
+            if let Node::Tensor(elem, _) = self.types.node(ty)
+                && let Ok(known) = self.types.element(elem)
+                && let Some(misfit) = known.misfit(value)
+            {
+                let mut error = Diagnostic::new(Reason::AxonElement, span, misfit);
+                let path = self.types.why_known(elem);
+                self.notes(&mut error, &path, None, true);
+                self.report(error);
+            }
+        }
     }
 
     fn name(&mut self, name: &Rc<str>, span: Span) -> Ty {
@@ -1027,15 +1052,21 @@ impl Inference {
             ),
         };
         let mut error = Diagnostic::new(reason, info.span, message);
-        self.notes(&mut error, &core, origin, true);
+        self.notes(&mut error, &core, Some(origin), true);
         self.report(error);
     }
 
     /// Adds the places that an error follows from.
-    fn notes(&mut self, error: &mut Diagnostic, core: &[Origin], except: Origin, minimal: bool) {
+    fn notes(
+        &mut self,
+        error: &mut Diagnostic,
+        core: &[Origin],
+        except: Option<Origin>,
+        minimal: bool,
+    ) {
         let mut places: Vec<OriginInfo> = core
             .iter()
-            .filter(|&&origin| origin != except)
+            .filter(|&&origin| Some(origin) != except)
             .map(|&origin| self.origins[origin as usize].clone())
             .collect();
         places.sort_by_key(|place| place.span);
@@ -1058,9 +1089,44 @@ impl Inference {
         }
     }
 
+    /// The options of a call of a built-in function that it does not give and nothing determines.
+    fn open_options(&mut self, origin: Origin) -> Vec<(Rc<str>, DimVar)> {
+        let OriginInfo { span, what, .. } = &self.origins[origin as usize];
+        let (What::Call(name), span) = (what, *span) else { return Vec::new() };
+        let used = self.uses.builtins.get(&(self.in_prelude, span));
+        let (Some(used), Some(declaration)) = (used, self.builtins.get(name)) else {
+            return Vec::new();
+        };
+        let mut open = Vec::new();
+        for option in declaration.options.iter().filter(|option| option.default.is_none()) {
+            let dims = option.meaning.parts.iter().flat_map(|part| match part {
+                Part::Dims(dims) => dims.as_slice(),
+                Part::Name(_) => &[],
+            });
+            for dim in dims {
+                if let DimExpr::Name(name) = dim
+                    && let Some(dim) = used.dims.get(&name.text)
+                    && let Dim::Var(var) = self.types.solver.resolved_dim(dim)
+                {
+                    open.push((Rc::clone(&option.name.text), var));
+                }
+            }
+        }
+        open
+    }
+
+    /// Which options might be given.
+    pub(crate) fn option_hint(&mut self, origin: Origin) -> Option<String> {
+        let (option, _) = self.open_options(origin).into_iter().next()?;
+        Some(format!("'{option}' is not given and follows from nothing; try '{option}=..' here"))
+    }
+
     fn report_conflict(&mut self, conflict: &Conflict) {
         let info = self.origins[conflict.origin as usize].clone();
         let mut printer = Printer::anonymous(self.names.known(&mut self.types));
+        for (option, var) in self.open_options(conflict.origin) {
+            printer.call(var, option);
+        }
         let types = &mut self.types;
         let place = info.describe();
         let needs = info.needs();
@@ -1080,9 +1146,16 @@ impl Inference {
                 let (a, b) = (printer.dim_text(types, a), printer.dim_text(types, b));
                 format!("{place} {needs} {a} = {b}")
             }
-            Relation::Positive(a) => {
-                format!("{place} {needs} a positive size, found {}", printer.dim_text(types, a))
-            }
+            Relation::Positive(a) => match compared(types, a) {
+                Some((less, more)) => {
+                    let (less, more) =
+                        (printer.dim_text(types, &less), printer.dim_text(types, &more));
+                    format!("{place} {needs} {less} <= {more}")
+                }
+                None => {
+                    format!("{place} {needs} a positive size, found {}", printer.dim_text(types, a))
+                }
+            },
         };
         let why = match &conflict.reason {
             Contradiction::Dims(a, b) => {
@@ -1097,18 +1170,39 @@ impl Inference {
                 format!("{} is not {}", rank(b), rank(a))
             }
             Contradiction::Endless(..) => "the shape would contain itself".to_string(),
-            Contradiction::NotPositive(a) => {
-                format!("size {} is not positive", printer.dim_text(types, a))
-            }
+            Contradiction::NotPositive(a) => match (&conflict.relation, a) {
+                (Relation::Positive(given), Dim::Constant(_)) => match compared(types, given) {
+                    Some((less, more)) => {
+                        let less = printer.dim_text(types, &less);
+                        format!("{less} is more than {}", printer.dim_text(types, &more))
+                    }
+                    None => format!("size {} is not positive", printer.dim_text(types, a)),
+                },
+                (_, Dim::Constant(_)) => {
+                    format!("size {} is not positive", printer.dim_text(types, a))
+                }
+                _ => "all sizes are at least 1".to_string(),
+            },
             Contradiction::RaggedElements(_) => {
                 "a ragged tensor has no number of elements".to_string()
             }
             Contradiction::Arithmetic(error) => error.to_string(),
         };
         let mut error = Diagnostic::new(Reason::AxonShape, info.span, format!("{both}: {why}"));
-        self.notes(&mut error, &conflict.core, conflict.origin, conflict.minimal);
+        self.notes(&mut error, &conflict.core, Some(conflict.origin), conflict.minimal);
+        if let Some(hint) = self.option_hint(conflict.origin) {
+            error.notes.push((info.span, hint));
+        }
         self.report(error);
     }
+}
+
+/// What is at most what, where a difference is positive.
+fn compared(types: &Types, positive: &Dim) -> Option<(Dim, Dim)> {
+    let arithmetic = types.solver.arithmetic();
+    let least = arithmetic.apply(DimOp::Sub, positive, &Dim::Constant(1)).ok()?;
+    let (more, less) = arithmetic.added_and_subtracted(&least).ok()?;
+    (more != Dim::Constant(0) && less != Dim::Constant(0)).then_some((less, more))
 }
 
 fn count(number: usize, what: &str) -> String {

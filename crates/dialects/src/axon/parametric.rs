@@ -19,7 +19,7 @@
 //! assert_eq!(check.text, "result of the function needs (+ m n) = 8");
 //! ```
 
-use super::display::{KnownNames, Printer, SIZES, fresh};
+use super::display::{KnownNames, Printer, SIZES, Used};
 use super::infer::Inferred;
 use super::specialize::{Given, Instance, Leaf, Refusal, Subst, TensorType};
 use super::syntax::ast::Program;
@@ -28,7 +28,7 @@ use crate::tc::{
     MAX_EXTENT,
     syntax::{Diagnostic, Reason, Span},
 };
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::rc::Rc;
 use tc_ir::{
     Context, Expr, Var, polynomial,
@@ -118,7 +118,7 @@ struct Reader<'a> {
     arithmetic: &'a Arithmetic,
     /// What the program calls variables.
     known: HashMap<DimVar, String>,
-    used: HashSet<String>,
+    used: Used,
     names: HashMap<DimVar, String>,
     sizes: Vec<SizeVariable>,
     values: HashMap<DimVar, Expr>,
@@ -146,7 +146,7 @@ impl Reader<'_> {
     }
 
     fn name(&mut self, var: DimVar) -> String {
-        let name = fresh(&mut self.used, self.known.get(&var), SIZES);
+        let name = self.used.fresh(self.known.get(&var), SIZES);
         self.names.insert(var, name.clone());
         name
     }
@@ -216,7 +216,7 @@ impl Reader<'_> {
     ) {
         let name = self.name(var);
         let wanted = format!("{}_{}", leaf.name.replace('.', "_"), place.1);
-        let read = fresh(&mut self.used, Some(&wanted), SIZES);
+        let read = self.used.fresh(Some(&wanted), SIZES);
         let extent = self.size(read, leaf, place);
         let rest = self.value(rest).expect("the rest has no other variable");
         let ir = self.ir;

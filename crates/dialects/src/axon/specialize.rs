@@ -360,7 +360,11 @@ impl Inferred {
             None if self.has_result() => Ok(None),
             None => match names.as_slice() {
                 [name] => Ok(Some(Rc::clone(name))),
-                [] => Err(Refusal::Request("the file has no definition".to_string())),
+                [] => Err(Refusal::from(Diagnostic::new(
+                    Reason::AxonSyntax,
+                    Span::new(0, 0),
+                    "expected a definition 'name = value;', found none in the file",
+                ))),
                 _ => Err(Refusal::Request(format!(
                     "the file has several definitions and no expression at its end; try '--entry' \
                      with one of: {}",
@@ -449,11 +453,14 @@ impl Inferred {
     }
 
     /// Refuses a condition of the program that what is known does not decide.
-    pub(super) fn open_condition(&self, residual: &Residual) -> Diagnostic {
+    pub(super) fn open_condition(&mut self, residual: &Residual) -> Diagnostic {
         let text = self.condition_text(&residual.relation);
         let span = self.inference.origins[residual.origin as usize].span;
         let message = format!("what is given does not determine the sizes of '{text}'");
-        let hint = "try '--shape NAME=4x3' with the sizes of parameters";
+        let hint = self
+            .inference
+            .option_hint(residual.origin)
+            .unwrap_or_else(|| "try '--shape NAME=4x3' with the sizes of parameters".to_string());
         Diagnostic::new(Reason::AxonUnknownSize, span, message).note(span, hint)
     }
 }

@@ -123,6 +123,11 @@ fn shapes_are_inferred_backwards() {
         "f32 [n,3,9,9] -> f32 [n,4,(/ (- 11 k) 2),(/ (- 11 k) 2)] \
          where (/ (- 11 k) 2) > 0, (* n 243) = (* (* k k) 12)"
     );
+    // A difference that is known says what its first size is.
+    assert_eq!(
+        signature("fn(x : t [n,3,h,40], f : t [5,3,a,12]) : t [1,5,30,w] { conv(x, f) }"),
+        "(t [1,3,(+ a 29),40], t [5,3,a,12]) -> t [1,5,30,29]"
+    );
     assert_eq!(signature("fn(x : f32 [n,5]) { x + iota() }"), "f32 [n,5] -> f32 [n,5]");
     assert_eq!(
         signature("fn(x : f32 [4,5]) { gather(x, iota(size=2)) }"),
@@ -268,6 +273,39 @@ fn shapes_of_parameters() {
     }
 }
 
+#[test]
+fn numbers_have_the_type_of_their_elements() {
+    assert_eq!(
+        error("fn(x : i8 [2]) { x + 300 }"),
+        "1:22: error: 300 does not fit i8, expected -128 to 127 [AX0202]"
+    );
+    assert!(
+        errors("fn(x : u8 [2]) { y = exp(0f); x * -1 }").contains("annotation of 'x' is u8 [2]")
+    );
+    assert_eq!(signature("fn(x : i16 [2]) { x + 300 }"), "i16 [2] -> i16 [2]");
+    assert_eq!(signature("fn(x) { x + 300 }"), "t a -> t a");
+}
+
+#[test]
+fn options_that_are_missing_are_named() {
+    let text = "fn(x : f32 [3]) { slice(x, start=3) }";
+    assert_eq!(
+        error(text),
+        "1:19: error: call of 'slice' needs (+ size 3) <= 3: all sizes are at least 1 [AX0301]"
+    );
+    assert!(
+        errors(text).contains("note: 'size' is not given and follows from nothing; try 'size=..'")
+    );
+    assert_eq!(
+        error("fn(x : f32 [3]) { slice(x, start=2, size=5) }"),
+        "1:19: error: call of 'slice' needs 7 <= 3: 7 is more than 3 [AX0301]"
+    );
+    assert_eq!(
+        error("fn(x : f32 [1,1,4,4], f : f32 [1,1,5,4]) { conv(x, f) }"),
+        "1:44: error: call of 'conv' needs 5 <= 4: 5 is more than 4 [AX0301]"
+    );
+}
+
 /// Hostile texts end in an error, or not at all in one.
 #[test]
 fn hostile_texts_are_refused() {
@@ -289,7 +327,6 @@ fn hostile_texts_are_refused() {
         "f = fn(x : f32 [999999999999999999999]) { x };".to_string(),
         "f = 99999999999999999999;".to_string(),
         "f = fn(".to_string(),
-        "f = fn(x) { }".to_string(),
         "f = fn(x) { x".to_string(),
         "= ; = ; ' \u{e9} 1.2.3 }".to_string(),
         "f = fn(x) { x } g = 1;".to_string(),
@@ -297,6 +334,10 @@ fn hostile_texts_are_refused() {
     ] {
         assert!(inferred(&text).is_err(), "{}", &text[..text.len().min(60)]);
     }
+    assert_eq!(
+        error("f = fn(x) { }"),
+        "1:13: error: expected an expression as the value of the function, found '}' [AX0001]"
+    );
     // Types that double, and types that nest, with every definition.
     let mut text = "fn(x) { a0 = x;\n".to_string();
     for at in 0..300 {

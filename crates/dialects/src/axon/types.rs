@@ -96,6 +96,13 @@ impl ElementType {
         Some(if signed { (-1 << (bits - 1), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) })
     }
 
+    /// Why there is no such integer of this type.
+    pub fn misfit(self, value: i64) -> Option<String> {
+        let (low, high) = self.integer_range()?;
+        let message = || format!("{value} does not fit {}, expected {low} to {high}", self.name());
+        (!(low..=high).contains(&i128::from(value))).then(message)
+    }
+
     /// Whether it is a floating-point type.
     pub fn is_float(self) -> bool {
         self.class() == Class::Float
@@ -380,13 +387,27 @@ impl Types {
     /// What says that two different element types are the same: the shortest chain of equalities from
     /// one to the other. No link of it can be left out.
     fn element_path(&self, a: Elem, b: Elem, last: Origin) -> Vec<Origin> {
+        let mut path = self.known_from(&[a, b], self.edges.len() - 1);
+        path.push(last);
+        path.sort_unstable();
+        path.dedup();
+        path
+    }
+
+    /// What says that the type of elements is what it is.
+    pub(crate) fn why_known(&self, elem: Elem) -> Vec<Origin> {
+        self.known_from(&[elem], self.edges.len())
+    }
+
+    /// The shortest chains of equalities, of so many, from some element types to known ones.
+    fn known_from(&self, starts: &[Elem], num_edges: usize) -> Vec<Origin> {
         let mut near: HashMap<Elem, Vec<(Elem, Origin)>> = HashMap::new();
-        for &(x, y, origin) in &self.edges[..self.edges.len() - 1] {
+        for &(x, y, origin) in &self.edges[..num_edges] {
             near.entry(x).or_default().push((y, origin));
             near.entry(y).or_default().push((x, origin));
         }
-        let mut path = vec![last];
-        for start in [a, b] {
+        let mut path = Vec::new();
+        for &start in starts {
             let mut from: HashMap<Elem, Option<(Elem, Origin)>> = HashMap::from([(start, None)]);
             let mut queue = VecDeque::from([start]);
             while let Some(at) = queue.pop_front() {
@@ -406,8 +427,6 @@ impl Types {
                 }
             }
         }
-        path.sort_unstable();
-        path.dedup();
         path
     }
 

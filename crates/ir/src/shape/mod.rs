@@ -347,18 +347,32 @@ impl Arithmetic {
         let (Some(a), Some(b)) = (self.polynomial(left), self.polynomial(right)) else {
             return Ok((left.clone(), right.clone()));
         };
-        let difference = a.sub(&b)?;
+        let (plus, minus) = self.sides(&a.sub(&b)?)?;
+        let swap = matches!(plus, Dim::Constant(_));
+        Ok(if swap { (minus, plus) } else { (plus, minus) })
+    }
+
+    /// What is added in a size, and what is subtracted; nothing of a ragged one.
+    ///
+    /// # Errors
+    /// A constant overflows, or a side is too large.
+    pub fn added_and_subtracted(&self, dim: &Dim) -> Result<(Dim, Dim), DimError> {
+        match self.polynomial(dim) {
+            Some(size) => self.sides(&size),
+            None => Ok((dim.clone(), Dim::Constant(0))),
+        }
+    }
+
+    fn sides(&self, size: &Polynomial) -> Result<(Dim, Dim), DimError> {
         let (mut plus, mut minus) = (Polynomial::default(), Polynomial::default());
-        let constant = (&Default::default(), difference.constant_part());
-        for (monomial, coefficient) in difference.terms().chain([constant]) {
+        let constant = (&Default::default(), size.constant_part());
+        for (monomial, coefficient) in size.terms().chain([constant]) {
             match coefficient {
                 0.. => plus.set(monomial, coefficient),
                 _ => minus.set(monomial, coefficient.checked_neg().ok_or(DimError::Overflow)?),
             }
         }
-        let (plus, minus) = (self.dim(plus)?, self.dim(minus)?);
-        let swap = matches!(plus, Dim::Constant(_));
-        Ok(if swap { (minus, plus) } else { (plus, minus) })
+        Ok((self.dim(plus)?, self.dim(minus)?))
     }
 
     /// The dimension in another context, where `value` gives its variables. `None` for a ragged

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use super::solve::{Mark, Reason, Relation, Residual, Solver};
+use super::solve::{Conflict, Mark, Reason, Relation, Residual, Solver};
 use super::text::Names;
 use super::*;
 
@@ -393,14 +393,129 @@ fn contradictions_are_found_and_explained() {
         random.shuffle(&mut order);
         let mut solver = system.given(&order);
         let conflict = solver.solve().expect_err("a contradiction");
-        let core: Vec<usize> = conflict.core.iter().map(|&number| number as usize).collect();
-        assert!(conflict.minimal);
-        assert!(system.solve(&core).1.is_err(), "{}{core:?}", system.text());
-        for left_out in &core {
-            let rest: Vec<usize> = core.iter().copied().filter(|it| it != left_out).collect();
-            assert!(system.solve(&rest).1.is_ok(), "{}{core:?} {left_out}", system.text());
+        check_core(&system, &conflict);
+    });
+}
+
+fn core(conflict: &Conflict) -> Vec<usize> {
+    conflict.core.iter().map(|&number| number as usize).collect()
+}
+
+fn is_refuted(system: &System, conflict: &Conflict) -> bool {
+    system.solve(&core(conflict)).1.is_err()
+}
+
+/// The equations contradict each other, and no longer do without one of them.
+fn check_core(system: &System, conflict: &Conflict) {
+    let core = core(conflict);
+    assert!(conflict.minimal);
+    assert!(is_refuted(system, conflict), "{}{core:?}", system.text());
+    for left_out in &core {
+        let rest: Vec<usize> = core.iter().copied().filter(|it| it != left_out).collect();
+        assert!(system.solve(&rest).1.is_ok(), "{}{core:?} {left_out}", system.text());
+    }
+}
+
+/// How many variables of each kind are bounded in [`bounded`]; there are as many others.
+const BOUNDED: usize = 2;
+
+/// A system whose variables are free but bounded: `(+ d e) = 4`, `s@t = [d,d]`. A solution, and all
+/// that satisfy the bounds.
+fn bounded(random: &mut Random) -> (System, Values, Vec<Values>) {
+    let mut system = System::new(2 * BOUNDED, 2 * BOUNDED);
+    let mut wholes = Vec::new();
+    for place in 0..BOUNDED {
+        let (dim, rest) = (Dim::Var(system.dims[place]), Dim::Var(system.dims[BOUNDED + place]));
+        let sum = system.solver.arithmetic().apply(DimOp::Add, &dim, &rest).expect("small");
+        system.relations.push((Shape::dims([sum]), Shape::dims([Dim::Constant(4)])));
+        let whole = [random.below(BOUNDED), random.below(BOUNDED)].map(|dim| system.dims[dim]);
+        let parts = [place, BOUNDED + place].map(|shape| Item::Var(system.shapes[shape]));
+        system.relations.push((parts.into_iter().collect(), Shape::dims(whole.map(Dim::Var))));
+        wholes.push(whole);
+    }
+    let mut all = vec![Values::default()];
+    for place in 0..BOUNDED {
+        let extend = |values: &Values, size: i64| {
+            let mut values = values.clone();
+            values.dims.insert(system.dims[place], size);
+            values.dims.insert(system.dims[BOUNDED + place], 4 - size);
+            values
+        };
+        all = all.iter().flat_map(|it| (1..4).map(move |size| extend(it, size))).collect();
+    }
+    for (place, whole) in wholes.iter().enumerate() {
+        let extend = |values: &Values, rank: usize| {
+            let mut values = values.clone();
+            let sizes = whole.map(|dim| values.dims[&dim]);
+            values.shapes.insert(system.shapes[place], sizes[..rank].to_vec());
+            values.shapes.insert(system.shapes[BOUNDED + place], sizes[rank..].to_vec());
+            values
+        };
+        all = all.iter().flat_map(|it| (0..3).map(move |rank| extend(it, rank))).collect();
+    }
+    let values = random.pick(&all).clone();
+    (system, values, all)
+}
+
+/// Without values for the variables: enumeration decides whether there is a solution. Where there is
+/// none, the solver says so or leaves conditions that nothing satisfies.
+#[test]
+fn mutants_with_free_variables_have_no_solution() {
+    let [solvable, refused, again, left] = [0; 4].map(std::cell::Cell::new);
+    let count = |kind: &std::cell::Cell<u32>| kind.set(kind.get() + 1);
+    for_seeds(|random| {
+        let (mut system, values, all) = bounded(random);
+        let mutant = random.below(3);
+        for number in 0..3 {
+            let mut sizes = values.shapes[random.pick(&system.shapes)].clone();
+            let first = shape_of(random, &system, &values, &sizes);
+            if number == mutant {
+                match sizes.last_mut() {
+                    Some(last) if random.below(2) == 0 => *last += 1,
+                    _ => sizes.push(1 + random.below(3) as i64),
+                }
+            }
+            let second = shape_of(random, &system, &values, &sizes);
+            system.relations.push((first, second));
+        }
+        let mut order = system.in_order();
+        random.shuffle(&mut order);
+        let arithmetic = system.solver.arithmetic();
+        let mut solver = system.given(&order);
+        let solved = solver.solve();
+        let solution = Solution::of(&system, &mut solver);
+        let mut satisfiable = false;
+        for values in &all {
+            let holds = system.relations.iter().all(|(a, b)| {
+                values.satisfies(arithmetic, &Relation::Shapes(a.clone(), b.clone()))
+            });
+            let agrees = solved.is_ok()
+                && solution.agrees(arithmetic, values)
+                && solution.left.iter().all(|it| values.satisfies(arithmetic, &it.relation));
+            assert_eq!(holds, agrees, "{}{values:?}", system.text());
+            satisfiable |= holds;
+        }
+        match solved {
+            _ if satisfiable => count(&solvable),
+            // Which terms rules look at first depends on the numbers of expressions, which the copy
+            // that explains a contradiction has others of.
+            Err(conflict) if !is_refuted(&system, &conflict) => count(&again),
+            Err(conflict) => {
+                check_core(&system, &conflict);
+                count(&refused);
+            }
+            Ok(()) => {
+                assert!(!solution.left.is_empty(), "{}", system.text());
+                count(&left);
+            }
         }
     });
+    let [solvable, refused, again, left] = [solvable, refused, again, left].map(|kind| kind.get());
+    println!(
+        "mutants: {solvable} have solutions, {refused} are refused, {again} are not refused \
+         again by their core alone, {left} leave conditions"
+    );
+    assert!(left < refused && 10_000 * again <= refused.max(20_000));
 }
 
 /// All values of the variables with small sizes and ranks.

@@ -10,12 +10,13 @@ use std::collections::HashMap;
 use tc_ir::shape::{
     Dim, DimVar, Item, Shape, ShapeVar,
     solve::{Mark, Relation, Solver},
-    text::Names,
+    text::{Names, TextError},
 };
 
 /// Runs a row.
 pub(super) fn run(row: &Value, _: &Options) -> Result<Outcome, Mismatch> {
     let mut case = Case::default();
+    let mut refused = None;
     let dimension_vars = optional(row, "dimension_vars", strings)?.unwrap_or_default();
     for (number, equation) in field(row, "constraints", array)?.iter().enumerate() {
         let [left, right] = pair(equation)?;
@@ -24,7 +25,14 @@ pub(super) fn run(row: &Value, _: &Options) -> Result<Outcome, Mismatch> {
             side.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '(' || c == '*')
                 || dimension_vars.contains(&side.trim())
         };
-        let relation = case.relation(left, right, is_dim(left) || is_dim(right))?;
+        let relation = match case.relation(left, right, is_dim(left) || is_dim(right)) {
+            Ok(relation) => relation,
+            Err(TextError::Dim(error)) => {
+                refused = Some(error);
+                continue;
+            }
+            Err(error) => return Err(malformed(left, right, &error)),
+        };
         match relation {
             Relation::Shapes(left, right) => {
                 case.solver.equate_shapes(left, right, number as u32);
@@ -33,7 +41,11 @@ pub(super) fn run(row: &Value, _: &Options) -> Result<Outcome, Mismatch> {
             other => case.solver.given(other, number as u32),
         }
     }
-    let solved = case.solver.solve();
+    // A size that cannot be calculated is none.
+    let solved = match refused {
+        Some(error) => Err(format!("{error:?}")),
+        None => case.solver.solve().map_err(|conflict| format!("{:?}", conflict.reason)),
+    };
     let mut expected = Vec::new();
     for outcome in outcomes(row) {
         let fail = flag(outcome, "fail")?;
@@ -49,7 +61,7 @@ pub(super) fn run(row: &Value, _: &Options) -> Result<Outcome, Mismatch> {
         }
     }
     let got = match solved {
-        Err(conflict) => format!("no solution: {:?}", conflict.reason),
+        Err(reason) => format!("no solution: {reason}"),
         Ok(()) => case.describe(),
     };
     Err(Mismatch::new(expected.join(" or "), got))
@@ -69,7 +81,7 @@ struct Values {
 }
 
 impl Case {
-    fn relation(&mut self, left: &str, right: &str, dims: bool) -> Result<Relation, Mismatch> {
+    fn relation(&mut self, left: &str, right: &str, dims: bool) -> Result<Relation, TextError> {
         Ok(if dims {
             Relation::Dims(self.dim(left)?, self.dim(right)?)
         } else {
@@ -77,14 +89,12 @@ impl Case {
         })
     }
 
-    fn shape(&mut self, text: &str) -> Result<Shape, Mismatch> {
-        let shape = self.names.shape(&mut self.solver, text);
-        shape.map_err(|error| Mismatch::new(format!("a shape in '{text}'"), error.to_string()))
+    fn shape(&mut self, text: &str) -> Result<Shape, TextError> {
+        self.names.shape(&mut self.solver, text)
     }
 
-    fn dim(&mut self, text: &str) -> Result<Dim, Mismatch> {
-        let dim = self.names.dim(&mut self.solver, text);
-        dim.map_err(|error| Mismatch::new(format!("a dimension in '{text}'"), error.to_string()))
+    fn dim(&mut self, text: &str) -> Result<Dim, TextError> {
+        self.names.dim(&mut self.solver, text)
     }
 
     /// Whether the solution is the expected one.
@@ -94,10 +104,10 @@ impl Case {
         for (name, value) in solution {
             let value = string(value)?;
             if let Some(&var) = self.names.dims.get(name) {
-                let value = self.dim(value)?;
+                let value = self.dim(value).map_err(|error| malformed(name, value, &error))?;
                 theirs.dims.insert(var, value);
             } else if let Some(&var) = self.names.shapes.get(name) {
-                let value = self.shape(value)?;
+                let value = self.shape(value).map_err(|error| malformed(name, value, &error))?;
                 theirs.shapes.insert(var, value);
             } else {
                 return Err(Mismatch::new("a variable of the constraints", format!("'{name}'")));
@@ -109,7 +119,8 @@ impl Case {
             let (left, right) = (string(left)?, string(right)?);
             let is_dim = |side: &str| !side.contains(['[', '@']);
             let dims = is_dim(left) && is_dim(right);
-            let relation = self.relation(left, right, dims)?;
+            let relation = self.relation(left, right, dims);
+            let relation = relation.map_err(|error| malformed(left, right, &error))?;
             residual.push(self.substituted(&relation, &theirs));
         }
         let pairs = self.pairs(&theirs);
@@ -209,6 +220,10 @@ impl Case {
         }
         lines.join(", ")
     }
+}
+
+fn malformed(left: &str, right: &str, error: &TextError) -> Mismatch {
+    Mismatch::new(format!("an equation in '{left} = {right}'"), error.to_string())
 }
 
 /// Whether two equations are the same but for their sides.

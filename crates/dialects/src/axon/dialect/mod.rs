@@ -290,6 +290,7 @@ fn definitions(program: Op<'_>) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::axon::builtins::num_params;
 
     /// Every built-in function has an operation, and says which it is.
     #[test]
@@ -297,10 +298,17 @@ mod tests {
         let context = crate::new_context();
         for name in crate::axon::builtins::names() {
             let operation = operation_name(&name);
-            let text = format!("%0 = \"{operation}\"() : () -> !axon.any");
+            let number = num_params(&name).unwrap_or_default();
+            let operands = |operand: &str| vec![operand; number].join(", ");
+            let text = format!(
+                "%0 = axon.number 1 : !axon.any \
+                 %1 = \"{operation}\"({}) : ({}) -> !axon.any",
+                operands("%0"),
+                operands("!axon.any")
+            );
             let module = Module::parse(&context, &text);
             let module = module.unwrap_or_else(|| panic!("'{operation}' is no operation"));
-            let op = mlir::ops(mlir::block_ref(module.body()))[0];
+            let op = mlir::ops(mlir::block_ref(module.body()))[1];
             assert_eq!(builtin(op), Some(&*name));
         }
     }

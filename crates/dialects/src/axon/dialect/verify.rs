@@ -3,7 +3,7 @@
 
 use super::{PROGRAM, builtin, export::options};
 use crate::axon::{
-    builtins::{is_builtin, is_in_prelude},
+    builtins::{is_builtin, is_in_prelude, num_params},
     syntax::parser::parse_signature,
 };
 use crate::{
@@ -31,8 +31,10 @@ pub fn verify<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
             _ => Ok(()),
         },
         "axon.call" => verify_call(op),
-        _ if builtin(op).is_some() => verify_options(op),
-        _ => Ok(()),
+        _ => match builtin(op) {
+            Some(name) => verify_builtin_call(op, name),
+            None => Ok(()),
+        },
     }
 }
 
@@ -128,8 +130,12 @@ fn verify_builtin<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
     }
 }
 
-/// Options are dimensions or shapes.
-fn verify_options<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
+/// C1, C2.
+fn verify_builtin_call<'c>(op: Op<'c>, name: &str) -> Result<(), Report<'c>> {
+    let (expected, found) = (num_params(name), mlir::operands(op).len());
+    if let Some(expected) = expected.filter(|expected| *expected != found) {
+        return error(format!("expects {expected} operands, found {found}"));
+    }
     for (name, value) in options(op) {
         verify_name(&name)?;
         let dim = text::dim_at(value, 0).is_ok_and(|(_, end)| end == value.len());

@@ -685,12 +685,10 @@ impl<'p, T: Target> Machine<'p, T> {
             return Err(refuse(site, "a number that is no tensor"));
         };
         let element = self.types.known_element(elem, &scope.subst);
-        if let (Number::Integer(value), Some((low, high))) = (number, element.integer_range())
-            && !(low..=high).contains(&i128::from(value))
+        if let Number::Integer(value) = number
+            && let Some(misfit) = element.misfit(value)
         {
-            let message =
-                format!("{value} does not fit {}, expected {low} to {high}", element.name());
-            return Err(refuse(site, message));
+            return Err(refuse(site, misfit));
         }
         let mut shape = self.types.known_shape(&shape, &scope.subst);
         // What nothing determines is a scalar.

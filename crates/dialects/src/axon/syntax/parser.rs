@@ -455,7 +455,7 @@ impl<'t> Parser<'t> {
         let mut lets = Vec::new();
         let result = loop {
             if self.tokens.kind() == TokenKind::RightBrace {
-                let failed = self.tokens.unexpected("an expression, the value of the function,");
+                let failed = self.tokens.unexpected("an expression as the value of the function");
                 return Err(failed);
             }
             match self.statement()? {

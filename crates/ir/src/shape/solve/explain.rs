@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::copy::Copy;
 use super::{Conflict, EquationId, Origin, Reason, Relation, Solver, State};
-use crate::shape::{Dim, DimVar, Item, Shape};
+use crate::shape::{Dim, DimError, DimVar, Item, Shape};
 
 /// How much work may go into making a set of conflicting equations minimal, in equations solved.
 const MAX_EXPLANATION_WORK: usize = 1 << 19;
@@ -12,8 +12,18 @@ const MAX_EXPLANATION_WORK: usize = 1 << 19;
 impl Solver {
     pub(super) fn conflict(&mut self, id: EquationId, reason: Reason) -> Conflict {
         let given = self.ancestor(id);
-        let relation = self.resolved(&self.equations[given as usize].relation.clone());
-        let (core, minimal) = self.core(id);
+        let relation = match self.equations[given as usize].relation.clone() {
+            // It says what is compared.
+            positive @ Relation::Positive(_) => positive,
+            relation => self.resolved(&relation),
+        };
+        let (core, minimal) = match reason {
+            // No contradiction: what is too large follows from each of many places.
+            Reason::Arithmetic(DimError::Overflow | DimError::TooLarge) => {
+                (self.direct_causes(id), true)
+            }
+            _ => self.core(id),
+        };
         self.equations[given as usize].state = State::Failed;
         let origin = self.equations[id as usize].origin;
         Conflict { reason, relation, origin, core, minimal }
@@ -72,6 +82,18 @@ impl Solver {
         let vars = self.arithmetic.vars(dim).into_iter();
         let cause = |var: DimVar| self.dims[var.0 as usize].value.as_ref().map(|(_, id)| *id);
         vars.filter_map(cause).collect()
+    }
+
+    /// What the values of the variables of an equation were found for.
+    fn direct_causes(&self, id: EquationId) -> Vec<Origin> {
+        let (shapes, dims) = self.vars(&self.equations[id as usize].relation);
+        let shapes = shapes
+            .into_iter()
+            .filter_map(|var| self.shapes[var.0 as usize].value.as_ref().map(|(_, cause)| *cause));
+        let dims = dims.into_iter().flat_map(|var| self.causes(&Dim::Var(var)));
+        let origins = shapes.chain(dims).chain([id]).map(|id| self.equations[id as usize].origin);
+        let origins: BTreeSet<Origin> = origins.collect();
+        origins.into_iter().collect()
     }
 
     /// What equations were made for that contradict each other, by leaving out what can be left out:

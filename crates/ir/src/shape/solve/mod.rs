@@ -96,11 +96,13 @@ pub enum Reason {
 pub struct Conflict {
     /// Why there is no solution.
     pub reason: Reason,
-    /// The equation in which it was found, with all that is known put in.
+    /// The equation in which it was found, with all that is known put in; as it was given, if it says
+    /// that a size is positive.
     pub relation: Relation,
     /// What that equation was made for.
     pub origin: Origin,
-    /// What a set of equations that contradict each other were made for; sorted.
+    /// What a set of equations that contradict each other were made for; sorted. Of a size that
+    /// cannot be calculated, what its parts were found for.
     pub core: Vec<Origin>,
     /// Whether no member of the set can be left out.
     pub minimal: bool,
@@ -144,6 +146,8 @@ struct Equation {
     /// What it was derived from; nothing if it is given.
     parents: Vec<EquationId>,
     state: State,
+    /// Whether no rule applied to it for some time.
+    has_waited: bool,
 }
 
 #[derive(Debug)]
@@ -209,6 +213,8 @@ pub struct Solver {
     sides: sides::Sides,
     pointwise: VecDeque<Pointwise>,
     steps: Option<Vec<Step>>,
+    /// Whether `(- h r) = 3` gives `h` a value.
+    solves_differences: bool,
     /// The given equations by what they were made for, as many as an explanation has asked for.
     by_origin: HashMap<Origin, Vec<EquationId>>,
     num_indexed: usize,
@@ -245,7 +251,16 @@ impl Solver {
 
     /// A solver without variables and equations, for dimensions of the same arithmetic.
     pub fn sibling(&self) -> Self {
-        Self { arithmetic: Rc::clone(&self.arithmetic), ..Self::default() }
+        Self {
+            arithmetic: Rc::clone(&self.arithmetic),
+            solves_differences: self.solves_differences,
+            ..Self::default()
+        }
+    }
+
+    /// From now on `(- h r) = 3` is `h = (+ r 3)`. In the paper it is left, as a partial expression.
+    pub fn solve_differences(&mut self) {
+        self.solves_differences = true;
     }
 
     /// Keeps the steps of the solver from now on.
@@ -367,7 +382,13 @@ impl Solver {
         origin: Origin,
         parents: Vec<EquationId>,
     ) -> EquationId {
-        self.equations.push(Equation { relation, origin, parents, state: State::Queued });
+        self.equations.push(Equation {
+            relation,
+            origin,
+            parents,
+            state: State::Queued,
+            has_waited: false,
+        });
         self.equations.len() as EquationId - 1
     }
 
@@ -476,9 +497,8 @@ impl Solver {
     /// The equations contradict each other.
     pub fn settle(&mut self, since: Mark, level: u32) -> Result<(), Box<Conflict>> {
         let ids = since.equations..self.equations.len();
-        let is_unification = |equation: &Equation| {
-            equation.state != State::Stuck && self.class(&equation.relation).is_none()
-        };
+        let is_unification =
+            |equation: &Equation| !equation.has_waited && self.class(&equation.relation).is_none();
         if ids.clone().all(|id| is_unification(&self.equations[id])) {
             return Ok(());
         }
@@ -555,6 +575,7 @@ impl Solver {
     /// Registers an equation that no rule applies to.
     fn wait(&mut self, id: EquationId, outcome: Outcome, old: Option<Outcome>) {
         let relation = self.resolved(&self.equations[id as usize].relation.clone());
+        self.equations[id as usize].has_waited = true;
         if self.connect(id, &relation) {
             return;
         }

@@ -344,6 +344,17 @@ impl Solver {
             (_, Some(var)) => return self.bind_dim(id, var, value_of_b()?).map(Some),
             _ => {}
         }
+        if self.solves_differences {
+            let (plus, minus) =
+                arithmetic.balanced(&arithmetic.dim(whole.clone())?, &Dim::Constant(constant))?;
+            for (var, value) in [(&plus, &minus), (&minus, &plus)] {
+                if let Dim::Var(var) = var
+                    && !arithmetic.vars(value).contains(var)
+                {
+                    return self.bind_dim(id, *var, value.clone()).map(Some);
+                }
+            }
+        }
         // Partial expressions.
         let (sum, value) = match (empty_a, empty_b) {
             (false, true) => (a, constant),
