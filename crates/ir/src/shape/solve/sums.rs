@@ -114,8 +114,10 @@ pub(super) fn rewrite_sum(
     sum: &Polynomial,
     pattern: &Polynomial,
     value: i64,
+    text: &dyn Fn(&Monomial) -> String,
 ) -> Result<Option<Polynomial>, DimError> {
     let Some((lead, _)) = pattern.terms().next() else { return Ok(None) };
+    let mut factors = Vec::new();
     for (monomial, _) in sum.terms() {
         let Some(rest) = quotient(monomial, lead) else { continue };
         let occurrence = pattern.mul(&Polynomial::term(rest.clone(), 1))?;
@@ -126,10 +128,15 @@ pub(super) fn rewrite_sum(
         let least = times.reduce(|a, b| if a.0 == b.0 { (a.0, a.1.min(b.1)) } else { (0, 0) });
         let Some((sign, times @ 1..)) = least else { continue };
         let times = i64::try_from(times).map_err(|_| DimError::Overflow)? * sign;
-        let factor = Polynomial::term(rest, times);
-        return Ok(Some(sum.sub(&pattern.mul(&factor)?)?.add(&factor.scale(value)?)?));
+        factors.push((rest, times));
     }
-    Ok(None)
+    // Terms are in the order of the numbers of expressions, which is not to be seen.
+    if 1 < factors.len() {
+        factors.sort_by_cached_key(|(rest, _)| text(rest));
+    }
+    let Some((rest, times)) = factors.into_iter().next() else { return Ok(None) };
+    let factor = Polynomial::term(rest, times);
+    Ok(Some(sum.sub(&pattern.mul(&factor)?)?.add(&factor.scale(value)?)?))
 }
 
 /// The factors of a product without those of another one, if it has them.

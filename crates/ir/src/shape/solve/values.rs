@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::sums::rewrite_sum;
 use super::{Relation, Solver};
 use crate::expr::Node;
-use crate::polynomial::{Normalizer, Polynomial};
+use crate::polynomial::{Monomial, Normalizer, Polynomial};
 use crate::shape::{Dim, DimError, DimVar, Item, MAX_ITEMS, Shape, ShapeVar};
 
 impl Solver {
@@ -229,9 +229,12 @@ impl Solver {
         if !atoms.is_empty() {
             sum = Normalizer::replacing_all(context, atoms).renormalize(&sum)?;
         }
+        let text = |product: &Monomial| {
+            self.dim_text(&Dim::Sum(Rc::new(Polynomial::term(product.clone(), 1))))
+        };
         'again: loop {
             for rule in &self.dim_rules {
-                if let Some(next) = rewrite_sum(&sum, &rule.sum, rule.value)? {
+                if let Some(next) = rewrite_sum(&sum, &rule.sum, rule.value, &text)? {
                     sum = next;
                     continue 'again;
                 }
