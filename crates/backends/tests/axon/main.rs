@@ -373,7 +373,7 @@ fn what_does_not_run_is_refused_in_place() {
     );
     assert_eq!(
         refusal("f = fn(x : i8 [4]) { x + 300 };", None, &[]),
-        "1:26: error: 300 does not fit i8, expected -128 to 127 [AX0402]"
+        "1:26: error: 300 does not fit i8, expected -128 to 127 [AX0202]"
     );
     assert_eq!(
         refusal("f = fn(x : f32 [4]) { fn(y) { x + y } };", None, &[]),
