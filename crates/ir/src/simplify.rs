@@ -242,7 +242,8 @@ impl<'c> Simplifier<'c> {
 
     /// Whether a sum would stay as it is when what it is written as is expanded. Normal forms of
     /// quotients in quotients may depend on what was looked at before; so do those of minima,
-    /// products and the like. A `false` leaves it open.
+    /// products and the like, and those beside a quotient by a negative number. A `false` leaves it
+    /// open.
     fn is_settled(&self, sum: &Sum) -> bool {
         let ctx = self.ctx;
         let is_var = |atom: Atom| match self.tables.atoms[atom.index()].term {
@@ -255,6 +256,7 @@ impl<'c> Simplifier<'c> {
             Term::Floor { aliases, .. } => aliases.is_empty(),
         };
         !self.overruled
+            && !self.negative_divisors
             && sum.terms().iter().all(|&(atom, _)| {
                 is_plain(atom)
                     || self.as_floor(atom).is_some_and(|(numerator, _)| {

@@ -56,8 +56,16 @@ impl IndexingMap {
             return self.simplify_as_given(ctx);
         }
         let before = self.clone();
-        self.simplify_as_given(ctx);
-        self.shorten_by_number(ctx);
+        for _ in 0..MAX_ROUNDS {
+            let last = self.clone();
+            self.simplify_as_given(ctx);
+            if self.is_complicated(ctx) {
+                self.shorten_by_number(ctx);
+            }
+            if *self == last {
+                break;
+            }
+        }
         *self != before
     }
 
