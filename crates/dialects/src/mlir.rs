@@ -770,6 +770,11 @@ pub fn type_attr(ty: Type) -> Attribute {
     TypeAttribute::new(ty).into()
 }
 
+/// The type that an attribute is; `None` for another attribute.
+pub fn type_of(attribute: Attribute) -> Option<Type> {
+    TypeAttribute::try_from(attribute).ok().map(|it| it.value())
+}
+
 /// Creates operations at a place in a block, all with one location.
 #[derive(Copy, Clone)]
 pub struct Builder<'c> {

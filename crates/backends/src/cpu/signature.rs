@@ -188,7 +188,9 @@ fn read_argument<'c>(
     };
     let extents = get("tc.extents").and_then(formulas);
     let sizes = get("tc.sizes").map(mlir::array_of).unwrap_or_default();
-    let shape = mlir::shape(ty)
+    // Sizes that are fixed, and checked when it is called, are those of another type.
+    let checked = get("tc.type").and_then(mlir::type_of);
+    let shape = mlir::shape(checked.unwrap_or(ty))
         .into_iter()
         .enumerate()
         .map(|(dim, extent)| match (extent, sizes.get(dim).copied().and_then(mlir::string_of)) {

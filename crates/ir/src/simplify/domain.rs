@@ -97,8 +97,15 @@ impl IndexingMap {
                 break;
             }
         }
-        if !self.is_known_empty(ctx) && self.is_contradictory(ctx) {
-            self.set_known_empty(ctx);
+        if !self.is_known_empty(ctx) {
+            if self.is_contradictory(ctx) {
+                self.set_known_empty(ctx);
+            } else if self.constraints.is_empty()
+                && let Some(bounds) = self.constant_bounds(ctx)
+            {
+                // As it is simplified from now on.
+                self.simplify_in_box(ctx, bounds);
+            }
         }
         *self != before
     }

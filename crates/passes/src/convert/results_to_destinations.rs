@@ -18,8 +18,9 @@
 //!
 //! The buffers of one call must not overlap, and the function's own checks do not
 //! include the shapes of its arguments: a caller checks those against `tc.sizes` and
-//! `tc.extents`. A function marked `tc.check_extents` does check its destinations, after
-//! its other checks at entry.
+//! `tc.extents`. A function marked `tc.check_extents` does check its destinations, and the
+//! sizes that are fixed of all arguments, after its other checks at entry; such arguments are
+//! memrefs without fixed sizes, and `tc.type` says what they are afterwards.
 //!
 //! Limits: a function has one block; checks separated by computations nest at most
 //! [`MAX_NESTING`] deep.
@@ -43,6 +44,9 @@ use tc_dialects::{
 
 /// The attribute of a function that checks the extents of its destinations.
 const CHECK_EXTENTS: &str = "tc.check_extents";
+
+/// The attribute of an argument whose fixed sizes are checked: the type with them.
+const CHECKED_TYPE: &str = "tc.type";
 
 /// How many groups of checks may stand apart from each other in one function.
 pub const MAX_NESTING: usize = 64;
@@ -118,6 +122,7 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
     }
 
     // Arguments become memrefs, seen by the body through `bufferization.to_tensor`.
+    let is_checked = function.has_attribute(CHECK_EXTENTS);
     let first = mlir::ops(block)[0];
     let mut tensors: Vec<Option<Val>> = vec![None; arguments.len()];
     for (number, argument) in arguments.iter().enumerate() {
@@ -126,23 +131,29 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
             continue;
         }
         let writable = destinations.contains(&Some(number));
-        tensors[number] = Some(to_tensor(Builder::before(first), *argument, ty, writable));
-        let argument = BlockArgument::try_from(*argument).expect("an argument of the block");
-        argument.set_type(memref_of(ty));
+        let tensor = to_tensor(Builder::before(first), *argument, ty, writable);
+        tensors[number] = Some(tensor);
+        let passed = passed_type(ty, is_checked);
+        let block_argument = BlockArgument::try_from(*argument).expect("an argument of the block");
+        block_argument.set_type(passed);
+        cast_to_checked(tensor, *argument, memref_of(ty), &mut attributes[number]);
     }
     for (output, destination) in destinations.iter_mut().enumerate() {
         if destination.is_none() {
             let ty = output_types[output];
-            let argument = mlir::val(block.add_argument(memref_of(ty), function.location()));
-            tensors.push(Some(to_tensor(Builder::before(first), argument, ty, true)));
+            let passed = passed_type(ty, is_checked);
+            let argument = mlir::val(block.add_argument(passed, function.location()));
+            let tensor = to_tensor(Builder::before(first), argument, ty, true);
+            tensors.push(Some(tensor));
             *destination = Some(attributes.len());
             let mut all = result_attributes[output].clone();
+            cast_to_checked(tensor, argument, memref_of(ty), &mut all);
             all.push(output_number(context, output));
             attributes.push(all);
         }
     }
     let arguments = mlir::arguments(block);
-    if function.has_attribute(CHECK_EXTENTS) {
+    if is_checked {
         check_extents(block, &arguments, &attributes, function.location());
         mlir::remove_attribute(function, CHECK_EXTENTS);
     }
@@ -154,7 +165,10 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
     for (output, destination) in outputs.iter().zip(&destinations) {
         let destination = destination.expect("every output was given one above");
         let mut value = *output;
+        let mut buffer = arguments[destination];
         if let Some(Some(tensor)) = tensors.get(destination) {
+            // The argument itself, or what it is once its sizes have been checked.
+            buffer = mlir::operand(mlir::defining_op(*tensor).expect("'to_tensor'"), 0);
             // Written as a tensor first: only then does bufferization see which values live in
             // the buffer, what was passed in or what was computed there, and are lost by this.
             value = builder.value(
@@ -166,7 +180,7 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
         let unit = Attribute::unit(context);
         builder.op_with(
             "bufferization.materialize_in_destination",
-            &[value, arguments[destination]],
+            &[value, buffer],
             &[],
             &[("restrict", unit), ("writable", unit)],
             Vec::new(),
@@ -176,7 +190,25 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
     Ok(())
 }
 
-/// Emits checks that destinations have the extents of the results, behind the checks that there are.
+/// Lets a tensor be that of an argument which is known to be of a type once checks hold, if the argument
+/// has another one.
+fn cast_to_checked<'c>(
+    tensor: Val<'c>,
+    argument: Val<'c>,
+    checked: Type<'c>,
+    attributes: &mut Entries<'c>,
+) {
+    if argument.r#type() == checked {
+        return;
+    }
+    let op = mlir::defining_op(tensor).expect("'to_tensor'");
+    let cast = Builder::before(op).value("memref.cast", &[argument], checked);
+    mlir::set_operand(op, 0, cast);
+    attributes.push((CHECKED_TYPE.to_string(), mlir::type_attr(checked)));
+}
+
+/// Emits checks that arguments have the sizes that are fixed, and destinations the extents of the
+/// results, behind the checks that there are.
 fn check_extents<'c>(
     block: Blk<'c>,
     arguments: &[Val<'c>],
@@ -201,6 +233,18 @@ fn check_extents<'c>(
         }
     }
     for (argument, entries) in arguments.iter().zip(attributes) {
+        let check = |dim: usize, expected: Val<'c>, text: &str| {
+            let holds = b.compare_int("eq", b.dim(*argument, dim), expected);
+            let name = name(entries).unwrap_or_default();
+            let message = format!("expected dimension {dim} of '{name}' to be {text}");
+            imap::build_check(&b, holds, &diagnostic::placed(location, &message));
+        };
+        let checked = find(entries, CHECKED_TYPE).and_then(mlir::type_of);
+        for (dim, size) in checked.map(mlir::shape).unwrap_or_default().into_iter().enumerate() {
+            if let Some(size) = size {
+                check(dim, b.index(size), &size.to_string());
+            }
+        }
         let is_output = find(entries, "tc.output").is_some();
         let extents = find(entries, "tc.extents").filter(|_| is_output);
         let Some(map) = extents.and_then(|it| imap::map::from_attribute(&ir, it)) else { continue };
@@ -214,14 +258,11 @@ fn check_extents<'c>(
                 continue;
             }
             let expected = imap::build_sizes(&b, &ir, &named, &[*expr])[0];
-            let holds = b.compare_int("eq", b.dim(*argument, dim), expected);
             let text = tc_ir::polynomial::text(&ir, *expr, &|var| match var {
                 tc_ir::Var::Runtime(number) => names[number as usize].clone(),
                 other => tc_ir::text::default_name(other),
             });
-            let name = name(entries).unwrap_or_default();
-            let message = format!("expected dimension {dim} of '{name}' to be {text}");
-            imap::build_check(&b, holds, &diagnostic::placed(location, &message));
+            check(dim, expected, &text);
         }
     }
 }
@@ -296,7 +337,9 @@ fn open_group<'c>(
 /// Whether an operation may run before a check that stands before it.
 fn is_free(op: Op) -> bool {
     match mlir::name(op) {
-        "tensor.dim" | "memref.dim" | "imap.apply" | "bufferization.to_tensor" => true,
+        "tensor.dim" | "memref.dim" | "memref.cast" | "imap.apply" | "bufferization.to_tensor" => {
+            true
+        }
         name => name.starts_with("arith.") && !name.contains("div") && !name.contains("rem"),
     }
 }
@@ -373,8 +416,16 @@ fn to_tensor<'c>(builder: Builder<'c>, buffer: Val<'c>, ty: Type<'c>, writable: 
 }
 
 fn memref_of<'c>(tensor: Type<'c>) -> Type<'c> {
-    let shape: Vec<i64> =
-        mlir::shape(tensor).into_iter().map(|extent| extent.unwrap_or(i64::MIN)).collect();
+    memref_type(tensor, |extent| extent.unwrap_or(i64::MIN))
+}
+
+/// What is passed for a tensor: without fixed sizes, if these are to be read and checked.
+fn passed_type<'c>(tensor: Type<'c>, is_checked: bool) -> Type<'c> {
+    if is_checked { memref_type(tensor, |_| i64::MIN) } else { memref_of(tensor) }
+}
+
+fn memref_type<'c>(tensor: Type<'c>, extent: impl Fn(Option<i64>) -> i64) -> Type<'c> {
+    let shape: Vec<i64> = mlir::shape(tensor).into_iter().map(extent).collect();
     MemRefType::contiguous(mlir::element_type(tensor), &shape, None).into()
 }
 
