@@ -518,6 +518,8 @@ impl Types {
             if inside.any && !inside.inner {
                 quantified.dims.append(&mut inside.dims);
                 quantified.shapes.append(&mut inside.shapes);
+                // Also where the type has no variable: uses are asked for it.
+                quantified.any = true;
                 residuals.push(residual);
             }
         }
