@@ -9,27 +9,24 @@
 //! Functions are not recursive, parameters have one type. The time is near-linear in the size of the
 //! program as long as signatures are small.
 
+mod errors;
+mod written;
+
 use super::builtins;
 use super::display::{Condition, KnownNames, Printer, Signature};
 use super::syntax::ast::{
-    CallOption, Expr, ExprKind, Function, Let, Name, OptionValue, Pattern, Program, TypeExpr,
-    TypeKind,
+    CallOption, Expr, ExprKind, Function, Let, OptionValue, Pattern, Program, TypeExpr, TypeKind,
 };
 use super::syntax::parser::{self, Declaration, OptionDeclaration};
-use super::types::{
-    Class, Elem, ElementType, MAX_PARTS, Mismatch, Node, Renaming, Scheme, Ty, Types,
-};
+use super::types::{Class, Elem, MAX_PARTS, Node, Renaming, Scheme, Ty, Types};
 use crate::tc::syntax::{Diagnostic, Reason, SourceFile, Span, diagnostic::sorted_and_capped};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use tc_ir::shape::{
-    Dim, DimOp, DimVar, Item, Shape,
-    solve::{Conflict, Mark, Origin, Reason as Contradiction, Relation},
-    text::{self, DimExpr, Part, ShapeExpr},
+    Dim, Item, Shape,
+    solve::{Conflict, Mark, Origin, Relation},
+    text::Part,
 };
-
-/// Most places that an error lists.
-const MAX_NOTES: usize = 12;
 
 /// How a program is looked at.
 #[derive(Clone, Debug, Default)]
@@ -684,168 +681,6 @@ impl Inference {
         self.types.add(Node::Function(params, result))
     }
 
-    // Types as they are written.
-
-    /// The type of an annotation, with an equation between what is annotated and what is written, so
-    /// that errors can point at it.
-    fn annotation(&mut self, written: &TypeExpr, what: What) -> Ty {
-        let ty = self.lower_type(written);
-        let origin = self.origin(written.span, what, Some(ty));
-        self.mirror(ty, origin)
-    }
-
-    fn mirror(&mut self, ty: Ty, origin: Origin) -> Ty {
-        match self.types.node(ty) {
-            Node::Tuple(parts) => {
-                let parts = parts.into_iter().map(|part| self.mirror(part, origin)).collect();
-                self.types.add(Node::Tuple(parts))
-            }
-            Node::Function(params, result) => {
-                let params = params.into_iter().map(|param| self.mirror(param, origin)).collect();
-                let result = self.mirror(result, origin);
-                self.types.add(Node::Function(params, result))
-            }
-            Node::Tensor(..) => {
-                let copy = self.types.tensor_var(self.level, Class::Any);
-                // Variables are equal to anything.
-                let _ = self.types.unify(ty, copy, origin);
-                copy
-            }
-            Node::Var(_) | Node::Link(_) | Node::Error => ty,
-        }
-    }
-
-    fn lower_type(&mut self, written: &TypeExpr) -> Ty {
-        match &written.kind {
-            TypeKind::Tuple(parts) => {
-                let parts = parts.iter().map(|part| self.lower_type(part)).collect();
-                self.types.add(Node::Tuple(parts))
-            }
-            TypeKind::Function(params, result) => {
-                let params = params.iter().map(|param| self.lower_type(param)).collect();
-                let result = self.lower_type(result);
-                self.types.add(Node::Function(params, result))
-            }
-            TypeKind::Tensor(name, shape) => {
-                let elem = self.lower_elem(name);
-                let shape = self.lower_shape(shape);
-                self.types.add(Node::Tensor(elem, shape))
-            }
-            TypeKind::Name(name) => {
-                let is_elem = ElementType::from_name(&name.text).is_some()
-                    || is_number_type(&name.text)
-                    || self.annotations.iter().any(|it| it.elem_names.contains(&name.text));
-                if is_elem {
-                    let elem = self.lower_elem(name);
-                    return self.types.add(Node::Tensor(elem, Shape::default()));
-                }
-                let known = self.annotations.iter().rev().find_map(|it| it.types.get(&name.text));
-                if let Some(&ty) = known {
-                    return ty;
-                }
-                let ty = self.types.var(self.level);
-                self.innermost().types.insert(Rc::clone(&name.text), ty);
-                ty
-            }
-        }
-    }
-
-    fn innermost(&mut self) -> &mut Annotations {
-        self.annotations.last_mut().expect("there is always one")
-    }
-
-    fn lower_elem(&mut self, name: &Name) -> Elem {
-        if let Some(known) = ElementType::from_name(&name.text) {
-            return self.types.elem(known);
-        }
-        if is_number_type(&name.text) {
-            let names: Vec<_> = ElementType::ALL.iter().map(|ty| ty.name()).collect();
-            let message = format!(
-                "'{}' is no element type, expected {}, or a variable",
-                name.text,
-                names.join(", ")
-            );
-            self.error(Reason::AxonElement, name.span, message);
-        }
-        let known = self.annotations.iter().rev().find_map(|it| it.elems.get(&name.text));
-        if let Some(&elem) = known {
-            return elem;
-        }
-        let class = self.innermost().classes.get(&name.text).copied().unwrap_or(Class::Any);
-        let elem = self.types.elem_var(self.level, class);
-        self.innermost().elems.insert(Rc::clone(&name.text), elem);
-        self.names.elems.push((elem, name.text.to_string()));
-        elem
-    }
-
-    fn lower_shape(&mut self, written: &ShapeExpr) -> Shape {
-        let mut shape = Shape::default();
-        for part in &written.parts {
-            match part {
-                Part::Name(name) => shape.items.extend(self.shape_name(name).items),
-                Part::Dims(dims) => {
-                    for dim in dims {
-                        let dim = self.lower_dim(dim, place_span(&written.place));
-                        shape.items.push(Item::Dim(dim));
-                    }
-                }
-            }
-        }
-        shape
-    }
-
-    fn shape_name(&mut self, name: &text::Name) -> Shape {
-        let known = self.annotations.iter().rev().find_map(|it| it.shapes.get(&name.text));
-        if let Some(shape) = known {
-            return shape.clone();
-        }
-        if self.annotations.iter().any(|it| it.dims.contains_key(&name.text)) {
-            let message = format!(
-                "'{}' is a dimension elsewhere, and stands for a whole shape here; \
-                 expected '[{}]' or another name",
-                name.text, name.text
-            );
-            self.error(Reason::AxonKind, place_span(&name.place), message);
-        }
-        let var = self.types.solver.shape_var(self.level);
-        self.innermost().shapes.insert(name.text.clone(), Shape::var(var));
-        self.names.shapes.push((var, name.text.clone()));
-        Shape::var(var)
-    }
-
-    fn lower_dim(&mut self, written: &DimExpr, span: Span) -> Dim {
-        let mut names = Vec::new();
-        written.names(&mut names);
-        for name in names {
-            if self.annotations.iter().any(|it| it.dims.contains_key(&name.text)) {
-                continue;
-            }
-            if self.annotations.iter().any(|it| it.shapes.contains_key(&name.text)) {
-                let message = format!(
-                    "'{}' is a shape elsewhere, and stands for one dimension here; \
-                     expected another name",
-                    name.text
-                );
-                self.error(Reason::AxonKind, place_span(&name.place), message);
-            }
-            let var = self.types.solver.dim_var(self.level);
-            self.innermost().dims.insert(name.text.clone(), Dim::Var(var));
-            self.names.dims.push((var, name.text.clone()));
-        }
-        let annotations = &self.annotations;
-        let lookup = &mut |name: &text::Name| {
-            let known = annotations.iter().rev().find_map(|it| it.dims.get(&name.text));
-            known.cloned().unwrap_or(Dim::Ragged)
-        };
-        match written.lower(self.types.solver.arithmetic(), lookup) {
-            Ok(dim) => dim,
-            Err(error) => {
-                self.error(Reason::AxonShape, span, error.to_string());
-                Dim::Var(self.types.solver.dim_var(self.level))
-            }
-        }
-    }
-
     // Built-in functions.
 
     /// The type of a use of a built-in function.
@@ -997,212 +832,6 @@ impl Inference {
             meaning.dims.insert(name.text.clone(), size);
         }
     }
-
-    // Errors.
-
-    /// A type as text, with `_` and `...` for what is not known and has no name.
-    pub(crate) fn anonymous(&mut self, ty: Ty) -> String {
-        let mut printer = Printer::anonymous(self.names.known(&mut self.types));
-        printer.ty(&mut self.types, ty)
-    }
-
-    pub(crate) fn report_mismatch(
-        &mut self,
-        mismatch: Mismatch,
-        origin: Origin,
-        expected: Ty,
-        found: Ty,
-    ) {
-        let info = self.origins[origin as usize].clone();
-        let place = info.describe();
-        let (mut expected, mut found) = (self.anonymous(expected), self.anonymous(found));
-        let mut core = Vec::new();
-        let (reason, message) = match mismatch {
-            Mismatch::Kinds(a, b) => {
-                let (a, b) = (self.anonymous(a), self.anonymous(b));
-                if a != expected && b != found {
-                    (expected, found) = (a, b);
-                }
-                (Reason::AxonType, format!("{place}: expected {expected}, found {found}"))
-            }
-            Mismatch::Arity(a, b) => (
-                Reason::AxonArity,
-                format!(
-                    "{place}: expected a function of {}, found one of {b}",
-                    count(a, "parameter")
-                ),
-            ),
-            Mismatch::Size(a, b) => {
-                (Reason::AxonArity, format!("{place}: expected {}, found {b}", count(a, "value")))
-            }
-            Mismatch::Elements(a, b, path) => {
-                core = path;
-                (
-                    Reason::AxonElement,
-                    format!("{place}: element types {} and {} differ", a.name(), b.name()),
-                )
-            }
-            Mismatch::Class(name, class) => (
-                Reason::AxonElement,
-                format!("{place}: expected a {} element type, found {name}", class.name()),
-            ),
-            Mismatch::Endless => (
-                Reason::AxonType,
-                format!("{place}: a type that would contain itself; a parameter has one type only"),
-            ),
-        };
-        let mut error = Diagnostic::new(reason, info.span, message);
-        self.notes(&mut error, &core, Some(origin), true);
-        self.report(error);
-    }
-
-    /// Adds the places that an error follows from.
-    fn notes(
-        &mut self,
-        error: &mut Diagnostic,
-        core: &[Origin],
-        except: Option<Origin>,
-        minimal: bool,
-    ) {
-        let mut places: Vec<OriginInfo> = core
-            .iter()
-            .filter(|&&origin| Some(origin) != except)
-            .map(|&origin| self.origins[origin as usize].clone())
-            .collect();
-        places.sort_by_key(|place| place.span);
-        places.dedup_by_key(|place| place.span);
-        let shown = places.len().min(MAX_NOTES);
-        for place in &places[..shown] {
-            let text = match place.found {
-                Some(ty) => format!("{} is {}", place.describe(), self.anonymous(ty)),
-                None => place.describe(),
-            };
-            error.notes.push((place.span, text));
-        }
-        if shown < places.len() {
-            let rest = places.len() - shown;
-            error.notes.push((places[shown].span, format!("and {rest} more places, from here")));
-        }
-        if !minimal {
-            let text = "some of these places may not matter: the search for fewer took too long";
-            error.notes.push((error.span, text.to_string()));
-        }
-    }
-
-    /// The options of a call of a built-in function that it does not give and nothing determines.
-    fn open_options(&mut self, origin: Origin) -> Vec<(Rc<str>, DimVar)> {
-        let OriginInfo { span, what, .. } = &self.origins[origin as usize];
-        let (What::Call(name), span) = (what, *span) else { return Vec::new() };
-        let used = self.uses.builtins.get(&(self.in_prelude, span));
-        let (Some(used), Some(declaration)) = (used, self.builtins.get(name)) else {
-            return Vec::new();
-        };
-        let mut open = Vec::new();
-        for option in declaration.options.iter().filter(|option| option.default.is_none()) {
-            let dims = option.meaning.parts.iter().flat_map(|part| match part {
-                Part::Dims(dims) => dims.as_slice(),
-                Part::Name(_) => &[],
-            });
-            for dim in dims {
-                if let DimExpr::Name(name) = dim
-                    && let Some(dim) = used.dims.get(&name.text)
-                    && let Dim::Var(var) = self.types.solver.resolved_dim(dim)
-                {
-                    open.push((Rc::clone(&option.name.text), var));
-                }
-            }
-        }
-        open
-    }
-
-    /// Which options might be given.
-    pub(crate) fn option_hint(&mut self, origin: Origin) -> Option<String> {
-        let (option, _) = self.open_options(origin).into_iter().next()?;
-        Some(format!("'{option}' is not given and follows from nothing; try '{option}=..' here"))
-    }
-
-    fn report_conflict(&mut self, conflict: &Conflict) {
-        let info = self.origins[conflict.origin as usize].clone();
-        let mut printer = Printer::anonymous(self.names.known(&mut self.types));
-        for (option, var) in self.open_options(conflict.origin) {
-            printer.call(var, option);
-        }
-        let types = &mut self.types;
-        let place = info.describe();
-        let needs = info.needs();
-        let both = match &conflict.relation {
-            Relation::Shapes(a, b) => {
-                let (a, b) = (printer.shape(types, a), printer.shape(types, b));
-                match info.what {
-                    What::Pointwise(_) => format!("{place} have shapes {b} and {a}"),
-                    _ => format!("{place} has shape {b}, expected {a}"),
-                }
-            }
-            Relation::Elements(a, b) => {
-                let (a, b) = (printer.shape(types, a), printer.shape(types, b));
-                format!("{place}: shapes {b} and {a} have different numbers of elements")
-            }
-            Relation::Dims(a, b) => {
-                let (a, b) = (printer.dim_text(types, a), printer.dim_text(types, b));
-                format!("{place} {needs} {a} = {b}")
-            }
-            Relation::Positive(a) => match compared(types, a) {
-                Some((less, more)) => {
-                    let (less, more) =
-                        (printer.dim_text(types, &less), printer.dim_text(types, &more));
-                    format!("{place} {needs} {less} <= {more}")
-                }
-                None => {
-                    format!("{place} {needs} a positive size, found {}", printer.dim_text(types, a))
-                }
-            },
-        };
-        let why = match &conflict.reason {
-            Contradiction::Dims(a, b) => {
-                let (a, b) = (printer.dim_text(types, a), printer.dim_text(types, b));
-                format!("size {a} is not {b}")
-            }
-            Contradiction::Rank(a, b) => {
-                let rank = |shape: &Shape| match shape.as_dims() {
-                    Some(dims) => format!("rank {}", dims.len()),
-                    None => format!("rank {} or more", shape.min_rank()),
-                };
-                format!("{} is not {}", rank(b), rank(a))
-            }
-            Contradiction::Endless(..) => "the shape would contain itself".to_string(),
-            Contradiction::NotPositive(a) => match (&conflict.relation, a) {
-                (Relation::Positive(given), Dim::Constant(_)) => match compared(types, given) {
-                    Some((less, more)) => {
-                        let less = printer.dim_text(types, &less);
-                        format!("{less} is more than {}", printer.dim_text(types, &more))
-                    }
-                    None => format!("size {} is not positive", printer.dim_text(types, a)),
-                },
-                (_, Dim::Constant(_)) => {
-                    format!("size {} is not positive", printer.dim_text(types, a))
-                }
-                _ => "all sizes are at least 1".to_string(),
-            },
-            Contradiction::RaggedElements(_) => {
-                "a ragged tensor has no number of elements".to_string()
-            }
-            Contradiction::Arithmetic(error) => error.to_string(),
-        };
-        let mut error = Diagnostic::new(Reason::AxonShape, info.span, format!("{both}: {why}"));
-        self.notes(&mut error, &conflict.core, Some(conflict.origin), conflict.minimal);
-        if let Some(hint) = self.option_hint(conflict.origin) {
-            error.notes.push((info.span, hint));
-        }
-        self.report(error);
-    }
-}
-
-/// What is at most what, where a difference is positive.
-fn compared(types: &Types, positive: &Dim) -> Option<(Dim, Dim)> {
-    let arithmetic = types.solver.arithmetic();
-    let least = arithmetic.apply(DimOp::Sub, positive, &Dim::Constant(1)).ok()?;
-    let (more, less) = arithmetic.added_and_subtracted(&least).ok()?;
-    (more != Dim::Constant(0) && less != Dim::Constant(0)).then_some((less, more))
 }
 
 fn count(number: usize, what: &str) -> String {
@@ -1210,16 +839,6 @@ fn count(number: usize, what: &str) -> String {
         1 => format!("1 {what}"),
         _ => format!("{number} {what}s"),
     }
-}
-
-fn place_span(place: &text::Place) -> Span {
-    Span::new(place.start as u32, place.end as u32)
-}
-
-/// Whether a name looks like that of an element type with a number of bits.
-fn is_number_type(name: &str) -> bool {
-    let bits = name.strip_prefix("bf").or(name.strip_prefix(['f', 'i', 'u']));
-    bits.is_some_and(|bits| matches!(bits, "4" | "8" | "16" | "24" | "32" | "64" | "80" | "128"))
 }
 
 /// The names that stand before a shape.

@@ -1,0 +1,184 @@
+//! Types as they are written: annotations, and those of built-in functions.
+
+use super::super::syntax::ast::{Name, TypeExpr, TypeKind};
+use super::super::types::{Class, Elem, ElementType, Node, Ty};
+use super::{Annotations, Inference, What};
+use crate::tc::syntax::{Reason, Span};
+use std::rc::Rc;
+use tc_ir::shape::{
+    Dim, Item, Shape,
+    solve::Origin,
+    text::{self, DimExpr, Part, ShapeExpr},
+};
+
+impl Inference {
+    /// The type of an annotation, with an equation between what is annotated and what is written, so
+    /// that errors can point at it.
+    pub(super) fn annotation(&mut self, written: &TypeExpr, what: What) -> Ty {
+        let ty = self.lower_type(written);
+        let origin = self.origin(written.span, what, Some(ty));
+        self.mirror(ty, origin)
+    }
+
+    fn mirror(&mut self, ty: Ty, origin: Origin) -> Ty {
+        match self.types.node(ty) {
+            Node::Tuple(parts) => {
+                let parts = parts.into_iter().map(|part| self.mirror(part, origin)).collect();
+                self.types.add(Node::Tuple(parts))
+            }
+            Node::Function(params, result) => {
+                let params = params.into_iter().map(|param| self.mirror(param, origin)).collect();
+                let result = self.mirror(result, origin);
+                self.types.add(Node::Function(params, result))
+            }
+            Node::Tensor(..) => {
+                let copy = self.types.tensor_var(self.level, Class::Any);
+                // Variables are equal to anything.
+                let _ = self.types.unify(ty, copy, origin);
+                copy
+            }
+            Node::Var(_) | Node::Link(_) | Node::Error => ty,
+        }
+    }
+
+    pub(super) fn lower_type(&mut self, written: &TypeExpr) -> Ty {
+        match &written.kind {
+            TypeKind::Tuple(parts) => {
+                let parts = parts.iter().map(|part| self.lower_type(part)).collect();
+                self.types.add(Node::Tuple(parts))
+            }
+            TypeKind::Function(params, result) => {
+                let params = params.iter().map(|param| self.lower_type(param)).collect();
+                let result = self.lower_type(result);
+                self.types.add(Node::Function(params, result))
+            }
+            TypeKind::Tensor(name, shape) => {
+                let elem = self.lower_elem(name);
+                let shape = self.lower_shape(shape);
+                self.types.add(Node::Tensor(elem, shape))
+            }
+            TypeKind::Name(name) => {
+                let is_elem = ElementType::from_name(&name.text).is_some()
+                    || is_number_type(&name.text)
+                    || self.annotations.iter().any(|it| it.elem_names.contains(&name.text));
+                if is_elem {
+                    let elem = self.lower_elem(name);
+                    return self.types.add(Node::Tensor(elem, Shape::default()));
+                }
+                let known = self.annotations.iter().rev().find_map(|it| it.types.get(&name.text));
+                if let Some(&ty) = known {
+                    return ty;
+                }
+                let ty = self.types.var(self.level);
+                self.innermost().types.insert(Rc::clone(&name.text), ty);
+                ty
+            }
+        }
+    }
+
+    fn innermost(&mut self) -> &mut Annotations {
+        self.annotations.last_mut().expect("there is always one")
+    }
+
+    pub(super) fn lower_elem(&mut self, name: &Name) -> Elem {
+        if let Some(known) = ElementType::from_name(&name.text) {
+            return self.types.elem(known);
+        }
+        if is_number_type(&name.text) {
+            let names: Vec<_> = ElementType::ALL.iter().map(|ty| ty.name()).collect();
+            let message = format!(
+                "'{}' is no element type, expected {}, or a variable",
+                name.text,
+                names.join(", ")
+            );
+            self.error(Reason::AxonElement, name.span, message);
+        }
+        let known = self.annotations.iter().rev().find_map(|it| it.elems.get(&name.text));
+        if let Some(&elem) = known {
+            return elem;
+        }
+        let class = self.innermost().classes.get(&name.text).copied().unwrap_or(Class::Any);
+        let elem = self.types.elem_var(self.level, class);
+        self.innermost().elems.insert(Rc::clone(&name.text), elem);
+        self.names.elems.push((elem, name.text.to_string()));
+        elem
+    }
+
+    pub(super) fn lower_shape(&mut self, written: &ShapeExpr) -> Shape {
+        let mut shape = Shape::default();
+        for part in &written.parts {
+            match part {
+                Part::Name(name) => shape.items.extend(self.shape_name(name).items),
+                Part::Dims(dims) => {
+                    for dim in dims {
+                        let dim = self.lower_dim(dim, place_span(&written.place));
+                        shape.items.push(Item::Dim(dim));
+                    }
+                }
+            }
+        }
+        shape
+    }
+
+    fn shape_name(&mut self, name: &text::Name) -> Shape {
+        let known = self.annotations.iter().rev().find_map(|it| it.shapes.get(&name.text));
+        if let Some(shape) = known {
+            return shape.clone();
+        }
+        if self.annotations.iter().any(|it| it.dims.contains_key(&name.text)) {
+            let message = format!(
+                "'{}' is a dimension elsewhere, and stands for a whole shape here; \
+                 expected '[{}]' or another name",
+                name.text, name.text
+            );
+            self.error(Reason::AxonKind, place_span(&name.place), message);
+        }
+        let var = self.types.solver.shape_var(self.level);
+        self.innermost().shapes.insert(name.text.clone(), Shape::var(var));
+        self.names.shapes.push((var, name.text.clone()));
+        Shape::var(var)
+    }
+
+    pub(super) fn lower_dim(&mut self, written: &DimExpr, span: Span) -> Dim {
+        let mut names = Vec::new();
+        written.names(&mut names);
+        for name in names {
+            if self.annotations.iter().any(|it| it.dims.contains_key(&name.text)) {
+                continue;
+            }
+            if self.annotations.iter().any(|it| it.shapes.contains_key(&name.text)) {
+                let message = format!(
+                    "'{}' is a shape elsewhere, and stands for one dimension here; \
+                     expected another name",
+                    name.text
+                );
+                self.error(Reason::AxonKind, place_span(&name.place), message);
+            }
+            let var = self.types.solver.dim_var(self.level);
+            self.innermost().dims.insert(name.text.clone(), Dim::Var(var));
+            self.names.dims.push((var, name.text.clone()));
+        }
+        let annotations = &self.annotations;
+        let lookup = &mut |name: &text::Name| {
+            let known = annotations.iter().rev().find_map(|it| it.dims.get(&name.text));
+            known.cloned().unwrap_or(Dim::Ragged)
+        };
+        match written.lower(self.types.solver.arithmetic(), lookup) {
+            Ok(dim) => dim,
+            Err(error) => {
+                self.error(Reason::AxonShape, span, error.to_string());
+                Dim::Var(self.types.solver.dim_var(self.level))
+            }
+        }
+    }
+}
+
+fn place_span(place: &text::Place) -> Span {
+    Span::new(place.start as u32, place.end as u32)
+}
+
+/// Whether a name looks like that of an element type with a number of bits.
+fn is_number_type(name: &str) -> bool {
+    let bits = name.strip_prefix("bf").or(name.strip_prefix(['f', 'i', 'u']));
+    bits.is_some_and(|bits| matches!(bits, "4" | "8" | "16" | "24" | "32" | "64" | "80" | "128"))
+}
