@@ -581,11 +581,12 @@ impl<'c> Simplifier<'c> {
         let Some((factors, _)) = self.factors(divisor) else { return false };
         let whole = self.expand(divisor);
         sum.terms().iter().any(|&(term, _)| {
-            let Term::Leaf(leaf) = self.tables.atoms[term.index()].term else { return false };
+            let of_term = match self.tables.atoms[term.index()].term {
+                Term::Leaf(leaf) => self.factors(leaf),
+                Term::Floor { .. } => None,
+            };
             whole.coefficient(term) != 0
-                || self.factors(leaf).is_some_and(|(of_term, _)| {
-                    factors.iter().all(|factor| of_term.contains(factor))
-                })
+                || of_term.is_some_and(|(of_term, _)| factors.iter().all(|it| of_term.contains(it)))
         })
     }
 
