@@ -90,10 +90,7 @@ pub fn opt(arguments: &[String]) -> Result<(), Error> {
         out += &inferred.explanation(&source);
     }
     if arguments.infer_shapes || arguments.explain_shapes {
-        let names = inferred.definitions().into_iter().map(Some);
-        let value = inferred.has_result().then_some(None);
-        for name in names.chain(value).collect::<Vec<_>>() {
-            let Some(signature) = inferred.signature(name.as_deref()) else { continue };
+        for (name, signature) in inferred.signatures() {
             let name = name.as_deref().unwrap_or("_");
             out += &format!("{name} : {}\n", signature.text);
             for condition in signature.conditions {

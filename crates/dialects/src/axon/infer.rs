@@ -181,6 +181,19 @@ impl Inferred {
     /// if there is none.
     pub fn signature(&mut self, entry: Option<&str>) -> Option<Signature> {
         let scheme = self.scheme(entry)?;
+        Some(self.scheme_signature(&scheme))
+    }
+
+    /// The names and principal types of all definitions, in order, and of the expression at the end,
+    /// which has no name.
+    pub fn signatures(&mut self) -> Vec<(Option<Rc<str>>, Signature)> {
+        let definitions = self.inference.definitions.clone().into_iter();
+        let named = definitions.map(|(name, scheme)| (Some(name), scheme));
+        let all: Vec<_> = named.chain(self.result.clone().map(|scheme| (None, scheme))).collect();
+        all.into_iter().map(|(name, scheme)| (name, self.scheme_signature(&scheme))).collect()
+    }
+
+    fn scheme_signature(&mut self, scheme: &Scheme) -> Signature {
         let types = &mut self.inference.types;
         let mut printer = Printer::new(Rc::clone(&self.names));
         let text = printer.signature(types, scheme.ty);
@@ -190,7 +203,7 @@ impl Inferred {
             let span = Some(self.inference.origins[residual.origin as usize].span);
             conditions.push(Condition { text, span });
         }
-        Some(Signature { text, conditions })
+        Signature { text, conditions }
     }
 
     /// A condition as text.
