@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf, process::Command};
 use tc_backends::cpu::{Options, Program};
 
 const SOURCE: &str = r#"
-func.func @upsample(%A: tensor<?x?xf32> {tc.name = "A", tc.sizes = ["M", "N"]},
+func.func @upsample(%A: tensor<?x?xf32> {tc.name = "upsample_B_extent_1", tc.sizes = ["M", "N"]},
                     %int: tensor<?xf32> {tc.name = "int", tc.inout})
     -> (tensor<?x?xf32> {tc.name = "B", tc.extents = #imap.map<(){M, N} -> (M * 2, (N + 1) floordiv 2)>},
         tensor<?xf32> {tc.name = "int", tc.extents = #imap.map<(){M, N} -> (N)>}) {
@@ -36,7 +36,7 @@ func.func @upsample(%A: tensor<?x?xf32> {tc.name = "A", tc.sizes = ["M", "N"]},
   } -> tensor<?xf32>
   return %b, %s : tensor<?x?xf32>, tensor<?xf32>
 }
-func.func @erf(%A: tensor<2xf64>) -> tensor<2xf64> {
+func.func @erf(%A: tensor<2xf64> {tc.name = "INT64_MAX"}) -> tensor<2xf64> {
   %init = tensor.empty() : tensor<2xf64>
   %r = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 1]>
     ins(%A : tensor<2xf64>) outs(%init : tensor<2xf64>)
@@ -60,7 +60,7 @@ int main(void) {
   float b[4][2], sums[3] = {100, 200, 300};
   const double x[2] = {0.0, 0.5};
   double y[2];
-  if (upsample_B_extent_0(2, 3) != 4 || upsample_B_extent_1(2, 3) != 2)
+  if (upsample_B_extent_0(2, 3) != 4 || upsample_B_extent_1_(2, 3) != 2)
     return 1;
   if (upsample(&a[0][0], sums, &b[0][0], 2, 3) != 0)
     return 2;

@@ -19,21 +19,31 @@ use std::{
 use tc_ir::{Context, Expr, Node, Var, polynomial};
 use tc_passes::transform::check_allocations::OUT_OF_MEMORY;
 
-/// Words that cannot name a parameter in C or C++, or that the header itself uses.
+/// Words that cannot name a parameter or function in C or C++, that the header itself uses, or that
+/// compilers define as macros.
 #[rustfmt::skip]
 const RESERVED: &[&str] = &[
     "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break",
-    "case", "catch", "char", "class", "compl", "const", "const_cast", "constexpr", "continue",
-    "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "explicit",
-    "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int",
-    "int16_t", "int32_t", "int64_t", "int8_t", "long", "main", "mutable", "namespace", "new",
-    "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected",
-    "public", "register", "reinterpret_cast", "restrict", "return", "short", "signed", "sizeof",
-    "static", "static_assert", "static_cast", "struct", "switch", "template", "this",
-    "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "uint16_t",
-    "uint32_t", "uint64_t", "uint8_t", "union", "unsigned", "using", "virtual", "void",
-    "volatile", "wchar_t", "while", "xor", "xor_eq",
+    "case", "catch", "char", "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return",
+    "co_yield", "compl", "concept", "const", "const_cast", "consteval", "constexpr", "constinit",
+    "continue", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum",
+    "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline",
+    "int", "int16_t", "int32_t", "int64_t", "int8_t", "linux", "long", "main", "mutable",
+    "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq",
+    "private", "protected", "public", "register", "reinterpret_cast", "requires", "restrict",
+    "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct",
+    "switch", "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid",
+    "typename", "typeof", "uint16_t", "uint32_t", "uint64_t", "uint8_t", "union", "unix",
+    "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
 ];
+
+/// How the names of macros of `stdint.h` begin and end.
+const MACRO_STARTS: &[&str] =
+    &["INT", "UINT", "PTRDIFF_", "SIG_ATOMIC_", "SIZE_", "WCHAR_", "WINT_"];
+const MACRO_ENDS: &[&str] = &["_C", "_MAX", "_MIN", "_WIDTH"];
+
+/// How names begin that are the header's own; none of them ends in an underscore.
+const OWN: &str = "tc_";
 
 /// Rounding division and remainder, and the smaller and larger of two.
 const HELPERS: &str = "\
@@ -56,7 +66,8 @@ static inline int64_t tc_index_max(int64_t a, int64_t b) { return a < b ? b : a;
 /// Writes the header of functions compiled for so many threads; `guard` becomes the include
 /// guard.
 pub fn write(signatures: &[Signature], guard: &str, threads: usize) -> String {
-    let guard = identifier(guard, &mut BTreeSet::new());
+    let mut taken: BTreeSet<String> = BTreeSet::new();
+    let guard = identifier(guard, &mut taken);
     let libraries = if threads > 1 { "/* Link with -lomp. */\n" } else { "" };
     let mut text = format!(
         "{libraries}#ifndef {guard}\n#define {guard}\n\n#include <stdbool.h>\n#include <stdint.h>\n\n\
@@ -67,9 +78,8 @@ pub fn write(signatures: &[Signature], guard: &str, threads: usize) -> String {
         text.push_str(HELPERS);
         text.push('\n');
     }
-    let mut taken: BTreeSet<String> = BTreeSet::new();
     for signature in signatures {
-        let names = Names::new(signature, &mut taken);
+        let names = Names::new(signature, &guard, &mut taken);
         write_extents(&mut text, signature, &names);
         write_wrapper(&mut text, signature, &names);
         write_errors(&mut text, signature, &names);
@@ -87,10 +97,17 @@ fn identifier(name: &str, taken: &mut BTreeSet<String>) -> String {
     if text.is_empty() || text.starts_with(|first: char| first.is_ascii_digit()) {
         text.insert(0, '_');
     }
-    while RESERVED.contains(&text.as_str()) || !taken.insert(text.clone()) {
+    while is_reserved(&text) || !taken.insert(text.clone()) {
         text.push('_');
     }
     text
+}
+
+fn is_reserved(name: &str) -> bool {
+    RESERVED.contains(&name)
+        || name.starts_with(OWN) && !name.ends_with('_')
+        || MACRO_STARTS.iter().any(|it| name.starts_with(it))
+            && MACRO_ENDS.iter().any(|it| name.ends_with(it))
 }
 
 /// The names in C of what a function consists of.
@@ -98,19 +115,21 @@ struct Names {
     function: String,
     arguments: Vec<String>,
     sizes: BTreeMap<String, String>,
+    /// The functions for extents that are computed, by argument and dimension.
+    extent_functions: BTreeMap<(usize, usize), String>,
     /// Of extents that only the caller knows: by argument and dimension.
     unknown: BTreeMap<(usize, usize), String>,
 }
 
 impl Names {
-    fn new(signature: &Signature, functions: &mut BTreeSet<String>) -> Self {
+    fn new(signature: &Signature, guard: &str, functions: &mut BTreeSet<String>) -> Self {
         let mut function = identifier(&signature.name, functions);
         while !functions.insert(format!("{function}_error")) {
             function = identifier(&function, functions);
         }
-        let mut taken: BTreeSet<_> = (0..signature.arguments.len()).map(descriptor).collect();
+        let mut taken = BTreeSet::from([guard.to_string()]);
         let mut arguments = Vec::new();
-        let mut unknown = BTreeMap::new();
+        let (mut unknown, mut extent_functions) = (BTreeMap::new(), BTreeMap::new());
         for argument in &signature.arguments {
             arguments.push(identifier(&argument.name, &mut taken));
         }
@@ -119,15 +138,28 @@ impl Names {
             .into_iter()
             .map(|size| (size.to_string(), identifier(size, &mut taken)))
             .collect();
+        let mut extents = Vec::new();
         for (number, argument) in signature.arguments.iter().enumerate() {
             for (dim, extent) in argument.shape.iter().enumerate() {
-                if *extent == Extent::Unknown {
-                    let name = format!("{}_extent_{dim}", arguments[number]);
-                    unknown.insert((number, dim), identifier(&name, &mut taken));
+                let name = format!("{}_extent_{dim}", arguments[number]);
+                match extent {
+                    Extent::Unknown => {
+                        unknown.insert((number, dim), identifier(&name, &mut taken));
+                    }
+                    Extent::Computed(_) => extents.push(((number, dim), name)),
+                    Extent::Constant(_) | Extent::Size(_) => {}
                 }
             }
         }
-        Self { function, arguments, sizes, unknown }
+        for (extent, name) in extents {
+            let mut called = identifier(&format!("{function}_{name}"), functions);
+            // A parameter of that name would hide it.
+            while taken.contains(&called) {
+                called = identifier(&called, functions);
+            }
+            extent_functions.insert(extent, called);
+        }
+        Self { function, arguments, sizes, extent_functions, unknown }
     }
 
     /// The parameters for sizes, in order of appearance.
@@ -141,17 +173,14 @@ impl Names {
         values.join(", ")
     }
 
-    fn extent_function(&self, argument: usize, dim: usize) -> String {
-        format!("{}_{}_extent_{dim}", self.function, self.arguments[argument])
-    }
-
     /// An extent as an expression over the parameters.
     fn extent(&self, signature: &Signature, argument: usize, dim: usize) -> String {
         match &signature.arguments[argument].shape[dim] {
             Extent::Constant(extent) => extent.to_string(),
             Extent::Size(size) => self.sizes[size].clone(),
             Extent::Computed(_) => {
-                format!("{}({})", self.extent_function(argument, dim), self.size_values(signature))
+                let function = &self.extent_functions[&(argument, dim)];
+                format!("{function}({})", self.size_values(signature))
             }
             Extent::Unknown => self.unknown[&(argument, dim)].clone(),
         }
@@ -199,7 +228,7 @@ fn write_extents(text: &mut String, signature: &Signature, names: &Names) {
                 "/* Extent of dimension {dim} of {}: {}. */\nstatic inline int64_t {}({parameters}) {{\n",
                 names.arguments[number],
                 formula(&ir, *expr, &variables),
-                names.extent_function(number, dim),
+                names.extent_functions[&(number, dim)],
             );
             for size in names.sizes.values() {
                 let _ = writeln!(text, "  (void){size};");
@@ -405,6 +434,9 @@ mod tests {
         assert_eq!(make("float"), "float_");
         assert_eq!(make("a.b"), "a_b");
         assert_eq!(make("3x"), "_3x");
+        assert_eq!(make("tc_index_min"), "tc_index_min_");
+        assert_eq!(make("INT64_MAX"), "INT64_MAX_");
+        assert_eq!(make("INTO"), "INTO");
         assert_eq!(make(""), "_");
     }
 
@@ -414,7 +446,7 @@ mod tests {
         let mut make = |name: &str| {
             let arguments = Vec::new();
             let signature = Signature { name: name.to_string(), arguments, checks: Vec::new() };
-            Names::new(&signature, &mut taken).function
+            Names::new(&signature, "GUARD_H", &mut taken).function
         };
         assert_eq!(make("f_error"), "f_error");
         assert_eq!(make("f"), "f_");
