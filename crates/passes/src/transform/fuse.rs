@@ -1,7 +1,7 @@
 //! `imap-fuse`: composes a producer's indexing maps into those of its consumer.
 //!
-//! Two rewrites, tried on every pair of an `imap.generic` and one whose result it reads,
-//! last consumers first, until neither applies:
+//! Two rewrites, tried on every pair of an `imap.generic` and one in the same block whose result it
+//! reads, in bodies of loops and branches too, last consumers first, until neither applies:
 //!
 //! * **Producer into consumer.** A producer without reductions is computed where it is
 //!   read: with `f` the consumer's map to the intermediate tensor and `o` the producer's
@@ -88,7 +88,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
             && let Some(block) = mlir::body(function, 0)
         {
             pass.enter(function);
-            fuse_block(function, block, max_recompute.max(0) as usize);
+            fuse_function(function, block, max_recompute.max(0) as usize);
         }
     }
     Ok(())
@@ -98,19 +98,53 @@ fn generics<'c>(block: Blk<'c>) -> Vec<Generic<'c>> {
     mlir::ops(block).into_iter().filter_map(Generic::cast).collect()
 }
 
-fn fuse_block<'c>(function: Op<'c>, block: Blk<'c>, max_recompute: usize) {
-    if generics(block).is_empty() {
+/// The blocks inside of a block, and itself, that have operations to fuse.
+fn blocks_to_fuse<'c>(block: Blk<'c>, found: &mut Vec<Blk<'c>>) {
+    if !generics(block).is_empty() {
+        found.push(block);
+    }
+    for op in mlir::ops(block).into_iter().filter(|op| Generic::cast(*op).is_none()) {
+        for region in 0..op.region_count() {
+            mlir::blocks(op, region).into_iter().for_each(|inner| blocks_to_fuse(inner, found));
+        }
+    }
+}
+
+fn fuse_function<'c>(function: Op<'c>, block: Blk<'c>, max_recompute: usize) {
+    let mut blocks = Vec::new();
+    blocks_to_fuse(block, &mut blocks);
+    if blocks.is_empty() {
         return;
     }
     let ir = Context::new();
     let name = mlir::string_attr(function, "sym_name").unwrap_or_default();
-    let before = temporary_bytes(block);
+    let before = temporary_bytes(&blocks);
+    let num_fused: usize =
+        blocks.iter().map(|block| fuse_block(&ir, *block, name, max_recompute)).sum();
+    let num_generics: usize = blocks.iter().map(|block| generics(*block).len()).sum();
+    remark(
+        function.location(),
+        RemarkKind::Analysis,
+        PASS.argument,
+        "temporaries",
+        name,
+        &[
+            ("Fused", &num_fused.to_string()),
+            ("Generics", &num_generics.to_string()),
+            ("BytesBefore", &before),
+            ("BytesAfter", &temporary_bytes(&blocks)),
+        ],
+    );
+}
+
+/// Fuses the operations of a block, and says how many were.
+fn fuse_block<'c>(ir: &Context, block: Blk<'c>, function: &str, max_recompute: usize) -> usize {
     let mut num_fused = 0;
     // Consumers from the last to the first. A consumer that took in a producer is looked at
     // again, because it has new producers.
     let mut pending = generics(block);
     while let Some(consumer) = pending.pop() {
-        let Some((producer, plan)) = find_fusion(&ir, consumer, max_recompute) else { continue };
+        let Some((producer, plan)) = find_fusion(ir, consumer, max_recompute) else { continue };
         let maps = (plan.consumer_map.clone(), plan.producer_map.clone());
         let fused = plan.build();
         mlir::replace(consumer.op(), &mlir::results(fused.op()));
@@ -120,7 +154,7 @@ fn fuse_block<'c>(function: Op<'c>, block: Blk<'c>, max_recompute: usize) {
             RemarkKind::Passed,
             PASS.argument,
             "fused",
-            name,
+            function,
             &[("As", kind), ("ConsumerMap", &maps.0), ("ProducerMap", &maps.1)],
         );
         num_fused += 1;
@@ -130,21 +164,8 @@ fn fuse_block<'c>(function: Op<'c>, block: Blk<'c>, max_recompute: usize) {
         }
         pending.push(fused);
     }
-    report_missed(&ir, block, name, max_recompute);
-    let counts = [num_fused, generics(block).len()].map(|count| count.to_string());
-    remark(
-        function.location(),
-        RemarkKind::Analysis,
-        PASS.argument,
-        "temporaries",
-        name,
-        &[
-            ("Fused", &counts[0]),
-            ("Generics", &counts[1]),
-            ("BytesBefore", &before),
-            ("BytesAfter", &temporary_bytes(block)),
-        ],
-    );
+    report_missed(ir, block, function, max_recompute);
+    num_fused
 }
 
 /// The first producer that can be fused into a consumer, and how.
@@ -158,11 +179,14 @@ fn find_fusion<'c, 'i>(
     })
 }
 
-/// The operations whose results a consumer reads, each once.
+/// The operations of its block whose results a consumer reads, each once. What is calculated before
+/// a loop is not calculated again in each of its iterations.
 fn producers<'c>(consumer: Generic<'c>) -> Vec<Generic<'c>> {
     let mut found: Vec<Generic> = Vec::new();
+    let parent = mlir::parent(consumer.op());
     for value in mlir::operands(consumer.op()) {
         if let Some(producer) = mlir::defining_op(value).and_then(Generic::cast)
+            && mlir::parent(producer.op()) == parent
             && !found.iter().any(|known| known.op() == producer.op())
         {
             found.push(producer);
@@ -915,13 +939,13 @@ fn build_index<'c>(frame: &Frame<'c, '_>, builder: &Builder<'c>, expr: Expr) -> 
     imap::build_apply(builder, ir, &map, &operands)[0]
 }
 
-/// The bytes of the tensors that operations of a block define and that are not returned, as
-/// an expression of the names of sizes.
-fn temporary_bytes<'c>(block: Blk<'c>) -> String {
+/// The bytes of the tensors that operations of some blocks define and that are not returned, as an
+/// expression of the names of sizes.
+fn temporary_bytes<'c>(blocks: &[Blk<'c>]) -> String {
     let ir = Context::new();
     let mut names: Vec<String> = Vec::new();
     let mut total = ir.constant(0);
-    for generic in generics(block) {
+    for generic in blocks.iter().flat_map(|block| generics(*block)) {
         let domain = generic.domain(&ir);
         for (number, result) in mlir::results(generic.op()).into_iter().enumerate() {
             let returned = mlir::uses(result).iter().any(|(user, _)| user.result_count() == 0);
