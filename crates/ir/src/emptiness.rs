@@ -2,24 +2,29 @@
 //!
 //! Bounds and constraints of single expressions are compared with their intervals by
 //! [`simplify`](crate::simplify). What remains are constraints that contradict each other only
-//! together. Linear ones, with quotients and remainders as further variables, contradict each other
-//! over the rationals exactly when a linear program says so (Farkas' lemma); congruences of one
-//! variable are put together by the Chinese remainder theorem. A domain in a small box is
-//! enumerated, which decides.
+//! together. Where they are sums of variables, of quotients and remainders by constants, of minima and
+//! maxima, the domain is the set of integer points of a linear system, which is decided exactly
+//! (`linear_domain`, `integer_program`). Otherwise a domain in a small box is enumerated, which decides,
+//! and in a larger one the [prover](crate::prove) may see that products contradict each other, or
+//! a point is found among corners of the box and seeded random points.
 
-use std::collections::{BTreeSet, HashMap};
-
-use crate::congruence::{Congruence, Merged};
 use crate::evaluator::{MapEvaluator, Values};
-use crate::expr::{Context, Var};
+use crate::expr::Context;
+use crate::linear_domain::{LinearAnswer, LinearDomain};
 use crate::map::IndexingMap;
 use crate::prove::Prover;
 use crate::samples::BoundingBox;
 
-/// The most constraints that are put together while a map is simplified, which happens often.
-const MAX_CONSTRAINTS: usize = 8;
+/// The terms of rows that are touched for one answer.
+const MAX_WORK: usize = 1 << 22;
+/// Those while a map is simplified, which happens often.
+const MAX_QUICK_WORK: usize = 1 << 13;
+/// The most constraints that are put together then.
+const MAX_CONSTRAINTS: usize = 16;
 /// The most linear programs that are spent on one simplification.
 const NUM_QUICK_PROGRAMS: usize = 2;
+/// How many points are tried first then.
+const NUM_QUICK_POINTS: usize = 8;
 
 /// Whether a domain is empty.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -46,6 +51,14 @@ impl IndexingMap {
     /// ```
     pub fn emptiness(&self, ctx: &Context) -> Emptiness {
         let mut evaluator = MapEvaluator::new(ctx, self);
+        let mut domain = LinearDomain::new(ctx, self);
+        match domain.solve(&mut { MAX_WORK }) {
+            LinearAnswer::Empty => return Emptiness::Empty,
+            LinearAnswer::Point(point) if evaluator.contains(&point) == Ok(true) => {
+                return Emptiness::Inhabited(point);
+            }
+            LinearAnswer::Point(_) | LinearAnswer::Unknown => {}
+        }
         let mut samples = BoundingBox::around(ctx, &[self]).samples();
         if let Some(point) = samples.find(|point| evaluator.contains(point) == Ok(true)) {
             return Emptiness::Inhabited(point);
@@ -54,41 +67,34 @@ impl IndexingMap {
             let mut simplified = self.clone();
             simplified.simplify(ctx);
             simplified.is_known_empty(ctx)
-                || simplified.has_contradictory_congruences(ctx)
                 || Prover::for_domain(ctx, &simplified).contradicts_itself(usize::MAX)
         };
         if is_empty { Emptiness::Empty } else { Emptiness::Unknown }
     }
 
-    /// Whether a few constraints contradict each other. A `false` leaves it open.
+    /// Whether a few constraints are seen to contradict each other or the bounds without much work.
+    /// A `false` leaves it open.
     pub(crate) fn is_contradictory(&self, ctx: &Context) -> bool {
-        // One constraint and the bounds of its variables are what intervals are for.
-        if !(2..=MAX_CONSTRAINTS).contains(&self.constraints.len()) {
+        if self.constraints.is_empty() || MAX_CONSTRAINTS < self.constraints.len() {
             return false;
         }
-        let mut vars = BTreeSet::new();
-        let share = self.constraints.iter().any(|constraint| {
-            ctx.vars(constraint.expr)
-                .into_iter()
-                .fold(false, |shared, var| !vars.insert(var) | shared)
-        });
-        share
-            && (self.has_contradictory_congruences(ctx)
-                || Prover::for_domain(ctx, self).contradicts_itself(NUM_QUICK_PROGRAMS))
-    }
-
-    fn has_contradictory_congruences(&self, ctx: &Context) -> bool {
-        let mut merged: HashMap<Var, Congruence> = HashMap::new();
-        for constraint in &self.constraints {
-            let Some((var, congruence)) = Congruence::of(ctx, constraint) else { continue };
-            let slot = merged.entry(var).or_insert(congruence);
-            match slot.merge(congruence) {
-                Merged::One(both) => *slot = both,
-                Merged::Contradiction => return true,
-                Merged::TooLarge => {}
+        let mut evaluator = MapEvaluator::new(ctx, self);
+        let mut samples = BoundingBox::around(ctx, &[self]).samples();
+        for _ in 0..NUM_QUICK_POINTS {
+            match samples.advance() {
+                Some(point) if evaluator.contains(point) == Ok(true) => return false,
+                Some(_) => {}
+                None => break,
             }
         }
-        false
+        let mut domain = LinearDomain::new(ctx, self);
+        match domain.solve(&mut { MAX_QUICK_WORK }) {
+            LinearAnswer::Empty => true,
+            _ => {
+                !domain.is_linear()
+                    && Prover::for_domain(ctx, self).contradicts_itself(NUM_QUICK_PROGRAMS)
+            }
+        }
     }
 }
 
@@ -108,6 +114,13 @@ mod tests {
             "(d0 + 1) mod 4 in [0, 0], (d0 * 3) mod 8 in [4, 4]",
             "d0 / 4 - d1 in [3, 9], d0 - d1 * 4 in [0, 11]",
             "d0 * 2 + d1 * 4 in [3, 3]",
+            "d0 + d1 in [7, 7], d0 - d1 in [0, 0]",
+            "d0 - d1 * 2 in [0, 0], d0 mod 2 in [1, 1]",
+            "d0 * 15 + d1 * 10 + d2 * 6 in [29, 29]",
+            "d0 mod 6 in [1, 2], d0 mod 3 in [0, 0]",
+            "max(d0, d1) - min(d0, d1) in [0, 1], d0 + d1 in [77, 77], d0 mod 5 in [0, 0]",
+            "d0 * 1000 - d1 * 777 in [0, 0], d0 + d1 in [1, 1776]",
+            "d0 mod 7 in [3, 4], d0 mod 11 in [9, 10], d0 in [11, 30]",
         ] {
             let domain = "domain: d0 in [0, 99999], d1 in [0, 99999], d2 in [0, 99999]";
             let text = format!("(d0, d1, d2) -> (d0), {domain}, {constraints}");

@@ -43,6 +43,21 @@ impl Values {
     }
 }
 
+impl FromIterator<(Var, i64)> for Values {
+    /// The variables of each kind have to come in their order.
+    fn from_iter<T: IntoIterator<Item = (Var, i64)>>(vars: T) -> Self {
+        let mut values = Self::default();
+        for (var, value) in vars {
+            match var {
+                Var::Dim(_) => values.dims.push(value),
+                Var::Range(_) => values.ranges.push(value),
+                Var::Runtime(_) => values.runtimes.push(value),
+            }
+        }
+        values
+    }
+}
+
 /// Values of the expressions of one map, at one point after the other.
 ///
 /// ```

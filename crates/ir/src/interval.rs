@@ -106,6 +106,11 @@ impl Interval {
             && (self.hi == i64::MAX || value <= i128::from(self.hi))
     }
 
+    /// The member next to `value`, or `value` where there is none.
+    pub(crate) fn nearest(self, value: i64) -> i64 {
+        if self.is_empty() { value } else { value.clamp(self.lo, self.hi) }
+    }
+
     /// Whether every member of `other` is a member of `self`.
     pub fn covers(self, other: Interval) -> bool {
         other.is_empty() || (self.lo <= other.lo && other.hi <= self.hi)

@@ -43,11 +43,8 @@ impl Fraction {
         if denominator == 1 {
             return Some(Self { numerator, denominator });
         }
-        let (mut a, mut b) = (numerator.unsigned_abs(), denominator.unsigned_abs());
-        while b != 0 {
-            (a, b) = (b, a % b);
-        }
-        let divisor = i128::try_from(a).ok()?;
+        let common = gcd_wide(numerator.unsigned_abs(), denominator.unsigned_abs());
+        let divisor = i128::try_from(common).ok()?;
         let divisor = if denominator < 0 { divisor.checked_neg()? } else { divisor };
         Some(Self { numerator: numerator / divisor, denominator: denominator / divisor })
     }
@@ -76,6 +73,15 @@ impl Fraction {
         let left = self.numerator.checked_mul(other.denominator)?;
         Some(left < other.numerator.checked_mul(self.denominator)?)
     }
+}
+
+/// The greatest common divisor; `gcd_wide(0, x)` is `x`.
+pub(crate) fn gcd_wide(lhs: u128, rhs: u128) -> u128 {
+    let (mut a, mut b) = (lhs, rhs);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 /// The program: multiples `l[j] >= 0` with `sum l[j] * facts[j].coefficients == goal.coefficients`

@@ -48,14 +48,7 @@ impl BoundingBox {
         } else {
             self.vars.iter().map(|&(var, interval)| (var, window(interval))).collect()
         };
-        let mut point = Values::default();
-        for &(var, Interval { lo, .. }) in &vars {
-            match var {
-                Var::Dim(_) => point.dims.push(lo),
-                Var::Range(_) => point.ranges.push(lo),
-                Var::Runtime(_) => point.runtimes.push(lo),
-            }
-        }
+        let point = vars.iter().map(|&(var, interval)| (var, interval.lo)).collect();
         let next = match size {
             Some(0) => Next::Nothing,
             _ if are_all => Next::First,
