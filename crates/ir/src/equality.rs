@@ -5,16 +5,23 @@
 //! 64-bit range), and results without a value, are left out of the comparison.
 //!
 //! The method: equal simplified forms are equal maps. A domain in a small box is enumerated, which
-//! decides. In a larger one, corners and seeded random points are tried; where they show no
-//! difference, the [prover](crate::prove) is asked whether each domain lies in the other and the
-//! results agree, as a whole or as the same operations on operands that agree. Without an answer the verdict is unknown: the problem is undecidable, since
+//! decides. In a larger one, the parts of one domain outside of the other, and of both where a result
+//! is larger or smaller than the other, are asked for a point ([emptiness](crate::emptiness)), which
+//! decides as well where all is linear, with quotients, remainders, minima and maxima. Otherwise
+//! a domain of which the constraints leave few points is enumerated; corners of the box and seeded
+//! random points are tried; and where they show no difference, the [prover](crate::prove) is asked
+//! whether each domain lies in the other and the results agree, as a whole or as the same operations
+//! on operands that agree. Without an answer the verdict is unknown: the problem is undecidable, since
 //! products of variables are allowed (Matiyasevich 1970).
 
 use crate::evaluator::{MapEvaluator, Values};
 use crate::expr::{Context, Expr, Node};
+use crate::interval::Interval;
+use crate::linear_domain::{LinearAnswer, LinearDomain};
 use crate::map::IndexingMap;
 use crate::prove::{Prover, Verdict};
 use crate::samples::BoundingBox;
+use crate::search::few_points;
 use crate::simplify::Simplifier;
 use crate::value_range::with_quotients;
 
@@ -22,6 +29,10 @@ use crate::value_range::with_quotients;
 const MAX_DEPTH: u32 = 6;
 /// The most pairs of expressions that are compared.
 const MAX_QUESTIONS: u32 = 32;
+/// The terms of rows that are touched to find a point of one difference.
+const MAX_WORK: usize = 1 << 20;
+/// The most points of a domain in a large box that are enumerated.
+const MAX_POINTS: usize = 10_000;
 
 /// Whether two maps mean the same.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,8 +41,8 @@ pub enum Equality {
     Equal,
     /// They do not, for a reason.
     Different(Difference),
-    /// Neither is shown. They agree at the corners of the domain and 10 000 points of the box
-    /// around it.
+    /// Neither is shown. They agree at corners of the box around both domains, and at 10 000 points
+    /// of it.
     Unknown,
 }
 
@@ -65,23 +76,91 @@ impl IndexingMap {
         if shape(self) != shape(other) {
             return Equality::Different(Difference::Shape);
         }
-        let [lhs, rhs] = [normal_form(ctx, self), normal_form(ctx, other)];
+        let forms = [normal_form(ctx, self), normal_form(ctx, other)];
+        let [lhs, rhs] = &forms;
         if lhs == rhs {
             return Equality::Equal;
         }
         let (mut first, mut second) = (MapEvaluator::new(ctx, self), MapEvaluator::new(ctx, other));
+        let mut shows = |point: &Values| differs(&mut first, &mut second, point);
+        let different = |point| Equality::Different(Difference::At(point));
         let mut samples = BoundingBox::around(ctx, &[self, other]).samples();
-        match samples.find(|point| differs(&mut first, &mut second, point)) {
-            Some(point) => Equality::Different(Difference::At(point)),
-            None if samples.are_all() => Equality::Equal,
-            None if same_domain(ctx, &lhs, &rhs)
-                && same_results(ctx, [self, other], [&lhs, &rhs]) =>
-            {
-                Equality::Equal
-            }
-            None => Equality::Unknown,
+        if samples.are_all() {
+            return samples.find(shows).map_or(Equality::Equal, different);
         }
+        let (mut is_domain_same, mut are_results_same) = (true, true);
+        for answer in [outside(ctx, lhs, rhs), outside(ctx, rhs, lhs)] {
+            match answer {
+                LinearAnswer::Point(point) if shows(&point) => return different(point),
+                answer => is_domain_same &= answer == LinearAnswer::Empty,
+            }
+        }
+        for number in 0..lhs.results.len() {
+            match unequal(ctx, lhs, [lhs.results[number], rhs.results[number]]) {
+                LinearAnswer::Point(point) if shows(&point) => return different(point),
+                answer => are_results_same &= answer == LinearAnswer::Empty,
+            }
+        }
+        if is_domain_same && are_results_same {
+            return Equality::Equal;
+        }
+        let all = forms.each_ref().map(|map| few_points(ctx, map, MAX_POINTS));
+        if let [Some(of_first), Some(of_second)] = all {
+            let mut points = of_first.into_iter().chain(of_second);
+            return points.find(|point| shows(point)).map_or(Equality::Equal, different);
+        }
+        if let Some(point) = samples.find(shows) {
+            return different(point);
+        }
+        let is_equal = (is_domain_same || same_domain(ctx, lhs, rhs))
+            && (are_results_same || same_results(ctx, [self, other], [lhs, rhs]));
+        if is_equal { Equality::Equal } else { Equality::Unknown }
     }
+}
+
+/// A point of the domain of `inner` that is not in that of `outer`.
+fn outside(ctx: &Context, inner: &IndexingMap, outer: &IndexingMap) -> LinearAnswer {
+    let mut claims: Vec<(Expr, Interval)> = Vec::new();
+    for ((var, theirs), (_, mine)) in outer.vars().zip(inner.vars()) {
+        let [of_lower, of_upper] = [(theirs.lower, mine.lower), (theirs.upper, mine.upper)]
+            .map(|(theirs, mine)| theirs.filter(|_| theirs != mine));
+        let lower = of_lower.map(|lower| ctx.sub(ctx.var(var), lower));
+        let upper = of_upper.map(|upper| ctx.sub(upper, ctx.var(var)));
+        claims.extend(lower.into_iter().chain(upper).map(|it| (it, Interval::NON_NEGATIVE)));
+    }
+    let constraints = outer.constraints.iter().filter(|it| !inner.constraints.contains(it));
+    claims.extend(constraints.map(|constraint| (constraint.expr, constraint.interval)));
+    let mut violations = Vec::new();
+    for (expr, Interval { lo, hi }) in claims {
+        let below = lo.checked_sub(1).map(|end| (expr, Interval::new(i64::MIN, end)));
+        let above = hi.checked_add(1).map(|end| (expr, Interval::new(end, i64::MAX)));
+        violations.extend(below.into_iter().chain(above));
+    }
+    if violations.is_empty() {
+        return LinearAnswer::Empty;
+    }
+    point_where(ctx, inner, &violations)
+}
+
+/// A point of the domain where two expressions differ.
+fn unequal(ctx: &Context, map: &IndexingMap, [lhs, rhs]: [Expr; 2]) -> LinearAnswer {
+    if lhs == rhs {
+        return LinearAnswer::Empty;
+    }
+    let difference = ctx.sub(lhs, rhs);
+    let (less, more) = (Interval::new(i64::MIN, -1), Interval::new(1, i64::MAX));
+    point_where(ctx, map, &[(difference, less), (difference, more)])
+}
+
+/// A point of the domain where one of the expressions lies in its interval.
+fn point_where(
+    ctx: &Context,
+    map: &IndexingMap,
+    alternatives: &[(Expr, Interval)],
+) -> LinearAnswer {
+    let mut domain = LinearDomain::new(ctx, map);
+    domain.choose(alternatives);
+    domain.solve(&mut { MAX_WORK })
 }
 
 /// The simplified map without names.
@@ -149,10 +228,7 @@ fn is_inside(ctx: &Context, inner: &IndexingMap, outer: &IndexingMap) -> bool {
 /// simplified.
 fn same_results(ctx: &Context, given: [&IndexingMap; 2], simplified: [&IndexingMap; 2]) -> bool {
     let map = simplified[0];
-    let mut simplifier = Simplifier::for_map(ctx, map);
-    for constraint in &map.constraints {
-        simplifier.assume(constraint.expr, constraint.interval);
-    }
+    let simplifier = Simplifier::for_domain(ctx, map);
     let mut comparison =
         Comparison { ctx, simplifier, prover: prover_of(ctx, map), questions: MAX_QUESTIONS };
     (0..map.results.len()).all(|number| {
@@ -242,6 +318,41 @@ mod tests {
     fn empty_domains_are_equal() {
         let empty = "(d0) -> (d0), domain: d0 in [0, 1000000], d0 mod 8 in [45, 49]";
         assert_eq!(verdict(empty, "(d0) -> (7), domain: d0 in [3, 2]"), Equality::Equal);
+    }
+
+    #[test]
+    fn linear_differences_are_found_and_excluded() {
+        let domain = "domain: d0 in [0, 1000000], d1 in [0, 1000000]";
+        for (lhs, rhs, sides) in [
+            ("max(d0, d1) - min(d0, d1)", "max(d0 - d1, d1 - d0)", ""),
+            ("(d0 + d1 * 7) mod 7", "d0 - (d0 / 7) * 7", ""),
+            ("(d0 / 6) / 35", "(d0 / 10) / 21", ""),
+            (
+                "d0 / 3 + d1",
+                "(d0 - d1 * 2) / 3 + (d1 * 5) / 3",
+                ", d0 + d1 * 3 in [5, 7], d1 mod 3 in [0, 0]",
+            ),
+        ] {
+            let map = |result: &str| format!("(d0, d1) -> ({result}), {domain}{sides}");
+            assert_eq!(verdict(&map(lhs), &map(rhs)), Equality::Equal, "{lhs}");
+            // One row or column differs.
+            let other = format!("max(d0 - 999999, 0) + max(1 - d1, 0) + {rhs}");
+            let answer = verdict(&map(lhs), &map(&other));
+            assert!(matches!(answer, Equality::Different(Difference::At(_))), "{other}");
+        }
+        let one = format!("(d0, d1) -> (), {domain}, d0 * 15 + d1 * 10 in [1000, 1004]");
+        let other = format!("(d0, d1) -> (), {domain}, d0 * 3 + d1 * 2 in [200, 200]");
+        assert_eq!(verdict(&one, &other), Equality::Equal);
+    }
+
+    #[test]
+    fn few_points_of_large_boxes_are_enumerated() {
+        let domain = "domain: d0 in [0, 1000000], d1 in [0, 1000000], d0 + d1 * 2 in [0, 90]";
+        let square = format!("(d0, d1) -> ((d0 + d1) * (d0 + d1)), {domain}");
+        let sum = format!("(d0, d1) -> (d0 * d0 + d0 * d1 * 2 + d1 * d1), {domain}");
+        assert_eq!(verdict(&square, &sum), Equality::Equal);
+        let wrong = sum.replace("d1 * d1", "max(d1, 45) * d1");
+        assert!(matches!(verdict(&square, &wrong), Equality::Different(Difference::At(_))));
     }
 
     #[test]

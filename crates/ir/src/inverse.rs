@@ -172,10 +172,7 @@ struct Solver<'c> {
 
 impl<'c> Solver<'c> {
     fn new(ctx: &'c Context, map: &IndexingMap) -> Self {
-        let mut simplifier = Simplifier::for_map(ctx, map);
-        for constraint in &map.constraints {
-            simplifier.assume(constraint.expr, constraint.interval);
-        }
+        let simplifier = Simplifier::for_domain(ctx, map);
         let mut solver = Self {
             ctx,
             simplifier,

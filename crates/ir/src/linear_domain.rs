@@ -71,6 +71,14 @@ impl<'a> LinearDomain<'a> {
         self.is_linear
     }
 
+    /// Adds that one of some expressions lies in its interval.
+    pub(crate) fn choose(&mut self, alternatives: &[(Expr, Interval)]) {
+        // Where one always does, there is no choice.
+        let rows = alternatives.iter().map(|&(expr, interval)| self.row(expr, interval));
+        let rows: Option<Vec<Row>> = rows.collect();
+        self.program.choices.extend(rows);
+    }
+
     /// A point of the domain, or that there is none; see [`Program::solve`] for the work.
     pub(crate) fn solve(&mut self, work: &mut usize) -> LinearAnswer {
         while self.next < self.exprs.len().min(MAX_COLUMNS) {

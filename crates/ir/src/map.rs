@@ -510,6 +510,18 @@ impl VarIntervals {
         .copied()
         .unwrap_or(Interval::ALL)
     }
+
+    /// Replaces the interval of `var`, if the map has it.
+    pub(crate) fn set(&mut self, var: Var, interval: Interval) {
+        let place = match var {
+            Var::Dim(i) => self.dims.get_mut(i as usize),
+            Var::Range(i) => self.ranges.get_mut(i as usize),
+            Var::Runtime(i) => self.runtimes.get_mut(i as usize),
+        };
+        if let Some(place) = place {
+            *place = interval;
+        }
+    }
 }
 
 /// A point of a domain, without the runtime variables.

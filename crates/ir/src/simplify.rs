@@ -174,7 +174,20 @@ impl<'c> Simplifier<'c> {
 
     /// A simplifier that knows the bounds of the variables of `map`, not its constraints.
     pub fn for_map(ctx: &'c Context, map: &IndexingMap) -> Self {
-        let intervals: VarIntervals = map.intervals(ctx);
+        Self::within(ctx, map, map.intervals(ctx))
+    }
+
+    /// A simplifier that knows the bounds and the constraints of `map`.
+    pub fn for_domain(ctx: &'c Context, map: &IndexingMap) -> Self {
+        let mut simplifier = Self::within(ctx, map, map.narrowed_intervals(ctx));
+        for constraint in &map.constraints {
+            simplifier.assume(constraint.expr, constraint.interval);
+        }
+        simplifier
+    }
+
+    /// A simplifier that knows intervals of the variables of `map`, and their bounds.
+    fn within(ctx: &'c Context, map: &IndexingMap, intervals: VarIntervals) -> Self {
         let mut simplifier = Self::new(ctx, move |var| intervals.of(var));
         for (var, variable) in map.vars() {
             if variable.constant_interval(ctx).is_none() {

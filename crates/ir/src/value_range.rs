@@ -7,7 +7,8 @@
 //! 1. the simplified forms of the expression, also with `x mod c` as `x - c*(x floordiv c)`;
 //! 2. monotonicity: where the difference `e(x + 1) - e(x)` has one sign on the whole domain, the
 //!    extremes lie where `x` is at an end of its interval (R. E. Moore, "Interval Analysis", 1966);
-//! 3. enumeration of a small domain.
+//! 3. constraints on sums of variables, which bound these further;
+//! 4. enumeration of a small domain.
 //!
 //! The interval holds every value. It is called exact where it is known that both ends are values:
 //! after enumeration, and where the expression is monotone in all its variables on a box.
@@ -53,13 +54,10 @@ impl IndexingMap {
         if let Some(interval) = self.enumerated(ctx, expr) {
             return ValueRange { interval, is_exact: true };
         }
-        let mut simplifier = Simplifier::for_map(ctx, self);
-        for constraint in &self.constraints {
-            simplifier.assume(constraint.expr, constraint.interval);
-        }
+        let mut simplifier = Simplifier::for_domain(ctx, self);
         let simplified = simplifier.simplify(expr);
         let quotients = simplifier.simplify(with_quotients(ctx, simplified));
-        let intervals = self.intervals(ctx);
+        let intervals = self.narrowed_intervals(ctx);
         let is_box = self.constraints.is_empty()
             && self
                 .vars()
@@ -228,6 +226,17 @@ mod tests {
             let (interval, _) = range(&format!("(d0, d1) -> ({expr}), {domain}"));
             assert_eq!(interval, Interval::new(lo, hi), "{expr}");
         }
+    }
+
+    #[test]
+    fn constraints_on_sums_bound_their_variables() {
+        let domain = "domain: d0 in [0, 99999], d1 in [0, 99999], d0 + d1 * 2 in [5, 30]";
+        for (expr, lo, hi) in [("d0", 0, 30), ("d1 * 3", 0, 45), ("d0 - d1 mod 16", -15, 30)] {
+            let (interval, _) = range(&format!("(d0, d1) -> ({expr}), {domain}"));
+            assert_eq!(interval, Interval::new(lo, hi), "{expr}");
+        }
+        let mirrored = "(d0, d1) -> (d1), domain: d0 in [0, inf], d0 - d1 in [3, 4]";
+        assert_eq!(range(mirrored).0, Interval::new(-4, i64::MAX));
     }
 
     #[test]

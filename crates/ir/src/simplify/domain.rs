@@ -232,10 +232,7 @@ impl IndexingMap {
     }
 
     fn simplify_results(&mut self, ctx: &Context) {
-        let mut simplifier = Simplifier::for_map(ctx, self);
-        for constraint in &self.constraints {
-            simplifier.assume(constraint.expr, constraint.interval);
-        }
+        let mut simplifier = Simplifier::for_domain(ctx, self);
         for result in &mut self.results {
             *result = simplifier.simplify(*result);
         }

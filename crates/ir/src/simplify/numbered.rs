@@ -103,10 +103,7 @@ impl IndexingMap {
             return Some(simplified);
         }
         // What is shortest over the number is often shorter than the normal form in the variables.
-        let mut simplifier = Simplifier::for_map(ctx, &simplified);
-        for constraint in &simplified.constraints {
-            simplifier.assume(constraint.expr, constraint.interval);
-        }
+        let mut simplifier = Simplifier::for_domain(ctx, &simplified);
         for (new, &old) in simplified.results.iter_mut().zip(&numbered.results) {
             let parts = simplifier.simplify_parts(old);
             if ctx.cost(parts) < ctx.cost(*new) {

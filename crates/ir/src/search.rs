@@ -1,0 +1,79 @@
+//! All points of a domain of which constraints leave few in a large box: branch and prune.
+//!
+//! A box is narrowed by the linear constraints, left out where the interval of a constraint shows that
+//! it holds nowhere, and cut in two otherwise, until single points are left (interval branch and
+//! prune; Van Hentenryck, McAllester and Kapur, "Solving polynomial systems using a branch and prune
+//! approach", 1997).
+
+use crate::evaluator::{MapEvaluator, Values};
+use crate::expr::{Context, Expr, Var};
+use crate::interval::Interval;
+use crate::map::IndexingMap;
+use crate::narrow::{Narrowed, Sums};
+
+/// The most boxes that are looked at.
+const MAX_BOXES: usize = 1 << 16;
+
+/// The points of the domain of `map`, if they are at most so many and found with little work.
+pub(crate) fn few_points(ctx: &Context, map: &IndexingMap, limit: usize) -> Option<Vec<Values>> {
+    let vars: Vec<Var> = map.vars().map(|(var, _)| var).collect();
+    let place = |var: Var| Some(map.position(var)).filter(|&place| vars.get(place) == Some(&var));
+    let mut claims: Vec<(Expr, Interval)> =
+        map.constraints.iter().map(|constraint| (constraint.expr, constraint.interval)).collect();
+    for (var, variable) in map.vars() {
+        let is_symbolic = |bound: &Expr| ctx.as_constant(*bound).is_none();
+        let lower = variable.lower.filter(is_symbolic).map(|lower| ctx.sub(ctx.var(var), lower));
+        let upper = variable.upper.filter(is_symbolic).map(|upper| ctx.sub(upper, ctx.var(var)));
+        claims.extend(lower.into_iter().chain(upper).map(|it| (it, Interval::NON_NEGATIVE)));
+    }
+    let mut sums = Sums::default();
+    for &(expr, interval) in &claims {
+        sums.add(ctx, expr, interval, place);
+    }
+    let exprs: Vec<Expr> = claims.iter().map(|claim| claim.0).collect();
+    let is_possible = |cell: &[Interval]| {
+        let interval_of = |var| place(var).map_or(Interval::ALL, |place| cell[place]);
+        let intervals = ctx.intervals_of(&exprs, &interval_of);
+        claims.iter().zip(intervals).all(|((_, within), it)| !within.intersect(it).is_empty())
+    };
+    let mut evaluator = MapEvaluator::new(ctx, map);
+    let intervals = map.intervals(ctx);
+    let mut open: Vec<Vec<Interval>> = vec![vars.iter().map(|&var| intervals.of(var)).collect()];
+    let mut points = Vec::new();
+    let mut num_boxes = 0;
+    while let Some(mut cell) = open.pop() {
+        num_boxes += 1;
+        if MAX_BOXES < num_boxes {
+            return None;
+        }
+        let is_empty = cell.iter().any(|it| it.is_empty())
+            || sums.narrow(&mut cell) == Narrowed::Empty
+            || !is_possible(&cell);
+        if is_empty {
+            continue;
+        }
+        let widest = (0..cell.len()).max_by_key(|&place| cell[place].hi.abs_diff(cell[place].lo));
+        let widest = widest.map(|place| (place, cell[place])).filter(|(_, it)| it.lo < it.hi);
+        let Some((place, interval)) = widest else {
+            let at = |it: &Interval| it.lo;
+            let point: Values = vars.iter().copied().zip(cell.iter().map(at)).collect();
+            if evaluator.contains(&point) == Ok(true) {
+                if points.len() == limit {
+                    return None;
+                }
+                points.push(point);
+            }
+            continue;
+        };
+        if !interval.is_bounded() {
+            return None;
+        }
+        let half = interval.hi.abs_diff(interval.lo) / 2;
+        let middle = interval.lo.saturating_add_unsigned(half);
+        let mut upper = cell.clone();
+        cell[place].hi = middle;
+        upper[place].lo = middle + 1;
+        open.extend([upper, cell]);
+    }
+    Some(points)
+}
