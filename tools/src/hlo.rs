@@ -131,9 +131,11 @@ pub(crate) fn execute(
     for (number, shape) in executable.parameters().iter().enumerate() {
         inputs.push(input(number, shape)?);
     }
+    let mut buffers = executable.buffers(&inputs).map_err(error)?;
     let start = Instant::now();
-    let results = call(&executable, &inputs)?;
+    executable.call(&mut buffers).map_err(error)?;
     let first_call = start.elapsed().as_secs_f64();
+    let results = executable.results(&buffers).map_err(error)?;
     let mut report = String::new();
     for (number, result) in results.iter().enumerate() {
         let extents: Vec<_> = result.shape.dims.iter().map(i64::to_string).collect();
@@ -155,7 +157,7 @@ pub(crate) fn execute(
         }
     }
     let timing = if execution.bench {
-        let bench = sample(|| call(&executable, &inputs).map(drop))?;
+        let bench = sample(|| executable.call(&mut buffers).map_err(error))?;
         if execution.json {
             let line = serde_json::json!({
                 "name": module.name,
@@ -173,10 +175,6 @@ pub(crate) fn execute(
         format!("{:.3} ms", first_call * 1e3)
     };
     print(format!("{report}{timing}, compiled in {:.0} ms\n", compile_seconds * 1e3).as_bytes())
-}
-
-fn call(executable: &Executable, inputs: &[Array]) -> Result<Vec<Array>, Error> {
-    executable.run(inputs).map_err(error)
 }
 
 /// An array from a file of the same bytes: `bf16` as 16-bit integers, smaller types as bytes.

@@ -72,8 +72,15 @@ pub(crate) fn fuse(module: &mut melior::ir::Module) -> Result<(), Error> {
 /// A module compiled for this machine.
 pub struct Executable {
     parameters: Vec<ArrayShape>,
-    results: Vec<ArrayShape>,
+    result_shapes: Vec<ArrayShape>,
     code: cpu::Compiled,
+}
+
+/// What a call is made of: tensors as the compiled function takes them, with real and imaginary parts
+/// apart.
+pub struct Buffers {
+    inputs: Vec<Tensor>,
+    outputs: Vec<Tensor>,
 }
 
 impl Executable {
@@ -94,9 +101,9 @@ impl Executable {
         for shape in entry.parameter_shapes() {
             shape.for_each_array(&mut |array| parameters.push(array.clone()));
         }
-        let mut results = Vec::new();
-        entry.root().shape.for_each_array(&mut |array| results.push(array.clone()));
-        Ok(Self { parameters, results, code })
+        let mut result_shapes = Vec::new();
+        entry.root().shape.for_each_array(&mut |array| result_shapes.push(array.clone()));
+        Ok(Self { parameters, result_shapes, code })
     }
 
     /// The arrays of the parameters, in order.
@@ -105,8 +112,8 @@ impl Executable {
     }
 
     /// The arrays of the result, in order.
-    pub fn results(&self) -> &[ArrayShape] {
-        &self.results
+    pub fn result_shapes(&self) -> &[ArrayShape] {
+        &self.result_shapes
     }
 
     /// Runs the program.
@@ -114,12 +121,22 @@ impl Executable {
     /// # Errors
     /// The inputs are not what it takes, or there is no memory for the results.
     pub fn run(&self, inputs: &[Array]) -> Result<Vec<Array>, Error> {
+        let mut buffers = self.buffers(inputs)?;
+        self.call(&mut buffers)?;
+        self.results(&buffers)
+    }
+
+    /// The memory for calls with some inputs, which holds them.
+    ///
+    /// # Errors
+    /// The inputs are not what the program takes, or there is no memory for the results.
+    pub fn buffers(&self, inputs: &[Array]) -> Result<Buffers, Error> {
         if inputs.len() != self.parameters.len() {
             let message =
                 format!("expected {} inputs, found {}", self.parameters.len(), inputs.len());
             return Err(Error::Call(message));
         }
-        let mut tensors = Vec::new();
+        let mut buffers = Buffers { inputs: Vec::new(), outputs: Vec::new() };
         for (number, (input, shape)) in inputs.iter().zip(&self.parameters).enumerate() {
             let expected = shape.num_bytes().unwrap_or(0) as usize;
             if !input.shape.is_compatible(shape) || input.bytes.len() != expected {
@@ -129,17 +146,32 @@ impl Executable {
                     describe(&input.shape)
                 )));
             }
-            tensors.extend(to_tensors(input)?);
+            buffers.inputs.extend(to_tensors(input)?);
         }
-        let mut outputs = Vec::new();
-        for shape in &self.results {
-            outputs.extend(allocate(shape)?);
+        for shape in &self.result_shapes {
+            buffers.outputs.extend(allocate(shape)?);
         }
+        Ok(buffers)
+    }
+
+    /// Calls the program.
+    ///
+    /// # Errors
+    /// There is no memory for what it calculates on the way.
+    pub fn call(&self, buffers: &mut Buffers) -> Result<(), Error> {
         let function = self.code.function("main").expect("the function of every module");
-        let inputs: Vec<_> = tensors.iter().collect();
-        function.call(&inputs, &mut outputs).map_err(|error| Error::Call(error.to_string()))?;
-        let mut outputs = outputs.iter();
-        self.results.iter().map(|shape| from_tensors(shape, &mut outputs)).collect()
+        let inputs: Vec<_> = buffers.inputs.iter().collect();
+        let called = function.call(&inputs, &mut buffers.outputs);
+        called.map_err(|error| Error::Call(error.to_string()))
+    }
+
+    /// The results of the last call.
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn results(&self, buffers: &Buffers) -> Result<Vec<Array>, Error> {
+        let mut outputs = buffers.outputs.iter();
+        self.result_shapes.iter().map(|shape| from_tensors(shape, &mut outputs)).collect()
     }
 }
 
@@ -178,6 +210,10 @@ fn allocate(shape: &ArrayShape) -> Result<Vec<Tensor>, Error> {
 
 fn to_tensors(array: &Array) -> Result<Vec<Tensor>, Error> {
     let mut tensors = allocate(&array.shape)?;
+    if let [tensor] = tensors.as_mut_slice() {
+        tensor.bytes_mut().copy_from_slice(&array.bytes);
+        return Ok(tensors);
+    }
     let width = array.shape.element_type.part().bytes();
     let count = tensors.len();
     for (part, tensor) in tensors.iter_mut().enumerate() {
@@ -212,6 +248,10 @@ fn from_tensors<'t>(
     let mut bytes = Vec::new();
     if bytes.try_reserve_exact(shape.num_bytes().unwrap_or(0) as usize).is_err() {
         return Err(Error::Call(format!("there is no memory for a result of {:?}", shape.dims)));
+    }
+    if let [part] = parts.as_slice() {
+        bytes.extend_from_slice(part.bytes());
+        return Ok(Array { shape: shape.clone(), bytes });
     }
     let count = parts.first().map_or(0, |part| part.num_elements());
     for position in 0..count {
