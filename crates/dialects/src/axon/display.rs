@@ -4,7 +4,11 @@ use super::types::{Class, Elem, Node, Ty, Types};
 use crate::tc::syntax::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
-use tc_ir::shape::{Dim, DimVar, Item, Shape, ShapeVar, solve::Relation, text::shape_text};
+use tc_ir::shape::{
+    Dim, DimVar, Item, Shape, ShapeVar,
+    solve::{Known, Relation},
+    text::shape_text,
+};
 
 /// Most characters of a type that is printed.
 const MAX_TEXT: usize = 1 << 14;
@@ -44,6 +48,12 @@ pub(crate) struct Printer {
     known: Rc<KnownNames>,
     /// Whether what is not known is written `_` and `...` instead of being named.
     anonymous: bool,
+    /// What is known about shapes; what the solver knows if there is nothing else.
+    view: Option<Known>,
+    /// Names that are not given to variables.
+    reserved: HashSet<Rc<str>>,
+    /// What variables without a name are called, and are to be explained.
+    pub(crate) invented: Vec<(Item, String)>,
     dims: HashMap<DimVar, String>,
     shapes: HashMap<ShapeVar, String>,
     elems: BTreeMap<u32, (String, Class)>,
@@ -98,6 +108,84 @@ impl Printer {
         Self { known, anonymous: true, ..Self::default() }
     }
 
+    /// Says what is known about shapes.
+    pub(crate) fn view(self, view: Option<Known>) -> Self {
+        Self { view, ..self }
+    }
+
+    /// Keeps names of the program from being given to variables.
+    pub(crate) fn reserve(self, reserved: HashSet<Rc<str>>) -> Self {
+        Self { reserved, ..self }
+    }
+
+    /// Names all variables of shapes, but for those that occur once and alone.
+    pub(crate) fn name_repeated(&mut self, types: &mut Types, shapes: &[&Shape]) {
+        let mut seen: Vec<Item> = Vec::new();
+        for shape in shapes {
+            for item in self.resolved_shape(types, shape).items {
+                let vars = match &item {
+                    Item::Var(_) | Item::Dim(Dim::Var(_)) => vec![item],
+                    Item::Dim(dim) => {
+                        let vars = types.solver.arithmetic().vars(dim);
+                        let vars = vars.into_iter().map(|var| Item::Dim(Dim::Var(var)));
+                        vars.inspect(|var| seen.push(var.clone())).collect()
+                    }
+                };
+                for var in vars {
+                    match seen.contains(&var) {
+                        true => self.invent(var),
+                        false => seen.push(var),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gives a variable a name that is to be explained, unless it has one.
+    fn invent(&mut self, var: Item) {
+        let has_name = match &var {
+            Item::Var(it) => self.shapes.contains_key(it) || self.known.shapes.contains_key(it),
+            Item::Dim(Dim::Var(it)) => {
+                self.dims.contains_key(it) || self.known.dims.contains_key(it)
+            }
+            Item::Dim(_) => true,
+        };
+        if has_name {
+            return;
+        }
+        let name = loop {
+            let name = self.used.fresh(None, SIZES);
+            let is_known = self.known.dims.values().chain(self.known.shapes.values());
+            if !self.reserved.contains(&*name) && !is_known.into_iter().any(|it| *it == name) {
+                break name;
+            }
+        };
+        match &var {
+            Item::Var(it) => _ = self.shapes.insert(*it, name.clone()),
+            Item::Dim(Dim::Var(it)) => _ = self.dims.insert(*it, name.clone()),
+            Item::Dim(_) => {}
+        }
+        self.invented.push((var, name));
+    }
+
+    /// Names all variables of a condition.
+    pub(crate) fn name_all(&mut self, types: &Types, relation: &Relation) {
+        let (shapes, dims) = types.solver.vars(relation);
+        for var in shapes {
+            self.invent(Item::Var(var));
+        }
+        for var in dims {
+            self.invent(Item::Dim(Dim::Var(var)));
+        }
+    }
+
+    pub(crate) fn resolved_shape(&mut self, types: &mut Types, shape: &Shape) -> Shape {
+        match &mut self.view {
+            Some(view) => view.shape(shape),
+            None => types.solver.resolved_shape(shape),
+        }
+    }
+
     /// Gives a variable a name, unless the program names it.
     pub(crate) fn call(&mut self, var: DimVar, name: Rc<str>) {
         if !self.known.dims.contains_key(&var) {
@@ -127,7 +215,7 @@ impl Printer {
 
     /// A shape, with its variables named.
     pub(crate) fn shape(&mut self, types: &mut Types, shape: &Shape) -> String {
-        let shape = types.solver.resolved_shape(shape);
+        let shape = self.resolved_shape(types, shape);
         for item in &shape.items {
             match item {
                 Item::Var(var) => self.shape_var(*var),
@@ -156,7 +244,10 @@ impl Printer {
 
     /// A dimension, with its variables named.
     pub(crate) fn dim_text(&mut self, types: &mut Types, dim: &Dim) -> String {
-        let dim = types.solver.resolved_dim(dim);
+        let dim = match &mut self.view {
+            Some(view) => view.dim(dim),
+            None => types.solver.resolved_dim(dim),
+        };
         for var in types.solver.arithmetic().vars(&dim) {
             self.dim(var);
         }

@@ -10,7 +10,10 @@
 //! program as long as signatures are small.
 
 mod errors;
+mod meanings;
 mod written;
+
+pub(crate) use meanings::Valued;
 
 use super::builtins;
 use super::display::{Condition, KnownNames, Printer, Signature};
@@ -18,13 +21,13 @@ use super::syntax::ast::{
     CallOption, Expr, ExprKind, Function, Let, OptionValue, Pattern, Program, TypeExpr, TypeKind,
 };
 use super::syntax::parser::{self, Declaration, OptionDeclaration};
-use super::types::{Class, Elem, MAX_PARTS, Node, Renaming, Scheme, Ty, Types};
+use super::types::{Class, Elem, MAX_PARTS, Node, Renaming, Scheme, Since, Ty, Types};
 use crate::tc::syntax::{Diagnostic, Reason, SourceFile, Span, diagnostic::sorted_and_capped};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use tc_ir::shape::{
     Dim, Item, Shape,
-    solve::{Conflict, Mark, Origin, Relation},
+    solve::{Conflict, Origin, Relation},
     text::Part,
 };
 
@@ -76,6 +79,8 @@ pub(crate) struct OriginInfo {
 pub(crate) enum What {
     Argument(Rc<str>, usize),
     Call(Rc<str>),
+    /// A name of what may be used at several types.
+    Use(Rc<str>),
     Pointwise(Rc<str>),
     Annotation(Rc<str>),
     ResultAnnotation,
@@ -83,6 +88,10 @@ pub(crate) enum What {
     Pattern,
     /// What a user says a parameter is.
     Given(Rc<str>),
+    /// That a definition is run.
+    Entry,
+    /// That nothing says which shape a number has.
+    Number,
 }
 
 /// Where an expression of a program stands: in the prelude or not, and its span, which no other
@@ -121,6 +130,7 @@ pub fn infer(program: &Program, options: &Options) -> Inferred {
         annotations: vec![Annotations::default()],
         origins: Vec::new(),
         names: Names::default(),
+        named: Vec::new(),
         level: 0,
         defining: None,
         conflicts: 0,
@@ -132,11 +142,13 @@ pub fn infer(program: &Program, options: &Options) -> Inferred {
         in_prelude: true,
     };
     cx.types.solver.solve_differences();
+    cx.types.hidden = true;
     let prelude = Rc::new(builtins::prelude());
     for definition in &prelude.lets {
         cx.definition(definition, true);
     }
     cx.in_prelude = false;
+    cx.types.hidden = false;
     cx.definitions.clear();
     cx.names = Names::default();
     for name in &options.globals {
@@ -161,7 +173,7 @@ pub fn infer(program: &Program, options: &Options) -> Inferred {
         cx.explain(None);
         scheme
     });
-    let names = cx.names.known(&mut cx.types);
+    let names = cx.known_names();
     let diagnostics = sorted_and_capped(std::mem::take(&mut cx.diagnostics));
     Inferred { diagnostics, inference: cx, prelude, result, names }
 }
@@ -206,12 +218,6 @@ impl Inferred {
         Signature { text, conditions }
     }
 
-    /// A condition as text.
-    pub(crate) fn condition_text(&self, relation: &Relation) -> String {
-        let mut printer = Printer::anonymous(Rc::clone(&self.names));
-        printer.condition(&self.inference.types, relation)
-    }
-
     /// The scheme of the last definition of a name, or of the expression at the end.
     pub(crate) fn scheme(&self, entry: Option<&str>) -> Option<Scheme> {
         let Some(entry) = entry else { return self.result.clone() };
@@ -244,25 +250,31 @@ impl Inferred {
 }
 
 impl Names {
-    /// The names of the variables that stand for those of the annotations.
-    fn known(&self, types: &mut Types) -> Rc<KnownNames> {
-        let mut known = KnownNames::default();
+    /// The names of the variables that stand for those of the annotations, where something is known
+    /// about shapes.
+    fn known(
+        &self,
+        types: &mut Types,
+        known: &mut dyn FnMut(&mut Types, &Shape) -> Shape,
+    ) -> Rc<KnownNames> {
+        let mut names = KnownNames::default();
         for (var, name) in &self.dims {
-            if let Dim::Var(root) = types.solver.resolved_dim(&Dim::Var(*var)) {
-                known.dims.entry(root).or_insert_with(|| name.clone());
+            let shape = known(types, &Shape::dims([Dim::Var(*var)]));
+            if let [Item::Dim(Dim::Var(root))] = shape.items[..] {
+                names.dims.entry(root).or_insert_with(|| name.clone());
             }
         }
         for (var, name) in &self.shapes {
-            if let Some(root) = types.solver.resolved_shape(&Shape::var(*var)).as_var() {
-                known.shapes.entry(root).or_insert_with(|| name.clone());
+            if let Some(root) = known(types, &Shape::var(*var)).as_var() {
+                names.shapes.entry(root).or_insert_with(|| name.clone());
             }
         }
         for (elem, name) in &self.elems {
             if let Err((root, _)) = types.element(*elem) {
-                known.elems.entry(root).or_insert_with(|| name.clone());
+                names.elems.entry(root).or_insert_with(|| name.clone());
             }
         }
-        Rc::new(known)
+        Rc::new(names)
     }
 }
 
@@ -270,13 +282,15 @@ impl OriginInfo {
     pub(crate) fn describe(&self) -> String {
         match &self.what {
             What::Argument(function, number) => format!("argument {number} of '{function}'"),
-            What::Call(function) => format!("call of '{function}'"),
+            What::Call(function) | What::Use(function) => format!("call of '{function}'"),
             What::Pointwise(function) => format!("operands of '{function}'"),
             What::Annotation(name) => format!("annotation of '{name}'"),
             What::ResultAnnotation => "annotation of the result".to_string(),
             What::Result => "result of the function".to_string(),
             What::Pattern => "definition of several names".to_string(),
             What::Given(name) => format!("what is given for '{name}'"),
+            What::Entry => "what is run".to_string(),
+            What::Number => "number".to_string(),
         }
     }
 
@@ -316,6 +330,8 @@ pub(crate) struct Inference {
     annotations: Vec<Annotations>,
     pub(crate) origins: Vec<OriginInfo>,
     names: Names,
+    /// The names of the program, their places and what they stand for.
+    named: Vec<(Rc<str>, Span, Ty)>,
     level: u32,
     /// The name that is being defined.
     defining: Option<Rc<str>>,
@@ -346,6 +362,11 @@ impl Inference {
     fn error(&mut self, reason: Reason, span: Span, message: impl Into<String>) -> Ty {
         self.report(Diagnostic::new(reason, span, message));
         self.types.add(Node::Error)
+    }
+
+    /// The names of the variables that stand for those of the annotations.
+    fn known_names(&mut self) -> Rc<KnownNames> {
+        self.names.known(&mut self.types, &mut |types, shape| types.solver.resolved_shape(shape))
     }
 
     pub(crate) fn origin(&mut self, span: Span, what: What, found: Option<Ty>) -> Origin {
@@ -380,12 +401,15 @@ impl Inference {
                 false => Binding::Value(scheme.ty),
             };
             self.bind(Rc::clone(&name.text), binding);
+            if !is_function && !self.in_prelude {
+                self.named.push((Rc::clone(&name.text), name.span, scheme.ty));
+            }
             if top {
                 self.definitions.push((Rc::clone(&name.text), scheme));
             }
         } else {
             let errors = self.diagnostics.len();
-            let mark = self.types.solver.mark();
+            let mark = self.types.mark();
             if top {
                 self.conflicts = 0;
             }
@@ -414,7 +438,7 @@ impl Inference {
     /// The type of what is defined, and whether it is a function that may be used at several types.
     fn scheme(&mut self, value: &Expr, top: bool) -> (bool, Scheme) {
         let errors = self.diagnostics.len();
-        let mark = self.types.solver.mark();
+        let mark = self.types.mark();
         let pending = self.types.solver.num_pointwise();
         if top {
             self.conflicts = 0;
@@ -454,9 +478,9 @@ impl Inference {
 
     /// What is known about the shapes of a complete definition, whatever the order in which its parts
     /// were solved.
-    fn settle(&mut self, since: Mark, errors: usize) {
+    fn settle(&mut self, since: Since, errors: usize) {
         if errors == self.diagnostics.len() {
-            let settled = self.types.solver.settle(since, self.level);
+            let settled = self.types.solver.settle(since.mark, self.level);
             self.solved(settled);
         }
     }
@@ -477,6 +501,9 @@ impl Inference {
             Pattern::Ignore(_) => {}
             Pattern::Name(name) => {
                 self.bind(Rc::clone(&name.text), Binding::Value(ty));
+                if !self.in_prelude {
+                    self.named.push((Rc::clone(&name.text), name.span, ty));
+                }
                 if top {
                     self.definitions.push((Rc::clone(&name.text), Types::monomorphic(ty)));
                 }
@@ -540,7 +567,10 @@ impl Inference {
     }
 
     fn number(&mut self, class: Class, span: Span) -> Ty {
-        let ty = self.types.tensor_var(self.level, class);
+        let shape = self.types.solver.shape_var(self.level);
+        self.types.numbers.push(shape);
+        let elem = self.types.elem_var(self.level, class);
+        let ty = self.types.add(Node::Tensor(elem, Shape::var(shape)));
         self.uses.numbers.insert((self.in_prelude, span), ty);
         ty
     }
@@ -550,11 +580,11 @@ impl Inference {
         for (value, span, ty) in std::mem::take(&mut self.integers) {
             if let Node::Tensor(elem, _) = self.types.node(ty)
                 && let Ok(known) = self.types.element(elem)
-                && let Some(misfit) = known.misfit(value)
+                && let Some(misfit) = known.misfit(value.into())
             {
                 let mut error = Diagnostic::new(Reason::AxonElement, span, misfit);
                 let path = self.types.why_known(elem);
-                self.notes(&mut error, &path, None, true);
+                self.notes(&mut error, &path, None);
                 self.report(error);
             }
         }
@@ -565,8 +595,9 @@ impl Inference {
         match binding {
             Some(Binding::Value(ty)) => ty,
             Some(Binding::Scheme(scheme)) => {
-                let origin = self.origin(span, What::Call(Rc::clone(name)), None);
-                let (ty, renaming) = self.types.instantiate(&scheme, self.level, Some(origin));
+                let origin = self.origin(span, What::Use(Rc::clone(name)), None);
+                let (ty, renaming) =
+                    self.types.instantiate(&scheme, self.level, origin, Some(origin));
                 self.uses.schemes.insert((self.in_prelude, span), renaming);
                 ty
             }
@@ -674,6 +705,7 @@ impl Inference {
             params.push(ty);
             if !self.in_prelude {
                 self.uses.types.insert(param.name.span, ty);
+                self.named.push((Rc::clone(&param.name.text), param.name.span, ty));
             }
             self.bind(Rc::clone(&param.name.text), Binding::Value(ty));
         }

@@ -301,7 +301,11 @@ impl Inferred {
                         elements.push(element);
                         parameters.push((leaf, dims.into_iter().cloned().collect::<Vec<_>>()));
                     }
-                    None => errors.push(self.unknown_rank(leaf, &shape)),
+                    None => {
+                        let how = "with a number or '?' for each dimension that is open";
+                        let what = "of which the rank is not known";
+                        errors.push(self.unknown(leaf, &shape, what, "?", how));
+                    }
                 },
                 Err(error) => errors.push(error),
             }
@@ -310,7 +314,7 @@ impl Inferred {
             return Err(Refusal::Program(errors));
         }
         let residuals = self.inference.types.solver.residuals(mark);
-        let known = self.names_of(&opened.renaming.dims);
+        let known = self.names_of(&opened.renaming.sizes.dims);
         let mut reader = Reader {
             ir,
             arithmetic: self.inference.types.solver.arithmetic(),
@@ -339,7 +343,7 @@ impl Inferred {
         let names = Rc::new(KnownNames { dims: names, ..KnownNames::default() });
         for residual in residuals {
             let requirement = self.requirement(&residual, ir, &values);
-            let requirement = requirement.ok_or_else(|| self.open_condition(&residual))?;
+            let requirement = requirement.ok_or_else(|| self.open_condition(&residual, &opened))?;
             let origin = &self.inference.origins[residual.origin as usize];
             let mut printer = Printer::new(Rc::clone(&names));
             let condition = printer.condition(&self.inference.types, &residual.relation);
@@ -380,26 +384,11 @@ impl Inferred {
         results
     }
 
-    fn unknown_rank(&mut self, leaf: &Leaf, shape: &Shape) -> Diagnostic {
-        let text = self.inference.anonymous(leaf.ty);
-        let message = format!("'{}' is {text}, of which the rank is not known", leaf.name);
-        let size = |item: &Item| match item {
-            Item::Dim(Dim::Constant(size)) => size.to_string(),
-            Item::Dim(_) => "?".to_string(),
-            Item::Var(_) if shape.as_var().is_some() => "?x?".to_string(),
-            Item::Var(_) => "..".to_string(),
-        };
-        let sizes: Vec<_> = shape.items.iter().map(size).collect();
-        let hint = format!(
-            "try '--shape {}={}' with a number or '?' for each dimension that is open",
-            leaf.name,
-            sizes.join("x")
-        );
-        Diagnostic::new(Reason::AxonUnknownSize, leaf.span, message).note(leaf.span, hint)
-    }
-
     /// What the program calls the variables that stand for those of a definition.
-    fn names_of(&mut self, renaming: &HashMap<DimVar, DimVar>) -> HashMap<DimVar, String> {
+    pub(super) fn names_of(
+        &mut self,
+        renaming: &HashMap<DimVar, DimVar>,
+    ) -> HashMap<DimVar, String> {
         let mut pairs: Vec<_> = renaming.iter().map(|(old, new)| (*old, *new)).collect();
         // A definition that is used as it is has its own.
         pairs.extend(self.names.dims.keys().map(|var| (*var, *var)));

@@ -7,17 +7,21 @@
 //! "Compiling Polymorphism Using Intensional Type Analysis", section 2), with the passing done while
 //! compiling.
 
-use super::infer::{Inferred, What};
+use super::display::{KnownNames, Printer};
+use super::infer::{Inferred, Valued, What};
 use super::syntax::ast::{ExprKind, Function, Pattern, Program};
 use super::types::{Class, Elem, ElementType, Node, Renaming, Ty, Types};
 use crate::tc::{
     MAX_EXTENT,
     syntax::{Diagnostic, Reason, Span},
 };
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::rc::Rc;
-use tc_ir::shape::{Dim, DimVar, Item, Shape, ShapeVar, solve::Residual};
+use tc_ir::shape::{
+    Dim, DimVar, Item, Shape, ShapeVar,
+    solve::{Mark, Relation, Residual},
+};
 
 /// A tensor type without variables; sizes are numbers, or expressions of what is read at run time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -176,10 +180,10 @@ impl Types {
         for (&elem, &used) in &renaming.elems {
             subst.elems.insert(elem, self.known_element(used, here));
         }
-        for (&var, &used) in &renaming.dims {
+        for (&var, &used) in &renaming.sizes.dims {
             subst.dims.insert(var, self.known_dim(&Dim::Var(used), here));
         }
-        for (&var, &used) in &renaming.shapes {
+        for (&var, &used) in &renaming.sizes.shapes {
             subst.shapes.insert(var, self.known_shape(&Shape::var(used), here));
         }
         subst
@@ -229,7 +233,7 @@ impl Inferred {
         }
         if errors.is_empty() {
             let residuals = self.inference.types.solver.residuals(mark);
-            errors.extend(residuals.first().map(|residual| self.open_condition(residual)));
+            errors.extend(residuals.first().map(|it| self.open_condition(it, &opened)));
         }
         if !errors.is_empty() {
             return Err(Refusal::Program(errors));
@@ -256,6 +260,7 @@ impl Inferred {
         entry: Option<&str>,
         given: &[Given],
     ) -> Result<Opened, Refusal> {
+        let mark = self.inference.types.solver.mark();
         let opened = self.open(program, entry)?;
         let leaves = &opened.leaves;
         let inference = &mut self.inference;
@@ -296,10 +301,44 @@ impl Inferred {
             }
         }
         inference.solve(true, 0);
+        self.default_numbers(&opened, mark);
+        let inference = &mut self.inference;
         if !inference.diagnostics.is_empty() {
             return Err(Refusal::Program(std::mem::take(&mut inference.diagnostics)));
         }
         Ok(opened)
+    }
+
+    /// Numbers that are in conditions which are not decided, and whose shapes nothing determines, are
+    /// scalars.
+    fn default_numbers(&mut self, opened: &Opened, mark: Mark) {
+        let types = &mut self.inference.types;
+        let mut free = HashSet::new();
+        for residual in types.solver.residuals(mark) {
+            free.extend(types.solver.vars(&residual.relation).0);
+        }
+        for leaf in &opened.leaves {
+            if let Node::Tensor(_, shape) = types.node(leaf.ty) {
+                for item in types.solver.resolved_shape(&shape).items {
+                    if let Item::Var(var) = item {
+                        free.remove(&var);
+                    }
+                }
+            }
+        }
+        if free.is_empty() {
+            return;
+        }
+        for var in types.numbers.clone() {
+            let types = &mut self.inference.types;
+            let root = types.solver.resolved_shape(&Shape::var(var)).as_var();
+            if root.is_some_and(|root| free.contains(&root)) {
+                let origin = self.inference.origin(opened.span, What::Number, None);
+                let solver = &mut self.inference.types.solver;
+                solver.given(Relation::Shapes(Shape::var(var), Shape::default()), origin);
+                self.inference.solve(true, 0);
+            }
+        }
     }
 
     /// The names of the tensors that an entry takes, in order; a part of a tuple is `name.0`, `name.1`,
@@ -323,7 +362,8 @@ impl Inferred {
         let defined = defined(program, &prelude, name.as_deref());
         let span = defined.map_or(Span::default(), |it| it.span);
         let inference = &mut self.inference;
-        let (ty, renaming) = inference.types.instantiate(&scheme, 0, None);
+        let origin = inference.origin(span, What::Entry, None);
+        let (ty, renaming) = inference.types.instantiate(&scheme, 0, origin, None);
         let (parameters, result) = match inference.types.node(ty) {
             Node::Function(params, result) => (Some(params), result),
             _ => (None, ty),
@@ -436,32 +476,69 @@ impl Inferred {
         if let Some(dims) = sizes(&shape) {
             return Ok(TensorType { element, dims });
         }
+        let what = "of which not all sizes are known";
+        Err(self.unknown(leaf, &shape, what, "N", "with a number for what is open"))
+    }
+
+    /// Refuses a parameter whose shape is not known; what is open is written as `open` in the hint.
+    pub(super) fn unknown(
+        &mut self,
+        leaf: &Leaf,
+        shape: &Shape,
+        what: &str,
+        open: &str,
+        how: &str,
+    ) -> Diagnostic {
         let text = self.inference.anonymous(leaf.ty);
-        let message = format!("'{}' is {text}, of which not all sizes are known", leaf.name);
+        let message = format!("'{}' is {text}, {what}", leaf.name);
         let size = |item: &Item| match item {
             Item::Dim(Dim::Constant(size)) => size.to_string(),
-            Item::Dim(_) => "N".to_string(),
+            Item::Dim(_) => open.to_string(),
+            Item::Var(_) if shape.as_var().is_some() => format!("{open}x{open}"),
             Item::Var(_) => "..".to_string(),
         };
         let sizes: Vec<_> = shape.items.iter().map(size).collect();
-        let hint = format!(
-            "try '--shape {}={}' with a number for what is open",
-            leaf.name,
-            sizes.join("x")
-        );
-        Err(Diagnostic::new(Reason::AxonUnknownSize, leaf.span, message).note(leaf.span, hint))
+        let hint = format!("try '--shape {}={}' {how}", leaf.name, sizes.join("x"));
+        Diagnostic::new(Reason::AxonUnknownSize, leaf.span, message).note(leaf.span, hint)
     }
 
     /// Refuses a condition of the program that what is known does not decide.
-    pub(super) fn open_condition(&mut self, residual: &Residual) -> Diagnostic {
-        let text = self.condition_text(&residual.relation);
-        let span = self.inference.origins[residual.origin as usize].span;
-        let message = format!("what is given does not determine the sizes of '{text}'");
-        let hint = self
-            .inference
-            .option_hint(residual.origin)
-            .unwrap_or_else(|| "try '--shape NAME=4x3' with the sizes of parameters".to_string());
-        Diagnostic::new(Reason::AxonUnknownSize, span, message).note(span, hint)
+    pub(super) fn open_condition(&mut self, residual: &Residual, opened: &Opened) -> Diagnostic {
+        let (names, values) = self.names_and_values(opened);
+        let inference = &mut self.inference;
+        let mut printer = Printer::new(names).reserve(inference.reserved());
+        printer.name_all(&inference.types, &residual.relation);
+        let text = printer.condition(&inference.types, &residual.relation);
+        let origin = &inference.origins[residual.origin as usize];
+        let (span, place) = (origin.span, origin.describe());
+        let message =
+            format!("{place} {} {text}, which what is given does not determine", origin.needs());
+        let mut error = Diagnostic::new(Reason::AxonUnknownSize, span, message);
+        inference.explain_names(&mut error, &mut printer, &values);
+        if let Some(hint) = inference.option_hint(residual.origin) {
+            error.notes.push((span, hint));
+        }
+        error
+    }
+
+    /// What the program calls the variables of an entry, and the values that they stand in.
+    fn names_and_values(&mut self, opened: &Opened) -> (Rc<KnownNames>, Vec<Valued>) {
+        let names = KnownNames {
+            dims: self.names_of(&opened.renaming.sizes.dims),
+            ..KnownNames::default()
+        };
+        let leaf = |leaf: &Leaf| (Some(leaf.name.as_str().into()), leaf.span, leaf.ty);
+        let mut values: Vec<Valued> = opened.leaves.iter().map(leaf).collect();
+        let renaming = &opened.renaming;
+        for (name, span, ty) in self.inference.values() {
+            let types = &mut self.inference.types;
+            if let Node::Tensor(elem, shape) = types.node(ty) {
+                let shape = types.solver.resolved_shape(&shape);
+                let shape = renaming.sizes.shape(types.solver.arithmetic(), &shape);
+                values.push((name, span, types.add(Node::Tensor(elem, shape))));
+            }
+        }
+        (Rc::new(names), values)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Whole programs: their signatures, and what is said about those that are wrong.
 
+mod errors;
+
 use super::*;
 use crate::tc::syntax::SourceFile;
 use proptest::prelude::*;
@@ -164,7 +166,10 @@ fn what_is_left_is_a_condition() {
     assert_eq!(signature(text), "(f32 [3], f32 [5]) -> f32 [8]");
     let text = "f = fn(x : f32 [m], y : f32 [n]) : f32 [8] { concat(x, y) }; \
                 fn(a : f32 [3], b : f32 [4]) { f(a, b) }";
-    assert_eq!(error(text), "1:93: error: call of 'f' needs 7 = 8: size 7 is not 8 [AX0301]");
+    assert_eq!(
+        error(text),
+        "1:98: error: argument 2 of 'f' has shape [4], expected [5]: size 4 is not 5 [AX0301]"
+    );
     assert_eq!(
         signature("fn(x : f32 [n]) { slice(x, start=2, size=3) }"),
         "f32 [n] -> f32 [3] where (- n 4) > 0"
@@ -177,7 +182,7 @@ fn errors_name_both_shapes_and_all_that_is_needed() {
     assert_eq!(
         errors(text),
         "test.axon:4:13: error: argument 2 of 'matmul' has shape [2,3], expected [3,_]: \
-         size 3 is not 2 [AX0301]\n  matmul(y, y)\n            ^\n\
+         size 2 is not 3 [AX0301]\n  matmul(y, y)\n            ^\n\
          test.axon:1:12: note: annotation of 'x' is f32 [2,3]\nf = fn(x : f32 [2,3]) {\n           \
          ^~~~~~~~~\n\
          test.axon:2:11: note: argument 1 of 'exp' is f32 [2,3]\n  y = exp(x);\n          ^\n\

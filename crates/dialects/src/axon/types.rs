@@ -8,9 +8,11 @@
 //! another, is a link to it, so that no part is unified with another twice.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::fmt;
+use std::rc::Rc;
 use tc_ir::shape::{
-    Dim, DimVar, Item, Shape, ShapeVar,
-    solve::{Mark, Origin, Relation, Residual, Solver},
+    DimVar, Item, Shape, ShapeVar,
+    solve::{self, Definition, EquationId, Mark, Origin, Relation, Residual, Solver, Use},
 };
 
 /// Deepest nesting of a type.
@@ -97,10 +99,10 @@ impl ElementType {
     }
 
     /// Why there is no such integer of this type.
-    pub fn misfit(self, value: i64) -> Option<String> {
+    pub fn misfit(self, value: i128) -> Option<String> {
         let (low, high) = self.integer_range()?;
         let message = || format!("{value} does not fit {}, expected {low} to {high}", self.name());
-        (!(low..=high).contains(&i128::from(value))).then(message)
+        (!(low..=high).contains(&value)).then(message)
     }
 
     /// Whether it is a floating-point type.
@@ -199,6 +201,12 @@ pub(crate) struct Scheme {
     quantified: Quantified,
     /// Conditions on the variables that could not be solved.
     pub(crate) residuals: Vec<Residual>,
+    /// What was given for it; `None` if errors do not look into it.
+    definition: Option<Rc<Definition>>,
+    /// The shapes of its tensors before they were solved, of those that were.
+    solved: HashMap<Ty, Shape>,
+    /// Shapes of numbers.
+    numbers: Vec<ShapeVar>,
 }
 
 /// The variables that were made inside more than some number of definitions.
@@ -223,20 +231,84 @@ pub(crate) enum Mismatch {
     Size(usize, usize),
     /// Different element types, and what says so.
     Elements(ElementType, ElementType, Vec<Origin>),
-    /// An element type that does not belong to a class.
-    Class(String, Class),
+    /// An element type that does not belong to a class, and what says so.
+    Class(String, Class, Vec<Origin>),
     /// A type that would have to contain itself.
     Endless,
 }
+
+/// A step from a type to a part of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    /// Of a tuple.
+    Part(usize),
+    /// Of a function, from 1.
+    Parameter(usize),
+    /// Of a function.
+    Result,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Part(number) => write!(f, "part {number}"),
+            Self::Parameter(number) => write!(f, "parameter {number}"),
+            Self::Result => write!(f, "the result"),
+        }
+    }
+}
+
+/// The way from a type to a part of it; the last step first.
+#[derive(Debug)]
+pub(crate) struct Path {
+    step: Step,
+    before: Option<Rc<Path>>,
+}
+
+impl Path {
+    pub(crate) fn then(before: Option<&Rc<Self>>, step: Step) -> Option<Rc<Self>> {
+        Some(Rc::new(Self { step, before: before.cloned() }))
+    }
+
+    /// `the result of parameter 1 of `.
+    pub(crate) fn prefix(path: Option<&Rc<Self>>) -> String {
+        let steps = std::iter::successors(path, |path| path.before.as_ref());
+        steps.map(|path| format!("{} of ", path.step)).collect()
+    }
+}
+
+/// Where a chain of equal element types ends.
+#[derive(Clone, Copy)]
+enum Goal {
+    Known,
+    Node(Elem),
+    /// Where a class is asked for that a type does not belong to.
+    NotOf(ElementType),
+    /// Where a class is asked for that has nothing in common with another.
+    Apart(Class),
+}
+
+/// How many uses of definitions are looked into to explain an element type.
+const MAX_CHAINS: usize = 256;
 
 /// All types of a program.
 #[derive(Debug, Default)]
 pub(crate) struct Types {
     nodes: Vec<Node>,
     elems: Vec<ElemNode>,
+    /// What was asked of each element type when it was made.
+    asked: Vec<Class>,
     /// Element types that were found equal, and why.
     edges: Vec<(Elem, Elem, Origin)>,
+    /// The element types of definitions that others are in a use, and the use.
+    copied: HashMap<Elem, (Elem, Origin)>,
+    /// The parts of types that equations are about, of those that are not about whole types.
+    pub(crate) parts: HashMap<EquationId, Rc<Path>>,
+    /// The shapes of numbers: those that nothing determines are scalars.
+    pub(crate) numbers: Vec<ShapeVar>,
     pub(crate) solver: Solver,
+    /// Whether errors do not look into definitions: those of the prelude.
+    pub(crate) hidden: bool,
     /// Whether a type was nested deeper than [`MAX_DEPTH`].
     pub(crate) too_deep: bool,
 }
@@ -252,12 +324,16 @@ impl Types {
     }
 
     pub(crate) fn elem_var(&mut self, level: u32, class: Class) -> Elem {
-        self.elems.push(ElemNode::Var(level, class));
-        self.elems.len() as Elem - 1
+        self.add_elem(ElemNode::Var(level, class), class)
     }
 
     pub(crate) fn elem(&mut self, ty: ElementType) -> Elem {
-        self.elems.push(ElemNode::Known(ty));
+        self.add_elem(ElemNode::Known(ty), Class::Any)
+    }
+
+    fn add_elem(&mut self, elem: ElemNode, asked: Class) -> Elem {
+        self.elems.push(elem);
+        self.asked.push(asked);
         self.elems.len() as Elem - 1
     }
 
@@ -312,19 +388,27 @@ impl Types {
 
     /// Makes two types equal. Equations between shapes are left to the solver.
     pub(crate) fn unify(&mut self, a: Ty, b: Ty, origin: Origin) -> Result<(), Mismatch> {
-        let mut pending = vec![(a, b)];
-        while let Some((a, b)) = pending.pop() {
+        let mut pending = vec![(a, b, None)];
+        while let Some((a, b, path)) = pending.pop() {
             let (a, b) = (self.find(a), self.find(b));
             if a == b {
                 continue;
             }
+            let then = |step| Path::then(path.as_ref(), step);
             match (self.nodes[a as usize].clone(), self.nodes[b as usize].clone()) {
                 (Node::Error, _) | (_, Node::Error) => {}
-                (Node::Var(level), _) => self.bind(a, level, b)?,
-                (_, Node::Var(level)) => self.bind(b, level, a)?,
+                (Node::Var(level), _) => {
+                    let value = self.mirror(b, level, path.as_ref(), &mut Mirror::of_left(origin));
+                    self.bind(a, level, value)?;
+                }
+                (_, Node::Var(level)) => {
+                    let value = self.mirror(a, level, path.as_ref(), &mut Mirror::of_right(origin));
+                    self.bind(b, level, value)?;
+                }
                 (Node::Tensor(elem_a, shape_a), Node::Tensor(elem_b, shape_b)) => {
                     self.unify_elems(elem_a, elem_b, origin)?;
-                    self.solver.equate_shapes(shape_a, shape_b, origin);
+                    let equation = self.solver.equate_shapes(shape_a, shape_b, origin);
+                    self.parts.extend(path.map(|path| (equation, path)));
                     // Not linked: each keeps its shape, so that conflicts can be explained.
                 }
                 (Node::Tuple(parts_a), Node::Tuple(parts_b)) => {
@@ -332,20 +416,70 @@ impl Types {
                         return Err(Mismatch::Size(parts_a.len(), parts_b.len()));
                     }
                     self.nodes[a as usize] = Node::Link(b);
-                    pending.extend(parts_a.into_iter().zip(parts_b).rev());
+                    let parts = parts_a.into_iter().zip(parts_b).enumerate().rev();
+                    pending.extend(parts.map(|(at, (a, b))| (a, b, then(Step::Part(at)))));
                 }
                 (Node::Function(params_a, result_a), Node::Function(params_b, result_b)) => {
                     if params_a.len() != params_b.len() {
                         return Err(Mismatch::Arity(params_a.len(), params_b.len()));
                     }
                     self.nodes[a as usize] = Node::Link(b);
-                    pending.push((result_a, result_b));
-                    pending.extend(params_a.into_iter().zip(params_b).rev());
+                    pending.push((result_a, result_b, then(Step::Result)));
+                    let params = params_a.into_iter().zip(params_b).enumerate().rev();
+                    let step = |at| then(Step::Parameter(at + 1));
+                    pending.extend(params.map(|(at, (a, b))| (a, b, step(at))));
                 }
                 _ => return Err(Mismatch::Kinds(a, b)),
             }
         }
         Ok(())
+    }
+
+    /// A type that is equal to another one for the reason of an equation, which errors can point at.
+    /// Variables that stand for any type stay as they are, and what is nested too deeply.
+    fn mirror(&mut self, ty: Ty, level: u32, path: Option<&Rc<Path>>, mirror: &mut Mirror) -> Ty {
+        let ty = self.find(ty);
+        if self.hidden || MAX_DEPTH < mirror.depth {
+            return ty;
+        }
+        if let Some(&copy) = mirror.copies.get(&ty) {
+            return copy;
+        }
+        mirror.depth += 1;
+        let then = |step| Path::then(path, step);
+        let mut inner =
+            |types: &mut Self, ty, step| types.mirror(ty, level, then(step).as_ref(), mirror);
+        let copy = match self.nodes[ty as usize].clone() {
+            Node::Tuple(parts) => {
+                let parts = parts.into_iter().enumerate();
+                let parts = parts.map(|(at, part)| inner(self, part, Step::Part(at))).collect();
+                self.add(Node::Tuple(parts))
+            }
+            Node::Function(params, result) => {
+                let params = params.into_iter().enumerate();
+                let params =
+                    params.map(|(at, param)| inner(self, param, Step::Parameter(at + 1))).collect();
+                let result = inner(self, result, Step::Result);
+                self.add(Node::Function(params, result))
+            }
+            Node::Tensor(elem, shape) => {
+                let own = self.elem_var(level, Class::Any);
+                let own_shape = Shape::var(self.solver.shape_var(level));
+                // A variable of any class is equal to anything.
+                let _ = self.unify_elems(own, elem, mirror.origin);
+                let (left, right) = match mirror.is_left {
+                    true => (own_shape.clone(), shape),
+                    false => (shape, own_shape.clone()),
+                };
+                let equation = self.solver.given(Relation::Shapes(left, right), mirror.origin);
+                self.parts.extend(path.map(|path| (equation, Rc::clone(path))));
+                self.add(Node::Tensor(own, own_shape))
+            }
+            Node::Var(_) | Node::Link(_) | Node::Error => ty,
+        };
+        mirror.depth -= 1;
+        mirror.copies.insert(ty, copy);
+        copy
     }
 
     pub(crate) fn unify_elems(&mut self, a: Elem, b: Elem, origin: Origin) -> Result<(), Mismatch> {
@@ -357,24 +491,33 @@ impl Types {
         match (self.elems[root_a as usize], self.elems[root_b as usize]) {
             (ElemNode::Known(x), ElemNode::Known(y)) => {
                 if x != y {
-                    return Err(Mismatch::Elements(x, y, self.element_path(a, b, origin)));
+                    return Err(Mismatch::Elements(
+                        x,
+                        y,
+                        self.last_edge(vec![(a, Goal::Known), (b, Goal::Known)], origin),
+                    ));
                 }
                 self.elems[root_a as usize] = ElemNode::Link(root_b);
             }
             (ElemNode::Var(_, class), ElemNode::Known(ty))
             | (ElemNode::Known(ty), ElemNode::Var(_, class)) => {
-                if !class.holds(ty) {
-                    return Err(Mismatch::Class(ty.name().to_string(), class));
-                }
                 let (var, known) = match self.elems[root_a as usize] {
                     ElemNode::Known(_) => (root_b, root_a),
                     _ => (root_a, root_b),
                 };
+                if !class.holds(ty) {
+                    let (known, asks) = if var == root_a { (b, a) } else { (a, b) };
+                    let goals = vec![(known, Goal::Known), (asks, Goal::NotOf(ty))];
+                    let path = self.last_edge(goals, origin);
+                    return Err(Mismatch::Class(ty.name().to_string(), class, path));
+                }
                 self.elems[var as usize] = ElemNode::Link(known);
             }
             (ElemNode::Var(level_a, class_a), ElemNode::Var(level_b, class_b)) => {
                 let Some(class) = class_a.meet(class_b) else {
-                    return Err(Mismatch::Class(class_a.name().to_string(), class_b));
+                    let goals = vec![(a, Goal::Apart(class_b)), (b, Goal::Apart(class_a))];
+                    let path = self.last_edge(goals, origin);
+                    return Err(Mismatch::Class(class_a.name().to_string(), class_b, path));
                 };
                 self.elems[root_a as usize] = ElemNode::Link(root_b);
                 self.elems[root_b as usize] = ElemNode::Var(level_a.min(level_b), class);
@@ -384,10 +527,10 @@ impl Types {
         Ok(())
     }
 
-    /// What says that two different element types are the same: the shortest chain of equalities from
-    /// one to the other. No link of it can be left out.
-    fn element_path(&self, a: Elem, b: Elem, last: Origin) -> Vec<Origin> {
-        let mut path = self.known_from(&[a, b], self.edges.len() - 1);
+    /// What says that two different element types are the same, or that one belongs to a class: the
+    /// shortest chains of equalities from the last equation to the goals. No link can be left out.
+    fn last_edge(&self, goals: Vec<(Elem, Goal)>, last: Origin) -> Vec<Origin> {
+        let mut path = self.chains(goals, self.edges.len() - 1);
         path.push(last);
         path.sort_unstable();
         path.dedup();
@@ -396,27 +539,30 @@ impl Types {
 
     /// What says that the type of elements is what it is.
     pub(crate) fn why_known(&self, elem: Elem) -> Vec<Origin> {
-        self.known_from(&[elem], self.edges.len())
+        self.chains(vec![(elem, Goal::Known)], self.edges.len())
     }
 
-    /// The shortest chains of equalities, of so many, from some element types to known ones.
-    fn known_from(&self, starts: &[Elem], num_edges: usize) -> Vec<Origin> {
+    /// The shortest chains of equalities, of so many, from element types to goals. What is equal in a use
+    /// of a definition is so because of a chain in the definition.
+    fn chains(&self, mut goals: Vec<(Elem, Goal)>, num_edges: usize) -> Vec<Origin> {
         let mut near: HashMap<Elem, Vec<(Elem, Origin)>> = HashMap::new();
         for &(x, y, origin) in &self.edges[..num_edges] {
             near.entry(x).or_default().push((y, origin));
             near.entry(y).or_default().push((x, origin));
         }
         let mut path = Vec::new();
-        for &start in starts {
+        for _ in 0..MAX_CHAINS {
+            let Some((start, goal)) = goals.pop() else { break };
             let mut from: HashMap<Elem, Option<(Elem, Origin)>> = HashMap::from([(start, None)]);
             let mut queue = VecDeque::from([start]);
             while let Some(at) = queue.pop_front() {
-                if let ElemNode::Known(_) = self.elems[at as usize] {
-                    let mut step = from[&at];
-                    while let Some((previous, origin)) = step {
-                        path.push(origin);
-                        step = from[&previous];
+                if self.is_at(at, goal) {
+                    let copied = self.copied.get(&at).filter(|_| !matches!(goal, Goal::Node(_)));
+                    if let Some(&(original, used)) = copied {
+                        path.push(used);
+                        goals.push((original, goal));
                     }
+                    self.chain(at, &from, &mut path, &mut goals);
                     break;
                 }
                 for &(next, origin) in near.get(&at).into_iter().flatten() {
@@ -428,6 +574,51 @@ impl Types {
             }
         }
         path
+    }
+
+    /// The links of a chain; those that are uses of definitions become goals.
+    fn chain(
+        &self,
+        end: Elem,
+        from: &HashMap<Elem, Option<(Elem, Origin)>>,
+        path: &mut Vec<Origin>,
+        goals: &mut Vec<(Elem, Goal)>,
+    ) {
+        // Where the links of one use began.
+        let mut inside: Option<Elem> = None;
+        let mut at = end;
+        loop {
+            let step = from[&at];
+            let used = |elem| self.copied.get(&elem).map(|(_, used)| *used);
+            let is_used = step.is_some_and(|(previous, origin)| {
+                used(at) == Some(origin) && used(previous) == Some(origin)
+            });
+            if let Some(last) = inside.filter(|_| !is_used) {
+                goals.push((self.copied[&last].0, Goal::Node(self.copied[&at].0)));
+                inside = None;
+            }
+            let Some((previous, origin)) = step else { return };
+            path.push(origin);
+            if is_used {
+                inside = inside.or(Some(at));
+            }
+            at = previous;
+        }
+    }
+
+    fn is_at(&self, elem: Elem, goal: Goal) -> bool {
+        let asked = self.asked[elem as usize];
+        match goal {
+            Goal::Known => matches!(self.elems[elem as usize], ElemNode::Known(_)),
+            Goal::Node(node) => elem == node,
+            Goal::NotOf(ty) => !asked.holds(ty),
+            Goal::Apart(class) => asked.meet(class).is_none(),
+        }
+    }
+
+    /// A type that is equal to what is written, for a reason that errors can point at.
+    pub(crate) fn annotated(&mut self, written: Ty, level: u32, origin: Origin) -> Ty {
+        self.mirror(written, level, None, &mut Mirror::of_right(origin))
     }
 
     /// Gives a type variable a value.
@@ -493,16 +684,27 @@ impl Types {
 
     /// The scheme of a type without variables that stand for any type.
     pub(crate) fn monomorphic(ty: Ty) -> Scheme {
-        Scheme { ty, quantified: Quantified::default(), residuals: Vec::new() }
+        Scheme {
+            ty,
+            quantified: Quantified::default(),
+            residuals: Vec::new(),
+            definition: None,
+            solved: HashMap::new(),
+            numbers: Vec::new(),
+        }
     }
 
     /// A type in which the variables made inside more than `level` definitions stand for any type,
-    /// and the conditions on them, which are those of the equations from `mark` on.
-    pub(crate) fn generalize(&mut self, ty: Ty, level: u32, mark: Mark) -> Scheme {
-        let mut quantified = Quantified { level, ..Quantified::default() };
-        let ty = self.resolved_copy(ty, &mut quantified, &mut HashMap::new(), 0);
+    /// and the conditions on them, which are those of the equations from `since` on.
+    pub(crate) fn generalize(&mut self, ty: Ty, level: u32, since: Since) -> Scheme {
+        let hidden = self.hidden;
+        let quantified = Quantified { level, ..Quantified::default() };
+        let mut copying =
+            Generalization { quantified, memo: HashMap::new(), solved: HashMap::new() };
+        let ty = self.resolved_copy(ty, &mut copying, 0);
+        let Generalization { mut quantified, solved, .. } = copying;
         let mut residuals = Vec::new();
-        for residual in self.solver.residuals(mark) {
+        for residual in self.solver.residuals(since.mark) {
             let mut inside = Quantified { level, ..Quantified::default() };
             match &residual.relation {
                 Relation::Shapes(a, b) | Relation::Elements(a, b) => {
@@ -512,7 +714,9 @@ impl Types {
                 Relation::Dims(a, b) => {
                     self.quantify(&Shape::dims([a.clone(), b.clone()]), &mut inside);
                 }
-                Relation::Positive(a) => self.quantify(&Shape::dims([a.clone()]), &mut inside),
+                Relation::Positive(a) => {
+                    self.quantify(&Shape::dims([a.clone()]), &mut inside);
+                }
             }
             // What only inner definitions can be used with is a condition of theirs.
             if inside.any && !inside.inner {
@@ -523,17 +727,30 @@ impl Types {
                 residuals.push(residual);
             }
         }
-        Scheme { ty, quantified, residuals }
+        let made = self.numbers[since.numbers.min(self.numbers.len())..].to_vec();
+        let root = |var: ShapeVar| self.solver.resolved_shape(&Shape::var(var)).as_var();
+        let mut numbers: Vec<ShapeVar> = made.into_iter().filter_map(root).collect();
+        numbers.retain(|var| quantified.shapes.contains(var));
+        let definition = Rc::new(self.solver.definition(since.mark, level));
+        let definition = Some(definition).filter(|_| !hidden);
+        Scheme { ty, quantified, residuals, definition, solved, numbers }
     }
 
-    fn quantify(&self, shape: &Shape, quantified: &mut Quantified) {
+    /// What there is at this time.
+    pub(crate) fn mark(&self) -> Since {
+        Since { mark: self.solver.mark(), numbers: self.numbers.len() }
+    }
+
+    /// Collects the variables of a shape that stand for any value; whether there are some.
+    fn quantify(&self, shape: &Shape, quantified: &mut Quantified) -> bool {
+        let mut found = false;
         for item in &shape.items {
             match item {
                 Item::Var(var) => {
                     let level = self.solver.shape_level(*var);
                     if quantified.level < level {
                         quantified.shapes.insert(*var);
-                        quantified.any = true;
+                        found = true;
                         quantified.inner |= quantified.level + 1 < level;
                     }
                 }
@@ -542,32 +759,28 @@ impl Types {
                         let level = self.solver.dim_level(var);
                         if quantified.level < level {
                             quantified.dims.insert(var);
-                            quantified.any = true;
+                            found = true;
                             quantified.inner |= quantified.level + 1 < level;
                         }
                     }
                 }
             }
         }
+        quantified.any |= found;
+        found
     }
 
     /// A copy of a type with what is known about its shapes put in; collects what is quantified.
-    fn resolved_copy(
-        &mut self,
-        ty: Ty,
-        quantified: &mut Quantified,
-        memo: &mut HashMap<Ty, Ty>,
-        depth: u32,
-    ) -> Ty {
+    fn resolved_copy(&mut self, ty: Ty, copying: &mut Generalization, depth: u32) -> Ty {
         let ty = self.find(ty);
-        if let Some(&copy) = memo.get(&ty) {
+        if let Some(&copy) = copying.memo.get(&ty) {
             return copy;
         }
         if MAX_DEPTH < depth {
             self.too_deep = true;
             return self.add(Node::Error);
         }
-        let mut inner = |types: &mut Self, ty| types.resolved_copy(ty, quantified, memo, depth + 1);
+        let mut inner = |types: &mut Self, ty| types.resolved_copy(ty, copying, depth + 1);
         let copy = match self.nodes[ty as usize].clone() {
             Node::Tuple(parts) => {
                 let parts = parts.into_iter().map(|part| inner(self, part)).collect();
@@ -579,60 +792,69 @@ impl Types {
                 self.add(Node::Function(params, result))
             }
             Node::Tensor(elem, shape) => {
-                let shape = self.solver.resolved_shape(&shape);
-                let shape = self.solver.representative(shape);
-                self.quantify(&shape, quantified);
-                let elem = self.find_elem(elem);
-                if let ElemNode::Var(level, _) = self.elems[elem as usize] {
+                let Generalization { quantified, .. } = copying;
+                let solved = self.solver.resolved_shape(&shape);
+                let solved = self.solver.representative(solved);
+                let is_own = self.quantify(&solved, quantified);
+                let root = self.find_elem(elem);
+                if let ElemNode::Var(level, _) = self.elems[root as usize] {
                     quantified.any |= quantified.level < level;
                 }
-                self.add(Node::Tensor(elem, shape))
+                // What is the same in all uses stays as it is, so that errors find out why.
+                let (elem, kept) = match (self.hidden, is_own) {
+                    (true, _) => (root, solved.clone()),
+                    (false, true) => (elem, solved.clone()),
+                    (false, false) => (elem, shape.clone()),
+                };
+                let looked_into = !self.hidden && is_own && shape != solved;
+                let copy = self.add(Node::Tensor(elem, kept));
+                if looked_into {
+                    copying.solved.insert(copy, shape);
+                }
+                copy
             }
             Node::Var(level) => {
-                quantified.any |= quantified.level < level;
+                copying.quantified.any |= copying.quantified.level < level;
                 ty
             }
             Node::Link(_) | Node::Error => ty,
         };
-        memo.insert(ty, copy);
+        copying.memo.insert(ty, copy);
         copy
     }
 
-    /// The type of a use of what has a scheme, and what stands for its variables. Conditions have the
-    /// origin of the use, or without one that of what asks for them.
+    /// The type of a use of what has a scheme, and what stands for its variables. The origin is that of
+    /// the use; conditions have another one, or without it that of what asks for them.
     pub(crate) fn instantiate(
         &mut self,
         scheme: &Scheme,
         level: u32,
-        origin: Option<Origin>,
+        origin: Origin,
+        asks: Option<Origin>,
     ) -> (Ty, Renaming) {
         if !scheme.quantified.any {
             return (scheme.ty, Renaming::default());
         }
-        let mut copies = Copies::new(scheme, level);
+        let mut copies = Copies::new(scheme, level, origin);
         for &var in &scheme.quantified.dims {
-            copies.renaming.dims.insert(var, self.solver.dim_var(level));
+            copies.renaming.sizes.dims.insert(var, self.solver.dim_var(level));
         }
         for &var in &scheme.quantified.shapes {
-            copies.renaming.shapes.insert(var, self.solver.shape_var(level));
+            copies.renaming.sizes.shapes.insert(var, self.solver.shape_var(level));
         }
+        let numbers = scheme.numbers.iter().map(|var| copies.renaming.sizes.shapes[var]);
+        self.numbers.extend(numbers);
         let ty = self.copy(scheme.ty, &mut copies, 0);
+        let Copies { renaming, shapes, .. } = copies;
         for residual in &scheme.residuals {
-            let relation = match &residual.relation {
-                Relation::Shapes(a, b) => {
-                    Relation::Shapes(self.copy_shape(a, &copies), self.copy_shape(b, &copies))
-                }
-                Relation::Elements(a, b) => {
-                    Relation::Elements(self.copy_shape(a, &copies), self.copy_shape(b, &copies))
-                }
-                Relation::Dims(a, b) => {
-                    Relation::Dims(self.copy_dim(a, &copies), self.copy_dim(b, &copies))
-                }
-                Relation::Positive(a) => Relation::Positive(self.copy_dim(a, &copies)),
-            };
-            self.solver.given(relation, origin.unwrap_or(residual.origin));
+            let relation = renaming.sizes.relation(self.solver.arithmetic(), &residual.relation);
+            self.solver.given(relation, asks.unwrap_or(residual.origin));
         }
-        (ty, copies.renaming)
+        if let Some(definition) = scheme.definition.clone() {
+            let renaming = renaming.sizes.clone();
+            self.solver.used(origin, Use { definition, renaming, shapes });
+        }
+        (ty, renaming)
     }
 
     fn copy(&mut self, ty: Ty, copies: &mut Copies, depth: u32) -> Ty {
@@ -657,21 +879,14 @@ impl Types {
                 self.add(Node::Function(params, result))
             }
             Node::Tensor(elem, shape) => {
-                let shape = self.copy_shape(&shape, copies);
-                let root = self.find_elem(elem);
-                let elem = match self.elems[root as usize] {
-                    ElemNode::Var(level, class) if copies.scheme.quantified.level < level => {
-                        match copies.renaming.elems.get(&root) {
-                            Some(&copy) => copy,
-                            None => {
-                                let copy = self.elem_var(copies.level, class);
-                                copies.renaming.elems.insert(root, copy);
-                                copy
-                            }
-                        }
-                    }
-                    _ => elem,
-                };
+                let elem = self.copy_elem(elem, copies);
+                let mut shape = copies.renaming.sizes.shape(self.solver.arithmetic(), &shape);
+                if let Some(original) = copies.scheme.solved.get(&ty) {
+                    let var = self.solver.shape_var(copies.level);
+                    copies.shapes.push((var, original.clone()));
+                    self.solver.given(Relation::Shapes(Shape::var(var), shape), copies.origin);
+                    shape = Shape::var(var);
+                }
                 self.add(Node::Tensor(elem, shape))
             }
             Node::Var(level) if copies.scheme.quantified.level < level => self.var(copies.level),
@@ -681,42 +896,112 @@ impl Types {
         copy
     }
 
-    fn copy_dim(&self, dim: &Dim, copies: &Copies) -> Dim {
-        let renamed = self
-            .solver
-            .arithmetic()
-            .substitute(dim, &mut |var| copies.renaming.dims.get(&var).map(|var| Dim::Var(*var)));
-        // Renaming makes nothing larger.
-        renamed.unwrap_or_else(|_| dim.clone())
+    fn copy_elem(&mut self, elem: Elem, copies: &mut Copies) -> Elem {
+        let root = self.find_elem(elem);
+        let hidden = copies.scheme.definition.is_none();
+        let (level, origin) = (copies.level, copies.origin);
+        let whole = match self.elems[root as usize] {
+            ElemNode::Var(own, class) if copies.scheme.quantified.level < own => {
+                match copies.renaming.elems.get(&root) {
+                    Some(&copy) => Some(copy),
+                    None => {
+                        let copy = self.elem_var(level, class);
+                        copies.renaming.elems.insert(root, copy);
+                        if !hidden {
+                            self.copied.insert(copy, (root, origin));
+                        }
+                        Some(copy)
+                    }
+                }
+            }
+            ElemNode::Known(_) => None,
+            _ => return elem,
+        };
+        if hidden {
+            return whole.unwrap_or(elem);
+        }
+        if let Some(&copy) = copies.elems.get(&elem) {
+            return copy;
+        }
+        // Each element type of the definition has one in the use, so that the chain between two of them
+        // is that of the definition.
+        let copy = match whole {
+            Some(whole) if elem == root => whole,
+            Some(whole) => {
+                let copy = self.add_elem(ElemNode::Link(whole), Class::Any);
+                self.edges.push((copy, whole, origin));
+                copy
+            }
+            None => self.add_elem(self.elems[root as usize], Class::Any),
+        };
+        self.copied.insert(copy, (elem, origin));
+        copies.elems.insert(elem, copy);
+        copy
+    }
+}
+
+/// Mirroring of a type under way.
+struct Mirror {
+    origin: Origin,
+    /// Whether the mirrored type is on the left side of equations.
+    is_left: bool,
+    depth: u32,
+    copies: HashMap<Ty, Ty>,
+}
+
+impl Mirror {
+    fn of_left(origin: Origin) -> Self {
+        Self { origin, is_left: true, depth: 0, copies: HashMap::new() }
     }
 
-    fn copy_shape(&self, shape: &Shape, copies: &Copies) -> Shape {
-        let items = shape.items.iter().map(|item| match item {
-            Item::Var(var) => Item::Var(copies.renaming.shapes.get(var).copied().unwrap_or(*var)),
-            Item::Dim(dim) => Item::Dim(self.copy_dim(dim, copies)),
-        });
-        items.collect()
+    fn of_right(origin: Origin) -> Self {
+        Self { is_left: false, ..Self::of_left(origin) }
     }
+}
+
+/// A time in the life of all types.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Since {
+    pub(crate) mark: Mark,
+    numbers: usize,
+}
+
+/// The generalization of a type under way.
+struct Generalization {
+    quantified: Quantified,
+    memo: HashMap<Ty, Ty>,
+    solved: HashMap<Ty, Shape>,
 }
 
 /// What stands for the variables of a scheme in one of its uses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Renaming {
     pub(crate) elems: HashMap<Elem, Elem>,
-    pub(crate) dims: HashMap<DimVar, DimVar>,
-    pub(crate) shapes: HashMap<ShapeVar, ShapeVar>,
+    pub(crate) sizes: solve::Renaming,
 }
 
 /// The copy of a type under way.
 struct Copies<'s> {
     scheme: &'s Scheme,
     level: u32,
+    origin: Origin,
     types: HashMap<Ty, Ty>,
+    elems: HashMap<Elem, Elem>,
     renaming: Renaming,
+    /// Variables for shapes of the definition that were solved.
+    shapes: Vec<(ShapeVar, Shape)>,
 }
 
 impl<'s> Copies<'s> {
-    fn new(scheme: &'s Scheme, level: u32) -> Self {
-        Self { scheme, level, types: HashMap::new(), renaming: Renaming::default() }
+    fn new(scheme: &'s Scheme, level: u32, origin: Origin) -> Self {
+        Self {
+            scheme,
+            level,
+            origin,
+            types: HashMap::new(),
+            elems: HashMap::new(),
+            renaming: Renaming::default(),
+            shapes: Vec::new(),
+        }
     }
 }

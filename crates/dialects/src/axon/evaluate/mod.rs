@@ -686,7 +686,7 @@ impl<'p, T: Target> Machine<'p, T> {
         };
         let element = self.types.known_element(elem, &scope.subst);
         if let Number::Integer(value) = number
-            && let Some(misfit) = element.misfit(value)
+            && let Some(misfit) = element.misfit(value.into())
         {
             return Err(refuse(site, misfit));
         }

@@ -1,13 +1,15 @@
 //! What is wrong, with the places that it follows from.
 
 use super::super::display::Printer;
-use super::super::types::{Mismatch, Ty, Types};
+use super::super::types::{Class, Mismatch, Node, Path, Ty, Types};
 use super::{Inference, OriginInfo, What, count};
 use crate::tc::syntax::{Diagnostic, Reason};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use tc_ir::shape::{
-    Dim, DimOp, DimVar, Shape,
-    solve::{Conflict, Origin, Reason as Contradiction, Relation},
+    Dim, DimOp, DimVar, Item, Shape, ShapeVar,
+    solve::{Clash, Conflict, EquationId, Origin, Reason as Contradiction, Relation},
     text::{DimExpr, Part},
 };
 
@@ -17,7 +19,7 @@ const MAX_NOTES: usize = 12;
 impl Inference {
     /// A type as text, with `_` and `...` for what is not known and has no name.
     pub(crate) fn anonymous(&mut self, ty: Ty) -> String {
-        let mut printer = Printer::anonymous(self.names.known(&mut self.types));
+        let mut printer = Printer::anonymous(self.known_names());
         printer.ty(&mut self.types, ty)
     }
 
@@ -57,17 +59,22 @@ impl Inference {
                     format!("{place}: element types {} and {} differ", a.name(), b.name()),
                 )
             }
-            Mismatch::Class(name, class) => (
-                Reason::AxonElement,
-                format!("{place}: expected a {} element type, found {name}", class.name()),
-            ),
+            Mismatch::Class(name, class, path) => {
+                core = path;
+                let article = if class == Class::Integer { "an" } else { "a" };
+                let class = class.name();
+                (
+                    Reason::AxonElement,
+                    format!("{place}: expected {article} {class} element type, found {name}"),
+                )
+            }
             Mismatch::Endless => (
                 Reason::AxonType,
                 format!("{place}: a type that would contain itself; a parameter has one type only"),
             ),
         };
         let mut error = Diagnostic::new(reason, info.span, message);
-        self.notes(&mut error, &core, Some(origin), true);
+        self.notes(&mut error, &core, Some(origin));
         self.report(error);
     }
 
@@ -77,30 +84,43 @@ impl Inference {
         error: &mut Diagnostic,
         core: &[Origin],
         except: Option<Origin>,
-        minimal: bool,
     ) {
-        let mut places: Vec<OriginInfo> = core
-            .iter()
-            .filter(|&&origin| Some(origin) != except)
-            .map(|&origin| self.origins[origin as usize].clone())
-            .collect();
-        places.sort_by_key(|place| place.span);
-        places.dedup_by_key(|place| place.span);
+        let mut printer = Printer::anonymous(self.known_names());
+        self.notes_as(error, core, except, &mut printer, &BTreeSet::new());
+    }
+
+    /// Adds the places that an error follows from. The types of some are printed by what a printer knows.
+    fn notes_as(
+        &mut self,
+        error: &mut Diagnostic,
+        core: &[Origin],
+        except: Option<Origin>,
+        printer: &mut Printer,
+        known: &BTreeSet<Origin>,
+    ) {
+        let is_shown = |origin: &Origin| {
+            Some(*origin) != except && !matches!(self.origins[*origin as usize].what, What::Entry)
+        };
+        let mut places: Vec<Origin> = core.iter().copied().filter(is_shown).collect();
+        places.sort_by_key(|&origin| self.origins[origin as usize].span);
+        places.dedup_by_key(|&mut origin| self.origins[origin as usize].span);
         let shown = places.len().min(MAX_NOTES);
-        for place in &places[..shown] {
-            let text = match place.found {
-                Some(ty) => format!("{} is {}", place.describe(), self.anonymous(ty)),
-                None => place.describe(),
+        for &place in &places[..shown] {
+            let info = self.origins[place as usize].clone();
+            let text = match (&info.what, info.found) {
+                (What::Use(name), _) => format!("in the call of '{name}' here"),
+                (_, Some(ty)) if known.contains(&place) => {
+                    format!("{} is {}", info.describe(), printer.ty(&mut self.types, ty))
+                }
+                (_, Some(ty)) => format!("{} is {}", info.describe(), self.anonymous(ty)),
+                (_, None) => info.describe(),
             };
-            error.notes.push((place.span, text));
+            error.notes.push((info.span, text));
         }
-        if shown < places.len() {
+        if let Some(&next) = places.get(shown) {
             let rest = places.len() - shown;
-            error.notes.push((places[shown].span, format!("and {rest} more places, from here")));
-        }
-        if !minimal {
-            let text = "some of these places may not matter: the search for fewer took too long";
-            error.notes.push((error.span, text.to_string()));
+            let span = self.origins[next as usize].span;
+            error.notes.push((span, format!("and {rest} more places, from here")));
         }
     }
 
@@ -136,80 +156,224 @@ impl Inference {
         Some(format!("'{option}' is not given and follows from nothing; try '{option}=..' here"))
     }
 
+    /// The place to report a contradiction at: the last one that a reader comes to, or that of the
+    /// equation which does not hold if the others and this one do.
+    fn clash(&self, conflict: &Conflict) -> (Origin, Option<Clash>) {
+        let read = |origin: &Origin| {
+            let OriginInfo { span, what, .. } = &self.origins[*origin as usize];
+            (matches!(what, What::Given(_)), span.end, Reverse(span.start), *origin)
+        };
+        let solver = &self.types.solver;
+        let mut last = conflict.places.iter().copied().max_by_key(read);
+        for _ in 0..2 {
+            let Some(origin) = last else { break };
+            match solver.clash(conflict, origin) {
+                Ok(clash) => return (origin, Some(clash)),
+                Err(other) => last = other,
+            }
+        }
+        (conflict.origin, None)
+    }
+
+    /// Whether an equation is the one for the result of a point-wise operation.
+    fn is_of_result(&mut self, origin: &OriginInfo, equation: EquationId) -> bool {
+        let used = self.uses.builtins.get(&(self.in_prelude, origin.span));
+        let Some(result) = used.map(|used| used.result) else { return false };
+        let Node::Tensor(_, result) = self.types.node(result) else { return false };
+        matches!(self.types.solver.relation(equation), Relation::Shapes(left, _) if *left == result)
+    }
+
     pub(super) fn report_conflict(&mut self, conflict: &Conflict) {
-        let info = self.origins[conflict.origin as usize].clone();
-        let mut printer = Printer::anonymous(self.names.known(&mut self.types));
-        for (option, var) in self.open_options(conflict.origin) {
+        let (origin, clash) = self.clash(conflict);
+        let info = self.origins[origin as usize].clone();
+        let (relation, equation, reason, mut view) = match clash {
+            Some(it) => (it.relation, it.equation, it.reason, Some(it.known)),
+            None => {
+                let Conflict { relation, equation, reason, .. } = conflict;
+                (relation.clone(), *equation, reason.clone(), None)
+            }
+        };
+        let names = match &mut view {
+            Some(view) => self.names.known(&mut self.types, &mut |_, shape| view.shape(shape)),
+            None => self.known_names(),
+        };
+        let mut printer = Printer::anonymous(names).view(view).reserve(self.reserved());
+        for (option, var) in self.open_options(origin) {
             printer.call(var, option);
         }
-        let types = &mut self.types;
-        let place = info.describe();
+        let is_result = self.is_of_result(&info, equation);
+        let part = Path::prefix(self.types.parts.get(&equation));
+        let place = format!("{part}{}", info.describe());
         let needs = info.needs();
-        let both = match &conflict.relation {
+        let types = &mut self.types;
+        let both = match &relation {
             Relation::Shapes(a, b) => {
+                let operand = operand(a);
+                let a = if matches!(info.what, What::Pointwise(_)) { &operand } else { a };
+                printer.name_repeated(types, &[a, b]);
                 let (a, b) = (printer.shape(types, a), printer.shape(types, b));
-                match info.what {
+                match &info.what {
+                    What::Pointwise(name) if is_result => {
+                        format!("result of '{name}' has shape {b}, expected {a}")
+                    }
                     What::Pointwise(_) => format!("{place} have shapes {b} and {a}"),
                     _ => format!("{place} has shape {b}, expected {a}"),
                 }
             }
             Relation::Elements(a, b) => {
+                printer.name_repeated(types, &[a, b]);
                 let (a, b) = (printer.shape(types, a), printer.shape(types, b));
                 format!("{place}: shapes {b} and {a} have different numbers of elements")
             }
             Relation::Dims(a, b) => {
+                printer.name_repeated(types, &[&Shape::dims([a.clone(), b.clone()])]);
                 let (a, b) = (printer.dim_text(types, a), printer.dim_text(types, b));
                 format!("{place} {needs} {a} = {b}")
             }
-            Relation::Positive(a) => match compared(types, a) {
-                Some((less, more)) => {
-                    let (less, more) =
-                        (printer.dim_text(types, &less), printer.dim_text(types, &more));
-                    format!("{place} {needs} {less} <= {more}")
-                }
-                None => {
-                    format!("{place} {needs} a positive size, found {}", printer.dim_text(types, a))
-                }
-            },
-        };
-        let why = match &conflict.reason {
-            Contradiction::Dims(a, b) => {
-                let (a, b) = (printer.dim_text(types, a), printer.dim_text(types, b));
-                format!("size {a} is not {b}")
-            }
-            Contradiction::Rank(a, b) => {
-                let rank = |shape: &Shape| match shape.as_dims() {
-                    Some(dims) => format!("rank {}", dims.len()),
-                    None => format!("rank {} or more", shape.min_rank()),
-                };
-                format!("{} is not {}", rank(b), rank(a))
-            }
-            Contradiction::Endless(..) => "the shape would contain itself".to_string(),
-            Contradiction::NotPositive(a) => match (&conflict.relation, a) {
-                (Relation::Positive(given), Dim::Constant(_)) => match compared(types, given) {
+            Relation::Positive(a) => {
+                printer.name_repeated(types, &[&Shape::dims([a.clone()])]);
+                match compared(types, a) {
                     Some((less, more)) => {
-                        let less = printer.dim_text(types, &less);
-                        format!("{less} is more than {}", printer.dim_text(types, &more))
+                        let (less, more) =
+                            (printer.dim_text(types, &less), printer.dim_text(types, &more));
+                        format!("{place} {needs} {less} <= {more}")
                     }
-                    None => format!("size {} is not positive", printer.dim_text(types, a)),
-                },
-                (_, Dim::Constant(_)) => {
-                    format!("size {} is not positive", printer.dim_text(types, a))
+                    None => {
+                        let found = printer.dim_text(types, a);
+                        format!("{place} {needs} a positive size, found {found}")
+                    }
                 }
-                _ => "all sizes are at least 1".to_string(),
-            },
-            Contradiction::RaggedElements(_) => {
-                "a ragged tensor has no number of elements".to_string()
             }
-            Contradiction::Arithmetic(error) => error.to_string(),
         };
+        let why = why(types, &mut printer, &relation, &reason);
         let mut error = Diagnostic::new(Reason::AxonShape, info.span, format!("{both}: {why}"));
-        self.notes(&mut error, &conflict.core, Some(conflict.origin), conflict.minimal);
-        if let Some(hint) = self.option_hint(conflict.origin) {
+        let places = conflict.places.iter().copied().collect();
+        self.notes_as(&mut error, &conflict.core, Some(origin), &mut printer, &places);
+        if !conflict.minimal {
+            let text = "some of these places may not matter: the search for fewer ended early";
+            error.notes.push((error.span, text.to_string()));
+        }
+        self.explain_names(&mut error, &mut printer, &[]);
+        if let Some(hint) = self.option_hint(origin) {
             error.notes.push((info.span, hint));
         }
         self.report(error);
     }
+}
+
+/// The operand in an equation of a point-wise operation, without the dimensions that it is broadcast
+/// along.
+fn operand(shape: &Shape) -> Shape {
+    match shape.items.as_slice() {
+        [Item::Var(_), rest @ ..] if !rest.is_empty() => rest.iter().cloned().collect(),
+        _ => shape.clone(),
+    }
+}
+
+/// Why a condition does not hold.
+fn why(
+    types: &mut Types,
+    printer: &mut Printer,
+    relation: &Relation,
+    reason: &Contradiction,
+) -> String {
+    match reason {
+        Contradiction::Dims(a, b) => {
+            let (a, b) = differing(relation).unwrap_or((a.clone(), b.clone()));
+            let known =
+                [&a, &b].into_iter().all(|dim| matches!(dim, Dim::Constant(_) | Dim::Ragged));
+            let is_not = if known { "is not" } else { "is never" };
+            let (a, b) = (printer.dim_text(types, &a), printer.dim_text(types, &b));
+            format!("size {b} {is_not} {a}")
+        }
+        Contradiction::Rank(a, b) => match relation {
+            Relation::Shapes(expected, found) => {
+                ranks(expected, found).or_else(|| ranks(a, b)).unwrap_or_default()
+            }
+            _ => ranks(a, b).unwrap_or_default(),
+        },
+        Contradiction::Endless(..) => "the shape would contain itself".to_string(),
+        Contradiction::NotPositive(a) => match (relation, a) {
+            (Relation::Positive(given), Dim::Constant(_)) => match compared(types, given) {
+                Some((less, more)) => {
+                    let less = printer.dim_text(types, &less);
+                    format!("{less} is more than {}", printer.dim_text(types, &more))
+                }
+                None => format!("size {} is not positive", printer.dim_text(types, a)),
+            },
+            (_, Dim::Constant(_)) => {
+                format!("size {} is not positive", printer.dim_text(types, a))
+            }
+            _ => "all sizes are at least 1".to_string(),
+        },
+        Contradiction::RaggedElements(_) => "a ragged tensor has no number of elements".to_string(),
+        Contradiction::Arithmetic(error) => error.to_string(),
+    }
+}
+
+/// The first two sizes at one place that differ.
+fn differing(relation: &Relation) -> Option<(Dim, Dim)> {
+    let Relation::Shapes(expected, found) = relation else { return None };
+    let (expected, found) = (expected.as_dims()?, found.as_dims()?);
+    let mut pairs = expected.into_iter().zip(found);
+    let known = |dim: &Dim| matches!(dim, Dim::Constant(_) | Dim::Ragged);
+    let pair = pairs.find(|(a, b)| known(a) && known(b) && a != b)?;
+    Some((pair.0.clone(), pair.1.clone()))
+}
+
+/// Why two shapes have different ranks, whatever their variables stand for; `None` if they may have the
+/// same.
+fn ranks(expected: &Shape, found: &Shape) -> Option<String> {
+    let mut counts: BTreeMap<ShapeVar, i64> = BTreeMap::new();
+    for (shape, sign) in [(found, 1), (expected, -1)] {
+        for item in &shape.items {
+            if let Item::Var(var) = item {
+                *counts.entry(*var).or_default() += sign;
+            }
+        }
+    }
+    counts.retain(|_, count| *count != 0);
+    let rank = |shape: &Shape| match shape.as_dims() {
+        Some(dims) => format!("rank {}", dims.len()),
+        None => format!("rank {} or more", shape.min_rank()),
+    };
+    let either = expected.as_dims().is_some() || found.as_dims().is_some();
+    let (mut less, mut more) = (expected.min_rank(), found.min_rank());
+    if counts.is_empty() {
+        return match (either, less == more) {
+            (_, true) => None,
+            (true, _) => Some(format!("{} is not {}", rank(found), rank(expected))),
+            (false, _) => {
+                let difference = count(less.abs_diff(more), "dimension");
+                Some(format!("one has {difference} more than the other"))
+            }
+        };
+    }
+    if counts.values().all(|count| *count < 0) {
+        (less, more) = (more, less);
+    } else if counts.values().any(|count| *count < 0) {
+        return None;
+    }
+    // `more` dimensions and variables on one side, `less` dimensions on the other.
+    let Some(rest) = less.checked_sub(more) else {
+        return Some(match either {
+            true => format!("{} is not {}", rank(found), rank(expected)),
+            false => {
+                let difference = count(more - less, "dimension");
+                format!("one has at least {difference} more than the other")
+            }
+        });
+    };
+    let divisor = counts.values().fold(0, |divisor, count| gcd(divisor, count.unsigned_abs()));
+    let parts = usize::try_from(divisor).ok()?;
+    (rest % parts.max(1) != 0).then(|| match more {
+        0 => format!("rank {rest} is no multiple of {parts}"),
+        _ => format!("{} more is no multiple of {parts}", count(rest, "dimension")),
+    })
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// What is at most what, where a difference is positive.

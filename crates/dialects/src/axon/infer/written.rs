@@ -17,27 +17,26 @@ impl Inference {
     pub(super) fn annotation(&mut self, written: &TypeExpr, what: What) -> Ty {
         let ty = self.lower_type(written);
         let origin = self.origin(written.span, what, Some(ty));
-        self.mirror(ty, origin)
+        if self.in_prelude {
+            return ty;
+        }
+        self.positive_sizes(ty, origin);
+        self.types.annotated(ty, self.level, origin)
     }
 
-    fn mirror(&mut self, ty: Ty, origin: Origin) -> Ty {
-        match self.types.node(ty) {
-            Node::Tuple(parts) => {
-                let parts = parts.into_iter().map(|part| self.mirror(part, origin)).collect();
-                self.types.add(Node::Tuple(parts))
+    /// Asks that all sizes of a type are positive.
+    fn positive_sizes(&mut self, ty: Ty, origin: Origin) {
+        let mut pending = vec![ty];
+        while let Some(ty) = pending.pop() {
+            match self.types.node(ty) {
+                Node::Tensor(_, shape) => self.types.solver.positive_sizes(&shape, origin),
+                Node::Tuple(parts) => pending.extend(parts.into_iter().rev()),
+                Node::Function(params, result) => {
+                    pending.push(result);
+                    pending.extend(params.into_iter().rev());
+                }
+                Node::Var(_) | Node::Link(_) | Node::Error => {}
             }
-            Node::Function(params, result) => {
-                let params = params.into_iter().map(|param| self.mirror(param, origin)).collect();
-                let result = self.mirror(result, origin);
-                self.types.add(Node::Function(params, result))
-            }
-            Node::Tensor(..) => {
-                let copy = self.types.tensor_var(self.level, Class::Any);
-                // Variables are equal to anything.
-                let _ = self.types.unify(ty, copy, origin);
-                copy
-            }
-            Node::Var(_) | Node::Link(_) | Node::Error => ty,
         }
     }
 

@@ -1,23 +1,62 @@
-//! Equations copied to a solver of their own.
+//! Variables with other names, and equations copied to a solver of their own.
 
 use std::collections::{BTreeSet, HashMap};
 
 use super::{Relation, Solver};
-use crate::shape::{Dim, DimVar, Item, Shape, ShapeVar};
+use crate::shape::{Arithmetic, Dim, DimVar, Item, Shape, ShapeVar};
 
-/// Copies equations to a solver of their own.
-pub(super) struct Copy<'s> {
-    from: &'s Solver,
-    pub(super) to: Solver,
-    dims: HashMap<DimVar, DimVar>,
-    shapes: HashMap<ShapeVar, ShapeVar>,
+/// What stands for variables. Those without an entry stand for themselves.
+#[derive(Clone, Debug, Default)]
+pub struct Renaming {
+    /// For sizes.
+    pub dims: HashMap<DimVar, DimVar>,
+    /// For shapes.
+    pub shapes: HashMap<ShapeVar, ShapeVar>,
 }
 
-impl<'s> Copy<'s> {
+impl Renaming {
+    /// A dimension with other variables.
+    pub fn dim(&self, arithmetic: &Arithmetic, dim: &Dim) -> Dim {
+        let mut renamed = |var| self.dims.get(&var).map(|other| Dim::Var(*other));
+        // Renaming makes nothing larger.
+        arithmetic.substitute(dim, &mut renamed).unwrap_or_else(|_| dim.clone())
+    }
+
+    /// A shape with other variables.
+    pub fn shape(&self, arithmetic: &Arithmetic, shape: &Shape) -> Shape {
+        let items = shape.items.iter().map(|item| match item {
+            Item::Dim(dim) => Item::Dim(self.dim(arithmetic, dim)),
+            Item::Var(var) => Item::Var(self.shapes.get(var).copied().unwrap_or(*var)),
+        });
+        items.collect()
+    }
+
+    /// A condition with other variables.
+    pub fn relation(&self, arithmetic: &Arithmetic, relation: &Relation) -> Relation {
+        let shape = |it| self.shape(arithmetic, it);
+        let dim = |it| self.dim(arithmetic, it);
+        match relation {
+            Relation::Shapes(a, b) => Relation::Shapes(shape(a), shape(b)),
+            Relation::Elements(a, b) => Relation::Elements(shape(a), shape(b)),
+            Relation::Dims(a, b) => Relation::Dims(dim(a), dim(b)),
+            Relation::Positive(a) => Relation::Positive(dim(a)),
+        }
+    }
+}
+
+/// Copies equations to a solver of their own.
+#[derive(Debug)]
+pub(super) struct Copy {
+    pub(super) to: Solver,
+    forth: Renaming,
+    back: Renaming,
+}
+
+impl Copy {
     /// A copy for some equations, in which their variables have the same order, so that what is found
     /// in the copy does not depend on their numbers.
     pub(super) fn new<'r>(
-        from: &'s Solver,
+        from: &Solver,
         relations: impl IntoIterator<Item = &'r Relation>,
     ) -> Self {
         let (mut dims, mut shapes) = (BTreeSet::new(), BTreeSet::new());
@@ -26,32 +65,63 @@ impl<'s> Copy<'s> {
             shapes.extend(vars.0);
             dims.extend(vars.1);
         }
-        let mut to = from.sibling();
-        let dims = dims.into_iter().map(|var| (var, to.dim_var(0))).collect();
-        let shapes = shapes.into_iter().map(|var| (var, to.shape_var(0))).collect();
-        Self { from, to, dims, shapes }
+        let mut copy =
+            Self { to: from.sibling(), forth: Renaming::default(), back: Renaming::default() };
+        copy.extend(shapes, dims);
+        copy
     }
 
-    fn dim(&self, dim: &Dim) -> Dim {
-        let mut copied = |var| self.dims.get(&var).map(|copy| Dim::Var(*copy));
-        // Renaming makes nothing larger.
-        self.from.arithmetic.substitute(dim, &mut copied).unwrap_or_else(|_| dim.clone())
-    }
-
-    pub(super) fn shape(&self, shape: &Shape) -> Shape {
-        let items = shape.items.iter().map(|item| match item {
-            Item::Dim(dim) => Item::Dim(self.dim(dim)),
-            Item::Var(var) => Item::Var(self.shapes.get(var).copied().unwrap_or(*var)),
-        });
-        items.collect()
+    fn extend(
+        &mut self,
+        shapes: impl IntoIterator<Item = ShapeVar>,
+        dims: impl IntoIterator<Item = DimVar>,
+    ) {
+        for var in dims {
+            self.forth.dims.entry(var).or_insert_with(|| {
+                let copy = self.to.dim_var(0);
+                self.back.dims.insert(copy, var);
+                copy
+            });
+        }
+        for var in shapes {
+            self.forth.shapes.entry(var).or_insert_with(|| {
+                let copy = self.to.shape_var(0);
+                self.back.shapes.insert(copy, var);
+                copy
+            });
+        }
     }
 
     pub(super) fn relation(&self, relation: &Relation) -> Relation {
-        match relation {
-            Relation::Shapes(a, b) => Relation::Shapes(self.shape(a), self.shape(b)),
-            Relation::Elements(a, b) => Relation::Elements(self.shape(a), self.shape(b)),
-            Relation::Dims(a, b) => Relation::Dims(self.dim(a), self.dim(b)),
-            Relation::Positive(a) => Relation::Positive(self.dim(a)),
-        }
+        self.forth.relation(&self.to.arithmetic, relation)
+    }
+
+    pub(super) fn original_dim(&self, dim: &Dim) -> Dim {
+        self.back.dim(&self.to.arithmetic, dim)
+    }
+
+    pub(super) fn original_shape(&self, shape: &Shape) -> Shape {
+        self.back.shape(&self.to.arithmetic, shape)
+    }
+
+    pub(super) fn original(&self, relation: &Relation) -> Relation {
+        self.back.relation(&self.to.arithmetic, relation)
+    }
+
+    /// A shape with all put in that the copied equations say.
+    pub(super) fn resolved_shape(&mut self, shape: &Shape) -> Shape {
+        let (shapes, dims) = self.to.shape_vars(shape);
+        self.extend(shapes, dims);
+        let shape = self.forth.shape(&self.to.arithmetic, shape);
+        let shape = self.to.resolved_shape(&shape);
+        self.original_shape(&shape)
+    }
+
+    /// A dimension with all put in that the copied equations say.
+    pub(super) fn resolved_dim(&mut self, dim: &Dim) -> Dim {
+        self.extend([], self.to.arithmetic.vars(dim));
+        let dim = self.forth.dim(&self.to.arithmetic, dim);
+        let dim = self.to.resolved_dim(&dim);
+        self.original_dim(&dim)
     }
 }

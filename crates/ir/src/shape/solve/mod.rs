@@ -39,6 +39,9 @@ mod values;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 
+pub use copy::Renaming;
+pub use explain::{Clash, Definition, Known, Use};
+
 use super::text::shape_text;
 use super::{Arithmetic, Dim, DimError, DimVar, Item, Shape, ShapeVar};
 use crate::polynomial::{Polynomial, PolynomialError};
@@ -101,11 +104,19 @@ pub struct Conflict {
     pub relation: Relation,
     /// What that equation was made for.
     pub origin: Origin,
+    /// Its number.
+    pub equation: EquationId,
     /// What a set of equations that contradict each other were made for; sorted. Of a size that
-    /// cannot be calculated, what its parts were found for.
+    /// cannot be calculated, what its parts were found for. Of what a use of a definition says, what it
+    /// was made for there, and the use.
     pub core: Vec<Origin>,
+    /// The same, where all that the use of a definition says was made for that use; empty of a size that
+    /// cannot be calculated.
+    pub places: Vec<Origin>,
     /// Whether no member of the set can be left out.
     pub minimal: bool,
+    /// A set of equations that contradict each other.
+    given: Vec<EquationId>,
 }
 
 /// A step of the solver, for explanations.
@@ -128,7 +139,8 @@ pub struct Mark {
     steps: usize,
 }
 
-type EquationId = u32;
+/// The number of an equation.
+pub type EquationId = u32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -146,8 +158,9 @@ struct Equation {
     /// What it was derived from; nothing if it is given.
     parents: Vec<EquationId>,
     state: State,
-    /// Whether no rule applied to it for some time.
-    has_waited: bool,
+    /// Whether what it says depends on the order in which equations are solved: no rule applied to it
+    /// for some time, or it gave a variable a value that may be another variable in the end.
+    depends_on_order: bool,
 }
 
 #[derive(Debug)]
@@ -218,6 +231,8 @@ pub struct Solver {
     /// The given equations by what they were made for, as many as an explanation has asked for.
     by_origin: HashMap<Origin, Vec<EquationId>>,
     num_indexed: usize,
+    /// What was given for each use of a definition.
+    uses: HashMap<Origin, Use>,
 }
 
 /// What became of an equation.
@@ -325,12 +340,12 @@ impl Solver {
         }
     }
 
-    /// Adds an equation between shapes, and that their sizes are positive.
-    pub fn equate_shapes(&mut self, left: Shape, right: Shape, origin: Origin) {
+    /// Adds an equation between shapes, and that their sizes are positive. The number of the equation.
+    pub fn equate_shapes(&mut self, left: Shape, right: Shape, origin: Origin) -> EquationId {
         for shape in [&left, &right] {
             self.positive_sizes(shape, origin);
         }
-        self.given(Relation::Shapes(left, right), origin);
+        self.given(Relation::Shapes(left, right), origin)
     }
 
     /// Adds an equation between dimensions, and that they are positive.
@@ -359,10 +374,28 @@ impl Solver {
         }
     }
 
-    /// Adds a condition.
-    pub fn given(&mut self, relation: Relation, origin: Origin) {
+    /// Adds a condition. Its number.
+    pub fn given(&mut self, relation: Relation, origin: Origin) -> EquationId {
         let id = self.record(relation, origin, Vec::new());
         self.given.push(id);
+        id
+    }
+
+    /// A condition as it was given.
+    pub fn relation(&self, equation: EquationId) -> &Relation {
+        &self.equations[equation as usize].relation
+    }
+
+    /// What was given since a mark for a definition, whose own variables are made inside of more than
+    /// `level` definitions.
+    pub fn definition(&self, since: Mark, level: u32) -> Definition {
+        Definition::new(since, self.mark(), level)
+    }
+
+    /// Says what was given for the use of a definition with this origin: the explanation of a
+    /// contradiction looks into it.
+    pub fn used(&mut self, origin: Origin, used: Use) {
+        self.uses.insert(origin, used);
     }
 
     /// Adds a point-wise operation: the shapes are equal, or if they cannot be, those of some
@@ -387,7 +420,7 @@ impl Solver {
             origin,
             parents,
             state: State::Queued,
-            has_waited: false,
+            depends_on_order: false,
         });
         self.equations.len() as EquationId - 1
     }
@@ -497,8 +530,9 @@ impl Solver {
     /// The equations contradict each other.
     pub fn settle(&mut self, since: Mark, level: u32) -> Result<(), Box<Conflict>> {
         let ids = since.equations..self.equations.len();
-        let is_unification =
-            |equation: &Equation| !equation.has_waited && self.class(&equation.relation).is_none();
+        let is_unification = |equation: &Equation| {
+            !equation.depends_on_order && self.class(&equation.relation).is_none()
+        };
         if ids.clone().all(|id| is_unification(&self.equations[id])) {
             return Ok(());
         }
@@ -575,7 +609,7 @@ impl Solver {
     /// Registers an equation that no rule applies to.
     fn wait(&mut self, id: EquationId, outcome: Outcome, old: Option<Outcome>) {
         let relation = self.resolved(&self.equations[id as usize].relation.clone());
-        self.equations[id as usize].has_waited = true;
+        self.equations[id as usize].depends_on_order = true;
         if self.connect(id, &relation) {
             return;
         }
@@ -627,7 +661,7 @@ impl Solver {
     }
 
     /// The variables of a condition, sorted.
-    fn vars(&self, relation: &Relation) -> (Vec<ShapeVar>, Vec<DimVar>) {
+    pub fn vars(&self, relation: &Relation) -> (Vec<ShapeVar>, Vec<DimVar>) {
         let (mut shapes, mut dims) = match relation {
             Relation::Shapes(a, b) | Relation::Elements(a, b) => {
                 let (mut shapes, mut dims) = self.shape_vars(a);

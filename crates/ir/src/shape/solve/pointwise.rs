@@ -79,6 +79,16 @@ impl Solver {
         let equal: Vec<(usize, bool)> = (0..operands.len()).map(|place| (place, false)).collect();
         // The operand that has the shape of the result, and which of the others are broadcast.
         let mut choice = (0, equal);
+        let ranks: Option<Vec<usize>> =
+            operands.iter().map(|shape| Some(shape.as_dims()?.len())).collect();
+        if let Some(ranks) = ranks
+            && let Some(&largest) = ranks.iter().max()
+            && ranks.iter().any(|rank| *rank < largest)
+        {
+            // They are not equal. If they cannot be broadcast either, this says why.
+            let place = ranks.iter().position(|rank| *rank == largest).unwrap_or(0);
+            choice = (place, ranks.iter().map(|rank| *rank < largest).enumerate().collect());
+        }
         if !self.all_equal(&operands, &result) {
             for (place, largest) in operands.iter().enumerate() {
                 let broadcast: Vec<(usize, bool)> = (operands.iter().enumerate())

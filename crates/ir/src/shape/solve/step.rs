@@ -219,6 +219,9 @@ impl Solver {
         let level = variable.level;
         let waiting = std::mem::take(&mut variable.waiting);
         self.limit_levels(&value, level);
+        // All of its variables but one may be empty.
+        self.equations[id as usize].depends_on_order |=
+            value.min_rank() == 0 && 1 < value.items.len();
         self.shapes[var.0 as usize].value = Some((value, id));
         self.wake(waiting, None);
     }
