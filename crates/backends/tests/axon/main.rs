@@ -290,7 +290,7 @@ fn functions_are_compiled_for_what_they_are_called_with() {
     };
     assert_eq!(
         refused(&[floats(3), floats(4), scalar.clone()]),
-        "pair.axon:4:11: error: result of the function needs 7 = 8: size 7 is not 8 [AX0301]"
+        "pair.axon:3:18: error: what is given for 'p.1' has shape [4], expected [5]: size 4 is not 5 [AX0301]"
     );
     let mut other = scalar.clone();
     other.shape.element_type = hlo::ElementType::S32;
@@ -342,7 +342,7 @@ fn what_does_not_run_is_refused_in_place() {
     let c = "f = fn(x : f32 [m], y : f32 [n]) : f32 [8] { concat(x, y) };";
     assert_eq!(
         refusal(c, None, &[("x", &[3]), ("y", &[4])]),
-        "1:46: error: result of the function needs 7 = 8: size 7 is not 8 [AX0301]"
+        "1:21: error: what is given for 'y' has shape [4], expected [5]: size 4 is not 5 [AX0301]"
     );
     assert_eq!(
         refusal(c, None, &[]),

@@ -129,6 +129,7 @@ pub fn infer(program: &Program, options: &Options) -> Inferred {
         builtins: builtins::table(),
         annotations: vec![Annotations::default()],
         origins: Vec::new(),
+        entry: 0,
         names: Names::default(),
         named: Vec::new(),
         level: 0,
@@ -329,6 +330,8 @@ pub(crate) struct Inference {
     pub(crate) builtins: HashMap<Rc<str>, Rc<Declaration>>,
     annotations: Vec<Annotations>,
     pub(crate) origins: Vec<OriginInfo>,
+    /// The first origin of a definition that is run; those before it are in terms of the definition.
+    pub(crate) entry: Origin,
     names: Names,
     /// The names of the program, their places and what they stand for.
     named: Vec<(Rc<str>, Span, Ty)>,

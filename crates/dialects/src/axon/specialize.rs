@@ -363,6 +363,7 @@ impl Inferred {
         let span = defined.map_or(Span::default(), |it| it.span);
         let inference = &mut self.inference;
         let origin = inference.origin(span, What::Entry, None);
+        inference.entry = origin;
         let (ty, renaming) = inference.types.instantiate(&scheme, 0, origin, None);
         let (parameters, result) = match inference.types.node(ty) {
             Node::Function(params, result) => (Some(params), result),

@@ -38,7 +38,7 @@ pub(super) fn run(row: &Value, _: &Options) -> Result<Outcome, Mismatch> {
                 case.solver.equate_shapes(left, right, number as u32);
             }
             Relation::Dims(left, right) => case.solver.equate_dims(left, right, number as u32),
-            other => case.solver.given(other, number as u32),
+            other => _ = case.solver.given(other, number as u32),
         }
     }
     // A size that cannot be calculated is none.

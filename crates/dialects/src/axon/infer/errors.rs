@@ -247,7 +247,8 @@ impl Inference {
         };
         let why = why(types, &mut printer, &relation, &reason);
         let mut error = Diagnostic::new(Reason::AxonShape, info.span, format!("{both}: {why}"));
-        let places = conflict.places.iter().copied().collect();
+        let entry = self.entry;
+        let places = conflict.places.iter().copied().filter(|place| entry <= *place).collect();
         self.notes_as(&mut error, &conflict.core, Some(origin), &mut printer, &places);
         if !conflict.minimal {
             let text = "some of these places may not matter: the search for fewer ended early";

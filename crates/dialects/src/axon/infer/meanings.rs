@@ -97,7 +97,7 @@ impl Inference {
                             found.entry(place).or_insert_with(|| {
                                 let whole = match name {
                                     Some(name) => format!("'{name}'"),
-                                    None => "this".to_string(),
+                                    None => "this value".to_string(),
                                 };
                                 (*span, format!("{text} of {}{whole}", Path::prefix(path.as_ref())))
                             });
