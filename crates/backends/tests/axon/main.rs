@@ -290,7 +290,7 @@ fn functions_are_compiled_for_what_they_are_called_with() {
     };
     assert_eq!(
         refused(&[floats(3), floats(4), scalar.clone()]),
-        "pair.axon:3:18: error: what is given for 'p.1' has shape [4], expected [5]: size 4 is not 5 [AX0301]"
+        "pair.axon:2:19: error: what is given for 'p.1' has shape [4], expected [5]: size 4 is not 5 [AX0301]"
     );
     let mut other = scalar.clone();
     other.shape.element_type = hlo::ElementType::S32;

@@ -63,6 +63,7 @@ fn errors_say_which_places_contradict_each_other() {
     }
     match std::env::var_os("UPDATE_EXPECT") {
         Some(_) => std::fs::write(&path, found).expect("the table is written"),
-        None => assert_eq!(found, expected),
+        // The first program that differs.
+        None => found.split("== ").zip(expected.split("== ")).for_each(|(a, b)| assert_eq!(a, b)),
     }
 }
