@@ -25,7 +25,7 @@ mod workloads;
 
 use chains::{Chain, Random, composed, in_order, random_order};
 use mlir::Mlir;
-use workloads::{WORKLOADS, Work, Workload, shared, tower};
+use workloads::{GROWTHS, WORKLOADS, Work, Workload, shared, tower};
 
 /// Batches of the measurement with threads; the fastest counts.
 const ROUNDS: u64 = 15;
@@ -35,7 +35,8 @@ const PAIRS: u64 = 2000;
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 fn main() -> ExitCode {
-    let run = speed().and_then(|()| threads()).and_then(|()| growth());
+    let run =
+        speed().and_then(|()| threads()).and_then(|()| growth()).and_then(|()| growth_by_size());
     match run.and_then(|()| memory()).and_then(|()| completeness()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -260,6 +261,31 @@ fn growth() -> Result<()> {
             }
             let time = if feasible { format!("{:.1}", each(best[1], 1)) } else { "-".into() };
             row += &format!("| {:.1} | {:.2} | {time} ", each(best[0], 1), each(best[0], depth));
+        }
+        println!("{row}|");
+    }
+    Ok(())
+}
+
+fn growth_by_size() -> Result<()> {
+    const SIZES: [usize; 7] = [8, 16, 32, 64, 128, 256, 512];
+    println!("\n| n | {} |\n|---{}|", SIZES.map(|it| it.to_string()).join(" | "), "|---".repeat(7));
+    for growth in GROWTHS {
+        let mut row = format!("| {} ", growth.name);
+        for size in SIZES {
+            if growth.largest < size {
+                row += "| - ";
+                continue;
+            }
+            let mut best = Duration::MAX;
+            for seed in 0..3 {
+                let ctx = Context::new();
+                let work = (growth.draw)(&ctx, &mut Random::new(seed), size);
+                let start = Instant::now();
+                finish(&ctx, &work)?;
+                best = best.min(start.elapsed());
+            }
+            row += &format!("| {:.1} ", each(best, 1));
         }
         println!("{row}|");
     }

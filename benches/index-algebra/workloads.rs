@@ -271,6 +271,86 @@ pub fn shared(ctx: &Context, random: &mut Random, depth: usize) -> IndexingMap {
     unconstrained(ctx, &[1 << 40, 4096], &[], vec![expr])
 }
 
+/// Work of a size: what grows in it is its name.
+pub struct Growth {
+    /// Its name.
+    pub name: &'static str,
+    /// The largest size.
+    pub largest: usize,
+    /// Draws one of a size.
+    pub draw: fn(&Context, &mut Random, usize) -> Work,
+}
+
+/// What is measured at sizes that grow.
+pub const GROWTHS: &[Growth] = &[
+    Growth { name: "minimum of n variables", largest: 512, draw: minimum },
+    Growth { name: "n nested maxima", largest: 512, draw: maxima },
+    Growth { name: "sum of n quotients", largest: 512, draw: quotients },
+    Growth { name: "n padded windows", largest: 64, draw: padded_windows },
+    Growth { name: "n reshapes in turn", largest: 512, draw: there_and_back },
+    Growth { name: "n reshapes at once", largest: 512, draw: there_and_back_at_once },
+];
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// `min(min(d0, d1), ..)`
+fn minimum(ctx: &Context, random: &mut Random, size: usize) -> Work {
+    let extents: Vec<i64> = (0..size).map(|_| random.between(2, 1000)).collect();
+    let least = (1..count(size)).fold(ctx.dim(0), |least, i| ctx.min(least, ctx.dim(i)));
+    vec![unconstrained(ctx, &extents, &[], vec![least])]
+}
+
+/// `e = max(e, e floordiv 2 + d2)` from `d0 + d1` on.
+fn maxima(ctx: &Context, random: &mut Random, size: usize) -> Work {
+    let mut expr = ctx.add(ctx.dim(0), ctx.dim(1));
+    for _ in 0..size {
+        let half = ctx.floor_div(expr, ctx.constant(2));
+        expr = ctx.max(expr, ctx.add(half, ctx.dim(2)));
+    }
+    let extents = [random.between(100, 200), random.between(100, 200), random.between(100, 200)];
+    vec![unconstrained(ctx, &extents, &[], vec![expr])]
+}
+
+/// `(d0 + d1 * a) floordiv c + ..`, no two with one divisor.
+fn quotients(ctx: &Context, random: &mut Random, size: usize) -> Work {
+    let mut sum = ctx.constant(0);
+    for place in 0..size {
+        let scaled = ctx.mul(ctx.dim(1), ctx.constant(random.between(2, 99)));
+        let divisor = 1000 + i64::from(count(place));
+        sum = ctx.add(sum, ctx.floor_div(ctx.add(ctx.dim(0), scaled), ctx.constant(divisor)));
+    }
+    vec![unconstrained(ctx, &[1 << 30, 1 << 30], &[], vec![sum])]
+}
+
+/// `d0 + s0 - 1` where that is in bounds, of itself.
+fn padded_windows(ctx: &Context, random: &mut Random, size: usize) -> Work {
+    let extent = random.between(100, 200);
+    let place = ctx.add(ctx.add(ctx.dim(0), ctx.range(0)), ctx.constant(-1));
+    let mut window = unconstrained(ctx, &[extent], &[3], vec![place]);
+    window.constraints.push(Constraint { expr: place, interval: Interval::new(0, extent - 1) });
+    vec![window; size]
+}
+
+/// Reshapes between 12x35 and 20x21.
+fn there_and_back(ctx: &Context, _: &mut Random, size: usize) -> Work {
+    let shapes = [vec![20, 21], vec![12, 35]];
+    let steps = shapes.into_iter().cycle().take(size).map(Step::Reshape).collect();
+    chain(ctx, vec![12, 35], steps)
+}
+
+/// The same as one expression, before anything is simplified.
+fn there_and_back_at_once(ctx: &Context, _: &mut Random, size: usize) -> Work {
+    let (mut row, mut column) = (ctx.dim(0), ctx.dim(1));
+    for (from, to) in [(35, 21), (21, 35)].into_iter().cycle().take(size) {
+        let position = ctx.add(ctx.mul(row, ctx.constant(from)), column);
+        row = ctx.floor_div(position, ctx.constant(to));
+        column = ctx.modulo(position, ctx.constant(to));
+    }
+    vec![unconstrained(ctx, &[12, 35], &[], vec![row, column])]
+}
+
 fn constrained(ctx: &Context, random: &mut Random) -> Work {
     let dims: Vec<i64> = (0..10).map(|_| random.between(100, 5000)).collect();
     let vars: Vec<Expr> = (0..10).map(|i| ctx.dim(i)).collect();

@@ -15,6 +15,7 @@
 //! nothing says that they have the same value.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use crate::expr::{Context, Expr, Node, Var};
@@ -149,9 +150,8 @@ fn composed_domain<'m>(
             composed.add_constraint(ctx, expr, constraint.interval);
         }
     }
-    let mut intervals = None;
     for (&expr, dim) in read.iter().zip(&second.dims) {
-        restrict(ctx, &mut composed, &mut intervals, expr, dim);
+        restrict(ctx, &mut composed, expr, dim);
     }
     composed.sort_constraints(ctx);
     Ok((composed, Some(read)))
@@ -166,14 +166,7 @@ fn substituted(ctx: &Context, exprs: &[Expr], read: &[Expr]) -> Vec<Expr> {
 }
 
 /// Restricts the domain of `map` to where `expr` respects the bounds of `variable`.
-/// `intervals` are those of the variables of `map`, once they are known.
-fn restrict(
-    ctx: &Context,
-    map: &mut IndexingMap,
-    intervals: &mut Option<VarIntervals>,
-    expr: Expr,
-    variable: &Variable,
-) {
+fn restrict(ctx: &Context, map: &mut IndexingMap, expr: Expr, variable: &Variable) {
     let same_bounds =
         |known: &Variable| (known.lower, known.upper) == (variable.lower, variable.upper);
     if ctx.as_var(expr).and_then(|var| map.variable(var)).is_some_and(same_bounds) {
@@ -187,20 +180,14 @@ fn restrict(
         {
             return;
         }
-        let known = match ctx.as_var(expr).and_then(|var| map.variable(var)) {
-            Some(variable) => variable.constant_interval(ctx),
-            None => None,
-        };
-        let values = known.unwrap_or_else(|| {
-            let intervals = intervals.get_or_insert_with(|| map.intervals(ctx));
-            ctx.interval_of(expr, &|var| intervals.of(var))
+        // Those of symbolic bounds, once they are asked for.
+        let symbolic: OnceCell<VarIntervals> = OnceCell::new();
+        let values = ctx.interval_of(expr, &|var| {
+            let bounds = map.variable(var).and_then(|variable| variable.constant_interval(ctx));
+            bounds.unwrap_or_else(|| symbolic.get_or_init(|| map.intervals(ctx)).of(var))
         });
         if !interval.covers(values) || ctx.as_constant(expr).is_some() {
             map.add_constraint(ctx, expr, interval);
-            if ctx.as_var(expr).is_some() {
-                // Its bounds may be narrower now.
-                *intervals = None;
-            }
         }
         return;
     }

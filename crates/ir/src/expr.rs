@@ -241,12 +241,14 @@ impl Context {
     }
 
     /// The operation at the root of `expr`.
+    #[inline]
     pub fn node(&self, expr: Expr) -> Node {
         self.arena.borrow().nodes[expr.0 as usize]
     }
 
     /// The number of operators in `expr` written out as text, saturating at `u32::MAX`. A
     /// difference, which is a sum with a negation, counts as one.
+    #[inline]
     pub fn cost(&self, expr: Expr) -> u32 {
         self.arena.borrow().costs[expr.0 as usize]
     }
@@ -337,6 +339,7 @@ impl Context {
     }
 
     /// The value of `expr` if it is a constant.
+    #[inline]
     pub fn as_constant(&self, expr: Expr) -> Option<i64> {
         match self.node(expr) {
             Node::Const(value) => Some(value),
@@ -345,6 +348,7 @@ impl Context {
     }
 
     /// The variable that `expr` is, if it is one.
+    #[inline]
     pub fn as_var(&self, expr: Expr) -> Option<Var> {
         match self.node(expr) {
             Node::Var(var) => Some(var),
@@ -550,6 +554,22 @@ impl Context {
         order
     }
 
+    /// The operands of an operation and of those operations in it that are like it, each once, from
+    /// the last to the first.
+    pub(crate) fn operands_of(&self, expr: Expr, is_like: impl Fn(Node) -> bool) -> Vec<Expr> {
+        let (mut operands, mut seen) = (Vec::new(), FastSet::default());
+        let mut stack: SmallVec<[Expr; 16]> = SmallVec::from_slice(&[expr]);
+        while let Some(expr) = stack.pop() {
+            let node = self.node(expr);
+            match node.operands().filter(|_| is_like(node)) {
+                Some(_) if !seen.insert(expr) => {}
+                Some((lhs, rhs)) => stack.extend([lhs, rhs]),
+                None => operands.push(expr),
+            }
+        }
+        operands
+    }
+
     /// Computes one value per subexpression from the values of its operands and returns those
     /// of `roots`.
     pub fn fold<T: Clone, E>(
@@ -712,7 +732,17 @@ impl Context {
     /// An interval that holds every value that `expr` takes while each variable stays in its
     /// interval. Points where `expr` is undefined count as no value.
     pub fn interval_of(&self, expr: Expr, interval: &dyn Fn(Var) -> Interval) -> Interval {
-        self.intervals_of(&[expr], interval)[0]
+        let step = &mut |_, node, operands: Option<(&Interval, &Interval)>| {
+            Ok::<_, std::convert::Infallible>(interval_of_node(node, operands, interval))
+        };
+        let folded = match self.are_small(&[expr]) {
+            true => self.fold_small(expr, step),
+            false => self.fold(&[expr], step).map(|intervals| intervals[0]),
+        };
+        match folded {
+            Ok(interval) => interval,
+            Err(never) => match never {},
+        }
     }
 
     /// [`interval_of`](Self::interval_of) for several expressions.
@@ -722,14 +752,7 @@ impl Context {
         interval: &dyn Fn(Var) -> Interval,
     ) -> Vec<Interval> {
         let folded = self.fold(exprs, |_, node, operands| {
-            Ok::<_, std::convert::Infallible>(match operands {
-                Some((&lhs, &rhs)) => interval_of_operation(node, lhs, rhs),
-                None => match node {
-                    Node::Var(var) => interval(var),
-                    Node::Const(value) => Interval::point(value),
-                    _ => Interval::ALL,
-                },
-            })
+            Ok::<_, std::convert::Infallible>(interval_of_node(node, operands, interval))
         });
         match folded {
             Ok(intervals) => intervals,
@@ -956,6 +979,19 @@ pub(crate) fn value_of_node(
     value.filter(|&value| value != i128::MIN).ok_or(EvalError::Overflow)
 }
 
+/// The enclosure of a node from those of its operands and of the variables.
+fn interval_of_node(
+    node: Node,
+    operands: Option<(&Interval, &Interval)>,
+    interval: &dyn Fn(Var) -> Interval,
+) -> Interval {
+    match (node, operands) {
+        (Node::Var(var), _) => interval(var),
+        (_, Some((&lhs, &rhs))) => interval_of_operation(node, lhs, rhs),
+        (_, None) => interval_of_operation(node, Interval::ALL, Interval::ALL),
+    }
+}
+
 /// The enclosure of one operation from those of its operands; leaves have none.
 pub(crate) fn interval_of_operation(node: Node, lhs: Interval, rhs: Interval) -> Interval {
     match node {
@@ -973,10 +1009,14 @@ pub(crate) fn interval_of_operation(node: Node, lhs: Interval, rhs: Interval) ->
 
 /// The greatest common divisor; `gcd(0, x)` is `x`.
 pub fn gcd(lhs: u64, rhs: u64) -> u64 {
-    // Without divisions (Stein 1967).
-    let (mut a, mut b) = (lhs, rhs);
-    if a == 0 || b == 0 {
-        return a | b;
+    let (small, large) = (lhs.min(rhs), lhs.max(rhs));
+    if small == 0 {
+        return large;
+    }
+    // One division makes both small where one is. The rest goes without (Stein 1967).
+    let (mut a, mut b) = (large % small, small);
+    if a == 0 {
+        return b;
     }
     let shift = (a | b).trailing_zeros();
     a >>= a.trailing_zeros();

@@ -85,12 +85,14 @@ impl Interval {
     }
 
     /// Whether no integer lies in the interval.
+    #[inline]
     pub fn is_empty(self) -> bool {
         self.hi < self.lo
     }
 
     /// The only member, if there is exactly one. The end points that stand for an infinity
     /// are no members.
+    #[inline]
     pub fn as_point(self) -> Option<i64> {
         (self.lo == self.hi && self.lo != i64::MIN && self.hi != i64::MAX).then_some(self.lo)
     }
@@ -112,16 +114,19 @@ impl Interval {
     }
 
     /// Whether every member of `other` is a member of `self`.
+    #[inline]
     pub fn covers(self, other: Interval) -> bool {
         other.is_empty() || (self.lo <= other.lo && other.hi <= self.hi)
     }
 
     /// Whether both ends are finite.
+    #[inline]
     pub fn is_bounded(self) -> bool {
         self.lo != i64::MIN && self.hi != i64::MAX
     }
 
     /// The members of both intervals.
+    #[inline]
     pub fn intersect(self, other: Interval) -> Interval {
         Interval::new(self.lo.max(other.lo), self.hi.min(other.hi))
     }
@@ -198,6 +203,7 @@ impl Interval {
 
     /// All sums.
     #[expect(clippy::should_implement_trait, reason = "named like its siblings")]
+    #[inline]
     pub fn add(self, other: Interval) -> Interval {
         if self.is_empty() || other.is_empty() {
             return Interval::EMPTY;
@@ -232,6 +238,7 @@ impl Interval {
 
     /// All products.
     #[expect(clippy::should_implement_trait, reason = "named like its siblings")]
+    #[inline]
     pub fn mul(self, other: Interval) -> Interval {
         if let Some(factor) = other.as_point()
             && self.is_bounded()
@@ -245,6 +252,7 @@ impl Interval {
 
     /// All quotients rounded down, over the divisors that are not zero. Empty when zero is
     /// the only divisor.
+    #[inline]
     pub fn floor_div(self, other: Interval) -> Interval {
         if let Some(divisor) = other.as_point()
             && 0 < divisor

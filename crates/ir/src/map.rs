@@ -18,6 +18,7 @@
 
 use crate::expr::{Context, EvalError, Expr, Node, Var};
 use crate::interval::Interval;
+use crate::simplify::ConstantBounds;
 
 /// A variable of an [`IndexingMap`] with its closed bounds.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -58,6 +59,7 @@ impl Variable {
     }
 
     /// The bounds as an interval, when each is a constant or absent.
+    #[inline]
     pub fn constant_interval(&self, ctx: &Context) -> Option<Interval> {
         let lo = self.lower.map_or(Some(i64::MIN), |lower| ctx.as_constant(lower))?;
         let hi = self.upper.map_or(Some(i64::MAX), |upper| ctx.as_constant(upper))?;
@@ -211,19 +213,13 @@ impl IndexingMap {
     /// Whether the domain is seen to be empty without simplification: a variable has no value
     /// or a constraint on a constant fails. A `false` leaves it open.
     pub fn is_known_empty(&self, ctx: &Context) -> bool {
-        let mut constant = true;
-        let empty = self.vars().any(|(_, variable)| match variable.constant_interval(ctx) {
-            Some(interval) => interval.is_empty(),
+        let empty = match self.constant_bounds(ctx) {
+            Some(bounds) => bounds == ConstantBounds::Empty,
             None => {
-                constant = false;
-                false
-            }
-        });
-        let empty = empty
-            || (!constant && {
                 let intervals = self.intervals(ctx);
                 self.vars().any(|(var, _)| intervals.of(var).is_empty())
-            });
+            }
+        };
         empty
             || self.constraints.iter().any(|constraint| {
                 constraint.interval.is_empty()

@@ -24,7 +24,8 @@
 //! collected (`(a - b) * 4`). Products list their factors in the same order.
 //!
 //! Cost: near-linear in the number of distinct subexpressions in practice. A sum of n terms
-//! takes O(n log n), one with more than 8 quotients is not searched for remainders; a minimum of n operands compares each with at most 16 others.
+//! takes O(n log n), one with more than 8 quotients is not searched for remainders; a minimum of n operands compares each with at most 32
+//! others, and does not compare those of minima in it again.
 
 mod composition;
 mod digits;
@@ -40,16 +41,20 @@ use std::collections::BTreeSet;
 use smallvec::SmallVec;
 
 use crate::expr::{Context, Expr, FewTerms, LinearTerms, Node, Var, interval_of_operation};
-use crate::hash::FastMap;
+use crate::hash::{FastMap, FastSet};
 use crate::interval::Interval;
 use crate::map::{IndexingMap, VarIntervals};
 use crate::prove::{Prover, Verdict};
+pub(crate) use domain::ConstantBounds;
 pub(crate) use flat::Quotients;
 use sum::{Atom, Sum};
 use write::build;
 
-/// The most operands of a minimum or maximum that are compared pair by pair.
+/// The most operands of a minimum or maximum, before a new one and after it, that it is compared with.
 const MAX_COMPARED: usize = 16;
+/// The most operands of a minimum or maximum that are sorted. Others come after them as they are given:
+/// where each minimum is an operand of the next, all would be written anew each time.
+const MAX_SORTED: usize = 32;
 /// How deep rules may apply rules to what they build.
 const MAX_DEPTH: u32 = 64;
 /// How often an expression is simplified again to reach a fixpoint.
@@ -104,6 +109,8 @@ pub(crate) struct Tables {
     intervals: FastMap<Sum, Interval>,
     /// What sums are written as.
     written: FastMap<Sum, Expr>,
+    /// The minima and maxima that are simplified.
+    extrema: FastSet<Expr>,
 }
 
 impl Tables {
@@ -114,6 +121,7 @@ impl Tables {
         self.quotients.clear();
         self.intervals.clear();
         self.written.clear();
+        self.extrema.clear();
     }
 }
 
@@ -433,6 +441,12 @@ impl<'c> Simplifier<'c> {
                     return rhs.scaled(factor);
                 }
                 let (lhs, rhs) = (self.write(&lhs), self.write(&rhs));
+                if let Some(kind) = Extremum::of_node(node) {
+                    let values =
+                        interval_of_operation(node, self.interval_of(lhs), self.interval_of(rhs));
+                    let extremum = self.extremum(lhs, rhs, kind);
+                    return Some(self.expand_simplified(extremum, values));
+                }
                 match node {
                     Node::Mul(..) => self.product(lhs, rhs),
                     Node::FloorDiv(..) => {
@@ -440,15 +454,7 @@ impl<'c> Simplifier<'c> {
                     }
                     Node::CeilDiv(..) => self.quotient_by_symbol(lhs, rhs, division::Rounding::Up),
                     Node::Mod(..) => self.remainder_by_symbol(lhs, rhs),
-                    Node::Min(..) => {
-                        let minimum = self.extremum(lhs, rhs, Extremum::Min);
-                        Some(self.expand_simplified(minimum))
-                    }
-                    Node::Max(..) => {
-                        let maximum = self.extremum(lhs, rhs, Extremum::Max);
-                        Some(self.expand_simplified(maximum))
-                    }
-                    Node::Const(_) | Node::Var(_) | Node::Add(..) => None,
+                    _ => None,
                 }
             }
         }
@@ -468,16 +474,21 @@ impl<'c> Simplifier<'c> {
     }
 
     /// The sum of an expression whose operands are written normal forms and which itself is
-    /// no sum or quotient that a rule applies to.
-    fn expand_simplified(&mut self, expr: Expr) -> Sum {
+    /// no sum or quotient that a rule applies to. Its values lie in an interval.
+    fn expand_simplified(&mut self, expr: Expr, values: Interval) -> Sum {
         match self.tables.expanded.get(&expr) {
             Some(sum) => sum.clone(),
-            None => self.leaf(expr),
+            None => self.leaf_within(expr, values),
         }
     }
 
     /// An expression as a term of its own.
     fn leaf(&mut self, expr: Expr) -> Sum {
+        self.leaf_within(expr, Interval::ALL)
+    }
+
+    /// An expression as a term of its own, the values of which lie in an interval.
+    fn leaf_within(&mut self, expr: Expr, values: Interval) -> Sum {
         if let Some(value) = self.ctx.as_constant(expr) {
             return Sum::constant(value);
         }
@@ -500,7 +511,7 @@ impl<'c> Simplifier<'c> {
             }
             _ => Interval::ALL,
         };
-        let interval = interval.intersect(self.known_interval(expr));
+        let interval = interval.intersect(values).intersect(self.known_interval(expr));
         let sum = match interval.as_point() {
             Some(value) => Sum::constant(value),
             None => Sum::from(self.new_atom(Term::Leaf(expr), interval, Some(expr))),
@@ -533,11 +544,16 @@ impl<'c> Simplifier<'c> {
 
     /// `lhs + factor * rhs`; `None` on overflow.
     fn add_scaled(&mut self, lhs: Expr, rhs: Expr, factor: i64) -> Option<Expr> {
+        let sum = self.sum_scaled(lhs, rhs, factor)?;
+        Some(self.write(&sum))
+    }
+
+    /// The normal form of `lhs + factor * rhs`; `None` on overflow.
+    fn sum_scaled(&mut self, lhs: Expr, rhs: Expr, factor: i64) -> Option<Sum> {
         let mut sum = self.expand(lhs);
         let rhs = self.expand(rhs);
         sum.add(&rhs, factor)?;
-        let sum = self.join_symbolic(sum)?;
-        Some(self.write(&sum))
+        self.join_symbolic(sum)
     }
 
     /// `b*n*(x floordiv n) + b*(x mod n) == b*x` where n is no constant.
@@ -642,7 +658,7 @@ impl<'c> Simplifier<'c> {
                 None => factor,
                 Some(product) => {
                     let next = self.ctx.mul(product, factor);
-                    self.expand_simplified(product);
+                    self.expand_simplified(product, Interval::ALL);
                     self.expand(factor);
                     self.leaf(next);
                     next
@@ -660,48 +676,78 @@ impl<'c> Simplifier<'c> {
 
     // Minima and maxima
 
-    /// The simplified minimum or maximum.
+    /// The simplified minimum or maximum. The operands of such that are simplified already are not
+    /// compared with each other again.
     fn extremum(&mut self, lhs: Expr, rhs: Expr, kind: Extremum) -> Expr {
         let ctx = self.ctx;
-        let mut candidates = Vec::new();
-        let mut stack = vec![rhs, lhs];
-        while let Some(expr) = stack.pop() {
-            match (ctx.node(expr), kind) {
-                (Node::Min(a, b), Extremum::Min) | (Node::Max(a, b), Extremum::Max) => {
-                    stack.extend([b, a]);
-                }
-                _ => candidates.push(expr),
-            }
+        let (of_lhs, of_rhs) = (self.chain(lhs, kind), self.chain(rhs, kind));
+        let (chain, other) =
+            if of_lhs.len() < of_rhs.len() { (of_rhs, lhs) } else { (of_lhs, rhs) };
+        let mut kept: Vec<Expr> = chain.iter().map(|&(operand, _)| operand).collect();
+        // The first operands that stay: what they make is there.
+        let mut num_same = kept.len();
+        let mut candidates = ctx.operands_of(other, |node| kind.operands(node).is_some());
+        if kept.is_empty() {
+            candidates.extend(ctx.operands_of(lhs, |node| kind.operands(node).is_some()));
         }
-        candidates.sort_by(|&a, &b| ctx.compare(a, b));
-        candidates.dedup();
-        let mut kept: Vec<Expr> = Vec::new();
         for candidate in candidates {
-            let compared = kept.len().saturating_sub(MAX_COMPARED);
-            let (mut dominated, mut position) = (false, 0);
-            kept.retain(|&other| {
-                position += 1;
-                if dominated || position <= compared {
-                    return true;
+            if kept.contains(&candidate) {
+                continue;
+            }
+            let mut place = kept.len();
+            if place < MAX_SORTED {
+                place = kept.partition_point(|&it| ctx.compare(it, candidate).is_lt());
+            }
+            let compared = place.saturating_sub(MAX_COMPARED)..kept.len().min(place + MAX_COMPARED);
+            let (mut is_dominated, mut dominated) = (false, SmallVec::<[usize; 4]>::new());
+            for number in compared {
+                let operand = kept[number];
+                let winner = match number < place {
+                    true => self.decided(operand, candidate, kind),
+                    false => self.decided(candidate, operand, kind),
+                };
+                if winner == Some(operand) {
+                    is_dominated = true;
+                    break;
                 }
-                match self.decided(other, candidate, kind) {
-                    Some(winner) => {
-                        dominated = winner == other;
-                        dominated
-                    }
-                    None => true,
+                if winner.is_some() {
+                    dominated.push(number);
                 }
-            });
-            if !dominated {
-                kept.push(candidate);
+            }
+            for &number in dominated.iter().rev() {
+                kept.remove(number);
+                num_same = num_same.min(number);
+                place -= usize::from(number < place);
+            }
+            if !is_dominated {
+                kept.insert(place, candidate);
+                num_same = num_same.min(place);
             }
         }
-        kept.into_iter()
-            .reduce(|lhs, rhs| match kind {
-                Extremum::Min => ctx.min(lhs, rhs),
-                Extremum::Max => ctx.max(lhs, rhs),
-            })
-            .unwrap_or(lhs)
+        let start = num_same.checked_sub(1).map(|last| chain[last].1);
+        let extremum = kept[num_same..].iter().fold(start, |extremum, &operand| {
+            Some(extremum.map_or(operand, |extremum| kind.of(ctx, extremum, operand)))
+        });
+        let extremum = extremum.unwrap_or(lhs);
+        self.tables.extrema.insert(extremum);
+        extremum
+    }
+
+    /// The operands of a simplified minimum or maximum in their order, each with what it makes with
+    /// those before it. None where it is not known to be simplified.
+    fn chain(&self, expr: Expr, kind: Extremum) -> Vec<(Expr, Expr)> {
+        let mut chain = Vec::new();
+        let mut rest = expr;
+        while let Some((before, last)) = kind.operands(self.ctx.node(rest)) {
+            chain.push((last, rest));
+            rest = before;
+        }
+        if !chain.is_empty() && !self.tables.extrema.contains(&expr) {
+            return Vec::new();
+        }
+        chain.push((rest, rest));
+        chain.reverse();
+        chain
     }
 
     /// Which of two expressions is the minimum or maximum everywhere, if one is.
@@ -738,11 +784,18 @@ impl<'c> Simplifier<'c> {
         if a.le(b) == Some(true) {
             return true;
         }
-        let difference = self.add_scaled(rhs, lhs, -1);
-        match difference {
-            Some(difference) => self.is_non_negative(difference),
-            None => false,
+        self.is_at_most(lhs, rhs).unwrap_or(false)
+    }
+
+    /// [`at_most`](Self::at_most) by the difference. `None` on overflow.
+    fn is_at_most(&mut self, lhs: Expr, rhs: Expr) -> Option<bool> {
+        let difference = self.sum_scaled(rhs, lhs, -1)?;
+        if self.prover.is_some() || !self.known.is_empty() {
+            let difference = self.write(&difference);
+            return Some(self.is_non_negative(difference));
         }
+        self.find_aliases(&difference);
+        Some(0 <= self.interval_of_sum(&difference).lo)
     }
 
     /// Whether `expr >= 0` is shown on the whole domain.
@@ -783,6 +836,28 @@ fn inner_point(interval: Interval) -> i64 {
 enum Extremum {
     Min,
     Max,
+}
+
+impl Extremum {
+    fn of_node(node: Node) -> Option<Self> {
+        match node {
+            Node::Min(..) => Some(Extremum::Min),
+            Node::Max(..) => Some(Extremum::Max),
+            _ => None,
+        }
+    }
+
+    /// The operands of a node of this kind.
+    fn operands(self, node: Node) -> Option<(Expr, Expr)> {
+        node.operands().filter(|_| Self::of_node(node) == Some(self))
+    }
+
+    fn of(self, ctx: &Context, lhs: Expr, rhs: Expr) -> Expr {
+        match self {
+            Extremum::Min => ctx.min(lhs, rhs),
+            Extremum::Max => ctx.max(lhs, rhs),
+        }
+    }
 }
 
 impl Context {

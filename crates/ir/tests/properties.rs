@@ -157,7 +157,12 @@ proptest! {
             for point in thinned(box_of(&map, &ctx), 2000) {
                 if let Ok(value) = evaluate(&ctx, result, &point) {
                     prop_assert!(enclosure.contains(value), "{} {}", ctx.display(result), enclosure);
-                    prop_assert!(sharper.contains(value), "{} {}", ctx.display(result), sharper);
+                    let (dims, ranges, runtimes) = &point;
+                    let inside = map.contains(&ctx, dims, ranges, runtimes);
+                    prop_assert!(
+                        sharper.contains(value) || inside != Ok(true),
+                        "{} {}", ctx.display(result), sharper
+                    );
                     prop_assert!(
                         if multiple == 0 { value == 0 } else { i128::from(value) % multiple == 0 },
                         "{} = {} is no multiple of {}", ctx.display(result), value, multiple

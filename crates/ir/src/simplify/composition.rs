@@ -6,10 +6,9 @@
 
 use std::cell::Cell;
 
-use super::domain::ConstantBounds;
 use super::flat::{Flat, FlatForms};
 use super::sum::Sum;
-use super::{Simplifier, build};
+use super::{ConstantBounds, Simplifier, build};
 use crate::expr::{Context, Expr, Node, Var};
 use crate::map::IndexingMap;
 

@@ -692,16 +692,16 @@ pub(super) fn cancelling_factor(
     divisor: i64,
 ) -> Option<Cancelling> {
     let mut factors = Factors::new();
-    let add = |factors: &mut Factors, coefficient: Option<i64>| {
-        let factor = coefficient.and_then(|coefficient| common_factor(coefficient, divisor));
-        if let Some(factor) = factor
+    let add = |factors: &mut Factors, coefficient: i64, length: i64| {
+        if let Some(factor) = common_factor(coefficient, divisor)
+            && length < factor
             && !factors.contains(&factor)
         {
             factors.push(factor);
         }
     };
     for &(coefficient, _) in terms {
-        add(&mut factors, Some(coefficient));
+        add(&mut factors, coefficient, 0);
     }
     add_common_factors(&mut factors);
     for rest in [Rest::All, Rest::Nearest] {
@@ -712,8 +712,11 @@ pub(super) fn cancelling_factor(
                 let length = hi.checked_sub(lo).filter(|&length| length < divisor / 2);
                 if let Some(length) = length {
                     for near in [coefficient.checked_sub(1), coefficient.checked_add(1)] {
-                        let size = near.and_then(i64::checked_abs);
-                        add(&mut factors, size.filter(|&size| length < size));
+                        if let Some(size) = near.and_then(i64::checked_abs)
+                            && length < size
+                        {
+                            add(&mut factors, size, length);
+                        }
                     }
                 }
             }

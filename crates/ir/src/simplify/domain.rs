@@ -38,7 +38,7 @@ enum Reduced {
 
 /// What constant bounds leave of a box.
 #[derive(Copy, Clone, PartialEq, Eq)]
-pub(super) enum ConstantBounds {
+pub(crate) enum ConstantBounds {
     /// Nothing: a variable has no value.
     Empty,
     /// Points, where a variable has one value only.
@@ -77,23 +77,17 @@ impl IndexingMap {
             return self.simplify_in_box(ctx, bounds);
         }
         let before = self.clone();
+        let mut is_stable = false;
         for _ in 0..MAX_ROUNDS {
-            let last = self.clone();
-            self.simplify_bounds(ctx);
-            let Some(are_settled) = self.simplify_constraints(ctx) else {
-                self.set_known_empty(ctx);
-                break;
-            };
-            if self.is_known_empty(ctx) {
-                self.set_known_empty(ctx);
-                break;
+            if !is_stable {
+                let Some(stays) = self.simplify_domain(ctx) else {
+                    self.set_known_empty(ctx);
+                    break;
+                };
+                is_stable = stays;
             }
-            self.simplify_results(ctx);
-            // The results were simplified under these bounds and constraints.
-            let same_bounds =
-                self.vars().zip(last.vars()).all(|((_, now), (_, before))| now == before);
-            let same_constraints = are_settled || self.constraints == last.constraints;
-            if same_bounds && same_constraints && self.results == last.results {
+            // The results are simplified under these bounds and constraints.
+            if !self.simplify_results(ctx) && is_stable {
                 break;
             }
         }
@@ -111,9 +105,9 @@ impl IndexingMap {
     }
 
     /// What the bounds leave, if all of them are constants.
-    pub(super) fn constant_bounds(&self, ctx: &Context) -> Option<ConstantBounds> {
+    pub(crate) fn constant_bounds(&self, ctx: &Context) -> Option<ConstantBounds> {
         let mut bounds = ConstantBounds::Free;
-        for (_, variable) in self.vars() {
+        for variable in [&self.dims, &self.ranges, &self.runtimes].into_iter().flatten() {
             let interval = variable.constant_interval(ctx)?;
             if interval.is_empty() {
                 bounds = ConstantBounds::Empty;
@@ -231,11 +225,48 @@ impl IndexingMap {
         }
     }
 
-    fn simplify_results(&mut self, ctx: &Context) {
-        let mut simplifier = Simplifier::for_domain(ctx, self);
-        for result in &mut self.results {
-            *result = simplifier.simplify(*result);
+    /// Simplifies the results under bounds and constraints, and returns whether one changed.
+    fn simplify_results(&mut self, ctx: &Context) -> bool {
+        if self.are_results_simple(ctx) {
+            return false;
         }
+        let mut simplifier = Simplifier::for_domain(ctx, self);
+        let mut has_changed = false;
+        for result in &mut self.results {
+            let simplified = simplifier.simplify(*result);
+            has_changed |= simplified != *result;
+            *result = simplified;
+        }
+        has_changed
+    }
+
+    /// Whether all results are sums of variables, written as simplification does, none of which the
+    /// domain makes a constant. A `false` leaves it open.
+    fn are_results_simple(&self, ctx: &Context) -> bool {
+        let is_sum = |expr| matches!(ctx.node(expr), Node::Var(_) | Node::Add(..) | Node::Mul(..));
+        let is_point = |constraint: &Constraint| constraint.interval.as_point().is_some();
+        if !self.results.iter().all(|&result| is_sum(result))
+            || self.constraints.iter().any(is_point)
+        {
+            return false;
+        }
+        let intervals = self.narrowed_intervals(ctx);
+        let is_free = |var| intervals.of(var).as_point().is_none();
+        self.results.iter().all(|&result| is_written_sum(ctx, result, &is_free))
+    }
+
+    /// Simplifies bounds and constraints. `None` when they are seen to hold nowhere; otherwise whether
+    /// they are known to stay as they are when they are simplified again.
+    fn simplify_domain(&mut self, ctx: &Context) -> Option<bool> {
+        let variables = [&self.dims, &self.ranges, &self.runtimes].map(|it| it.clone());
+        let constraints = self.constraints.clone();
+        self.simplify_bounds(ctx);
+        let are_settled = self.simplify_constraints(ctx)?;
+        if self.is_known_empty(ctx) {
+            return None;
+        }
+        let same_bounds = variables.iter().eq([&self.dims, &self.ranges, &self.runtimes]);
+        Some(same_bounds && (are_settled || self.constraints == constraints))
     }
 
     /// `None` when the constraints hold nowhere; otherwise whether they are known to stay as they
@@ -243,13 +274,16 @@ impl IndexingMap {
     fn simplify_constraints(&mut self, ctx: &Context) -> Option<bool> {
         let mut simplifier = Simplifier::for_map(ctx, self);
         let mut open: Vec<Constraint> = self.constraints.drain(..).rev().collect();
-        let (mut are_settled, mut num_simple) = (true, 0);
+        let mut are_settled = true;
         // What the last of them has been reduced to: what is written in the shortest way may have a
         // constant again, and so on in circles.
         let mut reduced: Vec<Constraint> = Vec::new();
         let mut reductions = MAX_REDUCTIONS.saturating_mul(open.len());
+        let bounds = self.constant_bounds(ctx);
         while let Some(Constraint { expr, interval }) = open.pop() {
-            let (expr, stays) = simplifier.simplify_once(expr);
+            let is_simple = bounds.is_some_and(|bounds| self.is_simple_sum(ctx, expr, bounds));
+            let (expr, stays) =
+                if is_simple { (expr, true) } else { simplifier.simplify_once(expr) };
             let constraint = Constraint { expr, interval };
             let found = if reductions == 0 { None } else { simplifier.reduce(constraint) };
             reductions = reductions.saturating_sub(1);
@@ -275,9 +309,14 @@ impl IndexingMap {
                 }
                 Some(Reduced::Both(first, second)) => open.extend([first, second]),
                 Some(Reduced::Simple(constraint)) => {
+                    // What two constraints say together may reduce further.
+                    let known = self.constraints.iter().find(|it| it.expr == constraint.expr);
+                    are_settled &= stays
+                        && known.is_none_or(|known| {
+                            known.interval.covers(constraint.interval)
+                                || constraint.interval.covers(known.interval)
+                        });
                     self.add_simple_constraint(ctx, constraint);
-                    num_simple += 1;
-                    are_settled &= stays;
                 }
                 // Its bounds do not fit when reduced, or it has been reduced often.
                 None => {
@@ -287,8 +326,7 @@ impl IndexingMap {
             }
         }
         self.sort_constraints(ctx);
-        // What two constraints say together may reduce further.
-        Some(are_settled && simplifier.prover.is_none() && self.constraints.len() == num_simple)
+        Some(are_settled && simplifier.prover.is_none())
     }
 
     fn add_simple_constraint(&mut self, ctx: &Context, constraint: Constraint) {
@@ -392,12 +430,17 @@ impl Simplifier<'_> {
         if interval.covers(values) {
             return Some(Reduced::True);
         }
-        match self.decided_by_points(constraint) {
+        let linear = ctx.linear_terms(expr);
+        let is_var = |&&(term, _): &&(Expr, i64)| ctx.as_var(term).is_some();
+        let num_vars = linear.as_ref().map_or(0, |it| it.terms.iter().filter(is_var).count());
+        // Each variable has two values or more.
+        let may_be_small = num_vars <= MAX_ENUMERATED.ilog2() as usize;
+        match if may_be_small { self.decided_by_points(constraint) } else { None } {
             Some(true) => return Some(Reduced::True),
             Some(false) => return Some(Reduced::False),
             None => {}
         }
-        let linear = ctx.linear_terms(expr)?;
+        let linear = linear?;
 
         // x + k in [lo, hi] == x in [lo - k, hi - k]
         if linear.constant != 0 {

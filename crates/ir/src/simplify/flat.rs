@@ -142,6 +142,12 @@ struct Quotient {
     atom: Option<Atom>,
 }
 
+impl Quotient {
+    fn is(&self, numerator: &Linear, divisor: i64) -> bool {
+        self.divisor == divisor && self.numerator == *numerator
+    }
+}
+
 /// The quotients that flat forms are made of. Contexts keep the memory of the last ones for the next.
 #[derive(Default, Debug)]
 pub(crate) struct Quotients {
@@ -446,8 +452,7 @@ impl Quotients {
             }
             return self.add_quotient_of_linear(form, &reduced, divisor / factor, 1);
         }
-        let is_same = |it: &Quotient| it.divisor == divisor && it.numerator == numerator;
-        let number = match self.all.iter().position(is_same) {
+        let number = match self.all.iter().position(|it| it.is(&numerator, divisor)) {
             Some(number) => number,
             None if self.all.len() == MAX_FLAT => return None,
             None => {
@@ -464,11 +469,15 @@ impl Quotients {
     /// As [`Simplifier::add_alias`].
     fn add_alias(&mut self, quotient: &Flat, numerator: &Flat, divisor: i64) -> Option<()> {
         let number = quotient.only_quotient()?;
+        let is_plain = quotient.linear.constant == 0 && quotient.linear.present() == 0;
+        if is_plain && self.all[number].is(&numerator.linear, divisor) && numerator.is_linear() {
+            return Some(());
+        }
         let (mut alias, mut rest) = (*numerator, *quotient);
         rest.quotients[number] = 0;
         alias.add(&rest, divisor.checked_neg()?)?;
         let own = &mut self.all[number];
-        let is_own = divisor == own.divisor && alias.is_linear() && alias.linear == own.numerator;
+        let is_own = own.is(&alias.linear, divisor) && alias.is_linear();
         let aliases = &mut own.aliases;
         if !is_own && aliases.len() < MAX_ALIASES && !aliases.contains(&(alias, divisor)) {
             aliases.push((alias, divisor));

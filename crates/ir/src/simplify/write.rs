@@ -12,8 +12,10 @@ use crate::expr::{Context, Expr, Node, Var, gcd};
 use crate::hash::FastMap;
 use crate::interval::Interval;
 
-/// The most terms of a sum that is looked at before it is written anew.
-const MAX_WRITTEN: usize = 8;
+/// The most terms of a sum of variables that is looked at before it is written anew.
+const MAX_VARIABLES: usize = 64;
+/// The most terms whose coefficients are compared pair by pair.
+const MAX_PAIRS: usize = 8;
 /// How deep remainders of remainders are looked for.
 const MAX_NESTED: u32 = 8;
 /// The most quotients in one sum that are looked at.
@@ -466,40 +468,56 @@ type Addends = SmallVec<[(Expr, u64, bool); 8]>;
 /// Writes a sum of multiples of distinct terms, none of them zero, and a constant.
 pub(crate) fn build(ctx: &Context, terms: &mut [(Expr, i64)], constant: i64) -> Expr {
     terms.sort_by(|a, b| ctx.compare(a.0, b.0));
-    let size = |coefficient: i64| coefficient.unsigned_abs();
-    let mut addends = Addends::new();
-    // Terms with coefficients of one size are collected in the place of the first of them.
-    let mut collected: FastMap<u64, Addends> = FastMap::default();
-    let many = 32 < terms.len();
-    let mut counts: FastMap<u64, usize> = FastMap::default();
-    if many {
-        for &(_, coefficient) in terms.iter() {
-            *counts.entry(size(coefficient)).or_default() += 1;
+    let addend =
+        |&(term, coefficient): &(Expr, i64)| (term, coefficient.unsigned_abs(), 0 < coefficient);
+    let mut addends: Addends = terms.iter().map(addend).collect();
+    if let Some(counts) = counts_of_sizes(&addends) {
+        addends = collected(ctx, &addends, &counts);
+    }
+    // A term may be a constant itself: 2^63 is one, written as a sum.
+    let expr = chain(ctx, &mut addends);
+    if constant == 0 { expr } else { ctx.add(expr, ctx.constant(constant)) }
+}
+
+/// How often each size other than 1 occurs; `None` where none does twice.
+fn counts_of_sizes(addends: &Addends) -> Option<FastMap<u64, usize>> {
+    // A few are compared faster than hashed.
+    if addends.len() <= MAX_PAIRS {
+        let mut rest = &addends[..];
+        let mut is_equal = false;
+        while let Some((&(_, size, _), others)) = rest.split_first() {
+            is_equal |= size != 1 && others.iter().any(|&(_, other, _)| other == size);
+            rest = others;
+        }
+        if !is_equal {
+            return None;
         }
     }
-    let is_shared = |coefficient: i64| {
-        let alike = |&&(_, other): &&(Expr, i64)| size(other) == size(coefficient);
-        size(coefficient) != 1
-            && if many {
-                1 < counts[&size(coefficient)]
-            } else {
-                1 < terms.iter().filter(alike).count()
-            }
-    };
-    for &(term, coefficient) in terms.iter() {
-        if !is_shared(coefficient) {
-            addends.push((term, size(coefficient), 0 < coefficient));
+    let mut counts: FastMap<u64, usize> = FastMap::default();
+    for &(_, size, _) in addends.iter().filter(|&&(_, size, _)| size != 1) {
+        *counts.entry(size).or_default() += 1;
+    }
+    counts.values().any(|&count| 1 < count).then_some(counts)
+}
+
+/// The addends with those of one size collected in the place of the first of them.
+fn collected(ctx: &Context, given: &Addends, counts: &FastMap<u64, usize>) -> Addends {
+    let mut addends = Addends::new();
+    let mut groups: FastMap<u64, Addends> = FastMap::default();
+    for &(term, size, positive) in given {
+        if counts.get(&size).is_none_or(|&count| count < 2) {
+            addends.push((term, size, positive));
             continue;
         }
-        let members = collected.entry(size(coefficient)).or_default();
+        let members = groups.entry(size).or_default();
         if members.is_empty() {
             // Its expression and sign come below.
-            addends.push((term, size(coefficient), true));
+            addends.push((term, size, true));
         }
-        members.push((term, 1, 0 < coefficient));
+        members.push((term, 1, positive));
     }
     for (expr, size, positive) in &mut addends {
-        if let Some(mut members) = collected.remove(size) {
+        if let Some(mut members) = groups.remove(size) {
             *positive = members.iter().any(|&(.., positive)| positive);
             for (.., sign) in &mut members {
                 *sign = *sign == *positive;
@@ -507,9 +525,7 @@ pub(crate) fn build(ctx: &Context, terms: &mut [(Expr, i64)], constant: i64) -> 
             *expr = chain(ctx, &mut members);
         }
     }
-    // A term may be a constant itself: 2^63 is one, written as a sum.
-    let expr = chain(ctx, &mut addends);
-    ctx.add(expr, ctx.constant(constant))
+    addends
 }
 
 /// Whether [`build`] writes a sum of multiples of variables, all of which are `accepted`, just as
@@ -539,7 +555,7 @@ pub(super) fn is_written_sum(ctx: &Context, expr: Expr, accepted: &impl Fn(Var) 
         let size = coefficient.unsigned_abs();
         if size == 0
             || !accepted(var)
-            || MAX_WRITTEN <= terms.len()
+            || MAX_VARIABLES <= terms.len()
             || (size != 1 && terms.iter().any(|&(_, other)| other.unsigned_abs() == size))
         {
             return false;

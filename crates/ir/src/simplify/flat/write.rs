@@ -45,6 +45,9 @@ impl FlatForms<'_> {
         if form.is_linear() {
             return Some(self.write_linear(&form.linear));
         }
+        if let Some(written) = self.write_alone(form) {
+            return Some(written);
+        }
         let mut floors = Numbers::new();
         for (number, &coefficient) in form.quotients.iter().enumerate() {
             if coefficient != 0 {
@@ -101,6 +104,35 @@ impl FlatForms<'_> {
         let is_shortest =
             !has_remainder || self.ctx.cost(written) <= self.least_operators(form, &floors)?;
         is_shortest.then_some(written)
+    }
+
+    /// Writes a quotient that stands alone, or a remainder of one, as most results of reshapes do.
+    /// `None` for other forms.
+    fn write_alone(&self, form: &Flat) -> Option<Expr> {
+        if form.linear.constant != 0 || form.linear.present() != 0 {
+            return None;
+        }
+        let mut numbers = (0..MAX_FLAT).filter(|&number| form.quotients[number] != 0);
+        let (first, second) = (numbers.next()?, numbers.next());
+        let all = &self.quotients.all;
+        let (fine, coarse) = match second {
+            Some(second) if all[second].divisor < all[first].divisor => (second, Some(first)),
+            _ => (first, second),
+        };
+        if numbers.next().is_some() || form.quotients[fine] != 1 {
+            return None;
+        }
+        let ctx = self.ctx;
+        let Quotient { numerator, divisor, .. } = &all[fine];
+        let write = || ctx.floor_div(self.write_linear(numerator), ctx.constant(*divisor));
+        let Some(coarse) = coarse else { return Some(write()) };
+        // x floordiv c - m*(x floordiv (c*m)) == (x floordiv c) mod m. That of a variable is a digit,
+        // the others are always shorter so.
+        let modulus = form.quotients[coarse].checked_neg()?;
+        let is_remainder = self.leaf_of(fine).is_none()
+            && divisor.checked_mul(modulus) == Some(all[coarse].divisor)
+            && all[coarse].numerator == *numerator;
+        is_remainder.then(|| ctx.modulo(write(), ctx.constant(modulus)))
     }
 
     /// Writes a sum of multiples of variables.
