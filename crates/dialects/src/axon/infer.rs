@@ -70,9 +70,9 @@ struct Names {
 #[derive(Clone, Debug)]
 pub(crate) struct OriginInfo {
     pub(crate) span: Span,
-    what: What,
+    pub(crate) what: What,
     /// The type that the place has.
-    found: Option<Ty>,
+    pub(crate) found: Option<Ty>,
 }
 
 #[derive(Clone, Debug)]
@@ -334,7 +334,7 @@ pub(crate) struct Inference {
     pub(crate) entry: Origin,
     names: Names,
     /// The names of the program, their places and what they stand for.
-    named: Vec<(Rc<str>, Span, Ty)>,
+    pub(crate) named: Vec<(Rc<str>, Span, Ty)>,
     level: u32,
     /// The name that is being defined.
     defining: Option<Rc<str>>,
@@ -599,8 +599,8 @@ impl Inference {
             Some(Binding::Value(ty)) => ty,
             Some(Binding::Scheme(scheme)) => {
                 let origin = self.origin(span, What::Use(Rc::clone(name)), None);
-                let (ty, renaming) =
-                    self.types.instantiate(&scheme, self.level, origin, Some(origin));
+                let asks = vec![origin; scheme.residuals.len()];
+                let (ty, renaming) = self.types.instantiate(&scheme, self.level, origin, &asks);
                 self.uses.schemes.insert((self.in_prelude, span), renaming);
                 ty
             }

@@ -20,7 +20,7 @@ use std::fmt;
 use std::rc::Rc;
 use tc_ir::shape::{
     Dim, DimVar, Item, Shape, ShapeVar,
-    solve::{Mark, Relation, Residual},
+    solve::{Mark, Origin, Relation, Residual},
 };
 
 /// A tensor type without variables; sizes are numbers, or expressions of what is read at run time.
@@ -362,9 +362,15 @@ impl Inferred {
         let defined = defined(program, &prelude, name.as_deref());
         let span = defined.map_or(Span::default(), |it| it.span);
         let inference = &mut self.inference;
+        // A condition of the run stands where the definition asks for it.
+        let asks = scheme.residuals.iter().map(|residual| {
+            let info = inference.origins[residual.origin as usize].clone();
+            inference.origin(info.span, info.what, info.found)
+        });
+        let asks: Vec<Origin> = asks.collect();
         let origin = inference.origin(span, What::Entry, None);
         inference.entry = origin;
-        let (ty, renaming) = inference.types.instantiate(&scheme, 0, origin, None);
+        let (ty, renaming) = inference.types.instantiate(&scheme, 0, origin, &asks);
         let (parameters, result) = match inference.types.node(ty) {
             Node::Function(params, result) => (Some(params), result),
             _ => (None, ty),
@@ -381,6 +387,8 @@ impl Inferred {
             structures.push(self.leaves(*param, name, place, &mut leaves)?);
         }
         let arguments = parameters.map(|_| structures);
+        let named = leaves.iter().map(|leaf| (leaf.name.as_str().into(), leaf.span, leaf.ty));
+        self.inference.named.extend(named);
         Ok(Opened { name, span, leaves, arguments, result, renaming })
     }
 
@@ -475,6 +483,13 @@ impl Inferred {
     fn known_parameter(&mut self, leaf: &Leaf) -> Result<TensorType, Diagnostic> {
         let (element, shape) = self.parameter(leaf)?;
         if let Some(dims) = sizes(&shape) {
+            if let Some(size) = dims.iter().find(|size| MAX_EXTENT < **size) {
+                let message = format!(
+                    "a size of '{}' would be {size}, expected at most {MAX_EXTENT}",
+                    leaf.name
+                );
+                return Err(Diagnostic::new(Reason::AxonLimit, leaf.span, message));
+            }
             return Ok(TensorType { element, dims });
         }
         let what = "of which not all sizes are known";

@@ -240,6 +240,10 @@ fn one_error_per_mistake() {
          [AX0301]"
     );
     assert_eq!(
+        error("fn(x : f32 [3000000000]) { x }"),
+        "1:12: error: size 3000000000 is too large, expected at most 2147483647 [AX0002]"
+    );
+    assert_eq!(
         error("fn(x : f32 [n / 0]) { x }"),
         "1:12: error: the size of a dimension is divided by zero [AX0301]"
     );

@@ -824,13 +824,13 @@ impl Types {
     }
 
     /// The type of a use of what has a scheme, and what stands for its variables. The origin is that of
-    /// the use; conditions have another one, or without it that of what asks for them.
+    /// the use, but for conditions, which have one each.
     pub(crate) fn instantiate(
         &mut self,
         scheme: &Scheme,
         level: u32,
         origin: Origin,
-        asks: Option<Origin>,
+        asks: &[Origin],
     ) -> (Ty, Renaming) {
         if !scheme.quantified.any {
             return (scheme.ty, Renaming::default());
@@ -846,13 +846,17 @@ impl Types {
         self.numbers.extend(numbers);
         let ty = self.copy(scheme.ty, &mut copies, 0);
         let Copies { renaming, shapes, .. } = copies;
-        for residual in &scheme.residuals {
+        for (residual, origin) in scheme.residuals.iter().zip(asks) {
             let relation = renaming.sizes.relation(self.solver.arithmetic(), &residual.relation);
-            self.solver.given(relation, asks.unwrap_or(residual.origin));
+            self.solver.given(relation, *origin);
         }
         if let Some(definition) = scheme.definition.clone() {
             let renaming = renaming.sizes.clone();
-            self.solver.used(origin, Use { definition, renaming, shapes });
+            let used = Use { definition, renaming, shapes };
+            for &condition in asks.iter().filter(|condition| **condition != origin) {
+                self.solver.used(condition, used.clone());
+            }
+            self.solver.used(origin, used);
         }
         (ty, renaming)
     }

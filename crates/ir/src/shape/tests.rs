@@ -368,6 +368,34 @@ fn pieces_do_not_matter() {
     });
 }
 
+/// Which of two variables stands for both, if one is found empty that stood beside one of them.
+#[test]
+fn pieces_do_not_matter_where_variables_are_empty() {
+    let sides = [("s3", "[]"), ("[d1]@s0", "[d3]@s2@s3")];
+    let solved = |pieces: &[&[usize]]| {
+        let mut solver = Solver::new();
+        let mut names = Names::default();
+        for name in ["s0", "s1", "s2", "s3"] {
+            names.shape(&mut solver, name).unwrap();
+        }
+        for piece in pieces {
+            for &number in *piece {
+                let (left, right) = sides[number];
+                let left = names.shape(&mut solver, left).unwrap();
+                let right = names.shape(&mut solver, right).unwrap();
+                solver.equate_shapes(left, right, number as u32);
+            }
+            solver.solve().unwrap();
+        }
+        solver.settle(Mark::default(), 0).unwrap();
+        let shape = names.shape(&mut solver, "s0@s2").unwrap();
+        let shape = solver.resolved_shape(&shape);
+        names.display_shape(&solver, &shape)
+    };
+    assert_eq!(solved(&[&[0], &[1]]), solved(&[&[0, 1]]));
+    assert_eq!(solved(&[&[1], &[0]]), solved(&[&[0, 1]]));
+}
+
 /// Pins all variables to planted values, and asks for another value of one shape.
 #[test]
 fn contradictions_are_found_and_explained() {
@@ -497,8 +525,7 @@ fn mutants_with_free_variables_have_no_solution() {
         }
         match solved {
             _ if satisfiable => count(&solvable),
-            // Which terms rules look at first depends on the numbers of expressions, which the copy
-            // that explains a contradiction has others of.
+            // The rules are not complete: another order may leave a condition where this one refuses it.
             Err(conflict) if !is_refuted(&system, &conflict) => count(&again),
             Err(conflict) => {
                 check_core(&system, &conflict);
@@ -515,7 +542,7 @@ fn mutants_with_free_variables_have_no_solution() {
         "mutants: {solvable} have solutions, {refused} are refused, {again} are not refused \
          again by their core alone, {left} leave conditions"
     );
-    assert!(left < refused && 10_000 * again <= refused.max(20_000));
+    assert!(left < refused && 100_000 * again <= refused.max(100_000));
 }
 
 /// All values of the variables with small sizes and ranks.

@@ -3,7 +3,10 @@
 use super::super::syntax::ast::{Name, TypeExpr, TypeKind};
 use super::super::types::{Class, Elem, ElementType, Node, Ty};
 use super::{Annotations, Inference, What};
-use crate::tc::syntax::{Reason, Span};
+use crate::tc::{
+    MAX_EXTENT,
+    syntax::{Reason, Span},
+};
 use std::rc::Rc;
 use tc_ir::shape::{
     Dim, Item, Shape,
@@ -163,6 +166,11 @@ impl Inference {
             known.cloned().unwrap_or(Dim::Ragged)
         };
         match written.lower(self.types.solver.arithmetic(), lookup) {
+            Ok(Dim::Constant(size)) if MAX_EXTENT < size => {
+                let message = format!("size {size} is too large, expected at most {MAX_EXTENT}");
+                self.error(Reason::AxonLimit, span, message);
+                Dim::Var(self.types.solver.dim_var(self.level))
+            }
             Ok(dim) => dim,
             Err(error) => {
                 self.error(Reason::AxonShape, span, error.to_string());

@@ -33,11 +33,172 @@ fn without(text: &str, span: Span, place: &str) -> String {
     }
 }
 
-/// Whether a text has a name that no program has, or that no note explains.
-fn has_internal_name(error: &Diagnostic) -> bool {
-    let texts = error.notes.iter().map(|(_, text)| text).chain([&error.message]);
-    texts.into_iter().any(|text| text.contains("d0000") || text.contains("s0000"))
+/// The names in a text.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|name| !name.is_empty())
 }
+
+/// The names of sizes and shapes in an error: those in brackets, or beside `@`.
+fn names_of_sizes(text: &str) -> Vec<&str> {
+    let mut depth = 0_usize;
+    let mut found = Vec::new();
+    for (place, c) in text.char_indices() {
+        match c {
+            '[' | '(' => depth += 1,
+            ']' | ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        let before = text[..place].chars().next_back().unwrap_or(' ');
+        let starts = c.is_ascii_alphabetic() && !before.is_ascii_alphanumeric() && before != '_';
+        let Some(name) = names(&text[place..]).next().filter(|_| starts) else { continue };
+        let after = &text[place + name.len()..];
+        let is_size = 0 < depth || before == '@' || after.starts_with('@');
+        if is_size && !after.starts_with(" tensor") && name != "tensor" && name != "fn" {
+            found.push(name);
+        }
+    }
+    found
+}
+
+/// Checks that each name of a size is one of the program, or that a note explains it.
+fn check_names(text: &str, error: &Diagnostic) {
+    let own: Vec<&str> = names(text).chain(ElementType::ALL.map(ElementType::name)).collect();
+    let texts = error.notes.iter().map(|(_, text)| text).chain([&error.message]);
+    for name in texts.flat_map(|text| names_of_sizes(text)) {
+        let explained = format!("'{name}' is ");
+        let is_explained = error.notes.iter().any(|(_, note)| note.starts_with(&explained));
+        assert!(own.contains(&name) || is_explained, "'{name}' in {error:?}\n{text}");
+    }
+}
+
+/// The conformance programs that are wrong, and the pieces of programs that tests put together.
+#[test]
+fn errors_have_no_internal_names() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance/axon");
+    let mut wrong = 0;
+    for file in ["programs.jsonl", "rules.jsonl", "inference.jsonl"] {
+        let rows = std::fs::read_to_string(folder.join(file)).expect("the cases");
+        for row in rows.lines() {
+            let row: serde_json::Value = serde_json::from_str(row).expect("a case");
+            let Some(text) = row["program"].as_str() else { continue };
+            let globals = row["globals"].as_array().into_iter().flatten();
+            let globals: Vec<String> =
+                globals.filter_map(|name| Some(name.as_str()?.to_string())).collect();
+            let (program, _) = syntax::parse_program(&SourceFile::new("test.axon", text));
+            let errors = infer(&program, &Options { globals, explain: false }).diagnostics;
+            errors.iter().for_each(|error| check_names(text, error));
+            wrong += usize::from(!errors.is_empty());
+        }
+    }
+    assert!(15 < wrong);
+}
+
+/// What is said where sizes are given, or missing, when a program is run.
+#[test]
+fn errors_of_a_run_are_in_terms_of_the_program() {
+    let lines = |text: &str, given: &[&str], parametric: bool| {
+        let source = SourceFile::new("test.axon", text);
+        let (program, _) = syntax::parse_program(&source);
+        let mut inferred = infer(&program, &Options::default());
+        let given: Vec<Given> = given.iter().filter_map(|text| Given::parse(text)).collect();
+        let entry = inferred.definitions().pop();
+        let refusal = match parametric {
+            true => {
+                let ir = tc_ir::Context::new();
+                inferred.parametric(&program, entry.as_deref(), &given, &ir).err()
+            }
+            false => inferred.specialize(&program, entry.as_deref(), &given).err(),
+        };
+        let Some(Refusal::Program(errors)) = refusal else { return String::new() };
+        errors.iter().for_each(|error| check_names(text, error));
+        let notes = errors.iter().flat_map(|error| {
+            [&error.message].into_iter().chain(error.notes.iter().map(|(_, note)| note))
+        });
+        notes.map(|line| format!("{line}\n")).collect()
+    };
+    for (text, given, expected) in RUNS {
+        assert_eq!(lines(text, given, false), *expected, "{text}");
+    }
+    for (text, given, expected) in PARAMETRIC {
+        assert_eq!(lines(text, given, true), *expected, "{text}");
+    }
+}
+
+/// Programs, what is given for the last definition, and what is said about running it.
+const RUNS: &[(&str, &[&str], &str)] = &[
+    // A number whose shape nothing determines is a scalar.
+    ("f = fn(x : f32 [4,5]) { sum(gather(x, 0)) };", &[], ""),
+    ("h = fn(x) { sum(gather(x, 0)) }; f = fn(x : f32 s) { h(x) };", &["x=4x5"], ""),
+    (
+        "f = fn(x) { x + 1f };",
+        &[],
+        "'x' is a tensor, of which not all sizes are known\n\
+         try '--shape x=NxN' with a number for what is open\n",
+    ),
+    (
+        "f = fn(x : f32 [n,2], y : f32 [k]) { reshape(x, shape=[3,m]) };",
+        &["x=6x2"],
+        "'y' is f32 [_], of which not all sizes are known\n\
+         try '--shape y=N' with a number for what is open\n",
+    ),
+    (
+        "f = fn(x : f32 [4]) { slice(x, start=1) };",
+        &[],
+        "call of 'slice' needs (- 4 a) > 0, which what is given does not determine\n\
+         'a' is dimension 0 of this value\n\
+         'size' is not given and follows from nothing; try 'size=..' here\n",
+    ),
+    (
+        "f = fn(x : f32 [4]) { reshape(x) };",
+        &[],
+        "call of 'reshape' needs elements a = [4], which what is given does not determine\n\
+         'a' is the shape of this value\n",
+    ),
+    (
+        "f = fn(x : f32 [n], y : f32 [2*n]) { x };",
+        &["x=2147483647"],
+        "a size of 'y' would be 4294967294, expected at most 2147483647\n",
+    ),
+    // A condition that what is given decides.
+    (
+        "f = fn(x : f32 [m], y : f32 [n]) : f32 [8] { concat(x, y) };",
+        &["x=3", "y=4"],
+        "what is given for 'y' has shape [4], expected [5]: size 4 is not 5\n\
+         what is given for 'x' is f32 [3]\n\
+         annotation of the result is f32 [8]\n\
+         result of the function is f32 [8]\n\
+         argument 1 of 'concat' is f32 [m]\n\
+         argument 2 of 'concat' is f32 [n]\n",
+    ),
+    (
+        "g = fn(a : t [n,n]) { a }; f = fn(x) { g(x) };",
+        &["x=2x3"],
+        "what is given for 'x' has shape [2,3], expected [b,b]: size 3 is not 2\n\
+         annotation of 'a' is t [n,n]\n\
+         in the call of 'g' here\n\
+         argument 1 of 'g' is _ [_,_]\n\
+         'b' is dimension 0 of 'x'\n",
+    ),
+];
+
+/// The same, of compiling it for sizes that are parameters.
+const PARAMETRIC: &[(&str, &[&str], &str)] = &[
+    ("f = fn(x : f32 [n,5]) { sum(gather(x, 0)) };", &[], ""),
+    (
+        "f = fn(x) { slice(x, start=1) };",
+        &["x=?"],
+        "call of 'slice' needs (- a b) > 0, which what is given does not determine\n\
+         'a' is dimension 0 of 'x'\n\
+         'b' is dimension 0 of this value\n\
+         'size' is not given and follows from nothing; try 'size=..' here\n",
+    ),
+    (
+        "f = fn(x) { reverse(x) };",
+        &[],
+        "'x' is _ [_]@..., of which the rank is not known\n\
+         try '--shape x=?x..' with a number or '?' for each dimension that is open\n",
+    ),
+];
 
 #[test]
 fn errors_say_which_places_contradict_each_other() {
@@ -48,7 +209,7 @@ fn errors_say_which_places_contradict_each_other() {
         let source = SourceFile::new("test.axon", text);
         let errors = diagnostics(text);
         let [error] = &errors[..] else { panic!("one error, not {errors:?}: {text}") };
-        assert!(!has_internal_name(error), "{error:?}");
+        check_names(text, error);
         let main = [(error.span, error.message.clone())];
         found += &format!("== {text}\n");
         for (span, line) in main.iter().chain(&error.notes) {
