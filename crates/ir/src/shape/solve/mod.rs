@@ -504,7 +504,14 @@ impl Solver {
     /// As [`Solver::solve`], without an explanation.
     fn run(&mut self) -> Result<(), (EquationId, Reason)> {
         let mut given = std::mem::take(&mut self.given);
-        given.sort_by_cached_key(|&id| (self.text(id), self.equations[id as usize].origin));
+        // What says that a variable is empty comes first: variables beside it may be equal to others then.
+        let is_last = |id: EquationId| match &self.equations[id as usize].relation {
+            Relation::Shapes(a, b) => !a.items.is_empty() && !b.items.is_empty(),
+            _ => true,
+        };
+        given.sort_by_cached_key(|&id| {
+            (is_last(id), self.text(id), self.equations[id as usize].origin)
+        });
         given.into_iter().for_each(|id| self.enqueue(id));
         while let Some(id) = self.dequeue() {
             self.equations[id as usize].state = State::Done;
