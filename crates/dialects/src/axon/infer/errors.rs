@@ -7,6 +7,7 @@ use crate::tc::syntax::{Diagnostic, Reason};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use tc_ir::expr::gcd;
 use tc_ir::shape::{
     Dim, DimOp, DimVar, Item, Shape, ShapeVar,
     solve::{Clash, Conflict, EquationId, Origin, Reason as Contradiction, Relation},
@@ -371,10 +372,6 @@ fn ranks(expected: &Shape, found: &Shape) -> Option<String> {
         0 => format!("rank {rest} is no multiple of {parts}"),
         _ => format!("{} more is no multiple of {parts}", count(rest, "dimension")),
     })
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// What is at most what, where a difference is positive.
