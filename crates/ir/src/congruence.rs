@@ -70,7 +70,7 @@ impl Congruence {
 
 /// `g = gcd(value, modulus)`, and the inverse of `value / g` modulo `modulus / g`, for `0 <= value
 /// < modulus` of at most 64 bits (extended Euclidean algorithm).
-fn gcd_and_inverse(value: i128, modulus: i128) -> (i128, i128) {
+pub(crate) fn gcd_and_inverse(value: i128, modulus: i128) -> (i128, i128) {
     let (mut a, mut b) = (modulus, value);
     let (mut x, mut y) = (0_i128, 1_i128);
     while b != 0 {
@@ -114,6 +114,22 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn inverses_of_residues() {
+        for modulus in 2..40_i128 {
+            for value in 0..modulus {
+                let (common, inverse) = gcd_and_inverse(value, modulus);
+                let expected = u128::from(gcd(value as u64, modulus as u64));
+                assert_eq!(common.unsigned_abs(), expected, "{value} {modulus}");
+                let small = modulus / common;
+                let is_inverse = (value / common * inverse).rem_euclid(small) == 1 % small;
+                assert!((0..small).contains(&inverse) && is_inverse, "{value} {modulus}");
+            }
+        }
+        let large = i128::from(i64::MAX);
+        assert_eq!(gcd_and_inverse(large - 1, large), (1, large - 1));
     }
 
     #[test]

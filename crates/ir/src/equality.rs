@@ -130,16 +130,9 @@ fn outside(ctx: &Context, inner: &IndexingMap, outer: &IndexingMap) -> LinearAns
     }
     let constraints = outer.constraints.iter().filter(|it| !inner.constraints.contains(it));
     claims.extend(constraints.map(|constraint| (constraint.expr, constraint.interval)));
-    let mut violations = Vec::new();
-    for (expr, Interval { lo, hi }) in claims {
-        let below = lo.checked_sub(1).map(|end| (expr, Interval::new(i64::MIN, end)));
-        let above = hi.checked_add(1).map(|end| (expr, Interval::new(end, i64::MAX)));
-        violations.extend(below.into_iter().chain(above));
-    }
-    if violations.is_empty() {
-        return LinearAnswer::Empty;
-    }
-    point_where(ctx, inner, &violations)
+    let mut domain = LinearDomain::new(ctx, inner);
+    domain.deny(&claims);
+    domain.solve(&mut { MAX_WORK })
 }
 
 /// A point of the domain where two expressions differ.
@@ -147,19 +140,8 @@ fn unequal(ctx: &Context, map: &IndexingMap, [lhs, rhs]: [Expr; 2]) -> LinearAns
     if lhs == rhs {
         return LinearAnswer::Empty;
     }
-    let difference = ctx.sub(lhs, rhs);
-    let (less, more) = (Interval::new(i64::MIN, -1), Interval::new(1, i64::MAX));
-    point_where(ctx, map, &[(difference, less), (difference, more)])
-}
-
-/// A point of the domain where one of the expressions lies in its interval.
-fn point_where(
-    ctx: &Context,
-    map: &IndexingMap,
-    alternatives: &[(Expr, Interval)],
-) -> LinearAnswer {
     let mut domain = LinearDomain::new(ctx, map);
-    domain.choose(alternatives);
+    domain.deny(&[(ctx.sub(lhs, rhs), Interval::point(0))]);
     domain.solve(&mut { MAX_WORK })
 }
 

@@ -5,11 +5,13 @@
 //! variable that has changed since the last point keep their values: enumeration is fastest with
 //! the last variable first.
 
+use std::fmt;
 use std::ops::Range;
 
 use crate::expr::{Context, EvalError, Expr, Node, Var, value_of_node};
 use crate::interval::Interval;
 use crate::map::IndexingMap;
+use crate::text::default_name;
 
 /// Values of all variables of a map.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -40,6 +42,20 @@ impl Values {
             Var::Range(i) => self.ranges.get_mut(i as usize),
             Var::Runtime(i) => self.runtimes.get_mut(i as usize),
         }
+    }
+}
+
+/// `d0 = 1, s0 = 2, rt0 = 3`.
+impl fmt::Display for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dims = (0..).map(Var::Dim).zip(&self.dims);
+        let ranges = (0..).map(Var::Range).zip(&self.ranges);
+        let runtimes = (0..).map(Var::Runtime).zip(&self.runtimes);
+        for (place, (var, value)) in dims.chain(ranges).chain(runtimes).enumerate() {
+            let separator = if place == 0 { "" } else { ", " };
+            write!(f, "{separator}{} = {value}", default_name(var))?;
+        }
+        Ok(())
     }
 }
 

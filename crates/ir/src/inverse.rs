@@ -13,29 +13,42 @@
 //! - Quotient and remainder give the number: `x == c*(x floordiv c) + x mod c`. This undoes
 //!   reshapes and the chains of them.
 //! - A remainder gives a number that takes no more values than the divisor has remainders.
-//! - Linear systems, remainders of multiples, and what grows or falls with one variable: minima,
-//!   maxima and sums of a variable and its quotient (`monotone`).
+//! - Linear systems, and what grows or falls with one variable: minima, maxima and sums of a
+//!   variable and its quotient (`monotone`).
+//! - Remainders of sums, and of one number by several divisors (`residues`).
 //! - A constraint to one value is one more equation, which undoes strided slices.
 //!
 //! On the image these equations follow from each other, so that the solution is right there; the
-//! image is where the solution lies in the old domain and the map leads from it back to `y`.
+//! image is where the solution lies in the old domain and the map leads from it back to `y`. Where
+//! a linear system was solved, it does where the divisors divide. The image of an empty domain is empty,
+//! whatever the map is.
 //! Products of dimension variables are not solved, nor what neither grows nor falls.
 
+mod collision;
 mod monotone;
+mod residues;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use crate::evaluator::{MapEvaluator, Values};
+use crate::evaluator::Values;
 use crate::expr::{Context, Expr, Node, Var, gcd};
 use crate::interval::Interval;
+use crate::linear_domain::{LinearAnswer, LinearDomain};
 use crate::map::{Constraint, IndexingMap, Variable};
 use crate::prove::{Prover, Verdict};
-use crate::samples::BoundingBox;
 use crate::simplify::Simplifier;
+use crate::text::default_name;
+use collision::collision;
 use monotone::Sum;
 
-/// The most equations that are looked at.
+/// The most equations that are looked at, beside as many for each result and constraint.
 const MAX_EQUATIONS: usize = 512;
+/// How many equations of each result and constraint are looked at.
+const MAX_EQUATIONS_EACH: usize = 4;
+/// The most constraints of an inverse that are compared with the others.
+const MAX_IMPLIED: usize = 16;
+/// The terms of rows that are touched for each of them.
+const MAX_WORK: usize = 1 << 14;
 /// How often the equations are taken as a linear system.
 const MAX_SYSTEMS: u32 = 4;
 
@@ -43,18 +56,30 @@ const MAX_SYSTEMS: u32 = 4;
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum InverseError {
     /// The map has range variables: one element leads to several.
-    #[error("expected a map without range variables to invert, found {0} of them")]
+    #[error(
+        "expected a map without range variables to invert, found {0} of them; convert them to \
+         dimension variables first"
+    )]
     RangeVariables(usize),
     /// Two points lead to the same results.
-    #[error("expected an injective map to invert, found the same results at {:?} and {:?}", .0[0], .0[1])]
+    #[error(
+        "expected an injective map to invert, found the same results at ({}) and ({}); restrict the \
+         domain to one of such points, or add a result that tells them apart",
+        .0[0], .0[1]
+    )]
     NotInjective(Box<[Values; 2]>),
     /// The equations could not be solved for this variable.
-    #[error("the results could not be solved for {0:?}")]
+    #[error(
+        "the results could not be solved for {}, although no two points with the same results were \
+         found; invert the steps that the map is composed of, and compose their inverses",
+        default_name(*.0)
+    )]
     Unsolved(Var),
 }
 
 impl IndexingMap {
-    /// The inverse of a map without range variables; see the [module](crate::inverse) text.
+    /// The inverse of a map without range variables; see the [module](crate::inverse) text. Where the
+    /// domain is known to be empty, the inverse is known to be empty.
     ///
     /// # Errors
     /// There is none, or it was not found.
@@ -126,8 +151,14 @@ impl IndexingMap {
                 constraints.push(Constraint { expr, interval: Interval::NON_NEGATIVE });
             }
         }
+        let quotients = ExactQuotients::new(ctx, &map, &solution);
         for (i, &result) in (0..).zip(&map.results) {
-            let expr = ctx.sub(result, ctx.var(image(i)));
+            let image = ctx.var(image(i));
+            if let Some(divisible) = quotients.that_give(result, image) {
+                constraints.extend(divisible);
+                continue;
+            }
+            let expr = ctx.sub(result, image);
             constraints.push(Constraint { expr, interval: Interval::point(0) });
         }
         let rename = |expr: Expr| {
@@ -149,7 +180,27 @@ impl IndexingMap {
         inverse.results = solution.iter().map(|&expr| rename(expr)).collect();
         inverse.sort_constraints(ctx);
         inverse.simplify(ctx);
+        inverse.drop_implied(ctx);
         Ok(inverse)
+    }
+
+    /// Drops constraints that follow from the others and the bounds, the longest first.
+    fn drop_implied(&mut self, ctx: &Context) {
+        let mut open: Vec<Constraint> = self.constraints.clone();
+        open.sort_by_key(|constraint| std::cmp::Reverse(ctx.cost(constraint.expr)));
+        let before = self.constraints.len();
+        for constraint in open.into_iter().take(MAX_IMPLIED) {
+            let mut rest = self.clone();
+            rest.constraints.retain(|other| *other != constraint);
+            let mut domain = LinearDomain::new(ctx, &rest);
+            domain.deny(&[(constraint.expr, constraint.interval)]);
+            if domain.solve(&mut { MAX_WORK }) == LinearAnswer::Empty {
+                self.constraints = rest.constraints;
+            }
+        }
+        if self.constraints.len() < before {
+            self.simplify(ctx);
+        }
     }
 }
 
@@ -159,6 +210,74 @@ fn image(number: u32) -> Var {
     Var::Range(number)
 }
 
+/// The variables whose solutions are quotients that leave nothing over on the image.
+struct ExactQuotients<'c> {
+    ctx: &'c Context,
+    /// By variable: the numerator over results, and the divisor.
+    quotients: Vec<Option<(Expr, i64)>>,
+}
+
+impl<'c> ExactQuotients<'c> {
+    fn new(ctx: &'c Context, map: &IndexingMap, solution: &[Expr]) -> Self {
+        // With the results of the map, the numerator is that multiple of the variable. Both are
+        // divided by what they have in common.
+        let quotient = |(number, &value): (u32, &Expr)| {
+            let (numerator, divisor) = match ctx.node(value) {
+                Node::FloorDiv(numerator, divisor) => (numerator, ctx.as_constant(divisor)?),
+                _ => (value, 1),
+            };
+            let at_results = ctx.substitute(numerator, &|var| match var {
+                Var::Range(i) => map.results.get(i as usize).copied(),
+                _ => None,
+            });
+            let multiple = ctx.mul(ctx.dim(number), ctx.constant(divisor));
+            let is_exact = is_zero(ctx, ctx.sub(at_results, multiple));
+            let whole = ctx.linear_terms(numerator).filter(|_| divisor != 0 && is_exact)?;
+            let factors = whole.terms.iter().map(|term| term.1).chain([whole.constant, divisor]);
+            let common = factors.fold(0, |common, factor| gcd(common, factor.unsigned_abs()));
+            let common = i64::try_from(common).ok()?;
+            let mut reduced = ctx.constant(whole.constant / common);
+            for (term, factor) in whole.terms {
+                reduced = ctx.add(reduced, ctx.mul(term, ctx.constant(factor / common)));
+            }
+            Some((reduced, divisor / common))
+        };
+        Self { ctx, quotients: (0..).zip(solution).map(quotient).collect() }
+    }
+
+    /// The constraints under which a linear result at the solution is the given value: that the
+    /// divisors divide. `None` where it may be another one.
+    fn that_give(&self, result: Expr, value: Expr) -> Option<Vec<Constraint>> {
+        let ctx = self.ctx;
+        let linear = ctx.linear_terms(result)?;
+        let mut used = Vec::with_capacity(linear.terms.len());
+        let mut scale = 1_i64;
+        for (term, factor) in linear.terms {
+            let Some(Var::Dim(number)) = ctx.as_var(term) else { return None };
+            let (numerator, divisor) = (*self.quotients.get(number as usize)?)?;
+            let common = gcd(scale.unsigned_abs(), divisor.unsigned_abs());
+            scale = scale.checked_mul(divisor.checked_abs()? / i64::try_from(common).ok()?)?;
+            used.push((numerator, divisor, factor));
+        }
+        let rest = ctx.sub(ctx.constant(linear.constant), value);
+        let mut sum = ctx.mul(rest, ctx.constant(scale));
+        for &(numerator, divisor, factor) in &used {
+            let factor = factor.checked_mul(scale / divisor)?;
+            sum = ctx.add(sum, ctx.mul(numerator, ctx.constant(factor)));
+        }
+        let divisible = |(numerator, divisor, _): (Expr, i64, i64)| Constraint {
+            expr: ctx.modulo(numerator, ctx.constant(divisor)),
+            interval: Interval::point(0),
+        };
+        is_zero(ctx, sum).then(|| used.into_iter().map(divisible).collect())
+    }
+}
+
+/// Whether the terms of a sum cancel.
+fn is_zero(ctx: &Context, sum: Expr) -> bool {
+    ctx.linear_terms(sum).is_some_and(|sum| sum.terms.is_empty() && sum.constant == 0)
+}
+
 /// The equations between what is over dimension variables and what is over results.
 struct Solver<'c> {
     ctx: &'c Context,
@@ -166,6 +285,7 @@ struct Solver<'c> {
     /// Sums and single terms that equal something over results.
     equations: Vec<(Expr, Expr)>,
     seen: HashSet<(Expr, Expr)>,
+    max_equations: usize,
     /// Terms and what they equal.
     known: HashMap<Expr, Expr>,
 }
@@ -178,6 +298,9 @@ impl<'c> Solver<'c> {
             simplifier,
             equations: Vec::new(),
             seen: HashSet::new(),
+            max_equations: (map.results.len() + map.constraints.len())
+                .saturating_mul(MAX_EQUATIONS_EACH)
+                .saturating_add(MAX_EQUATIONS),
             known: HashMap::new(),
         };
         for (i, &result) in (0..).zip(&map.results) {
@@ -202,7 +325,7 @@ impl<'c> Solver<'c> {
     }
 
     fn add(&mut self, lhs: Expr, rhs: Expr) {
-        if self.equations.len() < MAX_EQUATIONS && self.seen.insert((lhs, rhs)) {
+        if self.equations.len() < self.max_equations && self.seen.insert((lhs, rhs)) {
             self.equations.push((lhs, rhs));
         }
     }
@@ -218,6 +341,7 @@ impl<'c> Solver<'c> {
             }
             self.solve_known();
             self.join_digits();
+            self.join_remainders();
             if before != (self.known.len(), self.equations.len()) {
                 continue;
             }
@@ -266,9 +390,11 @@ impl<'c> Solver<'c> {
             [] => {}
             [(term, factor)] => self.learn(term, ctx.floor_div(rest, ctx.constant(factor))),
             _ => {
+                self.join_extrema(&unknown, rest);
                 self.solve_extremum(&unknown, rest);
                 self.solve_quotient(&unknown, rest);
-                self.split_digits(unknown, rest)?;
+                self.split_digits(unknown.clone(), rest);
+                self.isolate(&unknown, rest);
             }
         }
         Some(())
@@ -492,40 +618,6 @@ impl<'c> Solver<'c> {
     }
 }
 
-/// Two points with the same results, or that the equations were not solved.
-fn collision(ctx: &Context, map: &IndexingMap, unsolved: &[Var]) -> InverseError {
-    let mut evaluator = MapEvaluator::new(ctx, map);
-    let mut results = |point: &Values| {
-        if evaluator.contains(point) != Ok(true) {
-            return None;
-        }
-        evaluator.results().map(|number| evaluator.result(number).ok()).collect::<Option<Vec<_>>>()
-    };
-    let mut samples = BoundingBox::around(ctx, &[map]).samples();
-    let mut seen: HashMap<(Vec<i64>, Vec<i64>), Values> = HashMap::new();
-    let are_all = samples.are_all();
-    while let Some(point) = samples.advance() {
-        let Some(found) = results(point) else { continue };
-        if are_all {
-            let key = (found, point.runtimes.clone());
-            if let Some(other) = seen.insert(key, point.clone()) {
-                return InverseError::NotInjective(Box::new([other, point.clone()]));
-            }
-            continue;
-        }
-        for &var in unsolved {
-            let mut other = point.clone();
-            if let Some(value) = other.of_mut(var) {
-                *value = value.saturating_add(1);
-            }
-            if other != *point && results(&other).as_ref() == Some(&found) {
-                return InverseError::NotInjective(Box::new([point.clone(), other]));
-            }
-        }
-    }
-    InverseError::Unsolved(unsolved.first().copied().unwrap_or(Var::Dim(0)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -576,6 +668,24 @@ mod tests {
     }
 
     #[test]
+    fn many_dimensions_are_inverted() {
+        let ctx = Context::new();
+        let dims: Vec<Variable> = vec![Variable::bounded(&ctx, Interval::new(0, 9)); 2000];
+        let results = (0..2000).rev().map(|i| ctx.add(ctx.dim(i), ctx.constant(i.into())));
+        let map = IndexingMap { dims, results: results.collect(), ..IndexingMap::default() };
+        let inverse = map.inverse(&ctx).expect("a permutation");
+        assert_eq!(inverse.results[0], ctx.dim(1999));
+    }
+
+    #[test]
+    fn an_empty_domain_has_an_empty_image() {
+        assert_eq!(inverse("(d0) -> (0), domain: d0 in [3, 2]"), "KNOWN EMPTY");
+        let large = "(d0, d1) -> (0), domain: d0 in [0, 999999], d1 in [0, 999999], \
+                     d0 + d1 in [7, 7], d0 - d1 in [0, 0]";
+        assert_eq!(inverse(large), "KNOWN EMPTY");
+    }
+
+    #[test]
     fn symbolic_strides_are_undone() {
         assert_eq!(
             inverse(
@@ -591,7 +701,14 @@ mod tests {
     fn errors_say_why() {
         assert_eq!(
             inverse("(d0)[s0] -> (d0 + s0)"),
-            "expected a map without range variables to invert, found 1 of them"
+            "expected a map without range variables to invert, found 1 of them; convert them to \
+             dimension variables first"
+        );
+        assert_eq!(
+            inverse("(d0, d1) -> (d0 / 4, d1), domain: d0 in [4, 7], d1 in [5, 6]"),
+            "expected an injective map to invert, found the same results at (d0 = 4, d1 = 5) and \
+             (d0 = 5, d1 = 5); restrict the domain to one of such points, or add a result that tells \
+             them apart"
         );
         let ctx = Context::new();
         let error = |text: &str| {
@@ -602,14 +719,16 @@ mod tests {
             error("(d0) -> (d0 / 2), domain: d0 in [0, 9]"),
             InverseError::NotInjective(Box::new([at(0), at(1)]))
         );
-        assert!(matches!(
-            error("(d0) -> (d0 mod 1000), domain: d0 in [0, 1000000]"),
-            InverseError::Unsolved(Var::Dim(0)) | InverseError::NotInjective(..)
-        ));
-        assert!(matches!(
-            error("(d0, d1) -> (d0), domain: d0 in [0, 1000000], d1 in [0, 1000000]"),
-            InverseError::NotInjective(..)
-        ));
+        for text in [
+            "(d0) -> (d0 mod 1000), domain: d0 in [0, 1000000]",
+            "(d0) -> (d0 mod 1000, (d0 * 7) mod 999), domain: d0 in [0, 999000]",
+            "(d0, d1) -> (d0), domain: d0 in [0, 1000000], d1 in [0, 1000000]",
+            "(d0, d1) -> (d0 * 999 + d1 * 1000), domain: d0 in [0, 1000], d1 in [0, 999]",
+            "(d0, d1, d2) -> (d0 + d1, d1 + d2, d0 * 2 + d1 * 3 + d2), \
+             domain: d0 in [0, 1000], d1 in [0, 1000], d2 in [0, 1000]",
+        ] {
+            assert!(matches!(error(text), InverseError::NotInjective(..)), "{text}");
+        }
         assert_eq!(
             error("(d0) -> (d0 * d0), domain: d0 in [0, 1000000]"),
             InverseError::Unsolved(Var::Dim(0))

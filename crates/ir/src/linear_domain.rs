@@ -79,6 +79,17 @@ impl<'a> LinearDomain<'a> {
         self.program.choices.extend(rows);
     }
 
+    /// Adds that one of some claims, that expressions lie in intervals, is wrong.
+    pub(crate) fn deny(&mut self, claims: &[(Expr, Interval)]) {
+        let mut violations = Vec::new();
+        for &(expr, Interval { lo, hi }) in claims {
+            let below = lo.checked_sub(1).map(|end| (expr, Interval::new(i64::MIN, end)));
+            let above = hi.checked_add(1).map(|end| (expr, Interval::new(end, i64::MAX)));
+            violations.extend(below.into_iter().chain(above));
+        }
+        self.choose(&violations);
+    }
+
     /// A point of the domain, or that there is none; see [`Program::solve`] for the work.
     pub(crate) fn solve(&mut self, work: &mut usize) -> LinearAnswer {
         while self.next < self.exprs.len().min(MAX_COLUMNS) {

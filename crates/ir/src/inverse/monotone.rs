@@ -1,16 +1,15 @@
-//! Equations in which a variable occurs several times, or in a minimum, a maximum or a remainder.
+//! Equations in which a variable occurs several times, or in a minimum or a maximum.
 //!
 //! - `min(f, g) == y`, for `f` and `g` that grow with the only unknown `t`: `t` is the larger of the
 //!   largest numbers for which `f <= y` and `g <= y`. Where `f` is the smaller one, the first of these
 //!   is `t`, and the second, since `y <= g`, is no larger. Mirrored for maxima and for what falls.
 //! - `(a*t + k) floordiv c == y` for `c <= a` has at most one solution, the least number for which
 //!   `c*y <= a*t + k`.
-//! - `(a*t + k) mod m == y` gives `t` modulo `m/g`, for `g` the greatest common divisor of `a` and `m`,
-//!   by the inverse of `a/g` (Knuth, "The Art of Computer Programming", 4.5.2).
+//! - `min(f, g) + max(f, g)` is `f + g`, and so is `max(f, g) - max(-f, -g)`.
 //! - Sums that share unknowns are a linear system (Gauss and Jordan).
 
 use super::Solver;
-use crate::expr::{Expr, Node, gcd};
+use crate::expr::{Context, Expr, Node, gcd};
 
 /// The most operands of a minimum or maximum that is solved.
 const MAX_OPERANDS: usize = 8;
@@ -48,14 +47,13 @@ impl Solver<'_> {
         known.sort_unstable();
         for (term, value) in known {
             match ctx.node(term) {
-                Node::Min(lhs, rhs) => {
-                    // min(a, b) + max(a, b) == a + b
-                    if let Some(&larger) = self.known.get(&ctx.max(lhs, rhs)) {
-                        self.add(ctx.add(lhs, rhs), ctx.add(value, larger));
+                Node::Min(lhs, rhs) | Node::Max(lhs, rhs) => {
+                    for (other, sign) in self.complements(term) {
+                        if let Some(&other) = self.known.get(&other) {
+                            let other = ctx.mul(other, ctx.constant(sign));
+                            self.add(ctx.add(lhs, rhs), ctx.add(value, other));
+                        }
                     }
-                    self.solve_extremum(&[(term, 1)], value);
-                }
-                Node::Max(..) => {
                     self.solve_extremum(&[(term, 1)], value);
                 }
                 Node::FloorDiv(..) => {
@@ -69,6 +67,43 @@ impl Solver<'_> {
                 _ => {}
             }
         }
+    }
+
+    /// What makes the sum of both operands with a minimum or maximum, when added or subtracted.
+    fn complements(&mut self, term: Expr) -> Vec<(Expr, i64)> {
+        let ctx = self.ctx;
+        let (opposite, same): (fn(&Context, Expr, Expr) -> Expr, fn(&Context, Expr, Expr) -> Expr) =
+            match ctx.node(term) {
+                Node::Min(..) => (Context::max, Context::min),
+                Node::Max(..) => (Context::min, Context::max),
+                _ => return Vec::new(),
+            };
+        let Some((lhs, rhs)) = ctx.node(term).operands() else { return Vec::new() };
+        let negated = same(ctx, ctx.neg(lhs), ctx.neg(rhs));
+        [(opposite(ctx, lhs, rhs), 1), (negated, -1)]
+            .map(|(other, sign)| (self.simplifier.simplify(other), sign))
+            .to_vec()
+    }
+
+    /// Replaces a minimum and a maximum in `sum == value` by the sum of their operands.
+    pub(super) fn join_extrema(&mut self, unknown: &[(Expr, i64)], value: Expr) -> Option<()> {
+        let ctx = self.ctx;
+        for &(term, factor) in unknown {
+            for (other, sign) in self.complements(term) {
+                let wanted = (other, factor.checked_mul(sign)?);
+                if !unknown.contains(&wanted) {
+                    continue;
+                }
+                let (lhs, rhs) = ctx.node(term).operands()?;
+                let mut sum = ctx.mul(ctx.add(lhs, rhs), ctx.constant(factor));
+                for &(rest, by) in unknown.iter().filter(|it| it.0 != term && **it != wanted) {
+                    sum = ctx.add(sum, ctx.mul(rest, ctx.constant(by)));
+                }
+                self.add(sum, value);
+                return Some(());
+            }
+        }
+        None
     }
 
     /// Solves `sum == value` with minima or maxima in the sum, all of which have to be of one kind.
@@ -163,34 +198,6 @@ impl Solver<'_> {
         Some(())
     }
 
-    /// Solves `number mod modulus == value` for the only unknown term of the number, by a smaller or
-    /// equal modulus.
-    pub(super) fn solve_remainder(
-        &mut self,
-        number: Expr,
-        modulus: i64,
-        value: Expr,
-    ) -> Option<()> {
-        let ctx = self.ctx;
-        let Sum { unknown, known } = self.sum(number)?;
-        let [(term, factor)] = unknown[..] else { return None };
-        if term == number || modulus <= 1 {
-            return None;
-        }
-        let common = gcd(factor.rem_euclid(modulus).unsigned_abs(), modulus.unsigned_abs());
-        let common = i64::try_from(common).ok()?;
-        let reduced = modulus / common;
-        if reduced <= 1 {
-            return None;
-        }
-        let inverse = modular_inverse(factor / common, reduced)?;
-        let multiple = ctx.floor_div(ctx.sub(value, known), ctx.constant(common));
-        let by = ctx.constant(reduced);
-        let least = ctx.modulo(ctx.mul(multiple, ctx.constant(inverse)), by);
-        self.learn(ctx.modulo(term, by), least);
-        Some(())
-    }
-
     /// Adds the equations of the reduced echelon form of those that are sums of unknowns.
     pub(super) fn eliminate(&mut self) {
         let ctx = self.ctx;
@@ -259,28 +266,12 @@ impl Solver<'_> {
     }
 }
 
-/// The number in `[0, modulus - 1]` whose product with `value` is congruent to 1; `None` where there is
-/// none.
-fn modular_inverse(value: i64, modulus: i64) -> Option<i64> {
-    // Euclid's algorithm, with the multiple of the value that each remainder is.
-    let (mut last, mut rest) = (i128::from(modulus), i128::from(value.rem_euclid(modulus)));
-    let (mut of_last, mut of_rest) = (0_i128, 1_i128);
-    while rest != 0 {
-        let quotient = last / rest;
-        (last, rest) = (rest, last % rest);
-        (of_last, of_rest) = (of_rest, of_last - quotient * of_rest);
-    }
-    let inverse = of_last.rem_euclid(i128::from(modulus));
-    if last == 1 { i64::try_from(inverse).ok() } else { None }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::modular_inverse;
+pub(super) mod tests {
     use crate::{Context, Equality, IndexingMap, compose};
 
     /// The inverse, after which the map is where it was, and no other points are in its domain.
-    fn inverse(text: &str) -> String {
+    pub(in crate::inverse) fn inverse(text: &str) -> String {
         let ctx = Context::new();
         let map = IndexingMap::parse(&ctx, text).expect("a map");
         let inverse = map.inverse(&ctx).expect(text);
@@ -310,6 +301,9 @@ mod tests {
             "(d0) -> (min(d0 * 3, min(d0 * 2 + 4, d0 + 11)) * -2 + 1), domain: d0 in [-20, 100]",
             "(d0) -> (min(d0, 5), max(d0, 5)), domain: d0 in [0, 10]",
             "(d0, d1) -> (min(d0, d1), max(d0, d1), d0 - d1), domain: d0 in [0, 9], d1 in [0, 9]",
+            "(d0) -> (max(d0, 0) - max(-d0, 0)), domain: d0 in [-100, 100]",
+            "(d0, d1) -> (max(d0, 0), max(-d0, 0), d1), domain: d0 in [-9, 9], d1 in [0, 9]",
+            "(d0, d1) -> (min(d0, d1) * 3 + max(d0, d1) * 3, d1), domain: d0 in [-9, 9], d1 in [0, 9]",
         ] {
             inverse(text);
         }
@@ -327,40 +321,20 @@ mod tests {
     }
 
     #[test]
-    fn remainders_of_multiples() {
-        assert_eq!(
-            inverse("(d0) -> ((d0 * 5) mod 1001), domain: d0 in [0, 1000]"),
-            "(d0) -> ((d0 * 801) mod 1001), domain: d0 in [0, 1000]"
-        );
-        for text in [
-            "(d0) -> ((d0 * 6 + 5) mod 9), domain: d0 in [2, 4]",
-            // The constraints of its inverse were reduced in circles.
-            "(d0) -> (((d0 * -3 + 13) * 2 - 2) / 5, ((d0 * -3 + 13) * 2 - 2) mod 5), domain: d0 in [0, 4]",
-            "(d0, d1) -> ((d0 * 3 + d1) mod 10, d1), domain: d0 in [0, 9], d1 in [0, 5]",
-            "(d0, d1) -> (d0 / 8, ((d0 mod 8) * 3 + d1) mod 8, d1), domain: d0 in [0, 31], d1 in [0, 5]",
-        ] {
-            inverse(text);
-        }
-    }
-
-    #[test]
     fn linear_systems() {
         for text in [
             "(d0, d1) -> (d0 + d1 * 2, d0 * 2 + d1), domain: d0 in [0, 20], d1 in [0, 20]",
             "(d0, d1, d2) -> (d0 + d1, d1 + d2, d0 + d2), domain: d0 in [0, 5], d1 in [-5, 5], d2 in [0, 5]",
+            "(d0, d1, d2) -> (d0 * 3 - d1 * 2 + 1, d1 * 5 + d2, d0 - d2, d0 + d1 + d2), \
+             domain: d0 in [0, 999], d1 in [-500, 500], d2 in [0, 999]",
         ] {
             inverse(text);
         }
-    }
-
-    #[test]
-    fn inverses_of_residues() {
-        for modulus in 2..40_i64 {
-            for value in -50..50 {
-                let expected = (1..modulus).find(|it| (it * value).rem_euclid(modulus) == 1);
-                assert_eq!(modular_inverse(value, modulus), expected, "{value} {modulus}");
-            }
-        }
-        assert_eq!(modular_inverse(i64::MAX - 1, i64::MAX), Some(i64::MAX - 1));
+        assert_eq!(
+            inverse("(d0, d1) -> (d0 + d1, d0 - d1 * 6), domain: d0 in [0, 999], d1 in [0, 999]"),
+            "(d0, d1) -> ((d0 * 6 + d1) / 7, (d0 - d1) / 7), domain: d0 in [0, 1998], \
+             d1 in [-5994, 999], (d0 * 6 + d1) mod 7 in [0, 0], d0 * 6 + d1 in [0, 6999], \
+             d0 - d1 in [0, 6999]"
+        );
     }
 }
