@@ -811,8 +811,13 @@ impl Context {
         Ordering::Equal
     }
 
-    /// Splits `expr` into a sum of multiples and a constant: `expr == sum(coefficient * term)
-    /// + constant`, each term once and neither a sum nor a multiple nor a constant.
+    /// Splits `expr` into a sum of multiples and a constant,
+    ///
+    /// ```text
+    /// expr == sum(coefficient * term) + constant
+    /// ```
+    ///
+    /// each term once and neither a sum nor a multiple nor a constant.
     ///
     /// `None` when a coefficient leaves the 64-bit range. Shared sums are visited once.
     pub fn linear_terms(&self, expr: Expr) -> Option<LinearTerms> {

@@ -184,7 +184,8 @@ impl IndexingMap {
         Ok(inverse)
     }
 
-    /// Drops constraints that follow from the others and the bounds, the longest first.
+    /// Drops constraints that follow from the others and the bounds, the longest first. Equations have
+    /// to follow from the bounds alone: they are what the map is inverted by in turn.
     fn drop_implied(&mut self, ctx: &Context) {
         let mut open: Vec<Constraint> = self.constraints.clone();
         open.sort_by_key(|constraint| std::cmp::Reverse(ctx.cost(constraint.expr)));
@@ -192,10 +193,14 @@ impl IndexingMap {
         for constraint in open.into_iter().take(MAX_IMPLIED) {
             let mut rest = self.clone();
             rest.constraints.retain(|other| *other != constraint);
+            let others = rest.constraints.clone();
+            if constraint.interval.as_point().is_some() {
+                rest.constraints.clear();
+            }
             let mut domain = LinearDomain::new(ctx, &rest);
             domain.deny(&[(constraint.expr, constraint.interval)]);
             if domain.solve(&mut { MAX_WORK }) == LinearAnswer::Empty {
-                self.constraints = rest.constraints;
+                self.constraints = others;
             }
         }
         if self.constraints.len() < before {
@@ -451,9 +456,14 @@ impl<'c> Solver<'c> {
         }
         // x == lo + (x mod c - lo) mod c, for x in [lo, lo + c - 1]
         if let Node::Mod(number, modulus) = ctx.node(term) {
-            let least = ctx.as_constant(modulus).and_then(|by| self.least_remainder(number, by));
-            if let Some(least) = least {
-                self.known.entry(least).or_insert(value);
+            // -x mod c == -(x mod c) mod c
+            let negated = ctx.modulo(ctx.neg(value), modulus);
+            for (number, value) in [(number, value), (ctx.neg(number), negated)] {
+                let least =
+                    ctx.as_constant(modulus).and_then(|by| self.least_remainder(number, by));
+                if let Some(least) = least {
+                    self.known.entry(least).or_insert(value);
+                }
             }
             let interval = self.simplifier.interval_of(number);
             let few = interval.num_members().and_then(|size| i64::try_from(size).ok());

@@ -643,8 +643,8 @@ impl<'c> Normalizer<'c> {
     }
 
     /// The expression of a polynomial, as a person would write it: positive terms first, and a
-    /// constant that stands beside a lone division, minimum or maximum moved into it, as in `(N -
-    /// 1) floordiv 2`.
+    /// constant that stands beside a lone division, minimum or maximum moved into it, as in
+    /// `(N - 1) floordiv 2`.
     ///
     /// # Errors
     /// A coefficient overflows, or the expanded form is too large.

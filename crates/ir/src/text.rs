@@ -50,8 +50,32 @@ pub const MAX_PRINTED_COST: u32 = 1 << 20;
 pub struct ParseError {
     /// The byte offset in the parsed text.
     pub offset: usize,
+    /// The line in the parsed text, from 1.
+    pub line: usize,
+    /// The column in that line, in bytes from 1.
+    pub column: usize,
     /// What was found and what was expected.
     pub message: String,
+}
+
+impl ParseError {
+    /// An error at a byte offset of `text`; one past the end counts as the end.
+    ///
+    /// ```
+    /// use tc_ir::ParseError;
+    /// let error = ParseError::at("(d0)\n -> (d1)", 10, "expected a variable");
+    /// assert_eq!((error.line, error.column), (2, 6));
+    /// ```
+    pub fn at(text: &str, offset: usize, message: impl Into<String>) -> Self {
+        let before = &text.as_bytes()[..offset.min(text.len())];
+        let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        Self {
+            offset,
+            line: before.iter().filter(|&&byte| byte == b'\n').count() + 1,
+            column: before.len() - line_start + 1,
+            message: message.into(),
+        }
+    }
 }
 
 // Printing
@@ -469,7 +493,7 @@ impl<'a> Parser<'a> {
     }
 
     fn error<T>(&self, offset: usize, message: impl Into<String>) -> Result<T, ParseError> {
-        Err(ParseError { offset, message: message.into() })
+        Err(ParseError::at(self.text, offset, message))
     }
 
     /// What stands at the position, for a message.

@@ -24,8 +24,7 @@ pub fn canonical_text(text: &str) -> Result<String, ParseError> {
             _ => None,
         };
         if divisor == Some(0) {
-            let message = "expected a divisor that is not 0".into();
-            return Err(ParseError { offset: 0, message });
+            return Err(ParseError::at(text, 0, "expected a divisor that is not 0"));
         }
     }
     Ok(map.display(&ir).to_string())

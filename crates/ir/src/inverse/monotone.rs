@@ -16,6 +16,9 @@ const MAX_OPERANDS: usize = 8;
 /// The most equations and unknowns of a linear system.
 const MAX_SYSTEM: usize = 16;
 
+/// Makes an expression of two.
+type Operation = fn(&Context, Expr, Expr) -> Expr;
+
 /// A sum of multiples of terms that are not known, and of what is known.
 #[derive(Clone)]
 pub(super) struct Sum {
@@ -72,14 +75,13 @@ impl Solver<'_> {
     /// What makes the sum of both operands with a minimum or maximum, when added or subtracted.
     fn complements(&mut self, term: Expr) -> Vec<(Expr, i64)> {
         let ctx = self.ctx;
-        let (opposite, same): (fn(&Context, Expr, Expr) -> Expr, fn(&Context, Expr, Expr) -> Expr) =
-            match ctx.node(term) {
-                Node::Min(..) => (Context::max, Context::min),
-                Node::Max(..) => (Context::min, Context::max),
-                _ => return Vec::new(),
-            };
+        let (opposite, negated): (Operation, Operation) = match ctx.node(term) {
+            Node::Min(..) => (Context::max, Context::min),
+            Node::Max(..) => (Context::min, Context::max),
+            _ => return Vec::new(),
+        };
         let Some((lhs, rhs)) = ctx.node(term).operands() else { return Vec::new() };
-        let negated = same(ctx, ctx.neg(lhs), ctx.neg(rhs));
+        let negated = negated(ctx, ctx.neg(lhs), ctx.neg(rhs));
         [(opposite(ctx, lhs, rhs), 1), (negated, -1)]
             .map(|(other, sign)| (self.simplifier.simplify(other), sign))
             .to_vec()
@@ -333,7 +335,8 @@ pub(super) mod tests {
         assert_eq!(
             inverse("(d0, d1) -> (d0 + d1, d0 - d1 * 6), domain: d0 in [0, 999], d1 in [0, 999]"),
             "(d0, d1) -> ((d0 * 6 + d1) / 7, (d0 - d1) / 7), domain: d0 in [0, 1998], \
-             d1 in [-5994, 999], (d0 * 6 + d1) mod 7 in [0, 0], d0 * 6 + d1 in [0, 6999], \
+             d1 in [-5994, 999], (d0 * 6 + d1) mod 7 in [0, 0], \
+             (d0 + d1 * 6) mod 7 in [0, 0], d0 * 6 + d1 in [0, 6999], \
              d0 - d1 in [0, 6999]"
         );
     }

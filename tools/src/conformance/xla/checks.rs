@@ -9,8 +9,8 @@
 use serde_json::Value;
 use tc_ir::text::{display_map, parse_expr};
 use tc_ir::{
-    ConstraintExpression, Context, Equality, Expr, IndexingMap, Interval, Values, Var, Variable,
-    VariableKind, compose,
+    ConstraintExpression, Context, Equality, Expr, IndexingMap, Interval, ParseError, Values, Var,
+    Variable, VariableKind, compose,
 };
 
 /// How a case came out well.
@@ -143,8 +143,12 @@ fn equal_text(found: impl ToString, expected: &str) -> Outcome {
     equal(found.to_string().as_str(), expected)
 }
 
+fn located(text: &str, error: &ParseError) -> String {
+    format!("{}:{}: {text}: {error}", error.line, error.column)
+}
+
 fn parse(ctx: &Context, text: &str) -> Result<IndexingMap, String> {
-    IndexingMap::parse(ctx, text).map_err(|error| format!("{}: {text}: {error}", error.offset))
+    IndexingMap::parse(ctx, text).map_err(|error| located(text, &error))
 }
 
 /// The variable `v0` and the like.
@@ -162,7 +166,7 @@ fn of_map(name: &str) -> Option<Var> {
 }
 
 fn expr(ctx: &Context, text: &str, resolve: &dyn Fn(&str) -> Option<Var>) -> Result<Expr, String> {
-    parse_expr(ctx, text, resolve).map_err(|error| format!("{}: {text}: {error}", error.offset))
+    parse_expr(ctx, text, resolve).map_err(|error| located(text, &error))
 }
 
 fn numbered_name(var: Var) -> String {
@@ -369,8 +373,7 @@ fn check_constraint_expression(row: &Value) -> Outcome {
     let ctx = Context::new();
     let constraints = |key: &str| {
         let text = text(row, key)?;
-        ConstraintExpression::parse(&ctx, text, &numbered)
-            .map_err(|error| format!("{}: {text}: {error}", error.offset))
+        ConstraintExpression::parse(&ctx, text, &numbered).map_err(|error| located(text, &error))
     };
     let result = match text(row, "op")? {
         "and" => constraints("lhs")?.and(&constraints("rhs")?),
