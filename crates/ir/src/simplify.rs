@@ -861,9 +861,25 @@ impl Extremum {
 }
 
 impl Context {
-    /// The normal form of `expr` when nothing is known of its variables.
+    /// The normal form of `expr` when nothing is known of its variables, which is its own normal
+    /// form.
     pub fn canonicalize(&self, expr: Expr) -> Expr {
-        Simplifier::new(self, |_| Interval::ALL).simplify(expr)
+        let mut forms: SmallVec<[Expr; 4]> = SmallVec::from_slice(&[expr]);
+        let mut form = expr;
+        for _ in 0..MAX_ROUNDS {
+            let (next, stays) = Simplifier::new(self, |_| Interval::ALL).simplify_once(form);
+            if stays || next == form {
+                return next;
+            }
+            // Forms of one length that lead to each other have one of them as normal form.
+            if let Some(start) = forms.iter().position(|&other| other == next) {
+                let circle = forms[start..].iter().copied();
+                return circle.min_by(|&a, &b| self.compare(a, b)).unwrap_or(next);
+            }
+            forms.push(next);
+            form = next;
+        }
+        form
     }
 }
 

@@ -192,6 +192,10 @@ fn check_simplify(ctx: &Context, drawn: &Drawn) -> Checked {
     let mut canonical = drawn.map.clone();
     for result in &mut canonical.results {
         *result = ctx.canonicalize(*result);
+        let again = ctx.canonicalize(*result);
+        ensure(again == *result, || {
+            format!("canonicalize: {} => {}", ctx.display(*result), ctx.display(again))
+        })?;
     }
     same(ctx, drawn, &canonical, "canonicalize")
 }
