@@ -18,6 +18,9 @@ use crate::shape::{Dim, DimError, DimVar, Item, Shape, ShapeVar};
 /// How much work may go into making a set of conflicting equations minimal, in equations solved.
 const MAX_EXPLANATION_WORK: usize = 1 << 19;
 
+/// How many definitions deep an explanation goes; what is used there is one member of the set.
+const MAX_NESTED: usize = 128;
+
 /// How many equations of definitions are looked at.
 const MAX_COPIED: usize = 1 << 16;
 
@@ -215,56 +218,71 @@ impl Solver {
         let mut work = MAX_EXPLANATION_WORK;
         let origins: Vec<Origin> = made_for.keys().copied().collect();
         (conflict.core, conflict.minimal) = match self.refute(&system, &origins) {
-            Some(set) => self.minimal(&system, set, &mut work),
+            Some(set) => self.minimal(&system, set, &[], &mut work),
             None => (origins, false),
         };
         let given = conflict.core.iter().flat_map(|origin| made_for[origin].iter().copied());
         conflict.given = given.collect();
         conflict.places = conflict.core.clone();
         let mut num_copied = 0;
-        while conflict.minimal {
+        for _ in 0..MAX_NESTED {
+            if !conflict.minimal {
+                break;
+            }
             system.equations.retain(|equation| is_among(&equation.labels, &conflict.core));
-            let Some(next) = self.put_in(&system, &mut num_copied) else { return };
+            let Some(next) = self.put_in(&system, &mut num_copied) else { break };
             let labels = next.equations.iter().flat_map(|equation| equation.labels.iter().copied());
             let all: BTreeSet<Origin> = labels.collect();
             let all: Vec<Origin> = all.into_iter().collect();
             // What the rules leave open may be found in another order only.
-            let Some(set) = self.refute(&next, &all) else { return };
+            let Some(set) = self.refute(&next, &all) else { break };
             system = next;
-            (conflict.core, conflict.minimal) = self.minimal(&system, set, &mut work);
+            // Without one of those that were needed, what takes the place of a use says no more than it.
+            let needed = std::mem::take(&mut conflict.core);
+            (conflict.core, conflict.minimal) = self.minimal(&system, set, &needed, &mut work);
+        }
+        if conflict.minimal && 0 < num_copied {
+            let set = std::mem::take(&mut conflict.core);
+            (conflict.core, conflict.minimal) = self.minimal(&system, set, &[], &mut work);
         }
     }
 
-    /// Leaves out what can be left out: first in large pieces, at last one by one. And whether that came
-    /// to an end.
+    /// Leaves out what can be left out, but for what is needed: first in large pieces, at last one by
+    /// one. And whether that came to an end.
     fn minimal(
         &self,
         system: &System,
         mut set: Vec<Origin>,
+        needed: &[Origin],
         work: &mut usize,
     ) -> (Vec<Origin>, bool) {
-        let mut piece = set.len().div_ceil(2);
+        let is_open = |origin: &Origin| needed.binary_search(origin).is_err();
+        let mut open: Vec<Origin> = set.iter().copied().filter(is_open).collect();
+        let mut piece = open.len().div_ceil(2);
         loop {
-            let before = set.len();
+            let before = open.len();
             let mut at = 0;
-            while at < set.len() {
-                let end = (at + piece).min(set.len());
-                let rest: Vec<_> = set[..at].iter().chain(&set[end..]).copied().collect();
+            while at < open.len() {
+                let end = (at + piece).min(open.len());
+                let left_out = &open[at..end];
+                let mut rest = set.clone();
+                rest.retain(|origin| left_out.binary_search(origin).is_err());
                 match work.checked_sub(1 + system.equations.len()) {
                     Some(left) => *work = left,
                     None => return (set, false),
                 }
                 match self.refute(system, &rest) {
                     Some(smaller) => {
-                        let first = set[at];
+                        let first = open[at];
                         set = smaller;
-                        at = set.partition_point(|&origin| origin < first);
+                        open.retain(|origin| set.binary_search(origin).is_ok());
+                        at = open.partition_point(|&origin| origin < first);
                     }
                     None => at = end,
                 }
             }
             // What could not be left out may be left out now that others are.
-            if piece <= 1 && set.len() == before {
+            if piece <= 1 && open.len() == before {
                 return (set, true);
             }
             piece = piece.div_ceil(2);
