@@ -964,6 +964,18 @@ mod tests {
     }
 
     #[test]
+    fn products_are_not_multiplied() {
+        let ctx = Context::new();
+        let text = "(d0, d1) -> (((d0 * d1) / -1) mod 15077)";
+        let mut map = IndexingMap::parse(&ctx, text).expect("a map");
+        let point = [i64::MAX, i64::MAX - 1];
+        let value = map.evaluate(&ctx, &point, &[], &[]);
+        assert!(value.is_ok());
+        map.simplify(&ctx);
+        assert_eq!(map.evaluate(&ctx, &point, &[], &[]), value);
+    }
+
+    #[test]
     fn the_least_coefficient_has_a_quotient() {
         let text = "(d0){n} -> ((d0 * n * -9223372036854775808) / (n * -1))";
         assert!(simplified(text).contains("->"));

@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 
-use super::flat::{Flat, FlatForms};
+use super::flat::FlatForms;
 use super::sum::Sum;
 use super::{ConstantBounds, Simplifier, build};
 use crate::expr::{Context, Expr, Node, Var};
@@ -39,21 +39,19 @@ impl IndexingMap {
                 continue;
             }
             let forms = flat.get_or_insert_with(|| FlatForms::reading(ctx, self, read));
-            let mut form = Flat::default();
-            let is_flat = match forms {
-                Some(forms) => forms.expand(&mut form, result, true).is_some(),
-                None => false,
-            };
-            let mut forms = forms.as_mut().filter(|_| is_flat);
-            if let Some(forms) = &forms
-                && let Some(written) = forms.write(&form)
+            let form = forms.as_mut().and_then(|forms| forms.expand(result));
+            if let (Some(forms), Some(form)) = (&*forms, &form)
+                && let Some(written) = forms.write(form)
                 && is_short(ctx, written, result, read)
             {
                 composed.push(written);
                 continue;
             }
             let simplifier = simplifier.get_or_insert_with(|| Simplifier::for_map(ctx, self));
-            let sum = forms.as_mut().and_then(|forms| forms.sum_of(simplifier, &form));
+            let sum = match (forms, &form) {
+                (Some(forms), Some(form)) => forms.sum_of(simplifier, form),
+                _ => None,
+            };
             let (simplified, stays) = simplifier.simplify_composed(result, read, sum)?;
             is_settled &= stays;
             composed.push(simplified);

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use super::sum::{Atom, Sum};
 use super::write::{MAX_QUOTIENTS, Parts, Piece, Pieces, scale_in};
-use super::{MAX_DEPTH, Simplifier, Term};
+use super::{AtomData, MAX_DEPTH, Simplifier, Term};
 use crate::expr::{Expr, Node, gcd};
 use crate::interval::Interval;
 
@@ -279,7 +279,7 @@ impl Simplifier<'_> {
         let is_given = given.terms().iter().all(|&(_, it)| 0 <= it && it < divisor);
         let (mut whole, mut numerator, mut values) = (Sum::default(), given.clone(), values);
         if !is_given {
-            numerator = given.modulo(divisor);
+            numerator = self.congruent(given, divisor);
             whole = given.clone();
             whole.add(&numerator, -1)?;
             whole = whole.divided(divisor);
@@ -349,11 +349,29 @@ impl Simplifier<'_> {
         )
     }
 
+    /// A sum that differs by a multiple of the divisor, with coefficients in `[0, divisor)`. Those of
+    /// products without bounds stay where they are smaller: a multiple of a product of two variables
+    /// may leave the 128 bits that it has itself.
+    fn congruent(&self, given: &Sum, divisor: i64) -> Sum {
+        let mut sum = given.modulo(divisor);
+        for &(atom, coefficient) in given.terms() {
+            let AtomData { term, interval, .. } = &self.tables.atoms[atom.index()];
+            if let Term::Leaf(leaf) = term
+                && !interval.is_bounded()
+                && self.ctx.as_var(*leaf).is_none()
+                && coefficient.unsigned_abs() < sum.coefficient(atom).unsigned_abs()
+            {
+                sum.set(atom, coefficient);
+            }
+        }
+        sum
+    }
+
     /// `given == divisor * first + second`, where the coefficients of the second depend on
     /// those of the given sum modulo the divisor only: they lie in `[0, divisor)`, except
     /// where another multiple makes a remainder.
     fn residue(&self, given: &Sum, divisor: i64) -> Option<(Sum, Sum)> {
-        let mut rest = given.modulo(divisor);
+        let mut rest = self.congruent(given, divisor);
         let mut whole = given.clone();
         whole.add(&rest, -1)?;
         let mut whole = whole.divided(divisor);

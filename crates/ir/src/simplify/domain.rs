@@ -12,6 +12,7 @@ use super::write::is_written_sum;
 use super::{MAX_ROUNDS, Simplifier};
 use crate::expr::{Context, Expr, Node, Var, checked_ceil_div, checked_floor_div, gcd};
 use crate::interval::Interval;
+use crate::linear_domain::{LinearAnswer, LinearDomain};
 use crate::map::{Constraint, IndexingMap};
 use crate::prove::Verdict;
 
@@ -19,6 +20,8 @@ use crate::prove::Verdict;
 const MAX_ENUMERATED: u64 = 64;
 /// How often the constraints of a map are reduced, each on average.
 const MAX_REDUCTIONS: usize = 64;
+/// The most work to show that constraints hold everywhere.
+const MAX_IMPLIED_WORK: usize = 1 << 16;
 /// The fewest operators of a constraint that is tried.
 const MIN_ENUMERATED_COST: u32 = 4;
 
@@ -53,7 +56,12 @@ impl IndexingMap {
     /// constraint has no value may join it; on it the results stay the same.
     pub fn simplify(&mut self, ctx: &Context) -> bool {
         if !self.is_complicated(ctx) {
-            return self.simplify_as_given(ctx);
+            let mut has_changed = self.simplify_as_given(ctx);
+            while self.drop_implied(ctx) {
+                self.simplify_as_given(ctx);
+                has_changed = true;
+            }
+            return has_changed;
         }
         let before = self.clone();
         for _ in 0..MAX_ROUNDS {
@@ -62,11 +70,41 @@ impl IndexingMap {
             if self.is_complicated(ctx) {
                 self.shorten_by_number(ctx);
             }
-            if *self == last {
+            if *self == last && !self.drop_implied(ctx) {
                 break;
             }
         }
         *self != before
+    }
+
+    /// Drops constraints on quotients that hold wherever the bounds do, as far as integer programs show
+    /// that with little work. Returns whether there was one.
+    fn drop_implied(&mut self, ctx: &Context) -> bool {
+        let has_quotients = |constraint: &Constraint| {
+            MIN_ENUMERATED_COST <= ctx.cost(constraint.expr)
+                && ctx.topological(&[constraint.expr]).into_iter().any(|expr| {
+                    matches!(ctx.node(expr), Node::FloorDiv(..) | Node::CeilDiv(..) | Node::Mod(..))
+                })
+        };
+        if !self.constraints.iter().any(has_quotients) {
+            return false;
+        }
+        let mut work = MAX_IMPLIED_WORK;
+        let bounds = IndexingMap { constraints: Vec::new(), results: Vec::new(), ..self.clone() };
+        let before = self.constraints.len();
+        self.constraints.retain(|constraint| {
+            if !has_quotients(constraint) {
+                return true;
+            }
+            let &Constraint { expr, interval: Interval { lo, hi } } = constraint;
+            let below = finite(lo, i64::MIN).map(|lo| Interval::new(i64::MIN, lo - 1));
+            let above = finite(hi, i64::MAX).map(|hi| Interval::new(hi + 1, i64::MAX));
+            let outside: Vec<_> = below.into_iter().chain(above).map(|it| (expr, it)).collect();
+            let mut domain = LinearDomain::new(ctx, &bounds);
+            domain.choose(&outside);
+            domain.solve(&mut work) != LinearAnswer::Empty
+        });
+        self.constraints.len() < before
     }
 
     /// [`simplify`](Self::simplify) with the variables as they are.

@@ -152,11 +152,29 @@ impl Quotient {
 #[derive(Default, Debug)]
 pub(crate) struct Quotients {
     vars: Vec<(Var, Interval)>,
-    /// The forms of the expressions that are read in the place of dimension variables.
+    /// The forms of the expressions that are read in the place of dimension variables, once they are
+    /// asked for.
     read: Vec<Option<Flat>>,
+    /// The same as they are written, with quotients of `written`.
+    read_as_written: Vec<Option<Flat>>,
+    /// Numerators and divisors to which no rule was applied.
+    written: Vec<(Linear, i64)>,
     all: Vec<Quotient>,
     /// The quotients of sums without multiples of the divisor that were asked for.
     known: Vec<(Linear, i64, Flat)>,
+}
+
+/// What expressions are read over, and how.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Reading {
+    /// The variables.
+    Own,
+    /// Other expressions in the place of dimension variables.
+    Composed,
+    /// The variables, with the quotients as they are written.
+    Written,
+    /// Expressions with the quotients as they are written in the place of dimension variables.
+    ComposedAsWritten,
 }
 
 /// The flat forms of expressions over the variables of one map, the bounds of which are constants.
@@ -165,9 +183,11 @@ pub(super) struct FlatForms<'c> {
     /// The numbers of the first range variable and of the first runtime variable.
     places: [usize; 2],
     quotients: Quotients,
-    /// The last operand of a division and its form. Whether the operand is one with others for its
-    /// dimension variables comes with it.
-    last: Option<(Expr, bool)>,
+    /// What is read in the place of dimension variables.
+    read: &'c [Expr],
+    /// The last operand of a division and how it was read.
+    last: Option<(Expr, Reading)>,
+    /// Its form.
     last_form: Flat,
     /// The terms of a simplifier that the variables are.
     atoms: [Option<Atom>; MAX_FLAT],
@@ -178,6 +198,8 @@ impl Drop for FlatForms<'_> {
         let mut quotients = std::mem::take(&mut self.quotients);
         quotients.vars.clear();
         quotients.read.clear();
+        quotients.read_as_written.clear();
+        quotients.written.clear();
         quotients.all.clear();
         quotients.known.clear();
         self.ctx.keep_quotients(quotients);
@@ -185,8 +207,9 @@ impl Drop for FlatForms<'_> {
 }
 
 impl<'c> FlatForms<'c> {
-    /// `None` where there are many variables, or bounds that are no constants.
-    pub(super) fn new(ctx: &'c Context, map: &IndexingMap) -> Option<Self> {
+    /// The forms with expressions that are read in the place of the dimension variables. `None` where
+    /// there are many variables, or bounds that are no constants.
+    pub(super) fn reading(ctx: &'c Context, map: &IndexingMap, read: &'c [Expr]) -> Option<Self> {
         let places = [map.dims.len(), map.dims.len() + map.ranges.len()];
         let mut quotients = ctx.take_quotients();
         for (var, variable) in map.vars() {
@@ -199,45 +222,67 @@ impl<'c> FlatForms<'c> {
             ctx,
             places,
             quotients,
+            read,
             last: None,
             last_form: Flat::default(),
             atoms: [None; MAX_FLAT],
         })
     }
 
-    /// As [`new`](Self::new), with the forms of the expressions that are read in the place of the
-    /// dimension variables.
-    pub(super) fn reading(ctx: &'c Context, map: &IndexingMap, read: &[Expr]) -> Option<Self> {
-        let mut forms = Self::new(ctx, map)?;
-        for &expr in read {
-            let mut form = Flat::default();
-            let found = forms.expand(&mut form, expr, false);
-            forms.quotients.read.push(found.map(|()| form));
-        }
-        Some(forms)
+    /// The flat form of `expr` with what is read for the dimension variables. `None` where there is no
+    /// such form.
+    pub(super) fn expand(&mut self, expr: Expr) -> Option<Flat> {
+        self.expand_by(expr, Reading::Composed)
     }
 
-    /// Adds the flat form of `expr`, with those of what is read for the dimension variables
-    /// or without. `None` where there is no such form.
-    pub(super) fn expand(&mut self, form: &mut Flat, expr: Expr, is_read: bool) -> Option<()> {
+    fn expand_by(&mut self, expr: Expr, reading: Reading) -> Option<Flat> {
         if !self.ctx.are_small(&[expr]) {
             return None;
         }
-        self.add_to(form, expr, 1, is_read)
+        let mut form = Flat::default();
+        self.add_to(&mut form, expr, 1, reading)?;
+        Some(form)
+    }
+
+    /// The sum of multiples of variables that an expression over what is read is, where quotients as
+    /// they are written cancel: those of one map mostly do, in the position of an element.
+    fn linear_of(&mut self, expr: Expr) -> Option<Linear> {
+        if self.quotients.read_as_written.is_empty() {
+            for &expr in self.read {
+                let form = self.expand_by(expr, Reading::Written);
+                self.quotients.read_as_written.push(form);
+            }
+        }
+        let mut form = Flat::default();
+        self.add_to(&mut form, expr, 1, Reading::ComposedAsWritten)?;
+        form.is_linear().then_some(form.linear)
+    }
+
+    /// The form of what is read in the place of a dimension variable.
+    fn form_of_read(&mut self, dim: u32) -> Option<&Flat> {
+        if self.quotients.read.is_empty() {
+            for &expr in self.read {
+                let form = self.expand_by(expr, Reading::Own);
+                self.quotients.read.push(form);
+            }
+        }
+        self.quotients.read.get(dim as usize)?.as_ref()
     }
 
     /// Adds a multiple of `expr`. Recursion is limited by the number of operators.
-    fn add_to(&mut self, form: &mut Flat, expr: Expr, factor: i64, is_read: bool) -> Option<()> {
+    fn add_to(&mut self, form: &mut Flat, expr: Expr, factor: i64, reading: Reading) -> Option<()> {
         let node = self.ctx.node(expr);
         match node {
             Node::Const(value) => {
                 let value = value.checked_mul(factor)?;
                 form.linear.constant = form.linear.constant.checked_add(value)?;
             }
-            Node::Var(var) => match var {
-                Var::Dim(i) if is_read => {
-                    let of_read = self.quotients.read.get(i as usize)?.as_ref()?;
-                    form.add(of_read, factor)?;
+            Node::Var(var) => match (var, reading) {
+                (Var::Dim(i), Reading::Composed) => {
+                    form.add(self.form_of_read(i)?, factor)?;
+                }
+                (Var::Dim(i), Reading::ComposedAsWritten) => {
+                    form.add(self.quotients.read_as_written.get(i as usize)?.as_ref()?, factor)?;
                 }
                 _ => {
                     let place = self.place_of(var)?;
@@ -253,28 +298,37 @@ impl<'c> FlatForms<'c> {
                 }
             },
             Node::Add(lhs, rhs) => {
-                self.add_to(form, lhs, factor, is_read)?;
-                self.add_to(form, rhs, factor, is_read)?;
+                self.add_to(form, lhs, factor, reading)?;
+                self.add_to(form, rhs, factor, reading)?;
             }
             Node::Mul(value, by) => {
                 let by = self.ctx.as_constant(by)?;
-                self.add_to(form, value, factor.checked_mul(by)?, is_read)?;
+                self.add_to(form, value, factor.checked_mul(by)?, reading)?;
             }
             Node::FloorDiv(value, by) | Node::Mod(value, by) => {
                 let by = self.ctx.as_constant(by).filter(|&by| 0 < by)?;
                 // The results of one map often divide the same sum.
-                let key = (value, is_read);
+                let key = (value, reading);
                 if self.last != Some(key) {
-                    let mut dividend = Flat::default();
-                    self.add_to(&mut dividend, value, 1, is_read)?;
+                    let linear = match reading {
+                        Reading::Composed => self.linear_of(value),
+                        Reading::ComposedAsWritten => return None,
+                        Reading::Own | Reading::Written => None,
+                    };
+                    let mut dividend = Flat::of(linear.unwrap_or_default());
+                    if linear.is_none() {
+                        self.add_to(&mut dividend, value, 1, reading)?;
+                    }
                     (self.last, self.last_form) = (Some(key), dividend);
                 }
-                let value = &self.last_form;
+                let (value, mut factor) = (&self.last_form, factor);
                 if let Node::Mod(..) = node {
                     // x mod c == x - c*(x floordiv c)
                     form.add(value, factor)?;
-                    let factor = factor.checked_mul(by)?.checked_neg()?;
-                    self.quotients.add_quotient(form, value, by, factor)?;
+                    factor = factor.checked_mul(by)?.checked_neg()?;
+                }
+                if reading == Reading::Written {
+                    self.quotients.add_written(form, value, by, factor)?;
                 } else {
                     self.quotients.add_quotient(form, value, by, factor)?;
                 }
@@ -377,6 +431,51 @@ impl Quotients {
         self.add_quotient_of_linear(&mut quotient, &absorbed, by.checked_mul(divisor)?, 1)?;
         self.add_alias(&quotient, &rest, divisor);
         form.add(&quotient, factor)
+    }
+
+    /// [`add_quotient`](Self::add_quotient) with no rules but those for congruent numerators and for a
+    /// quotient of a quotient.
+    fn add_written(
+        &mut self,
+        form: &mut Flat,
+        value: &Flat,
+        divisor: i64,
+        factor: i64,
+    ) -> Option<()> {
+        let (mut numerator, mut by) = (value.linear, divisor);
+        if !value.is_linear() {
+            // (a + y floordiv b) floordiv c == (a*b + y) floordiv (b*c)
+            let (inner, inner_divisor) = &self.written[value.only_quotient()?];
+            by = inner_divisor.checked_mul(divisor)?;
+            numerator = *inner;
+            numerator.add(&value.linear, *inner_divisor)?;
+        }
+        let take = |part: &mut i64, whole: &mut i64| {
+            let multiple = part.div_euclid(by).checked_mul(factor)?;
+            *whole = whole.checked_add(multiple)?;
+            *part = part.rem_euclid(by);
+            Some(())
+        };
+        for (part, whole) in numerator.coefficients.iter_mut().zip(&mut form.linear.coefficients) {
+            if *part != 0 {
+                take(part, whole)?;
+            }
+        }
+        take(&mut numerator.constant, &mut form.linear.constant)?;
+        if numerator.present() == 0 {
+            return Some(());
+        }
+        let found = self.written.iter().position(|it| it.1 == by && it.0 == numerator);
+        let number = match found {
+            Some(number) => number,
+            None if self.written.len() == MAX_FLAT => return None,
+            None => {
+                self.written.push((numerator, by));
+                self.written.len() - 1
+            }
+        };
+        form.quotients[number] = form.quotients[number].checked_add(factor)?;
+        Some(())
     }
 
     fn interval_of(&self, linear: &Linear) -> Interval {

@@ -74,8 +74,11 @@ impl FlatForms<'_> {
         for &floor in floors.iter().rev() {
             self.take_remainder(&mut rest, floor, &floors, &mut found)?;
         }
+        // Where nothing was taken, nothing is there.
         let mut left = floors.iter().filter(|&&floor| rest.quotients[floor] != 0);
-        if left.any(|&floor| self.find_candidate(&rest, floor, &floors, |_, _| true).1) {
+        if !found.is_empty()
+            && left.any(|&floor| self.find_candidate(&rest, floor, &floors, |_, _| true).1)
+        {
             return None;
         }
         // Where nothing was found, more would be looked for among several.
