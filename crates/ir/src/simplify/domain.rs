@@ -21,7 +21,7 @@ const MAX_ENUMERATED: u64 = 64;
 /// How often the constraints of a map are reduced, each on average.
 const MAX_REDUCTIONS: usize = 64;
 /// The most work to show that constraints hold everywhere.
-const MAX_IMPLIED_WORK: usize = 1 << 16;
+const MAX_VACUOUS_WORK: usize = 1 << 16;
 /// The fewest operators of a constraint that is tried.
 const MIN_ENUMERATED_COST: u32 = 4;
 
@@ -57,7 +57,7 @@ impl IndexingMap {
     pub fn simplify(&mut self, ctx: &Context) -> bool {
         if !self.is_complicated(ctx) {
             let mut has_changed = self.simplify_as_given(ctx);
-            while self.drop_implied(ctx) {
+            while self.drop_vacuous(ctx) {
                 self.simplify_as_given(ctx);
                 has_changed = true;
             }
@@ -70,7 +70,7 @@ impl IndexingMap {
             if self.is_complicated(ctx) {
                 self.shorten_by_number(ctx);
             }
-            if *self == last && !self.drop_implied(ctx) {
+            if *self == last && !self.drop_vacuous(ctx) {
                 break;
             }
         }
@@ -79,7 +79,7 @@ impl IndexingMap {
 
     /// Drops constraints on quotients that hold wherever the bounds do, as far as integer programs show
     /// that with little work. Returns whether there was one.
-    fn drop_implied(&mut self, ctx: &Context) -> bool {
+    fn drop_vacuous(&mut self, ctx: &Context) -> bool {
         let has_quotients = |constraint: &Constraint| {
             MIN_ENUMERATED_COST <= ctx.cost(constraint.expr)
                 && ctx.topological(&[constraint.expr]).into_iter().any(|expr| {
@@ -89,19 +89,15 @@ impl IndexingMap {
         if !self.constraints.iter().any(has_quotients) {
             return false;
         }
-        let mut work = MAX_IMPLIED_WORK;
+        let mut work = MAX_VACUOUS_WORK;
         let bounds = IndexingMap { constraints: Vec::new(), results: Vec::new(), ..self.clone() };
         let before = self.constraints.len();
         self.constraints.retain(|constraint| {
             if !has_quotients(constraint) {
                 return true;
             }
-            let &Constraint { expr, interval: Interval { lo, hi } } = constraint;
-            let below = finite(lo, i64::MIN).map(|lo| Interval::new(i64::MIN, lo - 1));
-            let above = finite(hi, i64::MAX).map(|hi| Interval::new(hi + 1, i64::MAX));
-            let outside: Vec<_> = below.into_iter().chain(above).map(|it| (expr, it)).collect();
             let mut domain = LinearDomain::new(ctx, &bounds);
-            domain.choose(&outside);
+            domain.deny(&[(constraint.expr, constraint.interval)]);
             domain.solve(&mut work) != LinearAnswer::Empty
         });
         self.constraints.len() < before
