@@ -5,8 +5,9 @@
 //! together. Where they are sums of variables, of quotients and remainders by constants, of minima and
 //! maxima, the domain is the set of integer points of a linear system, which is decided exactly
 //! (`linear_domain`, `integer_program`). Otherwise a domain in a small box is enumerated, which decides,
-//! and in a larger one the [prover](crate::prove) may see that products contradict each other, or
-//! a point is found among corners of the box and seeded random points.
+//! and in a larger one a point is found among corners of the box and seeded random points, the
+//! [prover](crate::prove) sees that products contradict each other, or branch and prune
+//! (`search`) finds a point or that there is none.
 
 use crate::evaluator::{MapEvaluator, Values};
 use crate::expr::Context;
@@ -14,6 +15,7 @@ use crate::linear_domain::{LinearAnswer, LinearDomain};
 use crate::map::IndexingMap;
 use crate::prove::Prover;
 use crate::samples::BoundingBox;
+use crate::search::search;
 
 /// The terms of rows that are touched for one answer.
 const MAX_WORK: usize = 1 << 22;
@@ -69,7 +71,15 @@ impl IndexingMap {
             simplified.is_known_empty(ctx)
                 || Prover::for_domain(ctx, &simplified).contradicts_itself(usize::MAX)
         };
-        if is_empty { Emptiness::Empty } else { Emptiness::Unknown }
+        if is_empty {
+            return Emptiness::Empty;
+        }
+        let mut found = search(ctx, self, 1);
+        match found.points.pop() {
+            Some(point) => Emptiness::Inhabited(point),
+            None if found.are_all => Emptiness::Empty,
+            None => Emptiness::Unknown,
+        }
     }
 
     /// Whether a few constraints are seen to contradict each other or the bounds without much work.
@@ -90,8 +100,10 @@ impl IndexingMap {
         let mut domain = LinearDomain::new(ctx, self);
         match domain.solve(&mut { MAX_QUICK_WORK }) {
             LinearAnswer::Empty => true,
+            // Single constraints are for intervals, and with symbolic bounds for the simplifier's prover.
             _ => {
                 !domain.is_linear()
+                    && 1 < self.constraints.len()
                     && Prover::for_domain(ctx, self).contradicts_itself(NUM_QUICK_PROGRAMS)
             }
         }
@@ -126,6 +138,20 @@ mod tests {
             let text = format!("(d0, d1, d2) -> (d0), {domain}, {constraints}");
             assert_eq!(simplified(&text), "KNOWN EMPTY", "{constraints}");
         }
+    }
+
+    #[test]
+    fn what_is_not_linear_is_searched() {
+        let ctx = Context::new();
+        let verdict = |constraint: &str| {
+            let text =
+                format!("(d0, d1) -> (), domain: d0 in [2, 500], d1 in [0, 999999], {constraint}");
+            IndexingMap::parse(&ctx, &text).expect("a map").emptiness(&ctx)
+        };
+        // A prime and a product of two.
+        assert_eq!(verdict("d0 * d1 in [999983, 999983]"), Emptiness::Empty);
+        let point = Values { dims: vec![7, 142_861], ..Values::default() };
+        assert_eq!(verdict("d0 * d1 in [1000027, 1000027]"), Emptiness::Inhabited(point));
     }
 
     #[test]

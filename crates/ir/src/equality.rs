@@ -21,7 +21,7 @@ use crate::linear_domain::{LinearAnswer, LinearDomain};
 use crate::map::IndexingMap;
 use crate::prove::{Prover, Verdict};
 use crate::samples::BoundingBox;
-use crate::search::few_points;
+use crate::search::search;
 use crate::simplify::Simplifier;
 use crate::value_range::with_quotients;
 
@@ -104,10 +104,13 @@ impl IndexingMap {
         if is_domain_same && are_results_same {
             return Equality::Equal;
         }
-        let all = forms.each_ref().map(|map| few_points(ctx, map, MAX_POINTS));
-        if let [Some(of_first), Some(of_second)] = all {
-            let mut points = of_first.into_iter().chain(of_second);
-            return points.find(|point| shows(point)).map_or(Equality::Equal, different);
+        let found = forms.each_ref().map(|map| search(ctx, map, MAX_POINTS));
+        let are_all = found.iter().all(|found| found.are_all);
+        let mut points = found.into_iter().flat_map(|found| found.points);
+        match points.find(|point| shows(point)) {
+            Some(point) => return different(point),
+            None if are_all => return Equality::Equal,
+            None => {}
         }
         if let Some(point) = samples.find(shows) {
             return different(point);

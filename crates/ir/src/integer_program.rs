@@ -459,11 +459,23 @@ impl System {
     }
 
     /// Equations, one of which holds at each point outside of the dark shadow: the unknown is near
-    /// its lower bounds or, where that makes fewer, near its upper ones.
+    /// its lower bounds or, where that makes fewer, near its upper ones, or it has one of its values.
     fn splinters(&self, column: u32) -> Result<Vec<Row>> {
         let rows = self.about(column)?;
         let sides = [|row: &Row| (row.lower, row.upper), |row: &Row| (row.upper, row.lower)];
+        let equation = |terms: &Terms, value| Row {
+            terms: terms.clone(),
+            lower: Some(value),
+            upper: Some(value),
+        };
         let mut fewest: Option<(i128, Vec<Row>)> = None;
+        for (row, _) in rows.iter().filter(|(row, _)| row.terms.len() == 1) {
+            let Some((lower, upper)) = row.lower.zip(row.upper) else { continue };
+            if upper - lower < MAX_SPLINTERS {
+                let values = (lower..=upper).map(|value| equation(&row.terms, value));
+                fewest = Some((upper - lower + 1, values.collect()));
+            }
+        }
         for (side, sign) in sides.into_iter().zip([1, -1]) {
             // b*x >= e + i and a*x <= f leave the dark shadow only where b*x <= e + (a*b - a - b)/a.
             let opposite = rows.iter().filter(|(row, _)| side(row).1.is_some());

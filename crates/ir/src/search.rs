@@ -14,8 +14,14 @@ use crate::narrow::{Narrowed, Sums};
 /// The most boxes that are looked at.
 const MAX_BOXES: usize = 1 << 16;
 
-/// The points of the domain of `map`, if they are at most so many and found with little work.
-pub(crate) fn few_points(ctx: &Context, map: &IndexingMap, limit: usize) -> Option<Vec<Values>> {
+/// Points of a domain.
+pub(crate) struct Found {
+    pub(crate) points: Vec<Values>,
+    pub(crate) are_all: bool,
+}
+
+/// So many points of the domain of `map`, or all if they are fewer, as far as little work finds them.
+pub(crate) fn search(ctx: &Context, map: &IndexingMap, limit: usize) -> Found {
     let vars: Vec<Var> = map.vars().map(|(var, _)| var).collect();
     let place = |var: Var| Some(map.position(var)).filter(|&place| vars.get(place) == Some(&var));
     let mut claims: Vec<(Expr, Interval)> =
@@ -39,12 +45,12 @@ pub(crate) fn few_points(ctx: &Context, map: &IndexingMap, limit: usize) -> Opti
     let mut evaluator = MapEvaluator::new(ctx, map);
     let intervals = map.intervals(ctx);
     let mut open: Vec<Vec<Interval>> = vec![vars.iter().map(|&var| intervals.of(var)).collect()];
-    let mut points = Vec::new();
+    let mut found = Found { points: Vec::new(), are_all: false };
     let mut num_boxes = 0;
     while let Some(mut cell) = open.pop() {
         num_boxes += 1;
         if MAX_BOXES < num_boxes {
-            return None;
+            return found;
         }
         let is_empty = cell.iter().any(|it| it.is_empty())
             || sums.narrow(&mut cell) == Narrowed::Empty
@@ -52,21 +58,22 @@ pub(crate) fn few_points(ctx: &Context, map: &IndexingMap, limit: usize) -> Opti
         if is_empty {
             continue;
         }
-        let widest = (0..cell.len()).max_by_key(|&place| cell[place].hi.abs_diff(cell[place].lo));
-        let widest = widest.map(|place| (place, cell[place])).filter(|(_, it)| it.lo < it.hi);
-        let Some((place, interval)) = widest else {
+        // The fewest values first (Haralick and Elliott 1980): fixed, they narrow the others.
+        let open_places = (0..cell.len()).filter(|&place| cell[place].lo < cell[place].hi);
+        let narrowest = open_places.min_by_key(|&place| cell[place].hi.abs_diff(cell[place].lo));
+        let Some((place, interval)) = narrowest.map(|place| (place, cell[place])) else {
             let at = |it: &Interval| it.lo;
             let point: Values = vars.iter().copied().zip(cell.iter().map(at)).collect();
             if evaluator.contains(&point) == Ok(true) {
-                if points.len() == limit {
-                    return None;
+                found.points.push(point);
+                if found.points.len() == limit {
+                    return found;
                 }
-                points.push(point);
             }
             continue;
         };
         if !interval.is_bounded() {
-            return None;
+            return found;
         }
         let half = interval.hi.abs_diff(interval.lo) / 2;
         let middle = interval.lo.saturating_add_unsigned(half);
@@ -75,5 +82,6 @@ pub(crate) fn few_points(ctx: &Context, map: &IndexingMap, limit: usize) -> Opti
         upper[place].lo = middle + 1;
         open.extend([upper, cell]);
     }
-    Some(points)
+    found.are_all = true;
+    found
 }
