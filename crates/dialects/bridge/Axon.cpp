@@ -118,12 +118,20 @@ static ParseResult parseNumber(OpAsmParser &parser, TypedAttr &value) {
     return success();
   }
   // Types follow from the spelling: what has a point or an exponent is a float.
-  int64_t integer;
+  APInt integer;
   OptionalParseResult read = parser.parseOptionalInteger(integer);
   if (read.has_value()) {
     if (failed(*read))
       return failure();
-    value = parser.getBuilder().getI64IntegerAttr(isNegative ? -integer : integer);
+    integer = integer.zext(std::max(integer.getBitWidth(), 64u) + 1);
+    if (isNegative)
+      integer.negate();
+    if (!integer.isSignedIntN(64) && !integer.isIntN(64))
+      return parser.emitError(location) << "integer does not fit 64 bits";
+    bool isSigned = integer.isSignedIntN(64);
+    IntegerType type = IntegerType::get(parser.getContext(), 64,
+                                        isSigned ? IntegerType::Signless : IntegerType::Unsigned);
+    value = IntegerAttr::get(type, integer.trunc(64));
     return success();
   }
   double number;

@@ -405,6 +405,12 @@ pub fn integer_of(attribute: Attribute) -> Option<i64> {
     IntegerAttribute::try_from(attribute).ok().map(|number| number.value())
 }
 
+/// The value of an attribute that is an integer of at most 64 bits, of an unsigned type too.
+pub fn wide_integer_of(attribute: Attribute) -> Option<i128> {
+    let value = IntegerAttribute::try_from(attribute).ok()?.value();
+    Some(if is_unsigned(attribute.r#type()) { (value as u64).into() } else { value.into() })
+}
+
 /// The elements of an array attribute; none if it is absent.
 pub fn array_attr<'c>(op: Op<'c>, name: &str) -> Vec<Attribute<'c>> {
     op.attribute(name).map(array_of).unwrap_or_default()

@@ -83,7 +83,7 @@ axon.program {
 
 // axon.number C1
 axon.program {
-  // expected-error @below {{'axon.number' op expects a number of type i64 or f64, found 1 : i8}}
+  // expected-error @below {{'axon.number' op expects a number of type i64, ui64 or f64, found 1 : i8}}
   %0 = "axon.number"() {value = 1 : i8} : () -> !axon.any
   axon.return
 }

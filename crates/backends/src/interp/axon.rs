@@ -290,7 +290,7 @@ impl Target for Reference {
             (Domain::Float(ty), Number::Integer(value)) => Scalar::exact(ty.nearest(value as f64)),
             (Domain::Float(ty), Number::Float(value)) => Scalar::exact(ty.nearest(value)),
             (Domain::Int { width, .. }, Number::Integer(value)) => {
-                Scalar::int(integer::wrap(value, width))
+                Scalar::int(integer::wrap(value as i64, width))
             }
             (Domain::Int { .. }, Number::Float(_)) => return Err("a float as integer".to_string()),
         };

@@ -184,10 +184,10 @@ def Axon_BuiltinOp : Axon_Op<"builtin"> {
 def Axon_NumberOp : Axon_Op<"number"> {
   let summary = "A number, of any element type that has it and of any shape";
   let description = [{
-    An integer is written `2 : i64` or `2`, a float `2.0 : f64`.
+    An integer is written `2`, a float `2.0`. Integers are `i64`, those above its range `ui64`.
 
     Constraints:
-      * C1: the number is an `i64` or an `f64`, and no NaN.
+      * C1: the number is an `i64`, an `ui64` or an `f64`, and no NaN.
   }];
   let arguments = (ins TypedAttrInterface:$value);
   let results = (outs Axon_Value:$result);

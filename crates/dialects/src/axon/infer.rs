@@ -345,7 +345,7 @@ pub(crate) struct Inference {
     explanations: Vec<Explanation>,
     pub(crate) uses: Uses,
     /// The integers of the current definition of the file, and their types.
-    integers: Vec<(i64, Span, Ty)>,
+    integers: Vec<(i128, Span, Ty)>,
     /// Whether the definitions are those of the prelude.
     in_prelude: bool,
 }
@@ -583,7 +583,7 @@ impl Inference {
         for (value, span, ty) in std::mem::take(&mut self.integers) {
             if let Node::Tensor(elem, _) = self.types.node(ty)
                 && let Ok(known) = self.types.element(elem)
-                && let Some(misfit) = known.misfit(value.into())
+                && let Some(misfit) = known.misfit(value)
             {
                 let mut error = Diagnostic::new(Reason::AxonElement, span, misfit);
                 let path = self.types.why_known(elem);

@@ -341,7 +341,7 @@ impl Builder {
             let attributes = vec![(Attribute::Direction, AttributeValue::Direction(direction))];
             builder.op(Opcode::Compare, truth.clone(), &[lhs, rhs], attributes)
         };
-        let constant = |builder: &mut Self, value: i64| {
+        let constant = |builder: &mut Self, value: i128| {
             let scalar = builder.number(Number::Integer(value), ty.element)?;
             builder.broadcast(&scalar, &ty.dims)
         };

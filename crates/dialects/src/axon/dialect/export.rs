@@ -304,7 +304,7 @@ impl<'c> Exporter<'c> {
 
     fn number(&mut self, op: Op<'c>) {
         let Ok(value) = op.attribute("value") else { return };
-        let text = match (mlir::integer_of(value), mlir::float_of(value)) {
+        let text = match (mlir::wide_integer_of(value), mlir::float_of(value)) {
             (Some(integer), _) => integer.to_string(),
             (_, Some(float)) => format!("{float:?}"),
             _ => "0".to_string(),

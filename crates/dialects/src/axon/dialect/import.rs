@@ -278,8 +278,11 @@ impl<'c> Importer<'_, 'c> {
         let ty = self.ty(b, expr.span)?;
         match &expr.kind {
             ExprKind::Integer(value) => {
-                let integer = IntegerType::new(b.context, 64).into();
-                let value: Attribute = IntegerAttribute::new(integer, *value).into();
+                let integer = match i64::try_from(*value) {
+                    Ok(_) => IntegerType::new(b.context, 64),
+                    Err(_) => IntegerType::unsigned(b.context, 64),
+                };
+                let value: Attribute = IntegerAttribute::new(integer.into(), *value as i64).into();
                 Ok(b.value_with("axon.number", &[], ty, &[("value", value)]))
             }
             ExprKind::Float(value) => {

@@ -154,10 +154,10 @@ fn verify_number<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
     let is_number = mlir::float_of(value).is_some_and(|number| !number.is_nan())
         || mlir::integer_of(value).is_some();
     let text = value.to_string();
-    let has_type = text.ends_with(" : i64") || text.ends_with(" : f64");
+    let has_type = [" : i64", " : ui64", " : f64"].iter().any(|ty| text.ends_with(ty));
     match is_number && has_type {
         true => Ok(()),
-        false => error(format!("expects a number of type i64 or f64, found {text}")),
+        false => error(format!("expects a number of type i64, ui64 or f64, found {text}")),
     }
 }
 

@@ -33,7 +33,7 @@ const STACK: (usize, usize) = (1 << 20, 8 << 20);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
     /// An integer, which fits the element type that it is given.
-    Integer(i64),
+    Integer(i128),
     /// A float, not rounded yet.
     Float(f64),
 }
@@ -686,7 +686,7 @@ impl<'p, T: Target> Machine<'p, T> {
         };
         let element = self.types.known_element(elem, &scope.subst);
         if let Number::Integer(value) = number
-            && let Some(misfit) = element.misfit(value.into())
+            && let Some(misfit) = element.misfit(value)
         {
             return Err(refuse(site, misfit));
         }

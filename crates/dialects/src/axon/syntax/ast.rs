@@ -68,7 +68,7 @@ pub struct Expr {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExprKind {
     /// A number of any element type that has it.
-    Integer(i64),
+    Integer(i128),
     /// A number of any floating element type; `inf` is one.
     Float(f64),
     /// A name, or an operator that stands for its function.

@@ -302,6 +302,9 @@ impl<'t> Parser<'t> {
             let below = tree.height;
             tree = match tree.expr.kind {
                 ExprKind::Float(value) => self.node(ExprKind::Float(-value), span, below - 1)?,
+                ExprKind::Integer(value) if -value < i64::MIN.into() => {
+                    return Err(self.too_wide(span));
+                }
                 ExprKind::Integer(value) => {
                     self.node(ExprKind::Integer(-value), span, below - 1)?
                 }
@@ -379,21 +382,23 @@ impl<'t> Parser<'t> {
         Ok(shape)
     }
 
+    /// Refuses an integer.
+    fn too_wide(&mut self, span: Span) -> Failed {
+        let spelling = &self.tokens.text[span.start as usize..span.end as usize];
+        let message = format!("number '{spelling}' does not fit 64 bits");
+        self.tokens.report(Diagnostic::new(Reason::AxonLimit, span, message))
+    }
+
     fn primary(&mut self) -> Parsed<Tree> {
         let token = self.tokens.token();
         let spelling = self.tokens.spelling(token);
         match token.kind {
             TokenKind::Integer => {
                 self.tokens.bump();
-                let Ok(value) = spelling.parse() else {
-                    let message = format!("number '{spelling}' does not fit 64 bits");
-                    return Err(self.tokens.report(Diagnostic::new(
-                        Reason::AxonLimit,
-                        token.span,
-                        message,
-                    )));
+                let Ok(value) = spelling.parse::<u64>() else {
+                    return Err(self.too_wide(token.span));
                 };
-                self.node(ExprKind::Integer(value), token.span, 0)
+                self.node(ExprKind::Integer(value.into()), token.span, 0)
             }
             TokenKind::Float => {
                 self.tokens.bump();
