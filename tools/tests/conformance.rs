@@ -60,7 +60,7 @@ fn axon() {
         panic!("conformance cases of tests/conformance/axon fail");
     }
     let count = |kind: &str| report.cases.iter().filter(|it| it.kind == kind).count();
-    assert_eq!([count("axon solve"), count("axon program")], [101, 115]);
+    assert_eq!([count("axon solve"), count("axon program")], [101, 120]);
 }
 
 #[test]

@@ -11,8 +11,8 @@ use crate::interval::Interval;
 use crate::map::IndexingMap;
 use crate::narrow::{Narrowed, Sums};
 
-/// The most boxes that are looked at.
-const MAX_BOXES: usize = 1 << 16;
+/// The most work, in operators and variables whose intervals are found.
+const MAX_WORK: u64 = 1 << 20;
 
 /// Points of a domain.
 pub(crate) struct Found {
@@ -46,10 +46,12 @@ pub(crate) fn search(ctx: &Context, map: &IndexingMap, limit: usize) -> Found {
     let intervals = map.intervals(ctx);
     let mut open: Vec<Vec<Interval>> = vec![vars.iter().map(|&var| intervals.of(var)).collect()];
     let mut found = Found { points: Vec::new(), are_all: false };
-    let mut num_boxes = 0;
+    let operators = |expr: &Expr| 1 + u64::from(ctx.cost(*expr));
+    let work_per_box = vars.len() as u64 + exprs.iter().map(operators).sum::<u64>();
+    let mut work = 0;
     while let Some(mut cell) = open.pop() {
-        num_boxes += 1;
-        if MAX_BOXES < num_boxes {
+        work += work_per_box;
+        if MAX_WORK < work {
             return found;
         }
         let is_empty = cell.iter().any(|it| it.is_empty())

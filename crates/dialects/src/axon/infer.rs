@@ -571,7 +571,7 @@ impl Inference {
 
     fn number(&mut self, class: Class, span: Span) -> Ty {
         let shape = self.types.solver.shape_var(self.level);
-        self.types.numbers.push(shape);
+        self.types.solver.numbers.push(shape);
         let elem = self.types.elem_var(self.level, class);
         let ty = self.types.add(Node::Tensor(elem, Shape::var(shape)));
         self.uses.numbers.insert((self.in_prelude, span), ty);

@@ -329,7 +329,7 @@ impl Inferred {
         if free.is_empty() {
             return;
         }
-        for var in types.numbers.clone() {
+        for var in types.solver.numbers.clone() {
             let types = &mut self.inference.types;
             let root = types.solver.resolved_shape(&Shape::var(var)).as_var();
             if root.is_some_and(|root| free.contains(&root)) {

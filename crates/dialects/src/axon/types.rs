@@ -304,8 +304,6 @@ pub(crate) struct Types {
     copied: HashMap<Elem, (Elem, Origin)>,
     /// The parts of types that equations are about, of those that are not about whole types.
     pub(crate) parts: HashMap<EquationId, Rc<Path>>,
-    /// The shapes of numbers: those that nothing determines are scalars.
-    pub(crate) numbers: Vec<ShapeVar>,
     pub(crate) solver: Solver,
     /// Whether errors do not look into definitions: those of the prelude.
     pub(crate) hidden: bool,
@@ -727,7 +725,7 @@ impl Types {
                 residuals.push(residual);
             }
         }
-        let made = self.numbers[since.numbers.min(self.numbers.len())..].to_vec();
+        let made = self.solver.numbers[since.numbers.min(self.solver.numbers.len())..].to_vec();
         let root = |var: ShapeVar| self.solver.resolved_shape(&Shape::var(var)).as_var();
         let mut numbers: Vec<ShapeVar> = made.into_iter().filter_map(root).collect();
         numbers.retain(|var| quantified.shapes.contains(var));
@@ -738,7 +736,7 @@ impl Types {
 
     /// What there is at this time.
     pub(crate) fn mark(&self) -> Since {
-        Since { mark: self.solver.mark(), numbers: self.numbers.len() }
+        Since { mark: self.solver.mark(), numbers: self.solver.numbers.len() }
     }
 
     /// Collects the variables of a shape that stand for any value; whether there are some.
@@ -843,7 +841,7 @@ impl Types {
             copies.renaming.sizes.shapes.insert(var, self.solver.shape_var(level));
         }
         let numbers = scheme.numbers.iter().map(|var| copies.renaming.sizes.shapes[var]);
-        self.numbers.extend(numbers);
+        self.solver.numbers.extend(numbers);
         let ty = self.copy(scheme.ty, &mut copies, 0);
         let Copies { renaming, shapes, .. } = copies;
         for (residual, origin) in scheme.residuals.iter().zip(asks) {

@@ -225,6 +225,8 @@ pub struct Solver {
     /// What residuals have in common.
     sides: sides::Sides,
     pointwise: VecDeque<Pointwise>,
+    /// The shapes of numbers, each of which is as large as other operands need it, and not larger.
+    pub numbers: Vec<ShapeVar>,
     steps: Option<Vec<Step>>,
     /// Whether `(- h r) = 3` gives `h` a value.
     solves_differences: bool,

@@ -1,6 +1,7 @@
 //! Point-wise operations: which operands are equal, and which are broadcast.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 
 use super::copy::Copy;
 use super::{BROADCAST, Conflict, EquationId, Pointwise, Relation, Solver, State, Step};
@@ -13,53 +14,77 @@ const MAX_NEIGHBOURS: usize = 256;
 impl Solver {
     /// Solves the equations, then decides about point-wise operations but for the first `keep`, one
     /// after the other, and solves again after each. An operation whose operands depend on the results
-    /// of others waits for these; otherwise the order is that in which they were added.
+    /// of others waits for these; otherwise those come first whose operands have the fewest dimensions,
+    /// since what they make small can still be broadcast by larger ones, and then those added first.
     ///
     /// # Errors
     /// The equations contradict each other.
     pub fn solve_pointwise(&mut self, keep: usize) -> Result<(), Box<Conflict>> {
         self.solve()?;
         while keep < self.pointwise.len() {
-            let mut round = self.pointwise.split_off(keep);
-            // How many operations that are not decided have a variable in their result.
-            let mut open: HashMap<ShapeVar, usize> = HashMap::new();
-            let mut results = VecDeque::new();
-            for op in &round {
-                let result = self.free(&op.result);
-                result.iter().for_each(|var| *open.entry(*var).or_default() += 1);
-                results.push_back(result);
-            }
-            let mut waiting = VecDeque::new();
-            let mut decided = false;
-            while let (Some(op), Some(result)) = (round.pop_front(), results.pop_front()) {
-                let count = |open: &mut HashMap<ShapeVar, usize>, change: fn(usize) -> usize| {
-                    for var in &result {
-                        open.entry(*var).and_modify(|count| *count = change(*count));
-                    }
-                };
-                // It does not wait for itself.
-                count(&mut open, |count| count - 1);
-                let is_open = |var: &ShapeVar| open.get(var).is_some_and(|count| 0 < *count);
-                if op.operands.iter().any(|operand| self.free(operand).iter().any(is_open)) {
-                    count(&mut open, |count| count + 1);
-                    waiting.push_back(op);
-                    continue;
-                }
-                decided = true;
-                self.decide(op);
-                if let Err(conflict) = self.solve() {
-                    self.pointwise.extend(waiting);
-                    self.pointwise.extend(round);
-                    return Err(conflict);
-                }
-            }
-            self.pointwise.extend(waiting);
+            let mut round: Vec<Option<Pointwise>> =
+                self.pointwise.split_off(keep).into_iter().map(Some).collect();
+            let failed = self.pointwise_round(&mut round);
+            let num_left = round.iter().flatten().count();
+            let decided = num_left < round.len();
+            self.pointwise.extend(round.into_iter().flatten());
+            failed?;
             if !decided && let Some(first) = self.pointwise.remove(keep) {
                 self.decide(first);
                 self.solve()?;
             }
         }
         Ok(())
+    }
+
+    /// Decides about operations, each of which is taken out then, until those that are left wait for
+    /// each other, as far as that shows in the variables that there are now.
+    fn pointwise_round(&mut self, round: &mut [Option<Pointwise>]) -> Result<(), Box<Conflict>> {
+        // How many operations that are not decided have a variable in their result, and which wait
+        // for it.
+        let mut open: HashMap<ShapeVar, usize> = HashMap::new();
+        let mut waiting: HashMap<ShapeVar, Vec<usize>> = HashMap::new();
+        let mut results = Vec::new();
+        for op in round.iter().flatten() {
+            let result = self.free(&op.result);
+            result.iter().for_each(|var| *open.entry(*var).or_default() += 1);
+            results.push(result);
+        }
+        let mut ready: BinaryHeap<Reverse<(usize, usize)>> = BinaryHeap::new();
+        let mut asked: Vec<usize> = (0..round.len()).rev().collect();
+        loop {
+            while let Some(place) = asked.pop() {
+                let Some(op) = &round[place] else { continue };
+                let operands: Vec<ShapeVar> =
+                    op.operands.iter().flat_map(|operand| self.free(operand)).collect();
+                // It does not wait for itself.
+                let is_open = |var: &&ShapeVar| {
+                    let own = results[place].iter().filter(|it| it == var).count();
+                    open.get(var).is_some_and(|count| own < *count)
+                };
+                match operands.iter().find(is_open) {
+                    Some(var) => waiting.entry(*var).or_default().push(place),
+                    None => ready.push(Reverse((self.least_rank(op), place))),
+                }
+            }
+            let Some(Reverse((_, place))) = ready.pop() else { return Ok(()) };
+            let Some(op) = round[place].take() else { continue };
+            self.decide(op);
+            self.solve()?;
+            for var in &results[place] {
+                open.entry(*var).and_modify(|count| *count -= 1);
+                asked.extend(waiting.remove(var).into_iter().flatten());
+            }
+        }
+    }
+
+    /// How many dimensions the operands of an operation are known to have at least.
+    fn least_rank(&mut self, op: &Pointwise) -> usize {
+        let rank = |shape| {
+            let items = self.resolved_shape(shape).items.into_iter();
+            items.filter(|item| item.as_dim().is_some()).count()
+        };
+        op.operands.iter().map(rank).max().unwrap_or(0)
     }
 
     /// The variables of a shape that stand for shapes which are not known.
@@ -91,9 +116,13 @@ impl Solver {
         }
         if !self.all_equal(&operands, &result) {
             for (place, largest) in operands.iter().enumerate() {
+                // A number does not take dimensions that only the result has.
+                let is_number = self.is_of_number(largest);
                 let broadcast: Vec<(usize, bool)> = (operands.iter().enumerate())
                     .map(|(other, shape)| {
-                        (other, !self.all_equal(std::slice::from_ref(shape), largest))
+                        let mut shapes = vec![shape.clone()];
+                        shapes.extend((!is_number).then(|| result.clone()));
+                        (other, !self.all_equal(&shapes, largest))
                     })
                     .collect();
                 let relations = broadcast.iter().map(|&(other, broadcast)| {
@@ -128,6 +157,13 @@ impl Solver {
             }
         }
         self.given(Relation::Shapes(op.result.clone(), largest.clone()), op.origin);
+    }
+
+    /// Whether a resolved shape is that of a number, of which nothing is known.
+    fn is_of_number(&mut self, shape: &Shape) -> bool {
+        let mut numbers = 0..self.numbers.len();
+        shape.as_var().is_some()
+            && numbers.any(|at| self.resolved_shape(&Shape::var(self.numbers[at])) == *shape)
     }
 
     /// Whether shapes can be equal to another one, all at once.
