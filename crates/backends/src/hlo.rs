@@ -1,7 +1,7 @@
 //! Running HLO modules: compiled code, called with arrays of HLO's element types.
 
 use crate::{
-    cpu,
+    cpu::{self, Buffers},
     run::run_pipeline,
     runtime::{ElementType as Stored, Tensor},
 };
@@ -76,13 +76,6 @@ pub struct Executable {
     code: cpu::Compiled,
 }
 
-/// What a call is made of: tensors as the compiled function takes them, with real and imaginary parts
-/// apart.
-pub struct Buffers {
-    inputs: Vec<Tensor>,
-    outputs: Vec<Tensor>,
-}
-
 impl Executable {
     /// Compiles a module. `location` says where its instructions come from.
     ///
@@ -126,7 +119,7 @@ impl Executable {
         self.results(&buffers)
     }
 
-    /// The memory for calls with some inputs, which holds them.
+    /// The memory for calls with some inputs, which holds them, real and imaginary parts apart.
     ///
     /// # Errors
     /// The inputs are not what the program takes, or there is no memory for the results.
@@ -136,7 +129,7 @@ impl Executable {
                 format!("expected {} inputs, found {}", self.parameters.len(), inputs.len());
             return Err(Error::Call(message));
         }
-        let mut buffers = Buffers { inputs: Vec::new(), outputs: Vec::new() };
+        let mut buffers = Buffers::default();
         for (number, (input, shape)) in inputs.iter().zip(&self.parameters).enumerate() {
             let expected = shape.num_bytes().unwrap_or(0) as usize;
             if !input.shape.is_compatible(shape) || input.bytes.len() != expected {
@@ -160,9 +153,7 @@ impl Executable {
     /// There is no memory for what it calculates on the way.
     pub fn call(&self, buffers: &mut Buffers) -> Result<(), Error> {
         let function = self.code.function("main").expect("the function of every module");
-        let inputs: Vec<_> = buffers.inputs.iter().collect();
-        let called = function.call(&inputs, &mut buffers.outputs);
-        called.map_err(|error| Error::Call(error.to_string()))
+        buffers.call(function).map_err(|error| Error::Call(error.to_string()))
     }
 
     /// The results of the last call.

@@ -103,6 +103,22 @@ impl Compiled {
     }
 }
 
+/// What a call is made of: tensors as the compiled function takes them. They serve any number of
+/// calls; the outputs hold the results of the last one.
+#[derive(Default)]
+pub struct Buffers {
+    pub(crate) inputs: Vec<Tensor>,
+    pub(crate) outputs: Vec<Tensor>,
+}
+
+impl Buffers {
+    /// Calls the function with these tensors; see [`Function::call`].
+    pub(crate) fn call(&mut self, function: Function) -> Result<(), CallError> {
+        let inputs: Vec<_> = self.inputs.iter().collect();
+        function.call(&inputs, &mut self.outputs)
+    }
+}
+
 /// A function of compiled code.
 #[derive(Copy, Clone)]
 pub struct Function<'a> {

@@ -34,7 +34,7 @@ mod signature;
 mod substitute;
 mod target;
 
-pub use jit::{CallError, Compiled, Function};
+pub use jit::{Buffers, CallError, Compiled, Function};
 pub use signature::{Argument, Extent, Role, Signature};
 pub use target::Target;
 

@@ -1,11 +1,14 @@
 //! Comparing what a compiled program computed with what the evaluation rules give.
 
 use super::{
-    executable::{self, Buffers, Executable},
+    executable::{self, Executable},
     interp::{Machine, indices},
     value::{Bounded, Magnitude},
 };
-use crate::runtime::{ElementType, Number, Tensor, TensorError};
+use crate::{
+    cpu::Buffers,
+    runtime::{ElementType, Number, Tensor, TensorError},
+};
 use std::collections::BTreeMap;
 use tc_dialects::tml::syntax::checked::Element;
 

@@ -1,7 +1,7 @@
 //! Compiled programs: from the `tml` dialect to code that runs, with padding or without.
 
 use crate::{
-    cpu,
+    cpu::{self, Buffers},
     run::run_pipeline,
     runtime::{ElementType, Tensor, TensorError},
 };
@@ -143,12 +143,6 @@ pub struct Executable {
     code: cpu::Compiled,
 }
 
-/// What a call is made of: tensors as the compiled function takes them, with padding.
-pub struct Buffers {
-    inputs: Vec<Tensor>,
-    outputs: Vec<Tensor>,
-}
-
 impl Executable {
     /// Compiles the only program of a module of `tml` operations.
     ///
@@ -188,7 +182,7 @@ impl Executable {
     /// # Errors
     /// A variable is missing or has another type, or there is no memory.
     pub fn buffers(&self, values: &BTreeMap<String, Tensor>) -> Result<Buffers, Error> {
-        let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
+        let mut buffers = Buffers::default();
         // The function takes arguments that are only read, then outputs in their order.
         let signature = self.function().signature();
         let mut numbered: Vec<_> = signature.arguments.iter().collect();
@@ -216,9 +210,13 @@ impl Executable {
                 }
                 None => {}
             }
-            if passed.output.is_some() { outputs.push(buffer) } else { inputs.push(buffer) }
+            let side = match passed.output {
+                Some(_) => &mut buffers.outputs,
+                None => &mut buffers.inputs,
+            };
+            side.push(buffer);
         }
-        Ok(Buffers { inputs, outputs })
+        Ok(buffers)
     }
 
     /// Runs the program on the tensors of a call, which hold its results afterwards.
@@ -226,8 +224,7 @@ impl Executable {
     /// # Errors
     /// The tensors are those of another program.
     pub fn call(&self, buffers: &mut Buffers) -> Result<(), Error> {
-        let inputs: Vec<_> = buffers.inputs.iter().collect();
-        Ok(self.function().call(&inputs, &mut buffers.outputs)?)
+        Ok(buffers.call(self.function())?)
     }
 
     /// The results of a call, by the names of the variables, without padding.
