@@ -22,7 +22,10 @@ use super::syntax::ast::{
 };
 use super::syntax::parser::{self, Declaration, OptionDeclaration};
 use super::types::{Class, Elem, MAX_PARTS, Node, Renaming, Scheme, Since, Ty, Types};
-use crate::tc::syntax::{Diagnostic, Reason, SourceFile, Span, diagnostic::sorted_and_capped};
+use crate::tc::syntax::{
+    Diagnostic, Reason, SourceFile, Span,
+    diagnostic::{MAX_DIAGNOSTICS, sorted_and_capped},
+};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use tc_ir::shape::{
@@ -615,6 +618,11 @@ impl Inference {
                     let recursive = self.defining.as_ref() == Some(name);
                     let error = match recursive {
                         true => error.note(span, "functions do not call themselves; try 'loop'"),
+                        false if self.diagnostics.len() < MAX_DIAGNOSTICS => {
+                            let scopes = self.scopes.iter().filter(|(_, it)| !it.is_empty());
+                            let names = scopes.map(|(known, _)| known).chain(self.builtins.keys());
+                            error.try_similar(name, names.map(|known| &**known))
+                        }
                         false => error,
                     };
                     self.report(error);

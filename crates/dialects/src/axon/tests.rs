@@ -191,6 +191,32 @@ fn errors_name_both_shapes_and_all_that_is_needed() {
 }
 
 #[test]
+fn habits_of_other_languages_are_answered() {
+    let tried = |text: &str| {
+        let errors = errors(text);
+        let tried = errors.lines().filter_map(|line| line.split_once(": note: try "));
+        tried.map(|(_, tried)| tried.to_string()).collect::<Vec<_>>().join("; ")
+    };
+    assert_eq!(tried("f = fn(x) { let y = x; y };"), "'name = value;' without a keyword");
+    assert_eq!(tried("f = fn(x) { return x };"), "the value alone: it ends the function");
+    assert_eq!(tried("def f(x) { x }"), "'name = fn(..) { .. };'");
+    let select = "'select(condition, value, otherwise)'";
+    assert_eq!(tried("f = fn(x) { if x > 0 then x else 0 };"), select);
+    assert_eq!(tried("f = fn(x) { x > 0 ? x : 0 };"), select);
+    assert_eq!(tried("f = fn(x) { for i in x };"), "'map', 'reduce' or 'loop' over dimension 0");
+    assert_eq!(tried("f = fn(x) -> f32 [2] { x };"), "':' before the type of a result");
+    assert_eq!(tried("f = fn(x) { x @ x };"), "'matmul' for a product of matrices");
+    assert_eq!(
+        tried("f = fn(x) { x[0] };"),
+        "'gather' for elements, or 'slice' for a range of them"
+    );
+    assert_eq!(tried("f = fn(weights) { relu(wieghts) };"), "'weights'");
+    assert_eq!(tried("f = fn(x) { sigmiod(x) };"), "'sigmoid'");
+    assert_eq!(tried("f = fn(x) { sofmax(x) };"), "'softmax'");
+    assert_eq!(signature("f = fn(let) { let };"), "S -> S");
+}
+
+#[test]
 fn one_error_per_mistake() {
     assert_eq!(error("fn(x) { x + q }"), "1:13: error: 'q' is not defined [AX0101]");
     assert_eq!(

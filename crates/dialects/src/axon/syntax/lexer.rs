@@ -123,8 +123,24 @@ impl tokens::TokenKind for TokenKind {
         character.escape_debug().to_string()
     }
 
-    fn hint(spelling: &str, _before: &str) -> Option<&'static str> {
-        (spelling == "'").then_some("names have letters, digits and '_'; try '_' for the quote")
+    fn hint(spelling: &str, before: &str) -> Option<&'static str> {
+        let before = before.trim_end();
+        // What was taken for a name, since Axon has no such keyword.
+        let word =
+            &before[before.bytes().rposition(|byte| !is_word_byte(byte)).map_or(0, |at| at + 1)..];
+        match (word, spelling) {
+            ("let" | "var" | "val", _) => Some("try 'name = value;' without a keyword"),
+            ("return", _) => Some("try the value alone: it ends the function"),
+            ("def", _) => Some("try 'name = fn(..) { .. };'"),
+            ("if", _) => Some("try 'select(condition, value, otherwise)'"),
+            ("for" | "while", _) => Some("try 'map', 'reduce' or 'loop' over dimension 0"),
+            (_, "'") => Some("names have letters, digits and '_'; try '_' for the quote"),
+            (_, "->") => Some("try ':' before the type of a result"),
+            (_, "@") => Some("try 'matmul' for a product of matrices"),
+            (_, "[") => Some("try 'gather' for elements, or 'slice' for a range of them"),
+            (_, "&" | "|" | "?") => Some("try 'select(condition, value, otherwise)'"),
+            _ => None,
+        }
     }
 }
 

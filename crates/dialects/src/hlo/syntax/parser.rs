@@ -811,7 +811,9 @@ impl<'a> Parser<'a> {
                 Some(advice) => format!("opcode '{word}' is not supported: {advice}"),
                 None => format!("unknown opcode '{}'", shortened(word)),
             };
-            return Err(self.error(Reason::HloOpcode, opcode_span, message));
+            let error = Diagnostic::new(Reason::HloOpcode, opcode_span, message);
+            let names = Opcode::ALL.iter().map(|opcode| opcode.name());
+            return Err(self.report(error.try_similar(word, names)));
         };
         let mut operands = Vec::new();
         let payload = match opcode {

@@ -9,6 +9,9 @@ use std::sync::OnceLock;
 /// Largest source file that is read, in bytes.
 pub const MAX_FILE_BYTES: usize = 64 << 20;
 
+/// Longest name that similar ones are looked for, in bytes.
+const MAX_SIMILAR_BYTES: usize = 32;
+
 /// Source lines wider than this are cut around the place that is pointed at.
 const MAX_SHOWN_BYTES: usize = 160;
 
@@ -408,6 +411,36 @@ impl Diagnostic {
         self
     }
 
+    /// The same with a note of the known name that `name` is most like, if there is one: one that
+    /// differs in case only, or in at most a third of the letters, where exchanged neighbours count
+    /// once. Time is linear in the number of known names.
+    #[must_use]
+    pub(crate) fn try_similar<'n>(
+        self,
+        name: &str,
+        known: impl IntoIterator<Item = &'n str>,
+    ) -> Self {
+        if MAX_SIMILAR_BYTES < name.len() {
+            return self;
+        }
+        let most = name.len() / 3;
+        let distance = |known: &'n str| {
+            if known.eq_ignore_ascii_case(name) {
+                return Some((0, known));
+            }
+            let is_near = known.len().abs_diff(name.len()) <= most;
+            let distance = is_near.then(|| strsim::osa_distance(known, name));
+            distance.filter(|distance| *distance <= most).map(|distance| (distance, known))
+        };
+        match known.into_iter().filter_map(distance).min() {
+            Some((_, known)) => {
+                let span = self.span;
+                self.note(span, format!("try '{known}'"))
+            }
+            None => self,
+        }
+    }
+
     /// Error or warning.
     pub fn severity(&self) -> Severity {
         self.reason.severity()
@@ -468,6 +501,23 @@ mod tests {
             "f.tc:2:9: error: 'B' is not declared [TC0011]\n\tO(i) = B(i)\n\t       ^\n\
              f.tc:1:1: note: try this\nfirst\n^~~~~\n"
         );
+    }
+
+    #[test]
+    fn a_similar_name_is_tried() {
+        let tried = |name: &str, known: &[&str]| {
+            let error = Diagnostic::new(Reason::Undeclared, Span::new(0, 1), "");
+            error.try_similar(name, known.iter().copied()).notes.pop().map(|(_, text)| text)
+        };
+        let found = |name: &str| Some(format!("try '{name}'"));
+        assert_eq!(tried("inptu", &["output", "input"]), found("input"));
+        assert_eq!(tried("rel", &["real", "relu"]), found("real"));
+        assert_eq!(tried("INPUT", &["inputs", "input"]), found("input"));
+        assert_eq!(tried("a", &["A", "b"]), found("A"));
+        assert_eq!(tried("a", &["b"]), None);
+        assert_eq!(tried("mean", &["map", "neg"]), None);
+        let long = "n".repeat(100_000);
+        assert_eq!(tried(&long, &[&long[1..]]), None);
     }
 
     #[test]

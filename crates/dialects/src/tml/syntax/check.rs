@@ -16,7 +16,10 @@ use super::checked::{
     Checked, Expr, ExprKind, MAX_RANK, Operator, Statement, TensorType, Variable,
 };
 use super::{Diagnostic, Reason, Span, ast::Qualifier};
-use crate::tc::{MAX_EXTENT, syntax::diagnostic::sorted_and_capped};
+use crate::tc::{
+    MAX_EXTENT,
+    syntax::diagnostic::{MAX_DIAGNOSTICS, sorted_and_capped},
+};
 use std::collections::{HashMap, HashSet};
 
 /// Extents of which a diagnostic says where they were declared.
@@ -475,21 +478,15 @@ impl<'p> Checker<'p> {
 
     /// Reports a name that is not declared, once for all uses and once for all assignments.
     fn report_undeclared(&mut self, error: Diagnostic, name: &'p str, is_assigned: bool) {
-        if self.undeclared.insert((name, is_assigned)) {
-            let span = error.span;
-            let error = self.with_similar_name(error, name, span);
-            self.report(error);
+        if !self.undeclared.insert((name, is_assigned)) {
+            return;
         }
-    }
-
-    /// Adds a declared name that differs in case only.
-    fn with_similar_name(&self, error: Diagnostic, name: &str, span: Span) -> Diagnostic {
         let declarations = self.program.declarations.iter();
-        let mut names = declarations.map(|declaration| declaration.name.text.as_str());
-        match names.find(|known| known.eq_ignore_ascii_case(name)) {
-            Some(known) => error.note(span, format!("try '{known}'")),
-            None => error,
-        }
+        let names = declarations.map(|declaration| declaration.name.text.as_str());
+        self.report(match self.diagnostics.len() < MAX_DIAGNOSTICS {
+            true => error.try_similar(name, names),
+            false => error,
+        });
     }
 }
 

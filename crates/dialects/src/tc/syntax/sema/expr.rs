@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use super::super::ast::{self, Assign, BinaryOp, UnaryOp};
-use super::super::builtins::{self, Builtin};
+use super::super::builtins::{self, BUILTINS, Builtin};
 use super::super::checked::{
     ArithOp, CompareOp, Dim, Equivalent, Expr, ExprKind, IndexVariable, Let, RangeClause, Source,
 };
-use super::super::diagnostic::{Diagnostic, Reason, Span};
+use super::super::diagnostic::{Diagnostic, MAX_DIAGNOSTICS, Reason, Span};
 use super::super::types::{ScalarType, Type};
 use super::index::to_index;
 use super::{FunctionChecker, Symbol, builtin_redefined, redefined, shortened};
@@ -501,11 +501,22 @@ impl<'f, 'a> Scope<'f, 'a> {
                     ),
                 }
             }
-            (None, None) => Diagnostic::new(
-                Reason::Undeclared,
-                span,
-                format!("'{name}' is not declared, expected a tensor or built-in function"),
-            ),
+            (None, None) => {
+                let error = Diagnostic::new(
+                    Reason::Undeclared,
+                    span,
+                    format!("'{name}' is not declared, expected a tensor or built-in function"),
+                );
+                let symbols = self.function.symbols.iter().filter(|(_, (symbol, _))| {
+                    matches!(symbol, Symbol::Input(_) | Symbol::Tensor(_))
+                });
+                let names = symbols.map(|(known, _)| *known);
+                let names = names.chain(BUILTINS.iter().map(|builtin| builtin.name));
+                match self.function.diagnostics.len() < MAX_DIAGNOSTICS {
+                    true => error.try_similar(name, names),
+                    false => error,
+                }
+            }
         };
         self.report(error);
         None
