@@ -21,6 +21,7 @@ use std::collections::HashSet;
 use crate::expr::{Context, Expr, Node, Var};
 use crate::interval::Interval;
 use crate::map::{IndexingMap, VarIntervals, Variable};
+use crate::simplify::ConstantBounds;
 
 /// Why two maps do not compose.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -49,11 +50,11 @@ pub fn compose(
     first: &IndexingMap,
     second: &IndexingMap,
 ) -> Result<IndexingMap, ComposeError> {
-    let (mut composed, read) = composed_domain(ctx, first, second)?;
-    if let Some(read) = read {
-        composed.results = substituted(ctx, &second.results, &read);
+    let Domain { mut map, read, is_empty, .. } = composed_domain(ctx, first, second)?;
+    if !is_empty {
+        map.results = substituted(ctx, &second.results, &read);
     }
-    Ok(composed)
+    Ok(map)
 }
 
 /// [`compose`], simplified. Sums are collected on the way, which saves making the expressions that
@@ -80,23 +81,31 @@ pub fn compose_simplified(
     first: &IndexingMap,
     second: &IndexingMap,
 ) -> Result<IndexingMap, ComposeError> {
-    let (mut composed, read) = composed_domain(ctx, first, second)?;
-    let Some(read) = read else {
-        return Ok(composed);
-    };
-    let is_settled = composed.set_composed(ctx, &second.results, &read);
+    let Domain { mut map, read, is_empty, bounds } = composed_domain(ctx, first, second)?;
+    if is_empty {
+        return Ok(map);
+    }
+    let is_settled =
+        bounds.and_then(|bounds| map.set_composed(ctx, bounds, &second.results, &read));
     if is_settled.is_none() {
-        composed.results = substituted(ctx, &second.results, &read);
+        map.results = substituted(ctx, &second.results, &read);
     }
     if is_settled != Some(true) {
-        composed.simplify_as_given(ctx);
+        map.simplify_as_given(ctx);
     }
-    Ok(composed)
+    Ok(map)
 }
 
-/// A composition without results, and the results of the first map in its variables; the whole of
-/// it, and `None`, where the domain is seen to be empty.
-type Domain<'m> = (IndexingMap, Option<Cow<'m, [Expr]>>);
+/// The domain of a composition.
+struct Domain<'m> {
+    /// The composition without results; all of it where the domain is seen to be empty.
+    map: IndexingMap,
+    /// The results of the first map in its variables.
+    read: Cow<'m, [Expr]>,
+    is_empty: bool,
+    /// What the bounds leave, where they are constants and there are no constraints.
+    bounds: Option<ConstantBounds>,
+}
 
 fn composed_domain<'m>(
     ctx: &Context,
@@ -113,15 +122,15 @@ fn composed_domain<'m>(
     count(&first.ranges)?.checked_add(range_shift).ok_or(ComposeError::TooManyVariables)?;
     count(&first.runtimes)?.checked_add(runtime_shift).ok_or(ComposeError::TooManyVariables)?;
 
+    let shifts = (range_shift != 0 && !first.ranges.is_empty())
+        || (runtime_shift != 0 && !first.runtimes.is_empty());
     let mut composed = IndexingMap {
         dims: first.dims.clone(),
-        ranges: second.ranges.iter().chain(&first.ranges).cloned().collect(),
-        runtimes: second.runtimes.iter().chain(&first.runtimes).cloned().collect(),
+        ranges: joined(&second.ranges, &first.ranges),
+        runtimes: joined(&second.runtimes, &first.runtimes),
         results: Vec::new(),
         constraints: first.constraints.clone(),
     };
-    let shifts = (range_shift != 0 && !first.ranges.is_empty())
-        || (runtime_shift != 0 && !first.runtimes.is_empty());
     let mut read = Cow::Borrowed(&first.results[..]);
     if shifts {
         let mut shifted = first.clone();
@@ -139,22 +148,54 @@ fn composed_domain<'m>(
     // Bounds use runtime variables only, which the second map keeps.
     drop_clashing_names(&mut composed);
 
-    if first.is_known_empty(ctx) || second.is_known_empty(ctx) {
+    let mut bounds = composed.constant_bounds(ctx);
+    // Where all is read that is expected, as by transposes, the domain is not restricted.
+    let is_whole = second.constraints.is_empty()
+        && read.iter().zip(&second.dims).all(|(&expr, dim)| has_bounds(ctx, &composed, expr, dim));
+    let is_empty = match is_whole {
+        true => composed.is_known_empty_within(ctx, bounds),
+        false => first.is_known_empty(ctx) || second.is_known_empty(ctx),
+    };
+    if is_empty {
         composed.results.clone_from(&second.results);
         composed.set_known_empty(ctx);
-        return Ok((composed, None));
+        return Ok(Domain { map: composed, read, is_empty, bounds: None });
     }
-    if !second.constraints.is_empty() {
-        let given: Vec<Expr> = second.constraints.iter().map(|it| it.expr).collect();
-        for (constraint, expr) in second.constraints.iter().zip(substituted(ctx, &given, &read)) {
-            composed.add_constraint(ctx, expr, constraint.interval);
+    if !is_whole {
+        if !second.constraints.is_empty() {
+            let given: Vec<Expr> = second.constraints.iter().map(|it| it.expr).collect();
+            let moved = substituted(ctx, &given, &read);
+            for (constraint, expr) in second.constraints.iter().zip(moved) {
+                composed.add_constraint(ctx, expr, constraint.interval);
+            }
+        }
+        let mut symbolic = OnceCell::new();
+        for (&expr, dim) in read.iter().zip(&second.dims) {
+            restrict(ctx, &mut composed, &mut symbolic, expr, dim);
+        }
+        bounds = composed.constant_bounds(ctx);
+        composed.sort_constraints(ctx);
+    }
+    let bounds =
+        bounds.filter(|&bounds| composed.constraints.is_empty() && bounds != ConstantBounds::Empty);
+    Ok(Domain { map: composed, read, is_empty, bounds })
+}
+
+fn joined(first: &[Variable], second: &[Variable]) -> Vec<Variable> {
+    let mut joined = Vec::new();
+    for variables in [first, second] {
+        if !variables.is_empty() {
+            joined.extend_from_slice(variables);
         }
     }
-    for (&expr, dim) in read.iter().zip(&second.dims) {
-        restrict(ctx, &mut composed, expr, dim);
-    }
-    composed.sort_constraints(ctx);
-    Ok((composed, Some(read)))
+    joined
+}
+
+/// Whether an expression is a variable of `map` with the bounds of another variable.
+#[inline]
+fn has_bounds(ctx: &Context, map: &IndexingMap, expr: Expr, variable: &Variable) -> bool {
+    let known = ctx.as_var(expr).and_then(|var| map.variable(var));
+    known.is_some_and(|known| (known.lower, known.upper) == (variable.lower, variable.upper))
 }
 
 /// Expressions of the second map with the results of the first for its dimension variables.
@@ -165,11 +206,16 @@ fn substituted(ctx: &Context, exprs: &[Expr], read: &[Expr]) -> Vec<Expr> {
     })
 }
 
-/// Restricts the domain of `map` to where `expr` respects the bounds of `variable`.
-fn restrict(ctx: &Context, map: &mut IndexingMap, expr: Expr, variable: &Variable) {
-    let same_bounds =
-        |known: &Variable| (known.lower, known.upper) == (variable.lower, variable.upper);
-    if ctx.as_var(expr).and_then(|var| map.variable(var)).is_some_and(same_bounds) {
+/// Restricts the domain of `map` to where `expr` respects the bounds of `variable`. `symbolic` holds the
+/// intervals of the variables of `map`, once one with symbolic bounds is asked for.
+fn restrict(
+    ctx: &Context,
+    map: &mut IndexingMap,
+    symbolic: &mut OnceCell<VarIntervals>,
+    expr: Expr,
+    variable: &Variable,
+) {
+    if has_bounds(ctx, map, expr, variable) {
         return;
     }
     if let Some(interval) = variable.constant_interval(ctx) {
@@ -180,14 +226,16 @@ fn restrict(ctx: &Context, map: &mut IndexingMap, expr: Expr, variable: &Variabl
         {
             return;
         }
-        // Those of symbolic bounds, once they are asked for.
-        let symbolic: OnceCell<VarIntervals> = OnceCell::new();
         let values = ctx.interval_of(expr, &|var| {
             let bounds = map.variable(var).and_then(|variable| variable.constant_interval(ctx));
             bounds.unwrap_or_else(|| symbolic.get_or_init(|| map.intervals(ctx)).of(var))
         });
         if !interval.covers(values) || ctx.as_constant(expr).is_some() {
             map.add_constraint(ctx, expr, interval);
+            if ctx.as_var(expr).is_some() {
+                // Its bounds may be narrower now.
+                symbolic.take();
+            }
         }
         return;
     }
@@ -202,7 +250,8 @@ fn restrict(ctx: &Context, map: &mut IndexingMap, expr: Expr, variable: &Variabl
 
 /// Takes the name from a variable when an earlier one has it.
 fn drop_clashing_names(map: &mut IndexingMap) {
-    if map.vars().all(|(_, variable)| variable.name.is_none()) {
+    let are_plain = |variables: &[Variable]| variables.iter().all(|it| it.name.is_none());
+    if are_plain(&map.dims) && are_plain(&map.ranges) && are_plain(&map.runtimes) {
         return;
     }
     let mut taken = HashSet::new();

@@ -19,9 +19,10 @@
 //! No function here recurses but on expressions of a few operators: a handle is always larger than
 //! the handles of its operands, so ascending order of handles is a topological order. One context holds fewer than 2^32 nodes.
 
-use std::cell::RefCell;
+use std::cell::{Ref, RefCell};
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, BinaryHeap};
+use std::num::NonZeroU32;
 
 use smallvec::SmallVec;
 
@@ -31,7 +32,21 @@ use crate::simplify::{Quotients, Tables};
 
 /// A handle to an expression of one [`Context`].
 #[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Expr(u32);
+pub struct Expr(NonZeroU32);
+
+impl Expr {
+    /// The handle of a place of the arena. Where there is none, an `Option` of it needs no more room.
+    #[inline]
+    fn new(place: u32) -> Self {
+        Expr(NonZeroU32::MIN.saturating_add(place))
+    }
+
+    /// The place in the arena.
+    #[inline]
+    fn place(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
 
 /// A variable of an indexing map.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -159,7 +174,7 @@ impl Arena {
             match self.table.get(place) {
                 None | Some(&(VACANT, _)) => return Err(place),
                 Some(&(number, other)) if other == hash && self.nodes[number as usize] == node => {
-                    return Ok(Expr(number));
+                    return Ok(Expr::new(number));
                 }
                 Some(_) => place = (place + 1) & mask,
             }
@@ -192,11 +207,27 @@ fn hash_of(node: Node) -> u32 {
         | Node::CeilDiv(lhs, rhs)
         | Node::Mod(lhs, rhs)
         | Node::Min(lhs, rhs)
-        | Node::Max(lhs, rhs) => u64::from(lhs.0) << 32 | u64::from(rhs.0),
+        | Node::Max(lhs, rhs) => u64::from(lhs.0.get()) << 32 | u64::from(rhs.0.get()),
     };
     #[expect(clippy::cast_possible_truncation, reason = "any part of a hash will do")]
     let hash = mix(u64::from(node.rank()) << 56, word) as u32;
     hash
+}
+
+/// Looks constants up. No expression can be made meanwhile.
+pub(crate) struct Constants<'c>(Ref<'c, Arena>);
+
+impl Constants<'_> {
+    /// The interval between two constants, `None` being infinite; `None` where one is no constant.
+    #[inline]
+    pub(crate) fn interval(&self, lower: Option<Expr>, upper: Option<Expr>) -> Option<Interval> {
+        let end = |bound: Option<Expr>, infinity| match bound.map(|it| self.0.nodes[it.place()]) {
+            None => Some(infinity),
+            Some(Node::Const(value)) => Some(value),
+            Some(_) => None,
+        };
+        Some(Interval::new(end(lower, i64::MIN)?, end(upper, i64::MAX)?))
+    }
 }
 
 /// The interner that owns expressions. It only grows, works through `&self` and can move to
@@ -243,14 +274,14 @@ impl Context {
     /// The operation at the root of `expr`.
     #[inline]
     pub fn node(&self, expr: Expr) -> Node {
-        self.arena.borrow().nodes[expr.0 as usize]
+        self.arena.borrow().nodes[expr.place()]
     }
 
     /// The number of operators in `expr` written out as text, saturating at `u32::MAX`. A
     /// difference, which is a sum with a negation, counts as one.
     #[inline]
     pub fn cost(&self, expr: Expr) -> u32 {
-        self.arena.borrow().costs[expr.0 as usize]
+        self.arena.borrow().costs[expr.place()]
     }
 
     /// The number of distinct expressions made so far.
@@ -273,7 +304,7 @@ impl Context {
             && let Some(&number) = arena.dims.get(dim as usize)
             && number != VACANT
         {
-            return Expr(number);
+            return Expr::new(number);
         }
         let hash = hash_of(node);
         let mut place = match arena.find(node, hash) {
@@ -285,11 +316,11 @@ impl Context {
             place = arena.find(node, hash).expect_err("it was not there before");
         }
         let cost = node.operands().map_or(0, |(lhs, rhs)| {
-            let operands = arena.costs[lhs.0 as usize].saturating_add(arena.costs[rhs.0 as usize]);
-            match (node, arena.nodes[rhs.0 as usize]) {
+            let operands = arena.costs[lhs.place()].saturating_add(arena.costs[rhs.place()]);
+            match (node, arena.nodes[rhs.place()]) {
                 // The negation is the operator of the difference.
                 (Node::Add(..), Node::Mul(_, factor))
-                    if arena.nodes[factor.0 as usize] == Node::Const(-1) =>
+                    if arena.nodes[factor.place()] == Node::Const(-1) =>
                 {
                     operands
                 }
@@ -297,7 +328,7 @@ impl Context {
             }
         });
         let number = u32::try_from(arena.nodes.len()).expect("fewer than 2^32 expressions");
-        let expr = Expr(number);
+        let expr = Expr::new(number);
         assert!(number != VACANT, "fewer than 2^32 expressions");
         arena.nodes.push(node);
         arena.costs.push(cost);
@@ -345,6 +376,12 @@ impl Context {
             Node::Const(value) => Some(value),
             _ => None,
         }
+    }
+
+    /// The constants, to look several up.
+    #[inline]
+    pub(crate) fn constants(&self) -> Constants<'_> {
+        Constants(self.arena.borrow())
     }
 
     /// The variable that `expr` is, if it is one.
@@ -545,7 +582,7 @@ impl Context {
                 }
             }
             order.push(expr);
-            if let Some((lhs, rhs)) = arena.nodes[expr.0 as usize].operands() {
+            if let Some((lhs, rhs)) = arena.nodes[expr.place()].operands() {
                 stack.push(lhs);
                 stack.push(rhs);
             }
@@ -598,7 +635,7 @@ impl Context {
     /// shares. The number of operators limits the depth too.
     pub(crate) fn are_small(&self, exprs: &[Expr]) -> bool {
         let arena = self.arena.borrow();
-        exprs.iter().all(|expr| arena.costs[expr.0 as usize] <= MAX_SMALL)
+        exprs.iter().all(|expr| arena.costs[expr.place()] <= MAX_SMALL)
     }
 
     /// [`fold`](Self::fold) for a [small](Self::are_small) expression.

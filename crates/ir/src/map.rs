@@ -61,9 +61,7 @@ impl Variable {
     /// The bounds as an interval, when each is a constant or absent.
     #[inline]
     pub fn constant_interval(&self, ctx: &Context) -> Option<Interval> {
-        let lo = self.lower.map_or(Some(i64::MIN), |lower| ctx.as_constant(lower))?;
-        let hi = self.upper.map_or(Some(i64::MAX), |upper| ctx.as_constant(upper))?;
-        Some(Interval::new(lo, hi))
+        ctx.constants().interval(self.lower, self.upper)
     }
 
     /// Whether the bounds leave a value whatever the runtime variables are.
@@ -213,7 +211,16 @@ impl IndexingMap {
     /// Whether the domain is seen to be empty without simplification: a variable has no value
     /// or a constraint on a constant fails. A `false` leaves it open.
     pub fn is_known_empty(&self, ctx: &Context) -> bool {
-        let empty = match self.constant_bounds(ctx) {
+        self.is_known_empty_within(ctx, self.constant_bounds(ctx))
+    }
+
+    /// [`is_known_empty`](Self::is_known_empty), given what constant bounds leave.
+    pub(crate) fn is_known_empty_within(
+        &self,
+        ctx: &Context,
+        bounds: Option<ConstantBounds>,
+    ) -> bool {
+        let empty = match bounds {
             Some(bounds) => bounds == ConstantBounds::Empty,
             None => {
                 let intervals = self.intervals(ctx);

@@ -14,27 +14,28 @@ use crate::map::IndexingMap;
 
 impl IndexingMap {
     /// Sets the results to those of another map, simplified, with the expressions `read` for its
-    /// dimension variables. Returns whether they are known to stay as they are when they are
-    /// simplified again; `None`, and nothing happens, where there are constraints or symbolic
-    /// bounds, and on overflow.
+    /// dimension variables. The bounds are constants, and there are no constraints. Returns whether the
+    /// results are known to stay as they are when they are simplified again; `None`, and nothing
+    /// happens, on overflow.
     pub(crate) fn set_composed(
         &mut self,
         ctx: &Context,
+        bounds: ConstantBounds,
         results: &[Expr],
         read: &[Expr],
     ) -> Option<bool> {
-        if !self.constraints.is_empty() {
-            return None;
-        }
-        let bounds = self.constant_bounds(ctx)?;
-        if bounds == ConstantBounds::Empty {
-            return None;
-        }
         let mut composed = Vec::with_capacity(results.len());
         let mut flat: Option<Option<FlatForms<'_>>> = None;
         let (mut simplifier, mut is_settled) = (None, true);
         for &result in results {
-            if let Some(sum) = self.composed_sum(ctx, result, read, bounds) {
+            let sum = match ctx.node(result) {
+                Node::Var(var) => {
+                    let new = read_for(var, read).unwrap_or(result);
+                    self.is_simple_sum(ctx, new, bounds).then_some(new)
+                }
+                _ => self.composed_sum(ctx, result, read, bounds),
+            };
+            if let Some(sum) = sum {
                 composed.push(sum);
                 continue;
             }
@@ -71,17 +72,9 @@ impl IndexingMap {
         bounds: ConstantBounds,
     ) -> Option<Expr> {
         let cost = Cell::new(ctx.cost(expr));
-        let read_by = |var| match var {
-            Var::Dim(i) => read.get(i as usize).copied(),
-            _ => None,
-        };
-        if let Node::Var(var) = ctx.node(expr) {
-            let new = read_by(var).unwrap_or(expr);
-            return self.is_simple_sum(ctx, new, bounds).then_some(new);
-        }
         let mut linear = ctx.few_linear_terms_of(expr, &|_, node| match node {
             Node::Var(var) => {
-                let new = read_by(var);
+                let new = read_for(var, read);
                 cost.set(cost.get().saturating_add(new.map_or(0, |new| ctx.cost(new))));
                 Some(new)
             }
@@ -96,6 +89,15 @@ impl IndexingMap {
         }
         let sum = build(ctx, &mut linear.terms, linear.constant);
         (ctx.cost(sum) <= cost.get()).then_some(sum)
+    }
+}
+
+/// What is read in the place of a variable, if it is a dimension variable.
+#[inline]
+fn read_for(var: Var, read: &[Expr]) -> Option<Expr> {
+    match var {
+        Var::Dim(i) => read.get(i as usize).copied(),
+        _ => None,
     }
 }
 
@@ -125,10 +127,7 @@ impl Simplifier<'_> {
         if is_short(ctx, written, expr, read) {
             return Some((written, self.is_settled(&sum)));
         }
-        let composed = ctx.substitute(expr, &|var| match var {
-            Var::Dim(i) => read.get(i as usize).copied(),
-            _ => None,
-        });
+        let composed = ctx.substitute(expr, &|var| read_for(var, read));
         Some(self.simplify_once(composed))
     }
 }

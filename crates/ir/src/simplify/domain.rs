@@ -55,26 +55,22 @@ impl IndexingMap {
     /// anything did. The domain stays the same set of points, except that points where a
     /// constraint has no value may join it; on it the results stay the same.
     pub fn simplify(&mut self, ctx: &Context) -> bool {
-        if !self.is_complicated(ctx) {
-            let mut has_changed = self.simplify_as_given(ctx);
-            while self.drop_vacuous(ctx) {
-                self.simplify_as_given(ctx);
-                has_changed = true;
-            }
-            return has_changed;
-        }
-        let before = self.clone();
+        let before = self.is_complicated(ctx).then(|| self.clone());
+        let mut has_changed = self.simplify_as_given(ctx);
+        let mut last: Option<IndexingMap> = None;
         for _ in 0..MAX_ROUNDS {
-            let last = self.clone();
-            self.simplify_as_given(ctx);
-            if self.is_complicated(ctx) {
-                self.shorten_by_number(ctx);
-            }
-            if *self == last && !self.drop_vacuous(ctx) {
+            // What is shorter by number may be simplified back.
+            let is_shorter = self.is_complicated(ctx)
+                && self.shorten_by_number(ctx)
+                && last.as_ref() != Some(&*self);
+            if !is_shorter && !self.drop_vacuous(ctx) {
                 break;
             }
+            last = Some(self.clone());
+            self.simplify_as_given(ctx);
+            has_changed = true;
         }
-        *self != before
+        before.map_or(has_changed, |before| *self != before)
     }
 
     /// Drops constraints on quotients that hold wherever the bounds do, as far as integer programs show
@@ -86,20 +82,17 @@ impl IndexingMap {
                     matches!(ctx.node(expr), Node::FloorDiv(..) | Node::CeilDiv(..) | Node::Mod(..))
                 })
         };
-        if !self.constraints.iter().any(has_quotients) {
-            return false;
-        }
         let mut work = MAX_VACUOUS_WORK;
-        let bounds = IndexingMap { constraints: Vec::new(), results: Vec::new(), ..self.clone() };
-        let before = self.constraints.len();
-        self.constraints.retain(|constraint| {
-            if !has_quotients(constraint) {
-                return true;
+        let mut constraints = std::mem::take(&mut self.constraints);
+        let before = constraints.len();
+        constraints.retain(|constraint| {
+            !has_quotients(constraint) || {
+                let mut domain = LinearDomain::new(ctx, self);
+                domain.deny(&[(constraint.expr, constraint.interval)]);
+                domain.solve(&mut work) != LinearAnswer::Empty
             }
-            let mut domain = LinearDomain::new(ctx, &bounds);
-            domain.deny(&[(constraint.expr, constraint.interval)]);
-            domain.solve(&mut work) != LinearAnswer::Empty
         });
+        self.constraints = constraints;
         self.constraints.len() < before
     }
 
@@ -141,12 +134,18 @@ impl IndexingMap {
     /// What the bounds leave, if all of them are constants.
     pub(crate) fn constant_bounds(&self, ctx: &Context) -> Option<ConstantBounds> {
         let mut bounds = ConstantBounds::Free;
-        for variable in [&self.dims, &self.ranges, &self.runtimes].into_iter().flatten() {
-            let interval = variable.constant_interval(ctx)?;
-            if interval.is_empty() {
-                bounds = ConstantBounds::Empty;
-            } else if interval.as_point().is_some() && bounds == ConstantBounds::Free {
-                bounds = ConstantBounds::SomeFixed;
+        let constants = ctx.constants();
+        for variables in [&self.dims, &self.ranges, &self.runtimes] {
+            for variable in variables {
+                let interval = constants.interval(variable.lower, variable.upper)?;
+                if interval.lo < interval.hi {
+                    continue;
+                }
+                if interval.is_empty() {
+                    bounds = ConstantBounds::Empty;
+                } else if interval.as_point().is_some() && bounds == ConstantBounds::Free {
+                    bounds = ConstantBounds::SomeFixed;
+                }
             }
         }
         Some(bounds)
@@ -199,6 +198,7 @@ impl IndexingMap {
     }
 
     /// Whether a variable has several values.
+    #[inline]
     pub(super) fn is_free(&self, ctx: &Context, var: Var, bounds: ConstantBounds) -> bool {
         bounds == ConstantBounds::Free
             || self
@@ -209,6 +209,7 @@ impl IndexingMap {
 
     /// Whether an expression is a variable or a sum of multiples of variables, none of which is a
     /// constant, written as simplification does. A `false` leaves it open.
+    #[inline]
     pub(super) fn is_simple_sum(&self, ctx: &Context, expr: Expr, bounds: ConstantBounds) -> bool {
         match ctx.node(expr) {
             Node::Var(var) => self.is_free(ctx, var, bounds),

@@ -37,26 +37,31 @@ impl IndexingMap {
     }
 
     /// Takes the results, and the constraints together, of the map simplified by number where these
-    /// are not longer.
-    pub(super) fn shorten_by_number(&mut self, ctx: &Context) {
+    /// are not longer. Returns whether that changed something.
+    pub(super) fn shorten_by_number(&mut self, ctx: &Context) -> bool {
         let Some(mut numbered) = self.simplified_by_number(ctx) else {
-            return;
+            return false;
         };
         if numbered.is_known_empty(ctx) {
             self.set_known_empty(ctx);
-            return;
+            return true;
         }
+        let mut has_changed = false;
         for (own, new) in self.results.iter_mut().zip(&mut numbered.results) {
             if ctx.cost(*new) <= ctx.cost(*own) {
+                has_changed |= new != own;
                 *own = *new;
             }
+            *new = *own;
         }
         let cost = |map: &IndexingMap| {
             map.constraints.iter().map(|it| ctx.cost(it.expr)).fold(0, u32::saturating_add)
         };
         if cost(&numbered) <= cost(self) {
-            *self = IndexingMap { results: std::mem::take(&mut self.results), ..numbered };
+            has_changed |= numbered != *self;
+            *self = numbered;
         }
+        has_changed
     }
 
     /// The map simplified over the number of those dimension variables that complicated expressions
