@@ -346,7 +346,7 @@ fn what_does_not_run_is_refused_in_place() {
     );
     assert_eq!(
         refusal(c, None, &[]),
-        "1:8: error: 'x' is f32 [_], of which not all sizes are known [AX0401]"
+        "1:8: error: 'x' is f32 [m], of which not all sizes are known [AX0401]"
     );
     assert_eq!(refusal(c, Some("g"), &[]), "there is no definition 'g'; the file has: f");
     assert_eq!(refusal(c, None, &[("z", &[1])]), "there is no parameter 'z'; the entry has: x, y");

@@ -388,7 +388,7 @@ fn what_needs_sizes_is_refused_in_place() {
     );
     assert_eq!(
         refusal("f = fn(x : f32 [n,*]) { x };", "f", &[]),
-        "1:8: error: 'x' is f32 [_,*]: ragged tensors are not executed [AX0402]"
+        "1:8: error: 'x' is f32 [n,*]: ragged tensors are not executed [AX0402]"
     );
 }
 

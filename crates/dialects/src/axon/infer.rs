@@ -27,6 +27,7 @@ use crate::tc::syntax::{
     diagnostic::{MAX_DIAGNOSTICS, sorted_and_capped},
 };
 use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 use std::rc::Rc;
 use tc_ir::shape::{
     Dim, Item, Shape,
@@ -370,8 +371,24 @@ impl Inference {
         self.types.add(Node::Error)
     }
 
+    /// Calls the variables of a copy as those that they stand for are called.
+    pub(crate) fn name_copies(&mut self, known: &KnownNames, renaming: &Renaming) {
+        fn named<V: Copy + Eq + Hash + Ord>(
+            copies: &HashMap<V, V>,
+            known: &HashMap<V, String>,
+        ) -> Vec<(V, String)> {
+            let mut copies: Vec<_> = copies.iter().collect();
+            copies.sort_unstable();
+            let name = |(var, copy): (&V, &V)| Some((*copy, known.get(var)?.clone()));
+            copies.into_iter().filter_map(name).collect()
+        }
+        self.names.dims.extend(named(&renaming.sizes.dims, &known.dims));
+        self.names.shapes.extend(named(&renaming.sizes.shapes, &known.shapes));
+        self.names.elems.extend(named(&renaming.elems, &known.elems));
+    }
+
     /// The names of the variables that stand for those of the annotations.
-    fn known_names(&mut self) -> Rc<KnownNames> {
+    pub(crate) fn known_names(&mut self) -> Rc<KnownNames> {
         self.names.known(&mut self.types, &mut |types, shape| types.solver.resolved_shape(shape))
     }
 

@@ -117,7 +117,7 @@ struct Reader<'a> {
     ir: &'a Context,
     arithmetic: &'a Arithmetic,
     /// What the program calls variables.
-    known: HashMap<DimVar, String>,
+    known: Rc<KnownNames>,
     used: Used,
     names: HashMap<DimVar, String>,
     sizes: Vec<SizeVariable>,
@@ -146,7 +146,7 @@ impl Reader<'_> {
     }
 
     fn name(&mut self, var: DimVar) -> String {
-        let name = self.used.fresh(self.known.get(&var), SIZES);
+        let name = self.used.fresh(self.known.dims.get(&var), SIZES);
         self.names.insert(var, name.clone());
         name
     }
@@ -314,7 +314,7 @@ impl Inferred {
             return Err(Refusal::Program(errors));
         }
         let residuals = self.inference.types.solver.residuals(mark);
-        let known = self.names_of(&opened.renaming.sizes.dims);
+        let known = self.inference.known_names();
         let mut reader = Reader {
             ir,
             arithmetic: self.inference.types.solver.arithmetic(),
@@ -382,27 +382,6 @@ impl Inferred {
             }
         }
         results
-    }
-
-    /// What the program calls the variables that stand for those of a definition.
-    pub(super) fn names_of(
-        &mut self,
-        renaming: &HashMap<DimVar, DimVar>,
-    ) -> HashMap<DimVar, String> {
-        let mut pairs: Vec<_> = renaming.iter().map(|(old, new)| (*old, *new)).collect();
-        // A definition that is used as it is has its own.
-        pairs.extend(self.names.dims.keys().map(|var| (*var, *var)));
-        pairs.sort_unstable();
-        let mut known = HashMap::new();
-        for (old, new) in pairs {
-            if let (Some(name), Dim::Var(root)) = (
-                self.names.dims.get(&old),
-                self.inference.types.solver.resolved_dim(&Dim::Var(new)),
-            ) {
-                known.entry(root).or_insert_with(|| name.clone());
-            }
-        }
-        known
     }
 
     /// A condition in terms of what is read; `None` if that does not decide it.

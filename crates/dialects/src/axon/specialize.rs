@@ -263,7 +263,6 @@ impl Inferred {
         let mark = self.inference.types.solver.mark();
         let opened = self.open(program, entry)?;
         let leaves = &opened.leaves;
-        let inference = &mut self.inference;
         for given in given {
             let leaf = leaves.iter().find(|leaf| leaf.name == given.parameter);
             let Some(leaf) = leaf else {
@@ -283,6 +282,8 @@ impl Inferred {
                     given.parameter
                 )));
             }
+            self.refuse_ragged(leaf).map_err(|error| Refusal::Program(vec![error]))?;
+            let inference = &mut self.inference;
             let types = &mut inference.types;
             let elem = match given.element {
                 Some(element) => types.elem(element),
@@ -300,7 +301,7 @@ impl Inferred {
                 inference.report_mismatch(mismatch, origin, leaf.ty, ty);
             }
         }
-        inference.solve(true, 0);
+        self.inference.solve(true, 0);
         self.default_numbers(&opened, mark);
         let inference = &mut self.inference;
         if !inference.diagnostics.is_empty() {
@@ -371,6 +372,7 @@ impl Inferred {
         let origin = inference.origin(span, What::Entry, None);
         inference.entry = origin;
         let (ty, renaming) = inference.types.instantiate(&scheme, 0, origin, &asks);
+        inference.name_copies(&self.names, &renaming);
         let (parameters, result) = match inference.types.node(ty) {
             Node::Function(params, result) => (Some(params), result),
             _ => (None, ty),
@@ -471,13 +473,20 @@ impl Inferred {
         };
         let shape = types.known_shape(&shape, &none);
         let element = types.known_element(elem, &none);
-        if is_ragged(&shape) {
-            let text = self.inference.anonymous(leaf.ty);
-            let message = format!("'{}' is {text}: ragged tensors are not executed", leaf.name);
-            let hint = "'*' differs across the tensor; try a variable, and pad to the largest size";
-            return Err(refuse(leaf.span, message).note(leaf.span, hint));
-        }
+        self.refuse_ragged(leaf)?;
         Ok((element, shape))
+    }
+
+    fn refuse_ragged(&mut self, leaf: &Leaf) -> Result<(), Diagnostic> {
+        let types = &mut self.inference.types;
+        let Node::Tensor(_, shape) = types.node(leaf.ty) else { return Ok(()) };
+        if !is_ragged(&types.known_shape(&shape, &Subst::default())) {
+            return Ok(());
+        }
+        let text = self.inference.anonymous(leaf.ty);
+        let message = format!("'{}' is {text}: ragged tensors are not executed", leaf.name);
+        let hint = "'*' differs across the tensor; try a variable, and pad to the largest size";
+        Err(refuse(leaf.span, message).note(leaf.span, hint))
     }
 
     fn known_parameter(&mut self, leaf: &Leaf) -> Result<TensorType, Diagnostic> {
@@ -539,10 +548,6 @@ impl Inferred {
 
     /// What the program calls the variables of an entry, and the values that they stand in.
     fn names_and_values(&mut self, opened: &Opened) -> (Rc<KnownNames>, Vec<Valued>) {
-        let names = KnownNames {
-            dims: self.names_of(&opened.renaming.sizes.dims),
-            ..KnownNames::default()
-        };
         let leaf = |leaf: &Leaf| (Some(leaf.name.as_str().into()), leaf.span, leaf.ty);
         let mut values: Vec<Valued> = opened.leaves.iter().map(leaf).collect();
         let renaming = &opened.renaming;
@@ -554,7 +559,7 @@ impl Inferred {
                 values.push((name, span, types.add(Node::Tensor(elem, shape))));
             }
         }
-        (Rc::new(names), values)
+        (self.inference.known_names(), values)
     }
 }
 

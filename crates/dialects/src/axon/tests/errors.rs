@@ -138,7 +138,7 @@ const RUNS: &[(&str, &[&str], &str)] = &[
     (
         "f = fn(x : f32 [n,2], y : f32 [k]) { reshape(x, shape=[3,m]) };",
         &["x=6x2"],
-        "'y' is f32 [_], of which not all sizes are known\n\
+        "'y' is f32 [k], of which not all sizes are known\n\
          try '--shape y=N' with a number for what is open\n",
     ),
     (
