@@ -12,11 +12,13 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use tc_ir::{
     Context, Difference, Emptiness, Equality, IndexingMap, Interval, InverseError, MapEvaluator,
-    Values, Var, Variable, compose, compose_simplified,
+    Values, Var, compose, compose_simplified,
 };
 
+mod injective;
 mod maps;
 
+use injective::{Step, any_plain_step, any_step, chain};
 use maps::{Sketch, Tree, any_sketch};
 
 /// The most points of a domain that are looked at, evenly over its box.
@@ -411,99 +413,26 @@ fn check_any_inverse(ctx: &Context, drawn: &Drawn) -> Checked {
     }
 }
 
-/// A step of a chain of maps that are invertible.
-#[derive(Clone, Debug)]
-enum Step {
-    /// Swaps two dimensions.
-    Swap(usize, usize),
-    /// Reverses a dimension.
-    Reverse(usize),
-    /// Splits a dimension by a factor of its extent.
-    Split(usize, usize),
-    /// Joins a dimension with the next.
-    Join(usize),
-    /// Takes a dimension as a slice of a larger one.
-    Slice(usize, i64, i64),
-}
-
-fn any_step() -> impl Strategy<Value = Step> {
-    prop_oneof![
-        (0..4_usize, 0..4_usize).prop_map(|(a, b)| Step::Swap(a, b)),
-        (0..4_usize).prop_map(Step::Reverse),
-        (0..4_usize, 0..8_usize).prop_map(|(a, b)| Step::Split(a, b)),
-        (0..4_usize).prop_map(Step::Join),
-        (0..4_usize, -3..4_i64, 1..4_i64).prop_map(|(a, b, c)| Step::Slice(a, b, c)),
-    ]
-}
-
-/// The map of a chain over a box of the given extents.
-fn chain(ctx: &Context, extents: &[i64], steps: &[Step]) -> IndexingMap {
-    let mut intervals: Vec<Interval> =
-        extents.iter().map(|&extent| Interval::new(0, extent - 1)).collect();
-    let mut map = IndexingMap::identity(ctx, extents);
-    for step in steps {
-        let rank = intervals.len();
-        let dims: Vec<_> = (0..).take(rank).map(|i| ctx.dim(i)).collect();
-        let (mut results, mut after) = (dims.clone(), intervals.clone());
-        let constant = |value| ctx.constant(value);
-        match *step {
-            Step::Swap(a, b) => {
-                results.swap(a % rank, b % rank);
-                after.swap(a % rank, b % rank);
-            }
-            Step::Reverse(a) => {
-                let (a, Interval { lo, hi }) = (a % rank, intervals[a % rank]);
-                results[a] = ctx.sub(constant(lo + hi), dims[a]);
-            }
-            Step::Split(a, b) => {
-                let (a, Interval { lo, hi }) = (a % rank, intervals[a % rank]);
-                let extent = hi - lo + 1;
-                let factors: Vec<i64> = (1..=extent).filter(|it| extent % it == 0).collect();
-                let factor = factors[b % factors.len()];
-                let offset = ctx.sub(dims[a], constant(lo));
-                results[a] = ctx.floor_div(offset, constant(factor));
-                results.insert(a + 1, ctx.modulo(offset, constant(factor)));
-                after[a] = Interval::new(0, extent / factor - 1);
-                after.insert(a + 1, Interval::new(0, factor - 1));
-            }
-            Step::Join(a) if 1 < rank => {
-                let a = a % (rank - 1);
-                let (outer, inner) = (intervals[a], intervals[a + 1]);
-                let extent = inner.hi - inner.lo + 1;
-                let scaled = ctx.mul(ctx.sub(dims[a], constant(outer.lo)), constant(extent));
-                results[a] = ctx.add(scaled, ctx.sub(dims[a + 1], constant(inner.lo)));
-                results.remove(a + 1);
-                after[a] = Interval::new(0, (outer.hi - outer.lo + 1) * extent - 1);
-                after.remove(a + 1);
-            }
-            Step::Join(_) => {}
-            Step::Slice(a, offset, stride) => {
-                let a = a % rank;
-                let strided = ctx.mul(dims[a], constant(stride));
-                results[a] = ctx.add(strided, constant(offset));
-                let Interval { lo, hi } = intervals[a];
-                after[a] = Interval::new(lo * stride + offset, hi * stride + offset);
-            }
-        }
-        let dims = intervals.iter().map(|&it| Variable::bounded(ctx, it)).collect();
-        let next = IndexingMap { dims, results, ..IndexingMap::default() };
-        map = compose(ctx, &map, &next).expect("the ranks agree");
-        intervals = after;
-    }
-    map
-}
-
-/// Whether the inverse of a chain was found, and that of the inverse.
-fn check_chain(extents: &[i64], steps: &[Step]) -> Result<bool, String> {
+/// Whether the inverse of a chain was found; where it has to be invertible in turn, that of the
+/// inverse, too.
+fn check_chain(extents: &[i64], steps: &[Step], twice: bool) -> Result<bool, String> {
     let ctx = &Context::new();
     let map = chain(ctx, extents, steps);
     let text = || map.display(ctx);
     let inverse = match map.inverse(ctx) {
         Ok(inverse) => inverse,
-        Err(InverseError::Unsolved(_)) => return Ok(false),
+        Err(InverseError::Unsolved(_)) => {
+            if number("TC_PRINT_UNSOLVED", 0) != 0 {
+                println!("{steps:?} {}", text());
+            }
+            return Ok(false);
+        }
         Err(error) => return Err(format!("{}: {error}", text())),
     };
     check_inverse(ctx, &map, &inverse)?;
+    if !twice {
+        return Ok(true);
+    }
     let again = match inverse.inverse(ctx) {
         Ok(again) => again,
         Err(InverseError::Unsolved(_)) => return Ok(false),
@@ -596,24 +525,46 @@ fn random_maps_keep_their_meaning() {
     run("maps", count(), strategy, |(sketch, other)| check_all(sketch, other));
 }
 
-#[test]
-fn random_chains_have_inverses() {
+/// How many of so many random chains of steps have no inverse that is found.
+fn num_unsolved<S: Strategy<Value = Step>>(
+    what: &str,
+    count: usize,
+    step: impl Fn() -> S + Sync,
+    twice: bool,
+) -> usize {
     let strategy = || {
-        let extents = prop::collection::vec(1..7_i64, 1..4);
-        (extents, prop::collection::vec(any_step(), 0..6))
+        let extents = prop::collection::vec(
+            prop_oneof![4 => 1..7_i64, 1 => 7..100_i64, 1 => 100..2000_i64],
+            1..4,
+        );
+        (extents, prop::collection::vec(step(), 0..6))
     };
     let unsolved = AtomicUsize::new(0);
-    run("chains", count() / 4, strategy, |(extents, steps)| {
-        if !check_chain(extents, steps)? {
+    run(what, count, strategy, |(extents, steps)| {
+        if !check_chain(extents, steps, twice)? {
             unsolved.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
     });
-    let (unsolved, all) = (unsolved.into_inner(), count() / 4);
-    println!("{unsolved} of {all} random chains unsolved");
+    let unsolved = unsolved.into_inner();
+    println!("{unsolved} of {count} random {what} unsolved");
+    unsolved
+}
+
+#[test]
+fn random_chains_have_inverses() {
+    let all = count() / 4;
+    let unsolved = num_unsolved("chains", all, any_plain_step, true);
     // Where digits of digits overlap, the equations are not solved. Of few chains, more than one in a
     // hundred may be such by chance.
     assert!(unsolved <= all / 100 + 10, "{unsolved} of {all} chains unsolved");
+}
+
+#[test]
+fn random_injective_maps_have_inverses() {
+    let all = count() / 4;
+    let unsolved = num_unsolved("injective maps", all, any_step, false);
+    assert!(unsolved <= all / 10 + 10, "{unsolved} of {all} injective maps unsolved");
 }
 
 /// What the text of a map is made of, for texts that are nearly maps.

@@ -1,0 +1,154 @@
+//! Variables as quotient and remainder.
+//!
+//! What is built from a variable `x` by sums, multiples, and quotients and remainders by constants repeats:
+//! `f(x + p) == f(x) + s` for a period `p`, the least common multiple of what the divisors ask for. With `x
+//! == p*q + r` for `r` in `[0, p - 1]`, `f` is `s*q + f(r)`: linear in `q`, and in `r` one of `p` values.
+//! Periods that divide each other split `x` into digits, in which all is linear.
+
+use std::collections::BTreeSet;
+
+use crate::expr::{Context, Expr, Node, Var, gcd};
+use crate::interval::Interval;
+use crate::map::{IndexingMap, Variable};
+
+/// The longest period.
+const MAX_PERIOD: i128 = 1 << 32;
+
+/// A map over digits of the variables of another.
+pub(super) struct Digits {
+    pub(super) map: IndexingMap,
+    /// The variables of the other map.
+    pub(super) vars: Vec<Expr>,
+}
+
+impl Digits {
+    /// The variables themselves.
+    pub(super) fn of(ctx: &Context, map: &IndexingMap) -> Self {
+        let vars = (0..).zip(&map.dims).map(|(number, _)| ctx.dim(number)).collect();
+        Self { map: map.clone(), vars }
+    }
+
+    /// Splits the variables with constant bounds by their periods. `None` where there is none that is
+    /// shorter than the interval of its variable.
+    pub(super) fn split(&self, ctx: &Context) -> Option<Self> {
+        let intervals = self.map.narrowed_intervals(ctx);
+        let mut map = self.map.clone();
+        let mut replacements: Vec<Option<Expr>> = vec![None; map.dims.len()];
+        let mut ends = Vec::new();
+        for (number, replacement) in (0..).zip(&mut replacements) {
+            let var = Var::Dim(number);
+            let is_constant = |it: &Variable| it.constant_interval(ctx).is_some();
+            if !self.map.variable(var).is_some_and(is_constant) {
+                continue;
+            }
+            let interval = intervals.of(var);
+            let Some(period) = period(ctx, &self.map, var, interval) else { continue };
+            let by = ctx.constant(period);
+            let remainder = ctx.dim(u32::try_from(map.dims.len()).ok()?);
+            *replacement = Some(ctx.add(ctx.mul(ctx.dim(number), by), remainder));
+            let quotients = interval.floor_div(Interval::point(period));
+            if let Some(variable) = map.variable_mut(var) {
+                variable.set_interval(ctx, quotients);
+            }
+            map.dims.push(Variable::bounded(ctx, Interval::new(0, period - 1)));
+            ends.push((*replacement, interval));
+        }
+        if ends.is_empty() {
+            return None;
+        }
+        let replaced = |var: Var| match var {
+            Var::Dim(number) => replacements.get(number as usize).copied().flatten(),
+            _ => None,
+        };
+        map.substitute(ctx, &replaced);
+        for (whole, interval) in ends {
+            map.add_constraint(ctx, whole?, interval);
+        }
+        map.simplify(ctx);
+        Some(Self { map, vars: ctx.substitute_all(&self.vars, &replaced) })
+    }
+}
+
+/// The longest period of a variable that is shorter than its interval: of all quotients and remainders
+/// with it, or else of those with the shortest periods.
+fn period(ctx: &Context, map: &IndexingMap, var: Var, interval: Interval) -> Option<i64> {
+    let mut periods: BTreeSet<i128> = BTreeSet::new();
+    let equations = map.constraints.iter().filter(|it| it.interval.as_point().is_some());
+    let roots: Vec<Expr> =
+        map.results.iter().copied().chain(equations.map(|equation| equation.expr)).collect();
+    let found = ctx.fold(&roots, |_, node, operands| {
+        let repeats = repeats(ctx, node, var, operands);
+        if let Some((period, _)) = repeats {
+            periods.insert(period);
+        }
+        Ok::<_, std::convert::Infallible>(repeats)
+    });
+    let Ok(_) = found;
+    let longest = match interval.num_members() {
+        Some(count) => i128::from(count).min(MAX_PERIOD),
+        None => MAX_PERIOD,
+    };
+    let mut common = 1_i128;
+    for period in periods {
+        match least_common_multiple(common, period) {
+            Some(multiple) if multiple < longest => common = multiple,
+            _ => break,
+        }
+    }
+    i64::try_from(common).ok().filter(|&period| 1 < period)
+}
+
+/// The period of an operation in a variable, and by how much it grows in one.
+type Repeats = Option<(i128, i128)>;
+
+fn repeats(ctx: &Context, node: Node, var: Var, operands: Option<(&Repeats, &Repeats)>) -> Repeats {
+    let Some((&lhs, &rhs)) = operands else {
+        return Some((1, i128::from(node == Node::Var(var))));
+    };
+    let ((of_lhs, lhs), (of_rhs, rhs)) = (lhs?, rhs?);
+    let period = least_common_multiple(of_lhs, of_rhs).filter(|&it| it <= MAX_PERIOD)?;
+    // By how much the operands grow in that.
+    let (lhs, rhs) = (lhs.checked_mul(period / of_lhs)?, rhs.checked_mul(period / of_rhs)?);
+    let by = node.operands().and_then(|(_, by)| ctx.as_constant(by)).map(i128::from);
+    match node {
+        Node::Add(..) => Some((period, lhs.checked_add(rhs)?)),
+        Node::Mul(..) if lhs == 0 && rhs == 0 => Some((period, 0)),
+        Node::Mul(..) => Some((period, lhs.checked_mul(by?)?)),
+        Node::Min(..) | Node::Max(..) if lhs == rhs => Some((period, lhs)),
+        Node::FloorDiv(..) | Node::CeilDiv(..) | Node::Mod(..) => {
+            let by = by.filter(|&by| by != 0)?;
+            let whole = least_common_multiple(lhs, by)?;
+            let times = if lhs == 0 { 1 } else { whole / lhs.abs() };
+            let period = period.checked_mul(times).filter(|&it| it <= MAX_PERIOD)?;
+            let is_remainder = matches!(node, Node::Mod(..));
+            Some((period, if is_remainder { 0 } else { lhs.checked_mul(times)? / by }))
+        }
+        _ => None,
+    }
+}
+
+/// Zero where one of the numbers is.
+fn least_common_multiple(lhs: i128, rhs: i128) -> Option<i128> {
+    let [lhs, rhs] = [lhs.unsigned_abs(), rhs.unsigned_abs()].map(u64::try_from);
+    let (lhs, rhs) = (lhs.ok()?, rhs.ok()?);
+    let common = gcd(lhs, rhs).max(1);
+    i128::from(lhs).checked_mul(i128::from(rhs / common))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::inverse_of;
+
+    #[test]
+    fn periodic_functions() {
+        for text in [
+            "(d0) -> (d0 * 3 + (d0 / 5) * 2), domain: d0 in [0, 999]",
+            "(d0) -> (d0 + d0 / 2 + d0 / 3), domain: d0 in [-100, 999]",
+            "(d0) -> ((d0 / 4) * 9 + (d0 * 3) mod 4), domain: d0 in [0, 1000]",
+            "(d0) -> ((d0 mod 4) * 9 + (d0 / 4) mod 9, d0 / 36), domain: d0 in [0, 1000]",
+            "(d0) -> (d0 mod 2 + (d0 / 6) * 2, ((d0 / 2) mod 3) * 2 + d0 mod 2), domain: d0 in [0, 99]",
+        ] {
+            inverse_of(text);
+        }
+    }
+}

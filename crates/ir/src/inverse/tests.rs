@@ -1,0 +1,153 @@
+//! Inverses of all kinds, and what is said where there is none.
+
+use super::*;
+use crate::compose::compose;
+use crate::equality::Equality;
+use crate::evaluator::MapEvaluator;
+use crate::samples::BoundingBox;
+
+/// The inverse, after which the map is where it was, and no other points are in its domain: at all
+/// points of small domains, and at some of larger ones.
+pub(super) fn inverse_of(text: &str) -> String {
+    let ctx = Context::new();
+    let map = IndexingMap::parse(&ctx, text).expect("a map");
+    let inverse = match map.inverse(&ctx) {
+        Ok(inverse) => inverse,
+        Err(error) => panic!("{text}: {error}"),
+    };
+    for (first, second) in [(&map, &inverse), (&inverse, &map)] {
+        let mut samples = BoundingBox::around(&ctx, &[first]).samples();
+        let [mut there, mut back] = [first, second].map(|map| MapEvaluator::new(&ctx, map));
+        while let Some(point) = samples.advance() {
+            if there.contains(point) != Ok(true) {
+                continue;
+            }
+            let image = there.results().map(|number| there.result(number).expect("a value"));
+            let image = Values { dims: image.collect(), ..point.clone() };
+            assert_eq!(back.contains(&image), Ok(true), "{text}: {image}");
+            let round = back.results().map(|number| back.result(number).expect("a value"));
+            assert_eq!(round.collect::<Vec<_>>(), point.dims, "{text}: {image}");
+        }
+        if !samples.are_all() {
+            let both = compose(&ctx, first, second).expect("ranks agree");
+            let results = (0..).take(first.dims.len()).map(|dim| ctx.dim(dim)).collect();
+            let identity = IndexingMap { results, ..first.clone() };
+            let verdict = both.equality(&ctx, &identity);
+            assert!(matches!(verdict, Equality::Equal | Equality::Unknown), "{text}: {verdict:?}");
+        }
+    }
+    inverse.display(&ctx).to_string()
+}
+
+fn inverse(text: &str) -> String {
+    let ctx = Context::new();
+    let map = IndexingMap::parse(&ctx, text).expect("a map");
+    match map.inverse(&ctx) {
+        Ok(inverse) => inverse.display(&ctx).to_string(),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn documented_pairs() {
+    // The output-to-input maps of XLA's documentation and their input-to-output maps.
+    for (map, expected) in [
+        (
+            "(d0, d1, d2, d3) -> (d0, d3, d1, d2), domain: d0 in [0, 2], d1 in [0, 5], \
+             d2 in [0, 127], d3 in [0, 12287]",
+            "(d0, d1, d2, d3) -> (d0, d2, d3, d1), domain: d0 in [0, 2], d1 in [0, 12287], \
+             d2 in [0, 5], d3 in [0, 127]",
+        ),
+        (
+            "(d0, d1) -> (-d0 + 16, d1), domain: d0 in [0, 16], d1 in [0, 8]",
+            "(d0, d1) -> (-d0 + 16, d1), domain: d0 in [0, 16], d1 in [0, 8]",
+        ),
+        (
+            "(d0, d1, d2) -> (d0 * 2 + d1 / 2, d2 + (d1 mod 2) * 4), \
+             domain: d0 in [0, 1], d1 in [0, 3], d2 in [0, 3]",
+            "(d0, d1) -> (d0 / 2, d1 / 4 + (d0 mod 2) * 2, d1 mod 4), \
+             domain: d0 in [0, 3], d1 in [0, 7]",
+        ),
+        (
+            "(d0, d1, d2) -> (d0 / 8, d0 mod 8, d1 * 4 + d2), \
+             domain: d0 in [0, 31], d1 in [0, 2], d2 in [0, 3]",
+            "(d0, d1, d2) -> (d0 * 8 + d1, d2 / 4, d2 mod 4), \
+             domain: d0 in [0, 3], d1 in [0, 7], d2 in [0, 11]",
+        ),
+        (
+            "(d0, d1) -> ((d0 - 1) / 2, d1 - 4), domain: d0 in [1, 7], d1 in [4, 7], \
+             (d0 - 1) mod 2 in [0, 0]",
+            "(d0, d1) -> (d0 * 2 + 1, d1 + 4), domain: d0 in [0, 3], d1 in [0, 3]",
+        ),
+    ] {
+        assert_eq!(inverse(map), expected);
+    }
+}
+
+#[test]
+fn many_dimensions_are_inverted() {
+    let ctx = Context::new();
+    let dims: Vec<Variable> = vec![Variable::bounded(&ctx, Interval::new(0, 9)); 2000];
+    let results = (0..2000).rev().map(|i| ctx.add(ctx.dim(i), ctx.constant(i.into())));
+    let map = IndexingMap { dims, results: results.collect(), ..IndexingMap::default() };
+    let inverse = map.inverse(&ctx).expect("a permutation");
+    assert_eq!(inverse.results[0], ctx.dim(1999));
+}
+
+#[test]
+fn an_empty_domain_has_an_empty_image() {
+    assert_eq!(inverse("(d0) -> (0), domain: d0 in [3, 2]"), "KNOWN EMPTY");
+    let large = "(d0, d1) -> (0), domain: d0 in [0, 999999], d1 in [0, 999999], \
+                 d0 + d1 in [7, 7], d0 - d1 in [0, 0]";
+    assert_eq!(inverse(large), "KNOWN EMPTY");
+}
+
+#[test]
+fn symbolic_strides_are_undone() {
+    assert_eq!(
+        inverse(
+            "(i, j){M, N} -> (i * N + j), domain: i in [0, M - 1], j in [0, N - 1], \
+             M in [1, 1000], N in [1, 1000]"
+        ),
+        "(d0){M, N} -> (d0 / N, d0 mod N), domain: d0 in [0, 999999], M in [1, 1000], \
+         N in [1, 1000], M - d0 / N in [1, inf]"
+    );
+}
+
+#[test]
+fn errors_say_why() {
+    assert_eq!(
+        inverse("(d0)[s0] -> (d0 + s0)"),
+        "expected a map without range variables to invert, found 1 of them; convert them to \
+         dimension variables first"
+    );
+    assert_eq!(
+        inverse("(d0, d1) -> (d0 / 4, d1), domain: d0 in [4, 7], d1 in [5, 6]"),
+        "expected an injective map to invert, found the same results at (d0 = 4, d1 = 5) and \
+         (d0 = 5, d1 = 5); restrict the domain to one of such points, or add a result that tells \
+         them apart"
+    );
+    let ctx = Context::new();
+    let error = |text: &str| {
+        IndexingMap::parse(&ctx, text).expect("a map").inverse(&ctx).expect_err("no inverse")
+    };
+    let at = |d0| Values { dims: vec![d0], ..Values::default() };
+    assert_eq!(
+        error("(d0) -> (d0 / 2), domain: d0 in [0, 9]"),
+        InverseError::NotInjective(Box::new([at(0), at(1)]))
+    );
+    for text in [
+        "(d0) -> (d0 mod 1000), domain: d0 in [0, 1000000]",
+        "(d0) -> (d0 mod 1000, (d0 * 7) mod 999), domain: d0 in [0, 999000]",
+        "(d0, d1) -> (d0), domain: d0 in [0, 1000000], d1 in [0, 1000000]",
+        "(d0, d1) -> (d0 * 999 + d1 * 1000), domain: d0 in [0, 1000], d1 in [0, 999]",
+        "(d0, d1, d2) -> (d0 + d1, d1 + d2, d0 * 2 + d1 * 3 + d2), \
+         domain: d0 in [0, 1000], d1 in [0, 1000], d2 in [0, 1000]",
+    ] {
+        assert!(matches!(error(text), InverseError::NotInjective(..)), "{text}");
+    }
+    assert_eq!(
+        error("(d0) -> (d0 * d0), domain: d0 in [0, 1000000]"),
+        InverseError::Unsolved(Var::Dim(0))
+    );
+}
