@@ -12,7 +12,7 @@
 use crate::evaluator::{MapEvaluator, Values};
 use crate::expr::Context;
 use crate::linear_domain::{LinearAnswer, LinearDomain};
-use crate::map::IndexingMap;
+use crate::map::{IndexingMap, Variable};
 use crate::prove::Prover;
 use crate::samples::BoundingBox;
 use crate::search::search;
@@ -85,7 +85,9 @@ impl IndexingMap {
     /// Whether a few constraints are seen to contradict each other or the bounds without much work.
     /// A `false` leaves it open.
     pub(crate) fn is_contradictory(&self, ctx: &Context) -> bool {
-        if self.constraints.is_empty() || MAX_CONSTRAINTS < self.constraints.len() {
+        let is_symbolic = |variable: &Variable| variable.constant_interval(ctx).is_none();
+        let has_questions = !self.constraints.is_empty() || self.vars().any(|it| is_symbolic(it.1));
+        if !has_questions || MAX_CONSTRAINTS < self.constraints.len() {
             return false;
         }
         let mut evaluator = MapEvaluator::new(ctx, self);

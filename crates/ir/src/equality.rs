@@ -1,8 +1,9 @@
 //! Whether two maps mean the same.
 //!
 //! Two maps are equal when their domains hold the same points and their results have the same
-//! values there. Points where a bound or constraint has no value (it divides by zero or leaves the
-//! 64-bit range), and results without a value, are left out of the comparison.
+//! values there. Points where a bound or constraint has no value (it divides by zero), and results
+//! without a value (they divide by zero or leave the 64-bit range) are left out of the comparison. What is
+//! calculated on the way has 128 bits, so that bounds and constraints beyond 64 bits have their values.
 //!
 //! The method: equal simplified forms are equal maps. A domain in a small box is enumerated, which
 //! decides. In a larger one, the parts of one domain outside of the other, and of both where a result
@@ -125,11 +126,10 @@ impl IndexingMap {
 fn outside(ctx: &Context, inner: &IndexingMap, outer: &IndexingMap) -> LinearAnswer {
     let mut claims: Vec<(Expr, Interval)> = Vec::new();
     for ((var, theirs), (_, mine)) in outer.vars().zip(inner.vars()) {
-        let [of_lower, of_upper] = [(theirs.lower, mine.lower), (theirs.upper, mine.upper)]
-            .map(|(theirs, mine)| theirs.filter(|_| theirs != mine));
-        let lower = of_lower.map(|lower| ctx.sub(ctx.var(var), lower));
-        let upper = of_upper.map(|upper| ctx.sub(upper, ctx.var(var)));
-        claims.extend(lower.into_iter().chain(upper).map(|it| (it, Interval::NON_NEGATIVE)));
+        let [of_theirs, of_mine] = [theirs, mine].map(|it| it.distances(ctx, ctx.var(var)));
+        let pairs = of_theirs.into_iter().zip(of_mine);
+        let differing = pairs.filter_map(|(theirs, mine)| theirs.filter(|it| Some(*it) != mine));
+        claims.extend(differing.map(|it| (it, Interval::NON_NEGATIVE)));
     }
     let constraints = outer.constraints.iter().filter(|it| !inner.constraints.contains(it));
     claims.extend(constraints.map(|constraint| (constraint.expr, constraint.interval)));

@@ -132,7 +132,7 @@ impl IndexingMap {
         for (variable, &result) in inverse.dims.iter_mut().zip(&map.results) {
             *variable = match ctx.as_var(result).and_then(|var| map.variable(var)) {
                 Some(same) => Variable { name: None, ..same.clone() },
-                None => Variable::bounded(ctx, map.range_of(ctx, result).interval),
+                None => Variable::bounded(ctx, image_of(ctx, &map, result)),
             };
         }
         let mut constraints = map.constraints.clone();
@@ -142,11 +142,7 @@ impl IndexingMap {
                 constraints.push(Constraint { expr, interval });
                 continue;
             }
-            let distances = [
-                variable.lower.map(|lower| ctx.sub(expr, lower)),
-                variable.upper.map(|upper| ctx.sub(upper, expr)),
-            ];
-            for expr in distances.into_iter().flatten() {
+            for expr in variable.distances(ctx, expr).into_iter().flatten() {
                 constraints.push(Constraint { expr, interval: Interval::NON_NEGATIVE });
             }
         }
@@ -206,6 +202,24 @@ impl IndexingMap {
             self.simplify(ctx);
         }
     }
+}
+
+/// An interval that holds every value of a result. Where that is a variable without a bound and a constant,
+/// it has a bound: the variable has 64 bits.
+fn image_of(ctx: &Context, map: &IndexingMap, result: Expr) -> Interval {
+    let interval = map.range_of(ctx, result).interval;
+    let linear = ctx.linear_terms(result);
+    let Some((&[(term, factor)], constant)) =
+        linear.as_ref().map(|linear| (&linear.terms[..], linear.constant))
+    else {
+        return interval;
+    };
+    let Some(var) = ctx.as_var(term).filter(|_| factor.abs() == 1) else { return interval };
+    let within = map.interval(ctx, var);
+    let end = |end: i64| i128::from(end) * i128::from(factor) + i128::from(constant);
+    let (lo, hi) = (end(within.lo), end(within.hi));
+    let saturated = |end: i128| end.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+    interval.intersect(Interval::new(saturated(lo.min(hi)), saturated(lo.max(hi))))
 }
 
 /// The dimension variables over results, or those that the equations could not be solved for.

@@ -64,6 +64,12 @@ impl Variable {
         ctx.constants().interval(self.lower, self.upper)
     }
 
+    /// How far a variable, given as an expression, is from its bounds: both are not negative on the domain.
+    pub(crate) fn distances(&self, ctx: &Context, var: Expr) -> [Option<Expr>; 2] {
+        let lower = self.lower.map(|lower| ctx.sub(var, lower));
+        [lower, self.upper.map(|upper| ctx.sub(upper, var))]
+    }
+
     /// Whether the bounds leave a value whatever the runtime variables are.
     fn has_value(&self, ctx: &Context, intervals: &VarIntervals) -> bool {
         let (Some(lower), Some(upper)) = (self.lower, self.upper) else {

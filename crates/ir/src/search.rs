@@ -27,10 +27,11 @@ pub(crate) fn search(ctx: &Context, map: &IndexingMap, limit: usize) -> Found {
     let mut claims: Vec<(Expr, Interval)> =
         map.constraints.iter().map(|constraint| (constraint.expr, constraint.interval)).collect();
     for (var, variable) in map.vars() {
-        let is_symbolic = |bound: &Expr| ctx.as_constant(*bound).is_none();
-        let lower = variable.lower.filter(is_symbolic).map(|lower| ctx.sub(ctx.var(var), lower));
-        let upper = variable.upper.filter(is_symbolic).map(|upper| ctx.sub(upper, ctx.var(var)));
-        claims.extend(lower.into_iter().chain(upper).map(|it| (it, Interval::NON_NEGATIVE)));
+        // The intervals of the variables say the rest.
+        if variable.constant_interval(ctx).is_none() {
+            let distances = variable.distances(ctx, ctx.var(var)).into_iter().flatten();
+            claims.extend(distances.map(|it| (it, Interval::NON_NEGATIVE)));
+        }
     }
     let mut sums = Sums::default();
     for &(expr, interval) in &claims {

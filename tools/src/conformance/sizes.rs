@@ -37,7 +37,7 @@ impl Algebra {
         parse_expr(&self.ir, text, &resolve).map_err(|error| {
             Mismatch::new(
                 format!("an expression over the sizes {}", self.names.join(", ")),
-                format!("'{text}', where in column {}: {error}", error.column),
+                format!("'{text}', where in column {}: {}", error.column, error.message),
             )
         })
     }

@@ -47,10 +47,28 @@ impl Solver<'_> {
                 Some(known) => {
                     sum.known = ctx.add(sum.known, ctx.mul(known, ctx.constant(factor)));
                 }
-                None => sum.unknown.push((term, factor)),
+                None => {
+                    let (term, unit) = self.without_unit(term).unwrap_or((term, 1));
+                    sum.unknown.push((term, factor.checked_mul(unit)?));
+                }
             }
         }
         Some(sum)
+    }
+
+    /// `(g*x) mod (g*m)` as `x mod m`, and `g`.
+    fn without_unit(&self, term: Expr) -> Option<(Expr, i64)> {
+        let ctx = self.ctx;
+        let Node::Mod(value, modulus) = ctx.node(term) else { return None };
+        let modulus = ctx.as_constant(modulus)?;
+        let linear = ctx.linear_terms(value)?;
+        let factors = linear.terms.iter().map(|it| it.1).chain([linear.constant]);
+        let start = modulus.unsigned_abs();
+        let unit = factors.fold(start, |unit, factor| gcd(unit, factor.unsigned_abs()));
+        let unit = i64::try_from(unit).ok().filter(|&unit| 1 < unit)?;
+        let terms: Vec<_> = linear.terms.iter().map(|&(term, by)| (term, by / unit)).collect();
+        let value = ctx.add(self.total(&terms), ctx.constant(linear.constant / unit));
+        Some((ctx.modulo(value, ctx.constant(modulus / unit)), unit))
     }
 
     /// Solves the terms that are known for what is unknown in them.

@@ -2,13 +2,15 @@
 //!
 //! What is built from a variable `x` by sums, multiples, and quotients and remainders by constants repeats:
 //! `f(x + p) == f(x) + s` for a period `p`, the least common multiple of what the divisors ask for. With `x
-//! == p*q + r` for `r` in `[0, p - 1]`, `f` is `s*q + f(r)`: linear in `q`, and in `r` one of `p` values.
-//! Periods that divide each other split `x` into digits, in which all is linear.
+//! == p*q + o + r` for `r` in `[0, p - 1]`, `f` is `s*q + f(o + r)`: linear in `q`, and in `r` one of `p`
+//! values. Periods that divide each other split `x` into digits, in which all is linear. The offset `o` is a
+//! number where a quotient of the longest period has just grown, so that its values in one period do not
+//! overlap those in the next.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use crate::expr::{Context, Expr, Node, Var, gcd};
-use crate::interval::Interval;
+use crate::interval::{Interval, ceil_div_wide, floor_div_wide};
 use crate::map::{IndexingMap, Variable};
 
 /// The longest period.
@@ -42,11 +44,12 @@ impl Digits {
                 continue;
             }
             let interval = intervals.of(var);
-            let Some(period) = period(ctx, &self.map, var, interval) else { continue };
-            let by = ctx.constant(period);
+            let Some((period, offset)) = period(ctx, &self.map, var, interval) else { continue };
             let remainder = ctx.dim(u32::try_from(map.dims.len()).ok()?);
-            *replacement = Some(ctx.add(ctx.mul(ctx.dim(number), by), remainder));
-            let quotients = interval.floor_div(Interval::point(period));
+            let multiple = ctx.mul(ctx.dim(number), ctx.constant(period));
+            *replacement = Some(ctx.add(multiple, ctx.add(remainder, ctx.constant(offset))));
+            let moved = interval.sub(Interval::point(offset));
+            let quotients = moved.floor_div(Interval::point(period));
             if let Some(variable) = map.variable_mut(var) {
                 variable.set_interval(ctx, quotients);
             }
@@ -69,17 +72,18 @@ impl Digits {
     }
 }
 
-/// The longest period of a variable that is shorter than its interval: of all quotients and remainders
-/// with it, or else of those with the shortest periods.
-fn period(ctx: &Context, map: &IndexingMap, var: Var, interval: Interval) -> Option<i64> {
-    let mut periods: BTreeSet<i128> = BTreeSet::new();
+/// The longest period of a variable that is shorter than its interval, of all quotients and remainders
+/// with it, or else of those with the shortest periods; and the offset.
+fn period(ctx: &Context, map: &IndexingMap, var: Var, interval: Interval) -> Option<(i64, i64)> {
+    let mut periods: BTreeMap<i128, Option<i128>> = BTreeMap::new();
     let equations = map.constraints.iter().filter(|it| it.interval.as_point().is_some());
     let roots: Vec<Expr> =
         map.results.iter().copied().chain(equations.map(|equation| equation.expr)).collect();
     let found = ctx.fold(&roots, |_, node, operands| {
         let repeats = repeats(ctx, node, var, operands);
         if let Some((period, _)) = repeats {
-            periods.insert(period);
+            let offset = periods.entry(period).or_default();
+            *offset = offset.or(first_step(ctx, node, var).map(|step| step.rem_euclid(period)));
         }
         Ok::<_, std::convert::Infallible>(repeats)
     });
@@ -88,14 +92,31 @@ fn period(ctx: &Context, map: &IndexingMap, var: Var, interval: Interval) -> Opt
         Some(count) => i128::from(count).min(MAX_PERIOD),
         None => MAX_PERIOD,
     };
-    let mut common = 1_i128;
-    for period in periods {
+    let (mut common, mut offset) = (1_i128, 0_i128);
+    for (period, of_period) in periods {
         match least_common_multiple(common, period) {
-            Some(multiple) if multiple < longest => common = multiple,
+            Some(multiple) if multiple < longest => {
+                (common, offset) = (multiple, of_period.unwrap_or(offset));
+            }
             _ => break,
         }
     }
-    i64::try_from(common).ok().filter(|&period| 1 < period)
+    Some((i64::try_from(common).ok().filter(|&period| 1 < period)?, i64::try_from(offset).ok()?))
+}
+
+/// A number at which a quotient differs from that of the number before it.
+fn first_step(ctx: &Context, node: Node, var: Var) -> Option<i128> {
+    let (Node::FloorDiv(numerator, _) | Node::CeilDiv(numerator, _)) = node else { return None };
+    let linear = ctx.linear_terms(numerator)?;
+    let of_var = linear.terms.iter().find(|it| ctx.as_var(it.0) == Some(var))?;
+    let (factor, constant) = (i128::from(of_var.1), i128::from(linear.constant));
+    // Where the numerator is no longer negative, or becomes positive, or the other way round.
+    let is_floor = matches!(node, Node::FloorDiv(..));
+    Some(if is_floor == (0 < factor) {
+        ceil_div_wide(-constant, factor)
+    } else {
+        floor_div_wide(-constant, factor) + 1
+    })
 }
 
 /// The period of an operation in a variable, and by how much it grows in one.
@@ -142,6 +163,7 @@ mod tests {
     #[test]
     fn periodic_functions() {
         for text in [
+            "(d0) -> ((d0 - 1 + d0 / 3) / 5, (d0 - 1 + d0 / 3) mod 9), domain: d0 in [0, 721]",
             "(d0) -> (d0 * 3 + (d0 / 5) * 2), domain: d0 in [0, 999]",
             "(d0) -> (d0 + d0 / 2 + d0 / 3), domain: d0 in [-100, 999]",
             "(d0) -> ((d0 / 4) * 9 + (d0 * 3) mod 4), domain: d0 in [0, 1000]",

@@ -144,7 +144,7 @@ fn equal_text(found: impl ToString, expected: &str) -> Outcome {
 }
 
 fn located(text: &str, error: &ParseError) -> String {
-    format!("{}:{}: {text}: {error}", error.line, error.column)
+    format!("{error}, in {text}")
 }
 
 fn parse(ctx: &Context, text: &str) -> Result<IndexingMap, String> {
@@ -465,7 +465,8 @@ fn check_parse_map(row: &Value) -> Outcome {
 fn check_parse_map_prefix(row: &Value) -> Outcome {
     let ctx = Context::new();
     let input = text(row, "input")?;
-    let (map, end) = IndexingMap::parse_prefix(&ctx, input).map_err(|e| e.to_string())?;
+    let (map, end) =
+        IndexingMap::parse_prefix(&ctx, input).map_err(|error| located(input, &error))?;
     equal_text(map.display(&ctx), text(row, "expected")?)?;
     equal(input[end..].trim(), text(row, "rest")?)
 }
