@@ -21,7 +21,7 @@ use super::syntax::ast::{
     CallOption, Expr, ExprKind, Function, Let, OptionValue, Pattern, Program, TypeExpr, TypeKind,
 };
 use super::syntax::parser::{self, Declaration, OptionDeclaration};
-use super::types::{Class, Elem, MAX_PARTS, Node, Renaming, Scheme, Since, Ty, Types};
+use super::types::{Class, Elem, MAX_PARTS, Node, Renaming, Scheme, Ty, Types};
 use crate::tc::syntax::{
     Diagnostic, Reason, SourceFile, Span,
     diagnostic::{MAX_DIAGNOSTICS, sorted_and_capped},
@@ -31,7 +31,7 @@ use std::hash::Hash;
 use std::rc::Rc;
 use tc_ir::shape::{
     Dim, Item, Shape,
-    solve::{Conflict, Origin, Relation},
+    solve::{Conflict, Mark, Origin, Relation},
     text::Part,
 };
 
@@ -432,7 +432,7 @@ impl Inference {
             }
         } else {
             let errors = self.diagnostics.len();
-            let mark = self.types.mark();
+            let mark = self.types.solver.mark();
             if top {
                 self.conflicts = 0;
             }
@@ -461,7 +461,7 @@ impl Inference {
     /// The type of what is defined, and whether it is a function that may be used at several types.
     fn scheme(&mut self, value: &Expr, top: bool) -> (bool, Scheme) {
         let errors = self.diagnostics.len();
-        let mark = self.types.mark();
+        let mark = self.types.solver.mark();
         let pending = self.types.solver.num_pointwise();
         if top {
             self.conflicts = 0;
@@ -501,9 +501,9 @@ impl Inference {
 
     /// What is known about the shapes of a complete definition, whatever the order in which its parts
     /// were solved.
-    fn settle(&mut self, since: Since, errors: usize) {
+    fn settle(&mut self, since: Mark, errors: usize) {
         if errors == self.diagnostics.len() {
-            let settled = self.types.solver.settle(since.mark, self.level);
+            let settled = self.types.solver.settle(since, self.level);
             self.solved(settled);
         }
     }
@@ -591,7 +591,7 @@ impl Inference {
 
     fn number(&mut self, class: Class, span: Span) -> Ty {
         let shape = self.types.solver.shape_var(self.level);
-        self.types.solver.numbers.push(shape);
+        self.types.solver.set_number(shape);
         let elem = self.types.elem_var(self.level, class);
         let ty = self.types.add(Node::Tensor(elem, Shape::var(shape)));
         self.uses.numbers.insert((self.in_prelude, span), ty);

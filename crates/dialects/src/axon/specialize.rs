@@ -330,7 +330,8 @@ impl Inferred {
         if free.is_empty() {
             return;
         }
-        for var in types.solver.numbers.clone() {
+        let numbers: Vec<ShapeVar> = types.solver.numbers(Mark::default()).collect();
+        for var in numbers {
             let types = &mut self.inference.types;
             let root = types.solver.resolved_shape(&Shape::var(var)).as_var();
             if root.is_some_and(|root| free.contains(&root)) {

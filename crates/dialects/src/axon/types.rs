@@ -694,7 +694,7 @@ impl Types {
 
     /// A type in which the variables made inside more than `level` definitions stand for any type,
     /// and the conditions on them, which are those of the equations from `since` on.
-    pub(crate) fn generalize(&mut self, ty: Ty, level: u32, since: Since) -> Scheme {
+    pub(crate) fn generalize(&mut self, ty: Ty, level: u32, since: Mark) -> Scheme {
         let hidden = self.hidden;
         let quantified = Quantified { level, ..Quantified::default() };
         let mut copying =
@@ -702,7 +702,7 @@ impl Types {
         let ty = self.resolved_copy(ty, &mut copying, 0);
         let Generalization { mut quantified, solved, .. } = copying;
         let mut residuals = Vec::new();
-        for residual in self.solver.residuals(since.mark) {
+        for residual in self.solver.residuals(since) {
             let mut inside = Quantified { level, ..Quantified::default() };
             match &residual.relation {
                 Relation::Shapes(a, b) | Relation::Elements(a, b) => {
@@ -725,18 +725,13 @@ impl Types {
                 residuals.push(residual);
             }
         }
-        let made = self.solver.numbers[since.numbers.min(self.solver.numbers.len())..].to_vec();
+        let made: Vec<ShapeVar> = self.solver.numbers(since).collect();
         let root = |var: ShapeVar| self.solver.resolved_shape(&Shape::var(var)).as_var();
         let mut numbers: Vec<ShapeVar> = made.into_iter().filter_map(root).collect();
         numbers.retain(|var| quantified.shapes.contains(var));
-        let definition = Rc::new(self.solver.definition(since.mark, level));
+        let definition = Rc::new(self.solver.definition(since, level));
         let definition = Some(definition).filter(|_| !hidden);
         Scheme { ty, quantified, residuals, definition, solved, numbers }
-    }
-
-    /// What there is at this time.
-    pub(crate) fn mark(&self) -> Since {
-        Since { mark: self.solver.mark(), numbers: self.solver.numbers.len() }
     }
 
     /// Collects the variables of a shape that stand for any value; whether there are some.
@@ -840,8 +835,9 @@ impl Types {
         for &var in &scheme.quantified.shapes {
             copies.renaming.sizes.shapes.insert(var, self.solver.shape_var(level));
         }
-        let numbers = scheme.numbers.iter().map(|var| copies.renaming.sizes.shapes[var]);
-        self.solver.numbers.extend(numbers);
+        for var in &scheme.numbers {
+            self.solver.set_number(copies.renaming.sizes.shapes[var]);
+        }
         let ty = self.copy(scheme.ty, &mut copies, 0);
         let Copies { renaming, shapes, .. } = copies;
         for (residual, origin) in scheme.residuals.iter().zip(asks) {
@@ -959,13 +955,6 @@ impl Mirror {
     fn of_right(origin: Origin) -> Self {
         Self { is_left: false, ..Self::of_left(origin) }
     }
-}
-
-/// A time in the life of all types.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Since {
-    pub(crate) mark: Mark,
-    numbers: usize,
 }
 
 /// The generalization of a type under way.

@@ -28,6 +28,7 @@
 //! assert_eq!(names.display_shape(&solver, &result), "[3,2]");
 //! ```
 
+mod ranks;
 pub mod solve;
 #[cfg(test)]
 mod tests;
@@ -40,6 +41,8 @@ use smallvec::SmallVec;
 
 use crate::expr::{Context, Expr, Node, Var};
 use crate::polynomial::{Normalizer, Polynomial, PolynomialError};
+
+pub use ranks::RankEquation;
 
 /// The most items of a shape.
 pub const MAX_ITEMS: usize = 1024;

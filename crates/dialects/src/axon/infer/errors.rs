@@ -1,16 +1,15 @@
 //! What is wrong, with the places that it follows from.
 
 use super::super::display::Printer;
-use super::super::types::{Class, Mismatch, Node, Path, Ty, Types};
+use super::super::types::{Class, Mismatch, Path, Ty, Types};
 use super::{Inference, OriginInfo, What, count};
 use crate::tc::syntax::{Diagnostic, Reason};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
-use tc_ir::expr::gcd;
 use tc_ir::shape::{
-    Dim, DimOp, DimVar, Item, Shape, ShapeVar,
-    solve::{Clash, Conflict, EquationId, Origin, Reason as Contradiction, Relation},
+    Dim, DimOp, DimVar, Item, RankEquation, Shape,
+    solve::{Clash, Conflict, Origin, Reason as Contradiction, Relation},
     text::{DimExpr, Part},
 };
 
@@ -108,8 +107,10 @@ impl Inference {
         let shown = places.len().min(MAX_NOTES);
         for &place in &places[..shown] {
             let info = self.origins[place as usize].clone();
+            let is_number = self.uses.numbers.contains_key(&(self.in_prelude, info.span));
             let text = match (&info.what, info.found) {
                 (What::Use(name), _) => format!("in the call of '{name}' here"),
+                (_, Some(_)) if is_number => format!("{} is a number", info.describe()),
                 (_, Some(ty)) if known.contains(&place) => {
                     format!("{} is {}", info.describe(), printer.ty(&mut self.types, ty))
                 }
@@ -159,16 +160,15 @@ impl Inference {
 
     /// The place to report a contradiction at: the last one that a reader comes to, or that of the
     /// equation which does not hold if the others and this one do.
-    fn clash(&self, conflict: &Conflict) -> (Origin, Option<Clash>) {
+    fn clash(&mut self, conflict: &Conflict) -> (Origin, Option<Clash>) {
         let read = |origin: &Origin| {
             let OriginInfo { span, what, .. } = &self.origins[*origin as usize];
             (matches!(what, What::Given(_)), span.end, Reverse(span.start), *origin)
         };
-        let solver = &self.types.solver;
         let mut last = conflict.places.iter().copied().max_by_key(read);
         for _ in 0..2 {
             let Some(origin) = last else { break };
-            match solver.clash(conflict, origin) {
+            match self.types.solver.clash(conflict, origin) {
                 Ok(clash) => return (origin, Some(clash)),
                 Err(other) => last = other,
             }
@@ -176,22 +176,14 @@ impl Inference {
         (conflict.origin, None)
     }
 
-    /// Whether an equation is the one for the result of a point-wise operation.
-    fn is_of_result(&mut self, origin: &OriginInfo, equation: EquationId) -> bool {
-        let used = self.uses.builtins.get(&(self.in_prelude, origin.span));
-        let Some(result) = used.map(|used| used.result) else { return false };
-        let Node::Tensor(_, result) = self.types.node(result) else { return false };
-        matches!(self.types.solver.relation(equation), Relation::Shapes(left, _) if *left == result)
-    }
-
     pub(super) fn report_conflict(&mut self, conflict: &Conflict) {
         let (origin, clash) = self.clash(conflict);
         let info = self.origins[origin as usize].clone();
-        let (relation, equation, reason, mut view) = match clash {
-            Some(it) => (it.relation, it.equation, it.reason, Some(it.known)),
+        let (relation, equation, is_result, reason, mut view) = match clash {
+            Some(it) => (it.relation, it.equation, it.is_result, it.reason, Some(it.known)),
             None => {
-                let Conflict { relation, equation, reason, .. } = conflict;
-                (relation.clone(), *equation, reason.clone(), None)
+                let Conflict { relation, equation, is_result, reason, .. } = conflict;
+                (relation.clone(), Some(*equation), *is_result, reason.clone(), None)
             }
         };
         let names = match &mut view {
@@ -202,8 +194,8 @@ impl Inference {
         for (option, var) in self.open_options(origin) {
             printer.call(var, option);
         }
-        let is_result = self.is_of_result(&info, equation);
-        let part = Path::prefix(self.types.parts.get(&equation));
+        let part = equation.and_then(|equation| self.types.parts.get(&equation));
+        let part = Path::prefix(part);
         let place = format!("{part}{}", info.describe());
         let needs = info.needs();
         let types = &mut self.types;
@@ -326,49 +318,30 @@ fn differing(relation: &Relation) -> Option<(Dim, Dim)> {
 /// Why two shapes have different ranks, whatever their variables stand for; `None` if they may have the
 /// same.
 fn ranks(expected: &Shape, found: &Shape) -> Option<String> {
-    let mut counts: BTreeMap<ShapeVar, i64> = BTreeMap::new();
-    for (shape, sign) in [(found, 1), (expected, -1)] {
-        for item in &shape.items {
-            if let Item::Var(var) = item {
-                *counts.entry(*var).or_default() += sign;
-            }
-        }
-    }
-    counts.retain(|_, count| *count != 0);
+    let ranks = RankEquation::new(found, expected);
     let rank = |shape: &Shape| match shape.as_dims() {
         Some(dims) => format!("rank {}", dims.len()),
         None => format!("rank {} or more", shape.min_rank()),
     };
     let either = expected.as_dims().is_some() || found.as_dims().is_some();
-    let (mut less, mut more) = (expected.min_rank(), found.min_rank());
-    if counts.is_empty() {
-        return match (either, less == more) {
-            (_, true) => None,
-            (true, _) => Some(format!("{} is not {}", rank(found), rank(expected))),
-            (false, _) => {
-                let difference = count(less.abs_diff(more), "dimension");
-                Some(format!("one has {difference} more than the other"))
-            }
-        };
-    }
-    if counts.values().all(|count| *count < 0) {
-        (less, more) = (more, less);
-    } else if counts.values().any(|count| *count < 0) {
+    let differ = |but: &str| {
+        let difference = usize::try_from(ranks.num_dims.unsigned_abs()).unwrap_or(usize::MAX);
+        Some(match either {
+            true => format!("{} is not {}", rank(found), rank(expected)),
+            false => format!("one has {but}{} more than the other", count(difference, "dimension")),
+        })
+    };
+    if !ranks.is_impossible() {
         return None;
     }
-    // `more` dimensions and variables on one side, `less` dimensions on the other.
-    let Some(rest) = less.checked_sub(more) else {
-        return Some(match either {
-            true => format!("{} is not {}", rank(found), rank(expected)),
-            false => {
-                let difference = count(more - less, "dimension");
-                format!("one has at least {difference} more than the other")
-            }
-        });
-    };
-    let divisor = counts.values().fold(0, |divisor, count| gcd(divisor, count.unsigned_abs()));
-    let parts = usize::try_from(divisor).ok()?;
-    (rest % parts.max(1) != 0).then(|| match more {
+    if ranks.counts.is_empty() {
+        return differ("");
+    }
+    // `whole` dimensions and variables on one side, more dimensions on the other.
+    let whole = if ranks.is_swapped { expected } else { found }.min_rank();
+    let Ok(rest) = usize::try_from(ranks.num_dims) else { return differ("at least ") };
+    let parts = ranks.divisor();
+    Some(match whole {
         0 => format!("rank {rest} is no multiple of {parts}"),
         _ => format!("{} more is no multiple of {parts}", count(rest, "dimension")),
     })

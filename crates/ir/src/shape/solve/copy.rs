@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{Relation, Solver};
+use super::{Origin, Pointwise, Reason, Relation, Solver};
 use crate::shape::{Arithmetic, Dim, DimVar, Item, Shape, ShapeVar};
 
 /// What stands for variables. Those without an entry stand for themselves.
@@ -42,6 +42,16 @@ impl Renaming {
             Relation::Positive(a) => Relation::Positive(dim(a)),
         }
     }
+
+    /// A point-wise operation with other variables.
+    pub(super) fn pointwise(&self, arithmetic: &Arithmetic, op: &Pointwise) -> Pointwise {
+        let shape = |it| self.shape(arithmetic, it);
+        Pointwise {
+            operands: op.operands.iter().map(shape).collect(),
+            result: shape(&op.result),
+            origin: op.origin,
+        }
+    }
 }
 
 /// Copies equations to a solver of their own.
@@ -53,15 +63,14 @@ pub(super) struct Copy {
 }
 
 impl Copy {
-    /// A copy for some equations, in which their variables have the same order, so that what is found
+    /// A copy for equations with some variables, in which their variables have the same order, so that what is found
     /// in the copy does not depend on their numbers.
-    pub(super) fn new<'r>(
+    pub(super) fn new(
         from: &Solver,
-        relations: impl IntoIterator<Item = &'r Relation>,
+        of_relations: impl IntoIterator<Item = (Vec<ShapeVar>, Vec<DimVar>)>,
     ) -> Self {
         let (mut dims, mut shapes) = (BTreeSet::new(), BTreeSet::new());
-        for relation in relations {
-            let vars = from.vars(relation);
+        for vars in of_relations {
             shapes.extend(vars.0);
             dims.extend(vars.1);
         }
@@ -96,16 +105,41 @@ impl Copy {
         self.forth.relation(&self.to.arithmetic, relation)
     }
 
-    pub(super) fn original_dim(&self, dim: &Dim) -> Dim {
-        self.back.dim(&self.to.arithmetic, dim)
+    /// A copy of a point-wise operation, made for something else.
+    pub(super) fn pointwise(&self, op: &Pointwise, origin: Origin) -> Pointwise {
+        Pointwise { origin, ..self.forth.pointwise(&self.to.arithmetic, op) }
     }
 
-    pub(super) fn original_shape(&self, shape: &Shape) -> Shape {
-        self.back.shape(&self.to.arithmetic, shape)
+    /// Says that those of its variables that stand for the shapes of numbers do.
+    pub(super) fn set_numbers(&mut self, from: &Solver) {
+        for (var, copy) in &self.forth.shapes {
+            if from.numbers.contains(var) {
+                self.to.set_number(*copy);
+            }
+        }
+    }
+
+    /// Says what a variable that was made in the copy is a copy of.
+    pub(super) fn adopt(&mut self, var: ShapeVar, copy: ShapeVar) {
+        self.forth.shapes.insert(var, copy);
+        self.back.shapes.insert(copy, var);
     }
 
     pub(super) fn original(&self, relation: &Relation) -> Relation {
         self.back.relation(&self.to.arithmetic, relation)
+    }
+
+    pub(super) fn original_reason(&self, reason: &Reason) -> Reason {
+        let dim = |it| self.back.dim(&self.to.arithmetic, it);
+        let shape = |it| self.back.shape(&self.to.arithmetic, it);
+        match reason {
+            Reason::Dims(a, b) => Reason::Dims(dim(a), dim(b)),
+            Reason::Rank(a, b) => Reason::Rank(shape(a), shape(b)),
+            Reason::Endless(a, b) => Reason::Endless(shape(a), shape(b)),
+            Reason::NotPositive(a) => Reason::NotPositive(dim(a)),
+            Reason::RaggedElements(a) => Reason::RaggedElements(shape(a)),
+            Reason::Arithmetic(error) => Reason::Arithmetic(*error),
+        }
     }
 
     /// A shape with all put in that the copied equations say.
@@ -114,7 +148,7 @@ impl Copy {
         self.extend(shapes, dims);
         let shape = self.forth.shape(&self.to.arithmetic, shape);
         let shape = self.to.resolved_shape(&shape);
-        self.original_shape(&shape)
+        self.back.shape(&self.to.arithmetic, &shape)
     }
 
     /// A dimension with all put in that the copied equations say.
@@ -122,6 +156,6 @@ impl Copy {
         self.extend([], self.to.arithmetic.vars(dim));
         let dim = self.forth.dim(&self.to.arithmetic, dim);
         let dim = self.to.resolved_dim(&dim);
-        self.original_dim(&dim)
+        self.back.dim(&self.to.arithmetic, &dim)
     }
 }

@@ -6,13 +6,21 @@
 //! equations of its definition take its place, with variables of their own, and what can be left out
 //! now is left out. So the places inside of a definition are found that a contradiction outside of it
 //! depends on, and nothing is paid for them before there is one.
+//!
+//! What was decided about a point-wise operation depends on what else there was. So the operation is
+//! the member of the set, and it is decided anew where only a part of the others is there, once all of
+//! these are solved that were there when it was decided.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::rc::Rc;
 
 use super::copy::{Copy, Renaming};
-use super::{Conflict, Equation, EquationId, Mark, Origin, Reason, Relation, Solver, State};
+use super::pointwise::Decision;
+use super::{
+    Conflict, Equation, EquationId, Failure, Mark, Origin, Pointwise, Reason, Relation, Solver,
+    State, Variable,
+};
 use crate::shape::{Dim, DimError, DimVar, Item, Shape, ShapeVar};
 
 /// How much work may go into making a set of conflicting equations minimal, in equations solved.
@@ -60,14 +68,32 @@ struct System {
     done: HashSet<(Origin, usize)>,
 }
 
-#[derive(Clone, Debug)]
-struct Labelled {
-    /// The given equation that it is a copy of; `None` of what a use says.
-    id: Option<EquationId>,
-    relation: Relation,
+/// What is said in the place of a member of the set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Labelled {
+    /// What was given; `None` of what a use says, and of an operation that is not decided.
+    source: Option<Source>,
+    said: Said,
+    /// The number of equations when it was said.
+    time: EquationId,
     labels: Vec<Origin>,
     /// The number of its context.
     context: usize,
+}
+
+/// What something is a copy of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Source {
+    /// A given equation.
+    Equation(EquationId),
+    /// An operation, by the place of the decision about it.
+    Decision(usize),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Said {
+    Relation(Relation),
+    Pointwise(Pointwise),
 }
 
 /// A definition put in for a use, in the context of the use. The first one is no definition.
@@ -85,8 +111,10 @@ struct Context {
 pub struct Clash {
     /// The equation, with all put in that the others say.
     pub relation: Relation,
-    /// Its number.
-    pub equation: EquationId,
+    /// Its number; `None` if it was decided about.
+    pub equation: Option<EquationId>,
+    /// Whether it is the one for the result of a point-wise operation.
+    pub is_result: bool,
     /// Why it does not hold.
     pub reason: Reason,
     /// What the others say.
@@ -109,8 +137,24 @@ impl Known {
     }
 }
 
+impl System {
+    /// All that something was made for, sorted.
+    fn labels(&self) -> Vec<Origin> {
+        let labels = self.equations.iter().flat_map(|equation| equation.labels.iter().copied());
+        let all: BTreeSet<Origin> = labels.collect();
+        all.into_iter().collect()
+    }
+}
+
 impl Solver {
-    pub(super) fn conflict(&mut self, id: EquationId, reason: Reason) -> Conflict {
+    /// Explains that an equation does not hold, where point-wise operations but for the first `keep` are
+    /// being decided about since some time.
+    pub(super) fn conflict(
+        &mut self,
+        (id, reason): Failure,
+        keep: usize,
+        time: EquationId,
+    ) -> Box<Conflict> {
         let given = self.ancestor(id);
         let relation = match self.equations[given as usize].relation.clone() {
             // It says what is compared.
@@ -123,6 +167,7 @@ impl Solver {
             relation,
             origin,
             equation: given,
+            is_result: self.is_result(given),
             core: Vec::new(),
             places: Vec::new(),
             minimal: true,
@@ -133,10 +178,20 @@ impl Solver {
             Reason::Arithmetic(DimError::Overflow | DimError::TooLarge) => {
                 conflict.core = self.direct_causes(id);
             }
-            _ => self.core(id, &mut conflict),
+            _ => {
+                let open = self.pointwise.iter().skip(keep).map(|op| Labelled {
+                    source: None,
+                    said: Said::Pointwise(op.clone()),
+                    time,
+                    labels: vec![op.origin],
+                    context: 0,
+                });
+                let open: Vec<Labelled> = open.collect();
+                self.core(id, open, &mut conflict);
+            }
         }
         self.equations[given as usize].state = State::Failed;
-        conflict
+        Box::new(conflict)
     }
 
     fn ancestor(&self, mut id: EquationId) -> EquationId {
@@ -147,8 +202,25 @@ impl Solver {
     }
 
     /// The given equations that derived ones may depend on, sorted.
-    fn support(&self, mut pending: Vec<EquationId>) -> Vec<EquationId> {
+    fn support(&self, from: Vec<EquationId>) -> Vec<EquationId> {
+        let given = self.support_of(from.clone(), None);
+        match given.iter().any(|id| self.decision(*id).is_some()) {
+            true => self.support_of(from, Some(&[])),
+            false => given,
+        }
+    }
+
+    /// The given equations that derived ones may depend on, sorted. Where operations are decided anew,
+    /// all that may be known about their operands and results, and about some more shapes.
+    fn support_of(
+        &self,
+        mut pending: Vec<EquationId>,
+        decided: Option<&[&Shape]>,
+    ) -> Vec<EquationId> {
         let mut seen: HashSet<EquationId> = HashSet::new();
+        let decides = decided.is_some();
+        let shapes = decided.into_iter().flatten();
+        shapes.for_each(|shape| self.causes_of(shape, true, &mut pending));
         let mut given = Vec::new();
         while let Some(id) = pending.pop() {
             if !seen.insert(id) {
@@ -159,17 +231,10 @@ impl Solver {
                 given.push(id);
             }
             pending.extend(&equation.parents);
-            let mut shape = |shape: &Shape| {
-                for item in &shape.items {
-                    match item {
-                        Item::Var(var) => {
-                            let value = &self.shapes[var.0 as usize].value;
-                            pending.extend(value.as_ref().map(|(_, cause)| *cause));
-                        }
-                        Item::Dim(dim) => pending.extend(self.causes(dim)),
-                    }
-                }
-            };
+            let mut shape = |shape: &Shape| self.causes_of(shape, decides, &mut pending);
+            if let Some(place) = self.decision(id).filter(|_| decides) {
+                self.decisions[place].op.shapes().for_each(&mut shape);
+            }
             match &equation.relation {
                 Relation::Shapes(a, b) | Relation::Elements(a, b) => {
                     shape(a);
@@ -184,6 +249,24 @@ impl Solver {
         }
         given.sort_unstable();
         given
+    }
+
+    /// The equations that gave the variables of a shape their values, and where something is to be
+    /// decided about it, the residuals that they stand in and what says that they are those of numbers.
+    fn causes_of(&self, shape: &Shape, decides: bool, causes: &mut Vec<EquationId>) {
+        for item in &shape.items {
+            match item {
+                Item::Var(var) => {
+                    let Variable { value, waiting, .. } = &self.shapes[var.0 as usize];
+                    causes.extend(value.as_ref().map(|(_, cause)| *cause));
+                    if decides {
+                        causes.extend(self.stuck_of(waiting));
+                        causes.extend(self.of_numbers.get(var).copied().flatten());
+                    }
+                }
+                Item::Dim(dim) => causes.extend(self.causes(dim)),
+            }
+        }
     }
 
     /// The equations that gave the variables of a dimension their values.
@@ -205,24 +288,29 @@ impl Solver {
         origins.into_iter().collect()
     }
 
-    /// What equations were made for that contradict each other.
-    fn core(&mut self, id: EquationId, conflict: &mut Conflict) {
-        let made_for = self.made_for(&self.support(vec![id]));
-        let given = made_for.values().flatten();
-        let root = Context::default();
-        let mut system = System {
-            equations: given.map(|&id| self.labelled(id, 0, &root)).collect(),
-            contexts: vec![root],
-            done: HashSet::new(),
-        };
+    /// What equations were made for that contradict each other. `open` are operations that have not been
+    /// decided about.
+    fn core(&mut self, id: EquationId, open: Vec<Labelled>, conflict: &mut Conflict) {
+        let mut system = self.system(&self.support(vec![id]));
+        let mut refuted = self.refute(&system, &system.labels());
+        if refuted.is_none() {
+            // Others come first where something else is decided.
+            let shapes = open.iter().filter_map(|it| match &it.said {
+                Said::Pointwise(op) => Some(op.shapes()),
+                Said::Relation(_) => None,
+            });
+            let shapes: Vec<&Shape> = shapes.flatten().collect();
+            system = self.system(&self.support_of(vec![id], Some(&shapes)));
+            system.equations.extend(open);
+            refuted = self.refute(&system, &system.labels());
+        }
         let mut work = MAX_EXPLANATION_WORK;
-        let origins: Vec<Origin> = made_for.keys().copied().collect();
-        (conflict.core, conflict.minimal) = match self.refute(&system, &origins) {
+        (conflict.core, conflict.minimal) = match refuted {
             Some(set) => self.minimal(&system, set, &[], &mut work),
-            None => (origins, false),
+            None => (system.labels(), false),
         };
-        let given = conflict.core.iter().flat_map(|origin| made_for[origin].iter().copied());
-        conflict.given = given.collect();
+        let is_given = |it: &&Labelled| is_among(&it.labels, &conflict.core);
+        conflict.given = system.equations.iter().filter(is_given).cloned().collect();
         conflict.places = conflict.core.clone();
         let mut num_copied = 0;
         for _ in 0..MAX_NESTED {
@@ -231,11 +319,8 @@ impl Solver {
             }
             system.equations.retain(|equation| is_among(&equation.labels, &conflict.core));
             let Some(next) = self.put_in(&system, &mut num_copied) else { break };
-            let labels = next.equations.iter().flat_map(|equation| equation.labels.iter().copied());
-            let all: BTreeSet<Origin> = labels.collect();
-            let all: Vec<Origin> = all.into_iter().collect();
             // What the rules leave open may be found in another order only.
-            let Some(set) = self.refute(&next, &all) else { break };
+            let Some(set) = self.refute(&next, &next.labels()) else { break };
             system = next;
             // Without one of those that were needed, what takes the place of a use says no more than it.
             let needed = std::mem::take(&mut conflict.core);
@@ -289,25 +374,51 @@ impl Solver {
         }
     }
 
-    /// A copy of a given equation in a context.
-    fn labelled(&self, id: EquationId, context: usize, at: &Context) -> Labelled {
-        let Equation { relation, origin, .. } = &self.equations[id as usize];
-        let labels = [*origin].into_iter().chain(at.labels.iter().copied()).collect();
-        let relation = at.renaming.relation(&self.arithmetic, relation);
-        Labelled { id: Some(id), relation, labels, context }
+    /// What was given for the origins of a support.
+    fn system(&mut self, support: &[EquationId]) -> System {
+        let made_for = self.made_for(support);
+        let root = Context::default();
+        let mut there = HashSet::new();
+        let sources = made_for.values().flatten().map(|&id| self.source(id));
+        let sources = sources.filter(|source| there.insert(*source));
+        let equations = sources.map(|source| self.labelled(source, 0, &root)).collect();
+        System { equations, contexts: vec![root], done: HashSet::new() }
+    }
+
+    /// What a given equation is one of.
+    fn source(&self, id: EquationId) -> Source {
+        self.decision(id).map_or(Source::Equation(id), Source::Decision)
+    }
+
+    /// A copy of what was given in a context.
+    fn labelled(&self, source: Source, context: usize, at: &Context) -> Labelled {
+        let (time, origin, said) = match source {
+            Source::Decision(place) => {
+                let Decision { op, time, .. } = &self.decisions[place];
+                let copy = at.renaming.pointwise(&self.arithmetic, op);
+                (*time, op.origin, Said::Pointwise(copy))
+            }
+            Source::Equation(id) => {
+                let Equation { relation, origin, .. } = &self.equations[id as usize];
+                let copy = at.renaming.relation(&self.arithmetic, relation);
+                (id, *origin, Said::Relation(copy))
+            }
+        };
+        let labels = [origin].into_iter().chain(at.labels.iter().copied()).collect();
+        Labelled { source: Some(source), said, time, labels, context }
     }
 
     /// The system with the equations of their definitions in the place of uses. `None` if there are none,
     /// or too many.
     fn put_in(&mut self, system: &System, num_copied: &mut usize) -> Option<System> {
         let mut next = System { equations: Vec::new(), ..system.clone() };
-        let mut there: HashSet<(EquationId, usize)> = HashSet::new();
+        let mut there: HashSet<(Source, usize)> = HashSet::new();
         for equation in &system.equations {
-            let Labelled { id, context, .. } = *equation;
-            let place = id.map(|id| self.equations[id as usize].origin);
+            let Labelled { source, context, time, .. } = *equation;
+            let place = source.map(|_| equation.labels[0]);
             let used = place.and_then(|place| Some((place, self.uses.get(&place)?.clone())));
             let Some((place, used)) = used else {
-                if id.is_none_or(|id| there.insert((id, context))) {
+                if source.is_none_or(|source| there.insert((source, context))) {
                     next.equations.push(equation.clone());
                 }
                 continue;
@@ -334,8 +445,9 @@ impl Solver {
                 let shape = renaming.shape(&self.arithmetic, shape);
                 let relation = Relation::Shapes(Shape::var(var), shape);
                 next.equations.push(Labelled {
-                    id: None,
-                    relation,
+                    source: None,
+                    said: Said::Relation(relation),
+                    time,
                     labels: labels.clone(),
                     context,
                 });
@@ -348,8 +460,9 @@ impl Solver {
                 while at != 0 && !next.contexts[at].given.contains(&(id as usize)) {
                     at = next.contexts[at].outer;
                 }
-                if there.insert((id, at)) {
-                    next.equations.push(self.labelled(id, at, &next.contexts[at]));
+                let source = self.source(id);
+                if there.insert((source, at)) {
+                    next.equations.push(self.labelled(source, at, &next.contexts[at]));
                 }
             }
         }
@@ -388,7 +501,11 @@ impl Solver {
             if !is_own || self.shape_level(var) <= level {
                 causes.extend(self.shapes[place].value.as_ref().map(|(_, cause)| *cause));
             } else if !used.renaming.shapes.contains_key(&var) {
-                renaming.shapes.insert(var, self.shape_var(0));
+                let own = self.shape_var(0);
+                if self.numbers.contains(&var) {
+                    self.set_number(own);
+                }
+                renaming.shapes.insert(var, own);
             }
         }
         for var in dims {
@@ -429,18 +546,42 @@ impl Solver {
     /// Solves the equations of some origins on their own. If they contradict each other, the origins
     /// of those that show it.
     fn refute(&self, system: &System, origins: &[Origin]) -> Option<Vec<Origin>> {
-        let given = system.equations.iter().enumerate();
-        let given = given.filter(|(_, equation)| is_among(&equation.labels, origins));
-        let mut copy = Copy::new(self, given.clone().map(|(_, equation)| &equation.relation));
-        for (number, equation) in given {
-            copy.to.given(copy.relation(&equation.relation), number as Origin);
+        let mut found = None;
+        let mut set = origins.to_vec();
+        loop {
+            let said = system.equations.iter().filter(|it| is_among(&it.labels, &set));
+            let said: Vec<&Labelled> = said.collect();
+            let mut copy = self.copy_for(&said);
+            let Err((failed, _)) = copy.replay(&said) else { return found };
+            let support = copy.to.support(vec![failed]);
+            let number = |id: &EquationId| copy.to.equations[*id as usize].origin as usize;
+            let labels = support.iter().flat_map(|id| said[number(id)].labels.iter().copied());
+            let smaller: BTreeSet<Origin> = labels.collect();
+            let smaller: Vec<Origin> = smaller.into_iter().collect();
+            // What is decided may depend on others.
+            if support.iter().all(|id| copy.to.decision(*id).is_none()) {
+                return Some(smaller);
+            }
+            if smaller.len() == set.len() {
+                return Some(set);
+            }
+            found = Some(std::mem::replace(&mut set, smaller));
         }
-        let (failed, _) = copy.to.run().err()?;
-        let support = copy.to.support(vec![failed]).into_iter();
-        let number = |id: EquationId| copy.to.equations[id as usize].origin as usize;
-        let labels = support.flat_map(|id| system.equations[number(id)].labels.iter().copied());
-        let origins: BTreeSet<Origin> = labels.collect();
-        Some(origins.into_iter().collect())
+    }
+
+    /// A copy without equations, for the variables of some.
+    fn copy_for(&self, said: &[&Labelled]) -> Copy {
+        let vars = said.iter().map(|it| match &it.said {
+            Said::Relation(relation) => self.vars(relation),
+            Said::Pointwise(op) => {
+                let vars = op.shapes().map(|it| self.shape_vars(it));
+                let (shapes, dims): (Vec<_>, Vec<_>) = vars.unzip();
+                (shapes.concat(), dims.concat())
+            }
+        });
+        let mut copy = Copy::new(self, vars);
+        copy.set_numbers(self);
+        copy
     }
 
     /// Why the equation of one place contradicts those of the others that a conflict is about, where
@@ -449,52 +590,89 @@ impl Solver {
     ///
     /// # Errors
     /// The equation that does not hold was made for something else, or there is none.
-    pub fn clash(&self, conflict: &Conflict, last: Origin) -> Result<Clash, Option<Origin>> {
-        let relation = |id: &EquationId| &self.equations[*id as usize].relation;
-        let (own, others): (Vec<EquationId>, Vec<EquationId>) =
-            conflict.given.iter().partition(|id| self.equations[**id as usize].origin == last);
-        let all = || {
-            let mut copy = Copy::new(self, conflict.given.iter().map(relation));
-            for id in &others {
-                copy.to.given(copy.relation(relation(id)), *id);
-            }
-            copy.to.run().map(|()| copy).map_err(|_| None)
+    pub fn clash(&mut self, conflict: &Conflict, last: Origin) -> Result<Clash, Option<Origin>> {
+        let all: Vec<&Labelled> = conflict.given.iter().collect();
+        let (own, others): (Vec<&Labelled>, Vec<&Labelled>) =
+            all.iter().partition(|it| it.labels[0] == last);
+        let solved = || {
+            let mut copy = self.copy_for(&all);
+            copy.replay(&others).map(|()| copy).map_err(|_| None)
         };
-        let (mut known, mut copy) = (all()?, all()?);
-        for id in own {
-            let given = copy.relation(relation(&id));
-            copy.to.given(given, id);
-            let Err((failed, reason)) = copy.to.run() else {
-                let given = known.relation(relation(&id));
-                known.to.given(given, id);
-                known.to.run().map_err(|_| None)?;
-                continue;
-            };
-            let equation = copy.to.equations[copy.to.ancestor(failed) as usize].origin;
-            if equation != id {
-                return Err(Some(self.equations[equation as usize].origin));
-            }
-            let relation = match relation(&id) {
-                // It says what is compared.
-                positive @ Relation::Positive(_) => positive.clone(),
-                given => {
-                    let given = known.to.resolved(&known.relation(given));
-                    known.original(&given)
+        let (mut known, mut copy) = (solved()?, solved()?);
+        for labelled in own {
+            match &labelled.said {
+                Said::Relation(relation) => _ = copy.to.given(copy.relation(relation), Origin::MAX),
+                Said::Pointwise(op) => {
+                    let made = copy.to.shapes.len();
+                    copy.to.decide(copy.pointwise(op, Origin::MAX), 0);
+                    // What the operation is broadcast along.
+                    for number in made..copy.to.shapes.len() {
+                        let var = self.shape_var(0);
+                        copy.adopt(var, ShapeVar(number as u32));
+                        let known_copy = known.to.shape_var(0);
+                        known.adopt(var, known_copy);
+                    }
                 }
-            };
-            let dim = |it: &Dim| copy.original_dim(it);
-            let shape = |it: &Shape| copy.original_shape(it);
-            let reason = match &reason {
-                Reason::Dims(a, b) => Reason::Dims(dim(a), dim(b)),
-                Reason::Rank(a, b) => Reason::Rank(shape(a), shape(b)),
-                Reason::Endless(a, b) => Reason::Endless(shape(a), shape(b)),
-                Reason::NotPositive(a) => Reason::NotPositive(dim(a)),
-                Reason::RaggedElements(a) => Reason::RaggedElements(shape(a)),
-                Reason::Arithmetic(error) => Reason::Arithmetic(*error),
-            };
-            return Ok(Clash { relation, equation, reason, known: Known(known) });
+            }
+            for id in std::mem::take(&mut copy.to.given) {
+                let relation = copy.to.equations[id as usize].relation.clone();
+                copy.to.given.push(id);
+                let Err((failed, reason)) = copy.to.run() else {
+                    known.to.given(relation, Origin::MAX);
+                    known.to.run().map_err(|_| None)?;
+                    continue;
+                };
+                let number = copy.to.ancestor(failed);
+                if number != id {
+                    let place = copy.to.equations[number as usize].origin as usize;
+                    return Err(others.get(place).map(|it| it.labels[0]));
+                }
+                let equation = match labelled.source {
+                    Some(Source::Equation(id)) => Some(id),
+                    _ => None,
+                };
+                let relation = match relation {
+                    // It says what is compared.
+                    positive @ Relation::Positive(_) => positive,
+                    given => known.to.resolved(&given),
+                };
+                let relation = known.original(&relation);
+                let reason = copy.original_reason(&reason);
+                let is_result = copy.to.is_result(id);
+                return Ok(Clash { relation, equation, is_result, reason, known: Known(known) });
+            }
         }
         Err(None)
+    }
+}
+
+impl Copy {
+    /// Solves what was said, in the order of time: operations are decided anew when they were, after the
+    /// equations before. Equations are made for the places of what was said.
+    fn replay(&mut self, said: &[&Labelled]) -> Result<(), Failure> {
+        let when = |place: &usize| {
+            let Labelled { said, time, .. } = said[*place];
+            (*time, matches!(said, Said::Relation(_)))
+        };
+        let origin = |place: usize| said[place].labels.first();
+        let mut order: Vec<usize> = (0..said.len()).collect();
+        order.sort_by_key(|place| (when(place), origin(*place)));
+        let mut last = None;
+        for place in order {
+            if 0 < self.to.num_pointwise() && last != Some(when(&place)) {
+                self.to.run_pointwise(0)?;
+            }
+            last = Some(when(&place));
+            match &said[place].said {
+                Said::Relation(relation) => {
+                    self.to.given(self.relation(relation), place as Origin);
+                }
+                Said::Pointwise(op) => {
+                    self.to.pointwise.push_back(self.pointwise(op, place as Origin));
+                }
+            }
+        }
+        self.to.run_pointwise(0)
     }
 }
 

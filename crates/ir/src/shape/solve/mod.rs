@@ -106,6 +106,8 @@ pub struct Conflict {
     pub origin: Origin,
     /// Its number.
     pub equation: EquationId,
+    /// Whether it is the one for the result of a point-wise operation.
+    pub is_result: bool,
     /// What a set of equations that contradict each other were made for; sorted. Of a size that
     /// cannot be calculated, what its parts were found for. Of what a use of a definition says, what it
     /// was made for there, and the use.
@@ -115,8 +117,8 @@ pub struct Conflict {
     pub places: Vec<Origin>,
     /// Whether no member of the set can be left out.
     pub minimal: bool,
-    /// A set of equations that contradict each other.
-    given: Vec<EquationId>,
+    /// A set of equations that contradict each other, and the operations that are decided with them.
+    given: Vec<explain::Labelled>,
 }
 
 /// A step of the solver, for explanations.
@@ -201,7 +203,7 @@ struct ShapeRule {
 }
 
 /// Operands of a point-wise operator and its result.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Pointwise {
     operands: Vec<Shape>,
     result: Shape,
@@ -225,8 +227,12 @@ pub struct Solver {
     /// What residuals have in common.
     sides: sides::Sides,
     pointwise: VecDeque<Pointwise>,
+    /// The operations that are decided, in order.
+    decisions: Vec<pointwise::Decision>,
     /// The shapes of numbers, each of which is as large as other operands need it, and not larger.
-    pub numbers: Vec<ShapeVar>,
+    numbers: BTreeSet<ShapeVar>,
+    /// Those, and the variables that some of them are equal to, with the equations that say so.
+    of_numbers: HashMap<ShapeVar, Option<EquationId>>,
     steps: Option<Vec<Step>>,
     /// Whether `(- h r) = 3` gives `h` a value.
     solves_differences: bool,
@@ -247,6 +253,9 @@ enum Outcome {
 }
 
 type Stepped = Result<Outcome, Reason>;
+
+/// The equation that does not hold, and why.
+type Failure = (EquationId, Reason);
 
 impl From<PolynomialError> for Reason {
     fn from(error: PolynomialError) -> Self {
@@ -305,6 +314,17 @@ impl Solver {
     pub fn shape_var(&mut self, level: u32) -> ShapeVar {
         self.shapes.push(Variable::new(level));
         ShapeVar(self.shapes.len() as u32 - 1)
+    }
+
+    /// Says that a variable is the shape of a number.
+    pub fn set_number(&mut self, var: ShapeVar) {
+        self.numbers.insert(var);
+        self.of_numbers.insert(var, None);
+    }
+
+    /// The shapes of numbers that were made since a mark.
+    pub fn numbers(&self, since: Mark) -> impl Iterator<Item = ShapeVar> + '_ {
+        self.numbers.range(ShapeVar(since.shapes as u32)..).copied()
     }
 
     /// The outermost definition that a free variable belongs to.
@@ -500,11 +520,11 @@ impl Solver {
     /// # Errors
     /// The equations contradict each other.
     pub fn solve(&mut self) -> Result<(), Box<Conflict>> {
-        self.run().map_err(|(id, reason)| Box::new(self.conflict(id, reason)))
+        self.run().map_err(|failure| self.conflict(failure, usize::MAX, 0))
     }
 
     /// As [`Solver::solve`], without an explanation.
-    fn run(&mut self) -> Result<(), (EquationId, Reason)> {
+    fn run(&mut self) -> Result<(), Failure> {
         let mut given = std::mem::take(&mut self.given);
         // What says that a variable is empty comes first: variables beside it may be equal to others then.
         let is_last = |id: EquationId| match &self.equations[id as usize].relation {

@@ -2,14 +2,32 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
+use std::ops::Range;
 
 use super::copy::Copy;
-use super::{BROADCAST, Conflict, EquationId, Pointwise, Relation, Solver, State, Step};
+use super::{BROADCAST, Conflict, EquationId, Failure, Pointwise, Relation, Solver, State, Step};
 use crate::shape::{Item, Shape, ShapeVar};
 
 /// How many residuals are looked at to find out whether shapes can be equal: those nearest to their
 /// variables.
 const MAX_NEIGHBOURS: usize = 256;
+
+/// A decision about a point-wise operation.
+#[derive(Debug)]
+pub(super) struct Decision {
+    pub(super) op: Pointwise,
+    /// The number of equations when the operations that were decided with it were complete.
+    pub(super) time: EquationId,
+    /// Its equations; the last one is that of the result.
+    pub(super) equations: Range<EquationId>,
+}
+
+impl Pointwise {
+    /// Its operands and its result.
+    pub(super) fn shapes(&self) -> impl Iterator<Item = &Shape> {
+        self.operands.iter().chain([&self.result])
+    }
+}
 
 impl Solver {
     /// Solves the equations, then decides about point-wise operations but for the first `keep`, one
@@ -20,18 +38,25 @@ impl Solver {
     /// # Errors
     /// The equations contradict each other.
     pub fn solve_pointwise(&mut self, keep: usize) -> Result<(), Box<Conflict>> {
-        self.solve()?;
+        let time = self.equations.len() as EquationId;
+        self.run_pointwise(keep).map_err(|failure| self.conflict(failure, keep, time))
+    }
+
+    /// As [`Solver::solve_pointwise`], without an explanation.
+    pub(super) fn run_pointwise(&mut self, keep: usize) -> Result<(), Failure> {
+        let time = self.equations.len() as EquationId;
+        self.run()?;
         while keep < self.pointwise.len() {
             let mut round: Vec<Option<Pointwise>> =
                 self.pointwise.split_off(keep).into_iter().map(Some).collect();
-            let failed = self.pointwise_round(&mut round);
+            let failed = self.pointwise_round(&mut round, time);
             let num_left = round.iter().flatten().count();
             let decided = num_left < round.len();
             self.pointwise.extend(round.into_iter().flatten());
             failed?;
             if !decided && let Some(first) = self.pointwise.remove(keep) {
-                self.decide(first);
-                self.solve()?;
+                self.decide(first, time);
+                self.run()?;
             }
         }
         Ok(())
@@ -39,7 +64,11 @@ impl Solver {
 
     /// Decides about operations, each of which is taken out then, until those that are left wait for
     /// each other, as far as that shows in the variables that there are now.
-    fn pointwise_round(&mut self, round: &mut [Option<Pointwise>]) -> Result<(), Box<Conflict>> {
+    fn pointwise_round(
+        &mut self,
+        round: &mut [Option<Pointwise>],
+        time: EquationId,
+    ) -> Result<(), Failure> {
         // How many operations that are not decided have a variable in their result, and which wait
         // for it.
         let mut open: HashMap<ShapeVar, usize> = HashMap::new();
@@ -69,8 +98,8 @@ impl Solver {
             }
             let Some(Reverse((_, place))) = ready.pop() else { return Ok(()) };
             let Some(op) = round[place].take() else { continue };
-            self.decide(op);
-            self.solve()?;
+            self.decide(op, time);
+            self.run()?;
             for var in &results[place] {
                 open.entry(*var).and_modify(|count| *count -= 1);
                 asked.extend(waiting.remove(var).into_iter().flatten());
@@ -97,7 +126,8 @@ impl Solver {
     }
 
     /// Chooses the equations of a point-wise operation.
-    pub(super) fn decide(&mut self, op: Pointwise) {
+    pub(super) fn decide(&mut self, op: Pointwise, time: EquationId) {
+        let start = self.equations.len() as EquationId;
         let operands: Vec<Shape> =
             op.operands.iter().map(|shape| self.resolved_shape(shape)).collect();
         let result = self.resolved_shape(&op.result);
@@ -157,13 +187,24 @@ impl Solver {
             }
         }
         self.given(Relation::Shapes(op.result.clone(), largest.clone()), op.origin);
+        let equations = start..self.equations.len() as EquationId;
+        self.decisions.push(Decision { op, time, equations });
+    }
+
+    /// The place of the decision that an equation is for.
+    pub(super) fn decision(&self, id: EquationId) -> Option<usize> {
+        let place = self.decisions.partition_point(|decision| decision.equations.end <= id);
+        self.decisions.get(place)?.equations.contains(&id).then_some(place)
+    }
+
+    /// Whether an equation is the one for the result of a point-wise operation.
+    pub(super) fn is_result(&self, id: EquationId) -> bool {
+        self.decision(id).is_some_and(|place| id + 1 == self.decisions[place].equations.end)
     }
 
     /// Whether a resolved shape is that of a number, of which nothing is known.
-    fn is_of_number(&mut self, shape: &Shape) -> bool {
-        let mut numbers = 0..self.numbers.len();
-        shape.as_var().is_some()
-            && numbers.any(|at| self.resolved_shape(&Shape::var(self.numbers[at])) == *shape)
+    fn is_of_number(&self, shape: &Shape) -> bool {
+        shape.as_var().is_some_and(|var| self.of_numbers.contains_key(&var))
     }
 
     /// Whether shapes can be equal to another one, all at once.
@@ -198,7 +239,8 @@ impl Solver {
             .into_iter()
             .map(|(left, right, broadcast)| (Relation::Shapes(left, right), broadcast))
             .unzip();
-        let mut copy = Copy::new(self, shapes.iter().chain(&neighbours));
+        let all = shapes.iter().chain(&neighbours);
+        let mut copy = Copy::new(self, all.map(|relation| self.vars(relation)));
         let broadcast = broadcast.into_iter().chain(std::iter::repeat(false));
         for (relation, broadcast) in shapes.iter().chain(&neighbours).zip(broadcast) {
             let mut relation = copy.relation(relation);
@@ -244,7 +286,10 @@ impl Solver {
     }
 
     /// Those of some equations that are residuals.
-    fn stuck_of<'s>(&'s self, ids: &'s [EquationId]) -> impl Iterator<Item = EquationId> + 's {
+    pub(super) fn stuck_of<'s>(
+        &'s self,
+        ids: &'s [EquationId],
+    ) -> impl Iterator<Item = EquationId> + 's {
         ids.iter().copied().filter(|&id| self.equations[id as usize].state == State::Stuck)
     }
 }

@@ -1,12 +1,12 @@
 //! The rules of section 5, one step at a time.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::sums::{common_terms, content, difference, divided, gcd, has_one_sign};
+use super::sums::{common_terms, content, difference, divided, has_one_sign};
 use super::{EquationId, Outcome, Reason, Relation, Solver, Stepped};
+use crate::expr::gcd;
 use crate::polynomial::Polynomial;
-use crate::shape::{Dim, DimError, DimOp, DimVar, Item, Shape, ShapeVar};
+use crate::shape::{Dim, DimError, DimOp, DimVar, Item, RankEquation, Shape, ShapeVar};
 
 impl Solver {
     pub(super) fn step(&mut self, id: EquationId, relation: Relation) -> Stepped {
@@ -157,31 +157,14 @@ impl Solver {
     /// What follows from the number of dimensions on both sides, where variables that both have
     /// cancel: the remaining ones are empty, or one of them is known. Whether there is such a thing.
     fn step_ranks(&mut self, id: EquationId, left: &Shape, right: &Shape) -> Result<bool, Reason> {
-        let impossible = || Reason::Rank(left.clone(), right.clone());
-        // `sum(count * rank(var)) == num_dims`
-        let mut counts: BTreeMap<ShapeVar, i64> = BTreeMap::new();
-        let mut num_dims = 0;
-        for (shape, sign) in [(left, 1), (right, -1)] {
-            for item in &shape.items {
-                match item {
-                    Item::Var(var) => *counts.entry(*var).or_default() += sign,
-                    Item::Dim(_) => num_dims -= sign,
-                }
-            }
+        let ranks = RankEquation::new(left, right);
+        if ranks.is_impossible() {
+            return Err(Reason::Rank(left.clone(), right.clone()));
         }
-        counts.retain(|_, count| *count != 0);
-        if counts.values().any(|count| *count < 0) {
-            if counts.values().any(|count| 0 < *count) {
-                return Ok(false);
-            }
-            counts.values_mut().for_each(|count| *count = -*count);
-            num_dims = -num_dims;
+        if ranks.is_open() {
+            return Ok(false);
         }
-        let divisor = counts.values().fold(0, |divisor, count| gcd(divisor, count.unsigned_abs()));
-        let divisor = i64::try_from(divisor).unwrap_or(1);
-        if num_dims < 0 || num_dims.checked_rem(divisor).unwrap_or(num_dims) != 0 {
-            return Err(impossible());
-        }
+        let RankEquation { counts, num_dims, .. } = ranks;
         if num_dims == 0 {
             for var in counts.keys() {
                 self.child(id, Relation::Shapes(Shape::var(*var), Shape::default()));
@@ -222,6 +205,11 @@ impl Solver {
         // All of its variables but one may be empty.
         self.equations[id as usize].depends_on_order |=
             value.min_rank() == 0 && 1 < value.items.len();
+        if let Some(other) = value.as_var()
+            && self.of_numbers.contains_key(&var)
+        {
+            self.of_numbers.entry(other).or_insert(Some(id));
+        }
         self.shapes[var.0 as usize].value = Some((value, id));
         self.wake(waiting, None);
     }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::expr::{Expr, Node};
+use crate::expr::{Expr, Node, gcd};
 use crate::polynomial::{Monomial, Normalizer, Polynomial};
 use crate::shape::{Arithmetic, Dim, DimError, DimVar};
 
@@ -67,10 +67,6 @@ impl Arithmetic {
 
 pub(super) fn difference(a: i64, b: i64) -> Result<i64, DimError> {
     a.checked_sub(b).ok_or(DimError::Overflow)
-}
-
-pub(super) fn gcd(a: u64, b: u64) -> u64 {
-    crate::expr::gcd(a, b)
 }
 
 /// The greatest common divisor of the coefficients; 0 if there are none.
