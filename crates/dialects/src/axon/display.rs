@@ -13,6 +13,9 @@ use tc_ir::shape::{
 /// Most characters of a type that is printed.
 const MAX_TEXT: usize = 1 << 14;
 
+/// What a tensor is called of which nothing is known.
+pub(crate) const ANY_TENSOR: &str = "a tensor";
+
 /// Most characters of a type in an error.
 const MAX_SHOWN: usize = 400;
 
@@ -327,7 +330,7 @@ impl Printer {
                 let elem = self.element(types, elem);
                 let shape = self.shape(types, &shape);
                 if self.anonymous && elem == "_" && shape == "..." {
-                    return out.push_str("a tensor");
+                    return out.push_str(ANY_TENSOR);
                 }
                 out.push_str(&elem);
                 out.push(' ');

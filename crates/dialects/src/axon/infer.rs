@@ -126,6 +126,15 @@ pub(crate) struct BuiltinUse {
 
 /// Infers the types and shapes of all definitions of a program.
 pub fn infer(program: &Program, options: &Options) -> Inferred {
+    infer_without(program, options, HashSet::new())
+}
+
+/// As [`infer`], where some places ask nothing of shapes.
+pub(crate) fn infer_without(
+    program: &Program,
+    options: &Options,
+    left_out: HashSet<Origin>,
+) -> Inferred {
     let mut cx = Inference {
         types: Types::default(),
         scopes: HashMap::new(),
@@ -147,6 +156,7 @@ pub fn infer(program: &Program, options: &Options) -> Inferred {
         in_prelude: true,
     };
     cx.types.solver.solve_differences();
+    cx.types.solver.leave_out(left_out);
     cx.types.hidden = true;
     let prelude = Rc::new(builtins::prelude());
     for definition in &prelude.lets {

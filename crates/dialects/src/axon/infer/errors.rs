@@ -1,6 +1,6 @@
 //! What is wrong, with the places that it follows from.
 
-use super::super::display::Printer;
+use super::super::display::{ANY_TENSOR, Printer};
 use super::super::types::{Class, Mismatch, Path, Ty, Types};
 use super::{Inference, OriginInfo, What, count};
 use crate::tc::syntax::{Diagnostic, Reason};
@@ -103,7 +103,10 @@ impl Inference {
         };
         let mut places: Vec<Origin> = core.iter().copied().filter(is_shown).collect();
         places.sort_by_key(|&origin| self.origins[origin as usize].span);
-        places.dedup_by_key(|&mut origin| self.origins[origin as usize].span);
+        places.dedup_by_key(|&mut origin| {
+            let info = &self.origins[origin as usize];
+            (info.span, info.describe())
+        });
         let shown = places.len().min(MAX_NOTES);
         for &place in &places[..shown] {
             let info = self.origins[place as usize].clone();
@@ -111,10 +114,16 @@ impl Inference {
             let text = match (&info.what, info.found) {
                 (What::Use(name), _) => format!("in the call of '{name}' here"),
                 (_, Some(_)) if is_number => format!("{} is a number", info.describe()),
-                (_, Some(ty)) if known.contains(&place) => {
-                    format!("{} is {}", info.describe(), printer.ty(&mut self.types, ty))
+                (_, Some(ty)) => {
+                    let ty = match known.contains(&place) {
+                        true => printer.ty(&mut self.types, ty),
+                        false => self.anonymous(ty),
+                    };
+                    match ty == ANY_TENSOR {
+                        true => info.describe(),
+                        false => format!("{} is {ty}", info.describe()),
+                    }
                 }
-                (_, Some(ty)) => format!("{} is {}", info.describe(), self.anonymous(ty)),
                 (_, None) => info.describe(),
             };
             error.notes.push((info.span, text));

@@ -4,14 +4,68 @@
 //! `UPDATE_EXPECT=1` writes what is said now.
 
 use super::*;
-use crate::tc::syntax::{Diagnostic, Span};
+use crate::tc::syntax::{Diagnostic, Reason, Span};
+use infer::{OriginInfo, What};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use std::collections::HashSet;
 use std::path::Path;
+use tc_ir::shape::solve::Origin;
 
-/// The errors of a program in which `hole` stands for anything.
-fn diagnostics(text: &str) -> Vec<Diagnostic> {
+/// What is inferred about a program in which `hole` stands for anything, and some places ask for nothing.
+fn without_origins(text: &str, left_out: HashSet<Origin>) -> Inferred {
     let (program, errors) = syntax::parse_program(&SourceFile::new("test.axon", text));
     assert_eq!(errors, [], "{text}");
-    infer(&program, &Options { globals: vec!["hole".to_string()], explain: false }).diagnostics
+    let options = Options { globals: vec!["hole".to_string()], explain: false };
+    infer::infer_without(&program, &options, left_out)
+}
+
+/// The errors of a program.
+fn diagnostics(text: &str) -> Vec<Diagnostic> {
+    without_origins(text, HashSet::new()).diagnostics
+}
+
+/// A place of an error, and what is said about it.
+type Place = (Span, String);
+
+/// Whether an origin is the place of an error.
+fn is_at(origin: &OriginInfo, (span, place): &Place) -> bool {
+    let what = match &origin.what {
+        What::Use(name) => format!("in the call of '{name}'"),
+        What::Pointwise(name) if place.starts_with("result") => format!("result of '{name}'"),
+        _ => origin.describe(),
+    };
+    origin.span == *span && place.contains(&what)
+}
+
+/// Checks that the places of an error about shapes contradict each other, and no longer do without one of
+/// them; if it lists all of them.
+fn check_places(text: &str, error: &Diagnostic) {
+    let is_cut = error.notes.iter().any(|(_, note)| note.starts_with("and "));
+    if error.reason != Reason::AxonShape || is_cut {
+        return;
+    }
+    let main = (error.span, error.message.clone());
+    let notes = error.notes.iter().filter(|(_, note)| is_place(note)).cloned();
+    let places: Vec<Place> = [main].into_iter().chain(notes).collect();
+    let origins = without_origins(text, HashSet::new()).inference.origins;
+    let prelude = without_origins("", HashSet::new()).inference.origins.len();
+    // A name asks for something at the places of what it stands for.
+    let asks = |origin: &OriginInfo| !matches!(origin.what, What::Use(_));
+    let is_member = |origin: &OriginInfo| places.iter().any(|place| is_at(origin, place));
+    let kept = |left_out: Option<&Place>| {
+        let is_left_out = |origin: &OriginInfo| match is_member(origin) {
+            true => left_out.is_some_and(|place| is_at(origin, place)),
+            false => asks(origin),
+        };
+        let origins = origins.iter().enumerate().skip(prelude);
+        let left_out = origins.filter(|(_, origin)| is_left_out(origin));
+        let left_out = left_out.map(|(number, _)| number as Origin).collect();
+        without_origins(text, left_out).diagnostics
+    };
+    assert_ne!(kept(None), [], "{text}\nwith nothing but {places:?}");
+    for place in &places {
+        assert_eq!(kept(Some(place)), [], "{text}\nwithout {place:?}");
+    }
 }
 
 /// Whether a note is a place that an error follows from, and not an explanation.
@@ -69,6 +123,71 @@ fn check_names(text: &str, error: &Diagnostic) {
         let is_explained = error.notes.iter().any(|(_, note)| note.starts_with(&explained));
         assert!(own.contains(&name) || is_explained, "'{name}' in {error:?}\n{text}");
     }
+}
+
+/// Programs of few kinds of calls, with annotations here and there.
+fn program() -> impl Strategy<Value = String> {
+    const ANNOTATIONS: [&str; 10] = [
+        "",
+        "",
+        "f32 s",
+        "f32 [2]",
+        "f32 [3]",
+        "f32 [2,3]",
+        "f32 [n]",
+        "f32 [n]@s",
+        "f32 s@[3]",
+        "f32 [3,2,2]",
+    ];
+    const RESULTS: [&str; 5] = ["", "", "f32 [2,3]", "f32 [4]", "f32 [n]@s"];
+    let annotated = |name: &str, ty: &str| match ty {
+        "" => name.to_string(),
+        _ => format!("{name} : {ty}"),
+    };
+    let lines = prop::collection::vec((0..10_usize, 0..9_usize, 0..9_usize), 1..7);
+    let annotations = prop::collection::vec(prop::sample::select(&ANNOTATIONS[..]), 3);
+    let result = prop::sample::select(&RESULTS[..]);
+    (annotations, lines, result).prop_map(move |(annotations, lines, result)| {
+        let mut text = "g = fn(a, b : f32 [k]) { c = a * 2f; c + b }; f = fn(".to_string();
+        for (number, annotation) in annotations.iter().enumerate() {
+            text += &format!("{}, ", annotated(&format!("v{number}"), annotation));
+        }
+        text += &format!("_) {}{{ ", annotated("", result));
+        for (number, (op, a, b)) in lines.iter().enumerate() {
+            let (a, b) = (a % (number + 3), b % (number + 3));
+            let value = match op {
+                0..3 => format!("v{a} + v{b}"),
+                3 => format!("concat(v{a}, v{b})"),
+                4 => format!("slice(v{a}, size={})", 1 + b % 3),
+                5 => format!("iota(size={}) * v{b}", a + 2),
+                6 => format!("transpose(v{a})"),
+                7 => format!("matmul(v{a}, v{b})"),
+                8 => format!("g(v{a}, v{b})"),
+                _ => format!("reduce(max, 0f, v{a})"),
+            };
+            text += &format!("v{} = {value}; ", number + 3);
+        }
+        text + &format!("v{} }};", lines.len() + 2)
+    })
+}
+
+/// The same for programs that are drawn, the same ones each time.
+#[test]
+fn places_of_errors_contradict_each_other_and_none_can_be_left_out() {
+    let cases = std::env::var("TC_RANDOM_PROGRAMS").ok().and_then(|text| text.parse().ok());
+    let config =
+        Config { cases: cases.unwrap_or(400), failure_persistence: None, ..Config::default() };
+    let wrong = std::cell::Cell::new(0);
+    TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
+        .run(&program(), |text| {
+            if let [error] = &diagnostics(&text)[..] {
+                wrong.set(wrong.get() + 1);
+                check_places(&text, error);
+            }
+            Ok(())
+        })
+        .unwrap();
+    assert!(100 < wrong.get(), "{wrong:?}");
 }
 
 /// The conformance programs that are wrong, and the pieces of programs that tests put together.
@@ -215,7 +334,8 @@ fn errors_say_which_places_contradict_each_other() {
         for (span, line) in main.iter().chain(&error.notes) {
             found += &format!("{}: {line}\n", source.line_col(span.start).1);
         }
-        // No member of the set can be left out.
+        check_places(text, error);
+        // Without a member there is no other contradiction, either.
         let places = error.notes.iter().filter(|(_, note)| is_place(note));
         for (span, place) in main.iter().chain(places) {
             let rest = without(text, *span, place);

@@ -599,14 +599,15 @@ impl Solver {
             copy.replay(&others).map(|()| copy).map_err(|_| None)
         };
         let (mut known, mut copy) = (solved()?, solved()?);
+        let mut made = Vec::new();
         for labelled in own {
             match &labelled.said {
                 Said::Relation(relation) => _ = copy.to.given(copy.relation(relation), Origin::MAX),
                 Said::Pointwise(op) => {
-                    let made = copy.to.shapes.len();
+                    let first = copy.to.shapes.len();
                     copy.to.decide(copy.pointwise(op, Origin::MAX), 0);
                     // What the operation is broadcast along.
-                    for number in made..copy.to.shapes.len() {
+                    for number in first..copy.to.shapes.len() {
                         let var = self.shape_var(0);
                         copy.adopt(var, ShapeVar(number as u32));
                         let known_copy = known.to.shape_var(0);
@@ -615,30 +616,30 @@ impl Solver {
                 }
             }
             for id in std::mem::take(&mut copy.to.given) {
-                let relation = copy.to.equations[id as usize].relation.clone();
+                made.push((id, labelled.source));
                 copy.to.given.push(id);
-                let Err((failed, reason)) = copy.to.run() else {
-                    known.to.given(relation, Origin::MAX);
-                    known.to.run().map_err(|_| None)?;
-                    continue;
-                };
-                let number = copy.to.ancestor(failed);
-                if number != id {
-                    let place = copy.to.equations[number as usize].origin as usize;
+                let Err((failed, reason)) = copy.to.run() else { continue };
+                let wrong = copy.to.ancestor(failed);
+                let relation = |id: EquationId| copy.to.equations[id as usize].relation.clone();
+                let Some((_, source)) = made.iter().find(|(id, _)| *id == wrong) else {
+                    let place = copy.to.equations[wrong as usize].origin as usize;
                     return Err(others.get(place).map(|it| it.labels[0]));
-                }
-                let equation = match labelled.source {
-                    Some(Source::Equation(id)) => Some(id),
+                };
+                let right = made.iter().map(|(id, _)| *id).filter(|id| *id != wrong);
+                right.for_each(|id| _ = known.to.given(relation(id), Origin::MAX));
+                known.to.run().map_err(|_| None)?;
+                let equation = match source {
+                    Some(Source::Equation(id)) => Some(*id),
                     _ => None,
                 };
-                let relation = match relation {
+                let relation = match relation(wrong) {
                     // It says what is compared.
                     positive @ Relation::Positive(_) => positive,
                     given => known.to.resolved(&given),
                 };
                 let relation = known.original(&relation);
                 let reason = copy.original_reason(&reason);
-                let is_result = copy.to.is_result(id);
+                let is_result = copy.to.is_result(wrong);
                 return Ok(Clash { relation, equation, is_result, reason, known: Known(known) });
             }
         }

@@ -36,7 +36,7 @@ mod step;
 mod sums;
 mod values;
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
 pub use copy::Renaming;
@@ -149,7 +149,7 @@ enum State {
     Queued,
     Stuck,
     Done,
-    /// A contradiction was found in it, or in what it was taken apart into.
+    /// A contradiction was found in it, or in what it was taken apart into; or it is left out.
     Failed,
 }
 
@@ -234,6 +234,8 @@ pub struct Solver {
     /// Those, and the variables that some of them are equal to, with the equations that say so.
     of_numbers: HashMap<ShapeVar, Option<EquationId>>,
     steps: Option<Vec<Step>>,
+    /// What is not added.
+    left_out: HashSet<Origin>,
     /// Whether `(- h r) = 3` gives `h` a value.
     solves_differences: bool,
     /// The given equations by what they were made for, as many as an explanation has asked for.
@@ -287,6 +289,11 @@ impl Solver {
     /// From now on `(- h r) = 3` is `h = (+ r 3)`. In the paper it is left, as a partial expression.
     pub fn solve_differences(&mut self) {
         self.solves_differences = true;
+    }
+
+    /// From now on, what is given for some origins is not added: whether a contradiction depends on them.
+    pub fn leave_out(&mut self, origins: HashSet<Origin>) {
+        self.left_out = origins;
     }
 
     /// Keeps the steps of the solver from now on.
@@ -399,7 +406,10 @@ impl Solver {
     /// Adds a condition. Its number.
     pub fn given(&mut self, relation: Relation, origin: Origin) -> EquationId {
         let id = self.record(relation, origin, Vec::new());
-        self.given.push(id);
+        match self.left_out.contains(&origin) {
+            true => self.equations[id as usize].state = State::Failed,
+            false => self.given.push(id),
+        }
         id
     }
 
@@ -423,7 +433,9 @@ impl Solver {
     /// Adds a point-wise operation: the shapes are equal, or if they cannot be, those of some
     /// operands are the last part of the result's. [`Solver::solve_pointwise`] decides.
     pub fn pointwise(&mut self, operands: Vec<Shape>, result: Shape, origin: Origin) {
-        self.pointwise.push_back(Pointwise { operands, result, origin });
+        if !self.left_out.contains(&origin) {
+            self.pointwise.push_back(Pointwise { operands, result, origin });
+        }
     }
 
     fn add(&mut self, relation: Relation, origin: Origin, parents: Vec<EquationId>) {
