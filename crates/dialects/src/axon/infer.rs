@@ -687,7 +687,9 @@ impl Inference {
                         count(params.len(), "argument"),
                         args.len()
                     );
-                    return self.error(Reason::AxonArity, span, message);
+                    let failed = self.error(Reason::AxonArity, span, message);
+                    self.note_type(&spelled);
+                    return failed;
                 }
                 let mut failed = false;
                 for (place, (param, (ty, arg))) in
@@ -696,7 +698,11 @@ impl Inference {
                     let what = What::Argument(Rc::clone(&spelled), place + 1);
                     let origin = self.origin(arg.span, what, Some(ty));
                     if let Err(mismatch) = self.types.unify(param, ty, origin) {
+                        let is_of_kinds = mismatch.is_of_kinds();
                         self.report_mismatch(mismatch, origin, param, ty);
+                        if is_of_kinds {
+                            self.note_type(&spelled);
+                        }
                         failed = true;
                     }
                 }
@@ -720,6 +726,22 @@ impl Inference {
                 let message = format!("expected a function, found {shown}");
                 self.error(Reason::AxonType, callee.span, message)
             }
+        }
+    }
+
+    /// Adds the type of a function to the last error, which is about a call of it.
+    fn note_type(&mut self, name: &Rc<str>) {
+        let binding = self.scopes.get(name).and_then(|bindings| bindings.last()).cloned();
+        let ty = match (binding, self.builtins.get(name)) {
+            (Some(Binding::Scheme(scheme)), _) => {
+                let mut printer = Printer::new(self.known_names());
+                printer.signature(&mut self.types, scheme.ty)
+            }
+            (None, Some(declaration)) => declaration.written.to_string(),
+            _ => return,
+        };
+        if let Some(error) = self.diagnostics.last_mut() {
+            error.notes.push((error.span, format!("'{name}' has the type {ty}")));
         }
     }
 

@@ -217,6 +217,32 @@ fn habits_of_other_languages_are_answered() {
 }
 
 #[test]
+fn errors_of_calls_say_what_the_function_is() {
+    let last = |text: &str| {
+        let errors = errors(text);
+        let last = errors.lines().rfind(|line| line.contains(": note: ")).unwrap_or_default();
+        last.trim_start_matches("test.axon:").to_string()
+    };
+    assert_eq!(
+        last("fn(x) { map(x, fn(r) { r }) }"),
+        "1:16: note: 'map' has the type (fn(t b) -> u c, t [n]@b) -> u [n]@c"
+    );
+    assert_eq!(
+        last("fn(x) { relu(x, x) }"),
+        "1:9: note: 'relu' has the type (t s) -> t s where t : number"
+    );
+    assert_eq!(
+        last("fn(x) { scan(fn(c, e) { c + e, c }, 0f, x) }"),
+        "1:37: note: 'scan' has the type (S, fn(S, t a) -> (S, u b), t [c]@a) -> (S, u [c]@b)"
+    );
+    assert_eq!(
+        last("g = fn(a : f32 [n], b) { a + b }; fn(x) { g(x) }"),
+        "1:43: note: 'g' has the type (f32 [n], f32 [n]) -> f32 [n]"
+    );
+    assert_eq!(last("fn(g, x) { g(g, x) }"), "");
+}
+
+#[test]
 fn one_error_per_mistake() {
     assert_eq!(error("fn(x) { x + q }"), "1:13: error: 'q' is not defined [AX0101]");
     assert_eq!(

@@ -237,6 +237,13 @@ pub(crate) enum Mismatch {
     Endless,
 }
 
+impl Mismatch {
+    /// Whether it is about kinds of values, not about element types.
+    pub(crate) fn is_of_kinds(&self) -> bool {
+        !matches!(self, Self::Elements(..) | Self::Class(..))
+    }
+}
+
 /// A step from a type to a part of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {

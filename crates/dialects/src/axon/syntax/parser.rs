@@ -46,6 +46,8 @@ pub(crate) struct Declaration {
     pub(crate) result: TypeExpr,
     /// What follows `where`.
     pub(crate) conditions: Vec<Condition>,
+    /// The type, options and conditions as they are written, on one line.
+    pub(crate) written: Box<str>,
 }
 
 /// `name = 1 as [a, b]`: an option, its value if none is given, and the names of its sizes.
@@ -545,6 +547,7 @@ impl<'t> Parser<'t> {
         self.tokens.bump();
         let name = self.as_name(token);
         self.tokens.expect(TokenKind::Colon, "':' and the type")?;
+        let start = self.tokens.token().span.start;
         self.tokens.expect(TokenKind::LeftParen, "'(' and the types of the parameters")?;
         let close = "',' or ')' after a type";
         let params = self.list(TokenKind::RightParen, close, Self::type_expr)?;
@@ -564,8 +567,10 @@ impl<'t> Parser<'t> {
                 conditions.push(self.condition()?);
             }
         }
-        self.tokens.expect(TokenKind::Semicolon, "';' after a type")?;
-        Ok(Declaration { name, pointwise, params, options, result, conditions })
+        let end = self.tokens.expect(TokenKind::Semicolon, "';' after a type")?.span.start;
+        let words = self.tokens.text[start as usize..end as usize].split_whitespace();
+        let written = words.collect::<Vec<_>>().join(" ").into();
+        Ok(Declaration { name, pointwise, params, options, result, conditions, written })
     }
 
     fn option_declaration(&mut self) -> Parsed<OptionDeclaration> {

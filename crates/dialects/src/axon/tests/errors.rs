@@ -118,6 +118,8 @@ fn names_of_sizes(text: &str) -> Vec<&str> {
 fn check_names(text: &str, error: &Diagnostic) {
     let own: Vec<&str> = names(text).chain(ElementType::ALL.map(ElementType::name)).collect();
     let texts = error.notes.iter().map(|(_, text)| text).chain([&error.message]);
+    // A signature has names of its own.
+    let texts = texts.filter(|text| !text.contains("' has the type "));
     for name in texts.flat_map(|text| names_of_sizes(text)) {
         let explained = format!("'{name}' is ");
         let is_explained = error.notes.iter().any(|(_, note)| note.starts_with(&explained));
