@@ -84,13 +84,18 @@ impl Used {
             self.names.insert(wanted.clone());
             return wanted.clone();
         }
+        self.fresh_where(letters, |_| true)
+    }
+
+    /// The first free one of a series of letters that is not used yet.
+    fn fresh_where(&mut self, letters: &'static str, is_free: impl Fn(&str) -> bool) -> String {
         let next = self.series.entry(letters).or_default();
         loop {
             let (round, letter) = (*next / letters.len(), *next % letters.len());
             *next += 1;
             let letter = &letters[letter..=letter];
             let name = if round == 0 { letter.to_string() } else { format!("{letter}{round}") };
-            if self.names.insert(name.clone()) {
+            if is_free(&name) && self.names.insert(name.clone()) {
                 return name;
             }
         }
@@ -156,13 +161,10 @@ impl Printer {
         if has_name {
             return;
         }
-        let name = loop {
-            let name = self.used.fresh(None, SIZES);
-            let is_known = self.known.dims.values().chain(self.known.shapes.values());
-            if !self.reserved.contains(&*name) && !is_known.into_iter().any(|it| *it == name) {
-                break name;
-            }
-        };
+        let known: HashSet<&str> =
+            self.known.dims.values().chain(self.known.shapes.values()).map(|it| &**it).collect();
+        let is_free = |name: &str| !self.reserved.contains(name) && !known.contains(name);
+        let name = self.used.fresh_where(SIZES, is_free);
         match &var {
             Item::Var(it) => _ = self.shapes.insert(*it, name.clone()),
             Item::Dim(Dim::Var(it)) => _ = self.dims.insert(*it, name.clone()),
