@@ -152,10 +152,8 @@ fn composed_domain<'m>(
     // Where all is read that is expected, as by transposes, the domain is not restricted.
     let is_whole = second.constraints.is_empty()
         && read.iter().zip(&second.dims).all(|(&expr, dim)| has_bounds(ctx, &composed, expr, dim));
-    let is_empty = match is_whole {
-        true => composed.is_known_empty_within(ctx, bounds),
-        false => first.is_known_empty(ctx) || second.is_known_empty(ctx),
-    };
+    let is_empty =
+        composed.is_known_empty_within(ctx, bounds) || !is_whole && second.is_known_empty(ctx);
     if is_empty {
         composed.results.clone_from(&second.results);
         composed.set_known_empty(ctx);
@@ -170,11 +168,14 @@ fn composed_domain<'m>(
             }
         }
         let mut symbolic = OnceCell::new();
+        let mut is_restricted = !second.constraints.is_empty();
         for (&expr, dim) in read.iter().zip(&second.dims) {
-            restrict(ctx, &mut composed, &mut symbolic, expr, dim);
+            is_restricted |= restrict(ctx, &mut composed, &mut symbolic, expr, dim);
         }
-        bounds = composed.constant_bounds(ctx);
-        composed.sort_constraints(ctx);
+        if is_restricted {
+            bounds = composed.constant_bounds(ctx);
+            composed.sort_constraints(ctx);
+        }
     }
     let bounds =
         bounds.filter(|&bounds| composed.constraints.is_empty() && bounds != ConstantBounds::Empty);
@@ -207,16 +208,17 @@ fn substituted(ctx: &Context, exprs: &[Expr], read: &[Expr]) -> Vec<Expr> {
 }
 
 /// Restricts the domain of `map` to where `expr` respects the bounds of `variable`. `symbolic` holds the
-/// intervals of the variables of `map`, once one with symbolic bounds is asked for.
+/// intervals of the variables of `map`, once one with symbolic bounds is asked for. Returns whether there
+/// is anything to restrict.
 fn restrict(
     ctx: &Context,
     map: &mut IndexingMap,
     symbolic: &mut OnceCell<VarIntervals>,
     expr: Expr,
     variable: &Variable,
-) {
+) -> bool {
     if has_bounds(ctx, map, expr, variable) {
-        return;
+        return false;
     }
     if let Some(interval) = variable.constant_interval(ctx) {
         // A remainder, as reshapes have, is seen to be in bounds.
@@ -224,20 +226,21 @@ fn restrict(
             && let Some(modulus) = ctx.as_constant(modulus).filter(|&modulus| 0 < modulus)
             && interval.covers(Interval::new(0, modulus - 1))
         {
-            return;
+            return false;
         }
         let values = ctx.interval_of(expr, &|var| {
             let bounds = map.variable(var).and_then(|variable| variable.constant_interval(ctx));
             bounds.unwrap_or_else(|| symbolic.get_or_init(|| map.intervals(ctx)).of(var))
         });
-        if !interval.covers(values) || ctx.as_constant(expr).is_some() {
+        let restricts = !interval.covers(values) || ctx.as_constant(expr).is_some();
+        if restricts {
             map.add_constraint(ctx, expr, interval);
             if ctx.as_var(expr).is_some() {
                 // Its bounds may be narrower now.
                 symbolic.take();
             }
         }
-        return;
+        return restricts;
     }
     let distances = [
         variable.lower.map(|lower| ctx.sub(expr, lower)),
@@ -246,6 +249,7 @@ fn restrict(
     for distance in distances.into_iter().flatten() {
         map.add_constraint(ctx, distance, Interval::NON_NEGATIVE);
     }
+    true
 }
 
 /// Takes the name from a variable when an earlier one has it.

@@ -250,6 +250,25 @@ impl Interval {
         self.corners(other, |lhs, rhs| lhs.saturating_mul(rhs))
     }
 
+    /// All sums of a member and a multiple of a member of `other`.
+    #[inline]
+    pub(crate) fn add_multiple(self, other: Interval, factor: i64) -> Interval {
+        let (first, last) = match factor < 0 {
+            true => (other.hi, other.lo),
+            false => (other.lo, other.hi),
+        };
+        if self.is_bounded()
+            && other.is_bounded()
+            && self.lo <= self.hi
+            && other.lo <= other.hi
+            && let Some(lo) = first.checked_mul(factor).and_then(|it| it.checked_add(self.lo))
+            && let Some(hi) = last.checked_mul(factor).and_then(|it| it.checked_add(self.hi))
+        {
+            return Interval::new(lo, hi);
+        }
+        self.add(other.mul(Interval::point(factor)))
+    }
+
     /// All quotients rounded down, over the divisors that are not zero. Empty when zero is
     /// the only divisor.
     #[inline]
@@ -273,6 +292,9 @@ impl Interval {
     /// All Euclidean remainders, over the divisors that are not zero. Empty when zero is the
     /// only divisor.
     pub fn modulo(self, other: Interval) -> Interval {
+        if 0 <= self.lo && self.hi < other.lo {
+            return if self.is_empty() || other.is_empty() { Interval::EMPTY } else { self };
+        }
         // x mod -c == x mod c
         let negative = other.intersect(Interval::new(i64::MIN, -1)).neg();
         let divisor = other.intersect(Interval::new(1, i64::MAX)).hull(negative);

@@ -33,7 +33,8 @@ impl IndexingMap {
                     let new = read_for(var, read).unwrap_or(result);
                     self.is_simple_sum(ctx, new, bounds).then_some(new)
                 }
-                _ => self.composed_sum(ctx, result, read, bounds),
+                Node::Add(..) | Node::Mul(..) => self.composed_sum(ctx, result, read, bounds),
+                _ => None,
             };
             if let Some(sum) = sum {
                 composed.push(sum);

@@ -123,8 +123,8 @@ impl Simplifier<'_> {
 
     /// The interval of a sum, with nothing but quotients of leaves put together.
     pub(super) fn interval_of_terms(&self, sum: &Sum) -> Interval {
-        let scaled = |atom: Atom, coefficient: i64| {
-            self.tables.atoms[atom.index()].interval.mul(Interval::point(coefficient))
+        let plus = |values: Interval, atom: Atom, coefficient: i64| {
+            values.add_multiple(self.tables.atoms[atom.index()].interval, coefficient)
         };
         let mut total = Interval::point(sum.constant);
         let groups = self.quotients_by_leaf(sum);
@@ -134,19 +134,18 @@ impl Simplifier<'_> {
         };
         for &(atom, coefficient) in sum.terms() {
             if groups.is_empty() || !is_grouped(atom) {
-                total = total.add(scaled(atom, coefficient));
+                total = plus(total, atom, coefficient);
             }
         }
         for quotients in &groups {
             let mut apart = Interval::point(0);
             for &(_, atom, coefficient) in &quotients.terms {
-                apart = apart.add(scaled(atom, coefficient));
+                apart = plus(apart, atom, coefficient);
             }
             if let Some(digits) = Self::digits(quotients) {
                 let mut together = Interval::point(0);
                 for (digit, weight) in digits {
-                    let values = self.interval_of_digit(digit).mul(Interval::point(weight));
-                    together = together.add(values);
+                    together = together.add_multiple(self.interval_of_digit(digit), weight);
                 }
                 apart = apart.intersect(together);
             }

@@ -325,10 +325,9 @@ impl Simplifier<'_> {
 
     /// The interval of a sum of leaves.
     fn interval_of_leaves(&self, sum: &Sum) -> Interval {
-        let values = |&(atom, coefficient): &(Atom, i64)| {
-            self.tables.atoms[atom.index()].interval.mul(Interval::point(coefficient))
-        };
-        sum.terms().iter().map(values).fold(Interval::point(sum.constant), Interval::add)
+        sum.terms().iter().fold(Interval::point(sum.constant), |values, &(atom, coefficient)| {
+            values.add_multiple(self.tables.atoms[atom.index()].interval, coefficient)
+        })
     }
 
     fn cancelled(&mut self, numerator: &Sum, divisor: i64) -> Option<Sum> {
@@ -745,7 +744,7 @@ pub(super) fn cancelling_factor(
             for &(coefficient, interval) in terms {
                 let left = rest.of(coefficient, factor);
                 if left != 0 {
-                    values = values.add(interval.mul(Interval::point(left)));
+                    values = values.add_multiple(interval, left);
                 }
             }
             if let Some(offset) = values.floor_div(Interval::point(factor)).as_point() {

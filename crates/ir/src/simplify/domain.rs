@@ -588,8 +588,7 @@ impl Simplifier<'_> {
                     kept.add(&term, coefficient / factor)?;
                     num_kept += 1;
                 } else {
-                    let scaled = self.interval_of(term).mul(Interval::point(coefficient));
-                    rest = rest.add(scaled);
+                    rest = rest.add_multiple(self.interval_of(term), coefficient);
                 }
             }
             if num_kept == terms.len() || !rest.is_bounded() {

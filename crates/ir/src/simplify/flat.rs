@@ -11,6 +11,8 @@
 
 mod write;
 
+use std::cell::Cell;
+
 use smallvec::SmallVec;
 
 use super::Simplifier;
@@ -70,9 +72,15 @@ impl Linear {
     /// A bit per term that is there.
     #[inline]
     fn present(&self) -> u32 {
-        let bit = |(place, &coefficient): (u32, &i64)| u32::from(coefficient != 0) << place;
-        (0..).zip(&self.coefficients).map(bit).fold(0, |all, bit| all | bit)
+        present(&self.coefficients)
     }
+}
+
+/// A bit per coefficient that is not zero.
+#[inline]
+fn present(coefficients: &[i64; MAX_FLAT]) -> u32 {
+    let bit = |(place, &coefficient): (u32, &i64)| u32::from(coefficient != 0) << place;
+    (0..).zip(coefficients).map(bit).fold(0, |all, bit| all | bit)
 }
 
 /// Multiples of variables and of quotients, and a constant.
@@ -88,7 +96,9 @@ impl Flat {
     }
 
     fn add(&mut self, other: &Flat, factor: i64) -> Option<()> {
-        add_scaled(&mut self.quotients, &other.quotients, factor)?;
+        if !other.is_linear() {
+            add_scaled(&mut self.quotients, &other.quotients, factor)?;
+        }
         self.linear.add(&other.linear, factor)
     }
 
@@ -99,9 +109,9 @@ impl Flat {
 
     /// The number of the only quotient, where that is there once.
     fn only_quotient(&self) -> Option<usize> {
-        let mut present = (0..MAX_FLAT).filter(|&number| self.quotients[number] != 0);
-        let number = present.next().filter(|&number| self.quotients[number] == 1)?;
-        present.next().is_none().then_some(number)
+        let present = present(&self.quotients);
+        let number = present.trailing_zeros() as usize;
+        (present.is_power_of_two() && self.quotients[number] == 1).then_some(number)
     }
 
     /// The number by which to multiply the terms to get those of `other` at the same places, which may
@@ -189,6 +199,8 @@ pub(super) struct FlatForms<'c> {
     last: Option<(Expr, Reading)>,
     /// Its form.
     last_form: Flat,
+    /// The last sum of variables that was written, and as what.
+    last_written: Cell<Option<(Linear, Expr)>>,
     /// The terms of a simplifier that the variables are.
     atoms: [Option<Atom>; MAX_FLAT],
 }
@@ -225,6 +237,7 @@ impl<'c> FlatForms<'c> {
             read,
             last: None,
             last_form: Flat::default(),
+            last_written: Cell::new(None),
             atoms: [None; MAX_FLAT],
         })
     }
@@ -270,70 +283,107 @@ impl<'c> FlatForms<'c> {
     }
 
     /// Adds a multiple of `expr`. Recursion is limited by the number of operators.
-    fn add_to(&mut self, form: &mut Flat, expr: Expr, factor: i64, reading: Reading) -> Option<()> {
-        let node = self.ctx.node(expr);
-        match node {
-            Node::Const(value) => {
-                let value = value.checked_mul(factor)?;
-                form.linear.constant = form.linear.constant.checked_add(value)?;
+    fn add_to(
+        &mut self,
+        form: &mut Flat,
+        mut expr: Expr,
+        mut factor: i64,
+        reading: Reading,
+    ) -> Option<()> {
+        loop {
+            match self.ctx.node(expr) {
+                Node::Const(value) => {
+                    let value = value.checked_mul(factor)?;
+                    form.linear.constant = form.linear.constant.checked_add(value)?;
+                    return Some(());
+                }
+                Node::Var(var) => return self.add_var(form, var, factor, reading),
+                Node::Add(lhs, rhs) => {
+                    self.add_to(form, lhs, factor, reading)?;
+                    expr = rhs;
+                }
+                Node::Mul(value, by) => {
+                    factor = factor.checked_mul(self.ctx.as_constant(by)?)?;
+                    expr = value;
+                }
+                node @ (Node::FloorDiv(..) | Node::Mod(..)) => {
+                    return self.add_division(form, node, factor, reading);
+                }
+                _ => return None,
             }
-            Node::Var(var) => match (var, reading) {
-                (Var::Dim(i), Reading::Composed) => {
-                    form.add(self.form_of_read(i)?, factor)?;
-                }
-                (Var::Dim(i), Reading::ComposedAsWritten) => {
-                    form.add(self.quotients.read_as_written.get(i as usize)?.as_ref()?, factor)?;
-                }
-                _ => {
-                    let place = self.place_of(var)?;
-                    let to = match self.quotients.vars[place].1.as_point() {
-                        Some(value) => {
-                            let value = value.checked_mul(factor)?;
-                            form.linear.constant = form.linear.constant.checked_add(value)?;
-                            return Some(());
-                        }
-                        None => &mut form.linear.coefficients[place],
-                    };
-                    *to = to.checked_add(factor)?;
-                }
-            },
-            Node::Add(lhs, rhs) => {
-                self.add_to(form, lhs, factor, reading)?;
-                self.add_to(form, rhs, factor, reading)?;
+        }
+    }
+
+    /// Adds a multiple of a variable, or of what is read in its place.
+    fn add_var(&mut self, form: &mut Flat, var: Var, factor: i64, reading: Reading) -> Option<()> {
+        match (var, reading) {
+            (Var::Dim(i), Reading::Composed) => return form.add(self.form_of_read(i)?, factor),
+            (Var::Dim(i), Reading::ComposedAsWritten) => {
+                return form.add(self.quotients.read_as_written.get(i as usize)?.as_ref()?, factor);
             }
-            Node::Mul(value, by) => {
-                let by = self.ctx.as_constant(by)?;
-                self.add_to(form, value, factor.checked_mul(by)?, reading)?;
+            _ => {}
+        }
+        let place = self.place_of(var)?;
+        if let Some(value) = self.quotients.vars[place].1.as_point() {
+            let value = value.checked_mul(factor)?;
+            form.linear.constant = form.linear.constant.checked_add(value)?;
+        } else {
+            let to = &mut form.linear.coefficients[place];
+            *to = to.checked_add(factor)?;
+        }
+        Some(())
+    }
+
+    /// Adds a multiple of a quotient rounded down or of a remainder.
+    #[inline(never)]
+    fn add_division(
+        &mut self,
+        form: &mut Flat,
+        node: Node,
+        mut factor: i64,
+        reading: Reading,
+    ) -> Option<()> {
+        let (value, by) = node.operands()?;
+        let by = self.ctx.as_constant(by).filter(|&by| 0 < by)?;
+        let nested = match self.ctx.node(value) {
+            Node::FloorDiv(..) | Node::Mod(..) => {
+                let mut nested = Flat::default();
+                self.add_to(&mut nested, value, 1, reading)?;
+                Some(nested)
             }
-            Node::FloorDiv(value, by) | Node::Mod(value, by) => {
-                let by = self.ctx.as_constant(by).filter(|&by| 0 < by)?;
-                // The results of one map often divide the same sum.
-                let key = (value, reading);
-                if self.last != Some(key) {
-                    let linear = match reading {
-                        Reading::Composed => self.linear_of(value),
-                        Reading::ComposedAsWritten => return None,
-                        Reading::Own | Reading::Written => None,
-                    };
-                    let mut dividend = Flat::of(linear.unwrap_or_default());
-                    if linear.is_none() {
-                        self.add_to(&mut dividend, value, 1, reading)?;
-                    }
-                    (self.last, self.last_form) = (Some(key), dividend);
-                }
-                let (value, mut factor) = (&self.last_form, factor);
-                if let Node::Mod(..) = node {
-                    // x mod c == x - c*(x floordiv c)
-                    form.add(value, factor)?;
-                    factor = factor.checked_mul(by)?.checked_neg()?;
-                }
-                if reading == Reading::Written {
-                    self.quotients.add_written(form, value, by, factor)?;
-                } else {
-                    self.quotients.add_quotient(form, value, by, factor)?;
-                }
+            _ => {
+                self.find_dividend(value, reading)?;
+                None
             }
-            _ => return None,
+        };
+        let value = nested.as_ref().unwrap_or(&self.last_form);
+        if let Node::Mod(..) = node {
+            // x mod c == x - c*(x floordiv c)
+            form.add(value, factor)?;
+            factor = factor.checked_mul(by)?.checked_neg()?;
+        }
+        if reading == Reading::Written {
+            self.quotients.add_written(form, value, by, factor)
+        } else {
+            self.quotients.add_quotient(form, value, by, factor)
+        }
+    }
+
+    /// Makes the form of a sum that is divided the last. The results of one map often divide the same
+    /// sum.
+    fn find_dividend(&mut self, value: Expr, reading: Reading) -> Option<()> {
+        let key = (value, reading);
+        if self.last != Some(key) {
+            let linear = match reading {
+                Reading::Composed => self.linear_of(value),
+                Reading::ComposedAsWritten => return None,
+                Reading::Own | Reading::Written => None,
+            };
+            let mut dividend = Flat::of(linear.unwrap_or_default());
+            if linear.is_none() {
+                self.add_to(&mut dividend, value, 1, reading)?;
+            }
+            (self.last, self.last_form) = (Some(key), dividend);
         }
         Some(())
     }
@@ -429,7 +479,7 @@ impl Quotients {
         absorbed.add(&rest.linear, by)?;
         let mut quotient = Flat::default();
         self.add_quotient_of_linear(&mut quotient, &absorbed, by.checked_mul(divisor)?, 1)?;
-        self.add_alias(&quotient, &rest, divisor);
+        self.add_alias(&quotient, &rest.linear, Some(number), divisor);
         form.add(&quotient, factor)
     }
 
@@ -481,7 +531,7 @@ impl Quotients {
     fn interval_of(&self, linear: &Linear) -> Interval {
         let mut total = Interval::point(linear.constant);
         for (place, coefficient) in linear.terms() {
-            total = total.add(self.vars[place].1.mul(Interval::point(coefficient)));
+            total = total.add_multiple(self.vars[place].1, coefficient);
         }
         total
     }
@@ -509,7 +559,7 @@ impl Quotients {
         }
         let mut quotient = Flat::default();
         self.add_reduced_quotient(&mut quotient, &rest, divisor)?;
-        self.add_alias(&quotient, &Flat::of(rest), divisor);
+        self.add_alias(&quotient, &rest, None, divisor);
         form.add(&quotient, factor)?;
         self.known.push((rest, divisor, quotient));
         Some(())
@@ -565,20 +615,27 @@ impl Quotients {
         Some(())
     }
 
-    /// As [`Simplifier::add_alias`].
-    fn add_alias(&mut self, quotient: &Flat, numerator: &Flat, divisor: i64) -> Option<()> {
+    /// As [`Simplifier::add_alias`], of a sum of variables and perhaps one quotient.
+    fn add_alias(
+        &mut self,
+        quotient: &Flat,
+        numerator: &Linear,
+        inner: Option<usize>,
+        divisor: i64,
+    ) -> Option<()> {
         let number = quotient.only_quotient()?;
-        let is_plain = quotient.linear.constant == 0 && quotient.linear.present() == 0;
-        if is_plain && self.all[number].is(&numerator.linear, divisor) && numerator.is_linear() {
+        let mut alias = *numerator;
+        alias.add(&quotient.linear, divisor.checked_neg()?)?;
+        let own = &mut self.all[number];
+        if inner.is_none() && own.is(&alias, divisor) {
             return Some(());
         }
-        let (mut alias, mut rest) = (*numerator, *quotient);
-        rest.quotients[number] = 0;
-        alias.add(&rest, divisor.checked_neg()?)?;
-        let own = &mut self.all[number];
-        let is_own = own.is(&alias.linear, divisor) && alias.is_linear();
+        let mut alias = Flat::of(alias);
+        if let Some(inner) = inner {
+            alias.quotients[inner] = 1;
+        }
         let aliases = &mut own.aliases;
-        if !is_own && aliases.len() < MAX_ALIASES && !aliases.contains(&(alias, divisor)) {
+        if aliases.len() < MAX_ALIASES && !aliases.contains(&(alias, divisor)) {
             aliases.push((alias, divisor));
         }
         Some(())

@@ -261,7 +261,7 @@ impl Simplifier<'_> {
         let mut total = self.interval_of_terms(&pieces.rest);
         for (piece, coefficient) in &pieces.parts {
             let interval = self.interval_of_piece(piece, depth);
-            total = total.add(interval.mul(Interval::point(*coefficient)));
+            total = total.add_multiple(interval, *coefficient);
         }
         self.tables.intervals.insert(sum.clone(), total);
         total
@@ -468,6 +468,11 @@ type Addends = SmallVec<[(Expr, u64, bool); 8]>;
 /// Writes a sum of multiples of distinct terms, none of them zero, and a constant.
 pub(crate) fn build(ctx: &Context, terms: &mut [(Expr, i64)], constant: i64) -> Expr {
     terms.sort_by(|a, b| ctx.compare(a.0, b.0));
+    build_sorted(ctx, terms, constant)
+}
+
+/// [`build`], where the terms have the order of [`Context::compare`].
+pub(super) fn build_sorted(ctx: &Context, terms: &[(Expr, i64)], constant: i64) -> Expr {
     let addend =
         |&(term, coefficient): &(Expr, i64)| (term, coefficient.unsigned_abs(), 0 < coefficient);
     let mut addends: Addends = terms.iter().map(addend).collect();

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use super::{Flat, FlatForms, Linear, MAX_FLAT, Quotient};
 use crate::expr::Expr;
-use crate::simplify::build;
+use crate::simplify::write::{build, build_sorted};
 
 /// The most quotients of a form that is written.
 const MAX_WRITTEN: usize = 4;
@@ -138,13 +138,20 @@ impl FlatForms<'_> {
         is_remainder.then(|| ctx.modulo(write(), ctx.constant(modulus)))
     }
 
-    /// Writes a sum of multiples of variables.
+    /// Writes a sum of multiples of variables. Most results of one map divide the same.
     fn write_linear(&self, linear: &Linear) -> Expr {
+        if let Some((known, written)) = self.last_written.get()
+            && known == *linear
+        {
+            return written;
+        }
         let mut terms = Terms::new();
         for (place, coefficient) in linear.terms() {
             terms.push((self.ctx.var(self.quotients.vars[place].0), coefficient));
         }
-        build(self.ctx, &mut terms, linear.constant)
+        let written = build_sorted(self.ctx, &terms, linear.constant);
+        self.last_written.set(Some((*linear, written)));
+        written
     }
 
     /// The only variable of a quotient that is one of a variable.
