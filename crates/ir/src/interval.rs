@@ -283,6 +283,18 @@ impl Interval {
         self.divide(other, floor_div_wide)
     }
 
+    /// The quotient of every member by a positive divisor, rounded down, where all have one.
+    #[inline]
+    pub(crate) fn only_quotient(self, divisor: i64) -> Option<i64> {
+        // Most intervals are longer than the divisor, which is seen without a division.
+        let length = self.hi.checked_sub(self.lo)?;
+        if !self.is_bounded() || !(0..divisor).contains(&length) {
+            return None;
+        }
+        let quotient = self.lo.div_euclid(divisor);
+        (quotient == self.hi.div_euclid(divisor)).then_some(quotient)
+    }
+
     /// All quotients rounded up, over the divisors that are not zero. Empty when zero is the
     /// only divisor.
     pub fn ceil_div(self, other: Interval) -> Interval {

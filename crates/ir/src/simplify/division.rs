@@ -216,9 +216,8 @@ impl Simplifier<'_> {
 
     /// The quotient of a sum without multiples of the divisor.
     fn reduced_quotient(&mut self, given: &Sum, divisor: i64) -> Option<Sum> {
-        let constant_quotient = |interval: Interval| {
-            interval.floor_div(Interval::point(divisor)).as_point().map(Sum::constant)
-        };
+        let constant_quotient =
+            |interval: Interval| interval.only_quotient(divisor).map(Sum::constant);
         if let Some(quotient) = constant_quotient(self.interval_of_sum(given)) {
             return Some(quotient);
         }
@@ -270,10 +269,8 @@ impl Simplifier<'_> {
     /// [`reduced_quotient`](Self::reduced_quotient) of a sum of leaves: the same rules, where there
     /// are no remainders to look for.
     fn reduced_quotient_of_leaves(&mut self, given: &Sum, divisor: i64) -> Option<Sum> {
-        let quotient_of =
-            |values: Interval, by: i64| values.floor_div(Interval::point(by)).as_point();
         let values = self.interval_of_leaves(given);
-        if let Some(value) = quotient_of(values, divisor) {
+        if let Some(value) = values.only_quotient(divisor) {
             return Some(Sum::constant(value));
         }
         let is_given = given.terms().iter().all(|&(_, it)| 0 <= it && it < divisor);
@@ -284,7 +281,7 @@ impl Simplifier<'_> {
             whole.add(&numerator, -1)?;
             whole = whole.divided(divisor);
             values = self.interval_of_leaves(&numerator);
-            if let Some(value) = quotient_of(values, divisor) {
+            if let Some(value) = values.only_quotient(divisor) {
                 whole.constant = whole.constant.checked_add(value)?;
                 return Some(whole);
             }
@@ -485,8 +482,7 @@ impl Simplifier<'_> {
                 reduced.add_term(atom, coefficient.checked_sub(small)? / factor)?;
                 rest.add_term(atom, small)?;
             }
-            let quotient = self.interval_of_sum(&rest).floor_div(Interval::point(factor));
-            if let Some(offset) = quotient.as_point() {
+            if let Some(offset) = self.interval_of_sum(&rest).only_quotient(factor) {
                 reduced.constant = offset;
                 return self.quotient(reduced, divisor / factor);
             }
@@ -747,7 +743,7 @@ pub(super) fn cancelling_factor(
                     values = values.add_multiple(interval, left);
                 }
             }
-            if let Some(offset) = values.floor_div(Interval::point(factor)).as_point() {
+            if let Some(offset) = values.only_quotient(factor) {
                 return Some(Cancelling { factor, offset, rest });
             }
         }

@@ -140,14 +140,12 @@ fn add_scaled(to: &mut [i64; MAX_FLAT], from: &[i64; MAX_FLAT], factor: i64) -> 
 }
 
 /// `numerator floordiv divisor`, as far as the rules take it.
-#[derive(Debug)]
+#[derive(Copy, Clone, Debug)]
 struct Quotient {
     numerator: Linear,
     divisor: i64,
     /// The only variable, where it is a quotient of one.
     leaf: Option<usize>,
-    /// Other numerators and divisors with the same quotient on the domain.
-    aliases: SmallVec<[(Flat, i64); 1]>,
     /// The term of the simplifier that it is, once there is one.
     atom: Option<Atom>,
 }
@@ -170,6 +168,8 @@ pub(crate) struct Quotients {
     /// Numerators and divisors to which no rule was applied.
     written: Vec<(Linear, i64)>,
     all: Vec<Quotient>,
+    /// Other numerators and divisors with the same quotient on the domain, by number of the quotient.
+    aliases: Vec<(usize, Flat, i64)>,
     /// The quotients of sums without multiples of the divisor that were asked for.
     known: Vec<(Linear, i64, Flat)>,
 }
@@ -213,6 +213,7 @@ impl Drop for FlatForms<'_> {
         quotients.read_as_written.clear();
         quotients.written.clear();
         quotients.all.clear();
+        quotients.aliases.clear();
         quotients.known.clear();
         self.ctx.keep_quotients(quotients);
     }
@@ -419,9 +420,8 @@ impl<'c> FlatForms<'c> {
                 }
             };
             self.quotients.all[number].atom = Some(atom);
-            for place in 0..self.quotients.all[number].aliases.len() {
-                let (alias, divisor) = self.quotients.all[number].aliases[place];
-                if let Some(alias) = self.known_sum_of(&alias) {
+            for (alias, divisor) in self.quotients.aliases_of(number) {
+                if let Some(alias) = self.known_sum_of(alias) {
                     simplifier.note_alias(atom, alias, divisor);
                 }
             }
@@ -571,18 +571,19 @@ impl Quotients {
         given: &Linear,
         divisor: i64,
     ) -> Option<()> {
-        let quotient_of = |values: Interval| values.floor_div(Interval::point(divisor));
-        if let Some(value) = quotient_of(self.interval_of(given)).as_point() {
+        if let Some(value) = self.interval_of(given).only_quotient(divisor) {
             form.linear.constant = value;
             return Some(());
         }
         let mut numerator = *given;
         for (place, coefficient) in given.terms() {
-            numerator.coefficients[place] = coefficient.rem_euclid(divisor);
-            form.linear.coefficients[place] = coefficient.div_euclid(divisor);
+            if !(0..divisor).contains(&coefficient) {
+                numerator.coefficients[place] = coefficient.rem_euclid(divisor);
+                form.linear.coefficients[place] = coefficient.div_euclid(divisor);
+            }
         }
         if form.linear.present() != 0
-            && let Some(value) = quotient_of(self.interval_of(&numerator)).as_point()
+            && let Some(value) = self.interval_of(&numerator).only_quotient(divisor)
         {
             form.linear.constant = value;
             return Some(());
@@ -606,8 +607,7 @@ impl Quotients {
             None if self.all.len() == MAX_FLAT => return None,
             None => {
                 let leaf = numerator.single();
-                let aliases = SmallVec::new();
-                self.all.push(Quotient { numerator, divisor, leaf, aliases, atom: None });
+                self.all.push(Quotient { numerator, divisor, leaf, atom: None });
                 self.all.len() - 1
             }
         };
@@ -626,19 +626,25 @@ impl Quotients {
         let number = quotient.only_quotient()?;
         let mut alias = *numerator;
         alias.add(&quotient.linear, divisor.checked_neg()?)?;
-        let own = &mut self.all[number];
-        if inner.is_none() && own.is(&alias, divisor) {
+        if inner.is_none() && self.all[number].is(&alias, divisor) {
             return Some(());
         }
         let mut alias = Flat::of(alias);
         if let Some(inner) = inner {
             alias.quotients[inner] = 1;
         }
-        let aliases = &mut own.aliases;
-        if aliases.len() < MAX_ALIASES && !aliases.contains(&(alias, divisor)) {
-            aliases.push((alias, divisor));
+        if self.aliases_of(number).count() < MAX_ALIASES
+            && !self.aliases_of(number).any(|known| known == (&alias, divisor))
+        {
+            self.aliases.push((number, alias, divisor));
         }
         Some(())
+    }
+
+    /// Other numerators and divisors with the same quotient as the one with this number.
+    fn aliases_of(&self, number: usize) -> impl Iterator<Item = (&Flat, i64)> {
+        let own = self.aliases.iter().filter(move |&&(quotient, ..)| quotient == number);
+        own.map(|(_, alias, divisor)| (alias, *divisor))
     }
 }
 
@@ -647,13 +653,14 @@ impl Quotients {
 fn take_multiples(rest: &mut Linear, divisor: i64, form: &mut Linear, factor: i64) -> Option<()> {
     for place in 0..MAX_FLAT {
         let coefficient = rest.coefficients[place];
-        if coefficient != 0 && coefficient % divisor == 0 {
+        let is_small = coefficient.unsigned_abs() < divisor.unsigned_abs();
+        if !is_small && coefficient % divisor == 0 {
             let whole = (coefficient / divisor).checked_mul(factor)?;
             form.coefficients[place] = form.coefficients[place].checked_add(whole)?;
             rest.coefficients[place] = 0;
         }
     }
-    if rest.constant != 0 {
+    if !(0..divisor).contains(&rest.constant) {
         let whole = rest.constant.div_euclid(divisor).checked_mul(factor)?;
         form.constant = form.constant.checked_add(whole)?;
         rest.constant = rest.constant.rem_euclid(divisor);

@@ -462,8 +462,9 @@ impl Simplifier<'_> {
     }
 }
 
-/// Expressions with the size of a coefficient and whether it is positive.
-type Addends = SmallVec<[(Expr, u64, bool); 8]>;
+/// An expression with the size of a coefficient and whether it is positive.
+type Addend = (Expr, u64, bool);
+type Addends = SmallVec<[Addend; 8]>;
 
 /// Writes a sum of multiples of distinct terms, none of them zero, and a constant.
 pub(crate) fn build(ctx: &Context, terms: &mut [(Expr, i64)], constant: i64) -> Expr {
@@ -473,43 +474,47 @@ pub(crate) fn build(ctx: &Context, terms: &mut [(Expr, i64)], constant: i64) -> 
 
 /// [`build`], where the terms have the order of [`Context::compare`].
 pub(super) fn build_sorted(ctx: &Context, terms: &[(Expr, i64)], constant: i64) -> Expr {
-    let addend =
-        |&(term, coefficient): &(Expr, i64)| (term, coefficient.unsigned_abs(), 0 < coefficient);
-    let mut addends: Addends = terms.iter().map(addend).collect();
-    if let Some(counts) = counts_of_sizes(&addends) {
-        addends = collected(ctx, &addends, &counts);
-    }
+    let addends = terms
+        .iter()
+        .map(|&(term, coefficient)| (term, coefficient.unsigned_abs(), 0 < coefficient));
     // A term may be a constant itself: 2^63 is one, written as a sum.
-    let expr = chain(ctx, &mut addends);
+    let expr = match counts_of_sizes(terms) {
+        None => chain(ctx, addends),
+        Some(counts) => chain(ctx, collected(ctx, addends, &counts).into_iter()),
+    };
     if constant == 0 { expr } else { ctx.add(expr, ctx.constant(constant)) }
 }
 
-/// How often each size other than 1 occurs; `None` where none does twice.
-fn counts_of_sizes(addends: &Addends) -> Option<FastMap<u64, usize>> {
+/// How often each size of a coefficient other than 1 occurs; `None` where none does twice.
+fn counts_of_sizes(terms: &[(Expr, i64)]) -> Option<FastMap<u64, usize>> {
+    let sizes = terms.iter().map(|&(_, coefficient)| coefficient.unsigned_abs());
     // A few are compared faster than hashed.
-    if addends.len() <= MAX_PAIRS {
-        let mut rest = &addends[..];
+    if terms.len() <= MAX_PAIRS {
+        let mut rest = sizes.clone();
         let mut is_equal = false;
-        while let Some((&(_, size, _), others)) = rest.split_first() {
-            is_equal |= size != 1 && others.iter().any(|&(_, other, _)| other == size);
-            rest = others;
+        while let Some(size) = rest.next() {
+            is_equal |= size != 1 && rest.clone().any(|other| other == size);
         }
         if !is_equal {
             return None;
         }
     }
     let mut counts: FastMap<u64, usize> = FastMap::default();
-    for &(_, size, _) in addends.iter().filter(|&&(_, size, _)| size != 1) {
+    for size in sizes.filter(|&size| size != 1) {
         *counts.entry(size).or_default() += 1;
     }
     counts.values().any(|&count| 1 < count).then_some(counts)
 }
 
 /// The addends with those of one size collected in the place of the first of them.
-fn collected(ctx: &Context, given: &Addends, counts: &FastMap<u64, usize>) -> Addends {
+fn collected(
+    ctx: &Context,
+    given: impl Iterator<Item = Addend>,
+    counts: &FastMap<u64, usize>,
+) -> Addends {
     let mut addends = Addends::new();
     let mut groups: FastMap<u64, Addends> = FastMap::default();
-    for &(term, size, positive) in given {
+    for (term, size, positive) in given {
         if counts.get(&size).is_none_or(|&count| count < 2) {
             addends.push((term, size, positive));
             continue;
@@ -527,7 +532,7 @@ fn collected(ctx: &Context, given: &Addends, counts: &FastMap<u64, usize>) -> Ad
             for (.., sign) in &mut members {
                 *sign = *sign == *positive;
             }
-            *expr = chain(ctx, &mut members);
+            *expr = chain(ctx, members.into_iter());
         }
     }
     addends
@@ -583,24 +588,26 @@ pub(super) fn is_written_sum(ctx: &Context, expr: Expr, accepted: &impl Fn(Var) 
 }
 
 /// A sum of multiples given by size and sign, a positive one first; zero when empty.
-fn chain(ctx: &Context, addends: &mut [(Expr, u64, bool)]) -> Expr {
-    if let Some(first) = addends.iter().position(|&(.., positive)| positive) {
-        addends[..=first].rotate_right(1);
+fn chain(ctx: &Context, addends: impl Iterator<Item = Addend> + Clone) -> Expr {
+    let signed = |(expr, size, positive): Addend| {
+        let magnitude = i128::from(size);
+        let signed = if positive { magnitude } else { -magnitude };
+        // The sizes are those of 64-bit coefficients; a group takes the sign of a
+        // positive member if it has one, so only -2^63 can have size 2^63.
+        match i64::try_from(signed).unwrap_or(i64::MIN) {
+            1 => expr,
+            factor => ctx.mul(expr, ctx.constant(factor)),
+        }
+    };
+    let first = addends.clone().position(|(.., positive)| positive);
+    let mut sum = first.and_then(|place| addends.clone().nth(place)).map(signed);
+    for (place, addend) in addends.enumerate() {
+        if Some(place) != first {
+            let term = signed(addend);
+            sum = Some(sum.map_or(term, |sum| ctx.add(sum, term)));
+        }
     }
-    addends
-        .iter()
-        .map(|&(expr, size, positive)| {
-            let magnitude = i128::from(size);
-            let signed = if positive { magnitude } else { -magnitude };
-            // The sizes are those of 64-bit coefficients; a group takes the sign of a
-            // positive member if it has one, so only -2^63 can have size 2^63.
-            match i64::try_from(signed).unwrap_or(i64::MIN) {
-                1 => expr,
-                factor => ctx.mul(expr, ctx.constant(factor)),
-            }
-        })
-        .reduce(|lhs, rhs| ctx.add(lhs, rhs))
-        .unwrap_or_else(|| ctx.constant(0))
+    sum.unwrap_or_else(|| ctx.constant(0))
 }
 
 /// Sums with moduli, and by what to multiply them, to take out of `sum` as remainders of a

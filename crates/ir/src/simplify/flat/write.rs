@@ -179,7 +179,7 @@ impl FlatForms<'_> {
         floors: &Numbers,
         mut takes: impl FnMut(&Flat, i64) -> bool,
     ) -> (bool, bool) {
-        let Quotient { numerator, divisor, aliases, .. } = &self.quotients.all[floor];
+        let Quotient { numerator, divisor, .. } = &self.quotients.all[floor];
         let is_negative = rest.quotients[floor] < 0;
         let is_leaf = self.leaf_of(floor).is_some();
         let is_accepted = |value: &Flat| {
@@ -205,7 +205,7 @@ impl FlatForms<'_> {
         });
         let found = found
             || is_taken(&Flat::of(*numerator), *divisor)
-            || aliases.iter().any(|(value, modulus)| is_taken(value, *modulus));
+            || self.quotients.aliases_of(floor).any(|(value, modulus)| is_taken(value, modulus));
         (is_there, found)
     }
 
