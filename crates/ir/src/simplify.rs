@@ -31,8 +31,10 @@ mod composition;
 mod digits;
 mod division;
 mod domain;
+mod extrema;
 mod flat;
 mod numbered;
+mod overflow;
 mod sum;
 mod write;
 
@@ -46,15 +48,11 @@ use crate::interval::Interval;
 use crate::map::{IndexingMap, VarIntervals};
 use crate::prove::{Prover, Verdict};
 pub(crate) use domain::ConstantBounds;
+use extrema::Extremum;
 pub(crate) use flat::Quotients;
 use sum::{Atom, Sum};
 use write::build;
 
-/// The most operands of a minimum or maximum, before a new one and after it, that it is compared with.
-const MAX_COMPARED: usize = 16;
-/// The most operands of a minimum or maximum that are sorted. Others come after them as they are given:
-/// where each minimum is an operand of the next, all would be written anew each time.
-const MAX_SORTED: usize = 32;
 /// How deep rules may apply rules to what they build.
 const MAX_DEPTH: u32 = 64;
 /// How often an expression is simplified again to reach a fixpoint.
@@ -161,6 +159,8 @@ pub struct Simplifier<'c> {
     /// Whether a sum was shorter without remainders than with those that were found: others might
     /// be found next time.
     overruled: bool,
+    /// Whether something other than a variable was met that may leave the 64-bit range.
+    is_wide: bool,
 }
 
 impl<'c> Simplifier<'c> {
@@ -177,6 +177,7 @@ impl<'c> Simplifier<'c> {
             depth: 0,
             negative_divisors: false,
             overruled: false,
+            is_wide: false,
         }
     }
 
@@ -232,7 +233,7 @@ impl<'c> Simplifier<'c> {
     fn simplify_once(&mut self, expr: Expr) -> (Expr, bool) {
         let sum = self.expand(expr);
         let written = self.write(&sum);
-        if self.ctx.cost(written) <= self.ctx.cost(expr) {
+        if self.ctx.cost(written) <= self.ctx.cost(expr) && self.overflows_no_more(written, expr) {
             (written, self.is_settled(&sum))
         } else {
             (self.simplify_parts(expr), false)
@@ -250,9 +251,12 @@ impl<'c> Simplifier<'c> {
                 Some((&lhs, &rhs)) => ctx.rebuild(node, lhs, rhs),
                 None => expr,
             };
-            let shortest = [rebuilt, expr].into_iter().fold(written, |shortest, other| {
-                if ctx.cost(other) < ctx.cost(shortest) { other } else { shortest }
-            });
+            let mut shortest = expr;
+            for other in [rebuilt, written] {
+                if ctx.cost(other) <= ctx.cost(shortest) && self.overflows_no_more(other, expr) {
+                    shortest = other;
+                }
+            }
             Ok::<_, std::convert::Infallible>(shortest)
         });
         match folded {
@@ -512,6 +516,7 @@ impl<'c> Simplifier<'c> {
             _ => Interval::ALL,
         };
         let interval = interval.intersect(values).intersect(self.known_interval(expr));
+        self.is_wide |= !interval.is_bounded() && !matches!(node, Node::Var(_));
         let sum = match interval.as_point() {
             Some(value) => Sum::constant(value),
             None => Sum::from(self.new_atom(Term::Leaf(expr), interval, Some(expr))),
@@ -674,108 +679,6 @@ impl<'c> Simplifier<'c> {
         }
     }
 
-    // Minima and maxima
-
-    /// The simplified minimum or maximum. The operands of such that are simplified already are not
-    /// compared with each other again.
-    fn extremum(&mut self, lhs: Expr, rhs: Expr, kind: Extremum) -> Expr {
-        let ctx = self.ctx;
-        let (of_lhs, of_rhs) = (self.chain(lhs, kind), self.chain(rhs, kind));
-        let (chain, other) =
-            if of_lhs.len() < of_rhs.len() { (of_rhs, lhs) } else { (of_lhs, rhs) };
-        let mut kept: Vec<Expr> = chain.iter().map(|&(operand, _)| operand).collect();
-        // The first operands that stay: what they make is there.
-        let mut num_same = kept.len();
-        let mut candidates = ctx.operands_of(other, |node| kind.operands(node).is_some());
-        if kept.is_empty() {
-            candidates.extend(ctx.operands_of(lhs, |node| kind.operands(node).is_some()));
-        }
-        for candidate in candidates {
-            if kept.contains(&candidate) {
-                continue;
-            }
-            let mut place = kept.len();
-            if place < MAX_SORTED {
-                place = kept.partition_point(|&it| ctx.compare(it, candidate).is_lt());
-            }
-            let compared = place.saturating_sub(MAX_COMPARED)..kept.len().min(place + MAX_COMPARED);
-            let (mut is_dominated, mut dominated) = (false, SmallVec::<[usize; 4]>::new());
-            for number in compared {
-                let operand = kept[number];
-                let winner = match number < place {
-                    true => self.decided(operand, candidate, kind),
-                    false => self.decided(candidate, operand, kind),
-                };
-                if winner == Some(operand) {
-                    is_dominated = true;
-                    break;
-                }
-                if winner.is_some() {
-                    dominated.push(number);
-                }
-            }
-            for &number in dominated.iter().rev() {
-                kept.remove(number);
-                num_same = num_same.min(number);
-                place -= usize::from(number < place);
-            }
-            if !is_dominated {
-                kept.insert(place, candidate);
-                num_same = num_same.min(place);
-            }
-        }
-        let start = num_same.checked_sub(1).map(|last| chain[last].1);
-        let extremum = kept[num_same..].iter().fold(start, |extremum, &operand| {
-            Some(extremum.map_or(operand, |extremum| kind.of(ctx, extremum, operand)))
-        });
-        let extremum = extremum.unwrap_or(lhs);
-        self.tables.extrema.insert(extremum);
-        extremum
-    }
-
-    /// The operands of a simplified minimum or maximum in their order, each with what it makes with
-    /// those before it. None where it is not known to be simplified.
-    fn chain(&self, expr: Expr, kind: Extremum) -> Vec<(Expr, Expr)> {
-        let mut chain = Vec::new();
-        let mut rest = expr;
-        while let Some((before, last)) = kind.operands(self.ctx.node(rest)) {
-            chain.push((last, rest));
-            rest = before;
-        }
-        if !chain.is_empty() && !self.tables.extrema.contains(&expr) {
-            return Vec::new();
-        }
-        chain.push((rest, rest));
-        chain.reverse();
-        chain
-    }
-
-    /// Which of two expressions is the minimum or maximum everywhere, if one is.
-    fn decided(&mut self, lhs: Expr, rhs: Expr, kind: Extremum) -> Option<Expr> {
-        // min(a, max(a, b)) == a and its mirror
-        for (plain, nested) in [(lhs, rhs), (rhs, lhs)] {
-            match (self.ctx.node(nested), kind) {
-                (Node::Max(a, b), Extremum::Min) | (Node::Min(a, b), Extremum::Max)
-                    if a == plain || b == plain =>
-                {
-                    return Some(plain);
-                }
-                _ => {}
-            }
-        }
-        let (smaller, larger) = if self.at_most(lhs, rhs) {
-            (lhs, rhs)
-        } else if self.at_most(rhs, lhs) {
-            (rhs, lhs)
-        } else {
-            return None;
-        };
-        Some(match kind {
-            Extremum::Min => smaller,
-            Extremum::Max => larger,
-        })
-    }
-
     // Questions
 
     /// Whether `lhs <= rhs` is shown on the whole domain.
@@ -828,35 +731,6 @@ fn inner_point(interval: Interval) -> i64 {
         i64::try_from(i128::from(interval.lo) + length * 5 / 8).unwrap_or(interval.lo)
     } else {
         interval.lo.max(12_345).min(interval.hi)
-    }
-}
-
-/// Which of its operands an operation picks.
-#[derive(Copy, Clone, PartialEq, Eq)]
-enum Extremum {
-    Min,
-    Max,
-}
-
-impl Extremum {
-    fn of_node(node: Node) -> Option<Self> {
-        match node {
-            Node::Min(..) => Some(Extremum::Min),
-            Node::Max(..) => Some(Extremum::Max),
-            _ => None,
-        }
-    }
-
-    /// The operands of a node of this kind.
-    fn operands(self, node: Node) -> Option<(Expr, Expr)> {
-        node.operands().filter(|_| Self::of_node(node) == Some(self))
-    }
-
-    fn of(self, ctx: &Context, lhs: Expr, rhs: Expr) -> Expr {
-        match self {
-            Extremum::Min => ctx.min(lhs, rhs),
-            Extremum::Max => ctx.max(lhs, rhs),
-        }
     }
 }
 

@@ -125,7 +125,7 @@ impl Simplifier<'_> {
             None => self.expand_composed(expr, read)?,
         };
         let written = self.write(&sum);
-        if is_short(ctx, written, expr, read) {
+        if !self.is_wide && is_short(ctx, written, expr, read) {
             return Some((written, self.is_settled(&sum)));
         }
         let composed = ctx.substitute(expr, &|var| read_for(var, read));
