@@ -286,6 +286,8 @@ pub const GROWTHS: &[Growth] = &[
     Growth { name: "minimum of n variables", largest: 512, draw: minimum },
     Growth { name: "n nested maxima", largest: 512, draw: maxima },
     Growth { name: "sum of n quotients", largest: 512, draw: quotients },
+    Growth { name: "sum of n remainders", largest: 512, draw: remainders },
+    Growth { name: "sum of n quotients and remainders", largest: 512, draw: both },
     Growth { name: "n padded windows", largest: 64, draw: padded_windows },
     Growth { name: "n reshapes in turn", largest: 512, draw: there_and_back },
     Growth { name: "n reshapes at once", largest: 512, draw: there_and_back_at_once },
@@ -315,11 +317,32 @@ fn maxima(ctx: &Context, random: &mut Random, size: usize) -> Work {
 
 /// `(d0 + d1 * a) floordiv c + ..`, no two with one divisor.
 fn quotients(ctx: &Context, random: &mut Random, size: usize) -> Work {
+    sum_of_divisions(ctx, random, size, |value, divisor| ctx.floor_div(value, divisor))
+}
+
+/// `(d0 + d1 * a) mod c + ..`, no two with one divisor.
+fn remainders(ctx: &Context, random: &mut Random, size: usize) -> Work {
+    sum_of_divisions(ctx, random, size, |value, divisor| ctx.modulo(value, divisor))
+}
+
+/// `(d0 + d1 * a) floordiv c + (d0 + d1 * a) mod c + ..`, no two with one divisor.
+fn both(ctx: &Context, random: &mut Random, size: usize) -> Work {
+    sum_of_divisions(ctx, random, size, |value, divisor| {
+        ctx.add(ctx.floor_div(value, divisor), ctx.modulo(value, divisor))
+    })
+}
+
+fn sum_of_divisions(
+    ctx: &Context,
+    random: &mut Random,
+    size: usize,
+    divided: impl Fn(Expr, Expr) -> Expr,
+) -> Work {
     let mut sum = ctx.constant(0);
     for place in 0..size {
         let scaled = ctx.mul(ctx.dim(1), ctx.constant(random.between(2, 99)));
-        let divisor = 1000 + i64::from(count(place));
-        sum = ctx.add(sum, ctx.floor_div(ctx.add(ctx.dim(0), scaled), ctx.constant(divisor)));
+        let divisor = ctx.constant(1000 + i64::from(count(place)));
+        sum = ctx.add(sum, divided(ctx.add(ctx.dim(0), scaled), divisor));
     }
     vec![unconstrained(ctx, &[1 << 30, 1 << 30], &[], vec![sum])]
 }

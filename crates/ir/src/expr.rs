@@ -901,7 +901,7 @@ impl Context {
 }
 
 /// The most sums and multiples that are taken apart without looking for shared ones.
-const MAX_UNSHARED: usize = 64;
+const MAX_UNSHARED: usize = 1024;
 
 /// [`LinearTerms`] of a small expression.
 #[derive(Default)]

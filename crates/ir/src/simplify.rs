@@ -53,6 +53,8 @@ pub(crate) use flat::Quotients;
 use sum::{Atom, Sum};
 use write::build;
 
+/// The most terms of a sum all parts of which are simplified on their own.
+const MAX_PARTIAL: u32 = 32;
 /// How deep rules may apply rules to what they build.
 const MAX_DEPTH: u32 = 64;
 /// How often an expression is simplified again to reach a fixpoint.
@@ -133,6 +135,14 @@ impl Drop for Simplifier<'_> {
     }
 }
 
+/// A subexpression, simplified on its own.
+#[derive(Copy, Clone)]
+struct Part {
+    form: Expr,
+    /// The number of terms of the sum that is given.
+    num_addends: u32,
+}
+
 /// Simplifies expressions of one context under what is known of their variables.
 ///
 /// ```
@@ -188,7 +198,12 @@ impl<'c> Simplifier<'c> {
 
     /// A simplifier that knows the bounds and the constraints of `map`.
     pub fn for_domain(ctx: &'c Context, map: &IndexingMap) -> Self {
-        let mut simplifier = Self::within(ctx, map, map.narrowed_intervals(ctx));
+        Self::for_domain_within(ctx, map, map.narrowed_intervals(ctx))
+    }
+
+    /// [`for_domain`](Self::for_domain), given the intervals of the variables.
+    fn for_domain_within(ctx: &'c Context, map: &IndexingMap, intervals: VarIntervals) -> Self {
+        let mut simplifier = Self::within(ctx, map, intervals);
         for constraint in &map.constraints {
             simplifier.assume(constraint.expr, constraint.interval);
         }
@@ -241,26 +256,35 @@ impl<'c> Simplifier<'c> {
     }
 
     /// The simplified form of an expression whose normal form is longer: of every
-    /// subexpression, the shortest of its normal form, what its operands make, and itself.
+    /// subexpression, the shortest of its normal form, what its operands make, and itself. Of the sums
+    /// in a long one, each has to have twice the terms of the one before to be looked at.
     fn simplify_parts(&mut self, root: Expr) -> Expr {
         let ctx = self.ctx;
-        let folded = ctx.fold(&[root], |expr, node, operands| {
-            let sum = self.expand(expr);
-            let written = self.write(&sum);
-            let rebuilt = match operands {
-                Some((&lhs, &rhs)) => ctx.rebuild(node, lhs, rhs),
-                None => expr,
-            };
+        let folded = ctx.fold(&[root], |expr, node, operands: Option<(&Part, &Part)>| {
+            let (mut num_addends, mut is_within_sum) = (1, false);
             let mut shortest = expr;
-            for other in [rebuilt, written] {
-                if ctx.cost(other) <= ctx.cost(shortest) && self.overflows_no_more(other, expr) {
-                    shortest = other;
+            let takes = |this: &Self, other: Expr, shortest: &mut Expr| {
+                if ctx.cost(other) <= ctx.cost(*shortest) && this.overflows_no_more(other, expr) {
+                    *shortest = other;
+                }
+            };
+            if let Some((lhs, rhs)) = operands {
+                takes(self, ctx.rebuild(node, lhs.form, rhs.form), &mut shortest);
+                if let Node::Add(..) = node {
+                    num_addends = u32::saturating_add(lhs.num_addends, rhs.num_addends);
+                    let longer = lhs.num_addends.max(rhs.num_addends);
+                    is_within_sum = MAX_PARTIAL < longer && longer.ilog2() == num_addends.ilog2();
                 }
             }
-            Ok::<_, std::convert::Infallible>(shortest)
+            if !is_within_sum || expr == root {
+                let sum = self.expand(expr);
+                let written = self.write(&sum);
+                takes(self, written, &mut shortest);
+            }
+            Ok::<_, std::convert::Infallible>(Part { form: shortest, num_addends })
         });
         match folded {
-            Ok(simplified) => simplified[0],
+            Ok(simplified) => simplified[0].form,
             Err(never) => match never {},
         }
     }

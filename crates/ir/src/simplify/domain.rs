@@ -13,7 +13,7 @@ use super::{MAX_ROUNDS, Simplifier};
 use crate::expr::{Context, Expr, Node, Var, checked_ceil_div, checked_floor_div, gcd};
 use crate::interval::Interval;
 use crate::linear_domain::{LinearAnswer, LinearDomain};
-use crate::map::{Constraint, IndexingMap};
+use crate::map::{Constraint, IndexingMap, VarIntervals};
 use crate::prove::Verdict;
 
 /// The most points at which a constraint is tried.
@@ -104,17 +104,19 @@ impl IndexingMap {
             return self.simplify_in_box(ctx, bounds);
         }
         let before = self.clone();
-        let mut is_stable = false;
         for _ in 0..MAX_ROUNDS {
-            if !is_stable {
-                let Some(stays) = self.simplify_domain(ctx) else {
+            match self.simplify_domain(ctx) {
+                Some(true) => break,
+                Some(false) => {}
+                None => {
                     self.set_known_empty(ctx);
                     break;
-                };
-                is_stable = stays;
+                }
             }
-            // The results are simplified under these bounds and constraints.
-            if !self.simplify_results(ctx) && is_stable {
+        }
+        // Under the bounds and constraints that stay.
+        for _ in 0..MAX_ROUNDS {
+            if !self.simplify_results(ctx) {
                 break;
             }
         }
@@ -260,24 +262,26 @@ impl IndexingMap {
         }
     }
 
-    /// Simplifies the results under bounds and constraints, and returns whether one changed.
+    /// Simplifies the results under bounds and constraints, and returns whether one changed and may do so
+    /// again.
     fn simplify_results(&mut self, ctx: &Context) -> bool {
-        if self.are_results_simple(ctx) {
+        let intervals = self.narrowed_intervals(ctx);
+        if self.are_results_simple(ctx, &intervals) {
             return false;
         }
-        let mut simplifier = Simplifier::for_domain(ctx, self);
+        let mut simplifier = Simplifier::for_domain_within(ctx, self, intervals.clone());
         let mut has_changed = false;
         for result in &mut self.results {
             let simplified = simplifier.simplify(*result);
             has_changed |= simplified != *result;
             *result = simplified;
         }
-        has_changed
+        has_changed && !self.are_results_simple(ctx, &intervals)
     }
 
     /// Whether all results are sums of variables, written as simplification does, none of which the
     /// domain makes a constant. A `false` leaves it open.
-    fn are_results_simple(&self, ctx: &Context) -> bool {
+    fn are_results_simple(&self, ctx: &Context, intervals: &VarIntervals) -> bool {
         let is_sum = |expr| matches!(ctx.node(expr), Node::Var(_) | Node::Add(..) | Node::Mul(..));
         let is_point = |constraint: &Constraint| constraint.interval.as_point().is_some();
         if !self.results.iter().all(|&result| is_sum(result))
@@ -285,7 +289,6 @@ impl IndexingMap {
         {
             return false;
         }
-        let intervals = self.narrowed_intervals(ctx);
         let is_free = |var| intervals.of(var).as_point().is_none();
         self.results.iter().all(|&result| is_written_sum(ctx, result, &is_free))
     }

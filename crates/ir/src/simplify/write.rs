@@ -13,7 +13,7 @@ use crate::hash::FastMap;
 use crate::interval::Interval;
 
 /// The most terms of a sum of variables that is looked at before it is written anew.
-const MAX_VARIABLES: usize = 64;
+const MAX_VARIABLES: usize = 256;
 /// The most terms whose coefficients are compared pair by pair.
 const MAX_PAIRS: usize = 8;
 /// How deep remainders of remainders are looked for.
