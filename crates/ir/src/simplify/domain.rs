@@ -11,9 +11,10 @@ use super::build;
 use super::write::is_written_sum;
 use super::{MAX_ROUNDS, Simplifier};
 use crate::expr::{Context, Expr, Node, Var, checked_ceil_div, checked_floor_div, gcd};
+use crate::hash::FastSet;
 use crate::interval::Interval;
 use crate::linear_domain::{LinearAnswer, LinearDomain};
-use crate::map::{Constraint, IndexingMap, VarIntervals};
+use crate::map::{Constraint, IndexingMap, VarIntervals, Variable};
 use crate::prove::Verdict;
 
 /// The most points at which a constraint is tried.
@@ -37,6 +38,35 @@ enum Reduced {
     Further(Constraint),
     /// It is these two together.
     Both(Constraint, Constraint),
+}
+
+/// What need not be simplified again.
+#[derive(Default)]
+struct Settled {
+    /// Constraints that are simple under the bounds of the last round.
+    constraints: FastSet<Constraint>,
+    /// The variables whose bounds are others since.
+    changed: Vec<Var>,
+}
+
+impl Settled {
+    /// Whether a constraint is simple under the bounds as they are now.
+    fn contains(&mut self, ctx: &Context, constraint: Constraint) -> bool {
+        if !self.constraints.contains(&constraint) {
+            return false;
+        }
+        let uses_changed = ctx.fold(&[constraint.expr], |_, node, operands| {
+            Ok::<_, std::convert::Infallible>(match (node, operands) {
+                (Node::Var(var), _) => self.changed.contains(&var),
+                (_, Some((&lhs, &rhs))) => lhs || rhs,
+                _ => false,
+            })
+        });
+        match uses_changed {
+            Ok(uses) => !uses[0] || !self.constraints.remove(&constraint),
+            Err(never) => match never {},
+        }
+    }
 }
 
 /// What constant bounds leave of a box.
@@ -104,8 +134,9 @@ impl IndexingMap {
             return self.simplify_in_box(ctx, bounds);
         }
         let before = self.clone();
+        let mut settled = Settled::default();
         for _ in 0..MAX_ROUNDS {
-            match self.simplify_domain(ctx) {
+            match self.simplify_domain(ctx, &mut settled) {
                 Some(true) => break,
                 Some(false) => {}
                 None => {
@@ -295,21 +326,28 @@ impl IndexingMap {
 
     /// Simplifies bounds and constraints. `None` when they are seen to hold nowhere; otherwise whether
     /// they are known to stay as they are when they are simplified again.
-    fn simplify_domain(&mut self, ctx: &Context) -> Option<bool> {
+    fn simplify_domain(&mut self, ctx: &Context, settled: &mut Settled) -> Option<bool> {
         let variables = [&self.dims, &self.ranges, &self.runtimes].map(|it| it.clone());
         let constraints = self.constraints.clone();
         self.simplify_bounds(ctx);
-        let are_settled = self.simplify_constraints(ctx)?;
+        let are_settled = self.simplify_constraints(ctx, settled)?;
         if self.is_known_empty(ctx) {
             return None;
         }
         let same_bounds = variables.iter().eq([&self.dims, &self.ranges, &self.runtimes]);
+        if !same_bounds {
+            let places = (0..).map(Var::Dim).zip(&variables[0]);
+            let places = places.chain((0..).map(Var::Range).zip(&variables[1]));
+            let places = places.chain((0..).map(Var::Runtime).zip(&variables[2]));
+            let differs = |&(var, before): &(Var, &Variable)| self.variable(var) != Some(before);
+            settled.changed = places.filter(differs).map(|(var, _)| var).collect();
+        }
         Some(same_bounds && (are_settled || self.constraints == constraints))
     }
 
     /// `None` when the constraints hold nowhere; otherwise whether they are known to stay as they
     /// are when they are simplified again under the bounds that there were.
-    fn simplify_constraints(&mut self, ctx: &Context) -> Option<bool> {
+    fn simplify_constraints(&mut self, ctx: &Context, settled: &mut Settled) -> Option<bool> {
         let mut simplifier = Simplifier::for_map(ctx, self);
         let mut open: Vec<Constraint> = self.constraints.drain(..).rev().collect();
         let mut are_settled = true;
@@ -319,6 +357,10 @@ impl IndexingMap {
         let mut reductions = MAX_REDUCTIONS.saturating_mul(open.len());
         let bounds = self.constant_bounds(ctx);
         while let Some(Constraint { expr, interval }) = open.pop() {
+            if settled.contains(ctx, Constraint { expr, interval }) {
+                self.add_simple_constraint(ctx, Constraint { expr, interval });
+                continue;
+            }
             let is_simple = bounds.is_some_and(|bounds| self.is_simple_sum(ctx, expr, bounds));
             let (expr, stays) =
                 if is_simple { (expr, true) } else { simplifier.simplify_once(expr) };
@@ -349,6 +391,9 @@ impl IndexingMap {
                 Some(Reduced::Simple(constraint)) => {
                     // What two constraints say together may reduce further.
                     let known = self.constraints.iter().find(|it| it.expr == constraint.expr);
+                    if stays && known.is_none() && simplifier.prover.is_none() {
+                        settled.constraints.insert(constraint);
+                    }
                     are_settled &= stays
                         && known.is_none_or(|known| {
                             known.interval.covers(constraint.interval)
