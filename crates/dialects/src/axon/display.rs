@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use tc_ir::shape::{
     Dim, DimVar, Item, Shape, ShapeVar,
-    solve::{Known, Relation},
+    solve::{Known, Relation, Residual},
     text::shape_text,
 };
 
@@ -357,20 +357,73 @@ impl Printer {
 
     /// The classes of element types that were printed.
     pub(crate) fn classes(&self) -> Vec<Condition> {
-        let classes = self.elems.values().filter(|(_, class)| *class != Class::Any);
+        let mut classes: Vec<&(String, Class)> =
+            self.elems.values().filter(|(_, class)| *class != Class::Any).collect();
+        classes.sort_by_key(|(name, _)| name);
         let text = |(name, class): &(String, Class)| format!("{name} : {}", class.name());
-        classes.map(|class| Condition { text: text(class), span: None }).collect()
+        classes.into_iter().map(|class| Condition { text: text(class), span: None }).collect()
+    }
+
+    /// Names the variables of conditions, whatever their order: as their texts are ordered where variables that
+    /// have no name yet have none.
+    pub(crate) fn name_conditions(&mut self, types: &Types, residuals: &[Residual]) {
+        let order = |it: &&Residual| {
+            let kind = match it.relation {
+                Relation::Shapes(..) => 0,
+                Relation::Dims(..) => 1,
+                Relation::Elements(..) => 2,
+                Relation::Positive(_) => 3,
+            };
+            (kind, self.peek(types, &self.oriented(types, &it.relation)))
+        };
+        let mut ordered: Vec<&Residual> = residuals.iter().collect();
+        ordered.sort_by_cached_key(order);
+        for residual in ordered {
+            self.condition(types, &residual.relation);
+        }
     }
 
     /// A condition that a program has to check, without subtractions.
     pub(crate) fn condition(&mut self, types: &Types, relation: &Relation) -> String {
-        match relation {
-            Relation::Dims(a, b) => match types.solver.arithmetic().balanced(a, b) {
-                Ok((a, b)) => self.relation(types, &Relation::Dims(a, b)),
-                Err(_) => self.relation(types, relation),
-            },
-            _ => self.relation(types, relation),
+        let relation = self.oriented(types, relation);
+        self.relation(types, &relation)
+    }
+
+    /// A condition without subtractions; if none of its sides is known, the shorter one comes first.
+    fn oriented(&self, types: &Types, relation: &Relation) -> Relation {
+        let (relation, swapped) = match relation {
+            Relation::Shapes(a, b) if b.as_dims().is_none() => {
+                (relation.clone(), Relation::Shapes(b.clone(), a.clone()))
+            }
+            Relation::Dims(a, b) => {
+                let sides = types.solver.arithmetic().balanced(a, b);
+                let (a, b) = sides.unwrap_or_else(|_| (a.clone(), b.clone()));
+                let relation = Relation::Dims(a.clone(), b.clone());
+                match b {
+                    Dim::Constant(_) | Dim::Ragged => return relation,
+                    _ => (relation, Relation::Dims(b, a)),
+                }
+            }
+            _ => return relation.clone(),
+        };
+        let [text, other] = [&relation, &swapped].map(|it| self.peek(types, it));
+        let left = |text: &str| text.find(" = ").unwrap_or_default();
+        match (left(&other), &other) < (left(&text), &text) {
+            true => swapped,
+            false => relation,
         }
+    }
+
+    /// A condition in which variables have the names that they have by now, and others none.
+    fn peek(&self, types: &Types, relation: &Relation) -> String {
+        let mut printer = Self {
+            anonymous: true,
+            known: Rc::clone(&self.known),
+            dims: self.dims.clone(),
+            shapes: self.shapes.clone(),
+            ..Self::default()
+        };
+        printer.relation(types, relation)
     }
 
     /// A condition, with its variables named. Nothing is put in that is known by now: what a residual

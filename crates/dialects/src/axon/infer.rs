@@ -225,6 +225,7 @@ impl Inferred {
         let mut printer = Printer::new(Rc::clone(&self.names));
         let text = printer.signature(types, scheme.ty);
         let mut conditions = printer.classes();
+        printer.name_conditions(types, &scheme.residuals);
         for residual in &scheme.residuals {
             let text = printer.condition(types, &residual.relation);
             let span = Some(self.inference.origins[residual.origin as usize].span);
@@ -479,8 +480,13 @@ impl Inference {
         let is_function = matches!(value.kind, ExprKind::Function(_) | ExprKind::Name(_));
         self.level += u32::from(is_function);
         let mut ty = self.expr(value);
-        self.solve(top || is_function, pending);
+        self.solve(false, pending);
         if top || is_function {
+            if pending < self.types.solver.num_pointwise() {
+                // What is decided depends on what is known.
+                self.settle(mark, errors);
+                self.solve(true, pending);
+            }
             self.settle(mark, errors);
         }
         self.level -= u32::from(is_function);

@@ -1,6 +1,8 @@
 //! Whole programs: their signatures, and what is said about those that are wrong.
 
 mod errors;
+mod order;
+mod programs;
 
 use super::*;
 use crate::tc::syntax::SourceFile;
@@ -140,12 +142,15 @@ fn shapes_are_inferred_backwards() {
 /// Whatever a definition asks for first.
 #[test]
 fn the_order_of_calls_does_not_matter() {
-    let expected = "t [a]@b -> (t [a]@b, t [a]@b) where [a]@b = c@[d,d]";
-    assert_eq!(signature("fn(x) { reverse(x), matmul(x, x) }"), expected);
-    assert_eq!(signature("fn(x) { r = reverse(x); m = matmul(x, x); r, m }"), expected);
     let expected = "t a@[b,b] -> (t a@[b,b], t a@[b,b]) where [c]@d = a@[b,b]";
-    assert_eq!(signature("fn(x) { matmul(x, x), reverse(x) }"), expected);
-    assert_eq!(signature("fn(x) { m = matmul(x, x); r = reverse(x); r, m }"), expected);
+    for text in [
+        "fn(x) { reverse(x), matmul(x, x) }",
+        "fn(x) { r = reverse(x); m = matmul(x, x); r, m }",
+        "fn(x) { matmul(x, x), reverse(x) }",
+        "fn(x) { m = matmul(x, x); r = reverse(x); r, m }",
+    ] {
+        assert_eq!(signature(text), expected, "{text}");
+    }
     let text = "fn(x : f32 [2,a]@s, y) { z = reverse(y); matmul(y, y), concat(x, z) }";
     assert_eq!(
         signature(text),

@@ -842,6 +842,7 @@ impl Types {
         for &var in &scheme.quantified.shapes {
             copies.renaming.sizes.shapes.insert(var, self.solver.shape_var(level));
         }
+        self.solver.name_alike(&copies.renaming.sizes);
         for var in &scheme.numbers {
             self.solver.set_number(copies.renaming.sizes.shapes[var]);
         }

@@ -518,6 +518,28 @@ fn contradictions_of_operations_are_explained() {
     assert!(200 * again <= refused && systems() / 10 < refused);
 }
 
+/// Operations are decided about in an order of their own. Those of which nothing shows which one comes first
+/// are decided about as they were added.
+#[test]
+fn the_order_of_operations_does_not_matter() {
+    let [solved, other] = [0; 2].map(std::cell::Cell::new);
+    for_seeds(|random| {
+        let system = program(random);
+        let answer = |order: &[usize]| {
+            let (mut solver, result) = system.solve(order);
+            result.is_ok().then(|| system.answer(&mut solver))
+        };
+        let mut order = system.in_order();
+        let first = answer(&order);
+        random.shuffle(&mut order);
+        solved.set(solved.get() + u32::from(first.is_some()));
+        other.set(other.get() + u32::from(first != answer(&order)));
+    });
+    let [solved, other] = [solved, other].map(|kind| kind.get());
+    println!("operations: {solved} systems are solved, {other} not the same in another order");
+    assert!(20 * other <= solved, "{other} of {solved}");
+}
+
 /// How many variables of each kind are bounded in [`bounded`]; there are as many others.
 const BOUNDED: usize = 2;
 

@@ -192,6 +192,7 @@ impl<'c> Importer<'_, 'c> {
             return Vec::new();
         };
         let mut conditions = Vec::new();
+        self.printer.name_conditions(&inferred.inference.types, &scheme.residuals);
         for residual in &scheme.residuals {
             let text = self.printer.condition(&inferred.inference.types, &residual.relation);
             let place = (self.at)(inferred.inference.origins[residual.origin as usize].span);

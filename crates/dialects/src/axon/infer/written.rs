@@ -18,11 +18,15 @@ impl Inference {
     /// The type of an annotation, with an equation between what is annotated and what is written, so
     /// that errors can point at it.
     pub(super) fn annotation(&mut self, written: &TypeExpr, what: What) -> Ty {
+        let (num_dims, num_shapes) = (self.names.dims.len(), self.names.shapes.len());
         let ty = self.lower_type(written);
         let origin = self.origin(written.span, what, Some(ty));
         if self.in_prelude {
             return ty;
         }
+        let solver = &mut self.types.solver;
+        self.names.dims[num_dims..].iter().for_each(|(var, _)| solver.set_named_dim(*var));
+        self.names.shapes[num_shapes..].iter().for_each(|(var, _)| solver.set_named_shape(*var));
         self.positive_sizes(ty, origin);
         self.types.annotated(ty, self.level, origin)
     }

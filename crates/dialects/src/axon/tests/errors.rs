@@ -3,6 +3,7 @@
 //!
 //! `UPDATE_EXPECT=1` writes what is said now.
 
+use super::programs::drawn;
 use super::*;
 use crate::tc::syntax::{Diagnostic, Reason, Span};
 use infer::{OriginInfo, What};
@@ -127,52 +128,6 @@ fn check_names(text: &str, error: &Diagnostic) {
     }
 }
 
-/// Programs of few kinds of calls, with annotations here and there.
-fn program() -> impl Strategy<Value = String> {
-    const ANNOTATIONS: [&str; 10] = [
-        "",
-        "",
-        "f32 s",
-        "f32 [2]",
-        "f32 [3]",
-        "f32 [2,3]",
-        "f32 [n]",
-        "f32 [n]@s",
-        "f32 s@[3]",
-        "f32 [3,2,2]",
-    ];
-    const RESULTS: [&str; 5] = ["", "", "f32 [2,3]", "f32 [4]", "f32 [n]@s"];
-    let annotated = |name: &str, ty: &str| match ty {
-        "" => name.to_string(),
-        _ => format!("{name} : {ty}"),
-    };
-    let lines = prop::collection::vec((0..10_usize, 0..9_usize, 0..9_usize), 1..7);
-    let annotations = prop::collection::vec(prop::sample::select(&ANNOTATIONS[..]), 3);
-    let result = prop::sample::select(&RESULTS[..]);
-    (annotations, lines, result).prop_map(move |(annotations, lines, result)| {
-        let mut text = "g = fn(a, b : f32 [k]) { c = a * 2f; c + b }; f = fn(".to_string();
-        for (number, annotation) in annotations.iter().enumerate() {
-            text += &format!("{}, ", annotated(&format!("v{number}"), annotation));
-        }
-        text += &format!("_) {}{{ ", annotated("", result));
-        for (number, (op, a, b)) in lines.iter().enumerate() {
-            let (a, b) = (a % (number + 3), b % (number + 3));
-            let value = match op {
-                0..3 => format!("v{a} + v{b}"),
-                3 => format!("concat(v{a}, v{b})"),
-                4 => format!("slice(v{a}, size={})", 1 + b % 3),
-                5 => format!("iota(size={}) * v{b}", a + 2),
-                6 => format!("transpose(v{a})"),
-                7 => format!("matmul(v{a}, v{b})"),
-                8 => format!("g(v{a}, v{b})"),
-                _ => format!("reduce(max, 0f, v{a})"),
-            };
-            text += &format!("v{} = {value}; ", number + 3);
-        }
-        text + &format!("v{} }};", lines.len() + 2)
-    })
-}
-
 /// The same for programs that are drawn, the same ones each time.
 #[test]
 fn places_of_errors_contradict_each_other_and_none_can_be_left_out() {
@@ -181,7 +136,8 @@ fn places_of_errors_contradict_each_other_and_none_can_be_left_out() {
         Config { cases: cases.unwrap_or(400), failure_persistence: None, ..Config::default() };
     let wrong = std::cell::Cell::new(0);
     TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
-        .run(&program(), |text| {
+        .run(&drawn(7), |program| {
+            let text = program.text(&[], false);
             if let [error] = &diagnostics(&text)[..] {
                 wrong.set(wrong.get() + 1);
                 check_places(&text, error);

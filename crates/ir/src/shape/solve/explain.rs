@@ -655,9 +655,13 @@ impl Copy {
             let Labelled { said, time, .. } = said[*place];
             (*time, matches!(said, Said::Relation(_)))
         };
-        let origin = |place: usize| said[place].labels.first();
+        // Where there is no other reason, operations are decided about in the order of that time.
+        let first = |place: usize| match said[place].source {
+            Some(Source::Decision(number)) => (number, None),
+            _ => (usize::MAX, said[place].labels.first()),
+        };
         let mut order: Vec<usize> = (0..said.len()).collect();
-        order.sort_by_key(|place| (when(place), origin(*place)));
+        order.sort_by_key(|place| (when(place), first(*place)));
         let mut last = None;
         for place in order {
             if 0 < self.to.num_pointwise() && last != Some(when(&place)) {
@@ -673,7 +677,12 @@ impl Copy {
                 }
             }
         }
-        self.to.run_pointwise(0)
+        self.to.run_pointwise(0)?;
+        // As complete definitions are solved once more.
+        match !self.to.decisions.is_empty() && self.to.reset(Mark::default(), 0) {
+            true => self.to.run(),
+            false => Ok(()),
+        }
     }
 }
 

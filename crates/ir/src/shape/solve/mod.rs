@@ -233,6 +233,9 @@ pub struct Solver {
     numbers: BTreeSet<ShapeVar>,
     /// Those, and the variables that some of them are equal to, with the equations that say so.
     of_numbers: HashMap<ShapeVar, Option<EquationId>>,
+    /// Variables that a program has a name for, and those that they are equal to.
+    named_dims: HashSet<DimVar>,
+    named_shapes: HashSet<ShapeVar>,
     steps: Option<Vec<Step>>,
     /// What is not added.
     left_out: HashSet<Origin>,
@@ -327,6 +330,26 @@ impl Solver {
     pub fn set_number(&mut self, var: ShapeVar) {
         self.numbers.insert(var);
         self.of_numbers.insert(var, None);
+    }
+
+    /// Says that a program has a name for a variable.
+    pub fn set_named_dim(&mut self, var: DimVar) {
+        self.named_dims.insert(var);
+    }
+
+    /// Says that a program has a name for a variable.
+    pub fn set_named_shape(&mut self, var: ShapeVar) {
+        self.named_shapes.insert(var);
+    }
+
+    /// Says that variables have a name if those do that they stand for.
+    pub fn name_alike(&mut self, renaming: &Renaming) {
+        let dims = renaming.dims.iter().filter(|(var, _)| self.named_dims.contains(var));
+        let dims: Vec<DimVar> = dims.map(|(_, other)| *other).collect();
+        self.named_dims.extend(dims);
+        let shapes = renaming.shapes.iter().filter(|(var, _)| self.named_shapes.contains(var));
+        let shapes: Vec<ShapeVar> = shapes.map(|(_, other)| *other).collect();
+        self.named_shapes.extend(shapes);
     }
 
     /// The shapes of numbers that were made since a mark.
@@ -570,12 +593,21 @@ impl Solver {
     /// # Errors
     /// The equations contradict each other.
     pub fn settle(&mut self, since: Mark, level: u32) -> Result<(), Box<Conflict>> {
+        match self.reset(since, level) {
+            true => self.solve(),
+            false => Ok(()),
+        }
+    }
+
+    /// Takes back what was solved since a mark; not where the order of equations does not matter. Whether there
+    /// is something to be solved.
+    fn reset(&mut self, since: Mark, level: u32) -> bool {
         let ids = since.equations..self.equations.len();
         let is_unification = |equation: &Equation| {
             !equation.depends_on_order && self.class(&equation.relation).is_none()
         };
         if ids.clone().all(|id| is_unification(&self.equations[id])) {
-            return Ok(());
+            return false;
         }
         // Whether each equation is derived from one that was given since then.
         let mut is_own = vec![false; ids.len()];
@@ -608,7 +640,7 @@ impl Solver {
             let decided = steps.split_off(since.steps.min(steps.len())).into_iter();
             steps.extend(decided.filter(|step| step.rule == BROADCAST));
         }
-        self.solve()
+        true
     }
 
     /// How many point-wise operations are not decided.

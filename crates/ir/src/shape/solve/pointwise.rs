@@ -6,7 +6,8 @@ use std::ops::Range;
 
 use super::copy::Copy;
 use super::{BROADCAST, Conflict, EquationId, Failure, Pointwise, Relation, Solver, State, Step};
-use crate::shape::{Item, Shape, ShapeVar};
+use crate::shape::text::shape_text;
+use crate::shape::{Dim, Item, Shape, ShapeVar};
 
 /// How many residuals are looked at to find out whether shapes can be equal: those nearest to their
 /// variables.
@@ -22,6 +23,19 @@ pub(super) struct Decision {
     pub(super) equations: Range<EquationId>,
 }
 
+/// What is decided first: the least.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Priority {
+    /// How many dimensions the largest operand is known to have at least.
+    rank: usize,
+    /// How many all of them have.
+    num_dims: Reverse<usize>,
+    /// How many of these sizes are known.
+    num_known: Reverse<usize>,
+    operands: Vec<String>,
+    result: String,
+}
+
 impl Pointwise {
     /// Its operands and its result.
     pub(super) fn shapes(&self) -> impl Iterator<Item = &Shape> {
@@ -33,7 +47,9 @@ impl Solver {
     /// Solves the equations, then decides about point-wise operations but for the first `keep`, one
     /// after the other, and solves again after each. An operation whose operands depend on the results
     /// of others waits for these; otherwise those come first whose operands have the fewest dimensions,
-    /// since what they make small can still be broadcast by larger ones, and then those added first.
+    /// since what they make small can still be broadcast by larger ones, then those of which most is known,
+    /// and then by what their operands look like. Those added first come first only where there is no
+    /// difference.
     ///
     /// # Errors
     /// The equations contradict each other.
@@ -54,9 +70,15 @@ impl Solver {
             let decided = num_left < round.len();
             self.pointwise.extend(round.into_iter().flatten());
             failed?;
-            if !decided && let Some(first) = self.pointwise.remove(keep) {
-                self.decide(first, time);
-                self.run()?;
+            if !decided {
+                // Of those that wait for each other.
+                let open: Vec<Pointwise> = self.pointwise.iter().skip(keep).cloned().collect();
+                let first = (keep..).zip(&open).min_by_key(|(_, op)| self.priority(op));
+                let first = first.map(|(place, _)| place);
+                if let Some(first) = first.and_then(|place| self.pointwise.remove(place)) {
+                    self.decide(first, time);
+                    self.run()?;
+                }
             }
         }
         Ok(())
@@ -79,7 +101,7 @@ impl Solver {
             result.iter().for_each(|var| *open.entry(*var).or_default() += 1);
             results.push(result);
         }
-        let mut ready: BinaryHeap<Reverse<(usize, usize)>> = BinaryHeap::new();
+        let mut ready: BinaryHeap<Reverse<(Priority, usize)>> = BinaryHeap::new();
         let mut asked: Vec<usize> = (0..round.len()).rev().collect();
         loop {
             while let Some(place) = asked.pop() {
@@ -93,7 +115,7 @@ impl Solver {
                 };
                 match operands.iter().find(is_open) {
                     Some(var) => waiting.entry(*var).or_default().push(place),
-                    None => ready.push(Reverse((self.least_rank(op), place))),
+                    None => ready.push(Reverse((self.priority(op), place))),
                 }
             }
             let Some(Reverse((_, place))) = ready.pop() else { return Ok(()) };
@@ -107,13 +129,31 @@ impl Solver {
         }
     }
 
-    /// How many dimensions the operands of an operation are known to have at least.
-    fn least_rank(&mut self, op: &Pointwise) -> usize {
-        let rank = |shape| {
-            let items = self.resolved_shape(shape).items.into_iter();
-            items.filter(|item| item.as_dim().is_some()).count()
-        };
-        op.operands.iter().map(rank).max().unwrap_or(0)
+    /// When an operation is decided about, among those that are ready.
+    fn priority(&mut self, op: &Pointwise) -> Priority {
+        let mut operands: Vec<Shape> =
+            op.operands.iter().map(|it| self.resolved_shape(it)).collect();
+        operands.push(self.resolved_shape(&op.result));
+        let mut looks: Vec<String> = operands.iter().map(|shape| self.look(shape)).collect();
+        let result = looks.pop().unwrap_or_default();
+        operands.pop();
+        looks.sort();
+        let ranks = operands.iter().map(Shape::min_rank);
+        let sizes = operands.iter().flat_map(|shape| shape.items.iter().filter_map(Item::as_dim));
+        let num_known = sizes.filter(|dim| matches!(dim, Dim::Constant(_))).count();
+        Priority {
+            rank: ranks.clone().max().unwrap_or(0),
+            num_dims: Reverse(ranks.sum()),
+            num_known: Reverse(num_known),
+            operands: looks,
+            result,
+        }
+    }
+
+    /// A shape as text in which the numbers of variables do not matter.
+    pub(super) fn look(&self, shape: &Shape) -> String {
+        let dim = |dim: &Dim| self.arithmetic.dim_text(dim, &|_| "d".to_string());
+        shape_text(shape, &|_| "s".to_string(), &dim)
     }
 
     /// The variables of a shape that stand for shapes which are not known.

@@ -9,10 +9,11 @@
 //! each pair of members: it is taken apart, or it is between connected sides and forgotten. So there
 //! is an end: what is taken apart is between smaller sides.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use super::{EquationId, Relation, Residual, Solver};
-use crate::shape::{Dim, Shape};
+use crate::shape::{Dim, DimVar, Shape, ShapeVar};
 
 /// The most members of a class that are looked at.
 const MAX_CLASS: usize = 24;
@@ -155,24 +156,31 @@ impl Solver {
             return shape;
         }
         let class = self.sides.class(&(text, Side::Shape(shape.clone())), usize::MAX);
-        match self.oldest(class) {
-            Some((_, Side::Shape(oldest))) => oldest,
+        match self.first(class) {
+            Some((_, Side::Shape(first))) => first,
             _ => shape,
         }
     }
 
-    /// The member of a class with the oldest variables: what a program names is older than what the
-    /// functions that it calls do.
-    fn oldest(&self, class: Class) -> Option<Member> {
-        let age = |side: &Side| {
+    /// The member of a class that stands for all: of the most variables that have a name, and of which most is
+    /// known otherwise. Only where there is no difference, the one whose variables were made first.
+    fn first(&self, class: Class) -> Option<Member> {
+        let key = |(text, side): &Member| {
             let (shapes, dims) = match side {
                 Side::Shape(shape) => self.shape_vars(shape),
                 Side::Dim(dim) => (Vec::new(), self.arithmetic.vars(dim)),
             };
-            (shapes.into_iter().max(), dims.into_iter().max())
+            let shapes: HashSet<ShapeVar> = shapes.into_iter().collect();
+            let dims: HashSet<DimVar> = dims.into_iter().collect();
+            let num_unnamed = shapes.difference(&self.named_shapes).count()
+                + dims.difference(&self.named_dims).count();
+            let (rank, look) = match side {
+                Side::Shape(shape) => (shape.min_rank(), self.look(shape)),
+                Side::Dim(dim) => (0, self.look(&Shape::dims([dim.clone()]))),
+            };
+            (num_unnamed, Reverse(rank), look, text.clone())
         };
-        let members = class.into_iter().map(|(member, _)| member);
-        members.min_by(|a, b| (age(&a.1), &a.0).cmp(&(age(&b.1), &b.0)))
+        class.into_iter().map(|(member, _)| member).min_by_key(key)
     }
 
     /// Residuals as they are shown: each once, with what is known second; those between several sides
@@ -204,7 +212,7 @@ impl Solver {
                 shown.push(Residual { relation, origin: residual.origin });
                 continue;
             }
-            let Some(first) = self.oldest(class) else { continue };
+            let Some(first) = self.first(class) else { continue };
             for ((_, side), edge) in graph.class(&first, usize::MAX) {
                 if let (Some((_, edge)), Some(relation)) = (edge, equation(&first.1, &side)) {
                     shown.push(Residual { relation, origin: residuals[edge as usize].origin });

@@ -205,10 +205,13 @@ impl Solver {
         // All of its variables but one may be empty.
         self.equations[id as usize].depends_on_order |=
             value.min_rank() == 0 && 1 < value.items.len();
-        if let Some(other) = value.as_var()
-            && self.of_numbers.contains_key(&var)
-        {
-            self.of_numbers.entry(other).or_insert(Some(id));
+        if let Some(other) = value.as_var() {
+            if self.of_numbers.contains_key(&var) {
+                self.of_numbers.entry(other).or_insert(Some(id));
+            }
+            if self.named_shapes.contains(&var) {
+                self.named_shapes.insert(other);
+            }
         }
         self.shapes[var.0 as usize].value = Some((value, id));
         self.wake(waiting, None);
@@ -219,6 +222,11 @@ impl Solver {
             return Err(Reason::NotPositive(value));
         }
         self.note("replacement", id, || Relation::Dims(Dim::Var(var), value.clone()));
+        if let Dim::Var(other) = value
+            && self.named_dims.contains(&var)
+        {
+            self.named_dims.insert(other);
+        }
         if let Dim::Sum(_) = value {
             self.child(id, Relation::Positive(value.clone()));
         }
