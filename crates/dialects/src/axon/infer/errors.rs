@@ -164,7 +164,7 @@ impl Inference {
     /// Which options might be given.
     pub(crate) fn option_hint(&mut self, origin: Origin) -> Option<String> {
         let (option, _) = self.open_options(origin).into_iter().next()?;
-        Some(format!("'{option}' is not given and follows from nothing; try '{option}=..' here"))
+        Some(format!("'{option}' is not given; try '{option}=..' here"))
     }
 
     /// The place to report a contradiction at: the last one that a reader comes to, or that of the

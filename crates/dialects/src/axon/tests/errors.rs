@@ -223,7 +223,7 @@ const RUNS: &[(&str, &[&str], &str)] = &[
         &[],
         "call of 'slice' needs (- 4 a) > 0, which what is given does not determine\n\
          'a' is dimension 0 of this value\n\
-         'size' is not given and follows from nothing; try 'size=..' here\n",
+         'size' is not given; try 'size=..' here\n",
     ),
     (
         "f = fn(x : f32 [4]) { reshape(x) };",
@@ -267,7 +267,7 @@ const PARAMETRIC: &[(&str, &[&str], &str)] = &[
         "call of 'slice' needs (- a b) > 0, which what is given does not determine\n\
          'a' is dimension 0 of 'x'\n\
          'b' is dimension 0 of this value\n\
-         'size' is not given and follows from nothing; try 'size=..' here\n",
+         'size' is not given; try 'size=..' here\n",
     ),
     (
         "f = fn(x) { reverse(x) };",
