@@ -1,10 +1,14 @@
-//! What linear constraints say of the intervals of their variables.
+//! What constraints say of the intervals of their variables.
+//!
+//! In general, each operation of a constraint narrows its operands: in `x * y in [10, 20]` with `y in [2,
+//! 4]`, `x` lies in `[3, 10]` (HC4; Benhamou, Goualard, Granvilliers and Puget, "Revising hull and box
+//! consistency", 1999). Linear ones say more, since a variable counts once.
 //!
 //! Of `lower <= sum of a_i*x_i <= upper`, each term is what the ends leave when the others are as small
 //! or as large as they can be. That is repeated until nothing changes (bounds propagation; Apt, "The
 //! essence of constraint propagation", 1999).
 
-use crate::expr::{Context, Expr, Var};
+use crate::expr::{Context, Expr, Node, Var, interval_of_operation};
 use crate::interval::{Interval, ceil_div_wide, floor_div_wide};
 use crate::map::{Constraint, IndexingMap, VarIntervals};
 
@@ -146,6 +150,155 @@ fn narrow_by(terms: &[(usize, i64)], within: Interval, intervals: &mut [Interval
     answer
 }
 
+/// The operations of expressions that lie in intervals.
+pub(crate) struct Operations {
+    /// With the numbers of their operands, which come before them.
+    nodes: Vec<(Node, usize, usize)>,
+    /// The numbers of the variables, with their places.
+    vars: Vec<(usize, usize)>,
+    /// The numbers of the expressions.
+    within: Vec<(usize, Interval)>,
+}
+
+impl Operations {
+    /// Claims that expressions lie in intervals, over variables with places.
+    pub(crate) fn new(
+        ctx: &Context,
+        claims: &[(Expr, Interval)],
+        place: impl Fn(Var) -> Option<usize>,
+    ) -> Self {
+        let roots: Vec<Expr> = claims.iter().map(|claim| claim.0).collect();
+        let order = ctx.topological(&roots);
+        let number =
+            |expr: Expr| order.binary_search(&expr).expect("the order holds every subexpression");
+        let numbered = |&expr: &Expr| {
+            let node = ctx.node(expr);
+            let (lhs, rhs) = node.operands().map_or((0, 0), |it| (number(it.0), number(it.1)));
+            (node, lhs, rhs)
+        };
+        let nodes: Vec<_> = order.iter().map(numbered).collect();
+        let vars = nodes.iter().enumerate().filter_map(|(number, &(node, ..))| match node {
+            Node::Var(var) => Some((number, place(var)?)),
+            _ => None,
+        });
+        let within = claims.iter().map(|&(expr, interval)| (number(expr), interval)).collect();
+        Self { vars: vars.collect(), nodes, within }
+    }
+
+    /// How many operations and variables there are.
+    pub(crate) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Narrows the intervals of the variables, by their places: once up and once down.
+    pub(crate) fn narrow(&self, cell: &mut [Interval]) -> Narrowed {
+        let mut intervals: Vec<Interval> = Vec::with_capacity(self.nodes.len());
+        let mut vars = self.vars.iter().peekable();
+        for (number, &(node, lhs, rhs)) in self.nodes.iter().enumerate() {
+            let known = vars.next_if(|var| var.0 == number).map(|var| cell[var.1]);
+            intervals.push(match (known, node.operands()) {
+                (Some(interval), _) => interval,
+                (None, Some(_)) => interval_of_operation(node, intervals[lhs], intervals[rhs]),
+                (None, None) => interval_of_operation(node, Interval::ALL, Interval::ALL),
+            });
+        }
+        for &(number, interval) in &self.within {
+            intervals[number] = intervals[number].intersect(interval);
+        }
+        for (number, &(node, lhs, rhs)) in self.nodes.iter().enumerate().rev() {
+            if intervals[number].is_empty() {
+                return Narrowed::Empty;
+            }
+            if node.operands().is_some() {
+                let (of_lhs, of_rhs) = operands_of(
+                    node,
+                    intervals[number],
+                    (intervals[lhs], intervals[rhs]),
+                    lhs == rhs,
+                );
+                intervals[lhs] = intervals[lhs].intersect(of_lhs);
+                intervals[rhs] = intervals[rhs].intersect(of_rhs);
+            }
+        }
+        let mut answer = Narrowed::Settled;
+        for &(number, place) in &self.vars {
+            if cell[place] != intervals[number] {
+                cell[place] = intervals[number];
+                answer = Narrowed::Open;
+            }
+        }
+        answer
+    }
+}
+
+/// What the operands of an operation can be, where it lies in `out` and they in the given intervals;
+/// whether they are one.
+fn operands_of(
+    node: Node,
+    out: Interval,
+    (lhs, rhs): (Interval, Interval),
+    is_one: bool,
+) -> (Interval, Interval) {
+    let divisor = rhs.as_point().filter(|&divisor| 0 < divisor);
+    match (node, divisor) {
+        (Node::Add(..), _) => (out.sub(rhs), out.sub(lhs)),
+        (Node::Mul(..), _) if is_one => {
+            // The end that stands for infinity is one.
+            let root = match out.hi {
+                i64::MAX => return (Interval::ALL, Interval::ALL),
+                hi => hi.max(0).isqrt(),
+            };
+            (Interval::new(-root, root), Interval::new(-root, root))
+        }
+        (Node::Mul(..), _) => (factor_of(out, rhs), factor_of(out, lhs)),
+        (Node::FloorDiv(..), Some(by)) => {
+            let multiple = out.mul(Interval::point(by));
+            (multiple.add(Interval::new(0, by - 1)), Interval::ALL)
+        }
+        (Node::CeilDiv(..), Some(by)) => {
+            let multiple = out.mul(Interval::point(by));
+            (multiple.add(Interval::new(1 - by, 0)), Interval::ALL)
+        }
+        (Node::Mod(..), Some(by)) => (dividend_of(out, lhs, by), Interval::ALL),
+        (Node::Min(..), _) => {
+            let at_least = Interval::new(out.lo, i64::MAX);
+            (at_least, at_least)
+        }
+        (Node::Max(..), _) => {
+            let at_most = Interval::new(i64::MIN, out.hi);
+            (at_most, at_most)
+        }
+        _ => (Interval::ALL, Interval::ALL),
+    }
+}
+
+/// The numbers of which some product with a number of `other` lies in `out`.
+fn factor_of(out: Interval, other: Interval) -> Interval {
+    if out.contains(0) && other.contains(0) {
+        return Interval::ALL;
+    }
+    let (up, down) = (out.ceil_div(other), out.floor_div(other));
+    if up.is_empty() { up } else { Interval::new(up.lo, down.hi) }
+}
+
+/// `value` from the first to the last number whose remainder lies in `out`.
+fn dividend_of(out: Interval, value: Interval, by: i64) -> Interval {
+    let out = out.intersect(Interval::new(0, by - 1));
+    let lo = value.lo.checked_sub(value.lo.rem_euclid(by)).and_then(|start| {
+        let next = if out.hi < value.lo.rem_euclid(by) { start.checked_add(by)? } else { start };
+        next.checked_add(out.lo).map(|lo| lo.max(value.lo))
+    });
+    let hi = value.hi.checked_sub(value.hi.rem_euclid(by)).and_then(|start| {
+        let last = if value.hi.rem_euclid(by) < out.lo { start.checked_sub(by)? } else { start };
+        last.checked_add(out.hi).map(|hi| hi.min(value.hi))
+    });
+    // The ends that stand for infinity are none.
+    Interval::new(
+        lo.filter(|_| value.lo != i64::MIN).unwrap_or(value.lo),
+        hi.filter(|_| value.hi != i64::MAX).unwrap_or(value.hi),
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -188,5 +341,43 @@ mod tests {
         let mut intervals = [Interval::NON_NEGATIVE; 2];
         assert_eq!(sums.narrow(&mut intervals), Narrowed::Settled);
         assert_eq!(intervals, [Interval::new(0, 3); 2]);
+    }
+
+    #[test]
+    fn operations_narrow_their_operands() {
+        let ctx = Context::new();
+        let resolve = |name: &str| name.strip_prefix('d')?.parse().ok().map(Var::Dim);
+        let place = |var| match var {
+            Var::Dim(number) => Some(number as usize),
+            _ => None,
+        };
+        let sides = || (-9..=9_i64).flat_map(|x| (-9..=9_i64).map(move |y| [x, y]));
+        for (text, (lo, hi), given, expected) in [
+            ("d0 * d1", (10, 20), [(0, 9), (2, 4)], [(3, 9), (2, 4)]),
+            ("d0 * d1", (10, 20), [(-9, 9), (-9, 9)], [(-9, 9), (-9, 9)]),
+            ("d0 * d0", (10, 30), [(-9, 9), (0, 0)], [(-5, 5), (0, 0)]),
+            ("d0 / 4 + d1", (3, 4), [(-9, 9), (2, 9)], [(-9, 9), (2, 7)]),
+            ("d0 ceildiv 3 - d1 * 2", (1, 1), [(-9, 9), (0, 9)], [(1, 9), (0, 1)]),
+            ("d0 mod 7", (2, 3), [(0, 8), (0, 0)], [(2, 3), (0, 0)]),
+            ("d0 mod 7", (2, 3), [(-9, 9), (0, 0)], [(-5, 9), (0, 0)]),
+            ("min(d0, d1)", (2, 3), [(-9, 9), (-9, 1)], [(2, 9), (2, 1)]),
+            ("max(d0 * 2, d1)", (2, 3), [(-9, 9), (-9, 9)], [(-9, 1), (-9, 3)]),
+        ] {
+            let within = Interval::new(lo, hi);
+            let expr = crate::text::parse_expr(&ctx, text, &resolve).expect("an expression");
+            let mut cell = given.map(|(lo, hi)| Interval::new(lo, hi));
+            let narrowed = Operations::new(&ctx, &[(expr, within)], place).narrow(&mut cell);
+            let inside = |cell: &[Interval; 2], point: [i64; 2]| {
+                cell.iter().zip(point).all(|(it, x)| it.contains(x))
+            };
+            let given = given.map(|(lo, hi)| Interval::new(lo, hi));
+            for point in sides().filter(|&point| inside(&given, point)) {
+                let value = ctx.eval(expr, &|var| Some(point[place(var)?])).expect("a value");
+                assert!(!within.contains(value) || inside(&cell, point), "{text} {point:?}");
+            }
+            if narrowed != Narrowed::Empty {
+                assert_eq!(cell, expected.map(|(lo, hi)| Interval::new(lo, hi)), "{text}");
+            }
+        }
     }
 }

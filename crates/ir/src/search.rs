@@ -1,7 +1,7 @@
 //! All points of a domain of which constraints leave few in a large box: branch and prune.
 //!
-//! A box is narrowed by the linear constraints, left out where the interval of a constraint shows that
-//! it holds nowhere, and cut in two otherwise, until single points are left (interval branch and
+//! A box is narrowed by the constraints, left out where one of them holds nowhere in it, and cut in two
+//! otherwise, until single points are left (interval branch and
 //! prune; Van Hentenryck, McAllester and Kapur, "Solving polynomial systems using a branch and prune
 //! approach", 1997).
 
@@ -9,10 +9,12 @@ use crate::evaluator::{MapEvaluator, Values};
 use crate::expr::{Context, Expr, Var};
 use crate::interval::Interval;
 use crate::map::IndexingMap;
-use crate::narrow::{Narrowed, Sums};
+use crate::narrow::{Narrowed, Operations, Sums};
 
 /// The most work, in operators and variables whose intervals are found.
 const MAX_WORK: u64 = 1 << 20;
+/// How much smaller a box has to become to be narrowed again.
+const MIN_PROGRESS: f64 = 0.8;
 
 /// Points of a domain.
 pub(crate) struct Found {
@@ -37,29 +39,30 @@ pub(crate) fn search(ctx: &Context, map: &IndexingMap, limit: usize) -> Found {
     for &(expr, interval) in &claims {
         sums.add(ctx, expr, interval, place);
     }
-    let exprs: Vec<Expr> = claims.iter().map(|claim| claim.0).collect();
-    let is_possible = |cell: &[Interval]| {
-        let interval_of = |var| place(var).map_or(Interval::ALL, |place| cell[place]);
-        let intervals = ctx.intervals_of(&exprs, &interval_of);
-        claims.iter().zip(intervals).all(|((_, within), it)| !within.intersect(it).is_empty())
-    };
+    let operations = Operations::new(ctx, &claims, place);
     let mut evaluator = MapEvaluator::new(ctx, map);
     let intervals = map.intervals(ctx);
     let mut open: Vec<Vec<Interval>> = vec![vars.iter().map(|&var| intervals.of(var)).collect()];
     let mut found = Found { points: Vec::new(), are_all: false };
-    let operators = |expr: &Expr| 1 + u64::from(ctx.cost(*expr));
-    let work_per_box = vars.len() as u64 + exprs.iter().map(operators).sum::<u64>();
+    let work_per_round = (vars.len() + operations.len()) as u64;
     let mut work = 0;
-    while let Some(mut cell) = open.pop() {
-        work += work_per_box;
-        if MAX_WORK < work {
-            return found;
-        }
-        let is_empty = cell.iter().any(|it| it.is_empty())
-            || sums.narrow(&mut cell) == Narrowed::Empty
-            || !is_possible(&cell);
-        if is_empty {
-            continue;
+    'cells: while let Some(mut cell) = open.pop() {
+        loop {
+            work += work_per_round;
+            if MAX_WORK < work {
+                return found;
+            }
+            let is_empty = cell.iter().any(|it| it.is_empty());
+            if is_empty || sums.narrow(&mut cell) == Narrowed::Empty {
+                continue 'cells;
+            }
+            let before = size(&cell);
+            match operations.narrow(&mut cell) {
+                Narrowed::Empty => continue 'cells,
+                // Slow progress is left to bisection.
+                Narrowed::Open if size(&cell) < before * MIN_PROGRESS => {}
+                Narrowed::Open | Narrowed::Settled => break,
+            }
         }
         // The fewest values first (Haralick and Elliott 1980): fixed, they narrow the others.
         let open_places = (0..cell.len()).filter(|&place| cell[place].lo < cell[place].hi);
@@ -87,4 +90,9 @@ pub(crate) fn search(ctx: &Context, map: &IndexingMap, limit: usize) -> Found {
     }
     found.are_all = true;
     found
+}
+
+/// The number of points of a box.
+fn size(cell: &[Interval]) -> f64 {
+    cell.iter().map(|it| it.hi as f64 - it.lo as f64 + 1.0).product()
 }
