@@ -50,12 +50,12 @@ use crate::prove::{Prover, Verdict};
 use crate::text::default_name;
 use collision::collision;
 use solver::Solver;
-use split::Digits;
+use split::{Digits, Periods};
 
 /// The most constraints of an inverse that are compared with the others.
 const MAX_IMPLIED: usize = 16;
 /// How often variables are split into digits.
-const MAX_SPLITS: usize = 8;
+const MAX_SPLITS: usize = 6;
 /// The terms of rows that are touched for each of them.
 const MAX_WORK: usize = 1 << 14;
 
@@ -224,28 +224,34 @@ fn image_of(ctx: &Context, map: &IndexingMap, result: Expr) -> Interval {
 
 /// The dimension variables over results, or those that the equations could not be solved for.
 fn solution(ctx: &Context, map: &IndexingMap) -> Result<Vec<Expr>, Vec<Var>> {
-    let mut digits = Digits::of(ctx, map);
-    let mut all_unsolved = Vec::new();
-    for _ in 0..MAX_SPLITS {
-        let values: Vec<Option<Expr>> = {
-            let mut solver = Solver::new(ctx, &digits.map);
-            solver.solve();
-            digits.vars.iter().map(|&expr| solver.express(expr)).collect()
-        };
-        let unsolved = (0..).zip(&values).filter(|it| it.1.is_none());
-        let unsolved: Vec<Var> = unsolved.map(|(number, _)| Var::Dim(number)).collect();
-        if unsolved.is_empty() {
-            return Ok(values.into_iter().flatten().collect());
-        }
-        if all_unsolved.is_empty() {
-            all_unsolved = unsolved;
-        }
-        match digits.split(ctx) {
-            Some(split) if !split.map.is_known_empty(ctx) => digits = split,
-            _ => break,
+    let whole = Digits::of(ctx, map);
+    let unsolved = match whole.solution(ctx) {
+        Ok(solution) => return Ok(solution),
+        Err(unsolved) => unsolved,
+    };
+    for which in [Periods::Longest, Periods::Shortest] {
+        let mut digits = whole.split(ctx, which);
+        for _ in 0..MAX_SPLITS {
+            let Some(split) = digits.filter(|it| !it.map.is_known_empty(ctx)) else { break };
+            if let Ok(solution) = split.solution(ctx) {
+                return Ok(solution);
+            }
+            digits = split.split(ctx, which);
         }
     }
-    Err(all_unsolved)
+    Err(unsolved)
+}
+
+impl Digits {
+    /// The variables of the other map over its results, or those that were not solved.
+    fn solution(&self, ctx: &Context) -> Result<Vec<Expr>, Vec<Var>> {
+        let mut solver = Solver::new(ctx, &self.map);
+        solver.solve();
+        let values: Vec<Option<Expr>> = self.vars.iter().map(|&it| solver.express(it)).collect();
+        let unsolved = (0..).zip(&values).filter(|it| it.1.is_none());
+        let unsolved: Vec<Var> = unsolved.map(|(number, _)| Var::Dim(number)).collect();
+        if unsolved.is_empty() { Ok(values.into_iter().flatten().collect()) } else { Err(unsolved) }
+    }
 }
 
 /// The variable that stands for a result while equations are solved: the map has no range

@@ -6,6 +6,7 @@
 //! - `sum == y (mod m)` times `k` is one of any sum whose coefficients are `k` times as large modulo `m`.
 //! - Two congruences whose coefficients agree modulo what the divisors have in common are one by the
 //!   least common multiple, coefficient by coefficient (Chinese remainder theorem).
+//! - A remainder by a multiple of the divisor has the same remainder: `(x mod 6) mod 3 == x mod 3`.
 //! - With the coefficients nearest to zero, a sum whose values differ by less than `m` is a number. Where it
 //!   was multiplied, the inverse of one of its coefficients undoes that.
 
@@ -64,7 +65,35 @@ impl Solver<'_> {
             let is_small = !terms.is_empty() && terms.len() <= MAX_TERMS;
             is_small.then_some(SumCongruence { terms, modulus, value })
         });
-        congruences.take(MAX_CONGRUENCES).collect()
+        let mut congruences: Vec<SumCongruence> = congruences.take(MAX_CONGRUENCES).collect();
+        let remainders: BTreeSet<Expr> =
+            congruences.iter().flat_map(|it| it.terms.keys().copied()).collect();
+        for remainder in remainders {
+            let nested = congruences.iter().filter_map(|it| self.of_remainder(it, remainder));
+            let nested: Vec<SumCongruence> = nested.collect();
+            congruences.extend(nested);
+        }
+        congruences
+    }
+
+    /// `x == y (mod m)` as `(x mod c*m) == y (mod m)`.
+    fn of_remainder(&self, of: &SumCongruence, remainder: Expr) -> Option<SumCongruence> {
+        let ctx = self.ctx;
+        let Node::Mod(number, modulus) = ctx.node(remainder) else { return None };
+        let modulus = ctx.as_constant(modulus).filter(|modulus| modulus % of.modulus == 0)?;
+        if modulus == of.modulus {
+            return None;
+        }
+        let Sum { unknown, known } = self.sum(number)?;
+        let terms = unknown.into_iter().map(|(term, by)| (term, by.rem_euclid(of.modulus)));
+        let terms: BTreeMap<Expr, i64> = terms.filter(|it| it.1 != 0).collect();
+        let value = ctx.add(of.value, known);
+        let terms_agree = terms == of.terms;
+        terms_agree.then(|| SumCongruence {
+            terms: BTreeMap::from([(remainder, 1)]),
+            modulus: of.modulus,
+            value,
+        })
     }
 
     /// What is known of a sum by all congruences of multiples of it.
@@ -117,7 +146,7 @@ impl Solver<'_> {
                     whole = both;
                 }
             }
-            if first.modulus < whole.modulus && 1 < whole.terms.len() {
+            if first.modulus < whole.modulus {
                 joined.push(whole);
             }
         }
@@ -187,6 +216,17 @@ mod tests {
              domain: d0 in [0, 1207], d1 in [0, 4], d2 in [0, 4]",
             "(d0, d1) -> ((d0 * 412 + d1) mod 8, (d0 * 412 + d1) mod 11, \
              ((d0 * 412 + d1) mod 10) * -2, (d0 * 412 + d1) mod 9), domain: d0 in [0, 3], d1 in [0, 411]",
+        ] {
+            inverse_of(text);
+        }
+    }
+
+    #[test]
+    fn remainders_of_remainders() {
+        for text in [
+            "(d0) -> ((d0 + 2) mod 1360 mod 7, (d0 + 2) mod 10, (d0 + 2) mod 1360 mod 9, (d0 + 2) mod 8), \
+             domain: d0 in [0, 1359]",
+            "(d0) -> ((d0 * 7 + 2) mod 90 mod 8, (d0 * 7 + 2) mod 15), domain: d0 in [0, 89]",
         ] {
             inverse_of(text);
         }

@@ -3,11 +3,12 @@
 //! The rows are over the integers, each divided by what its entries have in common (Gauss and Jordan;
 //! fractions are not needed, Bareiss, "Sylvester's identity and multistep integer-preserving Gaussian
 //! elimination", 1968). Beside its coefficients, a row has the multiples of the equations that it is made
-//! of, so that what the values are is written down once, at the end.
+//! of, so that what the values are is written down once, at the end. Remainders of sums are such equations with
+//! one unknown more, the quotient.
 
 use super::Solver;
 use super::monotone::Sum;
-use crate::expr::{Expr, gcd};
+use crate::expr::{Expr, Node, gcd};
 
 /// The most equations and unknowns of a linear system.
 const MAX_SYSTEM: usize = 32;
@@ -59,7 +60,18 @@ impl Solver<'_> {
         let mut terms: Vec<Expr> = Vec::new();
         let mut rows: Vec<Row> = Vec::new();
         let mut values: Vec<Expr> = Vec::new();
-        for &(lhs, rhs) in &self.equations {
+        // x mod m == y is x - m*(x floordiv m) == y.
+        let mut remainders: Vec<(Expr, Expr)> = Vec::new();
+        for (&term, &value) in &self.known {
+            if let Node::Mod(number, modulus) = ctx.node(term)
+                && ctx.linear_terms(number).is_some_and(|linear| 1 < linear.terms.len())
+            {
+                let multiple = ctx.mul(ctx.floor_div(number, modulus), modulus);
+                remainders.push((ctx.sub(number, multiple), value));
+            }
+        }
+        remainders.sort_unstable();
+        for &(lhs, rhs) in self.equations.iter().chain(&remainders) {
             let Some(Sum { unknown, known }) = self.sum(lhs) else { continue };
             if unknown.len() < 2 || MAX_SYSTEM <= rows.len() {
                 continue;
@@ -140,6 +152,18 @@ mod tests {
              (d0 + d1 * 6) mod 7 in [0, 0], d0 * 6 + d1 in [0, 6999], \
              d0 - d1 in [0, 6999]"
         );
+    }
+
+    #[test]
+    fn remainders_in_systems() {
+        for text in [
+            "(d0, d1, d2) -> (d0 + d2 ceildiv 5, d1, (d2 - (d0 + d2 ceildiv 5) * 2) mod 5), \
+             domain: d0 in [0, 91], d1 in [0, 14], d2 in [0, 4]",
+            "(d0, d1) -> ((d0 + d1 + d0 mod 3) mod 1322, d1 + d0 mod 3), \
+             domain: d0 in [0, 1321], d1 in [0, 3]",
+        ] {
+            inverse_of(text);
+        }
     }
 
     /// Systems of many unknowns without structure: `d_i * (i * j * 7 + i + j * j) mod 11 - 5`, with a larger

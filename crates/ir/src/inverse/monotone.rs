@@ -36,6 +36,32 @@ pub(super) struct Sum {
     pub(super) known: Expr,
 }
 
+/// A remainder as a multiple of a smaller one and an offset: `(g*x + r) mod (g*m) == g*(x mod m) + r` for `r`
+/// in `[0, g - 1]`.
+pub(super) struct Unit {
+    pub(super) term: Expr,
+    pub(super) scale: i64,
+    pub(super) offset: i64,
+}
+
+impl Unit {
+    /// `None` where the term is no such remainder.
+    pub(super) fn of(ctx: &Context, term: Expr) -> Option<Self> {
+        let Node::Mod(value, modulus) = ctx.node(term) else { return None };
+        let modulus = ctx.as_constant(modulus).filter(|&modulus| 0 < modulus)?;
+        let linear = ctx.linear_terms(value)?;
+        let factors = linear.terms.iter().map(|it| it.1.unsigned_abs());
+        let scale = factors.fold(modulus.unsigned_abs(), gcd);
+        let scale = i64::try_from(scale).ok().filter(|&scale| 1 < scale)?;
+        let mut value = ctx.constant(linear.constant.div_euclid(scale));
+        for (term, factor) in linear.terms {
+            value = ctx.add(value, ctx.mul(term, ctx.constant(factor / scale)));
+        }
+        let term = ctx.modulo(value, ctx.constant(modulus / scale));
+        Some(Self { term, scale, offset: linear.constant.rem_euclid(scale) })
+    }
+}
+
 impl Solver<'_> {
     /// Takes apart what is known of `expr`. `None` on overflow.
     pub(super) fn sum(&self, expr: Expr) -> Option<Sum> {
@@ -43,32 +69,17 @@ impl Solver<'_> {
         let linear = ctx.linear_terms(expr)?;
         let mut sum = Sum { unknown: Vec::new(), known: ctx.constant(linear.constant) };
         for (term, factor) in linear.terms {
-            match self.express(term) {
-                Some(known) => {
-                    sum.known = ctx.add(sum.known, ctx.mul(known, ctx.constant(factor)));
-                }
-                None => {
-                    let (term, unit) = self.without_unit(term).unwrap_or((term, 1));
-                    sum.unknown.push((term, factor.checked_mul(unit)?));
-                }
+            let known = self.express(term);
+            let unit = Unit::of(ctx, term).filter(|_| known.is_none());
+            let Unit { term, scale, offset } = unit.unwrap_or(Unit { term, scale: 1, offset: 0 });
+            let (scale, offset) = (factor.checked_mul(scale)?, factor.checked_mul(offset)?);
+            sum.known = ctx.add(sum.known, ctx.constant(offset));
+            match known.or_else(|| self.express(term)) {
+                Some(known) => sum.known = ctx.add(sum.known, ctx.mul(known, ctx.constant(scale))),
+                None => sum.unknown.push((term, scale)),
             }
         }
         Some(sum)
-    }
-
-    /// `(g*x) mod (g*m)` as `x mod m`, and `g`.
-    fn without_unit(&self, term: Expr) -> Option<(Expr, i64)> {
-        let ctx = self.ctx;
-        let Node::Mod(value, modulus) = ctx.node(term) else { return None };
-        let modulus = ctx.as_constant(modulus)?;
-        let linear = ctx.linear_terms(value)?;
-        let factors = linear.terms.iter().map(|it| it.1).chain([linear.constant]);
-        let start = modulus.unsigned_abs();
-        let unit = factors.fold(start, |unit, factor| gcd(unit, factor.unsigned_abs()));
-        let unit = i64::try_from(unit).ok().filter(|&unit| 1 < unit)?;
-        let terms: Vec<_> = linear.terms.iter().map(|&(term, by)| (term, by / unit)).collect();
-        let value = ctx.add(self.total(&terms), ctx.constant(linear.constant / unit));
-        Some((ctx.modulo(value, ctx.constant(modulus / unit)), unit))
     }
 
     /// Solves the terms that are known for what is unknown in them.

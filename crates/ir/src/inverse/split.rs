@@ -16,6 +16,15 @@ use crate::map::{IndexingMap, Variable};
 /// The longest period.
 const MAX_PERIOD: i128 = 1 << 32;
 
+/// Which periods variables are split by.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(super) enum Periods {
+    /// Those in which as much as possible repeats.
+    Longest,
+    /// Those of what repeats first.
+    Shortest,
+}
+
 /// A map over digits of the variables of another.
 pub(super) struct Digits {
     pub(super) map: IndexingMap,
@@ -32,7 +41,7 @@ impl Digits {
 
     /// Splits the variables with constant bounds by their periods. `None` where there is none that is
     /// shorter than the interval of its variable.
-    pub(super) fn split(&self, ctx: &Context) -> Option<Self> {
+    pub(super) fn split(&self, ctx: &Context, which: Periods) -> Option<Self> {
         let intervals = self.map.narrowed_intervals(ctx);
         let mut map = self.map.clone();
         let mut replacements: Vec<Option<Expr>> = vec![None; map.dims.len()];
@@ -44,7 +53,9 @@ impl Digits {
                 continue;
             }
             let interval = intervals.of(var);
-            let Some((period, offset)) = period(ctx, &self.map, var, interval) else { continue };
+            let Some((period, offset)) = period(ctx, &self.map, var, interval, which) else {
+                continue;
+            };
             let remainder = ctx.dim(u32::try_from(map.dims.len()).ok()?);
             let multiple = ctx.mul(ctx.dim(number), ctx.constant(period));
             *replacement = Some(ctx.add(multiple, ctx.add(remainder, ctx.constant(offset))));
@@ -73,8 +84,14 @@ impl Digits {
 }
 
 /// The longest period of a variable that is shorter than its interval, of all quotients and remainders
-/// with it, or else of those with the shortest periods; and the offset.
-fn period(ctx: &Context, map: &IndexingMap, var: Var, interval: Interval) -> Option<(i64, i64)> {
+/// with it, or else of those with the shortest periods, or the shortest; and the offset.
+fn period(
+    ctx: &Context,
+    map: &IndexingMap,
+    var: Var,
+    interval: Interval,
+    which: Periods,
+) -> Option<(i64, i64)> {
     let mut periods: BTreeMap<i128, Option<i128>> = BTreeMap::new();
     let equations = map.constraints.iter().filter(|it| it.interval.as_point().is_some());
     let roots: Vec<Expr> =
@@ -94,6 +111,9 @@ fn period(ctx: &Context, map: &IndexingMap, var: Var, interval: Interval) -> Opt
     };
     let (mut common, mut offset) = (1_i128, 0_i128);
     for (period, of_period) in periods {
+        if which == Periods::Shortest && common != 1 {
+            break;
+        }
         match least_common_multiple(common, period) {
             Some(multiple) if multiple < longest => {
                 (common, offset) = (multiple, of_period.unwrap_or(offset));
@@ -164,6 +184,8 @@ mod tests {
     fn periodic_functions() {
         for text in [
             "(d0) -> ((d0 - 1 + d0 / 3) / 5, (d0 - 1 + d0 / 3) mod 9), domain: d0 in [0, 721]",
+            "(d0) -> (((-(d0 / 4) + 140) * 4 + d0 mod 4) / 3, ((-(d0 / 4) + 140) * 4 + d0 mod 4) mod 3), \
+             domain: d0 in [0, 563]",
             "(d0) -> (d0 * 3 + (d0 / 5) * 2), domain: d0 in [0, 999]",
             "(d0) -> (d0 + d0 / 2 + d0 / 3), domain: d0 in [-100, 999]",
             "(d0) -> ((d0 / 4) * 9 + (d0 * 3) mod 4), domain: d0 in [0, 1000]",

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::Solver;
-use super::monotone::Sum;
+use super::monotone::{Sum, Unit};
 use crate::evaluator::MapEvaluator;
 use crate::expr::{Expr, Node, Var};
 use crate::interval::Interval;
@@ -22,31 +22,64 @@ const MAX_PIECES: usize = 32;
 /// The most equations that are looked at for one table.
 const MAX_FACTS: usize = 64;
 
-/// An expression over unknown variables alone, and what it equals.
+/// An expression over variables, and what it equals.
+#[derive(Clone)]
 struct Fact {
     expr: Expr,
     value: Expr,
     vars: BTreeSet<Var>,
 }
 
+/// What a table is made for: variables, some of which stand for remainders.
+struct Unknowns<'r> {
+    remainders: &'r BTreeMap<Var, (Expr, Interval)>,
+    vars: Vec<Var>,
+}
+
 impl Solver<'_> {
-    /// Solves variables of which few values are possible by what is known of them.
+    /// Solves variables and remainders of which few values are possible by what is known of them.
     pub(super) fn tabulate(&mut self) {
-        let facts = self.facts();
-        let unsolved: Vec<Var> = facts.iter().flat_map(|it| it.vars.iter().copied()).collect();
+        let ctx = self.ctx;
+        let mut facts = self.facts();
+        let remainders = self.remainders(&mut facts);
+        let is_solved = |solver: &Self, var: Var| {
+            !remainders.contains_key(&var) && solver.solved(var).is_some()
+        };
+        let unsolved = facts.iter().flat_map(|it| it.vars.iter().copied());
+        let unsolved: BTreeSet<Var> = unsolved.filter(|&var| !is_solved(self, var)).collect();
         let mut sets: BTreeSet<BTreeSet<Var>> =
             unsolved.iter().map(|&var| BTreeSet::from([var])).collect();
-        sets.extend(components(&facts));
+        sets.extend(components(&facts, &unsolved));
         for vars in sets {
-            let solved = vars.iter().any(|&var| self.solved(var).is_some());
+            let mut these =
+                Unknowns { remainders: &remainders, vars: vars.iter().copied().collect() };
             let of_these = facts.iter().filter(|fact| fact.vars.is_subset(&vars));
-            let of_these: Vec<&Fact> = of_these.take(MAX_FACTS).collect();
-            if !solved && !of_these.is_empty() {
-                self.tabulate_these(&vars.into_iter().collect::<Vec<_>>(), &of_these);
+            let of_these: Vec<Fact> = of_these.take(MAX_FACTS).cloned().collect();
+            if vars.iter().any(|&var| is_solved(self, var))
+                || self.tabulate_these(&these, &of_these).is_some()
+            {
+                continue;
+            }
+            // What depends on solved variables, too: these are known by themselves.
+            let is_about = |fact: &&Fact| {
+                let mut others = fact.vars.difference(&vars);
+                !fact.vars.is_disjoint(&vars) && others.all(|&var| is_solved(self, var))
+            };
+            let mut wider: Vec<Fact> = facts.iter().filter(is_about).cloned().collect();
+            let all: BTreeSet<Var> = wider.iter().flat_map(|it| it.vars.iter().copied()).collect();
+            for &var in all.difference(&vars) {
+                let value = self.solved(var);
+                let fact = |value| Fact { expr: ctx.var(var), value, vars: BTreeSet::from([var]) };
+                wider.extend(value.map(fact));
+            }
+            these.vars = all.into_iter().collect();
+            if these.vars.len() != vars.len() && wider.len() <= MAX_FACTS {
+                self.tabulate_these(&these, &wider);
             }
         }
     }
 
+    /// What is known of expressions over variables.
     fn facts(&self) -> Vec<Fact> {
         let ctx = self.ctx;
         let mut found: BTreeMap<Expr, Expr> = BTreeMap::new();
@@ -59,19 +92,63 @@ impl Solver<'_> {
         for (&term, &value) in self.known.iter().filter(|it| is_compound(*it.0)) {
             found.entry(term).or_insert(value);
         }
-        let is_unknown = |var: &Var| matches!(var, Var::Dim(_)) && self.solved(*var).is_none();
         let facts =
             found.into_iter().map(|(expr, value)| Fact { expr, value, vars: ctx.vars(expr) });
-        facts.filter(|it| !it.vars.is_empty() && it.vars.iter().all(is_unknown)).collect()
+        let is_dim = |var: &Var| matches!(var, Var::Dim(_));
+        facts.filter(|it| !it.vars.is_empty() && it.vars.iter().all(is_dim)).collect()
     }
 
-    fn tabulate_these(&mut self, vars: &[Var], facts: &[&Fact]) -> Option<()> {
+    /// Adds the facts that depend on one remainder alone, with a new variable for it.
+    fn remainders(&self, facts: &mut Vec<Fact>) -> BTreeMap<Var, (Expr, Interval)> {
         let ctx = self.ctx;
+        let mut vars: BTreeMap<Expr, Var> = BTreeMap::new();
+        let mut intervals = BTreeMap::new();
+        let mut added = Vec::new();
+        for fact in facts.iter().take(MAX_FACTS) {
+            for part in ctx.topological(&[fact.expr]) {
+                let Node::Mod(number, modulus) = ctx.node(part) else { continue };
+                let Some(modulus) = ctx.as_constant(modulus).filter(|&modulus| 0 < modulus) else {
+                    continue;
+                };
+                if part == fact.expr || ctx.as_var(number).is_some() {
+                    continue;
+                }
+                let unit = Unit::of(ctx, part);
+                let unit = unit.unwrap_or(Unit { term: part, scale: 1, offset: 0 });
+                if self.known.contains_key(&unit.term) {
+                    continue;
+                }
+                let next =
+                    u32::try_from(vars.len()).ok().and_then(|len| (u32::MAX - 1).checked_sub(len));
+                let Some(next) = next.map(Var::Dim) else { continue };
+                let var = *vars.entry(unit.term).or_insert(next);
+                let largest = (modulus / unit.scale).saturating_sub(1);
+                intervals.insert(var, (unit.term, Interval::new(0, largest)));
+                let whole = ctx.mul(ctx.var(var), ctx.constant(unit.scale));
+                let whole = ctx.add(whole, ctx.constant(unit.offset));
+                let expr = ctx.replace(fact.expr, part, whole);
+                let vars = BTreeSet::from([var]);
+                if ctx.vars(expr) == vars {
+                    added.push(Fact { expr, value: fact.value, vars });
+                }
+            }
+        }
+        facts.extend(added);
+        intervals
+    }
+
+    fn tabulate_these(&mut self, these: &Unknowns, facts: &[Fact]) -> Option<()> {
+        let ctx = self.ctx;
+        let Unknowns { remainders, vars } = these;
         let renumbered = |expr: Expr| {
             ctx.substitute(expr, &|var| Some(ctx.dim((0..).zip(vars).find(|it| *it.1 == var)?.0)))
         };
-        let intervals: Vec<Interval> =
-            vars.iter().map(|&var| self.simplifier.interval_of(ctx.var(var))).collect();
+        let expr_of = |var: &Var| remainders.get(var).map_or(ctx.var(*var), |it| it.0);
+        let mut interval_of = |var: &Var| match remainders.get(var) {
+            Some(&(_, interval)) => interval,
+            None => self.simplifier.interval_of(ctx.var(*var)),
+        };
+        let intervals: Vec<Interval> = vars.iter().map(&mut interval_of).collect();
         let is_about = |expr: Expr| ctx.vars(expr).iter().all(|var| vars.contains(var));
         let constraints = self.map.constraints.iter().filter(|it| is_about(it.expr));
         let part = IndexingMap {
@@ -108,8 +185,10 @@ impl Solver<'_> {
             pairs.sort_unstable();
             solutions.push(self.interpolated(value, &pairs)?);
         }
-        for (&var, solution) in vars.iter().zip(solutions) {
-            self.learn(ctx.var(var), solution);
+        for (expr, solution) in vars.iter().map(expr_of).zip(solutions) {
+            if !self.known.contains_key(&expr) {
+                self.learn(expr, solution);
+            }
         }
         Some(())
     }
@@ -153,11 +232,14 @@ impl Solver<'_> {
     }
 }
 
-/// The sets of variables that occur together.
-fn components(facts: &[Fact]) -> Vec<BTreeSet<Var>> {
+/// The sets of unsolved variables that occur together.
+fn components(facts: &[Fact], unsolved: &BTreeSet<Var>) -> Vec<BTreeSet<Var>> {
     let mut sets: Vec<BTreeSet<Var>> = Vec::new();
     for fact in facts {
-        let mut whole = fact.vars.clone();
+        let mut whole: BTreeSet<Var> = fact.vars.intersection(unsolved).copied().collect();
+        if whole.is_empty() {
+            continue;
+        }
         sets.retain(|set| {
             let is_apart = set.is_disjoint(&whole);
             if !is_apart {
@@ -223,6 +305,8 @@ mod tests {
             "(d0, d1) -> (d0 * d1, d0 + d1), domain: d0 in [0, 3], d1 in [4, 7]",
             "(d0, d1) -> (d0 * d1), domain: d0 in [1, 99999], d1 in [99999, 999999], d0 * d1 in [0, 100001]",
             "(d0, d1, d2) -> (d0 * d0 + d1, d1, d2), domain: d0 in [0, 9], d1 in [0, 999], d2 in [-9, 9]",
+            "(d0, d1) -> ((((d0 + d1 * 3) mod 4) * 5) / 2, d1 mod 5, d1 mod 6), domain: d0 in [0, 3], d1 in [0, 5]",
+            "(d0, d1) -> ((d1 - d0) mod 4 + ((d1 - d0) mod 4 - 2) / 2, d0), domain: d0 in [0, 5000], d1 in [0, 3]",
             "(d0) -> (max(d0 * 10, d0 * 2 + 7) + min(d0 mod 2, d0 / 3)), domain: d0 in [0, 20]",
         ] {
             inverse_of(text);
