@@ -165,9 +165,9 @@ impl Solver<'_> {
         }
         for into_quotients in [true, false] {
             let Some(form) = self.only_unknown(unknown, into_quotients) else { continue };
-            // A sum of several unknowns becomes one that the map does not have.
+            // A sum or a remainder becomes a variable that the map does not have.
             let (number, terms) = match form[..] {
-                [(number, 1)] => (number, unknown.to_vec()),
+                [(number, 1)] if ctx.as_var(number).is_some() => (number, unknown.to_vec()),
                 _ => {
                     let number = ctx.dim(u32::MAX);
                     let mut parts = MAX_PARTS;
@@ -463,6 +463,7 @@ mod tests {
             "(d0) -> (d0 - max(min(d0 * 2, 8), 4)), domain: d0 in [4, 30]",
             "(d0) -> (-d0 - max(d0 ceildiv 3, 2) - min(d0, 9)), domain: d0 in [-30, 30]",
             "(d0, d1) -> (d0 + min((d0 + d1) / 2, 3), d1), domain: d0 in [-9, 9], d1 in [0, 9]",
+            "(d0) -> (min(((d0 * 8) mod 59) * 3, ((d0 * 8) mod 59) * 2 + 1)), domain: d0 in [0, 58]",
             "(d0, d1) -> (min(d0 * 126 + d1 * 3, d0 * 84 + d1 * 2 + 1)), \
              domain: d0 in [0, 37], d1 in [0, 39]",
             "(d0, d1) -> (d0 * 10 + d1 + max((d0 * 10 + d1 - 7) / 4, 3)), \

@@ -5,6 +5,7 @@
 //!
 //! - of quotients: `(a*t + k) floordiv c == q` is `c*q <= a*t + k <= c*q + c - 1`, at most `(c - 1)
 //!   floordiv a + 1` numbers;
+//! - of digits: `(x floordiv a) mod b` is a quotient of `x mod a*b`;
 //! - of several quotients of one number at once: each cuts the numbers into intervals of its own, of which
 //!   `t` lies in the one with the largest lower end; the cuts of all repeat with the least common multiple
 //!   of the divisors, and the largest gap between them is `w`;
@@ -48,8 +49,14 @@ impl Solver<'_> {
                         places.entry(number).or_default().push(window);
                     }
                 }
-                Node::Mod(numerator, modulus) if ctx.as_constant(modulus).is_none() => {
-                    self.solve_symbolic(numerator, modulus, value);
+                Node::Mod(numerator, modulus) => {
+                    if ctx.as_constant(modulus).is_none() {
+                        self.solve_symbolic(numerator, modulus, value);
+                    } else if let Some((number, window)) =
+                        self.window_of_digit(numerator, modulus, value)
+                    {
+                        places.entry(number).or_default().push(window);
+                    }
                 }
                 _ => {}
             }
@@ -125,6 +132,16 @@ impl Solver<'_> {
         Some((number, window))
     }
 
+    /// That of a remainder of which a digit is known: `(x floordiv a) mod b == (x mod a*b) floordiv a`.
+    fn window_of_digit(&self, digit: Expr, modulus: Expr, value: Expr) -> Option<(Expr, Window)> {
+        let ctx = self.ctx;
+        let Node::FloorDiv(whole, unit) = ctx.node(digit) else { return None };
+        let unit = ctx.as_constant(unit).filter(|&unit| 1 < unit)?;
+        let modulus = ctx.as_constant(modulus).filter(|&modulus| 1 < modulus)?;
+        let remainder = ctx.modulo(whole, ctx.constant(modulus.checked_mul(unit)?));
+        self.window(remainder, unit, value, true)
+    }
+
     /// Solves `numerator mod modulus == value` for a modulus over runtime variables.
     fn solve_symbolic(&mut self, numerator: Expr, modulus: Expr, value: Expr) -> Option<()> {
         let ctx = self.ctx;
@@ -179,6 +196,7 @@ mod tests {
         for text in [
             "(d0) -> (d0 ceildiv 2, d0 mod 2), domain: d0 in [-7, 20]",
             "(d0) -> (d0 / 2, d0 mod 4), domain: d0 in [0, 31]",
+            "(d0) -> (((d0 + 4) mod 42) / 6, (d0 + 4) mod 42 mod 10), domain: d0 in [0, 41]",
             "(d0) -> (d0 / 3, d0 mod 6), domain: d0 in [0, 31]",
             "(d0) -> (d0 mod 6, d0 / 3), domain: d0 in [1, 31]",
             "(d0) -> (d0 / 4, d0 mod 6), domain: d0 in [-31, 31]",
