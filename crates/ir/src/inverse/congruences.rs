@@ -53,9 +53,7 @@ impl Solver<'_> {
     /// The known remainders by constants.
     pub(super) fn congruences(&self) -> Vec<SumCongruence> {
         let ctx = self.ctx;
-        let mut known: Vec<(Expr, Expr)> = self.known.iter().map(|(&k, &v)| (k, v)).collect();
-        known.sort_unstable();
-        let congruences = known.into_iter().filter_map(|(term, value)| {
+        let congruences = self.all_known().into_iter().filter_map(|(term, value)| {
             let Node::Mod(number, modulus) = ctx.node(term) else { return None };
             let modulus = ctx.as_constant(modulus).filter(|&modulus| 1 < modulus)?;
             let Sum { unknown, known } = self.sum(number)?;

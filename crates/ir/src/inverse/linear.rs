@@ -62,7 +62,7 @@ impl Solver<'_> {
         let mut values: Vec<Expr> = Vec::new();
         // x mod m == y is x - m*(x floordiv m) == y.
         let mut remainders: Vec<(Expr, Expr)> = Vec::new();
-        for (&term, &value) in &self.known {
+        for (term, value) in self.all_known() {
             if let Node::Mod(number, modulus) = ctx.node(term)
                 && ctx.linear_terms(number).is_some_and(|linear| 1 < linear.terms.len())
             {
@@ -70,7 +70,6 @@ impl Solver<'_> {
                 remainders.push((ctx.sub(number, multiple), value));
             }
         }
-        remainders.sort_unstable();
         for &(lhs, rhs) in self.equations.iter().chain(&remainders) {
             let Some(Sum { unknown, known }) = self.sum(lhs) else { continue };
             if unknown.len() < 2 || MAX_SYSTEM <= rows.len() {

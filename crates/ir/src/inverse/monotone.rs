@@ -85,9 +85,7 @@ impl Solver<'_> {
     /// Solves the terms that are known for what is unknown in them.
     pub(super) fn solve_known(&mut self) {
         let ctx = self.ctx;
-        let mut known: Vec<(Expr, Expr)> = self.known.iter().map(|(&k, &v)| (k, v)).collect();
-        known.sort_unstable();
-        for (term, value) in known {
+        for (term, value) in self.all_known() {
             match ctx.node(term) {
                 Node::Min(lhs, rhs) | Node::Max(lhs, rhs) => {
                     for (other, sign) in self.complements(term) {

@@ -67,6 +67,13 @@ impl<'c> Solver<'c> {
         self.known.get(&self.ctx.var(var)).copied()
     }
 
+    /// The terms that are known, in an order that does not change from run to run.
+    pub(super) fn all_known(&self) -> Vec<(Expr, Expr)> {
+        let mut known: Vec<(Expr, Expr)> = self.known.iter().map(|(&k, &v)| (k, v)).collect();
+        known.sort_unstable();
+        known
+    }
+
     pub(super) fn add(&mut self, lhs: Expr, rhs: Expr) {
         if self.equations.len() < self.max_equations && self.seen.insert((lhs, rhs)) {
             self.equations.push((lhs, rhs));

@@ -35,10 +35,8 @@ impl Solver<'_> {
     /// Solves numbers of which a quotient, or a remainder by a symbol, is known.
     pub(super) fn join_windows(&mut self) {
         let ctx = self.ctx;
-        let mut known: Vec<(Expr, Expr)> = self.known.iter().map(|(&k, &v)| (k, v)).collect();
-        known.sort_unstable();
         let mut places: BTreeMap<Expr, Vec<Window>> = BTreeMap::new();
-        for &(term, value) in &known {
+        for (term, value) in self.all_known() {
             match ctx.node(term) {
                 Node::FloorDiv(numerator, by) | Node::CeilDiv(numerator, by) => {
                     let rounds_down = matches!(ctx.node(term), Node::FloorDiv(..));
