@@ -9,8 +9,8 @@ use super::{BROADCAST, Conflict, EquationId, Failure, Pointwise, Relation, Solve
 use crate::shape::text::shape_text;
 use crate::shape::{Dim, Item, Shape, ShapeVar};
 
-/// How many residuals are looked at to find out whether shapes can be equal: those nearest to their
-/// variables.
+/// How many residuals are looked at to find out whether shapes can be equal, or what they depend on:
+/// those nearest to their variables.
 const MAX_NEIGHBOURS: usize = 256;
 
 /// A decision about a point-wise operation.
@@ -46,7 +46,7 @@ impl Pointwise {
 impl Solver {
     /// Solves the equations, then decides about point-wise operations but for the first `keep`, one
     /// after the other, and solves again after each. An operation whose operands depend on the results
-    /// of others waits for these; otherwise those come first whose operands have the fewest dimensions,
+    /// of others, also by residuals, waits for these; otherwise those come first whose operands have the fewest dimensions,
     /// since what they make small can still be broadcast by larger ones, then those of which most is known,
     /// and then by what their operands look like. Those added first come first only where there is no
     /// difference.
@@ -106,8 +106,8 @@ impl Solver {
         loop {
             while let Some(place) = asked.pop() {
                 let Some(op) = &round[place] else { continue };
-                let operands: Vec<ShapeVar> =
-                    op.operands.iter().flat_map(|operand| self.free(operand)).collect();
+                let operands = op.operands.iter().flat_map(|operand| self.free(operand)).collect();
+                let operands = self.reached(operands);
                 // It does not wait for itself.
                 let is_open = |var: &&ShapeVar| {
                     let own = results[place].iter().filter(|it| it == var).count();
@@ -163,6 +163,30 @@ impl Solver {
             Item::Dim(_) => None,
         });
         vars.collect()
+    }
+
+    /// Variables, and those that residuals relate them to: `r` in `[k]@r = p@[3]` is known with `p`.
+    fn reached(&mut self, mut vars: Vec<ShapeVar>) -> Vec<ShapeVar> {
+        let mut seen: HashSet<ShapeVar> = vars.iter().copied().collect();
+        let mut looked_at: HashSet<EquationId> = HashSet::new();
+        let mut place = 0;
+        while let Some(var) = vars.get(place) {
+            place += 1;
+            let stuck = self.stuck_of(&self.shapes[var.0 as usize].waiting);
+            for id in stuck.collect::<Vec<_>>() {
+                if looked_at.len() == MAX_NEIGHBOURS {
+                    return vars;
+                }
+                if looked_at.insert(id)
+                    && let Relation::Shapes(left, right) =
+                        self.equations[id as usize].relation.clone()
+                {
+                    let both = [self.free(&left), self.free(&right)].concat();
+                    vars.extend(both.into_iter().filter(|var| seen.insert(*var)));
+                }
+            }
+        }
+        vars
     }
 
     /// Chooses the equations of a point-wise operation.
