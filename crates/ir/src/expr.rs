@@ -951,10 +951,11 @@ impl Context {
         replaced: &impl Fn(Expr, Node) -> Option<Option<Expr>>,
     ) -> Option<FewTerms> {
         let mut linear = FewTerms::default();
+        // What comes next, and what comes after it.
+        let mut next = Some((expr, 1, true));
         let mut stack: SmallVec<[(Expr, i64, bool); 8]> = SmallVec::new();
-        stack.push((expr, 1, true));
         let mut visits = 0;
-        while let Some((expr, coefficient, is_given)) = stack.pop() {
+        while let Some((expr, coefficient, is_given)) = next.take().or_else(|| stack.pop()) {
             visits += 1;
             if MAX_UNSHARED < visits {
                 return None;
@@ -967,19 +968,20 @@ impl Context {
                     continue;
                 }
                 Node::Add(lhs, rhs) => {
-                    stack.extend([(rhs, coefficient, is_given), (lhs, coefficient, is_given)]);
+                    stack.push((rhs, coefficient, is_given));
+                    next = Some((lhs, coefficient, is_given));
                     continue;
                 }
                 Node::Mul(operand, factor) => {
                     if let Some(factor) = self.as_constant(factor) {
-                        stack.push((operand, coefficient.checked_mul(factor)?, is_given));
+                        next = Some((operand, coefficient.checked_mul(factor)?, is_given));
                         continue;
                     }
                 }
                 _ => {}
             }
             match if is_given { replaced(expr, node)? } else { None } {
-                Some(new) => stack.push((new, coefficient, false)),
+                Some(new) => next = Some((new, coefficient, false)),
                 None => linear.terms.push((expr, coefficient)),
             }
         }

@@ -480,7 +480,7 @@ pub(super) fn build_sorted(ctx: &Context, terms: &[(Expr, i64)], constant: i64) 
     // A term may be a constant itself: 2^63 is one, written as a sum.
     let expr = match counts_of_sizes(terms) {
         None => chain(ctx, addends),
-        Some(counts) => chain(ctx, collected(ctx, addends, &counts).into_iter()),
+        Some(counts) => chain(ctx, collected(ctx, addends, &counts).iter().copied()),
     };
     if constant == 0 { expr } else { ctx.add(expr, ctx.constant(constant)) }
 }
@@ -532,7 +532,7 @@ fn collected(
             for (.., sign) in &mut members {
                 *sign = *sign == *positive;
             }
-            *expr = chain(ctx, members.into_iter());
+            *expr = chain(ctx, members.iter().copied());
         }
     }
     addends
