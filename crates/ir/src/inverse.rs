@@ -214,7 +214,9 @@ fn image_of(ctx: &Context, map: &IndexingMap, result: Expr) -> Interval {
     else {
         return interval;
     };
-    let Some(var) = ctx.as_var(term).filter(|_| factor.abs() == 1) else { return interval };
+    let Some(var) = ctx.as_var(term).filter(|_| factor.unsigned_abs() == 1) else {
+        return interval;
+    };
     let within = map.interval(ctx, var);
     let end = |end: i64| i128::from(end) * i128::from(factor) + i128::from(constant);
     let (lo, hi) = (end(within.lo), end(within.hi));

@@ -2,6 +2,7 @@
 //! follow from them; see [`inverse`](super).
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::Bound::{Excluded, Unbounded};
 
 use super::image;
 use super::monotone::Sum;
@@ -147,7 +148,8 @@ impl<'c> Solver<'c> {
         let (Node::FloorDiv(value, by) | Node::Mod(value, by)) = node else { return None };
         let by = ctx.as_constant(by).filter(|&by| 1 < by)?;
         if let Node::Mod(..) = node {
-            let multiples = self.divisors.range(by + 1..).filter(|&other| other % by == 0);
+            let multiples =
+                self.divisors.range((Excluded(by), Unbounded)).filter(|&other| other % by == 0);
             let known = |&other: &i64| self.known.get(&ctx.modulo(value, ctx.constant(other)));
             let remainder = *multiples.into_iter().find_map(known)?;
             return Some(ctx.modulo(remainder, ctx.constant(by)));

@@ -159,10 +159,10 @@ fn repeats(ctx: &Context, node: Node, var: Var, operands: Option<(&Repeats, &Rep
         Node::FloorDiv(..) | Node::CeilDiv(..) | Node::Mod(..) => {
             let by = by.filter(|&by| by != 0)?;
             let whole = least_common_multiple(lhs, by)?;
-            let times = if lhs == 0 { 1 } else { whole / lhs.abs() };
+            let times = if lhs == 0 { 1 } else { whole / lhs.checked_abs()? };
             let period = period.checked_mul(times).filter(|&it| it <= MAX_PERIOD)?;
             let is_remainder = matches!(node, Node::Mod(..));
-            Some((period, if is_remainder { 0 } else { lhs.checked_mul(times)? / by }))
+            Some((period, if is_remainder { 0 } else { lhs.checked_mul(times)?.checked_div(by)? }))
         }
         _ => None,
     }

@@ -151,3 +151,17 @@ fn errors_say_why() {
         InverseError::Unsolved(Var::Dim(0))
     );
 }
+
+#[test]
+fn factors_and_divisors_at_the_ends_of_64_bits() {
+    let error = inverse("(d0) -> (d0 mod 9223372036854775807)");
+    assert!(error.contains("(d0 = -9223372036854775807) and (d0 = 0)"), "{error}");
+    for map in [
+        "(d0) -> (d0 mod 9223372036854775807), domain: d0 in [-1, 0]",
+        "(d0) -> (d0 mod -9223372036854775807), domain: d0 in [-1, 0]",
+        "(d0) -> (d0 * -9223372036854775808), domain: d0 in [0, 1]",
+        "(d0) -> (d0 + (d0 * -9223372036854775808) mod 3), domain: d0 in [0, 5]",
+    ] {
+        inverse_of(map);
+    }
+}

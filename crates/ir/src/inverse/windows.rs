@@ -145,7 +145,7 @@ impl Solver<'_> {
         let ctx = self.ctx;
         let is_symbol = ctx.vars(modulus).iter().all(|var| matches!(var, Var::Runtime(_)));
         let (number, factor, rest) = self.multiple(numerator).filter(|_| is_symbol)?;
-        if factor.abs() != 1 {
+        if factor.unsigned_abs() != 1 {
             return None;
         }
         let least = match ctx.as_var(number) {
