@@ -804,7 +804,11 @@ impl Inference {
                 meaning.classes.insert(Rc::clone(&name.text), class);
             }
         }
-        for option in options {
+        for (place, option) in options.iter().enumerate() {
+            if options[..place].iter().any(|it| it.name.text == option.name.text) {
+                let message = format!("option '{}' is given twice", option.name.text);
+                self.error(Reason::AxonOption, option.name.span, message);
+            }
             if declaration.options.iter().all(|it| it.name.text != option.name.text) {
                 let known: Vec<_> =
                     declaration.options.iter().map(|it| format!("'{}'", it.name.text)).collect();

@@ -263,6 +263,7 @@ impl Inferred {
         let mark = self.inference.types.solver.mark();
         let opened = self.open(program, entry)?;
         let leaves = &opened.leaves;
+        self.inference.solve(false, 0);
         for given in given {
             let leaf = leaves.iter().find(|leaf| leaf.name == given.parameter);
             let Some(leaf) = leaf else {

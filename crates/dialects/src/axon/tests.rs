@@ -215,6 +215,14 @@ fn habits_of_other_languages_are_answered() {
         tried("f = fn(x) { x[0] };"),
         "'gather' for elements, or 'slice' for a range of them"
     );
+    assert_eq!(
+        tried("f = fn(x) { reshape(x, [3,1]) };"),
+        "'shape=[..]' for an option; brackets hold sizes, not values"
+    );
+    assert_eq!(tried("f = fn(x : f32 @[n]) { x };"), "a name before '@': 's@[n]'");
+    assert_eq!(tried("f = fn(x) { x ** 2 };"), "a product: 'x * x'");
+    assert_eq!(tried("f = fn(x) { x // as it is\n };"), "'#', which starts a comment");
+    assert_eq!(tried("f = fn(a, b) { a && b };"), "'select(a, b, a)' for a and b");
     assert_eq!(tried("f = fn(weights) { relu(wieghts) };"), "'weights'");
     assert_eq!(tried("f = fn(x) { sigmiod(x) };"), "'sigmoid'");
     assert_eq!(tried("f = fn(x) { sofmax(x) };"), "'softmax'");
@@ -277,6 +285,10 @@ fn one_error_per_mistake() {
         error("fn(x) { x(x) }"),
         "1:9: error: call of 'x': a type that would contain itself; a parameter has one type only \
          [AX0201]"
+    );
+    assert_eq!(
+        error("fn() { iota(size=3, size=4) }"),
+        "1:21: error: option 'size' is given twice [AX0104]"
     );
     assert_eq!(
         error("fn(x) { conv(x, x, strides=2) }"),

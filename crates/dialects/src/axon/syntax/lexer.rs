@@ -128,6 +128,8 @@ impl tokens::TokenKind for TokenKind {
         // What was taken for a name, since Axon has no such keyword.
         let word =
             &before[before.bytes().rposition(|byte| !is_word_byte(byte)).map_or(0, |at| at + 1)..];
+        let follows_value = !word.is_empty() || before.ends_with([')', ']']);
+        let is_type = before[..before.len() - word.len()].trim_end().ends_with(':');
         match (word, spelling) {
             ("let" | "var" | "val", _) => Some("try 'name = value;' without a keyword"),
             ("return", _) => Some("try the value alone: it ends the function"),
@@ -136,9 +138,17 @@ impl tokens::TokenKind for TokenKind {
             ("for" | "while", _) => Some("try 'map', 'reduce' or 'loop' over dimension 0"),
             (_, "'") => Some("names have letters, digits and '_'; try '_' for the quote"),
             (_, "->") => Some("try ':' before the type of a result"),
+            (_, "@") if is_type => Some("try a name before '@': 's@[n]'"),
             (_, "@") => Some("try 'matmul' for a product of matrices"),
-            (_, "[") => Some("try 'gather' for elements, or 'slice' for a range of them"),
-            (_, "&" | "|" | "?") => Some("try 'select(condition, value, otherwise)'"),
+            (_, "[") if follows_value => {
+                Some("try 'gather' for elements, or 'slice' for a range of them")
+            }
+            (_, "[") => Some("try 'shape=[..]' for an option; brackets hold sizes, not values"),
+            (_, "*") if before.ends_with('*') => Some("try a product: 'x * x'"),
+            (_, "/") if before.ends_with('/') => Some("try '#', which starts a comment"),
+            (_, "&") => Some("try 'select(a, b, a)' for a and b"),
+            (_, "|") => Some("try 'select(a, a, b)' for a or b"),
+            (_, "?") => Some("try 'select(condition, value, otherwise)'"),
             _ => None,
         }
     }
