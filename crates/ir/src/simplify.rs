@@ -260,7 +260,7 @@ impl<'c> Simplifier<'c> {
     /// in a long one, each has to have twice the terms of the one before to be looked at.
     fn simplify_parts(&mut self, root: Expr) -> Expr {
         let ctx = self.ctx;
-        let folded = ctx.fold(&[root], |expr, node, operands: Option<(&Part, &Part)>| {
+        let folded = ctx.fold_value(root, |expr, node, operands: Option<(&Part, &Part)>| {
             let (mut num_addends, mut is_within_sum) = (1, false);
             let mut shortest = expr;
             let takes = |this: &Self, other: Expr, shortest: &mut Expr| {
@@ -281,12 +281,9 @@ impl<'c> Simplifier<'c> {
                 let written = self.write(&sum);
                 takes(self, written, &mut shortest);
             }
-            Ok::<_, std::convert::Infallible>(Part { form: shortest, num_addends })
+            Part { form: shortest, num_addends }
         });
-        match folded {
-            Ok(simplified) => simplified[0].form,
-            Err(never) => match never {},
-        }
+        folded.form
     }
 
     /// Whether a sum would stay as it is when what it is written as is expanded. Normal forms of

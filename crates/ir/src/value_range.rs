@@ -94,21 +94,15 @@ impl IndexingMap {
 
 /// The expression with `x - c*(x floordiv c)` for `x mod c`.
 pub(crate) fn with_quotients(ctx: &Context, expr: Expr) -> Expr {
-    let folded = ctx.fold(&[expr], |expr, node, operands| {
-        Ok::<_, std::convert::Infallible>(match (node, operands) {
-            (Node::Mod(..), Some((&lhs, &rhs)))
-                if ctx.as_constant(rhs).is_some_and(|divisor| 0 < divisor) =>
-            {
-                ctx.sub(lhs, ctx.mul(ctx.floor_div(lhs, rhs), rhs))
-            }
-            (_, Some((&lhs, &rhs))) => ctx.rebuild(node, lhs, rhs),
-            (_, None) => expr,
-        })
-    });
-    match folded {
-        Ok(exprs) => exprs[0],
-        Err(never) => match never {},
-    }
+    ctx.fold_value(expr, |expr, node, operands| match (node, operands) {
+        (Node::Mod(..), Some((&lhs, &rhs)))
+            if ctx.as_constant(rhs).is_some_and(|divisor| 0 < divisor) =>
+        {
+            ctx.sub(lhs, ctx.mul(ctx.floor_div(lhs, rhs), rhs))
+        }
+        (_, Some((&lhs, &rhs))) => ctx.rebuild(node, lhs, rhs),
+        (_, None) => expr,
+    })
 }
 
 /// The range on the box of `intervals`, exact only if it has no empty side.

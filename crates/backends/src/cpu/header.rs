@@ -250,17 +250,17 @@ fn write_expr(
     name_of: &dyn Fn(u32) -> Option<String>,
 ) -> String {
     let mut number = 0;
-    let values = ir.fold(&[expr], |_, node, operands| {
+    ir.fold_value(expr, |_, node, operands| {
         let pair = operands.map(|(lhs, rhs): (&String, &String)| (lhs.as_str(), rhs.as_str()));
         let (lhs, rhs) = pair.unwrap_or_default();
         let value = match node {
             Node::Const(value) => {
-                return Ok::<_, std::convert::Infallible>(format!("INT64_C({value})"));
+                return format!("INT64_C({value})");
             }
             Node::Var(Var::Runtime(variable)) => {
-                return Ok(name_of(variable).unwrap_or_else(|| "0".to_string()));
+                return name_of(variable).unwrap_or_else(|| "0".to_string());
             }
-            Node::Var(_) => return Ok("0".to_string()),
+            Node::Var(_) => return "0".to_string(),
             Node::Add(..) => format!("{lhs} + {rhs}"),
             Node::Mul(..) => format!("{lhs} * {rhs}"),
             Node::FloorDiv(..) => format!("tc_index_floordiv({lhs}, {rhs})"),
@@ -272,12 +272,8 @@ fn write_expr(
         let name = format!("tc_step_{number}");
         number += 1;
         let _ = writeln!(text, "  const int64_t {name} = {value};");
-        Ok(name)
-    });
-    match values {
-        Ok(values) => values.into_iter().next().unwrap_or_default(),
-        Err(never) => match never {},
-    }
+        name
+    })
 }
 
 /// What an argument is, for the comment above its function.

@@ -316,13 +316,7 @@ impl Solver<'_> {
                 Node::Const(_) | Node::Var(_) => None,
             }
         };
-        let folded = ctx.fold(&[whole], |expr, node, operands| {
-            Ok::<_, std::convert::Infallible>(steps(expr, node, operands))
-        });
-        match folded {
-            Ok(steps) => steps[0],
-            Err(never) => match never {},
-        }
+        ctx.fold_value(whole, steps)
     }
 
     /// The largest number for which `sum <= value`, if the sum rises, otherwise the least. Recursion is

@@ -133,13 +133,7 @@ impl<'c> Solver<'c> {
                 }),
                 (None, None) => (!matches!(node, Node::Var(Var::Dim(_)))).then_some(expr),
             };
-        let folded = ctx.fold(&[expr], |expr, node, operands| {
-            Ok::<_, std::convert::Infallible>(known(expr, node, operands))
-        });
-        match folded {
-            Ok(exprs) => exprs[0],
-            Err(never) => match never {},
-        }
+        ctx.fold_value(expr, known)
     }
 
     /// A quotient of a quotient that is known, or a remainder of a remainder.

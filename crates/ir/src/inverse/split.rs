@@ -96,15 +96,14 @@ fn period(
     let equations = map.constraints.iter().filter(|it| it.interval.as_point().is_some());
     let roots: Vec<Expr> =
         map.results.iter().copied().chain(equations.map(|equation| equation.expr)).collect();
-    let found = ctx.fold(&roots, |_, node, operands| {
+    ctx.fold_values(&roots, |_, node, operands| {
         let repeats = repeats(ctx, node, var, operands);
         if let Some((period, _)) = repeats {
             let offset = periods.entry(period).or_default();
             *offset = offset.or(first_step(ctx, node, var).map(|step| step.rem_euclid(period)));
         }
-        Ok::<_, std::convert::Infallible>(repeats)
+        repeats
     });
-    let Ok(_) = found;
     let longest = match interval.num_members() {
         Some(count) => i128::from(count).min(MAX_PERIOD),
         None => MAX_PERIOD,

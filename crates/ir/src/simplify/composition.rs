@@ -135,15 +135,10 @@ impl Simplifier<'_> {
 
 /// The number of operators of `expr` with the expressions `read` for the dimension variables.
 fn composed_cost(ctx: &Context, expr: Expr, read: &[Expr]) -> u32 {
-    let of_read = ctx.fold(&[expr], |_, node, operands| {
-        Ok::<_, std::convert::Infallible>(match (node, operands) {
-            (_, Some((&lhs, &rhs))) => u32::saturating_add(lhs, rhs),
-            (Node::Var(Var::Dim(i)), _) => read.get(i as usize).map_or(0, |&it| ctx.cost(it)),
-            _ => 0,
-        })
+    let of_read = ctx.fold_value(expr, |_, node, operands| match (node, operands) {
+        (_, Some((&lhs, &rhs))) => u32::saturating_add(lhs, rhs),
+        (Node::Var(Var::Dim(i)), _) => read.get(i as usize).map_or(0, |&it| ctx.cost(it)),
+        _ => 0,
     });
-    match of_read {
-        Ok(costs) => costs[0].saturating_add(ctx.cost(expr)),
-        Err(never) => match never {},
-    }
+    of_read.saturating_add(ctx.cost(expr))
 }

@@ -55,17 +55,13 @@ impl Settled {
         if !self.constraints.contains(&constraint) {
             return false;
         }
-        let uses_changed = ctx.fold(&[constraint.expr], |_, node, operands| {
-            Ok::<_, std::convert::Infallible>(match (node, operands) {
+        let uses_changed =
+            ctx.fold_value(constraint.expr, |_, node, operands| match (node, operands) {
                 (Node::Var(var), _) => self.changed.contains(&var),
                 (_, Some((&lhs, &rhs))) => lhs || rhs,
                 _ => false,
-            })
-        });
-        match uses_changed {
-            Ok(uses) => !uses[0] || !self.constraints.remove(&constraint),
-            Err(never) => match never {},
-        }
+            });
+        !uses_changed || !self.constraints.remove(&constraint)
     }
 }
 

@@ -124,17 +124,12 @@ fn is_complicated(ctx: &Context, expr: Expr) -> bool {
     if ctx.cost(expr) < MIN_COST {
         return false;
     }
-    let depth = ctx.fold(&[expr], |_, node, operands| {
-        Ok::<_, std::convert::Infallible>(match (node, operands) {
-            (Node::FloorDiv(..) | Node::Mod(..), Some((&lhs, &rhs))) => u32::max(lhs, rhs) + 1,
-            (_, Some((&lhs, &rhs))) => u32::max(lhs, rhs),
-            _ => 0,
-        })
+    let depth = ctx.fold_value(expr, |_, node, operands| match (node, operands) {
+        (Node::FloorDiv(..) | Node::Mod(..), Some((&lhs, &rhs))) => u32::max(lhs, rhs) + 1,
+        (_, Some((&lhs, &rhs))) => u32::max(lhs, rhs),
+        _ => 0,
     });
-    match depth {
-        Ok(depth) => 2 <= depth[0],
-        Err(never) => match never {},
-    }
+    2 <= depth
 }
 
 #[cfg(test)]

@@ -29,27 +29,27 @@ impl Simplifier<'_> {
             interval.lo.unsigned_abs().max(interval.hi.unsigned_abs()) as f64
         };
         // Of the value, and of all on the way to it.
-        let folded = self.ctx.fold(&[expr], |_, node, operands: Option<(&[f64; 2], &[f64; 2])>| {
-            let ([lhs, lhs_way], [rhs, rhs_way]) =
-                operands.map_or_else(Default::default, |(&lhs, &rhs)| (lhs, rhs));
-            let value = match node {
-                Node::Const(value) => value.unsigned_abs() as f64,
-                Node::Var(var) => of_var(var),
-                Node::Add(..) => lhs + rhs,
-                Node::Mul(..) => lhs * rhs,
-                Node::FloorDiv(_, by) | Node::CeilDiv(_, by) => match self.ctx.as_constant(by) {
-                    Some(_) => lhs / rhs.max(1.0) + 1.0,
-                    None => lhs,
-                },
-                Node::Mod(..) => rhs,
-                Node::Min(..) | Node::Max(..) => lhs.max(rhs),
-            };
-            Ok::<_, std::convert::Infallible>([value, value.max(lhs_way).max(rhs_way)])
-        });
-        match folded {
-            Ok(largest) => largest[0][1],
-            Err(never) => match never {},
-        }
+        let largest =
+            self.ctx.fold_value(expr, |_, node, operands: Option<(&[f64; 2], &[f64; 2])>| {
+                let ([lhs, lhs_way], [rhs, rhs_way]) =
+                    operands.map_or_else(Default::default, |(&lhs, &rhs)| (lhs, rhs));
+                let value = match node {
+                    Node::Const(value) => value.unsigned_abs() as f64,
+                    Node::Var(var) => of_var(var),
+                    Node::Add(..) => lhs + rhs,
+                    Node::Mul(..) => lhs * rhs,
+                    Node::FloorDiv(_, by) | Node::CeilDiv(_, by) => {
+                        match self.ctx.as_constant(by) {
+                            Some(_) => lhs / rhs.max(1.0) + 1.0,
+                            None => lhs,
+                        }
+                    }
+                    Node::Mod(..) => rhs,
+                    Node::Min(..) | Node::Max(..) => lhs.max(rhs),
+                };
+                [value, value.max(lhs_way).max(rhs_way)]
+            });
+        largest[1]
     }
 }
 

@@ -30,18 +30,12 @@ impl<'c> IndexExprs<'_, 'c> {
     /// # Panics
     /// When a variable has no value: an internal error.
     pub fn emit(&self, exprs: &[Expr], value_of: &dyn Fn(Var) -> Option<Val<'c>>) -> Vec<Val<'c>> {
-        let emitted = self.ir.fold(exprs, |_, node, operands| {
-            Ok::<_, std::convert::Infallible>(match (node, operands) {
-                (Node::Const(value), _) => self.builder.index(value),
-                (Node::Var(var), _) => value_of(var).expect("a variable with a value"),
-                (_, Some((lhs, rhs))) => self.operation(node, *lhs, *rhs),
-                (_, None) => unreachable!("every other node has operands"),
-            })
-        });
-        match emitted {
-            Ok(values) => values,
-            Err(never) => match never {},
-        }
+        self.ir.fold_values(exprs, |_, node, operands| match (node, operands) {
+            (Node::Const(value), _) => self.builder.index(value),
+            (Node::Var(var), _) => value_of(var).expect("a variable with a value"),
+            (_, Some((lhs, rhs))) => self.operation(node, *lhs, *rhs),
+            (_, None) => unreachable!("every other node has operands"),
+        })
     }
 
     fn operation(&self, node: Node, lhs: Val<'c>, rhs: Val<'c>) -> Val<'c> {

@@ -54,16 +54,13 @@ impl<'c> Conditions<'_, 'c> {
     /// How many bits the magnitude of any subexpression has at most.
     fn max_bits(&self, exprs: &[Expr]) -> u32 {
         let mut most = 0;
-        let folded = self.ir.fold(exprs, |_, node, operands: Option<(&u32, &u32)>| {
+        self.ir.fold_values(exprs, |_, node, operands: Option<(&u32, &u32)>| {
             let (lhs, rhs) = operands.map_or((0, 0), |(lhs, rhs)| (*lhs, *rhs));
             let bits = self.bits(node, lhs, rhs);
             most = most.max(bits);
-            Ok::<_, std::convert::Infallible>(bits)
+            bits
         });
-        match folded {
-            Ok(_) => most,
-            Err(never) => match never {},
-        }
+        most
     }
 
     /// Whether no division is by what may be zero.
