@@ -8,7 +8,8 @@
 
 use super::Solver;
 use super::monotone::Sum;
-use crate::expr::{Expr, Node, gcd};
+use crate::expr::{Expr, Node};
+use crate::linear_program::gcd_wide;
 
 /// The most equations and unknowns of a linear system.
 const MAX_SYSTEM: usize = 32;
@@ -28,12 +29,10 @@ impl Row {
 
     /// Divides by what all entries have in common.
     fn reduce(&mut self) -> Option<()> {
-        let mut common = 0_u64;
-        for entry in self.entries() {
-            common = gcd(common, u64::try_from(entry.unsigned_abs()).ok()?);
-        }
+        let common = self.entries().fold(0, |common, entry| gcd_wide(common, entry.unsigned_abs()));
+        let common = i128::try_from(common).ok()?;
         if 1 < common {
-            self.entries().for_each(|entry| *entry /= i128::from(common));
+            self.entries().for_each(|entry| *entry /= common);
         }
         Some(())
     }
@@ -41,11 +40,8 @@ impl Row {
     /// A multiple of this less one of `pivot`, without the given column. `None` on overflow.
     fn without(&mut self, pivot: &mut Row, column: usize) -> Option<()> {
         let (mine, theirs) = (self.factors[column], pivot.factors[column]);
-        let common = gcd(
-            u64::try_from(mine.unsigned_abs()).ok()?,
-            u64::try_from(theirs.unsigned_abs()).ok()?,
-        );
-        let (times, less) = (theirs / i128::from(common), mine / i128::from(common));
+        let common = i128::try_from(gcd_wide(mine.unsigned_abs(), theirs.unsigned_abs())).ok()?;
+        let (times, less) = (theirs / common, mine / common);
         for (mine, theirs) in self.entries().zip(pivot.entries()) {
             *mine = mine.checked_mul(times)?.checked_sub(theirs.checked_mul(less)?)?;
         }
@@ -184,6 +180,20 @@ mod tests {
                 list(&row),
                 list(&|i| format!("d{i} in [0, 99]")),
             ));
+        }
+    }
+
+    #[test]
+    fn large_coefficients() {
+        for text in [
+            "(d0, d1, d2) -> (d0 * 10007 + d1 * 20011 + d2 * 90001, d0 * 70001 + d1 * -10009 + d2 * 31013, \
+             d0 * 41011 - d1 * 83003 + d2 * 15013), domain: d0 in [0, 99], d1 in [0, 99], d2 in [0, 99]",
+            "(d0, d1, d2, d3) -> (d0 * 997 - d1 * 523 + d2 * 811 + d3 * 13, \
+             d0 * 113 + d1 * 877 - d2 * 229 + d3 * 641, d2 * 967 - d0 * 719 + d1 * 353 + d3 * 421, \
+             d0 * 569 + d1 * 191 + d2 * 47 - d3 * 883), \
+             domain: d0 in [0, 99], d1 in [0, 99], d2 in [0, 99], d3 in [0, 99]",
+        ] {
+            inverse_of(text);
         }
     }
 }
