@@ -19,7 +19,7 @@ use crate::evaluator::{MapEvaluator, Values};
 use crate::expr::{Context, Expr, Node};
 use crate::interval::Interval;
 use crate::linear_domain::{LinearAnswer, LinearDomain};
-use crate::map::IndexingMap;
+use crate::map::{IndexingMap, VarIntervals};
 use crate::prove::{Prover, Verdict};
 use crate::samples::BoundingBox;
 use crate::search::search;
@@ -179,9 +179,10 @@ fn same_domain(ctx: &Context, lhs: &IndexingMap, rhs: &IndexingMap) -> bool {
 
 /// A prover that knows the bounds and the constraints of a map, remainders as quotients.
 fn prover_of<'c>(ctx: &'c Context, map: &IndexingMap) -> Prover<'c> {
+    let intervals = map.intervals(ctx);
     let mut map = map.clone();
     for constraint in &mut map.constraints {
-        constraint.expr = with_quotients(ctx, constraint.expr);
+        constraint.expr = with_quotients(ctx, constraint.expr, &intervals);
     }
     Prover::for_domain(ctx, &map)
 }
@@ -192,8 +193,10 @@ fn is_inside(ctx: &Context, inner: &IndexingMap, outer: &IndexingMap) -> bool {
         return true;
     }
     let prover = prover_of(ctx, inner);
+    let intervals = inner.intervals(ctx);
     let at_most = |lhs: Expr, rhs: Expr| {
-        prover.at_most(with_quotients(ctx, lhs), with_quotients(ctx, rhs)) == Verdict::Proved
+        let [lhs, rhs] = [lhs, rhs].map(|expr| with_quotients(ctx, expr, &intervals));
+        prover.at_most(lhs, rhs) == Verdict::Proved
     };
     let bounds_hold = outer.vars().all(|(var, variable)| {
         variable.lower.is_none_or(|lower| at_most(lower, ctx.var(var)))
@@ -214,8 +217,13 @@ fn is_inside(ctx: &Context, inner: &IndexingMap, outer: &IndexingMap) -> bool {
 fn same_results(ctx: &Context, given: [&IndexingMap; 2], simplified: [&IndexingMap; 2]) -> bool {
     let map = simplified[0];
     let simplifier = Simplifier::for_domain(ctx, map);
-    let mut comparison =
-        Comparison { ctx, simplifier, prover: prover_of(ctx, map), questions: MAX_QUESTIONS };
+    let mut comparison = Comparison {
+        ctx,
+        simplifier,
+        prover: prover_of(ctx, map),
+        intervals: map.intervals(ctx),
+        questions: MAX_QUESTIONS,
+    };
     (0..map.results.len()).all(|number| {
         [simplified, given]
             .into_iter()
@@ -228,6 +236,7 @@ struct Comparison<'c> {
     ctx: &'c Context,
     simplifier: Simplifier<'c>,
     prover: Prover<'c>,
+    intervals: VarIntervals,
     /// How many pairs may still be compared.
     questions: u32,
 }
@@ -247,7 +256,7 @@ impl Comparison<'_> {
         if self.is_zero(ctx.sub(lhs, rhs)) {
             return true;
         }
-        let [first, second] = [lhs, rhs].map(|expr| with_quotients(ctx, expr));
+        let [first, second] = [lhs, rhs].map(|expr| with_quotients(ctx, expr, &self.intervals));
         if self.prover.equal(first, second) == Verdict::Proved {
             return true;
         }

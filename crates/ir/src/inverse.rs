@@ -8,10 +8,10 @@
 //!
 //! - `a*t + b == y` gives the term `t == (y - b) / a`.
 //! - A sum whose terms take disjoint digits of the result, such as `8*t + u == y` with `u in [0,
-//!   7]`, gives each: `t == y floordiv 8`, `u == y mod 8`. With a symbolic stride `N`, the simplifier
-//!   says whether dividing by it separates the terms.
-//! - Quotient and remainder give the number: `x == c*(x floordiv c) + x mod c`. This undoes
-//!   reshapes and the chains of them.
+//!   7]`, gives each: `t == y floordiv 8`, `u == y mod 8`. With a symbolic stride `N`, the prover says
+//!   whether the rest is one of `N` numbers in a row.
+//! - Quotient and remainder give the number: `x == c*(x floordiv c) + x mod c`, for a constant or a symbol `c`
+//!   that is positive. This undoes reshapes and the chains of them.
 //! - A remainder gives a number that takes no more values than the divisor has remainders.
 //! - Linear systems (`linear`), and what grows or falls with one unknown: minima, maxima, quotients and sums
 //!   of them (`monotone`).
@@ -25,12 +25,14 @@
 //!
 //! On the image these equations follow from each other, so that the solution is right there; the
 //! image is where the solution lies in the old domain and the map leads from it back to `y`. Where
-//! a linear system was solved, it does where the divisors divide. The image of an empty domain is empty,
+//! a linear system was solved, it does where the divisors divide. What follows from the `bounds` of
+//! the results, which are symbolic where sizes are, is left out. The image of an empty domain is empty,
 //! whatever the map is.
 //!
 //! What has no inverse in the language of expressions, such as the square of a number that takes many
 //! values, is not solved, nor are products of variables, and what neither grows, falls nor repeats.
 
+mod bounds;
 mod collision;
 mod congruences;
 mod linear;
@@ -45,9 +47,12 @@ use crate::evaluator::Values;
 use crate::expr::{Context, Expr, Node, Var, gcd};
 use crate::interval::Interval;
 use crate::linear_domain::{LinearAnswer, LinearDomain};
-use crate::map::{Constraint, IndexingMap, Variable};
-use crate::prove::{Prover, Verdict};
+use crate::map::{Constraint, IndexingMap, VarIntervals, Variable};
+use crate::prove::Prover;
+use crate::simplify::Simplifier;
 use crate::text::default_name;
+use crate::value_range::with_quotients;
+use bounds::{Bounds, written_out};
 use collision::collision;
 use solver::Solver;
 use split::{Digits, Periods};
@@ -129,11 +134,9 @@ impl IndexingMap {
             Var::Dim(i) => solution.get(i as usize).copied(),
             _ => None,
         };
+        let mut bounds = Bounds::new(ctx, &map);
         for (variable, &result) in inverse.dims.iter_mut().zip(&map.results) {
-            *variable = match ctx.as_var(result).and_then(|var| map.variable(var)) {
-                Some(same) => Variable { name: None, ..same.clone() },
-                None => Variable::bounded(ctx, image_of(ctx, &map, result)),
-            };
+            *variable = bounds.of(result);
         }
         let mut constraints = map.constraints.clone();
         for (var, variable) in map.vars().filter(|(var, _)| matches!(var, Var::Dim(_))) {
@@ -162,15 +165,13 @@ impl IndexingMap {
                 _ => None,
             })
         };
-        // The simplifier asks the prover only where bounds are symbolic; here they no longer are.
-        let prover = Prover::for_domain(ctx, &inverse);
+        let has_symbols = !map.runtimes.is_empty();
+        let mut symbolic = has_symbols.then(|| SymbolicConstraints::new(ctx, &inverse));
         for Constraint { expr, interval } in constraints {
             let expr = rename(ctx.substitute(expr, &at_solution));
-            let holds =
-                interval == Interval::NON_NEGATIVE && prover.nonnegative(expr) == Verdict::Proved;
-            if !holds {
-                inverse.constraints.push(Constraint { expr, interval });
-            }
+            let constraint = Some(Constraint { expr, interval });
+            let open = symbolic.as_mut().map_or(constraint, |it| it.open(constraint?));
+            inverse.constraints.extend(open);
         }
         inverse.results = solution.iter().map(|&expr| rename(expr)).collect();
         inverse.sort_constraints(ctx);
@@ -204,24 +205,47 @@ impl IndexingMap {
     }
 }
 
-/// An interval that holds every value of a result. Where that is a variable without a bound and a constant,
-/// it has a bound: the variable has 64 bits.
-fn image_of(ctx: &Context, map: &IndexingMap, result: Expr) -> Interval {
-    let interval = map.range_of(ctx, result).interval;
-    let linear = ctx.linear_terms(result);
-    let Some((&[(term, factor)], constant)) =
-        linear.as_ref().map(|linear| (&linear.terms[..], linear.constant))
-    else {
-        return interval;
-    };
-    let Some(var) = ctx.as_var(term).filter(|_| factor.unsigned_abs() == 1) else {
-        return interval;
-    };
-    let within = map.interval(ctx, var);
-    let end = |end: i64| i128::from(end) * i128::from(factor) + i128::from(constant);
-    let (lo, hi) = (end(within.lo), end(within.hi));
-    let saturated = |end: i128| end.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-    interval.intersect(Interval::new(saturated(lo.min(hi)), saturated(lo.max(hi))))
+/// What the bounds of a map say about constraints over its runtime variables, of which the simplifier asks
+/// the prover only a few questions.
+struct SymbolicConstraints<'c> {
+    ctx: &'c Context,
+    prover: Prover<'c>,
+    simplifier: Simplifier<'c>,
+    intervals: VarIntervals,
+}
+
+impl<'c> SymbolicConstraints<'c> {
+    fn new(ctx: &'c Context, map: &IndexingMap) -> Self {
+        Self {
+            ctx,
+            prover: Prover::for_domain(ctx, map),
+            simplifier: Simplifier::for_domain(ctx, map),
+            intervals: map.intervals(ctx),
+        }
+    }
+
+    /// What is left of a constraint: the shorter of it and of it written out, which may cancel more.
+    fn open(&mut self, constraint: Constraint) -> Option<Constraint> {
+        let ctx = self.ctx;
+        let Constraint { expr, interval } = constraint;
+        if !ctx.vars(expr).iter().any(|var| matches!(var, Var::Runtime(_))) {
+            return Some(constraint);
+        }
+        let quotients = with_quotients(ctx, expr, &self.intervals);
+        let [lo, hi] = [interval.lo, interval.hi].map(|end| ctx.constant(end));
+        let holds = (interval.lo == i64::MIN || self.prover.shows_at_most(lo, quotients))
+            && (interval.hi == i64::MAX || self.prover.shows_at_most(quotients, hi));
+        if holds {
+            return None;
+        }
+        let simplifier = &mut self.simplifier;
+        let simplified = simplifier.simplify(expr);
+        let other = written_out(ctx, quotients).map(|other| simplifier.simplify(other));
+        let other = other.filter(|&other| {
+            ctx.cost(other) < ctx.cost(simplified) && simplifier.overflows_no_more(other, expr)
+        });
+        Some(Constraint { expr: other.unwrap_or(simplified), interval })
+    }
 }
 
 /// The dimension variables over results, or those that the equations could not be solved for.

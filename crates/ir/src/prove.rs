@@ -157,6 +157,13 @@ impl<'c> Prover<'c> {
         }
     }
 
+    /// Whether `a <= b` is shown; whether the opposite could be is not asked.
+    pub(crate) fn shows_at_most(&self, a: Expr, b: Expr) -> bool {
+        let mut normalizer = Normalizer::new(self.context);
+        let goal = difference(&mut normalizer, a, b);
+        goal.is_ok_and(|goal| self.holds(&mut normalizer, &goal))
+    }
+
     /// Whether `a == b`. Refuted when the two differ in the same direction everywhere.
     pub fn equal(&self, a: Expr, b: Expr) -> Verdict {
         match (self.at_most(a, b), self.at_most(b, a)) {

@@ -56,8 +56,8 @@ impl IndexingMap {
         }
         let mut simplifier = Simplifier::for_domain(ctx, self);
         let simplified = simplifier.simplify(expr);
-        let quotients = simplifier.simplify(with_quotients(ctx, simplified));
         let intervals = self.narrowed_intervals(ctx);
+        let quotients = simplifier.simplify(with_quotients(ctx, simplified, &intervals));
         let is_box = self.constraints.is_empty()
             && self
                 .vars()
@@ -92,11 +92,11 @@ impl IndexingMap {
     }
 }
 
-/// The expression with `x - c*(x floordiv c)` for `x mod c`.
-pub(crate) fn with_quotients(ctx: &Context, expr: Expr) -> Expr {
+/// The expression with `x - c*(x floordiv c)` for `x mod c`, for positive `c`.
+pub(crate) fn with_quotients(ctx: &Context, expr: Expr, intervals: &VarIntervals) -> Expr {
     ctx.fold_value(expr, |expr, node, operands| match (node, operands) {
         (Node::Mod(..), Some((&lhs, &rhs)))
-            if ctx.as_constant(rhs).is_some_and(|divisor| 0 < divisor) =>
+            if 0 < ctx.interval_of(rhs, &|var| intervals.of(var)).lo =>
         {
             ctx.sub(lhs, ctx.mul(ctx.floor_div(lhs, rhs), rhs))
         }

@@ -18,7 +18,7 @@ use tc_ir::{
 mod injective;
 mod maps;
 
-use injective::{Step, any_plain_step, any_step, chain};
+use injective::{Step, any_plain_step, any_step, any_symbolic_chain, chain, symbolic_chain};
 use maps::{Sketch, Tree, any_sketch};
 
 /// The most points of a domain that are looked at, evenly over its box.
@@ -415,21 +415,19 @@ fn check_any_inverse(ctx: &Context, drawn: &Drawn) -> Checked {
 
 /// Whether the inverse of a chain was found; where it has to be invertible in turn, that of the
 /// inverse, too.
-fn check_chain(extents: &[i64], steps: &[Step], twice: bool) -> Result<bool, String> {
-    let ctx = &Context::new();
-    let map = chain(ctx, extents, steps);
+fn check_chain(ctx: &Context, map: &IndexingMap, twice: bool) -> Result<bool, String> {
     let text = || map.display(ctx);
     let inverse = match map.inverse(ctx) {
         Ok(inverse) => inverse,
         Err(InverseError::Unsolved(_)) => {
             if number("TC_PRINT_UNSOLVED", 0) != 0 {
-                println!("{steps:?} {}", text());
+                println!("{}", text());
             }
             return Ok(false);
         }
         Err(error) => return Err(format!("{}: {error}", text())),
     };
-    check_inverse(ctx, &map, &inverse)?;
+    check_inverse(ctx, map, &inverse)?;
     if !twice {
         return Ok(true);
     }
@@ -438,7 +436,7 @@ fn check_chain(extents: &[i64], steps: &[Step], twice: bool) -> Result<bool, Str
         Err(InverseError::Unsolved(_)) => return Ok(false),
         Err(error) => return Err(format!("{}: {error}", inverse.display(ctx))),
     };
-    let verdict = again.equality(ctx, &map);
+    let verdict = again.equality(ctx, map);
     if verdict == Equality::Unknown {
         // Forms of many pieces are compared by their values.
         check_inverse(ctx, &inverse, &again)?;
@@ -530,23 +528,21 @@ fn random_maps_keep_their_meaning() {
     run("maps", count(), strategy, |(sketch, other)| check_all(sketch, other));
 }
 
-/// How many of so many random chains of steps have no inverse that is found.
-fn num_unsolved<S: Strategy<Value = Step>>(
+/// How many of so many random maps have no inverse that is found.
+fn num_unsolved<S: Strategy>(
     what: &str,
     count: usize,
-    step: impl Fn() -> S + Sync,
+    strategy: impl Fn() -> S + Sync,
+    chain: impl Fn(&Context, &S::Value) -> IndexingMap + Sync,
     twice: bool,
-) -> usize {
-    let strategy = || {
-        let extents = prop::collection::vec(
-            prop_oneof![4 => 1..7_i64, 1 => 7..100_i64, 1 => 100..2000_i64],
-            1..4,
-        );
-        (extents, prop::collection::vec(step(), 0..6))
-    };
+) -> usize
+where
+    S::Value: std::fmt::Debug,
+{
     let unsolved = AtomicUsize::new(0);
-    run(what, count, strategy, |(extents, steps)| {
-        if !check_chain(extents, steps, twice)? {
+    run(what, count, strategy, |steps| {
+        let ctx = &Context::new();
+        if !check_chain(ctx, &chain(ctx, steps), twice)? {
             unsolved.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
@@ -556,10 +552,18 @@ fn num_unsolved<S: Strategy<Value = Step>>(
     unsolved
 }
 
+/// Chains of such steps over a few dimensions.
+fn any_chain(step: impl Strategy<Value = Step>) -> impl Strategy<Value = (Vec<i64>, Vec<Step>)> {
+    let extent = prop_oneof![4 => 1..7_i64, 1 => 7..100_i64, 1 => 100..2000_i64];
+    (prop::collection::vec(extent, 1..4), prop::collection::vec(step, 0..6))
+}
+
 #[test]
 fn random_chains_have_inverses() {
     let all = count() / 4;
-    let unsolved = num_unsolved("chains", all, any_plain_step, true);
+    let strategy = || any_chain(any_plain_step());
+    let build = |ctx: &Context, (extents, steps): &(Vec<_>, Vec<_>)| chain(ctx, extents, steps);
+    let unsolved = num_unsolved("chains", all, strategy, build, true);
     // Where digits of digits overlap, the equations are not solved. Of few chains, more than one in a
     // hundred may be such by chance.
     assert!(unsolved <= all / 100 + 10, "{unsolved} of {all} chains unsolved");
@@ -568,8 +572,17 @@ fn random_chains_have_inverses() {
 #[test]
 fn random_injective_maps_have_inverses() {
     let all = count() / 4;
-    let unsolved = num_unsolved("injective maps", all, any_step, false);
+    let strategy = || any_chain(any_step());
+    let build = |ctx: &Context, (extents, steps): &(Vec<_>, Vec<_>)| chain(ctx, extents, steps);
+    let unsolved = num_unsolved("injective maps", all, strategy, build, false);
     assert!(unsolved <= all / 100 + 10, "{unsolved} of {all} injective maps unsolved");
+}
+
+#[test]
+fn random_dynamic_maps_have_inverses() {
+    let all = count() / 8;
+    let unsolved = num_unsolved("dynamic maps", all, any_symbolic_chain, symbolic_chain, false);
+    assert!(unsolved <= all / 10 + 10, "{unsolved} of {all} dynamic maps unsolved");
 }
 
 /// What the text of a map is made of, for texts that are nearly maps.

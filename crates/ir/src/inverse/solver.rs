@@ -1,13 +1,16 @@
 //! Equations between what is over the variables of a map and what is over its results, and the terms that
 //! follow from them; see [`inverse`](super).
 
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Bound::{Excluded, Unbounded};
 
+use super::bounds::Bounds;
 use super::image;
 use super::monotone::Sum;
 use crate::expr::{Context, Expr, Node, Var, gcd};
 use crate::map::IndexingMap;
+use crate::prove::Prover;
 use crate::simplify::Simplifier;
 
 /// The most equations that are looked at, beside as many for each result and constraint.
@@ -16,6 +19,8 @@ const MAX_EQUATIONS: usize = 512;
 const MAX_EQUATIONS_EACH: usize = 4;
 /// How often the equations are taken as a linear system.
 const MAX_SYSTEMS: u32 = 4;
+/// The most digits of one number.
+const MAX_DIGITS: usize = 64;
 
 /// The equations between what is over dimension variables and what is over results.
 pub(super) struct Solver<'c> {
@@ -30,6 +35,10 @@ pub(super) struct Solver<'c> {
     pub(super) known: HashMap<Expr, Expr>,
     /// The divisors of the quotients and remainders among them.
     divisors: BTreeSet<i64>,
+    /// Knows the bounds and the constraints, where they are asked for.
+    prover: OnceCell<Prover<'c>>,
+    /// The same.
+    bounds: Option<Bounds<'c>>,
 }
 
 impl<'c> Solver<'c> {
@@ -46,6 +55,8 @@ impl<'c> Solver<'c> {
                 .saturating_add(MAX_EQUATIONS),
             known: HashMap::new(),
             divisors: BTreeSet::new(),
+            prover: OnceCell::new(),
+            bounds: None,
         };
         for (i, &result) in (0..).zip(&map.results) {
             solver.add(result, ctx.var(image(i)));
@@ -262,12 +273,19 @@ impl<'c> Solver<'c> {
         let mut digits = Vec::new();
         for &(term, factor) in &sum {
             let interval = self.simplifier.interval_of(term);
-            if !interval.is_bounded() || interval.is_empty() {
+            if interval.is_empty() {
                 return None;
             }
-            let from = if 0 < factor { interval.lo } else { interval.hi };
+            // What has no bounds takes all digits from its own on.
+            let is_bounded = interval.is_bounded();
+            let from = match factor {
+                _ if !is_bounded => 0,
+                1.. => interval.lo,
+                _ => interval.hi,
+            };
             least = least.checked_add(i128::from(factor) * i128::from(from))?;
             let extent = i128::from(interval.hi) - i128::from(interval.lo);
+            let extent = if is_bounded { extent } else { i128::from(u64::MAX) };
             digits.push((term, from, factor.signum(), i128::from(factor).abs(), extent));
         }
         let least = ctx.constant(i64::try_from(least).ok()?);
@@ -315,38 +333,61 @@ impl<'c> Solver<'c> {
         Some(())
     }
 
-    /// Divides `sum == value` by the symbolic factor of a term, where that takes the sum apart.
+    /// Divides `sum == value` by the symbolic factors of terms: where `0 <= u - l < s`, `s*t + u == value` gives
+    /// `t == (value - l) floordiv s` and `u - l == (value - l) mod s`.
     fn divide_by_symbols(&mut self, sum: &[(Expr, i64)], value: Expr) {
         let ctx = self.ctx;
-        let is_symbol = |expr: Expr| {
-            let vars = ctx.vars(expr);
-            !vars.is_empty() && vars.iter().all(|var| matches!(var, Var::Runtime(_)))
-        };
-        for &(term, _) in sum {
-            let Node::Mul(lhs, rhs) = ctx.node(term) else { continue };
-            let Some(symbol) = [lhs, rhs].into_iter().find(|&factor| is_symbol(factor)) else {
-                continue;
-            };
-            // Where it is zero, the quotient says nothing.
-            if self.simplifier.interval_of(symbol).contains(0) {
+        let terms = sum.iter().map(|&(term, factor)| ctx.mul(term, ctx.constant(factor)));
+        let terms: Vec<Expr> = terms.collect();
+        let symbols = terms.iter().flat_map(|&term| symbolic_factors(ctx, term));
+        let symbols: BTreeSet<Expr> = symbols.collect();
+        for symbol in symbols {
+            if !self.is_divisor(symbol) {
                 continue;
             }
-            let terms = sum.iter().map(|&(term, factor)| ctx.mul(term, ctx.constant(factor)));
-            let Some(whole) = terms.reduce(|lhs, rhs| ctx.add(lhs, rhs)) else { continue };
-            let whole = self.simplifier.simplify(whole);
-            let quotient = self.simplifier.simplify(ctx.floor_div(whole, symbol));
-            let remainder = self.simplifier.simplify(ctx.modulo(whole, symbol));
-            let taken_apart = |expr: Expr| {
-                let parts = ctx.topological(&[expr]);
-                parts
-                    .iter()
-                    .all(|&part| ctx.node(part).operands().is_none_or(|(_, by)| by != symbol))
-            };
-            if taken_apart(quotient) && taken_apart(remainder) {
-                self.add(quotient, ctx.floor_div(value, symbol));
-                self.add(remainder, ctx.modulo(value, symbol));
+            let (mut multiple, mut rest) = (ctx.constant(0), ctx.constant(0));
+            for &term in &terms {
+                match self.exact_quotient(term, symbol) {
+                    Some(quotient) => multiple = ctx.add(multiple, quotient),
+                    None => rest = ctx.add(rest, term),
+                }
+            }
+            let least = self.least(rest);
+            let number = ctx.sub(ctx.add(rest, ctx.constant(1)), least);
+            if self.is_at_most(least, rest) && self.is_at_most(number, symbol) {
+                let value = ctx.sub(value, least);
+                self.add(multiple, ctx.floor_div(value, symbol));
+                self.add(rest, ctx.add(ctx.modulo(value, symbol), least));
             }
         }
+    }
+
+    /// Whether an expression has no dimension variables and is known to be positive, and not 1.
+    pub(super) fn is_divisor(&self, expr: Expr) -> bool {
+        let ctx = self.ctx;
+        if let Some(constant) = ctx.as_constant(expr) {
+            return 1 < constant;
+        }
+        let vars = ctx.vars(expr);
+        let is_symbol = !vars.is_empty() && vars.iter().all(|var| matches!(var, Var::Runtime(_)));
+        is_symbol && self.is_at_most(ctx.constant(1), expr)
+    }
+
+    /// Whether one is at most the other at all points of the domain, as far as that is known.
+    pub(super) fn is_at_most(&self, lhs: Expr, rhs: Expr) -> bool {
+        match self.ctx.as_constant(lhs).zip(self.ctx.as_constant(rhs)) {
+            Some((lhs, rhs)) => lhs <= rhs,
+            None => {
+                let prover = self.prover.get_or_init(|| Prover::for_domain(self.ctx, self.map));
+                prover.shows_at_most(lhs, rhs)
+            }
+        }
+    }
+
+    /// A number that an expression might not be less than: its lower bound, if it has one.
+    pub(super) fn least(&mut self, expr: Expr) -> Expr {
+        let bounds = self.bounds.get_or_insert_with(|| Bounds::new(self.ctx, self.map));
+        bounds.of(expr).lower.unwrap_or(self.ctx.constant(0))
     }
 
     /// `x == c*(x floordiv c) + x mod c`, where both are known.
@@ -354,36 +395,42 @@ impl<'c> Solver<'c> {
         let ctx = self.ctx;
         let mut divisions = BTreeSet::new();
         let mut remainders = BTreeSet::new();
-        let divisor_of = |by: Expr| ctx.as_constant(by).filter(|&by| 1 < by);
         for &term in self.known.keys() {
             let (Node::FloorDiv(value, by) | Node::Mod(value, by)) = ctx.node(term) else {
                 continue;
             };
-            let Some(divisor) = divisor_of(by) else { continue };
-            divisions.insert((value, divisor));
+            if !self.is_divisor(by) {
+                continue;
+            }
+            divisions.insert((value, by));
             // The remainder of a quotient is a digit of the remainder by both divisors.
             if let (Node::Mod(..), Node::FloorDiv(whole, unit)) = (ctx.node(term), ctx.node(value))
-                && let Some(modulus) = divisor_of(unit).and_then(|unit| unit.checked_mul(divisor))
+                && self.is_divisor(unit)
             {
-                remainders.insert((whole, modulus));
+                let modulus = ctx.mul(unit, by);
+                remainders.extend(self.is_divisor(modulus).then_some((whole, modulus)));
             }
         }
-        let divisors: BTreeSet<i64> = divisions.iter().map(|&(_, divisor)| divisor).collect();
-        for (value, divisor) in divisions {
+        let divisors: BTreeSet<Expr> = divisions.iter().map(|&(_, divisor)| divisor).collect();
+        let mut divisors: Vec<Expr> = divisors.into_iter().collect();
+        divisors.sort_by(|&lhs, &rhs| {
+            let constants = ctx.as_constant(lhs).cmp(&ctx.as_constant(rhs));
+            constants.then_with(|| ctx.compare(lhs, rhs))
+        });
+        for (value, by) in divisions {
             if self.express(value).is_some() {
                 continue;
             }
-            let by = ctx.constant(divisor);
             let given = ctx.floor_div(value, by);
             let quotient = self.simplifier.simplify(given);
             if let Some(quotient) = self.express(quotient).or_else(|| self.express(given))
-                && let Some(remainder) = self.remainder(value, divisor, &divisors)
+                && let Some(remainder) = self.remainder(value, by, &divisors)
             {
                 self.add(value, ctx.add(ctx.mul(quotient, by), remainder));
             }
         }
         for (value, modulus) in remainders {
-            let whole = ctx.modulo(value, ctx.constant(modulus));
+            let whole = ctx.modulo(value, modulus);
             if !self.known.contains_key(&whole)
                 && let Some(remainder) = self.remainder(value, modulus, &divisors)
             {
@@ -392,27 +439,69 @@ impl<'c> Solver<'c> {
         }
     }
 
-    /// `x mod c`, digit by digit: `x mod (f*g) == x mod f + f*((x floordiv f) mod g)`.
-    fn remainder(&mut self, value: Expr, modulus: i64, divisors: &BTreeSet<i64>) -> Option<Expr> {
+    /// `x mod c`, digit by digit: `x mod (f*g) == x mod f + f*((x floordiv f) mod g)` for positive `f` and
+    /// `g`.
+    fn remainder(&mut self, value: Expr, modulus: Expr, divisors: &[Expr]) -> Option<Expr> {
         let ctx = self.ctx;
-        let (mut value, mut modulus, mut unit) = (value, modulus, 1_i64);
+        let (mut value, mut modulus, mut unit) = (value, modulus, ctx.constant(1));
         let mut sum = ctx.constant(0);
-        loop {
-            let whole = self.simplifier.simplify(ctx.modulo(value, ctx.constant(modulus)));
-            let least = self.least_remainder(value, modulus);
+        for _ in 0..MAX_DIGITS {
+            let whole = self.simplifier.simplify(ctx.modulo(value, modulus));
+            let least = ctx.as_constant(modulus).and_then(|by| self.least_remainder(value, by));
             if let Some(whole) = self.express(whole).or_else(|| self.express(least?)) {
-                return Some(ctx.add(sum, ctx.mul(whole, ctx.constant(unit))));
+                return Some(ctx.add(sum, ctx.mul(whole, unit)));
             }
-            let factors = divisors.range(..modulus).filter(|&&factor| modulus % factor == 0);
-            let (factor, digit) = factors.into_iter().find_map(|&factor| {
-                let digit = ctx.modulo(value, ctx.constant(factor));
-                let digit = self.simplifier.simplify(digit);
-                Some((factor, self.express(digit)?))
+            let (factor, rest, digit) = divisors.iter().find_map(|&factor| {
+                let rest = self.exact_quotient(modulus, factor)?;
+                if !self.is_divisor(rest) {
+                    return None;
+                }
+                let digit = self.simplifier.simplify(ctx.modulo(value, factor));
+                Some((factor, rest, self.express(digit)?))
             })?;
-            sum = ctx.add(sum, ctx.mul(digit, ctx.constant(unit)));
-            value = self.simplifier.simplify(ctx.floor_div(value, ctx.constant(factor)));
-            modulus /= factor;
-            unit = unit.checked_mul(factor)?;
+            sum = ctx.add(sum, ctx.mul(digit, unit));
+            value = self.simplifier.simplify(ctx.floor_div(value, factor));
+            (modulus, unit) = (rest, ctx.mul(unit, factor));
+        }
+        None
+    }
+
+    /// The other factor of a multiple.
+    fn exact_quotient(&mut self, multiple: Expr, factor: Expr) -> Option<Expr> {
+        let ctx = self.ctx;
+        match (ctx.as_constant(multiple), ctx.as_constant(factor)) {
+            (Some(multiple), Some(factor)) => {
+                let is_exact = multiple.checked_rem(factor)? == 0;
+                Some(ctx.constant(multiple.checked_div(factor).filter(|_| is_exact)?))
+            }
+            (Some(_), None) => None,
+            (None, _) => {
+                let quotient = self.simplifier.simplify(ctx.floor_div(multiple, factor));
+                let rest = ctx.sub(ctx.mul(quotient, factor), multiple);
+                let rest = self.simplifier.simplify(rest);
+                (ctx.as_constant(rest) == Some(0)).then_some(quotient)
+            }
         }
     }
+}
+
+/// The factors of a product over runtime variables alone, and multiples of them that divide it, too.
+fn symbolic_factors(ctx: &Context, product: Expr) -> Vec<Expr> {
+    let mut open = vec![product];
+    let (mut factors, mut constant) = (Vec::new(), ctx.constant(1));
+    while let Some(expr) = open.pop() {
+        let vars = ctx.vars(expr);
+        if let Some(factor) = ctx.as_constant(expr) {
+            constant = ctx.mul(constant, ctx.constant(factor.saturating_abs()));
+        } else if !vars.is_empty() && vars.iter().all(|var| matches!(var, Var::Runtime(_))) {
+            factors.push(expr);
+        } else if let Node::Mul(lhs, rhs) = ctx.node(expr) {
+            open.extend([lhs, rhs]);
+        }
+    }
+    factors.extend(factors.iter().copied().reduce(|lhs, rhs| ctx.mul(lhs, rhs)));
+    let multiples = factors.iter().map(|&factor| ctx.mul(factor, constant));
+    let multiples: Vec<Expr> = multiples.collect();
+    factors.extend(multiples);
+    factors
 }

@@ -39,7 +39,7 @@ impl Digits {
         Self { map: map.clone(), vars }
     }
 
-    /// Splits the variables with constant bounds by their periods. `None` where there is none that is
+    /// Splits the variables by their periods. `None` where there is none that is
     /// shorter than the interval of its variable.
     pub(super) fn split(&self, ctx: &Context, which: Periods) -> Option<Self> {
         let intervals = self.map.narrowed_intervals(ctx);
@@ -48,24 +48,24 @@ impl Digits {
         let mut ends = Vec::new();
         for (number, replacement) in (0..).zip(&mut replacements) {
             let var = Var::Dim(number);
-            let is_constant = |it: &Variable| it.constant_interval(ctx).is_some();
-            if !self.map.variable(var).is_some_and(is_constant) {
-                continue;
-            }
             let interval = intervals.of(var);
             let Some((period, offset)) = period(ctx, &self.map, var, interval, which) else {
                 continue;
             };
             let remainder = ctx.dim(u32::try_from(map.dims.len()).ok()?);
             let multiple = ctx.mul(ctx.dim(number), ctx.constant(period));
-            *replacement = Some(ctx.add(multiple, ctx.add(remainder, ctx.constant(offset))));
+            let whole = ctx.add(multiple, ctx.add(remainder, ctx.constant(offset)));
+            *replacement = Some(whole);
             let moved = interval.sub(Interval::point(offset));
             let quotients = moved.floor_div(Interval::point(period));
-            if let Some(variable) = map.variable_mut(var) {
-                variable.set_interval(ctx, quotients);
+            let variable = map.variable_mut(var)?;
+            ends.push((whole, interval));
+            if variable.constant_interval(ctx).is_none() {
+                let distances = variable.distances(ctx, whole).into_iter().flatten();
+                ends.extend(distances.map(|distance| (distance, Interval::NON_NEGATIVE)));
             }
+            variable.set_interval(ctx, quotients);
             map.dims.push(Variable::bounded(ctx, Interval::new(0, period - 1)));
-            ends.push((*replacement, interval));
         }
         if ends.is_empty() {
             return None;
@@ -75,8 +75,8 @@ impl Digits {
             _ => None,
         };
         map.substitute(ctx, &replaced);
-        for (whole, interval) in ends {
-            map.add_constraint(ctx, whole?, interval);
+        for (expr, interval) in ends {
+            map.add_constraint(ctx, expr, interval);
         }
         map.simplify(ctx);
         Some(Self { map, vars: ctx.substitute_all(&self.vars, &replaced) })

@@ -29,7 +29,14 @@ pub(super) fn inverse_of(text: &str) -> String {
             assert_eq!(round.collect::<Vec<_>>(), point.dims, "{text}: {image}");
         }
         if !samples.are_all() {
-            let both = compose(&ctx, first, second).expect("ranks agree");
+            let mut both = compose(&ctx, first, second).expect("ranks agree");
+            // The runtime variables of both are the same.
+            let count = u32::try_from(first.runtimes.len()).expect("few");
+            both.substitute(&ctx, &|var| match var {
+                Var::Runtime(number) => Some(ctx.runtime(number % count)),
+                _ => None,
+            });
+            both.runtimes.clone_from(&first.runtimes);
             let results = (0..).take(first.dims.len()).map(|dim| ctx.dim(dim)).collect();
             let identity = IndexingMap { results, ..first.clone() };
             let verdict = both.equality(&ctx, &identity);
@@ -105,13 +112,67 @@ fn an_empty_domain_has_an_empty_image() {
 #[test]
 fn symbolic_strides_are_undone() {
     assert_eq!(
-        inverse(
+        inverse_of(
             "(i, j){M, N} -> (i * N + j), domain: i in [0, M - 1], j in [0, N - 1], \
              M in [1, 1000], N in [1, 1000]"
         ),
-        "(d0){M, N} -> (d0 / N, d0 mod N), domain: d0 in [0, 999999], M in [1, 1000], \
-         N in [1, 1000], M - d0 / N in [1, inf]"
+        "(d0){M, N} -> (d0 / N, d0 mod N), domain: d0 in [0, M * N - 1], M in [1, 1000], \
+         N in [1, 1000]"
     );
+    for text in [
+        // Rows that are further apart than they are long.
+        "(d0, d1){M, N, S} -> (d0 * S + d1), domain: d0 in [0, M - 1], d1 in [0, N - 1], \
+         M in [1, 9], N in [1, 9], S in [1, 9], S - N in [0, inf]",
+        "(d0, d1){N} -> (d0 * N + N - 1 - d1), domain: d0 in [0, 9], d1 in [0, N - 1], N in [-9, inf]",
+        "(d0, d1){N} -> (d0 * N * 3 + d1), domain: d0 in [0, N - 1], d1 in [0, 2], N in [1, 9]",
+        "(d0, d1, d2){M, N} -> (d0 * 6 * N + d1 * N + d2), \
+         domain: d0 in [0, 9], d1 in [0, 5], d2 in [0, N - 1], N in [1, 1000000]",
+        "(d0){N, S, T} -> (d0 * S + T), domain: d0 in [0, N - 1], N in [1, 9], S in [1, 5], T in [-9, 9]",
+        // Tiles of 8 by 4.
+        "(d0, d1){M, N} -> (((d0 / 8) * ((N + 3) / 4) + d1 / 4) * 32 + (d0 mod 8) * 4 + d1 mod 4), \
+         domain: d0 in [0, M - 1], d1 in [0, N - 1], M in [1, 20], N in [1, 20]",
+    ] {
+        inverse_of(text);
+    }
+}
+
+#[test]
+fn quotients_and_remainders_by_symbols() {
+    assert_eq!(
+        inverse_of(
+            "(d0){M, N} -> (d0 / N, d0 mod N), domain: d0 in [0, M * N - 1], M in [1, 50], N in [1, 50]"
+        ),
+        "(d0, d1){M, N} -> (d1 + d0 * N), domain: d0 in [0, M - 1], d1 in [0, N - 1], M in [1, 50], \
+         N in [1, 50]"
+    );
+    assert_eq!(
+        inverse_of(
+            "(d0, d1){M, N, P} -> ((d0 * N + d1) / M, (d0 * N + d1) mod M), \
+             domain: d0 in [0, P - 1], d1 in [0, N - 1], M in [1, 9], N in [1, 9], P in [1, 9]"
+        ),
+        "(d0, d1){M, N, P} -> ((d1 + d0 * M) / N, (d1 + d0 * M) mod N), \
+         domain: d0 in [0, (N * P - 1) / M], d1 in [0, M - 1], M in [1, 9], N in [1, 9], P in [1, 9], \
+         P - (d1 + d0 * M) / N in [1, inf]"
+    );
+    for text in [
+        "(d0){N} -> (d0 / N, d0 mod N), domain: d0 in [-99, 99], N in [1, inf]",
+        "(d0){N} -> ((d0 + 1) mod N, d0 / N), domain: N in [1, 9]",
+        "(d0){N} -> (-d0 / N, d0 mod N), domain: d0 in [-50, 50], N in [2, 9]",
+        "(d0){N} -> (d0 ceildiv N, d0 mod N), domain: d0 in [-50, 50], N in [1, 9]",
+        "(d0){N} -> ((d0 * 3) / N, (d0 * 3) mod N), domain: d0 in [-50, 50], N in [1, 9]",
+        "(d0){N} -> (d0 / (N * 4), (d0 / 4) mod N, d0 mod 4), domain: d0 in [0, N * 32 - 1], N in [1, 9]",
+        "(d0){A, B, C} -> ((d0 / C) mod B, d0 / (B * C), d0 mod C), \
+         domain: d0 in [0, A * B * C - 1], A in [1, 4], B in [1, 5], C in [1, 6]",
+        "(d0){M, N} -> ((d0 mod N) * M + d0 / N), domain: d0 in [0, M * N - 1], M in [1, 9], N in [1, 9]",
+        "(d0, d1){N} -> ((d0 / 8 * N + d1) * 8 + d0 mod 8), domain: d0 in [0, 63], d1 in [0, N - 1], N in [1, 9]",
+    ] {
+        inverse_of(text);
+    }
+    // With `N == 0` there is no value, and remainders by negative numbers are no digits.
+    for domain in ["", ", domain: N in [0, 9]", ", domain: N in [-9, -1]"] {
+        let map = format!("(d0){{N}} -> (d0 / N, d0 mod N){domain}");
+        assert!(inverse(&map).contains("could not be solved for d0"), "{map}");
+    }
 }
 
 #[test]

@@ -16,8 +16,7 @@ use std::collections::BTreeMap;
 use super::Solver;
 use super::monotone::{Sum, primitive};
 use super::residues::Residue;
-use crate::expr::{Expr, Node, Var, gcd};
-use crate::prove::{Prover, Verdict};
+use crate::expr::{Expr, Node, gcd};
 
 /// The longest period of cuts that are looked at.
 const MAX_PERIOD: i64 = 1 << 10;
@@ -26,7 +25,8 @@ const MAX_PERIOD: i64 = 1 << 10;
 #[derive(Clone, Copy)]
 struct Window {
     least: Expr,
-    width: i64,
+    /// How many numbers it holds: a constant, or over runtime variables.
+    width: Expr,
     /// Where all such intervals start: at numbers with this remainder by the divisor.
     cuts: Option<(i64, i64)>,
 }
@@ -36,36 +36,39 @@ impl Solver<'_> {
     pub(super) fn join_windows(&mut self) {
         let ctx = self.ctx;
         let mut places: BTreeMap<Expr, Vec<Window>> = BTreeMap::new();
+        let mut remainders = Vec::new();
         for (term, value) in self.all_known() {
-            match ctx.node(term) {
-                Node::FloorDiv(numerator, by) | Node::CeilDiv(numerator, by) => {
-                    let rounds_down = matches!(ctx.node(term), Node::FloorDiv(..));
-                    if let Some(by) = ctx.as_constant(by).filter(|&by| 1 < by)
-                        && let Some((number, window)) =
-                            self.window(numerator, by, value, rounds_down)
-                    {
-                        places.entry(number).or_default().push(window);
-                    }
-                }
+            let place = match ctx.node(term) {
+                Node::FloorDiv(numerator, by) => self.window(numerator, by, value, true),
+                Node::CeilDiv(numerator, by) => self.window(numerator, by, value, false),
                 Node::Mod(numerator, modulus) => {
                     if ctx.as_constant(modulus).is_none() {
-                        self.solve_symbolic(numerator, modulus, value);
-                    } else if let Some((number, window)) =
-                        self.window_of_digit(numerator, modulus, value)
-                    {
-                        places.entry(number).or_default().push(window);
+                        remainders.extend(self.symbolic_remainder(numerator, modulus, value));
                     }
+                    self.window_of_digit(numerator, modulus, value)
                 }
-                _ => {}
+                _ => None,
+            };
+            if let Some((number, window)) = place {
+                places.entry(number).or_default().push(window);
             }
         }
         let congruences = self.congruences();
-        for (number, windows) in places {
+        for (&number, windows) in &places {
             if self.express(number).is_none() {
                 let residue = self.residue_of(&congruences, number);
-                if let Some(value) = self.at(&windows, residue) {
+                if let Some(value) = self.at(windows, residue) {
                     self.add(number, value);
                 }
+            }
+        }
+        for (number, modulus, remainder) in remainders {
+            let windows = places.get(&number).map_or(&[][..], |windows| &windows[..]);
+            if self.express(number).is_none()
+                && let Some(least) = self.least_within(number, modulus, windows)
+            {
+                let above = ctx.modulo(ctx.sub(remainder, least), modulus);
+                self.add(number, ctx.add(least, above));
             }
         }
     }
@@ -74,14 +77,15 @@ impl Solver<'_> {
     fn at(&self, windows: &[Window], residue: Option<Residue>) -> Option<Expr> {
         let ctx = self.ctx;
         let modulus = residue.map_or(1, |it| it.0);
-        let narrowest = windows.iter().min_by_key(|window| window.width)?;
-        let least = if narrowest.width <= modulus {
-            narrowest.least
-        } else {
-            let width = width_between_cuts(windows)?;
-            let lower_ends = windows.iter().filter(|it| it.cuts.is_some()).map(|it| it.least);
-            let largest = lower_ends.reduce(|lhs, rhs| ctx.max(lhs, rhs))?;
-            (width <= modulus).then_some(largest)?
+        let widths = windows.iter().filter_map(|it| Some((ctx.as_constant(it.width)?, it.least)));
+        let least = match widths.min_by_key(|it| it.0) {
+            Some((width, least)) if width <= modulus => least,
+            _ => {
+                let width = width_between_cuts(windows)?;
+                let lower_ends = windows.iter().filter(|it| it.cuts.is_some()).map(|it| it.least);
+                let largest = lower_ends.reduce(|lhs, rhs| ctx.max(lhs, rhs))?;
+                (width <= modulus).then_some(largest)?
+            }
         };
         Some(match residue {
             Some((modulus, remainder)) => {
@@ -104,28 +108,29 @@ impl Solver<'_> {
     fn window(
         &self,
         numerator: Expr,
-        by: i64,
+        by: Expr,
         quotient: Expr,
         rounds_down: bool,
     ) -> Option<(Expr, Window)> {
         let ctx = self.ctx;
-        let (number, factor, rest) = self.multiple(numerator)?;
-        // lo <= factor*number <= lo + by - 1
-        let below = if rounds_down { 0 } else { 1 - by };
-        let lo = ctx.add(ctx.mul(quotient, ctx.constant(by)), ctx.constant(below));
-        let lo = ctx.sub(lo, rest);
-        let size = factor.checked_abs()?;
-        let least = if 0 < factor { lo } else { ctx.neg(ctx.add(lo, ctx.constant(by - 1))) };
-        let offset = ctx.as_constant(rest).and_then(|rest| below.checked_sub(rest));
-        let start = offset.and_then(|offset| {
+        let (number, factor, rest) = self.multiple(numerator).filter(|_| self.is_divisor(by))?;
+        // lo <= factor*number <= lo + largest
+        let largest = ctx.sub(by, ctx.constant(1));
+        let below = if rounds_down { ctx.constant(0) } else { ctx.neg(largest) };
+        let lo = ctx.sub(ctx.add(ctx.mul(quotient, by), below), rest);
+        let size = ctx.constant(factor.checked_abs()?);
+        let least = if 0 < factor { lo } else { ctx.neg(ctx.add(lo, largest)) };
+        let constants = ctx.as_constant(by).zip(ctx.as_constant(below)).zip(ctx.as_constant(rest));
+        let start = constants.and_then(|((by, below), rest)| {
+            let offset = below.checked_sub(rest)?;
             let end =
                 if 0 < factor { offset } else { offset.checked_add(by - 1)?.checked_neg()? };
             Some((by, end.rem_euclid(by)))
         });
         let window = Window {
-            least: ctx.ceil_div(least, ctx.constant(size)),
-            width: (by - 1) / size + 1,
-            cuts: start.filter(|_| size == 1),
+            least: ctx.ceil_div(least, size),
+            width: ctx.add(ctx.floor_div(largest, size), ctx.constant(1)),
+            cuts: start.filter(|_| factor.unsigned_abs() == 1),
         };
         Some((number, window))
     }
@@ -134,34 +139,35 @@ impl Solver<'_> {
     fn window_of_digit(&self, digit: Expr, modulus: Expr, value: Expr) -> Option<(Expr, Window)> {
         let ctx = self.ctx;
         let Node::FloorDiv(whole, unit) = ctx.node(digit) else { return None };
-        let unit = ctx.as_constant(unit).filter(|&unit| 1 < unit)?;
-        let modulus = ctx.as_constant(modulus).filter(|&modulus| 1 < modulus)?;
-        let remainder = ctx.modulo(whole, ctx.constant(modulus.checked_mul(unit)?));
-        self.window(remainder, unit, value, true)
+        let product = ctx.mul(modulus, unit);
+        let are_divisors = [modulus, unit, product].into_iter().all(|it| self.is_divisor(it));
+        are_divisors.then(|| self.window(ctx.modulo(whole, product), unit, value, true))?
     }
 
-    /// Solves `numerator mod modulus == value` for a modulus over runtime variables.
-    fn solve_symbolic(&mut self, numerator: Expr, modulus: Expr, value: Expr) -> Option<()> {
+    /// `numerator mod modulus == value` as the remainder of a number, for a modulus over runtime variables.
+    fn symbolic_remainder(
+        &self,
+        numerator: Expr,
+        modulus: Expr,
+        value: Expr,
+    ) -> Option<(Expr, Expr, Expr)> {
         let ctx = self.ctx;
-        let is_symbol = ctx.vars(modulus).iter().all(|var| matches!(var, Var::Runtime(_)));
-        let (number, factor, rest) = self.multiple(numerator).filter(|_| is_symbol)?;
-        if factor.unsigned_abs() != 1 {
-            return None;
+        let (number, factor, rest) =
+            self.multiple(numerator).filter(|_| self.is_divisor(modulus))?;
+        let remainder = ctx.mul(ctx.sub(value, rest), ctx.constant(factor));
+        (factor.unsigned_abs() == 1).then_some((number, modulus, remainder))
+    }
+
+    /// The least of at most so many numbers in a row, one of which this is.
+    fn least_within(&mut self, number: Expr, modulus: Expr, windows: &[Window]) -> Option<Expr> {
+        let ctx = self.ctx;
+        if let Some(window) = windows.iter().find(|it| self.is_at_most(it.width, modulus)) {
+            return Some(window.least);
         }
-        let least = match ctx.as_var(number) {
-            Some(var) => self.map.variable(var)?.lower?,
-            None => ctx.constant(0),
-        };
-        let prover = Prover::for_domain(ctx, self.map);
-        let above = ctx.sub(number, least);
-        let below = ctx.sub(ctx.sub(modulus, above), ctx.constant(1));
-        let fits = [above, below].into_iter().all(|it| prover.nonnegative(it) == Verdict::Proved);
-        if fits {
-            let congruent = ctx.mul(ctx.sub(value, rest), ctx.constant(factor));
-            let above = ctx.modulo(ctx.sub(congruent, least), modulus);
-            self.add(number, ctx.add(least, above));
-        }
-        Some(())
+        let least = self.least(number);
+        let above = ctx.add(ctx.sub(number, least), ctx.constant(1));
+        let fits = self.is_at_most(least, number) && self.is_at_most(above, modulus);
+        fits.then_some(least)
     }
 }
 

@@ -13,12 +13,17 @@ const LARGEST: f64 = 1.7e38;
 impl Simplifier<'_> {
     /// Whether a form of an expression overflows on the way only where the given one may, as far as the
     /// largest values on the way tell.
-    pub(super) fn overflows_no_more(&self, new: Expr, given: Expr) -> bool {
+    pub(crate) fn overflows_no_more(&self, new: Expr, given: Expr) -> bool {
         if !self.is_wide || new == given {
             return true;
         }
         let largest = self.largest_on_the_way(new);
         largest <= LARGEST || largest <= self.largest_on_the_way(given)
+    }
+
+    /// Whether no value on the way leaves 128 bits, as far as the largest ones tell.
+    pub(crate) fn never_overflows(&self, expr: Expr) -> bool {
+        self.largest_on_the_way(expr) <= LARGEST
     }
 
     /// A bound of the sizes of all values in an evaluation.

@@ -1,6 +1,9 @@
 //! Random maps that are injective: chains of steps each of which is.
 
+mod symbolic;
+
 use proptest::prelude::*;
+pub use symbolic::{any_symbolic_chain, symbolic_chain};
 use tc_ir::{Context, Expr, IndexingMap, Interval, Variable, compose};
 
 /// A step of a chain. Places of dimensions are taken modulo the rank.
