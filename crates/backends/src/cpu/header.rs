@@ -37,6 +37,34 @@ const RESERVED: &[&str] = &[
     "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
 ];
 
+/// Functions of the C library that compilers know, or that are declared wherever a header is read
+/// that programs usually read; those of `math.h` without their suffix.
+#[rustfmt::skip]
+const LIBRARY: &[&str] = &[
+    "abort", "abs", "aligned_alloc", "alloca", "atexit", "atof", "atoi", "atol", "bcmp", "bcopy", "bsearch",
+    "bzero", "calloc", "clock", "close", "div", "exit", "fclose", "fflush", "ffs", "fgetc", "fgets", "fopen",
+    "fprintf", "fputc", "fputs", "fread", "free", "fscanf", "fseek", "ftell", "fwrite", "getc", "getchar",
+    "getenv", "index", "isalnum", "isalpha", "isascii", "isblank", "iscntrl", "isdigit", "isgraph",
+    "islower", "isprint", "ispunct", "isspace", "isupper", "isxdigit", "labs", "ldiv", "llabs", "lldiv",
+    "longjmp", "malloc", "memchr", "memcmp", "memcpy", "memmove", "memset", "open", "perror", "pipe",
+    "printf", "putc", "putchar", "puts", "qsort", "raise", "rand", "random", "read", "realloc", "remove",
+    "rename", "rewind", "rindex", "scanf", "select", "setjmp", "signal", "sleep", "snprintf", "sprintf",
+    "srand", "sscanf", "stpcpy", "strcat", "strchr", "strcmp", "strcpy", "strdup", "strlen", "strncat",
+    "strncmp", "strncpy", "strrchr", "strstr", "strtod", "strtof", "strtok", "strtol", "system", "time",
+    "toascii", "tolower", "toupper", "ungetc", "vprintf", "wait", "write",
+];
+#[rustfmt::skip]
+const MATH: &[&str] = &[
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cabs", "cacos", "carg", "casin", "catan",
+    "cbrt", "ccos", "ceil", "cexp", "cimag", "clog", "conj", "copysign", "cos", "cosh", "cpow", "cproj",
+    "creal", "csin", "csqrt", "ctan", "drem", "erf", "erfc", "exp", "exp10", "exp2", "expm1", "fabs", "fdim",
+    "finite", "floor", "fma", "fmax", "fmin", "fmod", "frexp", "gamma", "hypot", "ilogb", "isinf", "isnan",
+    "j0", "j1", "jn", "ldexp", "lgamma", "llrint", "llround", "log", "log10", "log1p", "log2", "logb",
+    "lrint", "lround", "modf", "nan", "nearbyint", "nextafter", "nexttoward", "pow", "remainder", "remquo",
+    "rint", "round", "scalb", "scalbln", "scalbn", "signbit", "significand", "sin", "sincos", "sinh", "sqrt",
+    "tan", "tanh", "tgamma", "trunc", "y0", "y1", "yn",
+];
+
 /// How the names of macros of `stdint.h` begin and end.
 const MACRO_STARTS: &[&str] =
     &["INT", "UINT", "PTRDIFF_", "SIG_ATOMIC_", "SIZE_", "WCHAR_", "WINT_"];
@@ -90,17 +118,38 @@ pub fn write(signatures: &[Signature], guard: &str, threads: usize) -> String {
 
 /// An identifier of C like `name` that is not taken, which it is from now on.
 fn identifier(name: &str, taken: &mut BTreeSet<String>) -> String {
-    let mut text: String = name
-        .chars()
-        .map(|it| if it.is_ascii_alphanumeric() || it == '_' { it } else { '_' })
-        .collect();
+    let mut text = letters(name);
     if text.is_empty() || text.starts_with(|first: char| first.is_ascii_digit()) {
         text.insert(0, '_');
+    }
+    if is_of_implementation(&text) {
+        text.insert(0, 'x');
     }
     while is_reserved(&text) || !taken.insert(text.clone()) {
         text.push('_');
     }
     text
+}
+
+/// A name with underscores for all that C does not have in names.
+fn letters(name: &str) -> String {
+    name.chars().map(|it| if it.is_ascii_alphanumeric() || it == '_' { it } else { '_' }).collect()
+}
+
+/// The name of a function, not that of one of the C library.
+fn function_name(name: &str) -> String {
+    let is_math = |it: &str| MATH.contains(&it);
+    let is_taken = LIBRARY.contains(&name)
+        || is_math(name)
+        || name.strip_suffix(['f', 'l']).is_some_and(is_math);
+    if is_taken { format!("{name}_") } else { name.to_string() }
+}
+
+/// Whether a name begins like those of C implementations, or of the compiled code.
+fn is_of_implementation(name: &str) -> bool {
+    let second = name.strip_prefix('_').and_then(|rest| rest.chars().next());
+    second.is_some_and(|it| it == '_' || it.is_ascii_uppercase())
+        || name.starts_with(INTERFACE_PREFIX)
 }
 
 fn is_reserved(name: &str) -> bool {
@@ -123,7 +172,7 @@ struct Names {
 
 impl Names {
     fn new(signature: &Signature, guard: &str, functions: &mut BTreeSet<String>) -> Self {
-        let mut function = identifier(&signature.name, functions);
+        let mut function = identifier(&function_name(&signature.name), functions);
         while !functions.insert(format!("{function}_error")) {
             function = identifier(&function, functions);
         }
@@ -319,7 +368,7 @@ fn formula(ir: &Context, expr: Expr, names: &[String]) -> String {
 
 fn write_wrapper(text: &mut String, signature: &Signature, names: &Names) {
     let interface = format!("{INTERFACE_PREFIX}{}", signature.name);
-    let symbol = identifier(&interface, &mut BTreeSet::new());
+    let symbol = letters(&interface);
     let count = signature.arguments.len();
     let pointers = if count == 0 { "void".to_string() } else { vec!["void *"; count].join(", ") };
     let label = if symbol == interface {
@@ -434,6 +483,10 @@ mod tests {
         assert_eq!(make("INT64_MAX"), "INT64_MAX_");
         assert_eq!(make("INTO"), "INTO");
         assert_eq!(make(""), "_");
+        assert_eq!(make("_Alignas"), "x_Alignas");
+        assert_eq!(make("__FILE__"), "x__FILE__");
+        assert_eq!(make("_mlir_ciface_f"), "x_mlir_ciface_f");
+        assert_eq!(make("_a"), "_a");
     }
 
     #[test]
@@ -448,6 +501,9 @@ mod tests {
         assert_eq!(make("f"), "f_");
         assert_eq!(make("g"), "g");
         assert_eq!(make("g_error"), "g_error_");
+        assert_eq!(make("expf"), "expf_");
+        assert_eq!(make("malloc"), "malloc_");
+        assert_eq!(make("softmax"), "softmax");
     }
 
     #[test]
