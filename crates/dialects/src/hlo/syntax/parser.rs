@@ -813,7 +813,7 @@ impl<'a> Parser<'a> {
             };
             let error = Diagnostic::new(Reason::HloOpcode, opcode_span, message);
             let names = Opcode::ALL.iter().map(|opcode| opcode.name());
-            return Err(self.report(error.try_similar(word, names)));
+            return Err(self.report(error.try_similar(word, names, self.diagnostics.len())));
         };
         let mut operands = Vec::new();
         let payload = match opcode {

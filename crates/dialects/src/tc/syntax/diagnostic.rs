@@ -413,14 +413,16 @@ impl Diagnostic {
 
     /// The same with a note of the known name that `name` is most like, if there is one: one that
     /// differs in case only, or in at most a third of the letters, where exchanged neighbours count
-    /// once. Time is linear in the number of known names.
+    /// once. Time is linear in the number of known names, so nothing is looked for where `others`, the
+    /// number of diagnostics before it, says that this one is not shown.
     #[must_use]
     pub(crate) fn try_similar<'n>(
         self,
         name: &str,
         known: impl IntoIterator<Item = &'n str>,
+        others: usize,
     ) -> Self {
-        if MAX_SIMILAR_BYTES < name.len() {
+        if MAX_SIMILAR_BYTES < name.len() || MAX_DIAGNOSTICS <= others {
             return self;
         }
         let most = name.len() / 3;
@@ -507,7 +509,7 @@ mod tests {
     fn a_similar_name_is_tried() {
         let tried = |name: &str, known: &[&str]| {
             let error = Diagnostic::new(Reason::Undeclared, Span::new(0, 1), "");
-            error.try_similar(name, known.iter().copied()).notes.pop().map(|(_, text)| text)
+            error.try_similar(name, known.iter().copied(), 0).notes.pop().map(|(_, text)| text)
         };
         let found = |name: &str| Some(format!("try '{name}'"));
         assert_eq!(tried("inptu", &["output", "input"]), found("input"));

@@ -16,10 +16,7 @@ use super::checked::{
     Checked, Expr, ExprKind, MAX_RANK, Operator, Statement, TensorType, Variable,
 };
 use super::{Diagnostic, Reason, Span, ast::Qualifier};
-use crate::tc::{
-    MAX_EXTENT,
-    syntax::diagnostic::{MAX_DIAGNOSTICS, sorted_and_capped},
-};
+use crate::tc::{MAX_EXTENT, syntax::diagnostic::sorted_and_capped};
 use std::collections::{HashMap, HashSet};
 
 /// Extents of which a diagnostic says where they were declared.
@@ -483,10 +480,7 @@ impl<'p> Checker<'p> {
         }
         let declarations = self.program.declarations.iter();
         let names = declarations.map(|declaration| declaration.name.text.as_str());
-        self.report(match self.diagnostics.len() < MAX_DIAGNOSTICS {
-            true => error.try_similar(name, names),
-            false => error,
-        });
+        self.report(error.try_similar(name, names, self.diagnostics.len()));
     }
 }
 

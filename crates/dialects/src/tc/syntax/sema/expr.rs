@@ -7,7 +7,7 @@ use super::super::builtins::{self, BUILTINS, Builtin};
 use super::super::checked::{
     ArithOp, CompareOp, Dim, Equivalent, Expr, ExprKind, IndexVariable, Let, RangeClause, Source,
 };
-use super::super::diagnostic::{Diagnostic, MAX_DIAGNOSTICS, Reason, Span};
+use super::super::diagnostic::{Diagnostic, Reason, Span};
 use super::super::types::{ScalarType, Type};
 use super::index::to_index;
 use super::{FunctionChecker, Symbol, builtin_redefined, redefined, shortened};
@@ -512,10 +512,7 @@ impl<'f, 'a> Scope<'f, 'a> {
                 });
                 let names = symbols.map(|(known, _)| *known);
                 let names = names.chain(BUILTINS.iter().map(|builtin| builtin.name));
-                match self.function.diagnostics.len() < MAX_DIAGNOSTICS {
-                    true => error.try_similar(name, names),
-                    false => error,
-                }
+                error.try_similar(name, names, self.function.diagnostics.len())
             }
         };
         self.report(error);
