@@ -51,6 +51,8 @@ pub(crate) struct Printer {
     known: Rc<KnownNames>,
     /// Whether what is not known is written `_` and `...` instead of being named.
     anonymous: bool,
+    /// Whether types are printed as they are written, whatever is known about them.
+    written: bool,
     /// What is known about shapes; what the solver knows if there is nothing else.
     view: Option<Known>,
     /// Names that are not given to variables.
@@ -114,6 +116,11 @@ impl Printer {
     /// A printer that names only what the program names.
     pub(crate) fn anonymous(known: Rc<KnownNames>) -> Self {
         Self { known, anonymous: true, ..Self::default() }
+    }
+
+    /// A printer of types as they are written in annotations, with the names of their variables there.
+    pub(crate) fn written(names: Rc<KnownNames>) -> Self {
+        Self { written: true, ..Self::anonymous(names) }
     }
 
     /// Says what is known about shapes.
@@ -186,6 +193,7 @@ impl Printer {
 
     pub(crate) fn resolved_shape(&mut self, types: &mut Types, shape: &Shape) -> Shape {
         match &mut self.view {
+            _ if self.written => shape.clone(),
             Some(view) => view.shape(shape),
             None => types.solver.resolved_shape(shape),
         }
@@ -288,6 +296,9 @@ impl Printer {
 
     /// An element type, or the name of its variable.
     pub(crate) fn element(&mut self, types: &mut Types, elem: Elem) -> String {
+        if let Some(name) = self.known.elems.get(&elem).filter(|_| self.written) {
+            return name.clone();
+        }
         let (root, class) = match types.element(elem) {
             Ok(known) => return known.name().to_string(),
             Err(variable) => variable,

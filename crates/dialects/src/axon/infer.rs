@@ -22,10 +22,7 @@ use super::syntax::ast::{
 };
 use super::syntax::parser::{self, Declaration, OptionDeclaration};
 use super::types::{Class, Elem, MAX_PARTS, Node, Renaming, Scheme, Ty, Types};
-use crate::tc::syntax::{
-    Diagnostic, Reason, SourceFile, Span,
-    diagnostic::{MAX_DIAGNOSTICS, sorted_and_capped},
-};
+use crate::tc::syntax::{Diagnostic, Reason, SourceFile, Span, diagnostic::sorted_and_capped};
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::rc::Rc;
@@ -651,12 +648,12 @@ impl Inference {
                     let recursive = self.defining.as_ref() == Some(name);
                     let error = match recursive {
                         true => error.note(span, "functions do not call themselves; try 'loop'"),
-                        false if self.diagnostics.len() < MAX_DIAGNOSTICS => {
+                        false => {
                             let scopes = self.scopes.iter().filter(|(_, it)| !it.is_empty());
                             let names = scopes.map(|(known, _)| known).chain(self.builtins.keys());
-                            error.try_similar(name, names.map(|known| &**known))
+                            let names = names.map(|known| &**known);
+                            error.try_similar(name, names, self.diagnostics.len())
                         }
-                        false => error,
                     };
                     self.report(error);
                     self.types.add(Node::Error)
@@ -728,6 +725,7 @@ impl Inference {
                 }
             }
             _ => {
+                self.solve(false, 0);
                 let shown = self.anonymous(function);
                 let message = format!("expected a function, found {shown}");
                 self.error(Reason::AxonType, callee.span, message)
@@ -904,6 +902,15 @@ impl Inference {
             }
             return;
         };
+        if let Some(name) = self.value_in(&given.value) {
+            let message = format!(
+                "'{name}' is a value here, and option '{}' expects sizes, which come from shapes; \
+                 try the name of a dimension, as n in 'x : t [n]'",
+                declared.name.text
+            );
+            self.error(Reason::AxonOption, given.span, message);
+            return;
+        }
         if let Some(name) = whole {
             match &given.value {
                 OptionValue::Shape(shape) => {
@@ -946,6 +953,27 @@ impl Inference {
         for (name, size) in names.into_iter().zip(sizes) {
             meaning.dims.insert(name.text.clone(), size);
         }
+    }
+}
+
+impl Inference {
+    /// A name in an option that no annotation has, and that is the name of a value.
+    fn value_in(&self, option: &OptionValue) -> Option<String> {
+        let mut names = Vec::new();
+        match option {
+            OptionValue::Dim(dim) => dim.names(&mut names),
+            OptionValue::Shape(shape) => shape.parts.iter().for_each(|part| match part {
+                Part::Name(name) => names.push(name),
+                Part::Dims(dims) => dims.iter().for_each(|dim| dim.names(&mut names)),
+            }),
+        }
+        let is_value = |name: &str| {
+            let binding = self.scopes.get(name).and_then(|bindings| bindings.last());
+            let is_size =
+                |it: &Annotations| it.dims.contains_key(name) || it.shapes.contains_key(name);
+            matches!(binding, Some(Binding::Value(_))) && !self.annotations.iter().any(is_size)
+        };
+        names.into_iter().map(|name| name.text.clone()).find(|name| is_value(name))
     }
 }
 

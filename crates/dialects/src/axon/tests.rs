@@ -291,6 +291,19 @@ fn one_error_per_mistake() {
         "1:21: error: option 'size' is given twice [AX0104]"
     );
     assert_eq!(
+        error("fn(x, n : i32) { slice(x, size=n) }"),
+        "1:32: error: 'n' is a value here, and option 'size' expects sizes, which come from shapes; \
+         try the name of a dimension, as n in 'x : t [n]' [AX0104]"
+    );
+    assert_eq!(
+        signature("f = fn(x : f32 [n], n : i32) { slice(x, size=n) };"),
+        "(f32 [n], i32 []) -> f32 [n]"
+    );
+    assert_eq!(
+        error("fn(k : f32) { k(k) }"),
+        "1:15: error: expected a function, found f32 [] [AX0201]"
+    );
+    assert_eq!(
         error("fn(x) { conv(x, x, strides=2) }"),
         "1:20: error: 'conv' has no option 'strides', expected 'stride', 'padding', 'dilation' \
          [AX0104]"

@@ -1,9 +1,9 @@
 //! What is wrong, with the places that it follows from.
 
-use super::super::display::{ANY_TENSOR, Printer};
+use super::super::display::{ANY_TENSOR, KnownNames, Printer};
 use super::super::types::{Class, Mismatch, Path, Ty, Types};
-use super::{Inference, OriginInfo, What, count};
-use crate::tc::syntax::{Diagnostic, Reason};
+use super::{Inference, Names, OriginInfo, What, count};
+use crate::tc::syntax::{Diagnostic, Reason, Span};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -23,6 +23,17 @@ impl Inference {
         printer.ty(&mut self.types, ty)
     }
 
+    /// The type of an annotation as it is written.
+    fn as_written(&mut self, ty: Ty) -> String {
+        let Names { dims, shapes, elems } = &self.names;
+        let names = KnownNames {
+            dims: dims.iter().cloned().collect(),
+            shapes: shapes.iter().cloned().collect(),
+            elems: elems.iter().cloned().collect(),
+        };
+        Printer::written(Rc::new(names)).ty(&mut self.types, ty)
+    }
+
     pub(crate) fn report_mismatch(
         &mut self,
         mismatch: Mismatch,
@@ -32,6 +43,8 @@ impl Inference {
     ) {
         let info = self.origins[origin as usize].clone();
         let place = info.describe();
+        // Types are shown with what is known.
+        self.solve(false, 0);
         let (mut expected, mut found) = (self.anonymous(expected), self.anonymous(found));
         let mut core = Vec::new();
         let (reason, message) = match mismatch {
@@ -63,10 +76,13 @@ impl Inference {
                 core = path;
                 let article = if class == Class::Integer { "an" } else { "a" };
                 let class = class.name();
-                (
-                    Reason::AxonElement,
-                    format!("{place}: expected {article} {class} element type, found {name}"),
-                )
+                let message = match self.is_number(info.span) {
+                    true => format!("{place}: expected {name}, found a {class}"),
+                    false => {
+                        format!("{place}: expected {article} {class} element type, found {name}")
+                    }
+                };
+                (Reason::AxonElement, message)
             }
             Mismatch::Endless => (
                 Reason::AxonType,
@@ -107,17 +123,21 @@ impl Inference {
             let info = &self.origins[origin as usize];
             (info.span, info.describe())
         });
+        if let (true, Some(place)) = (places.is_empty(), except) {
+            self.note_definition(error, place);
+        }
         let shown = places.len().min(MAX_NOTES);
         for &place in &places[..shown] {
             let info = self.origins[place as usize].clone();
-            let is_number = self.uses.numbers.contains_key(&(self.in_prelude, info.span));
+            let is_number = self.is_number(info.span);
             let text = match (&info.what, info.found) {
                 (What::Use(name), _) => format!("in the call of '{name}' here"),
                 (_, Some(_)) if is_number => format!("{} is a number", info.describe()),
-                (_, Some(ty)) => {
-                    let ty = match known.contains(&place) {
-                        true => printer.ty(&mut self.types, ty),
-                        false => self.anonymous(ty),
+                (what, Some(ty)) => {
+                    let ty = match what {
+                        What::Annotation(_) | What::ResultAnnotation => self.as_written(ty),
+                        _ if known.contains(&place) => printer.ty(&mut self.types, ty),
+                        _ => self.anonymous(ty),
                     };
                     match ty == ANY_TENSOR {
                         true => info.describe(),
@@ -133,6 +153,20 @@ impl Inference {
             let span = self.origins[next as usize].span;
             error.notes.push((span, format!("and {rest} more places, from here")));
         }
+    }
+
+    /// Adds where the value at a place is defined that stands for itself there.
+    fn note_definition(&mut self, error: &mut Diagnostic, place: Origin) {
+        let Some(ty) = self.origins[place as usize].found else { return };
+        let named = self.named.iter().rev().find(|(_, _, named)| *named == ty);
+        let Some((name, span, _)) = named.cloned() else { return };
+        let shown = self.anonymous(ty);
+        error.notes.push((span, format!("'{name}' is {shown}")));
+    }
+
+    /// Whether a number is written at a place of the program.
+    fn is_number(&self, span: Span) -> bool {
+        self.uses.numbers.contains_key(&(self.in_prelude, span))
     }
 
     /// The options of a call of a built-in function that it does not give and nothing determines.
@@ -170,16 +204,27 @@ impl Inference {
     /// The place to report a contradiction at: the last one that a reader comes to, or that of the
     /// equation which does not hold if the others and this one do.
     fn clash(&mut self, conflict: &Conflict) -> (Origin, Option<Clash>) {
+        let info = |origin: Origin| &self.origins[origin as usize];
         let read = |origin: &Origin| {
-            let OriginInfo { span, what, .. } = &self.origins[*origin as usize];
+            let OriginInfo { span, what, .. } = info(*origin);
             (matches!(what, What::Given(_)), span.end, Reverse(span.start), *origin)
         };
-        let mut last = conflict.places.iter().copied().max_by_key(read);
-        for _ in 0..2 {
-            let Some(origin) = last else { break };
+        let Some(last) = conflict.places.iter().copied().max_by_key(read) else {
+            return (conflict.origin, None);
+        };
+        // What is decided about an operation depends on what its result has to be.
+        let is_operation = |origin: &Origin| {
+            let OriginInfo { span, what, .. } = info(*origin);
+            matches!(what, What::Pointwise(_)) && *span == info(last).span
+        };
+        let operation = conflict.places.iter().copied().find(is_operation);
+        let mut tried = operation.into_iter().chain([last]);
+        let mut next = tried.next();
+        for _ in 0..3 {
+            let Some(origin) = next else { break };
             match self.types.solver.clash(conflict, origin) {
                 Ok(clash) => return (origin, Some(clash)),
-                Err(other) => last = other,
+                Err(other) => next = tried.next().or(other),
             }
         }
         (conflict.origin, None)
@@ -219,6 +264,8 @@ impl Inference {
                         format!("result of '{name}' has shape {b}, expected {a}")
                     }
                     What::Pointwise(_) => format!("{place} have shapes {b} and {a}"),
+                    // A condition of what is used, or how a part of its type follows from others.
+                    What::Use(_) => format!("{place} {needs} {b} = {a}"),
                     _ => format!("{place} has shape {b}, expected {a}"),
                 }
             }
@@ -282,6 +329,11 @@ fn why(
 ) -> String {
     match reason {
         Contradiction::Dims(a, b) => {
+            if let Relation::Shapes(expected, found) = relation
+                && let Some(ranks) = ranks(expected, found)
+            {
+                return ranks;
+            }
             let (a, b) = differing(relation).unwrap_or((a.clone(), b.clone()));
             let known =
                 [&a, &b].into_iter().all(|dim| matches!(dim, Dim::Constant(_) | Dim::Ragged));

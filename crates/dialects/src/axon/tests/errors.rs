@@ -31,7 +31,7 @@ type Place = (Span, String);
 /// Whether an origin is the place of an error.
 fn is_at(origin: &OriginInfo, (span, place): &Place) -> bool {
     let what = match &origin.what {
-        What::Use(name) => format!("in the call of '{name}'"),
+        What::Use(name) => format!("call of '{name}'"),
         What::Pointwise(name) if place.starts_with("result") => format!("result of '{name}'"),
         _ => origin.describe(),
     };

@@ -198,15 +198,17 @@ impl Solver {
         let equal: Vec<(usize, bool)> = (0..operands.len()).map(|place| (place, false)).collect();
         // The operand that has the shape of the result, and which of the others are broadcast.
         let mut choice = (0, equal);
-        let ranks: Option<Vec<usize>> =
-            operands.iter().map(|shape| Some(shape.as_dims()?.len())).collect();
-        if let Some(ranks) = ranks
-            && let Some(&largest) = ranks.iter().max()
-            && ranks.iter().any(|rank| *rank < largest)
-        {
+        let rank = |shape: &Shape| Some(shape.as_dims()?.len());
+        let ranks: Vec<Option<usize>> = operands.iter().map(rank).collect();
+        // Only one whose rank is not known can have more dimensions than all others.
+        let unknown = operands.iter().position(|it| rank(it).is_none() && !self.is_of_number(it));
+        let result_rank = rank(&result).filter(|_| unknown.is_some());
+        let largest = ranks.iter().copied().chain([result_rank]).max().flatten();
+        let is_smaller = |rank: &Option<usize>| rank.is_some() && *rank < largest;
+        if ranks.iter().any(is_smaller) {
             // They are not equal. If they cannot be broadcast either, this says why.
-            let place = ranks.iter().position(|rank| *rank == largest).unwrap_or(0);
-            choice = (place, ranks.iter().map(|rank| *rank < largest).enumerate().collect());
+            let place = ranks.iter().position(|rank| *rank == largest).or(unknown).unwrap_or(0);
+            choice = (place, ranks.iter().map(is_smaller).enumerate().collect());
         }
         if !self.all_equal(&operands, &result) {
             for (place, largest) in operands.iter().enumerate() {
