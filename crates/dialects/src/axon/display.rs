@@ -16,6 +16,9 @@ const MAX_TEXT: usize = 1 << 14;
 /// What a tensor is called of which nothing is known.
 pub(crate) const ANY_TENSOR: &str = "a tensor";
 
+/// How a type, element type or size is written of which nothing is known.
+pub(crate) const UNKNOWN: &str = "_";
+
 /// Most characters of a type in an error.
 const MAX_SHOWN: usize = 400;
 
@@ -209,7 +212,7 @@ impl Printer {
     fn dim(&mut self, var: DimVar) {
         if !self.dims.contains_key(&var) {
             let name = match self.anonymous && !self.known.dims.contains_key(&var) {
-                true => "_".to_string(),
+                true => UNKNOWN.to_string(),
                 false => self.used.fresh(self.known.dims.get(&var), SIZES),
             };
             self.dims.insert(var, name);
@@ -308,7 +311,7 @@ impl Printer {
         }
         let known = self.known.elems.get(&root);
         let name = match self.anonymous && known.is_none() {
-            true => "_".to_string(),
+            true => UNKNOWN.to_string(),
             false => self.used.fresh(known, "tuvwxyz"),
         };
         self.elems.insert(root, (name.clone(), class));
@@ -342,7 +345,7 @@ impl Printer {
             Node::Tensor(elem, shape) => {
                 let elem = self.element(types, elem);
                 let shape = self.shape(types, &shape);
-                if self.anonymous && elem == "_" && shape == "..." {
+                if self.anonymous && elem == UNKNOWN && shape == "..." {
                     return out.push_str(ANY_TENSOR);
                 }
                 out.push_str(&elem);
@@ -358,7 +361,7 @@ impl Printer {
             }
             Node::Var(_) => {
                 if self.anonymous {
-                    return out.push('_');
+                    return out.push_str(UNKNOWN);
                 }
                 out.push_str(self.type_var(ty));
             }

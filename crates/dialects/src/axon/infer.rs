@@ -294,8 +294,10 @@ impl Names {
 impl OriginInfo {
     pub(crate) fn describe(&self) -> String {
         match &self.what {
-            What::Argument(function, number) => format!("argument {number} of '{function}'"),
-            What::Call(function) | What::Use(function) => format!("call of '{function}'"),
+            What::Argument(function, number) => {
+                format!("argument {number} of {}", quoted(function))
+            }
+            What::Call(function) | What::Use(function) => format!("call of {}", quoted(function)),
             What::Pointwise(function) => format!("operands of '{function}'"),
             What::Annotation(name) => format!("annotation of '{name}'"),
             What::ResultAnnotation => "annotation of the result".to_string(),
@@ -663,7 +665,7 @@ impl Inference {
     }
 
     fn call(&mut self, callee: &Expr, args: &[Expr], options: &[CallOption], span: Span) -> Ty {
-        let mut spelled: Rc<str> = "the function".into();
+        let mut spelled: Rc<str> = NAMELESS.into();
         let mut builtin = None;
         if let ExprKind::Name(name) = &callee.kind {
             spelled = Rc::clone(name);
@@ -674,7 +676,8 @@ impl Inference {
         if builtin.is_none()
             && let Some(option) = options.first()
         {
-            let message = format!("'{spelled}' has no options, only built-in functions have");
+            let message =
+                format!("{} has no options, only built-in functions have", quoted(&spelled));
             self.error(Reason::AxonOption, option.name.span, message);
         }
         let function = match builtin {
@@ -686,7 +689,8 @@ impl Inference {
             Node::Function(params, result) => {
                 if params.len() != args.len() {
                     let message = format!(
-                        "'{spelled}' takes {}, found {}",
+                        "{} takes {}, found {}",
+                        quoted(&spelled),
                         count(params.len(), "argument"),
                         args.len()
                     );
@@ -974,6 +978,16 @@ impl Inference {
             matches!(binding, Some(Binding::Value(_))) && !self.annotations.iter().any(is_size)
         };
         names.into_iter().map(|name| name.text.clone()).find(|name| is_value(name))
+    }
+}
+
+/// What a function is called that is no name.
+const NAMELESS: &str = "the function";
+
+fn quoted(function: &str) -> String {
+    match function {
+        NAMELESS => function.to_string(),
+        _ => format!("'{function}'"),
     }
 }
 

@@ -295,6 +295,17 @@ enum Goal {
     Apart(Class),
 }
 
+/// That two type variables are equal.
+#[derive(Clone, Debug)]
+struct Equal {
+    left: Ty,
+    right: Ty,
+    /// Why: the place that says so, and if it stands in a definition, the uses that lead there.
+    origins: Rc<[Origin]>,
+    /// The part of a type that the place says it about.
+    path: Option<Rc<Path>>,
+}
+
 /// How many uses of definitions are looked into to explain an element type.
 const MAX_CHAINS: usize = 256;
 
@@ -309,6 +320,9 @@ pub(crate) struct Types {
     edges: Vec<(Elem, Elem, Origin)>,
     /// The element types of definitions that others are in a use, and the use.
     copied: HashMap<Elem, (Elem, Origin)>,
+    /// Why the type variables of a class are equal, by its root: as long as they have no value, so that
+    /// each gets its own.
+    equal: HashMap<Ty, Vec<Equal>>,
     /// The parts of types that equations are about, of those that are not about whole types.
     pub(crate) parts: HashMap<EquationId, Rc<Path>>,
     pub(crate) solver: Solver,
@@ -394,21 +408,25 @@ impl Types {
     /// Makes two types equal. Equations between shapes are left to the solver.
     pub(crate) fn unify(&mut self, a: Ty, b: Ty, origin: Origin) -> Result<(), Mismatch> {
         let mut pending = vec![(a, b, None)];
-        while let Some((a, b, path)) = pending.pop() {
-            let (a, b) = (self.find(a), self.find(b));
+        while let Some((left, right, path)) = pending.pop() {
+            let (a, b) = (self.find(left), self.find(right));
             if a == b {
                 continue;
             }
             let then = |step| Path::then(path.as_ref(), step);
             match (self.nodes[a as usize].clone(), self.nodes[b as usize].clone()) {
                 (Node::Error, _) | (_, Node::Error) => {}
-                (Node::Var(level), _) => {
-                    let value = self.mirror(b, level, path.as_ref(), &mut Mirror::of_left(origin));
-                    self.bind(a, level, value)?;
+                (Node::Var(level), Node::Var(_)) => {
+                    self.bind(a, level, b)?;
+                    let mut equal = self.equal.remove(&a).unwrap_or_default();
+                    equal.push(Equal { left, right, origins: [origin].into(), path });
+                    self.add_equal(b, equal);
                 }
-                (_, Node::Var(level)) => {
-                    let value = self.mirror(a, level, path.as_ref(), &mut Mirror::of_right(origin));
-                    self.bind(b, level, value)?;
+                (Node::Var(_), _) => {
+                    self.resolve(left, b, path.as_ref(), Mirror::of_left([origin].into()))?;
+                }
+                (_, Node::Var(_)) => {
+                    self.resolve(right, a, path.as_ref(), Mirror::of_right([origin].into()))?;
                 }
                 (Node::Tensor(elem_a, shape_a), Node::Tensor(elem_b, shape_b)) => {
                     self.unify_elems(elem_a, elem_b, origin)?;
@@ -440,9 +458,59 @@ impl Types {
         Ok(())
     }
 
+    /// Remembers why type variables of one class are equal.
+    fn add_equal(&mut self, root: Ty, mut equal: Vec<Equal>) {
+        if self.hidden {
+            return;
+        }
+        let all = self.equal.entry(root).or_default();
+        if all.len() < equal.len() {
+            std::mem::swap(all, &mut equal);
+        }
+        all.append(&mut equal);
+    }
+
+    /// Gives a type variable, and those that are equal to it, a value: each its own, which is equal to that
+    /// of another one for the reason why the two are.
+    fn resolve(
+        &mut self,
+        var: Ty,
+        value: Ty,
+        path: Option<&Rc<Path>>,
+        mut mirror: Mirror,
+    ) -> Result<(), Mismatch> {
+        let root = self.find(var);
+        let Node::Var(level) = self.nodes[root as usize] else { return Ok(()) };
+        let equal = self.equal.remove(&root).unwrap_or_default();
+        let first = self.mirror(value, level, path, &mut mirror);
+        self.bind(root, level, first)?;
+        let mut near: HashMap<Ty, Vec<&Equal>> = HashMap::new();
+        for it in &equal {
+            near.entry(it.left).or_default().push(it);
+            near.entry(it.right).or_default().push(it);
+        }
+        let mut pending = vec![(var, first)];
+        let mut seen = HashSet::from([var]);
+        while let Some((at, value)) = pending.pop() {
+            self.nodes[at as usize] = Node::Link(value);
+            for it in near.get(&at).into_iter().flatten() {
+                let (other, mirror) = match at == it.left {
+                    true => (it.right, Mirror::of_right(Rc::clone(&it.origins))),
+                    false => (it.left, Mirror::of_left(Rc::clone(&it.origins))),
+                };
+                if seen.insert(other) {
+                    let copy = self.mirror(value, level, it.path.as_ref(), &mut { mirror });
+                    pending.push((other, copy));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// A type that is equal to another one for the reason of an equation, which errors can point at.
-    /// Variables that stand for any type stay as they are, and what is nested too deeply.
+    /// What is nested too deeply stays as it is.
     fn mirror(&mut self, ty: Ty, level: u32, path: Option<&Rc<Path>>, mirror: &mut Mirror) -> Ty {
+        let given = ty;
         let ty = self.find(ty);
         if self.hidden || MAX_DEPTH < mirror.depth {
             return ty;
@@ -470,17 +538,25 @@ impl Types {
             Node::Tensor(elem, shape) => {
                 let own = self.elem_var(level, Class::Any);
                 let own_shape = Shape::var(self.solver.shape_var(level));
-                // A variable of any class is equal to anything.
-                let _ = self.unify_elems(own, elem, mirror.origin);
-                let (left, right) = match mirror.is_left {
-                    true => (own_shape.clone(), shape),
-                    false => (shape, own_shape.clone()),
-                };
-                let equation = self.solver.given(Relation::Shapes(left, right), mirror.origin);
+                if let Some(&outer) = mirror.origins.last() {
+                    // A variable of any class is equal to anything.
+                    let _ = self.unify_elems(own, elem, outer);
+                }
+                let (left, right) = mirror.sides(own_shape.clone(), shape);
+                let relation = Relation::Shapes(left, right);
+                let equation = self.solver.given_by_all(relation, &mirror.origins);
                 self.parts.extend(path.map(|path| (equation, Rc::clone(path))));
                 self.add(Node::Tensor(own, own_shape))
             }
-            Node::Var(_) | Node::Link(_) | Node::Error => ty,
+            Node::Var(_) => {
+                let own = self.add(Node::Link(ty));
+                let (left, right) = mirror.sides(own, given);
+                let origins = Rc::clone(&mirror.origins);
+                self.add_equal(ty, vec![Equal { left, right, origins, path: path.cloned() }]);
+                mirror.depth -= 1;
+                return own;
+            }
+            Node::Link(_) | Node::Error => ty,
         };
         mirror.depth -= 1;
         mirror.copies.insert(ty, copy);
@@ -623,7 +699,7 @@ impl Types {
 
     /// A type that is equal to what is written, for a reason that errors can point at.
     pub(crate) fn annotated(&mut self, written: Ty, level: u32, origin: Origin) -> Ty {
-        self.mirror(written, level, None, &mut Mirror::of_right(origin))
+        self.mirror(written, level, None, &mut Mirror::of_right([origin].into()))
     }
 
     /// Gives a type variable a value.
@@ -772,6 +848,7 @@ impl Types {
 
     /// A copy of a type with what is known about its shapes put in; collects what is quantified.
     fn resolved_copy(&mut self, ty: Ty, copying: &mut Generalization, depth: u32) -> Ty {
+        let given = ty;
         let ty = self.find(ty);
         if let Some(&copy) = copying.memo.get(&ty) {
             return copy;
@@ -815,7 +892,7 @@ impl Types {
             }
             Node::Var(level) => {
                 copying.quantified.any |= copying.quantified.level < level;
-                ty
+                return given;
             }
             Node::Link(_) | Node::Error => ty,
         };
@@ -864,8 +941,9 @@ impl Types {
     }
 
     fn copy(&mut self, ty: Ty, copies: &mut Copies, depth: u32) -> Ty {
+        let given = ty;
         let ty = self.find(ty);
-        if let Some(&copy) = copies.types.get(&ty) {
+        if let Some(&copy) = copies.types.get(&given).or_else(|| copies.types.get(&ty)) {
             return copy;
         }
         if MAX_DEPTH < depth {
@@ -895,11 +973,33 @@ impl Types {
                 }
                 self.add(Node::Tensor(elem, shape))
             }
-            Node::Var(level) if copies.scheme.quantified.level < level => self.var(copies.level),
+            Node::Var(level) if copies.scheme.quantified.level < level => {
+                self.copy_class(ty, copies);
+                return copies.types.get(&given).copied().unwrap_or(ty);
+            }
             Node::Var(_) | Node::Link(_) | Node::Error => ty,
         };
         copies.types.insert(ty, copy);
         copy
+    }
+
+    /// Variables for those of a class, which are equal since those of the definition are.
+    fn copy_class(&mut self, root: Ty, copies: &mut Copies) {
+        let class = self.var(copies.level);
+        copies.types.insert(root, class);
+        let mut equal = self.equal.get(&root).cloned().unwrap_or_default();
+        for it in &mut equal {
+            for ty in [&mut it.left, &mut it.right] {
+                *ty = *copies.types.entry(*ty).or_insert_with(|| {
+                    self.nodes.push(Node::Link(class));
+                    self.nodes.len() as Ty - 1
+                });
+            }
+            it.origins = it.origins.iter().copied().chain([copies.origin]).collect();
+        }
+        if !equal.is_empty() {
+            self.add_equal(class, equal);
+        }
     }
 
     fn copy_elem(&mut self, elem: Elem, copies: &mut Copies) -> Elem {
@@ -948,7 +1048,8 @@ impl Types {
 
 /// Mirroring of a type under way.
 struct Mirror {
-    origin: Origin,
+    /// See [`Equal::origins`].
+    origins: Rc<[Origin]>,
     /// Whether the mirrored type is on the left side of equations.
     is_left: bool,
     depth: u32,
@@ -956,12 +1057,20 @@ struct Mirror {
 }
 
 impl Mirror {
-    fn of_left(origin: Origin) -> Self {
-        Self { origin, is_left: true, depth: 0, copies: HashMap::new() }
+    fn of_left(origins: Rc<[Origin]>) -> Self {
+        Self { origins, is_left: true, depth: 0, copies: HashMap::new() }
     }
 
-    fn of_right(origin: Origin) -> Self {
-        Self { is_left: false, ..Self::of_left(origin) }
+    fn of_right(origins: Rc<[Origin]>) -> Self {
+        Self { is_left: false, ..Self::of_left(origins) }
+    }
+
+    /// The sides of an equation between a mirror and what it is one of.
+    fn sides<T>(&self, own: T, given: T) -> (T, T) {
+        match self.is_left {
+            true => (own, given),
+            false => (given, own),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is wrong, with the places that it follows from.
 
-use super::super::display::{ANY_TENSOR, KnownNames, Printer};
+use super::super::display::{ANY_TENSOR, KnownNames, Printer, UNKNOWN};
 use super::super::types::{Class, Mismatch, Path, Ty, Types};
 use super::{Inference, Names, OriginInfo, What, count};
 use crate::tc::syntax::{Diagnostic, Reason, Span};
@@ -139,7 +139,7 @@ impl Inference {
                         _ if known.contains(&place) => printer.ty(&mut self.types, ty),
                         _ => self.anonymous(ty),
                     };
-                    match ty == ANY_TENSOR {
+                    match ty == ANY_TENSOR || ty == UNKNOWN {
                         true => info.describe(),
                         false => format!("{} is {ty}", info.describe()),
                     }

@@ -423,6 +423,12 @@ impl Solver {
                 }
                 continue;
             };
+            if let Some(Source::Equation(id)) = source
+                && let Some(inner) = self.inner.get(&id)
+            {
+                let labels = [&inner[..], &equation.labels].concat();
+                next.equations.push(Labelled { labels, ..equation.clone() });
+            }
             if !next.done.insert((place, context)) {
                 continue;
             }

@@ -246,6 +246,8 @@ pub struct Solver {
     num_indexed: usize,
     /// What was given for each use of a definition.
     uses: HashMap<Origin, Use>,
+    /// Where definitions say what was given for a use of them, of equations that are not copies of theirs.
+    inner: HashMap<EquationId, Box<[Origin]>>,
 }
 
 /// What became of an equation.
@@ -428,8 +430,19 @@ impl Solver {
 
     /// Adds a condition. Its number.
     pub fn given(&mut self, relation: Relation, origin: Origin) -> EquationId {
-        let id = self.record(relation, origin, Vec::new());
-        match self.left_out.contains(&origin) {
+        self.given_by_all(relation, &[origin])
+    }
+
+    /// Adds a condition that follows from what the last origin, a use of a definition, says only since
+    /// the definition says it at the others: first the place itself, then the uses inside of each other
+    /// that lead there. Without origins it has none that errors can point at.
+    pub fn given_by_all(&mut self, relation: Relation, origins: &[Origin]) -> EquationId {
+        let (outer, inner) = origins.split_last().unwrap_or((&Origin::MAX, &[]));
+        let id = self.record(relation, *outer, Vec::new());
+        if !inner.is_empty() {
+            self.inner.insert(id, inner.into());
+        }
+        match origins.iter().any(|origin| self.left_out.contains(origin)) {
             true => self.equations[id as usize].state = State::Failed,
             false => self.given.push(id),
         }
