@@ -17,7 +17,8 @@
 //!   of them (`monotone`).
 //! - Remainders of sums, and of one number by several divisors (`residues`).
 //! - Congruences of sums that are the same up to multiples of the divisors (`congruences`).
-//! - An interval and a remainder give the number: `d0 floordiv 3` and `d0 mod 4` (`windows`).
+//! - An interval and a remainder give the number: `d0 floordiv 3` and `d0 mod 4` (`windows`). Constraints
+//!   are such intervals.
 //! - A variable that occurs in quotients and remainders by several divisors is split into digits, over
 //!   which they are linear, such as `d0 floordiv 3` and `d0 mod 6` (`split`).
 //! - What takes few values is given by a table of them (`table`), whatever the map is.
@@ -26,7 +27,8 @@
 //! On the image these equations follow from each other, so that the solution is right there; the
 //! image is where the solution lies in the old domain and the map leads from it back to `y`. Where
 //! a linear system was solved, it does where the divisors divide. What follows from the `bounds` of
-//! the results, which are symbolic where sizes are, is left out. The image of an empty domain is empty,
+//! the results, which are symbolic where sizes are, is left out. That the inverse has 64-bit values is a constraint
+//! where no other says so, except over runtime variables. The image of an empty domain is empty,
 //! whatever the map is.
 //!
 //! What has no inverse in the language of expressions, such as the square of a number that takes many
@@ -52,7 +54,7 @@ use crate::prove::Prover;
 use crate::simplify::Simplifier;
 use crate::text::default_name;
 use crate::value_range::with_quotients;
-use bounds::{Bounds, written_out};
+use bounds::{Bounds, wide_interval, written_out};
 use collision::collision;
 use solver::Solver;
 use split::{Digits, Periods};
@@ -138,27 +140,6 @@ impl IndexingMap {
         for (variable, &result) in inverse.dims.iter_mut().zip(&map.results) {
             *variable = bounds.of(result);
         }
-        let mut constraints = map.constraints.clone();
-        for (var, variable) in map.vars().filter(|(var, _)| matches!(var, Var::Dim(_))) {
-            let expr = ctx.var(var);
-            if let Some(interval) = variable.constant_interval(ctx) {
-                constraints.push(Constraint { expr, interval });
-                continue;
-            }
-            for expr in variable.distances(ctx, expr).into_iter().flatten() {
-                constraints.push(Constraint { expr, interval: Interval::NON_NEGATIVE });
-            }
-        }
-        let quotients = ExactQuotients::new(ctx, &map, &solution);
-        for (i, &result) in (0..).zip(&map.results) {
-            let image = ctx.var(image(i));
-            if let Some(divisible) = quotients.that_give(result, image) {
-                constraints.extend(divisible);
-                continue;
-            }
-            let expr = ctx.sub(result, image);
-            constraints.push(Constraint { expr, interval: Interval::point(0) });
-        }
         let rename = |expr: Expr| {
             ctx.substitute(expr, &|var| match var {
                 Var::Range(i) => Some(ctx.dim(i)),
@@ -167,13 +148,15 @@ impl IndexingMap {
         };
         let has_symbols = !map.runtimes.is_empty();
         let mut symbolic = has_symbols.then(|| SymbolicConstraints::new(ctx, &inverse));
-        for Constraint { expr, interval } in constraints {
+        for Constraint { expr, interval } in image_constraints(ctx, &map, &solution) {
             let expr = rename(ctx.substitute(expr, &at_solution));
             let constraint = Some(Constraint { expr, interval });
             let open = symbolic.as_mut().map_or(constraint, |it| it.open(constraint?));
             inverse.constraints.extend(open);
         }
         inverse.results = solution.iter().map(|&expr| rename(expr)).collect();
+        let overflows = overflows(ctx, &map, &inverse);
+        inverse.constraints.extend(overflows);
         inverse.sort_constraints(ctx);
         inverse.simplify(ctx);
         inverse.drop_implied(ctx);
@@ -203,6 +186,56 @@ impl IndexingMap {
             self.simplify(ctx);
         }
     }
+}
+
+/// What the solution satisfies on the image alone: it lies in the domain, and the map leads from it back.
+fn image_constraints(ctx: &Context, map: &IndexingMap, solution: &[Expr]) -> Vec<Constraint> {
+    let mut constraints = map.constraints.clone();
+    for (var, variable) in map.vars().filter(|(var, _)| matches!(var, Var::Dim(_))) {
+        let expr = ctx.var(var);
+        if let Some(interval) = variable.constant_interval(ctx) {
+            constraints.push(Constraint { expr, interval });
+            continue;
+        }
+        for expr in variable.distances(ctx, expr).into_iter().flatten() {
+            constraints.push(Constraint { expr, interval: Interval::NON_NEGATIVE });
+        }
+    }
+    let quotients = ExactQuotients::new(ctx, map, solution);
+    for (i, &result) in (0..).zip(&map.results) {
+        let image = ctx.var(image(i));
+        if let Some(divisible) = quotients.that_give(result, image) {
+            constraints.extend(divisible);
+            continue;
+        }
+        let expr = ctx.sub(result, image);
+        constraints.push(Constraint { expr, interval: Interval::point(0) });
+    }
+    constraints
+}
+
+/// That the results of an inverse have 64 bits, as the variables of the map, where these have no bounds that
+/// say so. What depends on runtime variables is left out.
+fn overflows(ctx: &Context, map: &IndexingMap, inverse: &IndexingMap) -> Vec<Constraint> {
+    let intervals = inverse.intervals(ctx);
+    let overflow = |(variable, &result): (&Variable, &Expr)| {
+        if ctx.vars(result).iter().any(|var| matches!(var, Var::Runtime(_))) {
+            return None;
+        }
+        let [lo, hi] = wide_interval(ctx, result, &intervals)?;
+        // A bound at an end of 64 bits is none.
+        let is_bound = |bound: Option<Expr>, end: i64| {
+            bound.is_some_and(|bound| ctx.as_constant(bound) != Some(end))
+        };
+        let is_below = lo < i64::MIN.into() && !is_bound(variable.lower, i64::MIN);
+        let is_above = i128::from(i64::MAX) < hi && !is_bound(variable.upper, i64::MAX);
+        // 2*(2^62 - 1) + 1 == 2^63 - 1
+        let lo = if is_below { i64::MIN / 2 } else { i64::MIN };
+        let hi = if is_above { i64::MAX / 2 } else { i64::MAX };
+        let expr = ctx.floor_div(result, ctx.constant(2));
+        (is_below || is_above).then_some(Constraint { expr, interval: Interval::new(lo, hi) })
+    };
+    map.dims.iter().zip(&inverse.results).filter_map(overflow).collect()
 }
 
 /// What the bounds of a map say about constraints over its runtime variables, of which the simplifier asks

@@ -4,7 +4,7 @@
 //! Of `d0 floordiv N` with `d0 in [0, M * N - 1]` it is `[0, M - 1]`.
 
 use crate::expr::{Context, Expr, Node, Var};
-use crate::interval::Interval;
+use crate::interval::{Interval, ceil_div_wide, floor_div_wide};
 use crate::map::{IndexingMap, VarIntervals, Variable};
 use crate::polynomial::Normalizer;
 use crate::simplify::Simplifier;
@@ -32,6 +32,50 @@ pub(super) fn written_out(ctx: &Context, expr: Expr) -> Option<Expr> {
     let mut normalizer = Normalizer::new(ctx);
     let polynomial = normalizer.polynomial(expr).ok()?;
     normalizer.expr(&polynomial).ok()
+}
+
+/// The least and the largest value of an expression, or less and more, for variables of 64 bits: where ends of
+/// 64 bits are infinite in an [`Interval`], here they are numbers. `None` where that is not known.
+pub(super) fn wide_interval(
+    ctx: &Context,
+    expr: Expr,
+    intervals: &VarIntervals,
+) -> Option<[i128; 2]> {
+    type Ends = Option<[i128; 2]>;
+    ctx.fold_value(expr, |_, node, operands: Option<(&Ends, &Ends)>| {
+        let Some((&lhs, &rhs)) = operands else {
+            let interval = match node {
+                Node::Var(var) => intervals.of(var),
+                Node::Const(value) => Interval::point(value),
+                _ => return None,
+            };
+            return Some([interval.lo.into(), interval.hi.into()]);
+        };
+        let ([a, b], [c, d]) = (lhs?, rhs?);
+        let hull = |ends: [Option<i128>; 4]| {
+            let [first, rest @ ..] = ends;
+            rest.into_iter()
+                .try_fold([first?; 2], |[lo, hi], end| Some([lo.min(end?), hi.max(end?)]))
+        };
+        match node {
+            Node::Add(..) => Some([a.checked_add(c)?, b.checked_add(d)?]),
+            Node::Mul(..) => {
+                hull([a.checked_mul(c), a.checked_mul(d), b.checked_mul(c), b.checked_mul(d)])
+            }
+            Node::FloorDiv(..) if c == d && c != 0 => {
+                let ends = [a, b].map(|end| floor_div_wide(end, c));
+                Some([ends[0].min(ends[1]), ends[0].max(ends[1])])
+            }
+            Node::CeilDiv(..) if c == d && c != 0 => {
+                let ends = [a, b].map(|end| ceil_div_wide(end, c));
+                Some([ends[0].min(ends[1]), ends[0].max(ends[1])])
+            }
+            Node::Mod(..) => Some([0, c.checked_abs()?.max(d.checked_abs()?) - 1]),
+            Node::Min(..) => Some([a.min(c), b.min(d)]),
+            Node::Max(..) => Some([a.max(c), b.max(d)]),
+            _ => None,
+        }
+    })
 }
 
 impl<'c> Bounds<'c> {
@@ -62,25 +106,12 @@ impl<'c> Bounds<'c> {
         variable
     }
 
-    /// An interval that holds every value of a result. Where that is a variable without a bound and a
-    /// constant, it has a bound: the variable has 64 bits.
+    /// An interval that holds every value of a result. Variables without a bound have 64 bits.
     fn constant(&self, result: Expr) -> Interval {
-        let ctx = self.ctx;
-        let interval = self.map.range_of(ctx, result).interval;
-        let linear = ctx.linear_terms(result);
-        let Some((&[(term, factor)], constant)) =
-            linear.as_ref().map(|linear| (&linear.terms[..], linear.constant))
-        else {
-            return interval;
-        };
-        let Some(var) = ctx.as_var(term).filter(|_| factor.unsigned_abs() == 1) else {
-            return interval;
-        };
-        let within = self.intervals.of(var);
-        let end = |end: i64| i128::from(end) * i128::from(factor) + i128::from(constant);
-        let (lo, hi) = (end(within.lo), end(within.hi));
-        let saturated = |end: i128| end.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-        interval.intersect(Interval::new(saturated(lo.min(hi)), saturated(lo.max(hi))))
+        let interval = self.map.range_of(self.ctx, result).interval;
+        let Some(wide) = wide_interval(self.ctx, result, &self.intervals) else { return interval };
+        let [lo, hi] = wide.map(|end| end.clamp(i64::MIN.into(), i64::MAX.into()) as i64);
+        interval.intersect(Interval::new(lo, hi))
     }
 
     fn interval_of(&self, expr: Expr) -> Interval {

@@ -1,6 +1,6 @@
 //! Numbers that take few values: their equations are tables.
 //!
-//! Where the unknowns of some equations have few points together, and their left sides tell these apart,
+//! Where the unknowns of some equations and constraints have few points together, and the left sides tell these apart,
 //! each unknown is a function of the values, of which all pairs are known. It is written as a sum over
 //! the pieces between its breakpoints: in each, `x` changes by `dx` with every `dz` of the value, which is
 //! `dx * ((min(max(z, a), b) - a) floordiv dz)`. Several values are one number in mixed radix.
@@ -45,11 +45,17 @@ impl Solver<'_> {
         let is_solved = |solver: &Self, var: Var| {
             !remainders.contains_key(&var) && solver.solved(var).is_some()
         };
-        let unsolved = facts.iter().flat_map(|it| it.vars.iter().copied());
+        let is_dim = |var: &Var| matches!(var, Var::Dim(_));
+        let restricted = self.map.constraints.iter().map(|it| ctx.vars(it.expr));
+        let restricted: Vec<BTreeSet<Var>> =
+            restricted.filter(|it| it.iter().all(is_dim)).collect();
+        // Sets of variables that occur together.
+        let links = || facts.iter().map(|it| &it.vars).chain(&restricted);
+        let unsolved = links().flatten().copied();
         let unsolved: BTreeSet<Var> = unsolved.filter(|&var| !is_solved(self, var)).collect();
         let mut sets: BTreeSet<BTreeSet<Var>> =
             unsolved.iter().map(|&var| BTreeSet::from([var])).collect();
-        sets.extend(components(&facts, &unsolved));
+        sets.extend(components(links(), &unsolved));
         for vars in sets {
             let mut these =
                 Unknowns { remainders: &remainders, vars: vars.iter().copied().collect() };
@@ -61,12 +67,12 @@ impl Solver<'_> {
                 continue;
             }
             // What depends on solved variables, too: these are known by themselves.
-            let is_about = |fact: &&Fact| {
-                let mut others = fact.vars.difference(&vars);
-                !fact.vars.is_disjoint(&vars) && others.all(|&var| is_solved(self, var))
+            let is_about = |of: &&BTreeSet<Var>| {
+                !of.is_disjoint(&vars) && of.difference(&vars).all(|&var| is_solved(self, var))
             };
-            let mut wider: Vec<Fact> = facts.iter().filter(is_about).cloned().collect();
-            let all: BTreeSet<Var> = wider.iter().flat_map(|it| it.vars.iter().copied()).collect();
+            let wider = facts.iter().filter(|fact| is_about(&&fact.vars));
+            let mut wider: Vec<Fact> = wider.cloned().collect();
+            let all: BTreeSet<Var> = links().filter(is_about).flatten().copied().collect();
             for &var in all.difference(&vars) {
                 let value = self.solved(var);
                 let fact = |value| Fact { expr: ctx.var(var), value, vars: BTreeSet::from([var]) };
@@ -233,10 +239,13 @@ impl Solver<'_> {
 }
 
 /// The sets of unsolved variables that occur together.
-fn components(facts: &[Fact], unsolved: &BTreeSet<Var>) -> Vec<BTreeSet<Var>> {
+fn components<'v>(
+    links: impl Iterator<Item = &'v BTreeSet<Var>>,
+    unsolved: &BTreeSet<Var>,
+) -> Vec<BTreeSet<Var>> {
     let mut sets: Vec<BTreeSet<Var>> = Vec::new();
-    for fact in facts {
-        let mut whole: BTreeSet<Var> = fact.vars.intersection(unsolved).copied().collect();
+    for link in links {
+        let mut whole: BTreeSet<Var> = link.intersection(unsolved).copied().collect();
         if whole.is_empty() {
             continue;
         }
@@ -308,6 +317,9 @@ mod tests {
             "(d0, d1) -> ((((d0 + d1 * 3) mod 4) * 5) / 2, d1 mod 5, d1 mod 6), domain: d0 in [0, 3], d1 in [0, 5]",
             "(d0, d1) -> ((d1 - d0) mod 4 + ((d1 - d0) mod 4 - 2) / 2, d0), domain: d0 in [0, 5000], d1 in [0, 3]",
             "(d0) -> (max(d0 * 10, d0 * 2 + 7) + min(d0 mod 2, d0 / 3)), domain: d0 in [0, 20]",
+            "(d0, d1) -> (d0), domain: d0 in [2, 9], d1 in [1, 9], d0 * d1 in [10, 11]",
+            "(d0, d1, d2) -> (d0), domain: d0 in [1, 5], d1 in [1, 9], d2 in [0, 3], d1 * d1 - d0 in [0, 1], \
+             d1 * d2 * d0 in [8, 9]",
         ] {
             inverse_of(text);
         }

@@ -213,6 +213,66 @@ fn errors_say_why() {
     );
 }
 
+/// Where values may leave 64 bits, the domain of the inverse holds no point at which it has no value, and all
+/// others: at combinations of numbers near the ends.
+#[test]
+fn images_at_the_ends_of_64_bits() {
+    const ENDS: [i64; 13] = [
+        i64::MIN,
+        i64::MIN + 1,
+        i64::MIN / 2 - 1,
+        i64::MIN / 2,
+        -2,
+        -1,
+        0,
+        1,
+        2,
+        i64::MAX / 2,
+        i64::MAX / 2 + 1,
+        i64::MAX - 1,
+        i64::MAX,
+    ];
+    let ctx = Context::new();
+    for text in [
+        "(d0) -> (d0 / 2, d0 mod 2)",
+        "(d0) -> (d0 / -2, d0 mod 2)",
+        "(d0) -> (d0 ceildiv 2, d0 mod 2), domain: d0 in [-7, 9223372036854775807]",
+        "(d0) -> (d0 * 2 + 1)",
+        "(d0) -> (-d0)",
+        "(d0) -> (d0 + 1)",
+        "(d0, d1) -> (d0 + d1, d1)",
+        "(d0, d1) -> (d0 + d1, d0 - d1)",
+        "(d0, d1) -> (d0 * 4 - d1), domain: d1 in [0, 3]",
+        "(d0, d1) -> (d0 / 2 + d1, d0 mod 2, d1)",
+        "(d0, d1) -> (d0 - d1 * 2, d1), domain: d0 in [0, inf]",
+        "(d0, d1) -> (d0 + d1, d1 * 3 - 5), domain: d0 in [-inf, 3]",
+        "(d0, d1) -> (max(d0, d0 * 2 + 3), d1 - d0)",
+    ] {
+        let map = IndexingMap::parse(&ctx, text).expect("a map");
+        let inverse = map.inverse(&ctx).expect("an inverse");
+        for (from, to) in [(&map, &inverse), (&inverse, &map)] {
+            let [mut there, mut back] = [from, to].map(|map| MapEvaluator::new(&ctx, map));
+            let rank = u32::try_from(from.dims.len()).expect("few");
+            for number in 0..ENDS.len().pow(rank) {
+                let digit = |place| ENDS[number / ENDS.len().pow(place) % ENDS.len()];
+                let point = Values { dims: (0..rank).map(digit).collect(), ..Values::default() };
+                if there.contains(&point) != Ok(true) {
+                    continue;
+                }
+                let image: Option<Vec<i64>> =
+                    there.results().map(|number| there.result(number).ok()).collect();
+                // The map need not have values at all points of its domain, the inverse has.
+                assert!(image.is_some() || from == &map, "{text}: {point}");
+                let Some(dims) = image else { continue };
+                let image = Values { dims, ..Values::default() };
+                assert_eq!(back.contains(&image), Ok(true), "{text}: {point} {image}");
+                let round = back.results().map(|number| back.result(number).expect("a value"));
+                assert_eq!(round.collect::<Vec<_>>(), point.dims, "{text}: {point}");
+            }
+        }
+    }
+}
+
 #[test]
 fn factors_and_divisors_at_the_ends_of_64_bits() {
     let error = inverse("(d0) -> (d0 mod 9223372036854775807)");

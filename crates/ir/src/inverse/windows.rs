@@ -5,6 +5,7 @@
 //!
 //! - of quotients: `(a*t + k) floordiv c == q` is `c*q <= a*t + k <= c*q + c - 1`, at most `(c - 1)
 //!   floordiv a + 1` numbers;
+//! - of sums that a constraint bounds: `d0 - 3*d1 in [0, 2]` says `d1`, where `d0` is known;
 //! - of digits: `(x floordiv a) mod b` is a quotient of `x mod a*b`;
 //! - of several quotients of one number at once: each cuts the numbers into intervals of its own, of which
 //!   `t` lies in the one with the largest lower end; the cuts of all repeat with the least common multiple
@@ -17,6 +18,7 @@ use super::Solver;
 use super::monotone::{Sum, primitive};
 use super::residues::Residue;
 use crate::expr::{Expr, Node, gcd};
+use crate::map::Constraint;
 
 /// The longest period of cuts that are looked at.
 const MAX_PERIOD: i64 = 1 << 10;
@@ -50,6 +52,15 @@ impl Solver<'_> {
                 _ => None,
             };
             if let Some((number, window)) = place {
+                places.entry(number).or_default().push(window);
+            }
+        }
+        for &Constraint { expr, interval } in &self.map.constraints {
+            if let Some(extent) = interval.hi.checked_sub(interval.lo).filter(|&it| 0 <= it)
+                && interval.is_bounded()
+                && let [least, extent] = [interval.lo, extent].map(|it| ctx.constant(it))
+                && let Some((number, window)) = self.window_of(expr, least, extent)
+            {
                 places.entry(number).or_default().push(window);
             }
         }
@@ -113,24 +124,38 @@ impl Solver<'_> {
         rounds_down: bool,
     ) -> Option<(Expr, Window)> {
         let ctx = self.ctx;
-        let (number, factor, rest) = self.multiple(numerator).filter(|_| self.is_divisor(by))?;
-        // lo <= factor*number <= lo + largest
+        if !self.is_divisor(by) {
+            return None;
+        }
         let largest = ctx.sub(by, ctx.constant(1));
         let below = if rounds_down { ctx.constant(0) } else { ctx.neg(largest) };
-        let lo = ctx.sub(ctx.add(ctx.mul(quotient, by), below), rest);
-        let size = ctx.constant(factor.checked_abs()?);
-        let least = if 0 < factor { lo } else { ctx.neg(ctx.add(lo, largest)) };
+        let least = ctx.add(ctx.mul(quotient, by), below);
+        let (number, mut window) = self.window_of(numerator, least, largest)?;
+        let (_, factor, rest) = self.multiple(numerator)?;
         let constants = ctx.as_constant(by).zip(ctx.as_constant(below)).zip(ctx.as_constant(rest));
-        let start = constants.and_then(|((by, below), rest)| {
+        window.cuts = constants.and_then(|((by, below), rest)| {
             let offset = below.checked_sub(rest)?;
-            let end =
-                if 0 < factor { offset } else { offset.checked_add(by - 1)?.checked_neg()? };
-            Some((by, end.rem_euclid(by)))
+            let start = match factor {
+                1 => offset,
+                -1 => offset.checked_add(by - 1)?.checked_neg()?,
+                _ => return None,
+            };
+            Some((by, start.rem_euclid(by)))
         });
+        Some((number, window))
+    }
+
+    /// The interval of the number that `expr` is a multiple of, where it lies in `[least, least + extent]`.
+    fn window_of(&self, expr: Expr, least: Expr, extent: Expr) -> Option<(Expr, Window)> {
+        let ctx = self.ctx;
+        let (number, factor, rest) = self.multiple(expr)?;
+        let size = ctx.constant(factor.checked_abs()?);
+        let least = ctx.sub(least, rest);
+        let least = if 0 < factor { least } else { ctx.neg(ctx.add(least, extent)) };
         let window = Window {
             least: ctx.ceil_div(least, size),
-            width: ctx.add(ctx.floor_div(largest, size), ctx.constant(1)),
-            cuts: start.filter(|_| factor.unsigned_abs() == 1),
+            width: ctx.add(ctx.floor_div(extent, size), ctx.constant(1)),
+            cuts: None,
         };
         Some((number, window))
     }
@@ -220,6 +245,22 @@ mod tests {
             "(d0) -> (d0 / 2, (d0 + 1) / 2), domain: d0 in [-9, 9]",
             "(d0) -> (d0 / 6, (d0 + 2) ceildiv 6, (d0 - 1) / 3, d0 mod 3), domain: d0 in [-30, 30]",
             "(d0) -> (d0 / 4, -d0 / 4, (d0 + 2) / 4, d0 mod 2), domain: d0 in [-30, 30]",
+        ] {
+            inverse_of(text);
+        }
+    }
+
+    #[test]
+    fn constraints_are_windows() {
+        assert_eq!(
+            inverse_of("(d0, d1) -> (d0), domain: d0 in [0, 99], d0 - d1 * 3 in [0, 2]"),
+            "(d0) -> (d0, d0 / 3), domain: d0 in [0, 99]"
+        );
+        for text in [
+            "(d0, d1) -> (d0), domain: d0 in [0, 99], d0 + d1 * 5 in [-1, 1]",
+            "(d0, d1) -> (d0, d1 mod 4), domain: d0 in [0, 99], d0 - d1 * 3 in [0, 11]",
+            "(d0, d1, d2) -> (d0, d1), domain: d0 in [0, 9], d1 in [0, 9], d0 + d1 * 2 - d2 * 7 in [0, 5]",
+            "(d0, d1){N} -> (d1), domain: d0 in [0, N + 1], d1 in [0, 9], N in [8, 9], d0 * 12 in [10, 16]",
         ] {
             inverse_of(text);
         }
