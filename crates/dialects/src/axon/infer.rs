@@ -499,6 +499,10 @@ impl Inference {
         if let Some(error) = self.too_large(ty, value.span) {
             return (false, Types::monomorphic(error));
         }
+        if let Some(error) = std::mem::take(&mut self.types.too_large) {
+            let ty = self.error(Reason::AxonLimit, value.span, error.to_string());
+            return (false, Types::monomorphic(ty));
+        }
         if std::mem::take(&mut self.types.too_deep) {
             let ty = self.error(Reason::AxonLimit, value.span, "type is nested too deeply");
             return (false, Types::monomorphic(ty));

@@ -303,6 +303,12 @@ fn one_error_per_mistake() {
         error("fn(k : f32) { k(k) }"),
         "1:15: error: expected a function, found f32 [] [AX0201]"
     );
+    let grows = |value: &str| {
+        let error = error(&format!("g = fn(y : f32 [m]) : f32 [4294967296*m] {{ 1f }}; {value}"));
+        assert!(error.ends_with("the size of a dimension overflows 64 bits [AX0002]"), "{error}");
+    };
+    grows("fn(x) { g(g(x)) }");
+    grows("fn(x) { g(g(g(x))) }");
     assert_eq!(
         error("fn(x) { conv(x, x, strides=2) }"),
         "1:20: error: 'conv' has no option 'strides', expected 'stride', 'padding', 'dilation' \

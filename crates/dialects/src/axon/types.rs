@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::rc::Rc;
 use tc_ir::shape::{
-    DimVar, Item, Shape, ShapeVar,
+    DimError, DimVar, Item, Shape, ShapeVar,
     solve::{self, Definition, EquationId, Mark, Origin, Relation, Residual, Solver, Use},
 };
 
@@ -330,6 +330,8 @@ pub(crate) struct Types {
     pub(crate) hidden: bool,
     /// Whether a type was nested deeper than [`MAX_DEPTH`].
     pub(crate) too_deep: bool,
+    /// Why a shape of a type is larger than what is kept.
+    pub(crate) too_large: Option<DimError>,
 }
 
 impl Types {
@@ -870,6 +872,7 @@ impl Types {
             }
             Node::Tensor(elem, shape) => {
                 let Generalization { quantified, .. } = copying;
+                self.too_large = self.too_large.or(self.solver.check_shape(&shape).err());
                 let solved = self.solver.resolved_shape(&shape);
                 let solved = self.solver.representative(solved);
                 let is_own = self.quantify(&solved, quantified);

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use tc_ir::shape::{
-    Dim, DimOp, DimVar, Item, RankEquation, Shape,
+    Dim, DimError, DimOp, DimVar, Item, RankEquation, Shape,
     solve::{Clash, Conflict, Origin, Reason as Contradiction, Relation},
     text::{DimExpr, Part},
 };
@@ -251,6 +251,13 @@ impl Inference {
         let part = equation.and_then(|equation| self.types.parts.get(&equation));
         let part = Path::prefix(part);
         let place = format!("{part}{}", info.describe());
+        if let Contradiction::Arithmetic(limit @ (DimError::Overflow | DimError::TooLarge)) = reason
+        {
+            let mut error =
+                Diagnostic::new(Reason::AxonLimit, info.span, format!("{place}: {limit}"));
+            self.notes(&mut error, &conflict.core, Some(origin));
+            return self.report(error);
+        }
         let needs = info.needs();
         let types = &mut self.types;
         let both = match &relation {

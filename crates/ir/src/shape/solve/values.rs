@@ -137,6 +137,14 @@ impl Solver {
         Ok(items)
     }
 
+    /// Whether what is known can be put into a shape.
+    ///
+    /// # Errors
+    /// A constant overflows, or the result is too large.
+    pub fn check_shape(&mut self, shape: &Shape) -> Result<(), DimError> {
+        self.try_shape(shape).map(|_| ())
+    }
+
     /// A shape with all that is known put in, residuals included. What would be too large stays as
     /// it is.
     pub fn resolved_shape(&mut self, shape: &Shape) -> Shape {
