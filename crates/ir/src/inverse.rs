@@ -131,7 +131,8 @@ impl IndexingMap {
             inverse.set_known_empty(ctx);
             return Ok(inverse);
         }
-        let solution = solution(ctx, &map).map_err(|unsolved| collision(ctx, &map, &unsolved))?;
+        let solution =
+            self.solution(ctx, &map).map_err(|unsolved| collision(ctx, &map, &unsolved))?;
         let at_solution = |var: Var| match var {
             Var::Dim(i) => solution.get(i as usize).copied(),
             _ => None,
@@ -161,6 +162,23 @@ impl IndexingMap {
         inverse.simplify(ctx);
         inverse.drop_implied(ctx);
         Ok(inverse)
+    }
+
+    /// Whether [`inverse`](Self::inverse) finds an inverse: to make that, or to show that there is none, takes
+    /// longer.
+    pub fn has_inverse(&self, ctx: &Context) -> bool {
+        let mut map = self.clone();
+        map.simplify(ctx);
+        self.ranges.is_empty() && (map.is_known_empty(ctx) || self.solution(ctx, &map).is_ok())
+    }
+
+    /// The dimension variables over results, or those that the equations could not be solved for: by the
+    /// simplified map, or by this one, where simplification hides what a number is made of.
+    fn solution(&self, ctx: &Context, simplified: &IndexingMap) -> Result<Vec<Expr>, Vec<Var>> {
+        solution(ctx, simplified).or_else(|unsolved| {
+            let given = (self != simplified).then(|| solution(ctx, self));
+            given.and_then(Result::ok).ok_or(unsolved)
+        })
     }
 
     /// Drops constraints that follow from the others and the bounds, the longest first. Equations have
@@ -222,7 +240,8 @@ fn overflows(ctx: &Context, map: &IndexingMap, inverse: &IndexingMap) -> Vec<Con
         if ctx.vars(result).iter().any(|var| matches!(var, Var::Runtime(_))) {
             return None;
         }
-        let [lo, hi] = wide_interval(ctx, result, &intervals)?;
+        let wide = wide_interval(ctx, result, &intervals);
+        let [lo, hi] = wide.unwrap_or([i128::MIN, i128::MAX]);
         // A bound at an end of 64 bits is none.
         let is_bound = |bound: Option<Expr>, end: i64| {
             bound.is_some_and(|bound| ctx.as_constant(bound) != Some(end))
@@ -281,7 +300,7 @@ impl<'c> SymbolicConstraints<'c> {
     }
 }
 
-/// The dimension variables over results, or those that the equations could not be solved for.
+/// The dimension variables over results, or those that the equations of a map could not be solved for.
 fn solution(ctx: &Context, map: &IndexingMap) -> Result<Vec<Expr>, Vec<Var>> {
     let whole = Digits::of(ctx, map);
     let unsolved = match whole.solution(ctx) {

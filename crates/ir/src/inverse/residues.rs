@@ -98,8 +98,10 @@ impl Solver<'_> {
         if left.len() < 2 {
             return None;
         }
-        let common = left.iter().fold(divisor, |common, it| gcd(common, it.1.unsigned_abs()));
-        let (unit, modulus) = (i64::try_from(common).ok()?, i64::try_from(divisor / common).ok()?);
+        let unit = left.iter().fold(0, |common, it| gcd(common, it.1.unsigned_abs()));
+        let unit = i64::try_from(unit).ok()?;
+        let (modulus, residue) =
+            self.solve_congruence(unit, i64::try_from(divisor).ok()?, value)?;
         let left: Vec<_> = left.into_iter().map(|(term, factor)| (term, factor / unit)).collect();
         let sum = self.total(&left);
         let interval = self.simplifier.interval_of(sum);
@@ -108,7 +110,7 @@ impl Solver<'_> {
             return None;
         }
         let least = ctx.constant(interval.lo);
-        let above = ctx.sub(ctx.floor_div(value, ctx.constant(unit)), least);
+        let above = ctx.sub(residue, least);
         self.add(sum, ctx.add(least, ctx.modulo(above, ctx.constant(modulus))));
         Some(())
     }
@@ -187,6 +189,7 @@ mod tests {
             "(d0, d1) -> ((d0 * 3 + d1 * 5) mod 15), domain: d0 in [0, 4], d1 in [0, 2]",
             "(d0, d1) -> ((d0 * 8 + d1 + 5) mod 64), domain: d0 in [0, 7], d1 in [0, 7]",
             "(d0, d1) -> ((d0 * 8 + d1 * 3) mod 64), domain: d0 in [0, 7], d1 in [0, 7]",
+            "(d0, d1, d2) -> (d0 * 8 - d1 * 75 - d2 * 15), domain: d0 in [0, 45], d1 in [0, 1], d2 in [0, 1]",
             "(d0, d1, d2) -> ((d0 * 6 + d1 * 10 + d2 * 15) mod 30), \
              domain: d0 in [0, 4], d1 in [0, 2], d2 in [0, 1]",
             "(d0, d1, d2) -> ((d0 * 36 + d1 * 6 + d2) mod 216, d0 / 2), \

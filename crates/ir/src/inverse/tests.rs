@@ -176,6 +176,32 @@ fn quotients_and_remainders_by_symbols() {
 }
 
 #[test]
+fn what_simplification_hides_is_solved() {
+    for text in [
+        "(d0) -> ((d0 * 2) mod 83 + ((d0 * 2) mod 83 + 3) / 2), domain: d0 in [0, 82]",
+        "(d0, d1) -> (((d0 * 127 + d1) / 3) * 9 + (d0 * 127 + d1) mod 3), domain: d0 in [0, 2], d1 in [0, 126]",
+        "(d0, d1) -> ((d0 * 86 + d1 + (d0 * 86 + d1) / 4) / 2, (d0 * 86 + d1 + (d0 * 86 + d1) / 4) mod 4), \
+         domain: d0 in [0, 78], d1 in [0, 85]",
+    ] {
+        inverse_of(text);
+    }
+}
+
+#[test]
+fn whether_there_is_an_inverse_is_known_without_it() {
+    let ctx = Context::new();
+    for (map, expected) in [
+        ("(d0, d1) -> (d0 * 8 + d1), domain: d0 in [0, 3], d1 in [0, 7]", true),
+        ("(d0, d1) -> (d0 * 8 + d1), domain: d0 in [0, 3], d1 in [0, 8]", false),
+        ("(d0) -> (0), domain: d0 in [3, 2]", true),
+        ("(d0)[s0] -> (d0, s0)", false),
+    ] {
+        let map = IndexingMap::parse(&ctx, map).expect("a map");
+        assert_eq!((map.has_inverse(&ctx), map.inverse(&ctx).is_ok()), (expected, expected));
+    }
+}
+
+#[test]
 fn errors_say_why() {
     assert_eq!(
         inverse("(d0)[s0] -> (d0 + s0)"),

@@ -43,6 +43,14 @@ pub enum Step {
     Square(usize),
     /// One more result, a function of a dimension.
     Repeat(usize, Function, i64),
+    /// Leaves gaps between blocks of a dimension.
+    Spread(usize, i64, i64),
+    /// Reverses each block of a dimension.
+    Flip(usize, i64),
+    /// Takes every so manieth number of a dimension first.
+    Deinterleave(usize, i64),
+    /// Turns each block of a dimension by what another is.
+    Swizzle(usize, usize, i64),
 }
 
 /// A function of one number.
@@ -102,6 +110,10 @@ pub fn any_step() -> impl Strategy<Value = Step> {
         1 => (dim(), 1..6_i64, 0..6_i64).prop_map(|(a, b, c)| Step::Scale(a, b, c)),
         1 => dim().prop_map(Step::Square),
         1 => (dim(), function(), 1..7_i64).prop_map(|(a, b, c)| Step::Repeat(a, b, c)),
+        1 => (dim(), 1..9_i64, 1..4_i64).prop_map(|(a, b, c)| Step::Spread(a, b, c)),
+        1 => (dim(), 2..9_i64).prop_map(|(a, b)| Step::Flip(a, b)),
+        1 => (dim(), 2..9_i64).prop_map(|(a, b)| Step::Deinterleave(a, b)),
+        1 => (dim(), dim(), 2..9_i64).prop_map(|(a, b, c)| Step::Swizzle(a, b, c)),
     ]
 }
 
@@ -138,6 +150,10 @@ fn apply(ctx: &Context, intervals: &[Interval], step: &Step) -> Vec<Expr> {
     let scaled = |dim: Expr, by: i64| ctx.mul(dim, constant(by));
     let extent = |place: usize| intervals[place].hi - intervals[place].lo + 1;
     let from_zero = |place: usize| ctx.sub(dims[place], constant(intervals[place].lo));
+    let blocks = |place: usize, by: i64| {
+        let (value, by) = (from_zero(place), constant(by));
+        (ctx.floor_div(value, by), ctx.modulo(value, by))
+    };
     match *step {
         Step::Swap(a, b) => results.swap(a % rank, b % rank),
         Step::Reverse(a) => {
@@ -214,6 +230,24 @@ fn apply(ctx: &Context, intervals: &[Interval], step: &Step) -> Vec<Expr> {
         }
         Step::Square(a) if 0 <= intervals[a % rank].lo && intervals[a % rank].hi < 32 => {
             results[a % rank] = ctx.mul(dims[a % rank], dims[a % rank]);
+        }
+        Step::Spread(a, by, gap) => {
+            let (block, place) = blocks(a % rank, by);
+            results[a % rank] = ctx.add(scaled(block, by + gap), place);
+        }
+        Step::Flip(a, by) => {
+            let (block, place) = blocks(a % rank, by);
+            results[a % rank] = ctx.add(scaled(block, by), ctx.sub(constant(by - 1), place));
+        }
+        Step::Deinterleave(a, by) => {
+            let (block, place) = blocks(a % rank, by);
+            let count = (extent(a % rank) - 1) / by + 1;
+            results[a % rank] = ctx.add(scaled(place, count), block);
+        }
+        Step::Swizzle(a, b, by) if a % rank != b % rank => {
+            let (block, place) = blocks(a % rank, by);
+            let turned = ctx.modulo(ctx.add(place, dims[b % rank]), constant(by));
+            results[a % rank] = ctx.add(scaled(block, by), turned);
         }
         Step::Repeat(a, function, by) => results.push(function.of(ctx, dims[a % rank], by)),
         _ => {}

@@ -497,7 +497,7 @@ fn injective(
         let range = ctx.interval_of(expr, &|var| bounds.of(var));
         Interval::new(0, extent.saturating_sub(1)).covers(range)
     });
-    if !inside || !common.is_empty() || !map.constraints.is_empty() || map.inverse(ctx).is_err() {
+    if !inside || !common.is_empty() || !map.constraints.is_empty() || !map.has_inverse(ctx) {
         return None;
     }
     let size = map.vars().try_fold(1i64, |size, (var, _)| {
