@@ -14,7 +14,7 @@
 //! The builders are total. They put a constant operand of `+` and `*` on the right, fold
 //! constants and drop neutral elements; a fold never loses a value that the unfolded
 //! expression has, and may give one where the unfolded expression overflows or divides by
-//! zero (`(x floordiv 0) * 0` is `0`). Real simplification is in [`simplify`](crate::simplify).
+//! zero (`(x floordiv 0) * 0` and `(0 ceildiv 0) mod -1` are `0`). Real simplification is in [`simplify`](crate::simplify).
 //!
 //! No function here recurses but on expressions of a few operators: a handle is always larger than
 //! the handles of its operands, so ascending order of handles is a topological order. One context holds fewer than 2^32 nodes.
@@ -596,4 +596,20 @@ pub fn gcd(lhs: u64, rhs: u64) -> u64 {
         (a, b) = (a.min(b), a.abs_diff(b));
     }
     a << shift
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Context;
+
+    #[test]
+    fn folds_give_values_where_operands_have_none() {
+        let ctx = Context::new();
+        let zero = ctx.constant(0);
+        for undefined in [ctx.floor_div(ctx.dim(0), zero), ctx.ceil_div(zero, zero)] {
+            assert!(ctx.eval(undefined, &|_| Some(1)).is_err());
+            assert_eq!(ctx.mul(undefined, zero), zero);
+            assert_eq!(ctx.modulo(undefined, ctx.constant(-1)), zero);
+        }
+    }
 }
