@@ -17,7 +17,8 @@
 //!
 //! Compositions are not made before they are simplified (`composition`). Where all quotients are
 //! those of sums of few variables, as in reshapes, their normal forms are arrays (`flat`). What stays
-//! complicated is simplified over the row-major number of the element too (`numbered`).
+//! complicated is simplified over the row-major number of the element too (`numbered`), and is written
+//! in the shortest of many ways (`arrangements`).
 //!
 //! Written form: a sum lists its terms in the order of [`Context::compare`], a positive one
 //! first where there is one, the constant last; terms with coefficients of the same size are
@@ -27,12 +28,14 @@
 //! takes O(n log n), one with more than 8 quotients is not searched for remainders; a minimum of n operands compares each with at most 32
 //! others, and does not compare those of minima in it again.
 
+mod arrangements;
 mod composition;
 mod digits;
 mod division;
 mod domain;
 mod extrema;
 mod flat;
+mod known;
 mod numbered;
 mod overflow;
 mod sum;
@@ -50,6 +53,7 @@ use crate::prove::{Prover, Verdict};
 pub(crate) use domain::ConstantBounds;
 use extrema::Extremum;
 pub(crate) use flat::Quotients;
+use known::KnownSum;
 use sum::{Atom, Sum};
 use write::build;
 
@@ -158,6 +162,8 @@ pub struct Simplifier<'c> {
     interval: Box<dyn Fn(Var) -> Interval + 'c>,
     /// Expressions that are known to lie in an interval.
     known: FastMap<Expr, Interval>,
+    /// The sums among these, once they are asked for.
+    known_sums: Option<Vec<KnownSum>>,
     tables: Tables,
     prover: Option<Prover<'c>>,
     /// The variables with symbolic bounds and those in the bounds.
@@ -169,6 +175,8 @@ pub struct Simplifier<'c> {
     /// Whether a sum was shorter without remainders than with those that were found: others might
     /// be found next time.
     overruled: bool,
+    /// How many more ways to write sums are tried (`arrangements`).
+    ways: u32,
     /// Whether something other than a variable was met that may leave the 64-bit range.
     is_wide: bool,
 }
@@ -180,6 +188,7 @@ impl<'c> Simplifier<'c> {
             ctx,
             interval: Box::new(interval),
             known: FastMap::default(),
+            known_sums: None,
             tables: ctx.take_tables(),
             prover: None,
             symbolic: BTreeSet::new(),
@@ -187,6 +196,7 @@ impl<'c> Simplifier<'c> {
             depth: 0,
             negative_divisors: false,
             overruled: false,
+            ways: 0,
             is_wide: false,
         }
     }
@@ -235,6 +245,7 @@ impl<'c> Simplifier<'c> {
     pub fn assume(&mut self, expr: Expr, interval: Interval) {
         let slot = self.known.entry(expr).or_insert(Interval::ALL);
         *slot = slot.intersect(interval);
+        self.known_sums = None;
         self.tables.clear();
     }
 
@@ -246,6 +257,7 @@ impl<'c> Simplifier<'c> {
     /// The simplified form of `expr`, and whether that is known to stay as it is when it is
     /// simplified again.
     fn simplify_once(&mut self, expr: Expr) -> (Expr, bool) {
+        self.find_known_sums();
         let sum = self.expand(expr);
         let written = self.write(&sum);
         if self.ctx.cost(written) <= self.ctx.cost(expr) && self.overflows_no_more(written, expr) {
@@ -269,7 +281,7 @@ impl<'c> Simplifier<'c> {
                 }
             };
             if let Some((lhs, rhs)) = operands {
-                takes(self, ctx.rebuild(node, lhs.form, rhs.form), &mut shortest);
+                takes(self, local(ctx, node, lhs.form, rhs.form), &mut shortest);
                 if let Node::Add(..) = node {
                     num_addends = u32::saturating_add(lhs.num_addends, rhs.num_addends);
                     let longer = lhs.num_addends.max(rhs.num_addends);
@@ -314,6 +326,7 @@ impl<'c> Simplifier<'c> {
 
     /// An interval that holds every value of `expr` on the domain.
     pub fn interval_of(&mut self, expr: Expr) -> Interval {
+        self.find_known_sums();
         let sum = self.expand(expr);
         self.interval_of_sum(&sum).intersect(self.known_interval(expr))
     }
@@ -753,6 +766,38 @@ fn inner_point(interval: Interval) -> i64 {
     } else {
         interval.lo.max(12_345).min(interval.hi)
     }
+}
+
+/// An operation on simplified operands, after the rules that look no further than these.
+fn local(ctx: &Context, node: Node, lhs: Expr, rhs: Expr) -> Expr {
+    let positive = |expr| ctx.as_constant(expr).filter(|&it| 0 < it);
+    match (node, ctx.node(lhs), positive(rhs)) {
+        // x floordiv a floordiv b == x floordiv (a*b)
+        (Node::FloorDiv(..), Node::FloorDiv(value, inner), Some(by)) => {
+            if let Some(whole) = positive(inner).and_then(|inner| inner.checked_mul(by)) {
+                return ctx.floor_div(value, ctx.constant(whole));
+            }
+        }
+        // (x mod (a*b)) floordiv a == (x floordiv a) mod b
+        (Node::FloorDiv(..), Node::Mod(value, modulus), Some(by)) => {
+            if let Some(modulus) = positive(modulus).filter(|modulus| modulus % by == 0) {
+                return ctx.modulo(ctx.floor_div(value, rhs), ctx.constant(modulus / by));
+            }
+        }
+        // x mod (a*b) mod a == x mod a
+        (Node::Mod(..), Node::Mod(value, modulus), Some(by))
+            if positive(modulus).is_some_and(|modulus| modulus % by == 0) =>
+        {
+            return ctx.modulo(value, rhs);
+        }
+        (Node::Add(..), ..) => {
+            if let Some(mut linear) = ctx.few_linear_terms(ctx.add(lhs, rhs)) {
+                return build(ctx, &mut linear.terms, linear.constant);
+            }
+        }
+        _ => {}
+    }
+    ctx.rebuild(node, lhs, rhs)
 }
 
 impl Context {

@@ -151,7 +151,7 @@ impl Simplifier<'_> {
             }
             total = total.add(apart);
         }
-        total
+        total.intersect(self.known_interval_of_sum(sum))
     }
 
     /// The terms of a sum, with the quotients of a leaf as what `form` makes of them.

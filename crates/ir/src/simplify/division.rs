@@ -83,7 +83,7 @@ impl Simplifier<'_> {
 
     /// The normal form of `numerator floordiv divisor` for a positive divisor. `None` on
     /// overflow.
-    fn quotient(&mut self, numerator: Sum, divisor: i64) -> Option<Sum> {
+    pub(super) fn quotient(&mut self, numerator: Sum, divisor: i64) -> Option<Sum> {
         if divisor == 1 {
             return Some(numerator);
         }
@@ -199,7 +199,7 @@ impl Simplifier<'_> {
     }
 
     /// Whether a quotient is known to be that of `value` and `by`.
-    fn is_alias(&self, floor: Atom, value: &Sum, by: i64) -> bool {
+    pub(super) fn is_alias(&self, floor: Atom, value: &Sum, by: i64) -> bool {
         match &self.tables.atoms[floor.index()].term {
             Term::Floor { numerator, divisor, aliases, .. } => {
                 (by == *divisor && value == numerator)
@@ -210,7 +210,7 @@ impl Simplifier<'_> {
     }
 
     /// Whether an atom has the value of a quotient at the sample point.
-    fn may_be_quotient(&self, atom: Atom, numerator: i64, divisor: i64) -> bool {
+    pub(super) fn may_be_quotient(&self, atom: Atom, numerator: i64, divisor: i64) -> bool {
         self.tables.atoms[atom.index()].sample == numerator.div_euclid(divisor)
     }
 
@@ -322,9 +322,7 @@ impl Simplifier<'_> {
 
     /// The interval of a sum of leaves.
     fn interval_of_leaves(&self, sum: &Sum) -> Interval {
-        sum.terms().iter().fold(Interval::point(sum.constant), |values, &(atom, coefficient)| {
-            values.add_multiple(self.tables.atoms[atom.index()].interval, coefficient)
-        })
+        self.interval_of_each(sum).intersect(self.known_interval_of_sum(sum))
     }
 
     fn cancelled(&mut self, numerator: &Sum, divisor: i64) -> Option<Sum> {

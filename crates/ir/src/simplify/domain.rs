@@ -81,15 +81,15 @@ impl IndexingMap {
     /// anything did. The domain stays the same set of points, except that points where a
     /// constraint has no value may join it; on it the results stay the same.
     pub fn simplify(&mut self, ctx: &Context) -> bool {
-        let before = self.is_complicated(ctx).then(|| self.clone());
+        let before = self.has_several_quotients(ctx).then(|| self.clone());
         let mut has_changed = self.simplify_as_given(ctx);
         let mut last: Option<IndexingMap> = None;
         for _ in 0..MAX_ROUNDS {
-            // What is shorter by number may be simplified back.
-            let is_shorter = self.is_complicated(ctx)
-                && self.shorten_by_number(ctx)
-                && last.as_ref() != Some(&*self);
-            if !is_shorter && !self.drop_vacuous(ctx) {
+            // What is shorter by number, or written in another way, may be simplified back.
+            let is_shorter = (self.is_complicated(ctx) && self.shorten_by_number(ctx))
+                | (self.has_several_quotients(ctx) && self.take_shortest(ctx));
+            let is_new = is_shorter && last.as_ref() != Some(&*self);
+            if !is_new && !self.drop_vacuous(ctx) {
                 break;
             }
             last = Some(self.clone());
@@ -694,6 +694,17 @@ impl Simplifier<'_> {
             Node::Max(lhs, rhs) if lo <= self.interval_of(expr).lo => {
                 let interval = Interval::new(i64::MIN, hi);
                 Some(both(lhs, rhs, interval))
+            }
+            // min(x, y) in [lo, hi] == x in [lo, hi] where hi < y, and max likewise
+            node @ (Node::Min(lhs, rhs) | Node::Max(lhs, rhs)) => {
+                let is_beyond = |values: Interval| match node {
+                    Node::Min(..) => hi < values.lo,
+                    _ => values.hi < lo,
+                };
+                let operands = [(lhs, rhs), (rhs, lhs)].into_iter();
+                let mut kept = operands.filter(|&(_, other)| is_beyond(self.interval_of(other)));
+                let (kept, _) = kept.next()?;
+                Some(Reduced::Further(Constraint { expr: kept, interval }))
             }
             _ => None,
         }

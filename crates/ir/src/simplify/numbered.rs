@@ -20,7 +20,7 @@ use super::Simplifier;
 /// The fewest operators of what is complicated.
 const MIN_COST: u32 = 4;
 /// The most operators of what is simplified once more.
-const MAX_COST: u32 = 128;
+pub(super) const MAX_COST: u32 = 128;
 /// The most variables that make up a number.
 const MAX_VARS: usize = 8;
 
@@ -97,6 +97,7 @@ impl IndexingMap {
         let values = Interval::new(0, size - 1);
         numbered.dims.push(Variable::bounded(ctx, values));
         numbered.simplify_as_given(ctx);
+        numbered.take_shortest(ctx);
         let left = numbered.dims.pop()?.constant_interval(ctx)?;
         numbered.substitute(ctx, &|var| (var == number).then_some(whole));
         if left != values {

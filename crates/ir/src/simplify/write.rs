@@ -37,7 +37,7 @@ pub(super) enum Piece {
 pub(super) type Parts = SmallVec<[(Piece, i64); 4]>;
 
 /// A sum of multiples of pieces, and what is not put together.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Pieces {
     pub(super) parts: Parts,
     pub(super) rest: Sum,
@@ -65,7 +65,7 @@ impl Simplifier<'_> {
 
     /// The quotients of a sum with their divisors, the finest first, then by structure, as far as
     /// that is known. `None` where there are many.
-    fn floors_by_fineness(&self, sum: &Sum) -> Option<SmallVec<[(i64, Atom); 4]>> {
+    pub(super) fn floors_by_fineness(&self, sum: &Sum) -> Option<SmallVec<[(i64, Atom); 4]>> {
         let mut floors: SmallVec<[(i64, Atom); 4]> = SmallVec::new();
         for &(atom, _) in sum.terms() {
             if let Some((_, divisor)) = self.as_floor(atom) {
@@ -85,8 +85,9 @@ impl Simplifier<'_> {
         Some(floors)
     }
 
-    /// Takes digits out wherever a sum and its quotient are there, the finest first, whether or not
-    /// that is shorter: `k*x + l*(x floordiv m) == k*(x mod m) + (k*m + l)*(x floordiv m)`.
+    /// Takes digits out wherever a sum, or else a term of it, and its quotient are there, the finest
+    /// first, whether or not that is shorter: `k*x + r + l*(x floordiv m) == k*(x mod m) + r + (k*m + l)*(x
+    /// floordiv m)`.
     pub(super) fn digits_of_sums(&self, sum: &Sum) -> Option<Pieces> {
         let floors = self.floors_by_fineness(sum)?;
         let mut rest = sum.clone();
@@ -94,14 +95,17 @@ impl Simplifier<'_> {
         for &(_, floor) in &floors {
             let is_there = |&(term, _): &(Atom, i64)| rest.coefficient(term) != 0;
             let candidates = self.values_of_remainders(floor, &floors, is_there, |_| true);
-            let scaled = candidates.into_iter().find_map(|(value, modulus)| {
-                let scale = scale_in(&rest, &value)?;
-                Some((value, modulus, scale))
-            });
-            if let Some((value, modulus, scale)) = scaled {
-                rest.add(&value, scale.checked_neg()?)?;
-                rest.add_term(floor, scale.checked_mul(modulus)?)?;
-                parts.push((Piece::Mod(value, modulus), scale));
+            let find = |scale_in: fn(&Sum, &Sum) -> Option<i64>| {
+                candidates.iter().find_map(|it| Some((it, scale_in(&rest, &it.0)?)))
+            };
+            let mut found = find(scale_in);
+            if found.is_none() && 0 < self.ways {
+                found = find(least_scale_in);
+            }
+            if let Some(((value, modulus), scale)) = found {
+                rest.add(value, scale.checked_neg()?)?;
+                rest.add_term(floor, scale.checked_mul(*modulus)?)?;
+                parts.push((Piece::Mod(value.clone(), *modulus), scale));
             }
         }
         parts.extend(rest.terms().iter().map(|&(atom, factor)| (Piece::Atom(atom), factor)));
@@ -139,6 +143,12 @@ impl Simplifier<'_> {
                 parts.push((Piece::Mod(value, modulus), scale));
             }
         }
+        self.join(Pieces { parts, rest }, floors)
+    }
+
+    /// Puts what is left of a sum into its remainders and quotients. `None` on overflow.
+    pub(super) fn join(&self, pieces: Pieces, floors: &[(i64, Atom)]) -> Option<Pieces> {
+        let Pieces { mut parts, mut rest } = pieces;
         for (piece, scale) in &mut parts {
             // k*((x + a) mod m) + b == (k*(x + a) + b) mod (k*m) for 0 <= b < k
             if let Piece::Mod(value, modulus) = piece
@@ -263,6 +273,7 @@ impl Simplifier<'_> {
             let interval = self.interval_of_piece(piece, depth);
             total = total.add_multiple(interval, *coefficient);
         }
+        total = total.intersect(self.known_interval_of_sum(sum));
         self.tables.intervals.insert(sum.clone(), total);
         total
     }
@@ -324,6 +335,9 @@ impl Simplifier<'_> {
             self.tables.expanded.insert(written, Sum::from(atom));
         }
         self.find_aliases(sum);
+        if 0 < self.ways {
+            self.find_more_aliases(sum);
+        }
         let written = self.write_sum(sum, 0);
         self.tables.expanded.insert(written, sum.clone());
         written
@@ -351,7 +365,7 @@ impl Simplifier<'_> {
     }
 
     /// Writes a sum whose atoms are written.
-    fn write_sum(&mut self, sum: &Sum, depth: u32) -> Expr {
+    pub(super) fn write_sum(&mut self, sum: &Sum, depth: u32) -> Expr {
         let ctx = self.ctx;
         if let Some(atom) = sum.single()
             && let Some(written) = self.tables.atoms[atom.index()].written
@@ -367,6 +381,11 @@ impl Simplifier<'_> {
             return build(ctx, &mut terms, sum.constant);
         }
         if let Some(&written) = self.tables.written.get(sum) {
+            return written;
+        }
+        if 0 < self.ways && depth < MAX_NESTED {
+            let written = self.write_shortest(sum, depth);
+            self.tables.written.insert(sum.clone(), written);
             return written;
         }
         let pieces = if depth < MAX_NESTED { self.pieces(sum) } else { None };
@@ -416,11 +435,11 @@ impl Simplifier<'_> {
     }
 
     /// Whether every value of a sum is known to have 64 bits.
-    fn fits(&mut self, sum: &Sum) -> bool {
+    pub(super) fn fits(&mut self, sum: &Sum) -> bool {
         self.interval_of_sum(sum).is_bounded()
     }
 
-    fn write_parts(&mut self, parts: &Parts, mut constant: i64, depth: u32) -> Expr {
+    pub(super) fn write_parts(&mut self, parts: &Parts, mut constant: i64, depth: u32) -> Expr {
         let ctx = self.ctx;
         let mut terms: SmallVec<[(Expr, i64); 8]> = SmallVec::new();
         for (piece, coefficient) in parts {
@@ -449,7 +468,10 @@ impl Simplifier<'_> {
                     {
                         (value, modulus, coefficient) = (scaled, whole, 1);
                     }
-                    let value = self.write_sum(&value, depth + 1);
+                    let value = match self.ways {
+                        0 => self.write_sum(&value, depth + 1),
+                        _ => self.write_shortest_residue(&value, modulus, depth + 1),
+                    };
                     ctx.modulo(value, ctx.constant(modulus))
                 }
                 Piece::Div(value, divisor) => {
@@ -678,6 +700,15 @@ pub(super) fn scale_in(sum: &Sum, value: &Sum) -> Option<i64> {
             .iter()
             .all(|&(term, factor)| factor.checked_mul(scale) == Some(sum.coefficient(term)));
     same.then_some(scale)
+}
+
+/// The number of least size by which to multiply a term of `value` to get that of `sum`.
+fn least_scale_in(sum: &Sum, value: &Sum) -> Option<i64> {
+    let scales = value.terms().iter().filter_map(|&(term, factor)| {
+        let coefficient = sum.coefficient(term);
+        (coefficient.checked_rem(factor)? == 0).then(|| coefficient / factor)
+    });
+    scales.min_by_key(|scale| scale.unsigned_abs())
 }
 
 /// The values of `sum mod modulus`, as its coefficients tell: with `g` the greatest common divisor of
