@@ -39,7 +39,8 @@ fn is_at(origin: &OriginInfo, (span, place): &Place) -> bool {
 }
 
 /// Checks that the places of an error about shapes contradict each other, and no longer do without one of
-/// them; if it lists all of them.
+/// them; if it lists all of them. Where less is known about operands, operations may mean something else, so
+/// that there is a contradiction of another place.
 fn check_places(text: &str, error: &Diagnostic) {
     let is_cut = error.notes.iter().any(|(_, note)| note.starts_with("and "));
     if error.reason != Reason::AxonShape || is_cut {
@@ -65,7 +66,9 @@ fn check_places(text: &str, error: &Diagnostic) {
     };
     assert_ne!(kept(None), [], "{text}\nwith nothing but {places:?}");
     for place in &places {
-        assert_eq!(kept(Some(place)), [], "{text}\nwithout {place:?}");
+        let mut others = kept(Some(place));
+        others.retain(|other| other.span == error.span && other.message == error.message);
+        assert_eq!(others, [], "{text}\nwithout {place:?}");
     }
 }
 

@@ -63,6 +63,8 @@ pub struct Use {
 #[derive(Clone, Debug, Default)]
 struct System {
     equations: Vec<Labelled>,
+    /// Where the contradiction was found.
+    origin: Origin,
     contexts: Vec<Context>,
     /// The uses that definitions have been put in for, and their contexts.
     done: HashSet<(Origin, usize)>,
@@ -291,7 +293,7 @@ impl Solver {
     /// What equations were made for that contradict each other. `open` are operations that have not been
     /// decided about.
     fn core(&mut self, id: EquationId, open: Vec<Labelled>, conflict: &mut Conflict) {
-        let mut system = self.system(&self.support(vec![id]));
+        let mut system = self.system(&self.support(vec![id]), conflict.origin);
         let mut refuted = self.refute(&system, &system.labels());
         if refuted.is_none() {
             // Others come first where something else is decided.
@@ -300,7 +302,8 @@ impl Solver {
                 Said::Relation(_) => None,
             });
             let shapes: Vec<&Shape> = shapes.flatten().collect();
-            system = self.system(&self.support_of(vec![id], Some(&shapes)));
+            let support = self.support_of(vec![id], Some(&shapes));
+            system = self.system(&support, conflict.origin);
             system.equations.extend(open);
             refuted = self.refute(&system, &system.labels());
         }
@@ -375,14 +378,14 @@ impl Solver {
     }
 
     /// What was given for the origins of a support.
-    fn system(&mut self, support: &[EquationId]) -> System {
+    fn system(&mut self, support: &[EquationId], origin: Origin) -> System {
         let made_for = self.made_for(support);
         let root = Context::default();
         let mut there = HashSet::new();
         let sources = made_for.values().flatten().map(|&id| self.source(id));
         let sources = sources.filter(|source| there.insert(*source));
         let equations = sources.map(|source| self.labelled(source, 0, &root)).collect();
-        System { equations, contexts: vec![root], done: HashSet::new() }
+        System { equations, origin, contexts: vec![root], done: HashSet::new() }
     }
 
     /// What a given equation is one of.
@@ -560,6 +563,12 @@ impl Solver {
             let mut copy = self.copy_for(&said);
             let Err((failed, _)) = copy.replay(&said) else { return found };
             let support = copy.to.support(vec![failed]);
+            let wrong = copy.to.equations[copy.to.ancestor(failed) as usize].origin;
+            if !said[wrong as usize].labels.contains(&system.origin)
+                && !self.are_decided_alike(&copy.to, &said, &support)
+            {
+                return found;
+            }
             let number = |id: &EquationId| copy.to.equations[*id as usize].origin as usize;
             let labels = support.iter().flat_map(|id| said[number(id)].labels.iter().copied());
             let smaller: BTreeSet<Origin> = labels.collect();
@@ -573,6 +582,22 @@ impl Solver {
             }
             found = Some(std::mem::replace(&mut set, smaller));
         }
+    }
+
+    /// Whether operations that a contradiction depends on are decided as they were: otherwise, if it is found
+    /// at another place, it is one of another program, in which they mean something else. The last one may be
+    /// what nothing could be decided about.
+    fn are_decided_alike(&self, copy: &Solver, said: &[&Labelled], support: &[EquationId]) -> bool {
+        let decided = support.iter().filter_map(|id| copy.decision(*id));
+        decided.map(|place| &copy.decisions[place]).all(|decision| {
+            match said[decision.op.origin as usize].source {
+                Some(Source::Decision(place)) => {
+                    place + 1 == self.decisions.len()
+                        || decision.choice == self.decisions[place].choice
+                }
+                _ => true,
+            }
+        })
     }
 
     /// A copy without equations, for the variables of some.

@@ -21,6 +21,8 @@ pub(super) struct Decision {
     pub(super) time: EquationId,
     /// Its equations; the last one is that of the result.
     pub(super) equations: Range<EquationId>,
+    /// The operand that has the shape of the result, and whether each operand is broadcast.
+    pub(super) choice: (usize, Vec<bool>),
 }
 
 /// What is decided first: the least.
@@ -233,7 +235,7 @@ impl Solver {
             }
         }
         let largest = &op.operands[choice.0];
-        for (other, broadcast) in choice.1 {
+        for &(other, broadcast) in &choice.1 {
             let operand = op.operands[other].clone();
             if broadcast {
                 let level = operand.items.iter().chain(&largest.items).map(|item| match item {
@@ -254,7 +256,8 @@ impl Solver {
         }
         self.given(Relation::Shapes(op.result.clone(), largest.clone()), op.origin);
         let equations = start..self.equations.len() as EquationId;
-        self.decisions.push(Decision { op, time, equations });
+        let choice = (choice.0, choice.1.into_iter().map(|(_, broadcast)| broadcast).collect());
+        self.decisions.push(Decision { op, time, equations, choice });
     }
 
     /// The place of the decision that an equation is for.
