@@ -255,6 +255,29 @@ fn errors_of_calls_say_what_the_function_is() {
     assert_eq!(last("fn(g, x) { g(g, x) }"), "");
 }
 
+/// Where operations wait for each other, what has to be broadcast is decided first.
+#[test]
+fn what_has_to_be_broadcast_is() {
+    assert_eq!(
+        signature(
+            "f = fn(p : f32 [d]@s) { v = map(fn(r) { r + p }, p); \
+             _, l = loop(p, fn(t, r) { t + r, r }, v); v - p, l };"
+        ),
+        "f32 [d]@s -> (f32 [d,d]@s, f32 [d,d]@s)"
+    );
+}
+
+/// In both orders, though each condition could hold alone.
+#[test]
+fn ranks_that_fit_together_nowhere_are_refused() {
+    let [reverse, matmul] =
+        ["a = map(fn(r) { reverse(r) }, x);", "b = map(fn(r) { matmul(r, x) }, x);"];
+    for both in [[reverse, matmul], [matmul, reverse]] {
+        let error = error(&format!("fn(x) {{ {} b }}", both.concat()));
+        assert!(error.ends_with("one has 1 dimension more than the other [AX0301]"), "{error}");
+    }
+}
+
 #[test]
 fn one_error_per_mistake() {
     assert_eq!(error("fn(x) { x + q }"), "1:13: error: 'q' is not defined [AX0101]");

@@ -348,12 +348,14 @@ fn why(
             let (a, b) = (printer.dim_text(types, &a), printer.dim_text(types, &b));
             format!("size {b} {is_not} {a}")
         }
-        Contradiction::Rank(a, b) => match relation {
-            Relation::Shapes(expected, found) => {
-                ranks(expected, found).or_else(|| ranks(a, b)).unwrap_or_default()
-            }
-            _ => ranks(a, b).unwrap_or_default(),
-        },
+        Contradiction::Rank(a, b) => {
+            let shown = match relation {
+                Relation::Shapes(expected, found) => ranks(expected, found),
+                _ => None,
+            };
+            let together = || "no ranks fit all of these places".to_string();
+            shown.or_else(|| ranks(a, b)).unwrap_or_else(together)
+        }
         Contradiction::Endless(..) => "the shape would contain itself".to_string(),
         Contradiction::NotPositive(a) => match (relation, a) {
             (Relation::Positive(given), Dim::Constant(_)) => match compared(types, given) {

@@ -649,7 +649,8 @@ impl Solver {
             for id in std::mem::take(&mut copy.to.given) {
                 made.push((id, labelled.source));
                 copy.to.given.push(id);
-                let Err((failed, reason)) = copy.to.run() else { continue };
+                let solved = copy.to.run().and_then(|()| copy.to.check_ranks(Mark::default()));
+                let Err((failed, reason)) = solved else { continue };
                 let wrong = copy.to.ancestor(failed);
                 let relation = |id: EquationId| copy.to.equations[id as usize].relation.clone();
                 let Some((_, source)) = made.iter().find(|(id, _)| *id == wrong) else {
@@ -710,10 +711,10 @@ impl Copy {
         }
         self.to.run_pointwise(0)?;
         // As complete definitions are solved once more.
-        match !self.to.decisions.is_empty() && self.to.reset(Mark::default(), 0) {
-            true => self.to.run(),
-            false => Ok(()),
+        if !self.to.decisions.is_empty() && self.to.reset(Mark::default(), 0) {
+            self.to.run()?;
         }
+        self.to.check_ranks(Mark::default())
     }
 }
 

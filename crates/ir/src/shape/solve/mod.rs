@@ -31,6 +31,7 @@
 mod copy;
 mod explain;
 mod pointwise;
+mod ranks;
 mod sides;
 mod step;
 mod sums;
@@ -601,15 +602,17 @@ impl Solver {
     /// it does not depend on that, and nothing is done. Variables
     /// made since then inside of `level` definitions lose their values first. Those of inner
     /// definitions keep theirs, which functions have already been used with, and those of outer ones,
-    /// which all equations agree with.
+    /// which all equations agree with. Then there have to be ranks that fit all residuals.
     ///
     /// # Errors
     /// The equations contradict each other.
     pub fn settle(&mut self, since: Mark, level: u32) -> Result<(), Box<Conflict>> {
-        match self.reset(since, level) {
-            true => self.solve(),
-            false => Ok(()),
+        if self.reset(since, level) {
+            self.solve()?;
+            let checked = self.check_ranks(since);
+            return checked.map_err(|failure| self.conflict(failure, usize::MAX, 0));
         }
+        Ok(())
     }
 
     /// Takes back what was solved since a mark; not where the order of equations does not matter. Whether there

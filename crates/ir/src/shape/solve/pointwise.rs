@@ -48,7 +48,8 @@ impl Pointwise {
 impl Solver {
     /// Solves the equations, then decides about point-wise operations but for the first `keep`, one
     /// after the other, and solves again after each. An operation whose operands depend on the results
-    /// of others, also by residuals, waits for these; otherwise those come first whose operands have the fewest dimensions,
+    /// of others, also by residuals, waits for these; of those that wait for each other the ones come first
+    /// that have to be broadcast. Otherwise those come first whose operands have the fewest dimensions,
     /// since what they make small can still be broadcast by larger ones, then those of which most is known,
     /// and then by what their operands look like. Those added first come first only where there is no
     /// difference.
@@ -75,7 +76,8 @@ impl Solver {
             if !decided {
                 // Of those that wait for each other.
                 let open: Vec<Pointwise> = self.pointwise.iter().skip(keep).cloned().collect();
-                let first = (keep..).zip(&open).min_by_key(|(_, op)| self.priority(op));
+                let order = |op: &Pointwise| (self.may_be_equal(op), self.priority(op));
+                let first = (keep..).zip(open.iter().map(order)).min_by(|a, b| a.1.cmp(&b.1));
                 let first = first.map(|(place, _)| place);
                 if let Some(first) = first.and_then(|place| self.pointwise.remove(place)) {
                     self.decide(first, time);
@@ -129,6 +131,14 @@ impl Solver {
                 asked.extend(waiting.remove(var).into_iter().flatten());
             }
         }
+    }
+
+    /// Whether the operands of an operation and its result can be equal: otherwise it is clear that one is
+    /// broadcast.
+    fn may_be_equal(&mut self, op: &Pointwise) -> bool {
+        let operands: Vec<Shape> = op.operands.iter().map(|it| self.resolved_shape(it)).collect();
+        let result = self.resolved_shape(&op.result);
+        self.all_equal(&operands, &result)
     }
 
     /// When an operation is decided about, among those that are ready.

@@ -1,0 +1,160 @@
+//! Whether residuals have ranks that fit all of them.
+//!
+//! The rules of section 5 look at one equation at a time. `[b]@c = d@[e,g]` and `[a,b]@c = d@[g,f]` are possible
+//! each, but `c` cannot have both one dimension more than `d` and as many. An equation between shapes is a linear
+//! one between their ranks, which are natural numbers: whether those that share variables have a solution is a
+//! question that [`crate::integer_program`] decides exactly. What would take too much work is left.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::{EquationId, Failure, Mark, Reason, Relation, Solver, State};
+use crate::integer_program::{Answer, Program, Row, Terms};
+use crate::shape::{RankEquation, Shape, ShapeVar};
+
+/// How much work the question about the ranks of connected residuals may be, in terms touched.
+const MAX_RANK_WORK: usize = 1 << 16;
+
+/// Residuals between shapes that share variables.
+type Connected = BTreeMap<EquationId, [Shape; 2]>;
+
+impl Solver {
+    /// Checks the residuals since a mark, with those that share variables with them.
+    pub(super) fn check_ranks(&mut self, since: Mark) -> Result<(), Failure> {
+        let mut seen = HashSet::new();
+        for id in since.equations..self.equations.len() {
+            let is_stuck = self.equations[id].state == State::Stuck;
+            let id = id as EquationId;
+            if !is_stuck || seen.contains(&id) {
+                continue;
+            }
+            let connected = self.connected(id, &mut seen);
+            // One alone is what the rules look at.
+            if 1 < connected.len()
+                && !have_ranks(&connected)
+                && let Some((&newest, [left, right])) = connected.last_key_value()
+            {
+                let relation = Relation::Shapes(left.clone(), right.clone());
+                let origin = self.equations[newest as usize].origin;
+                let parents = connected.keys().rev().copied().collect();
+                let reason = Reason::Rank(left.clone(), right.clone());
+                return Err((self.record(relation, origin, parents), reason));
+            }
+        }
+        Ok(())
+    }
+
+    /// A residual and those that share shape variables with it, also by others.
+    fn connected(&mut self, start: EquationId, seen: &mut HashSet<EquationId>) -> Connected {
+        let mut connected = Connected::default();
+        let mut vars: HashSet<ShapeVar> = HashSet::new();
+        let mut pending = vec![start];
+        while let Some(id) = pending.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            let relation = self.resolved(&self.equations[id as usize].relation.clone());
+            if let Relation::Shapes(left, right) = &relation {
+                for var in self.vars(&relation).0 {
+                    if vars.insert(var) {
+                        pending.extend(self.stuck_of(&self.shapes[var.0 as usize].waiting));
+                    }
+                }
+                connected.insert(id, [left.clone(), right.clone()]);
+            }
+        }
+        connected
+    }
+}
+
+/// Whether some ranks satisfy all equations, or that is not decided.
+fn have_ranks(residuals: &Connected) -> bool {
+    let mut program = Program::default();
+    let mut columns: BTreeMap<ShapeVar, u32> = BTreeMap::new();
+    for [left, right] in residuals.values() {
+        let RankEquation { counts, num_dims, .. } = RankEquation::new(left, right);
+        let mut terms = Terms::default();
+        for (var, count) in counts {
+            let next = columns.len() as u32;
+            terms.push((*columns.entry(var).or_insert(next), i128::from(count)));
+        }
+        terms.sort_unstable();
+        let value = Some(i128::from(num_dims));
+        program.rows.push(Row { terms, lower: value, upper: value });
+    }
+    let natural = |column| Row { terms: vec![(column, 1)], lower: Some(0), upper: None };
+    program.rows.extend((0..columns.len() as u32).map(natural));
+    let mut work = MAX_RANK_WORK;
+    !matches!(program.solve(&mut work), Answer::Empty)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::Origin;
+    use super::*;
+    use crate::shape::text::Names;
+    use crate::shape::{Dim, Item};
+
+    const NUM_VARS: u32 = 3;
+    /// The rank that each variable has at most.
+    const MOST: usize = 3;
+
+    fn any_shape() -> impl Strategy<Value = Shape> {
+        let item = prop_oneof![
+            1 => Just(Item::Dim(Dim::Constant(1))),
+            2 => (0..NUM_VARS).prop_map(|var| Item::Var(ShapeVar(var))),
+        ];
+        prop::collection::vec(item, 0..6).prop_map(|items| items.into_iter().collect())
+    }
+
+    fn rank(shape: &Shape, ranks: &[usize]) -> usize {
+        let item = |item: &Item| match item {
+            Item::Dim(_) => 1,
+            Item::Var(var) => ranks[var.0 as usize],
+        };
+        shape.items.iter().map(item).sum()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        /// Each variable has another one beside it that makes its rank at most [`MOST`].
+        #[test]
+        fn answers_are_those_of_enumeration(
+            sides in prop::collection::vec([any_shape(), any_shape()], 1..4),
+        ) {
+            let bound = |var| {
+                let both = [var, var + NUM_VARS].map(|var| Item::Var(ShapeVar(var)));
+                [both.into_iter().collect(), Shape::dims((0..MOST).map(|_| Dim::Constant(1)))]
+            };
+            let bounds = (0..NUM_VARS).map(bound);
+            let connected: Connected = (0..).zip(sides.iter().cloned().chain(bounds)).collect();
+            let ranks = || 0..=MOST;
+            let mut all = ranks().flat_map(|a| ranks().flat_map(move |b| ranks().map(move |c| [a, b, c])));
+            let holds = |it: [usize; 3]| sides.iter().all(|[a, b]| rank(a, &it) == rank(b, &it));
+            prop_assert_eq!(have_ranks(&connected), all.any(holds));
+        }
+    }
+
+    #[test]
+    fn several_equations_contradict_each_other() {
+        let solved = |equations: &[(&str, &str)]| {
+            let (mut solver, mut names) = (Solver::new(), Names::default());
+            for (number, (left, right)) in equations.iter().enumerate() {
+                let [left, right] =
+                    [left, right].map(|text| names.shape(&mut solver, text).unwrap());
+                solver.equate_shapes(left, right, number as Origin);
+            }
+            solver.solve().and_then(|()| solver.settle(Mark::default(), 0))
+        };
+        let three = [("[b]@c", "d@[e,g]"), ("[a,b]@c", "d@[g,f]"), ("[x]@y", "z@[x,x]")];
+        for equations in [three, [three[2], three[1], three[0]]] {
+            let conflict = solved(&equations).unwrap_err();
+            let core = equations.iter().enumerate().filter(|(_, it)| **it != three[2]);
+            let core: Vec<Origin> = core.map(|(number, _)| number as Origin).collect();
+            assert_eq!((conflict.core, conflict.minimal), (core, true));
+        }
+        assert!(solved(&[three[0], three[2]]).is_ok());
+    }
+}
