@@ -281,14 +281,20 @@ impl<'c> Simplifier<'c> {
                 }
             };
             if let Some((lhs, rhs)) = operands {
-                takes(self, local(ctx, node, lhs.form, rhs.form), &mut shortest);
                 if let Node::Add(..) = node {
                     num_addends = u32::saturating_add(lhs.num_addends, rhs.num_addends);
                     let longer = lhs.num_addends.max(rhs.num_addends);
-                    is_within_sum = MAX_PARTIAL < longer && longer.ilog2() == num_addends.ilog2();
+                    is_within_sum = MAX_PARTIAL < longer
+                        && longer.ilog2() == num_addends.ilog2()
+                        && expr != root;
                 }
+                let made = match is_within_sum {
+                    true => ctx.rebuild(node, lhs.form, rhs.form),
+                    false => local(ctx, node, lhs.form, rhs.form),
+                };
+                takes(self, made, &mut shortest);
             }
-            if !is_within_sum || expr == root {
+            if !is_within_sum {
                 let sum = self.expand(expr);
                 let written = self.write(&sum);
                 takes(self, written, &mut shortest);

@@ -25,7 +25,9 @@ use crate::map::IndexingMap;
 /// The most ways to put the remainders of one sum together.
 const MAX_ARRANGEMENTS: usize = 32;
 /// The most ways to write the sums of one map.
-const MAX_WAYS: u32 = 256;
+const MAX_WAYS: u32 = 64;
+/// The most quotients and remainders of an expression that is written in several ways.
+const MAX_QUOTIENTS: u32 = 6;
 
 impl IndexingMap {
     /// Whether a result or a constraint has two quotients or remainders or more.
@@ -61,7 +63,7 @@ fn has_several_quotients(ctx: &Context, expr: Expr) -> bool {
         let is_division = matches!(node, Node::FloorDiv(..) | Node::CeilDiv(..) | Node::Mod(..));
         of_operands.saturating_add(u32::from(is_division))
     });
-    2 <= count
+    (2..=MAX_QUOTIENTS).contains(&count)
 }
 
 impl Simplifier<'_> {
