@@ -406,7 +406,10 @@ fn check_any_inverse(ctx: &Context, drawn: &Drawn) -> Checked {
     map.substitute(ctx, &|var| matches!(var, Var::Range(_)).then(|| ctx.constant(1)));
     // Points where a constraint has no value may join the domain. Without a point, nothing says
     // whether there are such.
-    let has_values = drawn.points.count != 0 && !drawn.inside.contains(&None);
+    let points = Points::of(ctx, &map, MAX_FULL, MAX_FULL).0;
+    let mut evaluator = MapEvaluator::new(ctx, &map);
+    let mut has_value = |at: &Values| ensure(evaluator.contains(at).is_ok(), String::new);
+    let has_values = points.count != 0 && points.each(|_, at| has_value(at)).is_ok();
     match map.inverse(ctx) {
         Ok(inverse) if has_values => check_inverse(ctx, &map, &inverse),
         _ => Ok(()),
