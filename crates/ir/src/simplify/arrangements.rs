@@ -18,7 +18,7 @@ use super::Simplifier;
 use super::numbered::MAX_COST;
 use super::sum::{Atom, Sum};
 use super::write::{Parts, Piece, Pieces, scale_in};
-use crate::expr::{Context, Expr, Node, gcd};
+use crate::expr::{Context, Expr, Node};
 use crate::hash::FastSet;
 use crate::map::IndexingMap;
 
@@ -30,7 +30,7 @@ const MAX_WAYS: u32 = 64;
 const MAX_QUOTIENTS: u32 = 6;
 
 impl IndexingMap {
-    /// Whether a result or a constraint has two quotients or remainders or more.
+    /// Whether a result or a constraint has two to [`MAX_QUOTIENTS`] quotients or remainders.
     pub(super) fn has_several_quotients(&self, ctx: &Context) -> bool {
         let mut exprs = self.results.iter().chain(self.constraints.iter().map(|it| &it.expr));
         exprs.any(|&expr| has_several_quotients(ctx, expr))
@@ -56,7 +56,7 @@ impl IndexingMap {
     }
 }
 
-/// Whether an expression has two quotients or remainders or more.
+/// Whether an expression has two to [`MAX_QUOTIENTS`] quotients or remainders.
 fn has_several_quotients(ctx: &Context, expr: Expr) -> bool {
     let count = ctx.fold_value(expr, |_, node, operands| {
         let of_operands = operands.map_or(0, |(&lhs, &rhs)| u32::saturating_add(lhs, rhs));
@@ -246,9 +246,8 @@ impl Simplifier<'_> {
 
     /// Looks whether a quotient is that of a part of a sum, where `k*x - k*m*floor` stands in it.
     fn try_alias(&mut self, floor: Atom, weight: i64, part: &Sum) -> Option<()> {
-        let content = part.terms().iter().fold(0, |all, (_, c)| gcd(all, c.unsigned_abs()));
-        let content =
-            i64::try_from(content).ok().filter(|&it| 0 < it && part.constant % it == 0)?;
+        let content = i64::try_from(part.content()).ok();
+        let content = content.filter(|&it| 0 < it && part.constant % it == 0)?;
         let scale = if weight < 0 { content } else { -content };
         let modulus = weight.checked_div(scale)?.checked_neg()?;
         let value = part.clone().divided(content).scaled(scale.signum())?;

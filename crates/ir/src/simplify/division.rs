@@ -166,8 +166,7 @@ impl Simplifier<'_> {
             // k*x - k*m*(x floordiv m) where x is all the rest, with the constant or without
             let mut rest = sum.clone();
             rest.add_term(floor, weight.checked_neg()?)?;
-            let content = rest.terms().iter().fold(0, |all, (_, c)| gcd(all, c.unsigned_abs()));
-            let content = i64::try_from(content).ok()?;
+            let content = i64::try_from(rest.content()).ok()?;
             let constants = if rest.constant == 0 { &[0][..] } else { &[rest.constant, 0] };
             for &constant in constants {
                 if 0 <= weight || weight % content != 0 || constant % content != 0 {

@@ -5,7 +5,6 @@
 
 use super::sum::{Atom, Sum};
 use super::{AtomData, Simplifier};
-use crate::expr::gcd;
 use crate::interval::Interval;
 
 /// A sum without a constant, the coefficients of which have no common factor, and what it lies in.
@@ -68,8 +67,7 @@ impl Simplifier<'_> {
 impl KnownSum {
     /// `g*x + c in interval` as one of `x`; `None` on overflow.
     fn new(sum: &Sum, interval: Interval) -> Option<Self> {
-        let content = sum.terms().iter().fold(0, |all, (_, c)| gcd(all, c.unsigned_abs()));
-        let content = i64::try_from(content).ok()?;
+        let content = i64::try_from(sum.content()).ok()?;
         let shifted = interval.add(Interval::point(sum.constant.checked_neg()?));
         let terms = sum.terms().iter().map(|&(atom, c)| (atom, c / content)).collect();
         Some(KnownSum { terms, interval: shifted.floor_div(Interval::point(content)) })

@@ -2,6 +2,8 @@
 
 use smallvec::SmallVec;
 
+use crate::expr::gcd;
+
 /// A term of a sum: a number that the simplifier gives out.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct Atom(u32);
@@ -58,6 +60,11 @@ impl Sum {
             [(atom, 1)] if self.constant == 0 => Some(atom),
             _ => None,
         }
+    }
+
+    /// The greatest common divisor of the coefficients; 0 where there are none.
+    pub(super) fn content(&self) -> u64 {
+        self.terms.iter().fold(0, |content, (_, c)| gcd(content, c.unsigned_abs()))
     }
 
     pub(super) fn coefficient(&self, atom: Atom) -> i64 {
