@@ -887,6 +887,25 @@ impl Inference {
         self.types.add(Node::Function(types, result))
     }
 
+    /// A name in an option that no annotation has, and that is the name of a value.
+    fn value_in(&self, option: &OptionValue) -> Option<String> {
+        let mut names = Vec::new();
+        match option {
+            OptionValue::Dim(dim) => dim.names(&mut names),
+            OptionValue::Shape(shape) => shape.parts.iter().for_each(|part| match part {
+                Part::Name(name) => names.push(name),
+                Part::Dims(dims) => dims.iter().for_each(|dim| dim.names(&mut names)),
+            }),
+        }
+        let is_value = |name: &str| {
+            let binding = self.scopes.get(name).and_then(|bindings| bindings.last());
+            let is_size =
+                |it: &Annotations| it.dims.contains_key(name) || it.shapes.contains_key(name);
+            matches!(binding, Some(Binding::Value(_))) && !self.annotations.iter().any(is_size)
+        };
+        names.into_iter().map(|name| name.text.clone()).find(|name| is_value(name))
+    }
+
     /// What the names of an option mean in a call.
     fn option(
         &mut self,
@@ -961,27 +980,6 @@ impl Inference {
         for (name, size) in names.into_iter().zip(sizes) {
             meaning.dims.insert(name.text.clone(), size);
         }
-    }
-}
-
-impl Inference {
-    /// A name in an option that no annotation has, and that is the name of a value.
-    fn value_in(&self, option: &OptionValue) -> Option<String> {
-        let mut names = Vec::new();
-        match option {
-            OptionValue::Dim(dim) => dim.names(&mut names),
-            OptionValue::Shape(shape) => shape.parts.iter().for_each(|part| match part {
-                Part::Name(name) => names.push(name),
-                Part::Dims(dims) => dims.iter().for_each(|dim| dim.names(&mut names)),
-            }),
-        }
-        let is_value = |name: &str| {
-            let binding = self.scopes.get(name).and_then(|bindings| bindings.last());
-            let is_size =
-                |it: &Annotations| it.dims.contains_key(name) || it.shapes.contains_key(name);
-            matches!(binding, Some(Binding::Value(_))) && !self.annotations.iter().any(is_size)
-        };
-        names.into_iter().map(|name| name.text.clone()).find(|name| is_value(name))
     }
 }
 

@@ -207,9 +207,8 @@ impl Solver {
         let operands: Vec<Shape> =
             op.operands.iter().map(|shape| self.resolved_shape(shape)).collect();
         let result = self.resolved_shape(&op.result);
-        let equal: Vec<(usize, bool)> = (0..operands.len()).map(|place| (place, false)).collect();
         // The operand that has the shape of the result, and which of the others are broadcast.
-        let mut choice = (0, equal);
+        let mut choice = (0, vec![false; operands.len()]);
         let rank = |shape: &Shape| Some(shape.as_dims()?.len());
         let ranks: Vec<Option<usize>> = operands.iter().map(rank).collect();
         // Only one whose rank is not known can have more dimensions than all others.
@@ -220,22 +219,20 @@ impl Solver {
         if ranks.iter().any(is_smaller) {
             // They are not equal. If they cannot be broadcast either, this says why.
             let place = ranks.iter().position(|rank| *rank == largest).or(unknown).unwrap_or(0);
-            choice = (place, ranks.iter().map(is_smaller).enumerate().collect());
+            choice = (place, ranks.iter().map(is_smaller).collect());
         }
         if !self.all_equal(&operands, &result) {
             for (place, largest) in operands.iter().enumerate() {
                 // A number does not take dimensions that only the result has.
                 let is_number = self.is_of_number(largest);
-                let broadcast: Vec<(usize, bool)> = (operands.iter().enumerate())
-                    .map(|(other, shape)| {
-                        let mut shapes = vec![shape.clone()];
-                        shapes.extend((!is_number).then(|| result.clone()));
-                        (other, !self.all_equal(&shapes, largest))
-                    })
-                    .collect();
-                let relations = broadcast.iter().map(|&(other, broadcast)| {
-                    (operands[other].clone(), largest.clone(), broadcast)
-                });
+                let is_broadcast = |shape: &Shape| {
+                    let mut shapes = vec![shape.clone()];
+                    shapes.extend((!is_number).then(|| result.clone()));
+                    !self.all_equal(&shapes, largest)
+                };
+                let broadcast: Vec<bool> = operands.iter().map(is_broadcast).collect();
+                let relations = (operands.iter().zip(&broadcast))
+                    .map(|(shape, &broadcast)| (shape.clone(), largest.clone(), broadcast));
                 let relations = relations.chain([(result.clone(), largest.clone(), false)]);
                 let relations = relations.collect();
                 if self.consistent(relations) {
@@ -245,7 +242,7 @@ impl Solver {
             }
         }
         let largest = &op.operands[choice.0];
-        for &(other, broadcast) in &choice.1 {
+        for (other, &broadcast) in choice.1.iter().enumerate() {
             let operand = op.operands[other].clone();
             if broadcast {
                 let level = operand.items.iter().chain(&largest.items).map(|item| match item {
@@ -266,7 +263,6 @@ impl Solver {
         }
         self.given(Relation::Shapes(op.result.clone(), largest.clone()), op.origin);
         let equations = start..self.equations.len() as EquationId;
-        let choice = (choice.0, choice.1.into_iter().map(|(_, broadcast)| broadcast).collect());
         self.decisions.push(Decision { op, time, equations, choice });
     }
 
