@@ -560,7 +560,7 @@ impl Inference {
                         let origin = self.origin(*span, What::Pattern, Some(ty));
                         if let Err(mismatch) = self.types.unify(tuple, ty, origin) {
                             let shown = self.anonymous(ty);
-                            self.report_mismatch(mismatch, origin, tuple, ty);
+                            self.report_mismatch(mismatch, origin);
                             if let Some(last) = self.diagnostics.last_mut() {
                                 last.notes.push((value, format!("the value is {shown}")));
                             }
@@ -698,7 +698,7 @@ impl Inference {
                         count(params.len(), "argument"),
                         args.len()
                     );
-                    let failed = self.error(Reason::AxonArity, span, message);
+                    let failed = self.misused(Reason::AxonArity, span, message, function);
                     self.note_type(&spelled);
                     return failed;
                 }
@@ -709,8 +709,8 @@ impl Inference {
                     let what = What::Argument(Rc::clone(&spelled), place + 1);
                     let origin = self.origin(arg.span, what, Some(ty));
                     if let Err(mismatch) = self.types.unify(param, ty, origin) {
-                        let is_of_kinds = mismatch.is_of_kinds();
-                        self.report_mismatch(mismatch, origin, param, ty);
+                        let is_of_kinds = mismatch.difference.is_of_kinds();
+                        self.report_mismatch(mismatch, origin);
                         if is_of_kinds {
                             self.note_type(&spelled);
                         }
@@ -727,7 +727,7 @@ impl Inference {
                 match self.types.unify(function, expected, origin) {
                     Ok(()) => result,
                     Err(mismatch) => {
-                        self.report_mismatch(mismatch, origin, function, expected);
+                        self.report_mismatch(mismatch, origin);
                         self.types.add(Node::Error)
                     }
                 }
@@ -736,9 +736,18 @@ impl Inference {
                 self.solve(false, 0);
                 let shown = self.anonymous(function);
                 let message = format!("expected a function, found {shown}");
-                self.error(Reason::AxonType, callee.span, message)
+                self.misused(Reason::AxonType, callee.span, message, function)
             }
         }
+    }
+
+    /// An error that a value is what it is, with the places that say so.
+    fn misused(&mut self, reason: Reason, span: Span, message: String, value: Ty) -> Ty {
+        let core = self.types.why_kind(value);
+        let mut error = Diagnostic::new(reason, span, message);
+        self.notes(&mut error, &core, None);
+        self.report(error);
+        self.types.add(Node::Error)
     }
 
     /// Adds the type of a function to the last error, which is about a call of it.
@@ -789,7 +798,7 @@ impl Inference {
             let annotated = self.annotation(written, What::ResultAnnotation);
             let origin = self.origin(function.result.span, What::Result, Some(result));
             if let Err(mismatch) = self.types.unify(annotated, result, origin) {
-                self.report_mismatch(mismatch, origin, annotated, result);
+                self.report_mismatch(mismatch, origin);
                 result = self.types.add(Node::Error);
             }
         }

@@ -299,7 +299,7 @@ impl Inferred {
             let what = What::Given(leaf.name.as_str().into());
             let origin = inference.origin(leaf.span, what, Some(ty));
             if let Err(mismatch) = inference.types.unify(leaf.ty, ty, origin) {
-                inference.report_mismatch(mismatch, origin, leaf.ty, ty);
+                inference.report_mismatch(mismatch, origin);
             }
         }
         self.inference.solve(true, 0);

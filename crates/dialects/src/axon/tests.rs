@@ -310,6 +310,10 @@ fn one_error_per_mistake() {
          [AX0201]"
     );
     assert_eq!(
+        error("fn(f, x : f32 [2]) { f(x) + f(f) }"),
+        "1:31: error: argument 1 of 'f': expected f32 [2], found fn(f32 [2]) -> _ [AX0201]"
+    );
+    assert_eq!(
         error("fn() { iota(size=3, size=4) }"),
         "1:21: error: option 'size' is given twice [AX0104]"
     );

@@ -4,8 +4,9 @@
 //! are equal if their element types are, and their shapes are, which is an equation for the shape
 //! solver.
 //!
-//! Types are nodes of a graph; a variable that has a value, and a node that was found equal to
-//! another, is a link to it, so that no part is unified with another twice.
+//! Types are nodes of a graph; a variable that has a value is a link to it. Tuples and functions keep
+//! their own parts, so that errors say which place asks for what; those that were found equal form
+//! classes, so that no part is unified with another twice.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt;
@@ -222,27 +223,40 @@ struct Quantified {
 
 /// Why two types are not equal.
 #[derive(Clone, Debug)]
-pub(crate) enum Mismatch {
+pub(crate) struct Mismatch {
+    pub(crate) difference: Difference,
+    /// The part of the types that differs.
+    pub(crate) path: Option<Rc<Path>>,
+    /// What says what the two parts are.
+    pub(crate) core: Vec<Origin>,
+}
+
+/// How two types differ.
+#[derive(Clone, Debug)]
+pub(crate) enum Difference {
     /// They are of different kinds.
     Kinds(Ty, Ty),
     /// Functions of different numbers of parameters.
     Arity(usize, usize),
     /// Tuples of different sizes.
     Size(usize, usize),
-    /// Different element types, and what says so.
-    Elements(ElementType, ElementType, Vec<Origin>),
-    /// An element type that does not belong to a class, and what says so.
-    Class(String, Class, Vec<Origin>),
+    /// Different element types.
+    Elements(ElementType, ElementType),
+    /// An element type that does not belong to a class.
+    Class(&'static str, Class),
     /// A type that would have to contain itself.
     Endless,
 }
 
-impl Mismatch {
+impl Difference {
     /// Whether it is about kinds of values, not about element types.
     pub(crate) fn is_of_kinds(&self) -> bool {
         !matches!(self, Self::Elements(..) | Self::Class(..))
     }
 }
+
+/// How two types differ, and what says so.
+type Differs = (Difference, Vec<Origin>);
 
 /// A step from a type to a part of it.
 #[derive(Clone, Copy, Debug)]
@@ -284,6 +298,9 @@ impl Path {
     }
 }
 
+/// An element type that another one is equal to, and why.
+type Link<'t> = (Elem, &'t Rc<[Origin]>);
+
 /// Where a chain of equal element types ends.
 #[derive(Clone, Copy)]
 enum Goal {
@@ -317,9 +334,13 @@ pub(crate) struct Types {
     /// What was asked of each element type when it was made.
     asked: Vec<Class>,
     /// Element types that were found equal, and why.
-    edges: Vec<(Elem, Elem, Origin)>,
+    edges: Vec<(Elem, Elem, Rc<[Origin]>)>,
     /// The element types of definitions that others are in a use, and the use.
     copied: HashMap<Elem, (Elem, Origin)>,
+    /// Tuples and functions that are equal to others.
+    same: HashMap<Ty, Ty>,
+    /// Which type a copy is one of, and why the two are equal.
+    sources: HashMap<Ty, (Ty, Rc<[Origin]>)>,
     /// Why the type variables of a class are equal, by its root: as long as they have no value, so that
     /// each gets its own.
     equal: HashMap<Ty, Vec<Equal>>,
@@ -409,55 +430,107 @@ impl Types {
 
     /// Makes two types equal. Equations between shapes are left to the solver.
     pub(crate) fn unify(&mut self, a: Ty, b: Ty, origin: Origin) -> Result<(), Mismatch> {
+        let origins: Rc<[Origin]> = [origin].into();
         let mut pending = vec![(a, b, None)];
         while let Some((left, right, path)) = pending.pop() {
-            let (a, b) = (self.find(left), self.find(right));
-            if a == b {
-                continue;
-            }
-            let then = |step| Path::then(path.as_ref(), step);
-            match (self.nodes[a as usize].clone(), self.nodes[b as usize].clone()) {
-                (Node::Error, _) | (_, Node::Error) => {}
-                (Node::Var(level), Node::Var(_)) => {
-                    self.bind(a, level, b)?;
-                    let mut equal = self.equal.remove(&a).unwrap_or_default();
-                    equal.push(Equal { left, right, origins: [origin].into(), path });
-                    self.add_equal(b, equal);
-                }
-                (Node::Var(_), _) => {
-                    self.resolve(left, b, path.as_ref(), Mirror::of_left([origin].into()))?;
-                }
-                (_, Node::Var(_)) => {
-                    self.resolve(right, a, path.as_ref(), Mirror::of_right([origin].into()))?;
-                }
-                (Node::Tensor(elem_a, shape_a), Node::Tensor(elem_b, shape_b)) => {
-                    self.unify_elems(elem_a, elem_b, origin)?;
-                    let equation = self.solver.equate_shapes(shape_a, shape_b, origin);
-                    self.parts.extend(path.map(|path| (equation, path)));
-                    // Not linked: each keeps its shape, so that conflicts can be explained.
-                }
-                (Node::Tuple(parts_a), Node::Tuple(parts_b)) => {
-                    if parts_a.len() != parts_b.len() {
-                        return Err(Mismatch::Size(parts_a.len(), parts_b.len()));
-                    }
-                    self.nodes[a as usize] = Node::Link(b);
-                    let parts = parts_a.into_iter().zip(parts_b).enumerate().rev();
-                    pending.extend(parts.map(|(at, (a, b))| (a, b, then(Step::Part(at)))));
-                }
-                (Node::Function(params_a, result_a), Node::Function(params_b, result_b)) => {
-                    if params_a.len() != params_b.len() {
-                        return Err(Mismatch::Arity(params_a.len(), params_b.len()));
-                    }
-                    self.nodes[a as usize] = Node::Link(b);
-                    pending.push((result_a, result_b, then(Step::Result)));
-                    let params = params_a.into_iter().zip(params_b).enumerate().rev();
-                    let step = |at| then(Step::Parameter(at + 1));
-                    pending.extend(params.map(|(at, (a, b))| (a, b, step(at))));
-                }
-                _ => return Err(Mismatch::Kinds(a, b)),
-            }
+            self.unify_parts((left, right), path.as_ref(), &origins, &mut pending)
+                .map_err(|(difference, core)| Mismatch { difference, path, core })?;
         }
         Ok(())
+    }
+
+    /// Makes two types equal, but for their parts.
+    fn unify_parts(
+        &mut self,
+        (left, right): (Ty, Ty),
+        path: Option<&Rc<Path>>,
+        origins: &Rc<[Origin]>,
+        pending: &mut Vec<(Ty, Ty, Option<Rc<Path>>)>,
+    ) -> Result<(), Differs> {
+        let (a, b) = (self.find(left), self.find(right));
+        if a == b {
+            return Ok(());
+        }
+        let then = |step| Path::then(path, step);
+        let difference = match (self.nodes[a as usize].clone(), self.nodes[b as usize].clone()) {
+            (Node::Error, _) | (_, Node::Error) => return Ok(()),
+            (Node::Var(level), Node::Var(_)) => {
+                self.bind(a, level, b)?;
+                let mut equal = self.equal.remove(&a).unwrap_or_default();
+                let (origins, path) = (Rc::clone(origins), path.cloned());
+                equal.push(Equal { left, right, origins, path });
+                self.add_equal(b, equal);
+                return Ok(());
+            }
+            (Node::Var(_), _) => {
+                return self.resolve(left, b, path, Mirror::of_left(Rc::clone(origins)));
+            }
+            (_, Node::Var(_)) => {
+                return self.resolve(right, a, path, Mirror::of_right(Rc::clone(origins)));
+            }
+            (Node::Tensor(elem_a, shape_a), Node::Tensor(elem_b, shape_b)) => {
+                self.unify_elems(elem_a, elem_b, origins)?;
+                let equation = self.solver.equate_shapes(shape_a, shape_b, origins[0]);
+                self.parts.extend(path.map(|path| (equation, Rc::clone(path))));
+                return Ok(());
+            }
+            (Node::Tuple(parts_a), Node::Tuple(parts_b)) => {
+                if parts_a.len() == parts_b.len() {
+                    if self.join(a, b) {
+                        let parts = parts_a.into_iter().zip(parts_b).enumerate().rev();
+                        pending.extend(parts.map(|(at, (a, b))| (a, b, then(Step::Part(at)))));
+                    }
+                    return Ok(());
+                }
+                Difference::Size(parts_a.len(), parts_b.len())
+            }
+            (Node::Function(params_a, result_a), Node::Function(params_b, result_b)) => {
+                if params_a.len() == params_b.len() {
+                    if self.join(a, b) {
+                        pending.push((result_a, result_b, then(Step::Result)));
+                        let params = params_a.into_iter().zip(params_b).enumerate().rev();
+                        let step = |at| then(Step::Parameter(at + 1));
+                        pending.extend(params.map(|(at, (a, b))| (a, b, step(at))));
+                    }
+                    return Ok(());
+                }
+                Difference::Arity(params_a.len(), params_b.len())
+            }
+            _ => Difference::Kinds(a, b),
+        };
+        let mut core = self.why_kind(a);
+        core.append(&mut self.why_kind(b));
+        Err((difference, core))
+    }
+
+    /// Whether the classes of two tuples or functions were not one already; now they are.
+    fn join(&mut self, a: Ty, b: Ty) -> bool {
+        let [a, b] = [a, b].map(|ty| {
+            let mut root = ty;
+            while let Some(&next) = self.same.get(&root) {
+                root = next;
+            }
+            let mut at = ty;
+            while let Some(next) = self.same.get_mut(&at) {
+                at = std::mem::replace(next, root);
+            }
+            root
+        });
+        if a != b {
+            self.same.insert(a, b);
+        }
+        a != b
+    }
+
+    /// What says that a type is a tensor, a tuple or a function.
+    pub(crate) fn why_kind(&mut self, ty: Ty) -> Vec<Origin> {
+        let mut origins = Vec::new();
+        let mut at = self.find(ty);
+        while let Some((source, why)) = self.sources.get(&at) {
+            origins.extend_from_slice(why);
+            at = *source;
+        }
+        origins
     }
 
     /// Remembers why type variables of one class are equal.
@@ -480,7 +553,7 @@ impl Types {
         value: Ty,
         path: Option<&Rc<Path>>,
         mut mirror: Mirror,
-    ) -> Result<(), Mismatch> {
+    ) -> Result<(), Differs> {
         let root = self.find(var);
         let Node::Var(level) = self.nodes[root as usize] else { return Ok(()) };
         let equal = self.equal.remove(&root).unwrap_or_default();
@@ -540,10 +613,8 @@ impl Types {
             Node::Tensor(elem, shape) => {
                 let own = self.elem_var(level, Class::Any);
                 let own_shape = Shape::var(self.solver.shape_var(level));
-                if let Some(&outer) = mirror.origins.last() {
-                    // A variable of any class is equal to anything.
-                    let _ = self.unify_elems(own, elem, outer);
-                }
+                // A variable of any class is equal to anything.
+                let _ = self.unify_elems(own, elem, &mirror.origins);
                 let (left, right) = mirror.sides(own_shape.clone(), shape);
                 let relation = Relation::Shapes(left, right);
                 let equation = self.solver.given_by_all(relation, &mirror.origins);
@@ -560,25 +631,25 @@ impl Types {
             }
             Node::Link(_) | Node::Error => ty,
         };
+        if copy != ty {
+            self.sources.insert(copy, (ty, Rc::clone(&mirror.origins)));
+        }
         mirror.depth -= 1;
         mirror.copies.insert(ty, copy);
         copy
     }
 
-    pub(crate) fn unify_elems(&mut self, a: Elem, b: Elem, origin: Origin) -> Result<(), Mismatch> {
+    fn unify_elems(&mut self, a: Elem, b: Elem, origins: &Rc<[Origin]>) -> Result<(), Differs> {
         let (root_a, root_b) = (self.find_elem(a), self.find_elem(b));
         if root_a == root_b {
             return Ok(());
         }
-        self.edges.push((a, b, origin));
+        self.edges.push((a, b, Rc::clone(origins)));
         match (self.elems[root_a as usize], self.elems[root_b as usize]) {
             (ElemNode::Known(x), ElemNode::Known(y)) => {
                 if x != y {
-                    return Err(Mismatch::Elements(
-                        x,
-                        y,
-                        self.last_edge(vec![(a, Goal::Known), (b, Goal::Known)], origin),
-                    ));
+                    let core = self.last_edge(vec![(a, Goal::Known), (b, Goal::Known)]);
+                    return Err((Difference::Elements(x, y), core));
                 }
                 self.elems[root_a as usize] = ElemNode::Link(root_b);
             }
@@ -591,16 +662,15 @@ impl Types {
                 if !class.holds(ty) {
                     let (known, asks) = if var == root_a { (b, a) } else { (a, b) };
                     let goals = vec![(known, Goal::Known), (asks, Goal::NotOf(ty))];
-                    let path = self.last_edge(goals, origin);
-                    return Err(Mismatch::Class(ty.name().to_string(), class, path));
+                    return Err((Difference::Class(ty.name(), class), self.last_edge(goals)));
                 }
                 self.elems[var as usize] = ElemNode::Link(known);
             }
             (ElemNode::Var(level_a, class_a), ElemNode::Var(level_b, class_b)) => {
                 let Some(class) = class_a.meet(class_b) else {
                     let goals = vec![(a, Goal::Apart(class_b)), (b, Goal::Apart(class_a))];
-                    let path = self.last_edge(goals, origin);
-                    return Err(Mismatch::Class(class_a.name().to_string(), class_b, path));
+                    let difference = Difference::Class(class_a.name(), class_b);
+                    return Err((difference, self.last_edge(goals)));
                 };
                 self.elems[root_a as usize] = ElemNode::Link(root_b);
                 self.elems[root_b as usize] = ElemNode::Var(level_a.min(level_b), class);
@@ -612,9 +682,10 @@ impl Types {
 
     /// What says that two different element types are the same, or that one belongs to a class: the
     /// shortest chains of equalities from the last equation to the goals. No link can be left out.
-    fn last_edge(&self, goals: Vec<(Elem, Goal)>, last: Origin) -> Vec<Origin> {
-        let mut path = self.chains(goals, self.edges.len() - 1);
-        path.push(last);
+    fn last_edge(&self, goals: Vec<(Elem, Goal)>) -> Vec<Origin> {
+        let (last, others) = self.edges.split_last().expect("one was added");
+        let mut path = self.chains(goals, others);
+        path.extend_from_slice(&last.2);
         path.sort_unstable();
         path.dedup();
         path
@@ -622,21 +693,25 @@ impl Types {
 
     /// What says that the type of elements is what it is.
     pub(crate) fn why_known(&self, elem: Elem) -> Vec<Origin> {
-        self.chains(vec![(elem, Goal::Known)], self.edges.len())
+        self.chains(vec![(elem, Goal::Known)], &self.edges)
     }
 
-    /// The shortest chains of equalities, of so many, from element types to goals. What is equal in a use
+    /// The shortest chains of equalities from element types to goals. What is equal in a use
     /// of a definition is so because of a chain in the definition.
-    fn chains(&self, mut goals: Vec<(Elem, Goal)>, num_edges: usize) -> Vec<Origin> {
-        let mut near: HashMap<Elem, Vec<(Elem, Origin)>> = HashMap::new();
-        for &(x, y, origin) in &self.edges[..num_edges] {
-            near.entry(x).or_default().push((y, origin));
-            near.entry(y).or_default().push((x, origin));
+    fn chains(
+        &self,
+        mut goals: Vec<(Elem, Goal)>,
+        edges: &[(Elem, Elem, Rc<[Origin]>)],
+    ) -> Vec<Origin> {
+        let mut near: HashMap<Elem, Vec<Link>> = HashMap::new();
+        for (x, y, origins) in edges {
+            near.entry(*x).or_default().push((*y, origins));
+            near.entry(*y).or_default().push((*x, origins));
         }
         let mut path = Vec::new();
         for _ in 0..MAX_CHAINS {
             let Some((start, goal)) = goals.pop() else { break };
-            let mut from: HashMap<Elem, Option<(Elem, Origin)>> = HashMap::from([(start, None)]);
+            let mut from: HashMap<Elem, Option<Link>> = HashMap::from([(start, None)]);
             let mut queue = VecDeque::from([start]);
             while let Some(at) = queue.pop_front() {
                 if self.is_at(at, goal) {
@@ -648,10 +723,10 @@ impl Types {
                     self.chain(at, &from, &mut path, &mut goals);
                     break;
                 }
-                for &(next, origin) in near.get(&at).into_iter().flatten() {
+                for &(next, origins) in near.get(&at).into_iter().flatten() {
                     from.entry(next).or_insert_with(|| {
                         queue.push_back(next);
-                        Some((at, origin))
+                        Some((at, origins))
                     });
                 }
             }
@@ -663,7 +738,7 @@ impl Types {
     fn chain(
         &self,
         end: Elem,
-        from: &HashMap<Elem, Option<(Elem, Origin)>>,
+        from: &HashMap<Elem, Option<Link>>,
         path: &mut Vec<Origin>,
         goals: &mut Vec<(Elem, Goal)>,
     ) {
@@ -673,15 +748,16 @@ impl Types {
         loop {
             let step = from[&at];
             let used = |elem| self.copied.get(&elem).map(|(_, used)| *used);
-            let is_used = step.is_some_and(|(previous, origin)| {
-                used(at) == Some(origin) && used(previous) == Some(origin)
+            let is_used = step.is_some_and(|(previous, origins)| {
+                let here = used(at).is_some_and(|used| **origins == [used]);
+                here && used(previous) == used(at)
             });
             if let Some(last) = inside.filter(|_| !is_used) {
                 goals.push((self.copied[&last].0, Goal::Node(self.copied[&at].0)));
                 inside = None;
             }
-            let Some((previous, origin)) = step else { return };
-            path.push(origin);
+            let Some((previous, origins)) = step else { return };
+            path.extend_from_slice(origins);
             if is_used {
                 inside = inside.or(Some(at));
             }
@@ -705,13 +781,13 @@ impl Types {
     }
 
     /// Gives a type variable a value.
-    fn bind(&mut self, var: Ty, level: u32, value: Ty) -> Result<(), Mismatch> {
+    fn bind(&mut self, var: Ty, level: u32, value: Ty) -> Result<(), Differs> {
         let mut seen = HashSet::new();
         let mut pending = vec![value];
         while let Some(ty) = pending.pop() {
             let ty = self.find(ty);
             if ty == var {
-                return Err(Mismatch::Endless);
+                return Err((Difference::Endless, Vec::new()));
             }
             if !seen.insert(ty) {
                 continue;
@@ -899,6 +975,9 @@ impl Types {
             }
             Node::Link(_) | Node::Error => ty,
         };
+        if copy != ty && !self.hidden {
+            self.sources.insert(copy, (ty, [].into()));
+        }
         copying.memo.insert(ty, copy);
         copy
     }
@@ -982,6 +1061,9 @@ impl Types {
             }
             Node::Var(_) | Node::Link(_) | Node::Error => ty,
         };
+        if copy != ty && copies.scheme.definition.is_some() {
+            self.sources.insert(copy, (ty, Rc::clone(&copies.origins)));
+        }
         copies.types.insert(ty, copy);
         copy
     }
@@ -1038,7 +1120,7 @@ impl Types {
             Some(whole) if elem == root => whole,
             Some(whole) => {
                 let copy = self.add_elem(ElemNode::Link(whole), Class::Any);
-                self.edges.push((copy, whole, origin));
+                self.edges.push((copy, whole, Rc::clone(&copies.origins)));
                 copy
             }
             None => self.add_elem(self.elems[root as usize], Class::Any),
@@ -1096,6 +1178,8 @@ struct Copies<'s> {
     scheme: &'s Scheme,
     level: u32,
     origin: Origin,
+    /// The origin alone.
+    origins: Rc<[Origin]>,
     types: HashMap<Ty, Ty>,
     elems: HashMap<Elem, Elem>,
     renaming: Renaming,
@@ -1109,6 +1193,7 @@ impl<'s> Copies<'s> {
             scheme,
             level,
             origin,
+            origins: [origin].into(),
             types: HashMap::new(),
             elems: HashMap::new(),
             renaming: Renaming::default(),

@@ -1,7 +1,7 @@
 //! What is wrong, with the places that it follows from.
 
 use super::super::display::{ANY_TENSOR, KnownNames, Printer, UNKNOWN};
-use super::super::types::{Class, Mismatch, Path, Ty, Types};
+use super::super::types::{Class, Difference, Mismatch, Path, Ty, Types};
 use super::{Inference, Names, OriginInfo, What, count};
 use crate::tc::syntax::{Diagnostic, Reason, Span};
 use std::cmp::Reverse;
@@ -34,46 +34,32 @@ impl Inference {
         Printer::written(Rc::new(names)).ty(&mut self.types, ty)
     }
 
-    pub(crate) fn report_mismatch(
-        &mut self,
-        mismatch: Mismatch,
-        origin: Origin,
-        expected: Ty,
-        found: Ty,
-    ) {
+    pub(crate) fn report_mismatch(&mut self, mismatch: Mismatch, origin: Origin) {
+        let Mismatch { difference, path, core } = mismatch;
         let info = self.origins[origin as usize].clone();
-        let place = info.describe();
+        let place = format!("{}{}", Path::prefix(path.as_ref()), info.describe());
         // Types are shown with what is known.
         self.solve(false, 0);
-        let (mut expected, mut found) = (self.anonymous(expected), self.anonymous(found));
-        let mut core = Vec::new();
-        let (reason, message) = match mismatch {
-            Mismatch::Kinds(a, b) => {
-                let (a, b) = (self.anonymous(a), self.anonymous(b));
-                if a != expected && b != found {
-                    (expected, found) = (a, b);
-                }
+        let (reason, message) = match difference {
+            Difference::Kinds(expected, found) => {
+                let (expected, found) = (self.anonymous(expected), self.anonymous(found));
                 (Reason::AxonType, format!("{place}: expected {expected}, found {found}"))
             }
-            Mismatch::Arity(a, b) => (
+            Difference::Arity(a, b) => (
                 Reason::AxonArity,
                 format!(
                     "{place}: expected a function of {}, found one of {b}",
                     count(a, "parameter")
                 ),
             ),
-            Mismatch::Size(a, b) => {
+            Difference::Size(a, b) => {
                 (Reason::AxonArity, format!("{place}: expected {}, found {b}", count(a, "value")))
             }
-            Mismatch::Elements(a, b, path) => {
-                core = path;
-                (
-                    Reason::AxonElement,
-                    format!("{place}: element types {} and {} differ", a.name(), b.name()),
-                )
-            }
-            Mismatch::Class(name, class, path) => {
-                core = path;
+            Difference::Elements(a, b) => (
+                Reason::AxonElement,
+                format!("{place}: element types {} and {} differ", a.name(), b.name()),
+            ),
+            Difference::Class(name, class) => {
                 let article = if class == Class::Integer { "an" } else { "a" };
                 let class = class.name();
                 let message = match self.is_number(info.span) {
@@ -84,7 +70,7 @@ impl Inference {
                 };
                 (Reason::AxonElement, message)
             }
-            Mismatch::Endless => (
+            Difference::Endless => (
                 Reason::AxonType,
                 format!("{place}: a type that would contain itself; a parameter has one type only"),
             ),

@@ -82,10 +82,13 @@ fn without(text: &str, span: Span, place: &str) -> String {
     let (before, after) = (&text[..span.start as usize], &text[span.end as usize..]);
     let here = &text[span.start as usize..span.end as usize];
     let is = |what: &str| place.starts_with(what);
-    if is("call of") || is("operands of") || is("in the call of") {
+    let is_call = is("call of") || is("in the call of") || place.contains(" takes ");
+    if is_call || is("operands of") {
         format!("{before}hole{after}")
     } else if is("annotation of") {
         format!("{before}anything{after}")
+    } else if is("definition of") {
+        format!("{before}{here}{}", after.replacen(" = ", " = hole; _ = ", 1))
     } else {
         format!("{before}hole(({here})){after}")
     }
