@@ -28,6 +28,9 @@ use crate::expr::{Context, Expr, Node, Var};
 /// The largest number of terms in one polynomial, and of arguments in one minimum or maximum.
 pub const MAX_TERMS: usize = 512;
 
+/// The largest number of factors of a term of a product.
+pub const MAX_FACTORS: usize = 8;
+
 /// The largest number of terms that one [`Normalizer`] keeps over all the expressions it has seen.
 pub const MAX_TOTAL_TERMS: usize = 1 << 20;
 
@@ -193,7 +196,7 @@ impl Polynomial {
                 result.accumulate(monomial, checked(coefficient.checked_mul(self.constant))?)?;
             }
             for (left, left_coefficient) in &self.terms {
-                if left.len() + monomial.len() > 8 {
+                if left.len() + monomial.len() > MAX_FACTORS {
                     return Err(PolynomialError::TooLarge);
                 }
                 let mut product = left.clone();

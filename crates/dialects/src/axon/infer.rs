@@ -93,6 +93,8 @@ pub(crate) enum What {
     Entry,
     /// That nothing says which shape a number has.
     Number,
+    /// A number of a class of element types.
+    Literal(Class),
 }
 
 /// Where an expression of a program stands: in the prelude or not, and its span, which no other
@@ -305,7 +307,7 @@ impl OriginInfo {
             What::Pattern => "definition of several names".to_string(),
             What::Given(name) => format!("what is given for '{name}'"),
             What::Entry => "what is run".to_string(),
-            What::Number => "number".to_string(),
+            What::Number | What::Literal(_) => "number".to_string(),
         }
     }
 
@@ -613,6 +615,8 @@ impl Inference {
         self.types.solver.set_number(shape);
         let elem = self.types.elem_var(self.level, class);
         let ty = self.types.add(Node::Tensor(elem, Shape::var(shape)));
+        let origin = self.origin(span, What::Literal(class), Some(ty));
+        self.types.literal(elem, origin);
         self.uses.numbers.insert((self.in_prelude, span), ty);
         ty
     }

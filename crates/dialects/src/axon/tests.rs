@@ -362,6 +362,17 @@ fn one_error_per_mistake() {
         error("fn(x : f32 [n / 0]) { x }"),
         "1:12: error: the size of a dimension is divided by zero [AX0301]"
     );
+    let too_large = "the expression of a shape is too large, expected at most 1024 dimensions, \
+                     512 operators in a size, and 8 factors in a product [AX0002]";
+    assert_eq!(error("fn(x : f32 [n*n*n*n*n*n*n*n*n]) { x }"), format!("1:12: error: {too_large}"));
+    assert_eq!(
+        error("fn(x : f32 [n]) { iota(size=n*n*n*n*n*n*n*n*n) }"),
+        format!("1:29: error: {too_large}")
+    );
+    assert_eq!(
+        error("fn(x : f32 [9000000000*9000000000]) { x }"),
+        "1:12: error: the size of a dimension overflows 64 bits [AX0002]"
+    );
     assert_eq!(
         error("fn(x : f32 [*,2]) { reshape(x, shape=[4]) }"),
         "1:21: error: call of 'reshape': shapes [*,2] and [4] have different numbers of elements: \
@@ -405,6 +416,10 @@ fn numbers_have_the_type_of_their_elements() {
     );
     assert!(
         errors("fn(x : u8 [2]) { y = exp(0f); x * -1 }").contains("annotation of 'x' is u8 [2]")
+    );
+    assert!(
+        errors("fn(x : i32 [3]) { reduce(+, 0f, reduce(+, 0, x) < 3) }")
+            .contains("1:29: note: argument 2 of 'reduce' is a float")
     );
     assert_eq!(signature("fn(x : i16 [2]) { x + 300 }"), "i16 [2] -> i16 [2]");
     assert_eq!(signature("fn(x) { x + 300 }"), "t a -> t a");

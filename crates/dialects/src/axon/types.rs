@@ -242,8 +242,12 @@ pub(crate) enum Difference {
     Size(usize, usize),
     /// Different element types.
     Elements(ElementType, ElementType),
-    /// An element type that does not belong to a class.
-    Class(&'static str, Class),
+    /// An element type that is not of the class that is expected.
+    NotOf(Class, ElementType),
+    /// Some element type of a class, where one is expected that is not of it.
+    Known(ElementType, Class),
+    /// Some element type of a class, where one of another class is expected.
+    Classes(Class, Class),
     /// A type that would have to contain itself.
     Endless,
 }
@@ -251,7 +255,8 @@ pub(crate) enum Difference {
 impl Difference {
     /// Whether it is about kinds of values, not about element types.
     pub(crate) fn is_of_kinds(&self) -> bool {
-        !matches!(self, Self::Elements(..) | Self::Class(..))
+        use Difference::{Classes, Elements, Known, NotOf};
+        !matches!(self, Elements(..) | NotOf(..) | Known(..) | Classes(..))
     }
 }
 
@@ -306,8 +311,8 @@ type Link<'t> = (Elem, &'t Rc<[Origin]>);
 enum Goal {
     Known,
     Node(Elem),
-    /// Where a class is asked for that a type does not belong to.
-    NotOf(ElementType),
+    /// Where a class is asked for.
+    Asked(Class),
     /// Where a class is asked for that has nothing in common with another.
     Apart(Class),
 }
@@ -333,6 +338,8 @@ pub(crate) struct Types {
     elems: Vec<ElemNode>,
     /// What was asked of each element type when it was made.
     asked: Vec<Class>,
+    /// The numbers that ask for something.
+    literals: HashMap<Elem, Origin>,
     /// Element types that were found equal, and why.
     edges: Vec<(Elem, Elem, Rc<[Origin]>)>,
     /// The element types of definitions that others are in a use, and the use.
@@ -371,6 +378,11 @@ impl Types {
 
     pub(crate) fn elem(&mut self, ty: ElementType) -> Elem {
         self.add_elem(ElemNode::Known(ty), Class::Any)
+    }
+
+    /// Says where the number is written that has an element type.
+    pub(crate) fn literal(&mut self, elem: Elem, origin: Origin) {
+        self.literals.insert(elem, origin);
     }
 
     fn add_elem(&mut self, elem: ElemNode, asked: Class) -> Elem {
@@ -660,16 +672,19 @@ impl Types {
                     _ => (root_a, root_b),
                 };
                 if !class.holds(ty) {
-                    let (known, asks) = if var == root_a { (b, a) } else { (a, b) };
-                    let goals = vec![(known, Goal::Known), (asks, Goal::NotOf(ty))];
-                    return Err((Difference::Class(ty.name(), class), self.last_edge(goals)));
+                    let (known, asks, difference) = match var == root_a {
+                        true => (b, a, Difference::NotOf(class, ty)),
+                        false => (a, b, Difference::Known(ty, class)),
+                    };
+                    let goals = vec![(known, Goal::Known), (asks, Goal::Asked(class))];
+                    return Err((difference, self.last_edge(goals)));
                 }
                 self.elems[var as usize] = ElemNode::Link(known);
             }
             (ElemNode::Var(level_a, class_a), ElemNode::Var(level_b, class_b)) => {
                 let Some(class) = class_a.meet(class_b) else {
                     let goals = vec![(a, Goal::Apart(class_b)), (b, Goal::Apart(class_a))];
-                    let difference = Difference::Class(class_a.name(), class_b);
+                    let difference = Difference::Classes(class_a, class_b);
                     return Err((difference, self.last_edge(goals)));
                 };
                 self.elems[root_a as usize] = ElemNode::Link(root_b);
@@ -720,6 +735,7 @@ impl Types {
                         path.push(used);
                         goals.push((original, goal));
                     }
+                    path.extend(self.literals.get(&at));
                     self.chain(at, &from, &mut path, &mut goals);
                     break;
                 }
@@ -770,7 +786,7 @@ impl Types {
         match goal {
             Goal::Known => matches!(self.elems[elem as usize], ElemNode::Known(_)),
             Goal::Node(node) => elem == node,
-            Goal::NotOf(ty) => !asked.holds(ty),
+            Goal::Asked(class) => asked == class,
             Goal::Apart(class) => asked.meet(class).is_none(),
         }
     }

@@ -40,7 +40,7 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 
 use crate::expr::{Context, Expr, Node, Var};
-use crate::polynomial::{Normalizer, Polynomial, PolynomialError};
+use crate::polynomial::{MAX_FACTORS, Normalizer, Polynomial, PolynomialError};
 
 pub use ranks::RankEquation;
 
@@ -165,11 +165,21 @@ pub enum DimError {
     #[error("the size of a dimension overflows 64 bits")]
     Overflow,
     /// An expression or a shape is larger than what is kept.
-    #[error("the expression of a shape is too large")]
+    #[error(
+        "the expression of a shape is too large, expected at most {MAX_ITEMS} dimensions, \
+         {MAX_OPERATORS} operators in a size, and {MAX_FACTORS} factors in a product"
+    )]
     TooLarge,
     /// A divisor is zero.
     #[error("the size of a dimension is divided by zero")]
     DivisionByZero,
+}
+
+impl DimError {
+    /// Whether it is about what is kept, and not about what a size means.
+    pub fn is_limit(self) -> bool {
+        matches!(self, Self::Overflow | Self::TooLarge)
+    }
 }
 
 impl From<PolynomialError> for DimError {

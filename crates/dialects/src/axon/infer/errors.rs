@@ -5,10 +5,10 @@ use super::super::types::{Class, Difference, Mismatch, Path, Ty, Types};
 use super::{Inference, Names, OriginInfo, What, count};
 use crate::tc::syntax::{Diagnostic, Reason, Span};
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use tc_ir::shape::{
-    Dim, DimError, DimOp, DimVar, Item, RankEquation, Shape,
+    Dim, DimOp, DimVar, Item, RankEquation, Shape,
     solve::{Clash, Conflict, Origin, Reason as Contradiction, Relation},
     text::{DimExpr, Part},
 };
@@ -40,6 +40,10 @@ impl Inference {
         let place = format!("{}{}", Path::prefix(path.as_ref()), info.describe());
         // Types are shown with what is known.
         self.solve(false, 0);
+        let a = |class: Class| match class {
+            Class::Integer => "an integer".to_string(),
+            _ => format!("a {}", class.name()),
+        };
         let (reason, message) = match difference {
             Difference::Kinds(expected, found) => {
                 let (expected, found) = (self.anonymous(expected), self.anonymous(found));
@@ -59,17 +63,18 @@ impl Inference {
                 Reason::AxonElement,
                 format!("{place}: element types {} and {} differ", a.name(), b.name()),
             ),
-            Difference::Class(name, class) => {
-                let article = if class == Class::Integer { "an" } else { "a" };
-                let class = class.name();
-                let message = match self.is_number(info.span) {
-                    true => format!("{place}: expected {name}, found a {class}"),
-                    false => {
-                        format!("{place}: expected {article} {class} element type, found {name}")
-                    }
-                };
-                (Reason::AxonElement, message)
-            }
+            Difference::NotOf(class, found) => (
+                Reason::AxonElement,
+                format!("{place}: expected {} element type, found {}", a(class), found.name()),
+            ),
+            Difference::Known(expected, class) => (
+                Reason::AxonElement,
+                format!("{place}: expected {}, found {}", expected.name(), a(class)),
+            ),
+            Difference::Classes(expected, class) => (
+                Reason::AxonElement,
+                format!("{place}: expected {} element type, found {}", a(expected), a(class)),
+            ),
             Difference::Endless => (
                 Reason::AxonType,
                 format!("{place}: a type that would contain itself; a parameter has one type only"),
@@ -104,6 +109,22 @@ impl Inference {
             Some(*origin) != except && !matches!(self.origins[*origin as usize].what, What::Entry)
         };
         let mut places: Vec<Origin> = core.iter().copied().filter(is_shown).collect();
+        let literals: HashMap<Span, &str> = core
+            .iter()
+            .filter_map(|&origin| match self.origins[origin as usize] {
+                OriginInfo { span, what: What::Literal(class), .. } => Some((span, class.name())),
+                _ => None,
+            })
+            .collect();
+        // An argument that is a number says what the number is.
+        let is_literal = |info: &OriginInfo| matches!(info.what, What::Literal(_));
+        let others = places.iter().map(|&origin| &self.origins[origin as usize]);
+        let others = others.filter(|info| !is_literal(info)).map(|info| info.span);
+        let said: HashSet<Span> = others.chain([error.span]).collect();
+        places.retain(|&origin| {
+            let info = &self.origins[origin as usize];
+            !is_literal(info) || !said.contains(&info.span)
+        });
         places.sort_by_key(|&origin| self.origins[origin as usize].span);
         places.dedup_by_key(|&mut origin| {
             let info = &self.origins[origin as usize];
@@ -118,7 +139,11 @@ impl Inference {
             let is_number = self.is_number(info.span);
             let text = match (&info.what, info.found) {
                 (What::Use(name), _) => format!("in the call of '{name}' here"),
-                (_, Some(_)) if is_number => format!("{} is a number", info.describe()),
+                (What::Literal(class), _) => format!("a {} is written here", class.name()),
+                (_, Some(_)) if is_number => {
+                    let class = literals.get(&info.span).unwrap_or(&"number");
+                    format!("{} is a {class}", info.describe())
+                }
                 (what, Some(ty)) => {
                     let ty = match what {
                         What::Annotation(_) | What::ResultAnnotation => self.as_written(ty),
@@ -237,7 +262,8 @@ impl Inference {
         let part = equation.and_then(|equation| self.types.parts.get(&equation));
         let part = Path::prefix(part);
         let place = format!("{part}{}", info.describe());
-        if let Contradiction::Arithmetic(limit @ (DimError::Overflow | DimError::TooLarge)) = reason
+        if let Contradiction::Arithmetic(limit) = reason
+            && limit.is_limit()
         {
             let mut error =
                 Diagnostic::new(Reason::AxonLimit, info.span, format!("{place}: {limit}"));

@@ -177,7 +177,11 @@ impl Inference {
             }
             Ok(dim) => dim,
             Err(error) => {
-                self.error(Reason::AxonShape, span, error.to_string());
+                let reason = match error.is_limit() {
+                    true => Reason::AxonLimit,
+                    false => Reason::AxonShape,
+                };
+                self.error(reason, span, error.to_string());
                 Dim::Var(self.types.solver.dim_var(self.level))
             }
         }
