@@ -312,6 +312,9 @@ fn memory() -> Result<()> {
 fn completeness() -> Result<()> {
     println!("\n| length of the chain | one form, ours | MLIR |");
     println!("|---|---|---|");
+    let share =
+        |same: u64, pairs: u64| 100.0 * f64::from(u32::try_from(same).unwrap_or(0)) / pairs as f64;
+    let mut all = [0, 0];
     for length in 1..=6 {
         let mut same = [0, 0];
         for seed in 0..PAIRS {
@@ -340,8 +343,9 @@ fn completeness() -> Result<()> {
             mlir.simplify(&mut detour[0]);
             same[1] += u64::from(mlir.equal(&first, &detour[0]));
         }
-        let share = |same: u64| 100.0 * f64::from(u32::try_from(same).unwrap_or(0)) / PAIRS as f64;
-        println!("| {length} | {:.1} % | {:.1} % |", share(same[0]), share(same[1]));
+        println!("| {length} | {:.1} % | {:.1} % |", share(same[0], PAIRS), share(same[1], PAIRS));
+        all = [all[0] + same[0], all[1] + same[1]];
     }
+    println!("| all | {:.1} % | {:.1} % |", share(all[0], 6 * PAIRS), share(all[1], 6 * PAIRS));
     Ok(())
 }

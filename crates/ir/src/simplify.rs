@@ -925,6 +925,16 @@ mod tests {
     }
 
     #[test]
+    fn a_sum_may_leave_64_bits_on_the_way() {
+        let (result, domain) =
+            ("(d0 - d1 + 9223372036854775806) / 9223372036854775807", "d0 in [0, 1], d1 in [1, 2]");
+        assert_eq!(
+            simplified(&format!("(d0, d1) -> ({result}), domain: {domain}")),
+            format!("(d0, d1) -> (0), domain: {domain}")
+        );
+    }
+
+    #[test]
     fn products_are_not_multiplied() {
         let ctx = Context::new();
         let text = "(d0, d1) -> (((d0 * d1) / -1) mod 15077)";

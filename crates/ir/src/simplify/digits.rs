@@ -126,7 +126,7 @@ impl Simplifier<'_> {
         let plus = |values: Interval, atom: Atom, coefficient: i64| {
             values.add_multiple(self.tables.atoms[atom.index()].interval, coefficient)
         };
-        let mut total = Interval::point(sum.constant);
+        let mut total = Interval::point(0);
         let groups = self.quotients_by_leaf(sum);
         let is_grouped = |atom: Atom| {
             self.quotient_of(atom)
@@ -151,6 +151,8 @@ impl Simplifier<'_> {
             }
             total = total.add(apart);
         }
+        // The constant comes last: beside it, the terms may leave 64 bits only on the way.
+        total = total.add(Interval::point(sum.constant));
         total.intersect(self.known_interval_of_sum(sum))
     }
 

@@ -529,11 +529,10 @@ impl Quotients {
     }
 
     fn interval_of(&self, linear: &Linear) -> Interval {
-        let mut total = Interval::point(linear.constant);
-        for (place, coefficient) in linear.terms() {
-            total = total.add_multiple(self.vars[place].1, coefficient);
-        }
-        total
+        let values = linear.terms().fold(Interval::point(0), |values, (place, coefficient)| {
+            values.add_multiple(self.vars[place].1, coefficient)
+        });
+        values.add(Interval::point(linear.constant))
     }
 
     /// The rules of [`Simplifier::reduced_quotient_of_leaves`].

@@ -46,11 +46,11 @@ impl Simplifier<'_> {
             if let Some(scale) = known.scale_in(sum) {
                 let rest = sum.terms().iter().filter(|(atom, _)| !known.has(*atom));
                 let whole = known.interval.mul(Interval::point(scale));
-                let start = whole.add(Interval::point(sum.constant));
-                values = values.intersect(rest.fold(start, |all, &(atom, coefficient)| {
+                let whole = rest.fold(whole, |all, &(atom, coefficient)| {
                     let AtomData { interval, .. } = self.tables.atoms[atom.index()];
                     all.add_multiple(interval, coefficient)
-                }));
+                });
+                values = values.intersect(whole.add(Interval::point(sum.constant)));
             }
         }
         values
@@ -58,9 +58,11 @@ impl Simplifier<'_> {
 
     /// An interval that holds every value of a sum, as the terms say one by one.
     pub(super) fn interval_of_each(&self, sum: &Sum) -> Interval {
-        sum.terms().iter().fold(Interval::point(sum.constant), |values, &(atom, coefficient)| {
+        // As in `interval_of_terms`, the constant comes last.
+        let values = sum.terms().iter().fold(Interval::point(0), |values, &(atom, coefficient)| {
             values.add_multiple(self.tables.atoms[atom.index()].interval, coefficient)
-        })
+        });
+        values.add(Interval::point(sum.constant))
     }
 }
 
