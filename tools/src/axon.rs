@@ -20,7 +20,7 @@ use tc_backends::{
     runtime::npy,
 };
 use tc_dialects::{
-    axon::{self, ElementType, Given},
+    axon::{self, ElementType, Given, TensorType, to_hlo::axon_element},
     hlo::ArrayShape,
 };
 
@@ -172,7 +172,8 @@ fn shapes_of_files(folder: &Path, given: &[Given]) -> Result<Vec<Given>, Error> 
         let mut known = ElementType::ALL.into_iter().filter(|it| *it != ElementType::Bf16);
         let element = known.find(|it| stored(*it) == tensor.element());
         let dims = tensor.shape().iter().map(|size| Some(*size as i64)).collect();
-        shapes.push(Given { parameter: stem, element, dims });
+        let source = Some(format!("{stem}.npy"));
+        shapes.push(Given { parameter: stem, element, dims, source });
     }
     shapes.sort_by(|a, b| a.parameter.cmp(&b.parameter));
     Ok(shapes)
@@ -250,5 +251,9 @@ pub fn run(text: Text, entry: Option<&str>, execution: &Execution) -> Result<(),
     let check = |inputs: &[Array], results: &[Array]| {
         check(&mut session.borrow_mut(), inputs, results, expected)
     };
-    hlo::execute(&lowered, execution, &input, &check)
+    let shown = |shape: &ArrayShape| match axon_element(shape.element_type) {
+        Some(element) => TensorType { element, dims: shape.dims.clone() }.to_string(),
+        None => hlo::shown(shape),
+    };
+    hlo::execute(&lowered, execution, &input, &check, &shown)
 }

@@ -325,7 +325,7 @@ impl Compilation {
     pub fn shapes(&self) -> Result<Vec<Given>, Error> {
         let mut shapes: Vec<Given> = Vec::new();
         for text in &self.shapes {
-            let Some(given) = Given::parse(text) else {
+            let Some(mut given) = Given::parse(text) else {
                 return Err(Error::Usage(format!(
                     "'{text}' is no shape; expected NAME=4x3, NAME=f64[4,?] or NAME=[] for a scalar, with \
                      sizes from 1 to {MAX_EXTENT}"
@@ -337,6 +337,7 @@ impl Compilation {
                     given.parameter
                 )));
             }
+            given.source = Some(format!("--shape {text}"));
             shapes.push(given);
         }
         Ok(shapes)

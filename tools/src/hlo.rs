@@ -102,7 +102,13 @@ pub fn run(program: &Program, execution: &Execution) -> Result<(), Error> {
             .map_err(Error::Mismatch)?;
         Ok(format!("{} results agree with the expected ones\n", results.len()))
     };
-    execute(program, execution, &input, &check)
+    execute(program, execution, &input, &check, &shown)
+}
+
+/// The type of an array as HLO spells it.
+pub(crate) fn shown(shape: &ArrayShape) -> String {
+    let extents: Vec<_> = shape.dims.iter().map(i64::to_string).collect();
+    format!("{}[{}]", shape.element_type, extents.join(","))
 }
 
 /// The input of a number.
@@ -111,12 +117,13 @@ type Input<'a> = dyn Fn(usize, &ArrayShape) -> Result<Array, Error> + 'a;
 type Checked<'a> = dyn Fn(&[Array], &[Array]) -> Result<String, Error> + 'a;
 
 /// Compiles a program for this machine, runs it on some inputs, and reports what came of it, with
-/// what `check` says if results are to be checked.
+/// what `check` says if results are to be checked. `shown` writes the types of results.
 pub(crate) fn execute(
     program: &Program,
     execution: &Execution,
     input: &Input,
     check: &Checked,
+    shown: &dyn Fn(&ArrayShape) -> String,
 ) -> Result<(), Error> {
     let Program { source, module } = program;
     let context = tc_dialects::new_context();
@@ -138,8 +145,7 @@ pub(crate) fn execute(
     let results = executable.results(&buffers).map_err(error)?;
     let mut report = String::new();
     for (number, result) in results.iter().enumerate() {
-        let extents: Vec<_> = result.shape.dims.iter().map(i64::to_string).collect();
-        report += &format!("out{number}: {}[{}]\n", result.shape.element_type, extents.join(","));
+        report += &format!("out{number}: {}\n", shown(&result.shape));
     }
     if execution.check.is_some() {
         report += &check(&inputs, &results)?;

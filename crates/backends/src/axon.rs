@@ -35,7 +35,7 @@ use tc_dialects::{
     axon::{
         self, Given, Inferred, Instance, Refusal, TensorType,
         syntax::ast,
-        to_hlo::{hlo_element, to_hlo},
+        to_hlo::{axon_element, hlo_element, to_hlo},
     },
     diagnostic::{self, Printer},
     hlo::{ArrayShape, Module},
@@ -333,13 +333,11 @@ impl Function {
 
     fn compile(&self, shapes: &[ArrayShape]) -> Result<Code, Error> {
         let given = self.parameters.iter().zip(shapes).map(|(name, shape)| {
-            let known = axon::ElementType::ALL.into_iter();
-            let element = known.into_iter().find(|it| hlo_element(*it) == shape.element_type);
-            let element = element.ok_or_else(|| {
+            let element = axon_element(shape.element_type).ok_or_else(|| {
                 Error::Request(format!("'{name}' cannot be {}", shape.element_type))
             })?;
             let (parameter, dims) = (name.clone(), shape.dims.iter().copied().map(Some).collect());
-            Ok(Given { parameter, element: Some(element), dims })
+            Ok(Given { parameter, element: Some(element), dims, source: None })
         });
         let given = given.collect::<Result<Vec<_>, Error>>()?;
         let entry = self.entry.as_deref();

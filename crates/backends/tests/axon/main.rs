@@ -31,6 +31,7 @@ fn with_session<T>(
         parameter: name.to_string(),
         element: None,
         dims: dims.iter().copied().map(Some).collect(),
+        source: None,
     };
     let given: Vec<_> = shapes.iter().map(given).collect();
     let session = program.specialize(entry, &given);

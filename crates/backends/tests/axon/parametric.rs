@@ -96,6 +96,7 @@ fn given(shapes: Call) -> Vec<Given> {
         parameter: name.to_string(),
         element: None,
         dims: dims.iter().copied().map(Some).collect(),
+        source: None,
     };
     shapes.iter().map(given).collect()
 }

@@ -87,8 +87,8 @@ pub(crate) enum What {
     ResultAnnotation,
     Result,
     Pattern,
-    /// What a user says a parameter is.
-    Given(Rc<str>),
+    /// What a user says a parameter is, and where.
+    Given(Rc<str>, Option<Rc<str>>),
     /// That a definition is run.
     Entry,
     /// That nothing says which shape a number has.
@@ -121,6 +121,8 @@ pub(crate) struct BuiltinUse {
     pub(crate) result: Ty,
     /// What the names of dimensions in its declaration stand for, those of options among them.
     pub(crate) dims: HashMap<String, Dim>,
+    /// What the names of shapes stand for.
+    shapes: HashMap<String, Shape>,
 }
 
 /// Infers the types and shapes of all definitions of a program.
@@ -305,7 +307,8 @@ impl OriginInfo {
             What::ResultAnnotation => "annotation of the result".to_string(),
             What::Result => "result of the function".to_string(),
             What::Pattern => "definition of several names".to_string(),
-            What::Given(name) => format!("what is given for '{name}'"),
+            What::Given(_, Some(source)) => format!("'{source}'"),
+            What::Given(name, None) => format!("what is given for '{name}'"),
             What::Entry => "what is run".to_string(),
             What::Number | What::Literal(_) => "number".to_string(),
         }
@@ -892,7 +895,7 @@ impl Inference {
             self.types.solver.pointwise(shapes, result, origin);
         }
         let meaning = std::mem::replace(&mut self.annotations, outer).pop().unwrap_or_default();
-        let used = BuiltinUse { result, dims: meaning.dims };
+        let used = BuiltinUse { result, dims: meaning.dims, shapes: meaning.shapes };
         self.uses.builtins.insert((self.in_prelude, span), used);
         self.names.dims.truncate(names.0);
         self.names.shapes.truncate(names.1);

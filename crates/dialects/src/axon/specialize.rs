@@ -49,6 +49,8 @@ pub struct Given {
     /// Its sizes; those that are not given follow from others, or are parameters of the compiled
     /// function.
     pub dims: Vec<Option<i64>>,
+    /// What says so, where errors name it: an argument of a command line, or a file.
+    pub source: Option<String>,
 }
 
 impl Given {
@@ -75,7 +77,7 @@ impl Given {
             "" if inner.is_some() => Vec::new(),
             sizes => sizes.split([',', 'x']).map(size).collect::<Option<_>>()?,
         };
-        Some(Self { parameter: parameter.trim().to_string(), element, dims })
+        Some(Self { parameter: parameter.trim().to_string(), element, dims, source: None })
     }
 }
 
@@ -296,7 +298,8 @@ impl Inferred {
             };
             let shape = Shape::dims(given.dims.iter().map(size));
             let ty = types.add(Node::Tensor(elem, shape));
-            let what = What::Given(leaf.name.as_str().into());
+            let what =
+                What::Given(leaf.name.as_str().into(), given.source.as_deref().map(Rc::from));
             let origin = inference.origin(leaf.span, what, Some(ty));
             if let Err(mismatch) = inference.types.unify(leaf.ty, ty, origin) {
                 inference.report_mismatch(mismatch, origin);
@@ -453,7 +456,8 @@ impl Inferred {
             Node::Var(_) => {
                 // Any value will do: a tensor is one.
                 let tensor = types.tensor_var(0, Class::Any);
-                let origin = self.inference.origin(span, What::Given(name.as_str().into()), None);
+                let origin =
+                    self.inference.origin(span, What::Given(name.as_str().into(), None), None);
                 // A variable is equal to anything.
                 let _ = self.inference.types.unify(ty, tensor, origin);
                 leaves.push(Leaf { name, ty: tensor, span });

@@ -385,7 +385,7 @@ fn shapes_of_parameters() {
     let given = |element, dims: &[i64]| {
         // What is not positive is not given.
         let dims = dims.iter().map(|size| (0 < *size).then_some(*size)).collect();
-        Some(Given { parameter: "Q".to_string(), element, dims })
+        Some(Given { parameter: "Q".to_string(), element, dims, source: None })
     };
     for (text, expected) in [
         ("Q=128x64", given(None, &[128, 64])),

@@ -42,6 +42,11 @@ pub fn hlo_element(element: ElementType) -> HloElement {
     }
 }
 
+/// The element type of HLO in Axon, if it has one.
+pub fn axon_element(element: HloElement) -> Option<ElementType> {
+    ElementType::ALL.into_iter().find(|it| hlo_element(*it) == element)
+}
+
 /// The bits of a number as an element.
 pub fn bits(number: Number, element: ElementType) -> u64 {
     let to = hlo_element(element);

@@ -1,14 +1,14 @@
 //! What is wrong, with the places that it follows from.
 
 use super::super::display::{ANY_TENSOR, KnownNames, Printer, UNKNOWN};
-use super::super::types::{Class, Difference, Mismatch, Path, Ty, Types};
+use super::super::types::{Class, Difference, Mismatch, Node, Path, Ty, Types};
 use super::{Inference, Names, OriginInfo, What, count};
 use crate::tc::syntax::{Diagnostic, Reason, Span};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use tc_ir::shape::{
-    Dim, DimOp, DimVar, Item, RankEquation, Shape,
+    Dim, DimOp, Item, RankEquation, Shape,
     solve::{Clash, Conflict, Origin, Reason as Contradiction, Relation},
     text::{DimExpr, Part},
 };
@@ -180,8 +180,9 @@ impl Inference {
         self.uses.numbers.contains_key(&(self.in_prelude, span))
     }
 
-    /// The options of a call of a built-in function that it does not give and nothing determines.
-    fn open_options(&mut self, origin: Origin) -> Vec<(Rc<str>, DimVar)> {
+    /// The options of a call of a built-in function that it does not give and nothing determines: a size, or
+    /// a shape.
+    fn open_options(&mut self, origin: Origin) -> Vec<(Rc<str>, Item)> {
         let OriginInfo { span, what, .. } = &self.origins[origin as usize];
         let (What::Call(name), span) = (what, *span) else { return Vec::new() };
         let used = self.uses.builtins.get(&(self.in_prelude, span));
@@ -190,17 +191,25 @@ impl Inference {
         };
         let mut open = Vec::new();
         for option in declaration.options.iter().filter(|option| option.default.is_none()) {
-            let dims = option.meaning.parts.iter().flat_map(|part| match part {
+            let sizes = option.meaning.parts.iter().flat_map(|part| match part {
                 Part::Dims(dims) => dims.as_slice(),
                 Part::Name(_) => &[],
             });
-            for dim in dims {
-                if let DimExpr::Name(name) = dim
-                    && let Some(dim) = used.dims.get(&name.text)
-                    && let Dim::Var(var) = self.types.solver.resolved_dim(dim)
-                {
-                    open.push((Rc::clone(&option.name.text), var));
-                }
+            let sizes = sizes.filter_map(|dim| match dim {
+                DimExpr::Name(name) => used.dims.get(&name.text).cloned().map(Item::Dim),
+                _ => None,
+            });
+            let shapes = option.meaning.parts.iter().filter_map(|part| match part {
+                Part::Name(name) => used.shapes.get(&name.text).cloned(),
+                Part::Dims(_) => None,
+            });
+            let all = sizes.chain(shapes.flat_map(|shape| shape.items));
+            for item in all.collect::<Vec<_>>() {
+                let shape = self.types.solver.resolved_shape(&Shape::from_iter([item]));
+                let [item @ (Item::Var(_) | Item::Dim(Dim::Var(_)))] = &shape.items[..] else {
+                    continue;
+                };
+                open.push((Rc::clone(&option.name.text), item.clone()));
             }
         }
         open
@@ -208,8 +217,9 @@ impl Inference {
 
     /// Which options might be given.
     pub(crate) fn option_hint(&mut self, origin: Origin) -> Option<String> {
-        let (option, _) = self.open_options(origin).into_iter().next()?;
-        Some(format!("'{option}' is not given; try '{option}=..' here"))
+        let (option, item) = self.open_options(origin).into_iter().next()?;
+        let value = if item.as_dim().is_some() { ".." } else { "[..]" };
+        Some(format!("'{option}' is not given; try '{option}={value}' here"))
     }
 
     /// The place to report a contradiction at: the last one that a reader comes to, or that of the
@@ -218,7 +228,7 @@ impl Inference {
         let info = |origin: Origin| &self.origins[origin as usize];
         let read = |origin: &Origin| {
             let OriginInfo { span, what, .. } = info(*origin);
-            (matches!(what, What::Given(_)), span.end, Reverse(span.start), *origin)
+            (matches!(what, What::Given(..)), span.end, Reverse(span.start), *origin)
         };
         let Some(last) = conflict.places.iter().copied().max_by_key(read) else {
             return (conflict.origin, None);
@@ -241,23 +251,58 @@ impl Inference {
         (conflict.origin, None)
     }
 
+    /// Where a user says what a parameter is, if the parameter as the program has it, which is no place that
+    /// a reader knows, is to contradict that. What is given is what is found then.
+    fn given(
+        &mut self,
+        conflict: &Conflict,
+        origin: Origin,
+        relation: &mut Relation,
+        reason: &mut Contradiction,
+    ) -> Option<Origin> {
+        let is_run = matches!(self.origins[origin as usize].what, What::Entry);
+        let Relation::Shapes(a, b) = relation else { return None };
+        conflict.places.iter().filter(|_| is_run).find_map(|&place| {
+            let OriginInfo { what: What::Given(..), found: Some(ty), .. } =
+                self.origins[place as usize]
+            else {
+                return None;
+            };
+            let Node::Tensor(_, given) = self.types.node(ty) else { return None };
+            if given == *a {
+                std::mem::swap(a, b);
+                match reason {
+                    Contradiction::Dims(a, b) => std::mem::swap(a, b),
+                    Contradiction::Rank(a, b) => std::mem::swap(a, b),
+                    _ => {}
+                }
+            }
+            (given == *b).then_some(place)
+        })
+    }
+
     pub(super) fn report_conflict(&mut self, conflict: &Conflict) {
-        let (origin, clash) = self.clash(conflict);
-        let info = self.origins[origin as usize].clone();
-        let (relation, equation, is_result, reason, mut view) = match clash {
+        let (mut origin, clash) = self.clash(conflict);
+        let (mut relation, mut equation, is_result, mut reason, mut view) = match clash {
             Some(it) => (it.relation, it.equation, it.is_result, it.reason, Some(it.known)),
             None => {
                 let Conflict { relation, equation, is_result, reason, .. } = conflict;
                 (relation.clone(), Some(*equation), *is_result, reason.clone(), None)
             }
         };
+        if let Some(given) = self.given(conflict, origin, &mut relation, &mut reason) {
+            (origin, equation) = (given, None);
+        }
+        let info = self.origins[origin as usize].clone();
         let names = match &mut view {
             Some(view) => self.names.known(&mut self.types, &mut |_, shape| view.shape(shape)),
             None => self.known_names(),
         };
         let mut printer = Printer::anonymous(names).view(view).reserve(self.reserved());
-        for (option, var) in self.open_options(origin) {
-            printer.call(var, option);
+        for (option, item) in self.open_options(origin) {
+            if let Item::Dim(Dim::Var(var)) = item {
+                printer.call(var, option);
+            }
         }
         let part = equation.and_then(|equation| self.types.parts.get(&equation));
         let part = Path::prefix(part);

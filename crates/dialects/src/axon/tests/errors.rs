@@ -235,7 +235,8 @@ const RUNS: &[(&str, &[&str], &str)] = &[
         "f = fn(x : f32 [4]) { reshape(x) };",
         &[],
         "call of 'reshape' needs elements a = [4], which what is given does not determine\n\
-         'a' is the shape of this value\n",
+         'a' is the shape of this value\n\
+         'shape' is not given; try 'shape=[..]' here\n",
     ),
     (
         "f = fn(x : f32 [n], y : f32 [2*n]) { x };",
@@ -252,6 +253,14 @@ const RUNS: &[(&str, &[&str], &str)] = &[
          result of the function is f32 [8]\n\
          argument 1 of 'concat' is f32 [m]\n\
          argument 2 of 'concat' is f32 [n]\n",
+    ),
+    (
+        "f = fn(x : t a@[n]@b, y : t b) { reverse(x), y };",
+        &["x=3x4", "y=3"],
+        "what is given for 'x' has shape [3,4], expected a@[n,3]: size 4 is not 3\n\
+         annotation of 'x' is t a@[n]@b\n\
+         what is given for 'y' is t [3]\n\
+         annotation of 'y' is t b\n",
     ),
     (
         "g = fn(a : t [n,n]) { a }; f = fn(x) { g(x) };",
