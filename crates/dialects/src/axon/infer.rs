@@ -21,6 +21,7 @@ use super::syntax::ast::{
     CallOption, Expr, ExprKind, Function, Let, OptionValue, Pattern, Program, TypeExpr, TypeKind,
 };
 use super::syntax::parser::{self, Declaration, OptionDeclaration};
+use super::syntax::with_stack;
 use super::types::{Class, Elem, MAX_PARTS, Node, Renaming, Scheme, Ty, Types};
 use crate::tc::syntax::{Diagnostic, Reason, SourceFile, Span, diagnostic::sorted_and_capped};
 use std::collections::{HashMap, HashSet};
@@ -585,7 +586,7 @@ impl Inference {
     // Expressions.
 
     fn expr(&mut self, expr: &Expr) -> Ty {
-        let ty = self.expr_kind(expr);
+        let ty = with_stack(|| self.expr_kind(expr));
         if !self.in_prelude {
             self.uses.types.insert(expr.span, ty);
         }

@@ -443,6 +443,23 @@ fn options_that_are_missing_are_named() {
     );
 }
 
+/// Operators in a row do not nest.
+#[test]
+fn operators_in_a_row() {
+    let row =
+        |terms: usize| format!("f = fn(x : f32 [2]) {{ {}x }};", "x - 2f * x + ".repeat(terms));
+    assert_eq!(signature(&row(5_000)), "f32 [2] -> f32 [2]");
+    assert_eq!(
+        error(&row(10_000)),
+        "1:106517: error: expression has 16384 operators in a row, expected fewer; try definitions for \
+         its parts [AX0002]"
+    );
+    let deep = format!("f = fn(x) {{ x{} }};", " + (x".repeat(99) + &")".repeat(99));
+    assert!(inferred(&deep).is_ok());
+    let functions = "fn() { ".repeat(90) + "x" + &format!("{} }}", " + x".repeat(200)).repeat(90);
+    assert!(errors(&functions).contains("16384 operators in a row"));
+}
+
 /// Hostile texts end in an error, or not at all in one.
 #[test]
 fn hostile_texts_are_refused() {
@@ -459,7 +476,7 @@ fn hostile_texts_are_refused() {
         format!("fn(x : {}f32{}) {{ x }}", "(".repeat(100_000), ")".repeat(100_000)),
         format!("fn(x : {}f32) {{ x }}", "fn() -> ".repeat(100_000)),
         format!("fn(x : f32 [{}1]) {{ x }}", "1+".repeat(100_000)),
-        format!("f = {}1;", many("1 + ")),
+        format!("f = {}1;", "1 + ".repeat(100_000)),
         format!("f = x{};", many("(x)")),
         "f = fn(x : f32 [999999999999999999999]) { x };".to_string(),
         "f = 99999999999999999999;".to_string(),

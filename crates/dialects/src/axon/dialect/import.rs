@@ -8,6 +8,7 @@ use crate::axon::{
     syntax::{
         self,
         ast::{CallOption, Expr, ExprKind, Function, Let, Pattern, Program, TypeExpr},
+        with_stack,
     },
     types::{MAX_PARTS, Node, Ty},
 };
@@ -275,6 +276,10 @@ impl<'c> Importer<'_, 'c> {
     }
 
     fn expr(&mut self, b: &Builder<'c>, expr: &Expr) -> Imported<Val<'c>> {
+        with_stack(|| self.expr_kind(b, expr))
+    }
+
+    fn expr_kind(&mut self, b: &Builder<'c>, expr: &Expr) -> Imported<Val<'c>> {
         let b = &b.located((self.at)(expr.span));
         let ty = self.ty(b, expr.span)?;
         match &expr.kind {
@@ -316,7 +321,7 @@ impl<'c> Importer<'_, 'c> {
                         return Err(Diagnostic::new(Reason::AxonOption, option.name.span, message));
                     }
                 }
-                for arg in args {
+                for arg in args.iter() {
                     operands.push(self.expr(b, arg)?);
                 }
                 let name = builtin.map_or("axon.call".to_string(), |name| operation_name(name));

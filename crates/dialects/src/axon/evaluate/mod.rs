@@ -17,6 +17,7 @@ use super::specialize::{Instance, Structure, Subst, TensorType, is_ragged};
 pub use super::specialize::{constant, refuse};
 use super::syntax::ast::{Expr, ExprKind, Function, Let, Pattern, Program};
 use super::syntax::parser::Declaration;
+use super::syntax::with_stack;
 use super::types::{ElementType, MAX_PARTS, Node, Ty, Types};
 use crate::tc::syntax::{Diagnostic, Reason, Span};
 use std::collections::{HashMap, HashSet};
@@ -25,9 +26,6 @@ use tc_ir::shape::{Arithmetic, Dim, Shape};
 
 /// Most calls inside of each other.
 pub const MAX_DEPTH: usize = 256;
-
-/// What must be left of the stack, and by how much it grows otherwise, in bytes.
-const STACK: (usize, usize) = (1 << 20, 8 << 20);
 
 /// A number in a program.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -461,7 +459,7 @@ fn defines_any(pattern: &Pattern, names: &HashSet<Rc<str>>) -> bool {
 
 /// The names in an expression, those that are bound in it as well.
 fn collect_names(expr: &Expr, names: &mut HashSet<Rc<str>>) {
-    match &expr.kind {
+    with_stack(|| match &expr.kind {
         ExprKind::Integer(_) | ExprKind::Float(_) => {}
         ExprKind::Name(name) => _ = names.insert(Rc::clone(name)),
         ExprKind::Tuple(parts) => parts.iter().for_each(|part| collect_names(part, names)),
@@ -473,7 +471,7 @@ fn collect_names(expr: &Expr, names: &mut HashSet<Rc<str>>) {
             function.lets.iter().for_each(|it| collect_names(&it.value, names));
             collect_names(&function.result, names);
         }
-    }
+    });
 }
 
 impl<'p, T: Target> Machine<'p, T> {
@@ -545,6 +543,10 @@ impl<'p, T: Target> Machine<'p, T> {
     }
 
     fn eval(&mut self, expr: &'p Expr, scope: &Scope) -> Evaluated<Value<T::Tensor>> {
+        with_stack(|| self.eval_kind(expr, scope))
+    }
+
+    fn eval_kind(&mut self, expr: &'p Expr, scope: &Scope) -> Evaluated<Value<T::Tensor>> {
         match &expr.kind {
             ExprKind::Integer(value) => self.number(Number::Integer(*value), expr.span, scope),
             ExprKind::Float(value) => self.number(Number::Float(*value), expr.span, scope),
@@ -632,7 +634,7 @@ impl<'p, T: Target> Machine<'p, T> {
         self.call_site = span;
         self.depth += 1;
         let (frames, functions) = (self.frames.len(), self.functions.len());
-        let result = stacker::maybe_grow(STACK.0, STACK.1, || self.call(callee, args, span));
+        let result = with_stack(|| self.call(callee, args, span));
         if matches!(&result, Ok(value) if !value.has_function()) {
             // Nothing refers to what was made for the call.
             self.frames.truncate(frames);

@@ -1,7 +1,8 @@
 //! The syntax tree of an Axon program.
 //!
-//! Names are not resolved. Trees from the parser are at most [`super::parser::MAX_HEIGHT`] high, so
-//! that walks over them may recurse.
+//! Names are not resolved. Trees from the parser are at most [`super::parser::MAX_HEIGHT`] high, but for
+//! operators in a row, of which there may be [`super::parser::MAX_OPERATORS`]: walks recurse, and take more
+//! stack where they need it.
 
 use crate::tc::syntax::Span;
 use std::rc::Rc;
@@ -80,12 +81,41 @@ pub enum ExprKind {
         /// What is called.
         function: Box<Expr>,
         /// The arguments.
-        args: Vec<Expr>,
+        args: Args,
         /// The options of a built-in function.
         options: Vec<CallOption>,
     },
     /// `fn (params) : result { body }`
     Function(Rc<Function>),
+}
+
+/// The arguments of a call. Those of operators in a row are deep, and dropped one after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Args(Vec<Expr>);
+
+impl From<Vec<Expr>> for Args {
+    fn from(args: Vec<Expr>) -> Self {
+        Self(args)
+    }
+}
+
+impl std::ops::Deref for Args {
+    type Target = [Expr];
+
+    fn deref(&self) -> &[Expr] {
+        &self.0
+    }
+}
+
+impl Drop for Args {
+    fn drop(&mut self) {
+        let mut pending = std::mem::take(&mut self.0);
+        while let Some(mut expr) = pending.pop() {
+            if let ExprKind::Call { args, .. } = &mut expr.kind {
+                pending.append(&mut args.0);
+            }
+        }
+    }
 }
 
 /// `name=value` among the arguments of a call.

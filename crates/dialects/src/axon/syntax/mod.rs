@@ -8,6 +8,11 @@ pub use parser::{parse_program, parse_signature};
 
 use crate::tc::syntax::{Diagnostic, Reason, SourceFile};
 
+/// Runs a step of a walk over a syntax tree, on more stack if little is left.
+pub(crate) fn with_stack<R>(step: impl FnOnce() -> R) -> R {
+    stacker::maybe_grow(1 << 20, 8 << 20, step)
+}
+
 /// Reads a program from the bytes of a file: the source, the program, and what is wrong with it. With a
 /// diagnostic the program is not the one of the file.
 pub fn read(file_name: &str, bytes: Vec<u8>) -> (SourceFile, ast::Program, Vec<Diagnostic>) {

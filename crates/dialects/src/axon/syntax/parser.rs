@@ -5,7 +5,7 @@
 //! error the parser goes on at the next definition of the file, so that one run reports several
 //! mistakes. Time and memory are linear.
 //!
-//! Limits: [`MAX_NESTING`], [`MAX_HEIGHT`], and those of the lexer.
+//! Limits: [`MAX_NESTING`], [`MAX_HEIGHT`], [`MAX_OPERATORS`], and those of the lexer.
 
 use super::ast::{
     CallOption, Expr, ExprKind, Function, Let, Name, OptionValue, Param, Pattern, Program,
@@ -21,8 +21,11 @@ use tc_ir::shape::text::{self, ShapeExpr};
 /// Deepest nesting of parentheses, calls, functions and types.
 pub const MAX_NESTING: u32 = 100;
 
-/// Greatest height of an expression tree.
+/// Greatest height of an expression tree, in which operators in a row, as in `a + b - c`, count once.
 pub const MAX_HEIGHT: u32 = 200;
+
+/// Greatest height of an expression tree in which all operators count.
+pub const MAX_OPERATORS: u32 = 1 << 14;
 
 /// Parses a program; definitions with a mistake are left out and reported.
 pub fn parse_program(source: &SourceFile) -> (Program, Vec<Diagnostic>) {
@@ -98,7 +101,24 @@ pub fn parse_signature(source: &SourceFile) -> Result<TypeExpr, Vec<Diagnostic>>
 /// An expression and the height of its tree.
 struct Tree {
     expr: Expr,
-    height: u32,
+    height: Height,
+}
+
+/// The height of a tree.
+#[derive(Clone, Copy, Default)]
+struct Height {
+    /// Where operators in a row count once.
+    nesting: u32,
+    operators: u32,
+}
+
+impl Height {
+    fn max(self, other: Self) -> Self {
+        Self {
+            nesting: self.nesting.max(other.nesting),
+            operators: self.operators.max(other.operators),
+        }
+    }
 }
 
 struct Parser<'t> {
@@ -131,14 +151,14 @@ impl<'t> Parser<'t> {
         while !self.tokens.at_end() {
             let start = self.tokens.position();
             match self.statement() {
-                Ok(Statement::Let(definition)) => {
+                Ok((Statement::Let(definition), _)) => {
                     program.lets.push(definition);
                     if self.tokens.eat(TokenKind::Semicolon) || self.tokens.at_end() {
                         continue;
                     }
                     let _ = self.tokens.unexpected("';' after a definition");
                 }
-                Ok(Statement::Value(value)) => {
+                Ok((Statement::Value(value), _)) => {
                     program.result = Some(value);
                     self.tokens.eat(TokenKind::Semicolon);
                     if self.tokens.at_end() {
@@ -200,15 +220,16 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn statement(&mut self) -> Parsed<Statement> {
+    /// A definition or a value, and the height of its tree.
+    fn statement(&mut self) -> Parsed<(Statement, Height)> {
         let value = self.values()?;
         if self.tokens.kind() != TokenKind::Assign {
-            return Ok(Statement::Value(value.expr));
+            return Ok((Statement::Value(value.expr), value.height));
         }
         let pattern = self.pattern(value.expr)?;
         self.tokens.bump();
-        let value = self.values()?.expr;
-        Ok(Statement::Let(Let { pattern, value }))
+        let Tree { expr: value, height } = self.values()?;
+        Ok((Statement::Let(Let { pattern, value }), height))
     }
 
     /// Expressions with commas between them; several are a tuple.
@@ -249,11 +270,22 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn node(&mut self, kind: ExprKind, span: Span, below: u32) -> Parsed<Tree> {
-        if below == MAX_HEIGHT {
+    fn node(&mut self, kind: ExprKind, span: Span, below: Height) -> Parsed<Tree> {
+        self.tree(kind, span, Height { nesting: below.nesting + 1, operators: below.operators + 1 })
+    }
+
+    fn tree(&mut self, kind: ExprKind, span: Span, height: Height) -> Parsed<Tree> {
+        if MAX_HEIGHT < height.nesting {
             return Err(self.too_deep("expression"));
         }
-        Ok(Tree { expr: Expr { kind, span }, height: below + 1 })
+        if MAX_OPERATORS < height.operators {
+            let message = format!(
+                "expression has {MAX_OPERATORS} operators in a row, expected fewer; try definitions for its \
+                 parts"
+            );
+            return Err(self.tokens.limit(self.tokens.token().span, message));
+        }
+        Ok(Tree { expr: Expr { kind, span }, height })
     }
 
     /// Operands with binary operators between them.
@@ -276,12 +308,14 @@ impl<'t> Parser<'t> {
 
     fn binary(&mut self, op: Token<TokenKind>, lhs: Tree, rhs: Tree) -> Parsed<Tree> {
         let span = lhs.expr.span.to(rhs.expr.span);
-        let below = lhs.height.max(rhs.height);
+        let mut height = lhs.height.max(rhs.height);
+        height.operators += 1;
+        height.nesting = lhs.height.nesting.max(rhs.height.nesting + 1);
         let function =
             Expr { kind: ExprKind::Name(self.tokens.spelling(op).into()), span: op.span };
-        let args = vec![lhs.expr, rhs.expr];
+        let args = vec![lhs.expr, rhs.expr].into();
         let function = Box::new(function);
-        self.node(ExprKind::Call { function, args, options: Vec::new() }, span, below)
+        self.tree(ExprKind::Call { function, args, options: Vec::new() }, span, height)
     }
 
     /// A primary with the minus signs before it.
@@ -292,7 +326,7 @@ impl<'t> Parser<'t> {
             // An operator as an argument.
             let token = self.tokens.bump();
             let kind = ExprKind::Name(self.tokens.spelling(token).into());
-            return self.node(kind, token.span, 0);
+            return self.node(kind, token.span, Height::default());
         }
         let mut signs = Vec::new();
         while self.tokens.kind() == TokenKind::Minus {
@@ -303,17 +337,15 @@ impl<'t> Parser<'t> {
             let span = sign.to(tree.expr.span);
             let below = tree.height;
             tree = match tree.expr.kind {
-                ExprKind::Float(value) => self.node(ExprKind::Float(-value), span, below - 1)?,
+                ExprKind::Float(value) => self.tree(ExprKind::Float(-value), span, below)?,
                 ExprKind::Integer(value) if -value < i64::MIN.into() => {
                     return Err(self.too_wide(span));
                 }
-                ExprKind::Integer(value) => {
-                    self.node(ExprKind::Integer(-value), span, below - 1)?
-                }
+                ExprKind::Integer(value) => self.tree(ExprKind::Integer(-value), span, below)?,
                 _ => {
                     let function = Expr { kind: ExprKind::Name("neg".into()), span: sign };
                     let function = Box::new(function);
-                    let args = vec![tree.expr];
+                    let args = vec![tree.expr].into();
                     self.node(ExprKind::Call { function, args, options: Vec::new() }, span, below)?
                 }
             };
@@ -350,7 +382,7 @@ impl<'t> Parser<'t> {
         })?;
         let span = Span::new(function.expr.span.start, self.tokens.previous_end());
         let function = Box::new(function.expr);
-        self.node(ExprKind::Call { function, args, options }, span, below)
+        self.node(ExprKind::Call { function, args: args.into(), options }, span, below)
     }
 
     fn option(&mut self) -> Parsed<CallOption> {
@@ -400,26 +432,26 @@ impl<'t> Parser<'t> {
                 let Ok(value) = spelling.parse::<u64>() else {
                     return Err(self.too_wide(token.span));
                 };
-                self.node(ExprKind::Integer(value.into()), token.span, 0)
+                self.node(ExprKind::Integer(value.into()), token.span, Height::default())
             }
             TokenKind::Float => {
                 self.tokens.bump();
                 let value = spelling.trim_end_matches('f').parse().unwrap_or(f64::INFINITY);
-                self.node(ExprKind::Float(value), token.span, 0)
+                self.node(ExprKind::Float(value), token.span, Height::default())
             }
             TokenKind::Ident if spelling == "inf" => {
                 self.tokens.bump();
-                self.node(ExprKind::Float(f64::INFINITY), token.span, 0)
+                self.node(ExprKind::Float(f64::INFINITY), token.span, Height::default())
             }
             TokenKind::Ident => {
                 self.tokens.bump();
-                self.node(ExprKind::Name(spelling.into()), token.span, 0)
+                self.node(ExprKind::Name(spelling.into()), token.span, Height::default())
             }
             TokenKind::LeftParen => {
                 self.tokens.bump();
                 if self.tokens.eat(TokenKind::RightParen) {
                     let span = Span::new(token.span.start, self.tokens.previous_end());
-                    return self.node(ExprKind::Tuple(Vec::new()), span, 0);
+                    return self.node(ExprKind::Tuple(Vec::new()), span, Height::default());
                 }
                 let mut tree = self.limited(Self::values)?;
                 self.tokens.expect(TokenKind::RightParen, "')', ',' or an operator")?;
@@ -460,12 +492,15 @@ impl<'t> Parser<'t> {
         };
         let open = self.tokens.expect(TokenKind::LeftBrace, "'{' and the body")?.span;
         let mut lets = Vec::new();
+        let mut inside = Height::default();
         let result = loop {
             if self.tokens.kind() == TokenKind::RightBrace {
                 let failed = self.tokens.unexpected("an expression as the value of the function");
                 return Err(failed);
             }
-            match self.statement()? {
+            let (statement, height) = self.statement()?;
+            inside = inside.max(height);
+            match statement {
                 Statement::Let(definition) => {
                     lets.push(definition);
                     self.tokens.expect(TokenKind::Semicolon, "';' after a definition")?;
@@ -480,7 +515,9 @@ impl<'t> Parser<'t> {
         }
         let span = Span::new(start, self.tokens.previous_end());
         let function = Function { params, result_type, lets, result };
-        self.node(ExprKind::Function(Rc::new(function)), span, 0)
+        // What stands in it is limited by how deep functions nest.
+        let below = Height { nesting: 0, ..inside };
+        self.node(ExprKind::Function(Rc::new(function)), span, below)
     }
 
     fn type_expr(&mut self) -> Parsed<TypeExpr> {

@@ -24,11 +24,14 @@ mod shapes;
 mod tests;
 mod values;
 
+use crate::tc::syntax::diagnostic::BYTE_ORDER_MARK;
+
 pub use parser::{parse_bytes, parse_module, parse_value};
 pub use printer::{PrintOptions, print, print_typed_attributes, print_value};
 
 /// Whether a text begins as a module does, after white space and lines of comment.
-pub fn begins_with_module(mut text: &[u8]) -> bool {
+pub fn begins_with_module(text: &[u8]) -> bool {
+    let mut text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     loop {
         text = text.trim_ascii_start();
         if !text.starts_with(b"//") {

@@ -15,6 +15,9 @@ const MAX_SIMILAR_BYTES: usize = 32;
 /// Source lines wider than this are cut around the place that is pointed at.
 const MAX_SHOWN_BYTES: usize = 160;
 
+/// The byte-order mark that some editors begin UTF-8 texts with.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// A range of bytes of one source file, end excluded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Span {
@@ -62,18 +65,21 @@ impl SourceFile {
         }
     }
 
-    /// A source file from the bytes of a file.
+    /// A source file from the bytes of a file. A byte-order mark is no part of the text.
     ///
     /// # Errors
     /// As `syntax` at the first byte that is not UTF-8, as `limit` for a file over [`MAX_FILE_BYTES`]; the
     /// file that comes with the error holds the text before that place, so that it can be rendered.
     pub fn from_bytes(
         name: impl Into<String>,
-        bytes: Vec<u8>,
+        mut bytes: Vec<u8>,
         syntax: Reason,
         limit: Reason,
     ) -> Result<Self, Box<(Self, Diagnostic)>> {
         let name = name.into();
+        if bytes.starts_with(BYTE_ORDER_MARK) {
+            bytes.drain(..BYTE_ORDER_MARK.len());
+        }
         if MAX_FILE_BYTES < bytes.len() {
             let error = too_large(bytes.len(), limit);
             return Err(Box::new((Self::new(name, ""), error)));
@@ -544,6 +550,19 @@ mod tests {
             file.render(&error),
             "f.tc:2:2: error: expected UTF-8 text, found byte 0xff [TC0001]\n \n ^\n"
         );
+    }
+
+    #[test]
+    fn byte_order_marks_are_no_part_of_the_text() {
+        let read = |bytes: &[u8]| {
+            SourceFile::from_bytes("f.tc", bytes.to_vec(), Reason::Syntax, Reason::Limit)
+        };
+        assert_eq!(read(b"\xef\xbb\xbfdef f").unwrap().text(), "def f");
+        assert_eq!(read(b"\xef\xbb\xbf").unwrap().text(), "");
+        assert_eq!(read(b"\xef\xbb\xbfd\xff").unwrap_err().1.span, Span::new(1, 1));
+        assert_eq!(read(b"\xef\xbb").unwrap_err().1.span, Span::new(0, 0));
+        // Elsewhere it is a character like others.
+        assert_eq!(read(b" \xef\xbb\xbf").unwrap().text(), " \u{feff}");
     }
 
     #[test]
