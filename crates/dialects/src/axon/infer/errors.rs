@@ -413,6 +413,7 @@ fn why(
             let together = || "no ranks fit all of these places".to_string();
             shown.or_else(|| ranks(a, b)).unwrap_or_else(together)
         }
+        Contradiction::Sizes => "no sizes fit all of these places".to_string(),
         Contradiction::Endless(..) => "the shape would contain itself".to_string(),
         Contradiction::NotPositive(a) => match (relation, a) {
             (Relation::Positive(given), Dim::Constant(_)) => match compared(types, given) {

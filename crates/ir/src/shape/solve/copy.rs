@@ -135,6 +135,7 @@ impl Copy {
         match reason {
             Reason::Dims(a, b) => Reason::Dims(dim(a), dim(b)),
             Reason::Rank(a, b) => Reason::Rank(shape(a), shape(b)),
+            Reason::Sizes => Reason::Sizes,
             Reason::Endless(a, b) => Reason::Endless(shape(a), shape(b)),
             Reason::NotPositive(a) => Reason::NotPositive(dim(a)),
             Reason::RaggedElements(a) => Reason::RaggedElements(shape(a)),

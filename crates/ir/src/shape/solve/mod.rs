@@ -11,7 +11,8 @@
 //!
 //! Where the paper leaves a choice:
 //! - a shape or size that would have to contain itself fails; so does an equation between sizes that
-//!   no positive integers satisfy (`(* d 4) = 13`);
+//!   no positive integers satisfy (`(* d 4) = 13`); one variable is replaced by the only one that does
+//!   (`(* d d) = 16`);
 //! - parts that both sides have in common are dropped: `(+ m 1) = (+ n 1)` gives `m = n`;
 //! - two adjacent unknown shapes are never guessed: `p@q = [2,3]` is a residual;
 //! - residuals with a side in common equate their other sides.
@@ -20,7 +21,8 @@
 //! solved without residuals holds for all values of the free variables. What is given between two
 //! calls of [`Solver::solve`] is a set: it is put into an order that depends on the equations alone,
 //! so that the order in which they are added does not matter, even for what the rules cannot solve.
-//! [`Solver::settle`] makes one set of all that was given in several pieces.
+//! [`Solver::settle`] makes one set of all that was given in several pieces, and asks whether all residuals can
+//! hold together.
 //!
 //! Replacement is by reference: a variable keeps its value, an equation that waits is found through
 //! the variables in it. So the cost of an equation follows from its own size and not from that of
@@ -32,9 +34,13 @@ mod copy;
 mod explain;
 mod pointwise;
 mod ranks;
+mod roots;
 mod sides;
+mod sizes;
+mod splits;
 mod step;
 mod sums;
+mod together;
 mod values;
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
@@ -85,6 +91,8 @@ pub enum Reason {
     Dims(Dim, Dim),
     /// The ranks of these shapes are never equal.
     Rank(Shape, Shape),
+    /// No sizes satisfy several conditions, each of which is possible.
+    Sizes,
     /// The shape would have to contain itself.
     Endless(Shape, Shape),
     /// A size is zero or negative.
@@ -602,14 +610,14 @@ impl Solver {
     /// it does not depend on that, and nothing is done. Variables
     /// made since then inside of `level` definitions lose their values first. Those of inner
     /// definitions keep theirs, which functions have already been used with, and those of outer ones,
-    /// which all equations agree with. Then there have to be ranks that fit all residuals.
+    /// which all equations agree with. Then there have to be ranks and sizes that fit all residuals.
     ///
     /// # Errors
     /// The equations contradict each other.
     pub fn settle(&mut self, since: Mark, level: u32) -> Result<(), Box<Conflict>> {
         if self.reset(since, level) {
             self.solve()?;
-            let checked = self.check_ranks(since);
+            let checked = self.check_together(since);
             return checked.map_err(|failure| self.conflict(failure, usize::MAX, 0));
         }
         Ok(())

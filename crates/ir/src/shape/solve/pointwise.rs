@@ -1,7 +1,7 @@
 //! Point-wise operations: which operands are equal, and which are broadcast.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
+use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::ops::Range;
 
 use super::copy::Copy;
@@ -309,7 +309,15 @@ impl Solver {
     /// Whether pairs of resolved shapes can be equal, or the second end in the first, given the
     /// residuals that their variables occur in.
     fn consistent(&mut self, pairs: Vec<(Shape, Shape, bool)>) -> bool {
-        let neighbours = self.neighbours(&pairs);
+        let mut start = Vec::new();
+        for (left, right, _) in &pairs {
+            let (shapes, dims) = self.vars(&Relation::Shapes(left.clone(), right.clone()));
+            let shapes = shapes.iter().map(|var| &self.shapes[var.0 as usize].waiting);
+            let waiting = shapes.chain(dims.iter().map(|var| &self.dims[var.0 as usize].waiting));
+            start.extend(waiting.flat_map(|ids| self.stuck_of(ids)));
+        }
+        let neighbours = self.connected(start, &mut HashSet::new(), MAX_NEIGHBOURS, true, |_| true);
+        let neighbours: Vec<Relation> = neighbours.into_values().collect();
         let (shapes, broadcast): (Vec<Relation>, Vec<bool>) = pairs
             .into_iter()
             .map(|(left, right, broadcast)| (Relation::Shapes(left, right), broadcast))
@@ -328,36 +336,6 @@ impl Solver {
             copy.to.given(relation, 0);
         }
         copy.to.run().is_ok()
-    }
-
-    /// The residuals that variables of shapes occur in, those that others of their variables occur
-    /// in, and so on.
-    fn neighbours(&mut self, pairs: &[(Shape, Shape, bool)]) -> Vec<Relation> {
-        let mut pending: VecDeque<Relation> =
-            pairs.iter().map(|(a, b, _)| Relation::Shapes(a.clone(), b.clone())).collect();
-        let (mut shapes, mut dims) = (HashSet::new(), HashSet::new());
-        let mut seen: HashSet<EquationId> = HashSet::new();
-        let mut neighbours = Vec::new();
-        while let Some(relation) = pending.pop_front() {
-            let (new_shapes, new_dims) = self.vars(&relation);
-            let new_shapes = new_shapes.into_iter().filter(|var| shapes.insert(*var));
-            let new_dims = new_dims.into_iter().filter(|var| dims.insert(*var));
-            let stuck: Vec<EquationId> = (new_shapes
-                .map(|var| &self.shapes[var.0 as usize].waiting))
-            .chain(new_dims.map(|var| &self.dims[var.0 as usize].waiting))
-            .flat_map(|waiting| self.stuck_of(waiting))
-            .filter(|id| seen.insert(*id))
-            .collect();
-            for id in stuck {
-                if neighbours.len() == MAX_NEIGHBOURS {
-                    return neighbours;
-                }
-                let relation = self.resolved(&self.equations[id as usize].relation.clone());
-                pending.push_back(relation.clone());
-                neighbours.push(relation);
-            }
-        }
-        neighbours
     }
 
     /// Those of some equations that are residuals.

@@ -7,70 +7,39 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::{EquationId, Failure, Mark, Reason, Relation, Solver, State};
+use super::{Failure, Mark, Reason, Relation, Solver};
 use crate::integer_program::{Answer, Program, Row, Terms};
-use crate::shape::{RankEquation, Shape, ShapeVar};
+use crate::shape::{RankEquation, ShapeVar};
 
 /// How much work the question about the ranks of connected residuals may be, in terms touched.
 const MAX_RANK_WORK: usize = 1 << 16;
 
-/// Residuals between shapes that share variables.
-type Connected = BTreeMap<EquationId, [Shape; 2]>;
-
 impl Solver {
-    /// Checks the residuals since a mark, with those that share variables with them.
+    /// Checks the residuals since a mark, with those that share shape variables with them.
     pub(super) fn check_ranks(&mut self, since: Mark) -> Result<(), Failure> {
         let mut seen = HashSet::new();
-        for id in since.equations..self.equations.len() {
-            let is_stuck = self.equations[id].state == State::Stuck;
-            let id = id as EquationId;
-            if !is_stuck || seen.contains(&id) {
-                continue;
-            }
-            let connected = self.connected(id, &mut seen);
+        for id in self.stuck_since(since) {
+            let is_asked = |relation: &Relation| matches!(relation, Relation::Shapes(..));
+            let connected = self.connected([id], &mut seen, usize::MAX, false, is_asked);
             // One alone is what the rules look at.
             if 1 < connected.len()
-                && !have_ranks(&connected)
-                && let Some((&newest, [left, right])) = connected.last_key_value()
+                && !have_ranks(connected.values())
+                && let Some(Relation::Shapes(left, right)) = connected.values().next_back()
             {
-                let relation = Relation::Shapes(left.clone(), right.clone());
-                let origin = self.equations[newest as usize].origin;
-                let parents = connected.keys().rev().copied().collect();
                 let reason = Reason::Rank(left.clone(), right.clone());
-                return Err((self.record(relation, origin, parents), reason));
+                return self.contradiction(&connected, reason);
             }
         }
         Ok(())
     }
-
-    /// A residual and those that share shape variables with it, also by others.
-    fn connected(&mut self, start: EquationId, seen: &mut HashSet<EquationId>) -> Connected {
-        let mut connected = Connected::default();
-        let mut vars: HashSet<ShapeVar> = HashSet::new();
-        let mut pending = vec![start];
-        while let Some(id) = pending.pop() {
-            if !seen.insert(id) {
-                continue;
-            }
-            let relation = self.resolved(&self.equations[id as usize].relation.clone());
-            if let Relation::Shapes(left, right) = &relation {
-                for var in self.vars(&relation).0 {
-                    if vars.insert(var) {
-                        pending.extend(self.stuck_of(&self.shapes[var.0 as usize].waiting));
-                    }
-                }
-                connected.insert(id, [left.clone(), right.clone()]);
-            }
-        }
-        connected
-    }
 }
 
 /// Whether some ranks satisfy all equations, or that is not decided.
-fn have_ranks(residuals: &Connected) -> bool {
+fn have_ranks<'r>(residuals: impl Iterator<Item = &'r Relation>) -> bool {
     let mut program = Program::default();
     let mut columns: BTreeMap<ShapeVar, u32> = BTreeMap::new();
-    for [left, right] in residuals.values() {
+    for residual in residuals {
+        let Relation::Shapes(left, right) = residual else { continue };
         let RankEquation { counts, num_dims, .. } = RankEquation::new(left, right);
         let mut terms = Terms::default();
         for (var, count) in counts {
@@ -94,7 +63,7 @@ mod tests {
     use super::super::Origin;
     use super::*;
     use crate::shape::text::Names;
-    use crate::shape::{Dim, Item};
+    use crate::shape::{Dim, Item, Shape};
 
     const NUM_VARS: u32 = 3;
     /// The rank that each variable has at most.
@@ -129,11 +98,12 @@ mod tests {
                 [both.into_iter().collect(), Shape::dims((0..MOST).map(|_| Dim::Constant(1)))]
             };
             let bounds = (0..NUM_VARS).map(bound);
-            let connected: Connected = (0..).zip(sides.iter().cloned().chain(bounds)).collect();
+            let residuals = sides.iter().cloned().chain(bounds);
+            let residuals: Vec<Relation> = residuals.map(|[a, b]| Relation::Shapes(a, b)).collect();
             let ranks = || 0..=MOST;
             let mut all = ranks().flat_map(|a| ranks().flat_map(move |b| ranks().map(move |c| [a, b, c])));
             let holds = |it: [usize; 3]| sides.iter().all(|[a, b]| rank(a, &it) == rank(b, &it));
-            prop_assert_eq!(have_ranks(&connected), all.any(holds));
+            prop_assert_eq!(have_ranks(residuals.iter()), all.any(holds));
         }
     }
 

@@ -311,18 +311,18 @@ impl Solver {
         if low.is_some_and(|low| 0 < low) || high.is_some_and(|high| high < 0) {
             return Ok(None);
         }
-        // `(op d c1) = c2`
-        if let Some((var, factor)) = arithmetic.lone_var(&whole) {
-            if constant.checked_rem(factor) != Some(0) {
-                return Ok(None);
+        // `(op d c1) = c2`, and `(* d d) = c2`.
+        match arithmetic.roots(&whole.plus(difference(0, constant)?)?).as_deref() {
+            Some([]) => return Ok(None),
+            Some([root]) if let [var] = arithmetic.polynomial_vars(&whole)[..] => {
+                return self.bind_dim(id, var, Dim::Constant(*root)).map(Some);
             }
-            let value = constant.checked_div(factor).ok_or(DimError::Overflow)?;
-            return self.bind_dim(id, var, Dim::Constant(value)).map(Some);
+            _ => {}
         }
         let (empty_a, empty_b) = (a.terms().len() == 0, b.terms().len() == 0);
         // A variable alone on a side, after what was common is dropped.
-        let var_of = |sum: &Polynomial| match arithmetic.lone_var(sum) {
-            Some((var, 1)) => Some(var),
+        let var_of = |sum: &Polynomial| match arithmetic.dim(sum.clone()) {
+            Ok(Dim::Var(var)) => Some(var),
             _ => None,
         };
         let value_of_a = || -> Result<Dim, DimError> { arithmetic.dim(b.plus(constant)?) };

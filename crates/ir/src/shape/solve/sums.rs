@@ -3,23 +3,10 @@
 use std::rc::Rc;
 
 use crate::expr::{Expr, Node, gcd};
-use crate::polynomial::{Monomial, Normalizer, Polynomial};
-use crate::shape::{Arithmetic, Dim, DimError, DimVar};
+use crate::polynomial::{Monomial, Normalizer, Polynomial, remove_factor};
+use crate::shape::{Arithmetic, Dim, DimError};
 
 impl Arithmetic {
-    /// The variable and its coefficient, if that is all of a sum.
-    pub(super) fn lone_var(&self, sum: &Polynomial) -> Option<(DimVar, i64)> {
-        let mut terms = sum.terms();
-        match (terms.next(), terms.next()) {
-            (Some((monomial, coefficient)), None)
-                if monomial.len() == 1 && sum.constant_part() == 0 =>
-            {
-                Some((self.as_var(monomial[0])?, coefficient))
-            }
-            _ => None,
-        }
-    }
-
     /// Whether a dimension has neither products nor quotients of variables.
     pub(super) fn is_linear(&self, dim: &Dim) -> bool {
         let Dim::Sum(sum) = dim else { return true };
@@ -49,7 +36,7 @@ impl Arithmetic {
     }
 
     /// The least value of a variable, or of a quotient of what is not negative.
-    fn least(&self, atom: Expr) -> Option<i64> {
+    pub(super) fn least(&self, atom: Expr) -> Option<i64> {
         if self.as_var(atom).is_some() {
             return Some(1);
         }
@@ -115,7 +102,7 @@ pub(super) fn rewrite_sum(
     let Some((lead, _)) = pattern.terms().next() else { return Ok(None) };
     let mut factors = Vec::new();
     for (monomial, _) in sum.terms() {
-        let Some(rest) = quotient(monomial, lead) else { continue };
+        let Some(rest) = remove_factor(monomial, lead) else { continue };
         let occurrence = pattern.mul(&Polynomial::term(rest.clone(), 1))?;
         let times = occurrence.terms().map(|(monomial, part)| {
             let times = sum.coefficient(monomial).checked_div(part).unwrap_or(0);
@@ -133,14 +120,4 @@ pub(super) fn rewrite_sum(
     let Some((rest, times)) = factors.into_iter().next() else { return Ok(None) };
     let factor = Polynomial::term(rest, times);
     Ok(Some(sum.sub(&pattern.mul(&factor)?)?.add(&factor.scale(value)?)?))
-}
-
-/// The factors of a product without those of another one, if it has them.
-fn quotient(product: &Monomial, divisor: &Monomial) -> Option<Monomial> {
-    let mut rest = product.clone();
-    for atom in divisor {
-        let at = rest.iter().position(|other| other == atom)?;
-        rest.remove(at);
-    }
-    Some(rest)
 }
