@@ -22,7 +22,7 @@ use super::syntax::ast::{
 };
 use super::syntax::parser::{self, Declaration, OptionDeclaration};
 use super::syntax::with_stack;
-use super::types::{Class, Elem, MAX_PARTS, Node, Renaming, Scheme, Ty, Types};
+use super::types::{Class, Elem, Integer, MAX_PARTS, Node, Renaming, Scheme, Ty, Types};
 use crate::tc::syntax::{Diagnostic, Reason, SourceFile, Span, diagnostic::sorted_and_capped};
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -364,8 +364,8 @@ pub(crate) struct Inference {
     pub(crate) definitions: Vec<(Rc<str>, Scheme)>,
     explanations: Vec<Explanation>,
     pub(crate) uses: Uses,
-    /// The integers of the current definition of the file, and their types.
-    integers: Vec<(i128, Span, Ty)>,
+    /// The integers of the current definition of the file.
+    integers: Vec<Integer>,
     /// Whether the definitions are those of the prelude.
     in_prelude: bool,
 }
@@ -479,6 +479,7 @@ impl Inference {
         let errors = self.diagnostics.len();
         let mark = self.types.solver.mark();
         let pending = self.types.solver.num_pointwise();
+        let integers = self.integers.len();
         if top {
             self.conflicts = 0;
         }
@@ -499,7 +500,11 @@ impl Inference {
             ty = self.types.add(Node::Error);
         }
         let scheme = match is_function {
-            true => self.types.generalize(ty, self.level, mark),
+            true => {
+                let mut scheme = self.types.generalize(ty, self.level, mark);
+                scheme.integers = self.open_integers(integers);
+                scheme
+            }
             false => Types::monomorphic(ty),
         };
         if let Some(error) = self.too_large(ty, value.span) {
@@ -597,11 +602,14 @@ impl Inference {
         match &expr.kind {
             // A number stands for a tensor of any shape that it is needed in.
             ExprKind::Integer(value) => {
-                let ty = self.number(Class::Number, expr.span);
-                self.integers.push((*value, expr.span, ty));
+                let (ty, elem) = self.number(Class::Number, expr.span);
+                if !self.in_prelude {
+                    let (value, span) = (*value, expr.span);
+                    self.integers.push(Integer { value, span, elem });
+                }
                 ty
             }
-            ExprKind::Float(_) => self.number(Class::Float, expr.span),
+            ExprKind::Float(_) => self.number(Class::Float, expr.span).0,
             ExprKind::Name(name) => self.name(name, expr.span),
             ExprKind::Tuple(parts) => {
                 let parts = parts.iter().map(|part| self.expr(part)).collect();
@@ -614,7 +622,7 @@ impl Inference {
         }
     }
 
-    fn number(&mut self, class: Class, span: Span) -> Ty {
+    fn number(&mut self, class: Class, span: Span) -> (Ty, Elem) {
         let shape = self.types.solver.shape_var(self.level);
         self.types.solver.set_number(shape);
         let elem = self.types.elem_var(self.level, class);
@@ -622,14 +630,41 @@ impl Inference {
         let origin = self.origin(span, What::Literal(class), Some(ty));
         self.types.literal(elem, origin);
         self.uses.numbers.insert((self.in_prelude, span), ty);
-        ty
+        (ty, elem)
+    }
+
+    /// The integers from one on whose type is not known: the least and the greatest of each type.
+    fn open_integers(&mut self, since: usize) -> Vec<Integer> {
+        let mut open: HashMap<Elem, (Integer, Integer)> = HashMap::new();
+        for integer in &self.integers[since..] {
+            let Err((root, _)) = self.types.element(integer.elem) else { continue };
+            let both = || (integer.clone(), integer.clone());
+            let (least, greatest) = open.entry(root).or_insert_with(both);
+            if integer.value < least.value {
+                *least = integer.clone();
+            }
+            if greatest.value < integer.value {
+                *greatest = integer.clone();
+            }
+        }
+        let mut open: Vec<_> = open.into_values().flat_map(|(a, b)| [a, b]).collect();
+        open.sort_by_key(|integer| (integer.span, integer.elem));
+        open.dedup_by_key(|integer| (integer.span, integer.elem));
+        open
+    }
+
+    /// The integers of a definition have to fit the types of a use as well.
+    pub(crate) fn use_integers(&mut self, scheme: &Scheme, renaming: &Renaming, origin: Origin) {
+        for integer in &scheme.integers {
+            let copy = self.types.copy_integer(integer, renaming, origin);
+            self.integers.extend(copy);
+        }
     }
 
     /// Refuses integers that the types of their elements do not have.
-    fn check_integers(&mut self) {
-        for (value, span, ty) in std::mem::take(&mut self.integers) {
-            if let Node::Tensor(elem, _) = self.types.node(ty)
-                && let Ok(known) = self.types.element(elem)
+    pub(crate) fn check_integers(&mut self) {
+        for Integer { value, span, elem } in std::mem::take(&mut self.integers) {
+            if let Ok(known) = self.types.element(elem)
                 && let Some(misfit) = known.misfit(value)
             {
                 let mut error = Diagnostic::new(Reason::AxonElement, span, misfit);
@@ -648,6 +683,7 @@ impl Inference {
                 let origin = self.origin(span, What::Use(Rc::clone(name)), None);
                 let asks = vec![origin; scheme.residuals.len()];
                 let (ty, renaming) = self.types.instantiate(&scheme, self.level, origin, &asks);
+                self.use_integers(&scheme, &renaming, origin);
                 self.uses.schemes.insert((self.in_prelude, span), renaming);
                 ty
             }

@@ -308,6 +308,7 @@ impl Inferred {
         self.inference.solve(true, 0);
         self.default_numbers(&opened, mark);
         let inference = &mut self.inference;
+        inference.check_integers();
         if !inference.diagnostics.is_empty() {
             return Err(Refusal::Program(std::mem::take(&mut inference.diagnostics)));
         }
@@ -377,6 +378,7 @@ impl Inferred {
         let origin = inference.origin(span, What::Entry, None);
         inference.entry = origin;
         let (ty, renaming) = inference.types.instantiate(&scheme, 0, origin, &asks);
+        inference.use_integers(&scheme, &renaming, origin);
         inference.name_copies(&self.names, &renaming);
         let (parameters, result) = match inference.types.node(ty) {
             Node::Function(params, result) => (Some(params), result),

@@ -422,6 +422,31 @@ fn numbers_have_the_type_of_their_elements() {
             .contains("1:29: note: argument 2 of 'reduce' is a float")
     );
     assert_eq!(signature("fn(x : i16 [2]) { x + 300 }"), "i16 [2] -> i16 [2]");
+    // Also where a function is used at several types, in it and in those that it calls.
+    let functions = "g = fn(x) { h = fn(y) { y * 2 - 300 }; h(x) };";
+    let uses = "k = fn(x) { g(x) }; f = fn(a : i16 [2], b : i8 [3]) { k(a), k(b) };";
+    let found = errors(&format!("{functions}\n{uses}"));
+    let heads = found.lines().filter_map(|line| line.strip_prefix("test.axon:"));
+    assert_eq!(
+        heads.collect::<Vec<_>>(),
+        [
+            "1:33: error: 300 does not fit i8, expected -128 to 127 [AX0202]",
+            "1:25: note: argument 1 of '*'",
+            "1:25: note: argument 1 of '-'",
+            "1:33: note: argument 2 of '-' is a number",
+            "1:40: note: in the call of 'h' here",
+            "1:42: note: argument 1 of 'h'",
+            "2:13: note: in the call of 'g' here",
+            "2:15: note: argument 1 of 'g'",
+            "2:45: note: annotation of 'b' is i8 [3]",
+            "2:61: note: in the call of 'k' here",
+            "2:63: note: argument 1 of 'k' is i8 [3]",
+        ]
+    );
+    assert_eq!(
+        signature(&format!("{functions} f = fn(x : i16 [2]) {{ g(x) }};")),
+        "i16 [2] -> i16 [2]"
+    );
     assert_eq!(signature("fn(x) { x + 300 }"), "t a -> t a");
 }
 

@@ -8,6 +8,7 @@
 //! their own parts, so that errors say which place asks for what; those that were found equal form
 //! classes, so that no part is unified with another twice.
 
+use crate::tc::syntax::Span;
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::rc::Rc;
@@ -208,6 +209,16 @@ pub(crate) struct Scheme {
     solved: HashMap<Ty, Shape>,
     /// Shapes of numbers.
     numbers: Vec<ShapeVar>,
+    /// Integers whose type a use determines: the least and the greatest of each element type.
+    pub(crate) integers: Vec<Integer>,
+}
+
+/// An integer in a program.
+#[derive(Clone, Debug)]
+pub(crate) struct Integer {
+    pub(crate) value: i128,
+    pub(crate) span: Span,
+    pub(crate) elem: Elem,
 }
 
 /// The variables that were made inside more than some number of definitions.
@@ -277,7 +288,7 @@ pub(crate) enum Step {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Part(number) => write!(f, "part {number}"),
+            Self::Part(number) => write!(f, "part .{number}"),
             Self::Parameter(number) => write!(f, "parameter {number}"),
             Self::Result => write!(f, "the result"),
         }
@@ -866,6 +877,7 @@ impl Types {
             definition: None,
             solved: HashMap::new(),
             numbers: Vec::new(),
+            integers: Vec::new(),
         }
     }
 
@@ -908,7 +920,7 @@ impl Types {
         numbers.retain(|var| quantified.shapes.contains(var));
         let definition = Rc::new(self.solver.definition(since, level));
         let definition = Some(definition).filter(|_| !hidden);
-        Scheme { ty, quantified, residuals, definition, solved, numbers }
+        Scheme { ty, quantified, residuals, definition, solved, numbers, integers: Vec::new() }
     }
 
     /// Collects the variables of a shape that stand for any value; whether there are some.
@@ -1101,6 +1113,21 @@ impl Types {
         if !equal.is_empty() {
             self.add_equal(class, equal);
         }
+    }
+
+    /// The integer of a definition in a use of it, if that determines its type.
+    pub(crate) fn copy_integer(
+        &mut self,
+        integer: &Integer,
+        renaming: &Renaming,
+        origin: Origin,
+    ) -> Option<Integer> {
+        let root = self.find_elem(integer.elem);
+        let whole = *renaming.elems.get(&root)?;
+        let copy = self.add_elem(ElemNode::Link(whole), Class::Any);
+        self.edges.push((copy, whole, [origin].into()));
+        self.copied.insert(copy, (integer.elem, origin));
+        Some(Integer { elem: copy, ..integer.clone() })
     }
 
     fn copy_elem(&mut self, elem: Elem, copies: &mut Copies) -> Elem {

@@ -263,6 +263,16 @@ const RUNS: &[(&str, &[&str], &str)] = &[
          annotation of 'y' is t b\n",
     ),
     (
+        "g = fn(a) { a * 300 }; f = fn(x) { g(x) };",
+        &["x=i8[3]"],
+        "300 does not fit i8, expected -128 to 127\n\
+         argument 1 of '*'\n\
+         argument 2 of '*' is a number\n\
+         what is given for 'x' is i8 [3]\n\
+         in the call of 'g' here\n\
+         argument 1 of 'g'\n",
+    ),
+    (
         "g = fn(a : t [n,n]) { a }; f = fn(x) { g(x) };",
         &["x=2x3"],
         "what is given for 'x' has shape [2,3], expected [b,b]: size 3 is not 2\n\
