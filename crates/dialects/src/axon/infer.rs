@@ -666,6 +666,8 @@ impl Inference {
         for Integer { value, span, elem } in std::mem::take(&mut self.integers) {
             if let Ok(known) = self.types.element(elem)
                 && let Some(misfit) = known.misfit(value)
+                // Several uses of a definition ask for the same.
+                && !self.diagnostics.iter().any(|it| it.span == span && it.message == misfit)
             {
                 let mut error = Diagnostic::new(Reason::AxonElement, span, misfit);
                 let path = self.types.why_known(elem);

@@ -424,7 +424,7 @@ fn numbers_have_the_type_of_their_elements() {
     assert_eq!(signature("fn(x : i16 [2]) { x + 300 }"), "i16 [2] -> i16 [2]");
     // Also where a function is used at several types, in it and in those that it calls.
     let functions = "g = fn(x) { h = fn(y) { y * 2 - 300 }; h(x) };";
-    let uses = "k = fn(x) { g(x) }; f = fn(a : i16 [2], b : i8 [3]) { k(a), k(b) };";
+    let uses = "k = fn(x) { g(x) }; f = fn(a : i16 [2], b : i8 [3]) { k(a), k(b), k(b) };";
     let found = errors(&format!("{functions}\n{uses}"));
     let heads = found.lines().filter_map(|line| line.strip_prefix("test.axon:"));
     assert_eq!(
