@@ -384,29 +384,35 @@ fn pieces_do_not_matter() {
 /// Which of two variables stands for both, if one is found empty that stood beside one of them.
 #[test]
 fn pieces_do_not_matter_where_variables_are_empty() {
-    let sides = [("s3", "[]"), ("[d1]@s0", "[d3]@s2@s3")];
-    let solved = |pieces: &[&[usize]]| {
-        let mut solver = Solver::new();
-        let mut names = Names::default();
-        for name in ["s0", "s1", "s2", "s3"] {
-            names.shape(&mut solver, name).unwrap();
-        }
-        for piece in pieces {
-            for &number in *piece {
-                let (left, right) = sides[number];
-                let left = names.shape(&mut solver, left).unwrap();
-                let right = names.shape(&mut solver, right).unwrap();
-                solver.equate_shapes(left, right, number as u32);
+    for sides in [
+        [("s3", "[]"), ("[d1]@s0", "[d3]@s2@s3")],
+        [("s1@s1@[d2]", "[d2]"), ("[3]@s0", "[3]@s1@s2")],
+        [("s1@s1@[d2]", "[d2]"), ("[3]@s2", "[3]@s1@s0")],
+    ] {
+        let solved = |pieces: &[&[usize]]| {
+            let mut solver = Solver::new();
+            let mut names = Names::default();
+            for name in ["s0", "s1", "s2", "s3"] {
+                names.shape(&mut solver, name).unwrap();
             }
-            solver.solve().unwrap();
-        }
-        solver.settle(Mark::default(), 0).unwrap();
-        let shape = names.shape(&mut solver, "s0@s2").unwrap();
-        let shape = solver.resolved_shape(&shape);
-        names.display_shape(&solver, &shape)
-    };
-    assert_eq!(solved(&[&[0], &[1]]), solved(&[&[0, 1]]));
-    assert_eq!(solved(&[&[1], &[0]]), solved(&[&[0, 1]]));
+            for piece in pieces {
+                for &number in *piece {
+                    let (left, right) = sides[number];
+                    let left = names.shape(&mut solver, left).unwrap();
+                    let right = names.shape(&mut solver, right).unwrap();
+                    solver.equate_shapes(left, right, number as u32);
+                }
+                solver.solve().unwrap();
+            }
+            solver.settle(Mark::default(), 0).unwrap();
+            let shape = names.shape(&mut solver, "s0@s2").unwrap();
+            let shape = solver.resolved_shape(&shape);
+            names.display_shape(&solver, &shape)
+        };
+        assert_eq!(solved(&[&[0, 1]]), "s0@s0");
+        assert_eq!(solved(&[&[0], &[1]]), "s0@s0");
+        assert_eq!(solved(&[&[1], &[0]]), "s0@s0");
+    }
 }
 
 /// Pins all variables to planted values, and asks for another value of one shape.

@@ -617,6 +617,8 @@ impl Solver {
     pub fn settle(&mut self, since: Mark, level: u32) -> Result<(), Box<Conflict>> {
         if self.reset(since, level) {
             self.solve()?;
+            self.prefer_older(since, level);
+            self.solve()?;
             let checked = self.check_together(since);
             return checked.map_err(|failure| self.conflict(failure, usize::MAX, 0));
         }
@@ -665,6 +667,25 @@ impl Solver {
             steps.extend(decided.filter(|step| step.rule == BROADCAST));
         }
         true
+    }
+
+    /// Replaces newer variables by the oldest that they are equal to, as unification does, also where that was
+    /// found when others beside them turned out to be empty. Those are meant that [`Solver::reset`] takes back.
+    fn prefer_older(&mut self, since: Mark, level: u32) {
+        for number in since.shapes..self.shapes.len() {
+            let var = ShapeVar(number as u32);
+            let Some(cause) = self.shapes[number].value.as_ref().map(|(_, cause)| *cause) else {
+                continue;
+            };
+            let value = self.try_shape(&Shape::var(var)).ok();
+            if let Some(newer) = value.and_then(|value| value.as_var())
+                && var < newer
+                && [var, newer].iter().all(|var| self.shape_level(*var) == level)
+            {
+                self.shapes[number].value = None;
+                self.bind_shape(cause, newer, Shape::var(var));
+            }
+        }
     }
 
     /// How many point-wise operations are not decided.

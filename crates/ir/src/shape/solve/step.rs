@@ -197,7 +197,7 @@ impl Solver {
         }
     }
 
-    fn bind_shape(&mut self, id: EquationId, var: ShapeVar, value: Shape) {
+    pub(super) fn bind_shape(&mut self, id: EquationId, var: ShapeVar, value: Shape) {
         let variable = &mut self.shapes[var.0 as usize];
         let level = variable.level;
         let waiting = std::mem::take(&mut variable.waiting);
