@@ -53,7 +53,7 @@ use crate::prove::{Prover, Verdict};
 pub(crate) use domain::ConstantBounds;
 use extrema::Extremum;
 pub(crate) use flat::Quotients;
-use known::KnownSum;
+use known::{KnownMultiple, KnownSum};
 use sum::{Atom, Sum};
 use write::build;
 
@@ -164,6 +164,8 @@ pub struct Simplifier<'c> {
     known: FastMap<Expr, Interval>,
     /// The sums among these, once they are asked for.
     known_sums: Option<Vec<KnownSum>>,
+    /// The multiples of a number among these.
+    known_multiples: Vec<KnownMultiple>,
     tables: Tables,
     prover: Option<Prover<'c>>,
     /// The variables with symbolic bounds and those in the bounds.
@@ -189,6 +191,7 @@ impl<'c> Simplifier<'c> {
             interval: Box::new(interval),
             known: FastMap::default(),
             known_sums: None,
+            known_multiples: Vec::new(),
             tables: ctx.take_tables(),
             prover: None,
             symbolic: BTreeSet::new(),
@@ -361,6 +364,7 @@ impl<'c> Simplifier<'c> {
             if let Some(value) = self.known_interval(expr).as_point() {
                 sum = Sum::constant(value);
             }
+            self.replace_exact(&mut sum);
             if stack.is_empty() {
                 self.tables.expanded.insert(expr, sum.clone());
                 return sum;
@@ -878,6 +882,41 @@ mod tests {
     }
 
     #[test]
+    fn remainders_of_one_sum_are_merged() {
+        for (domain, expected) in [
+            (
+                "d0 mod 3 in [0, 0], d0 mod 2 in [0, 0]",
+                "d0 in [0, 96], d1 in [0, 99], d0 mod 6 in [0, 0]",
+            ),
+            (
+                "d0 mod 4 in [0, 0], d0 mod 2 in [0, 0]",
+                "d0 in [0, 96], d1 in [0, 99], d0 mod 4 in [0, 0]",
+            ),
+            (
+                "d0 mod 6 in [1, 1], d0 mod 3 in [1, 1]",
+                "d0 in [1, 97], d1 in [0, 99], d0 mod 6 in [1, 1]",
+            ),
+            (
+                "d0 mod 4 in [3, 3], d0 mod 6 in [1, 1]",
+                "d0 in [7, 91], d1 in [0, 99], d0 mod 12 in [7, 7]",
+            ),
+            (
+                "(d0 + d1) mod 4 in [3, 3], (d0 + d1 + 1) mod 3 in [2, 2]",
+                "d0 in [0, 99], d1 in [0, 99], (d0 + d1) mod 12 in [7, 7]",
+            ),
+        ] {
+            let all =
+                format!("(d0, d1) -> (d0, d1), domain: d0 in [0, 99], d1 in [0, 99], {domain}");
+            assert_eq!(simplified(&all), format!("(d0, d1) -> (d0, d1), domain: {expected}"));
+        }
+        let both = "d0 mod 4 in [1, 1], d0 mod 6 in [2, 2]";
+        assert_eq!(
+            simplified(&format!("(d0) -> (d0), domain: d0 in [0, 99], {both}")),
+            "KNOWN EMPTY"
+        );
+    }
+
+    #[test]
     fn symbolic_bounds_prove_constraints() {
         assert_eq!(
             simplified(
@@ -922,6 +961,20 @@ mod tests {
             simplified("(d0) -> (min(-1, 1 + 9223372036854775807) + d0), domain: d0 in [0, 1]"),
             "(d0) -> (d0 - 1), domain: d0 in [0, 1]"
         );
+    }
+
+    #[test]
+    fn what_is_simplified_stays_so() {
+        for text in [
+            "(d0) -> (d0 - ((d0 + 1) / 5) * 4 - 5)",
+            "()[s0] -> (s0 * 2 - ((s0 + 1) / 3) * 5 + 1), domain: s0 in [0, 68]",
+            "(d0, d1) -> (d0), domain: d0 * 2 + d1 - ((d0 + 5) / 6) * 11 + 9 in [-inf, 2]",
+        ] {
+            let ctx = Context::new();
+            let mut map = crate::map::IndexingMap::parse(&ctx, text).expect("a map");
+            map.simplify(&ctx);
+            assert!(!map.simplify(&ctx), "{text}");
+        }
     }
 
     #[test]

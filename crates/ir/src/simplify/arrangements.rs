@@ -30,14 +30,20 @@ const MAX_WAYS: u32 = 64;
 const MAX_QUOTIENTS: u32 = 6;
 
 impl IndexingMap {
-    /// Whether a result or a constraint has two to [`MAX_QUOTIENTS`] quotients or remainders.
-    pub(super) fn has_several_quotients(&self, ctx: &Context) -> bool {
-        let mut exprs = self.results.iter().chain(self.constraints.iter().map(|it| &it.expr));
-        exprs.any(|&expr| has_several_quotients(ctx, expr))
+    /// Whether a result or a constraint has a quotient or a remainder.
+    pub(super) fn has_quotients(&self, ctx: &Context) -> bool {
+        self.exprs().any(|expr| num_quotients(ctx, expr) != 0)
+    }
+
+    fn exprs(&self) -> impl Iterator<Item = Expr> {
+        self.results.iter().copied().chain(self.constraints.iter().map(|it| it.expr))
     }
 
     /// Takes the shortest forms of expressions with several quotients. Returns whether one is new.
     pub(super) fn take_shortest(&mut self, ctx: &Context) -> bool {
+        if !self.exprs().any(|expr| has_several_quotients(ctx, expr)) {
+            return false;
+        }
         let mut has_changed = false;
         let mut simplifier = Simplifier::for_domain(ctx, self);
         simplifier.ways = MAX_WAYS;
@@ -58,12 +64,15 @@ impl IndexingMap {
 
 /// Whether an expression has two to [`MAX_QUOTIENTS`] quotients or remainders.
 fn has_several_quotients(ctx: &Context, expr: Expr) -> bool {
-    let count = ctx.fold_value(expr, |_, node, operands| {
+    (2..=MAX_QUOTIENTS).contains(&num_quotients(ctx, expr))
+}
+
+fn num_quotients(ctx: &Context, expr: Expr) -> u32 {
+    ctx.fold_value(expr, |_, node, operands| {
         let of_operands = operands.map_or(0, |(&lhs, &rhs)| u32::saturating_add(lhs, rhs));
         let is_division = matches!(node, Node::FloorDiv(..) | Node::CeilDiv(..) | Node::Mod(..));
         of_operands.saturating_add(u32::from(is_division))
-    });
-    (2..=MAX_QUOTIENTS).contains(&count)
+    })
 }
 
 impl Simplifier<'_> {

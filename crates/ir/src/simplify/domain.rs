@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use super::build;
 use super::write::is_written_sum;
 use super::{MAX_ROUNDS, Simplifier};
+use crate::congruence::{Congruence, Merged};
 use crate::expr::{Context, Expr, Node, Var, checked_ceil_div, checked_floor_div, gcd};
 use crate::hash::FastSet;
 use crate::interval::Interval;
@@ -81,13 +82,14 @@ impl IndexingMap {
     /// anything did. The domain stays the same set of points, except that points where a
     /// constraint has no value may join it; on it the results stay the same.
     pub fn simplify(&mut self, ctx: &Context) -> bool {
-        let before = self.has_several_quotients(ctx).then(|| self.clone());
+        // What the last steps do may be what the first one has undone.
+        let before = self.has_quotients(ctx).then(|| self.clone());
         let mut has_changed = self.simplify_as_given(ctx);
         let mut last: Option<IndexingMap> = None;
         for _ in 0..MAX_ROUNDS {
             // What is shorter by number, or written in another way, may be simplified back.
-            let is_shorter = (self.is_complicated(ctx) && self.shorten_by_number(ctx))
-                | (self.has_several_quotients(ctx) && self.take_shortest(ctx));
+            let is_shorter =
+                (self.is_complicated(ctx) && self.shorten_by_number(ctx)) | self.take_shortest(ctx);
             let is_new = is_shorter && last.as_ref() != Some(&*self);
             if !is_new && !self.drop_vacuous(ctx) {
                 break;
@@ -354,7 +356,7 @@ impl IndexingMap {
         let bounds = self.constant_bounds(ctx);
         while let Some(Constraint { expr, interval }) = open.pop() {
             if settled.contains(ctx, Constraint { expr, interval }) {
-                self.add_simple_constraint(ctx, Constraint { expr, interval });
+                are_settled &= self.add_simple_constraint(ctx, Constraint { expr, interval })?;
                 continue;
             }
             let is_simple = bounds.is_some_and(|bounds| self.is_simple_sum(ctx, expr, bounds));
@@ -395,7 +397,7 @@ impl IndexingMap {
                             known.interval.covers(constraint.interval)
                                 || constraint.interval.covers(known.interval)
                         });
-                    self.add_simple_constraint(ctx, constraint);
+                    are_settled &= self.add_simple_constraint(ctx, constraint)?;
                 }
                 // Its bounds do not fit when reduced, or it has been reduced often.
                 None => {
@@ -408,7 +410,9 @@ impl IndexingMap {
         Some(are_settled && simplifier.prover.is_none())
     }
 
-    fn add_simple_constraint(&mut self, ctx: &Context, constraint: Constraint) {
+    /// Adds a constraint, or merges it with one that there is. `None` when both hold nowhere; otherwise whether
+    /// it is there as it is given.
+    fn add_simple_constraint(&mut self, ctx: &Context, constraint: Constraint) -> Option<bool> {
         let Constraint { expr, interval } = constraint;
         match ctx.node(expr) {
             Node::Var(var) => {
@@ -416,9 +420,22 @@ impl IndexingMap {
                 if open != Interval::ALL {
                     self.add_constraint(ctx, expr, open);
                 }
-                return;
+                return Some(true);
             }
             Node::Mod(value, modulus) => {
+                for place in 0..self.constraints.len() {
+                    match merge_remainders(ctx, constraint, self.constraints[place]) {
+                        Some((_, Merged::Contradiction)) => return None,
+                        Some((value, Merged::One(Congruence { modulus, remainder }))) => {
+                            self.constraints.remove(place);
+                            let expr = ctx.modulo(value, ctx.constant(modulus));
+                            let interval = Interval::point(remainder);
+                            self.add_simple_constraint(ctx, Constraint { expr, interval })?;
+                            return Some(false);
+                        }
+                        Some((_, Merged::TooLarge)) | None => {}
+                    }
+                }
                 if let (Some(var), Some(modulus)) = (ctx.as_var(value), ctx.as_constant(modulus)) {
                     self.narrow_to_remainders(ctx, var, modulus, interval);
                 }
@@ -426,6 +443,7 @@ impl IndexingMap {
             _ => {}
         }
         self.add_constraint(ctx, expr, interval);
+        Some(true)
     }
 
     /// Narrows the bounds of `var` to `interval` where they are no expressions, and returns
@@ -737,6 +755,39 @@ impl Simplifier<'_> {
 fn both(lhs: Expr, rhs: Expr, interval: Interval) -> Reduced {
     let constraint = |expr| Constraint { expr, interval };
     Reduced::Both(constraint(lhs), constraint(rhs))
+}
+
+/// What two constraints `x mod m in [r, r]` and `(x + c) mod n in [s, s]` say of `x`, the shorter of the two
+/// sums; `None` for others.
+fn merge_remainders(
+    ctx: &Context,
+    first: Constraint,
+    second: Constraint,
+) -> Option<(Expr, Merged)> {
+    let congruence = |constraint: Constraint| {
+        let Node::Mod(value, modulus) = ctx.node(constraint.expr) else { return None };
+        let modulus = ctx.as_constant(modulus).filter(|&modulus| 1 < modulus)?;
+        let remainder = constraint.interval.intersect(Interval::new(0, modulus - 1)).as_point()?;
+        Some((value, Congruence { modulus, remainder }))
+    };
+    if first.expr == second.expr {
+        return None;
+    }
+    let mut both = [congruence(first)?, congruence(second)?];
+    both.sort_by_key(|&(value, _)| ctx.cost(value));
+    let [(value, first), (other, mut second)] = both;
+    if value != other {
+        let [mut x, mut y] = [ctx.linear_terms(value)?, ctx.linear_terms(other)?];
+        x.terms.sort_unstable();
+        y.terms.sort_unstable();
+        if x.terms != y.terms {
+            return None;
+        }
+        let distance = i128::from(y.constant) - i128::from(x.constant);
+        let remainder = i128::from(second.remainder) - distance;
+        second.remainder = i64::try_from(remainder.rem_euclid(second.modulus.into())).ok()?;
+    }
+    Some((value, first.merge(second)))
 }
 
 fn finite(end: i64, infinity: i64) -> Option<i64> {

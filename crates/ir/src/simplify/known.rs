@@ -1,10 +1,13 @@
 //! What is known of sums.
 //!
 //! A constraint bounds more than its expression: `d0 + d1 in [0, 50]` bounds `d0*2 + d1*2 - 3`, which holds
-//! the same sum twice, and `d0 + d1 + d2`, of which the rest is bounded by what is known of it.
+//! the same sum twice, and `d0 + d1 + d2`, of which the rest is bounded by what is known of it. A constraint
+//! `(d0 + 4) mod 7 in [0, 0]` says that `(d0 + 4) floordiv 7` and `d0 floordiv 7` are exact: seven times
+//! each is a sum without a quotient.
 
 use super::sum::{Atom, Sum};
 use super::{AtomData, Simplifier};
+use crate::expr::Node;
 use crate::interval::Interval;
 
 /// A sum without a constant, the coefficients of which have no common factor, and what it lies in.
@@ -14,8 +17,16 @@ pub(super) struct KnownSum {
     interval: Interval,
 }
 
+/// A sum that is a multiple of a number.
+#[derive(Debug)]
+pub(super) struct KnownMultiple {
+    sum: Sum,
+    modulus: i64,
+}
+
 impl Simplifier<'_> {
-    /// Finds the sums of two terms and more among what is known, if that has not happened.
+    /// Finds the sums of two terms and more, and the multiples, among what is known, if that has not
+    /// happened.
     pub(super) fn find_known_sums(&mut self) {
         if self.known.is_empty() || self.known_sums.is_some() {
             return;
@@ -24,8 +35,19 @@ impl Simplifier<'_> {
         self.known_sums = Some(Vec::new());
         let mut known: Vec<_> = self.known.iter().map(|(&expr, &it)| (expr, it)).collect();
         known.sort_unstable_by(|a, b| self.ctx.compare(a.0, b.0));
-        let mut found = Vec::new();
+        let (mut found, mut multiples) = (Vec::new(), Vec::new());
         for (expr, interval) in known {
+            if let Node::Mod(value, modulus) = self.ctx.node(expr) {
+                let modulus = self.ctx.as_constant(modulus).filter(|&modulus| 1 < modulus);
+                if let (Some(modulus), Some(remainder)) = (modulus, interval.as_point()) {
+                    let mut sum = self.expand(value);
+                    if let Some(constant) = sum.constant.checked_sub(remainder) {
+                        sum.constant = constant;
+                        multiples.push(KnownMultiple { sum, modulus });
+                    }
+                }
+                continue;
+            }
             let Some(linear) = self.ctx.linear_terms(expr) else { continue };
             let mut sum = Sum::constant(linear.constant);
             let added = linear.terms.iter().all(|&(term, coefficient)| {
@@ -37,6 +59,38 @@ impl Simplifier<'_> {
             }
         }
         self.known_sums = Some(found);
+        self.known_multiples = multiples;
+    }
+
+    /// Replaces the quotients of a sum that are exact, as far as what is known says, and of which it has a
+    /// multiple of the divisor. Where that would overflow, they stay.
+    pub(super) fn replace_exact(&self, sum: &mut Sum) {
+        if self.known_multiples.is_empty() {
+            return;
+        }
+        let find = |sum: &Sum| {
+            sum.terms().iter().rev().find_map(|&(atom, coefficient)| {
+                let (numerator, divisor) = self.as_floor(atom)?;
+                let factor = coefficient.checked_div(divisor)?;
+                if coefficient % divisor != 0 {
+                    return None;
+                }
+                let remainder = self
+                    .known_multiples
+                    .iter()
+                    .find_map(|it| it.remainder_of(numerator, divisor))?;
+                let mut replaced = sum.clone();
+                replaced.add_term(atom, coefficient.checked_neg()?)?;
+                replaced.add(numerator, factor)?;
+                let remainder = remainder.checked_mul(factor)?;
+                replaced.constant = replaced.constant.checked_sub(remainder)?;
+                Some(replaced)
+            })
+        };
+        // What comes in is older than what goes: none is replaced twice.
+        while let Some(replaced) = find(sum) {
+            *sum = replaced;
+        }
     }
 
     /// An interval that holds every value of a sum, as far as what is known says.
@@ -63,6 +117,26 @@ impl Simplifier<'_> {
             values.add_multiple(self.tables.atoms[atom.index()].interval, coefficient)
         });
         values.add(Interval::point(sum.constant))
+    }
+}
+
+impl KnownMultiple {
+    /// The remainder of a sum by a divisor, if it is a multiple of this one but for multiples of the divisor and
+    /// a constant.
+    fn remainder_of(&self, sum: &Sum, divisor: i64) -> Option<i64> {
+        let by = i128::from(divisor);
+        let &(first, unit) = self.sum.terms().first()?;
+        let factor = i128::from(sum.coefficient(first).checked_div(unit)?);
+        let is_multiple = |atom| {
+            let [own, other] = [&self.sum, sum].map(|it| i128::from(it.coefficient(atom)));
+            (other - factor * own) % by == 0
+        };
+        let mut atoms = self.sum.terms().iter().chain(sum.terms()).map(|&(atom, _)| atom);
+        if factor * i128::from(self.modulus) % by != 0 || !atoms.all(is_multiple) {
+            return None;
+        }
+        let rest = i128::from(sum.constant) - factor * i128::from(self.sum.constant);
+        i64::try_from(rest.rem_euclid(by)).ok()
     }
 }
 
@@ -111,6 +185,28 @@ mod tests {
                 simplified(&format!("(d0, d1) -> ({expected}), domain: {domain}, {constraint}")),
                 "{result}"
             );
+        }
+    }
+
+    #[test]
+    fn quotients_that_constraints_make_exact_are_replaced() {
+        for (result, constraint, expected) in [
+            ("(d0 / 7) * 7", "d0 mod 7 in [0, 0]", "d0"),
+            ("((d0 - 3) / 7) * 7 + 3", "(d0 + 4) mod 7 in [0, 0]", "d0"),
+            ("d0 mod 4", "d0 mod 8 in [5, 5]", "1"),
+            ("(d0 + 3) mod 8", "d0 mod 8 in [5, 5]", "0"),
+            ("(d0 * 3 + d1 * 3) mod 6", "(d0 + d1) mod 2 in [1, 1]", "3"),
+            ("(d0 * 9 + d1 * 2) mod 4", "(d0 + d1 * 2) mod 12 in [7, 7]", "3"),
+            ("d0 mod 6", "d0 mod 2 in [0, 0], d0 mod 3 in [0, 0]", "0"),
+            ("d0 mod 12", "d0 mod 4 in [3, 3], d0 mod 3 in [1, 1]", "7"),
+            ("(d0 / 14) * 7", "d0 mod 7 in [0, 0]", "(d0 / 14) * 7"),
+            ("d0 mod 5", "d0 mod 7 in [0, 0]", "d0 mod 5"),
+        ] {
+            let domain = "d0 in [0, 99], d1 in [0, 99]";
+            let simplest =
+                |form| simplified(&format!("(d0, d1) -> ({form}), domain: {domain}, {constraint}"));
+            let expected = simplest(expected);
+            assert_eq!(simplest(result), expected, "{result}, {constraint}");
         }
     }
 
