@@ -70,15 +70,6 @@ impl Variable {
         [lower, self.upper.map(|upper| ctx.sub(upper, var))]
     }
 
-    /// Whether the bounds leave a value whatever the runtime variables are.
-    fn has_value(&self, ctx: &Context, intervals: &VarIntervals) -> bool {
-        let (Some(lower), Some(upper)) = (self.lower, self.upper) else {
-            return true;
-        };
-        let distance = ctx.sub(upper, lower);
-        0 <= ctx.interval_of(distance, &|var| intervals.of(var)).lo
-    }
-
     /// An interval that covers the variable, given intervals of the runtime variables.
     fn enclosure(&self, ctx: &Context, runtime: &dyn Fn(Var) -> Interval) -> Interval {
         if let Some(interval) = self.constant_interval(ctx) {
@@ -438,55 +429,6 @@ impl IndexingMap {
             };
             Some(ctx.var(renumbered))
         });
-    }
-
-    /// Removes the variables that `removable` accepts, that surely have a value and that no
-    /// result, constraint or bound of a kept variable uses, and returns them. A map that is
-    /// known to be empty is left alone.
-    pub fn remove_unused(&mut self, ctx: &Context, removable: &dyn Fn(Var) -> bool) -> Vec<Var> {
-        if self.is_known_empty(ctx) {
-            return Vec::new();
-        }
-        let mut roots: Vec<Expr> = self.results.clone();
-        roots.extend(self.constraints.iter().map(|constraint| constraint.expr));
-        let mut used = ctx.vars_of_all(&roots);
-        let intervals = self.intervals(ctx);
-        used.extend(
-            self.vars()
-                .filter(|&(var, variable)| !removable(var) || !variable.has_value(ctx, &intervals))
-                .map(|(var, _)| var),
-        );
-        // The bounds of a used variable use runtime variables, whose bounds may use others.
-        loop {
-            let bounds: Vec<Expr> = used
-                .iter()
-                .filter_map(|&var| self.variable(var))
-                .flat_map(|variable| variable.lower.into_iter().chain(variable.upper))
-                .collect();
-            let before = used.len();
-            used.extend(ctx.vars_of_all(&bounds));
-            if used.len() == before {
-                break;
-            }
-        }
-        let unused: Vec<Var> =
-            self.vars().map(|(var, _)| var).filter(|var| !used.contains(var)).collect();
-        if !unused.is_empty() {
-            self.remove_vars(ctx, &|var| unused.binary_search(&var).is_ok());
-        }
-        unused
-    }
-
-    /// Removes every variable that nothing uses and returns them; see
-    /// [`remove_unused`](Self::remove_unused).
-    pub fn remove_unused_vars(&mut self, ctx: &Context) -> Vec<Var> {
-        self.remove_unused(ctx, &|_| true)
-    }
-
-    /// Removes the range and runtime variables that nothing uses and returns them; see
-    /// [`remove_unused`](Self::remove_unused).
-    pub fn remove_unused_symbols(&mut self, ctx: &Context) -> Vec<Var> {
-        self.remove_unused(ctx, &|var| !matches!(var, Var::Dim(_)))
     }
 }
 

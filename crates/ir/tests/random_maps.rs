@@ -5,6 +5,7 @@
 //! (exact, empty, equal, different, inverse) has to be so. The oracle evaluates the expressions as
 //! they were drawn, without the library.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
@@ -259,6 +260,7 @@ fn check_variables(ctx: &Context, drawn: &Drawn) -> Checked {
             format!("convert: {}", converted.display(ctx))
         })
     })?;
+    check_removal(ctx, drawn)?;
     let mut rescaled = drawn.map.clone();
     if !rescaled.rescale_symbols(ctx) || !drawn.is_full || drawn.inside.contains(&None) {
         return Ok(());
@@ -283,6 +285,33 @@ fn check_variables(ctx: &Context, drawn: &Drawn) -> Checked {
     ensure(before == after, || {
         format!("rescale: {} => {}", drawn.map.display(ctx), rescaled.display(ctx))
     })
+}
+
+/// Without the variables that are removed, the others have the values that they had.
+fn check_removal(ctx: &Context, drawn: &Drawn) -> Checked {
+    if !drawn.is_full || drawn.inside.contains(&None) {
+        return Ok(());
+    }
+    let mut map = drawn.map.clone();
+    let removed = map.remove_unused_vars(ctx);
+    let text = || format!("remove: {} => {}", drawn.map.display(ctx), map.display(ctx));
+    let kept: Vec<Var> =
+        drawn.map.vars().map(|(var, _)| var).filter(|var| !removed.contains(var)).collect();
+    let value_in = |points: &Points, number: usize, var: Var| points.column(var)[number];
+    let before: BTreeSet<Vec<i64>> = drawn
+        .inside()
+        .map(|number| kept.iter().map(|&var| value_in(&drawn.points, number, var)).collect())
+        .collect();
+    let (points, _) = Points::of(ctx, &map, usize::MAX, 0);
+    let mut evaluator = MapEvaluator::new(ctx, &map);
+    let mut after = BTreeSet::new();
+    points.each(|number, at| {
+        if evaluator.contains(at) == Ok(true) {
+            after.insert(map.vars().map(|(var, _)| value_in(&points, number, var)).collect());
+        }
+        Ok(())
+    })?;
+    ensure(before == after, text)
 }
 
 fn check_compose(ctx: &Context, drawn: &Drawn, other: &Drawn) -> Checked {
