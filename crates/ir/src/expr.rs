@@ -413,11 +413,8 @@ impl Context {
                 if let Some(sum) =
                     self.as_constant(offset).and_then(|offset| offset.checked_add(addend))
                 {
-                    return if sum == 0 {
-                        inner
-                    } else {
-                        self.intern(Node::Add(inner, self.constant(sum)))
-                    };
+                    // The inner constant, which may be all of it, may fit the new one.
+                    return self.add(inner, self.constant(sum));
                 }
             }
             _ => {}
@@ -457,11 +454,7 @@ impl Context {
                 if let Some(product) =
                     self.as_constant(scale).and_then(|scale| scale.checked_mul(factor))
                 {
-                    return if product == 1 {
-                        inner
-                    } else {
-                        self.intern(Node::Mul(inner, self.constant(product)))
-                    };
+                    return self.mul(inner, self.constant(product));
                 }
             }
             // -(x + c) == -x - c, so that a difference has one form
@@ -600,7 +593,7 @@ pub fn gcd(lhs: u64, rhs: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::Context;
+    use super::{Context, EvalError, Var};
 
     #[test]
     fn folds_give_values_where_operands_have_none() {
@@ -611,5 +604,40 @@ mod tests {
             assert_eq!(ctx.mul(undefined, zero), zero);
             assert_eq!(ctx.modulo(undefined, ctx.constant(-1)), zero);
         }
+    }
+
+    #[test]
+    fn constants_that_did_not_fit_fold_later() {
+        let ctx = Context::new();
+        let sum = |x, constants: &[i64]| {
+            constants.iter().fold(x, |sum, &constant| ctx.add(sum, ctx.constant(constant)))
+        };
+        let (x, five) = (ctx.dim(0), ctx.constant(5));
+        assert_eq!(sum(five, &[i64::MAX, -10]), ctx.constant(i64::MAX - 5));
+        assert_eq!(sum(x, &[5, i64::MAX, -10]), sum(x, &[i64::MAX - 5]));
+        let product = ctx.mul(ctx.constant(1 << 62), ctx.constant(2));
+        assert_eq!(ctx.neg(product), ctx.constant(i64::MIN));
+    }
+
+    #[test]
+    fn intermediate_values_have_128_bits() {
+        let ctx = Context::new();
+        // -2^127 where d0 is the smallest number.
+        let large = ctx.constant(1 << 62);
+        let smallest = ctx.mul(ctx.mul(ctx.dim(0), large), ctx.constant(4));
+        let value =
+            |expr| ctx.eval(expr, &|var| Some(if var == Var::Dim(0) { i64::MIN } else { -1 }));
+        let quotient = ctx.floor_div(ctx.floor_div(smallest, large), ctx.constant(4));
+        assert_eq!(value(quotient), Ok(i64::MIN));
+        assert_eq!(
+            value(ctx.ceil_div(ctx.ceil_div(smallest, large), ctx.constant(4))),
+            Ok(i64::MIN)
+        );
+        assert_eq!(value(ctx.floor_div(smallest, ctx.dim(1))), Err(EvalError::Overflow));
+        assert_eq!(value(ctx.ceil_div(smallest, ctx.dim(1))), Err(EvalError::Overflow));
+        assert_eq!(value(ctx.modulo(smallest, ctx.dim(1))), Ok(0));
+        assert_eq!(value(ctx.modulo(smallest, large)), Ok(0));
+        assert_eq!(value(ctx.modulo(ctx.constant(-1), smallest)), Err(EvalError::Overflow));
+        assert_eq!(value(ctx.floor_div(ctx.constant(-1), smallest)), Ok(0));
     }
 }

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 use tc_ir::simplify::Simplifier;
-use tc_ir::{Context, EvalError, Expr, IndexingMap, Var, compose};
+use tc_ir::text::parse_expr;
+use tc_ir::{Constraint, Context, EvalError, Expr, IndexingMap, Var, compose};
 
 mod maps;
 
-use maps::{any_sketch, any_tree};
+use maps::{Op, Tree, any_sketch, any_tree};
 
 type Values = (Vec<i64>, Vec<i64>, Vec<i64>);
 
@@ -68,6 +69,23 @@ fn evaluate(ctx: &Context, expr: Expr, point: &Values) -> Result<i64, EvalError>
 fn thinned(points: Vec<Values>, limit: usize) -> impl Iterator<Item = Values> {
     let step = points.len().div_ceil(limit).max(1);
     points.into_iter().step_by(step)
+}
+
+/// An expression over few and mostly large constants, and over one variable.
+fn any_extreme_tree() -> impl Strategy<Value = Tree> {
+    let constant = prop_oneof![
+        4 => prop_oneof![Just(i64::MAX), Just(i64::MIN), Just(i64::MAX - 3), Just(1 << 62)],
+        3 => prop_oneof![Just(-1), Just(2), Just(5), Just(-10)],
+    ];
+    let leaf = prop_oneof![4 => constant.prop_map(Tree::Const), 1 => Just(Tree::Var(Var::Dim(0)))];
+    leaf.prop_recursive(6, 30, 2, |inner| {
+        let op = prop_oneof![
+            4 => Just(Op::Add), 3 => Just(Op::Sub), 3 => Just(Op::Mul), 1 => Just(Op::FloorDiv),
+            1 => Just(Op::CeilDiv), 1 => Just(Op::Mod), 1 => Just(Op::Min), 1 => Just(Op::Max),
+        ];
+        (op, inner.clone(), inner)
+            .prop_map(|(op, lhs, rhs)| Tree::Op(op, Box::new(lhs), Box::new(rhs)))
+    })
 }
 
 proptest! {
@@ -176,6 +194,10 @@ proptest! {
     fn printed_maps_parse_back(sketch in any_sketch()) {
         let ctx = Context::new();
         let mut map = sketch.build(&ctx);
+        for Constraint { expr, interval } in std::mem::take(&mut map.constraints) {
+            map.add_constraint(&ctx, expr, interval);
+        }
+        map.sort_constraints(&ctx);
         for _ in 0..2 {
             let printed = map.display(&ctx).to_string();
             let parsed = IndexingMap::parse(&ctx, &printed);
@@ -185,6 +207,18 @@ proptest! {
                 prop_assert_eq!(&parsed, &map);
             }
             map.simplify(&ctx);
+        }
+    }
+
+    #[test]
+    fn printed_expressions_parse_back(trees in prop::collection::vec(any_extreme_tree(), 20)) {
+        let ctx = Context::new();
+        for tree in trees {
+            let expr = tree.build(&ctx);
+            let printed = ctx.display(expr).to_string();
+            let parsed = parse_expr(&ctx, &printed, &|name| (name == "d0").then_some(Var::Dim(0)));
+            let parsed = parsed.map_err(|e| TestCaseError::fail(format!("{printed}: {e}")))?;
+            prop_assert_eq!(parsed, expr, "{} => {}", printed, ctx.display(parsed));
         }
     }
 

@@ -299,14 +299,18 @@ pub(crate) fn value_of_node(
         Node::Var(var) => Some(i128::from(value_of(var).ok_or(EvalError::Unbound(var))?)),
         Node::Add(..) => lhs.checked_add(rhs),
         Node::Mul(..) => lhs.checked_mul(rhs),
+        Node::FloorDiv(..) | Node::CeilDiv(..) if lhs == i128::MIN && rhs == -1 => None,
         Node::FloorDiv(..) => Some(floor_div_wide(lhs, rhs)),
         Node::CeilDiv(..) => Some(ceil_div_wide(lhs, rhs)),
+        // The smallest number is a multiple of -1, whatever the quotient.
+        Node::Mod(..) if lhs == i128::MIN || rhs == i128::MIN => {
+            Some(lhs.checked_rem_euclid(rhs).unwrap_or(0))
+        }
         Node::Mod(..) => Some(remainder_wide(lhs, rhs)),
         Node::Min(..) => Some(lhs.min(rhs)),
         Node::Max(..) => Some(lhs.max(rhs)),
     };
-    // Without the smallest number, no division overflows.
-    value.filter(|&value| value != i128::MIN).ok_or(EvalError::Overflow)
+    value.ok_or(EvalError::Overflow)
 }
 
 /// The enclosure of a node from those of its operands and of the variables.

@@ -329,7 +329,6 @@ impl<'a> Parser<'a> {
                 self.position = before;
             }
         }
-        map.sort_constraints(self.ctx);
         Ok(map)
     }
 
@@ -374,6 +373,7 @@ impl<'a> Parser<'a> {
         resolve: &dyn Fn(&str) -> Option<Var>,
     ) -> Result<(), ParseError> {
         let mut bounded = HashSet::new();
+        let mut constraints = Vec::new();
         loop {
             let entry = self.entry(resolve, map)?;
             let first_of = self.ctx.as_var(entry.expr).filter(|&var| bounded.insert(var));
@@ -382,9 +382,10 @@ impl<'a> Parser<'a> {
                     variable.lower = entry.lower;
                     variable.upper = entry.upper;
                 }
-                None => map.constraints.push(self.constraint(entry)?),
+                None => constraints.push(self.constraint(entry)?),
             }
             if !self.take(",") {
+                map.add_constraints(self.ctx, constraints);
                 return Ok(());
             }
         }
