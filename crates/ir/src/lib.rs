@@ -93,6 +93,7 @@ pub mod solve;
 pub mod text;
 pub mod value_range;
 pub mod variables;
+pub mod verify;
 
 pub use compose::{ComposeError, compose, compose_simplified};
 pub use constraint_expression::ConstraintExpression;
@@ -106,3 +107,4 @@ pub use map::{Constraint, IndexingMap, VarIntervals, Variable};
 pub use text::ParseError;
 pub use value_range::ValueRange;
 pub use variables::VariableKind;
+pub use verify::VerifyError;

@@ -97,7 +97,8 @@ pub struct Constraint {
     pub interval: Interval,
 }
 
-/// An indexing map; see the [module](self) text.
+/// An indexing map; see the [module](self) text. [`verify`](Self::verify) checks one that is put together
+/// by hand.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct IndexingMap {
     /// The dimension variables.

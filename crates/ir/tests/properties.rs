@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 use tc_ir::simplify::Simplifier;
 use tc_ir::text::parse_expr;
-use tc_ir::{Constraint, Context, EvalError, Expr, IndexingMap, Var, compose};
+use tc_ir::{Constraint, Context, EvalError, Expr, IndexingMap, Interval, Var, compose};
 
 mod maps;
 
@@ -187,6 +187,32 @@ proptest! {
                     );
                 }
             }
+        }
+    }
+
+    #[test]
+    fn exact_ranges_are_hulls(sketch in any_sketch()) {
+        let ctx = Context::new();
+        let map = sketch.build(&ctx);
+        let intervals = map.intervals(&ctx);
+        let sizes = map.vars().map(|(var, _)| intervals.of(var).num_members().unwrap_or(0));
+        // Smaller domains are enumerated by the library, too.
+        prop_assume!((1 << 10..1 << 15).contains(&sizes.product::<u64>()));
+        let points = box_of(&map, &ctx);
+        let inside = |point: &&Values| contains(&map, &ctx, point) == Ok(true);
+        let points: Vec<&Values> = points.iter().filter(inside).collect();
+        for &result in &map.results {
+            let text = format!("{} of {}", ctx.display(result), map.display(&ctx));
+            let range = map.range_of(&ctx, result);
+            let values = points.iter().filter_map(|point| evaluate(&ctx, result, point).ok());
+            let (lo, hi) = values
+                .fold((i64::MAX, i64::MIN), |(lo, hi), value| (lo.min(value), hi.max(value)));
+            let hull = if lo <= hi { Interval::new(lo, hi) } else { Interval::EMPTY };
+            prop_assert!(range.interval.covers(hull), "{} is not {}: {}", range.interval, hull, text);
+            prop_assert!(
+                !range.is_exact || hull.covers(range.interval),
+                "{} is more than {}: {}", range.interval, hull, text
+            );
         }
     }
 

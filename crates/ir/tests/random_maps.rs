@@ -168,6 +168,7 @@ fn ensure(holds: bool, message: impl FnOnce() -> String) -> Checked {
 /// `found` has the domain and the values of `drawn`.
 fn same(ctx: &Context, drawn: &Drawn, found: &IndexingMap, what: &str) -> Checked {
     let text = || format!("{what}: {} => {}", drawn.map.display(ctx), found.display(ctx));
+    found.verify(ctx).map_err(|error| format!("{}: {error}", text()))?;
     let mut evaluator = MapEvaluator::new(ctx, found);
     drawn.points.each(|number, at| {
         let Some(inside) = drawn.inside[number] else { return Ok(()) };
@@ -297,6 +298,7 @@ fn check_removal(ctx: &Context, drawn: &Drawn) -> Checked {
     let text = || format!("remove: {} => {}", drawn.map.display(ctx), map.display(ctx));
     let kept: Vec<Var> =
         drawn.map.vars().map(|(var, _)| var).filter(|var| !removed.contains(var)).collect();
+    map.verify(ctx).map_err(|error| format!("{}: {error}", text()))?;
     let value_in = |points: &Points, number: usize, var: Var| points.column(var)[number];
     let before: BTreeSet<Vec<i64>> = drawn
         .inside()

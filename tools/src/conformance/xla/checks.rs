@@ -100,6 +100,7 @@ pub const CHECKS: &[Check] = &[
     check("always_positive_or_zero", Topic::Queries, check_always_positive_or_zero),
     check("used_parameters", Topic::Queries, check_used_parameters),
     check("map_equality", Topic::Queries, check_map_equality),
+    check("verify", Topic::Queries, check_verify),
     check("variable_kinds", Topic::Queries, check_variable_kinds),
     check("interval_compare", Topic::Intervals, check_interval_compare),
     check("interval_arith", Topic::Intervals, check_interval_arith),
@@ -359,6 +360,26 @@ fn check_print(row: &Value) -> Outcome {
     let ctx = Context::new();
     let map = row["input"].as_str().map(|input| parse(&ctx, input)).transpose()?;
     equal_text(display_map(map.as_ref(), &ctx), text(row, "expected")?)
+}
+
+/// The bounds stand beside the map: XLA keeps the number of variables twice, and checks that they
+/// agree.
+fn check_verify(row: &Value) -> Outcome {
+    let ctx = Context::new();
+    let mut map = parse(&ctx, text(row, "input")?)?;
+    let mut holds = true;
+    for (key, variables) in
+        [("dim_upper_bounds", &mut map.dims), ("symbol_upper_bounds", &mut map.ranges)]
+    {
+        if row.get(key).is_some() {
+            let extents = integers(row, key)?;
+            holds &= variables.len() == extents.len();
+            for (variable, extent) in variables.iter_mut().zip(extents) {
+                variable.set_interval(&ctx, Interval::new(0, extent.saturating_sub(1)));
+            }
+        }
+    }
+    equal(Some(holds && map.verify(&ctx).is_ok()), row["expected"].as_bool())
 }
 
 fn check_variable_kinds(row: &Value) -> Outcome {
