@@ -92,16 +92,37 @@ impl<'a> LinearDomain<'a> {
 
     /// A point of the domain, or that there is none; see [`Program::solve`] for the work.
     pub(crate) fn solve(&mut self, work: &mut usize) -> LinearAnswer {
-        while self.next < self.exprs.len().min(MAX_COLUMNS) {
-            self.define(self.exprs[self.next]);
-            self.next += 1;
-        }
+        self.define_all();
         match self.program.solve(work) {
             Answer::Empty => LinearAnswer::Empty,
             Answer::Point(values) => {
                 self.values(&values).map_or(LinearAnswer::Unknown, LinearAnswer::Point)
             }
             Answer::Unknown => LinearAnswer::Unknown,
+        }
+    }
+
+    /// [Solves](Self::solve) the domain where `expr` lies in `interval`.
+    pub(crate) fn solve_within(
+        &mut self,
+        expr: Expr,
+        interval: Interval,
+        work: &mut usize,
+    ) -> LinearAnswer {
+        let row = self.row(expr, interval);
+        self.define_all();
+        let num_rows = self.program.rows.len();
+        self.program.rows.extend(row);
+        let answer = self.solve(work);
+        self.program.rows.truncate(num_rows);
+        answer
+    }
+
+    /// Adds what is known of the unknowns.
+    fn define_all(&mut self) {
+        while self.next < self.exprs.len().min(MAX_COLUMNS) {
+            self.define(self.exprs[self.next]);
+            self.next += 1;
         }
     }
 

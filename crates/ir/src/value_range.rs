@@ -8,16 +8,20 @@
 //! 2. monotonicity: where the difference `e(x + 1) - e(x)` has one sign on the whole domain, the
 //!    extremes lie where `x` is at an end of its interval (R. E. Moore, "Interval Analysis", 1966);
 //! 3. constraints on sums of variables, which bound these further;
-//! 4. enumeration of a small domain.
+//! 4. the integer program of the domain (`linear_domain`): where it has no point with a value near an
+//!    end, the end moves, until a point shows that it is a value;
+//! 5. enumeration of a small domain.
 //!
 //! The interval holds every value. It is called exact where it is known that both ends are values:
-//! after enumeration, and where the expression is monotone in all its variables on a box.
+//! after enumeration, where the expression is monotone in all its variables on a box, and where the
+//! program has points with these values.
 
 use std::collections::BTreeMap;
 
 use crate::evaluator::MapEvaluator;
 use crate::expr::{Context, Expr, Node, Var, interval_of_operation};
 use crate::interval::Interval;
+use crate::linear_domain::{LinearAnswer, LinearDomain};
 use crate::map::{IndexingMap, VarIntervals};
 use crate::samples::BoundingBox;
 use crate::simplify::Simplifier;
@@ -26,6 +30,8 @@ use crate::simplify::Simplifier;
 const MAX_POINTS: u64 = 1 << 10;
 /// The most variables whose monotonicity is looked at.
 const MAX_VARS: usize = 16;
+/// The terms of rows of integer programs that are touched for one answer.
+const MAX_WORK: usize = 1 << 16;
 
 /// The values that an expression takes.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -69,7 +75,40 @@ impl IndexingMap {
             range.interval = range.interval.intersect(enclosure).intersect(monotone.interval);
             range.is_exact |= is_box && monotone.is_exact;
         }
+        if !range.is_exact {
+            self.tighten(ctx, [expr, simplified], &mut range);
+        }
         range
+    }
+
+    /// Moves the ends of a range towards values of an expression, given with its simplified form, as
+    /// far as the integer program of the domain says where these are.
+    fn tighten(&self, ctx: &Context, [expr, simplified]: [Expr; 2], range: &mut ValueRange) {
+        let map = IndexingMap { results: vec![expr], ..self.clone() };
+        let mut evaluator = MapEvaluator::new(ctx, &map);
+        let mut domain = LinearDomain::new(ctx, self);
+        let mut work = MAX_WORK;
+        // A value in an interval, or that there is none; `None` where neither is shown.
+        let mut value_in = |interval| match domain.solve_within(simplified, interval, &mut work) {
+            LinearAnswer::Empty => Some(None),
+            LinearAnswer::Point(point) if evaluator.contains(&point) == Ok(true) => {
+                let value = evaluator.result(0).ok();
+                value.filter(|&value| interval.contains(value)).map(Some)
+            }
+            LinearAnswer::Point(_) | LinearAnswer::Unknown => None,
+        };
+        match value_in(range.interval) {
+            None => {}
+            Some(None) => *range = ValueRange { interval: Interval::EMPTY, is_exact: true },
+            Some(Some(value)) => {
+                let (lo, least) = tightened(range.interval.lo, value, &mut value_in);
+                let (hi, greatest) = tightened(range.interval.hi, value, &mut value_in);
+                *range = ValueRange {
+                    interval: Interval::new(lo, hi),
+                    is_exact: lo == least && hi == greatest,
+                };
+            }
+        }
     }
 
     /// The hull of all values, if the points are few.
@@ -90,6 +129,38 @@ impl IndexingMap {
         }
         Some(hull)
     }
+}
+
+/// Moves an end of an interval of values towards a known value, and the known value towards the end;
+/// returns where both come to. `value_in` gives a value in an interval, or that there is none.
+fn tightened(
+    mut end: i64,
+    mut known: i64,
+    value_in: &mut impl FnMut(Interval) -> Option<Option<i64>>,
+) -> (i64, i64) {
+    let is_lower = end < known;
+    // Most ends are close.
+    let mut reach = 0_u64;
+    while end != known {
+        reach = reach.min(end.abs_diff(known) - 1);
+        let inner = if is_lower {
+            end.saturating_add_unsigned(reach)
+        } else {
+            end.saturating_sub_unsigned(reach)
+        };
+        match value_in(Interval::new(end.min(inner), end.max(inner))) {
+            Some(Some(value)) => {
+                known = value;
+                reach = end.abs_diff(known) / 2;
+            }
+            Some(None) => {
+                end = if is_lower { inner.saturating_add(1) } else { inner.saturating_sub(1) };
+                reach = reach.saturating_mul(2).saturating_add(1);
+            }
+            None => break,
+        }
+    }
+    (end, known)
 }
 
 /// The expression with `x - c*(x floordiv c)` for `x mod c`, for positive `c`.
@@ -126,11 +197,22 @@ fn monotone_range(ctx: &Context, expr: Expr, intervals: &VarIntervals) -> ValueR
     let mut all_monotone = true;
     for &var in &vars {
         let interval = intervals.of(var);
-        let difference = difference(ctx, &order, var, &value_of);
         let (lo, hi) = (Interval::point(interval.lo), Interval::point(interval.hi));
-        let (at_lowest, at_highest) = if !interval.is_bounded() {
-            (interval, interval)
-        } else if 0 <= difference.lo {
+        let difference = if interval.is_bounded() && lo != hi {
+            // Without the last value of the variable, and without the first.
+            let without = |end: Interval| {
+                let rest = if end == lo {
+                    Interval::new(interval.lo + 1, interval.hi)
+                } else {
+                    Interval::new(interval.lo, interval.hi - 1)
+                };
+                ctx.intervals_of(&order, &|it| if it == var { rest } else { intervals.of(it) })
+            };
+            difference(ctx, &order, var, [&values, &without(hi), &without(lo)])
+        } else {
+            Interval::ALL
+        };
+        let (at_lowest, at_highest) = if lo == hi || 0 <= difference.lo {
             (lo, hi)
         } else if difference.hi <= 0 {
             (hi, lo)
@@ -149,13 +231,18 @@ fn monotone_range(ctx: &Context, expr: Expr, intervals: &VarIntervals) -> ValueR
     ValueRange { interval: Interval::new(lowest.lo, highest.hi), is_exact }
 }
 
-/// An interval of `e(x + 1) - e(x)` for the last expression of `order`.
+/// An interval of `e(x + 1) - e(x)` for the last expression of `order`, given intervals of all
+/// values, of those at `x` and of those at `x + 1`.
 fn difference(
     ctx: &Context,
     order: &[Expr],
     var: Var,
-    value_of: &dyn Fn(Expr) -> Interval,
+    [values, before, after]: [&[Interval]; 3],
 ) -> Interval {
+    let find = |values: &[Interval], expr: Expr| {
+        order.binary_search(&expr).map_or(Interval::ALL, |i| values[i])
+    };
+    let value_of = |expr| find(values, expr);
     let zero = Interval::point(0);
     let mut differences: Vec<Interval> = Vec::with_capacity(order.len());
     for &expr in order {
@@ -171,7 +258,7 @@ fn difference(
             _ if d_lhs == zero && d_rhs == zero => zero,
             Node::Add(..) => d_lhs.add(d_rhs),
             // f'*g' - f*g == f'*(g' - g) + (f' - f)*g
-            Node::Mul(..) => value_of(lhs).mul(d_rhs).add(d_lhs.mul(value_of(rhs))),
+            Node::Mul(..) => find(after, lhs).mul(d_rhs).add(d_lhs.mul(find(before, rhs))),
             // The real quotient grows by d/c, so that the rounded one grows by that, rounded.
             Node::FloorDiv(..) | Node::CeilDiv(..) if d_rhs == zero => {
                 let divisor = value_of(rhs);
@@ -216,10 +303,35 @@ mod tests {
             ("d0 * 2 - d0 / 3", 9, 166_667),
             ("max(d0 - d1, 3) + d0 * 2", 13, 300_000),
             ("d0 * d1 * 2 - d1", 0, 1_999_790_001),
+            ("d0 * d0 - d0 * 10", -25, 9_999_000_000),
+            ("d1 * d1 - d1", 0, 99_970_002),
         ] {
             let (interval, _) = range(&format!("(d0, d1) -> ({expr}), {domain}"));
             assert_eq!(interval, Interval::new(lo, hi), "{expr}");
         }
+    }
+
+    #[test]
+    fn linear_constraints_give_exact_ends() {
+        for (expr, constraints, lo, hi) in [
+            ("d0 + d1", "d0 + d1 * 2 in [5, 9]", 3, 9),
+            ("d0 mod 7", "d0 mod 14 in [8, 9]", 1, 2),
+            ("d0 * 3 - d1 * 2", "d0 + d1 in [100, 200], d0 - d1 in [-7, 50]", 33, 225),
+            ("max(d0, d1) - min(d0, d1)", "d0 + d1 in [100, 101], d0 - d1 * 3 in [0, 3]", 50, 51),
+            ("(d0 / 5) mod 3", "d0 - d1 * 15 in [5, 9]", 1, 1),
+            ("d0 * 6 + d1 * 10", "d0 + d1 in [11, 99999], d0 * 6 + d1 * 10 in [0, 69]", 66, 66),
+        ] {
+            let domain = "domain: d0 in [0, 99999], d1 in [0, 99999]";
+            let text = format!("(d0, d1) -> ({expr}), {domain}, {constraints}");
+            assert_eq!(range(&text), (Interval::new(lo, hi), true), "{expr}");
+        }
+        let symbolic = "(i){N} -> (N - i), domain: i in [0, N - 1], N in [1, 1000000]";
+        assert_eq!(range(symbolic), (Interval::new(1, 1_000_000), true));
+        let unbounded = "(i){N} -> (N - i), domain: i in [0, N - 1], N in [3, inf]";
+        assert_eq!(range(unbounded), (Interval::new(1, i64::MAX), true));
+        let empty = "(d0, d1) -> (d0), domain: d0 in [0, 99999], d1 in [0, 99999], \
+                     d0 * 2 - d1 * 4 in [1, 1]";
+        assert_eq!(range(empty), (Interval::EMPTY, true));
     }
 
     #[test]
