@@ -6,7 +6,8 @@
 //! `x mod c` being `x - c*(x floordiv c)`, so that most identities of quotients and remainders
 //! are the cancellation of equal terms; when the form is written down, remainders are put
 //! together again. The rules (`division`) decide by the intervals of sums, as those of XLA's
-//! `indexing_map.cc` and of Halide's simplifier do. Quotients of one variable are a sum of its
+//! `indexing_map.cc` and of Halide's simplifier do. Constraints narrow these, and say which quotients
+//! are exact (`known`). Quotients of one variable are a sum of its
 //! `digits`, which take their values independently of each other. With symbolic bounds or
 //! divisors, questions that intervals leave open go to the [prover](crate::prove), a bounded
 //! number of times.
@@ -248,8 +249,14 @@ impl<'c> Simplifier<'c> {
     pub fn assume(&mut self, expr: Expr, interval: Interval) {
         let slot = self.known.entry(expr).or_insert(Interval::ALL);
         *slot = slot.intersect(interval);
+        self.forget();
+    }
+
+    /// Takes back what was found, which may depend on the expressions that were given.
+    fn forget(&mut self) {
         self.known_sums = None;
         self.tables.clear();
+        self.negative_divisors = false;
     }
 
     /// The simplified form of `expr`, which is its own simplified form.
@@ -260,8 +267,18 @@ impl<'c> Simplifier<'c> {
     /// The simplified form of `expr`, and whether that is known to stay as it is when it is
     /// simplified again.
     fn simplify_once(&mut self, expr: Expr) -> (Expr, bool) {
+        if self.negative_divisors {
+            self.forget();
+        }
+        let is_first = self.tables.expanded.is_empty();
         self.find_known_sums();
-        let sum = self.expand(expr);
+        let mut sum = self.expand(expr);
+        if self.negative_divisors && !is_first {
+            // What was written for other expressions has no negative divisors.
+            self.forget();
+            self.find_known_sums();
+            sum = self.expand(expr);
+        }
         let written = self.write(&sum);
         if self.ctx.cost(written) <= self.ctx.cost(expr) && self.overflows_no_more(written, expr) {
             (written, self.is_settled(&sum))
@@ -961,6 +978,16 @@ mod tests {
             simplified("(d0) -> (min(-1, 1 + 9223372036854775807) + d0), domain: d0 in [0, 1]"),
             "(d0) -> (d0 - 1), domain: d0 in [0, 1]"
         );
+    }
+
+    #[test]
+    fn results_do_not_depend_on_each_other() {
+        let domain = "d0 in [15, 23], s0 in [0, 8]";
+        let (first, second) = ("d0 / -5", "(s0 * -5) / 11");
+        for results in [format!("{first}, {second}"), format!("{second}, {first}")] {
+            let text = format!("(d0)[s0] -> ({results}), domain: {domain}");
+            assert_eq!(simplified(&text), text);
+        }
     }
 
     #[test]
