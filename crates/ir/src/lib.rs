@@ -108,3 +108,8 @@ pub use text::ParseError;
 pub use value_range::ValueRange;
 pub use variables::VariableKind;
 pub use verify::VerifyError;
+
+/// The examples of the README compile and hold.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
