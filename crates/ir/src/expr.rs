@@ -102,6 +102,20 @@ impl Node {
         }
     }
 
+    /// The same operation on other operands; a leaf stays as it is.
+    fn over(self, lhs: Expr, rhs: Expr) -> Node {
+        match self {
+            Node::Const(_) | Node::Var(_) => self,
+            Node::Add(..) => Node::Add(lhs, rhs),
+            Node::Mul(..) => Node::Mul(lhs, rhs),
+            Node::FloorDiv(..) => Node::FloorDiv(lhs, rhs),
+            Node::CeilDiv(..) => Node::CeilDiv(lhs, rhs),
+            Node::Mod(..) => Node::Mod(lhs, rhs),
+            Node::Min(..) => Node::Min(lhs, rhs),
+            Node::Max(..) => Node::Max(lhs, rhs),
+        }
+    }
+
     /// The place of the node's kind in the order of [`Context::compare`].
     fn rank(self) -> u8 {
         match self {

@@ -119,6 +119,14 @@ impl IndexingMap {
         if !self.ranges.is_empty() {
             return Err(InverseError::RangeVariables(self.ranges.len()));
         }
+        // In a context of its own, since the order in which expressions are made decides what is tried first.
+        let own = Context::new();
+        let inverse = self.in_context(ctx, &own).inverse_in(&own)?;
+        Ok(inverse.in_context(&own, ctx))
+    }
+
+    /// [`inverse`](Self::inverse) of a map without range variables, in its own context.
+    fn inverse_in(&self, ctx: &Context) -> Result<IndexingMap, InverseError> {
         let mut map = self.clone();
         map.simplify(ctx);
         let mut inverse = IndexingMap {
@@ -132,7 +140,7 @@ impl IndexingMap {
             return Ok(inverse);
         }
         let solution =
-            self.solution(ctx, &map).map_err(|unsolved| collision(ctx, &map, &unsolved))?;
+            self.solution(ctx, &map).map_err(|unsolved| collision(ctx, self, &map, &unsolved))?;
         let at_solution = |var: Var| match var {
             Var::Dim(i) => solution.get(i as usize).copied(),
             _ => None,
@@ -167,9 +175,11 @@ impl IndexingMap {
     /// Whether [`inverse`](Self::inverse) finds an inverse: to make that, or to show that there is none, takes
     /// longer.
     pub fn has_inverse(&self, ctx: &Context) -> bool {
-        let mut map = self.clone();
-        map.simplify(ctx);
-        self.ranges.is_empty() && (map.is_known_empty(ctx) || self.solution(ctx, &map).is_ok())
+        let own = Context::new();
+        let given = self.in_context(ctx, &own);
+        let mut map = given.clone();
+        map.simplify(&own);
+        self.ranges.is_empty() && (map.is_known_empty(&own) || given.solution(&own, &map).is_ok())
     }
 
     /// The dimension variables over results, or those that the equations could not be solved for: by the

@@ -425,6 +425,16 @@ impl IndexingMap {
         }
     }
 
+    /// This map, whose expressions are those of one context, in another.
+    pub(crate) fn in_context(&self, from: &Context, ctx: &Context) -> IndexingMap {
+        let mut map = self.clone();
+        let old: Vec<Expr> = map.exprs_mut().map(|expr| *expr).collect();
+        for (expr, new) in map.exprs_mut().zip(ctx.import(from, &old)) {
+            *expr = new;
+        }
+        map
+    }
+
     /// Removes the variables for which `unused` holds and renumbers the rest. No expression
     /// may use a removed variable, except the bounds of removed ones.
     pub(crate) fn remove_vars(&mut self, ctx: &Context, unused: &dyn Fn(Var) -> bool) {

@@ -60,6 +60,8 @@ use write::build;
 
 /// The most terms of a sum all parts of which are simplified on their own.
 const MAX_PARTIAL: u32 = 32;
+/// The most factors of a product that are sorted.
+const MAX_PRODUCT: usize = 32;
 /// How deep rules may apply rules to what they build.
 const MAX_DEPTH: u32 = 64;
 /// How often an expression is simplified again to reach a fixpoint.
@@ -116,6 +118,8 @@ pub(crate) struct Tables {
     written: FastMap<Sum, Expr>,
     /// The minima and maxima that are simplified.
     extrema: FastSet<Expr>,
+    /// Bounds of the sizes of values (`overflow`).
+    sizes: FastMap<Expr, f64>,
 }
 
 impl Tables {
@@ -127,6 +131,7 @@ impl Tables {
         self.intervals.clear();
         self.written.clear();
         self.extrema.clear();
+        self.sizes.clear();
     }
 }
 
@@ -295,7 +300,7 @@ impl<'c> Simplifier<'c> {
         let folded = ctx.fold_value(root, |expr, node, operands: Option<(&Part, &Part)>| {
             let (mut num_addends, mut is_within_sum) = (1, false);
             let mut shortest = expr;
-            let takes = |this: &Self, other: Expr, shortest: &mut Expr| {
+            let takes = |this: &mut Self, other: Expr, shortest: &mut Expr| {
                 if ctx.cost(other) <= ctx.cost(*shortest) && this.overflows_no_more(other, expr) {
                     *shortest = other;
                 }
@@ -429,7 +434,8 @@ impl<'c> Simplifier<'c> {
             return None;
         }
         let node = self.ctx.node(expr);
-        let linear = if self.is_linear(node) { self.addends(expr) } else { None };
+        let linear =
+            if self.is_linear(node) { self.addends(expr, known(&self.tables)) } else { None };
         let before = stack.len();
         let mut open = |operand: Expr| {
             let is_open = self.ctx.as_constant(operand).is_none()
@@ -482,12 +488,14 @@ impl<'c> Simplifier<'c> {
         }
     }
 
-    /// The terms of a sum or a multiple, in any order and perhaps several times. `None` on
-    /// overflow.
-    fn addends(&self, expr: Expr) -> Option<FewTerms> {
+    /// The terms of a sum or a multiple, in any order and perhaps several times; of a long one, what is
+    /// known already, and else from the last made to the first, so that a tower of sums is taken apart
+    /// level by level. `None` on overflow.
+    fn addends(&self, expr: Expr, known: &FastMap<Expr, Sum>) -> Option<FewTerms> {
         let addends = self.ctx.few_addends(expr, &|_, _| Some(None));
         addends.or_else(|| {
-            let LinearTerms { terms, constant } = self.ctx.linear_terms(expr)?;
+            let is_known = |term| known.contains_key(&term);
+            let LinearTerms { terms, constant } = self.ctx.many_addends(expr, &is_known)?;
             Some(FewTerms { terms: terms.into(), constant })
         })
     }
@@ -712,11 +720,37 @@ impl<'c> Simplifier<'c> {
                 return self.expand(other).scaled(scale);
             }
         }
-        let (factors, scale) = self.factors(ctx.mul(lhs, rhs))?;
+        let whole = ctx.mul(lhs, rhs);
+        if self.has_many_factors(whole) {
+            // (a*s)*(b*t) == (a*b)*(s*t)
+            let apart = |expr: Expr| match ctx.node(expr) {
+                Node::Mul(of, scale) => ctx.as_constant(scale).map_or((expr, 1), |it| (of, it)),
+                _ => (expr, 1),
+            };
+            let ((lhs, scale), (rhs, by)) = (apart(lhs), apart(rhs));
+            return self.multiply(&[lhs, rhs])?.scaled(scale.checked_mul(by)?);
+        }
+        let (factors, scale) = self.factors(whole)?;
         self.multiply(&factors)?.scaled(scale)
     }
 
-    /// The product of factors, none of which is a product or a constant.
+    /// Whether a product has more factors than are sorted.
+    fn has_many_factors(&self, product: Expr) -> bool {
+        let mut open: SmallVec<[Expr; MAX_PRODUCT]> = SmallVec::from_slice(&[product]);
+        let mut num_factors = 0;
+        while let Some(factor) = open.pop() {
+            match self.ctx.node(factor) {
+                Node::Mul(lhs, rhs) => open.extend([lhs, rhs]),
+                _ => num_factors += 1,
+            }
+            if MAX_PRODUCT < num_factors + open.len() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The product of factors, none of which is a constant.
     fn multiply(&mut self, factors: &[Expr]) -> Option<Sum> {
         let mut product: Option<Expr> = None;
         for &factor in factors {

@@ -480,10 +480,37 @@ fn check_chain(ctx: &Context, map: &IndexingMap, twice: bool) -> Result<bool, St
     Ok(true)
 }
 
-fn check_all(sketch: &Sketch, other: &Sketch) -> Checked {
+/// What else is in a context changes nothing of what is found: the map on its own, and after another one
+/// and its own expressions, the last ones first.
+fn check_context(sketch: &Sketch, other: &Sketch) -> Checked {
+    let texts = |ctx: &Context| {
+        let mut map = sketch.build(ctx);
+        let mut simplified = map.clone();
+        simplified.simplify(ctx);
+        map.ranges.clear();
+        map.substitute(ctx, &|var| matches!(var, Var::Range(_)).then(|| ctx.constant(1)));
+        let inverse = map
+            .inverse(ctx)
+            .map_or_else(|error| error.to_string(), |inverse| inverse.display(ctx).to_string());
+        (simplified.display(ctx).to_string(), inverse)
+    };
+    let used = Context::new();
+    other.build(&used).simplify(&used);
+    for number in (0..20).rev() {
+        used.constant(number);
+    }
+    let constraints = sketch.constraints.iter().map(|(tree, _)| tree);
+    for tree in constraints.chain(sketch.results.iter().rev()) {
+        used.canonicalize(tree.build(&used));
+    }
+    let (alone, after) = (texts(&Context::new()), texts(&used));
+    ensure(alone == after, || format!("{alone:?}\n{after:?}"))
+}
+
+fn check_all(sketch: &Sketch, other_sketch: &Sketch) -> Checked {
     let ctx = &Context::new();
     let drawn = Drawn::new(ctx, sketch, MAX_FULL, MAX_POINTS);
-    let other = Drawn::new(ctx, other, MAX_OTHERS, MAX_OTHERS);
+    let other = Drawn::new(ctx, other_sketch, MAX_OTHERS, MAX_OTHERS);
     check_simplify(ctx, &drawn)?;
     check_range(ctx, &drawn)?;
     check_variables(ctx, &drawn)?;
@@ -491,6 +518,7 @@ fn check_all(sketch: &Sketch, other: &Sketch) -> Checked {
     // These look at all points of a larger box, which takes longer than all the rest.
     if drawn.is_full {
         check_any_inverse(ctx, &drawn)?;
+        check_context(sketch, other_sketch)?;
         check_emptiness(ctx, &drawn)?;
         check_equality(ctx, &drawn, &other)?;
     }

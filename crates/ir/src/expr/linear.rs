@@ -21,6 +21,19 @@ impl Context {
         if let Some(FewTerms { terms, constant }) = self.few_linear_terms(expr) {
             return Some(LinearTerms { terms: terms.into_vec(), constant });
         }
+        let mut linear = self.many_addends(expr, &|_| false)?;
+        linear.terms.sort_by(|a, b| self.compare(a.0, b.0));
+        Some(linear)
+    }
+
+    /// [`linear_terms`](Self::linear_terms) from the last made to the first, where sums and multiples in
+    /// `expr` may be terms too.
+    pub(crate) fn many_addends(
+        &self,
+        expr: Expr,
+        is_term: &impl Fn(Expr) -> bool,
+    ) -> Option<LinearTerms> {
+        let root = expr;
         let mut coefficients: FastMap<Expr, i64> = FastMap::from_iter([(expr, 1)]);
         let mut heap = BinaryHeap::from([expr]);
         let mut linear = LinearTerms::default();
@@ -40,6 +53,7 @@ impl Context {
                 Some(())
             };
             match self.node(expr) {
+                _ if expr != root && is_term(expr) => linear.terms.push((expr, coefficient)),
                 Node::Const(value) => {
                     linear.constant =
                         linear.constant.checked_add(coefficient.checked_mul(value)?)?;
@@ -55,7 +69,6 @@ impl Context {
                 _ => linear.terms.push((expr, coefficient)),
             }
         }
-        linear.terms.sort_by(|a, b| self.compare(a.0, b.0));
         Some(linear)
     }
 }

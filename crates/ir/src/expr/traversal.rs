@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use smallvec::SmallVec;
 
 use super::{Context, EvalError, Expr, Node, Var, gcd};
-use crate::hash::FastSet;
+use crate::hash::{FastMap, FastSet};
 use crate::interval::{Interval, ceil_div_wide, floor_div_wide, remainder_wide};
 
 /// The most operators of an expression that is walked as a tree.
@@ -229,6 +229,32 @@ impl Context {
         let lhs = self.rewrite_small(old_lhs, chosen);
         let rhs = self.rewrite_small(old_rhs, chosen);
         if (lhs, rhs) == (old_lhs, old_rhs) { expr } else { self.rebuild(node, lhs, rhs) }
+    }
+
+    /// Expressions of another context in this one. What is made for them comes in the order of their
+    /// structure, whatever order they were made in.
+    pub(crate) fn import(&self, from: &Context, exprs: &[Expr]) -> Vec<Expr> {
+        let mut imported: FastMap<Expr, Expr> = FastMap::default();
+        let mut stack: Vec<Expr> = exprs.iter().rev().copied().collect();
+        while let Some(&expr) = stack.last() {
+            let node = from.node(expr);
+            let new = match node.operands() {
+                _ if imported.contains_key(&expr) => None,
+                None => Some(node),
+                Some((lhs, rhs)) => match (imported.get(&lhs), imported.get(&rhs)) {
+                    (Some(&lhs), Some(&rhs)) => Some(node.over(lhs, rhs)),
+                    _ => {
+                        stack.extend([rhs, lhs]);
+                        continue;
+                    }
+                },
+            };
+            stack.pop();
+            if let Some(new) = new {
+                imported.insert(expr, self.intern(new));
+            }
+        }
+        exprs.iter().map(|expr| imported[expr]).collect()
     }
 
     /// The variables of `expr`.

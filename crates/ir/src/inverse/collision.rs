@@ -22,9 +22,15 @@ const MAX_SEARCHES: usize = 4;
 ///
 /// Such pairs are the points of a domain of twice as many variables, which is
 /// [decided](crate::emptiness) where the map is linear, with quotients and remainders, and searched
-/// otherwise. The points of a small box are enumerated, and some of a large one tried.
-pub(super) fn collision(ctx: &Context, map: &IndexingMap, unsolved: &[Var]) -> InverseError {
-    let mut evaluator = MapEvaluator::new(ctx, map);
+/// otherwise. The points of a small box are enumerated, and some of a large one tried. They are those of the
+/// given map: constraints that have no value there are missing in the simplified one.
+pub(super) fn collision(
+    ctx: &Context,
+    given: &IndexingMap,
+    map: &IndexingMap,
+    unsolved: &[Var],
+) -> InverseError {
+    let mut evaluator = MapEvaluator::new(ctx, given);
     let mut results = |point: &Values| {
         if evaluator.contains(point) != Ok(true) {
             return None;

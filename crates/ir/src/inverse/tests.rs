@@ -202,6 +202,31 @@ fn whether_there_is_an_inverse_is_known_without_it() {
 }
 
 #[test]
+fn inverses_do_not_depend_on_what_else_is_in_the_context() {
+    let map = "(d0) -> (((1 + d0) mod 6) * -4, (d0 / 2) mod 24), domain: d0 in [0, 34]";
+    let ctx = Context::new();
+    for other in ["(d0) -> ((d0 / 2) mod 24, d0 / 3)", "(d0, d1) -> (d1 * 2 + (d0 * 7) / 4 mod 2)"]
+    {
+        IndexingMap::parse(&ctx, other).expect("a map").simplify(&ctx);
+        let used = IndexingMap::parse(&ctx, map).expect("a map").inverse(&ctx).expect("an inverse");
+        assert_eq!(used.display(&ctx).to_string(), inverse_of(map));
+    }
+}
+
+#[test]
+fn witnesses_lie_in_the_domain() {
+    // With `d0 == 0` the constraint has no value.
+    let text = "(d0, d1, d2) -> (max(max(d0, d1 mod 12), -3) - d2), domain: d0 in [0, 12], \
+                d1 in [0, 12], d2 in [0, 3], (d2 * 5) mod d0 in [-12, inf]";
+    let ctx = Context::new();
+    let map = IndexingMap::parse(&ctx, text).expect("a map");
+    let Err(InverseError::NotInjective(points)) = map.inverse(&ctx) else { panic!("{text}") };
+    for point in points.iter() {
+        assert_eq!(map.contains(&ctx, &point.dims, &[], &[]), Ok(true), "{point}");
+    }
+}
+
+#[test]
 fn errors_say_why() {
     assert_eq!(
         inverse("(d0)[s0] -> (d0 + s0)"),

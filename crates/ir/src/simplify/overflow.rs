@@ -5,6 +5,10 @@
 //! 63 bits, `(d0*d0*1001) floordiv 1000` has not, and `d1*((d1 - d0)*(d1 + d0))` has one where `d0` and
 //! `d1` are `-2^63`, `(d1*(d1 + d0))*(d1 - d0)` has not.
 
+use std::collections::BinaryHeap;
+
+use smallvec::SmallVec;
+
 use super::Simplifier;
 use crate::expr::{Expr, Node};
 
@@ -15,36 +19,61 @@ impl Simplifier<'_> {
     /// Whether a form of an expression has a value wherever the given one has, as far as bounds of the values
     /// on the way tell: what may leave 128 bits is the value itself, or a value on the way in the
     /// given form too.
-    pub(crate) fn overflows_no_more(&self, new: Expr, given: Expr) -> bool {
-        if !self.is_wide || new == given {
-            return true;
-        }
-        let known = self.ctx.topological(&[given]);
-        self.fits_on_the_way(new, |expr| expr == new, |expr| known.binary_search(&expr).is_ok())
+    pub(crate) fn overflows_no_more(&mut self, new: Expr, given: Expr) -> bool {
+        !self.is_wide || new == given || self.fits_on_the_way(new, Some(given))
     }
 
     /// Whether no value on the way leaves 128 bits, as far as bounds of them tell.
-    pub(crate) fn never_overflows(&self, expr: Expr) -> bool {
-        self.fits_on_the_way(expr, |_| false, |_| false)
+    pub(crate) fn never_overflows(&mut self, expr: Expr) -> bool {
+        let fits = self.size_of(expr) <= LARGEST;
+        fits && self.fits_on_the_way(expr, None)
     }
 
-    /// Whether all values on the way have 128 bits, as far as their bounds tell, or are known to: alone,
-    /// or with all on the way to them.
-    fn fits_on_the_way(
-        &self,
-        expr: Expr,
-        is_known: impl Fn(Expr) -> bool,
-        is_way_known: impl Fn(Expr) -> bool,
-    ) -> bool {
-        let (_, fits) =
-            self.ctx.fold_value(expr, |expr, node, operands: Option<(&Size, &Size)>| {
-                let ((lhs, lhs_fits), (rhs, rhs_fits)) =
-                    operands.map_or(((0.0, true), (0.0, true)), |(&lhs, &rhs)| (lhs, rhs));
+    /// Whether all values on the way to that of an expression have 128 bits, as far as their bounds tell, or
+    /// are on the way to that of the given one.
+    fn fits_on_the_way(&mut self, expr: Expr, given: Option<Expr>) -> bool {
+        let (mut open, mut known) = (BinaryHeap::from([expr]), BinaryHeap::from_iter(given));
+        // Users have larger handles than what they use. Both ways are followed from the largest on, so that
+        // what they have in common is not looked at.
+        while let Some(next) = pop_largest(&mut open) {
+            while known.peek().is_some_and(|&known| next < known) {
+                let operands = pop_largest(&mut known).and_then(|it| self.ctx.node(it).operands());
+                known.extend(operands.into_iter().flat_map(<[Expr; 2]>::from));
+            }
+            if known.peek() == Some(&next) {
+                continue;
+            }
+            if next != expr && LARGEST < self.size_of(next) {
+                return false;
+            }
+            let operands = self.ctx.node(next).operands();
+            open.extend(operands.into_iter().flat_map(<[Expr; 2]>::from));
+        }
+        true
+    }
+
+    /// A bound of the size of a value.
+    fn size_of(&mut self, expr: Expr) -> f64 {
+        let mut stack: SmallVec<[Expr; 16]> = SmallVec::from_slice(&[expr]);
+        while let Some(&expr) = stack.last() {
+            let before = stack.len();
+            let node = self.ctx.node(expr);
+            let mut size_of = |operand: Expr| {
+                let size = self.tables.sizes.get(&operand).copied();
+                size.unwrap_or_else(|| {
+                    stack.push(operand);
+                    0.0
+                })
+            };
+            let (lhs, rhs) =
+                node.operands().map_or((0.0, 0.0), |(lhs, rhs)| (size_of(lhs), size_of(rhs)));
+            if stack.len() == before {
+                stack.pop();
                 let size = self.size(node, lhs, rhs);
-                let fits = size <= LARGEST || is_known(expr);
-                (size, fits && lhs_fits && rhs_fits || is_way_known(expr))
-            });
-        fits
+                self.tables.sizes.insert(expr, size);
+            }
+        }
+        self.tables.sizes[&expr]
     }
 
     /// A bound of the size of a value, from those of its operands.
@@ -68,8 +97,14 @@ impl Simplifier<'_> {
     }
 }
 
-/// A bound of the size of a value, and whether it and all on the way to it have 128 bits.
-type Size = (f64, bool);
+/// The largest of a heap, however often it is there.
+fn pop_largest(heap: &mut BinaryHeap<Expr>) -> Option<Expr> {
+    let largest = heap.pop()?;
+    while heap.peek() == Some(&largest) {
+        heap.pop();
+    }
+    Some(largest)
+}
 
 #[cfg(test)]
 mod tests {
