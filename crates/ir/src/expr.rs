@@ -26,8 +26,10 @@ use std::cell::{Ref, RefCell};
 use std::cmp::Ordering;
 use std::num::NonZeroU32;
 
+use smallvec::SmallVec;
+
 use crate::hash::mix;
-use crate::interval::Interval;
+use crate::interval::{Interval, ceil_div_wide, floor_div_wide};
 use crate::simplify::{Quotients, Tables};
 pub(crate) use linear::FewTerms;
 pub use linear::LinearTerms;
@@ -159,6 +161,9 @@ pub fn checked_ceil_div(lhs: i64, rhs: i64) -> Option<i64> {
     let exact = lhs % rhs == 0;
     Some(if exact || (lhs < 0) != (rhs < 0) { quotient } else { quotient + 1 })
 }
+
+/// The most operations on constants that leave 64 bits which are looked at.
+const MAX_WIDE: usize = 8;
 
 /// The dimension variables whose handles are kept apart.
 const MAX_SHORT_CUT: u32 = 32;
@@ -392,6 +397,27 @@ impl Context {
         }
     }
 
+    /// The value of a constant, or of a sum or product of few that has more than 64 bits.
+    fn as_wide_constant(&self, expr: Expr) -> Option<i128> {
+        let (mut expr, mut steps) = (expr, SmallVec::<[(bool, i64); MAX_WIDE]>::new());
+        let mut value = loop {
+            match self.node(expr) {
+                Node::Const(value) => break i128::from(value),
+                node @ (Node::Add(lhs, rhs) | Node::Mul(lhs, rhs)) if steps.len() < MAX_WIDE => {
+                    steps.push((matches!(node, Node::Add(..)), self.as_constant(rhs)?));
+                    expr = lhs;
+                }
+                _ => return None,
+            }
+        };
+        for (is_sum, operand) in steps.into_iter().rev() {
+            let op = if is_sum { i128::checked_add } else { i128::checked_mul };
+            value = op(value, operand.into())?;
+        }
+        // Its quotient by -1 has more bits.
+        (value != i128::MIN).then_some(value)
+    }
+
     /// The constants, to look several up.
     #[inline]
     pub(crate) fn constants(&self) -> Constants<'_> {
@@ -484,35 +510,36 @@ impl Context {
 
     /// `lhs floordiv rhs`.
     pub fn floor_div(&self, lhs: Expr, rhs: Expr) -> Expr {
-        self.divide(lhs, rhs, checked_floor_div)
+        self.divide(lhs, rhs, floor_div_wide)
             .unwrap_or_else(|| self.intern(Node::FloorDiv(lhs, rhs)))
     }
 
     /// `lhs ceildiv rhs`.
     pub fn ceil_div(&self, lhs: Expr, rhs: Expr) -> Expr {
-        self.divide(lhs, rhs, checked_ceil_div)
-            .unwrap_or_else(|| self.intern(Node::CeilDiv(lhs, rhs)))
+        self.divide(lhs, rhs, ceil_div_wide).unwrap_or_else(|| self.intern(Node::CeilDiv(lhs, rhs)))
     }
 
-    fn divide(&self, lhs: Expr, rhs: Expr, op: fn(i64, i64) -> Option<i64>) -> Option<Expr> {
-        let divisor = self.as_constant(rhs)?;
-        if divisor == 1 {
-            return Some(lhs);
+    fn divide(&self, lhs: Expr, rhs: Expr, op: fn(i128, i128) -> i128) -> Option<Expr> {
+        match self.as_constant(rhs)? {
+            0 => None,
+            1 => Some(lhs),
+            divisor => {
+                let quotient = op(self.as_wide_constant(lhs)?, divisor.into());
+                Some(self.constant(i64::try_from(quotient).ok()?))
+            }
         }
-        let quotient = op(self.as_constant(lhs)?, divisor)?;
-        Some(self.constant(quotient))
     }
 
     /// `lhs mod rhs`.
     pub fn modulo(&self, lhs: Expr, rhs: Expr) -> Expr {
-        match (self.as_constant(lhs), self.as_constant(rhs)) {
+        match (self.as_wide_constant(lhs), self.as_constant(rhs)) {
             (_, Some(1)) => self.constant(0),
             // x mod -c == x mod c
             (_, Some(divisor)) if divisor < 0 && divisor != i64::MIN => {
                 self.modulo(lhs, self.constant(-divisor))
             }
             (Some(value), Some(divisor)) if divisor != 0 => {
-                let remainder = i128::from(value).rem_euclid(i128::from(divisor));
+                let remainder = value.rem_euclid(i128::from(divisor));
                 self.constant(i64::try_from(remainder).expect("smaller than 2^63"))
             }
             _ => self.intern(Node::Mod(lhs, rhs)),
@@ -521,18 +548,30 @@ impl Context {
 
     /// The smaller of two expressions.
     pub fn min(&self, lhs: Expr, rhs: Expr) -> Expr {
-        match (self.as_constant(lhs), self.as_constant(rhs)) {
+        match (self.as_wide_constant(lhs), self.as_wide_constant(rhs)) {
             _ if lhs == rhs => lhs,
-            (Some(a), Some(b)) => self.constant(a.min(b)),
+            (Some(a), Some(b)) => {
+                if a <= b {
+                    lhs
+                } else {
+                    rhs
+                }
+            }
             _ => self.intern(Node::Min(lhs, rhs)),
         }
     }
 
     /// The larger of two expressions.
     pub fn max(&self, lhs: Expr, rhs: Expr) -> Expr {
-        match (self.as_constant(lhs), self.as_constant(rhs)) {
+        match (self.as_wide_constant(lhs), self.as_wide_constant(rhs)) {
             _ if lhs == rhs => lhs,
-            (Some(a), Some(b)) => self.constant(a.max(b)),
+            (Some(a), Some(b)) => {
+                if a >= b {
+                    lhs
+                } else {
+                    rhs
+                }
+            }
             _ => self.intern(Node::Max(lhs, rhs)),
         }
     }
@@ -618,6 +657,20 @@ mod tests {
             assert_eq!(ctx.mul(undefined, zero), zero);
             assert_eq!(ctx.modulo(undefined, ctx.constant(-1)), zero);
         }
+    }
+
+    #[test]
+    fn operations_on_constants_that_do_not_fit_fold() {
+        let ctx = Context::new();
+        let constant = |value| ctx.constant(value);
+        let large = ctx.mul(constant(i64::MAX), constant(-5));
+        assert_eq!(ctx.modulo(large, constant(2)), constant(1));
+        assert_eq!(ctx.floor_div(large, constant(i64::MAX)), constant(-5));
+        assert_eq!(ctx.ceil_div(ctx.add(large, constant(1)), constant(i64::MAX)), constant(-4));
+        assert_eq!(ctx.min(large, constant(7)), large);
+        assert_eq!(ctx.max(large, constant(7)), constant(7));
+        let least = ctx.mul(ctx.mul(constant(i64::MIN), constant(1 << 62)), constant(4));
+        assert!(ctx.as_constant(ctx.floor_div(least, constant(-1))).is_none());
     }
 
     #[test]
