@@ -45,6 +45,8 @@ mod split;
 mod table;
 mod windows;
 
+use std::cell::Cell;
+
 use crate::evaluator::Values;
 use crate::expr::{Context, Expr, Node, Var, gcd};
 use crate::interval::Interval;
@@ -66,6 +68,25 @@ const MAX_SPLITS: usize = 6;
 /// The terms of rows that are touched for each of them.
 const MAX_WORK: usize = 1 << 14;
 
+/// The most work to solve the equations of a map.
+const MAX_SOLVING: usize = 1 << 24;
+
+/// What is left of the work to solve equations, in expressions and terms that are looked at.
+struct Work(Cell<usize>);
+
+impl Work {
+    /// Takes so much of it, or all that is left, which is not enough.
+    fn spend(&self, amount: usize) -> Option<()> {
+        let left = self.0.get().checked_sub(amount);
+        self.0.set(left.unwrap_or(0));
+        left.map(|_| ())
+    }
+
+    fn is_spent(&self) -> bool {
+        self.0.get() == 0
+    }
+}
+
 /// Why a map has no inverse here.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum InverseError {
@@ -82,7 +103,7 @@ pub enum InverseError {
         .0[0], .0[1]
     )]
     NotInjective(Box<[Values; 2]>),
-    /// The equations could not be solved for this variable.
+    /// The equations could not be solved for this variable, or not with the work that one map is worth.
     #[error(
         "the results could not be solved for {}, although no two points with the same results were \
          found; invert the steps that the map is composed of, and compose their inverses",
@@ -185,8 +206,9 @@ impl IndexingMap {
     /// The dimension variables over results, or those that the equations could not be solved for: by the
     /// simplified map, or by this one, where simplification hides what a number is made of.
     fn solution(&self, ctx: &Context, simplified: &IndexingMap) -> Result<Vec<Expr>, Vec<Var>> {
-        solution(ctx, simplified).or_else(|unsolved| {
-            let given = (self != simplified).then(|| solution(ctx, self));
+        let work = Work(Cell::new(MAX_SOLVING));
+        solution(ctx, simplified, &work).or_else(|unsolved| {
+            let given = (self != simplified).then(|| solution(ctx, self, &work));
             given.and_then(Result::ok).ok_or(unsolved)
         })
     }
@@ -311,20 +333,20 @@ impl<'c> SymbolicConstraints<'c> {
 }
 
 /// The dimension variables over results, or those that the equations of a map could not be solved for.
-fn solution(ctx: &Context, map: &IndexingMap) -> Result<Vec<Expr>, Vec<Var>> {
+fn solution(ctx: &Context, map: &IndexingMap, work: &Work) -> Result<Vec<Expr>, Vec<Var>> {
     let whole = Digits::of(ctx, map);
-    let unsolved = match whole.solution(ctx) {
+    let unsolved = match whole.solution(ctx, work) {
         Ok(solution) => return Ok(solution),
         Err(unsolved) => unsolved,
     };
     for which in [Periods::Longest, Periods::Shortest] {
-        let mut digits = whole.split(ctx, which);
+        let mut digits = whole.split(ctx, which, work);
         for _ in 0..MAX_SPLITS {
             let Some(split) = digits.filter(|it| !it.map.is_known_empty(ctx)) else { break };
-            if let Ok(solution) = split.solution(ctx) {
+            if let Ok(solution) = split.solution(ctx, work) {
                 return Ok(solution);
             }
-            digits = split.split(ctx, which);
+            digits = split.split(ctx, which, work);
         }
     }
     Err(unsolved)
@@ -332,8 +354,8 @@ fn solution(ctx: &Context, map: &IndexingMap) -> Result<Vec<Expr>, Vec<Var>> {
 
 impl Digits {
     /// The variables of the other map over its results, or those that were not solved.
-    fn solution(&self, ctx: &Context) -> Result<Vec<Expr>, Vec<Var>> {
-        let mut solver = Solver::new(ctx, &self.map);
+    fn solution(&self, ctx: &Context, work: &Work) -> Result<Vec<Expr>, Vec<Var>> {
+        let mut solver = Solver::new(ctx, &self.map, work);
         solver.solve();
         let values: Vec<Option<Expr>> = self.vars.iter().map(|&it| solver.express(it)).collect();
         let unsolved = (0..).zip(&values).filter(|it| it.1.is_none());

@@ -20,6 +20,8 @@ const MIN_PROGRESS: f64 = 0.8;
 pub(crate) struct Found {
     pub(crate) points: Vec<Values>,
     pub(crate) are_all: bool,
+    /// What it took.
+    pub(crate) work: u64,
 }
 
 /// So many points of the domain of `map`, or all if they are fewer, as far as little work finds them.
@@ -43,13 +45,12 @@ pub(crate) fn search(ctx: &Context, map: &IndexingMap, limit: usize) -> Found {
     let mut evaluator = MapEvaluator::new(ctx, map);
     let intervals = map.intervals(ctx);
     let mut open: Vec<Vec<Interval>> = vec![vars.iter().map(|&var| intervals.of(var)).collect()];
-    let mut found = Found { points: Vec::new(), are_all: false };
+    let mut found = Found { points: Vec::new(), are_all: false, work: 0 };
     let work_per_round = (vars.len() + operations.len()) as u64;
-    let mut work = 0;
     'cells: while let Some(mut cell) = open.pop() {
         loop {
-            work += work_per_round;
-            if MAX_WORK < work {
+            found.work += work_per_round;
+            if MAX_WORK < found.work {
                 return found;
             }
             let is_empty = cell.iter().any(|it| it.is_empty());

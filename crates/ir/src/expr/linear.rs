@@ -26,6 +26,15 @@ impl Context {
         Some(linear)
     }
 
+    /// The constant of [`linear_terms`](Self::linear_terms), and how many terms were looked at for it.
+    pub(crate) fn constant_of_sum(&self, expr: Expr) -> Option<(i64, usize)> {
+        if let Some(few) = self.few_addends(expr, &|_, _| Some(None)) {
+            return Some((few.constant, few.terms.len()));
+        }
+        let many = self.many_addends(expr, &|_| false)?;
+        Some((many.constant, many.terms.len()))
+    }
+
     /// [`linear_terms`](Self::linear_terms) from the last made to the first, where sums and multiples in
     /// `expr` may be terms too.
     pub(crate) fn many_addends(

@@ -66,7 +66,10 @@ impl Solver<'_> {
     /// Takes apart what is known of `expr`. `None` on overflow.
     pub(super) fn sum(&self, expr: Expr) -> Option<Sum> {
         let ctx = self.ctx;
+        self.work.spend(1)?;
         let linear = ctx.linear_terms(expr)?;
+        // To sort terms, they are compared as deep as they go.
+        self.work.spend(linear.terms.len() * ctx.cost(expr).min(MAX_OPERATORS) as usize)?;
         let mut sum = Sum { unknown: Vec::new(), known: ctx.constant(linear.constant) };
         for (term, factor) in linear.terms {
             let known = self.express(term);

@@ -6,8 +6,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Bound::{Excluded, Unbounded};
 
 use super::bounds::Bounds;
-use super::image;
 use super::monotone::Sum;
+use super::{Work, image};
 use crate::expr::{Context, Expr, Node, Var, gcd};
 use crate::map::IndexingMap;
 use crate::prove::Prover;
@@ -35,6 +35,7 @@ pub(super) struct Solver<'c> {
     pub(super) known: HashMap<Expr, Expr>,
     /// The divisors of the quotients and remainders among them.
     divisors: BTreeSet<i64>,
+    pub(super) work: &'c Work,
     /// Knows the bounds and the constraints, where they are asked for.
     prover: OnceCell<Prover<'c>>,
     /// The same.
@@ -42,7 +43,7 @@ pub(super) struct Solver<'c> {
 }
 
 impl<'c> Solver<'c> {
-    pub(super) fn new(ctx: &'c Context, map: &'c IndexingMap) -> Self {
+    pub(super) fn new(ctx: &'c Context, map: &'c IndexingMap, work: &'c Work) -> Self {
         let simplifier = Simplifier::for_domain(ctx, map);
         let mut solver = Self {
             ctx,
@@ -55,6 +56,7 @@ impl<'c> Solver<'c> {
                 .saturating_add(MAX_EQUATIONS),
             known: HashMap::new(),
             divisors: BTreeSet::new(),
+            work,
             prover: OnceCell::new(),
             bounds: None,
         };
@@ -96,7 +98,7 @@ impl<'c> Solver<'c> {
     /// the rest finds nothing more.
     pub(super) fn solve(&mut self) {
         let mut systems = 0;
-        loop {
+        while !self.work.is_spent() {
             let before = (self.known.len(), self.equations.len());
             let mut next = 0;
             while let Some(&(lhs, rhs)) = self.equations.get(next) {
@@ -138,6 +140,7 @@ impl<'c> Solver<'c> {
             ) {
                 (Some(&known), _) => Some(known),
                 (None, Some((&Some(lhs), &Some(rhs)))) => Some(ctx.rebuild(node, lhs, rhs)),
+                _ if self.work.spend(1).is_none() => None,
                 (None, Some(_)) => self.of_digits(node).or_else(|| {
                     let (quotient, offset) = self.least_quotient(expr)?;
                     Some(ctx.add(*self.known.get(&quotient)?, ctx.constant(offset)))
@@ -192,7 +195,9 @@ impl<'c> Solver<'c> {
         let ctx = self.ctx;
         let Node::FloorDiv(value, divisor) = ctx.node(term) else { return None };
         let by = ctx.as_constant(divisor).filter(|&by| 0 < by)?;
-        let offset = ctx.linear_terms(value)?.constant.div_euclid(by);
+        let (constant, num_terms) = ctx.constant_of_sum(value)?;
+        self.work.spend(num_terms)?;
+        let offset = constant.div_euclid(by);
         let moved = ctx.constant(offset.checked_mul(by)?.checked_neg()?);
         Some((ctx.floor_div(ctx.add(value, moved), divisor), offset))
     }

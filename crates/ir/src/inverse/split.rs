@@ -9,6 +9,7 @@
 
 use std::collections::BTreeMap;
 
+use super::Work;
 use crate::expr::{Context, Expr, Node, Var, gcd};
 use crate::interval::{Interval, ceil_div_wide, floor_div_wide};
 use crate::map::{IndexingMap, Variable};
@@ -40,16 +41,19 @@ impl Digits {
     }
 
     /// Splits the variables by their periods. `None` where there is none that is
-    /// shorter than the interval of its variable.
-    pub(super) fn split(&self, ctx: &Context, which: Periods) -> Option<Self> {
+    /// shorter than the interval of its variable, or no work is left.
+    pub(super) fn split(&self, ctx: &Context, which: Periods, work: &Work) -> Option<Self> {
         let intervals = self.map.narrowed_intervals(ctx);
         let mut map = self.map.clone();
         let mut replacements: Vec<Option<Expr>> = vec![None; map.dims.len()];
         let mut ends = Vec::new();
+        let roots = repeating(&self.map);
+        let num_exprs = ctx.topological(&roots).len();
         for (number, replacement) in (0..).zip(&mut replacements) {
             let var = Var::Dim(number);
             let interval = intervals.of(var);
-            let Some((period, offset)) = period(ctx, &self.map, var, interval, which) else {
+            work.spend(num_exprs)?;
+            let Some((period, offset)) = period(ctx, &roots, var, interval, which) else {
                 continue;
             };
             let remainder = ctx.dim(u32::try_from(map.dims.len()).ok()?);
@@ -83,20 +87,23 @@ impl Digits {
     }
 }
 
+/// The results and the left sides of equations.
+fn repeating(map: &IndexingMap) -> Vec<Expr> {
+    let equations = map.constraints.iter().filter(|it| it.interval.as_point().is_some());
+    map.results.iter().copied().chain(equations.map(|equation| equation.expr)).collect()
+}
+
 /// The longest period of a variable that is shorter than its interval, of all quotients and remainders
 /// with it, or else of those with the shortest periods, or the shortest; and the offset.
 fn period(
     ctx: &Context,
-    map: &IndexingMap,
+    roots: &[Expr],
     var: Var,
     interval: Interval,
     which: Periods,
 ) -> Option<(i64, i64)> {
     let mut periods: BTreeMap<i128, Option<i128>> = BTreeMap::new();
-    let equations = map.constraints.iter().filter(|it| it.interval.as_point().is_some());
-    let roots: Vec<Expr> =
-        map.results.iter().copied().chain(equations.map(|equation| equation.expr)).collect();
-    ctx.fold_values(&roots, |_, node, operands| {
+    ctx.fold_values(roots, |_, node, operands| {
         let repeats = repeats(ctx, node, var, operands);
         if let Some((period, _)) = repeats {
             let offset = periods.entry(period).or_default();

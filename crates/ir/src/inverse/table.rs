@@ -57,6 +57,9 @@ impl Solver<'_> {
             unsolved.iter().map(|&var| BTreeSet::from([var])).collect();
         sets.extend(components(links(), &unsolved));
         for vars in sets {
+            if self.work.spend(facts.len() + self.map.constraints.len()).is_none() {
+                return;
+            }
             let mut these =
                 Unknowns { remainders: &remainders, vars: vars.iter().copied().collect() };
             let of_these = facts.iter().filter(|fact| fact.vars.is_subset(&vars));
@@ -167,6 +170,8 @@ impl Solver<'_> {
         };
         let found = search(ctx, &part, MAX_POINTS + 1);
         let points = found.points;
+        let evaluated = points.len().saturating_mul(facts.len());
+        self.work.spend(evaluated.saturating_add(found.work as usize))?;
         if !found.are_all || points.is_empty() || MAX_POINTS < points.len() {
             return None;
         }
