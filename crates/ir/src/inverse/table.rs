@@ -254,10 +254,13 @@ fn components<'v>(
         if whole.is_empty() {
             continue;
         }
-        sets.retain(|set| {
+        sets.retain_mut(|set| {
             let is_apart = set.is_disjoint(&whole);
             if !is_apart {
-                whole.extend(set);
+                if whole.len() < set.len() {
+                    std::mem::swap(set, &mut whole);
+                }
+                whole.extend(&*set);
             }
             is_apart
         });

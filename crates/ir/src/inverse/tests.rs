@@ -227,6 +227,16 @@ fn witnesses_lie_in_the_domain() {
 }
 
 #[test]
+fn the_search_ends_with_the_work() {
+    let ctx = Context::new();
+    let text = "(d0) -> (d0 / 8, d0 mod 8), domain: d0 in [0, 31]";
+    let map = IndexingMap::parse(&ctx, text).expect("a map");
+    let solved = |work| super::solution(&ctx, &map, &super::Work(std::cell::Cell::new(work)));
+    assert!(solved(super::MAX_SOLVING).is_ok());
+    assert_eq!(solved(1), Err(vec![Var::Dim(0)]));
+}
+
+#[test]
 fn errors_say_why() {
     assert_eq!(
         inverse("(d0)[s0] -> (d0 + s0)"),
