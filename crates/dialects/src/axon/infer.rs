@@ -432,6 +432,8 @@ impl Inference {
     /// A definition, of the file or in the body of a function.
     fn definition(&mut self, definition: &Let, top: bool) {
         let outer = self.defining.take();
+        let errors = self.diagnostics.len();
+        let mark = self.types.solver.mark();
         if let Pattern::Name(name) = &definition.pattern {
             self.defining = Some(Rc::clone(&name.text));
             let (is_function, scheme) = self.scheme(&definition.value, top);
@@ -447,8 +449,6 @@ impl Inference {
                 self.definitions.push((Rc::clone(&name.text), scheme));
             }
         } else {
-            let errors = self.diagnostics.len();
-            let mark = self.types.solver.mark();
             if top {
                 self.conflicts = 0;
             }
@@ -463,6 +463,9 @@ impl Inference {
             if top {
                 self.settle(mark, errors);
             }
+        }
+        if top && errors < self.diagnostics.len() {
+            self.types.solver.forget_residuals(mark);
         }
         self.defining = outer;
     }

@@ -381,6 +381,25 @@ fn one_error_per_mistake() {
 }
 
 #[test]
+fn a_wrong_definition_does_not_hide_the_next() {
+    let first = "f = fn(a : f32 [n*k - n - 1]) : f32 [0] { a };";
+    let second = "g = fn(a : f32 [n+m], c : f32 [n+m-35]) : f32 [3] { a };";
+    let both = errors(&format!("{first}\n{second}"));
+    assert_eq!(both.matches("error: ").count(), 2, "{both}");
+    assert!(both.contains("1:33: error: ") && both.contains("2:27: error: "), "{both}");
+}
+
+#[test]
+fn sizes_that_all_terms_share_cancel() {
+    assert_eq!(
+        signature("fn(x : f32 [b,12]) : f32 [b,h,4] { reshape(x) }"),
+        "f32 [b,12] -> f32 [b,3,4]"
+    );
+    assert!(errors("fn(x : f32 [b,10]) : f32 [b,h,4] { reshape(x) }").contains("AX0301"));
+    assert!(errors("fn(y : f32 [1]@q@q) : f32 p@p { y }").contains("AX0301"));
+}
+
+#[test]
 fn shapes_of_parameters() {
     let given = |element, dims: &[i64]| {
         // What is not positive is not given.

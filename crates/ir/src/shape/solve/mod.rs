@@ -717,6 +717,15 @@ impl Solver {
         }
     }
 
+    /// Forgets the residuals since a mark, of a definition that is wrong: they may contradict each other, and
+    /// nothing follows from them for others.
+    pub fn forget_residuals(&mut self, since: Mark) {
+        for id in self.stuck_since(since) {
+            self.take_rule(id);
+            self.equations[id as usize].state = State::Done;
+        }
+    }
+
     fn note(&mut self, rule: &'static str, id: EquationId, relation: impl FnOnce() -> Relation) {
         let origin = self.equations[id as usize].origin;
         if let Some(steps) = &mut self.steps {

@@ -21,9 +21,7 @@ impl Solver {
         for id in self.stuck_since(since) {
             let is_asked = |relation: &Relation| matches!(relation, Relation::Shapes(..));
             let connected = self.connected([id], &mut seen, usize::MAX, false, is_asked);
-            // One alone is what the rules look at.
-            if 1 < connected.len()
-                && !have_ranks(connected.values())
+            if !have_ranks(connected.values())
                 && let Some(Relation::Shapes(left, right)) = connected.values().next_back()
             {
                 let reason = Reason::Rank(left.clone(), right.clone());

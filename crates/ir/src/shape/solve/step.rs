@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::sums::{common_terms, content, difference, divided, has_one_sign};
 use super::{EquationId, Outcome, Reason, Relation, Solver, Stepped};
 use crate::expr::gcd;
-use crate::polynomial::Polynomial;
+use crate::polynomial::{Polynomial, remove_factor};
 use crate::shape::{Dim, DimError, DimOp, DimVar, Item, RankEquation, Shape, ShapeVar};
 
 impl Solver {
@@ -305,11 +305,27 @@ impl Solver {
         }
         constant /= divisor;
         (a, b) = (divided(&a, divisor), divided(&b, divisor));
-        // What always has the same sign is never zero.
         let whole = a.sub(&b)?;
+        // What always has the same sign is never zero.
         let (low, high) = arithmetic.bounds(&whole.plus(difference(0, constant)?)?);
         if low.is_some_and(|low| 0 < low) || high.is_some_and(|high| high < 0) {
             return Ok(None);
+        }
+        // Sizes that all terms share.
+        if constant == 0
+            && let Some(factor) = arithmetic.common_factor(&whole)
+        {
+            let mut divided = Polynomial::default();
+            for (monomial, coefficient) in whole.terms() {
+                let rest = remove_factor(monomial, &factor).unwrap_or_default();
+                divided = divided.add(&Polynomial::term(rest, coefficient))?;
+            }
+            let zero = Dim::Constant(0);
+            let (plus, minus) = arithmetic.balanced(&arithmetic.dim(divided)?, &zero)?;
+            let relation = self.oriented(&Relation::Dims(plus, minus));
+            self.note("arithmetic simplification", id, || relation.clone());
+            self.child(id, relation);
+            return Ok(Some(Outcome::Done));
         }
         // `(op d c1) = c2`, and `(* d d) = c2`.
         match arithmetic.roots(&whole.plus(difference(0, constant)?)?).as_deref() {

@@ -35,6 +35,21 @@ impl Arithmetic {
         (end.filter(|_| same(1)), end.filter(|_| same(-1)))
     }
 
+    /// The sizes that all terms of a sum are multiplied with, which are positive; `None` if there are none.
+    pub(super) fn common_factor(&self, sum: &Polynomial) -> Option<Monomial> {
+        let mut monomials = sum.terms().map(|(monomial, _)| monomial);
+        let mut common = monomials.next()?.clone();
+        common.retain(|atom| self.least(*atom).is_some_and(|least| 0 < least));
+        for monomial in monomials {
+            let mut other = monomial.clone();
+            common.retain(|atom| {
+                let place = other.iter().position(|it| it == atom);
+                place.map(|place| other.remove(place)).is_some()
+            });
+        }
+        Some(common).filter(|common| !common.is_empty())
+    }
+
     /// The least value of a variable, or of a quotient of what is not negative.
     pub(super) fn least(&self, atom: Expr) -> Option<i64> {
         if self.as_var(atom).is_some() {
