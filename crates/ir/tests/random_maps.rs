@@ -22,6 +22,9 @@ mod maps;
 use injective::{Step, any_plain_step, any_step, any_symbolic_chain, chain, symbolic_chain};
 use maps::{Sketch, Tree, any_sketch};
 
+/// What constants are less than, where proofs do not leave 64 bits.
+const LARGE: u64 = 1 << 31;
+
 /// The most points of a domain that are looked at, evenly over its box.
 const MAX_POINTS: usize = 200;
 /// The most points of a domain that is enumerated in full.
@@ -480,9 +483,22 @@ fn check_chain(ctx: &Context, map: &IndexingMap, twice: bool) -> Result<bool, St
     Ok(true)
 }
 
+fn has_small_constants(tree: &Tree) -> bool {
+    match tree {
+        Tree::Const(value) => value.unsigned_abs() < LARGE,
+        Tree::Var(_) => true,
+        Tree::Op(_, lhs, rhs) => has_small_constants(lhs) && has_small_constants(rhs),
+    }
+}
+
 /// What else is in a context changes nothing of what is found: the map on its own, and after another one
-/// and its own expressions, the last ones first.
+/// and its own expressions, the last ones first. Where numbers are large, a proof under symbolic bounds may leave 64
+/// bits in one order of facts only, and what it would have shown is not known then.
 fn check_context(sketch: &Sketch, other: &Sketch) -> Checked {
+    let mut trees = sketch.results.iter().chain(sketch.constraints.iter().map(|(tree, _)| tree));
+    if !trees.all(has_small_constants) {
+        return Ok(());
+    }
     let texts = |ctx: &Context| {
         let mut map = sketch.build(ctx);
         let mut simplified = map.clone();
