@@ -361,44 +361,23 @@ impl IndexingMap {
     /// variable with constant bounds narrows them, one of a constrained expression narrows
     /// that constraint, and one that constants satisfy is dropped.
     pub fn add_constraint(&mut self, ctx: &Context, expr: Expr, interval: Interval) {
-        if self.absorb(ctx, expr, interval) {
-            return;
+        match ctx.node(expr) {
+            Node::Const(value) if interval.contains(value) => return,
+            Node::Var(var) => {
+                if let Some(variable) = self.variable_mut(var)
+                    && let Some(bounds) = variable.constant_interval(ctx)
+                {
+                    variable.set_interval(ctx, bounds.intersect(interval));
+                    return;
+                }
+            }
+            _ => {}
         }
         let same = self.constraints.iter_mut().find(|c| c.expr == expr);
         match same {
             Some(constraint) => constraint.interval = constraint.interval.intersect(interval),
             None => self.constraints.push(Constraint { expr, interval }),
         }
-    }
-
-    /// Restricts the domain where that takes no constraint; returns whether it does not.
-    fn absorb(&mut self, ctx: &Context, expr: Expr, interval: Interval) -> bool {
-        match ctx.node(expr) {
-            Node::Const(value) => interval.contains(value),
-            Node::Var(var) => {
-                let variable = self.variable_mut(var);
-                let bounds = variable.and_then(|it| Some((it.constant_interval(ctx)?, it)));
-                bounds.is_some_and(|(bounds, variable)| {
-                    variable.set_interval(ctx, bounds.intersect(interval));
-                    true
-                })
-            }
-            _ => false,
-        }
-    }
-
-    /// [Adds](Self::add_constraint) constraints to a map that has none, and sorts them.
-    pub(crate) fn add_constraints(&mut self, ctx: &Context, mut constraints: Vec<Constraint>) {
-        constraints.retain(|it| !self.absorb(ctx, it.expr, it.interval));
-        self.constraints = constraints;
-        self.sort_constraints(ctx);
-        self.constraints.dedup_by(|next, kept| {
-            let is_same = next.expr == kept.expr;
-            if is_same {
-                kept.interval = kept.interval.intersect(next.interval);
-            }
-            is_same
-        });
     }
 
     /// Puts the constraints in the order of [`Context::compare`].

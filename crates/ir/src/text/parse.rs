@@ -329,6 +329,7 @@ impl<'a> Parser<'a> {
                 self.position = before;
             }
         }
+        map.sort_constraints(self.ctx);
         Ok(map)
     }
 
@@ -373,7 +374,6 @@ impl<'a> Parser<'a> {
         resolve: &dyn Fn(&str) -> Option<Var>,
     ) -> Result<(), ParseError> {
         let mut bounded = HashSet::new();
-        let mut constraints = Vec::new();
         loop {
             let entry = self.entry(resolve, map)?;
             let first_of = self.ctx.as_var(entry.expr).filter(|&var| bounded.insert(var));
@@ -382,10 +382,9 @@ impl<'a> Parser<'a> {
                     variable.lower = entry.lower;
                     variable.upper = entry.upper;
                 }
-                None => constraints.push(self.constraint(entry)?),
+                None => map.constraints.push(self.constraint(entry)?),
             }
             if !self.take(",") {
-                map.add_constraints(self.ctx, constraints);
                 return Ok(());
             }
         }
