@@ -217,7 +217,8 @@ fn bytes_that_are_no_text() {
     refused("not UTF-8", b"def f(float(N) A) -> (O) { O(i) = A(\xff) }".to_vec(), "UTF-8");
     refused("half of a character", b"def f(\xe2\x82".to_vec(), "UTF-8");
     refused("zeros", vec![0; 1 << 16], "");
-    refused("a byte order mark", "\u{feff}def f(float(N) A) -> (O) { O(i) = A(i) }", "");
+    compiled("a byte order mark", "\u{feff}def f(float(N) A) -> (O) { O(i) = A(i) }");
+    refused("one within", "def f(float(N) A) -> (O) { \u{feff}O(i) = A(i) }", "");
     refused("UTF-16", "d\0e\0f\0 \0f\0", "");
     refused("a name that is none", "def f\u{301}(float(N) A) -> (O) { O(i) = A(i) }", "");
     compiled("carriage returns", "def f(float(N) A)\r\n-> (O)\r\n{ O(i) = A(i) }\r\n");
