@@ -68,12 +68,19 @@ impl IndexingMap {
             && self
                 .vars()
                 .all(|(_, it)| it.constant_interval(ctx).is_some_and(Interval::is_bounded));
+        // A simplified form may have values where the given one divides by zero.
+        let is_defined = ctx.topological(&[expr]).into_iter().all(|part| match ctx.node(part) {
+            Node::FloorDiv(_, by) | Node::CeilDiv(_, by) | Node::Mod(_, by) => {
+                !ctx.interval_of(by, &|var| intervals.of(var)).contains(0)
+            }
+            _ => true,
+        });
         let mut range = ValueRange { interval: Interval::ALL, is_exact: false };
         for form in [expr, simplified, quotients] {
             let enclosure = simplifier.interval_of(form);
             let monotone = monotone_range(ctx, form, &intervals);
             range.interval = range.interval.intersect(enclosure).intersect(monotone.interval);
-            range.is_exact |= is_box && monotone.is_exact;
+            range.is_exact |= is_box && is_defined && monotone.is_exact;
         }
         if !range.is_exact {
             self.tighten(ctx, [expr, simplified], &mut range);
