@@ -1,0 +1,396 @@
+//! Types of definitions that are used at several types.
+
+use super::{Class, Elem, ElemNode, MAX_DEPTH, Node, Ty, Types};
+use crate::tc::syntax::Span;
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+use tc_ir::shape::{
+    DimVar, Item, Shape, ShapeVar,
+    solve::{self, Definition, Mark, Origin, Relation, Residual, Use},
+};
+
+/// A type in which some variables stand for any type.
+#[derive(Clone, Debug)]
+pub(crate) struct Scheme {
+    pub(crate) ty: Ty,
+    quantified: Quantified,
+    /// Conditions on the variables that could not be solved.
+    pub(crate) residuals: Vec<Residual>,
+    /// What was given for it; `None` if errors do not look into it.
+    definition: Option<Rc<Definition>>,
+    /// The shapes of its tensors before they were solved, of those that were.
+    solved: HashMap<Ty, Shape>,
+    /// Shapes of numbers.
+    numbers: Vec<ShapeVar>,
+    /// Integers whose type a use determines: the least and the greatest of each element type.
+    pub(crate) integers: Vec<Integer>,
+}
+
+/// An integer in a program.
+#[derive(Clone, Debug)]
+pub(crate) struct Integer {
+    pub(crate) value: i128,
+    pub(crate) span: Span,
+    pub(crate) elem: Elem,
+}
+
+/// The variables that were made inside more than some number of definitions.
+#[derive(Clone, Debug, Default)]
+struct Quantified {
+    level: u32,
+    any: bool,
+    /// Whether there are others, which stand for any size or shape in an inner definition.
+    inner: bool,
+    dims: BTreeSet<DimVar>,
+    shapes: BTreeSet<ShapeVar>,
+}
+
+impl Types {
+    /// The scheme of a type without variables that stand for any type.
+    pub(crate) fn monomorphic(ty: Ty) -> Scheme {
+        Scheme {
+            ty,
+            quantified: Quantified::default(),
+            residuals: Vec::new(),
+            definition: None,
+            solved: HashMap::new(),
+            numbers: Vec::new(),
+            integers: Vec::new(),
+        }
+    }
+
+    /// A type in which the variables made inside more than `level` definitions stand for any type,
+    /// and the conditions on them, which are those of the equations from `since` on.
+    pub(crate) fn generalize(&mut self, ty: Ty, level: u32, since: Mark) -> Scheme {
+        let hidden = self.hidden;
+        let quantified = Quantified { level, ..Quantified::default() };
+        let mut copying =
+            Generalization { quantified, memo: HashMap::new(), solved: HashMap::new() };
+        let ty = self.resolved_copy(ty, &mut copying, 0);
+        let Generalization { mut quantified, solved, .. } = copying;
+        let mut residuals = Vec::new();
+        for residual in self.solver.residuals(since) {
+            let mut inside = Quantified { level, ..Quantified::default() };
+            match &residual.relation {
+                Relation::Shapes(a, b) | Relation::Elements(a, b) => {
+                    self.quantify(a, &mut inside);
+                    self.quantify(b, &mut inside);
+                }
+                Relation::Dims(a, b) => {
+                    self.quantify(&Shape::dims([a.clone(), b.clone()]), &mut inside);
+                }
+                Relation::Positive(a) => {
+                    self.quantify(&Shape::dims([a.clone()]), &mut inside);
+                }
+            }
+            // What only inner definitions can be used with is a condition of theirs.
+            if inside.any && !inside.inner {
+                quantified.dims.append(&mut inside.dims);
+                quantified.shapes.append(&mut inside.shapes);
+                // Also where the type has no variable: uses are asked for it.
+                quantified.any = true;
+                residuals.push(residual);
+            }
+        }
+        let made: Vec<ShapeVar> = self.solver.numbers(since).collect();
+        let root = |var: ShapeVar| self.solver.resolved_shape(&Shape::var(var)).as_var();
+        let mut numbers: Vec<ShapeVar> = made.into_iter().filter_map(root).collect();
+        numbers.retain(|var| quantified.shapes.contains(var));
+        let definition = Rc::new(self.solver.definition(since, level));
+        let definition = Some(definition).filter(|_| !hidden);
+        Scheme { ty, quantified, residuals, definition, solved, numbers, integers: Vec::new() }
+    }
+
+    /// Collects the variables of a shape that stand for any value; whether there are some.
+    fn quantify(&self, shape: &Shape, quantified: &mut Quantified) -> bool {
+        let mut found = false;
+        for item in &shape.items {
+            match item {
+                Item::Var(var) => {
+                    let level = self.solver.shape_level(*var);
+                    if quantified.level < level {
+                        quantified.shapes.insert(*var);
+                        found = true;
+                        quantified.inner |= quantified.level + 1 < level;
+                    }
+                }
+                Item::Dim(dim) => {
+                    for var in self.solver.arithmetic().vars(dim) {
+                        let level = self.solver.dim_level(var);
+                        if quantified.level < level {
+                            quantified.dims.insert(var);
+                            found = true;
+                            quantified.inner |= quantified.level + 1 < level;
+                        }
+                    }
+                }
+            }
+        }
+        quantified.any |= found;
+        found
+    }
+
+    /// A copy of a type with what is known about its shapes put in; collects what is quantified.
+    fn resolved_copy(&mut self, ty: Ty, copying: &mut Generalization, depth: u32) -> Ty {
+        let given = ty;
+        let ty = self.find(ty);
+        if let Some(&copy) = copying.memo.get(&ty) {
+            return copy;
+        }
+        if MAX_DEPTH < depth {
+            self.too_deep = true;
+            return self.add(Node::Error);
+        }
+        let mut inner = |types: &mut Self, ty| types.resolved_copy(ty, copying, depth + 1);
+        let copy = match self.nodes[ty as usize].clone() {
+            Node::Tuple(parts) => {
+                let parts = parts.into_iter().map(|part| inner(self, part)).collect();
+                self.add(Node::Tuple(parts))
+            }
+            Node::Function(params, result) => {
+                let params = params.into_iter().map(|param| inner(self, param)).collect();
+                let result = inner(self, result);
+                self.add(Node::Function(params, result))
+            }
+            Node::Tensor(elem, shape) => {
+                let Generalization { quantified, .. } = copying;
+                self.too_large = self.too_large.or(self.solver.check_shape(&shape).err());
+                let solved = self.solver.resolved_shape(&shape);
+                let solved = self.solver.representative(solved);
+                let is_own = self.quantify(&solved, quantified);
+                let root = self.find_elem(elem);
+                if let ElemNode::Var(level, _) = self.elems[root as usize] {
+                    quantified.any |= quantified.level < level;
+                }
+                // What is the same in all uses stays as it is, so that errors find out why.
+                let (elem, kept) = match (self.hidden, is_own) {
+                    (true, _) => (root, solved.clone()),
+                    (false, true) => (elem, solved.clone()),
+                    (false, false) => (elem, shape.clone()),
+                };
+                let looked_into = !self.hidden && is_own && shape != solved;
+                let copy = self.add(Node::Tensor(elem, kept));
+                if looked_into {
+                    copying.solved.insert(copy, shape);
+                }
+                copy
+            }
+            Node::Var(level) => {
+                copying.quantified.any |= copying.quantified.level < level;
+                return given;
+            }
+            Node::Link(_) | Node::Error => ty,
+        };
+        if copy != ty && !self.hidden {
+            self.sources.insert(copy, (ty, [].into()));
+        }
+        copying.memo.insert(ty, copy);
+        copy
+    }
+
+    /// The type of a use of what has a scheme, and what stands for its variables. The origin is that of
+    /// the use, but for conditions, which have one each.
+    pub(crate) fn instantiate(
+        &mut self,
+        scheme: &Scheme,
+        level: u32,
+        origin: Origin,
+        asks: &[Origin],
+    ) -> (Ty, Renaming) {
+        if !scheme.quantified.any {
+            return (scheme.ty, Renaming::default());
+        }
+        let mut copies = Copies::new(scheme, level, origin);
+        for &var in &scheme.quantified.dims {
+            copies.renaming.sizes.dims.insert(var, self.solver.dim_var(level));
+        }
+        for &var in &scheme.quantified.shapes {
+            copies.renaming.sizes.shapes.insert(var, self.solver.shape_var(level));
+        }
+        self.solver.name_alike(&copies.renaming.sizes);
+        for var in &scheme.numbers {
+            self.solver.set_number(copies.renaming.sizes.shapes[var]);
+        }
+        let ty = self.copy(scheme.ty, &mut copies, 0);
+        let Copies { renaming, shapes, .. } = copies;
+        for (residual, origin) in scheme.residuals.iter().zip(asks) {
+            let relation = renaming.sizes.relation(self.solver.arithmetic(), &residual.relation);
+            self.solver.given(relation, *origin);
+        }
+        if let Some(definition) = scheme.definition.clone() {
+            let renaming = renaming.sizes.clone();
+            let used = Use { definition, renaming, shapes };
+            for &condition in asks.iter().filter(|condition| **condition != origin) {
+                self.solver.used(condition, used.clone());
+            }
+            self.solver.used(origin, used);
+        }
+        (ty, renaming)
+    }
+
+    fn copy(&mut self, ty: Ty, copies: &mut Copies, depth: u32) -> Ty {
+        let given = ty;
+        let ty = self.find(ty);
+        if let Some(&copy) = copies.types.get(&given).or_else(|| copies.types.get(&ty)) {
+            return copy;
+        }
+        if MAX_DEPTH < depth {
+            self.too_deep = true;
+            return self.add(Node::Error);
+        }
+        let copy = match self.nodes[ty as usize].clone() {
+            Node::Tuple(parts) => {
+                let parts =
+                    parts.into_iter().map(|part| self.copy(part, copies, depth + 1)).collect();
+                self.add(Node::Tuple(parts))
+            }
+            Node::Function(params, result) => {
+                let params =
+                    params.into_iter().map(|param| self.copy(param, copies, depth + 1)).collect();
+                let result = self.copy(result, copies, depth + 1);
+                self.add(Node::Function(params, result))
+            }
+            Node::Tensor(elem, shape) => {
+                let elem = self.copy_elem(elem, copies);
+                let mut shape = copies.renaming.sizes.shape(self.solver.arithmetic(), &shape);
+                if let Some(original) = copies.scheme.solved.get(&ty) {
+                    let var = self.solver.shape_var(copies.level);
+                    copies.shapes.push((var, original.clone()));
+                    self.solver.given(Relation::Shapes(Shape::var(var), shape), copies.origin);
+                    shape = Shape::var(var);
+                }
+                self.add(Node::Tensor(elem, shape))
+            }
+            Node::Var(level) if copies.scheme.quantified.level < level => {
+                self.copy_class(ty, copies);
+                return copies.types.get(&given).copied().unwrap_or(ty);
+            }
+            Node::Var(_) | Node::Link(_) | Node::Error => ty,
+        };
+        if copy != ty && copies.scheme.definition.is_some() {
+            self.sources.insert(copy, (ty, Rc::clone(&copies.origins)));
+        }
+        copies.types.insert(ty, copy);
+        copy
+    }
+
+    /// Variables for those of a class, which are equal since those of the definition are.
+    fn copy_class(&mut self, root: Ty, copies: &mut Copies) {
+        let class = self.var(copies.level);
+        copies.types.insert(root, class);
+        let mut equal = self.equal.get(&root).cloned().unwrap_or_default();
+        for it in &mut equal {
+            for ty in [&mut it.left, &mut it.right] {
+                *ty = *copies.types.entry(*ty).or_insert_with(|| {
+                    self.nodes.push(Node::Link(class));
+                    self.nodes.len() as Ty - 1
+                });
+            }
+            it.origins = it.origins.iter().copied().chain([copies.origin]).collect();
+        }
+        if !equal.is_empty() {
+            self.add_equal(class, equal);
+        }
+    }
+
+    /// The integer of a definition in a use of it, if that determines its type.
+    pub(crate) fn copy_integer(
+        &mut self,
+        integer: &Integer,
+        renaming: &Renaming,
+        origin: Origin,
+    ) -> Option<Integer> {
+        let root = self.find_elem(integer.elem);
+        let whole = *renaming.elems.get(&root)?;
+        let copy = self.add_elem(ElemNode::Link(whole), Class::Any);
+        self.edges.push((copy, whole, [origin].into()));
+        self.copied.insert(copy, (integer.elem, origin));
+        Some(Integer { elem: copy, ..integer.clone() })
+    }
+
+    fn copy_elem(&mut self, elem: Elem, copies: &mut Copies) -> Elem {
+        let root = self.find_elem(elem);
+        let hidden = copies.scheme.definition.is_none();
+        let (level, origin) = (copies.level, copies.origin);
+        let whole = match self.elems[root as usize] {
+            ElemNode::Var(own, class) if copies.scheme.quantified.level < own => {
+                match copies.renaming.elems.get(&root) {
+                    Some(&copy) => Some(copy),
+                    None => {
+                        let copy = self.elem_var(level, class);
+                        copies.renaming.elems.insert(root, copy);
+                        if !hidden {
+                            self.copied.insert(copy, (root, origin));
+                        }
+                        Some(copy)
+                    }
+                }
+            }
+            ElemNode::Known(_) => None,
+            _ => return elem,
+        };
+        if hidden {
+            return whole.unwrap_or(elem);
+        }
+        if let Some(&copy) = copies.elems.get(&elem) {
+            return copy;
+        }
+        // Each element type of the definition has one in the use, so that the chain between two of them
+        // is that of the definition.
+        let copy = match whole {
+            Some(whole) if elem == root => whole,
+            Some(whole) => {
+                let copy = self.add_elem(ElemNode::Link(whole), Class::Any);
+                self.edges.push((copy, whole, Rc::clone(&copies.origins)));
+                copy
+            }
+            None => self.add_elem(self.elems[root as usize], Class::Any),
+        };
+        self.copied.insert(copy, (elem, origin));
+        copies.elems.insert(elem, copy);
+        copy
+    }
+}
+
+/// The generalization of a type under way.
+struct Generalization {
+    quantified: Quantified,
+    memo: HashMap<Ty, Ty>,
+    solved: HashMap<Ty, Shape>,
+}
+
+/// What stands for the variables of a scheme in one of its uses.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Renaming {
+    pub(crate) elems: HashMap<Elem, Elem>,
+    pub(crate) sizes: solve::Renaming,
+}
+
+/// The copy of a type under way.
+struct Copies<'s> {
+    scheme: &'s Scheme,
+    level: u32,
+    origin: Origin,
+    /// The origin alone.
+    origins: Rc<[Origin]>,
+    types: HashMap<Ty, Ty>,
+    elems: HashMap<Elem, Elem>,
+    renaming: Renaming,
+    /// Variables for shapes of the definition that were solved.
+    shapes: Vec<(ShapeVar, Shape)>,
+}
+
+impl<'s> Copies<'s> {
+    fn new(scheme: &'s Scheme, level: u32, origin: Origin) -> Self {
+        Self {
+            scheme,
+            level,
+            origin,
+            origins: [origin].into(),
+            types: HashMap::new(),
+            elems: HashMap::new(),
+            renaming: Renaming::default(),
+            shapes: Vec::new(),
+        }
+    }
+}
