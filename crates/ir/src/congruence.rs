@@ -1,6 +1,6 @@
-//! What constraints say of a single variable modulo a number.
+//! What constraints say of numbers modulo others.
 
-use crate::expr::{Context, Node, Var, gcd};
+use crate::expr::{Context, Expr, Node, Var, gcd};
 use crate::interval::Interval;
 use crate::map::Constraint;
 
@@ -11,7 +11,7 @@ pub(crate) struct Congruence {
     pub(crate) remainder: i64,
 }
 
-/// What two congruences of one variable come down to.
+/// What two congruences of one number come down to.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Merged {
     One(Congruence),
@@ -20,13 +20,20 @@ pub(crate) enum Merged {
 }
 
 impl Congruence {
-    /// The congruence that a constraint `(a*x + b) mod c in [r, r]` is, where it has a solution.
-    pub(crate) fn of(ctx: &Context, constraint: &Constraint) -> Option<(Var, Self)> {
+    /// The number that a constraint says a remainder of, and what it says: `x mod c in [r, r]`.
+    pub(crate) fn of_value(ctx: &Context, constraint: &Constraint) -> Option<(Expr, Self)> {
         let Node::Mod(value, modulus) = ctx.node(constraint.expr) else {
             return None;
         };
         let modulus = ctx.as_constant(modulus).filter(|&modulus| 1 < modulus)?;
         let remainder = constraint.interval.intersect(Interval::new(0, modulus - 1)).as_point()?;
+        Some((value, Self { modulus, remainder }))
+    }
+
+    /// The congruence of a variable that a constraint `(a*x + b) mod c in [r, r]` is, where it has a
+    /// solution.
+    pub(crate) fn of(ctx: &Context, constraint: &Constraint) -> Option<(Var, Self)> {
+        let (value, Self { modulus, remainder }) = Self::of_value(ctx, constraint)?;
         let linear = ctx.linear_terms(value)?;
         let &[(term, factor)] = &linear.terms[..] else {
             return None;

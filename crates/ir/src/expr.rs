@@ -118,6 +118,11 @@ impl Node {
         }
     }
 
+    /// Whether it is a quotient or a remainder, which has no value where the divisor is zero.
+    pub(crate) fn is_division(self) -> bool {
+        matches!(self, Node::FloorDiv(..) | Node::CeilDiv(..) | Node::Mod(..))
+    }
+
     /// The place of the node's kind in the order of [`Context::compare`].
     fn rank(self) -> u8 {
         match self {
@@ -550,13 +555,8 @@ impl Context {
     pub fn min(&self, lhs: Expr, rhs: Expr) -> Expr {
         match (self.as_wide_constant(lhs), self.as_wide_constant(rhs)) {
             _ if lhs == rhs => lhs,
-            (Some(a), Some(b)) => {
-                if a <= b {
-                    lhs
-                } else {
-                    rhs
-                }
-            }
+            (Some(a), Some(b)) if a <= b => lhs,
+            (Some(_), Some(_)) => rhs,
             _ => self.intern(Node::Min(lhs, rhs)),
         }
     }
@@ -565,13 +565,8 @@ impl Context {
     pub fn max(&self, lhs: Expr, rhs: Expr) -> Expr {
         match (self.as_wide_constant(lhs), self.as_wide_constant(rhs)) {
             _ if lhs == rhs => lhs,
-            (Some(a), Some(b)) => {
-                if a >= b {
-                    lhs
-                } else {
-                    rhs
-                }
-            }
+            (Some(a), Some(b)) if a >= b => lhs,
+            (Some(_), Some(_)) => rhs,
             _ => self.intern(Node::Max(lhs, rhs)),
         }
     }

@@ -317,7 +317,7 @@ pub(crate) fn value_of_node(
     rhs: i128,
     value_of: &dyn Fn(Var) -> Option<i64>,
 ) -> Result<i128, EvalError> {
-    if matches!(node, Node::FloorDiv(..) | Node::CeilDiv(..) | Node::Mod(..)) && rhs == 0 {
+    if node.is_division() && rhs == 0 {
         return Err(EvalError::DivisionByZero);
     }
     let value = match node {

@@ -18,7 +18,7 @@ use super::Simplifier;
 use super::numbered::MAX_COST;
 use super::sum::{Atom, Sum};
 use super::write::{Parts, Piece, Pieces, scale_in};
-use crate::expr::{Context, Expr, Node};
+use crate::expr::{Context, Expr};
 use crate::hash::FastSet;
 use crate::map::IndexingMap;
 
@@ -70,8 +70,7 @@ fn has_several_quotients(ctx: &Context, expr: Expr) -> bool {
 fn num_quotients(ctx: &Context, expr: Expr) -> u32 {
     ctx.fold_value(expr, |_, node, operands| {
         let of_operands = operands.map_or(0, |(&lhs, &rhs)| u32::saturating_add(lhs, rhs));
-        let is_division = matches!(node, Node::FloorDiv(..) | Node::CeilDiv(..) | Node::Mod(..));
-        of_operands.saturating_add(u32::from(is_division))
+        of_operands.saturating_add(u32::from(node.is_division()))
     })
 }
 

@@ -106,9 +106,10 @@ impl IndexingMap {
     fn drop_vacuous(&mut self, ctx: &Context) -> bool {
         let has_quotients = |constraint: &Constraint| {
             MIN_ENUMERATED_COST <= ctx.cost(constraint.expr)
-                && ctx.topological(&[constraint.expr]).into_iter().any(|expr| {
-                    matches!(ctx.node(expr), Node::FloorDiv(..) | Node::CeilDiv(..) | Node::Mod(..))
-                })
+                && ctx
+                    .topological(&[constraint.expr])
+                    .into_iter()
+                    .any(|expr| ctx.node(expr).is_division())
         };
         let mut work = MAX_VACUOUS_WORK;
         let mut constraints = std::mem::take(&mut self.constraints);
@@ -764,16 +765,10 @@ fn merge_remainders(
     first: Constraint,
     second: Constraint,
 ) -> Option<(Expr, Merged)> {
-    let congruence = |constraint: Constraint| {
-        let Node::Mod(value, modulus) = ctx.node(constraint.expr) else { return None };
-        let modulus = ctx.as_constant(modulus).filter(|&modulus| 1 < modulus)?;
-        let remainder = constraint.interval.intersect(Interval::new(0, modulus - 1)).as_point()?;
-        Some((value, Congruence { modulus, remainder }))
-    };
     if first.expr == second.expr {
         return None;
     }
-    let mut both = [congruence(first)?, congruence(second)?];
+    let mut both = [Congruence::of_value(ctx, &first)?, Congruence::of_value(ctx, &second)?];
     both.sort_by_key(|&(value, _)| ctx.cost(value));
     let [(value, first), (other, mut second)] = both;
     if value != other {

@@ -7,8 +7,9 @@
 
 use super::sum::{Atom, Sum};
 use super::{AtomData, Simplifier};
-use crate::expr::Node;
+use crate::congruence::Congruence;
 use crate::interval::Interval;
+use crate::map::Constraint;
 
 /// A sum without a constant, the coefficients of which have no common factor, and what it lies in.
 #[derive(Debug)]
@@ -37,14 +38,12 @@ impl Simplifier<'_> {
         known.sort_unstable_by(|a, b| self.ctx.compare(a.0, b.0));
         let (mut found, mut multiples) = (Vec::new(), Vec::new());
         for (expr, interval) in known {
-            if let Node::Mod(value, modulus) = self.ctx.node(expr) {
-                let modulus = self.ctx.as_constant(modulus).filter(|&modulus| 1 < modulus);
-                if let (Some(modulus), Some(remainder)) = (modulus, interval.as_point()) {
-                    let mut sum = self.expand(value);
-                    if let Some(constant) = sum.constant.checked_sub(remainder) {
-                        sum.constant = constant;
-                        multiples.push(KnownMultiple { sum, modulus });
-                    }
+            let congruence = Congruence::of_value(self.ctx, &Constraint { expr, interval });
+            if let Some((value, Congruence { modulus, remainder })) = congruence {
+                let mut sum = self.expand(value);
+                if let Some(constant) = sum.constant.checked_sub(remainder) {
+                    sum.constant = constant;
+                    multiples.push(KnownMultiple { sum, modulus });
                 }
                 continue;
             }
