@@ -58,7 +58,7 @@ impl Writer {
     /// An expression and its sizes.
     fn expression(&mut self) -> Option<(String, Vec<Size>)> {
         let (a, dims) = self.tensor(|_| true)?;
-        let number = if self.float { "0.5f" } else { "3" };
+        let number = if self.float { "half" } else { "three" };
         Some(match self.choose(19) {
             0..=3 => {
                 let own = dims.clone();
@@ -209,7 +209,8 @@ pub fn random_program(choices: Vec<u32>, has_sizes: bool) -> String {
     let last: Vec<_> = writer.tensors.iter().skip(shapes.len()).map(|it| it.0.as_str()).collect();
     let results = if last.is_empty() { "p0".to_string() } else { last.join(", ") };
     format!(
-        "softly = fn(x) {{ max(x, 0) - x }};\ndouble = fn(x) {{ x + x }};\n\
+        "zero = 0;\nhalf = 0.5f;\nthree = 3;\n\
+         softly = fn(x) {{ max(x, zero) - x }};\ndouble = fn(x) {{ x + x }};\n\
          second = fn(pair) {{ _, b = pair; b }};\nf = fn({}) {{\n{}  {results}\n}};\n",
         params.join(", "),
         writer.text

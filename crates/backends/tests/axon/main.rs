@@ -239,6 +239,25 @@ fn integers_wrap_and_divide_alike() {
     }
 }
 
+/// A name of a number stands for one of the type of each use, in the functions that use it as well.
+#[test]
+fn numbers_are_of_the_type_of_each_use() {
+    let text = "
+        two = 2;
+        half = 0.5;
+        both = two;
+        scaled = fn(x) { k = both; x * two + k };
+        f = fn(a : f32 [3], b : i8 [2,2], c : f64) {
+          less = -2;
+          a * half, c - half, scaled(a), scaled(b), b + less, a + less, reduce(+, both, a)
+        };";
+    check(text, Some("f"), &[]);
+    assert_eq!(
+        values("two = 2; half = 0.5; x = iota(size=3); x * two, gather(x * half, two), two"),
+        [0., 2., 4., 1., 2.]
+    );
+}
+
 /// What is calculated with 16 bits is compared within bounds of these.
 #[test]
 fn halves_agree() {

@@ -21,8 +21,8 @@ def Axon_Dialect : Dialect {
   let description = [{
     An `.axon` file is an `axon.program`. Expressions are operations, functions
     `axon.fn` with a region, definitions `axon.def` of the value that a name
-    stands for. What may be polymorphic, a definition of a function, is used
-    through `axon.use`, whose result has the type of that use.
+    stands for. What may be polymorphic, a definition of a function or a number,
+    is used through `axon.use`, whose result has the type of that use.
 
     On import no type is known: all are `!axon.any`. The pass `axon-infer-shapes`
     gives every value its type, with the variables of the definition around it, and
@@ -160,7 +160,7 @@ def Axon_DefOp : Axon_Op<"def", [AllTypesMatch<["value", "result"]>]> {
 }
 
 def Axon_UseOp : Axon_Op<"use"> {
-  let summary = "A use of a definition of a function";
+  let summary = "A use of a definition of a function or a number";
   let description = [{
     Constraints:
       * C1: the operand is the result of an `axon.def`.

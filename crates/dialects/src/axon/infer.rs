@@ -83,6 +83,8 @@ pub(crate) enum What {
     Call(Rc<str>),
     /// A name of what may be used at several types.
     Use(Rc<str>),
+    /// A name of a number, which may be used at several types.
+    NumberUse(Rc<str>),
     Pointwise(Rc<str>),
     Annotation(Rc<str>),
     ResultAnnotation,
@@ -303,6 +305,7 @@ impl OriginInfo {
                 format!("argument {number} of {}", quoted(function))
             }
             What::Call(function) | What::Use(function) => format!("call of {}", quoted(function)),
+            What::NumberUse(name) => format!("use of '{name}'"),
             What::Pointwise(function) => format!("operands of '{function}'"),
             What::Annotation(name) => format!("annotation of '{name}'"),
             What::ResultAnnotation => "annotation of the result".to_string(),
@@ -436,13 +439,13 @@ impl Inference {
         let mark = self.types.solver.mark();
         if let Pattern::Name(name) = &definition.pattern {
             self.defining = Some(Rc::clone(&name.text));
-            let (is_function, scheme) = self.scheme(&definition.value, top);
-            let binding = match is_function {
+            let (is_value, scheme) = self.scheme(&definition.value, top);
+            let binding = match is_value {
                 true => Binding::Scheme(Rc::new(scheme.clone())),
                 false => Binding::Value(scheme.ty),
             };
             self.bind(Rc::clone(&name.text), binding);
-            if !is_function && !self.in_prelude {
+            if !is_value && !self.in_prelude {
                 self.named.push((Rc::clone(&name.text), name.span, scheme.ty));
             }
             if top {
@@ -477,7 +480,7 @@ impl Inference {
         is_too_large.then(|| self.error(Reason::AxonLimit, span, message))
     }
 
-    /// The type of what is defined, and whether it is a function that may be used at several types.
+    /// The type of what is defined, and whether a name for it may be used at several types.
     fn scheme(&mut self, value: &Expr, top: bool) -> (bool, Scheme) {
         let errors = self.diagnostics.len();
         let mark = self.types.solver.mark();
@@ -486,11 +489,11 @@ impl Inference {
         if top {
             self.conflicts = 0;
         }
-        let is_function = matches!(value.kind, ExprKind::Function(_) | ExprKind::Name(_));
-        self.level += u32::from(is_function);
+        let is_value = value.is_value();
+        self.level += u32::from(is_value);
         let mut ty = self.expr(value);
         self.solve(false, pending);
-        if top || is_function {
+        if top || is_value {
             if pending < self.types.solver.num_pointwise() {
                 // What is decided depends on what is known.
                 self.settle(mark, errors);
@@ -498,11 +501,11 @@ impl Inference {
             }
             self.settle(mark, errors);
         }
-        self.level -= u32::from(is_function);
+        self.level -= u32::from(is_value);
         if errors < self.diagnostics.len() {
             ty = self.types.add(Node::Error);
         }
-        let scheme = match is_function {
+        let scheme = match is_value {
             true => {
                 let mut scheme = self.types.generalize(ty, self.level, mark);
                 scheme.integers = self.open_integers(integers);
@@ -521,7 +524,7 @@ impl Inference {
             let ty = self.error(Reason::AxonLimit, value.span, "type is nested too deeply");
             return (false, Types::monomorphic(ty));
         }
-        (is_function, scheme)
+        (is_value, scheme)
     }
 
     /// Solves the equations between shapes, and where something is complete, decides about
@@ -685,7 +688,11 @@ impl Inference {
         match binding {
             Some(Binding::Value(ty)) => ty,
             Some(Binding::Scheme(scheme)) => {
-                let origin = self.origin(span, What::Use(Rc::clone(name)), None);
+                let what = match self.types.node(scheme.ty) {
+                    Node::Tensor(..) => What::NumberUse(Rc::clone(name)),
+                    _ => What::Use(Rc::clone(name)),
+                };
+                let origin = self.origin(span, what, None);
                 let asks = vec![origin; scheme.residuals.len()];
                 let (ty, renaming) = self.types.instantiate(&scheme, self.level, origin, &asks);
                 self.use_integers(&scheme, &renaming, origin);

@@ -74,6 +74,27 @@ fn functions_are_used_at_several_types_ranks_and_shapes() {
 }
 
 #[test]
+fn names_of_numbers_are_used_at_several_types_ranks_and_shapes() {
+    let text = "one = 1; half = 0.5; more = one; \
+        f = fn(x : f32 [2], y : i32 [3,3]) { k = -1; x * one - half, y + more, x + k, y - k }";
+    assert_eq!(signature(text), "(f32 [2], i32 [3,3]) -> (f32 [2], i32 [3,3], f32 [2], i32 [3,3])");
+    assert_eq!(signature("half = 0.5;"), "t a");
+    assert_eq!(
+        signature("fn(x : f32 [3], y : f32 [2,3]) { k = 2; x * k + y }"),
+        "(f32 [3], f32 [2,3]) -> f32 [2,3]"
+    );
+    // What is calculated has one type.
+    assert_eq!(
+        error("f = fn(x : f32 [2], y : i32 [2]) { two = 1 + 1; x * two, y * two };"),
+        "1:62: error: argument 2 of '*': element types i32 and f32 differ [AX0202]"
+    );
+    assert_eq!(
+        error("wide = 300; also = wide; f = fn(x : f32 [2], y : i8 [2]) { x * also, y * also };"),
+        "1:8: error: 300 does not fit i8, expected -128 to 127 [AX0202]"
+    );
+}
+
+#[test]
 fn broadcasting_is_for_what_cannot_be_equal() {
     assert_eq!(signature("fn(a : f32 [2,3], b) { a + b }"), "(f32 [2,3], f32 [2,3]) -> f32 [2,3]");
     assert_eq!(

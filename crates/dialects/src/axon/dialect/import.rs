@@ -141,9 +141,7 @@ impl<'c> Importer<'_, 'c> {
 
     fn definition(&mut self, b: &Builder<'c>, definition: &Let, top: bool) -> Imported<()> {
         let value = self.expr(b, &definition.value)?;
-        let is_function =
-            matches!(definition.value.kind, ExprKind::Function(_) | ExprKind::Name(_));
-        self.pattern(b, &definition.pattern, value, is_function, top)
+        self.pattern(b, &definition.pattern, value, definition.value.is_value(), top)
     }
 
     fn pattern(
@@ -151,7 +149,7 @@ impl<'c> Importer<'_, 'c> {
         b: &Builder<'c>,
         pattern: &Pattern,
         value: Val<'c>,
-        is_function: bool,
+        is_polymorphic: bool,
         top: bool,
     ) -> Imported<()> {
         let b = b.located((self.at)(pattern.span()));
@@ -166,7 +164,7 @@ impl<'c> Importer<'_, 'c> {
                 }
                 let ty = value.r#type();
                 let value = b.value_with("axon.def", &[value], ty, &attributes);
-                self.bind(&name.text, value, is_function);
+                self.bind(&name.text, value, is_polymorphic);
             }
             Pattern::Tuple(parts, span) => {
                 let types = mlir::tuple_elements(value.r#type());

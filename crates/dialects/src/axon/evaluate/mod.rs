@@ -502,8 +502,8 @@ impl<'p, T: Target> Machine<'p, T> {
 
     fn define(&mut self, definition: &'p Let, scope: &Scope) -> Evaluated<()> {
         let frame = scope.env.frame;
-        if let (Pattern::Name(name), ExprKind::Function(_) | ExprKind::Name(_)) =
-            (&definition.pattern, &definition.value.kind)
+        if let Pattern::Name(name) = &definition.pattern
+            && definition.value.is_value()
         {
             let binding = Binding::Definition(&definition.value, scope.in_prelude);
             self.bind(frame, &name.text, binding);

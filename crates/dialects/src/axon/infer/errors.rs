@@ -116,8 +116,9 @@ impl Inference {
                 _ => None,
             })
             .collect();
-        // An argument that is a number says what the number is.
-        let is_literal = |info: &OriginInfo| matches!(info.what, What::Literal(_));
+        // An argument that is a number, or its name, says what the number is.
+        let is_literal =
+            |info: &OriginInfo| matches!(info.what, What::Literal(_) | What::NumberUse(_));
         let others = places.iter().map(|&origin| &self.origins[origin as usize]);
         let others = others.filter(|info| !is_literal(info)).map(|info| info.span);
         let said: HashSet<Span> = others.chain([error.span]).collect();

@@ -65,6 +65,15 @@ pub struct Expr {
     pub span: Span,
 }
 
+impl Expr {
+    /// Whether a name for it may be used at several types: it is a function, a name or a number (Wright, "Simple
+    /// imperative polymorphism", 1995: the value restriction). It is evaluated at each use.
+    pub fn is_value(&self) -> bool {
+        use ExprKind::{Float, Function, Integer, Name};
+        matches!(self.kind, Function(_) | Name(_) | Integer(_) | Float(_))
+    }
+}
+
 /// The forms of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExprKind {
