@@ -68,8 +68,7 @@ impl IndexingMap {
         let is_empty = samples.are_all() || {
             let mut simplified = self.clone();
             simplified.simplify(ctx);
-            simplified.is_known_empty(ctx)
-                || Prover::for_domain(ctx, &simplified).contradicts_itself(usize::MAX)
+            simplified.is_known_empty(ctx) || simplified.has_contradiction(ctx, usize::MAX)
         };
         if is_empty {
             return Emptiness::Empty;
@@ -106,9 +105,16 @@ impl IndexingMap {
             _ => {
                 !domain.is_linear()
                     && 1 < self.constraints.len()
-                    && Prover::for_domain(ctx, self).contradicts_itself(NUM_QUICK_PROGRAMS)
+                    && self.has_contradiction(ctx, NUM_QUICK_PROGRAMS)
             }
         }
+    }
+
+    /// Whether the prover shows a contradiction with so many linear programs.
+    fn has_contradiction(&self, ctx: &Context, num_programs: usize) -> bool {
+        // In a context of its own, since the order in which expressions are made decides what is tried first.
+        let own = Context::new();
+        Prover::for_domain(&own, &self.in_context(ctx, &own)).contradicts_itself(num_programs)
     }
 }
 
