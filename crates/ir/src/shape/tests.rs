@@ -800,6 +800,21 @@ fn sides_in_common_equate_the_others() {
     assert_eq!((conflict.core, conflict.origin, conflict.minimal), (vec![1, 3], 3, true));
 }
 
+/// Classes of more sides than are compared with each other.
+#[test]
+fn classes_of_any_size_end() {
+    let (mut solver, mut names) = (Solver::new(), Names::default());
+    let mut read = |solver: &mut Solver, text: String| names.shape(solver, &text).unwrap();
+    let whole = read(&mut solver, "s@[k]".to_string());
+    for number in 0..40 {
+        let other = read(&mut solver, format!("p{number}@b{number}"));
+        solver.equate_shapes(other, whole.clone(), number);
+    }
+    solver.solve().unwrap();
+    solver.settle(Mark::default(), 0).unwrap();
+    assert_eq!(solver.residuals(Mark::default()).len(), 40);
+}
+
 #[test]
 fn what_cancels_is_solved() {
     assert_eq!(solved(&[("[a + 4 - b]", "[4]")], &["[b]"]), ["[a]"]);

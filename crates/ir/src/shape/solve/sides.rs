@@ -7,7 +7,8 @@
 //! Sides are the nodes of a graph, residuals its edges. A residual between two sides that others
 //! connect already says nothing new. One that connects two classes of sides gives an equation for
 //! each pair of members: it is taken apart, or it is between connected sides and forgotten. So there
-//! is an end: what is taken apart is between smaller sides.
+//! is an end: what is taken apart is between smaller sides. Of large classes, only some pairs are asked for,
+//! but whether sides are connected is always known: otherwise their pairs would be asked for again and again.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -15,7 +16,7 @@ use std::collections::{HashMap, HashSet};
 use super::{EquationId, Relation, Residual, Solver};
 use crate::shape::{Dim, DimVar, Shape, ShapeVar};
 
-/// The most members of a class that are looked at.
+/// The most members of a class that are equated with those of another one.
 const MAX_CLASS: usize = 24;
 
 /// A side of an equation.
@@ -28,53 +29,71 @@ enum Side {
 /// A side, as text that depends on nothing else; and the side itself.
 type Member = (String, Side);
 
+/// The number of a side.
+type SideId = usize;
+
 /// Members of a class, and the place of the one from which each was reached, by which residual.
-type Class = Vec<(Member, Option<(usize, EquationId)>)>;
+type Class = Vec<(SideId, Option<(usize, EquationId)>)>;
 
 /// The sides of residuals.
 #[derive(Debug, Default)]
 pub(super) struct Sides {
+    members: Vec<Member>,
+    /// The numbers of sides by their texts.
+    numbers: HashMap<String, SideId>,
     /// What each residual connects.
-    edges: HashMap<EquationId, [Member; 2]>,
-    /// The residuals that connect a side with others.
-    at: HashMap<String, Vec<EquationId>>,
+    edges: HashMap<EquationId, [SideId; 2]>,
+    /// The residuals that connect each side with others.
+    at: Vec<Vec<EquationId>>,
 }
 
 impl Sides {
-    fn insert(&mut self, id: EquationId, sides: [Member; 2]) {
-        for (text, _) in &sides {
-            self.at.entry(text.clone()).or_default().push(id);
+    fn number(&mut self, member: Member) -> SideId {
+        let number = *self.numbers.entry(member.0.clone()).or_insert(self.members.len());
+        if number == self.members.len() {
+            self.members.push(member);
+            self.at.push(Vec::new());
         }
+        number
+    }
+
+    fn insert(&mut self, id: EquationId, sides: [SideId; 2]) {
+        sides.iter().for_each(|side| self.at[*side].push(id));
         self.edges.insert(id, sides);
     }
 
     pub(super) fn remove(&mut self, id: EquationId) {
-        for (text, _) in self.edges.remove(&id).into_iter().flatten() {
-            if let Some(residuals) = self.at.get_mut(&text) {
-                residuals.retain(|other| *other != id);
-                if residuals.is_empty() {
-                    self.at.remove(&text);
-                }
-            }
+        for side in self.edges.remove(&id).into_iter().flatten() {
+            self.at[side].retain(|other| *other != id);
         }
     }
 
-    /// The sides that are connected with one, nearest first.
-    fn class(&self, start: &Member, limit: usize) -> Class {
-        let mut seen = HashSet::from([start.0.clone()]);
-        let mut class = vec![(start.clone(), None)];
+    /// The sides that are connected with one, nearest first, as many as are asked for, up to the last one that is
+    /// asked for.
+    fn class(&self, start: SideId, limit: usize, last: Option<SideId>) -> Class {
+        let mut seen = HashSet::from([start]);
+        let mut class = vec![(start, None)];
         let mut next = 0;
-        while let Some(((text, _), _)) = class.get(next).cloned() {
-            for &id in self.at.get(&text).into_iter().flatten() {
-                for other in &self.edges[&id] {
-                    if class.len() < limit && seen.insert(other.0.clone()) {
-                        class.push((other.clone(), Some((next, id))));
+        while let Some(&(side, _)) = class.get(next) {
+            for &id in &self.at[side] {
+                for other in self.edges[&id] {
+                    if class.len() < limit && seen.insert(other) {
+                        class.push((other, Some((next, id))));
+                        if Some(other) == last {
+                            return class;
+                        }
                     }
                 }
             }
             next += 1;
         }
         class
+    }
+
+    /// Whether residuals say that two sides are equal.
+    fn are_connected(&self, [first, last]: [SideId; 2]) -> bool {
+        let class = self.class(first, usize::MAX, Some(last));
+        class.last().is_some_and(|(side, _)| *side == last)
     }
 }
 
@@ -127,13 +146,15 @@ impl Solver {
     /// says nothing new.
     pub(super) fn connect(&mut self, id: EquationId, relation: &Relation) -> bool {
         let Some(sides) = self.sides(relation) else { return false };
-        let [lefts, rights] = sides.each_ref().map(|side| self.sides.class(side, MAX_CLASS));
-        if lefts.iter().any(|((text, _), _)| *text == sides[1].0) {
+        let sides = sides.map(|side| self.sides.number(side));
+        if self.sides.are_connected(sides) {
             return true;
         }
+        let [lefts, rights] = sides.map(|side| self.sides.class(side, MAX_CLASS, None));
         let origin = self.equations[id as usize].origin;
-        for (left_place, ((_, left), _)) in lefts.iter().enumerate() {
-            for (right_place, ((_, right), _)) in rights.iter().enumerate() {
+        for (left_place, (left, _)) in lefts.iter().enumerate() {
+            for (right_place, (right, _)) in rights.iter().enumerate() {
+                let [left, right] = [left, right].map(|side| &self.sides.members[*side].1);
                 if let Some(relation) = equation(left, right)
                     && 0 < left_place + right_place
                 {
@@ -151,21 +172,20 @@ impl Solver {
 
     /// What stands for a shape and all those that residuals say it is equal to.
     pub fn representative(&self, shape: Shape) -> Shape {
-        let text = self.shape_text(&shape);
-        if !self.sides.at.contains_key(&text) {
+        let number = self.sides.numbers.get(&self.shape_text(&shape)).copied();
+        let Some(number) = number.filter(|number| !self.sides.at[*number].is_empty()) else {
             return shape;
-        }
-        let class = self.sides.class(&(text, Side::Shape(shape.clone())), usize::MAX);
-        match self.first(class) {
-            Some((_, Side::Shape(first))) => first,
+        };
+        match self.first(&self.sides, self.sides.class(number, usize::MAX, None)) {
+            Some((_, Side::Shape(first))) => first.clone(),
             _ => shape,
         }
     }
 
     /// The member of a class that stands for all: of the most variables that have a name, and of which most is
     /// known otherwise. Only where there is no difference, the one whose variables were made first.
-    fn first(&self, class: Class) -> Option<Member> {
-        let key = |(text, side): &Member| {
+    fn first<'s>(&self, sides: &'s Sides, class: Class) -> Option<&'s Member> {
+        let key = |(text, side): &&Member| {
             let (shapes, dims) = match side {
                 Side::Shape(shape) => self.shape_vars(shape),
                 Side::Dim(dim) => (Vec::new(), self.arithmetic.vars(dim)),
@@ -180,7 +200,7 @@ impl Solver {
             };
             (num_unnamed, Reverse(rank), look, text.clone())
         };
-        class.into_iter().map(|(member, _)| member).min_by_key(key)
+        class.into_iter().map(|(side, _)| &sides.members[side]).min_by_key(key)
     }
 
     /// Residuals as they are shown: each once, with what is known second; those between several sides
@@ -189,11 +209,12 @@ impl Solver {
         let mut graph = Sides::default();
         for (place, residual) in residuals.iter().enumerate() {
             if let Some(sides) = self.sides(&residual.relation) {
+                let sides = sides.map(|side| graph.number(side));
                 graph.insert(place as EquationId, sides);
             }
         }
         let mut shown: Vec<Residual> = Vec::new();
-        let mut seen = HashSet::new();
+        let (mut seen, mut spanned) = (HashSet::new(), HashSet::new());
         for (place, residual) in residuals.iter().enumerate() {
             let Some([start, _]) = graph.edges.get(&(place as EquationId)) else {
                 let relation = self.oriented(&residual.relation);
@@ -202,19 +223,21 @@ impl Solver {
                 }
                 continue;
             };
-            if seen.contains(&start.0) {
+            if spanned.contains(start) {
                 continue;
             }
-            let class = graph.class(start, usize::MAX);
-            seen.extend(class.iter().map(|((text, _), _)| text.clone()));
+            let class = graph.class(*start, usize::MAX, None);
+            spanned.extend(class.iter().map(|(side, _)| *side));
             if class.len() == 2 {
                 let relation = self.oriented(&residual.relation);
                 shown.push(Residual { relation, origin: residual.origin });
                 continue;
             }
-            let Some(first) = self.first(class) else { continue };
-            for ((_, side), edge) in graph.class(&first, usize::MAX) {
-                if let (Some((_, edge)), Some(relation)) = (edge, equation(&first.1, &side)) {
+            let Some((text, first)) = self.first(&graph, class) else { continue };
+            for (side, edge) in graph.class(graph.numbers[text], usize::MAX, None) {
+                if let (Some((_, edge)), Some(relation)) =
+                    (edge, equation(first, &graph.members[side].1))
+                {
                     shown.push(Residual { relation, origin: residuals[edge as usize].origin });
                 }
             }
