@@ -20,9 +20,13 @@ use tc_backends::{
     runtime::npy,
 };
 use tc_dialects::{
-    axon::{self, ElementType, Given, TensorType, to_hlo::axon_element},
+    axon::{
+        self, ElementType, Given, TensorType,
+        to_hlo::{self, axon_element},
+    },
     hlo::ArrayShape,
 };
+use tc_passes::convert::hlo_to_imap::MAX_BYTES;
 
 /// Infer the types and shapes of an Axon program.
 #[derive(Parser, Debug)]
@@ -146,6 +150,20 @@ fn check(
     Ok(report)
 }
 
+/// Refuses parameters that are larger than arrays may be.
+fn check_sizes(parameters: &[(String, TensorType)]) -> Result<(), Error> {
+    for (name, ty) in parameters {
+        let array = ArrayShape::new(to_hlo::hlo_element(ty.element), ty.dims.as_slice());
+        if array.num_bytes().is_none_or(|bytes| MAX_BYTES < bytes) {
+            return Err(Error::Usage(format!(
+                "'{name}' would be {ty}, expected at most {MAX_BYTES} bytes; try '--shape {name}=..' with \
+                 smaller sizes"
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// An entry as HLO.
 fn lower(program: &Program, session: &mut Session) -> Result<hlo::Program, Error> {
     let module = session.module().map_err(error)?;
@@ -199,6 +217,7 @@ pub fn compile<'c>(
         None => {
             context.detach_diagnostic_handler(reports);
             let mut session = program.specialize(entry, &given).map_err(error)?;
+            check_sizes(session.parameters())?;
             let module = lower(&program, &mut session)?.lower(context)?;
             let parameters = session.parameters().iter();
             let parameters: Vec<_> =
@@ -226,6 +245,7 @@ pub fn run(text: Text, entry: Option<&str>, execution: &Execution) -> Result<(),
         given.extend(shapes_of_files(folder, &given)?);
     }
     let mut session = program.specialize(entry, &given).map_err(error)?;
+    check_sizes(session.parameters())?;
     let lowered = lower(&program, &mut session)?;
     if execution.print_ir {
         let context = tc_dialects::new_context();
@@ -243,7 +263,7 @@ pub fn run(text: Text, entry: Option<&str>, execution: &Execution) -> Result<(),
         let file = inputs.map(|folder| folder.join(format!("{name}.npy")));
         match file.filter(|file| file.exists()) {
             Some(file) => hlo::load(&file, shape),
-            None => hlo::random(shape, execution.seed.wrapping_add(number as u64)),
+            None => hlo::random(name, shape, execution.seed.wrapping_add(number as u64)),
         }
     };
     let session = RefCell::new(session);

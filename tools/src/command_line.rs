@@ -327,13 +327,13 @@ impl Compilation {
         for text in &self.shapes {
             let Some(mut given) = Given::parse(text) else {
                 return Err(Error::Usage(format!(
-                    "'{text}' is no shape; expected NAME=4x3, NAME=f64[4,?] or NAME=[] for a scalar, with \
-                     sizes from 1 to {MAX_EXTENT}"
+                    "'--shape {text}' is no shape; expected NAME=4x3, NAME=f64[4,?] or NAME=[] for a scalar, \
+                     with sizes from 1 to {MAX_EXTENT}"
                 )));
             };
             if shapes.iter().any(|other| other.parameter == given.parameter) {
                 return Err(Error::Usage(format!(
-                    "the shape of '{}' is given twice",
+                    "'--shape {text}' is the second shape of '{}', expected one",
                     given.parameter
                 )));
             }

@@ -93,7 +93,7 @@ pub(crate) fn error(error: tc_backends::hlo::Error) -> Error {
 pub fn run(program: &Program, execution: &Execution) -> Result<(), Error> {
     let input = |number: usize, shape: &ArrayShape| match &execution.inputs {
         Some(folder) => load(&folder.join(format!("in{number}.npy")), shape),
-        None => random(shape, execution.seed.wrapping_add(number as u64)),
+        None => random(&format!("in{number}"), shape, execution.seed.wrapping_add(number as u64)),
     };
     let expected = execution.expected()?;
     let check = |inputs: &[Array], results: &[Array]| {
@@ -204,11 +204,11 @@ pub(crate) fn load(path: &Path, shape: &ArrayShape) -> Result<Array, Error> {
 }
 
 /// Floats between -1 and 1, small integers, and truth values.
-pub(crate) fn random(shape: &ArrayShape, seed: u64) -> Result<Array, Error> {
+pub(crate) fn random(name: &str, shape: &ArrayShape, seed: u64) -> Result<Array, Error> {
     let element = shape.element_type;
     let count = shape.num_bytes().filter(|bytes| *bytes < 1 << 40);
     let Some(count) = count.map(|bytes| bytes as usize / element.part().bytes()) else {
-        return Err(Error::Refused(format!("an input of {:?} elements is too large", shape.dims)));
+        return Err(Error::Refused(format!("the input '{name}', {shape}, is too large")));
     };
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x2545_f491_4f6c_dd1d;
     let mut next = || {
@@ -220,7 +220,7 @@ pub(crate) fn random(shape: &ArrayShape, seed: u64) -> Result<Array, Error> {
     };
     let mut bytes = Vec::new();
     if bytes.try_reserve_exact(count * element.part().bytes()).is_err() {
-        return Err(Error::Refused(format!("there is no memory for an input of {:?}", shape.dims)));
+        return Err(Error::Refused(format!("there is no memory for the input '{name}', {shape}")));
     }
     for _ in 0..count {
         let bits = next() >> 11;

@@ -45,7 +45,9 @@ pub struct Condition {
 pub(crate) struct KnownNames {
     pub(crate) dims: HashMap<DimVar, String>,
     pub(crate) shapes: HashMap<ShapeVar, String>,
-    pub(crate) elems: HashMap<u32, String>,
+    pub(crate) elems: HashMap<Elem, String>,
+    /// Of annotations, as they are written.
+    pub(crate) types: HashMap<Ty, String>,
 }
 
 /// Names for the variables of one or several texts.
@@ -339,6 +341,9 @@ impl Printer {
         if MAX_TEXT < out.len() || super::types::MAX_DEPTH < depth {
             out.push_str("...");
             return;
+        }
+        if let Some(name) = self.known.types.get(&ty).filter(|_| self.written) {
+            return out.push_str(name);
         }
         let ty = types.find(ty);
         match types.node(ty) {

@@ -66,6 +66,7 @@ struct Names {
     dims: Vec<(tc_ir::shape::DimVar, String)>,
     shapes: Vec<(tc_ir::shape::ShapeVar, String)>,
     elems: Vec<(Elem, String)>,
+    types: Vec<(Ty, String)>,
 }
 
 /// Where an equation comes from.
@@ -270,6 +271,17 @@ impl Inferred {
 }
 
 impl Names {
+    fn len(&self) -> [usize; 4] {
+        [self.dims.len(), self.shapes.len(), self.elems.len(), self.types.len()]
+    }
+
+    fn truncate(&mut self, [dims, shapes, elems, types]: [usize; 4]) {
+        self.dims.truncate(dims);
+        self.shapes.truncate(shapes);
+        self.elems.truncate(elems);
+        self.types.truncate(types);
+    }
+
     /// The names of the variables that stand for those of the annotations, where something is known
     /// about shapes.
     fn known(
@@ -445,7 +457,8 @@ impl Inference {
                 false => Binding::Value(scheme.ty),
             };
             self.bind(Rc::clone(&name.text), binding);
-            if !is_value && !self.in_prelude {
+            let is_named = !is_value || matches!(self.types.node(scheme.ty), Node::Tensor(..));
+            if is_named && !self.in_prelude {
                 self.named.push((Rc::clone(&name.text), name.span, scheme.ty));
             }
             if top {
@@ -802,6 +815,9 @@ impl Inference {
         let core = self.types.why_kind(value);
         let mut error = Diagnostic::new(reason, span, message);
         self.notes(&mut error, &core, None);
+        if error.notes.is_empty() {
+            self.note_definition(&mut error, value);
+        }
         self.report(error);
         self.types.add(Node::Error)
     }
@@ -902,7 +918,7 @@ impl Inference {
         };
         let origin = self.origin(span, what, None);
         let outer = std::mem::replace(&mut self.annotations, vec![meaning]);
-        let names = (self.names.dims.len(), self.names.shapes.len(), self.names.elems.len());
+        let names = self.names.len();
         for ty in declaration.params.iter().chain([&declaration.result]) {
             elem_names(ty, &mut self.annotations[0].elem_names);
         }
@@ -946,9 +962,7 @@ impl Inference {
         let meaning = std::mem::replace(&mut self.annotations, outer).pop().unwrap_or_default();
         let used = BuiltinUse { result, dims: meaning.dims, shapes: meaning.shapes };
         self.uses.builtins.insert((self.in_prelude, span), used);
-        self.names.dims.truncate(names.0);
-        self.names.shapes.truncate(names.1);
-        self.names.elems.truncate(names.2);
+        self.names.truncate(names);
         self.types.add(Node::Function(types, result))
     }
 

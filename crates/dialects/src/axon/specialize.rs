@@ -228,7 +228,7 @@ impl Inferred {
         let mut parameters = Vec::new();
         let mut errors = Vec::new();
         for leaf in &opened.leaves {
-            match self.known_parameter(leaf) {
+            match self.known_parameter(leaf, given) {
                 Ok(ty) => parameters.push((leaf.name.clone(), ty)),
                 Err(error) => errors.push(error),
             }
@@ -269,6 +269,17 @@ impl Inferred {
         for given in given {
             let leaf = leaves.iter().find(|leaf| leaf.name == given.parameter);
             let Some(leaf) = leaf else {
+                let part = format!("{}.", given.parameter);
+                let parts = leaves.iter().filter(|leaf| leaf.name.starts_with(&part));
+                let parts: Vec<_> =
+                    parts.map(|leaf| format!("'--shape {}=..'", leaf.name)).collect();
+                if !parts.is_empty() {
+                    return Err(Refusal::Request(format!(
+                        "'{}' is a tuple, and has a shape for each of its parts; try {}",
+                        given.parameter,
+                        parts.join(", ")
+                    )));
+                }
                 let names: Vec<_> = leaves.iter().map(|leaf| leaf.name.as_str()).collect();
                 return Err(Refusal::Request(format!(
                     "there is no parameter '{}'; {}",
@@ -497,7 +508,7 @@ impl Inferred {
         Err(refuse(leaf.span, message).note(leaf.span, hint))
     }
 
-    fn known_parameter(&mut self, leaf: &Leaf) -> Result<TensorType, Diagnostic> {
+    fn known_parameter(&mut self, leaf: &Leaf, given: &[Given]) -> Result<TensorType, Diagnostic> {
         let (element, shape) = self.parameter(leaf)?;
         if let Some(dims) = sizes(&shape) {
             if let Some(size) = dims.iter().find(|size| MAX_EXTENT < **size) {
@@ -505,7 +516,13 @@ impl Inferred {
                     "a size of '{}' would be {size}, expected at most {MAX_EXTENT}",
                     leaf.name
                 );
-                return Err(Diagnostic::new(Reason::AxonLimit, leaf.span, message));
+                let mut error = Diagnostic::new(Reason::AxonLimit, leaf.span, message);
+                for source in given.iter().filter_map(|given| given.source.as_ref()) {
+                    error
+                        .notes
+                        .push((leaf.span, format!("'{source}' is given; try smaller sizes")));
+                }
+                return Err(error);
             }
             return Ok(TensorType { element, dims });
         }

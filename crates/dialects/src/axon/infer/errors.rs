@@ -25,11 +25,12 @@ impl Inference {
 
     /// The type of an annotation as it is written.
     fn as_written(&mut self, ty: Ty) -> String {
-        let Names { dims, shapes, elems } = &self.names;
+        let Names { dims, shapes, elems, types } = &self.names;
         let names = KnownNames {
             dims: dims.iter().cloned().collect(),
             shapes: shapes.iter().cloned().collect(),
             elems: elems.iter().cloned().collect(),
+            types: types.iter().cloned().collect(),
         };
         Printer::written(Rc::new(names)).ty(&mut self.types, ty)
     }
@@ -131,8 +132,10 @@ impl Inference {
             let info = &self.origins[origin as usize];
             (info.span, info.describe())
         });
-        if let (true, Some(place)) = (places.is_empty(), except) {
-            self.note_definition(error, place);
+        if let (true, Some(place)) = (places.is_empty(), except)
+            && let Some(ty) = self.origins[place as usize].found
+        {
+            self.note_definition(error, ty);
         }
         let shown = places.len().min(MAX_NOTES);
         for &place in &places[..shown] {
@@ -140,6 +143,7 @@ impl Inference {
             let is_number = self.is_number(info.span);
             let text = match (&info.what, info.found) {
                 (What::Use(name), _) => format!("in the call of '{name}' here"),
+                (What::NumberUse(name), _) => format!("'{name}' is a number here"),
                 (What::Literal(class), _) => format!("a {} is written here", class.name()),
                 (_, Some(_)) if is_number => {
                     let class = literals.get(&info.span).unwrap_or(&"number");
@@ -167,12 +171,16 @@ impl Inference {
         }
     }
 
-    /// Adds where the value at a place is defined that stands for itself there.
-    fn note_definition(&mut self, error: &mut Diagnostic, place: Origin) {
-        let Some(ty) = self.origins[place as usize].found else { return };
-        let named = self.named.iter().rev().find(|(_, _, named)| *named == ty);
+    /// Adds where the value of a type is defined, if it has a name.
+    pub(super) fn note_definition(&mut self, error: &mut Diagnostic, ty: Ty) {
+        let sources = self.types.sources(ty);
+        let is_source = |ty: &Ty| sources.contains(ty);
+        let named = self.named.iter().rev().find(|(_, _, named)| is_source(named));
         let Some((name, span, _)) = named.cloned() else { return };
-        let shown = self.anonymous(ty);
+        let shown = match self.uses.numbers.values().any(is_source) {
+            true => "a number".to_string(),
+            false => self.anonymous(ty),
+        };
         error.notes.push((span, format!("'{name}' is {shown}")));
     }
 

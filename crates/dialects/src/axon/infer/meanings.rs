@@ -2,7 +2,7 @@
 
 use super::super::display::Printer;
 use super::super::types::{Node, Path, Step, Ty};
-use super::Inference;
+use super::{Inference, OriginInfo, What};
 use crate::tc::syntax::{Diagnostic, Span};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -26,11 +26,13 @@ impl Inference {
         let named = self.named.iter();
         let mut values: Vec<Valued> =
             named.map(|(name, span, ty)| (Some(Rc::clone(name)), *span, *ty)).collect();
+        let uses: HashMap<Span, &Rc<str>> = self.origins.iter().filter_map(used).collect();
         let mut others: Vec<(Span, Ty)> =
             self.uses.types.iter().map(|(span, ty)| (*span, *ty)).collect();
         // Small ones first.
         others.sort_unstable_by_key(|(span, _)| (span.end, Reverse(span.start)));
-        values.extend(others.into_iter().map(|(span, ty)| (None, span, ty)));
+        let name = |span: &Span| uses.get(span).map(|name| Rc::clone(name));
+        values.extend(others.into_iter().map(|(span, ty)| (name(&span), span, ty)));
         values
     }
 
@@ -117,6 +119,14 @@ impl Inference {
             }
         }
         found
+    }
+}
+
+/// The place of a use of a definition, and its name.
+fn used(origin: &OriginInfo) -> Option<(Span, &Rc<str>)> {
+    match &origin.what {
+        What::Use(name) | What::NumberUse(name) => Some((origin.span, name)),
+        _ => None,
     }
 }
 

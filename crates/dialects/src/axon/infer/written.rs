@@ -77,6 +77,7 @@ impl Inference {
                 }
                 let ty = self.types.var(self.level);
                 self.innermost().types.insert(Rc::clone(&name.text), ty);
+                self.names.types.push((ty, name.text.to_string()));
                 ty
             }
         }

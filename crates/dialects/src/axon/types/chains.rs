@@ -25,13 +25,15 @@ const MAX_CHAINS: usize = 256;
 impl Types {
     /// What says that a type is a tensor, a tuple or a function.
     pub(crate) fn why_kind(&mut self, ty: Ty) -> Vec<Origin> {
-        let mut origins = Vec::new();
-        let mut at = self.find(ty);
-        while let Some((source, why)) = self.sources.get(&at) {
-            origins.extend_from_slice(why);
-            at = *source;
-        }
-        origins
+        let copies = self.sources(ty);
+        let why = copies.iter().filter_map(|copy| Some(&self.sources.get(copy)?.1));
+        why.flat_map(|why| why.iter().copied()).collect()
+    }
+
+    /// A type, that which it is a copy of, and so on.
+    pub(crate) fn sources(&mut self, ty: Ty) -> Vec<Ty> {
+        let first = self.find(ty);
+        std::iter::successors(Some(first), |copy| Some(self.sources.get(copy)?.0)).collect()
     }
 
     /// What says that two different element types are the same, or that one belongs to a class: the

@@ -1,7 +1,6 @@
 //! How types differ.
 
 use super::{Class, ElementType, Ty};
-use std::fmt;
 use std::rc::Rc;
 use tc_ir::shape::solve::Origin;
 
@@ -58,16 +57,6 @@ pub(crate) enum Step {
     Result,
 }
 
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Part(number) => write!(f, "part .{number}"),
-            Self::Parameter(number) => write!(f, "parameter {number}"),
-            Self::Result => write!(f, "the result"),
-        }
-    }
-}
-
 /// The way from a type to a part of it; the last step first.
 #[derive(Debug)]
 pub(crate) struct Path {
@@ -80,9 +69,23 @@ impl Path {
         Some(Rc::new(Self { step, before: before.cloned() }))
     }
 
-    /// `the result of parameter 1 of `.
+    /// `the result of parameter 1 of `, or `part .0.1 of `, where the outer tuple comes first.
     pub(crate) fn prefix(path: Option<&Rc<Self>>) -> String {
-        let steps = std::iter::successors(path, |path| path.before.as_ref());
-        steps.map(|path| format!("{} of ", path.step)).collect()
+        let mut text = String::new();
+        let mut parts = String::new();
+        for path in std::iter::successors(path, |path| path.before.as_ref()) {
+            match path.step {
+                Step::Part(number) => {
+                    parts.insert_str(0, &format!(".{number}"));
+                    let before = path.before.as_ref().map(|before| before.step);
+                    if !matches!(before, Some(Step::Part(_))) {
+                        text += &format!("part {} of ", std::mem::take(&mut parts));
+                    }
+                }
+                Step::Parameter(number) => text += &format!("parameter {number} of "),
+                Step::Result => text += "the result of ",
+            }
+        }
+        text
     }
 }

@@ -299,12 +299,16 @@ impl<'c, 'm> Lowering<'c, 'm> {
         for (number, instruction) in computation.instructions() {
             let location = (self.location)(id, number);
             let refuse = |message: String| Report::at(location, Severity::Error, message);
-            let mut is_too_large = false;
+            let mut too_large = None;
             instruction.shape.for_each_array(&mut |array| {
-                is_too_large |= array.num_bytes().is_none_or(|bytes| MAX_BYTES < bytes);
+                if array.num_bytes().is_none_or(|bytes| MAX_BYTES < bytes) {
+                    too_large = Some(array.to_string());
+                }
             });
-            if is_too_large {
-                return Err(refuse(format!("expected an array of at most {MAX_BYTES} bytes")));
+            if let Some(array) = too_large {
+                let message =
+                    format!("expected an array of at most {MAX_BYTES} bytes, found {array}");
+                return Err(refuse(message));
             }
             let operands: Vec<_> = instruction
                 .operands
