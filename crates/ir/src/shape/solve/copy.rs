@@ -129,6 +129,19 @@ impl Copy {
         self.back.relation(&self.to.arithmetic, relation)
     }
 
+    /// The variables that some are copies of, sorted.
+    pub(super) fn original_vars(
+        &self,
+        (shapes, dims): (Vec<ShapeVar>, Vec<DimVar>),
+    ) -> (Vec<ShapeVar>, Vec<DimVar>) {
+        let shapes = shapes.iter().map(|var| self.back.shapes[var]);
+        let dims = dims.iter().map(|var| self.back.dims[var]);
+        let (mut shapes, mut dims): (Vec<_>, Vec<_>) = (shapes.collect(), dims.collect());
+        shapes.sort_unstable();
+        dims.sort_unstable();
+        (shapes, dims)
+    }
+
     pub(super) fn original_reason(&self, reason: &Reason) -> Reason {
         let dim = |it| self.back.dim(&self.to.arithmetic, it);
         let shape = |it| self.back.shape(&self.to.arithmetic, it);

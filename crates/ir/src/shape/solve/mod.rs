@@ -30,6 +30,7 @@
 //! variable leaves one variable less, one that rewrites by a residual leaves fewer terms, and all
 //! others leave shorter equations or join classes of sides: the solver always ends.
 
+mod consistent;
 mod copy;
 mod explain;
 mod pointwise;
@@ -202,6 +203,8 @@ struct DimRule {
     sum: Rc<Polynomial>,
     value: i64,
     equation: EquationId,
+    /// Those of the sum, sorted.
+    vars: (Vec<ShapeVar>, Vec<DimVar>),
 }
 
 #[derive(Debug)]
@@ -209,6 +212,8 @@ struct ShapeRule {
     pattern: Shape,
     value: Shape,
     equation: EquationId,
+    /// Those of the pattern, sorted.
+    vars: (Vec<ShapeVar>, Vec<DimVar>),
 }
 
 /// Operands of a point-wise operator and its result.
@@ -751,8 +756,10 @@ impl Solver {
         match outcome {
             Outcome::Rule(sum, value) if self.dim_rules.len() < MAX_RULES => {
                 let known = matches!(&old, Some(Outcome::Rule(a, b)) if *a == sum && *b == value);
-                let var = self.arithmetic.polynomial_vars(&sum).first().copied();
-                self.dim_rules.push(DimRule { sum, value, equation: id });
+                let vars = self.arithmetic.polynomial_vars(&sum);
+                let var = vars.first().copied();
+                let vars = (Vec::new(), vars);
+                self.dim_rules.push(DimRule { sum, value, equation: id, vars });
                 if let Some(var) = var.filter(|_| !known) {
                     let waiting = self.dims[var.0 as usize].waiting.clone();
                     self.wake(waiting, Some(id));
@@ -765,7 +772,8 @@ impl Solver {
                     Item::Var(var) => Some(*var),
                     Item::Dim(_) => None,
                 });
-                self.shape_rules.push(ShapeRule { pattern, value, equation: id });
+                let vars = self.vars(&Relation::Shapes(pattern.clone(), Shape::default()));
+                self.shape_rules.push(ShapeRule { pattern, value, equation: id, vars });
                 if let Some(var) = var.filter(|_| !known) {
                     let waiting = self.shapes[var.0 as usize].waiting.clone();
                     self.wake(waiting, Some(id));

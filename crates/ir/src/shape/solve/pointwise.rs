@@ -4,13 +4,11 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::ops::Range;
 
-use super::copy::Copy;
 use super::{BROADCAST, Conflict, EquationId, Failure, Pointwise, Relation, Solver, State, Step};
 use crate::shape::text::shape_text;
 use crate::shape::{Dim, Item, Shape, ShapeVar};
 
-/// How many residuals are looked at to find out whether shapes can be equal, or what they depend on:
-/// those nearest to their variables.
+/// How many residuals are looked at to find out what shapes depend on: those nearest to their variables.
 const MAX_NEIGHBOURS: usize = 256;
 
 /// A decision about a point-wise operation.
@@ -307,35 +305,17 @@ impl Solver {
     }
 
     /// Whether pairs of resolved shapes can be equal, or the second end in the first, given the
-    /// residuals that their variables occur in.
+    /// residuals.
     fn consistent(&mut self, pairs: Vec<(Shape, Shape, bool)>) -> bool {
-        let mut start = Vec::new();
-        for (left, right, _) in &pairs {
-            let (shapes, dims) = self.vars(&Relation::Shapes(left.clone(), right.clone()));
-            let shapes = shapes.iter().map(|var| &self.shapes[var.0 as usize].waiting);
-            let waiting = shapes.chain(dims.iter().map(|var| &self.dims[var.0 as usize].waiting));
-            start.extend(waiting.flat_map(|ids| self.stuck_of(ids)));
-        }
-        let neighbours = self.connected(start, &mut HashSet::new(), MAX_NEIGHBOURS, true, |_| true);
-        let neighbours: Vec<Relation> = neighbours.into_values().collect();
-        let (shapes, broadcast): (Vec<Relation>, Vec<bool>) = pairs
-            .into_iter()
-            .map(|(left, right, broadcast)| (Relation::Shapes(left, right), broadcast))
-            .unzip();
-        let all = shapes.iter().chain(&neighbours);
-        let mut copy = Copy::new(self, all.map(|relation| self.vars(relation)));
-        let broadcast = broadcast.into_iter().chain(std::iter::repeat(false));
-        for (relation, broadcast) in shapes.iter().chain(&neighbours).zip(broadcast) {
-            let mut relation = copy.relation(relation);
-            if let Relation::Shapes(left, _) = &mut relation
-                && broadcast
-            {
-                let leading = copy.to.shape_var(0);
-                left.items.insert(0, Item::Var(leading));
+        let mut leading = (self.shapes.len() as u32..).map(|number| Item::Var(ShapeVar(number)));
+        let equation = |(mut left, right, broadcast): (Shape, Shape, bool)| {
+            if broadcast {
+                left.items.insert_many(0, leading.next());
             }
-            copy.to.given(relation, 0);
-        }
-        copy.to.run().is_ok()
+            Relation::Shapes(left, right)
+        };
+        let equations: Vec<Relation> = pairs.into_iter().map(equation).collect();
+        self.are_consistent(&equations)
     }
 
     /// Those of some equations that are residuals.

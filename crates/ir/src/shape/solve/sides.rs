@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use super::{EquationId, Relation, Residual, Solver};
-use crate::shape::{Dim, DimVar, Shape, ShapeVar};
+use crate::shape::{Dim, DimVar, Item, RankEquation, Shape, ShapeVar};
 
 /// The most members of a class that are equated with those of another one.
 const MAX_CLASS: usize = 24;
@@ -115,6 +115,22 @@ fn equation(left: &Side, right: &Side) -> Option<Relation> {
     }
 }
 
+/// Whether no rule takes an equation between shapes apart.
+fn is_open(relation: &Relation) -> bool {
+    let Relation::Shapes(left, right) = relation else { return false };
+    let are_paired = |ends: (Option<&Item>, Option<&Item>)| match ends {
+        (Some(Item::Var(a)), Some(Item::Var(b))) => a == b,
+        (Some(Item::Dim(_)), Some(Item::Dim(_))) => true,
+        _ => false,
+    };
+    let (a, b) = (&left.items, &right.items);
+    let are_compound = 1 < a.len() && 1 < b.len();
+    are_compound
+        && !are_paired((a.first(), b.first()))
+        && !are_paired((a.last(), b.last()))
+        && RankEquation::new(left, right).is_open()
+}
+
 impl Solver {
     /// The sides of a residual that others may have; `None` where one is known, so that partial
     /// expressions put it into the others.
@@ -157,6 +173,7 @@ impl Solver {
                 let [left, right] = [left, right].map(|side| &self.sides.members[*side].1);
                 if let Some(relation) = equation(left, right)
                     && 0 < left_place + right_place
+                    && !is_open(&relation)
                 {
                     self.note("transitivity", id, || relation.clone());
                     let mut parents = vec![id];
@@ -168,6 +185,13 @@ impl Solver {
         }
         self.sides.insert(id, sides);
         false
+    }
+
+    /// The residuals that have a side in common with a relation.
+    pub(super) fn beside(&self, relation: &Relation) -> impl Iterator<Item = EquationId> + '_ {
+        let sides = self.sides(relation).into_iter().flatten();
+        let numbers = sides.filter_map(|(text, _)| self.sides.numbers.get(&text).copied());
+        numbers.flat_map(|number| self.sides.at[number].iter().copied())
     }
 
     /// What stands for a shape and all those that residuals say it is equal to.
