@@ -4,10 +4,14 @@ use super::types::{Class, Elem, Node, Ty, Types};
 use crate::tc::syntax::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
-use tc_ir::shape::{
-    Dim, DimVar, Item, Shape, ShapeVar,
-    solve::{Known, Relation, Residual},
-    text::shape_text,
+use tc_ir::{
+    expr::gcd,
+    polynomial::Polynomial,
+    shape::{
+        Arithmetic, Dim, DimVar, Item, Shape, ShapeVar,
+        solve::{Known, Relation, Residual},
+        text::shape_text,
+    },
 };
 
 /// Most characters of a type that is printed.
@@ -109,6 +113,38 @@ impl Used {
     }
 }
 
+/// That a size is positive, as a comparison without subtractions, divided by what is common: `m < n` is what
+/// `(- (* n 5) (* m 5)) > 0` says. `None` where there is nothing to compare.
+pub(crate) fn comparison(
+    arithmetic: &Arithmetic,
+    positive: &Dim,
+) -> Option<(Dim, &'static str, Dim)> {
+    let sum = arithmetic.polynomial(positive)?;
+    let divisor = sum.terms().fold(0, |divisor, (_, factor)| gcd(divisor, factor.unsigned_abs()));
+    let divisor = i64::try_from(divisor).ok().filter(|divisor| *divisor != 0)?;
+    let (mut more, mut less) = (Polynomial::default(), Polynomial::default());
+    for (monomial, factor) in sum.terms() {
+        match factor / divisor {
+            factor @ 0.. => more.set(monomial, factor),
+            factor => less.set(monomial, factor.checked_neg()?),
+        }
+    }
+    // What the sum of the terms is at least.
+    let least = sum.constant_part().checked_neg()?.div_euclid(divisor).checked_add(1)?;
+    let [has_less, has_more] = [&less, &more].map(|sum| 0 < sum.terms().len());
+    if !has_less && least <= 1 {
+        return None;
+    }
+    let is_strict = has_less && has_more && least == 1;
+    if least < 0 {
+        more = more.plus(least.checked_neg()?).ok()?;
+    } else if !is_strict {
+        less = less.plus(least).ok()?;
+    }
+    let sign = if is_strict { "<" } else { "<=" };
+    Some((arithmetic.dim(less).ok()?, sign, arithmetic.dim(more).ok()?))
+}
+
 /// Names of sizes that the program does not name.
 pub(crate) const SIZES: &str = "abcdefghijklmnopqr";
 
@@ -163,26 +199,75 @@ impl Printer {
 
     /// Gives a variable a name that is to be explained, unless it has one.
     fn invent(&mut self, var: Item) {
-        let has_name = match &var {
-            Item::Var(it) => self.shapes.contains_key(it) || self.known.shapes.contains_key(it),
-            Item::Dim(Dim::Var(it)) => {
-                self.dims.contains_key(it) || self.known.dims.contains_key(it)
-            }
-            Item::Dim(_) => true,
-        };
-        if has_name {
+        if self.has_name(&var) {
             return;
         }
         let known: HashSet<&str> =
             self.known.dims.values().chain(self.known.shapes.values()).map(|it| &**it).collect();
         let is_free = |name: &str| !self.reserved.contains(name) && !known.contains(name);
         let name = self.used.fresh_where(SIZES, is_free);
-        match &var {
-            Item::Var(it) => _ = self.shapes.insert(*it, name.clone()),
-            Item::Dim(Dim::Var(it)) => _ = self.dims.insert(*it, name.clone()),
+        self.set_name(&var, &name);
+        self.invented.push((var, name));
+    }
+
+    /// Gives a variable a name that is to be explained: the one that is wanted, unless it is reserved.
+    pub(crate) fn explained(&mut self, var: Item, wanted: Option<&String>) {
+        let is_free = |name: &str| !self.reserved.contains(name);
+        let name = match wanted {
+            Some(wanted) if is_free(wanted) => self.used.fresh(Some(wanted), SIZES),
+            _ => self.used.fresh_where(SIZES, is_free),
+        };
+        self.set_name(&var, &name);
+        self.invented.push((var, name));
+    }
+
+    /// The names of the program that stand in a shape.
+    pub(crate) fn known_in(&mut self, types: &mut Types, shape: &Shape) -> Vec<Rc<str>> {
+        let mut names: Vec<Rc<str>> = Vec::new();
+        for item in self.resolved_shape(types, shape).items {
+            match &item {
+                Item::Var(var) => {
+                    names.extend(self.known.shapes.get(var).map(|it| it.as_str().into()))
+                }
+                Item::Dim(dim) => {
+                    let vars = types.solver.arithmetic().vars(dim).into_iter();
+                    let known = vars.filter_map(|var| self.known.dims.get(&var));
+                    names.extend(known.map(|name| Rc::from(name.as_str())));
+                }
+            }
+        }
+        names
+    }
+
+    /// A condition with all put in that is known.
+    pub(crate) fn resolved_relation(&mut self, types: &mut Types, relation: &Relation) -> Relation {
+        let mut shape = |shape| self.resolved_shape(types, shape);
+        match relation {
+            Relation::Shapes(a, b) => Relation::Shapes(shape(a), shape(b)),
+            Relation::Elements(a, b) => Relation::Elements(shape(a), shape(b)),
+            Relation::Dims(a, b) => {
+                Relation::Dims(self.resolved_dim(types, a), self.resolved_dim(types, b))
+            }
+            Relation::Positive(a) => Relation::Positive(self.resolved_dim(types, a)),
+        }
+    }
+
+    fn has_name(&self, var: &Item) -> bool {
+        match var {
+            Item::Var(it) => self.shapes.contains_key(it) || self.known.shapes.contains_key(it),
+            Item::Dim(Dim::Var(it)) => {
+                self.dims.contains_key(it) || self.known.dims.contains_key(it)
+            }
+            Item::Dim(_) => true,
+        }
+    }
+
+    fn set_name(&mut self, var: &Item, name: &str) {
+        match var {
+            Item::Var(it) => _ = self.shapes.insert(*it, name.to_string()),
+            Item::Dim(Dim::Var(it)) => _ = self.dims.insert(*it, name.to_string()),
             Item::Dim(_) => {}
         }
-        self.invented.push((var, name));
     }
 
     /// Names all variables of a condition.
@@ -260,12 +345,17 @@ impl Printer {
         format!("{whole} and so on")
     }
 
-    /// A dimension, with its variables named.
-    pub(crate) fn dim_text(&mut self, types: &mut Types, dim: &Dim) -> String {
-        let dim = match &mut self.view {
+    pub(crate) fn resolved_dim(&mut self, types: &mut Types, dim: &Dim) -> Dim {
+        match &mut self.view {
+            _ if self.written => dim.clone(),
             Some(view) => view.dim(dim),
             None => types.solver.resolved_dim(dim),
-        };
+        }
+    }
+
+    /// A dimension, with its variables named.
+    pub(crate) fn dim_text(&mut self, types: &mut Types, dim: &Dim) -> String {
+        let dim = self.resolved_dim(types, dim);
         for var in types.solver.arithmetic().vars(&dim) {
             self.dim(var);
         }
@@ -409,7 +499,7 @@ impl Printer {
     }
 
     /// A condition without subtractions; if none of its sides is known, the shorter one comes first.
-    fn oriented(&self, types: &Types, relation: &Relation) -> Relation {
+    pub(crate) fn oriented(&self, types: &Types, relation: &Relation) -> Relation {
         let (relation, swapped) = match relation {
             Relation::Shapes(a, b) if b.as_dims().is_none() => {
                 (relation.clone(), Relation::Shapes(b.clone(), a.clone()))
@@ -473,7 +563,10 @@ impl Printer {
                 format!("elements {} = {}", shape(self, a), shape(self, b))
             }
             Relation::Dims(a, b) => format!("{} = {}", dim(self, a), dim(self, b)),
-            Relation::Positive(a) => format!("{} > 0", dim(self, a)),
+            Relation::Positive(a) => match comparison(types.solver.arithmetic(), a) {
+                Some((a, sign, b)) => format!("{} {sign} {}", dim(self, &a), dim(self, &b)),
+                None => format!("{} > 0", dim(self, a)),
+            },
         }
     }
 }

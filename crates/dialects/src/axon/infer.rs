@@ -9,6 +9,7 @@
 //! Functions are not recursive, parameters have one type. The time is near-linear in the size of the
 //! program as long as signatures are small.
 
+mod conditions;
 mod errors;
 mod meanings;
 mod written;
@@ -112,7 +113,7 @@ pub(crate) struct Uses {
     /// The types of numbers.
     pub(crate) numbers: HashMap<Place, Ty>,
     /// The variables of what has a scheme, at each name that stands for it.
-    pub(crate) schemes: HashMap<Place, Renaming>,
+    pub(crate) schemes: HashMap<Place, (Rc<Scheme>, Renaming)>,
     /// The types of the expressions and parameters of the program.
     pub(crate) types: HashMap<Span, Ty>,
     /// The uses of built-in functions: at the name, or where it is called, at the call.
@@ -122,11 +123,16 @@ pub(crate) struct Uses {
 /// A use of a built-in function.
 #[derive(Clone, Debug)]
 pub(crate) struct BuiltinUse {
+    name: Rc<str>,
+    /// The type of the function.
+    function: Ty,
     pub(crate) result: Ty,
     /// What the names of dimensions in its declaration stand for, those of options among them.
     pub(crate) dims: HashMap<String, Dim>,
     /// What the names of shapes stand for.
     shapes: HashMap<String, Shape>,
+    /// The options that are given.
+    options: Vec<Rc<str>>,
 }
 
 /// Infers the types and shapes of all definitions of a program.
@@ -709,7 +715,7 @@ impl Inference {
                 let asks = vec![origin; scheme.residuals.len()];
                 let (ty, renaming) = self.types.instantiate(&scheme, self.level, origin, &asks);
                 self.use_integers(&scheme, &renaming, origin);
-                self.uses.schemes.insert((self.in_prelude, span), renaming);
+                self.uses.schemes.insert((self.in_prelude, span), (scheme, renaming));
                 ty
             }
             None => match self.builtins.get(name).cloned() {
@@ -960,10 +966,14 @@ impl Inference {
             self.types.solver.pointwise(shapes, result, origin);
         }
         let meaning = std::mem::replace(&mut self.annotations, outer).pop().unwrap_or_default();
-        let used = BuiltinUse { result, dims: meaning.dims, shapes: meaning.shapes };
+        let name = Rc::clone(&declaration.name.text);
+        let function = self.types.add(Node::Function(types, result));
+        let Annotations { dims, shapes, .. } = meaning;
+        let options = options.iter().map(|option| Rc::clone(&option.name.text)).collect();
+        let used = BuiltinUse { name, function, result, dims, shapes, options };
         self.uses.builtins.insert((self.in_prelude, span), used);
         self.names.truncate(names);
-        self.types.add(Node::Function(types, result))
+        function
     }
 
     /// A name in an option that no annotation has, and that is the name of a value.

@@ -7,6 +7,7 @@ mod programs;
 use super::*;
 use crate::tc::syntax::SourceFile;
 use proptest::prelude::*;
+use tc_ir::shape::{Dim, DimOp, DimVar};
 
 fn inferred(text: &str) -> Result<Inferred, String> {
     let source = SourceFile::new("test.axon", text);
@@ -198,7 +199,7 @@ fn what_is_left_is_a_condition() {
     );
     assert_eq!(
         signature("fn(x : f32 [n]) { slice(x, start=2, size=3) }"),
-        "f32 [n] -> f32 [3] where (- n 4) > 0"
+        "f32 [n] -> f32 [3] where 5 <= n"
     );
 }
 
@@ -420,6 +421,39 @@ fn sizes_that_all_terms_share_cancel() {
     assert!(errors("fn(y : f32 [1]@q@q) : f32 p@p { y }").contains("AX0301"));
 }
 
+proptest! {
+    /// A comparison says that a size is positive, at all sizes.
+    #[test]
+    fn positive_sizes_are_compared(constant in -30_i64..30, factors in prop::array::uniform2(-6_i64..7), scale in 1_i64..6) {
+        let mut types = types::Types::default();
+        let vars = [types.solver.dim_var(0), types.solver.dim_var(0)];
+        let arithmetic = types.solver.arithmetic();
+        let term = |(var, factor): (&DimVar, &i64)| {
+            arithmetic.apply(DimOp::Mul, &Dim::Var(*var), &Dim::Constant(factor * scale)).unwrap()
+        };
+        let sum = vars.iter().zip(&factors).map(term).fold(Dim::Constant(constant), |sum, term| {
+            arithmetic.apply(DimOp::Add, &sum, &term).unwrap()
+        });
+        let Some((less, sign, more)) = display::comparison(arithmetic, &sum) else {
+            return Ok(());
+        };
+        let text = |dim| arithmetic.dim_text(dim, &|var| if var == vars[0] { "m" } else { "n" }.to_string());
+        let shown = format!("{} {sign} {}", text(&less), text(&more));
+        for m in 1..12 {
+            for n in 1..12 {
+                let value = |dim| {
+                    arithmetic.evaluate(dim, &|var| Some(if var == vars[0] { m } else { n })).unwrap()
+                };
+                let holds = match sign {
+                    "<" => value(&less) < value(&more),
+                    _ => value(&less) <= value(&more),
+                };
+                prop_assert_eq!(holds, 0 < value(&sum), "{} at {}, {}", shown, m, n);
+            }
+        }
+    }
+}
+
 #[test]
 fn shapes_of_parameters() {
     let given = |element, dims: &[i64]| {
@@ -495,16 +529,17 @@ fn options_that_are_missing_are_named() {
     let text = "fn(x : f32 [3]) { slice(x, start=3) }";
     assert_eq!(
         error(text),
-        "1:19: error: call of 'slice' needs (+ size 3) <= 3: all sizes are at least 1 [AX0301]"
+        "1:19: error: call of 'slice' needs (+ size start) <= n, which is (+ size 3) <= 3 here: all sizes are \
+         at least 1 [AX0301]"
     );
     assert!(errors(text).contains("note: 'size' is not given; try 'size=..'"));
     assert_eq!(
         error("fn(x : f32 [3]) { slice(x, start=2, size=5) }"),
-        "1:19: error: call of 'slice' needs 7 <= 3: 7 is more than 3 [AX0301]"
+        "1:19: error: call of 'slice' needs (+ size start) <= n, which is 7 <= 3 here [AX0301]"
     );
     assert_eq!(
         error("fn(x : f32 [1,1,4,4], f : f32 [1,1,5,4]) { conv(x, f) }"),
-        "1:44: error: call of 'conv' needs 5 <= 4: 5 is more than 4 [AX0301]"
+        "1:44: error: call of 'conv' needs r <= h, which is 5 <= 4 here [AX0301]"
     );
 }
 

@@ -555,7 +555,7 @@ impl<'p, T: Target> Machine<'p, T> {
                 Some((Binding::Definition(value, in_prelude), env)) => {
                     let outer = Rc::clone(&self.frames[env.frame].subst);
                     let subst = match self.uses.schemes.get(&(scope.in_prelude, expr.span)) {
-                        Some(renaming) => {
+                        Some((_, renaming)) => {
                             Rc::new(self.types.compose(&outer, renaming, &scope.subst))
                         }
                         None => outer,

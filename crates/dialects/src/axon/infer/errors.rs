@@ -1,15 +1,17 @@
 //! What is wrong, with the places that it follows from.
 
-use super::super::display::{ANY_TENSOR, KnownNames, Printer, UNKNOWN};
+use super::super::display::{ANY_TENSOR, KnownNames, Printer, UNKNOWN, comparison};
+use super::super::syntax::parser::OptionDeclaration;
 use super::super::types::{Class, Difference, Mismatch, Node, Path, Ty, Types};
+use super::conditions::Needed;
 use super::{Inference, Names, OriginInfo, What, count};
 use crate::tc::syntax::{Diagnostic, Reason, Span};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use tc_ir::shape::{
-    Dim, DimOp, Item, RankEquation, Shape,
-    solve::{Clash, Conflict, Origin, Reason as Contradiction, Relation},
+    Dim, Item, RankEquation, Shape,
+    solve::{Clash, Conflict, Mark, Origin, Reason as Contradiction, Relation, Renaming},
     text::{DimExpr, Part},
 };
 
@@ -199,7 +201,10 @@ impl Inference {
             return Vec::new();
         };
         let mut open = Vec::new();
-        for option in declaration.options.iter().filter(|option| option.default.is_none()) {
+        let is_open = |option: &&OptionDeclaration| {
+            option.default.is_none() && !used.options.contains(&option.name.text)
+        };
+        for option in declaration.options.iter().filter(is_open) {
             let sizes = option.meaning.parts.iter().flat_map(|part| match part {
                 Part::Dims(dims) => dims.as_slice(),
                 Part::Name(_) => &[],
@@ -325,6 +330,14 @@ impl Inference {
             return self.report(error);
         }
         let needs = info.needs();
+        if let Some(needed) = self.needed(origin, &relation, &mut printer) {
+            let mut message = format!("{place} {needs} {}", needed.text);
+            if !needed.is_known {
+                let why = why(&mut self.types, &mut printer, &relation, &reason);
+                message += &format!(": {why}");
+            }
+            return self.report_at(conflict, origin, message, printer, Some(needed));
+        }
         let types = &mut self.types;
         let both = match &relation {
             Relation::Shapes(a, b) => {
@@ -354,11 +367,11 @@ impl Inference {
             }
             Relation::Positive(a) => {
                 printer.name_repeated(types, &[&Shape::dims([a.clone()])]);
-                match compared(types, a) {
-                    Some((less, more)) => {
+                match comparison(types.solver.arithmetic(), a) {
+                    Some((less, sign, more)) => {
                         let (less, more) =
                             (printer.dim_text(types, &less), printer.dim_text(types, &more));
-                        format!("{place} {needs} {less} <= {more}")
+                        format!("{place} {needs} {less} {sign} {more}")
                     }
                     None => {
                         let found = printer.dim_text(types, a);
@@ -368,7 +381,20 @@ impl Inference {
             }
         };
         let why = why(types, &mut printer, &relation, &reason);
-        let mut error = Diagnostic::new(Reason::AxonShape, info.span, format!("{both}: {why}"));
+        self.report_at(conflict, origin, format!("{both}: {why}"), printer, None);
+    }
+
+    /// Reports a contradiction with the places that it follows from, and what the names in it are.
+    fn report_at(
+        &mut self,
+        conflict: &Conflict,
+        origin: Origin,
+        message: String,
+        mut printer: Printer,
+        needed: Option<Needed>,
+    ) {
+        let span = self.origins[origin as usize].span;
+        let mut error = Diagnostic::new(Reason::AxonShape, span, message);
         let entry = self.entry;
         let places = conflict.places.iter().copied().filter(|place| entry <= *place).collect();
         self.notes_as(&mut error, &conflict.core, Some(origin), &mut printer, &places);
@@ -377,8 +403,11 @@ impl Inference {
             error.notes.push((error.span, text.to_string()));
         }
         self.explain_names(&mut error, &mut printer, &[]);
+        if let Some(Needed { mut printer, function, .. }) = needed {
+            self.explain_names(&mut error, &mut printer, &[function]);
+        }
         if let Some(hint) = self.option_hint(origin) {
-            error.notes.push((info.span, hint));
+            error.notes.push((span, hint));
         }
         self.report(error);
     }
@@ -407,7 +436,9 @@ fn why(
             {
                 return ranks;
             }
-            let (a, b) = differing(relation).unwrap_or((a.clone(), b.clone()));
+            let Some((a, b)) = differing(types, relation, (a, b)) else {
+                return "no sizes fit all of these places".to_string();
+            };
             let known =
                 [&a, &b].into_iter().all(|dim| matches!(dim, Dim::Constant(_) | Dim::Ragged));
             let is_not = if known { "is not" } else { "is never" };
@@ -425,13 +456,6 @@ fn why(
         Contradiction::Sizes => "no sizes fit all of these places".to_string(),
         Contradiction::Endless(..) => "the shape would contain itself".to_string(),
         Contradiction::NotPositive(a) => match (relation, a) {
-            (Relation::Positive(given), Dim::Constant(_)) => match compared(types, given) {
-                Some((less, more)) => {
-                    let less = printer.dim_text(types, &less);
-                    format!("{less} is more than {}", printer.dim_text(types, &more))
-                }
-                None => format!("size {} is not positive", printer.dim_text(types, a)),
-            },
             (_, Dim::Constant(_)) => {
                 format!("size {} is not positive", printer.dim_text(types, a))
             }
@@ -442,14 +466,39 @@ fn why(
     }
 }
 
-/// The first two sizes at one place that differ.
-fn differing(relation: &Relation) -> Option<(Dim, Dim)> {
-    let Relation::Shapes(expected, found) = relation else { return None };
-    let (expected, found) = (expected.as_dims()?, found.as_dims()?);
-    let mut pairs = expected.into_iter().zip(found);
-    let known = |dim: &Dim| matches!(dim, Dim::Constant(_) | Dim::Ragged);
-    let pair = pairs.find(|(a, b)| known(a) && known(b) && a != b)?;
-    Some((pair.0.clone(), pair.1.clone()))
+/// The first two sizes at one place that differ, or are never equal; of what has no shapes, those that were found.
+fn differing(types: &Types, relation: &Relation, found: (&Dim, &Dim)) -> Option<(Dim, Dim)> {
+    let Relation::Shapes(left, right) = relation else {
+        return Some((found.0.clone(), found.1.clone()));
+    };
+    let pairs = |left: &[Item], right: &[Item]| -> Vec<(Dim, Dim)> {
+        let pairs = left.iter().zip(right);
+        pairs.map_while(|(a, b)| Some((a.as_dim()?.clone(), b.as_dim()?.clone()))).collect()
+    };
+    let mut all = pairs(&left.items, &right.items);
+    if left.as_dims().is_none() || right.as_dims().is_none() {
+        let backwards = |shape: &Shape| shape.items.iter().rev().cloned().collect::<Shape>();
+        all.extend(pairs(&backwards(left).items, &backwards(right).items));
+    }
+    let is_known = |dim: &Dim| matches!(dim, Dim::Constant(_) | Dim::Ragged);
+    let differ = |(a, b): &&(Dim, Dim)| is_known(a) && is_known(b) && a != b;
+    let never = |(a, b): &&(Dim, Dim)| {
+        let mut solver = types.solver.sibling();
+        let mut renaming = Renaming::default();
+        for var in solver.vars(&Relation::Dims(a.clone(), b.clone())).1 {
+            renaming.dims.insert(var, solver.dim_var(0));
+        }
+        let [a, b] = [a, b].map(|dim| renaming.dim(solver.arithmetic(), dim));
+        solver.given(Relation::Dims(a, b), 0);
+        solver.solve().is_err() || solver.settle(Mark::default(), 0).is_err()
+    };
+    if let Some(pair) = all.iter().find(differ).or_else(|| all.iter().find(never)) {
+        return Some(pair.clone());
+    }
+    // Sizes at several places that one variable is equal to.
+    let stands = |dim: &Dim| all.iter().any(|(a, b)| a == dim || b == dim);
+    let both = is_known(found.0) && is_known(found.1) && stands(found.0) && stands(found.1);
+    both.then(|| (found.0.clone(), found.1.clone()))
 }
 
 /// Why two shapes have different ranks, whatever their variables stand for; `None` if they may have the
@@ -482,12 +531,4 @@ fn ranks(expected: &Shape, found: &Shape) -> Option<String> {
         0 => format!("rank {rest} is no multiple of {parts}"),
         _ => format!("{} more is no multiple of {parts}", count(rest, "dimension")),
     })
-}
-
-/// What is at most what, where a difference is positive.
-fn compared(types: &Types, positive: &Dim) -> Option<(Dim, Dim)> {
-    let arithmetic = types.solver.arithmetic();
-    let least = arithmetic.apply(DimOp::Sub, positive, &Dim::Constant(1)).ok()?;
-    let (more, less) = arithmetic.added_and_subtracted(&least).ok()?;
-    (more != Dim::Constant(0) && less != Dim::Constant(0)).then_some((less, more))
 }

@@ -2,12 +2,12 @@
 
 use super::super::display::Printer;
 use super::super::types::{Node, Path, Step, Ty};
-use super::{Inference, OriginInfo, What};
+use super::{BuiltinUse, Inference, OriginInfo, Place, What};
 use crate::tc::syntax::{Diagnostic, Span};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
-use tc_ir::shape::{Dim, Item, Shape};
+use tc_ir::shape::{Arithmetic, Dim, Item, Shape};
 
 /// A value of a program: its name if it has one, its place and its type.
 pub(crate) type Valued = (Option<Rc<str>>, Span, Ty);
@@ -36,6 +36,17 @@ impl Inference {
         values
     }
 
+    /// The uses of built-in functions.
+    fn builtins(&self) -> Vec<Valued> {
+        let uses = self.uses.builtins.iter().filter(|((in_prelude, _), _)| !in_prelude);
+        let value = |((_, span), used): (&Place, &BuiltinUse)| {
+            (Some(Rc::clone(&used.name)), *span, used.function)
+        };
+        let mut values: Vec<Valued> = uses.map(value).collect();
+        values.sort_unstable_by_key(|(_, span, _)| *span);
+        values
+    }
+
     /// Adds a note for each variable that was given a name in a text.
     pub(crate) fn explain_names(
         &mut self,
@@ -49,18 +60,26 @@ impl Inference {
         }
         let mut values = first.to_vec();
         values.extend(self.values());
-        let mut found = self.meanings(&invented, printer, &values);
+        let alone = |_: &Arithmetic, shape: &Shape, var: &Item| position(shape, var);
+        let mut found = self.meanings(&invented, printer, &values, &alone);
         if found.len() < invented.len() {
             // What does not matter for an error may say it.
             let mut all = Printer::default();
             let root = |(var, name): &(Item, String)| {
                 let shape = Shape::from_iter([var.clone()]);
                 let root = self.types.solver.resolved_shape(&shape).items.into_iter().next();
-                (root.unwrap_or_else(|| var.clone()), name.clone())
+                let is_var = |it: &Item| matches!(it, Item::Var(_) | Item::Dim(Dim::Var(_)));
+                (root.filter(is_var).unwrap_or_else(|| var.clone()), name.clone())
             };
             let roots: Vec<_> = invented.iter().map(root).collect();
-            let others = self.meanings(&roots, &mut all, &values);
-            others.into_iter().for_each(|(place, text)| _ = found.entry(place).or_insert(text));
+            let others = self.meanings(&roots, &mut all, &values, &alone);
+            let builtins = self.builtins();
+            let of_builtins = self.meanings(&invented, printer, &builtins, &alone);
+            values.extend(builtins);
+            let inside = self.meanings(&invented, printer, &values, &inside);
+            for (place, text) in others.into_iter().chain(of_builtins).chain(inside) {
+                found.entry(place).or_insert(text);
+            }
         }
         for (place, (var, name)) in invented.iter().enumerate() {
             let (span, text) = found.remove(&place).unwrap_or_else(|| {
@@ -74,12 +93,13 @@ impl Inference {
         }
     }
 
-    /// Where variables stand: the first value that has each of them as a dimension, or as its shape.
+    /// Where variables stand: the first value in whose shape each of them has a position.
     fn meanings(
         &mut self,
         wanted: &[(Item, String)],
         printer: &mut Printer,
         values: &[Valued],
+        position: &dyn Fn(&Arithmetic, &Shape, &Item) -> Option<String>,
     ) -> HashMap<usize, (Span, String)> {
         let mut found = HashMap::new();
         let mut looked_at = 0;
@@ -95,7 +115,8 @@ impl Inference {
                     Node::Tensor(_, shape) => {
                         let shape = printer.resolved_shape(&mut self.types, &shape);
                         for (place, (var, _)) in wanted.iter().enumerate() {
-                            let Some(text) = position(&shape, var) else { continue };
+                            let arithmetic = self.types.solver.arithmetic();
+                            let Some(text) = position(arithmetic, &shape, var) else { continue };
                             found.entry(place).or_insert_with(|| {
                                 let whole = match name {
                                     Some(name) => format!("'{name}'"),
@@ -128,6 +149,17 @@ fn used(origin: &OriginInfo) -> Option<(Span, &Rc<str>)> {
         What::Use(name) | What::NumberUse(name) => Some((origin.span, name)),
         _ => None,
     }
+}
+
+/// The dimension of a shape in which a variable stands with others.
+fn inside(arithmetic: &Arithmetic, shape: &Shape, var: &Item) -> Option<String> {
+    let Item::Dim(Dim::Var(var)) = var else { return None };
+    let stands = |item: &Item| item.as_dim().is_some_and(|it| arithmetic.vars(it).contains(var));
+    let place = shape.items.iter().position(stands)?;
+    Some(match shape.items[..place].iter().all(|item| item.as_dim().is_some()) {
+        true => format!("in dimension {place}"),
+        false => "in a dimension".to_string(),
+    })
 }
 
 /// Where a variable stands in a shape, if it stands there alone.

@@ -227,7 +227,7 @@ const RUNS: &[(&str, &[&str], &str)] = &[
     (
         "f = fn(x : f32 [4]) { slice(x, start=1) };",
         &[],
-        "call of 'slice' needs (- 4 a) > 0, which what is given does not determine\n\
+        "call of 'slice' needs a <= 3, which what is given does not determine\n\
          'a' is dimension 0 of this value\n\
          'size' is not given; try 'size=..' here\n",
     ),
@@ -289,7 +289,7 @@ const PARAMETRIC: &[(&str, &[&str], &str)] = &[
     (
         "f = fn(x) { slice(x, start=1) };",
         &["x=?"],
-        "call of 'slice' needs (- a b) > 0, which what is given does not determine\n\
+        "call of 'slice' needs b < a, which what is given does not determine\n\
          'a' is dimension 0 of 'x'\n\
          'b' is dimension 0 of this value\n\
          'size' is not given; try 'size=..' here\n",
