@@ -10,11 +10,14 @@
 //! 3. constraints on sums of variables, which bound these further;
 //! 4. the integer program of the domain (`linear_domain`): where it has no point with a value near an
 //!    end, the end moves, until a point shows that it is a value;
-//! 5. enumeration of a small domain.
+//! 5. branch and bound: a box is cut in two until the expression is monotone on the piece where it is
+//!    smallest, and on that where it is largest (E. Hansen, "Global optimization using interval analysis",
+//!    1992);
+//! 6. enumeration of a small domain.
 //!
 //! The interval holds every value. It is called exact where it is known that both ends are values:
-//! after enumeration, where the expression is monotone in all its variables on a box, and where the
-//! program has points with these values.
+//! after enumeration, where the expression is monotone in all its variables on a box or on the pieces with
+//! the ends, and where the program has points with these values.
 
 use std::collections::BTreeMap;
 
@@ -30,6 +33,10 @@ use crate::simplify::Simplifier;
 const MAX_POINTS: u64 = 1 << 10;
 /// The most variables whose monotonicity is looked at.
 const MAX_VARS: usize = 16;
+/// The most pieces that a box is cut into for each end.
+const MAX_PIECES: usize = 64;
+/// The most operators of an expression for which a box is cut.
+const MAX_COST: u32 = 64;
 /// The terms of rows of integer programs that are touched for one answer.
 const MAX_WORK: usize = 1 << 16;
 
@@ -78,12 +85,19 @@ impl IndexingMap {
         let mut range = ValueRange { interval: Interval::ALL, is_exact: false };
         for form in [expr, simplified, quotients] {
             let enclosure = simplifier.interval_of(form);
-            let monotone = monotone_range(ctx, form, &intervals);
+            let (monotone, _) = monotone_range(ctx, form, &intervals);
             range.interval = range.interval.intersect(enclosure).intersect(monotone.interval);
             range.is_exact |= is_box && is_defined && monotone.is_exact;
         }
         if !range.is_exact {
             self.tighten(ctx, [expr, simplified], &mut range);
+        }
+        if !range.is_exact && is_box && is_defined && ctx.cost(quotients) <= MAX_COST {
+            let lower = lower_end(ctx, quotients, &intervals);
+            let upper = lower_end(ctx, ctx.neg(quotients), &intervals);
+            let both = lower.interval.intersect(upper.interval.neg());
+            range.interval = range.interval.intersect(both);
+            range.is_exact = lower.is_exact && upper.is_exact;
         }
         range
     }
@@ -183,9 +197,43 @@ pub(crate) fn with_quotients(ctx: &Context, expr: Expr, intervals: &VarIntervals
     })
 }
 
-/// The range on the box of `intervals`, exact only if it has no empty side.
-fn monotone_range(ctx: &Context, expr: Expr, intervals: &VarIntervals) -> ValueRange {
-    let unknown = ValueRange { interval: Interval::ALL, is_exact: false };
+/// An interval of the values on a box of which only the lower end is looked for; exact where that is a value.
+fn lower_end(ctx: &Context, expr: Expr, intervals: &VarIntervals) -> ValueRange {
+    let piece = |intervals: VarIntervals| {
+        let (range, steepest) = monotone_range(ctx, expr, &intervals);
+        let enclosure = ctx.interval_of(expr, &|var| intervals.of(var));
+        (range.interval.intersect(enclosure).lo, range.is_exact, steepest, intervals)
+    };
+    let mut pieces = vec![piece(intervals.clone())];
+    loop {
+        // Of several, the last made, which is the smallest.
+        let lowest = (0..pieces.len()).rev().min_by_key(|&place| pieces[place].0);
+        let Some((lo, is_exact, steepest, intervals)) = lowest.map(|it| pieces.swap_remove(it))
+        else {
+            return ValueRange { interval: Interval::ALL, is_exact: false };
+        };
+        let Some(var) = steepest.filter(|_| pieces.len() < MAX_PIECES) else {
+            return ValueRange { interval: Interval::new(lo, i64::MAX), is_exact };
+        };
+        let Interval { lo, hi } = intervals.of(var);
+        let middle = lo.midpoint(hi);
+        for half in [Interval::new(lo, middle), Interval::new(middle + 1, hi)] {
+            let mut intervals = intervals.clone();
+            intervals.set(var, half);
+            pieces.push(piece(intervals));
+        }
+    }
+}
+
+/// The range on the box of `intervals`, exact only if it has no empty side, and of the variables that the
+/// expression is not monotone in the one that may change it most (R. B. Kearfott, "Rigorous global search",
+/// 1996: maximal smear).
+fn monotone_range(
+    ctx: &Context,
+    expr: Expr,
+    intervals: &VarIntervals,
+) -> (ValueRange, Option<Var>) {
+    let unknown = (ValueRange { interval: Interval::ALL, is_exact: false }, None);
     let vars = ctx.vars(expr);
     let order = ctx.topological(&[expr]);
     let values = ctx.intervals_of(&order, &|var| intervals.of(var));
@@ -201,7 +249,7 @@ fn monotone_range(ctx: &Context, expr: Expr, intervals: &VarIntervals) -> ValueR
         return unknown;
     }
     let (mut lowest, mut highest) = (BTreeMap::new(), BTreeMap::new());
-    let mut all_monotone = true;
+    let mut steepest: Option<(u128, Var)> = None;
     for &var in &vars {
         let interval = intervals.of(var);
         let (lo, hi) = (Interval::point(interval.lo), Interval::point(interval.hi));
@@ -226,7 +274,11 @@ fn monotone_range(ctx: &Context, expr: Expr, intervals: &VarIntervals) -> ValueR
         } else {
             (interval, interval)
         };
-        all_monotone &= at_lowest.as_point().is_some();
+        if at_lowest.as_point().is_none() {
+            let slope = difference.lo.unsigned_abs().max(difference.hi.unsigned_abs());
+            let change = u128::from(slope) * u128::from(interval.hi.abs_diff(interval.lo));
+            steepest = steepest.max(Some((change, var)));
+        }
         lowest.insert(var, at_lowest);
         highest.insert(var, at_highest);
     }
@@ -234,8 +286,10 @@ fn monotone_range(ctx: &Context, expr: Expr, intervals: &VarIntervals) -> ValueR
         ctx.interval_of(expr, &|var| corner.get(&var).copied().unwrap_or(Interval::ALL))
     };
     let (lowest, highest) = (at(&lowest), at(&highest));
-    let is_exact = all_monotone && lowest.as_point().is_some() && highest.as_point().is_some();
-    ValueRange { interval: Interval::new(lowest.lo, highest.hi), is_exact }
+    let is_exact =
+        steepest.is_none() && lowest.as_point().is_some() && highest.as_point().is_some();
+    let range = ValueRange { interval: Interval::new(lowest.lo, highest.hi), is_exact };
+    (range, steepest.map(|it| it.1))
 }
 
 /// An interval of `e(x + 1) - e(x)` for the last expression of `order`, given intervals of all
@@ -262,7 +316,7 @@ fn difference(
         let of = |operand| order.binary_search(&operand).map_or(Interval::ALL, |i| differences[i]);
         let (d_lhs, d_rhs) = (of(lhs), of(rhs));
         let found = match node {
-            _ if d_lhs == zero && d_rhs == zero => zero,
+            _ if d_lhs == zero && d_rhs == zero || value_of(expr).as_point().is_some() => zero,
             Node::Add(..) => d_lhs.add(d_rhs),
             // f'*g' - f*g == f'*(g' - g) + (f' - f)*g
             Node::Mul(..) => find(after, lhs).mul(d_rhs).add(d_lhs.mul(find(before, rhs))),
@@ -315,6 +369,22 @@ mod tests {
         ] {
             let (interval, _) = range(&format!("(d0, d1) -> ({expr}), {domain}"));
             assert_eq!(interval, Interval::new(lo, hi), "{expr}");
+        }
+    }
+
+    #[test]
+    fn what_rises_and_falls_is_cut_into_pieces() {
+        let domain = "domain: d0 in [5, 100000], d1 in [0, 9999]";
+        for (expr, lo, hi) in [
+            ("d0 * d0 - d0 * 77", -1482, 9_992_300_000),
+            ("d1 * d1 * d1 - d1 * d1 * 90 + d1", -107_940, 990_701_839_908),
+            ("d0 * d1 - d0 * 50", -5_000_000, 994_900_000),
+            ("(d1 - 100) * (d1 - 100) + d0 mod 7", 0, 97_990_207),
+            ("(d1 * d1) mod 1000 - d1 * d1", -99_980_000, 0),
+            ("max(d1 * d1 - d1 * 400, 3 - d0 * d0)", -40_000, 95_980_401),
+        ] {
+            let text = format!("(d0, d1) -> ({expr}), {domain}");
+            assert_eq!(range(&text), (Interval::new(lo, hi), true), "{expr}");
         }
     }
 

@@ -358,6 +358,7 @@ pub(crate) fn interval_of_operation(node: Node, lhs: Interval, rhs: Interval) ->
         Node::Const(value) => Interval::point(value),
         Node::Var(_) => Interval::ALL,
         Node::Add(..) => lhs.add(rhs),
+        Node::Mul(x, y) if x == y => lhs.mul(rhs).intersect(Interval::NON_NEGATIVE),
         Node::Mul(..) => lhs.mul(rhs),
         Node::FloorDiv(..) => lhs.floor_div(rhs),
         Node::CeilDiv(..) => lhs.ceil_div(rhs),
