@@ -62,6 +62,8 @@ pub(crate) struct Printer {
     anonymous: bool,
     /// Whether types are printed as they are written, whatever is known about them.
     written: bool,
+    /// Whether what is asked of an element type is written where it is not known.
+    classes: bool,
     /// What is known about shapes; what the solver knows if there is nothing else.
     view: Option<Known>,
     /// Names that are not given to variables.
@@ -162,6 +164,11 @@ impl Printer {
     /// A printer of types as they are written in annotations, with the names of their variables there.
     pub(crate) fn written(names: Rc<KnownNames>) -> Self {
         Self { written: true, ..Self::anonymous(names) }
+    }
+
+    /// Writes what is asked of element types that are not known.
+    pub(crate) fn with_classes(self) -> Self {
+        Self { classes: true, ..self }
     }
 
     /// Says what is known about shapes.
@@ -403,6 +410,7 @@ impl Printer {
         }
         let known = self.known.elems.get(&root);
         let name = match self.anonymous && known.is_none() {
+            true if self.classes && class != Class::Any => class.name().to_string(),
             true => UNKNOWN.to_string(),
             false => self.used.fresh(known, "tuvwxyz"),
         };
@@ -438,10 +446,20 @@ impl Printer {
         let ty = types.find(ty);
         match types.node(ty) {
             Node::Tensor(elem, shape) => {
+                let is_known = types.element(elem).is_ok();
                 let elem = self.element(types, elem);
                 let shape = self.shape(types, &shape);
-                if self.anonymous && elem == UNKNOWN && shape == "..." {
-                    return out.push_str(ANY_TENSOR);
+                if self.anonymous && !is_known && shape == "..." {
+                    return match (elem.as_str(), Class::from_name(&elem)) {
+                        (UNKNOWN, _) if self.classes && depth == 0 => {
+                            out.push_str("a tensor of one type");
+                        }
+                        (UNKNOWN, _) => out.push_str(ANY_TENSOR),
+                        (_, Some(class)) if depth == 0 => {
+                            *out += &format!("a tensor of {}s", class.name());
+                        }
+                        _ => *out += &format!("{elem} {shape}"),
+                    };
                 }
                 out.push_str(&elem);
                 out.push(' ');

@@ -29,8 +29,8 @@ use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::rc::Rc;
 use tc_ir::shape::{
-    Dim, Item, Shape,
-    solve::{Conflict, Mark, Origin, Relation},
+    Dim, Item, Shape, ShapeVar,
+    solve::{Conflict, Mark, Origin, Relation, Step},
     text::Part,
 };
 
@@ -58,7 +58,7 @@ pub struct Inferred {
 #[derive(Clone, Debug)]
 struct Explanation {
     definition: Option<Rc<str>>,
-    steps: Vec<tc_ir::shape::solve::Step>,
+    steps: Vec<Step>,
 }
 
 /// What the annotations of a program call variables.
@@ -256,20 +256,38 @@ impl Inferred {
     /// they were applied, and the places whose equations they were applied to.
     pub fn explanation(&mut self, source: &SourceFile) -> String {
         let mut out = String::new();
-        for explanation in &self.inference.explanations {
-            let mut printer = Printer::default();
+        let place = |span: Span| {
+            let (line, column) = source.line_col(span.start);
+            format!("{}:{line}:{column}", source.name())
+        };
+        let inference = &mut self.inference;
+        let names = inference.names.written();
+        for explanation in inference.explanations.clone() {
+            let mut printer = Printer::new(Rc::clone(&names)).reserve(inference.reserved());
             let name = explanation.definition.as_deref().unwrap_or("the value of the program");
             out += &format!("{name}:\n");
+            let mut operations: HashMap<ShapeVar, Span> = HashMap::new();
             for step in &explanation.steps {
-                let origin = &self.inference.origins[step.origin as usize];
-                let (line, column) = source.line_col(origin.span.start);
-                let relation = printer.relation(&self.inference.types, &step.relation);
-                out += &format!(
-                    "  {}:{line}:{column}: {}: {relation}  ({})\n",
-                    source.name(),
-                    step.rule,
-                    origin.describe()
-                );
+                printer.name_all(&inference.types, &step.relation);
+                let relation = printer.relation(&inference.types, &step.relation);
+                let origin = &inference.origins[step.origin as usize];
+                if let What::Pointwise(_) = origin.what {
+                    for shape in inference.types.solver.vars(&step.relation).0 {
+                        operations.entry(shape).or_insert(origin.span);
+                    }
+                }
+                let (rule, what) = (step.rule, origin.describe());
+                out += &format!("  {}: {rule}: {relation}  ({what})\n", place(origin.span));
+            }
+            let mut found = inference.first_places(&printer.invented);
+            for (number, (var, name)) in printer.invented.iter().enumerate() {
+                let broadcast = || {
+                    let text = "what the smaller operand is repeated along".to_string();
+                    Some((*operations.get(&Shape::from_iter([var.clone()]).as_var()?)?, text))
+                };
+                if let Some((span, text)) = found.remove(&number).or_else(broadcast) {
+                    out += &format!("  {}: '{name}' is {text}\n", place(span));
+                }
             }
         }
         out
@@ -277,6 +295,16 @@ impl Inferred {
 }
 
 impl Names {
+    /// The names of the variables of annotations, whatever is known about these.
+    fn written(&self) -> Rc<KnownNames> {
+        Rc::new(KnownNames {
+            dims: self.dims.iter().cloned().collect(),
+            shapes: self.shapes.iter().cloned().collect(),
+            elems: self.elems.iter().cloned().collect(),
+            types: self.types.iter().cloned().collect(),
+        })
+    }
+
     fn len(&self) -> [usize; 4] {
         [self.dims.len(), self.shapes.len(), self.elems.len(), self.types.len()]
     }

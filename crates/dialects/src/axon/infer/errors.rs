@@ -1,10 +1,10 @@
 //! What is wrong, with the places that it follows from.
 
-use super::super::display::{ANY_TENSOR, KnownNames, Printer, UNKNOWN, comparison};
+use super::super::display::{ANY_TENSOR, Printer, UNKNOWN, comparison};
 use super::super::syntax::parser::OptionDeclaration;
 use super::super::types::{Class, Difference, Mismatch, Node, Path, Ty, Types};
 use super::conditions::Needed;
-use super::{Inference, Names, OriginInfo, What, count};
+use super::{Inference, OriginInfo, What, count};
 use crate::tc::syntax::{Diagnostic, Reason, Span};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -25,16 +25,15 @@ impl Inference {
         printer.ty(&mut self.types, ty)
     }
 
+    /// The same, with what is asked of element types that are not known.
+    fn with_classes(&mut self, ty: Ty) -> String {
+        let mut printer = Printer::anonymous(self.known_names()).with_classes();
+        printer.ty(&mut self.types, ty)
+    }
+
     /// The type of an annotation as it is written.
     fn as_written(&mut self, ty: Ty) -> String {
-        let Names { dims, shapes, elems, types } = &self.names;
-        let names = KnownNames {
-            dims: dims.iter().cloned().collect(),
-            shapes: shapes.iter().cloned().collect(),
-            elems: elems.iter().cloned().collect(),
-            types: types.iter().cloned().collect(),
-        };
-        Printer::written(Rc::new(names)).ty(&mut self.types, ty)
+        Printer::written(self.names.written()).ty(&mut self.types, ty)
     }
 
     pub(crate) fn report_mismatch(&mut self, mismatch: Mismatch, origin: Origin) {
@@ -155,6 +154,7 @@ impl Inference {
                     let ty = match what {
                         What::Annotation(_) | What::ResultAnnotation => self.as_written(ty),
                         _ if known.contains(&place) => printer.ty(&mut self.types, ty),
+                        _ if error.reason == Reason::AxonElement => self.with_classes(ty),
                         _ => self.anonymous(ty),
                     };
                     match ty == ANY_TENSOR || ty == UNKNOWN {

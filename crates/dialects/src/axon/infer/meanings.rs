@@ -93,6 +93,21 @@ impl Inference {
         }
     }
 
+    /// Where variables stood before anything was known, of those that stood somewhere.
+    pub(super) fn first_places(
+        &mut self,
+        invented: &[(Item, String)],
+    ) -> HashMap<usize, (Span, String)> {
+        let mut printer = Printer::written(Rc::default());
+        let values = [self.values(), self.builtins()].concat();
+        let alone = |_: &Arithmetic, shape: &Shape, var: &Item| position(shape, var);
+        let mut found = self.meanings(invented, &mut printer, &values, &alone);
+        for (place, text) in self.meanings(invented, &mut printer, &values, &inside) {
+            found.entry(place).or_insert(text);
+        }
+        found
+    }
+
     /// Where variables stand: the first value in whose shape each of them has a position.
     fn meanings(
         &mut self,

@@ -123,7 +123,9 @@ fn names_of_sizes(text: &str) -> Vec<&str> {
 
 /// Checks that each name of a size is one of the program, or that a note explains it.
 fn check_names(text: &str, error: &Diagnostic) {
-    let own: Vec<&str> = names(text).chain(ElementType::ALL.map(ElementType::name)).collect();
+    let types = ElementType::ALL.map(ElementType::name).into_iter();
+    let classes = [Class::Number, Class::Integer, Class::Float].map(Class::name);
+    let own: Vec<&str> = names(text).chain(types).chain(classes).collect();
     let texts = error.notes.iter().map(|(_, text)| text).chain([&error.message]);
     // A signature has names of its own.
     let texts = texts.filter(|text| !text.contains("' has the type "));
@@ -266,11 +268,11 @@ const RUNS: &[(&str, &[&str], &str)] = &[
         "g = fn(a) { a * 300 }; f = fn(x) { g(x) };",
         &["x=i8[3]"],
         "300 does not fit i8, expected -128 to 127\n\
-         argument 1 of '*'\n\
+         argument 1 of '*' is a tensor of numbers\n\
          argument 2 of '*' is a number\n\
          what is given for 'x' is i8 [3]\n\
          in the call of 'g' here\n\
-         argument 1 of 'g'\n",
+         argument 1 of 'g' is a tensor of numbers\n",
     ),
     (
         "g = fn(a : t [n,n]) { a }; f = fn(x) { g(x) };",
