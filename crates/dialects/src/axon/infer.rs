@@ -157,7 +157,8 @@ pub(crate) fn infer_without(
         names: Names::default(),
         named: Vec::new(),
         level: 0,
-        defining: None,
+        defining: Vec::new(),
+        places: HashMap::new(),
         conflicts: 0,
         diagnostics: Vec::new(),
         definitions: Vec::new(),
@@ -183,6 +184,11 @@ pub(crate) fn infer_without(
     }
     if options.explain {
         cx.types.solver.trace();
+    }
+    for definition in &program.lets {
+        if let Pattern::Name(name) = &definition.pattern {
+            cx.places.insert(Rc::clone(&name.text), name.span);
+        }
     }
     for definition in &program.lets {
         cx.definition(definition, true);
@@ -405,8 +411,10 @@ pub(crate) struct Inference {
     /// The names of the program, their places and what they stand for.
     pub(crate) named: Vec<(Rc<str>, Span, Ty)>,
     level: u32,
-    /// The name that is being defined.
-    defining: Option<Rc<str>>,
+    /// The names that are being defined, and whether they stand for functions.
+    defining: Vec<(Rc<str>, bool)>,
+    /// The names that are defined at the top, and where.
+    places: HashMap<Rc<str>, Span>,
     /// Contradictions between shapes in the current definition of the file.
     conflicts: usize,
     pub(crate) diagnostics: Vec<Diagnostic>,
@@ -480,11 +488,12 @@ impl Inference {
 
     /// A definition, of the file or in the body of a function.
     fn definition(&mut self, definition: &Let, top: bool) {
-        let outer = self.defining.take();
+        let outer = self.defining.len();
         let errors = self.diagnostics.len();
         let mark = self.types.solver.mark();
         if let Pattern::Name(name) = &definition.pattern {
-            self.defining = Some(Rc::clone(&name.text));
+            let is_function = matches!(definition.value.kind, ExprKind::Function(_));
+            self.defining.push((Rc::clone(&name.text), is_function));
             let (is_value, scheme) = self.scheme(&definition.value, top);
             let binding = match is_value {
                 true => Binding::Scheme(Rc::new(scheme.clone())),
@@ -517,7 +526,7 @@ impl Inference {
         if top && errors < self.diagnostics.len() {
             self.types.solver.forget_residuals(mark);
         }
-        self.defining = outer;
+        self.defining.truncate(outer);
     }
 
     /// Refuses a type that is too large.
@@ -748,27 +757,34 @@ impl Inference {
             }
             None => match self.builtins.get(name).cloned() {
                 Some(declaration) => self.builtin(&declaration, &[], span),
-                None => {
-                    let error = Diagnostic::new(
-                        Reason::AxonUndefined,
-                        span,
-                        format!("'{name}' is not defined"),
-                    );
-                    let recursive = self.defining.as_ref() == Some(name);
-                    let error = match recursive {
-                        true => error.note(span, "functions do not call themselves; try 'loop'"),
-                        false => {
-                            let scopes = self.scopes.iter().filter(|(_, it)| !it.is_empty());
-                            let names = scopes.map(|(known, _)| known).chain(self.builtins.keys());
-                            let names = names.map(|known| &**known);
-                            error.try_similar(name, names, self.diagnostics.len())
-                        }
-                    };
-                    self.report(error);
-                    self.types.add(Node::Error)
-                }
+                None => self.undefined(name, span),
             },
         }
+    }
+
+    /// Refuses a name that nothing defines.
+    fn undefined(&mut self, name: &Rc<str>, span: Span) -> Ty {
+        let message = format!("'{name}' is not defined");
+        let error = Diagnostic::new(Reason::AxonUndefined, span, message);
+        let defining = self.defining.iter().rev().find(|(known, _)| known == name);
+        let is_size = self.annotations.iter().any(|it| it.dims.contains_key(&**name));
+        let error = if let Some((_, is_function)) = defining {
+            let hint = match is_function {
+                true => "functions do not call themselves; try 'loop'",
+                false => "a definition does not use itself; try another name for one of the two",
+            };
+            error.note(span, hint)
+        } else if is_size {
+            error.note(span, format!("'{name}' is a size in annotations, and no value"))
+        } else if let Some(place) = self.places.get(name) {
+            error.note(*place, format!("'{name}' is defined here; try that before its use"))
+        } else {
+            let scopes = self.scopes.iter().filter(|(_, it)| !it.is_empty());
+            let names = scopes.map(|(known, _)| known).chain(self.builtins.keys());
+            error.try_similar(name, names.map(|known| &**known), self.diagnostics.len())
+        };
+        self.report(error);
+        self.types.add(Node::Error)
     }
 
     fn call(&mut self, callee: &Expr, args: &[Expr], options: &[CallOption], span: Span) -> Ty {
@@ -785,7 +801,14 @@ impl Inference {
         {
             let message =
                 format!("{} has no options, only built-in functions have", quoted(&spelled));
-            self.error(Reason::AxonOption, option.name.span, message);
+            let span = option.name.span;
+            let hint = option_hint(&option.name.text)
+                .unwrap_or("try the arguments in order, without names");
+            self.report(Diagnostic::new(Reason::AxonOption, span, message).note(span, hint));
+            // How many arguments there are is no mistake of its own.
+            self.expr(callee);
+            args.iter().for_each(|arg| _ = self.expr(arg));
+            return self.types.add(Node::Error);
         }
         let function = match builtin {
             Some(declaration) => self.builtin(&declaration, options, span),
@@ -939,7 +962,10 @@ impl Inference {
                     option.name.text,
                     if known.is_empty() { "none".to_string() } else { known.join(", ") }
                 );
-                self.error(Reason::AxonOption, option.name.span, message);
+                let mut error = Diagnostic::new(Reason::AxonOption, option.name.span, message);
+                let hint = option_hint(&option.name.text);
+                error.notes.extend(hint.map(|hint| (option.name.span, hint.to_string())));
+                self.report(error);
             }
         }
         for option in &declaration.options {
@@ -1102,6 +1128,12 @@ impl Inference {
 
 /// What a function is called that is no name.
 const NAMELESS: &str = "the function";
+
+/// What to write for an option of other languages.
+fn option_hint(option: &str) -> Option<&'static str> {
+    let is_axis = matches!(option, "axis" | "axes" | "dim" | "dims" | "dimension");
+    is_axis.then_some("functions work along dimension 0; try 'map' for each row, or 'transpose'")
+}
 
 fn quoted(function: &str) -> String {
     match function {

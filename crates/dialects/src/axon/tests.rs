@@ -525,6 +525,64 @@ fn numbers_have_the_type_of_their_elements() {
 }
 
 #[test]
+fn what_cannot_be_written_is_answered() {
+    let found = |text: &str| -> Vec<String> {
+        let errors = errors(text);
+        let lines = errors.lines().filter_map(|line| line.strip_prefix("test.axon:"));
+        lines.map(str::to_string).collect()
+    };
+    assert_eq!(
+        found("f = fn(x : f32 [3,4]) { sum(x, axis=1) };"),
+        [
+            "1:32: error: 'sum' has no options, only built-in functions have [AX0104]",
+            "1:32: note: functions work along dimension 0; try 'map' for each row, or 'transpose'"
+        ]
+    );
+    assert_eq!(
+        found("f = fn(x : f32 [3,4]) { reduce(+, 0f, x, axis=1) };"),
+        [
+            "1:42: error: 'reduce' has no option 'axis', expected none [AX0104]",
+            "1:42: note: functions work along dimension 0; try 'map' for each row, or 'transpose'"
+        ]
+    );
+    assert_eq!(
+        found("g = fn(x, k) { x * k }; f = fn(x) { g(x, k=2) };"),
+        [
+            "1:42: error: 'g' has no options, only built-in functions have [AX0104]",
+            "1:42: note: try the arguments in order, without names"
+        ]
+    );
+    assert_eq!(
+        found("f = fn(x) { g(x) }; g = fn(x) { x };"),
+        [
+            "1:13: error: 'g' is not defined [AX0101]",
+            "1:21: note: 'g' is defined here; try that before its use"
+        ]
+    );
+    assert_eq!(
+        found("f = fn(x) { y = f(x); y };"),
+        [
+            "1:17: error: 'f' is not defined [AX0101]",
+            "1:17: note: functions do not call themselves; try 'loop'"
+        ]
+    );
+    assert_eq!(
+        found("f = fn(x) { y = y + x; y };"),
+        [
+            "1:17: error: 'y' is not defined [AX0101]",
+            "1:17: note: a definition does not use itself; try another name for one of the two"
+        ]
+    );
+    assert_eq!(
+        found("mean = fn(x : f32 [n]) { sum(x) / n };"),
+        [
+            "1:35: error: 'n' is not defined [AX0101]",
+            "1:35: note: 'n' is a size in annotations, and no value"
+        ]
+    );
+}
+
+#[test]
 fn options_that_are_missing_are_named() {
     let text = "fn(x : f32 [3]) { slice(x, start=3) }";
     assert_eq!(
