@@ -21,7 +21,8 @@
 //!   are such intervals.
 //! - A variable that occurs in quotients and remainders by several divisors is split into digits, over
 //!   which they are linear, such as `d0 floordiv 3` and `d0 mod 6` (`split`).
-//! - What takes few values is given by a table of them (`table`), whatever the map is.
+//! - What takes few values is given by a table of them (`table`), whatever the map is: a small one, and where
+//!   nothing else is found a large one.
 //! - A constraint to one value is one more equation, which undoes strided slices.
 //!
 //! On the image these equations follow from each other, so that the solution is right there; the
@@ -60,6 +61,7 @@ use bounds::{Bounds, wide_interval, written_out};
 use collision::collision;
 use solver::Solver;
 use split::{Digits, Periods};
+use table::TableSize;
 
 /// The most constraints of an inverse that are compared with the others.
 const MAX_IMPLIED: usize = 16;
@@ -209,7 +211,11 @@ impl IndexingMap {
         let work = Work(Cell::new(MAX_SOLVING));
         solution(ctx, simplified, &work).or_else(|unsolved| {
             let given = (self != simplified).then(|| solution(ctx, self, &work));
-            given.and_then(Result::ok).ok_or(unsolved)
+            let by_tables = || {
+                let digits = Digits::of(ctx, simplified);
+                digits.solution(ctx, TableSize::LARGE, &work).ok()
+            };
+            given.and_then(Result::ok).or_else(by_tables).ok_or(unsolved)
         })
     }
 
@@ -335,7 +341,7 @@ impl<'c> SymbolicConstraints<'c> {
 /// The dimension variables over results, or those that the equations of a map could not be solved for.
 fn solution(ctx: &Context, map: &IndexingMap, work: &Work) -> Result<Vec<Expr>, Vec<Var>> {
     let whole = Digits::of(ctx, map);
-    let unsolved = match whole.solution(ctx, work) {
+    let unsolved = match whole.solution(ctx, TableSize::SMALL, work) {
         Ok(solution) => return Ok(solution),
         Err(unsolved) => unsolved,
     };
@@ -343,7 +349,7 @@ fn solution(ctx: &Context, map: &IndexingMap, work: &Work) -> Result<Vec<Expr>, 
         let mut digits = whole.split(ctx, which, work);
         for _ in 0..MAX_SPLITS {
             let Some(split) = digits.filter(|it| !it.map.is_known_empty(ctx)) else { break };
-            if let Ok(solution) = split.solution(ctx, work) {
+            if let Ok(solution) = split.solution(ctx, TableSize::SMALL, work) {
                 return Ok(solution);
             }
             digits = split.split(ctx, which, work);
@@ -354,8 +360,13 @@ fn solution(ctx: &Context, map: &IndexingMap, work: &Work) -> Result<Vec<Expr>, 
 
 impl Digits {
     /// The variables of the other map over its results, or those that were not solved.
-    fn solution(&self, ctx: &Context, work: &Work) -> Result<Vec<Expr>, Vec<Var>> {
-        let mut solver = Solver::new(ctx, &self.map, work);
+    fn solution(
+        &self,
+        ctx: &Context,
+        tables: TableSize,
+        work: &Work,
+    ) -> Result<Vec<Expr>, Vec<Var>> {
+        let mut solver = Solver::new(ctx, &self.map, tables, work);
         solver.solve();
         let values: Vec<Option<Expr>> = self.vars.iter().map(|&it| solver.express(it)).collect();
         let unsolved = (0..).zip(&values).filter(|it| it.1.is_none());

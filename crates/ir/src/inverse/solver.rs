@@ -7,6 +7,7 @@ use std::ops::Bound::{Excluded, Unbounded};
 
 use super::bounds::Bounds;
 use super::monotone::Sum;
+use super::table::TableSize;
 use super::{Work, image};
 use crate::expr::{Context, Expr, Node, Var, gcd};
 use crate::map::IndexingMap;
@@ -35,6 +36,7 @@ pub(super) struct Solver<'c> {
     pub(super) known: HashMap<Expr, Expr>,
     /// The divisors of the quotients and remainders among them.
     divisors: BTreeSet<i64>,
+    pub(super) tables: TableSize,
     pub(super) work: &'c Work,
     /// Knows the bounds and the constraints, where they are asked for.
     prover: OnceCell<Prover<'c>>,
@@ -43,7 +45,12 @@ pub(super) struct Solver<'c> {
 }
 
 impl<'c> Solver<'c> {
-    pub(super) fn new(ctx: &'c Context, map: &'c IndexingMap, work: &'c Work) -> Self {
+    pub(super) fn new(
+        ctx: &'c Context,
+        map: &'c IndexingMap,
+        tables: TableSize,
+        work: &'c Work,
+    ) -> Self {
         let simplifier = Simplifier::for_domain(ctx, map);
         let mut solver = Self {
             ctx,
@@ -56,6 +63,7 @@ impl<'c> Solver<'c> {
                 .saturating_add(MAX_EQUATIONS),
             known: HashMap::new(),
             divisors: BTreeSet::new(),
+            tables,
             work,
             prover: OnceCell::new(),
             bounds: None,

@@ -15,8 +15,22 @@ use crate::interval::Interval;
 use crate::map::{Constraint, IndexingMap, Variable};
 use crate::search::search;
 
-/// The most points of a table.
-const MAX_POINTS: usize = 1 << 12;
+/// How large a table may be.
+#[derive(Copy, Clone)]
+pub(super) struct TableSize {
+    /// The most points of the unknowns.
+    points: usize,
+    /// The most pieces that an unknown is written in.
+    pieces: usize,
+}
+
+impl TableSize {
+    /// Of solutions that are no longer than others.
+    pub(super) const SMALL: Self = Self { points: 1 << 10, pieces: 32 };
+    /// Of those where there is no other.
+    pub(super) const LARGE: Self = Self { points: 1 << 12, pieces: 1 << 12 };
+}
+
 /// The most equations that are looked at for one table.
 const MAX_FACTS: usize = 64;
 
@@ -166,11 +180,13 @@ impl Solver<'_> {
                 .collect(),
             ..IndexingMap::default()
         };
-        let found = search(ctx, &part, MAX_POINTS + 1);
+        let found = search(ctx, &part, self.tables.points + 1);
         let points = found.points;
-        let evaluated = points.len().saturating_mul(facts.len());
+        let roots = part.results.iter().copied().chain(part.constraints.iter().map(|it| it.expr));
+        let num_exprs = ctx.topological(&roots.collect::<Vec<_>>()).len();
+        let evaluated = points.len().saturating_mul(num_exprs);
         self.work.spend(evaluated.saturating_add(found.work as usize))?;
-        if !found.are_all || points.is_empty() || MAX_POINTS < points.len() {
+        if !found.are_all || points.is_empty() || self.tables.points < points.len() {
             return None;
         }
         let mut evaluator = MapEvaluator::new(ctx, &part);
@@ -202,11 +218,13 @@ impl Solver<'_> {
         Some(())
     }
 
-    /// The function of `z` with these values, in the order of `z`. `None` on overflow.
+    /// The function of `z` with these values, in the order of `z`. `None` on overflow, or if it has too many
+    /// pieces.
     fn interpolated(&self, z: Expr, pairs: &[(i64, i64)]) -> Option<Expr> {
         let ctx = self.ctx;
         let (&(first, start), &(last, _)) = (pairs.first()?, pairs.last()?);
         let mut sum = ctx.constant(start);
+        let mut pieces = 0;
         let mut place = 0;
         while let [(from, x), (next, y), rest @ ..] = &pairs[place..] {
             let (dz, dx) = (next.checked_sub(*from)?, y.checked_sub(*x)?);
@@ -221,6 +239,10 @@ impl Solver<'_> {
             }
             if dx == 0 {
                 continue;
+            }
+            pieces += 1;
+            if self.tables.pieces < pieces {
+                return None;
             }
             let mut above = ctx.sub(z, ctx.constant(*from));
             if *from != first {
@@ -326,6 +348,20 @@ mod tests {
              d1 * d2 * d0 in [8, 9]",
         ] {
             inverse_of(text);
+        }
+    }
+
+    #[test]
+    fn digits_come_before_large_tables() {
+        for text in [
+            "(d0, d1) -> ((d0 / 8) * 64 + (d1 / 8) * 512 + (d1 mod 8) * 8 + d0 mod 8), domain: \
+             d0 in [0, 63], d1 in [0, 63]",
+            "(d0) -> ((d0 / 8) * 8 + 7 - d0 mod 8), domain: d0 in [0, 1023]",
+            "(d0) -> ((d0 / 4) * 10 + d0 mod 4), domain: d0 in [0, 399]",
+            "(d0) -> (d0 * 3 + (d0 / 5) * 2), domain: d0 in [0, 1000]",
+        ] {
+            let inverse = inverse_of(text);
+            assert!(inverse.len() < 200, "{inverse}");
         }
     }
 }
