@@ -143,11 +143,16 @@ impl Polynomial {
         } else {
             (other.clone(), self)
         };
-        result.constant = checked(result.constant.checked_add(small.constant))?;
-        for (monomial, coefficient) in &small.terms {
-            result.accumulate(monomial, *coefficient)?;
+        result.accumulate_all(small)?;
+        Ok(result)
+    }
+
+    fn accumulate_all(&mut self, other: &Self) -> Result<()> {
+        self.constant = checked(self.constant.checked_add(other.constant))?;
+        for (monomial, coefficient) in &other.terms {
+            self.accumulate(monomial, *coefficient)?;
         }
-        if result.terms.len() <= MAX_TERMS { Ok(result) } else { Err(PolynomialError::TooLarge) }
+        if self.terms.len() <= MAX_TERMS { Ok(()) } else { Err(PolynomialError::TooLarge) }
     }
 
     /// The difference `self - other`.
@@ -339,7 +344,7 @@ impl<'c> Normalizer<'c> {
             for &atom in monomial {
                 product = product.mul(&*self.polynomial(atom)?)?;
             }
-            result = result.add(&product)?;
+            result.accumulate_all(&product)?;
         }
         Ok(result)
     }
