@@ -649,7 +649,7 @@ impl Solver {
             for id in std::mem::take(&mut copy.to.given) {
                 made.push((id, labelled.source));
                 copy.to.given.push(id);
-                let solved = copy.to.run().and_then(|()| copy.to.check_together(Mark::default()));
+                let solved = copy.to.run().and_then(|()| copy.to.solve_together(Mark::default()));
                 let Err((failed, reason)) = solved else { continue };
                 let wrong = copy.to.ancestor(failed);
                 let relation = |id: EquationId| copy.to.equations[id as usize].relation.clone();
@@ -714,7 +714,7 @@ impl Copy {
         if !self.to.decisions.is_empty() && self.to.reset(Mark::default(), 0) {
             self.to.run()?;
         }
-        self.to.check_together(Mark::default())
+        self.to.solve_together(Mark::default())
     }
 }
 

@@ -15,14 +15,15 @@
 //!   (`(* d d) = 16`);
 //! - parts that both sides have in common are dropped: `(+ m 1) = (+ n 1)` gives `m = n`;
 //! - two adjacent unknown shapes are never guessed: `p@q = [2,3]` is a residual;
-//! - residuals with a side in common equate their other sides.
+//! - residuals with a side in common equate their other sides;
+//! - what residuals allow one rank or size for only together has it: `(+ (* n 2) (* m 3)) = 5` gives `n = 1`.
 //!
 //! Every step keeps the set of solutions, so that a failure means that there is none, and what is
 //! solved without residuals holds for all values of the free variables. What is given between two
 //! calls of [`Solver::solve`] is a set: it is put into an order that depends on the equations alone,
 //! so that the order in which they are added does not matter, even for what the rules cannot solve.
-//! [`Solver::settle`] makes one set of all that was given in several pieces, and asks whether all residuals can
-//! hold together.
+//! [`Solver::settle`] makes one set of all that was given in several pieces, and asks what all residuals say
+//! together.
 //!
 //! Replacement is by reference: a variable keeps its value, an equation that waits is found through
 //! the variables in it. So the cost of an equation follows from its own size and not from that of
@@ -615,7 +616,8 @@ impl Solver {
     /// it does not depend on that, and nothing is done. Variables
     /// made since then inside of `level` definitions lose their values first. Those of inner
     /// definitions keep theirs, which functions have already been used with, and those of outer ones,
-    /// which all equations agree with. Then there have to be ranks and sizes that fit all residuals.
+    /// which all equations agree with. Then there have to be ranks and sizes that fit all residuals, and those that
+    /// only one fits have it.
     ///
     /// # Errors
     /// The equations contradict each other.
@@ -624,7 +626,7 @@ impl Solver {
             self.solve()?;
             self.prefer_older(since, level);
             self.solve()?;
-            let checked = self.check_together(since);
+            let checked = self.solve_together(since);
             return checked.map_err(|failure| self.conflict(failure, usize::MAX, 0));
         }
         Ok(())

@@ -7,9 +7,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use super::together::only_values;
 use super::{Failure, Mark, Reason, Relation, Solver};
 use crate::integer_program::{Answer, Program, Row, Terms};
-use crate::shape::{RankEquation, ShapeVar};
+use crate::shape::{Dim, MAX_ITEMS, RankEquation, Shape, ShapeVar};
 
 /// How much work the question about the ranks of connected residuals may be, in terms touched.
 const MAX_RANK_WORK: usize = 1 << 16;
@@ -30,10 +31,37 @@ impl Solver {
         }
         Ok(())
     }
+
+    /// Equates the variables that have only one possible rank with so many dimensions. Whether there are any.
+    pub(super) fn find_ranks(&mut self, since: Mark) -> bool {
+        let mut seen = HashSet::new();
+        let mut is_new = false;
+        for id in self.stuck_since(since) {
+            let is_asked = |relation: &Relation| matches!(relation, Relation::Shapes(..));
+            let connected = self.connected([id], &mut seen, usize::MAX, false, is_asked);
+            let (program, columns) = ranks(connected.values());
+            let found = only_values(program, columns.values().copied(), &mut { MAX_RANK_WORK });
+            for (var, column) in columns {
+                let rank = found.get(&column).and_then(|rank| usize::try_from(*rank).ok());
+                if let Some(rank) = rank.filter(|rank| *rank <= MAX_ITEMS) {
+                    is_new = true;
+                    let level = self.shape_level(var);
+                    let dims: Vec<Dim> = (0..rank).map(|_| Dim::Var(self.dim_var(level))).collect();
+                    self.follows(&connected, Relation::Shapes(Shape::var(var), Shape::dims(dims)));
+                }
+            }
+        }
+        is_new
+    }
 }
 
 /// Whether some ranks satisfy all equations, or that is not decided.
 fn have_ranks<'r>(residuals: impl Iterator<Item = &'r Relation>) -> bool {
+    ranks(residuals).0.solve(&mut { MAX_RANK_WORK }) != Answer::Empty
+}
+
+/// What equations say about the ranks of their variables, and the columns of these.
+fn ranks<'r>(residuals: impl Iterator<Item = &'r Relation>) -> (Program, BTreeMap<ShapeVar, u32>) {
     let mut program = Program::default();
     let mut columns: BTreeMap<ShapeVar, u32> = BTreeMap::new();
     for residual in residuals {
@@ -50,18 +78,19 @@ fn have_ranks<'r>(residuals: impl Iterator<Item = &'r Relation>) -> bool {
     }
     let natural = |column| Row { terms: vec![(column, 1)], lower: Some(0), upper: None };
     program.rows.extend((0..columns.len() as u32).map(natural));
-    let mut work = MAX_RANK_WORK;
-    !matches!(program.solve(&mut work), Answer::Empty)
+    (program, columns)
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
+    use std::collections::BTreeSet;
+
     use super::super::Origin;
     use super::*;
+    use crate::shape::Item;
     use crate::shape::text::Names;
-    use crate::shape::{Dim, Item, Shape};
 
     const NUM_VARS: u32 = 3;
     /// The rank that each variable has at most.
@@ -98,10 +127,18 @@ mod tests {
             let bounds = (0..NUM_VARS).map(bound);
             let residuals = sides.iter().cloned().chain(bounds);
             let residuals: Vec<Relation> = residuals.map(|[a, b]| Relation::Shapes(a, b)).collect();
-            let ranks = || 0..=MOST;
-            let mut all = ranks().flat_map(|a| ranks().flat_map(move |b| ranks().map(move |c| [a, b, c])));
+            let small = || 0..=MOST;
+            let all = small().flat_map(|a| small().flat_map(move |b| small().map(move |c| [a, b, c])));
             let holds = |it: [usize; 3]| sides.iter().all(|[a, b]| rank(a, &it) == rank(b, &it));
-            prop_assert_eq!(have_ranks(residuals.iter()), all.any(holds));
+            let solutions: Vec<[usize; 3]> = all.filter(|it| holds(*it)).collect();
+            prop_assert_eq!(have_ranks(residuals.iter()), !solutions.is_empty());
+            let (program, columns) = ranks(residuals.iter());
+            let only = only_values(program, columns.values().copied(), &mut { MAX_RANK_WORK });
+            for (place, var) in (0..NUM_VARS).map(ShapeVar).enumerate() {
+                let ranks: BTreeSet<i128> = solutions.iter().map(|it| it[place] as i128).collect();
+                let found = columns.get(&var).and_then(|column| only.get(column));
+                prop_assert_eq!(found, ranks.first().filter(|_| ranks.len() == 1), "{:?}", var);
+            }
         }
     }
 
@@ -124,5 +161,28 @@ mod tests {
             assert_eq!((conflict.core, conflict.minimal), (core, true));
         }
         assert!(solved(&[three[0], three[2]]).is_ok());
+    }
+
+    #[test]
+    fn only_possible_ranks_are_found() {
+        let found = |equations: &[(&str, &str)], name| {
+            let (mut solver, mut names) = (Solver::new(), Names::default());
+            for (number, (left, right)) in equations.iter().enumerate() {
+                let [left, right] =
+                    [left, right].map(|text| names.shape(&mut solver, text).unwrap());
+                solver.equate_shapes(left, right, number as Origin);
+            }
+            solver.solve().unwrap();
+            solver.settle(Mark::default(), 0).unwrap();
+            let shape = names.shape(&mut solver, name).unwrap();
+            let shape = solver.resolved_shape(&shape);
+            names.display_shape(&solver, &shape)
+        };
+        let three = [("p@q", "[2,3]"), ("p@[3]", "[2]@q"), ("[x]@y", "z@[x,x]")];
+        for equations in [three, [three[2], three[1], three[0]]] {
+            assert_eq!(found(&equations, "p"), "[2]");
+            assert_eq!(found(&equations, "q"), "[3]");
+            assert_eq!(found(&equations, "y"), "y");
+        }
     }
 }

@@ -3,20 +3,24 @@
 //! The rules of section 5 compare terms of equations one by one. `(+ (* n 2) (* m 3)) = 6` has no term that tells,
 //! and of `(- m 7) > 0` and `(+ m n) = 7` each is possible. Equations and inequalities between sums are rows of an
 //! [integer program](crate::integer_program) whose unknowns are products of sizes and quotients: of these it knows
-//! that a product is not less than what its factors add up to, and what a quotient leaves. Points of the program
-//! may be no sizes; where it has none, there are none.
+//! that a product is not less than what its factors add up to, and what a quotient leaves; of a product that is a
+//! constant, all factors are tried. Points of the program may be no sizes; but where it has none, there are none,
+//! and where one unknown is the same at all of them, it is known.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::roots::positive_roots;
+use super::together::only_values;
 use super::{Failure, Mark, Reason, Relation, Solver};
 use crate::expr::{Expr, Node};
 use crate::integer_program::{Answer, Program, Row, Terms};
 use crate::polynomial::{Monomial, Normalizer, Polynomial, remove_factor};
-use crate::shape::{Arithmetic, DimError};
+use crate::shape::{Arithmetic, Dim, DimError, DimVar};
 
 /// How much work the question about the sizes of connected residuals may be, in terms touched.
 const MAX_SIZE_WORK: usize = 1 << 16;
+/// The largest product whose factors are tried.
+const MAX_PRODUCT: i64 = 1 << 20;
 /// The most unknowns.
 const MAX_COLUMNS: usize = 1 << 10;
 
@@ -43,10 +47,8 @@ impl Solver {
     /// Checks the residuals since a mark, with those that share variables with them.
     pub(super) fn check_sizes(&mut self, since: Mark) -> Result<(), Failure> {
         let mut seen = HashSet::new();
-        let is_asked =
-            |relation: &Relation| matches!(relation, Relation::Dims(..) | Relation::Positive(_));
         for id in self.stuck_since(since) {
-            let connected = self.connected([id], &mut seen, usize::MAX, true, is_asked);
+            let connected = self.connected([id], &mut seen, usize::MAX, true, is_about_sizes);
             let reason = match connected.values().next() {
                 Some(Relation::Dims(left, right)) if connected.len() == 1 => {
                     Reason::Dims(left.clone(), right.clone())
@@ -59,32 +61,60 @@ impl Solver {
         }
         Ok(())
     }
+
+    /// Equates the variables that have only one possible size with it. Whether there are any.
+    pub(super) fn find_sizes(&mut self, since: Mark) -> bool {
+        let mut seen = HashSet::new();
+        let mut is_new = false;
+        for id in self.stuck_since(since) {
+            let connected = self.connected([id], &mut seen, usize::MAX, true, is_about_sizes);
+            for (var, size) in only_sizes(&self.arithmetic, connected.values()) {
+                is_new = true;
+                self.follows(&connected, Relation::Dims(Dim::Var(var), Dim::Constant(size)));
+            }
+        }
+        is_new
+    }
+}
+
+fn is_about_sizes(relation: &Relation) -> bool {
+    matches!(relation, Relation::Dims(..) | Relation::Positive(_))
 }
 
 /// Whether some sizes satisfy all conditions, or that is not decided.
 fn have_sizes<'r>(arithmetic: &Arithmetic, residuals: impl Iterator<Item = &'r Relation>) -> bool {
-    let mut sizes = Sizes { arithmetic, columns: BTreeMap::new(), program: Program::default() };
-    for residual in residuals {
-        match residual {
-            Relation::Dims(left, right) => {
-                let polynomials = [left, right].map(|dim| arithmetic.polynomial(dim));
-                // Other sizes may be ragged then.
-                let [Some(left), Some(right)] = polynomials else { return true };
-                let Ok(difference) = left.sub(&right) else { continue };
-                sizes.add(&difference, Some(0), Some(0));
-                if let Some(roots) = arithmetic.roots(&difference) {
-                    sizes.one_of(&difference, &roots);
-                }
-            }
-            Relation::Positive(dim) => {
-                let Some(sum) = arithmetic.polynomial(dim) else { return true };
-                sizes.add(&sum, Some(1), None);
-            }
-            Relation::Shapes(..) | Relation::Elements(..) => {}
-        }
+    let mut work = MAX_SIZE_WORK;
+    Sizes::new(arithmetic, residuals).is_none_or(|sizes| {
+        sizes.program.solve(&mut work) != Answer::Empty
+            && sizes.with_factors().is_none_or(|it| it.solve(&mut work) != Answer::Empty)
+    })
+}
+
+/// The variables that have the same size wherever all conditions hold, as far as that is decided, and these sizes.
+fn only_sizes<'r>(
+    arithmetic: &Arithmetic,
+    residuals: impl Iterator<Item = &'r Relation> + Clone,
+) -> Vec<(DimVar, i64)> {
+    // What only has to be positive may be ragged.
+    let equated = residuals.clone().flat_map(|residual| match residual {
+        Relation::Dims(left, right) => [arithmetic.vars(left), arithmetic.vars(right)].concat(),
+        _ => Vec::new(),
+    });
+    let equated: HashSet<DimVar> = equated.collect();
+    if equated.is_empty() {
+        return Vec::new();
     }
-    sizes.relate();
-    !matches!(sizes.program.solve(&mut { MAX_SIZE_WORK }), Answer::Empty)
+    let Some(sizes) = Sizes::new(arithmetic, residuals) else { return Vec::new() };
+    let var = |(monomial, column): (&Monomial, &u32)| match monomial[..] {
+        [atom] => Some((*column, arithmetic.as_var(atom).filter(|it| equated.contains(it))?)),
+        _ => None,
+    };
+    let vars: BTreeMap<u32, DimVar> = sizes.columns.iter().filter_map(var).collect();
+    let program = sizes.with_factors().unwrap_or(sizes.program);
+    let values = only_values(program, vars.keys().copied(), &mut { MAX_SIZE_WORK });
+    let sizes =
+        values.into_iter().map(|(column, value)| Some((vars[&column], i64::try_from(value).ok()?)));
+    sizes.flatten().collect()
 }
 
 /// What is known about sizes.
@@ -93,9 +123,83 @@ struct Sizes<'a> {
     /// The unknowns, and their columns.
     columns: BTreeMap<Monomial, u32>,
     program: Program,
+    /// Quotients that are known.
+    quotients: HashMap<Expr, i64>,
+    /// Products that are known.
+    products: Vec<(Monomial, i64)>,
 }
 
-impl Sizes<'_> {
+impl<'a> Sizes<'a> {
+    /// What conditions say; `None` if some sizes may be ragged.
+    fn new<'r>(
+        arithmetic: &'a Arithmetic,
+        residuals: impl Iterator<Item = &'r Relation>,
+    ) -> Option<Self> {
+        let mut sizes = Self {
+            arithmetic,
+            columns: BTreeMap::new(),
+            program: Program::default(),
+            quotients: HashMap::new(),
+            products: Vec::new(),
+        };
+        for residual in residuals {
+            match residual {
+                Relation::Dims(left, right) => {
+                    let (left, right) =
+                        (arithmetic.polynomial(left)?, arithmetic.polynomial(right)?);
+                    let Ok(difference) = left.sub(&right) else { continue };
+                    sizes.add(&difference, Some(0), Some(0));
+                    sizes.add_known(&difference);
+                    if let Some(roots) = arithmetic.roots(&difference) {
+                        sizes.one_of(&difference, &roots);
+                    }
+                }
+                Relation::Positive(dim) => {
+                    sizes.add(&*arithmetic.polynomial(dim)?, Some(1), None);
+                }
+                Relation::Shapes(..) | Relation::Elements(..) => {}
+            }
+        }
+        sizes.relate();
+        Some(sizes)
+    }
+
+    /// Keeps the value of what is alone in an equation with a constant.
+    fn add_known(&mut self, difference: &Polynomial) {
+        let mut terms = difference.terms();
+        let (Some((monomial, coefficient)), None) = (terms.next(), terms.next()) else { return };
+        let value =
+            difference.constant_part().checked_neg().and_then(|it| it.checked_div(coefficient));
+        // What is no multiple of the coefficient has been refused.
+        let Some(value) = value else { return };
+        match monomial[..] {
+            [atom] => _ = self.quotients.insert(atom, value),
+            _ => self.products.push((monomial.clone(), value)),
+        }
+    }
+
+    /// The program with choices of divisors for the factors of known products; `None` if there are none.
+    fn with_factors(&self) -> Option<Program> {
+        let mut program = self.program.clone();
+        for (monomial, value) in &self.products {
+            let is_positive = |atom: &Expr| self.arithmetic.least(*atom).is_some_and(|it| 0 < it);
+            if !(1..=MAX_PRODUCT).contains(value) || !monomial.iter().all(is_positive) {
+                continue;
+            }
+            for (place, atom) in monomial.iter().enumerate() {
+                let factor = Monomial::from_slice(&[*atom]);
+                let Some(rest) = remove_factor(monomial, &factor) else { continue };
+                let columns = [self.columns.get(&factor), self.columns.get(&rest)];
+                if let [Some(&factor), Some(&rest)] = columns
+                    && !monomial[..place].contains(atom)
+                {
+                    program.choices.push(factorizations(factor, rest, *value));
+                }
+            }
+        }
+        (self.program.choices.len() < program.choices.len()).then_some(program)
+    }
+
     fn column(&mut self, monomial: &Monomial) -> u32 {
         let next = self.columns.len() as u32;
         *self.columns.entry(monomial.clone()).or_insert(next)
@@ -158,7 +262,8 @@ impl Sizes<'_> {
             let (lhs, rhs) = (normalizer.polynomial(lhs)?, normalizer.polynomial(rhs)?);
             if self.arithmetic.bounds(&rhs).0.is_some_and(|least| 0 < least) {
                 // What is left is natural, and less than the divisor.
-                let rest = lhs.sub(&sum.mul(&rhs)?)?;
+                let quotient = self.quotients.get(&atom).map(|value| Polynomial::constant(*value));
+                let rest = lhs.sub(&quotient.unwrap_or(sum).mul(&rhs)?)?;
                 self.add(&rest, Some(0), None);
                 self.add(&rest.sub(&rhs)?, None, Some(-1));
             }
@@ -193,14 +298,35 @@ impl Sizes<'_> {
     }
 }
 
+/// Rows each of which says that one unknown is a divisor of a value, and another one the quotient. Both are at least 1,
+/// and at most the value, so that one equation tells both.
+fn factorizations(factor: u32, rest: u32, value: i64) -> Vec<Row> {
+    let base = i128::from(value) + 1;
+    let divisors = (1..=value).take_while(|it| it * it <= value).filter(|it| value % it == 0);
+    let divisors: BTreeSet<i64> = divisors.flat_map(|it| [it, value / it]).collect();
+    let mut rows = Vec::new();
+    for divisor in divisors {
+        let quotient = i128::from(value / divisor);
+        let divisor = i128::from(divisor);
+        let (mut terms, total) = match factor == rest {
+            true if divisor == quotient => (vec![(factor, 1)], divisor),
+            true => continue,
+            false => (vec![(factor, base), (rest, 1)], base * divisor + quotient),
+        };
+        terms.sort_unstable();
+        rows.push(Row { terms, lower: Some(total), upper: Some(total) });
+    }
+    rows
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::super::Origin;
     use super::*;
+    use crate::shape::DimOp;
     use crate::shape::text::Names;
-    use crate::shape::{Dim, DimOp, DimVar};
 
     const NUM_VARS: u32 = 3;
     /// The size that each variable has at most.
@@ -257,7 +383,8 @@ mod tests {
                     _ => false,
                 })
             };
-            let is_satisfied = all.into_iter().any(holds);
+            let solutions: Vec<[i64; 3]> = all.into_iter().filter(|it| holds(*it)).collect();
+            let is_satisfied = !solutions.is_empty();
             let bounds = (0..NUM_VARS).map(|var| {
                 let [a, b] = [var, var + NUM_VARS].map(|var| Dim::Var(DimVar(var)));
                 let whole = arithmetic.apply(DimOp::Add, &a, &b).expect("small");
@@ -267,6 +394,14 @@ mod tests {
             let found = have_sizes(&arithmetic, residuals.iter());
             prop_assert!(found || !is_satisfied);
             prop_assert!(!found || is_satisfied || num_operations == 6);
+            let only = only_sizes(&arithmetic, residuals.iter());
+            for (place, var) in (0..NUM_VARS).map(DimVar).enumerate() {
+                let sizes: BTreeSet<i64> = solutions.iter().map(|it| it[place]).collect();
+                let found = only.iter().find(|it| it.0 == var).map(|it| it.1);
+                let is_right = found.is_some_and(|size| sizes.iter().all(|it| *it == size));
+                prop_assert!(found.is_none() || is_right);
+                prop_assert!(found.is_some() || 1 != sizes.len() || num_operations == 6);
+            }
         }
     }
 
@@ -277,6 +412,8 @@ mod tests {
             (("m + n", "8"), ("(m - 8) / 2", "o")),
             (("2*n + 3*m", "6"), ("n", "n")),
             (("m * n", "6"), ("m + n", "9")),
+            (("m * n", "15"), ("m + n", "9")),
+            (("100 / n", "26"), ("n", "n")),
             (("n * n + 6", "5 * n"), ("n / 4", "o")),
             (("n / 2 + n", "4"), ("m + 2 * n", "6")),
         ] {
@@ -294,6 +431,39 @@ mod tests {
                 let core = equations.iter().enumerate().filter(|(_, it)| is_needed(it));
                 let core: Vec<Origin> = core.map(|(number, _)| number as Origin).collect();
                 assert_eq!((conflict.core, conflict.minimal), (core, true), "{first:?}");
+            }
+        }
+    }
+
+    /// In both orders, and with a condition that has nothing to do with it.
+    #[test]
+    fn only_possible_sizes_are_found() {
+        for (first, second, found) in [
+            (("2*n + 3*m", "5"), ("n", "n"), "1 1"),
+            (("2*n + 3*m", "12"), ("n", "n"), "3 2"),
+            (("2*n + 3*m", "16"), ("3*n + 5*m", "25"), "5 2"),
+            (("2*n + 3*m", "11"), ("n", "n"), "n m"),
+            (("100 / n", "33"), ("m", "m"), "3 m"),
+            (("m * n", "15"), ("m + 2*n", "11"), "3 5"),
+            (("m * n", "15"), ("m + n", "8"), "n m"),
+            (("m * n", "49"), ("m + n", "14"), "7 7"),
+        ] {
+            let other = ("x + y", "2 * z");
+            for equations in [[first, second, other], [other, second, first]] {
+                let (mut solver, mut names) = (Solver::new(), Names::default());
+                for (number, (left, right)) in equations.iter().enumerate() {
+                    let [left, right] =
+                        [left, right].map(|text| names.dim(&mut solver, text).unwrap());
+                    solver.equate_dims(left, right, number as Origin);
+                }
+                solver.solve().unwrap();
+                solver.settle(Mark::default(), 0).unwrap();
+                let [n, m] = ["n", "m"].map(|name| {
+                    let dim = names.dim(&mut solver, name).unwrap();
+                    let dim = solver.resolved_dim(&dim);
+                    names.display_dim(&solver, &dim)
+                });
+                assert_eq!(format!("{n} {m}"), found, "{first:?}");
             }
         }
     }

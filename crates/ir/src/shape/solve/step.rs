@@ -151,7 +151,63 @@ impl Solver {
                 return Ok(Outcome::ShapeRule(other.clone(), known.clone()));
             }
         }
-        Ok(Outcome::Stuck)
+        match self.step_rotation(id, &left, &right)? {
+            true => Ok(Outcome::Done),
+            false => Ok(Outcome::Stuck),
+        }
+    }
+
+    /// `u@q = q@v` holds where `u` and `v` are `x@y` and `y@x`, and `q` is `u` some times and then `x` (Lyndon and
+    /// Schützenberger, "The equation a^M = b^N c^P in a free group", 1962). If there is only one such place in `u`
+    /// that the sizes allow, it tells which sizes are equal. Whether it says something new.
+    fn step_rotation(
+        &mut self,
+        id: EquationId,
+        left: &Shape,
+        right: &Shape,
+    ) -> Result<bool, Reason> {
+        let sides = [(left, right), (right, left)].into_iter().find_map(|(first, last)| {
+            let (Some(Item::Var(after)), Some(Item::Var(before))) =
+                (first.items.last(), last.items.first())
+            else {
+                return None;
+            };
+            let dims = |items: &[Item]| items.iter().map(|it| it.as_dim().cloned()).collect();
+            let u: Option<Vec<Dim>> = dims(&first.items[..first.items.len() - 1]);
+            let v: Option<Vec<Dim>> = dims(&last.items[1..]);
+            let both = u.zip(v).filter(|(u, v)| after == before && u.len() == v.len());
+            both.map(|(u, v)| (u, Item::Var(*after), v))
+        });
+        let Some((u, var, mut v)) = sides else { return Ok(false) };
+        let is_known = |dim: &Dim| matches!(dim, Dim::Constant(_) | Dim::Ragged);
+        let may_be_equal = |(a, b): (&Dim, &Dim)| a == b || !is_known(a) || !is_known(b);
+        let mut rotations = Vec::new();
+        for place in 0..u.len() {
+            // Two single sizes are equal, or this says why they cannot be.
+            if u.len() == 1 || u.iter().zip(&v).all(may_be_equal) {
+                rotations.push((place, v.clone()));
+            }
+            v.rotate_left(1);
+        }
+        let [(place, v)] = &rotations[..] else {
+            return match rotations.is_empty() {
+                true => Err(Reason::Sizes),
+                false => Ok(false),
+            };
+        };
+        let is_new = u != *v;
+        if is_new {
+            self.note("rotation", id, || Relation::Shapes(left.clone(), right.clone()));
+            u.iter().zip(v).for_each(|(a, b)| self.equal_dims(id, a, b));
+            // What is left is the same with the sizes of `u` only.
+            let mut rest = u.clone();
+            rest.rotate_right(*place);
+            let dims = |dims: Vec<Dim>| dims.into_iter().map(Item::Dim);
+            let first = dims(u).chain([var.clone()]).collect();
+            let last = [var].into_iter().chain(dims(rest)).collect();
+            self.child(id, Relation::Shapes(first, last));
+        }
+        Ok(is_new)
     }
 
     /// What follows from the number of dimensions on both sides, where variables that both have

@@ -1,19 +1,66 @@
-//! Whether residuals contradict each other, though each of them is possible.
+//! What several residuals say together: that they contradict each other, though each of them is possible, or what a
+//! rank or a size has to be.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use super::{EquationId, Failure, Mark, Reason, Relation, Solver, State};
+use crate::integer_program::{Answer, Program, Row};
 use crate::shape::{DimVar, ShapeVar};
 
 /// Residuals that share variables.
 pub(super) type Connected = BTreeMap<EquationId, Relation>;
 
+/// The unknowns among some that have the same value at all points of a program, as far as that is decided, and these
+/// values.
+pub(super) fn only_values(
+    program: Program,
+    columns: impl Iterator<Item = u32>,
+    work: &mut usize,
+) -> BTreeMap<u32, i128> {
+    let Answer::Point(point) = program.solve(work) else { return BTreeMap::new() };
+    let value = |point: &[i128], column: u32| point.get(column as usize).copied();
+    let mut same: BTreeMap<u32, i128> =
+        columns.filter_map(|column| Some((column, value(&point, column)?))).collect();
+    let mut others = program;
+    others.choices.push(Vec::new());
+    while !same.is_empty() {
+        // Another point, at which one of them has another value.
+        let row = |column, lower, upper| Row { terms: vec![(column, 1)], lower, upper };
+        let differs = same.iter().flat_map(|(&column, &value)| {
+            [row(column, None, Some(value - 1)), row(column, Some(value + 1), None)]
+        });
+        others.choices.pop();
+        others.choices.push(differs.collect());
+        match others.solve(work) {
+            Answer::Empty => break,
+            Answer::Point(other) => same.retain(|column, old| value(&other, *column) == Some(*old)),
+            Answer::Unknown => same.clear(),
+        }
+    }
+    same
+}
+
 impl Solver {
-    /// Checks the residuals since a mark, with those that share variables with them.
-    pub(super) fn check_together(&mut self, since: Mark) -> Result<(), Failure> {
-        self.check_ranks(since)?;
-        self.check_sizes(since)?;
-        self.check_splits(since)
+    /// Checks the residuals since a mark, with those that share variables with them, and solves what follows only from
+    /// several of them: ranks and sizes without an alternative.
+    pub(super) fn solve_together(&mut self, since: Mark) -> Result<(), Failure> {
+        loop {
+            self.check_ranks(since)?;
+            self.check_sizes(since)?;
+            if !self.find_ranks(since) && !self.find_sizes(since) {
+                return self.check_splits(since);
+            }
+            self.run()?;
+        }
+    }
+
+    /// Adds what follows from residuals.
+    pub(super) fn follows(&mut self, connected: &Connected, relation: Relation) {
+        if let Some(newest) = connected.last_key_value().map(|(id, _)| *id) {
+            self.note("only solution", newest, || relation.clone());
+            let origin = self.equations[newest as usize].origin;
+            self.add(relation, origin, connected.keys().rev().copied().collect());
+        }
     }
 
     /// The residuals since a mark.
