@@ -153,7 +153,7 @@ pub(crate) fn infer_without(
         builtins: builtins::table(),
         annotations: vec![Annotations::default()],
         origins: Vec::new(),
-        entry: 0,
+        run: None,
         names: Names::default(),
         named: Vec::new(),
         level: 0,
@@ -395,6 +395,18 @@ struct Annotations {
     classes: HashMap<Rc<str>, Class>,
 }
 
+/// A definition that is run.
+#[derive(Debug)]
+pub(crate) struct Run {
+    /// The first origin of the run; those before it are in terms of the definition.
+    pub(crate) origin: Origin,
+    pub(crate) definition: Valued,
+    pub(crate) scheme: Rc<Scheme>,
+    pub(crate) renaming: Rc<Renaming>,
+    /// What the definition calls the variables of the scheme.
+    pub(crate) names: Rc<KnownNames>,
+}
+
 /// A program under inference, and what remains of it.
 #[derive(Debug)]
 pub(crate) struct Inference {
@@ -405,8 +417,8 @@ pub(crate) struct Inference {
     pub(crate) builtins: HashMap<Rc<str>, Rc<Declaration>>,
     annotations: Vec<Annotations>,
     pub(crate) origins: Vec<OriginInfo>,
-    /// The first origin of a definition that is run; those before it are in terms of the definition.
-    pub(crate) entry: Origin,
+    /// The definition that is run, if one is.
+    pub(crate) run: Option<Run>,
     names: Names,
     /// The names of the program, their places and what they stand for.
     pub(crate) named: Vec<(Rc<str>, Span, Ty)>,

@@ -8,7 +8,7 @@
 //! compiling.
 
 use super::display::{KnownNames, Printer};
-use super::infer::{Inferred, Valued, What};
+use super::infer::{Inferred, Run, Valued, What};
 use super::syntax::ast::{ExprKind, Function, Pattern, Program};
 use super::types::{Class, Elem, ElementType, Node, Renaming, Ty, Types};
 use crate::tc::{
@@ -375,7 +375,7 @@ impl Inferred {
     /// An entry at types of its own, of which nothing but what the program says is known.
     fn open(&mut self, program: &Program, entry: Option<&str>) -> Result<Opened, Refusal> {
         let name = self.entry(entry)?;
-        let scheme = self.scheme(name.as_deref()).expect("the entry is there");
+        let scheme = Rc::new(self.scheme(name.as_deref()).expect("the entry is there"));
         let prelude = Rc::clone(&self.prelude);
         let defined = defined(program, &prelude, name.as_deref());
         let span = defined.map_or(Span::default(), |it| it.span);
@@ -387,10 +387,17 @@ impl Inferred {
         });
         let asks: Vec<Origin> = asks.collect();
         let origin = inference.origin(span, What::Entry, None);
-        inference.entry = origin;
         let (ty, renaming) = inference.types.instantiate(&scheme, 0, origin, &asks);
         inference.use_integers(&scheme, &renaming, origin);
         inference.name_copies(&self.names, &renaming);
+        let renaming = Rc::new(renaming);
+        inference.run = Some(Run {
+            origin,
+            definition: (name.clone(), span, scheme.ty),
+            scheme,
+            renaming: Rc::clone(&renaming),
+            names: Rc::clone(&self.names),
+        });
         let (parameters, result) = match inference.types.node(ty) {
             Node::Function(params, result) => (Some(params), result),
             _ => (None, ty),
@@ -598,7 +605,7 @@ pub(super) struct Opened {
     arguments: Option<Vec<Structure>>,
     /// The type of its value, or of that of the function that it is.
     pub(super) result: Ty,
-    pub(super) renaming: Renaming,
+    pub(super) renaming: Rc<Renaming>,
 }
 
 /// A tensor among the parameters.

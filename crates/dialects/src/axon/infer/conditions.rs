@@ -1,14 +1,15 @@
 //! Conditions in the terms of the definition that asks for them, and what they are where it is used.
 
-use super::super::display::{Printer, comparison};
+use super::super::display::{KnownNames, Printer, comparison};
 use super::super::syntax::ast::TypeKind;
 use super::super::syntax::parser;
+use super::super::types::Scheme;
 use super::{Inference, OriginInfo, Valued, What};
 use std::collections::HashMap;
 use std::rc::Rc;
 use tc_ir::shape::{
     Arithmetic, Dim, DimVar, Item, Shape, ShapeVar,
-    solve::{Origin, Relation},
+    solve::{self, Origin, Relation},
     text::{DimExpr, Part, ShapeExpr},
 };
 
@@ -66,6 +67,9 @@ impl Inference {
         printer: &mut Printer,
     ) -> Option<Needed> {
         let condition = match &self.origins[origin as usize].what {
+            What::Use(_) | What::Call(_) if self.run.is_some() => {
+                self.condition_of_run(relation, printer)?
+            }
             What::Use(_) => self.condition_of_use(origin, relation, printer)?,
             What::Call(_) => self.condition_of_builtin(origin, relation)?,
             _ => return None,
@@ -151,23 +155,48 @@ impl Inference {
         let OriginInfo { span, what: What::Use(name), .. } = &self.origins[origin as usize] else {
             return None;
         };
-        let function = Some(Rc::clone(name));
         let (scheme, renaming) = self.uses.schemes.get(&(self.in_prelude, *span))?;
-        let (span, scheme, renaming) = (*span, Rc::clone(scheme), renaming.sizes.clone());
+        let function = (Some(Rc::clone(name)), *span, scheme.ty);
+        let (scheme, renaming) = (Rc::clone(scheme), renaming.sizes.clone());
+        let names = self.known_names();
+        self.condition_of_scheme(&scheme, renaming, &names, function, relation, printer)
+    }
+
+    /// The condition of the definition that is run.
+    fn condition_of_run(
+        &mut self,
+        relation: &Relation,
+        printer: &mut Printer,
+    ) -> Option<Condition> {
+        let run = self.run.as_ref()?;
+        let (scheme, names) = (Rc::clone(&run.scheme), Rc::clone(&run.names));
+        let (renaming, definition) = (run.renaming.sizes.clone(), run.definition.clone());
+        self.condition_of_scheme(&scheme, renaming, &names, definition, relation, printer)
+    }
+
+    /// The condition of a scheme that is `relation` where its variables are renamed.
+    fn condition_of_scheme(
+        &mut self,
+        scheme: &Scheme,
+        renaming: solve::Renaming,
+        names: &KnownNames,
+        function: Valued,
+        relation: &Relation,
+        printer: &mut Printer,
+    ) -> Option<Condition> {
         let asked = printer.resolved_relation(&mut self.types, relation);
         let residual = scheme.residuals.iter().find(|residual| {
             let here = renaming.relation(self.types.solver.arithmetic(), &residual.relation);
             printer.resolved_relation(&mut self.types, &here) == asked
         })?;
-        let known = self.known_names();
         Some(Condition {
             relation: residual.relation.clone(),
             dims: renaming.dims.into_iter().map(|(var, here)| (var, Dim::Var(here))).collect(),
             shapes: renaming.shapes,
-            names: known.dims.clone(),
-            shape_names: known.shapes.clone(),
+            names: names.dims.clone(),
+            shape_names: names.shapes.clone(),
             options: HashMap::new(),
-            function: (function, span, scheme.ty),
+            function,
         })
     }
 

@@ -395,7 +395,7 @@ impl Inference {
     ) {
         let span = self.origins[origin as usize].span;
         let mut error = Diagnostic::new(Reason::AxonShape, span, message);
-        let entry = self.entry;
+        let entry = self.run.as_ref().map_or(0, |run| run.origin);
         let places = conflict.places.iter().copied().filter(|place| entry <= *place).collect();
         self.notes_as(&mut error, &conflict.core, Some(origin), &mut printer, &places);
         if !conflict.minimal {

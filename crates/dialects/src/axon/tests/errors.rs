@@ -215,6 +215,22 @@ const RUNS: &[(&str, &[&str], &str)] = &[
     ("f = fn(x : f32 [4,5]) { sum(gather(x, 0)) };", &[], ""),
     ("h = fn(x) { sum(gather(x, 0)) }; f = fn(x : f32 s) { h(x) };", &["x=4x5"], ""),
     (
+        "g = fn(a, b) { slice(concat(a, b), start=35, size=1) }; f = fn(x : f32 [k], y) { g(x, y) };",
+        &["x=3", "y=4"],
+        "call of 'g' needs 36 <= (+ c k), which is 36 <= 7 here\n\
+         call of 'slice'\n\
+         argument 1 of 'slice' is _ [(+ _ _)]@...\n\
+         argument 1 of 'concat' is _ [_]@...\n\
+         argument 2 of 'concat' is _ [_]@...\n\
+         what is given for 'x' is f32 [3]\n\
+         what is given for 'y' is f32 [4]\n\
+         in the call of 'g' here\n\
+         argument 1 of 'g' is f32 [k]\n\
+         argument 2 of 'g' is f32 [_]\n\
+         'k' is dimension 0 of parameter 1 of 'f'\n\
+         'c' is dimension 0 of parameter 2 of 'f'\n",
+    ),
+    (
         "f = fn(x) { x + 1f };",
         &[],
         "'x' is a tensor, of which not all sizes are known\n\
