@@ -62,6 +62,8 @@ use write::build;
 const MAX_PARTIAL: u32 = 32;
 /// The most factors of a product that are sorted.
 const MAX_PRODUCT: usize = 32;
+/// The most minima, and maxima, of a sum that are joined.
+const MAX_PAIRED: usize = 16;
 /// How deep rules may apply rules to what they build.
 const MAX_DEPTH: u32 = 64;
 /// How often an expression is simplified again to reach a fixpoint.
@@ -176,6 +178,8 @@ pub struct Simplifier<'c> {
     prover: Option<Prover<'c>>,
     /// The variables with symbolic bounds and those in the bounds.
     symbolic: BTreeSet<Var>,
+    /// The variables that have one value, which is symbolic.
+    equal: FastMap<Var, Expr>,
     questions: u32,
     depth: u32,
     /// Whether a quotient by a negative constant was given.
@@ -201,6 +205,7 @@ impl<'c> Simplifier<'c> {
             tables: ctx.take_tables(),
             prover: None,
             symbolic: BTreeSet::new(),
+            equal: FastMap::default(),
             questions: 0,
             depth: 0,
             negative_divisors: false,
@@ -237,6 +242,19 @@ impl<'c> Simplifier<'c> {
                 let bounds: Vec<Expr> = variable.lower.into_iter().chain(variable.upper).collect();
                 simplifier.symbolic.extend(ctx.vars_of_all(&bounds));
                 simplifier.symbolic.insert(var);
+            }
+        }
+        for (var, variable) in map.vars() {
+            let (Some(lower), true) = (variable.lower, variable.lower == variable.upper) else {
+                continue;
+            };
+            // A value whose own variables have none is not put in again.
+            let is_last = |of: &Var| {
+                map.variable(*of).is_some_and(|of| of.lower.is_none() || of.lower != of.upper)
+            };
+            let vars = ctx.vars(lower);
+            if !vars.is_empty() && vars.iter().all(is_last) {
+                simplifier.equal.insert(var, lower);
             }
         }
         if !simplifier.symbolic.is_empty() {
@@ -474,6 +492,7 @@ impl<'c> Simplifier<'c> {
             }
             (None, None) => Some(match node {
                 Node::Const(value) => Sum::constant(value),
+                Node::Var(var) if self.equal.contains_key(&var) => self.expand(self.equal[&var]),
                 _ => self.leaf(expr),
             }),
         })
@@ -630,31 +649,46 @@ impl<'c> Simplifier<'c> {
         self.join_symbolic(sum)
     }
 
-    /// `b*n*(x floordiv n) + b*(x mod n) == b*x` where n is no constant.
-    fn join_symbolic(&mut self, mut sum: Sum) -> Option<Sum> {
-        let remainder = |atom: Atom, atoms: &[AtomData]| match atoms[atom.index()].term {
-            Term::Leaf(leaf) => match self.ctx.node(leaf) {
-                Node::Mod(value, modulus) if self.ctx.as_constant(modulus).is_none() => {
-                    Some((value, modulus))
-                }
-                _ => None,
-            },
-            Term::Floor { .. } => None,
-        };
-        let is_joined = |&(atom, _): &(Atom, i64)| remainder(atom, &self.tables.atoms).is_some();
-        if sum.terms().len() < 2 || MAX_DEPTH <= self.depth || !sum.terms().iter().any(is_joined) {
+    /// A sum with the pairs of its terms joined that are shorter together, for divisors that are no constants
+    /// and for extrema. `None` on overflow.
+    fn join_symbolic(&mut self, sum: Sum) -> Option<Sum> {
+        if sum.terms().len() < 2 || MAX_DEPTH <= self.depth {
             return Some(sum);
         }
-        let found: Vec<_> = sum
-            .terms()
-            .iter()
-            .filter_map(|&(atom, _)| Some((atom, remainder(atom, &self.tables.atoms)?)))
-            .collect();
+        let (mut remainders, mut quotients) = (Vec::new(), Vec::new());
+        let (mut minima, mut maxima) = (Vec::new(), Vec::new());
+        for &(atom, _) in sum.terms() {
+            let Term::Leaf(leaf) = self.tables.atoms[atom.index()].term else { continue };
+            match self.ctx.node(leaf) {
+                Node::Mod(value, modulus) => remainders.push((atom, value, modulus)),
+                Node::Mul(..) | Node::FloorDiv(..) => quotients.push(leaf),
+                Node::Min(a, b) => minima.push((atom, a, b)),
+                Node::Max(a, b) => maxima.push((atom, a, b)),
+                _ => {}
+            }
+        }
+        if remainders.is_empty() && quotients.is_empty() && (minima.is_empty() || maxima.is_empty())
+        {
+            return Some(sum);
+        }
         self.depth += 1;
-        for (atom, (value, modulus)) in found {
+        let joined = self
+            .join_remainders(sum, &remainders)
+            .and_then(|sum| self.join_quotients(sum, &quotients))
+            .and_then(|sum| self.join_extrema(sum, &minima, &maxima));
+        self.depth -= 1;
+        joined
+    }
+
+    /// `b*n*(x floordiv n) + b*(x mod n) == b*x`
+    fn join_remainders(&mut self, mut sum: Sum, found: &[(Atom, Expr, Expr)]) -> Option<Sum> {
+        for &(atom, value, modulus) in found {
             // The remainder of a negative divisor is not that of the quotient rounded down. Zero
             // has neither.
-            if !self.is_non_negative(modulus) || !self.may_have_multiple(&sum, modulus) {
+            if self.ctx.as_constant(modulus).is_some()
+                || !self.is_non_negative(modulus)
+                || !self.may_have_multiple(&sum, modulus)
+            {
                 continue;
             }
             let coefficient = sum.coefficient(atom);
@@ -662,18 +696,77 @@ impl<'c> Simplifier<'c> {
             let Some(quotient) = quotient else { continue };
             let quotient = self.write(&quotient);
             let Some(multiple) = self.product(quotient, modulus) else { continue };
-            let present = !multiple.terms().is_empty()
-                && multiple.terms().iter().all(|&(term, factor)| {
-                    factor.checked_mul(coefficient) == Some(sum.coefficient(term))
-                });
-            if coefficient != 0 && present {
+            if coefficient != 0 && sum.has_multiple(&multiple, coefficient) {
                 sum.add(&multiple, coefficient.checked_neg()?)?;
-                sum.add(&Sum::from(atom), coefficient.checked_neg()?)?;
+                sum.add_term(atom, coefficient.checked_neg()?)?;
                 let value = self.expand(value);
                 sum.add(&value, coefficient)?;
             }
         }
-        self.depth -= 1;
+        Some(sum)
+    }
+
+    /// `b*x - b*n*(x floordiv n) == b*(x mod n)`
+    fn join_quotients(&mut self, mut sum: Sum, found: &[Expr]) -> Option<Sum> {
+        for &product in found {
+            let Some((factors, _)) = self.factors(product) else { continue };
+            for quotient in factors {
+                let Node::FloorDiv(value, divisor) = self.ctx.node(quotient) else { continue };
+                // As for remainders.
+                if self.ctx.as_constant(divisor).is_some() || !self.is_non_negative(divisor) {
+                    continue;
+                }
+                let Some(multiple) = self.product(quotient, divisor) else { continue };
+                let Some(&(first, scale)) = multiple.terms().first() else { continue };
+                let Some(coefficient) = sum.coefficient(first).checked_div(scale) else { continue };
+                let Some(negated) = coefficient.checked_neg() else { continue };
+                let whole = self.expand(value);
+                if coefficient != 0
+                    && sum.has_multiple(&multiple, coefficient)
+                    && sum.has_multiple(&whole, negated)
+                {
+                    let remainder = self.remainder_by_symbol(value, divisor)?;
+                    sum.add(&multiple, negated)?;
+                    sum.add(&whole, coefficient)?;
+                    sum.add(&remainder, negated)?;
+                }
+            }
+        }
+        Some(sum)
+    }
+
+    /// `b*min(x, y) + b*max(x + s, y + s) == b*(x + y + s)`
+    fn join_extrema(
+        &mut self,
+        mut sum: Sum,
+        minima: &[(Atom, Expr, Expr)],
+        maxima: &[(Atom, Expr, Expr)],
+    ) -> Option<Sum> {
+        for &(min, x, y) in minima.iter().take(MAX_PAIRED) {
+            for &(max, p, q) in maxima.iter().take(MAX_PAIRED) {
+                let b = sum.coefficient(min);
+                if b == 0 || b != sum.coefficient(max) {
+                    continue;
+                }
+                let [x, y, p, q] = [x, y, p, q].map(|operand| self.expand(operand));
+                let difference = |a: &Sum, b: &Sum| {
+                    let mut difference = a.clone();
+                    difference.add(b, -1).map(|()| difference)
+                };
+                let other = if difference(&p, &x)? == difference(&q, &y)? {
+                    &p
+                } else if difference(&q, &x)? == difference(&p, &y)? {
+                    &q
+                } else {
+                    continue;
+                };
+                for atom in [min, max] {
+                    sum.add_term(atom, b.checked_neg()?)?;
+                }
+                sum.add(&y, b)?;
+                sum.add(other, b)?;
+            }
+        }
         Some(sum)
     }
 
@@ -930,6 +1023,49 @@ mod tests {
             simplified("(i){N} -> ((i / N) * N + i mod N), domain: N in [0, inf]"),
             "(i){N} -> (i), domain: N in [0, inf]"
         );
+    }
+
+    #[test]
+    fn multiples_of_a_symbol_are_taken_out() {
+        for (result, bounds, expected) in [
+            ("i - (i / N) * N", "[0, 99]", "i mod N"),
+            ("(i / (N + 1)) * (N + 1) - i", "[0, 99]", "-(i mod (N + 1))"),
+            ("(i mod N) / N", "[0, 99]", "0"),
+            ("i / N", "[N, N * 2 - 1]", "1"),
+            ("i mod N", "[N, N * 2 - 1]", "i - N"),
+            ("i / N", "[-N, -1]", "-1"),
+            ("i mod N", "[-N, -1]", "i + N"),
+            ("i / N", "[N, N * 2]", "i / N"),
+            ("i / 2 - N / 2", "[N, N]", "0"),
+        ] {
+            let domain = format!("domain: i in {bounds}, N in [1, 50]");
+            assert_eq!(
+                simplified(&format!("(i){{N}} -> ({result}), {domain}")),
+                format!("(i){{N}} -> ({expected}), {domain}")
+            );
+        }
+        // Neither value can be put into the other.
+        let domain = "domain: M in [N, N], N in [M, M]";
+        let text = format!("(){{M, N}} -> (M + N), {domain}");
+        assert_eq!(simplified(&text), text);
+    }
+
+    #[test]
+    fn extrema_of_the_same_operands_are_joined() {
+        for (result, expected) in [
+            ("min(d0, d1) + max(d0, d1)", "d0 + d1"),
+            ("min(d0, 7) + max(d0 - 7, 0)", "d0"),
+            ("max(d0 + 5, d1 + 4) + min(d0 - 1, d1 - 2)", "d0 + d1 + 3"),
+            ("max(d0, d1) * 3 + min(d0, d1) * 3 - d0 * 3", "d1 * 3"),
+            ("max(d0, d1) * 2 + min(d0, d1)", "min(d0, d1) + max(d0, d1) * 2"),
+            ("min(d0, 7) + max(d0 - 6, 0)", "min(d0, 7) + max(d0 - 6, 0)"),
+        ] {
+            let domain = "domain: d0 in [0, 99], d1 in [0, 99]";
+            assert_eq!(
+                simplified(&format!("(d0, d1) -> ({result}), {domain}")),
+                format!("(d0, d1) -> ({expected}), {domain}")
+            );
+        }
     }
 
     #[test]

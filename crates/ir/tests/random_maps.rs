@@ -189,6 +189,12 @@ fn check_simplify(ctx: &Context, drawn: &Drawn) -> Checked {
     ensure(!again.simplify(ctx), || {
         format!("no fixpoint: {} => {}", simplified.display(ctx), again.display(ctx))
     })?;
+    if !simplified.is_known_empty(ctx) {
+        let printed = simplified.display(ctx).to_string();
+        let parsed =
+            IndexingMap::parse(ctx, &printed).map_err(|error| format!("{printed}: {error}"))?;
+        ensure(parsed == simplified, || format!("is not what it is printed as: {printed}"))?;
+    }
     for (var, _) in drawn.map.vars() {
         let (old, new) = (drawn.map.interval(ctx, var), simplified.interval(ctx, var));
         ensure(old.covers(new), || format!("{} has new points", simplified.display(ctx)))?;

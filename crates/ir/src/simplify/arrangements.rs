@@ -57,6 +57,7 @@ impl IndexingMap {
             for constraint in &mut self.constraints {
                 has_changed |= simplifier.shorten(&mut constraint.expr);
             }
+            self.sort_constraints(ctx);
         }
         has_changed
     }

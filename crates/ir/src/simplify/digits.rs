@@ -192,9 +192,33 @@ impl Simplifier<'_> {
                 Self::digits(quotients).map(positional),
                 Some(atoms.collect()),
                 this.scaled_quotient(quotients),
+                Self::remainders(quotients),
             ];
             forms.into_iter().flatten().min_by_key(|parts| this.num_operators(parts))
         })
+    }
+
+    /// `a*(x floordiv c) - b*m*(x floordiv (c*m)) == (a - b)*(x floordiv c) + b*((x floordiv c) mod m)`, from the
+    /// highest on. `None` on overflow.
+    fn remainders(quotients: &Quotients) -> Option<Parts> {
+        let mut parts = Parts::new();
+        let mut terms = quotients.terms.clone();
+        while let Some((divisor, atom, coefficient)) = terms.pop() {
+            if let Some((below, _, rest)) = terms.last_mut()
+                && divisor % *below == 0
+                && coefficient % (divisor / *below) == 0
+            {
+                let modulus = divisor / *below;
+                let scale = (coefficient / modulus).checked_neg()?;
+                *rest = rest.checked_sub(scale)?;
+                let digit = Digit { leaf: quotients.leaf, divisor: *below, modulus: Some(modulus) };
+                parts.push((Piece::Digit(digit), scale));
+            } else {
+                parts.push((Piece::Atom(atom), coefficient));
+            }
+        }
+        parts.retain(|&mut (_, coefficient)| coefficient != 0);
+        Some(parts)
     }
 
     /// `a*b*(x floordiv c) + b*(x floordiv (c*m)) == b*(((x floordiv c)*(a*m + 1)) floordiv m)`.

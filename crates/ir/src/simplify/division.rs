@@ -571,19 +571,34 @@ impl Simplifier<'_> {
         let (mut multiples, rest) = self.split_by_symbol(lhs, divisor)?;
         let changed = !multiples.terms().is_empty() || multiples.constant != 0;
         let rest = if changed { self.write(&rest) } else { lhs };
-        let quotient = if ctx.as_constant(rest) == Some(0)
-            || (rounding == Rounding::Down && self.is_reduced(rest, divisor))
-        {
-            Sum::constant(0)
-        } else {
-            self.leaf(as_given(rest))
+        let whole = match rounding {
+            _ if ctx.as_constant(rest) == Some(0) => Some(0),
+            Rounding::Down => self.number_of_multiples(rest, divisor),
+            Rounding::Up => None,
         };
+        let quotient = whole.map_or_else(|| self.leaf(as_given(rest)), Sum::constant);
         multiples.add(&quotient, 1)?;
         Some(multiples)
     }
 
+    /// `expr floordiv divisor`, where it is shown to be 0, 1 or -1.
+    fn number_of_multiples(&mut self, expr: Expr, divisor: Expr) -> Option<i64> {
+        if self.is_reduced(expr, divisor) {
+            return Some(0);
+        }
+        // Constant bounds have been asked.
+        self.prover.is_some().then_some(())?;
+        [1, -1].into_iter().find(|&times: &i64| {
+            let rest = self.add_scaled(expr, divisor, -times);
+            rest.is_some_and(|rest| self.is_reduced(rest, divisor))
+        })
+    }
+
     /// Whether `0 <= expr < divisor` is shown.
     fn is_reduced(&mut self, expr: Expr, divisor: Expr) -> bool {
+        if matches!(self.ctx.node(expr), Node::Mod(_, by) if by == divisor) {
+            return self.is_non_negative(divisor);
+        }
         if !self.is_non_negative(expr) {
             return false;
         }
@@ -659,10 +674,13 @@ impl Simplifier<'_> {
             }
         }
         let rest = if changed { self.write(&opened) } else { lhs };
-        if ctx.as_constant(rest) == Some(0) || self.is_reduced(rest, modulus) {
-            return Some(self.expand(rest));
+        if ctx.as_constant(rest) == Some(0) {
+            return Some(Sum::constant(0));
         }
-        Some(self.leaf(ctx.modulo(rest, modulus)))
+        match self.number_of_multiples(rest, modulus) {
+            Some(times) => self.sum_scaled(rest, modulus, times.checked_neg()?),
+            None => Some(self.leaf(ctx.modulo(rest, modulus))),
+        }
     }
 }
 

@@ -8,7 +8,7 @@
 use smallvec::SmallVec;
 
 use super::build;
-use super::write::is_written_sum;
+use super::write::{build_sorted, is_written_sum};
 use super::{MAX_ROUNDS, Simplifier};
 use crate::congruence::{Congruence, Merged};
 use crate::expr::{Context, Expr, Node, Var, checked_ceil_div, checked_floor_div, gcd};
@@ -319,7 +319,10 @@ impl IndexingMap {
         {
             return false;
         }
-        let is_free = |var| intervals.of(var).as_point().is_none();
+        let is_free = |var| {
+            intervals.of(var).as_point().is_none()
+                && self.variable(var).is_none_or(|it| it.lower.is_none() || it.lower != it.upper)
+        };
         self.results.iter().all(|&result| is_written_sum(ctx, result, &is_free))
     }
 
@@ -542,9 +545,8 @@ impl Simplifier<'_> {
 
         // x + k in [lo, hi] == x in [lo - k, hi - k]
         if linear.constant != 0 {
-            let offset = ctx.constant(linear.constant.checked_neg()?);
             return Some(Reduced::Further(Constraint {
-                expr: self.add_scaled(expr, offset, 1)?,
+                expr: build_sorted(ctx, &linear.terms, 0),
                 interval: map_ends(interval, |end| end.checked_sub(linear.constant))?,
             }));
         }
@@ -554,15 +556,17 @@ impl Simplifier<'_> {
 
         // g*x in [lo, hi] == x in [ceil(lo / g), floor(hi / g)]
         if 1 < content {
+            let terms = scaled(&linear.terms, |coefficient| Some(coefficient / content))?;
             return Some(Reduced::Further(Constraint {
-                expr: self.divide_exactly(expr, content)?,
+                expr: build_sorted(ctx, &terms, 0),
                 interval: quotients(interval, content)?,
             }));
         }
         // -x in [lo, hi] == x in [-hi, -lo]; a sum starts with a positive term
         if leading < 0 {
+            let terms = scaled(&linear.terms, i64::checked_neg)?;
             return Some(Reduced::Further(Constraint {
-                expr: self.add_scaled(ctx.constant(0), expr, -1)?,
+                expr: build_sorted(ctx, &terms, 0),
                 interval: negated(interval)?,
             }));
         }
@@ -617,16 +621,6 @@ impl Simplifier<'_> {
         verdict
     }
 
-    fn divide_exactly(&mut self, expr: Expr, divisor: i64) -> Option<Expr> {
-        let linear = self.ctx.linear_terms(expr)?;
-        let mut sum = super::Sum::constant(linear.constant / divisor);
-        for (term, coefficient) in linear.terms {
-            let term = self.expand(term);
-            sum.add(&term, coefficient / divisor)?;
-        }
-        Some(self.write(&sum))
-    }
-
     /// `g*a + r in [lo, hi] == a in [lo', hi']` where the bounds of `a` are the same for
     /// every value of `r`.
     fn drop_small_terms(
@@ -642,19 +636,16 @@ impl Simplifier<'_> {
         factors.sort_unstable_by(|a, b| b.cmp(a));
         factors.dedup();
         for factor in factors.into_iter().take(super::division::MAX_FACTORS) {
-            let mut kept = super::Sum::default();
-            let mut num_kept = 0;
+            let mut kept: SmallVec<[(Expr, i64); 4]> = SmallVec::new();
             let mut rest = Interval::point(0);
             for &(term, coefficient) in terms {
                 if coefficient % factor == 0 {
-                    let term = self.expand(term);
-                    kept.add(&term, coefficient / factor)?;
-                    num_kept += 1;
+                    kept.push((term, coefficient / factor));
                 } else {
                     rest = rest.add_multiple(self.interval_of(term), coefficient);
                 }
             }
-            if num_kept == terms.len() || !rest.is_bounded() {
+            if kept.len() == terms.len() || !rest.is_bounded() {
                 continue;
             }
             let bounds = |offset: i64| {
@@ -664,7 +655,7 @@ impl Simplifier<'_> {
             if let (Some(low), Some(high)) = (bounds(rest.lo), bounds(rest.hi))
                 && low == high
             {
-                return Some(Constraint { expr: self.write(&kept), interval: low });
+                return Some(Constraint { expr: build_sorted(self.ctx, &kept, 0), interval: low });
             }
         }
         None
@@ -753,6 +744,14 @@ impl Simplifier<'_> {
     }
 }
 
+/// Terms with other coefficients.
+fn scaled(
+    terms: &[(Expr, i64)],
+    coefficient: impl Fn(i64) -> Option<i64>,
+) -> Option<SmallVec<[(Expr, i64); 4]>> {
+    terms.iter().map(|&(term, old)| Some((term, coefficient(old)?))).collect()
+}
+
 fn both(lhs: Expr, rhs: Expr, interval: Interval) -> Reduced {
     let constraint = |expr| Constraint { expr, interval };
     Reduced::Both(constraint(lhs), constraint(rhs))
@@ -820,4 +819,24 @@ fn quotients(interval: Interval, factor: i64) -> Option<Interval> {
     let hi =
         finite(interval.hi, i64::MAX).map_or(Some(i64::MAX), |hi| checked_floor_div(hi, factor))?;
     Some(Interval::new(lo, hi))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::simplify::simplified;
+
+    #[test]
+    fn constraints_on_negated_quotients_reach_what_is_divided() {
+        for (constraint, expected) in [
+            ("-((d0 + d1 mod 6) / 3) in [-2, 0]", "d0 + d1 mod 6 in [0, 8]"),
+            ("5 - ((d0 + d1 mod 6) / 3) * 2 in [1, 5]", "d0 + d1 mod 6 in [0, 8]"),
+            ("((d0 + d1 mod 6) / 3) * 4 + d1 / 64 in [0, 9]", "d0 + d1 mod 6 in [0, 8]"),
+        ] {
+            let domain = "d0 in [0, 20], d1 in [0, 99]";
+            assert_eq!(
+                simplified(&format!("(d0, d1) -> (d0), domain: {domain}, {constraint}")),
+                format!("(d0, d1) -> (d0), domain: {domain}, {expected}")
+            );
+        }
+    }
 }

@@ -3,7 +3,7 @@
 //! A constraint bounds more than its expression: `d0 + d1 in [0, 50]` bounds `d0*2 + d1*2 - 3`, which holds
 //! the same sum twice, and `d0 + d1 + d2`, of which the rest is bounded by what is known of it. A constraint
 //! `(d0 + 4) mod 7 in [0, 0]` says that `(d0 + 4) floordiv 7` and `d0 floordiv 7` are exact: seven times
-//! each is a sum without a quotient.
+//! each is a sum without a quotient. Of two such of one sum, the lower one is a multiple of the higher one.
 
 use super::sum::{Atom, Sum};
 use super::{AtomData, Simplifier};
@@ -62,7 +62,7 @@ impl Simplifier<'_> {
     }
 
     /// Replaces the quotients of a sum that are exact, as far as what is known says, and of which it has a
-    /// multiple of the divisor. Where that would overflow, they stay.
+    /// multiple of the divisor, or a higher one of the same sum. Where that would overflow, they stay.
     pub(super) fn replace_exact(&self, sum: &mut Sum) {
         if self.known_multiples.is_empty() {
             return;
@@ -70,15 +70,26 @@ impl Simplifier<'_> {
         let find = |sum: &Sum| {
             sum.terms().iter().rev().find_map(|&(atom, coefficient)| {
                 let (numerator, divisor) = self.as_floor(atom)?;
-                let factor = coefficient.checked_div(divisor)?;
-                if coefficient % divisor != 0 {
-                    return None;
-                }
-                let remainder = self
-                    .known_multiples
-                    .iter()
-                    .find_map(|it| it.remainder_of(numerator, divisor))?;
+                let remainder_by = |divisor| {
+                    let mut known = self.known_multiples.iter();
+                    known.find_map(|it| it.remainder_of(numerator, divisor))
+                };
+                let remainder = remainder_by(divisor)?;
                 let mut replaced = sum.clone();
+                if coefficient % divisor != 0 {
+                    let (high, by, of_high) = sum.terms().iter().find_map(|&(high, _)| {
+                        let (other, by) = self.as_floor(high)?;
+                        let is_higher = divisor < by && by % divisor == 0 && other == numerator;
+                        Some((high, by, if is_higher { remainder_by(by)? } else { return None }))
+                    })?;
+                    replaced.add_term(atom, coefficient.checked_neg()?)?;
+                    replaced.add_term(high, coefficient.checked_mul(by / divisor)?)?;
+                    let digit = (of_high - remainder) / divisor;
+                    replaced.constant =
+                        replaced.constant.checked_add(coefficient.checked_mul(digit)?)?;
+                    return Some(replaced);
+                }
+                let factor = coefficient / divisor;
                 replaced.add_term(atom, coefficient.checked_neg()?)?;
                 replaced.add(numerator, factor)?;
                 let remainder = remainder.checked_mul(factor)?;
@@ -198,6 +209,10 @@ mod tests {
             ("(d0 * 9 + d1 * 2) mod 4", "(d0 + d1 * 2) mod 12 in [7, 7]", "3"),
             ("d0 mod 6", "d0 mod 2 in [0, 0], d0 mod 3 in [0, 0]", "0"),
             ("d0 mod 12", "d0 mod 4 in [3, 3], d0 mod 3 in [1, 1]", "7"),
+            ("(d0 / 2) mod 4", "d0 mod 8 in [5, 5]", "2"),
+            ("(d0 / 2) mod 2", "d0 mod 4 in [0, 0]", "0"),
+            ("d0 / 2 + d0 / 4", "d0 mod 8 in [5, 5]", "(d0 / 4) * 3"),
+            ("d0 / 2 + d0 / 16", "d0 mod 8 in [5, 5]", "d0 / 2 + d0 / 16"),
             ("(d0 / 14) * 7", "d0 mod 7 in [0, 0]", "(d0 / 14) * 7"),
             ("d0 mod 5", "d0 mod 7 in [0, 0]", "d0 mod 5"),
         ] {

@@ -72,6 +72,14 @@ impl Sum {
         place.map_or(0, |place| self.terms[place].1)
     }
 
+    /// Whether there are all terms of `factor * other`, which has some.
+    pub(super) fn has_multiple(&self, other: &Sum, factor: i64) -> bool {
+        !other.terms.is_empty()
+            && other.terms.iter().all(|&(term, coefficient)| {
+                coefficient.checked_mul(factor) == Some(self.coefficient(term))
+            })
+    }
+
     /// Adds `factor * atom`; `None` on overflow.
     pub(super) fn add_term(&mut self, atom: Atom, factor: i64) -> Option<()> {
         match self.terms.binary_search_by_key(&atom, |&(atom, _)| atom) {

@@ -743,3 +743,24 @@ fn part_of(sum: &Sum, value: Sum, modulus: i64, weight: i64) -> Option<(Sum, i64
     }
     (0 < exact || value.terms().len() == 1).then_some((value, modulus, scale))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::simplify::simplified;
+
+    #[test]
+    fn remainders_are_shortest() {
+        for (given, expected) in [
+            ("d0 - (d1 / 3) * 3 + d1 * 2", "d0 + d1 + d1 mod 3"),
+            ("d0 - (d1 / 3) * 6 + d1 * 3", "d0 + d1 + (d1 mod 3) * 2"),
+            ("d1 * 5 - (d1 / 3) * 12", "d1 + (d1 mod 3) * 4"),
+            ("(d0 * 32 + d1) / 32 + d0 mod 4", "d0 + d0 mod 4"),
+        ] {
+            let domain = "domain: d0 in [0, 99], d1 in [0, 31]";
+            let [found, wanted] = [given, expected]
+                .map(|form| simplified(&format!("(d0, d1) -> ({form}), {domain}")));
+            assert_eq!(found, wanted, "{given}");
+            assert!(found.starts_with(&format!("(d0, d1) -> ({expected})")), "{found}");
+        }
+    }
+}

@@ -437,7 +437,8 @@ impl FlatForms<'_> {
     }
 }
 
-/// How a sum of two quotients of one variable is written. `None` where they may be one quotient of a multiple.
+/// How a sum of two quotients of one variable is written. `None` where they may be one quotient of a multiple,
+/// or a remainder and a rest of the lower.
 fn shortest(low: LeafQuotient, high: LeafQuotient) -> Option<Shortest> {
     if low.coefficient.checked_rem(high.coefficient)? == 0 {
         return None;
@@ -450,6 +451,9 @@ fn shortest(low: LeafQuotient, high: LeafQuotient) -> Option<Shortest> {
         let modulus = high.divisor / low.divisor;
         let upper = low.coefficient.checked_mul(modulus)?.checked_add(high.coefficient)?;
         let of_upper = if upper == 0 { 0 } else { 2 + of_factor(upper) };
+        if upper != 0 && high.coefficient % modulus == 0 {
+            return None;
+        }
         if of_low_term + 1 + of_upper <= plain {
             return Some(Shortest::Digits { modulus, upper });
         }
