@@ -72,6 +72,8 @@ pub(crate) struct Printer {
     pub(crate) invented: Vec<(Item, String)>,
     dims: HashMap<DimVar, String>,
     shapes: HashMap<ShapeVar, String>,
+    /// Where variables are dimensions themselves: those of a sum are named in this order.
+    places: HashMap<DimVar, usize>,
     elems: BTreeMap<u32, (String, Class)>,
     types: HashMap<Ty, String>,
     used: Used,
@@ -330,9 +332,9 @@ impl Printer {
             match item {
                 Item::Var(var) => self.shape_var(*var),
                 Item::Dim(dim) => {
-                    for var in types.solver.arithmetic().vars(dim) {
-                        self.dim(var);
-                    }
+                    let mut vars = types.solver.arithmetic().vars(dim);
+                    vars.sort_by_key(|var| self.places.get(var).copied().unwrap_or(usize::MAX));
+                    vars.into_iter().for_each(|var| self.dim(var));
                 }
             }
         }
@@ -378,6 +380,14 @@ impl Printer {
 
     /// A type; a function at the top without `fn`.
     pub(crate) fn signature(&mut self, types: &mut Types, ty: Ty) -> String {
+        for shape in types.shapes(ty) {
+            for item in self.resolved_shape(types, &shape).items {
+                if let Item::Dim(Dim::Var(var)) = item {
+                    let place = self.places.len();
+                    self.places.entry(var).or_insert(place);
+                }
+            }
+        }
         let Node::Function(params, result) = types.node(ty) else {
             return self.ty(types, ty);
         };

@@ -525,12 +525,12 @@ impl Inference {
             }
             let mut ty = self.expr(&definition.value);
             ty = self.too_large(ty, definition.value.span).unwrap_or(ty);
-            self.solve(top, 0);
+            self.solve(top.then_some(ty), 0);
             if errors < self.diagnostics.len() {
                 ty = self.types.add(Node::Error);
             }
             self.destructure(&definition.pattern, ty, definition.value.span, top);
-            self.solve(top, 0);
+            self.solve(top.then_some(ty), 0);
             if top {
                 self.settle(mark, errors);
             }
@@ -560,12 +560,12 @@ impl Inference {
         let is_value = value.is_value();
         self.level += u32::from(is_value);
         let mut ty = self.expr(value);
-        self.solve(false, pending);
+        self.solve(None, pending);
         if top || is_value {
             if pending < self.types.solver.num_pointwise() {
                 // What is decided depends on what is known.
                 self.settle(mark, errors);
-                self.solve(true, pending);
+                self.solve(Some(ty), pending);
             }
             self.settle(mark, errors);
         }
@@ -595,11 +595,16 @@ impl Inference {
         (is_value, scheme)
     }
 
-    /// Solves the equations between shapes, and where something is complete, decides about
+    /// Solves the equations between shapes, and where something is complete that has a type, decides about
     /// point-wise operations.
-    pub(crate) fn solve(&mut self, complete: bool, keep: usize) {
-        let solver = &mut self.types.solver;
-        let solved = if complete { solver.solve_pointwise(keep) } else { solver.solve() };
+    pub(crate) fn solve(&mut self, complete: Option<Ty>, keep: usize) {
+        let solved = match complete {
+            Some(ty) => {
+                let shapes = self.types.shapes(ty);
+                self.types.solver.solve_pointwise(keep, &shapes)
+            }
+            None => self.types.solver.solve(),
+        };
         self.solved(solved);
     }
 
@@ -871,7 +876,7 @@ impl Inference {
                 }
             }
             _ => {
-                self.solve(false, 0);
+                self.solve(None, 0);
                 let shown = self.anonymous(function);
                 let message = format!("expected a function, found {shown}");
                 self.misused(Reason::AxonType, callee.span, message, function)

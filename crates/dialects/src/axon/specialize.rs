@@ -265,7 +265,7 @@ impl Inferred {
         let mark = self.inference.types.solver.mark();
         let opened = self.open(program, entry)?;
         let leaves = &opened.leaves;
-        self.inference.solve(false, 0);
+        self.inference.solve(None, 0);
         for given in given {
             let leaf = leaves.iter().find(|leaf| leaf.name == given.parameter);
             let Some(leaf) = leaf else {
@@ -316,7 +316,7 @@ impl Inferred {
                 inference.report_mismatch(mismatch, origin);
             }
         }
-        self.inference.solve(true, 0);
+        self.inference.solve(None, 0);
         self.default_numbers(&opened, mark);
         let inference = &mut self.inference;
         inference.check_integers();
@@ -354,7 +354,7 @@ impl Inferred {
                 let origin = self.inference.origin(opened.span, What::Number, None);
                 let solver = &mut self.inference.types.solver;
                 solver.given(Relation::Shapes(Shape::var(var), Shape::default()), origin);
-                self.inference.solve(true, 0);
+                self.inference.solve(None, 0);
             }
         }
     }

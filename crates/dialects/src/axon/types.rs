@@ -459,6 +459,25 @@ impl Types {
         Ok(())
     }
 
+    /// The shapes of the tensors among the first [`MAX_PARTS`] parts of a type, in the order in which they are
+    /// printed.
+    pub(crate) fn shapes(&mut self, ty: Ty) -> Vec<Shape> {
+        let (mut shapes, mut pending) = (Vec::new(), vec![ty]);
+        for _ in 0..MAX_PARTS {
+            let Some(ty) = pending.pop() else { break };
+            match self.node(ty) {
+                Node::Tensor(_, shape) => shapes.push(shape),
+                Node::Tuple(parts) => pending.extend(parts.into_iter().rev()),
+                Node::Function(params, result) => {
+                    pending.push(result);
+                    pending.extend(params.into_iter().rev());
+                }
+                Node::Var(_) | Node::Link(_) | Node::Error => {}
+            }
+        }
+        shapes
+    }
+
     /// Whether a type has more than [`MAX_PARTS`] parts, those that occur twice counted twice.
     pub(crate) fn is_too_large(&mut self, ty: Ty) -> bool {
         let mut sizes: HashMap<Ty, usize> = HashMap::new();

@@ -139,7 +139,8 @@ impl System {
 
     fn solve(&self, order: &[usize]) -> (Solver, Result<(), Box<Conflict>>) {
         let mut solver = self.given(order);
-        let solved = solver.solve_pointwise(0).and_then(|()| solver.settle(Mark::default(), 0));
+        let solved =
+            solver.solve_pointwise(0, &[]).and_then(|()| solver.settle(Mark::default(), 0));
         (solver, solved)
     }
 
@@ -525,7 +526,7 @@ fn contradictions_of_operations_are_explained() {
         let system = program(random);
         let mut order = system.in_order();
         random.shuffle(&mut order);
-        let Err(conflict) = system.given(&order).solve_pointwise(0) else { return };
+        let Err(conflict) = system.given(&order).solve_pointwise(0, &[]) else { return };
         refused.set(refused.get() + 1);
         match is_refuted(&system, &conflict) && conflict.minimal {
             true => check_core(&system, &conflict),
@@ -944,9 +945,9 @@ fn what_residuals_forbid_is_broadcast() {
     let (whole, reduced) = (read(&mut solver, "s@[m]"), read(&mut solver, "b"));
     let (from, result) = (read(&mut solver, "[a]@b"), read(&mut solver, "r"));
     solver.equate_shapes(from, whole.clone(), 0);
-    solver.solve_pointwise(0).unwrap();
+    solver.solve_pointwise(0, &[]).unwrap();
     solver.pointwise(vec![whole.clone(), reduced], result.clone(), 1);
-    solver.solve_pointwise(0).unwrap();
+    solver.solve_pointwise(0, &[]).unwrap();
     assert_eq!(solver.resolved_shape(&result), whole);
     assert_eq!(solver.residuals(Mark::default()).len(), 1);
 }

@@ -41,7 +41,7 @@ impl Inference {
         let info = self.origins[origin as usize].clone();
         let place = format!("{}{}", Path::prefix(path.as_ref()), info.describe());
         // Types are shown with what is known.
-        self.solve(false, 0);
+        self.solve(None, 0);
         let a = |class: Class| match class {
             Class::Integer => "an integer".to_string(),
             _ => format!("a {}", class.name()),

@@ -1,6 +1,6 @@
 //! The order of statements does not matter.
 
-use super::programs::drawn;
+use super::programs::{drawn, drawn_open};
 use super::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
@@ -23,7 +23,7 @@ fn the_order_of_statements_does_not_matter() {
     let keys = prop::collection::vec(any::<u32>(), 8);
     let typed = std::cell::Cell::new(0);
     TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
-        .run(&(drawn(8), keys), |(program, keys)| {
+        .run(&(prop_oneof![drawn(8), drawn_open(8)], keys), |(program, keys)| {
             let [first, other] = [&[][..], &keys].map(|keys| program.text(keys, true));
             let expected = answer(&first);
             typed.set(typed.get() + u32::from(!expected.is_empty()));

@@ -35,9 +35,24 @@ const RESULTS: &[&str] = &["", "", "f32 [2,3]", "f32 [4]", "f32 [n]@s"];
 
 /// Programs of few kinds of calls, with annotations here and there.
 pub(super) fn drawn(most: usize) -> impl Strategy<Value = Drawn> {
-    let lines = prop::collection::vec((0..13_usize, 0..9_usize, 0..9_usize), 1..most);
     let annotations = prop::collection::vec(select(ANNOTATIONS), 3);
-    (annotations, lines, select(RESULTS)).prop_map(move |(annotations, lines, result)| {
+    drawn_of(most, 13, annotations)
+}
+
+/// Programs of more kinds of calls, many of them without annotations, so that more depends on what is decided
+/// about point-wise operations.
+pub(super) fn drawn_open(most: usize) -> impl Strategy<Value = Drawn> {
+    let annotated = prop::collection::vec(select(ANNOTATIONS), 3);
+    drawn_of(most, 18, prop_oneof![Just(vec![""; 3]), annotated])
+}
+
+fn drawn_of(
+    most: usize,
+    num_kinds: usize,
+    annotations: impl Strategy<Value = Vec<&'static str>>,
+) -> impl Strategy<Value = Drawn> {
+    let lines = prop::collection::vec((0..num_kinds, 0..9_usize, 0..9_usize), 1..most);
+    (annotations, lines, select(RESULTS)).prop_map(|(annotations, lines, result)| {
         let parameters = annotations.iter().enumerate().map(|(number, ty)| match *ty {
             "" => format!("v{number}"),
             _ => format!("v{number} : {ty}"),
@@ -53,8 +68,11 @@ pub(super) fn drawn(most: usize) -> impl Strategy<Value = Drawn> {
                 8 => format!("matmul(v{a}, v{b})"),
                 9 => format!("g(v{a}, v{b})"),
                 10 => format!("reverse(v{a})"),
-                11 => format!("map(fn(r) {{ r + v{b} }}, v{a})"),
-                _ => format!("reduce(max, 0f, v{a})"),
+                12 => format!("reduce(max, 0f, v{a})"),
+                11 | 13 | 14 => format!("map(fn(r) {{ r + v{b} }}, v{a})"),
+                15 => format!("map(fn(r) {{ map(fn(q) {{ v{b} * q }}, r) }}, v{a})"),
+                16 => format!("map(fn(r) {{ concat(r, v{b}) }}, v{a})"),
+                _ => format!("map(fn(r) {{ c = r * r; c + v{b} }}, v{a})"),
             };
             Statement { uses: [a, b], value }
         };

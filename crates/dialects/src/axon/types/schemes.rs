@@ -156,7 +156,7 @@ impl Types {
                 let Generalization { quantified, .. } = copying;
                 self.too_large = self.too_large.or(self.solver.check_shape(&shape).err());
                 let solved = self.solver.resolved_shape(&shape);
-                let solved = self.solver.representative(solved);
+                let solved = self.solver.representative(&solved);
                 let is_own = self.quantify(&solved, quantified);
                 let root = self.find_elem(elem);
                 if let ElemNode::Var(level, _) = self.elems[root as usize] {

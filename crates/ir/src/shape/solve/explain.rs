@@ -697,7 +697,7 @@ impl Copy {
         let mut last = None;
         for place in order {
             if 0 < self.to.num_pointwise() && last != Some(when(&place)) {
-                self.to.run_pointwise(0)?;
+                self.to.run_pointwise(0, &[])?;
             }
             last = Some(when(&place));
             match &said[place].said {
@@ -709,7 +709,7 @@ impl Copy {
                 }
             }
         }
-        self.to.run_pointwise(0)?;
+        self.to.run_pointwise(0, &[])?;
         // As complete definitions are solved once more.
         if !self.to.decisions.is_empty() && self.to.reset(Mark::default(), 0) {
             self.to.run()?;

@@ -198,6 +198,13 @@ impl<T> Variable<T> {
     }
 }
 
+/// A variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Var {
+    Shape(ShapeVar),
+    Dim(DimVar),
+}
+
 /// A residual that says what an expression is worth.
 #[derive(Debug)]
 struct DimRule {
@@ -242,6 +249,8 @@ pub struct Solver {
     /// What residuals have in common.
     sides: sides::Sides,
     pointwise: VecDeque<Pointwise>,
+    /// The variables that were given values since the last decision about an operation.
+    bound: Vec<Var>,
     /// The operations that are decided, in order.
     decisions: Vec<pointwise::Decision>,
     /// The shapes of numbers, each of which is as large as other operands need it, and not larger.

@@ -1,10 +1,12 @@
 //! Point-wise operations: which operands are equal, and which are broadcast.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 use std::ops::Range;
 
-use super::{BROADCAST, Conflict, EquationId, Failure, Pointwise, Relation, Solver, State, Step};
+use super::{
+    BROADCAST, Conflict, EquationId, Failure, Pointwise, Relation, Solver, State, Step, Var,
+};
 use crate::shape::text::shape_text;
 use crate::shape::{Dim, Item, Shape, ShapeVar};
 
@@ -34,7 +36,16 @@ struct Priority {
     num_known: Reverse<usize>,
     operands: Vec<String>,
     result: String,
+    /// Where their variables stand.
+    places: Vec<Place>,
 }
+
+/// Where a variable stands first in some shapes: the number of the shape, its place there, and if another
+/// variable stood there before, its place in the value of that one.
+type Place = Vec<usize>;
+
+/// The place of what does not stand there.
+const NOWHERE: usize = usize::MAX;
 
 impl Pointwise {
     /// Its operands and its result.
@@ -49,24 +60,30 @@ impl Solver {
     /// of others, also by residuals, waits for these; of those that wait for each other the ones come first
     /// that have to be broadcast. Otherwise those come first whose operands have the fewest dimensions,
     /// since what they make small can still be broadcast by larger ones, then those of which most is known,
-    /// and then by what their operands look like. Those added first come first only where there is no
-    /// difference.
+    /// then by what their operands look like, and then those whose variables come first in `shapes`, which are
+    /// those of a type. Those added first come first only where there is no difference.
     ///
     /// # Errors
     /// The equations contradict each other.
-    pub fn solve_pointwise(&mut self, keep: usize) -> Result<(), Box<Conflict>> {
+    pub fn solve_pointwise(&mut self, keep: usize, shapes: &[Shape]) -> Result<(), Box<Conflict>> {
         let time = self.equations.len() as EquationId;
-        self.run_pointwise(keep).map_err(|failure| self.conflict(failure, keep, time))
+        self.run_pointwise(keep, shapes).map_err(|failure| self.conflict(failure, keep, time))
     }
 
     /// As [`Solver::solve_pointwise`], without an explanation.
-    pub(super) fn run_pointwise(&mut self, keep: usize) -> Result<(), Failure> {
+    pub(super) fn run_pointwise(&mut self, keep: usize, shapes: &[Shape]) -> Result<(), Failure> {
         let time = self.equations.len() as EquationId;
         self.run()?;
         while keep < self.pointwise.len() {
             let mut round: Vec<Option<Pointwise>> =
                 self.pointwise.split_off(keep).into_iter().map(Some).collect();
-            let failed = self.pointwise_round(&mut round, time);
+            let mut places = HashMap::new();
+            for (number, shape) in shapes.iter().enumerate() {
+                for (place, var) in self.known_vars(shape).into_iter().enumerate() {
+                    places.entry(var).or_insert_with(|| vec![number, place]);
+                }
+            }
+            let failed = self.pointwise_round(&mut round, &mut places, time);
             let num_left = round.iter().flatten().count();
             let decided = num_left < round.len();
             self.pointwise.extend(round.into_iter().flatten());
@@ -74,7 +91,7 @@ impl Solver {
             if !decided {
                 // Of those that wait for each other.
                 let open: Vec<Pointwise> = self.pointwise.iter().skip(keep).cloned().collect();
-                let order = |op: &Pointwise| (self.may_be_equal(op), self.priority(op));
+                let order = |op: &Pointwise| (self.may_be_equal(op), self.priority(op, &places));
                 let first = (keep..).zip(open.iter().map(order)).min_by(|a, b| a.1.cmp(&b.1));
                 let first = first.map(|(place, _)| place);
                 if let Some(first) = first.and_then(|place| self.pointwise.remove(place)) {
@@ -91,44 +108,106 @@ impl Solver {
     fn pointwise_round(
         &mut self,
         round: &mut [Option<Pointwise>],
+        places: &mut HashMap<Var, Place>,
         time: EquationId,
     ) -> Result<(), Failure> {
         // How many operations that are not decided have a variable in their result, and which wait
         // for it.
         let mut open: HashMap<ShapeVar, usize> = HashMap::new();
-        let mut waiting: HashMap<ShapeVar, Vec<usize>> = HashMap::new();
-        let mut results = Vec::new();
+        let mut waiting: HashMap<ShapeVar, BTreeSet<usize>> = HashMap::new();
         for op in round.iter().flatten() {
-            let result = self.free(&op.result);
-            result.iter().for_each(|var| *open.entry(*var).or_default() += 1);
-            results.push(result);
+            self.free(&op.result).into_iter().for_each(|var| *open.entry(var).or_default() += 1);
         }
-        let mut ready: BinaryHeap<Reverse<(Priority, usize)>> = BinaryHeap::new();
-        let mut asked: Vec<usize> = (0..round.len()).rev().collect();
+        // The operations in which a variable stands: their turn is another one when more is known about it.
+        let mut standing: HashMap<Var, BTreeSet<usize>> = HashMap::new();
+        let mut ready: BinaryHeap<Reverse<(Priority, usize, u32)>> = BinaryHeap::new();
+        let mut num_asked = vec![0; round.len()];
+        let mut asked: BTreeSet<usize> = (0..round.len()).collect();
+        self.bound.clear();
         loop {
-            while let Some(place) = asked.pop() {
-                let Some(op) = &round[place] else { continue };
-                let operands = op.operands.iter().flat_map(|operand| self.free(operand)).collect();
-                let operands = self.reached(operands);
-                // It does not wait for itself.
-                let is_open = |var: &&ShapeVar| {
-                    let own = results[place].iter().filter(|it| it == var).count();
-                    open.get(var).is_some_and(|count| own < *count)
-                };
-                match operands.iter().find(is_open) {
-                    Some(var) => waiting.entry(*var).or_default().push(place),
-                    None => ready.push(Reverse((self.priority(op), place))),
+            while let Some(number) = asked.pop_first() {
+                let Some(op) = &round[number] else { continue };
+                for var in op.shapes().flat_map(|shape| self.known_vars(shape)) {
+                    standing.entry(var).or_default().insert(number);
+                }
+                num_asked[number] += 1;
+                match self.open_operand(op, &open) {
+                    Some(var) => _ = waiting.entry(var).or_default().insert(number),
+                    None => {
+                        let priority = self.priority(op, places);
+                        ready.push(Reverse((priority, number, num_asked[number])));
+                    }
                 }
             }
-            let Some(Reverse((_, place))) = ready.pop() else { return Ok(()) };
-            let Some(op) = round[place].take() else { continue };
+            let Some(Reverse((_, number, time_asked))) = ready.pop() else { return Ok(()) };
+            let Some(op) = round[number].take_if(|_| time_asked == num_asked[number]) else {
+                continue;
+            };
+            if let Some(var) = self.open_operand(&op, &open) {
+                waiting.entry(var).or_default().insert(number);
+                round[number] = Some(op);
+                continue;
+            }
+            for var in self.free(&op.result) {
+                open.entry(var).and_modify(|count| *count = count.saturating_sub(1));
+                asked.extend(waiting.remove(&var).unwrap_or_default());
+            }
             self.decide(op, time);
             self.run()?;
-            for var in &results[place] {
-                open.entry(*var).and_modify(|count| *count -= 1);
-                asked.extend(waiting.remove(var).into_iter().flatten());
+            for var in std::mem::take(&mut self.bound) {
+                asked.extend(standing.remove(&var).unwrap_or_default());
+                let place = places.remove(&var);
+                let value = match var {
+                    Var::Shape(var) => Shape::var(var),
+                    Var::Dim(var) => Shape::dims([Dim::Var(var)]),
+                };
+                let value = self.known_vars(&value);
+                if let Var::Shape(var) = var {
+                    asked.extend(waiting.remove(&var).unwrap_or_default());
+                    let count = open.remove(&var).unwrap_or_default();
+                    for var in &value {
+                        if let Var::Shape(var) = var {
+                            *open.entry(*var).or_default() += count;
+                        }
+                    }
+                }
+                let Some(place) = place else { continue };
+                let is_alone = value.len() == 1;
+                for (number, var) in value.into_iter().enumerate() {
+                    let own = if is_alone { &[][..] } else { &[number] };
+                    let place = [&place[..], own].concat();
+                    if places.get(&var).is_none_or(|old| place < *old) {
+                        places.insert(var, place);
+                        asked.extend(standing.get(&var).into_iter().flatten());
+                    }
+                }
             }
         }
+    }
+
+    /// The variables of a shape in order, with all put in that is known.
+    fn known_vars(&mut self, shape: &Shape) -> Vec<Var> {
+        let vars = self.resolved_shape(shape).items.into_iter().flat_map(|item| match item {
+            Item::Var(var) => vec![Var::Shape(var)],
+            Item::Dim(dim) => self.arithmetic.vars(&dim).into_iter().map(Var::Dim).collect(),
+        });
+        vars.collect()
+    }
+
+    /// A variable that the operands of an operation depend on, and that the results of others are written with.
+    fn open_operand(
+        &mut self,
+        op: &Pointwise,
+        open: &HashMap<ShapeVar, usize>,
+    ) -> Option<ShapeVar> {
+        let result = self.free(&op.result);
+        let operands = op.operands.iter().flat_map(|operand| self.free(operand)).collect();
+        // It does not wait for itself.
+        let is_open = |var: &ShapeVar| {
+            let own = result.iter().filter(|it| *it == var).count();
+            open.get(var).is_some_and(|count| own < *count)
+        };
+        self.reached(operands).into_iter().find(is_open)
     }
 
     /// Whether the operands of an operation and its result can be equal: otherwise it is clear that one is
@@ -140,7 +219,7 @@ impl Solver {
     }
 
     /// When an operation is decided about, among those that are ready.
-    fn priority(&mut self, op: &Pointwise) -> Priority {
+    fn priority(&mut self, op: &Pointwise, places: &HashMap<Var, Place>) -> Priority {
         let mut operands: Vec<Shape> =
             op.operands.iter().map(|it| self.resolved_shape(it)).collect();
         operands.push(self.resolved_shape(&op.result));
@@ -148,6 +227,9 @@ impl Solver {
         let result = looks.pop().unwrap_or_default();
         operands.pop();
         looks.sort();
+        let vars = op.shapes().flat_map(|shape| self.known_vars(shape));
+        let place = |var| places.get(&var).cloned().unwrap_or_else(|| vec![NOWHERE]);
+        let places = vars.map(place).collect();
         let ranks = operands.iter().map(Shape::min_rank);
         let sizes = operands.iter().flat_map(|shape| shape.items.iter().filter_map(Item::as_dim));
         let num_known = sizes.filter(|dim| matches!(dim, Dim::Constant(_))).count();
@@ -157,6 +239,7 @@ impl Solver {
             num_known: Reverse(num_known),
             operands: looks,
             result,
+            places,
         }
     }
 

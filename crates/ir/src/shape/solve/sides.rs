@@ -11,10 +11,10 @@
 //! but whether sides are connected is always known: otherwise their pairs would be asked for again and again.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{EquationId, Relation, Residual, Solver};
-use crate::shape::{Dim, DimVar, Item, RankEquation, Shape, ShapeVar};
+use crate::shape::{Dim, DimVar, Item, MAX_ITEMS, RankEquation, Shape, ShapeVar};
 
 /// The most members of a class that are equated with those of another one.
 const MAX_CLASS: usize = 24;
@@ -39,6 +39,8 @@ type Class = Vec<(SideId, Option<(usize, EquationId)>)>;
 #[derive(Debug, Default)]
 pub(super) struct Sides {
     members: Vec<Member>,
+    /// How many items those that are shapes have.
+    lengths: BTreeSet<usize>,
     /// The numbers of sides by their texts.
     numbers: HashMap<String, SideId>,
     /// What each residual connects.
@@ -51,6 +53,9 @@ impl Sides {
     fn number(&mut self, member: Member) -> SideId {
         let number = *self.numbers.entry(member.0.clone()).or_insert(self.members.len());
         if number == self.members.len() {
+            if let Side::Shape(shape) = &member.1 {
+                self.lengths.insert(shape.items.len());
+            }
             self.members.push(member);
             self.at.push(Vec::new());
         }
@@ -194,16 +199,34 @@ impl Solver {
         numbers.flat_map(|number| self.sides.at[number].iter().copied())
     }
 
-    /// What stands for a shape and all those that residuals say it is equal to.
-    pub fn representative(&self, shape: Shape) -> Shape {
-        let number = self.sides.numbers.get(&self.shape_text(&shape)).copied();
-        let Some(number) = number.filter(|number| !self.sides.at[*number].is_empty()) else {
-            return shape;
-        };
-        match self.first(&self.sides, self.sides.class(number, usize::MAX, None)) {
-            Some((_, Side::Shape(first))) => first.clone(),
-            _ => shape,
+    /// A shape in which the longest parts from the left are replaced by what stands for all that residuals say
+    /// they are equal to.
+    pub fn representative(&self, shape: &Shape) -> Shape {
+        let mut result = Shape::default();
+        let mut rest = &shape.items[..];
+        while let [item, others @ ..] = rest {
+            let lengths = self.sides.lengths.iter().rev().filter(|length| **length <= rest.len());
+            let found = lengths.copied().find_map(|length| {
+                let part = rest[..length].iter().cloned().collect();
+                let number = *self.sides.numbers.get(&self.shape_text(&part))?;
+                if self.sides.at[number].is_empty() {
+                    return None;
+                }
+                let class = self.sides.class(number, usize::MAX, None);
+                match self.first(&self.sides, class) {
+                    Some((_, Side::Shape(first))) => Some((first, length)),
+                    _ => None,
+                }
+            });
+            if let Some((first, length)) = found {
+                result.items.extend(first.items.iter().cloned());
+                rest = &rest[length..];
+            } else {
+                result.items.push(item.clone());
+                rest = others;
+            }
         }
+        if result.items.len() <= MAX_ITEMS { result } else { shape.clone() }
     }
 
     /// The member of a class that stands for all: of the most variables that have a name, and of which most is

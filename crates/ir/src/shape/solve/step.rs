@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::sums::{common_terms, content, difference, divided, has_one_sign};
-use super::{EquationId, Outcome, Reason, Relation, Solver, Stepped};
+use super::{EquationId, Outcome, Reason, Relation, Solver, Stepped, Var};
 use crate::expr::gcd;
 use crate::polynomial::{Polynomial, remove_factor};
 use crate::shape::{Dim, DimError, DimOp, DimVar, Item, RankEquation, Shape, ShapeVar};
@@ -270,6 +270,7 @@ impl Solver {
             }
         }
         self.shapes[var.0 as usize].value = Some((value, id));
+        self.bound.push(Var::Shape(var));
         self.wake(waiting, None);
     }
 
@@ -291,6 +292,7 @@ impl Solver {
         let waiting = std::mem::take(&mut variable.waiting);
         self.limit_dim_levels(&value, level);
         self.dims[var.0 as usize].value = Some((value, id));
+        self.bound.push(Var::Dim(var));
         self.wake(waiting, None);
         Ok(Outcome::Done)
     }
