@@ -594,12 +594,18 @@ impl<'c> Simplifier<'c> {
         let interval = match (node, node.operands()) {
             (Node::Var(var), _) => (self.interval)(var),
             (_, Some((lhs, rhs))) => {
+                // An extremum lies on its side of the mean.
+                let mean = match node {
+                    Node::Min(..) => Interval::new(i64::MIN, self.mean_of(lhs, rhs).hi),
+                    Node::Max(..) => Interval::new(self.mean_of(lhs, rhs).lo, i64::MAX),
+                    _ => Interval::ALL,
+                };
                 let mut operand = |expr| match self.tables.expanded.get(&expr).cloned() {
                     Some(sum) => self.interval_of_sum(&sum).intersect(self.known_interval(expr)),
                     None => self.ctx.as_constant(expr).map_or(Interval::ALL, Interval::point),
                 };
                 let (lhs, rhs) = (operand(lhs), operand(rhs));
-                interval_of_operation(node, lhs, rhs)
+                interval_of_operation(node, lhs, rhs).intersect(mean)
             }
             _ => Interval::ALL,
         };
@@ -611,6 +617,23 @@ impl<'c> Simplifier<'c> {
         };
         self.tables.expanded.insert(expr, sum.clone());
         sum
+    }
+
+    /// The integers between half of the least and half of the greatest sum of two expressions that are expanded.
+    fn mean_of(&mut self, lhs: Expr, rhs: Expr) -> Interval {
+        let operand = |expr| match self.ctx.as_constant(expr) {
+            Some(value) => Some(Sum::constant(value)),
+            None => self.tables.expanded.get(&expr).cloned(),
+        };
+        let (Some(mut sum), Some(rhs)) = (operand(lhs), operand(rhs)) else { return Interval::ALL };
+        match sum.add(&rhs, 1) {
+            Some(()) => {
+                let total = self.interval_of_sum(&sum);
+                let two = Interval::point(2);
+                Interval::new(total.ceil_div(two).lo, total.floor_div(two).hi)
+            }
+            None => Interval::ALL,
+        }
     }
 
     fn new_atom(&mut self, term: Term, interval: Interval, written: Option<Expr>) -> Atom {

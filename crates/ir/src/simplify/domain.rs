@@ -696,6 +696,14 @@ impl Simplifier<'_> {
                     further(value, to, from)
                 }
             }
+            // x * x <= hi == -r <= x <= r, where r is the root of hi
+            Node::Mul(lhs, rhs) if lhs == rhs && lo <= 0 && 0 <= hi && hi != i64::MAX => {
+                let root = hi.isqrt();
+                Some(Reduced::Further(Constraint {
+                    expr: lhs,
+                    interval: Interval::new(-root, root),
+                }))
+            }
             // lo <= min(x, y) == lo <= x and lo <= y, where min(x, y) <= hi anyway
             Node::Min(lhs, rhs) if self.interval_of(expr).hi <= hi => {
                 let interval = Interval::new(lo, i64::MAX);
@@ -824,6 +832,22 @@ fn quotients(interval: Interval, factor: i64) -> Option<Interval> {
 #[cfg(test)]
 mod tests {
     use crate::simplify::simplified;
+
+    #[test]
+    fn constraints_on_squares_and_sizes_are_bounds() {
+        for (constraint, expected) in [
+            ("d0 * d0 in [0, 50]", "d0 in [-7, 7]"),
+            ("d0 * d0 in [-3, 49]", "d0 in [-7, 7]"),
+            ("d0 * d0 in [1, 49]", "d0 in [-99, 99], d0 * d0 in [1, 49]"),
+            ("max(d0, -d0) in [0, 5]", "d0 in [-5, 5]"),
+            ("min(d0 + 3, -d0) in [-4, 1]", "d0 in [-7, 4]"),
+        ] {
+            assert_eq!(
+                simplified(&format!("(d0) -> (d0), domain: d0 in [-99, 99], {constraint}")),
+                format!("(d0) -> (d0), domain: {expected}")
+            );
+        }
+    }
 
     #[test]
     fn constraints_on_negated_quotients_reach_what_is_divided() {
