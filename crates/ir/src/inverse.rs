@@ -11,10 +11,11 @@
 //!   7]`, gives each: `t == y floordiv 8`, `u == y mod 8`. With a symbolic stride `N`, the prover says
 //!   whether the rest is one of `N` numbers in a row.
 //! - Quotient and remainder give the number: `x == c*(x floordiv c) + x mod c`, for a constant or a symbol `c`
-//!   that is positive. This undoes reshapes and the chains of them.
+//!   that is positive, or negative. This undoes reshapes and the chains of them. What is solved is a symbol, too:
+//!   `(d0*d1, d0)` gives `d1`, where `d0` is positive.
 //! - A remainder gives a number that takes no more values than the divisor has remainders.
 //! - Linear systems (`linear`), and what grows or falls with one unknown: minima, maxima, quotients and sums
-//!   of them (`monotone`).
+//!   of them (`monotone`), of which all linear pieces may be known (`piecewise`).
 //! - Remainders of sums, and of one number by several divisors (`residues`).
 //! - Congruences of sums that are the same up to multiples of the divisors (`congruences`).
 //! - An interval and a remainder give the number: `d0 floordiv 3` and `d0 mod 4` (`windows`). Constraints
@@ -33,13 +34,15 @@
 //! whatever the map is.
 //!
 //! What has no inverse in the language of expressions, such as the square of a number that takes many
-//! values, is not solved, nor are products of variables, and what neither grows, falls nor repeats.
+//! values, is not solved, nor are products of variables that are both unknown, and what neither grows, falls nor
+//! repeats.
 
 mod bounds;
 mod collision;
 mod congruences;
 mod linear;
 mod monotone;
+mod piecewise;
 mod residues;
 mod solver;
 mod split;

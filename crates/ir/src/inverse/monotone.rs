@@ -11,15 +11,16 @@
 //!   `q*((f + c*g) floordiv c)`.
 //!
 //! Mirrored, the least `t`, for what falls. That `f` grows is seen from the least and largest steps of its
-//! parts.
+//! parts, or from the domain: there is no point of it with `f(t + 1) <= f(t)`.
 //!
 //! `min(f, g) + max(f, g)` is `f + g`, and so is `max(f, g) - max(-f, -g)`.
 
 use std::collections::HashSet;
 
-use super::Solver;
+use super::{MAX_WORK, Solver};
 use crate::expr::{Context, Expr, Node, gcd};
 use crate::interval::{Interval, ceil_div_wide, floor_div_wide};
+use crate::linear_domain::{LinearAnswer, LinearDomain};
 
 /// The most parts of an equation that are looked at.
 const MAX_PARTS: u32 = 32;
@@ -97,16 +98,20 @@ impl Solver<'_> {
                             self.add(ctx.add(lhs, rhs), ctx.add(value, other));
                         }
                     }
-                    self.solve_monotone(&[(term, 1)], value);
+                    self.solve_monotone(&[(term, 1)], value, Effort::Least);
                 }
                 Node::FloorDiv(..) | Node::CeilDiv(..) => {
-                    self.solve_monotone(&[(term, 1)], value);
+                    self.learn_by_negated(term, value);
+                    self.solve_monotone(&[(term, 1)], value, Effort::Least);
                 }
-                Node::Mod(number, modulus) => {
-                    if let Some(modulus) = ctx.as_constant(modulus) {
+                Node::Mod(number, modulus) => match ctx.as_constant(modulus) {
+                    Some(modulus) => {
                         self.solve_remainder(number, modulus, value);
                     }
-                }
+                    None => self.learn_by_negated(term, value),
+                },
+                // Factors of it may be known by now.
+                Node::Mul(..) => self.divide_by_symbols(&[(term, 1)], value),
                 _ => {}
             }
         }
@@ -150,7 +155,12 @@ impl Solver<'_> {
 
     /// Solves `sum == value` with minima, maxima or quotients of one unknown in it, with which it grows or
     /// falls.
-    pub(super) fn solve_monotone(&mut self, unknown: &[(Expr, i64)], value: Expr) -> Option<()> {
+    pub(super) fn solve_monotone(
+        &mut self,
+        unknown: &[(Expr, i64)],
+        value: Expr,
+        effort: Effort,
+    ) -> Option<()> {
         let ctx = self.ctx;
         let is_compound = |&(term, _): &(Expr, i64)| {
             matches!(
@@ -180,24 +190,15 @@ impl Solver<'_> {
                     (number, terms)
                 }
             };
-            let Some((least, most)) = self.steps(&terms, number) else { continue };
-            if least <= 0 && 0 <= most {
-                continue;
-            }
+            let Some(steps) = self.steps(&terms, number) else { continue };
             let form = self.total(&form);
             let interval = self.simplifier.interval_of(form);
-            let mut residual =
-                Residual { number, interval, rises: 0 < least, is_cut: false, parts: MAX_PARTS };
-            let Some(solution) = self.residual(&mut residual, terms, value) else {
+            let number = Number { number, form, interval };
+            let Some(solution) = self.solve_number(number, terms, steps, value, effort) else {
                 continue;
             };
-            let solution = match (residual.is_cut, residual.rises) {
-                (false, _) => solution,
-                (true, true) => ctx.min(solution, ctx.constant(interval.hi)),
-                (true, false) => ctx.max(solution, ctx.constant(interval.lo)),
-            };
-            if form == number {
-                self.learn(number, solution);
+            if form == number.number {
+                self.learn(form, solution);
             } else if self.equations.iter().all(|equation| equation.0 != form) {
                 self.add(form, solution);
             }
@@ -298,7 +299,7 @@ impl Solver<'_> {
             if expr == number {
                 return Some((1, 1));
             }
-            if unknown.iter().all(|it| it.0 != expr) && self.express(expr).is_some() {
+            if self.is_known_in(unknown, expr) {
                 return Some((0, 0));
             }
             let (&lhs, &rhs) = operands?;
@@ -322,6 +323,84 @@ impl Solver<'_> {
         ctx.fold_value(whole, steps)
     }
 
+    /// The number for which the sum has this value, if that grows or falls with every step of it.
+    fn solve_number(
+        &mut self,
+        number: Number,
+        sum: Vec<(Expr, i64)>,
+        steps: (i128, i128),
+        value: Expr,
+        effort: Effort,
+    ) -> Option<Expr> {
+        let ctx = self.ctx;
+        let are_strict = 0 < steps.0 || steps.1 < 0;
+        if !are_strict && let Some(solution) = self.solve_piecewise(&number, &sum, value) {
+            return Some(solution);
+        }
+        let rises = match effort {
+            _ if are_strict => 0 < steps.0,
+            Effort::Least => return None,
+            Effort::Most => self.rises(&number, &sum, steps)?,
+        };
+        // What was decided on the domain need not hold behind its ends.
+        let is_cut = !are_strict;
+        let mut residual = Residual { number, rises, is_cut, parts: MAX_PARTS };
+        let solution = self.residual(&mut residual, sum, value)?;
+        let Residual { number: Number { interval, .. }, is_cut, .. } = residual;
+        Some(match (is_cut, rises) {
+            (false, _) => solution,
+            (true, true) => ctx.min(solution, ctx.constant(interval.hi)),
+            (true, false) => ctx.max(solution, ctx.constant(interval.lo)),
+        })
+    }
+
+    /// Solves what the domain shows to grow or fall with every step.
+    pub(super) fn solve_monotone_on_domain(&mut self) {
+        let ctx = self.ctx;
+        for (lhs, rhs) in self.equations.clone() {
+            if let Some(Sum { unknown, known }) = self.sum(lhs) {
+                self.solve_monotone(&unknown, ctx.sub(rhs, known), Effort::Most);
+            }
+        }
+        for (term, value) in self.all_known() {
+            self.solve_monotone(&[(term, 1)], value, Effort::Most);
+        }
+    }
+
+    /// Whether a sum grows from each number on the domain to the next (`Some(true)`), or falls to each from
+    /// the one before, where the steps of its parts do not say so.
+    fn rises(&self, number: &Number, sum: &[(Expr, i64)], steps: (i128, i128)) -> Option<bool> {
+        let ctx = self.ctx;
+        let &Number { number, form, interval: Interval { lo, hi } } = number;
+        let whole = self.total(sum);
+        let at_form = ctx.replace(whole, number, form);
+        let is_larger_at = |neighbour: Expr, interval: Interval| {
+            let moved = |expr: Expr, node: Node, operands: Option<(&Expr, &Expr)>| match operands {
+                _ if expr == number => neighbour,
+                Some((&lhs, &rhs)) if !self.is_known_in(sum, expr) => ctx.rebuild(node, lhs, rhs),
+                _ => expr,
+            };
+            let growth = ctx.sub(ctx.fold_value(whole, moved), at_form);
+            self.work.spend(self.map.dims.len() + self.map.constraints.len())?;
+            let mut domain = LinearDomain::new(ctx, self.map);
+            domain.deny(&[(growth, Interval::new(1, i64::MAX))]);
+            let mut left = MAX_WORK;
+            let answer = domain.solve_within(form, interval, &mut left);
+            self.work.spend(MAX_WORK - left)?;
+            (answer == LinearAnswer::Empty).then_some(())
+        };
+        let one = ctx.constant(1);
+        let rises = || is_larger_at(ctx.add(form, one), Interval::new(lo, hi.saturating_sub(1)));
+        let falls = || is_larger_at(ctx.sub(form, one), Interval::new(lo.saturating_add(1), hi));
+        let rises = if 0 < steps.1 { rises() } else { None }.map(|()| true);
+        rises.or_else(|| if steps.0 < 0 { falls() } else { None }.map(|()| false))
+    }
+
+    /// Whether a part of a sum is known, and no term of it.
+    fn is_known_in(&self, sum: &[(Expr, i64)], part: Expr) -> bool {
+        sum.iter().all(|it| it.0 != part) && self.express(part).is_some()
+    }
+
     /// The largest number for which `sum <= value`, if the sum rises, otherwise the least. Recursion is
     /// limited by [`MAX_PARTS`].
     fn residual(
@@ -332,7 +411,7 @@ impl Solver<'_> {
     ) -> Option<Expr> {
         let ctx = self.ctx;
         residual.parts = residual.parts.checked_sub(1)?;
-        let Residual { number, rises, .. } = *residual;
+        let Residual { number: Number { number, interval, .. }, rises, .. } = *residual;
         let others = |place: usize| sum.iter().enumerate().filter(move |it| it.0 != place);
         let extremum = sum.iter().position(|&(term, _)| {
             term != number && matches!(ctx.node(term), Node::Min(..) | Node::Max(..))
@@ -383,7 +462,6 @@ impl Solver<'_> {
             // All numbers or none: what is no less than the largest, or less than the least.
             [] => {
                 residual.is_cut = true;
-                let interval = residual.interval;
                 let count = i64::try_from(interval.num_members()?).ok()?;
                 let count = if rises { count } else { count.checked_neg()? };
                 let end = if rises { interval.hi } else { interval.lo };
@@ -407,14 +485,29 @@ pub(super) fn primitive(sum: &[(Expr, i64)]) -> Option<Vec<(Expr, i64)>> {
 /// The least and the largest step of an expression, if they are known.
 type Steps = Option<(i128, i128)>;
 
+/// Whether a sum that may grow with every step is shown to do so by the domain.
+#[derive(Clone, Copy)]
+pub(super) enum Effort {
+    Least,
+    Most,
+}
+
+/// An unknown.
+#[derive(Clone, Copy)]
+pub(super) struct Number {
+    /// The variable that stands for it in a sum.
+    pub(super) number: Expr,
+    /// What it is in the map, and what that lies in.
+    form: Expr,
+    pub(super) interval: Interval,
+}
+
 /// What is looked for while a residual is made.
 struct Residual {
-    /// The unknown, and what it lies in.
-    number: Expr,
-    interval: Interval,
+    number: Number,
     /// Whether the whole grows with it.
     rises: bool,
-    /// Whether a part does not depend on it, so that the ends of its interval were used.
+    /// Whether the ends of its interval are needed, as where a part does not depend on it.
     is_cut: bool,
     /// How many parts may still be looked at.
     parts: u32,
@@ -474,6 +567,24 @@ mod tests {
             "(d0) -> (d0 + d0 / 2), domain: d0 in [-20, 99]",
             "(d0) -> (d0 * -6 - ((d0 + 4) / 7) * 3), domain: d0 in [-20, 99]",
             "(d0, d1) -> ((d0 * 5 + d1) / 3, d1), domain: d0 in [0, 20], d1 in [0, 20]",
+        ] {
+            inverse_of(text);
+        }
+    }
+    /// What the steps of the parts do not say.
+    #[test]
+    fn sums_that_the_domain_shows_to_grow_or_fall() {
+        for text in [
+            "(d0, d1) -> (min(d0, d1) + max(d0 - d1, 0) * 3, d1), domain: d0 in [-3000, 3000], d1 in [0, 3000]",
+            "(d0, d1) -> (min(d0, d1) * 2 + max(d0 - d1, 0), d1), domain: d0 in [-3000, 3000], d1 in [0, 3000]",
+            "(d0, d1) -> (d1 - min(d0, d1) - max(d0 - d1, 0), d1), domain: d0 in [-9, 99], d1 in [0, 99]",
+            "(d0) -> (d0 / 2 + (d0 + 1) / 2), domain: d0 in [-30000, 30000]",
+            "(d0) -> (-(d0 / 2) - (d0 + 1) / 2), domain: d0 in [-30000, 30000]",
+            "(d0) -> (d0 / 2 + 1), domain: d0 in [0, 20000], d0 mod 2 in [1, 1]",
+            "(d0) -> (d0 / -2 + 1), domain: d0 in [0, 20000], d0 mod 2 in [0, 0]",
+            "(d0) -> (d0 / -2 + 1), domain: d0 in [0, 20000], d0 mod 2 in [1, 1]",
+            "(d0) -> (min(d0 / 3, 500) + max(d0 / 3 - 500, 0)), domain: d0 in [0, 9000], d0 mod 3 in [2, 2]",
+            "(d0) -> (max(d0 / -3, -500)), domain: d0 in [0, 1500], d0 mod 3 in [0, 0]",
         ] {
             inverse_of(text);
         }

@@ -1,15 +1,16 @@
 //! Equations between what is over the variables of a map and what is over its results, and the terms that
 //! follow from them; see [`inverse`](super).
 
-use std::cell::OnceCell;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Bound::{Excluded, Unbounded};
 
 use super::bounds::Bounds;
-use super::monotone::Sum;
+use super::monotone::{Effort, Sum};
 use super::table::TableSize;
 use super::{Work, image};
 use crate::expr::{Context, Expr, Node, Var, gcd};
+use crate::interval::Interval;
 use crate::map::IndexingMap;
 use crate::prove::Prover;
 use crate::simplify::Simplifier;
@@ -42,6 +43,8 @@ pub(super) struct Solver<'c> {
     prover: OnceCell<Prover<'c>>,
     /// The same.
     bounds: Option<Bounds<'c>>,
+    /// Which differences are not negative at any point of the domain.
+    are_not_negative: RefCell<HashMap<Expr, bool>>,
 }
 
 impl<'c> Solver<'c> {
@@ -67,6 +70,7 @@ impl<'c> Solver<'c> {
             work,
             prover: OnceCell::new(),
             bounds: None,
+            are_not_negative: RefCell::default(),
         };
         for (i, &result) in (0..).zip(&map.results) {
             solver.add(result, ctx.var(image(i)));
@@ -127,7 +131,12 @@ impl<'c> Solver<'c> {
                 systems += 1;
                 self.eliminate();
             }
-            for step in [Self::join_windows, Self::join_congruences, Self::tabulate] {
+            for step in [
+                Self::join_windows,
+                Self::join_congruences,
+                Self::solve_monotone_on_domain,
+                Self::tabulate,
+            ] {
                 if before == (self.known.len(), self.equations.len()) {
                     step(self);
                 }
@@ -189,7 +198,7 @@ impl<'c> Solver<'c> {
             [(term, factor)] => self.learn(term, ctx.floor_div(rest, ctx.constant(factor))),
             _ => {
                 self.join_extrema(&unknown, rest);
-                self.solve_monotone(&unknown, rest);
+                self.solve_monotone(&unknown, rest, Effort::Least);
                 self.split_digits(unknown.clone(), rest);
                 self.isolate(&unknown, rest, 0);
             }
@@ -238,6 +247,23 @@ impl<'c> Solver<'c> {
         Some(ctx.floor_div(sum, ctx.constant(divisor.checked_neg()?)))
     }
 
+    /// Learns a quotient or remainder by a known negative number as one by its absolute value:
+    /// `x floordiv -c` is `-(x ceildiv c)`.
+    pub(super) fn learn_by_negated(&mut self, term: Expr, value: Expr) {
+        let ctx = self.ctx;
+        let Some((number, by)) = ctx.node(term).operands() else { return };
+        if ctx.as_constant(by).is_some() {
+            return;
+        }
+        let Some((size, -1)) = self.signed_divisor(by) else { return };
+        let (same, value) = match ctx.node(term) {
+            Node::FloorDiv(..) => (ctx.ceil_div(number, size), ctx.neg(value)),
+            Node::CeilDiv(..) => (ctx.floor_div(number, size), ctx.neg(value)),
+            _ => (ctx.modulo(number, size), value),
+        };
+        self.known.entry(same).or_insert(value);
+    }
+
     pub(super) fn learn(&mut self, term: Expr, value: Expr) {
         let ctx = self.ctx;
         self.known.entry(term).or_insert(value);
@@ -271,10 +297,6 @@ impl<'c> Solver<'c> {
                 self.add(number, ctx.add(least, above));
             }
         }
-        // x*f == value, for a factor f over runtime variables
-        if let Node::Mul(..) = ctx.node(term) {
-            self.divide_by_symbols(&[(term, 1)], value);
-        }
     }
 
     /// Takes the terms of `sum == value` apart whose multiples have disjoint digits in it.
@@ -285,7 +307,7 @@ impl<'c> Solver<'c> {
         let mut least = 0_i128;
         let mut digits = Vec::new();
         for &(term, factor) in &sum {
-            let interval = self.simplifier.interval_of(term);
+            let interval = self.interval_of(term);
             if interval.is_empty() {
                 return None;
             }
@@ -346,17 +368,30 @@ impl<'c> Solver<'c> {
         Some(())
     }
 
-    /// Divides `sum == value` by the symbolic factors of terms: where `0 <= u - l < s`, `s*t + u == value` gives
-    /// `t == (value - l) floordiv s` and `u - l == (value - l) mod s`.
-    fn divide_by_symbols(&mut self, sum: &[(Expr, i64)], value: Expr) {
+    /// Divides `sum == value` by factors of terms that are known: where `0 <= u - l < s`, `s*t + u == value`
+    /// gives `t == (value - l) floordiv s` and `u - l == (value - l) mod s`.
+    pub(super) fn divide_by_symbols(&mut self, sum: &[(Expr, i64)], value: Expr) {
         let ctx = self.ctx;
-        let terms = sum.iter().map(|&(term, factor)| ctx.mul(term, ctx.constant(factor)));
+        if !sum.iter().any(|it| matches!(ctx.node(it.0), Node::Mul(..))) {
+            return;
+        }
+        // What is not known, and what it is multiplied by altogether.
+        let mut multiples: BTreeMap<Expr, Expr> = BTreeMap::new();
+        for &(term, factor) in sum {
+            let (unknown, known) = self.split_product(ctx.mul(term, ctx.constant(factor)));
+            let whole = multiples.entry(unknown).or_insert(ctx.constant(0));
+            *whole = ctx.add(*whole, known);
+        }
+        let terms = multiples.into_iter().map(|(unknown, known)| ctx.mul(unknown, known));
         let terms: Vec<Expr> = terms.collect();
-        let symbols = terms.iter().flat_map(|&term| symbolic_factors(ctx, term));
+        let num_exprs = terms.iter().map(|&term| ctx.cost(term) as usize + 1).sum();
+        let symbols = terms.iter().flat_map(|&term| self.symbolic_factors(term));
         let symbols: BTreeSet<Expr> = symbols.collect();
         for symbol in symbols {
-            if !self.is_divisor(symbol) {
-                continue;
+            let Some((size, sign)) = self.signed_divisor(symbol) else { continue };
+            let Some(by) = self.express(symbol) else { continue };
+            if self.work.spend(num_exprs).is_none() {
+                return;
             }
             let (mut multiple, mut rest) = (ctx.constant(0), ctx.constant(0));
             for &term in &terms {
@@ -365,45 +400,87 @@ impl<'c> Solver<'c> {
                     None => rest = ctx.add(rest, term),
                 }
             }
-            let least = self.least(rest);
-            let number = ctx.sub(ctx.add(rest, ctx.constant(1)), least);
-            if self.is_at_most(least, rest) && self.is_at_most(number, symbol) {
+            if let Some(least) = self.least_of(rest, size) {
                 let value = ctx.sub(value, least);
-                self.add(multiple, ctx.floor_div(value, symbol));
-                self.add(rest, ctx.add(ctx.modulo(value, symbol), least));
+                // What is left over is not negative, nor are remainders by negative numbers.
+                let rounds_down = 0 < sign || ctx.as_constant(rest).is_some();
+                let divide = if rounds_down { Context::floor_div } else { Context::ceil_div };
+                self.add(multiple, divide(ctx, value, by));
+                self.add(rest, ctx.add(ctx.modulo(value, by), least));
             }
         }
     }
 
-    /// Whether an expression has no dimension variables and is known to be positive, and not 1.
-    pub(super) fn is_divisor(&self, expr: Expr) -> bool {
+    /// What is known of an expression that is positive, and not 1, at all points of the domain: what can be
+    /// divided by.
+    pub(super) fn divisor(&self, expr: Expr) -> Option<Expr> {
         let ctx = self.ctx;
         if let Some(constant) = ctx.as_constant(expr) {
-            return 1 < constant;
+            return (1 < constant).then_some(expr);
         }
-        let vars = ctx.vars(expr);
-        let is_symbol = !vars.is_empty() && vars.iter().all(|var| matches!(var, Var::Runtime(_)));
-        is_symbol && self.is_at_most(ctx.constant(1), expr)
+        let value = self.express(expr)?;
+        self.is_at_most(ctx.constant(1), expr).then_some(value)
+    }
+
+    /// The absolute value of a [divisor](Self::divisor), or of what is one when negated, and the sign.
+    fn signed_divisor(&self, expr: Expr) -> Option<(Expr, i64)> {
+        let signed = [(expr, 1), (self.ctx.neg(expr), -1)];
+        signed.into_iter().find(|&(size, _)| self.divisor(size).is_some())
     }
 
     /// Whether one is at most the other at all points of the domain, as far as that is known.
     pub(super) fn is_at_most(&self, lhs: Expr, rhs: Expr) -> bool {
-        match self.ctx.as_constant(lhs).zip(self.ctx.as_constant(rhs)) {
-            Some((lhs, rhs)) => lhs <= rhs,
-            None => {
-                let prover = self.prover.get_or_init(|| Prover::for_domain(self.ctx, self.map));
-                prover.shows_at_most(lhs, rhs)
-            }
+        let ctx = self.ctx;
+        if let (Some(lhs), Some(rhs)) = (ctx.as_constant(lhs), ctx.as_constant(rhs)) {
+            return lhs <= rhs;
         }
+        let difference = ctx.sub(rhs, lhs);
+        let known = self.are_not_negative.borrow().get(&difference).copied();
+        known.unwrap_or_else(|| {
+            let prover = self.prover.get_or_init(|| Prover::for_domain(ctx, self.map));
+            let is_not_negative = prover.shows_at_most(lhs, rhs)
+                || 0 <= self.map.range_of(ctx, difference).interval.lo;
+            self.are_not_negative.borrow_mut().insert(difference, is_not_negative);
+            is_not_negative
+        })
     }
 
-    /// A number that an expression might not be less than: its lower bound, if it has one.
-    pub(super) fn least(&mut self, expr: Expr) -> Expr {
-        let bounds = self.bounds.get_or_insert_with(|| Bounds::new(self.ctx, self.map));
-        bounds.of(expr).lower.unwrap_or(self.ctx.constant(0))
+    /// The least of `size` numbers in a row, one of which an expression always is, over results: its lower
+    /// bound, or what its upper bound says.
+    pub(super) fn least_of(&mut self, expr: Expr, size: Expr) -> Option<Expr> {
+        let ctx = self.ctx;
+        let bounds = self.bounds().of(expr);
+        let [zero, one] = [0, 1].map(|constant| ctx.constant(constant));
+        let above = ctx.sub(ctx.add(bounds.upper.unwrap_or(zero), one), size);
+        let mut ends = [bounds.lower.unwrap_or(zero), above].into_iter();
+        let least = ends.find(|&least| {
+            let number = ctx.sub(ctx.add(expr, one), least);
+            self.is_at_most(least, expr) && self.is_at_most(number, size)
+        });
+        self.express(least?)
     }
 
-    /// `x == c*(x floordiv c) + x mod c`, where both are known.
+    fn bounds(&mut self) -> &mut Bounds<'c> {
+        self.bounds.get_or_insert_with(|| Bounds::new(self.ctx, self.map))
+    }
+
+    /// An interval that holds all values of a term, of which symbolic bounds may know more: `d0 floordiv N`
+    /// is at most 1 where `d0` is at most `2*N - 1`.
+    fn interval_of(&mut self, term: Expr) -> Interval {
+        let ctx = self.ctx;
+        let interval = self.simplifier.interval_of(term);
+        let is_symbol = |var: &Var| matches!(var, Var::Runtime(_));
+        if self.map.runtimes.is_empty() || !ctx.vars(term).iter().any(is_symbol) {
+            return interval;
+        }
+        let bounds = self.bounds().of(term);
+        let constant = |end: Option<Expr>| end.and_then(|end| ctx.as_constant(end));
+        let lo = constant(bounds.lower).unwrap_or(i64::MIN);
+        let hi = constant(bounds.upper).unwrap_or(i64::MAX);
+        interval.intersect(Interval::new(lo, hi))
+    }
+
+    /// `x == c*(x floordiv c) + x mod c`, where both are known, and `x == c*(x ceildiv c) - (-x) mod c`.
     fn join_digits(&mut self) {
         let ctx = self.ctx;
         let mut divisions = BTreeSet::new();
@@ -412,16 +489,16 @@ impl<'c> Solver<'c> {
             let (Node::FloorDiv(value, by) | Node::Mod(value, by)) = ctx.node(term) else {
                 continue;
             };
-            if !self.is_divisor(by) {
+            if self.divisor(by).is_none() {
                 continue;
             }
             divisions.insert((value, by));
             // The remainder of a quotient is a digit of the remainder by both divisors.
             if let (Node::Mod(..), Node::FloorDiv(whole, unit)) = (ctx.node(term), ctx.node(value))
-                && self.is_divisor(unit)
+                && self.divisor(unit).is_some()
             {
                 let modulus = ctx.mul(unit, by);
-                remainders.extend(self.is_divisor(modulus).then_some((whole, modulus)));
+                remainders.extend(self.divisor(modulus).map(|_| (whole, modulus)));
             }
         }
         let divisors: BTreeSet<Expr> = divisions.iter().map(|&(_, divisor)| divisor).collect();
@@ -434,12 +511,20 @@ impl<'c> Solver<'c> {
             if self.express(value).is_some() {
                 continue;
             }
-            let given = ctx.floor_div(value, by);
-            let quotient = self.simplifier.simplify(given);
-            if let Some(quotient) = self.express(quotient).or_else(|| self.express(given))
+            let Some(size) = self.express(by) else { continue };
+            let quotient = |solver: &mut Self, given: Expr| {
+                let quotient = solver.simplifier.simplify(given);
+                solver.express(quotient).or_else(|| solver.express(given))
+            };
+            let down = quotient(self, ctx.floor_div(value, by));
+            let up = if down.is_some() { None } else { quotient(self, ctx.ceil_div(value, by)) };
+            if let Some(quotient) = down.or(up)
                 && let Some(remainder) = self.remainder(value, by, &divisors)
             {
-                self.add(value, ctx.add(ctx.mul(quotient, by), remainder));
+                // By -x mod c, x ceildiv c is too much.
+                let missing = ctx.neg(ctx.modulo(ctx.neg(remainder), size));
+                let remainder = if down.is_some() { remainder } else { missing };
+                self.add(value, ctx.add(ctx.mul(quotient, size), remainder));
             }
         }
         for (value, modulus) in remainders {
@@ -466,15 +551,13 @@ impl<'c> Solver<'c> {
             }
             let (factor, rest, digit) = divisors.iter().find_map(|&factor| {
                 let rest = self.exact_quotient(modulus, factor)?;
-                if !self.is_divisor(rest) {
-                    return None;
-                }
+                self.divisor(rest)?;
                 let digit = self.simplifier.simplify(ctx.modulo(value, factor));
                 Some((factor, rest, self.express(digit)?))
             })?;
             sum = ctx.add(sum, ctx.mul(digit, unit));
             value = self.simplifier.simplify(ctx.floor_div(value, factor));
-            (modulus, unit) = (rest, ctx.mul(unit, factor));
+            (modulus, unit) = (rest, ctx.mul(unit, self.express(factor)?));
         }
         None
     }
@@ -488,7 +571,13 @@ impl<'c> Solver<'c> {
                 Some(ctx.constant(multiple.checked_div(factor).filter(|_| is_exact)?))
             }
             (Some(_), None) => None,
+            (None, _) if multiple == factor => Some(ctx.constant(1)),
             (None, _) => {
+                if let Node::Mul(lhs, rhs) = ctx.node(multiple)
+                    && (lhs == factor || rhs == factor)
+                {
+                    return Some(if lhs == factor { rhs } else { lhs });
+                }
                 let quotient = self.simplifier.simplify(ctx.floor_div(multiple, factor));
                 let rest = ctx.sub(ctx.mul(quotient, factor), multiple);
                 let rest = self.simplifier.simplify(rest);
@@ -496,25 +585,42 @@ impl<'c> Solver<'c> {
             }
         }
     }
-}
 
-/// The factors of a product over runtime variables alone, and multiples of them that divide it, too.
-fn symbolic_factors(ctx: &Context, product: Expr) -> Vec<Expr> {
-    let mut open = vec![product];
-    let (mut factors, mut constant) = (Vec::new(), ctx.constant(1));
-    while let Some(expr) = open.pop() {
-        let vars = ctx.vars(expr);
-        if let Some(factor) = ctx.as_constant(expr) {
-            constant = ctx.mul(constant, ctx.constant(factor.saturating_abs()));
-        } else if !vars.is_empty() && vars.iter().all(|var| matches!(var, Var::Runtime(_))) {
-            factors.push(expr);
-        } else if let Node::Mul(lhs, rhs) = ctx.node(expr) {
-            open.extend([lhs, rhs]);
+    /// A product as one of what is not known and one of what is.
+    fn split_product(&self, product: Expr) -> (Expr, Expr) {
+        let ctx = self.ctx;
+        let mut open = vec![product];
+        let (mut unknown, mut known) = (ctx.constant(1), ctx.constant(1));
+        while let Some(expr) = open.pop() {
+            match ctx.node(expr) {
+                Node::Mul(lhs, rhs) => open.extend([lhs, rhs]),
+                _ if self.express(expr).is_some() => known = ctx.mul(known, expr),
+                _ => unknown = ctx.mul(unknown, expr),
+            }
         }
+        (unknown, known)
     }
-    factors.extend(factors.iter().copied().reduce(|lhs, rhs| ctx.mul(lhs, rhs)));
-    let multiples = factors.iter().map(|&factor| ctx.mul(factor, constant));
-    let multiples: Vec<Expr> = multiples.collect();
-    factors.extend(multiples);
-    factors
+
+    /// The factors of a product that are known and no constants, and multiples of them that divide it, too.
+    fn symbolic_factors(&self, product: Expr) -> Vec<Expr> {
+        let ctx = self.ctx;
+        let mut open = vec![product];
+        let (mut factors, mut constant) = (Vec::new(), ctx.constant(1));
+        while let Some(expr) = open.pop() {
+            if let Some(factor) = ctx.as_constant(expr) {
+                constant = ctx.mul(constant, ctx.constant(factor.saturating_abs()));
+            } else if let Node::Mul(lhs, rhs) = ctx.node(expr)
+                && [lhs, rhs].into_iter().any(|it| self.express(it).is_none())
+            {
+                open.extend([lhs, rhs]);
+            } else if self.express(expr).is_some() {
+                factors.push(expr);
+            }
+        }
+        factors.extend(factors.iter().copied().reduce(|lhs, rhs| ctx.mul(lhs, rhs)));
+        let multiples = factors.iter().map(|&factor| ctx.mul(factor, constant));
+        let multiples: Vec<Expr> = multiples.collect();
+        factors.extend(multiples);
+        factors
+    }
 }

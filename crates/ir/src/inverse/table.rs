@@ -221,10 +221,8 @@ impl Solver<'_> {
     /// The function of `z` with these values, in the order of `z`. `None` on overflow, or if it has too many
     /// pieces.
     fn interpolated(&self, z: Expr, pairs: &[(i64, i64)]) -> Option<Expr> {
-        let ctx = self.ctx;
         let (&(first, start), &(last, _)) = (pairs.first()?, pairs.last()?);
-        let mut sum = ctx.constant(start);
-        let mut pieces = 0;
+        let mut pieces = Vec::new();
         let mut place = 0;
         while let [(from, x), (next, y), rest @ ..] = &pairs[place..] {
             let (dz, dx) = (next.checked_sub(*from)?, y.checked_sub(*x)?);
@@ -240,22 +238,42 @@ impl Solver<'_> {
             if dx == 0 {
                 continue;
             }
-            pieces += 1;
-            if self.tables.pieces < pieces {
+            if self.tables.pieces <= pieces.len() {
                 return None;
             }
-            let mut above = ctx.sub(z, ctx.constant(*from));
-            if *from != first {
+            let from = (*from != first).then_some(*from);
+            pieces.push(Piece { from, to: (end.0 != last).then_some(end.0), dz, dx });
+        }
+        Some(self.sum_of_pieces(z, (first, start), &pieces))
+    }
+
+    /// `x` as a sum over what it changes by in each piece, where it is `start.1` at `z == start.0`.
+    pub(super) fn sum_of_pieces(&self, z: Expr, start: (i64, i64), pieces: &[Piece]) -> Expr {
+        let ctx = self.ctx;
+        let mut sum = ctx.constant(start.1);
+        for piece in pieces {
+            let from = piece.from.unwrap_or(start.0);
+            let mut above = ctx.sub(z, ctx.constant(from));
+            if piece.from.is_some() {
                 above = ctx.max(above, ctx.constant(0));
             }
-            if end.0 != last {
-                above = ctx.min(above, ctx.constant(end.0 - from));
+            if let Some(to) = piece.to {
+                above = ctx.min(above, ctx.sub(ctx.constant(to), ctx.constant(from)));
             }
-            let steps = ctx.floor_div(above, ctx.constant(dz));
-            sum = ctx.add(sum, ctx.mul(steps, ctx.constant(dx)));
+            let steps = ctx.floor_div(above, ctx.constant(piece.dz));
+            sum = ctx.add(sum, ctx.mul(steps, ctx.constant(piece.dx)));
         }
-        Some(sum)
+        sum
     }
+}
+
+/// A part of a function of `z` in which `x` changes by `dx` with every `dz`.
+pub(super) struct Piece {
+    /// Where it begins, if it is not the first, and ends, if it is not the last.
+    pub(super) from: Option<i64>,
+    pub(super) to: Option<i64>,
+    pub(super) dz: i64,
+    pub(super) dx: i64,
 }
 
 /// The sets of unsolved variables that occur together.

@@ -168,10 +168,105 @@ fn quotients_and_remainders_by_symbols() {
     ] {
         inverse_of(text);
     }
-    // With `N == 0` there is no value, and remainders by negative numbers are no digits.
-    for domain in ["", ", domain: N in [0, 9]", ", domain: N in [-9, -1]"] {
+    // With `N == 0` there is no value.
+    for domain in ["", ", domain: N in [0, 9]"] {
         let map = format!("(d0){{N}} -> (d0 / N, d0 mod N){domain}");
         assert!(inverse(&map).contains("could not be solved for d0"), "{map}");
+    }
+}
+
+#[test]
+fn negative_symbols() {
+    assert_eq!(
+        inverse_of("(d0){N} -> (d0 * N), domain: d0 in [0, 9], N in [-5, -1]"),
+        "(d0){N} -> (d0 / N), domain: d0 in [-45, 0], N in [-5, -1], d0 - N * (d0 / N) in [0, 0], \
+         d0 / N in [0, 9]"
+    );
+    for text in [
+        "(d0){N} -> (d0 / N, d0 mod N), domain: d0 in [-50, 50], N in [-9, -1]",
+        "(d0){N} -> (d0 ceildiv N, d0 mod N), domain: d0 in [-50, 50], N in [-9, -1]",
+        "(d0){N} -> ((d0 * -3) / N, (d0 * -3) mod N), domain: d0 in [-50, 50], N in [-9, -2]",
+        "(d0){N} -> (d0 / (N * 4), (d0 / 4) mod N, d0 mod 4), domain: d0 in [0, 99], N in [-5, -1]",
+        "(d0, d1){N} -> (d0 * N + d1), domain: d0 in [-9, 9], d1 in [0, -N - 1], N in [-9, -1]",
+        "(d0, d1){N} -> (d0 + d1 * N), domain: d0 in [0, 9], d1 in [0, 9], N in [-9, -1], N + d0 in [-inf, -1]",
+        "(d0, d1){N} -> (d0 * N * 2 - d1), domain: d0 in [-9, 9], d1 in [0, 1 - N * 2 - 2], N in [-9, -1]",
+        "(d0, d1){M, N} -> ((d0 * N + d1) * M), domain: d0 in [0, 4], d1 in [0, N - 1], N in [1, 5], M in [-3, -1]",
+    ] {
+        inverse_of(text);
+    }
+}
+
+/// Digits of few values by symbols.
+#[test]
+fn interleaved_digits() {
+    for text in [
+        "(d0){N} -> ((d0 mod N) * 2 + d0 / N), domain: d0 in [0, N * 2 - 1], N in [2, 9]",
+        "(d0){N} -> ((d0 mod N) * 3 + 2 - d0 / N), domain: d0 in [0, N * 3 - 1], N in [1, 99]",
+        "(d0, d1){N} -> ((d0 mod N) * 8 + (d0 / N) * 4 + d1), \
+         domain: d0 in [0, N * 2 - 1], d1 in [0, 3], N in [1, 9]",
+    ] {
+        inverse_of(text);
+    }
+}
+
+/// What is a result, or follows from the results, divides as a symbol does.
+#[test]
+fn divisors_that_are_solved() {
+    assert_eq!(
+        inverse_of("(d0, d1) -> (d0 * d1 + 3, d0), domain: d0 in [1, 9], d1 in [0, 99]"),
+        "(d0, d1) -> (d1, (d0 - 3) / d1), domain: d0 in [3, 894], d1 in [1, 9], \
+         (d0 - 3) / d1 in [0, 99], (d0 - 3) mod d1 in [0, 0]"
+    );
+    for (divisor, domain) in [
+        ("d0", "d0 in [1, 5]"),
+        ("d0", "d0 in [-5, -1]"),
+        ("(d0 + 3)", "d0 in [-2, 5]"),
+        ("(-d0)", "d0 in [-5, -1]"),
+        ("(d0 * 2 - 7)", "d0 in [-2, 3]"),
+        ("(d0 / 3)", "d0 in [3, 9]"),
+        ("(d0 * d0 + 1)", "d0 in [-2, 3]"),
+        ("(d0 mod 4 + 1)", "d0 in [-2, 9]"),
+        ("max(d0, 2)", "d0 in [0, 5]"),
+    ] {
+        for results in [
+            "d1 / D, d1 mod D, d0",
+            "d0, d1 ceildiv D, d1 mod D",
+            "d1 / D + d0 * 3, d1 mod D, d0 - 1",
+            "(d1 * -2 + 1) / D, (d1 * -2 + 1) mod D, d0 * 2",
+            "d1 / (D * 3), (d1 / 3) mod D, d1 mod 3, d0",
+            "d0, d1 / D, d1 mod (D * 2)",
+            "D * d1, d0",
+            "d1 * D * 5 - d0, d0 * -3 + 1",
+            "d0, (d1 - 7) * D + 2",
+        ] {
+            let results = results.replace('D', divisor);
+            let text = format!("(d0, d1) -> ({results}), domain: {domain}, d1 in [-30, 20]");
+            let inverse = inverse_of(&text);
+            assert!(inverse.len() < 800, "no table: {text}: {inverse}");
+        }
+    }
+    for text in [
+        "(d0, d1, d2) -> (d0 * d1 * d2, d0, d1), domain: d0 in [1, 5], d1 in [-9, -1], d2 in [0, 9]",
+        "(d0, d1, d2) -> (d0 * d1 * d2, d0 * d1, d1), domain: d0 in [1, 5], d1 in [1, 5], d2 in [-9, 9]",
+        "(d0, d1, d2) -> (d1 * d0 + d2, d0), domain: d0 in [1, 9], d1 in [0, 99], d2 in [0, 9], d0 - d2 in [1, inf]",
+        "(d0, d1, d2) -> (d1 * d0 - d2, d0), domain: d0 in [1, 9], d1 in [0, 99], d2 in [0, 9], d0 - d2 in [1, inf]",
+        "(d0, d1, d2) -> (d1 / (d0 * d2), (d1 / d0) mod d2, d1 mod d0, d0, d2), \
+         domain: d0 in [1, 5], d1 in [-20, 50], d2 in [1, 4]",
+        "(d0, d1, d2) -> (d0 + d1, d0 - d1, d2 * (d0 + d1) + d0), \
+         domain: d0 in [0, 9], d1 in [1, 9], d2 in [-9, 9]",
+        "(d0, d1) -> ((d1 + d0) mod (d0 * 7), d0), domain: d0 in [1, 30], d1 in [0, 6]",
+        "(d0, d1){N} -> (d1 / (d0 * N), d1 mod (d0 * N), d0), domain: d0 in [1, 9], d1 in [-50, 50], N in [1, 4]",
+        "(d0, d1) -> (d0 * d1 + d1 * 3 - d0, d0), domain: d0 in [-2, 99], d1 in [-99999, 99999]",
+        "(d0, d1) -> (d0 * d1, d1 * 2), domain: d0 in [-99999, 99999], d1 in [1, 99999]",
+        "(d0, d1) -> (d1 / d0, d1 mod d0, d0), domain: d0 in [1, inf]",
+        // Where the divisor is zero, there is no value.
+        "(d0, d1) -> (d0, d1 / d0, d1 mod d0), domain: d0 in [-9, 9], d1 in [0, 30], d1 - d0 in [-inf, -1]",
+        "(d0, d1) -> (d0 + d1, d1 * d0, d0), domain: d0 in [-9, 9], d1 in [0, 30], d0 - d1 in [1, inf]",
+        // What is left over is not positive.
+        "(d0, d1) -> (d1 mod d0, d0), domain: d0 in [1, 9], d1 in [-9, 0], d0 + d1 in [1, inf]",
+        "(d0, d1){N} -> (d0 * N + d1), domain: d0 in [0, 9], d1 in [-9, 0], N in [1, 9], N + d1 in [1, inf]",
+    ] {
+        inverse_of(text);
     }
 }
 

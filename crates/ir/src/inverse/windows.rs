@@ -27,7 +27,7 @@ const MAX_PERIOD: i64 = 1 << 10;
 #[derive(Clone, Copy)]
 struct Window {
     least: Expr,
-    /// How many numbers it holds: a constant, or over runtime variables.
+    /// How many numbers it holds: a constant, or over the variables of the map.
     width: Expr,
     /// Where all such intervals start: at numbers with this remainder by the divisor.
     cuts: Option<(i64, i64)>,
@@ -77,6 +77,7 @@ impl Solver<'_> {
             let windows = places.get(&number).map_or(&[][..], |windows| &windows[..]);
             if self.express(number).is_none()
                 && let Some(least) = self.least_within(number, modulus, windows)
+                && let Some(modulus) = self.express(modulus)
             {
                 let above = ctx.modulo(ctx.sub(remainder, least), modulus);
                 self.add(number, ctx.add(least, above));
@@ -124,12 +125,10 @@ impl Solver<'_> {
         rounds_down: bool,
     ) -> Option<(Expr, Window)> {
         let ctx = self.ctx;
-        if !self.is_divisor(by) {
-            return None;
-        }
+        let value = self.divisor(by)?;
         let largest = ctx.sub(by, ctx.constant(1));
-        let below = if rounds_down { ctx.constant(0) } else { ctx.neg(largest) };
-        let least = ctx.add(ctx.mul(quotient, by), below);
+        let below = if rounds_down { ctx.constant(0) } else { ctx.sub(ctx.constant(1), value) };
+        let least = ctx.add(ctx.mul(quotient, value), below);
         let (number, mut window) = self.window_of(numerator, least, largest)?;
         let (_, factor, rest) = self.multiple(numerator)?;
         let constants = ctx.as_constant(by).zip(ctx.as_constant(below)).zip(ctx.as_constant(rest));
@@ -151,7 +150,7 @@ impl Solver<'_> {
         let (number, factor, rest) = self.multiple(expr)?;
         let size = ctx.constant(factor.checked_abs()?);
         let least = ctx.sub(least, rest);
-        let least = if 0 < factor { least } else { ctx.neg(ctx.add(least, extent)) };
+        let least = if 0 < factor { least } else { ctx.neg(ctx.add(least, self.express(extent)?)) };
         let window = Window {
             least: ctx.ceil_div(least, size),
             width: ctx.add(ctx.floor_div(extent, size), ctx.constant(1)),
@@ -165,11 +164,12 @@ impl Solver<'_> {
         let ctx = self.ctx;
         let Node::FloorDiv(whole, unit) = ctx.node(digit) else { return None };
         let product = ctx.mul(modulus, unit);
-        let are_divisors = [modulus, unit, product].into_iter().all(|it| self.is_divisor(it));
+        let are_divisors =
+            [modulus, unit, product].into_iter().all(|it| self.divisor(it).is_some());
         are_divisors.then(|| self.window(ctx.modulo(whole, product), unit, value, true))?
     }
 
-    /// `numerator mod modulus == value` as the remainder of a number, for a modulus over runtime variables.
+    /// `numerator mod modulus == value` as the remainder of a number, for a modulus that is known and no constant.
     fn symbolic_remainder(
         &self,
         numerator: Expr,
@@ -178,21 +178,17 @@ impl Solver<'_> {
     ) -> Option<(Expr, Expr, Expr)> {
         let ctx = self.ctx;
         let (number, factor, rest) =
-            self.multiple(numerator).filter(|_| self.is_divisor(modulus))?;
+            self.multiple(numerator).filter(|_| self.divisor(modulus).is_some())?;
         let remainder = ctx.mul(ctx.sub(value, rest), ctx.constant(factor));
         (factor.unsigned_abs() == 1).then_some((number, modulus, remainder))
     }
 
     /// The least of at most so many numbers in a row, one of which this is.
     fn least_within(&mut self, number: Expr, modulus: Expr, windows: &[Window]) -> Option<Expr> {
-        let ctx = self.ctx;
         if let Some(window) = windows.iter().find(|it| self.is_at_most(it.width, modulus)) {
             return Some(window.least);
         }
-        let least = self.least(number);
-        let above = ctx.add(ctx.sub(number, least), ctx.constant(1));
-        let fits = self.is_at_most(least, number) && self.is_at_most(above, modulus);
-        fits.then_some(least)
+        self.least_of(number, modulus)
     }
 }
 

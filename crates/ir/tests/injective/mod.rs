@@ -35,6 +35,12 @@ pub enum Step {
     Residues(usize, i64),
     /// One slope up to a number, and another from it on.
     Bend(usize, i64, i64, i64),
+    /// The same as a sum of a minimum and a maximum.
+    Turn(usize, i64, i64, i64),
+    /// Multiplies a dimension by what is known from another.
+    Multiply(usize, usize),
+    /// Quotient and remainder by what is known from another dimension.
+    Divide(usize, usize),
     /// A number and its quotient, as a sum.
     Climb(usize, i64, i64),
     /// A quotient of a multiple that is no smaller.
@@ -106,6 +112,10 @@ pub fn any_step() -> impl Strategy<Value = Step> {
         1 => (dim(), 2..9_i64).prop_map(|(a, b)| Step::Residues(a, b)),
         1 => (dim(), -3..9_i64, 1..4_i64, 1..4_i64)
             .prop_map(|(a, b, c, d)| Step::Bend(a, b, c, d)),
+        1 => (dim(), -3..9_i64, 1..4_i64, 1..4_i64)
+            .prop_map(|(a, b, c, d)| Step::Turn(a, b, c, d)),
+        1 => (dim(), dim()).prop_map(|(a, b)| Step::Multiply(a, b)),
+        1 => (dim(), dim()).prop_map(|(a, b)| Step::Divide(a, b)),
         1 => (dim(), -3..4_i64, 1..6_i64).prop_map(|(a, b, c)| Step::Climb(a, b, c)),
         1 => (dim(), 1..6_i64, 0..6_i64).prop_map(|(a, b, c)| Step::Scale(a, b, c)),
         1 => dim().prop_map(Step::Square),
@@ -219,6 +229,21 @@ fn apply(ctx: &Context, intervals: &[Interval], step: &Step) -> Vec<Expr> {
             let both = (scaled(dim, first), other);
             results[a % rank] =
                 if first < second { ctx.max(both.0, both.1) } else { ctx.min(both.0, both.1) };
+        }
+        Step::Turn(a, at, first, second) => {
+            let dim = dims[a % rank];
+            let below = ctx.min(dim, constant(at));
+            let above = ctx.max(ctx.sub(dim, constant(at)), constant(0));
+            results[a % rank] = ctx.add(scaled(below, first), scaled(above, second));
+        }
+        Step::Multiply(a, b) if a % rank != b % rank && extent(b % rank) < 100 => {
+            let by = ctx.add(from_zero(b % rank), constant(1));
+            results[a % rank] = ctx.mul(dims[a % rank], by);
+        }
+        Step::Divide(a, b) if a % rank != b % rank => {
+            let (a, by) = (a % rank, ctx.add(from_zero(b % rank), constant(1)));
+            results[a] = ctx.floor_div(dims[a], by);
+            results.insert(a + 1, ctx.modulo(dims[a], by));
         }
         Step::Climb(a, offset, by) => {
             let dim = dims[a % rank];
