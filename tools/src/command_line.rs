@@ -4,7 +4,7 @@
 use clap::{Args, ValueEnum};
 use melior::Context;
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, Read, Write},
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
@@ -394,6 +394,27 @@ pub fn run_tool(name: &str, run: impl FnOnce() -> Result<(), Error>) -> ExitCode
         }
     }
     ExitCode::FAILURE
+}
+
+/// Refuses this process more memory than there is, so that what asks for too much gets none, and can say so,
+/// instead of being ended by the system when it writes there. Only where the system says what there is.
+pub fn limit_memory() {
+    let Ok(text) = fs::read_to_string("/proc/meminfo") else { return };
+    let Some(available) = available_memory(&text) else { return };
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: The pointers are valid. A limit that cannot be set is none.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_DATA, &mut limit) == 0 && available < limit.rlim_cur {
+            limit.rlim_cur = available;
+            libc::setrlimit(libc::RLIMIT_DATA, &limit);
+        }
+    }
+}
+
+/// How many bytes can be used before others have to be written elsewhere, of what Linux says about its memory.
+fn available_memory(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
 /// Writes to the standard output. A reader that stops early, such as `head`, is no failure.

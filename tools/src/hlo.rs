@@ -111,6 +111,23 @@ pub(crate) fn shown(shape: &ArrayShape) -> String {
     format!("{}[{}]", shape.element_type, extents.join(","))
 }
 
+/// Refuses a run whose parameters and results there is no memory for: the arrays, and the tensors that
+/// compiled code takes.
+fn check_memory(executable: &Executable) -> Result<(), Error> {
+    let shapes = executable.parameters().iter().chain(executable.result_shapes());
+    let bytes = shapes.map(ArrayShape::num_bytes).try_fold(0, |sum: i64, it| sum.checked_add(it?));
+    let twice = bytes.and_then(|bytes| usize::try_from(bytes).ok()?.checked_mul(2));
+    match twice.map(|twice| Vec::<u8>::new().try_reserve_exact(twice)) {
+        Some(Ok(())) => Ok(()),
+        _ => Err(Error::Refused(match bytes {
+            Some(bytes) => format!(
+                "there is no memory for the parameters and results, which are {bytes} bytes, and are held twice"
+            ),
+            None => "there is no memory for the parameters and results".to_string(),
+        })),
+    }
+}
+
 /// The input of a number.
 type Input<'a> = dyn Fn(usize, &ArrayShape) -> Result<Array, Error> + 'a;
 /// What is to be said of the results for some inputs.
@@ -134,6 +151,7 @@ pub(crate) fn execute(
     let executable = Executable::compile(&context, module, &places, &options);
     let compile_seconds = start.elapsed().as_secs_f64();
     let executable = executable.map_err(error)?;
+    check_memory(&executable)?;
     let mut inputs = Vec::new();
     for (number, shape) in executable.parameters().iter().enumerate() {
         inputs.push(input(number, shape)?);

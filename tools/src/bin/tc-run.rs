@@ -10,7 +10,9 @@ use tc_backends::{
 use tc_dialects::Language;
 use tc_tools::{
     axon,
-    command_line::{Check, Execution, Source, Text, check, make_folder, print, run_tool},
+    command_line::{
+        Check, Execution, Source, Text, check, limit_memory, make_folder, print, run_tool,
+    },
     hlo::{self, Program},
     tml,
 };
@@ -45,6 +47,7 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    limit_memory();
     run_tool("tc-run", || run(&arguments))
 }
 
