@@ -318,8 +318,17 @@ fn one_error_per_mistake() {
     assert_eq!(
         error("fn(x : f24 [2]) { x }"),
         "1:8: error: 'f24' is no element type, expected bool, i8, i16, i32, i64, u8, u16, u32, \
-         u64, f16, bf16, f32, f64, or a variable [AX0202]"
+         u64, f16, bf16, f32, f64, or a variable such as 't' [AX0202]"
     );
+    // Variables with these names would accept everything.
+    for name in ["f8", "bfloat16", "float32", "int8", "uint64", "float", "int", "number"] {
+        let expected = format!("'{name}' is no element type");
+        assert!(error(&format!("fn(x : {name} [2]) {{ x }}")).contains(&expected));
+        assert!(error(&format!("fn(x : {name}) {{ x }}")).contains(&expected));
+    }
+    for name in ["t", "f", "i", "u", "bf", "float2", "ints", "t32"] {
+        assert_eq!(inferred(&format!("fn(x : {name} [2]) {{ x }}")).err(), None);
+    }
     assert_eq!(
         error("fn(x : f32 s, y : f32 [s]) { x }"),
         "1:24: error: 's' is a shape elsewhere, and stands for one dimension here; expected \

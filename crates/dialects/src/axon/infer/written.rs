@@ -65,7 +65,7 @@ impl Inference {
             }
             TypeKind::Name(name) => {
                 let is_elem = ElementType::from_name(&name.text).is_some()
-                    || is_number_type(&name.text)
+                    || is_foreign(&name.text)
                     || self.annotations.iter().any(|it| it.elem_names.contains(&name.text));
                 if is_elem {
                     let elem = self.lower_elem(name);
@@ -91,10 +91,10 @@ impl Inference {
         if let Some(known) = ElementType::from_name(&name.text) {
             return self.types.elem(known);
         }
-        if is_number_type(&name.text) {
+        if is_foreign(&name.text) {
             let names: Vec<_> = ElementType::ALL.iter().map(|ty| ty.name()).collect();
             let message = format!(
-                "'{}' is no element type, expected {}, or a variable",
+                "'{}' is no element type, expected {}, or a variable such as 't'",
                 name.text,
                 names.join(", ")
             );
@@ -193,8 +193,29 @@ fn place_span(place: &text::Place) -> Span {
     Span::new(place.start as u32, place.end as u32)
 }
 
-/// Whether a name looks like that of an element type with a number of bits.
-fn is_number_type(name: &str) -> bool {
-    let bits = name.strip_prefix("bf").or(name.strip_prefix(['f', 'i', 'u']));
-    bits.is_some_and(|bits| matches!(bits, "4" | "8" | "16" | "24" | "32" | "64" | "80" | "128"))
+/// Whether a name is that of an element type in other languages, with a number of bits or without, or that of
+/// a class of element types.
+fn is_foreign(name: &str) -> bool {
+    let kind = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    match &name[kind.len()..] {
+        "" => matches!(
+            kind,
+            "float"
+                | "double"
+                | "half"
+                | "int"
+                | "uint"
+                | "long"
+                | "short"
+                | "byte"
+                | "char"
+                | "boolean"
+                | "number"
+                | "integer"
+        ),
+        "4" | "8" | "16" | "24" | "32" | "64" | "80" | "128" => {
+            matches!(kind, "f" | "bf" | "i" | "u" | "float" | "bfloat" | "int" | "uint")
+        }
+        _ => false,
+    }
 }
