@@ -11,8 +11,8 @@
 //! decides as well where all is linear, with quotients, remainders, minima and maxima. Otherwise
 //! a domain of which the constraints leave few points is enumerated; corners of the box and seeded
 //! random points are tried; and where they show no difference, the [prover](crate::prove) is asked
-//! whether each domain lies in the other and the results agree, as a whole or as the same operations
-//! on operands that agree. Without an answer the verdict is unknown: the problem is undecidable, since
+//! whether each domain lies in the other and the results agree, as a whole, in one period of their
+//! difference, or as the same operations on operands that agree. Without an answer the verdict is unknown: the problem is undecidable, since
 //! products of variables are allowed (Matiyasevich 1970).
 
 use crate::evaluator::{MapEvaluator, Values};
@@ -20,6 +20,7 @@ use crate::expr::{Context, Expr, Node};
 use crate::interval::Interval;
 use crate::linear_domain::{LinearAnswer, LinearDomain};
 use crate::map::{IndexingMap, VarIntervals};
+use crate::period::all_values;
 use crate::prove::{Prover, Verdict};
 use crate::samples::BoundingBox;
 use crate::search::search;
@@ -34,6 +35,8 @@ const MAX_QUESTIONS: u32 = 32;
 const MAX_WORK: usize = 1 << 20;
 /// The most points of a domain in a large box that are enumerated.
 const MAX_POINTS: usize = 10_000;
+/// The most values of a difference that are looked at, as far as it is the same again and again.
+const MAX_VALUES: u64 = 1 << 12;
 
 /// Whether two maps mean the same.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -253,7 +256,9 @@ impl Comparison<'_> {
         }
         self.questions -= 1;
         let ctx = self.ctx;
-        if self.is_zero(ctx.sub(lhs, rhs)) {
+        let difference = self.simplifier.simplify(ctx.sub(lhs, rhs));
+        let intervals = |var| self.intervals.of(var);
+        if all_values(ctx, difference, intervals, MAX_VALUES, |value| value == 0) == Some(true) {
             return true;
         }
         let [first, second] = [lhs, rhs].map(|expr| with_quotients(ctx, expr, &self.intervals));
@@ -289,6 +294,21 @@ mod tests {
         let ctx = Context::new();
         let parse = |text| IndexingMap::parse(&ctx, text).expect("a map");
         parse(lhs).equality(&ctx, &parse(rhs))
+    }
+
+    #[test]
+    fn periods_decide_large_domains() {
+        let map =
+            |result| format!("(d0, d1) -> ({result}), domain: d0 in [0, 99999], d1 in [5, 99999]");
+        for (lhs, rhs) in [
+            ("(d0 * d0) mod 4", "d0 mod 2"),
+            ("(d0 * d1 / 2) mod 3 + d1", "(d0 * d1 mod 6) / 2 + d1"),
+            ("(d0 * d0 * d0 - d0) mod 6", "0"),
+        ] {
+            assert_eq!(verdict(&map(lhs), &map(rhs)), Equality::Equal, "{lhs}");
+        }
+        let (lhs, rhs) = (map("(d0 * d0) mod 8"), map("d0 mod 2"));
+        assert!(matches!(verdict(&lhs, &rhs), Equality::Different(Difference::At(_))));
     }
 
     #[test]

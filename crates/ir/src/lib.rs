@@ -82,6 +82,7 @@ mod linear_domain;
 mod linear_program;
 pub mod map;
 mod narrow;
+mod period;
 pub mod polynomial;
 pub mod prove;
 mod rescale;

@@ -13,7 +13,8 @@
 //! 5. branch and bound: a box is cut in two until the expression is monotone on the piece where it is
 //!    smallest, and on that where it is largest (E. Hansen, "Global optimization using interval analysis",
 //!    1992);
-//! 6. enumeration of a small domain.
+//! 6. the values in one period (`(d0 * d0) mod 4`);
+//! 7. enumeration of a small domain.
 //!
 //! The interval holds every value. It is called exact where it is known that both ends are values:
 //! after enumeration, where the expression is monotone in all its variables on a box or on the pieces with
@@ -26,6 +27,7 @@ use crate::expr::{Context, Expr, Node, Var, interval_of_operation};
 use crate::interval::Interval;
 use crate::linear_domain::{LinearAnswer, LinearDomain};
 use crate::map::{IndexingMap, VarIntervals};
+use crate::period::all_values;
 use crate::samples::BoundingBox;
 use crate::simplify::Simplifier;
 
@@ -88,6 +90,15 @@ impl IndexingMap {
             let (monotone, _) = monotone_range(ctx, form, &intervals);
             range.interval = range.interval.intersect(enclosure).intersect(monotone.interval);
             range.is_exact |= is_box && is_defined && monotone.is_exact;
+        }
+        let mut hull = Interval::EMPTY;
+        let add = |value| {
+            hull = hull.hull(Interval::point(value));
+            true
+        };
+        if all_values(ctx, simplified, |var| intervals.of(var), MAX_POINTS, add).is_some() {
+            range.interval = range.interval.intersect(hull);
+            range.is_exact |= is_box && is_defined;
         }
         if !range.is_exact {
             self.tighten(ctx, [expr, simplified], &mut range);
@@ -382,6 +393,19 @@ mod tests {
             ("(d1 - 100) * (d1 - 100) + d0 mod 7", 0, 97_990_207),
             ("(d1 * d1) mod 1000 - d1 * d1", -99_980_000, 0),
             ("max(d1 * d1 - d1 * 400, 3 - d0 * d0)", -40_000, 95_980_401),
+        ] {
+            let text = format!("(d0, d1) -> ({expr}), {domain}");
+            assert_eq!(range(&text), (Interval::new(lo, hi), true), "{expr}");
+        }
+    }
+
+    #[test]
+    fn one_period_has_all_values() {
+        let domain = "domain: d0 in [5, 100000], d1 in [0, 9999]";
+        for (expr, lo, hi) in [
+            ("(d0 * d0) mod 4", 0, 1),
+            ("((d0 * d1) / 2) mod 3 + (d1 * d1) mod 8", 0, 6),
+            ("(d0 * d0 * d0 - d0) mod 12 - d1 mod 5", -4, 6),
         ] {
             let text = format!("(d0, d1) -> ({expr}), {domain}");
             assert_eq!(range(&text), (Interval::new(lo, hi), true), "{expr}");

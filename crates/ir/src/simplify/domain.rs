@@ -16,6 +16,7 @@ use crate::hash::FastSet;
 use crate::interval::Interval;
 use crate::linear_domain::{LinearAnswer, LinearDomain};
 use crate::map::{Constraint, IndexingMap, VarIntervals, Variable};
+use crate::period::all_values;
 use crate::prove::Verdict;
 
 /// The most points at which a constraint is tried.
@@ -585,40 +586,20 @@ impl Simplifier<'_> {
     /// Whether a constraint holds at all or at none of the points of a small box; `None` where it
     /// holds at some, has no value at one, or where there are many.
     fn decided_by_points(&self, constraint: Constraint) -> Option<bool> {
-        let ctx = self.ctx;
+        let Constraint { expr, interval } = constraint;
         // A sum of a few variables is what intervals decide.
-        if ctx.cost(constraint.expr) < MIN_ENUMERATED_COST {
+        let cost = self.ctx.cost(expr);
+        if cost < MIN_ENUMERATED_COST && !matches!(self.ctx.node(expr), Node::Mod(..) if 1 < cost) {
             return None;
         }
-        let mut bounds: SmallVec<[(Var, Interval); 4]> = SmallVec::new();
-        let mut count = 1_u64;
-        for var in ctx.vars(constraint.expr) {
-            let interval = (self.interval)(var);
-            count = count.checked_mul(interval.num_members()?)?;
-            if MAX_ENUMERATED < count {
-                return None;
-            }
-            bounds.push((var, interval));
-        }
-        let mut point: SmallVec<[(Var, i64); 4]> =
-            bounds.iter().map(|&(var, interval)| (var, interval.lo)).collect();
         let mut verdict = None;
-        for _ in 0..count {
-            let value_of =
-                |var| point.iter().find(|&&(other, _)| other == var).map(|&(_, value)| value);
-            let holds = constraint.interval.contains(ctx.eval(constraint.expr, &value_of).ok()?);
-            if *verdict.get_or_insert(holds) != holds {
-                return None;
-            }
-            for ((_, value), (_, interval)) in point.iter_mut().zip(&bounds) {
-                if *value < interval.hi {
-                    *value += 1;
-                    break;
-                }
-                *value = interval.lo;
-            }
-        }
-        verdict
+        let is_same = |value| {
+            let holds = interval.contains(value);
+            *verdict.get_or_insert(holds) == holds
+        };
+        let bounds = |var| (self.interval)(var);
+        let decides = all_values(self.ctx, expr, bounds, MAX_ENUMERATED, is_same)?;
+        verdict.filter(|_| decides)
     }
 
     /// `g*a + r in [lo, hi] == a in [lo', hi']` where the bounds of `a` are the same for
@@ -832,6 +813,14 @@ fn quotients(interval: Interval, factor: i64) -> Option<Interval> {
 #[cfg(test)]
 mod tests {
     use crate::simplify::simplified;
+
+    #[test]
+    fn constraints_that_repeat_are_decided_by_one_period() {
+        let map = |constraint| format!("(d0) -> (d0), domain: d0 in [0, 99999], {constraint}");
+        assert_eq!(simplified(&map("(d0 * d0) mod 4 in [2, 3]")), "KNOWN EMPTY");
+        let domain = "(d0) -> (d0), domain: d0 in [0, 99999]";
+        assert_eq!(simplified(&map("(d0 * d0 + d0) mod 6 in [0, 2]")), domain);
+    }
 
     #[test]
     fn constraints_on_squares_and_sizes_are_bounds() {
