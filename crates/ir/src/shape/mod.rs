@@ -34,7 +34,8 @@ pub mod solve;
 mod tests;
 pub mod text;
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use smallvec::SmallVec;
@@ -195,6 +196,8 @@ impl From<PolynomialError> for DimError {
 #[derive(Debug, Default)]
 pub struct Arithmetic {
     context: Context,
+    /// What is divided by what, of divisions that were asked for.
+    divisions: RefCell<HashMap<Expr, [Rc<Polynomial>; 2]>>,
 }
 
 impl Arithmetic {
@@ -208,6 +211,22 @@ impl Arithmetic {
             Node::Var(Var::Runtime(number)) => Some(DimVar(number)),
             _ => None,
         }
+    }
+
+    /// What an atom divides by what; `None` if it is no division. It is put together once: otherwise each of
+    /// the divisions inside of each other would be again wherever one of them is looked into.
+    ///
+    /// # Errors
+    /// A coefficient overflows, or the expanded form is too large.
+    fn division(&self, atom: Expr) -> Result<Option<[Rc<Polynomial>; 2]>, PolynomialError> {
+        let Node::FloorDiv(lhs, rhs) = self.context.node(atom) else { return Ok(None) };
+        if let Some(known) = self.divisions.borrow().get(&atom) {
+            return Ok(Some(known.clone()));
+        }
+        let mut normalizer = Normalizer::new(&self.context);
+        let operands = [normalizer.polynomial(lhs)?, normalizer.polynomial(rhs)?];
+        self.divisions.borrow_mut().insert(atom, operands.clone());
+        Ok(Some(operands))
     }
 
     /// The polynomial of a size; `None` for a ragged dimension.

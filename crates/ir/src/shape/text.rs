@@ -12,8 +12,7 @@ use std::collections::HashMap;
 
 use super::solve::Solver;
 use super::{Arithmetic, Dim, DimError, DimOp, DimVar, Item, Shape, ShapeVar};
-use crate::expr::Node;
-use crate::polynomial::{Normalizer, Polynomial};
+use crate::polynomial::Polynomial;
 
 /// Deepest nesting of parentheses, and the most operators in a row.
 pub const MAX_NESTING: u32 = 100;
@@ -520,11 +519,8 @@ impl Arithmetic {
     /// Numerator and divisor of a sum that is a division by a constant and a constant beside it, which
     /// is moved into the numerator.
     fn lone_division(&self, sum: &Polynomial) -> Option<(Polynomial, i64)> {
-        let Node::FloorDiv(numerator, divisor) = self.context.node(sum.single_atom()?) else {
-            return None;
-        };
-        let divisor = self.context.as_constant(divisor)?;
-        let numerator = Normalizer::new(&self.context).polynomial(numerator).ok()?;
+        let [numerator, divisor] = self.division(sum.single_atom()?).ok()??;
+        let divisor = divisor.as_constant()?;
         let moved = sum.constant_part().checked_mul(divisor)?;
         Some((numerator.plus(moved).ok()?, divisor))
     }
@@ -534,17 +530,11 @@ impl Arithmetic {
         if let Some(var) = self.as_var(atom) {
             return name(var);
         }
-        let Node::FloorDiv(lhs, rhs) = self.context.node(atom) else {
-            return "?".to_string();
-        };
-        let mut normalizer = Normalizer::new(&self.context);
-        let mut operand = |expr| match normalizer.polynomial(expr) {
-            Ok(sum) => match self.dim((*sum).clone()) {
-                Ok(dim) => self.dim_text(&dim, name),
-                Err(_) => self.sum_text(&sum, name),
-            },
-            Err(_) => "?".to_string(),
-        };
-        format!("(/ {} {})", operand(lhs), operand(rhs))
+        let Ok(Some(operands)) = self.division(atom) else { return "?".to_string() };
+        let [lhs, rhs] = operands.map(|sum| match self.dim((*sum).clone()) {
+            Ok(dim) => self.dim_text(&dim, name),
+            Err(_) => self.sum_text(&sum, name),
+        });
+        format!("(/ {lhs} {rhs})")
     }
 }

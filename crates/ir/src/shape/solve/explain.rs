@@ -23,8 +23,9 @@ use super::{
 };
 use crate::shape::{Dim, DimError, DimVar, Item, Shape, ShapeVar};
 
-/// How much work may go into making a set of conflicting equations minimal, in equations solved.
-const MAX_EXPLANATION_WORK: usize = 1 << 19;
+/// How much work may go into making a set of conflicting equations minimal, in equations solved and parts of
+/// what is found out about variables.
+const MAX_EXPLANATION_WORK: usize = 1 << 22;
 
 /// How many definitions deep an explanation goes; what is used there is one member of the set.
 const MAX_NESTED: usize = 128;
@@ -294,7 +295,8 @@ impl Solver {
     /// decided about.
     fn core(&mut self, id: EquationId, open: Vec<Labelled>, conflict: &mut Conflict) {
         let mut system = self.system(&self.support(vec![id]), conflict.origin);
-        let mut refuted = self.refute(&system, &system.labels());
+        let mut work = MAX_EXPLANATION_WORK;
+        let mut refuted = self.refute(&system, &system.labels(), &mut work);
         if refuted.is_none() {
             // Others come first where something else is decided.
             let shapes = open.iter().filter_map(|it| match &it.said {
@@ -305,9 +307,8 @@ impl Solver {
             let support = self.support_of(vec![id], Some(&shapes));
             system = self.system(&support, conflict.origin);
             system.equations.extend(open);
-            refuted = self.refute(&system, &system.labels());
+            refuted = self.refute(&system, &system.labels(), &mut work);
         }
-        let mut work = MAX_EXPLANATION_WORK;
         (conflict.core, conflict.minimal) = match refuted {
             Some(set) => self.minimal(&system, set, &[], &mut work),
             None => (system.labels(), false),
@@ -323,7 +324,7 @@ impl Solver {
             system.equations.retain(|equation| is_among(&equation.labels, &conflict.core));
             let Some(next) = self.put_in(&system, &mut num_copied) else { break };
             // What the rules leave open may be found in another order only.
-            let Some(set) = self.refute(&next, &next.labels()) else { break };
+            let Some(set) = self.refute(&next, &next.labels(), &mut work) else { break };
             system = next;
             // Without one of those that were needed, what takes the place of a use says no more than it.
             let needed = std::mem::take(&mut conflict.core);
@@ -355,11 +356,10 @@ impl Solver {
                 let left_out = &open[at..end];
                 let mut rest = set.clone();
                 rest.retain(|origin| left_out.binary_search(origin).is_err());
-                match work.checked_sub(1 + system.equations.len()) {
-                    Some(left) => *work = left,
-                    None => return (set, false),
+                if *work == 0 {
+                    return (set, false);
                 }
-                match self.refute(system, &rest) {
+                match self.refute(system, &rest, work) {
                     Some(smaller) => {
                         let first = open[at];
                         set = smaller;
@@ -554,14 +554,16 @@ impl Solver {
 
     /// Solves the equations of some origins on their own. If they contradict each other, the origins
     /// of those that show it.
-    fn refute(&self, system: &System, origins: &[Origin]) -> Option<Vec<Origin>> {
+    fn refute(&self, system: &System, origins: &[Origin], work: &mut usize) -> Option<Vec<Origin>> {
         let mut found = None;
         let mut set = origins.to_vec();
         loop {
             let said = system.equations.iter().filter(|it| is_among(&it.labels, &set));
             let said: Vec<&Labelled> = said.collect();
             let mut copy = self.copy_for(&said);
-            let Err((failed, _)) = copy.replay(&said) else { return found };
+            let replayed = copy.replay(&said);
+            *work = work.saturating_sub(copy.to.size());
+            let Err((failed, _)) = replayed else { return found };
             let support = copy.to.support(vec![failed]);
             let wrong = copy.to.equations[copy.to.ancestor(failed) as usize].origin;
             if !said[wrong as usize].labels.contains(&system.origin)
@@ -582,6 +584,18 @@ impl Solver {
             }
             found = Some(std::mem::replace(&mut set, smaller));
         }
+    }
+
+    /// How many equations there are, and parts of what is known about variables.
+    fn size(&self) -> usize {
+        let terms = |dim: &Dim| match dim {
+            Dim::Sum(sum) => sum.terms().len(),
+            _ => 1,
+        };
+        let dims = self.dims.iter().filter_map(|it| it.value.as_ref()).map(|(dim, _)| terms(dim));
+        let shapes = self.shapes.iter().filter_map(|it| it.value.as_ref());
+        let shapes = shapes.map(|(shape, _)| shape.items.len());
+        self.equations.len() + dims.sum::<usize>() + shapes.sum::<usize>()
     }
 
     /// Whether operations that a contradiction depends on are decided as they were: otherwise, if it is found

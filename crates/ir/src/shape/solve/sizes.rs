@@ -12,9 +12,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::roots::positive_roots;
 use super::together::only_values;
 use super::{Failure, Mark, Reason, Relation, Solver};
-use crate::expr::{Expr, Node};
+use crate::expr::Expr;
 use crate::integer_program::{Answer, Program, Row, Terms};
-use crate::polynomial::{Monomial, Normalizer, Polynomial, remove_factor};
+use crate::polynomial::{Monomial, Polynomial, remove_factor};
 use crate::shape::{Arithmetic, Dim, DimError, DimVar};
 
 /// How much work the question about the sizes of connected residuals may be, in terms touched.
@@ -257,16 +257,14 @@ impl<'a> Sizes<'a> {
         if let Some(least) = self.arithmetic.least(atom) {
             self.add(&sum, Some(i128::from(least)), None);
         }
-        if let Node::FloorDiv(lhs, rhs) = self.arithmetic.context.node(atom) {
-            let mut normalizer = Normalizer::new(&self.arithmetic.context);
-            let (lhs, rhs) = (normalizer.polynomial(lhs)?, normalizer.polynomial(rhs)?);
-            if self.arithmetic.bounds(&rhs).0.is_some_and(|least| 0 < least) {
-                // What is left is natural, and less than the divisor.
-                let quotient = self.quotients.get(&atom).map(|value| Polynomial::constant(*value));
-                let rest = lhs.sub(&quotient.unwrap_or(sum).mul(&rhs)?)?;
-                self.add(&rest, Some(0), None);
-                self.add(&rest.sub(&rhs)?, None, Some(-1));
-            }
+        if let Some([lhs, rhs]) = self.arithmetic.division(atom)?
+            && self.arithmetic.bounds(&rhs).0.is_some_and(|least| 0 < least)
+        {
+            // What is left is natural, and less than the divisor.
+            let quotient = self.quotients.get(&atom).map(|value| Polynomial::constant(*value));
+            let rest = lhs.sub(&quotient.unwrap_or(sum).mul(&rhs)?)?;
+            self.add(&rest, Some(0), None);
+            self.add(&rest.sub(&rhs)?, None, Some(-1));
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::expr::{Expr, Node, gcd};
+use crate::expr::{Expr, gcd};
 use crate::polynomial::{Monomial, Normalizer, Polynomial, remove_factor};
 use crate::shape::{Arithmetic, Dim, DimError};
 
@@ -55,10 +55,8 @@ impl Arithmetic {
         if self.as_var(atom).is_some() {
             return Some(1);
         }
-        let Node::FloorDiv(lhs, rhs) = self.context.node(atom) else { return None };
-        let mut normalizer = Normalizer::new(&self.context);
-        let lhs = self.bounds(&*normalizer.polynomial(lhs).ok()?).0.filter(|least| 0 <= *least)?;
-        let rhs = normalizer.polynomial(rhs).ok()?;
+        let [lhs, rhs] = self.division(atom).ok()??;
+        let lhs = self.bounds(&lhs).0.filter(|least| 0 <= *least)?;
         match rhs.as_constant() {
             Some(divisor @ 1..) => Some(lhs / divisor),
             Some(_) => None,

@@ -4,7 +4,6 @@ use std::rc::Rc;
 
 use super::sums::rewrite_sum;
 use super::{Relation, Solver};
-use crate::expr::Node;
 use crate::polynomial::{Monomial, Normalizer, Polynomial};
 use crate::shape::{Dim, DimError, DimVar, Item, MAX_ITEMS, Shape, ShapeVar};
 
@@ -220,16 +219,15 @@ impl Solver {
         let mut atoms = Vec::new();
         for (monomial, _) in sum.terms() {
             for &atom in monomial {
-                if let Node::FloorDiv(lhs, rhs) = context.node(atom) {
-                    let mut normalizer = Normalizer::new(context);
-                    let old = (normalizer.polynomial(lhs)?, normalizer.polynomial(rhs)?);
-                    let lhs = self.reduced_sum((*old.0).clone())?;
-                    let rhs = self.reduced_sum((*old.1).clone())?;
-                    if lhs != *old.0 || rhs != *old.1 {
+                if let Some([old_lhs, old_rhs]) = self.arithmetic.division(atom)? {
+                    let lhs = self.reduced_sum((*old_lhs).clone())?;
+                    let rhs = self.reduced_sum((*old_rhs).clone())?;
+                    if lhs != *old_lhs || rhs != *old_rhs {
                         if rhs.as_constant() == Some(0) {
                             return Err(DimError::DivisionByZero);
                         }
-                        atoms.push((atom, Rc::new(normalizer.floor_div(&lhs, &rhs)?)));
+                        let quotient = Normalizer::new(context).floor_div(&lhs, &rhs)?;
+                        atoms.push((atom, Rc::new(quotient)));
                     }
                 }
             }
