@@ -212,14 +212,38 @@ impl IndexingMap {
     /// simplified map, or by this one, where simplification hides what a number is made of.
     fn solution(&self, ctx: &Context, simplified: &IndexingMap) -> Result<Vec<Expr>, Vec<Var>> {
         let work = Work(Cell::new(MAX_SOLVING));
-        solution(ctx, simplified, &work).or_else(|unsolved| {
+        let solution = solution(ctx, simplified, &work).or_else(|unsolved| {
             let given = (self != simplified).then(|| solution(ctx, self, &work));
             let by_tables = || {
                 let digits = Digits::of(ctx, simplified);
                 digits.solution(ctx, TableSize::LARGE, &work).ok()
             };
             given.and_then(Result::ok).or_else(by_tables).ok_or(unsolved)
-        })
+        })?;
+        // What is deep is looked at once for each level above.
+        let parts = solution.iter().zip(simplified.uses(ctx)).map(|(&value, uses)| {
+            let nodes = ctx.topological(&[value]).len();
+            nodes.saturating_mul(levels(ctx, value)).saturating_mul(uses + 1)
+        });
+        let parts = parts.fold(0, usize::saturating_add);
+        let all = || (0..).map(Var::Dim).take(self.dims.len()).collect();
+        work.spend(parts).map(|()| solution).ok_or_else(all)
+    }
+
+    /// How many results and constraints each dimension variable occurs in.
+    fn uses(&self, ctx: &Context) -> Vec<usize> {
+        let mut uses = vec![0; self.dims.len()];
+        let constraints = self.constraints.iter().map(|constraint| constraint.expr);
+        for expr in self.results.iter().copied().chain(constraints) {
+            for var in ctx.vars(expr) {
+                if let Var::Dim(number) = var
+                    && let Some(uses) = uses.get_mut(number as usize)
+                {
+                    *uses += 1;
+                }
+            }
+        }
+        uses
     }
 
     /// Drops constraints that follow from the others and the bounds, the longest first. Equations have
@@ -245,6 +269,15 @@ impl IndexingMap {
             self.simplify(ctx);
         }
     }
+}
+
+/// How deep operations nest, where a sum is one.
+fn levels(ctx: &Context, expr: Expr) -> usize {
+    ctx.fold_value(expr, |_, node, operands: Option<(&usize, &usize)>| match (node, operands) {
+        (_, None) => 0,
+        (Node::Add(..), Some((&lhs, &rhs))) => lhs.max(rhs),
+        (_, Some((&lhs, &rhs))) => lhs.max(rhs) + 1,
+    })
 }
 
 /// What the solution satisfies on the image alone: it lies in the domain, and the map leads from it back.

@@ -381,12 +381,13 @@ impl Solver<'_> {
                 _ => expr,
             };
             let growth = ctx.sub(ctx.fold_value(whole, moved), at_form);
-            self.work.spend(self.map.dims.len() + self.map.constraints.len())?;
+            // Each of them becomes a row.
+            self.work.spend(4 * (self.map.dims.len() + self.map.constraints.len()))?;
             let mut domain = LinearDomain::new(ctx, self.map);
             domain.deny(&[(growth, Interval::new(1, i64::MAX))]);
             let mut left = MAX_WORK;
             let answer = domain.solve_within(form, interval, &mut left);
-            self.work.spend(MAX_WORK - left)?;
+            self.work.spend(2 * (MAX_WORK - left))?;
             (answer == LinearAnswer::Empty).then_some(())
         };
         let one = ctx.constant(1);
@@ -571,6 +572,7 @@ mod tests {
             inverse_of(text);
         }
     }
+
     /// What the steps of the parts do not say.
     #[test]
     fn sums_that_the_domain_shows_to_grow_or_fall() {

@@ -21,6 +21,8 @@ const MAX_EQUATIONS: usize = 512;
 const MAX_EQUATIONS_EACH: usize = 4;
 /// How often the equations are taken as a linear system.
 const MAX_SYSTEMS: u32 = 4;
+/// The work of a question for the prover, for each term of it.
+const QUESTION_PRICE: usize = 512;
 /// The most digits of one number.
 const MAX_DIGITS: usize = 64;
 
@@ -382,15 +384,19 @@ impl<'c> Solver<'c> {
             let whole = multiples.entry(unknown).or_insert(ctx.constant(0));
             *whole = ctx.add(*whole, known);
         }
+        if multiples.keys().all(|&unknown| ctx.as_constant(unknown).is_some()) {
+            return;
+        }
         let terms = multiples.into_iter().map(|(unknown, known)| ctx.mul(unknown, known));
         let terms: Vec<Expr> = terms.collect();
-        let num_exprs = terms.iter().map(|&term| ctx.cost(term) as usize + 1).sum();
+        let num_exprs: usize = terms.iter().map(|&term| ctx.cost(term) as usize + 1).sum();
         let symbols = terms.iter().flat_map(|&term| self.symbolic_factors(term));
         let symbols: BTreeSet<Expr> = symbols.collect();
         for symbol in symbols {
             let Some((size, sign)) = self.signed_divisor(symbol) else { continue };
             let Some(by) = self.express(symbol) else { continue };
-            if self.work.spend(num_exprs).is_none() {
+            // Each term is simplified.
+            if self.work.spend(16 * num_exprs).is_none() {
                 return;
             }
             let (mut multiple, mut rest) = (ctx.constant(0), ctx.constant(0));
@@ -437,6 +443,11 @@ impl<'c> Solver<'c> {
         let difference = ctx.sub(rhs, lhs);
         let known = self.are_not_negative.borrow().get(&difference).copied();
         known.unwrap_or_else(|| {
+            // Programs with a row for each term are solved.
+            let price = (ctx.cost(difference) as usize).saturating_mul(QUESTION_PRICE);
+            if self.work.spend(price.saturating_add(self.map.dims.len())).is_none() {
+                return false;
+            }
             let prover = self.prover.get_or_init(|| Prover::for_domain(ctx, self.map));
             let is_not_negative = prover.shows_at_most(lhs, rhs)
                 || 0 <= self.map.range_of(ctx, difference).interval.lo;
@@ -449,6 +460,7 @@ impl<'c> Solver<'c> {
     /// bound, or what its upper bound says.
     pub(super) fn least_of(&mut self, expr: Expr, size: Expr) -> Option<Expr> {
         let ctx = self.ctx;
+        self.work.spend(self.map.dims.len())?;
         let bounds = self.bounds().of(expr);
         let [zero, one] = [0, 1].map(|constant| ctx.constant(constant));
         let above = ctx.sub(ctx.add(bounds.upper.unwrap_or(zero), one), size);
@@ -470,7 +482,10 @@ impl<'c> Solver<'c> {
         let ctx = self.ctx;
         let interval = self.simplifier.interval_of(term);
         let is_symbol = |var: &Var| matches!(var, Var::Runtime(_));
-        if self.map.runtimes.is_empty() || !ctx.vars(term).iter().any(is_symbol) {
+        let is_worth_it = !self.map.runtimes.is_empty()
+            && ctx.vars(term).iter().any(is_symbol)
+            && self.work.spend(self.map.dims.len()).is_some();
+        if !is_worth_it {
             return interval;
         }
         let bounds = self.bounds().of(term);

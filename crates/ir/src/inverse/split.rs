@@ -47,13 +47,19 @@ impl Digits {
         let mut map = self.map.clone();
         let mut replacements: Vec<Option<Expr>> = vec![None; map.dims.len()];
         let mut ends = Vec::new();
-        let roots = repeating(&self.map);
-        let num_exprs = ctx.topological(&roots).len();
+        let mut roots: BTreeMap<Var, Vec<Expr>> = BTreeMap::new();
+        for root in repeating(&self.map) {
+            for var in ctx.vars(root) {
+                roots.entry(var).or_default().push(root);
+            }
+        }
         for (number, replacement) in (0..).zip(&mut replacements) {
             let var = Var::Dim(number);
             let interval = intervals.of(var);
-            work.spend(num_exprs)?;
-            let Some((period, offset)) = period(ctx, &roots, var, interval, which) else {
+            let roots = roots.get(&var).map_or(&[][..], |roots| &roots[..]);
+            // They are sorted, and the periods of each counted.
+            work.spend(4 * ctx.topological(roots).len())?;
+            let Some((period, offset)) = period(ctx, roots, var, interval, which) else {
                 continue;
             };
             let remainder = ctx.dim(u32::try_from(map.dims.len()).ok()?);

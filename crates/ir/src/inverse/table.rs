@@ -126,7 +126,8 @@ impl Solver<'_> {
         let mut intervals = BTreeMap::new();
         let mut added = Vec::new();
         for fact in facts.iter().take(MAX_FACTS) {
-            for part in ctx.topological(&[fact.expr]) {
+            let parts = ctx.topological(&[fact.expr]);
+            for &part in &parts {
                 let Node::Mod(number, modulus) = ctx.node(part) else { continue };
                 let Some(modulus) = ctx.as_constant(modulus).filter(|&modulus| 0 < modulus) else {
                     continue;
@@ -147,6 +148,10 @@ impl Solver<'_> {
                 intervals.insert(var, (unit.term, Interval::new(0, largest)));
                 let whole = ctx.mul(ctx.var(var), ctx.constant(unit.scale));
                 let whole = ctx.add(whole, ctx.constant(unit.offset));
+                // They are sorted and made again.
+                if self.work.spend(4 * parts.len()).is_none() {
+                    return intervals;
+                }
                 let expr = ctx.replace(fact.expr, part, whole);
                 let vars = BTreeSet::from([var]);
                 if ctx.vars(expr) == vars {
@@ -161,6 +166,10 @@ impl Solver<'_> {
     fn tabulate_these(&mut self, these: &Unknowns, facts: &[Fact]) -> Option<()> {
         let ctx = self.ctx;
         let Unknowns { remainders, vars } = these;
+        // Nothing tells values apart.
+        if facts.is_empty() {
+            return None;
+        }
         let renumbered = |expr: Expr| {
             ctx.substitute(expr, &|var| Some(ctx.dim((0..).zip(vars).find(|it| *it.1 == var)?.0)))
         };

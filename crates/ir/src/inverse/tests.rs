@@ -331,6 +331,39 @@ fn the_search_ends_with_the_work() {
     assert_eq!(solved(1), Err(vec![Var::Dim(0)]));
 }
 
+/// Hundreds of variables or levels: what takes more work than a map is worth is not solved, and ends soon.
+#[test]
+fn large_maps_end() {
+    let join = |count: usize, item: &dyn Fn(usize) -> String| {
+        (0..count).map(item).collect::<Vec<_>>().join(", ")
+    };
+    let map = |rank: usize, results: String, interval: &str| {
+        let dims = join(rank, &|i| format!("d{i}"));
+        let domain = join(rank, &|i| format!("d{i} in {interval}"));
+        format!("({dims}) -> ({results}), domain: {domain}")
+    };
+    let next = |i: usize| (i + 1) % 400;
+    let sums = join(400, &|i| format!("(d{i} * 3 + d{} * 7) / 4", next(i)));
+    let divisors = join(399, &|i| format!("d{i} / d{}, d{i} mod d{}", next(i), next(i)));
+    let products = join(20, &|j| {
+        let terms = (0..100).map(|i| format!("d{} * d{}", i + 100, (i + j) % 100));
+        terms.collect::<Vec<_>>().join(" + ")
+    });
+    let factors = join(100, &|i| format!("d{i}"));
+    let nested =
+        (0..250).fold("d0".to_string(), |expr, i| format!("(({expr} * 3 + d1) mod {})", i + 1000));
+    for text in [
+        map(400, sums, "[0, 9]"),
+        map(400, format!("{divisors}, d399"), "[1, 9]"),
+        map(200, format!("{products}, {factors}"), "[1, 9]"),
+        map(2, nested, "[0, 10000]"),
+    ] {
+        let ctx = Context::new();
+        let map = IndexingMap::parse(&ctx, &text).expect("a map");
+        assert!(!map.has_inverse(&ctx), "{text}");
+    }
+}
+
 #[test]
 fn errors_say_why() {
     assert_eq!(
