@@ -18,7 +18,7 @@ use super::Simplifier;
 use super::numbered::MAX_COST;
 use super::sum::{Atom, Sum};
 use super::write::{Parts, Piece, Pieces, scale_in};
-use crate::expr::{Context, Expr};
+use crate::expr::{Context, Expr, gcd};
 use crate::hash::FastSet;
 use crate::map::IndexingMap;
 
@@ -255,8 +255,13 @@ impl Simplifier<'_> {
 
     /// Looks whether a quotient is that of a part of a sum, where `k*x - k*m*floor` stands in it.
     fn try_alias(&mut self, floor: Atom, weight: i64, part: &Sum) -> Option<()> {
-        let content = i64::try_from(part.content()).ok();
-        let content = content.filter(|&it| 0 < it && part.constant % it == 0)?;
+        let content = match i64::try_from(part.content()).ok()? {
+            0 => return None,
+            content if part.constant % content == 0 => content,
+            content => {
+                i64::try_from(gcd(content.unsigned_abs(), part.constant.unsigned_abs())).ok()?
+            }
+        };
         let scale = if weight < 0 { content } else { -content };
         let modulus = weight.checked_div(scale)?.checked_neg()?;
         let value = part.clone().divided(content).scaled(scale.signum())?;
@@ -322,6 +327,22 @@ mod tests {
                 &[
                     "(d0 * 6750 + d1 * 450 + d2 * 51 + d3 + ((d2 * 6 + d3 + 3) / 8) * 7 + 4728) / 180",
                     "(d0 * 3600 + d1 * 240 + d2 * 30 + d3 + 2523) / 96",
+                ],
+            ),
+            (
+                // A quotient of some of the other terms, with a constant that their factor does not divide.
+                "d0 in [0, 167]",
+                &[
+                    "(d0 mod 8) * 7 + ((d0 / 8) * 112 + 59) mod 1176",
+                    "(d0 * 14 - (d0 mod 8) * 7 + 59) mod 1176",
+                ],
+            ),
+            (
+                // A quotient that holds another one beside it.
+                "d0 in [0, 139], d1 in [0, 23]",
+                &[
+                    "(d0 + (((d1 * 25) / 18) mod 8) * 140) / 80",
+                    "((d0 + ((d1 * 25) / 18) * 140) / 80) mod 14",
                 ],
             ),
             (

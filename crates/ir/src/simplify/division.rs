@@ -119,11 +119,13 @@ impl Simplifier<'_> {
         Some(whole)
     }
 
-    /// Where `numerator floordiv divisor` is one quotient `q` and a sum `a`, notes that `q` is
-    /// `(numerator - divisor*a) floordiv divisor` too.
+    /// Where `numerator floordiv divisor` is one quotient `q` that the numerator does not have, and a
+    /// sum `a`, notes that `q` is `(numerator - divisor*a) floordiv divisor` too.
     fn add_alias(&mut self, quotient: &Sum, numerator: &Sum, divisor: i64) -> Option<()> {
-        let mut floors =
-            quotient.terms().iter().filter(|&&(atom, _)| self.as_floor(atom).is_some());
+        let is_new = |&&(atom, _): &&(Atom, i64)| {
+            self.as_floor(atom).is_some() && numerator.coefficient(atom) == 0
+        };
+        let mut floors = quotient.terms().iter().filter(is_new);
         let (&(atom, 1), None) = (floors.next()?, floors.next()) else {
             return None;
         };
@@ -513,18 +515,23 @@ impl Simplifier<'_> {
     }
 
     /// `(a + y floordiv b) floordiv c == (a*b + y) floordiv (b*c)`, where one quotient is
-    /// there once; one of a sum rather than those of a leaf, of which the finest is taken.
+    /// there once; one of a sum, which holds the others, rather than those of a leaf, of which the finest
+    /// is taken.
     fn absorb(&mut self, numerator: &Sum, divisor: i64) -> Option<Sum> {
         let once = |&&(atom, coefficient): &&(Atom, i64)| {
             coefficient == 1 && self.as_floor(atom).is_some()
         };
         let is_of_sum = |&&(atom, _): &&(Atom, i64)| self.quotient_of(atom).is_none();
         let mut inner = numerator.terms().iter().filter(once);
-        let mut of_sums = inner.clone().filter(is_of_sum);
-        let &(atom, _) = match (of_sums.next(), of_sums.next()) {
-            (Some(only), None) => only,
-            (Some(_), Some(_)) => return None,
-            (None, _) => {
+        let of_sums = inner.clone().filter(is_of_sum);
+        let is_outermost = |&&(outer, _): &&(Atom, i64)| {
+            let holds = |(own, _): (&Sum, i64), atom| atom == outer || own.coefficient(atom) != 0;
+            let mut others = of_sums.clone();
+            self.as_floor(outer).is_some_and(|own| others.all(|&(atom, _)| holds(own, atom)))
+        };
+        let &(atom, _) = match of_sums.clone().next() {
+            Some(_) => of_sums.clone().find(is_outermost)?,
+            None => {
                 let leaf = |&(atom, _): &(Atom, i64)| Some(self.quotient_of(atom)?.0);
                 let finest = inner.clone().min_by_key(|&&(atom, _)| self.quotient_of(atom))?;
                 inner.all(|other| leaf(other) == leaf(finest)).then_some(finest)?
