@@ -137,7 +137,7 @@ impl IndexingMap {
     /// let inverse = IndexingMap::parse(&ctx, slice)?.inverse(&ctx).unwrap();
     /// assert_eq!(
     ///     inverse.display(&ctx).to_string(),
-    ///     "(d0) -> ((d0 - 3) / 7), domain: d0 in [3, 17], (d0 + 4) mod 7 in [0, 0]"
+    ///     "(d0) -> ((d0 - 3) / 7), domain: d0 in [3, 17], d0 mod 7 in [3, 3]"
     /// );
     /// # Ok::<(), tc_ir::ParseError>(())
     /// ```

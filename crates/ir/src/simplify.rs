@@ -46,7 +46,7 @@ use std::collections::BTreeSet;
 
 use smallvec::SmallVec;
 
-use crate::expr::{Context, Expr, FewTerms, LinearTerms, Node, Var, interval_of_operation};
+use crate::expr::{Context, Expr, FewTerms, LinearTerms, Node, Var, gcd, interval_of_operation};
 use crate::hash::{FastMap, FastSet};
 use crate::interval::Interval;
 use crate::map::{IndexingMap, VarIntervals};
@@ -966,6 +966,16 @@ fn local(ctx: &Context, node: Node, lhs: Expr, rhs: Expr) -> Expr {
             if positive(modulus).is_some_and(|modulus| modulus % by == 0) =>
         {
             return ctx.modulo(value, rhs);
+        }
+        // (g*x) floordiv (g*c) == x floordiv c, and rounded up
+        (Node::FloorDiv(..) | Node::CeilDiv(..), Node::Mul(value, factor), _) => {
+            if let (Some(factor), Some(by)) = (ctx.as_constant(factor), ctx.as_constant(rhs))
+                && let Ok(common) = i64::try_from(gcd(factor.unsigned_abs(), by.unsigned_abs()))
+                && 1 < common
+            {
+                let value = ctx.mul(value, ctx.constant(factor / common));
+                return ctx.rebuild(node, value, ctx.constant(by / common));
+            }
         }
         (Node::Add(..), ..) => {
             if let Some(mut linear) = ctx.few_linear_terms(ctx.add(lhs, rhs)) {

@@ -111,7 +111,7 @@ proptest! {
         let map = sketch.build(&ctx);
         let mut simplified = map.clone();
         let changed = simplified.simplify(&ctx);
-        prop_assert_eq!(changed, simplified != map);
+        prop_assert_eq!(changed, simplified != map && !map.is_known_empty(&ctx));
         let text = format!("{} => {}", map.display(&ctx), simplified.display(&ctx));
         for (&old, &new) in map.results.iter().zip(&simplified.results) {
             prop_assert!(ctx.cost(new) <= ctx.cost(old), "{}", text);

@@ -449,8 +449,10 @@ impl<'c> Solver<'c> {
                 return false;
             }
             let prover = self.prover.get_or_init(|| Prover::for_domain(ctx, self.map));
-            let is_not_negative = prover.shows_at_most(lhs, rhs)
-                || 0 <= self.map.range_of(ctx, difference).interval.lo;
+            // Without a value of 64 bits there is no range, but a value on the way.
+            let range = || self.map.range_of(ctx, difference).interval;
+            let is_not_negative =
+                prover.shows_at_most(lhs, rhs) || matches!(range(), Interval { lo: 0.., hi: 0.. });
             self.are_not_negative.borrow_mut().insert(difference, is_not_negative);
             is_not_negative
         })

@@ -176,6 +176,19 @@ fn quotients_and_remainders_by_symbols() {
 }
 
 #[test]
+fn sizes_without_a_value_are_not_known_to_be_positive() {
+    let ctx = Context::new();
+    let text = "(d0, d1){N} -> (N * 9223372036854775807 * (d1 - d0) + d0), domain: d0 in [0, 1], d1 in [0, 1], \
+                N in [-2, -2]";
+    let map = IndexingMap::parse(&ctx, text).expect("a map");
+    let inverse = map.inverse(&ctx).expect("an inverse");
+    for number in [0, 1] {
+        assert_eq!(inverse.contains(&ctx, &[number], &[], &[-2]), Ok(true));
+        assert_eq!(inverse.evaluate(&ctx, &[number], &[], &[-2]), Ok(vec![number, number]));
+    }
+}
+
+#[test]
 fn negative_symbols() {
     assert_eq!(
         inverse_of("(d0){N} -> (d0 * N), domain: d0 in [0, 9], N in [-5, -1]"),

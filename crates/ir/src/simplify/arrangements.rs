@@ -11,10 +11,12 @@
 //! d1) mod 19)*456) floordiv 304`, with `27*304` of `d0` back in the quotient.
 
 use std::cmp::Ordering;
+use std::iter;
 
 use smallvec::SmallVec;
 
 use super::Simplifier;
+use super::division::least_residue;
 use super::numbered::MAX_COST;
 use super::sum::{Atom, Sum};
 use super::write::{Parts, Piece, Pieces, scale_in};
@@ -204,14 +206,9 @@ impl Simplifier<'_> {
     pub(super) fn write_shortest_residue(&mut self, value: &Sum, modulus: i64, depth: u32) -> Expr {
         let given = self.write_sum(value, depth);
         let positive = value.modulo(modulus);
-        let mut least = positive.clone();
-        for &(atom, coefficient) in positive.terms() {
-            if modulus - coefficient < coefficient {
-                least.set(atom, coefficient - modulus);
-            }
-        }
+        let least = least_residue(&positive, modulus);
         let mut written: SmallVec<[Expr; 2]> = SmallVec::new();
-        for mut residue in [positive, least] {
+        for mut residue in iter::once(positive).chain(least) {
             residue.constant = residue.constant.rem_euclid(modulus);
             if self.fits(&residue) {
                 written.push(self.write_sum(&residue, depth));

@@ -233,6 +233,15 @@ impl Simplifier<'_> {
             whole.add(&quotient, 1)?;
             return Some(whole);
         }
+        if let Some(least) = least_residue(&numerator, divisor)
+            && let Some(quotient) = constant_quotient(self.interval_of_sum(&least))
+        {
+            let mut multiples = numerator;
+            multiples.add(&least, -1)?;
+            whole.add(&multiples.divided(divisor), 1)?;
+            whole.add(&quotient, 1)?;
+            return Some(whole);
+        }
         let found = self.cancelled(&numerator, divisor);
         if let Some(quotient) = found.or_else(|| self.absorb(&numerator, divisor)) {
             whole.add(&quotient, 1)?;
@@ -286,6 +295,14 @@ impl Simplifier<'_> {
                 whole.constant = whole.constant.checked_add(value)?;
                 return Some(whole);
             }
+        }
+        if let Some(least) = least_residue(&numerator, divisor)
+            && let Some(value) = self.interval_of_leaves(&least).only_quotient(divisor)
+        {
+            numerator.add(&least, -1)?;
+            whole.add(&numerator.divided(divisor), 1)?;
+            whole.constant = whole.constant.checked_add(value)?;
+            return Some(whole);
         }
         let mut terms: SmallVec<[(i64, Interval); 8]> = SmallVec::new();
         for &(atom, coefficient) in numerator.terms() {
@@ -710,6 +727,19 @@ impl Rest {
             Rest::Nearest => above,
         }
     }
+}
+
+/// A sum that differs by a multiple of the divisor, with the smallest coefficients, of both signs; `None` where
+/// the sum is that.
+pub(super) fn least_residue(sum: &Sum, divisor: i64) -> Option<Sum> {
+    let is_large = |&&(_, factor): &&(Atom, i64)| divisor / 2 < factor && factor < divisor;
+    let mut large = sum.terms().iter().filter(is_large).peekable();
+    large.peek()?;
+    let mut least = sum.clone();
+    for &(atom, factor) in large {
+        least.set(atom, factor - divisor);
+    }
+    Some(least)
 }
 
 /// `(g*a + r) floordiv c == (a + k) floordiv (c/g)`, where `r floordiv g` is always `k`.

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use super::build;
 use super::write::{build_sorted, is_written_sum};
 use super::{MAX_ROUNDS, Simplifier};
-use crate::congruence::{Congruence, Merged};
+use crate::congruence::{Congruence, Merged, gcd_and_inverse};
 use crate::expr::{Context, Expr, Node, Var, checked_ceil_div, checked_floor_div, gcd};
 use crate::hash::FastSet;
 use crate::interval::Interval;
@@ -80,10 +80,12 @@ pub(crate) enum ConstantBounds {
 
 impl IndexingMap {
     /// Simplifies bounds, constraints and results until nothing changes, and returns whether
-    /// anything did. The domain stays the same set of points, except that points where a
-    /// constraint has no value may join it; on it the results stay the same.
+    /// anything did; maps that are known to be empty are all the same. The domain stays the same
+    /// set of points, except that points where a constraint has no value may join it; on it the
+    /// results stay the same.
     pub fn simplify(&mut self, ctx: &Context) -> bool {
         // What the last steps do may be what the first one has undone.
+        let was_empty = self.is_known_empty(ctx);
         let before = self.has_quotients(ctx).then(|| self.clone());
         let mut has_changed = self.simplify_as_given(ctx);
         let mut last: Option<IndexingMap> = None;
@@ -99,7 +101,7 @@ impl IndexingMap {
             self.simplify_as_given(ctx);
             has_changed = true;
         }
-        before.map_or(has_changed, |before| *self != before)
+        !was_empty && before.map_or(has_changed, |before| *self != before)
     }
 
     /// Drops constraints on quotients that hold wherever the bounds do, as far as integer programs show
@@ -677,6 +679,9 @@ impl Simplifier<'_> {
                     further(value, to, from)
                 }
             }
+            Node::Mod(..) => {
+                self.shorter_congruence(Constraint { expr, interval }).map(Reduced::Further)
+            }
             // x * x <= hi == -r <= x <= r, where r is the root of hi
             Node::Mul(lhs, rhs) if lhs == rhs && lo <= 0 && 0 <= hi && hi != i64::MAX => {
                 let root = hi.isqrt();
@@ -707,6 +712,42 @@ impl Simplifier<'_> {
             }
             _ => None,
         }
+    }
+
+    /// `(a*x + b*y + k) mod m in [r, r] == (u*a*x + u*b*y) mod m in [u*(r - k) mod m]`, where `u` has an inverse
+    /// modulo `m`: the shortest of the forms in which a coefficient is 1 or -1, or of which `u` is.
+    fn shorter_congruence(&mut self, constraint: Constraint) -> Option<Constraint> {
+        let ctx = self.ctx;
+        let (value, Congruence { modulus, remainder }) = Congruence::of_value(ctx, &constraint)?;
+        let linear = ctx.few_linear_terms(value)?;
+        let wide = i128::from(modulus);
+        let mut units: SmallVec<[i128; 16]> = SmallVec::from_slice(&[1, wide - 1]);
+        for &(_, coefficient) in &linear.terms {
+            let (common, inverse) = gcd_and_inverse(i128::from(coefficient).rem_euclid(wide), wide);
+            if common == 1 {
+                units.extend([inverse, wide - inverse]);
+            }
+        }
+        units.sort_unstable();
+        units.dedup();
+        let target = i128::from(remainder) - i128::from(linear.constant);
+        let mut shortest = constraint;
+        for unit in units {
+            let times = |number: i128| {
+                i64::try_from((number.rem_euclid(wide) * unit).rem_euclid(wide)).ok()
+            };
+            let terms = linear.terms.iter();
+            let terms = terms.map(|&(term, factor)| Some((term, times(i128::from(factor))?)));
+            let mut terms: SmallVec<[(Expr, i64); 8]> = terms.collect::<Option<_>>()?;
+            terms.retain(|&mut (_, factor)| factor != 0);
+            let sum = build_sorted(ctx, &terms, 0);
+            let expr = self.simplify(ctx.modulo(sum, ctx.constant(modulus)));
+            let lengths = ctx.cost(expr).cmp(&ctx.cost(shortest.expr));
+            if lengths.then_with(|| ctx.compare(expr, shortest.expr)).is_lt() {
+                shortest = Constraint { expr, interval: Interval::point(times(target)?) };
+            }
+        }
+        (shortest.expr != constraint.expr).then_some(shortest)
     }
 
     /// Asks the prover about a constraint that nothing else reduces.

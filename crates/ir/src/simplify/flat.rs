@@ -587,6 +587,22 @@ impl Quotients {
             form.linear.constant = value;
             return Some(());
         }
+        let mut least = numerator;
+        for coefficient in &mut least.coefficients {
+            if divisor / 2 < *coefficient {
+                *coefficient -= divisor;
+            }
+        }
+        if least != numerator
+            && let Some(value) = self.interval_of(&least).only_quotient(divisor)
+        {
+            for (place, coefficient) in numerator.terms() {
+                let moved = (coefficient - least.coefficients[place]) / divisor;
+                form.linear.coefficients[place] += moved;
+            }
+            form.linear.constant = value;
+            return Some(());
+        }
         let mut terms: SmallVec<[(i64, Interval); MAX_FLAT]> = SmallVec::new();
         for (place, coefficient) in numerator.terms() {
             terms.push((coefficient, self.vars[place].1));

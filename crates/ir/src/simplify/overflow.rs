@@ -14,6 +14,8 @@ use crate::expr::{Expr, Node};
 
 /// A little below 2^127, to allow for rounding.
 const LARGEST: f64 = 1.7e38;
+/// What a value that has 128 bits may be moved by.
+const SMALL: f64 = 1e30;
 
 impl Simplifier<'_> {
     /// Whether a form of an expression has a value wherever the given one has, as far as bounds of the values
@@ -33,6 +35,8 @@ impl Simplifier<'_> {
     /// are on the way to that of the given one.
     fn fits_on_the_way(&mut self, expr: Expr, given: Option<Expr>) -> bool {
         let (mut open, mut known) = (BinaryHeap::from([expr]), BinaryHeap::from_iter(given));
+        let mut products = None;
+        let moved = self.moved_by_little(expr);
         // Users have larger handles than what they use. Both ways are followed from the largest on, so that
         // what they have in common is not looked at.
         while let Some(next) = pop_largest(&mut open) {
@@ -43,13 +47,53 @@ impl Simplifier<'_> {
             if known.peek() == Some(&next) {
                 continue;
             }
-            if next != expr && LARGEST < self.size_of(next) {
-                return false;
+            if LARGEST < self.size_of(next) && !moved.contains(&next) {
+                let products = products.get_or_insert_with(|| self.products_of(given));
+                if !self.is_within(next, products) {
+                    return false;
+                }
             }
             let operands = self.ctx.node(next).operands();
             open.extend(operands.into_iter().flat_map(<[Expr; 2]>::from));
         }
         true
+    }
+
+    /// The sum, and what is left of it without terms that are small: it has 128 bits where the sum has.
+    fn moved_by_little(&mut self, sum: Expr) -> SmallVec<[Expr; 4]> {
+        let mut moved = SmallVec::from_slice(&[sum]);
+        let mut rest = sum;
+        while let Node::Add(lhs, rhs) = self.ctx.node(rest) {
+            rest = match (self.size_of(lhs) <= SMALL, self.size_of(rhs) <= SMALL) {
+                (false, true) => lhs,
+                (true, false) => rhs,
+                _ => break,
+            };
+            moved.push(rest);
+        }
+        moved
+    }
+
+    /// The products on the way to the value of an expression: the factors, sorted, and the coefficient.
+    fn products_of(&self, given: Option<Expr>) -> Vec<(Vec<Expr>, i64)> {
+        let nodes = self.ctx.topological(given.as_slice());
+        nodes.into_iter().filter_map(|expr| self.factors_of_product(expr)).collect()
+    }
+
+    /// Whether the value is a product of which there is a multiple, of the same sign.
+    fn is_within(&self, expr: Expr, products: &[(Vec<Expr>, i64)]) -> bool {
+        self.factors_of_product(expr).is_some_and(|(factors, coefficient)| {
+            products.iter().any(|(others, other)| {
+                *others == factors
+                    && other.signum() == coefficient.signum()
+                    && coefficient.unsigned_abs() <= other.unsigned_abs()
+            })
+        })
+    }
+
+    fn factors_of_product(&self, expr: Expr) -> Option<(Vec<Expr>, i64)> {
+        let is_small = matches!(self.ctx.node(expr), Node::Mul(..)) && !self.has_many_factors(expr);
+        is_small.then(|| self.factors(expr))?
     }
 
     /// A bound of the size of a value.
@@ -121,6 +165,23 @@ mod tests {
         let value = |expr| ctx.eval(expr, &|_| Some(i64::MIN));
         assert_eq!(value(map.results[0]), Ok(0));
         assert_eq!(value(canonical), Ok(0), "{}", ctx.display(canonical));
+    }
+
+    #[test]
+    fn products_without_bounds_are_put_together() {
+        let ctx = Context::new();
+        for (given, expected) in [
+            ("d0 * d1 + 3 + d0 * d1 + 2", "d0 * d1 * 2 + 5"),
+            ("d1 + d1 - 6 + d0 * d0 * 8", "d1 * 2 + d0 * d0 * 8 - 6"),
+            ("d0 * d1 * d2 + 5 + d1 * 2 + d1", "d1 * 3 + d0 * d1 * d2 + 5"),
+            ("(d0 * d1 * 6 + 5) / 3", "d0 * d1 * 2 + 1"),
+            ("d1 * d0 * 3 + 5", "d0 * d1 * 3 + 5"),
+            ("d1 * d0 * 3 + 5 + d0", "d0 + d0 * d1 * 3 + 5"),
+        ] {
+            let map = IndexingMap::parse(&ctx, &format!("(d0, d1, d2) -> ({given})"));
+            let canonical = ctx.canonicalize(map.expect("a map").results[0]);
+            assert_eq!(ctx.display(canonical).to_string(), expected, "{given}");
+        }
     }
 
     #[test]

@@ -468,8 +468,11 @@ impl Simplifier<'_> {
                     {
                         (value, modulus, coefficient) = (scaled, whole, 1);
                     }
+                    // A term may be subtracted instead.
+                    let has_negative = 2 < modulus
+                        && value.terms().iter().any(|&(_, factor)| factor == modulus - 1);
                     let value = match self.ways {
-                        0 => self.write_sum(&value, depth + 1),
+                        0 if !has_negative => self.write_sum(&value, depth + 1),
                         _ => self.write_shortest_residue(&value, modulus, depth + 1),
                     };
                     ctx.modulo(value, ctx.constant(modulus))
@@ -601,15 +604,17 @@ pub(super) fn is_written_sum(ctx: &Context, expr: Expr, accepted: &impl Fn(Var) 
     let Some(((first, coefficient), later)) = terms.split_last() else {
         return false;
     };
-    // A positive term comes first where there is one, the first of them in order.
+    // A positive term comes first where there is one, or one with a factor: the first of them in order.
     later.windows(2).all(|pair| pair[1].0 < pair[0].0)
-        && later.iter().all(|&(var, other)| match 0 < *coefficient {
-            true => *first < var || (var < *first && other < 0),
-            false => *first < var && other < 0,
+        && later.iter().all(|&(var, other)| match *coefficient {
+            1.. => *first < var || (var < *first && other < 0),
+            -1 => *first < var && other == -1,
+            _ => other < 0 && (*first < var || (var < *first && other == -1)),
         })
 }
 
-/// A sum of multiples given by size and sign, a positive one first; zero when empty.
+/// A sum of multiples given by size and sign, a positive one first, or one that has a factor, which takes
+/// the sign; zero when empty.
 fn chain(ctx: &Context, addends: impl Iterator<Item = Addend> + Clone) -> Expr {
     let signed = |(expr, size, positive): Addend| {
         let magnitude = i128::from(size);
@@ -622,6 +627,7 @@ fn chain(ctx: &Context, addends: impl Iterator<Item = Addend> + Clone) -> Expr {
         }
     };
     let first = addends.clone().position(|(.., positive)| positive);
+    let first = first.or_else(|| addends.clone().position(|(_, size, _)| 1 < size));
     let mut sum = first.and_then(|place| addends.clone().nth(place)).map(signed);
     for (place, addend) in addends.enumerate() {
         if Some(place) != first {
