@@ -8,7 +8,7 @@ use super::outcomes;
 use serde_json::Value;
 use std::collections::HashMap;
 use tc_ir::shape::{
-    Dim, DimVar, Item, Shape, ShapeVar,
+    Arithmetic, Dim, DimOp, DimVar, Item, Shape, ShapeVar,
     solve::{Mark, Relation, Solver},
     text::{Names, TextError},
 };
@@ -137,7 +137,8 @@ impl Case {
             }
         }
         for relation in &residual {
-            let Some(at) = found.iter().position(|other| same(other, relation)) else {
+            let arithmetic = self.solver.arithmetic();
+            let Some(at) = found.iter().position(|other| same(arithmetic, other, relation)) else {
                 return Ok(false);
             };
             found.swap_remove(at);
@@ -226,14 +227,22 @@ fn malformed(left: &str, right: &str, error: &TextError) -> Mismatch {
     Mismatch::new(format!("an equation in '{left} = {right}'"), error.to_string())
 }
 
-/// Whether two equations are the same but for their sides.
-fn same(a: &Relation, b: &Relation) -> bool {
-    let swapped = match b {
-        Relation::Shapes(left, right) => Relation::Shapes(right.clone(), left.clone()),
-        Relation::Dims(left, right) => Relation::Dims(right.clone(), left.clone()),
-        other => other.clone(),
-    };
-    a == b || *a == swapped
+/// Whether two equations are the same but for their sides, and for what is on both sides of sizes:
+/// `(/ (- h 3) 2) = 4` is `(/ (+ h 1) 2) = 6`.
+fn same(arithmetic: &Arithmetic, a: &Relation, b: &Relation) -> bool {
+    match (a, b) {
+        (Relation::Dims(a, b), Relation::Dims(c, d)) => {
+            let difference = |lhs, rhs| arithmetic.apply(DimOp::Sub, lhs, rhs).ok();
+            let ours = difference(a, b);
+            (a, b) == (c, d)
+                || (a, b) == (d, c)
+                || ours.is_some_and(|it| {
+                    it != Dim::Ragged && [difference(c, d), difference(d, c)].contains(&Some(it))
+                })
+        }
+        (Relation::Shapes(a, b), Relation::Shapes(c, d)) => (a, b) == (c, d) || (a, b) == (d, c),
+        _ => a == b,
+    }
 }
 
 /// The variables of the second that take the places of those of the first.
