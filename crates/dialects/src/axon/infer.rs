@@ -31,7 +31,7 @@ use std::rc::Rc;
 use tc_ir::shape::{
     Dim, Item, Shape, ShapeVar,
     solve::{Conflict, Mark, Origin, Relation, Step},
-    text::Part,
+    text::{DimExpr, Part},
 };
 
 /// How a program is looked at.
@@ -1099,16 +1099,17 @@ impl Inference {
             return;
         }
         if let Some(name) = whole {
-            match &given.value {
-                OptionValue::Shape(shape) => {
-                    let shape = self.lower_shape(shape);
-                    meaning.shapes.insert(name, shape);
-                }
+            let shape = match &given.value {
+                OptionValue::Shape(shape) => self.lower_shape(shape),
+                OptionValue::Dim(DimExpr::Name(name)) => self.shape_name(name),
                 OptionValue::Dim(_) => {
-                    let message = format!("option '{}' expects a shape", declared.name.text);
+                    let option = &declared.name.text;
+                    let message = format!("option '{option}' expects a shape, such as '[n, 2]'");
                     self.error(Reason::AxonOption, given.span, message);
+                    return;
                 }
-            }
+            };
+            meaning.shapes.insert(name, shape);
             return;
         }
         let sizes: Vec<Dim> = match &given.value {

@@ -127,7 +127,7 @@ impl Inference {
         shape
     }
 
-    fn shape_name(&mut self, name: &text::Name) -> Shape {
+    pub(super) fn shape_name(&mut self, name: &text::Name) -> Shape {
         let known = self.annotations.iter().rev().find_map(|it| it.shapes.get(&name.text));
         if let Some(shape) = known {
             return shape.clone();
