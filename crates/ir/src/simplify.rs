@@ -1039,6 +1039,24 @@ mod tests {
     }
 
     #[test]
+    fn numerators_of_many_quotients_stay_whole() {
+        let ctx = Context::new();
+        let mut tower = "d0".to_string();
+        for _ in 0..60 {
+            tower = format!("(({tower}) * 3 + d1) / 2");
+        }
+        let text = format!("(d0, d1) -> ({tower}), domain: d0 in [0, 99999], d1 in [0, 9]");
+        let map = crate::map::IndexingMap::parse(&ctx, &text).expect("a map");
+        let mut simple = map.clone();
+        simple.simplify(&ctx);
+        assert!(ctx.cost(simple.results[0]) <= ctx.cost(map.results[0]));
+        for point in [[0, 0], [0, 9], [1, 3], [7919, 5], [99999, 9]] {
+            let [given, found] = [&map, &simple].map(|map| map.evaluate(&ctx, &point, &[], &[]));
+            assert!(given.is_ok() && given == found, "{point:?}: {found:?}");
+        }
+    }
+
+    #[test]
     fn symbolic_linearization_is_undone() {
         assert_eq!(
             simplified(

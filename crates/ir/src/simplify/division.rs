@@ -18,6 +18,12 @@ use super::{AtomData, MAX_DEPTH, Simplifier, Term};
 use crate::expr::{Expr, Node, gcd};
 use crate::interval::Interval;
 
+/// The most quotients of sums in a numerator of which one is looked for that holds the others.
+const MAX_ABSORBED: usize = 2;
+
+/// The most quotients in a numerator that is divided term by term.
+const MAX_DIVIDED: usize = 16;
+
 /// The most common factors of terms and divisor that are tried.
 pub(super) const MAX_FACTORS: usize = 8;
 
@@ -69,10 +75,7 @@ impl Simplifier<'_> {
         let quotient = self.quotient(value.clone(), modulus)?;
         let mut remainder = value.clone();
         remainder.add(&quotient, modulus.checked_neg()?)?;
-        let quotients = |sum: &Sum| {
-            sum.terms().iter().filter(|&&(atom, _)| self.as_floor(atom).is_some()).count()
-        };
-        if quotients(&remainder) <= MAX_QUOTIENTS {
+        if self.num_floors(&remainder) <= MAX_QUOTIENTS {
             return Some(remainder);
         }
         // A remainder of many quotients would be lost among them: it stays whole.
@@ -81,11 +84,21 @@ impl Simplifier<'_> {
         Some(self.leaf(self.ctx.modulo(value, self.ctx.constant(modulus))))
     }
 
+    /// How many quotients a sum has.
+    fn num_floors(&self, sum: &Sum) -> usize {
+        sum.terms().iter().filter(|&&(atom, _)| self.as_floor(atom).is_some()).count()
+    }
+
     /// The normal form of `numerator floordiv divisor` for a positive divisor. `None` on
     /// overflow.
     pub(super) fn quotient(&mut self, numerator: Sum, divisor: i64) -> Option<Sum> {
         if divisor == 1 {
             return Some(numerator);
+        }
+        if MAX_DIVIDED < self.num_floors(&numerator) {
+            // It stays whole, so that a tower of quotients grows by one at each level.
+            let value = self.write(&numerator);
+            return Some(self.leaf(self.ctx.floor_div(value, self.ctx.constant(divisor))));
         }
         // (c*a + r) floordiv c == a + r floordiv c
         let (mut whole, mut rest) = numerator.split(divisor);
@@ -547,6 +560,7 @@ impl Simplifier<'_> {
             self.as_floor(outer).is_some_and(|own| others.all(|&(atom, _)| holds(own, atom)))
         };
         let &(atom, _) = match of_sums.clone().next() {
+            Some(_) if of_sums.clone().nth(MAX_ABSORBED).is_some() => return None,
             Some(_) => of_sums.clone().find(is_outermost)?,
             None => {
                 let leaf = |&(atom, _): &(Atom, i64)| Some(self.quotient_of(atom)?.0);
