@@ -1009,3 +1009,106 @@ fn what_is_too_large_is_an_error() {
     }
     assert_eq!(solver.solve().unwrap_err().reason, Reason::Arithmetic(DimError::TooLarge));
 }
+
+/// Point-wise operations on parameters and on results of others, with a solution, and annotations that say all or a
+/// part of some shapes.
+fn planted_operations(random: &mut Random) -> System {
+    let mut system = System::new(4, 0);
+    let sizes: Vec<i64> = (0..4).map(|_| 1 + random.below(4) as i64).collect();
+    let mut values: Vec<Vec<i64>> = Vec::new();
+    for _ in 0..2 + random.below(4) {
+        // Most of them fit.
+        let mut shape: Vec<i64> = sizes[random.below(5)..].to_vec();
+        if random.below(4) == 0
+            && let Some(first) = shape.first_mut()
+        {
+            *first = 1 + random.below(4) as i64;
+        }
+        values.push(shape);
+    }
+    for _ in 0..2 + random.below(5) {
+        let operands = [random.below(values.len()), random.below(values.len())];
+        let [a, b] = operands.map(|place| values[place].clone());
+        let result = if a.ends_with(&b) {
+            a
+        } else if b.ends_with(&a) {
+            b
+        } else {
+            continue;
+        };
+        let same: Vec<usize> = (0..values.len()).filter(|&place| values[place] == result).collect();
+        let place = match random.below(8) {
+            0 => *random.pick(&same),
+            _ => {
+                values.push(result);
+                values.len() - 1
+            }
+        };
+        let var = |place: usize| Shape::var(ShapeVar(place as u32));
+        system.operations.push((operands.map(var).to_vec(), var(place)));
+    }
+    system.shapes = values.iter().map(|_| system.solver.shape_var(0)).collect();
+    for (place, sizes) in values.iter().enumerate() {
+        let constants = |sizes: &[i64]| -> Vec<Item> {
+            sizes.iter().map(|size| Item::Dim(Dim::Constant(*size))).collect()
+        };
+        let known: Vec<Item> = match random.below(8) {
+            0..=2 => constants(sizes),
+            3 if !sizes.is_empty() => {
+                let mut known = constants(sizes);
+                let at = random.below(known.len());
+                let var = system.solver.dim_var(0);
+                system.dims.push(var);
+                known[at] = Item::Dim(Dim::Var(var));
+                known
+            }
+            4 if !sizes.is_empty() => {
+                let rest = system.solver.shape_var(0);
+                system.shapes.push(rest);
+                let mut known = constants(&sizes[random.below(sizes.len())..]);
+                known.insert(0, Item::Var(rest));
+                known
+            }
+            _ => continue,
+        };
+        system.relations.push((Shape::var(ShapeVar(place as u32)), known.into_iter().collect()));
+    }
+    system
+}
+
+/// What is decided about operations leaves a solution where there is one, and the same in any order.
+#[test]
+fn planted_operations_are_solved() {
+    let [refused, other] = [0; 2].map(std::cell::Cell::new);
+    let count = |kind: &std::cell::Cell<u32>, is_so: bool| kind.set(kind.get() + u32::from(is_so));
+    for_seeds(|random| {
+        let system = planted_operations(random);
+        let answer = |order: &[usize]| {
+            let (mut solver, result) = system.solve(order);
+            result.is_ok().then(|| {
+                // Variables that are made for decisions have the numbers of these.
+                let is_number = |c: char| c.is_ascii_digit();
+                let text = |line: String| -> String {
+                    let parts = line.split('?').enumerate();
+                    let parts = parts.map(|(place, part)| match place {
+                        0 => part.to_string(),
+                        _ => format!("?{}", part.trim_start_matches(is_number)),
+                    });
+                    parts.collect()
+                };
+                let mut lines: Vec<_> = system.answer(&mut solver).into_iter().map(text).collect();
+                lines.sort();
+                lines
+            })
+        };
+        let mut order = system.in_order();
+        let first = answer(&order);
+        random.shuffle(&mut order);
+        count(&refused, first.is_none());
+        count(&other, answer(&order) != first);
+    });
+    let [refused, other] = [refused, other].map(|kind| kind.get());
+    println!("planted operations: {refused} are refused, {other} not the same in another order");
+    // Of two shapes that one operand could have, the other one may be needed elsewhere.
+    assert!(100 * refused <= systems() && 100 * other <= systems());
+}

@@ -58,7 +58,7 @@ impl Solver {
             let limit = start.len().max(neighbours.len());
             let limit = limit.min(MAX_NEIGHBOURS - neighbours.len());
             if start.is_empty() || limit == 0 {
-                return true;
+                return copy.to.solve_together(Mark::default()).is_ok();
             }
             neighbours.extend(self.connected(start, &mut seen, limit, true, |_| true));
         }

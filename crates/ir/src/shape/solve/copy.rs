@@ -50,6 +50,7 @@ impl Renaming {
             operands: op.operands.iter().map(shape).collect(),
             result: shape(&op.result),
             origin: op.origin,
+            decision: None,
         }
     }
 }

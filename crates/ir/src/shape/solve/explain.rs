@@ -197,7 +197,7 @@ impl Solver {
         Box::new(conflict)
     }
 
-    fn ancestor(&self, mut id: EquationId) -> EquationId {
+    pub(super) fn ancestor(&self, mut id: EquationId) -> EquationId {
         while let Some(parent) = self.equations[id as usize].parents.first() {
             id = *parent;
         }

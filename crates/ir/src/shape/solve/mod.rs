@@ -230,6 +230,8 @@ struct Pointwise {
     operands: Vec<Shape>,
     result: Shape,
     origin: Origin,
+    /// What is said for it, if something is: the place among the decisions.
+    decision: Option<usize>,
 }
 
 /// A set of equations and what is known about their variables.
@@ -249,10 +251,14 @@ pub struct Solver {
     /// What residuals have in common.
     sides: sides::Sides,
     pointwise: VecDeque<Pointwise>,
-    /// The variables that were given values since the last decision about an operation.
-    bound: Vec<Var>,
-    /// The operations that are decided, in order.
+    /// The variables that more is known about since the last decision about an operation.
+    news: Vec<Var>,
+    /// What variables were said to be the last part of since decisions began.
+    wholes: HashMap<ShapeVar, Vec<Shape>>,
+    /// The operations for which something is said, in order.
     decisions: Vec<pointwise::Decision>,
+    /// The places of the decisions that equations are for.
+    decided: HashMap<EquationId, usize>,
     /// The shapes of numbers, each of which is as large as other operands need it, and not larger.
     numbers: BTreeSet<ShapeVar>,
     /// Those, and the variables that some of them are equal to, with the equations that say so.
@@ -494,7 +500,7 @@ impl Solver {
     /// operands are the last part of the result's. [`Solver::solve_pointwise`] decides.
     pub fn pointwise(&mut self, operands: Vec<Shape>, result: Shape, origin: Origin) {
         if !self.left_out.contains(&origin) {
-            self.pointwise.push_back(Pointwise { operands, result, origin });
+            self.pointwise.push_back(Pointwise { operands, result, origin, decision: None });
         }
     }
 

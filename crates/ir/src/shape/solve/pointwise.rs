@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
-use std::ops::Range;
 
 use super::{
     BROADCAST, Conflict, EquationId, Failure, Pointwise, Relation, Solver, State, Step, Var,
@@ -13,21 +12,30 @@ use crate::shape::{Dim, Item, Shape, ShapeVar};
 /// How many residuals are looked at to find out what shapes depend on: those nearest to their variables.
 const MAX_NEIGHBOURS: usize = 256;
 
-/// A decision about a point-wise operation.
+/// How many shapes are found that are the last part of one.
+const MAX_PARTS: usize = 64;
+
+/// What is said for a point-wise operation.
 #[derive(Debug)]
 pub(super) struct Decision {
     pub(super) op: Pointwise,
     /// The number of equations when the operations that were decided with it were complete.
     pub(super) time: EquationId,
-    /// Its equations; the last one is that of the result.
-    pub(super) equations: Range<EquationId>,
-    /// The operand that has the shape of the result, and whether each operand is broadcast.
-    pub(super) choice: (usize, Vec<bool>),
+    /// The equations of its result.
+    results: Vec<EquationId>,
+    /// What stands before each of its operands in its result, if that was said.
+    leading: Vec<Option<ShapeVar>>,
+    /// What was chosen, if it is decided.
+    pub(super) choice: Option<Choice>,
 }
+
+/// The operand that has the shape of the result, and whether each operand is broadcast.
+type Choice = (usize, Vec<bool>);
 
 /// What is decided first: the least.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Priority {
+    kind: Kind,
     /// How many dimensions the largest operand is known to have at least.
     rank: usize,
     /// How many all of them have.
@@ -40,12 +48,26 @@ struct Priority {
     places: Vec<Place>,
 }
 
+/// What can be decided about an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// There is at most one possibility.
+    Forced,
+    /// Its shapes can be equal, or those of all operands that need not be broadcast.
+    Open,
+    /// An operand has to be broadcast, and several could be.
+    Ambiguous,
+}
+
 /// Where a variable stands first in some shapes: the number of the shape, its place there, and if another
 /// variable stood there before, its place in the value of that one.
 type Place = Vec<usize>;
 
 /// The place of what does not stand there.
 const NOWHERE: usize = usize::MAX;
+
+/// The operations of a round in whose results a variable stands.
+type Results = HashMap<ShapeVar, BTreeSet<usize>>;
 
 impl Pointwise {
     /// Its operands and its result.
@@ -56,12 +78,14 @@ impl Pointwise {
 
 impl Solver {
     /// Solves the equations, then decides about point-wise operations but for the first `keep`, one
-    /// after the other, and solves again after each. An operation whose operands depend on the results
-    /// of others, also by residuals, waits for these; of those that wait for each other the ones come first
-    /// that have to be broadcast. Otherwise those come first whose operands have the fewest dimensions,
-    /// since what they make small can still be broadcast by larger ones, then those of which most is known,
+    /// after the other, and solves again after each. What holds whatever is decided comes first, and is said as soon as
+    /// it is known: operands are the last part of a known result, one that all others are the last part of is equal to
+    /// it, and operations for which there is no choice are decided. Of the others, one whose operands depend on the
+    /// results of others, also by residuals, waits for these. Those come first whose operands have the fewest
+    /// dimensions, since what they make small can still be broadcast by larger ones, then those of which most is known,
     /// then by what their operands look like, and then those whose variables come first in `shapes`, which are
-    /// those of a type. Those added first come first only where there is no difference.
+    /// those of a type. Those added first come first only where there is no difference. At the very end, operations
+    /// are refused of which some operand has to be broadcast and each could be.
     ///
     /// # Errors
     /// The equations contradict each other.
@@ -91,7 +115,7 @@ impl Solver {
             if !decided {
                 // Of those that wait for each other.
                 let open: Vec<Pointwise> = self.pointwise.iter().skip(keep).cloned().collect();
-                let order = |op: &Pointwise| (self.may_be_equal(op), self.priority(op, &places));
+                let order = |op: &Pointwise| self.priority(op, &places);
                 let first = (keep..).zip(open.iter().map(order)).min_by(|a, b| a.1.cmp(&b.1));
                 let first = first.map(|(place, _)| place);
                 if let Some(first) = first.and_then(|place| self.pointwise.remove(place)) {
@@ -111,63 +135,42 @@ impl Solver {
         places: &mut HashMap<Var, Place>,
         time: EquationId,
     ) -> Result<(), Failure> {
-        // How many operations that are not decided have a variable in their result, and which wait
-        // for it.
-        let mut open: HashMap<ShapeVar, usize> = HashMap::new();
+        // The operations in whose results a variable stands, and those that wait for it.
+        let mut results: Results = HashMap::new();
         let mut waiting: HashMap<ShapeVar, BTreeSet<usize>> = HashMap::new();
-        for op in round.iter().flatten() {
-            self.free(&op.result).into_iter().for_each(|var| *open.entry(var).or_default() += 1);
+        for (number, op) in round.iter().enumerate() {
+            if let Some(op) = op.as_ref().filter(|op| !self.has_result(op)) {
+                for var in self.free(&op.result) {
+                    results.entry(var).or_default().insert(number);
+                }
+            }
         }
         // The operations in which a variable stands: their turn is another one when more is known about it.
         let mut standing: HashMap<Var, BTreeSet<usize>> = HashMap::new();
         let mut ready: BinaryHeap<Reverse<(Priority, usize, u32)>> = BinaryHeap::new();
         let mut num_asked = vec![0; round.len()];
         let mut asked: BTreeSet<usize> = (0..round.len()).collect();
-        self.bound.clear();
+        self.news.clear();
+        self.wholes.clear();
         loop {
-            while let Some(number) = asked.pop_first() {
-                let Some(op) = &round[number] else { continue };
-                for var in op.shapes().flat_map(|shape| self.known_vars(shape)) {
-                    standing.entry(var).or_default().insert(number);
-                }
-                num_asked[number] += 1;
-                match self.open_operand(op, &open) {
-                    Some(var) => _ = waiting.entry(var).or_default().insert(number),
-                    None => {
-                        let priority = self.priority(op, places);
-                        ready.push(Reverse((priority, number, num_asked[number])));
-                    }
-                }
-            }
-            let Some(Reverse((_, number, time_asked))) = ready.pop() else { return Ok(()) };
-            let Some(op) = round[number].take_if(|_| time_asked == num_asked[number]) else {
-                continue;
-            };
-            if let Some(var) = self.open_operand(&op, &open) {
-                waiting.entry(var).or_default().insert(number);
-                round[number] = Some(op);
-                continue;
-            }
-            for var in self.free(&op.result) {
-                open.entry(var).and_modify(|count| *count = count.saturating_sub(1));
-                asked.extend(waiting.remove(&var).unwrap_or_default());
-            }
-            self.decide(op, time);
             self.run()?;
-            for var in std::mem::take(&mut self.bound) {
-                asked.extend(standing.remove(&var).unwrap_or_default());
-                let place = places.remove(&var);
+            for var in std::mem::take(&mut self.news) {
+                asked.extend(standing.get(&var).into_iter().flatten());
                 let value = match var {
                     Var::Shape(var) => Shape::var(var),
                     Var::Dim(var) => Shape::dims([Dim::Var(var)]),
                 };
                 let value = self.known_vars(&value);
+                if value == [var] {
+                    continue;
+                }
+                let place = places.remove(&var);
                 if let Var::Shape(var) = var {
                     asked.extend(waiting.remove(&var).unwrap_or_default());
-                    let count = open.remove(&var).unwrap_or_default();
+                    let numbers = results.remove(&var).unwrap_or_default();
                     for var in &value {
                         if let Var::Shape(var) = var {
-                            *open.entry(*var).or_default() += count;
+                            results.entry(*var).or_default().extend(&numbers);
                         }
                     }
                 }
@@ -182,7 +185,186 @@ impl Solver {
                     }
                 }
             }
+            while let Some(number) = asked.pop_first() {
+                let Some(mut op) = round[number].take() else { continue };
+                let priority = self.priority(&op, places);
+                if priority.kind != Kind::Forced {
+                    let had_result = self.has_result(&op);
+                    self.say_facts(&mut op, time, round, &results);
+                    if !had_result && self.has_result(&op) {
+                        for var in self.free(&op.result) {
+                            results.entry(var).and_modify(|ops| _ = ops.remove(&number));
+                            asked.extend(waiting.remove(&var).unwrap_or_default());
+                        }
+                    }
+                }
+                for var in op.shapes().flat_map(|shape| self.known_vars(shape)) {
+                    standing.entry(var).or_default().insert(number);
+                }
+                num_asked[number] += 1;
+                match (priority.kind, self.open_operand(number, &op, &results)) {
+                    (Kind::Open, Some(var)) => _ = waiting.entry(var).or_default().insert(number),
+                    (Kind::Ambiguous, _) => {}
+                    _ => ready.push(Reverse((priority, number, num_asked[number]))),
+                }
+                round[number] = Some(op);
+            }
+            if !self.given.is_empty() {
+                continue;
+            }
+            let Some(Reverse((priority, number, time_asked))) = ready.pop() else { return Ok(()) };
+            let Some(op) = round[number].take_if(|_| time_asked == num_asked[number]) else {
+                continue;
+            };
+            if priority.kind == Kind::Open
+                && let Some(var) = self.open_operand(number, &op, &results)
+            {
+                waiting.entry(var).or_default().insert(number);
+                round[number] = Some(op);
+                continue;
+            }
+            for var in self.free(&op.result) {
+                results.entry(var).and_modify(|numbers| _ = numbers.remove(&number));
+                asked.extend(waiting.remove(&var).unwrap_or_default());
+            }
+            self.decide(op, time);
         }
+    }
+
+    /// Says what holds whatever is decided about an operation of a round: its operands are the last part of its
+    /// result, and if all are the last part of one of them, that one is equal to it.
+    fn say_facts(
+        &mut self,
+        op: &mut Pointwise,
+        time: EquationId,
+        round: &[Option<Pointwise>],
+        results: &Results,
+    ) {
+        let operands: Vec<Shape> = op.operands.iter().map(|it| self.resolved_shape(it)).collect();
+        let result = self.resolved_shape(&op.result);
+        if result.as_dims().is_some() {
+            for (number, operand) in operands.iter().enumerate() {
+                if !result.items.ends_with(&operand.items) && !self.is_part_of(operand, &result) {
+                    let place = self.decision_about(op, time);
+                    if self.decisions[place].leading[number].is_none() {
+                        self.say_last_part(place, number, &op.result);
+                    }
+                }
+            }
+        }
+        if self.has_result(op) {
+            return;
+        }
+        let parts: Vec<Vec<Shape>> = match result.as_var() {
+            Some(_) => operands.iter().map(|operand| vec![operand.clone()]).collect(),
+            None => operands.iter().map(|it| self.last_parts(it, round, results)).collect(),
+        };
+        // A number is not larger than the others.
+        let is_largest = |parts: &Vec<Shape>| {
+            let is_part =
+                |operand: &Shape| parts.iter().any(|part| part.items.ends_with(&operand.items));
+            operands.iter().all(|operand| self.is_of_number(operand) || is_part(operand))
+        };
+        if let Some(largest) = parts.iter().position(is_largest)
+            && operands[largest] != result
+            && !self.is_of_number(&operands[largest])
+        {
+            let place = self.decision_about(op, time);
+            self.say_result(place, largest);
+        }
+    }
+
+    /// Shapes that are the last part of a shape, whatever is decided: itself, and if it is the result of operations of
+    /// a round, those of their operands.
+    fn last_parts(
+        &mut self,
+        shape: &Shape,
+        round: &[Option<Pointwise>],
+        results: &Results,
+    ) -> Vec<Shape> {
+        let mut parts = vec![shape.clone()];
+        let mut place = 0;
+        while let Some(part) = parts.get(place)
+            && parts.len() < MAX_PARTS
+        {
+            let part = part.clone();
+            place += 1;
+            let ops = part.as_var().and_then(|var| results.get(&var)).into_iter().flatten();
+            for op in ops.filter_map(|number| round[*number].as_ref()) {
+                if self.resolved_shape(&op.result) == part {
+                    for operand in &op.operands {
+                        let operand = self.resolved_shape(operand);
+                        if !parts.contains(&operand) {
+                            parts.push(operand);
+                        }
+                    }
+                }
+            }
+        }
+        parts
+    }
+
+    /// The place of what is said for an operation.
+    fn decision_about(&mut self, op: &mut Pointwise, time: EquationId) -> usize {
+        if let Some(place) = op.decision {
+            return place;
+        }
+        let decision = Decision {
+            op: op.clone(),
+            time,
+            results: Vec::new(),
+            leading: vec![None; op.operands.len()],
+            choice: None,
+        };
+        self.decisions.push(decision);
+        *op.decision.insert(self.decisions.len() - 1)
+    }
+
+    /// Whether it has been said which operand the result of an operation is equal to.
+    fn has_result(&self, op: &Pointwise) -> bool {
+        op.decision.is_some_and(|place| !self.decisions[place].results.is_empty())
+    }
+
+    /// Adds an equation for an operation.
+    fn say(&mut self, place: usize, left: Shape, right: Shape) -> EquationId {
+        let id = self.given(Relation::Shapes(left, right), self.decisions[place].op.origin);
+        self.decided.insert(id, place);
+        id
+    }
+
+    /// Says that an operand has the shape of the result.
+    fn say_result(&mut self, place: usize, largest: usize) {
+        let op = &self.decisions[place].op;
+        let id = self.say(place, op.result.clone(), op.operands[largest].clone());
+        self.decisions[place].results.push(id);
+    }
+
+    /// Whether a resolved shape was said to be the last part of another one.
+    fn is_part_of(&self, part: &Shape, whole: &Shape) -> bool {
+        let wholes = part.as_var().and_then(|var| self.wholes.get(&var));
+        wholes.is_some_and(|wholes| wholes.contains(whole))
+    }
+
+    /// Says that an operand is the last part of a shape that is the result's.
+    fn say_last_part(&mut self, place: usize, number: usize, whole: &Shape) {
+        let Decision { op, leading, .. } = &self.decisions[place];
+        let (operand, leading) = (op.operands[number].clone(), leading[number]);
+        let [known, known_whole] = [&operand, whole].map(|shape| self.resolved_shape(shape));
+        if let Some(var) = known.as_var().filter(|_| !self.is_part_of(&known, &known_whole)) {
+            self.wholes.entry(var).or_default().push(known_whole);
+            self.news.push(Var::Shape(var));
+        }
+        let leading = leading.unwrap_or_else(|| {
+            let level = operand.items.iter().chain(&whole.items).map(|item| match item {
+                Item::Var(var) => self.shape_level(*var),
+                Item::Dim(_) => u32::MAX,
+            });
+            let level = level.max().unwrap_or(0);
+            self.shape_var(level)
+        });
+        self.decisions[place].leading[number] = Some(leading);
+        let part = std::iter::once(Item::Var(leading)).chain(operand.items).collect();
+        self.say(place, part, whole.clone());
     }
 
     /// The variables of a shape in order, with all put in that is known.
@@ -197,25 +379,58 @@ impl Solver {
     /// A variable that the operands of an operation depend on, and that the results of others are written with.
     fn open_operand(
         &mut self,
+        number: usize,
         op: &Pointwise,
-        open: &HashMap<ShapeVar, usize>,
+        results: &Results,
     ) -> Option<ShapeVar> {
-        let result = self.free(&op.result);
         let operands = op.operands.iter().flat_map(|operand| self.free(operand)).collect();
         // It does not wait for itself.
-        let is_open = |var: &ShapeVar| {
-            let own = result.iter().filter(|it| *it == var).count();
-            open.get(var).is_some_and(|count| own < *count)
-        };
+        let is_open =
+            |var: &ShapeVar| results.get(var).into_iter().flatten().any(|it| *it != number);
         self.reached(operands).into_iter().find(is_open)
     }
 
-    /// Whether the operands of an operation and its result can be equal: otherwise it is clear that one is
-    /// broadcast.
-    fn may_be_equal(&mut self, op: &Pointwise) -> bool {
+    /// What can be decided about an operation.
+    fn kind(&mut self, op: &Pointwise) -> Kind {
         let operands: Vec<Shape> = op.operands.iter().map(|it| self.resolved_shape(it)).collect();
         let result = self.resolved_shape(&op.result);
-        self.all_equal(&operands, &result)
+        let is_same = operands.windows(2).all(|pair| pair[0] == pair[1]);
+        if is_same || operands.iter().all(|operand| operand.as_dims().is_some()) {
+            return Kind::Forced;
+        }
+        if self.all_equal(&operands, &result) {
+            return Kind::Open;
+        }
+        let choices = self.choices(&operands, &result);
+        match &choices[..] {
+            [] | [_] => Kind::Forced,
+            [first, others @ ..] if others.iter().all(|it| it.1 == first.1) => Kind::Open,
+            _ => Kind::Ambiguous,
+        }
+    }
+
+    /// What the conditions allow where the shapes are not equal: which operand has the shape of the result,
+    /// and whether each operand is broadcast.
+    fn choices(&mut self, operands: &[Shape], result: &Shape) -> Vec<Choice> {
+        let mut choices = Vec::new();
+        for (place, largest) in operands.iter().enumerate() {
+            // A number does not take dimensions that only the result has.
+            let is_number = self.is_of_number(largest);
+            let is_broadcast = |shape: &Shape| {
+                let mut shapes = vec![shape.clone()];
+                shapes.extend((!is_number).then(|| result.clone()));
+                !self.all_equal(&shapes, largest)
+            };
+            let broadcast: Vec<bool> = operands.iter().map(is_broadcast).collect();
+            let relations = (operands.iter().zip(&broadcast))
+                .map(|(shape, &broadcast)| (shape.clone(), largest.clone(), broadcast));
+            let relations = relations.chain([(result.clone(), largest.clone(), false)]);
+            let relations = relations.collect();
+            if self.consistent(relations) {
+                choices.push((place, broadcast));
+            }
+        }
+        choices
     }
 
     /// When an operation is decided about, among those that are ready.
@@ -234,6 +449,7 @@ impl Solver {
         let sizes = operands.iter().flat_map(|shape| shape.items.iter().filter_map(Item::as_dim));
         let num_known = sizes.filter(|dim| matches!(dim, Dim::Constant(_))).count();
         Priority {
+            kind: self.kind(op),
             rank: ranks.clone().max().unwrap_or(0),
             num_dims: Reverse(ranks.sum()),
             num_known: Reverse(num_known),
@@ -283,8 +499,7 @@ impl Solver {
     }
 
     /// Chooses the equations of a point-wise operation.
-    pub(super) fn decide(&mut self, op: Pointwise, time: EquationId) {
-        let start = self.equations.len() as EquationId;
+    pub(super) fn decide(&mut self, mut op: Pointwise, time: EquationId) {
         let operands: Vec<Shape> =
             op.operands.iter().map(|shape| self.resolved_shape(shape)).collect();
         let result = self.resolved_shape(&op.result);
@@ -303,59 +518,49 @@ impl Solver {
             choice = (place, ranks.iter().map(is_smaller).collect());
         }
         if !self.all_equal(&operands, &result) {
-            for (place, largest) in operands.iter().enumerate() {
-                // A number does not take dimensions that only the result has.
-                let is_number = self.is_of_number(largest);
-                let is_broadcast = |shape: &Shape| {
-                    let mut shapes = vec![shape.clone()];
-                    shapes.extend((!is_number).then(|| result.clone()));
-                    !self.all_equal(&shapes, largest)
-                };
-                let broadcast: Vec<bool> = operands.iter().map(is_broadcast).collect();
-                let relations = (operands.iter().zip(&broadcast))
-                    .map(|(shape, &broadcast)| (shape.clone(), largest.clone(), broadcast));
-                let relations = relations.chain([(result.clone(), largest.clone(), false)]);
-                let relations = relations.collect();
-                if self.consistent(relations) {
-                    choice = (place, broadcast);
-                    break;
-                }
+            let choices = self.choices(&operands, &result);
+            if let Some(first) = choices.first()
+                && choices.iter().all(|it| it.1 == first.1)
+            {
+                choice = first.clone();
             }
         }
+        let place = self.decision_about(&mut op, time);
         let largest = &op.operands[choice.0];
         for (other, &broadcast) in choice.1.iter().enumerate() {
-            let operand = op.operands[other].clone();
+            let operand = &op.operands[other];
             if broadcast {
-                let level = operand.items.iter().chain(&largest.items).map(|item| match item {
-                    Item::Var(var) => self.shape_level(*var),
-                    Item::Dim(_) => u32::MAX,
-                });
-                let leading = level.max().unwrap_or(0);
-                let leading = self.shape_var(leading);
-                let whole = std::iter::once(Item::Var(leading)).chain(operand.items).collect();
                 if let Some(steps) = &mut self.steps {
                     let relation = Relation::Shapes(operands[other].clone(), largest.clone());
                     steps.push(Step { rule: BROADCAST, relation, origin: op.origin });
                 }
-                self.given(Relation::Shapes(whole, largest.clone()), op.origin);
+                self.say_last_part(place, other, largest);
             } else if other != choice.0 {
-                self.given(Relation::Shapes(operand, largest.clone()), op.origin);
+                self.say(place, operand.clone(), largest.clone());
             }
         }
-        self.given(Relation::Shapes(op.result.clone(), largest.clone()), op.origin);
-        let equations = start..self.equations.len() as EquationId;
-        self.decisions.push(Decision { op, time, equations, choice });
+        self.say_result(place, choice.0);
+        self.decisions[place].choice = Some(choice);
     }
 
     /// The place of the decision that an equation is for.
     pub(super) fn decision(&self, id: EquationId) -> Option<usize> {
-        let place = self.decisions.partition_point(|decision| decision.equations.end <= id);
-        self.decisions.get(place)?.equations.contains(&id).then_some(place)
+        self.decided.get(&id).copied()
     }
 
-    /// Whether an equation is the one for the result of a point-wise operation.
+    /// Whether an equation is one for the result of a point-wise operation.
     pub(super) fn is_result(&self, id: EquationId) -> bool {
-        self.decision(id).is_some_and(|place| id + 1 == self.decisions[place].equations.end)
+        self.decision(id).is_some_and(|place| self.decisions[place].results.contains(&id))
+    }
+
+    /// Whether an equation is for an operation that has operands which are not numbers.
+    pub(super) fn is_decided_with_others(&mut self, id: EquationId) -> bool {
+        let Some(place) = self.decision(self.ancestor(id)) else { return false };
+        let operands: Vec<Shape> = self.decisions[place].op.operands.clone();
+        operands.iter().any(|operand| {
+            let operand = self.resolved_shape(operand);
+            !self.is_of_number(&operand)
+        })
     }
 
     /// Whether a resolved shape is that of a number, of which nothing is known.

@@ -262,15 +262,18 @@ impl Solver {
         self.equations[id as usize].depends_on_order |=
             value.min_rank() == 0 && 1 < value.items.len();
         if let Some(other) = value.as_var() {
-            if self.of_numbers.contains_key(&var) {
-                self.of_numbers.entry(other).or_insert(Some(id));
+            if [var, other].iter().any(|it| self.of_numbers.contains_key(it)) {
+                match self.is_decided_with_others(id) {
+                    true => _ = self.of_numbers.remove(&other),
+                    false => _ = self.of_numbers.entry(other).or_insert(Some(id)),
+                }
             }
             if self.named_shapes.contains(&var) {
                 self.named_shapes.insert(other);
             }
         }
         self.shapes[var.0 as usize].value = Some((value, id));
-        self.bound.push(Var::Shape(var));
+        self.news.push(Var::Shape(var));
         self.wake(waiting, None);
     }
 
@@ -292,7 +295,7 @@ impl Solver {
         let waiting = std::mem::take(&mut variable.waiting);
         self.limit_dim_levels(&value, level);
         self.dims[var.0 as usize].value = Some((value, id));
-        self.bound.push(Var::Dim(var));
+        self.news.push(Var::Dim(var));
         self.wake(waiting, None);
         Ok(Outcome::Done)
     }
