@@ -1112,3 +1112,81 @@ fn planted_operations_are_solved() {
     // Of two shapes that one operand could have, the other one may be needed elsewhere.
     assert!(100 * refused <= systems() && 100 * other <= systems());
 }
+
+/// An expression of sizes as text.
+fn any_size(random: &mut Random, operators: &[&str], depth: u32) -> String {
+    match random.below(if depth == 0 { 3 } else { 6 }) {
+        0..=1 => (*random.pick(&SIZES)).to_string(),
+        2 => (1 + random.below(6)).to_string(),
+        _ => {
+            let op = *random.pick(operators);
+            let [a, b] = [0; 2].map(|_| any_size(random, operators, depth - 1));
+            format!("({op} {a} {b})")
+        }
+    }
+}
+
+/// The names of sizes in [`any_size`].
+const SIZES: [&str; 3] = ["a", "b", "c"];
+
+/// What equations say whose variables are numbered as they come: how many variables are free, how many equations are
+/// left, and which small sizes agree with the answer. Nothing if a size cannot be calculated.
+fn read_and_solved(equations: &[[String; 2]]) -> Option<(usize, usize, Vec<bool>)> {
+    let (mut system, mut names) = (System::new(0, 0), Names::default());
+    for (number, sides) in equations.iter().enumerate() {
+        let [left, right] = sides.each_ref().map(|text| names.dim(&mut system.solver, text).ok());
+        let (left, right) = (Shape::dims([left?]), Shape::dims([right?]));
+        system.solver.equate_shapes(left.clone(), right.clone(), number as u32);
+        system.relations.push((left, right));
+    }
+    for name in SIZES {
+        names.dim(&mut system.solver, name).expect("a name");
+    }
+    system.dims = (0..names.dims.len() as u32).map(DimVar).collect();
+    let mut solver = std::mem::take(&mut system.solver);
+    let solved = solver.solve().and_then(|()| solver.settle(Mark::default(), 0));
+    if solved.as_ref().is_err_and(|it| matches!(it.reason, Reason::Arithmetic(_))) {
+        return None;
+    }
+    let solution = Solution::of(&system, &mut solver);
+    let arithmetic = solver.arithmetic();
+    let mut agreeing = Vec::new();
+    for number in 0..1000_i64 {
+        let sizes = [number / 100, number / 10 % 10, number % 10].map(|digit| digit + 1);
+        let values = SIZES.iter().map(|name| names.dims[*name]).zip(sizes).collect();
+        let values = Values { dims: values, shapes: HashMap::new() };
+        let holds = system
+            .relations
+            .iter()
+            .all(|(a, b)| values.satisfies(arithmetic, &Relation::Shapes(a.clone(), b.clone())));
+        let agrees = solved.is_ok() && solution.agrees(arithmetic, &values);
+        assert_eq!(holds, agrees, "{equations:?} {values:?}");
+        agreeing.push(agrees);
+    }
+    let is_free = |(var, dim): (usize, &Dim)| *dim == Dim::Var(DimVar(var as u32));
+    let num_free = solution.dims.iter().enumerate().filter(|it| is_free(*it)).count();
+    let is_equation = |it: &&Residual| matches!(it.relation, Relation::Dims(..));
+    let num_left = solution.left.iter().filter(is_equation).count();
+    // Those that nothing satisfies may be refused in one order only.
+    Some(if agreeing.contains(&true) { (num_free, num_left, agreeing) } else { (0, 0, agreeing) })
+}
+
+/// What is solved is that of enumeration, and with few exceptions as much is solved however variables are numbered.
+#[test]
+fn the_order_of_names_does_not_matter() {
+    for operators in [&["+", "-"][..], &["+", "-", "*", "/"]] {
+        let [solved, other] = [0; 2].map(std::cell::Cell::new);
+        for_some_seeds(systems() / 2, |random| {
+            let mut equations: Vec<[String; 2]> =
+                (0..2).map(|_| [0; 2].map(|_| any_size(random, operators, 2))).collect();
+            let Some(first) = read_and_solved(&equations) else { return };
+            equations.reverse();
+            let Some(second) = read_and_solved(&equations) else { return };
+            solved.set(solved.get() + u32::from(0 < first.0));
+            other.set(other.get() + u32::from(first != second));
+        });
+        let [solved, other] = [solved, other].map(|kind| kind.get());
+        println!("sizes: {solved} systems are solved, {other} not as far in another order");
+        assert!(100 * other <= solved, "{other} of {solved}");
+    }
+}

@@ -16,6 +16,9 @@
 //! - parts that both sides have in common are dropped: `(+ m 1) = (+ n 1)` gives `m = n`;
 //! - two adjacent unknown shapes are never guessed: `p@q = [2,3]` is a residual;
 //! - residuals with a side in common equate their other sides;
+//! - an equation between sizes is simplified on its own before it is put into others: `(+ (* d d) 1) = 5` is `d = 2`,
+//!   whatever else says what `d` is; sizes that others are quotients of are replaced last;
+//! - a residual whose variable has a value that other conditions say is positive is solved for it;
 //! - what residuals allow one rank or size for only together has it: `(+ (* n 2) (* m 3)) = 5` gives `n = 1`.
 //!
 //! Every step keeps the set of solutions, so that a failure means that there is none, and what is
@@ -34,6 +37,7 @@
 mod consistent;
 mod copy;
 mod explain;
+mod isolate;
 mod pointwise;
 mod ranks;
 mod roots;
@@ -174,7 +178,18 @@ struct Equation {
     /// Whether what it says depends on the order in which equations are solved: no rule applied to it
     /// for some time, or it gave a variable a value that may be another variable in the end.
     depends_on_order: bool,
+    /// Whether it has been simplified on its own.
+    is_simple: bool,
 }
+
+/// The place of an equation among those that come last: what it is; the newest of its variables; and how much it
+/// subtracts.
+type Class = (u8, Option<DimVar>, usize);
+
+/// The class of equations that are simplified on their own.
+const NEW: u8 = 0;
+/// The class of residuals that may be solved for one of their variables.
+const OPEN: u8 = 6;
 
 #[derive(Debug)]
 struct Variable<T> {
@@ -245,7 +260,7 @@ pub struct Solver {
     given: Vec<EquationId>,
     queue: VecDeque<EquationId>,
     /// Equations between sums, which come last: those before them may give their variables values.
-    later: BTreeSet<((u8, Option<DimVar>), String, EquationId)>,
+    later: BTreeSet<(Class, String, EquationId)>,
     dim_rules: Vec<DimRule>,
     shape_rules: Vec<ShapeRule>,
     /// What residuals have in common.
@@ -266,6 +281,8 @@ pub struct Solver {
     /// Variables that a program has a name for, and those that they are equal to.
     named_dims: HashSet<DimVar>,
     named_shapes: HashSet<ShapeVar>,
+    /// Sizes that others are quotients of.
+    divided: HashSet<DimVar>,
     steps: Option<Vec<Step>>,
     /// What is not added.
     left_out: HashSet<Origin>,
@@ -283,6 +300,8 @@ pub struct Solver {
 /// What became of an equation.
 enum Outcome {
     Done,
+    /// It is as simple as it can be on its own.
+    Simple,
     Stuck,
     /// Stuck, and it says what an expression is worth.
     Rule(Rc<Polynomial>, i64),
@@ -521,6 +540,7 @@ impl Solver {
             parents,
             state: State::Queued,
             depends_on_order: false,
+            is_simple: false,
         });
         self.equations.len() as EquationId - 1
     }
@@ -549,34 +569,56 @@ impl Solver {
         self.relation_text(&self.equations[id as usize].relation)
     }
 
-    /// Where a condition stands among those that come last; `None` for those that do not.
-    fn class(&self, relation: &Relation) -> Option<(u8, Option<DimVar>)> {
-        match relation {
-            // Linear ones first: they may give the others their values. And of these, those that say
-            // what the newest of their variables is, so that results are written with parameters.
+    /// The variable that an equation gives a value, if it is one of those alone on a side. Of two, the newer one.
+    fn defined<'d>(&self, a: &'d Dim, b: &'d Dim) -> Option<(DimVar, &'d Dim)> {
+        let sides = [(a, b), (b, a)].into_iter().filter_map(|(var, value)| match var {
+            Dim::Var(var) if !self.arithmetic.vars(value).contains(var) => Some((*var, value)),
+            _ => None,
+        });
+        sides.max_by_key(|(var, _)| *var)
+    }
+
+    /// Where an equation stands among those that come last; `None` for those that do not.
+    fn class(&self, equation: &Equation) -> Option<Class> {
+        match &equation.relation {
             Relation::Dims(a, b) if matches!((a, b), (Dim::Sum(_), _) | (_, Dim::Sum(_))) => {
-                let linear = [a, b].into_iter().all(|dim| self.arithmetic.is_linear(dim));
-                let [a_newest, b_newest] = [a, b].map(|dim| self.arithmetic.vars(dim).pop());
-                let defines = match (a, b) {
-                    (Dim::Var(_), _) => b_newest < a_newest,
-                    (_, Dim::Var(_)) => a_newest < b_newest,
-                    _ => false,
+                let newest = [a, b].into_iter().filter_map(|dim| self.arithmetic.vars(dim).pop());
+                let newest = newest.max();
+                let balanced = match self.defined(a, b) {
+                    Some(_) => None,
+                    None if !equation.is_simple => return Some((NEW, None, 0)),
+                    None => self.arithmetic.balanced(a, b).ok(),
                 };
-                let class = if linear { 0 } else { 2 } + u8::from(!defines);
-                Some((class, a_newest.max(b_newest)))
+                let (a, b) = balanced.as_ref().map_or((a, b), |(a, b)| (a, b));
+                let defined = self.defined(a, b);
+                // Sizes that others are quotients of are not taken apart if there is another way.
+                if defined.is_some_and(|(var, _)| self.divided.contains(&var)) {
+                    return Some((5, newest, 0));
+                }
+                // Linear ones first: they may give the others their values. And of these, those that say
+                // what the newest of their variables is, so that results are written with parameters.
+                let linear = [a, b].into_iter().all(|dim| self.arithmetic.is_linear(dim));
+                let defines = defined.is_some_and(|(var, _)| Some(var) == newest);
+                let subtracted =
+                    defined.map_or(0, |(_, value)| self.arithmetic.num_subtracted(value));
+                let class = if linear { 1 } else { 3 } + u8::from(!defines);
+                Some((class, newest, subtracted))
             }
-            Relation::Positive(_) => Some((4, None)),
+            Relation::Positive(Dim::Sum(sum)) if self.arithmetic.bounds(sum) == (None, None) => {
+                Some((5, None, 0))
+            }
             _ => None,
         }
     }
 
     fn enqueue(&mut self, id: EquationId) {
-        match self.class(&self.equations[id as usize].relation) {
+        match self.class(&self.equations[id as usize]) {
             None => self.queue.push_back(id),
             Some(class) => _ = self.later.insert((class, self.text(id), id)),
         }
     }
 
+    /// The next equation that is queued, or a residual that may be solved for one of its variables.
     fn dequeue(&mut self) -> Option<EquationId> {
         let first = self.queue.pop_front();
         first.or_else(|| self.later.pop_first().map(|(.., id)| id))
@@ -612,13 +654,30 @@ impl Solver {
         given.sort_by_cached_key(|&id| {
             (is_last(id), self.text(id), self.equations[id as usize].origin)
         });
-        given.into_iter().for_each(|id| self.enqueue(id));
+        for &id in &given {
+            let divided = self.divided_vars(&self.equations[id as usize].relation);
+            self.divided.extend(divided);
+        }
+        for id in given {
+            self.equations[id as usize].state = State::Queued;
+            self.enqueue(id);
+        }
         while let Some(id) = self.dequeue() {
+            if self.equations[id as usize].state != State::Queued {
+                // What would be too large is left.
+                let _ = self.isolate(id);
+                continue;
+            }
             self.equations[id as usize].state = State::Done;
             let relation = self.equations[id as usize].relation.clone();
             let old_rule = self.take_rule(id);
             match self.step(id, relation) {
                 Ok(Outcome::Done) => {}
+                Ok(Outcome::Simple) => {
+                    let equation = &mut self.equations[id as usize];
+                    (equation.state, equation.is_simple) = (State::Queued, true);
+                    self.enqueue(id);
+                }
                 Ok(outcome) => self.wait(id, outcome, old_rule),
                 Err(reason) => return Err((id, reason)),
             }
@@ -651,9 +710,8 @@ impl Solver {
     /// is something to be solved.
     fn reset(&mut self, since: Mark, level: u32) -> bool {
         let ids = since.equations..self.equations.len();
-        let is_unification = |equation: &Equation| {
-            !equation.depends_on_order && self.class(&equation.relation).is_none()
-        };
+        let is_unification =
+            |equation: &Equation| !equation.depends_on_order && self.class(equation).is_none();
         if ids.clone().all(|id| is_unification(&self.equations[id])) {
             return false;
         }
@@ -674,6 +732,7 @@ impl Solver {
                 self.equations[id].state = State::Done;
                 if is_given {
                     self.given.push(id as EquationId);
+                    self.equations[id].is_simple = false;
                 }
             }
         }
@@ -735,7 +794,10 @@ impl Solver {
         let given = std::mem::take(&mut self.given);
         self.queue.extend(given);
         while let Some(id) = self.dequeue() {
-            self.equations[id as usize].state = State::Done;
+            let state = &mut self.equations[id as usize].state;
+            if *state != State::Stuck {
+                *state = State::Done;
+            }
         }
     }
 
@@ -763,6 +825,9 @@ impl Solver {
             return;
         }
         self.equations[id as usize].state = State::Stuck;
+        if let Relation::Dims(..) = relation {
+            self.later.insert(((OPEN, None, 0), self.relation_text(&relation), id));
+        }
         let (shapes, dims) = self.vars(&relation);
         for var in shapes {
             self.shapes[var.0 as usize].waiting.push(id);
@@ -810,6 +875,19 @@ impl Solver {
             }
         }
         (shapes, dims)
+    }
+
+    /// The variables that stand in quotients of a condition.
+    fn divided_vars(&self, relation: &Relation) -> Vec<DimVar> {
+        let dims = |shape: &Shape| -> Vec<Dim> {
+            shape.items.iter().filter_map(Item::as_dim).cloned().collect()
+        };
+        let dims: Vec<Dim> = match relation {
+            Relation::Shapes(a, b) | Relation::Elements(a, b) => [dims(a), dims(b)].concat(),
+            Relation::Dims(a, b) => vec![a.clone(), b.clone()],
+            Relation::Positive(a) => vec![a.clone()],
+        };
+        dims.iter().flat_map(|dim| self.arithmetic.divided_vars(dim)).collect()
     }
 
     /// The variables of a condition, sorted.

@@ -8,6 +8,7 @@
 //! and where one unknown is the same at all of them, it is known.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 
 use super::roots::positive_roots;
 use super::together::only_values;
@@ -77,12 +78,15 @@ impl Solver {
     }
 }
 
-fn is_about_sizes(relation: &Relation) -> bool {
+pub(super) fn is_about_sizes(relation: &Relation) -> bool {
     matches!(relation, Relation::Dims(..) | Relation::Positive(_))
 }
 
 /// Whether some sizes satisfy all conditions, or that is not decided.
-fn have_sizes<'r>(arithmetic: &Arithmetic, residuals: impl Iterator<Item = &'r Relation>) -> bool {
+pub(super) fn have_sizes<'r>(
+    arithmetic: &Arithmetic,
+    residuals: impl Iterator<Item = &'r Relation>,
+) -> bool {
     let mut work = MAX_SIZE_WORK;
     Sizes::new(arithmetic, residuals).is_none_or(|sizes| {
         sizes.program.solve(&mut work) != Answer::Empty
@@ -127,6 +131,8 @@ struct Sizes<'a> {
     quotients: HashMap<Expr, i64>,
     /// Products that are known.
     products: Vec<(Monomial, i64)>,
+    /// Sums that are positive.
+    positive: Vec<Rc<Polynomial>>,
 }
 
 impl<'a> Sizes<'a> {
@@ -141,6 +147,7 @@ impl<'a> Sizes<'a> {
             program: Program::default(),
             quotients: HashMap::new(),
             products: Vec::new(),
+            positive: Vec::new(),
         };
         for residual in residuals {
             match residual {
@@ -155,11 +162,14 @@ impl<'a> Sizes<'a> {
                     }
                 }
                 Relation::Positive(dim) => {
-                    sizes.add(&*arithmetic.polynomial(dim)?, Some(1), None);
+                    let sum = arithmetic.polynomial(dim)?;
+                    sizes.add(&sum, Some(1), None);
+                    sizes.positive.push(sum);
                 }
                 Relation::Shapes(..) | Relation::Elements(..) => {}
             }
         }
+        sizes.relate_sums();
         sizes.relate();
         Some(sizes)
     }
@@ -228,6 +238,35 @@ impl<'a> Sizes<'a> {
             Row { terms: terms.clone(), lower: value, upper: value }
         };
         self.program.choices.push(values.iter().map(row).collect());
+    }
+
+    /// `(p - 1) * (x - 1)` is not negative for a positive sum `p` and a variable, where products of both are asked for
+    /// (the reformulation-linearization technique of Sherali and Adams).
+    fn relate_sums(&mut self) {
+        let products: Vec<Monomial> =
+            self.columns.keys().filter(|it| it.len() == 2).cloned().collect();
+        for sum in std::mem::take(&mut self.positive) {
+            let vars: BTreeSet<DimVar> =
+                self.arithmetic.polynomial_vars(&sum).into_iter().collect();
+            let is_linear =
+                |atom: &Expr| self.arithmetic.as_var(*atom).is_some_and(|var| vars.contains(&var));
+            let pairs = products.iter().flat_map(|it| [[it[0], it[1]], [it[1], it[0]]]);
+            let others = pairs.filter(|[one, _]| is_linear(one)).map(|[_, other]| other);
+            let others: Vec<Expr> =
+                others.filter(|it| self.arithmetic.least(*it).is_some_and(|it| 0 < it)).collect();
+            for (place, &other) in others.iter().enumerate() {
+                if others[..place].contains(&other) || MAX_COLUMNS < self.columns.len() {
+                    continue;
+                }
+                let factor = Polynomial::atom(other);
+                // What overflows is not known.
+                if let Ok(product) = sum.mul(&factor)
+                    && let Ok(rest) = product.sub(&sum).and_then(|it| it.sub(&factor))
+                {
+                    self.add(&rest, Some(-1), None);
+                }
+            }
+        }
     }
 
     /// Says how products and quotients follow from what they are made of.

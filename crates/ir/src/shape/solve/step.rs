@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::sums::{common_terms, content, difference, divided, has_one_sign};
-use super::{EquationId, Outcome, Reason, Relation, Solver, Stepped, Var};
+use super::{EquationId, NEW, Outcome, Reason, Relation, Solver, Stepped, Var};
 use crate::expr::gcd;
 use crate::polynomial::{Polynomial, remove_factor};
 use crate::shape::{Dim, DimError, DimOp, DimVar, Item, RankEquation, Shape, ShapeVar};
@@ -290,6 +290,12 @@ impl Solver {
         if let Dim::Sum(_) = value {
             self.child(id, Relation::Positive(value.clone()));
         }
+        self.replace_dim(id, var, value);
+        Ok(Outcome::Done)
+    }
+
+    /// Gives a variable a value that is known to be positive.
+    pub(super) fn replace_dim(&mut self, id: EquationId, var: DimVar, value: Dim) {
         let variable = &mut self.dims[var.0 as usize];
         let level = variable.level;
         let waiting = std::mem::take(&mut variable.waiting);
@@ -297,7 +303,34 @@ impl Solver {
         self.dims[var.0 as usize].value = Some((value, id));
         self.news.push(Var::Dim(var));
         self.wake(waiting, None);
+    }
+
+    /// Gives a variable a value; a sum in the turn of the equation that says so, without subtractions if that leaves a
+    /// variable alone.
+    fn define(&mut self, id: EquationId, var: DimVar, value: Dim) -> Stepped {
+        if !matches!(value, Dim::Sum(_)) || !self.is_new(id) {
+            return self.bind_dim(id, var, value);
+        }
+        let (plus, minus) = self.arithmetic.balanced(&Dim::Var(var), &value)?;
+        let is_defined = self.defined(&plus, &minus).is_some();
+        let (left, right) = if is_defined { (plus, minus) } else { (Dim::Var(var), value) };
+        self.child(id, Relation::Dims(left, right));
         Ok(Outcome::Done)
+    }
+
+    /// Whether an equation is to be simplified on its own before it changes others.
+    fn is_new(&self, id: EquationId) -> bool {
+        self.class(&self.equations[id as usize]).is_some_and(|(class, ..)| class == NEW)
+    }
+
+    /// Whether an equation is a partial expression of the paper, which gives no variable a value that is larger than
+    /// another one.
+    pub(super) fn is_partial(&self, id: EquationId) -> bool {
+        let is_constant = |dim: &Dim| matches!(dim, Dim::Constant(_) | Dim::Ragged);
+        match &self.equations[id as usize].relation {
+            Relation::Dims(a, b) => !self.solves_differences && (is_constant(a) || is_constant(b)),
+            _ => false,
+        }
     }
 
     fn step_dims(&mut self, id: EquationId, left: &Dim, right: &Dim) -> Stepped {
@@ -328,11 +361,14 @@ impl Solver {
                     if let Dim::Var(var) = var
                         && !self.arithmetic.vars(other).contains(var)
                     {
-                        return self.bind_dim(id, *var, other.clone());
+                        return self.define(id, *var, other.clone());
                     }
                 }
-                let outcome = self.step_sums(id, &left, &right)?;
-                outcome.ok_or_else(different)
+                let outcome = self.step_sums(id, &left, &right)?.ok_or_else(different)?;
+                Ok(match outcome {
+                    Outcome::Stuck | Outcome::Rule(..) if self.is_new(id) => Outcome::Simple,
+                    outcome => outcome,
+                })
             }
         }
     }
@@ -416,18 +452,18 @@ impl Solver {
             (some, _) => some.is_some(),
         };
         match (var_a, var_b) {
-            (Some(var), _) if prefer_a => return self.bind_dim(id, var, value_of_a()?).map(Some),
-            (_, Some(var)) => return self.bind_dim(id, var, value_of_b()?).map(Some),
+            (Some(var), _) if prefer_a => return self.define(id, var, value_of_a()?).map(Some),
+            (_, Some(var)) => return self.define(id, var, value_of_b()?).map(Some),
             _ => {}
         }
-        if self.solves_differences {
+        if !self.is_partial(id) {
             let (plus, minus) =
                 arithmetic.balanced(&arithmetic.dim(whole.clone())?, &Dim::Constant(constant))?;
             for (var, value) in [(&plus, &minus), (&minus, &plus)] {
                 if let Dim::Var(var) = var
                     && !arithmetic.vars(value).contains(var)
                 {
-                    return self.bind_dim(id, *var, value.clone()).map(Some);
+                    return self.define(id, *var, value.clone()).map(Some);
                 }
             }
         }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use crate::expr::{Expr, gcd};
 use crate::polynomial::{Monomial, Normalizer, Polynomial, remove_factor};
-use crate::shape::{Arithmetic, Dim, DimError};
+use crate::shape::{Arithmetic, Dim, DimError, DimVar};
 
 impl Arithmetic {
     /// Whether a dimension has neither products nor quotients of variables.
@@ -12,6 +12,20 @@ impl Arithmetic {
         let Dim::Sum(sum) = dim else { return true };
         let is_var = |atoms: &[Expr]| matches!(atoms, [atom] if self.as_var(*atom).is_some());
         sum.terms().all(|(monomial, _)| is_var(monomial))
+    }
+
+    /// How many terms a dimension subtracts.
+    pub(super) fn num_subtracted(&self, dim: &Dim) -> usize {
+        let Dim::Sum(sum) = dim else { return 0 };
+        sum.terms().filter(|(_, coefficient)| *coefficient < 0).count()
+    }
+
+    /// The variables that stand in quotients of a dimension.
+    pub(super) fn divided_vars(&self, dim: &Dim) -> Vec<DimVar> {
+        let Dim::Sum(sum) = dim else { return Vec::new() };
+        let atoms = sum.terms().flat_map(|(monomial, _)| monomial.iter().copied());
+        let quotients = atoms.filter(|atom| self.as_var(*atom).is_none());
+        quotients.flat_map(|atom| self.polynomial_vars(&Polynomial::atom(atom))).collect()
     }
 
     /// The least and the greatest value for positive variables, where the signs of the coefficients
