@@ -428,10 +428,15 @@ impl<'c> Solver<'c> {
         self.is_at_most(ctx.constant(1), expr).then_some(value)
     }
 
-    /// The absolute value of a [divisor](Self::divisor), or of what is one when negated, and the sign.
+    /// The absolute value of a [divisor](Self::divisor), or of what is one when negated, and the sign. It has 64
+    /// bits, which that of -2^63 has not.
     fn signed_divisor(&self, expr: Expr) -> Option<(Expr, i64)> {
-        let signed = [(expr, 1), (self.ctx.neg(expr), -1)];
-        signed.into_iter().find(|&(size, _)| self.divisor(size).is_some())
+        if self.divisor(expr).is_some() {
+            return Some((expr, 1));
+        }
+        let size = self.ctx.neg(expr);
+        let fits = || self.map.range_of(self.ctx, expr).interval.lo != i64::MIN;
+        (self.divisor(size).is_some() && fits()).then_some((size, -1))
     }
 
     /// Whether one is at most the other at all points of the domain, as far as that is known.

@@ -176,6 +176,15 @@ fn quotients_and_remainders_by_symbols() {
 }
 
 #[test]
+fn sizes_without_an_absolute_value_are_no_divisors() {
+    let ctx = Context::new();
+    let text = "(d0, d1){N} -> (d1 * -2 + min(N, -9223372036854775808) * (d0 - 1)), domain: d0 in [0, 1], \
+                d1 in [0, 2], N in [0, 0]";
+    let map = IndexingMap::parse(&ctx, text).expect("a map");
+    assert!(!map.has_inverse(&ctx));
+}
+
+#[test]
 fn sizes_without_a_value_are_not_known_to_be_positive() {
     let ctx = Context::new();
     let text = "(d0, d1){N} -> (N * 9223372036854775807 * (d1 - d0) + d0), domain: d0 in [0, 1], d1 in [0, 1], \
