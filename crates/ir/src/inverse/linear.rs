@@ -56,11 +56,12 @@ impl Solver<'_> {
         let mut terms: Vec<Expr> = Vec::new();
         let mut rows: Vec<Row> = Vec::new();
         let mut values: Vec<Expr> = Vec::new();
-        // x mod m == y is x - m*(x floordiv m) == y.
+        // x mod m == y is x - m*(x floordiv m) == y for positive m.
         let mut remainders: Vec<(Expr, Expr)> = Vec::new();
         for (term, value) in self.all_known() {
             if let Node::Mod(number, modulus) = ctx.node(term)
                 && ctx.linear_terms(number).is_some_and(|linear| 1 < linear.terms.len())
+                && self.is_at_most(ctx.constant(1), modulus)
             {
                 let multiple = ctx.mul(ctx.floor_div(number, modulus), modulus);
                 remainders.push((ctx.sub(number, multiple), value));

@@ -175,6 +175,20 @@ fn quotients_and_remainders_by_symbols() {
     }
 }
 
+/// `-1 mod -2` is 1, and `-1 floordiv -2` is 0.
+#[test]
+fn remainders_by_negative_numbers_are_no_differences() {
+    let ctx = Context::new();
+    let text = "(d0, d1){N} -> ((d0 ceildiv 2 - N) mod ((1 - d0) * -2), d0 + d1), domain: d0 in [0, 1], \
+                d1 in [0, 1], N in [1, 1]";
+    let map = IndexingMap::parse(&ctx, text).expect("a map");
+    if let Ok(inverse) = map.inverse(&ctx) {
+        assert_eq!(map.evaluate(&ctx, &[0, 1], &[], &[1]), Ok(vec![1, 1]));
+        assert_eq!(inverse.contains(&ctx, &[1, 1], &[], &[1]), Ok(true));
+        assert_eq!(inverse.evaluate(&ctx, &[1, 1], &[], &[1]), Ok(vec![0, 1]));
+    }
+}
+
 #[test]
 fn sizes_without_an_absolute_value_are_no_divisors() {
     let ctx = Context::new();
