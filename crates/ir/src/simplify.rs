@@ -26,8 +26,9 @@
 //! collected (`(a - b) * 4`). Products list their factors in the same order.
 //!
 //! Cost: near-linear in the number of distinct subexpressions in practice. A sum of n terms
-//! takes O(n log n), one with more than 8 quotients is not searched for remainders; a minimum of n operands compares each with at most 32
-//! others, and does not compare those of minima in it again.
+//! takes O(n log n), one with more than 8 quotients is not searched for remainders, and one with more than
+//! 16 is divided as a whole; a minimum of n operands compares each with at most 32 others, and does not
+//! compare those of minima in it again.
 
 mod arrangements;
 mod composition;
@@ -39,6 +40,8 @@ mod flat;
 mod known;
 mod numbered;
 mod overflow;
+mod products;
+mod questions;
 mod sum;
 mod write;
 
@@ -50,7 +53,7 @@ use crate::expr::{Context, Expr, FewTerms, LinearTerms, Node, Var, gcd, interval
 use crate::hash::{FastMap, FastSet};
 use crate::interval::Interval;
 use crate::map::{IndexingMap, VarIntervals};
-use crate::prove::{Prover, Verdict};
+use crate::prove::Prover;
 pub(crate) use domain::ConstantBounds;
 use extrema::Extremum;
 pub(crate) use flat::Quotients;
@@ -60,8 +63,6 @@ use write::build;
 
 /// The most terms of a sum all parts of which are simplified on their own.
 const MAX_PARTIAL: u32 = 32;
-/// The most factors of a product that are sorted.
-const MAX_PRODUCT: usize = 32;
 /// The most minima, and maxima, of a sum that are joined.
 const MAX_PAIRED: usize = 16;
 /// How deep rules may apply rules to what they build.
@@ -807,131 +808,6 @@ impl<'c> Simplifier<'c> {
             whole.coefficient(term) != 0
                 || of_term.is_some_and(|(of_term, _)| factors.iter().all(|it| of_term.contains(it)))
         })
-    }
-
-    // Products
-
-    /// The factors of a product, with the constant one apart. `None` on overflow.
-    fn factors(&self, expr: Expr) -> Option<(Vec<Expr>, i64)> {
-        let ctx = self.ctx;
-        let mut stack = vec![expr];
-        let mut factors = Vec::new();
-        let mut scale = 1_i64;
-        while let Some(factor) = stack.pop() {
-            match ctx.node(factor) {
-                Node::Const(value) => scale = scale.checked_mul(value)?,
-                Node::Mul(lhs, rhs) => stack.extend([lhs, rhs]),
-                _ => factors.push(factor),
-            }
-        }
-        factors.sort_by(|&a, &b| ctx.compare(a, b));
-        Some((factors, scale))
-    }
-
-    /// The product of written expressions in normal form; `None` on overflow.
-    fn product(&mut self, lhs: Expr, rhs: Expr) -> Option<Sum> {
-        let ctx = self.ctx;
-        for (scale, other) in [(lhs, rhs), (rhs, lhs)] {
-            if let Some(scale) = ctx.as_constant(scale) {
-                return self.expand(other).scaled(scale);
-            }
-        }
-        let whole = ctx.mul(lhs, rhs);
-        if self.has_many_factors(whole) {
-            // (a*s)*(b*t) == (a*b)*(s*t)
-            let apart = |expr: Expr| match ctx.node(expr) {
-                Node::Mul(of, scale) => ctx.as_constant(scale).map_or((expr, 1), |it| (of, it)),
-                _ => (expr, 1),
-            };
-            let ((lhs, scale), (rhs, by)) = (apart(lhs), apart(rhs));
-            return self.multiply(&[lhs, rhs])?.scaled(scale.checked_mul(by)?);
-        }
-        let (factors, scale) = self.factors(whole)?;
-        self.multiply(&factors)?.scaled(scale)
-    }
-
-    /// Whether a product has more factors than are sorted.
-    fn has_many_factors(&self, product: Expr) -> bool {
-        let mut open: SmallVec<[Expr; MAX_PRODUCT]> = SmallVec::from_slice(&[product]);
-        let mut num_factors = 0;
-        while let Some(factor) = open.pop() {
-            match self.ctx.node(factor) {
-                Node::Mul(lhs, rhs) => open.extend([lhs, rhs]),
-                _ => num_factors += 1,
-            }
-            if MAX_PRODUCT < num_factors + open.len() {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// The product of factors, none of which is a constant.
-    fn multiply(&mut self, factors: &[Expr]) -> Option<Sum> {
-        let mut product: Option<Expr> = None;
-        for &factor in factors {
-            product = Some(match product {
-                None => factor,
-                Some(product) => {
-                    let next = self.ctx.mul(product, factor);
-                    self.expand_simplified(product, Interval::ALL);
-                    self.expand(factor);
-                    self.leaf(next);
-                    next
-                }
-            });
-        }
-        match product {
-            None => Some(Sum::constant(1)),
-            Some(product) => Some(match self.tables.expanded.get(&product) {
-                Some(sum) => sum.clone(),
-                None => self.expand(product),
-            }),
-        }
-    }
-
-    // Questions
-
-    /// Whether `lhs <= rhs` is shown on the whole domain.
-    fn at_most(&mut self, lhs: Expr, rhs: Expr) -> bool {
-        let (a, b) = (self.interval_of(lhs), self.interval_of(rhs));
-        if a.le(b) == Some(true) {
-            return true;
-        }
-        self.is_at_most(lhs, rhs).unwrap_or(false)
-    }
-
-    /// [`at_most`](Self::at_most) by the difference. `None` on overflow.
-    fn is_at_most(&mut self, lhs: Expr, rhs: Expr) -> Option<bool> {
-        let difference = self.sum_scaled(rhs, lhs, -1)?;
-        if self.prover.is_some() || !self.known.is_empty() {
-            let difference = self.write(&difference);
-            return Some(self.is_non_negative(difference));
-        }
-        self.find_aliases(&difference);
-        Some(0 <= self.interval_of_sum(&difference).lo)
-    }
-
-    /// Whether `expr >= 0` is shown on the whole domain.
-    fn is_non_negative(&mut self, expr: Expr) -> bool {
-        let interval = self.interval_of(expr);
-        if 0 <= interval.lo {
-            return true;
-        }
-        0 <= interval.hi && self.ask(expr) == Verdict::Proved
-    }
-
-    /// Asks the prover whether `expr >= 0`, when symbolic bounds are involved: without them,
-    /// intervals say nearly as much at once.
-    fn ask(&mut self, expr: Expr) -> Verdict {
-        let Some(prover) = &self.prover else {
-            return Verdict::Unknown;
-        };
-        if self.questions == 0 || self.symbolic.is_disjoint(&self.ctx.vars(expr)) {
-            return Verdict::Unknown;
-        }
-        self.questions -= 1;
-        prover.nonnegative(expr)
     }
 }
 
