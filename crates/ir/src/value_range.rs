@@ -383,33 +383,33 @@ mod tests {
         }
     }
 
+    /// Each expression of two variables has exactly the values of an interval.
+    fn assert_hulls(cases: &[(&str, i64, i64)]) {
+        for &(expr, lo, hi) in cases {
+            let text = format!("(d0, d1) -> ({expr}), domain: d0 in [5, 100000], d1 in [0, 9999]");
+            assert_eq!(range(&text), (Interval::new(lo, hi), true), "{expr}");
+        }
+    }
+
     #[test]
     fn what_rises_and_falls_is_cut_into_pieces() {
-        let domain = "domain: d0 in [5, 100000], d1 in [0, 9999]";
-        for (expr, lo, hi) in [
+        assert_hulls(&[
             ("d0 * d0 - d0 * 77", -1482, 9_992_300_000),
             ("d1 * d1 * d1 - d1 * d1 * 90 + d1", -107_940, 990_701_839_908),
             ("d0 * d1 - d0 * 50", -5_000_000, 994_900_000),
             ("(d1 - 100) * (d1 - 100) + d0 mod 7", 0, 97_990_207),
             ("(d1 * d1) mod 1000 - d1 * d1", -99_980_000, 0),
             ("max(d1 * d1 - d1 * 400, 3 - d0 * d0)", -40_000, 95_980_401),
-        ] {
-            let text = format!("(d0, d1) -> ({expr}), {domain}");
-            assert_eq!(range(&text), (Interval::new(lo, hi), true), "{expr}");
-        }
+        ]);
     }
 
     #[test]
     fn one_period_has_all_values() {
-        let domain = "domain: d0 in [5, 100000], d1 in [0, 9999]";
-        for (expr, lo, hi) in [
+        assert_hulls(&[
             ("(d0 * d0) mod 4", 0, 1),
             ("((d0 * d1) / 2) mod 3 + (d1 * d1) mod 8", 0, 6),
             ("(d0 * d0 * d0 - d0) mod 12 - d1 mod 5", -4, 6),
-        ] {
-            let text = format!("(d0, d1) -> ({expr}), {domain}");
-            assert_eq!(range(&text), (Interval::new(lo, hi), true), "{expr}");
-        }
+        ]);
     }
 
     #[test]

@@ -35,8 +35,7 @@ impl Simplifier<'_> {
     /// are on the way to that of the given one.
     fn fits_on_the_way(&mut self, expr: Expr, given: Option<Expr>) -> bool {
         let (mut open, mut known) = (BinaryHeap::from([expr]), BinaryHeap::from_iter(given));
-        let mut products = None;
-        let moved = self.moved_by_little(expr);
+        let (mut moved, mut products) = (None, None);
         // Users have larger handles than what they use. Both ways are followed from the largest on, so that
         // what they have in common is not looked at.
         while let Some(next) = pop_largest(&mut open) {
@@ -47,10 +46,13 @@ impl Simplifier<'_> {
             if known.peek() == Some(&next) {
                 continue;
             }
-            if LARGEST < self.size_of(next) && !moved.contains(&next) {
-                let products = products.get_or_insert_with(|| self.products_of(given));
-                if !self.is_within(next, products) {
-                    return false;
+            if next != expr && LARGEST < self.size_of(next) {
+                let moved = moved.get_or_insert_with(|| self.moved_by_little(expr));
+                if !moved.contains(&next) {
+                    let products = products.get_or_insert_with(|| self.products_of(given));
+                    if !self.is_within(next, products) {
+                        return false;
+                    }
                 }
             }
             let operands = self.ctx.node(next).operands();
