@@ -98,6 +98,8 @@ pub(crate) enum What {
     Entry,
     /// That nothing says which shape a number has.
     Number,
+    /// That a number is a scalar where it is an argument.
+    Scalar,
     /// A number of a class of element types.
     Literal(Class),
 }
@@ -165,6 +167,7 @@ pub(crate) fn infer_without(
         explanations: Vec::new(),
         uses: Uses::default(),
         integers: Vec::new(),
+        numbers: HashSet::new(),
         in_prelude: true,
     };
     cx.types.solver.solve_differences();
@@ -366,7 +369,7 @@ impl OriginInfo {
             What::Given(_, Some(source)) => format!("'{source}'"),
             What::Given(name, None) => format!("what is given for '{name}'"),
             What::Entry => "what is run".to_string(),
-            What::Number | What::Literal(_) => "number".to_string(),
+            What::Number | What::Scalar | What::Literal(_) => "number".to_string(),
         }
     }
 
@@ -435,6 +438,8 @@ pub(crate) struct Inference {
     pub(crate) uses: Uses,
     /// The integers of the current definition of the file.
     integers: Vec<Integer>,
+    /// The types of numbers, and of what element-wise functions make of numbers alone.
+    numbers: HashSet<Ty>,
     /// Whether the definitions are those of the prelude.
     in_prelude: bool,
 }
@@ -576,6 +581,9 @@ impl Inference {
         let scheme = match is_value {
             true => {
                 let mut scheme = self.types.generalize(ty, self.level, mark);
+                if self.numbers.contains(&ty) {
+                    self.numbers.insert(scheme.ty);
+                }
                 scheme.integers = self.open_integers(integers);
                 scheme
             }
@@ -709,6 +717,7 @@ impl Inference {
         let origin = self.origin(span, What::Literal(class), Some(ty));
         self.types.literal(elem, origin);
         self.uses.numbers.insert((self.in_prelude, span), ty);
+        self.numbers.insert(ty);
         (ty, elem)
     }
 
@@ -761,14 +770,18 @@ impl Inference {
         match binding {
             Some(Binding::Value(ty)) => ty,
             Some(Binding::Scheme(scheme)) => {
-                let what = match self.types.node(scheme.ty) {
-                    Node::Tensor(..) => What::NumberUse(Rc::clone(name)),
-                    _ => What::Use(Rc::clone(name)),
+                let is_number = self.numbers.contains(&scheme.ty);
+                let what = match is_number {
+                    true => What::NumberUse(Rc::clone(name)),
+                    false => What::Use(Rc::clone(name)),
                 };
                 let origin = self.origin(span, what, None);
                 let asks = vec![origin; scheme.residuals.len()];
                 let (ty, renaming) = self.types.instantiate(&scheme, self.level, origin, &asks);
                 self.use_integers(&scheme, &renaming, origin);
+                if is_number {
+                    self.numbers.insert(ty);
+                }
                 self.uses.schemes.insert((self.in_prelude, span), (scheme, renaming));
                 ty
             }
@@ -827,11 +840,21 @@ impl Inference {
             args.iter().for_each(|arg| _ = self.expr(arg));
             return self.types.add(Node::Error);
         }
-        let function = match builtin {
-            Some(declaration) => self.builtin(&declaration, options, span),
+        let function = match &builtin {
+            Some(declaration) => self.builtin(declaration, options, span),
             None => self.expr(callee),
         };
         let found: Vec<Ty> = args.iter().map(|arg| self.expr(arg)).collect();
+        let are_scalars = match builtin {
+            Some(declaration) if !declaration.is_elementwise() => true,
+            Some(_) if found.iter().all(|ty| self.numbers.contains(ty)) => {
+                if let Node::Function(_, result) = self.types.node(function) {
+                    self.numbers.insert(result);
+                }
+                false
+            }
+            _ => false,
+        };
         match self.types.node(function) {
             Node::Function(params, result) => {
                 if params.len() != args.len() {
@@ -849,6 +872,9 @@ impl Inference {
                 for (place, (param, (ty, arg))) in
                     params.into_iter().zip(found.into_iter().zip(args)).enumerate()
                 {
+                    if are_scalars {
+                        self.scalar(param, ty, arg.span);
+                    }
                     let what = What::Argument(Rc::clone(&spelled), place + 1);
                     let origin = self.origin(arg.span, what, Some(ty));
                     if let Err(mismatch) = self.types.unify(param, ty, origin) {
@@ -881,6 +907,23 @@ impl Inference {
                 let message = format!("expected a function, found {shown}");
                 self.misused(Reason::AxonType, callee.span, message, function)
             }
+        }
+    }
+
+    /// Makes an argument a scalar if it is a number and a tensor is asked for, whose shape is that of no result.
+    fn scalar(&mut self, param: Ty, arg: Ty, span: Span) {
+        if !self.numbers.contains(&arg) {
+            return;
+        }
+        let (Node::Tensor(_, expected), Node::Tensor(_, shape)) =
+            (self.types.node(param), self.types.node(arg))
+        else {
+            return;
+        };
+        let scalar = Shape::default();
+        if expected != scalar {
+            let origin = self.origin(span, What::Scalar, Some(arg));
+            self.types.solver.given(Relation::Shapes(scalar, shape), origin);
         }
     }
 

@@ -96,6 +96,21 @@ fn names_of_numbers_are_used_at_several_types_ranks_and_shapes() {
 }
 
 #[test]
+fn numbers_are_scalars_where_tensors_are_asked_for() {
+    assert_eq!(signature("fn(x : f32 [4,5]) { gather(x, 0) }"), "f32 [4,5] -> f32 [5]");
+    assert_eq!(signature("fn(x, i) { gather(x, i / 2 - 1) }"), "(t [a]@b, u c) -> t c@b");
+    // In any shape that is needed elsewhere.
+    assert_eq!(signature("fn(x) { x / sqrt(64f) }"), "t a -> t a");
+    assert_eq!(signature("fn() : f32 [2,3] { 0 }"), "() -> f32 [2,3]");
+    assert_eq!(
+        signature("fn(x : f32 [2,3]) { loop(0, fn(s, e) { s + e, e }, x) }"),
+        "f32 [2,3] -> (f32 [3], f32 [2,3])"
+    );
+    let text = "leaky = fn(x, slope) { max(x, x * slope) }; fn(x : f32 [3]) { leaky(x, 0.1) }";
+    assert_eq!(signature(text), "f32 [3] -> f32 [3]");
+}
+
+#[test]
 fn broadcasting_is_for_what_cannot_be_equal() {
     assert_eq!(signature("fn(a : f32 [2,3], b) { a + b }"), "(f32 [2,3], f32 [2,3]) -> f32 [2,3]");
     assert_eq!(
@@ -321,10 +336,25 @@ fn one_error_per_mistake() {
          u64, f16, bf16, f32, f64, or a variable such as 't' [AX0202]"
     );
     // Variables with these names would accept everything.
-    for name in ["f8", "bfloat16", "float32", "int8", "uint64", "float", "int", "number"] {
+    for (name, meant) in [
+        ("f8", "f16"),
+        ("f33", "f32"),
+        ("F32", "f32"),
+        ("f128", "f64"),
+        ("bfloat16", "bf16"),
+        ("float32", "f32"),
+        ("int8", "i8"),
+        ("uint64", "u64"),
+        ("float", "f32"),
+        ("int", "i32"),
+        ("Bool", "bool"),
+        ("number", "f32"),
+    ] {
         let expected = format!("'{name}' is no element type");
-        assert!(error(&format!("fn(x : {name} [2]) {{ x }}")).contains(&expected));
-        assert!(error(&format!("fn(x : {name}) {{ x }}")).contains(&expected));
+        for text in [format!("fn(x : {name} [2]) {{ x }}"), format!("fn(x : {name}) {{ x }}")] {
+            assert!(error(&text).contains(&expected));
+            assert!(errors(&text).contains(&format!(": note: try '{meant}'")));
+        }
     }
     for name in ["t", "f", "i", "u", "bf", "float2", "ints", "t32"] {
         assert_eq!(inferred(&format!("fn(x : {name} [2]) {{ x }}")).err(), None);

@@ -145,6 +145,7 @@ impl Inference {
             let text = match (&info.what, info.found) {
                 (What::Use(name), _) => format!("in the call of '{name}' here"),
                 (What::NumberUse(name), _) => format!("'{name}' is a number here"),
+                (What::Scalar, _) => "a number is a scalar here".to_string(),
                 (What::Literal(class), _) => format!("a {} is written here", class.name()),
                 (_, Some(_)) if is_number => {
                     let class = literals.get(&info.span).unwrap_or(&"number");

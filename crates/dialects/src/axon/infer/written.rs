@@ -5,7 +5,7 @@ use super::super::types::{Class, Elem, ElementType, Node, Ty};
 use super::{Annotations, Inference, What};
 use crate::tc::{
     MAX_EXTENT,
-    syntax::{Reason, Span},
+    syntax::{Diagnostic, Reason, Span},
 };
 use std::rc::Rc;
 use tc_ir::shape::{
@@ -65,7 +65,7 @@ impl Inference {
             }
             TypeKind::Name(name) => {
                 let is_elem = ElementType::from_name(&name.text).is_some()
-                    || is_foreign(&name.text)
+                    || ElementType::meant(&name.text).is_some()
                     || self.annotations.iter().any(|it| it.elem_names.contains(&name.text));
                 if is_elem {
                     let elem = self.lower_elem(name);
@@ -91,14 +91,15 @@ impl Inference {
         if let Some(known) = ElementType::from_name(&name.text) {
             return self.types.elem(known);
         }
-        if is_foreign(&name.text) {
+        if let Some(meant) = ElementType::meant(&name.text) {
             let names: Vec<_> = ElementType::ALL.iter().map(|ty| ty.name()).collect();
             let message = format!(
                 "'{}' is no element type, expected {}, or a variable such as 't'",
                 name.text,
                 names.join(", ")
             );
-            self.error(Reason::AxonElement, name.span, message);
+            let error = Diagnostic::new(Reason::AxonElement, name.span, message);
+            self.report(error.note(name.span, format!("try '{}'", meant.name())));
         }
         let known = self.annotations.iter().rev().find_map(|it| it.elems.get(&name.text));
         if let Some(&elem) = known {
@@ -191,31 +192,4 @@ impl Inference {
 
 fn place_span(place: &text::Place) -> Span {
     Span::new(place.start as u32, place.end as u32)
-}
-
-/// Whether a name is that of an element type in other languages, with a number of bits or without, or that of
-/// a class of element types.
-fn is_foreign(name: &str) -> bool {
-    let kind = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    match &name[kind.len()..] {
-        "" => matches!(
-            kind,
-            "float"
-                | "double"
-                | "half"
-                | "int"
-                | "uint"
-                | "long"
-                | "short"
-                | "byte"
-                | "char"
-                | "boolean"
-                | "number"
-                | "integer"
-        ),
-        "4" | "8" | "16" | "24" | "32" | "64" | "80" | "128" => {
-            matches!(kind, "f" | "bf" | "i" | "u" | "float" | "bfloat" | "int" | "uint")
-        }
-        _ => false,
-    }
 }

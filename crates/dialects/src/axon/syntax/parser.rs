@@ -16,7 +16,7 @@ use crate::tc::syntax::{Diagnostic, Reason, SourceFile, Span};
 use crate::tokens::{Cursor, Failed, Parsed, Token};
 use std::collections::HashSet;
 use std::rc::Rc;
-use tc_ir::shape::text::{self, ShapeExpr};
+use tc_ir::shape::text::{self, Part, ShapeExpr};
 
 /// Deepest nesting of parentheses, calls, functions and types.
 pub const MAX_NESTING: u32 = 100;
@@ -51,6 +51,21 @@ pub(crate) struct Declaration {
     pub(crate) conditions: Vec<Condition>,
     /// The type, options and conditions as they are written, on one line.
     pub(crate) written: Box<str>,
+}
+
+impl Declaration {
+    /// Whether all parameters and the result have one shape, which can be any: `(t s, t s) -> bool s`.
+    pub(crate) fn is_elementwise(&self) -> bool {
+        let shape = |ty: &TypeExpr| match &ty.kind {
+            TypeKind::Tensor(_, shape) => match shape.parts.as_slice() {
+                [Part::Name(name)] => Some(name.text.clone()),
+                _ => None,
+            },
+            _ => None,
+        };
+        let whole = shape(&self.result);
+        whole.is_some() && self.params.iter().all(|param| shape(param) == whole)
+    }
 }
 
 /// `name = 1 as [a, b]`: an option, its value if none is given, and the names of its sizes.

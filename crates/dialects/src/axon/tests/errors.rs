@@ -212,8 +212,12 @@ fn errors_of_a_run_are_in_terms_of_the_program() {
 /// Programs, what is given for the last definition, and what is said about running it.
 const RUNS: &[(&str, &[&str], &str)] = &[
     // A number whose shape nothing determines is a scalar.
-    ("f = fn(x : f32 [4,5]) { sum(gather(x, 0)) };", &[], ""),
-    ("h = fn(x) { sum(gather(x, 0)) }; f = fn(x : f32 s) { h(x) };", &["x=4x5"], ""),
+    ("g = fn(x, i) { gather(x, i) }; f = fn(x : f32 [4,5]) { sum(g(x, 0)) };", &[], ""),
+    (
+        "h = fn(x, i) { sum(gather(x, i)) }; g = fn(x) { h(x, 0) }; f = fn(x : f32 s) { g(x) };",
+        &["x=4x5"],
+        "",
+    ),
     (
         "g = fn(a, b) { slice(concat(a, b), start=35, size=1) }; f = fn(x : f32 [k], y) { g(x, y) };",
         &["x=3", "y=4"],
@@ -303,7 +307,7 @@ const RUNS: &[(&str, &[&str], &str)] = &[
 
 /// The same, of compiling it for sizes that are parameters.
 const PARAMETRIC: &[(&str, &[&str], &str)] = &[
-    ("f = fn(x : f32 [n,5]) { sum(gather(x, 0)) };", &[], ""),
+    ("g = fn(x, i) { gather(x, i) }; f = fn(x : f32 [n,5]) { sum(g(x, 0)) };", &[], ""),
     (
         "f = fn(x) { slice(x, start=1) };",
         &["x=?"],

@@ -61,6 +61,45 @@ impl ElementType {
         Self::ALL.into_iter().find(|ty| ty.name() == name)
     }
 
+    /// The type that is meant by a name that is none, but looks like one: that of a type or a class of types in
+    /// another language, letters of a type with another number of bits, or in capitals.
+    pub(crate) fn meant(name: &str) -> Option<Self> {
+        let lower = name.to_ascii_lowercase();
+        let kind = lower.trim_end_matches(|c: char| c.is_ascii_digit());
+        let bits = &lower[kind.len()..];
+        let letters = match kind {
+            _ if bits.len() < 2 && !matches!(bits, "4" | "8") => None,
+            "f" | "bf" | "i" | "u" => Some(kind),
+            "float" | "fp" => Some("f"),
+            "bfloat" => Some("bf"),
+            "int" => Some("i"),
+            "uint" => Some("u"),
+            _ => None,
+        };
+        let Some(letters) = letters else {
+            let meant = match lower.as_str() {
+                "bool" | "boolean" => Self::Bool,
+                "byte" | "char" => Self::U8,
+                "short" => Self::I16,
+                "int" | "integer" => Self::I32,
+                "uint" => Self::U32,
+                "long" => Self::I64,
+                "half" => Self::F16,
+                "float" | "number" => Self::F32,
+                "double" => Self::F64,
+                _ => return None,
+            };
+            return (meant.name() != name).then_some(meant);
+        };
+        let bits: u32 = bits.parse().unwrap_or(u32::MAX);
+        let others = Self::ALL.into_iter().filter_map(|ty| {
+            let width: u32 = ty.name().strip_prefix(letters)?.parse().ok()?;
+            Some((width.abs_diff(bits), ty))
+        });
+        let (_, nearest) = others.min_by_key(|(distance, _)| *distance)?;
+        (nearest.name() != name).then_some(nearest)
+    }
+
     /// The least and the greatest integer of an integer type.
     pub fn integer_range(self) -> Option<(i128, i128)> {
         let (bits, signed) = match self {
