@@ -46,8 +46,8 @@ pub trait TokenKind: Copy + PartialEq + 'static {
         }
     }
 
-    /// What to try instead of a token that is not expected, from it and the text before it.
-    fn hint(_spelling: &str, _before: &str) -> Option<&'static str> {
+    /// What to try instead of a token that is not expected, from it and the text before and after it.
+    fn hint(_spelling: &str, _before: &str, _after: &str) -> Option<&'static str> {
         None
     }
 }
@@ -292,7 +292,8 @@ impl<'t, K: TokenKind> Cursor<'t, K> {
             format!("expected {expected}, found '{spelling}'")
         };
         let mut diagnostic = Diagnostic::new(reason, token.span, message);
-        let hint = K::hint(spelling, &self.text[..token.span.start as usize]);
+        let before = &self.text[..token.span.start as usize];
+        let hint = K::hint(spelling, before, &self.text[token.span.end as usize..]);
         for (span, text) in hint.map(|hint| (token.span, hint)).into_iter().chain(note) {
             diagnostic = diagnostic.note(span, text);
         }

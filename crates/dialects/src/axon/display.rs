@@ -230,6 +230,24 @@ impl Printer {
         self.invented.push((var, name));
     }
 
+    /// Gives variables the names that they have in another text but not in the program, which are to be explained.
+    pub(crate) fn explain_all(&mut self, other: &Printer) {
+        let shapes = other.shapes.iter().map(|(var, name)| (name, Item::Var(*var)));
+        let dims = other.dims.iter().map(|(var, name)| (name, Item::Dim(Dim::Var(*var))));
+        let mut named: Vec<(&String, Item)> = shapes.chain(dims).collect();
+        named.retain(|(_, var)| match var {
+            Item::Var(var) => !other.known.shapes.contains_key(var),
+            Item::Dim(Dim::Var(var)) => !other.known.dims.contains_key(var),
+            Item::Dim(_) => false,
+        });
+        named.sort_by_key(|(name, _)| (name.len(), *name));
+        for (name, var) in named {
+            let name = self.used.fresh(Some(name), SIZES);
+            self.set_name(&var, &name);
+            self.invented.push((var, name));
+        }
+    }
+
     /// The names of the program that stand in a shape.
     pub(crate) fn known_in(&mut self, types: &mut Types, shape: &Shape) -> Vec<Rc<str>> {
         let mut names: Vec<Rc<str>> = Vec::new();

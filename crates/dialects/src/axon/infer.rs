@@ -58,6 +58,8 @@ pub struct Inferred {
 #[derive(Clone, Debug)]
 struct Explanation {
     definition: Option<Rc<str>>,
+    /// The type of the definition, unless it has several names.
+    scheme: Option<Scheme>,
     steps: Vec<Step>,
 }
 
@@ -200,12 +202,13 @@ pub(crate) fn infer_without(
             Pattern::Name(name) => Some(Rc::clone(&name.text)),
             _ => None,
         };
-        cx.explain(name);
+        let last = cx.definitions.last().filter(|_| name.is_some());
+        cx.explain(name, last.map(|(_, scheme)| scheme.clone()));
     }
     let result = program.result.as_ref().map(|result| {
         let scheme = cx.scheme(result, true).1;
         cx.check_integers();
-        cx.explain(None);
+        cx.explain(None, Some(scheme.clone()));
         scheme
     });
     let names = cx.known_names();
@@ -241,6 +244,11 @@ impl Inferred {
     }
 
     fn scheme_signature(&mut self, scheme: &Scheme) -> Signature {
+        self.printed(scheme).0
+    }
+
+    /// The signature of a scheme, and the printer that has named the variables in it.
+    fn printed(&mut self, scheme: &Scheme) -> (Signature, Printer) {
         let types = &mut self.inference.types;
         let mut printer = Printer::new(Rc::clone(&self.names));
         let text = printer.signature(types, scheme.ty);
@@ -251,7 +259,7 @@ impl Inferred {
             let span = Some(self.inference.origins[residual.origin as usize].span);
             conditions.push(Condition { text, span });
         }
-        Signature { text, conditions }
+        (Signature { text, conditions }, printer)
     }
 
     /// The scheme of the last definition of a name, or of the expression at the end.
@@ -269,10 +277,13 @@ impl Inferred {
             let (line, column) = source.line_col(span.start);
             format!("{}:{line}:{column}", source.name())
         };
-        let inference = &mut self.inference;
-        let names = inference.names.written();
-        for explanation in inference.explanations.clone() {
-            let mut printer = Printer::new(Rc::clone(&names)).reserve(inference.reserved());
+        let names = self.inference.names.written();
+        for explanation in self.inference.explanations.clone() {
+            let mut printer = Printer::new(Rc::clone(&names)).reserve(self.inference.reserved());
+            if let Some(scheme) = &explanation.scheme {
+                printer.explain_all(&self.printed(scheme).1);
+            }
+            let inference = &mut self.inference;
             let name = explanation.definition.as_deref().unwrap_or("the value of the program");
             out += &format!("{name}:\n");
             let mut operations: HashMap<ShapeVar, Span> = HashMap::new();
@@ -445,10 +456,10 @@ pub(crate) struct Inference {
 }
 
 impl Inference {
-    fn explain(&mut self, definition: Option<Rc<str>>) {
+    fn explain(&mut self, definition: Option<Rc<str>>, scheme: Option<Scheme>) {
         let steps = self.types.solver.take_steps();
         if !steps.is_empty() {
-            self.explanations.push(Explanation { definition, steps });
+            self.explanations.push(Explanation { definition, scheme, steps });
         }
     }
 
@@ -808,6 +819,8 @@ impl Inference {
             error.note(span, format!("'{name}' is a size in annotations, and no value"))
         } else if let Some(place) = self.places.get(name) {
             error.note(*place, format!("'{name}' is defined here; try that before its use"))
+        } else if let Some(hint) = function_hint(name) {
+            error.note(span, hint)
         } else {
             let scopes = self.scopes.iter().filter(|(_, it)| !it.is_empty());
             let names = scopes.map(|(known, _)| known).chain(self.builtins.keys());
@@ -829,14 +842,16 @@ impl Inference {
         if builtin.is_none()
             && let Some(option) = options.first()
         {
-            let message =
-                format!("{} has no options, only built-in functions have", quoted(&spelled));
-            let span = option.name.span;
-            let hint = option_hint(&option.name.text)
-                .unwrap_or("try the arguments in order, without names");
-            self.report(Diagnostic::new(Reason::AxonOption, span, message).note(span, hint));
             // How many arguments there are is no mistake of its own.
-            self.expr(callee);
+            let function = self.expr(callee);
+            if !matches!(self.types.node(function), Node::Error) {
+                let message =
+                    format!("{} has no options, only built-in functions have", quoted(&spelled));
+                let span = option.name.span;
+                let hint = option_hint(&option.name.text)
+                    .unwrap_or("try the arguments in order, without names");
+                self.report(Diagnostic::new(Reason::AxonOption, span, message).note(span, hint));
+            }
             args.iter().for_each(|arg| _ = self.expr(arg));
             return self.types.add(Node::Error);
         }
@@ -845,7 +860,7 @@ impl Inference {
             None => self.expr(callee),
         };
         let found: Vec<Ty> = args.iter().map(|arg| self.expr(arg)).collect();
-        let are_scalars = match builtin {
+        let are_scalars = match &builtin {
             Some(declaration) if !declaration.is_elementwise() => true,
             Some(_) if found.iter().all(|ty| self.numbers.contains(ty)) => {
                 if let Node::Function(_, result) = self.types.node(function) {
@@ -866,6 +881,15 @@ impl Inference {
                     );
                     let failed = self.misused(Reason::AxonArity, span, message, function);
                     self.note_type(&spelled);
+                    let named: Vec<_> = builtin.iter().flat_map(|it| &it.options).collect();
+                    if let (true, Some(first)) = (params.len() < args.len(), named.first())
+                        && let Some(error) = self.diagnostics.last_mut()
+                    {
+                        let brackets = matches!(first.meaning.parts[..], [Part::Name(_)]);
+                        let value = if brackets { "[..]" } else { ".." };
+                        let hint = format!("options have names; try '{}={value}'", first.name.text);
+                        error.notes.push((span, hint));
+                    }
                     return failed;
                 }
                 let mut failed = false;
@@ -1016,12 +1040,14 @@ impl Inference {
             if declaration.options.iter().all(|it| it.name.text != option.name.text) {
                 let known: Vec<_> =
                     declaration.options.iter().map(|it| format!("'{}'", it.name.text)).collect();
-                let message = format!(
-                    "'{}' has no option '{}', expected {}",
-                    declaration.name.text,
-                    option.name.text,
-                    if known.is_empty() { "none".to_string() } else { known.join(", ") }
-                );
+                let (name, option_name) = (&declaration.name.text, &option.name.text);
+                let message = match known.is_empty() {
+                    true => format!("'{name}' has no options, found '{option_name}'"),
+                    false => format!(
+                        "'{name}' has no option '{option_name}', expected {}",
+                        known.join(", ")
+                    ),
+                };
                 let mut error = Diagnostic::new(Reason::AxonOption, option.name.span, message);
                 let hint = option_hint(&option.name.text);
                 error.notes.extend(hint.map(|hint| (option.name.span, hint.to_string())));
@@ -1194,6 +1220,33 @@ const NAMELESS: &str = "the function";
 fn option_hint(option: &str) -> Option<&'static str> {
     let is_axis = matches!(option, "axis" | "axes" | "dim" | "dims" | "dimension");
     is_axis.then_some("functions work along dimension 0; try 'map' for each row, or 'transpose'")
+}
+
+/// What to write for a function or a value of other languages.
+fn function_hint(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "add" => "try '+'",
+        "sub" | "subtract" => "try '-'",
+        "mul" | "multiply" => "try '*'",
+        "div" | "divide" => "try '/'",
+        "pow" | "square" => "try a product: 'x * x'",
+        "abs" => "try 'max(x, -x)'",
+        "mean" | "average" => "try 'sum(x)', divided by the number of rows",
+        "cat" | "concatenate" | "stack" => "try 'concat'",
+        "where" => "try 'select(condition, value, otherwise)'",
+        "mm" | "bmm" | "dot" | "einsum" => "try 'matmul'",
+        "permute" | "swapaxes" => "try 'transpose'",
+        "view" | "flatten" => "try 'reshape(x, shape=[..])'",
+        "embedding" | "take" => "try 'gather'",
+        "arange" | "range" => "try 'iota(size=..)'",
+        "zeros" | "zeros_like" | "ones" | "full" => {
+            "try a number: it stands for a tensor of the shape that is needed"
+        }
+        "true" | "True" => "try '0 == 0'",
+        "false" | "False" => "try '0 == 1'",
+        "sin" | "cos" | "tan" | "erf" | "cast" => "there is no built-in function like it",
+        _ => return None,
+    })
 }
 
 fn quoted(function: &str) -> String {

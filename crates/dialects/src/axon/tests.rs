@@ -256,6 +256,64 @@ fn habits_of_other_languages_are_answered() {
         tried("f = fn(x) { reshape(x, [3,1]) };"),
         "'shape=[..]' for an option; brackets hold sizes, not values"
     );
+    assert_eq!(
+        tried("f = fn(x, y) { concat([x, y]) };"),
+        "values without brackets, 'concat(x, y)': these hold sizes"
+    );
+    assert_eq!(tried("f = fn(x : [3,4]) { x };"), "an element type before the shape: 'f32 [3,4]'");
+    assert_eq!(tried("f = fn(x : [3;4]) { x };"), "an element type before the shape: 'f32 [3,4]'");
+    assert_eq!(
+        tried("f = fn(x : f32 [3] [4]) { x };"),
+        "one list of sizes, '[3,4]', or '@' between two"
+    );
+    let brackets = "brackets around the sizes: 'f32 [3,4]'";
+    for written in ["f32(3)", "f32<3x4>", "f32 3"] {
+        assert_eq!(tried(&format!("f = fn(x : {written}) {{ x }};")), brackets);
+    }
+    assert_eq!(
+        error("f = fn(x : f32 [3;4]) { x };"),
+        "1:18: error: expected ',' or ']' after a dimension, found ';' [AX0001]"
+    );
+    assert_eq!(
+        tried("f = fn(x : f32 [?,4]) { reshape(x, shape=[-1]) };"),
+        "a name for a size that is open, or follows from others: '[n,4]'"
+    );
+    assert_eq!(
+        tried("f = fn(x : f32 [..., 3]) { x };"),
+        "a name for dimensions that are open: 's@[4]'"
+    );
+    assert_eq!(
+        tried("f = fn(x, w) { conv(x, w, stride=(2,2)) };"),
+        "brackets around sizes: '[2,2]'"
+    );
+    let transpose = "a function of the value: 'transpose(x)' instead of 'x.T'";
+    assert_eq!(tried("f = fn(x) { x.T };"), transpose);
+    assert_eq!(tried("f = fn(x) { x * .5 };"), "a digit before the point: '0.5'");
+    assert_eq!(tried("f = fn(x) { x ^ 2 };"), "a product: 'x * x'");
+    assert_eq!(tried("f = fn(x) { x % 2 };"), "'x - x / y * y' for a remainder of integers");
+    let body = "'{ .. }' around the body: 'fn(x) { value }'";
+    assert_eq!(tried("f = fn(x) => x;"), body);
+    assert_eq!(tried("f = fn(x) = x + 1;"), body);
+    assert_eq!(tried("f(x) = x + 1;"), "'f = fn(..) { .. };'");
+    assert_eq!(tried("f(x, (y)) { x }"), "'name = fn(..) { .. };'");
+    assert_eq!(tried("f = fn(x): { x };"), "nothing instead of ':' before a body");
+    assert_eq!(tried("f = lambda x: x;"), "'fn(x) { value }'");
+    assert_eq!(tried("f = fn(x) { relu x };"), "parentheses around the arguments: 'relu(x)'");
+    assert_eq!(tried("f = fn(x) { x += 1; x };"), "the whole definition: 'x = x + 1;'");
+    assert_eq!(tried("f = fn(x) { y := x; y };"), "'name = value;'");
+    assert_eq!(tried("f = fn(x) { if (x > (0)) { x } else { 0 } };"), select);
+    assert_eq!(tried("f = fn(x) { x + 1 if x > 0 else 0 };"), select);
+    assert_eq!(tried("f = fn(a, b) { a or b };"), "'select(a, a, b)' for a or b");
+    for text in ["f = fn(x) { y = x };", "f = fn(x) { y = x; };"] {
+        assert_eq!(tried(text), "'y' after this definition: a body ends in a value");
+    }
+    for comment in ["// a", "/* a */"] {
+        assert_eq!(tried(&format!("{comment}\nf = fn(x) {{ x }};")), "'#', which starts a comment");
+    }
+    assert_eq!(tried("f = fn(x, y) { cat(x, y) };"), "'concat'");
+    assert_eq!(tried("f = fn(x) { zeros(shape=[3]) + x };").split(':').next(), Some("a number"));
+    let text = errors("f = fn(x) { reshape(x, 3, 4) };");
+    assert!(text.contains(": note: options have names; try 'shape=[..]'"), "{text}");
     assert_eq!(tried("f = fn(x : f32 @[n]) { x };"), "a name before '@': 's@[n]'");
     assert_eq!(tried("f = fn(x) { x ** 2 };"), "a product: 'x * x'");
     assert_eq!(tried("f = fn(x) { x // as it is\n };"), "'#', which starts a comment");
@@ -412,8 +470,7 @@ fn one_error_per_mistake() {
     );
     assert_eq!(
         error("fn(x : f32 [0]) { exp(x) }"),
-        "1:8: error: annotation of 'x' needs a positive size, found 0: size 0 is not positive \
-         [AX0301]"
+        "1:8: error: annotation of 'x' needs a positive size, found 0 [AX0301]"
     );
     assert_eq!(
         error("fn(x : f32 [3000000000]) { x }"),
@@ -580,7 +637,7 @@ fn what_cannot_be_written_is_answered() {
     assert_eq!(
         found("f = fn(x : f32 [3,4]) { reduce(+, 0f, x, axis=1) };"),
         [
-            "1:42: error: 'reduce' has no option 'axis', expected none [AX0104]",
+            "1:42: error: 'reduce' has no options, found 'axis' [AX0104]",
             "1:42: note: functions work along dimension 0; try 'map' for each row, or 'transpose'"
         ]
     );

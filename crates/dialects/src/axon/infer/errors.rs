@@ -296,6 +296,20 @@ impl Inference {
         })
     }
 
+    /// The shapes of what a point-wise operation works on.
+    fn operands(&mut self, span: Span, printer: &mut Printer) -> Vec<Shape> {
+        let used = self.uses.builtins.get(&(self.in_prelude, span));
+        let Some(Node::Function(params, _)) = used.map(|used| self.types.node(used.function))
+        else {
+            return Vec::new();
+        };
+        let shapes = params.into_iter().filter_map(|param| match self.types.node(param) {
+            Node::Tensor(_, shape) => Some(printer.resolved_shape(&mut self.types, &shape)),
+            _ => None,
+        });
+        shapes.collect()
+    }
+
     pub(super) fn report_conflict(&mut self, conflict: &Conflict) {
         let (mut origin, clash) = self.clash(conflict);
         let (mut relation, mut equation, is_result, mut reason, mut view) = match clash {
@@ -339,11 +353,15 @@ impl Inference {
             }
             return self.report_at(conflict, origin, message, printer, Some(needed));
         }
+        let operands = match &info.what {
+            What::Pointwise(_) => Some(self.operands(info.span, &mut printer)),
+            _ => None,
+        };
         let types = &mut self.types;
         let both = match &relation {
             Relation::Shapes(a, b) => {
-                let operand = operand(a);
-                let a = if matches!(info.what, What::Pointwise(_)) { &operand } else { a };
+                let is_broadcast = operands.is_some_and(|operands| !operands.contains(a));
+                let a = &if is_broadcast { operand(a) } else { a.clone() };
                 printer.name_repeated(types, &[a, b]);
                 let (a, b) = (printer.shape(types, a), printer.shape(types, b));
                 match &info.what {
@@ -357,6 +375,15 @@ impl Inference {
                 }
             }
             Relation::Elements(a, b) => {
+                let is_open = [a, b].map(|it| printer.resolved_shape(types, it).as_var().is_some());
+                if let (Contradiction::RaggedElements(_), [true, _] | [_, true]) =
+                    (&reason, is_open)
+                {
+                    let ragged = printer.shape(types, if is_open[0] { b } else { a });
+                    let message =
+                        format!("{place}: shape {ragged} is ragged, and has no number of elements");
+                    return self.report_at(conflict, origin, message, printer, None);
+                }
                 printer.name_repeated(types, &[a, b]);
                 let (a, b) = (printer.shape(types, a), printer.shape(types, b));
                 format!("{place}: shapes {b} and {a} have different numbers of elements")
@@ -376,7 +403,11 @@ impl Inference {
                     }
                     None => {
                         let found = printer.dim_text(types, a);
-                        format!("{place} {needs} a positive size, found {found}")
+                        let message = format!("{place} {needs} a positive size, found {found}");
+                        if let Dim::Constant(_) = printer.resolved_dim(types, a) {
+                            return self.report_at(conflict, origin, message, printer, None);
+                        }
+                        message
                     }
                 }
             }

@@ -2,6 +2,7 @@
 //!
 //! Identifiers are those of figure 1 of the paper. `#` starts a comment.
 
+use super::super::builtins;
 use crate::tc::syntax::Reason;
 use crate::tokens::{self, Token, decimal, is_word_byte, run, run_on};
 
@@ -123,35 +124,98 @@ impl tokens::TokenKind for TokenKind {
         character.escape_debug().to_string()
     }
 
-    fn hint(spelling: &str, before: &str) -> Option<&'static str> {
+    fn hint(spelling: &str, before: &str, after: &str) -> Option<&'static str> {
         let before = before.trim_end();
         // What was taken for a name, since Axon has no such keyword.
         let word =
             &before[before.bytes().rposition(|byte| !is_word_byte(byte)).map_or(0, |at| at + 1)..];
         let follows_value = !word.is_empty() || before.ends_with([')', ']']);
+        let is_call = |word: &str| builtins::is_builtin(word) || builtins::is_in_prelude(word);
         let is_type = before[..before.len() - word.len()].trim_end().ends_with(':');
+        let follows_shape = before.ends_with(']')
+            && before.rfind('[').is_some_and(|at| {
+                let elem = before[..at].trim_end();
+                let rest = elem.trim_end_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+                rest.len() < elem.len() && rest.trim_end().ends_with(':')
+            });
         match (word, spelling) {
             ("let" | "var" | "val", _) => Some("try 'name = value;' without a keyword"),
             ("return", _) => Some("try the value alone: it ends the function"),
             ("def", _) => Some("try 'name = fn(..) { .. };'"),
             ("if", _) => Some("try 'select(condition, value, otherwise)'"),
+            ("lambda" | "function", _) => Some("try 'fn(x) { value }'"),
+            ("import" | "from", _) => Some("try nothing: built-in functions are known everywhere"),
             ("for" | "while", _) => Some("try 'map', 'reduce' or 'loop' over dimension 0"),
             (_, "'") => Some("names have letters, digits and '_'; try '_' for the quote"),
             (_, "->") => Some("try ':' before the type of a result"),
+            (_, "=") if before.ends_with(')') => {
+                Some("try '{ .. }' around the body: 'fn(x) { value }'")
+            }
+            (_, "=") if before.ends_with(['+', '-', '*', '/']) => {
+                Some("try the whole definition: 'x = x + 1;'")
+            }
+            (_, ":") if after.starts_with('=') => Some("try 'name = value;'"),
+            (_, ":") if follows_value => {
+                Some("try the annotation at a parameter or after the parameters, as a result's")
+            }
+            (_, "{") if before.ends_with(')') => match word_before_parentheses(before) {
+                "if" | "elif" => Some("try 'select(condition, value, otherwise)'"),
+                "for" | "while" => Some("try 'map', 'reduce' or 'loop' over dimension 0"),
+                "" => None,
+                _ => Some("try 'name = fn(..) { .. };'"),
+            },
+            (_, "{") if before.ends_with(':') => Some("try nothing instead of ':' before a body"),
+            (_, ".") if after.starts_with(|c: char| c.is_ascii_digit()) => {
+                Some("try a digit before the point: '0.5'")
+            }
+            (_, ".") => Some("try a function of the value: 'transpose(x)' instead of 'x.T'"),
+            (_, size) if is_type && size.starts_with(|c: char| c.is_ascii_digit()) => {
+                Some("try brackets around the sizes: 'f32 [3,4]'")
+            }
+            (_, "(" | "<") if is_type => Some("try brackets around the sizes: 'f32 [3,4]'"),
             (_, "@") if is_type => Some("try a name before '@': 's@[n]'"),
             (_, "@") => Some("try 'matmul' for a product of matrices"),
+            (_, "[") if before.ends_with(':') => {
+                Some("try an element type before the shape: 'f32 [3,4]'")
+            }
+            (_, "[") if follows_shape => Some("try one list of sizes, '[3,4]', or '@' between two"),
             (_, "[") if follows_value => {
                 Some("try 'gather' for elements, or 'slice' for a range of them")
             }
-            (_, "[") => Some("try 'shape=[..]' for an option; brackets hold sizes, not values"),
+            (_, "[") if before.ends_with(',') => {
+                Some("try 'shape=[..]' for an option; brackets hold sizes, not values")
+            }
+            (_, "[") => Some("try values without brackets, 'concat(x, y)': these hold sizes"),
+            (_, "^") => Some("try a product: 'x * x'"),
             (_, "*") if before.ends_with('*') => Some("try a product: 'x * x'"),
-            (_, "/") if before.ends_with('/') => Some("try '#', which starts a comment"),
-            (_, "&") => Some("try 'select(a, b, a)' for a and b"),
-            (_, "|") => Some("try 'select(a, a, b)' for a or b"),
-            (_, "?") => Some("try 'select(condition, value, otherwise)'"),
+            (_, "/") if before.ends_with('/') || after.starts_with(['/', '*']) => {
+                Some("try '#', which starts a comment")
+            }
+            (_, "%") => Some("try 'x - x / y * y' for a remainder of integers"),
+            (_, "and" | "&") => Some("try 'select(a, b, a)' for a and b"),
+            (_, "or" | "|") => Some("try 'select(a, a, b)' for a or b"),
+            (_, "if" | "?") => Some("try 'select(condition, value, otherwise)'"),
+            (_, next) if is_call(word) && next.starts_with(|c: char| c.is_ascii_alphanumeric()) => {
+                Some("try parentheses around the arguments: 'relu(x)'")
+            }
             _ => None,
         }
     }
+}
+
+/// The word before the parentheses that a text ends in.
+fn word_before_parentheses(text: &str) -> &str {
+    let mut depth = 0_usize;
+    let open = text.bytes().rposition(|byte| {
+        match byte {
+            b')' => depth += 1,
+            b'(' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    });
+    let before = text[..open.unwrap_or(0)].trim_end();
+    &before[before.bytes().rposition(|byte| !is_word_byte(byte)).map_or(0, |at| at + 1)..]
 }
 
 fn number(bytes: &[u8], at: usize) -> (TokenKind, usize) {

@@ -200,10 +200,22 @@ impl<'t> Parser<'t> {
         while !self.tokens.at_end() {
             let kind = self.tokens.bump().kind;
             open += brace(kind);
-            if open <= 0 && kind == TokenKind::Semicolon {
+            if open <= 0 && kind == TokenKind::Semicolon && !self.is_inside_brackets() {
                 return;
             }
         }
+    }
+
+    /// Whether the next tokens are a part of brackets that were opened before, as after the `;` of `[3; 4]`.
+    fn is_inside_brackets(&self) -> bool {
+        let is_part = |kind: &TokenKind| {
+            matches!(
+                kind,
+                TokenKind::Integer | TokenKind::Ident | TokenKind::Star | TokenKind::Comma
+            )
+        };
+        let next = (0..).map(|ahead| self.tokens.peek(ahead)).find(|kind| !is_part(kind));
+        next == Some(TokenKind::RightBracket)
     }
 
     fn name(&mut self, expected: &str) -> Parsed<Name> {
@@ -277,11 +289,17 @@ impl<'t> Parser<'t> {
                 let parts = parts.into_iter().map(|part| self.pattern(part));
                 Ok(Pattern::Tuple(parts.collect::<Parsed<_>>()?, value.span))
             }
-            _ => Err(self.tokens.report(Diagnostic::new(
-                Reason::AxonSyntax,
-                value.span,
-                "expected names to define before '='",
-            ))),
+            kind => {
+                let message = "expected names to define before '='";
+                let mut error = Diagnostic::new(Reason::AxonSyntax, value.span, message);
+                if let ExprKind::Call { function, .. } = kind
+                    && let ExprKind::Name(name) = function.kind
+                    && name.starts_with(|c: char| c.is_ascii_alphabetic())
+                {
+                    error = error.note(value.span, format!("try '{name} = fn(..) {{ .. }};'"));
+                }
+                Err(self.tokens.report(error))
+            }
         }
     }
 
@@ -421,7 +439,20 @@ impl<'t> Parser<'t> {
     fn shape_error(&mut self, error: text::SyntaxError) -> Failed {
         let span = Span::new(error.place.start as u32, error.place.end as u32);
         let reason = if error.limit { Reason::AxonLimit } else { Reason::AxonSyntax };
-        self.tokens.report(Diagnostic::new(reason, span, error.message))
+        let before = self.tokens.text[..span.start as usize].trim_end();
+        let hint = match &self.tokens.text[span.start as usize..span.end as usize] {
+            "?" | "-" => {
+                Some("try a name for a size that is open, or follows from others: '[n,4]'")
+            }
+            "." | ":" => Some("try a name for dimensions that are open: 's@[4]'"),
+            "," if !before.ends_with(['[', ',']) => Some("try brackets around sizes: '[2,2]'"),
+            _ => None,
+        };
+        let error = Diagnostic::new(reason, span, error.message);
+        self.tokens.report(match hint {
+            Some(hint) => error.note(span, hint),
+            None => error,
+        })
     }
 
     fn shape(&mut self) -> Parsed<ShapeExpr> {
@@ -510,14 +541,16 @@ impl<'t> Parser<'t> {
         let mut inside = Height::default();
         let result = loop {
             if self.tokens.kind() == TokenKind::RightBrace {
-                let failed = self.tokens.unexpected("an expression as the value of the function");
-                return Err(failed);
+                return Err(self.no_value(&lets));
             }
             let (statement, height) = self.statement()?;
             inside = inside.max(height);
             match statement {
                 Statement::Let(definition) => {
                     lets.push(definition);
+                    if self.tokens.kind() == TokenKind::RightBrace {
+                        return Err(self.no_value(&lets));
+                    }
                     self.tokens.expect(TokenKind::Semicolon, "';' after a definition")?;
                 }
                 Statement::Value(value) => break value,
@@ -533,6 +566,22 @@ impl<'t> Parser<'t> {
         // What stands in it is limited by how deep functions nest.
         let below = Height { nesting: 0, ..inside };
         self.node(ExprKind::Function(Rc::new(function)), span, below)
+    }
+
+    /// Reports that a body has no value after its definitions.
+    fn no_value(&mut self, lets: &[Let]) -> Failed {
+        let hint = lets.last().map(|last| {
+            let value = match &last.pattern {
+                Pattern::Name(name) => format!("'{}'", name.text),
+                _ => "a value".to_string(),
+            };
+            (
+                last.pattern.span(),
+                format!("try {value} after this definition: a body ends in a value"),
+            )
+        });
+        let note = hint.as_ref().map(|(span, text)| (*span, text.as_str()));
+        self.tokens.unexpected_with("an expression as the value of the function", note)
     }
 
     fn type_expr(&mut self) -> Parsed<TypeExpr> {

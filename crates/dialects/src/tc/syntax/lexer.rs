@@ -167,7 +167,7 @@ impl tokens::TokenKind for TokenKind {
         }
     }
 
-    fn hint(spelling: &str, before: &str) -> Option<&'static str> {
+    fn hint(spelling: &str, before: &str, _after: &str) -> Option<&'static str> {
         match spelling {
             "&" => Some("try '&&'"),
             "|" => Some("try '||'"),
