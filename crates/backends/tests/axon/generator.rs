@@ -216,3 +216,61 @@ pub fn random_program(choices: Vec<u32>, has_sizes: bool) -> String {
         writer.text
     )
 }
+
+/// A program that uses definitions of numbers and functions at several types, and the same with what is written
+/// for a name in its place.
+pub fn random_definitions(choices: Vec<u32>) -> (String, String) {
+    let mut choices = choices.into_iter();
+    let mut choose = |n: usize| choices.next().unwrap_or(0) as usize % n;
+    // Each is written with names, and without.
+    let mut numbers = vec![["2"; 2].map(String::from)];
+    let mut functions = vec![["relu"; 2].map(String::from)];
+    let mut lines = String::new();
+    for line in 0..6 {
+        let [a, b] = [(); 2].map(|()| numbers[choose(numbers.len())].clone());
+        let [f, g] = [(); 2].map(|()| functions[choose(functions.len())].clone());
+        let (operator, is_applied) = (["+", "-", "*"][choose(3)], choose(2) == 0);
+        let is_composed = choose(2) == 0;
+        let [named, inlined] = [0, 1].map(|at| {
+            let (a, b, f, g) = (&a[at], &b[at], &f[at], &g[at]);
+            let number = match is_applied {
+                true => format!("({a} {operator} ({f})({b}))"),
+                false => format!("({a} {operator} {b})"),
+            };
+            let function = match is_composed {
+                true => format!("((fn(f, g) {{ fn(x) {{ f(g(x)) }} }})({f}, {g}))"),
+                false => format!("((fn(k) {{ fn(x) {{ x + k }} }})({a}))"),
+            };
+            (number, function)
+        });
+        // A name may be defined again.
+        let n = ["p", "q", "r"][choose(3)].to_string();
+        let h = ["u", "v", "w"][choose(3)].to_string();
+        let (number, function) = named;
+        lines += &match choose(2) {
+            0 => format!("  {n}, {h} = {number}, {function};\n"),
+            _ => format!("  {h}, (_, {n}) = {function}, ({line}, {number});\n"),
+        };
+        numbers.retain(|it| it[0] != n);
+        functions.retain(|it| it[0] != h);
+        numbers.push([n, inlined.0]);
+        functions.push([h, inlined.1]);
+    }
+    let mut results = [Vec::new(), Vec::new()];
+    for (at, results) in results.iter_mut().enumerate() {
+        for function in &functions {
+            results.extend(["x", "y"].map(|it| format!("({})({it})", function[at])));
+        }
+        for number in &numbers {
+            results.extend(["x", "y"].map(|it| format!("{it} * {}", number[at])));
+        }
+    }
+    let [named, inlined] = results.map(|it| it.join(", "));
+    let inputs = "x = iota(size=2) * 1f - 0.5; y = reshape(iota(size=6) - 2, shape=[2,3]);\n";
+    // In the scope of the program, or in that of a function.
+    let text = match choose(2) {
+        0 => format!("{inputs}{lines}{named}"),
+        _ => format!("f = fn(x, y) {{\n{lines}{named} }};\n{inputs}f(x, y)"),
+    };
+    (text, format!("{inputs}{inlined}"))
+}

@@ -4,7 +4,7 @@
 mod generator;
 mod parametric;
 
-use generator::random_program;
+use generator::{random_definitions, random_program};
 use proptest::prelude::*;
 use std::fmt::Write as _;
 use tc_backends::{
@@ -88,12 +88,12 @@ fn check(text: &str, entry: Option<&str>, shapes: &[(&str, &[i64])]) {
     outcome.unwrap_or_else(|error| panic!("{text}\n{error}"));
 }
 
-/// The values of an expression, by the reference interpreter.
-fn values(text: &str) -> Vec<f64> {
+/// The values of an entry without parameters, by the reference interpreter.
+fn values(text: &str, entry: Option<&str>) -> Vec<f64> {
     let interpret = |_: &Program, session: &mut Session| {
         session.interpret(&[], Limits::default()).map_err(|error| error.to_string())
     };
-    let outcomes = with_session(text, None, &[], interpret).unwrap_or_else(|it| panic!("{it}"));
+    let outcomes = with_session(text, entry, &[], interpret).unwrap_or_else(|it| panic!("{it}"));
     let tensors = outcomes.iter().map(|outcome| outcome.to_tensor().expect("small"));
     tensors.flat_map(|tensor| tensor.numbers().map(|it| it.to_f64()).collect::<Vec<_>>()).collect()
 }
@@ -134,37 +134,47 @@ fn examples_agree() {
 
 #[test]
 fn built_in_functions_mean_what_they_say() {
-    assert_eq!(values("iota(size=3) + 1f, 7 - 2"), [1., 2., 3., 5.]);
+    assert_eq!(values("iota(size=3) + 1f, 7 - 2", None), [1., 2., 3., 5.]);
     assert_eq!(
-        values("x = reshape(iota(size=6), shape=[2,3]) * 1f; transpose(x)"),
+        values("x = reshape(iota(size=6), shape=[2,3]) * 1f; transpose(x)", None),
         [0., 3., 1., 4., 2., 5.]
     );
     assert_eq!(
-        values("x = iota(size=4) * 1f; concat(reverse(x), slice(x, start=1, size=2))"),
+        values("x = iota(size=4) * 1f; concat(reverse(x), slice(x, start=1, size=2))", None),
         [3., 2., 1., 0., 1., 2.]
     );
     assert_eq!(
-        values("x = iota(size=3) * 1f; gather(x * 10f, concat(iota(size=2) + 9, iota(size=1)))"),
+        values(
+            "x = iota(size=3) * 1f; gather(x * 10f, concat(iota(size=2) + 9, iota(size=1)))",
+            None
+        ),
         [20., 20., 0.]
     );
     assert_eq!(
-        values("x = iota(size=4) * 1f; reduce(-, 1f, x), reduce(max, -inf, x), product(x + 1f)"),
+        values(
+            "x = iota(size=4) * 1f; reduce(-, 1f, x), reduce(max, -inf, x), product(x + 1f)",
+            None
+        ),
         [-5., 3., 24.]
     );
-    assert_eq!(values("loop(0f, fn(s, x) { s + x, s * x }, iota(size=4))"), [6., 0., 0., 2., 9.]);
     assert_eq!(
-        values("x = reshape(iota(size=4), shape=[2,2]) * 1f; matmul(x, x), x - sum(x)"),
+        values("loop(0f, fn(s, x) { s + x, s * x }, iota(size=4))", None),
+        [6., 0., 0., 2., 9.]
+    );
+    assert_eq!(
+        values("x = reshape(iota(size=4), shape=[2,2]) * 1f; matmul(x, x), x - sum(x)", None),
         [2., 3., 6., 11., -2., -3., 0., -1.]
     );
     assert_eq!(
         values(
             "i = fn(x : i32 s) { x }; n = i(slice(iota(size=9) - 4, size=8));
-             n / 3, n / 0, slice(7 / (n - n - 2), size=1)"
+             n / 3, n / 0, slice(7 / (n - n - 2), size=1)",
+            None
         ),
         [-2., -1., -1., -1., 0., 0., 0., 1., 0., 0., 0., 0., 0., 0., 0., 0., -4.]
     );
     assert_eq!(
-        values("x = iota(size=2) * 1f; select(x > 0f, x + 5f, x), x == x, x != x"),
+        values("x = iota(size=2) * 1f; select(x > 0f, x + 5f, x), x == x, x != x", None),
         [0., 6., 1., 1., 0., 0.]
     );
     // Windows of 2 by 2 that start at -1, 1 and 3 in both dimensions.
@@ -172,6 +182,7 @@ fn built_in_functions_mean_what_they_say() {
         "x = reshape(iota(size=16), shape=[1,1,4,4]) * 1f;
          f = reshape(iota(size=4), shape=[1,1,2,2]) * 1f;
          conv(x, f, stride=2, padding=1)",
+        None,
     );
     let image = |i: i64, j: i64| {
         let inside = (0..4).contains(&i) && (0..4).contains(&j);
@@ -253,9 +264,45 @@ fn numbers_are_of_the_type_of_each_use() {
         };";
     check(text, Some("f"), &[]);
     assert_eq!(
-        values("two = 2; half = 0.5; x = iota(size=3); x * two, gather(x * half, two), two"),
+        values("two = 2; half = 0.5; x = iota(size=3); x * two, gather(x * half, two), two", None),
         [0., 2., 4., 1., 2.]
     );
+}
+
+/// Any definition is evaluated at the types of its uses: once for each of them, and in each loop.
+#[test]
+fn definitions_are_evaluated_at_the_types_of_each_use() {
+    let text = "
+        scale = fn(k) { fn(x) { x * k } };
+        half = scale(0.5);
+        a, (b, two) = exp, (tanh, 1 + 1);
+        f = fn(x : f32 [3], y : f64 [2,3]) {
+          a, b = b, a;
+          mixed, twice = sum(x), scale(two);
+          steps = iota(size=3) * two;
+          ones = select(x < 0, 1, 1);
+          half(x), half(y), a(x), a(y), b(x), twice(y), mixed * two, gather(y, reshape(ones, shape=[3]) - 1),
+          map(fn(r) { twice(half(r)) + steps }, y),
+          loop(0f, fn(s, r) { s + two, map(fn(q) { twice(q) + steps * s }, y) * two }, x), steps
+        };";
+    check(text, Some("f"), &[]);
+    assert_eq!(values("k = 2f; f = k * 3f; k = 5f;", Some("f")), [6.]);
+    // In time that does not double with every definition.
+    let mut text =
+        "both = fn(f, g) { fn(x) { f(g(x)) * 0 + f(x) } }; c0 = 1 + 1; f0 = fn(x) { x + 1 };"
+            .to_string();
+    for (next, last) in (1..60).zip(0..) {
+        let _ = write!(text, "c{next} = c{last} - c{last} / 2;");
+    }
+    for (next, last) in (1..6).zip(0..) {
+        let _ = write!(text, "f{next} = both(f{last}, f{last});");
+    }
+    text += "pick = fn(f, g) { fn(x) { f(x) } }; g0 = exp;";
+    for (next, last) in (1..60).zip(0..) {
+        let _ = write!(text, "g{next} = pick(g{last}, g{last});");
+    }
+    text += "f = fn(x : f32 [3], y : i8 [2]) { x * c59, y + c59, f5(x), f5(y), g59(x) };";
+    check(&text, Some("f"), &[]);
 }
 
 /// What is calculated with 16 bits is compared within bounds of these.
@@ -354,7 +401,7 @@ fn functions_are_instantiated_where_they_are_called() {
         };";
     check(text, Some("f"), &[("x", &[5])]);
     // A name counts as it was defined where the function that uses it was.
-    assert_eq!(values("x = 1f; f = fn(y) { x + y }; x = 10f; f(100f), x"), [101., 10.]);
+    assert_eq!(values("x = 1f; f = fn(y) { x + y }; x = 10f; f(100f), x", None), [101., 10.]);
 }
 
 #[test]
@@ -444,5 +491,13 @@ proptest! {
         let text = random_program(choices, false);
         let outcome = with_session(&text, Some("f"), &[], run_both);
         prop_assert!(outcome.is_ok(), "{}\n{}", text, outcome.unwrap_err());
+    }
+
+    /// A name stands for what is written for it, whatever types it is used at: the same with that in its place has
+    /// the same value.
+    #[test]
+    fn definitions_mean_what_is_written_for_them(choices in prop::collection::vec(any::<u32>(), 60)) {
+        let (text, inlined) = random_definitions(choices);
+        prop_assert_eq!(values(&text, None), values(&inlined, None), "{}\n{}", text, inlined);
     }
 }

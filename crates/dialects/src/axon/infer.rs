@@ -23,7 +23,9 @@ use super::syntax::ast::{
 };
 use super::syntax::parser::{self, Declaration, OptionDeclaration};
 use super::syntax::with_stack;
-use super::types::{Class, Elem, Integer, MAX_PARTS, Node, Renaming, Scheme, Ty, Types};
+use super::types::{
+    Class, Elem, Generality, Integer, MAX_PARTS, Node, Renaming, Scheme, Ty, Types, TypesMark,
+};
 use crate::tc::syntax::{Diagnostic, Reason, SourceFile, Span, diagnostic::sorted_and_capped};
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -87,8 +89,8 @@ pub(crate) enum What {
     Call(Rc<str>),
     /// A name of what may be used at several types.
     Use(Rc<str>),
-    /// A name of a number, which may be used at several types.
-    NumberUse(Rc<str>),
+    /// A name of something else that may be used at several types.
+    ValueUse(Rc<str>),
     Pointwise(Rc<str>),
     Annotation(Rc<str>),
     ResultAnnotation,
@@ -118,6 +120,8 @@ pub(crate) struct Uses {
     pub(crate) numbers: HashMap<Place, Ty>,
     /// The variables of what has a scheme, at each name that stands for it.
     pub(crate) schemes: HashMap<Place, (Rc<Scheme>, Renaming)>,
+    /// The names of what has a scheme, where they are defined.
+    pub(crate) polymorphic: HashSet<Place>,
     /// The types of the expressions and parameters of the program.
     pub(crate) types: HashMap<Span, Ty>,
     /// The uses of built-in functions: at the name, or where it is called, at the call.
@@ -206,7 +210,8 @@ pub(crate) fn infer_without(
         cx.explain(name, last.map(|(_, scheme)| scheme.clone()));
     }
     let result = program.result.as_ref().map(|result| {
-        let scheme = cx.scheme(result, true).1;
+        let defined = cx.defined(result, true);
+        let scheme = cx.scheme(defined.ty, &defined);
         cx.check_integers();
         cx.explain(None, Some(scheme.clone()));
         scheme
@@ -371,7 +376,7 @@ impl OriginInfo {
                 format!("argument {number} of {}", quoted(function))
             }
             What::Call(function) | What::Use(function) => format!("call of {}", quoted(function)),
-            What::NumberUse(name) => format!("use of '{name}'"),
+            What::ValueUse(name) => format!("use of '{name}'"),
             What::Pointwise(function) => format!("operands of '{function}'"),
             What::Annotation(name) => format!("annotation of '{name}'"),
             What::ResultAnnotation => "annotation of the result".to_string(),
@@ -390,6 +395,19 @@ impl OriginInfo {
     }
 }
 
+/// What is defined.
+struct Defined {
+    ty: Ty,
+    generality: Generality,
+    /// Whether it is evaluated at each use, whatever its type is.
+    is_value: bool,
+    /// Before it was looked at.
+    since: TypesMark,
+    /// How many integers there were.
+    integers: usize,
+    span: Span,
+}
+
 /// What a name stands for.
 #[derive(Clone, Debug)]
 enum Binding {
@@ -400,6 +418,8 @@ enum Binding {
 /// What the names in the annotations of a function stand for.
 #[derive(Clone, Debug, Default)]
 struct Annotations {
+    /// How many definitions the function is nested in.
+    level: u32,
     elems: HashMap<Rc<str>, Elem>,
     types: HashMap<Rc<str>, Ty>,
     shapes: HashMap<String, Shape>,
@@ -522,31 +542,21 @@ impl Inference {
         if let Pattern::Name(name) = &definition.pattern {
             let is_function = matches!(definition.value.kind, ExprKind::Function(_));
             self.defining.push((Rc::clone(&name.text), is_function));
-            let (is_value, scheme) = self.scheme(&definition.value, top);
-            let binding = match is_value {
-                true => Binding::Scheme(Rc::new(scheme.clone())),
-                false => Binding::Value(scheme.ty),
-            };
-            self.bind(Rc::clone(&name.text), binding);
-            let is_named = !is_value || matches!(self.types.node(scheme.ty), Node::Tensor(..));
-            if is_named && !self.in_prelude {
-                self.named.push((Rc::clone(&name.text), name.span, scheme.ty));
+        }
+        let mut defined = self.defined(&definition.value, top);
+        if let Pattern::Tuple(..) = definition.pattern {
+            defined.is_value = false;
+            if defined.generality == Generality::All
+                && !self.types.solver.residuals(mark).is_empty()
+            {
+                // Its parts cannot be had apart from each other: conditions are about all of them.
+                defined.generality = Generality::Nothing;
+                self.types.lower_levels(defined.since, self.level, true);
             }
-            if top {
-                self.definitions.push((Rc::clone(&name.text), scheme));
-            }
-        } else {
-            if top {
-                self.conflicts = 0;
-            }
-            let mut ty = self.expr(&definition.value);
-            ty = self.too_large(ty, definition.value.span).unwrap_or(ty);
-            self.solve(top.then_some(ty), 0);
-            if errors < self.diagnostics.len() {
-                ty = self.types.add(Node::Error);
-            }
-            self.destructure(&definition.pattern, ty, definition.value.span, top);
-            self.solve(top.then_some(ty), 0);
+        }
+        self.destructure(&definition.pattern, defined.ty, &defined, top);
+        if let Pattern::Tuple(..) = definition.pattern {
+            self.solve(top.then_some(defined.ty), 0);
             if top {
                 self.settle(mark, errors);
             }
@@ -564,54 +574,66 @@ impl Inference {
         is_too_large.then(|| self.error(Reason::AxonLimit, span, message))
     }
 
-    /// The type of what is defined, and whether a name for it may be used at several types.
-    fn scheme(&mut self, value: &Expr, top: bool) -> (bool, Scheme) {
+    /// The type of what is defined, and what of it stands for anything at each use.
+    fn defined(&mut self, value: &Expr, top: bool) -> Defined {
         let errors = self.diagnostics.len();
-        let mark = self.types.solver.mark();
+        let since = self.types.mark();
         let pending = self.types.solver.num_pointwise();
         let integers = self.integers.len();
         if top {
             self.conflicts = 0;
         }
-        let is_value = value.is_value();
-        self.level += u32::from(is_value);
+        let outer = self.level;
+        self.level += 1;
         let mut ty = self.expr(value);
         self.solve(None, pending);
-        if top || is_value {
+        let is_value = value.is_value();
+        let generality = match is_value {
+            true => Generality::All,
+            false => self.types.generality(ty, outer, pending),
+        };
+        if generality != Generality::All {
+            self.level = outer;
+            self.types.lower_levels(since, outer, generality == Generality::Nothing);
+        }
+        if top || generality == Generality::All {
             if pending < self.types.solver.num_pointwise() {
                 // What is decided depends on what is known.
-                self.settle(mark, errors);
+                self.settle(since.solver, errors);
                 self.solve(Some(ty), pending);
             }
-            self.settle(mark, errors);
+            self.settle(since.solver, errors);
         }
-        self.level -= u32::from(is_value);
+        self.level = outer;
         if errors < self.diagnostics.len() {
             ty = self.types.add(Node::Error);
         }
-        let scheme = match is_value {
-            true => {
-                let mut scheme = self.types.generalize(ty, self.level, mark);
+        let ty = self.too_large(ty, value.span).unwrap_or(ty);
+        let span = value.span;
+        Defined { ty, generality, is_value, since, integers, span }
+    }
+
+    /// The scheme of what is defined, or of a part of it.
+    fn scheme(&mut self, ty: Ty, defined: &Defined) -> Scheme {
+        let scheme = match defined.generality {
+            Generality::Nothing => Types::monomorphic(ty),
+            Generality::Elements | Generality::All => {
+                let mut scheme = self.types.generalize(ty, self.level, defined.since.solver);
                 if self.numbers.contains(&ty) {
                     self.numbers.insert(scheme.ty);
                 }
-                scheme.integers = self.open_integers(integers);
+                scheme.integers = self.open_integers(defined.integers);
                 scheme
             }
-            false => Types::monomorphic(ty),
         };
-        if let Some(error) = self.too_large(ty, value.span) {
-            return (false, Types::monomorphic(error));
-        }
-        if let Some(error) = std::mem::take(&mut self.types.too_large) {
-            let ty = self.error(Reason::AxonLimit, value.span, error.to_string());
-            return (false, Types::monomorphic(ty));
-        }
-        if std::mem::take(&mut self.types.too_deep) {
-            let ty = self.error(Reason::AxonLimit, value.span, "type is nested too deeply");
-            return (false, Types::monomorphic(ty));
-        }
-        (is_value, scheme)
+        let error = match std::mem::take(&mut self.types.too_large) {
+            Some(error) => error.to_string(),
+            None if std::mem::take(&mut self.types.too_deep) => {
+                "type is nested too deeply".to_string()
+            }
+            None => return scheme,
+        };
+        Types::monomorphic(self.error(Reason::AxonLimit, defined.span, error))
     }
 
     /// Solves the equations between shapes, and where something is complete that has a type, decides about
@@ -647,16 +669,26 @@ impl Inference {
         }
     }
 
-    fn destructure(&mut self, pattern: &Pattern, ty: Ty, value: Span, top: bool) {
+    /// Binds the names of a pattern to what is defined, or to a part of it.
+    fn destructure(&mut self, pattern: &Pattern, ty: Ty, defined: &Defined, top: bool) {
         match pattern {
             Pattern::Ignore(_) => {}
             Pattern::Name(name) => {
-                self.bind(Rc::clone(&name.text), Binding::Value(ty));
-                if !self.in_prelude {
-                    self.named.push((Rc::clone(&name.text), name.span, ty));
+                let scheme = self.scheme(ty, defined);
+                let binding = match defined.is_value || scheme.is_polymorphic() {
+                    true => {
+                        self.uses.polymorphic.insert((self.in_prelude, name.span));
+                        Binding::Scheme(Rc::new(scheme.clone()))
+                    }
+                    false => Binding::Value(scheme.ty),
+                };
+                let is_tensor = matches!(self.types.node(scheme.ty), Node::Tensor(..));
+                if !self.in_prelude && (is_tensor || matches!(binding, Binding::Value(_))) {
+                    self.named.push((Rc::clone(&name.text), name.span, scheme.ty));
                 }
+                self.bind(Rc::clone(&name.text), binding);
                 if top {
-                    self.definitions.push((Rc::clone(&name.text), Types::monomorphic(ty)));
+                    self.definitions.push((Rc::clone(&name.text), scheme));
                 }
             }
             Pattern::Tuple(parts, span) => {
@@ -671,7 +703,7 @@ impl Inference {
                             let shown = self.anonymous(ty);
                             self.report_mismatch(mismatch, origin);
                             if let Some(last) = self.diagnostics.last_mut() {
-                                last.notes.push((value, format!("the value is {shown}")));
+                                last.notes.push((defined.span, format!("the value is {shown}")));
                             }
                             vec![self.types.add(Node::Error); parts.len()]
                         } else {
@@ -680,7 +712,7 @@ impl Inference {
                     }
                 };
                 for (part, ty) in parts.iter().zip(found) {
-                    self.destructure(part, ty, value, top);
+                    self.destructure(part, ty, defined, top);
                 }
             }
         }
@@ -782,9 +814,9 @@ impl Inference {
             Some(Binding::Value(ty)) => ty,
             Some(Binding::Scheme(scheme)) => {
                 let is_number = self.numbers.contains(&scheme.ty);
-                let what = match is_number {
-                    true => What::NumberUse(Rc::clone(name)),
-                    false => What::Use(Rc::clone(name)),
+                let what = match self.types.node(scheme.ty) {
+                    Node::Function(..) => What::Use(Rc::clone(name)),
+                    _ => What::ValueUse(Rc::clone(name)),
                 };
                 let origin = self.origin(span, what, None);
                 let asks = vec![origin; scheme.residuals.len()];
@@ -980,7 +1012,7 @@ impl Inference {
     }
 
     fn function(&mut self, function: &Function) -> Ty {
-        let mut annotations = Annotations::default();
+        let mut annotations = Annotations { level: self.level, ..Annotations::default() };
         let written = function.params.iter().filter_map(|param| param.ty.as_ref());
         for ty in written.chain(&function.result_type) {
             elem_names(ty, &mut annotations.elem_names);
@@ -1024,7 +1056,7 @@ impl Inference {
 
     /// The type of a use of a built-in function.
     fn builtin(&mut self, declaration: &Declaration, options: &[CallOption], span: Span) -> Ty {
-        let mut meaning = Annotations::default();
+        let mut meaning = Annotations { level: self.level, ..Annotations::default() };
         for condition in &declaration.conditions {
             if let parser::Condition::Class(name, class) = condition
                 && let Some(class) = Class::from_name(&class.text)

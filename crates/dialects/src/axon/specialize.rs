@@ -126,7 +126,7 @@ impl<S> Instance<S> {
 }
 
 /// What variables stand for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Subst {
     elems: HashMap<Elem, ElementType>,
     dims: HashMap<DimVar, Dim>,

@@ -84,11 +84,9 @@ fn names_of_numbers_are_used_at_several_types_ranks_and_shapes() {
         signature("fn(x : f32 [3], y : f32 [2,3]) { k = 2; x * k + y }"),
         "(f32 [3], f32 [2,3]) -> f32 [2,3]"
     );
-    // What is calculated has one type.
-    assert_eq!(
-        error("f = fn(x : f32 [2], y : i32 [2]) { two = 1 + 1; x * two, y * two };"),
-        "1:62: error: argument 2 of '*': element types i32 and f32 differ [AX0202]"
-    );
+    // Also where they are calculated.
+    let text = "f = fn(x : f32 [2], y : i32 [3]) { two = 1 + 1; x * two, y * two };";
+    assert_eq!(signature(text), "(f32 [2], i32 [3]) -> (f32 [2], i32 [3])");
     assert_eq!(
         error("wide = 300; also = wide; f = fn(x : f32 [2], y : i8 [2]) { x * also, y * also };"),
         "1:8: error: 300 does not fit i8, expected -128 to 127 [AX0202]"
@@ -108,6 +106,42 @@ fn numbers_are_scalars_where_tensors_are_asked_for() {
     );
     let text = "leaky = fn(x, slope) { max(x, x * slope) }; fn(x : f32 [3]) { leaky(x, 0.1) }";
     assert_eq!(signature(text), "f32 [3] -> f32 [3]");
+}
+
+#[test]
+fn all_definitions_are_used_at_several_types() {
+    let types = |text: &str, expected: &str| assert_eq!(signature(text), expected, "{text}");
+    let twice = "(f32 [2], f64 [3]) -> (f32 [2], f64 [3])";
+    types(
+        "scale = fn(k) { fn(x) { x * k } }; half = scale(0.5); \
+         fn(x : f32 [2], y : f64 [3]) { half(x), half(y) }",
+        twice,
+    );
+    types(
+        "compose = fn(f, g) { fn(x) { g(f(x)) } }; h = compose(exp, tanh); \
+         fn(x : f32 [2], y : f64 [3]) { h(x), h(y) }",
+        twice,
+    );
+    types("a, (b, _) = exp, (tanh, 1); fn(x : f32 [2], y : f64 [3]) { b(a(x)), a(b(y)) }", twice);
+    // What belongs to the function around it is the same at all uses: shapes here.
+    let text = "fn(x, y : f64 [3], z : i32 [2]) { ones = select(x > 0, 1, 1); y * ones, z * ones }";
+    assert_eq!(
+        error(text),
+        "1:73: error: operands of '*' have shapes [2] and [3]: size 2 is not 3 [AX0301]"
+    );
+    let text =
+        "fn(x : f32 s, y : f64 s, z : i32 s) { ones = select(x > 0, 1, 1); y * ones, z * ones }";
+    types(text, "(f32 s, f64 s, i32 s) -> (f64 s, i32 s)");
+    // Parts that only a condition holds together are not had apart.
+    types(
+        "two = fn(f) { fn(x : f32 [m], y : f32 [n]) : f32 [8] { f(concat(x, y)) } }; g, _ = two(exp), 1; \
+         fn(a : f32 [3], b : f32 [5]) { g(a, b) }",
+        "(f32 [3], f32 [5]) -> f32 [8]",
+    );
+    assert_eq!(
+        error("f = fn(g) { h = g; fn(x : f32 [2], y : f64 [2]) { h(x), h(y) } };"),
+        "1:59: error: argument 1 of 'h': element types f32 and f64 differ [AX0202]"
+    );
 }
 
 #[test]

@@ -15,7 +15,7 @@ mod schemes;
 
 pub use elements::{Class, ElementType};
 pub(crate) use mismatch::{Difference, Mismatch, Path, Step};
-pub(crate) use schemes::{Integer, Renaming, Scheme};
+pub(crate) use schemes::{Generality, Integer, Renaming, Scheme, TypesMark};
 
 use chains::Goal;
 use mismatch::Differs;

@@ -149,7 +149,7 @@ impl<'c> Importer<'_, 'c> {
         b: &Builder<'c>,
         pattern: &Pattern,
         value: Val<'c>,
-        is_polymorphic: bool,
+        is_value: bool,
         top: bool,
     ) -> Imported<()> {
         let b = b.located((self.at)(pattern.span()));
@@ -164,6 +164,10 @@ impl<'c> Importer<'_, 'c> {
                 }
                 let ty = value.r#type();
                 let value = b.value_with("axon.def", &[value], ty, &attributes);
+                let is_polymorphic = match &self.typed {
+                    Some(typed) => typed.inference.uses.polymorphic.contains(&(false, name.span)),
+                    None => is_value,
+                };
                 self.bind(&name.text, value, is_polymorphic);
             }
             Pattern::Tuple(parts, span) => {

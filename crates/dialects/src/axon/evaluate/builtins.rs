@@ -130,21 +130,25 @@ impl<T: Target> Machine<'_, T> {
             }
             "map" => {
                 let (function, x) = (args.function()?, args.tensor()?);
-                return T::iterate(self, function, None, &x, span).map(|it| Value::Tensor(it.1));
+                let made = self.in_loop(|machine| T::iterate(machine, function, None, &x, span));
+                return made.map(|it| Value::Tensor(it.1));
             }
             "loop" => {
                 let (state, function, x) = (args.value()?, args.function()?, args.tensor()?);
                 if state.tensors().is_none() {
                     return Err(refuse(span, state.no_tensors("the state of a loop")));
                 }
-                let (last, results) = T::iterate(self, function, Some(state), &x, span)?;
+                let made =
+                    self.in_loop(|machine| T::iterate(machine, function, Some(state), &x, span));
+                let (last, results) = made?;
                 let last = last.ok_or_else(|| refuse(span, "a loop without a state"))?;
                 return Ok(Value::Tuple([last, Value::Tensor(results)].into()));
             }
             "reduce" => {
                 let (function, init) = (args.function()?, args.tensor()?);
                 let x = args.tensor()?;
-                return T::reduce(self, function, &init, &x, span).map(Value::Tensor);
+                let made = self.in_loop(|machine| T::reduce(machine, function, &init, &x, span));
+                return made.map(Value::Tensor);
             }
             "lstmStep" => {
                 let mut tensors = Vec::new();

@@ -15,12 +15,12 @@ mod builtins;
 use super::infer::{Inferred, Place, Uses};
 use super::specialize::{Instance, Structure, Subst, TensorType, is_ragged};
 pub use super::specialize::{constant, refuse};
-use super::syntax::ast::{Expr, ExprKind, Function, Let, Pattern, Program};
+use super::syntax::ast::{Expr, ExprKind, Function, Let, Name, Pattern, Program};
 use super::syntax::parser::Declaration;
 use super::syntax::with_stack;
 use super::types::{ElementType, MAX_PARTS, Node, Ty, Types};
 use crate::tc::syntax::{Diagnostic, Reason, Span};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use tc_ir::shape::{Arithmetic, Dim, Shape};
 
@@ -327,9 +327,24 @@ struct Frame<'p, T> {
 #[derive(Clone)]
 enum Binding<'p, T> {
     Value(Value<T>),
-    /// What may be polymorphic is evaluated wherever it is used.
-    Definition(&'p Expr, bool),
+    /// What is polymorphic is evaluated at the types at which it is used.
+    Definition(Definition<'p>),
 }
+
+/// A definition, or a part of one.
+#[derive(Clone)]
+struct Definition<'p> {
+    value: &'p Expr,
+    /// Which part of the value, and which part of that, and so on.
+    part: Rc<[usize]>,
+    /// How many names of its frame are defined before it.
+    len: usize,
+    in_prelude: bool,
+}
+
+/// The values of polymorphic definitions that are calculated, by their frames and places: at each of the types at
+/// which they are used.
+type Instances<T> = BTreeMap<(usize, Place), Vec<(Rc<Subst>, Value<T>)>>;
 
 /// A program under evaluation.
 pub struct Machine<'p, T: Target> {
@@ -342,6 +357,11 @@ pub struct Machine<'p, T: Target> {
     functions: Vec<FunctionValue<'p>>,
     calls: usize,
     depth: usize,
+    /// Those of the program, and of each loop whose body is being evaluated: what is made in a loop cannot be
+    /// used outside of it.
+    instances: Vec<Instances<T::Tensor>>,
+    /// The first frame of which an instance was added since the innermost call, if that has functions.
+    kept: usize,
     /// The place in the program from where the prelude is being evaluated.
     call_site: Span,
 }
@@ -375,6 +395,8 @@ pub fn evaluate<T: Target>(
         functions: Vec::new(),
         calls: 0,
         depth: 0,
+        instances: vec![BTreeMap::new()],
+        kept: usize::MAX,
         call_site: instance.span,
     };
     machine.target.at(instance.span);
@@ -393,8 +415,8 @@ pub fn evaluate<T: Target>(
     let scope = Scope { subst: Rc::clone(&instance.subst), ..scope(&machine, false) };
     let value = match (&instance.name, &program.result) {
         (Some(name), _) => match machine.lookup(name, scope.env) {
-            Some((Binding::Definition(value, in_prelude), _)) => {
-                machine.eval(value, &Scope { in_prelude, ..scope })?
+            Some((Binding::Definition(definition), frame)) => {
+                machine.instance(&definition, frame, scope.subst)?
             }
             Some((Binding::Value(value), _)) => value,
             None => return Err(refuse(instance.span, format!("'{name}' is not defined"))),
@@ -420,6 +442,16 @@ fn unknown_size(what: &str, site: Span) -> Diagnostic {
     let message = format!("nothing determines the sizes of {what}");
     let hint = "try an annotation, or an option such as 'size=4'";
     Diagnostic::new(Reason::AxonUnknownSize, site, message).note(site, hint)
+}
+
+/// A part of a value.
+fn part_of<T: Clone>(value: &Value<T>, part: &[usize], span: Span) -> Evaluated<Value<T>> {
+    part.iter().try_fold(value.clone(), |whole, &at| match &whole {
+        Value::Tuple(parts) => {
+            parts.get(at).cloned().ok_or_else(|| refuse(span, "expected more values"))
+        }
+        _ => Err(refuse(span, "expected several values")),
+    })
 }
 
 fn structured<T>(structure: &Structure, tensors: &mut std::vec::IntoIter<T>) -> Value<T> {
@@ -486,14 +518,14 @@ impl<'p, T: Target> Machine<'p, T> {
         frame.len += 1;
     }
 
-    /// What a name stands for, and where it is defined.
-    fn lookup(&self, name: &str, env: Env) -> Option<(Binding<'p, T::Tensor>, Env)> {
+    /// What a name stands for, and the frame in which it is defined.
+    fn lookup(&self, name: &str, env: Env) -> Option<(Binding<'p, T::Tensor>, usize)> {
         let mut next = Some(env);
         while let Some(env) = next {
             let frame = &self.frames[env.frame];
             let definitions = frame.names.get(name).map_or(&[][..], Vec::as_slice);
-            if let Some((at, binding)) = definitions.iter().rev().find(|(at, _)| *at < env.len) {
-                return Some((binding.clone(), Env { frame: env.frame, len: *at }));
+            if let Some((_, binding)) = definitions.iter().rev().find(|(at, _)| *at < env.len) {
+                return Some((binding.clone(), env.frame));
             }
             next = frame.parent;
         }
@@ -501,40 +533,80 @@ impl<'p, T: Target> Machine<'p, T> {
     }
 
     fn define(&mut self, definition: &'p Let, scope: &Scope) -> Evaluated<()> {
-        let frame = scope.env.frame;
-        if let Pattern::Name(name) = &definition.pattern
-            && definition.value.is_value()
-        {
-            let binding = Binding::Definition(&definition.value, scope.in_prelude);
-            self.bind(frame, &name.text, binding);
-            return Ok(());
+        let len = self.frames[scope.env.frame].len;
+        let mut names = Vec::new();
+        let mut pending = vec![(&definition.pattern, Vec::new())];
+        while let Some((pattern, part)) = pending.pop() {
+            match pattern {
+                Pattern::Ignore(_) => {}
+                Pattern::Name(name) => names.push((name, part)),
+                Pattern::Tuple(parts, _) => {
+                    let parts = parts.iter().enumerate().rev();
+                    pending.extend(parts.map(|(at, it)| (it, [&part[..], &[at]].concat())));
+                }
+            }
         }
-        let value = self.eval(&definition.value, scope)?;
-        let span = self.site(scope, definition.pattern.span());
-        self.destructure(frame, &definition.pattern, value, span)
+        let in_prelude = scope.in_prelude;
+        let uses = self.uses;
+        let is_polymorphic = |name: &Name| uses.polymorphic.contains(&(in_prelude, name.span));
+        let value = match !names.is_empty() && names.iter().all(|(name, _)| is_polymorphic(name)) {
+            true => None,
+            false => Some(self.eval(&definition.value, scope)?),
+        };
+        for (name, part) in names {
+            let binding = match &value {
+                Some(value) if !is_polymorphic(name) => {
+                    let span = self.site(scope, definition.pattern.span());
+                    Binding::Value(part_of(value, &part, span)?)
+                }
+                _ => {
+                    let (value, part) = (&definition.value, part.into());
+                    Binding::Definition(Definition { value, part, len, in_prelude })
+                }
+            };
+            self.bind(scope.env.frame, &name.text, binding);
+        }
+        Ok(())
     }
 
-    fn destructure(
+    /// The value of a definition of a frame at types that it is used at. It is calculated once for these.
+    fn instance(
         &mut self,
+        definition: &Definition<'p>,
         frame: usize,
-        pattern: &'p Pattern,
-        value: Value<T::Tensor>,
-        span: Span,
-    ) -> Evaluated<()> {
-        match (pattern, value) {
-            (Pattern::Ignore(_), _) => Ok(()),
-            (Pattern::Name(name), value) => {
-                self.bind(frame, &name.text, Binding::Value(value));
-                Ok(())
-            }
-            (Pattern::Tuple(patterns, _), Value::Tuple(parts)) => {
-                for (pattern, part) in patterns.iter().zip(parts.iter()) {
-                    self.destructure(frame, pattern, part.clone(), span)?;
-                }
-                Ok(())
-            }
-            (Pattern::Tuple(..), _) => Err(refuse(span, "expected several values")),
+        subst: Rc<Subst>,
+    ) -> Evaluated<Value<T::Tensor>> {
+        let &Definition { value, len, in_prelude, .. } = definition;
+        let scope = Scope { env: Env { frame, len }, subst: Rc::clone(&subst), in_prelude };
+        let span = self.site(&scope, value.span);
+        if value.is_value() {
+            return part_of(&self.eval(value, &scope)?, &definition.part, span);
         }
+        let place = (frame, (in_prelude, value.span));
+        let known = self.instances.last().and_then(|instances| instances.get(&place));
+        let known = known.and_then(|known| known.iter().find(|(at, _)| *at == subst));
+        let whole = match known {
+            Some((_, whole)) => whole.clone(),
+            None => {
+                let whole = self.eval(value, &scope)?;
+                if whole.has_function() {
+                    self.kept = self.kept.min(frame);
+                }
+                if let Some(instances) = self.instances.last_mut() {
+                    instances.entry(place).or_default().push((subst, whole.clone()));
+                }
+                whole
+            }
+        };
+        part_of(&whole, &definition.part, span)
+    }
+
+    /// Evaluates the function of a loop.
+    fn in_loop<V>(&mut self, evaluate: impl FnOnce(&mut Self) -> V) -> V {
+        self.instances.push(BTreeMap::new());
+        let value = evaluate(self);
+        self.instances.pop();
+        value
     }
 
     fn function(&mut self, function: FunctionValue<'p>) -> Value<T::Tensor> {
@@ -552,15 +624,15 @@ impl<'p, T: Target> Machine<'p, T> {
             ExprKind::Float(value) => self.number(Number::Float(*value), expr.span, scope),
             ExprKind::Name(name) => match self.lookup(name, scope.env) {
                 Some((Binding::Value(value), _)) => Ok(value),
-                Some((Binding::Definition(value, in_prelude), env)) => {
-                    let outer = Rc::clone(&self.frames[env.frame].subst);
+                Some((Binding::Definition(definition), frame)) => {
+                    let outer = Rc::clone(&self.frames[frame].subst);
                     let subst = match self.uses.schemes.get(&(scope.in_prelude, expr.span)) {
                         Some((_, renaming)) => {
                             Rc::new(self.types.compose(&outer, renaming, &scope.subst))
                         }
                         None => outer,
                     };
-                    self.eval(value, &Scope { env, subst, in_prelude })
+                    self.instance(&definition, frame, subst)
                 }
                 None => self.builtin_value(name, (scope.in_prelude, expr.span), scope),
             },
@@ -634,12 +706,17 @@ impl<'p, T: Target> Machine<'p, T> {
         self.call_site = span;
         self.depth += 1;
         let (frames, functions) = (self.frames.len(), self.functions.len());
+        let kept = std::mem::replace(&mut self.kept, usize::MAX);
         let result = with_stack(|| self.call(callee, args, span));
-        if matches!(&result, Ok(value) if !value.has_function()) {
+        if matches!(&result, Ok(value) if !value.has_function()) && frames <= self.kept {
             // Nothing refers to what was made for the call.
             self.frames.truncate(frames);
             self.functions.truncate(functions);
+            if let Some(instances) = self.instances.last_mut() {
+                instances.split_off(&(frames, Place::default()));
+            }
         }
+        self.kept = kept.min(self.kept);
         self.depth -= 1;
         self.call_site = outer_site;
         self.target.at(outer_site);

@@ -120,7 +120,7 @@ impl Inference {
             .collect();
         // An argument that is a number, or its name, says what the number is.
         let is_literal =
-            |info: &OriginInfo| matches!(info.what, What::Literal(_) | What::NumberUse(_));
+            |info: &OriginInfo| matches!(info.what, What::Literal(_) | What::ValueUse(_));
         let others = places.iter().map(|&origin| &self.origins[origin as usize]);
         let others = others.filter(|info| !is_literal(info)).map(|info| info.span);
         let said: HashSet<Span> = others.chain([error.span]).collect();
@@ -144,7 +144,10 @@ impl Inference {
             let is_number = self.is_number(info.span);
             let text = match (&info.what, info.found) {
                 (What::Use(name), _) => format!("in the call of '{name}' here"),
-                (What::NumberUse(name), _) => format!("'{name}' is a number here"),
+                (What::ValueUse(name), _) if self.is_number_use(info.span) => {
+                    format!("'{name}' is a number here")
+                }
+                (What::ValueUse(name), _) => format!("in the use of '{name}' here"),
                 (What::Scalar, _) => "a number is a scalar here".to_string(),
                 (What::Literal(class), _) => format!("a {} is written here", class.name()),
                 (_, Some(_)) if is_number => {
@@ -185,6 +188,11 @@ impl Inference {
             false => self.anonymous(ty),
         };
         error.notes.push((span, format!("'{name}' is {shown}")));
+    }
+
+    /// Whether a name stands for a number, or for what is made of numbers alone.
+    fn is_number_use(&self, span: Span) -> bool {
+        self.uses.types.get(&span).is_some_and(|ty| self.numbers.contains(ty))
     }
 
     /// Whether a number is written at a place of the program.

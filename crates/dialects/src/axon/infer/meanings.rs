@@ -161,7 +161,7 @@ impl Inference {
 /// The place of a use of a definition, and its name.
 fn used(origin: &OriginInfo) -> Option<(Span, &Rc<str>)> {
     match &origin.what {
-        What::Use(name) | What::NumberUse(name) => Some((origin.span, name)),
+        What::Use(name) | What::ValueUse(name) => Some((origin.span, name)),
         _ => None,
     }
 }

@@ -75,7 +75,8 @@ impl Inference {
                 if let Some(&ty) = known {
                     return ty;
                 }
-                let ty = self.types.var(self.level);
+                let level = self.innermost().level;
+                let ty = self.types.var(level);
                 self.innermost().types.insert(Rc::clone(&name.text), ty);
                 self.names.types.push((ty, name.text.to_string()));
                 ty
@@ -105,8 +106,10 @@ impl Inference {
         if let Some(&elem) = known {
             return elem;
         }
-        let class = self.innermost().classes.get(&name.text).copied().unwrap_or(Class::Any);
-        let elem = self.types.elem_var(self.level, class);
+        let innermost = self.innermost();
+        let class = innermost.classes.get(&name.text).copied().unwrap_or(Class::Any);
+        let level = innermost.level;
+        let elem = self.types.elem_var(level, class);
         self.innermost().elems.insert(Rc::clone(&name.text), elem);
         self.names.elems.push((elem, name.text.to_string()));
         elem
@@ -141,7 +144,8 @@ impl Inference {
             );
             self.error(Reason::AxonKind, place_span(&name.place), message);
         }
-        let var = self.types.solver.shape_var(self.level);
+        let level = self.innermost().level;
+        let var = self.types.solver.shape_var(level);
         self.innermost().shapes.insert(name.text.clone(), Shape::var(var));
         self.names.shapes.push((var, name.text.clone()));
         Shape::var(var)
@@ -162,7 +166,8 @@ impl Inference {
                 );
                 self.error(Reason::AxonKind, place_span(&name.place), message);
             }
-            let var = self.types.solver.dim_var(self.level);
+            let level = self.innermost().level;
+            let var = self.types.solver.dim_var(level);
             self.innermost().dims.insert(name.text.clone(), Dim::Var(var));
             self.names.dims.push((var, name.text.clone()));
         }

@@ -66,8 +66,7 @@ pub struct Expr {
 }
 
 impl Expr {
-    /// Whether a name for it may be used at several types: it is a function, a name or a number (Wright, "Simple
-    /// imperative polymorphism", 1995: the value restriction). It is evaluated at each use.
+    /// Whether nothing is calculated for it: it is a function, a name or a number. It is evaluated at each use.
     pub fn is_value(&self) -> bool {
         use ExprKind::{Float, Function, Integer, Name};
         matches!(self.kind, Function(_) | Name(_) | Integer(_) | Float(_))

@@ -70,7 +70,12 @@ impl Types {
             let mut from: HashMap<Elem, Option<Link>> = HashMap::from([(start, None)]);
             let mut queue = VecDeque::from([start]);
             while let Some(at) = queue.pop_front() {
-                if self.is_at(at, goal) {
+                // What one element type of a definition is asked for in a use, others that are equal to it are.
+                let mut others = near.get(&at).into_iter().flatten();
+                let is_asked = |(other, origins): &Link| {
+                    self.is_same_use(at, *other, origins) && self.is_at(*other, goal)
+                };
+                if self.is_at(at, goal) || !matches!(goal, Goal::Node(_)) && others.any(is_asked) {
                     let copied = self.copied.get(&at).filter(|_| !matches!(goal, Goal::Node(_)));
                     if let Some(&(original, used)) = copied {
                         path.push(used);
@@ -104,11 +109,8 @@ impl Types {
         let mut at = end;
         loop {
             let step = from[&at];
-            let used = |elem| self.copied.get(&elem).map(|(_, used)| *used);
-            let is_used = step.is_some_and(|(previous, origins)| {
-                let here = used(at).is_some_and(|used| **origins == [used]);
-                here && used(previous) == used(at)
-            });
+            let is_used =
+                step.is_some_and(|(previous, origins)| self.is_same_use(previous, at, origins));
             if let Some(last) = inside.filter(|_| !is_used) {
                 goals.push((self.copied[&last].0, Goal::Node(self.copied[&at].0)));
                 inside = None;
@@ -120,6 +122,12 @@ impl Types {
             }
             at = previous;
         }
+    }
+
+    /// Whether two element types are equal because those of a definition are of which they are copies.
+    fn is_same_use(&self, a: Elem, b: Elem, origins: &Rc<[Origin]>) -> bool {
+        let used = |elem| self.copied.get(&elem).map(|(_, used)| *used);
+        used(a) == used(b) && used(a).is_some_and(|used| **origins == [used])
     }
 
     fn is_at(&self, elem: Elem, goal: Goal) -> bool {

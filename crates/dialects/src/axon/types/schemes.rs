@@ -2,7 +2,7 @@
 
 use super::{Class, Elem, ElemNode, MAX_DEPTH, Node, Ty, Types};
 use crate::tc::syntax::Span;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use tc_ir::shape::{
     DimVar, Item, Shape, ShapeVar,
@@ -34,6 +34,27 @@ pub(crate) struct Integer {
     pub(crate) elem: Elem,
 }
 
+/// What of a definition stands for anything at each of its uses. The language is pure, so that any definition may
+/// be evaluated anew at each use, and it is one wherever something of its type is open: without the value
+/// restriction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Generality {
+    /// Its type is the same at all uses.
+    Nothing,
+    /// Element types: tensors, whose shapes depend on others that are the same at all uses.
+    Elements,
+    /// Element types and shapes: functions, and what depends on numbers alone.
+    All,
+}
+
+/// A time in the inference of types.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TypesMark {
+    pub(crate) solver: Mark,
+    nodes: usize,
+    elems: usize,
+}
+
 /// The variables that were made inside more than some number of definitions.
 #[derive(Clone, Debug, Default)]
 struct Quantified {
@@ -45,7 +66,88 @@ struct Quantified {
     shapes: BTreeSet<ShapeVar>,
 }
 
+impl Scheme {
+    /// Whether it stands for several types.
+    pub(crate) fn is_polymorphic(&self) -> bool {
+        self.quantified.any
+    }
+}
+
 impl Types {
+    pub(crate) fn mark(&self) -> TypesMark {
+        let (nodes, elems) = (self.nodes.len(), self.elems.len());
+        TypesMark { solver: self.solver.mark(), nodes, elems }
+    }
+
+    /// What of the type of a definition stands for anything, where that is what was made inside more than `level`
+    /// definitions. Its point-wise operations are those from a number on.
+    pub(crate) fn generality(&mut self, ty: Ty, level: u32, since: usize) -> Generality {
+        let quantified = Quantified { level, ..Quantified::default() };
+        let (mut has_function, mut has_own_type, mut has_own_elem) = (false, false, false);
+        let mut shapes: Vec<Shape> = self.solver.pointwise_shapes(since).cloned().collect();
+        let mut seen = HashSet::new();
+        let mut pending = vec![ty];
+        while let Some(ty) = pending.pop() {
+            let ty = self.find(ty);
+            if !seen.insert(ty) {
+                continue;
+            }
+            match self.node(ty) {
+                Node::Tuple(parts) => pending.extend(parts),
+                Node::Function(params, result) => {
+                    has_function = true;
+                    pending.extend(params);
+                    pending.push(result);
+                }
+                Node::Tensor(elem, shape) => {
+                    let root = self.find_elem(elem);
+                    let elem = self.elems[root as usize];
+                    has_own_elem |= matches!(elem, ElemNode::Var(own, _) if level < own);
+                    shapes.push(shape);
+                }
+                Node::Var(own) => has_own_type |= level < own,
+                Node::Link(_) | Node::Error => {}
+            }
+        }
+        if !has_function && !has_own_elem {
+            return Generality::Nothing;
+        }
+        let (mut has_own_shape, mut depends) = (false, false);
+        for shape in shapes {
+            let shape = self.solver.resolved_shape(&shape);
+            has_own_shape |= self.quantify(&shape, &mut quantified.clone());
+            let (shapes, dims) = self.solver.shape_vars(&shape);
+            depends |= shapes.iter().any(|var| self.solver.shape_level(*var) <= level)
+                || dims.iter().any(|var| self.solver.dim_level(*var) <= level);
+        }
+        match (has_function, depends) {
+            (true, _) if has_own_type || has_own_elem || has_own_shape => Generality::All,
+            (true, _) => Generality::Nothing,
+            (false, true) => Generality::Elements,
+            (false, false) => Generality::All,
+        }
+    }
+
+    /// Says that what was made since a mark inside of one more than `level` definitions is made inside of these:
+    /// sizes, and where asked for, types. What is of inner definitions stays theirs.
+    pub(crate) fn lower_levels(&mut self, since: TypesMark, level: u32, types_too: bool) {
+        self.solver.lower_levels_since(since.solver, level);
+        if !types_too {
+            return;
+        }
+        let lower = |own: &mut u32| *own = if *own == level + 1 { level } else { *own };
+        for node in &mut self.nodes[since.nodes..] {
+            if let Node::Var(own) = node {
+                lower(own);
+            }
+        }
+        for elem in &mut self.elems[since.elems..] {
+            if let ElemNode::Var(own, _) = elem {
+                lower(own);
+            }
+        }
+    }
+
     /// The scheme of a type without variables that stand for any type.
     pub(crate) fn monomorphic(ty: Ty) -> Scheme {
         Scheme {

@@ -424,6 +424,20 @@ impl Solver {
         self.limit_levels(&shape, level);
     }
 
+    /// Says that the variables which were made since a mark inside of one more than `level` definitions are made
+    /// inside of these. Those of inner definitions stay theirs.
+    pub fn lower_levels_since(&mut self, since: Mark, level: u32) {
+        fn lower<T>(variables: &mut [Variable<T>], level: u32) {
+            for variable in variables {
+                if variable.level == level + 1 {
+                    variable.level = level;
+                }
+            }
+        }
+        lower(&mut self.dims[since.dims..], level);
+        lower(&mut self.shapes[since.shapes..], level);
+    }
+
     fn limit_levels(&mut self, shape: &Shape, level: u32) {
         for item in &shape.items {
             match item {
@@ -774,6 +788,11 @@ impl Solver {
         self.pointwise.len()
     }
 
+    /// The shapes in the point-wise operations that are not decided, but for some that were given first.
+    pub fn pointwise_shapes(&self, skip: usize) -> impl Iterator<Item = &Shape> {
+        self.pointwise.iter().skip(skip).flat_map(|op| op.operands.iter().chain([&op.result]))
+    }
+
     /// The conditions that are left, of the equations from a mark on.
     pub fn residuals(&mut self, from: Mark) -> Vec<Residual> {
         let stuck = (from.equations..self.equations.len())
@@ -866,7 +885,7 @@ impl Solver {
     }
 
     /// The variables of a shape.
-    fn shape_vars(&self, shape: &Shape) -> (Vec<ShapeVar>, Vec<DimVar>) {
+    pub fn shape_vars(&self, shape: &Shape) -> (Vec<ShapeVar>, Vec<DimVar>) {
         let (mut shapes, mut dims) = (Vec::new(), Vec::new());
         for item in &shape.items {
             match item {
