@@ -375,6 +375,45 @@ fn order_does_not_matter() {
     });
 }
 
+/// The whole answer of systems with or without solutions, before and after all is looked at together, whichever
+/// sides are written first.
+#[test]
+fn order_does_not_matter_for_sizes() {
+    for_some_seeds(systems() / 4, |random| {
+        let operators = *random.pick(&[&["+", "-"][..], &["+", "-", "*", "/"]]);
+        let depth = 1 + random.below(2) as u32;
+        let number = 2 + random.below(3);
+        let mut equations: Vec<[String; 2]> =
+            (0..number).map(|_| [0; 2].map(|_| any_size(random, operators, depth))).collect();
+        let answers = |equations: &[[String; 2]]| -> Option<[Option<Vec<String>>; 2]> {
+            let mut system = System::new(SIZES.len(), 0);
+            let mut names = Names::default();
+            names.dims.extend(SIZES.map(String::from).into_iter().zip(system.dims.clone()));
+            for sides in equations {
+                let [left, right] =
+                    sides.each_ref().map(|text| names.dim(&mut system.solver, text).ok());
+                system.relations.push((Shape::dims([left?]), Shape::dims([right?])));
+            }
+            let order = system.in_order();
+            let mut solver = std::mem::take(&mut system.solver);
+            system.give(&mut solver, &order);
+            let solved = solver.solve();
+            let first = solved.is_ok().then(|| system.answer(&mut solver));
+            let settled = solved.and_then(|()| solver.settle(Mark::default(), 0));
+            Some([first, settled.is_ok().then(|| system.answer(&mut solver))])
+        };
+        let expected = answers(&equations);
+        let given = equations.clone();
+        random.shuffle(&mut equations);
+        for sides in &mut equations {
+            if random.below(2) == 0 {
+                sides.reverse();
+            }
+        }
+        assert_eq!(expected, answers(&equations), "{given:?} {equations:?}");
+    });
+}
+
 /// The whole answer, when some equations are solved before others are given.
 #[test]
 fn pieces_do_not_matter() {

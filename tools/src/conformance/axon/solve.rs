@@ -6,41 +6,19 @@ use super::super::row::{Mismatch, array, field, flag, object, optional, pair, st
 use super::super::{Options, Outcome, Status};
 use super::outcomes;
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use tc_ir::shape::{
-    Arithmetic, Dim, DimOp, DimVar, Item, Shape, ShapeVar,
+    Arithmetic, Dim, DimError, DimOp, DimVar, Item, Shape, ShapeVar,
     solve::{Mark, Relation, Solver},
     text::{Names, TextError},
 };
 
 /// Runs a row.
 pub(super) fn run(row: &Value, _: &Options) -> Result<Outcome, Mismatch> {
-    let mut case = Case::default();
-    let mut refused = None;
-    let dimension_vars = optional(row, "dimension_vars", strings)?.unwrap_or_default();
-    for (number, equation) in field(row, "constraints", array)?.iter().enumerate() {
-        let [left, right] = pair(equation)?;
-        let (left, right) = (string(left)?, string(right)?);
-        let is_dim = |side: &str| {
-            side.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '(' || c == '*')
-                || dimension_vars.contains(&side.trim())
-        };
-        let relation = match case.relation(left, right, is_dim(left) || is_dim(right)) {
-            Ok(relation) => relation,
-            Err(TextError::Dim(error)) => {
-                refused = Some(error);
-                continue;
-            }
-            Err(error) => return Err(malformed(left, right, &error)),
-        };
-        match relation {
-            Relation::Shapes(left, right) => {
-                case.solver.equate_shapes(left, right, number as u32);
-            }
-            Relation::Dims(left, right) => case.solver.equate_dims(left, right, number as u32),
-            other => _ = case.solver.given(other, number as u32),
-        }
-    }
+    let mut read = Case::default();
+    read.read(row)?;
+    let mut case = read.in_order_of_names();
+    let refused = case.read(row)?;
     // A size that cannot be calculated is none.
     let solved = match refused {
         Some(error) => Err(format!("{error:?}")),
@@ -81,6 +59,50 @@ struct Values {
 }
 
 impl Case {
+    /// The same names, of variables that are numbered by them: so the answer is that of a set of equations.
+    fn in_order_of_names(&self) -> Self {
+        let mut case = Self::default();
+        let dims: BTreeSet<&String> = self.names.dims.keys().collect();
+        let shapes: BTreeSet<&String> = self.names.shapes.keys().collect();
+        for name in dims {
+            case.names.dims.insert(name.clone(), case.solver.dim_var(0));
+        }
+        for name in shapes {
+            case.names.shapes.insert(name.clone(), case.solver.shape_var(0));
+        }
+        case
+    }
+
+    /// Gives the solver the equations of a row. Why a size in them cannot be calculated, if there is one.
+    fn read(&mut self, row: &Value) -> Result<Option<DimError>, Mismatch> {
+        let mut refused = None;
+        let dimension_vars = optional(row, "dimension_vars", strings)?.unwrap_or_default();
+        for (number, equation) in field(row, "constraints", array)?.iter().enumerate() {
+            let [left, right] = pair(equation)?;
+            let (left, right) = (string(left)?, string(right)?);
+            let is_dim = |side: &str| {
+                side.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '(' || c == '*')
+                    || dimension_vars.contains(&side.trim())
+            };
+            let relation = match self.relation(left, right, is_dim(left) || is_dim(right)) {
+                Ok(relation) => relation,
+                Err(TextError::Dim(error)) => {
+                    refused = Some(error);
+                    continue;
+                }
+                Err(error) => return Err(malformed(left, right, &error)),
+            };
+            match relation {
+                Relation::Shapes(left, right) => {
+                    self.solver.equate_shapes(left, right, number as u32);
+                }
+                Relation::Dims(left, right) => self.solver.equate_dims(left, right, number as u32),
+                other => _ = self.solver.given(other, number as u32),
+            }
+        }
+        Ok(refused)
+    }
+
     fn relation(&mut self, left: &str, right: &str, dims: bool) -> Result<Relation, TextError> {
         Ok(if dims {
             Relation::Dims(self.dim(left)?, self.dim(right)?)

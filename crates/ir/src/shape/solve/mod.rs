@@ -188,8 +188,10 @@ type Class = (u8, Option<DimVar>, usize);
 
 /// The class of equations that are simplified on their own.
 const NEW: u8 = 0;
+/// The class of equations that are solved only if there is no other way.
+const LAST: u8 = 9;
 /// The class of residuals that may be solved for one of their variables.
-const OPEN: u8 = 6;
+const OPEN: u8 = LAST + 1;
 
 #[derive(Debug)]
 struct Variable<T> {
@@ -568,12 +570,15 @@ impl Solver {
         shape_text(shape, &|var| format!("s{:08}", var.0), &|dim| self.dim_text(dim))
     }
 
-    /// A condition as text that depends on nothing but the condition.
+    /// A condition as text that depends on nothing but the condition; for sizes, whichever side is written first.
     fn relation_text(&self, relation: &Relation) -> String {
         let (dim, shape) = (|it| self.dim_text(it), |it| self.shape_text(it));
         match relation {
             Relation::Shapes(a, b) => format!("{} = {}", shape(a), shape(b)),
-            Relation::Dims(a, b) => format!("{} = {}", dim(a), dim(b)),
+            Relation::Dims(a, b) => {
+                let (a, b) = (dim(a), dim(b));
+                format!("{} = {}", (&a).min(&b), (&a).max(&b))
+            }
             Relation::Positive(a) => format!("0 < {}", dim(a)),
             Relation::Elements(a, b) => format!("{} ~ {}", shape(a), shape(b)),
         }
@@ -596,30 +601,31 @@ impl Solver {
     fn class(&self, equation: &Equation) -> Option<Class> {
         match &equation.relation {
             Relation::Dims(a, b) if matches!((a, b), (Dim::Sum(_), _) | (_, Dim::Sum(_))) => {
-                let newest = [a, b].into_iter().filter_map(|dim| self.arithmetic.vars(dim).pop());
-                let newest = newest.max();
+                let vars = self.vars(&equation.relation).1;
+                let newest = vars.last().copied();
                 let balanced = match self.defined(a, b) {
                     Some(_) => None,
-                    None if !equation.is_simple => return Some((NEW, None, 0)),
+                    None if !equation.is_simple => return Some((NEW, None, vars.len())),
                     None => self.arithmetic.balanced(a, b).ok(),
                 };
                 let (a, b) = balanced.as_ref().map_or((a, b), |(a, b)| (a, b));
                 let defined = self.defined(a, b);
                 // Sizes that others are quotients of are not taken apart if there is another way.
                 if defined.is_some_and(|(var, _)| self.divided.contains(&var)) {
-                    return Some((5, newest, 0));
+                    return Some((LAST, newest, 0));
                 }
-                // Linear ones first: they may give the others their values. And of these, those that say
-                // what the newest of their variables is, so that results are written with parameters.
+                // Linear ones first: they may give the others their values. Of these, those whose value is positive
+                // in any case, and then those that say what the newest of their variables is, so that results are
+                // written with parameters.
                 let linear = [a, b].into_iter().all(|dim| self.arithmetic.is_linear(dim));
                 let defines = defined.is_some_and(|(var, _)| Some(var) == newest);
-                let subtracted =
-                    defined.map_or(0, |(_, value)| self.arithmetic.num_subtracted(value));
-                let class = if linear { 1 } else { 3 } + u8::from(!defines);
-                Some((class, newest, subtracted))
+                let subtracted = defined.map(|(_, value)| self.arithmetic.num_subtracted(value));
+                let class = [linear, subtracted == Some(0), defines];
+                let class = class.iter().fold(0, |class, is_so| 2 * class + u8::from(!is_so));
+                Some((NEW + 1 + class, newest, subtracted.unwrap_or(0)))
             }
             Relation::Positive(Dim::Sum(sum)) if self.arithmetic.bounds(sum) == (None, None) => {
-                Some((5, None, 0))
+                Some((LAST, None, 0))
             }
             _ => None,
         }

@@ -392,6 +392,16 @@ impl Solver {
             Ok(sum.sub(&common)?.plus(difference(0, sum.constant_part())?)?)
         };
         let (mut a, mut b) = (strip(&a)?, strip(&b)?);
+        // What one side adds and the other one subtracts stands where it is added; but opposites are no sizes
+        // if they are equal, which is left to where conditions are looked at together.
+        if constant != 0 || a.add(&b)? != Polynomial::default() {
+            for (monomial, coefficient) in a.sub(&b)?.terms() {
+                if a.coefficient(monomial) != 0 && b.coefficient(monomial) != 0 {
+                    a.set(monomial, coefficient.max(0));
+                    b.set(monomial, difference(0, coefficient.min(0))?);
+                }
+            }
+        }
         // Common factors.
         let divisor = i64::try_from(gcd(content(&a), content(&b))).unwrap_or(1);
         if divisor == 0 {
@@ -459,12 +469,8 @@ impl Solver {
         if !self.is_partial(id) {
             let (plus, minus) =
                 arithmetic.balanced(&arithmetic.dim(whole.clone())?, &Dim::Constant(constant))?;
-            for (var, value) in [(&plus, &minus), (&minus, &plus)] {
-                if let Dim::Var(var) = var
-                    && !arithmetic.vars(value).contains(var)
-                {
-                    return self.define(id, *var, value.clone()).map(Some);
-                }
+            if let Some((var, value)) = self.defined(&plus, &minus) {
+                return self.define(id, var, value.clone()).map(Some);
             }
         }
         // Partial expressions.
