@@ -305,6 +305,30 @@ fn definitions_are_evaluated_at_the_types_of_each_use() {
     check(&text, Some("f"), &[]);
 }
 
+/// Which values the variables of a shape have does not matter where nothing needs them.
+#[test]
+fn variables_that_nothing_needs_have_no_value() {
+    let runs = |text: &str, shapes: &[(&str, &[i64])]| check(text, Some("f"), shapes);
+    runs("f = fn(x : f32 [a+b]) { exp(x) };", &[("x", &[5])]);
+    runs("f = fn(x : f32 [n/2]) { x + iota(size=n/2) };", &[("x", &[3])]);
+    runs("f = fn(x : f32 p@q) { reshape(exp(x), shape=p@q@[1]) };", &[("x", &[2, 3])]);
+    let inside = "f = fn(x : f32 p@[n]@q, y : f32 [n]) { x, y };";
+    runs(inside, &[("x", &[2, 3]), ("y", &[3])]);
+    runs(inside, &[("x", &[3, 3]), ("y", &[3])]);
+    let both = "f = fn(x : f32 [a+b], y : f32 [a*b]) { concat(x, y) };";
+    runs(both, &[("x", &[5]), ("y", &[6])]);
+    let refused = |text: &str, shapes: &[(&str, &[i64])], expected: &str| {
+        assert!(refusal(text, Some("f"), shapes).contains(expected), "{text}");
+    };
+    refused(inside, &[("x", &[2, 3]), ("y", &[4])], "no sizes fit all of these places");
+    refused(both, &[("x", &[5]), ("y", &[7])], "no sizes fit all of these places");
+    // What depends on them has no size.
+    let undetermined = "nothing determines the sizes of";
+    refused("f = fn(x : f32 [n/2]) { iota(size=n) };", &[("x", &[3])], undetermined);
+    refused("f = fn(x : f32 [a+b]) { slice(x, size=a) };", &[("x", &[5])], undetermined);
+    refused("f = fn(x : f32 p@q) : (f32 p@q, f32 p) { x, 0f };", &[("x", &[2])], undetermined);
+}
+
 /// What is calculated with 16 bits is compared within bounds of these.
 #[test]
 fn halves_agree() {

@@ -651,7 +651,7 @@ impl Inference {
 
     /// What is known about the shapes of a complete definition, whatever the order in which its parts
     /// were solved.
-    fn settle(&mut self, since: Mark, errors: usize) {
+    pub(super) fn settle(&mut self, since: Mark, errors: usize) {
         if errors == self.diagnostics.len() {
             let settled = self.types.solver.settle(since, self.level);
             self.solved(settled);

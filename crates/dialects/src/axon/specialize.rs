@@ -146,7 +146,12 @@ impl Types {
     pub(crate) fn known_dim(&mut self, dim: &Dim, subst: &Subst) -> Dim {
         let dim = self.solver.resolved_dim(dim);
         let known = &mut |var| subst.dims.get(&var).cloned();
-        self.solver.arithmetic().substitute(&dim, known).unwrap_or(dim)
+        match self.solver.arithmetic().substitute(&dim, known) {
+            // Conditions may say what it is, though not what its variables are.
+            Ok(known) if constant(&known).is_none() => self.solver.resolved_dim(&known),
+            Ok(known) => known,
+            Err(_) => dim,
+        }
     }
 
     /// A shape with all that is known about it put in.
@@ -162,7 +167,10 @@ impl Types {
                 Item::Dim(dim) => known.items.push(Item::Dim(self.known_dim(&dim, subst))),
             }
         }
-        known
+        match sizes(&known) {
+            Some(_) => known,
+            None => self.solver.resolved_shape(&known),
+        }
     }
 
     /// An element type; one that nothing determines is the default of its class.
@@ -235,12 +243,27 @@ impl Inferred {
         }
         if errors.is_empty() {
             let residuals = self.inference.types.solver.residuals(mark);
-            errors.extend(residuals.first().map(|it| self.open_condition(it, &opened)));
+            errors.extend(self.undecided(&residuals).map(|it| self.open_condition(it, &opened)));
         }
         if !errors.is_empty() {
             return Err(Refusal::Program(errors));
         }
         Ok(self.instance(opened, parameters))
+    }
+
+    /// One of the conditions that nothing decides. Which of its solutions the variables of a condition have does not
+    /// matter if they have one, and their values are not needed: what would depend on them has no size.
+    fn undecided<'r>(&mut self, residuals: &'r [Residual]) -> Option<&'r Residual> {
+        let inference = &mut self.inference;
+        let options = residuals.iter().find(|it| inference.option_hint(it.origin).is_some());
+        if options.is_some() || !inference.types.solver.have_solution(residuals) {
+            return options.or(residuals.first());
+        }
+        for Residual { relation, .. } in residuals {
+            let (shapes, _) = inference.types.solver.vars(relation);
+            inference.types.undetermined.extend(shapes);
+        }
+        None
     }
 
     /// An opened entry whose parameters are of these types.
@@ -266,6 +289,7 @@ impl Inferred {
         let opened = self.open(program, entry)?;
         let leaves = &opened.leaves;
         self.inference.solve(None, 0);
+        let asked = self.shape_vars(leaves);
         for given in given {
             let leaf = leaves.iter().find(|leaf| leaf.name == given.parameter);
             let Some(leaf) = leaf else {
@@ -317,8 +341,10 @@ impl Inferred {
             }
         }
         self.inference.solve(None, 0);
-        self.default_numbers(&opened, mark);
+        self.default_numbers(&opened, &asked, mark);
         let inference = &mut self.inference;
+        let errors = inference.diagnostics.len();
+        inference.settle(mark, errors);
         inference.check_integers();
         if !inference.diagnostics.is_empty() {
             return Err(Refusal::Program(std::mem::take(&mut inference.diagnostics)));
@@ -326,21 +352,31 @@ impl Inferred {
         Ok(opened)
     }
 
+    /// The shape variables of the types of parameters.
+    fn shape_vars(&mut self, leaves: &[Leaf]) -> Vec<ShapeVar> {
+        let types = &mut self.inference.types;
+        let mut vars = Vec::new();
+        for leaf in leaves {
+            if let Node::Tensor(_, shape) = types.node(leaf.ty) {
+                let shape = types.solver.resolved_shape(&shape);
+                vars.extend(types.solver.shape_vars(&shape).0);
+            }
+        }
+        vars
+    }
+
     /// Numbers that are in conditions which are not decided, and whose shapes nothing determines, are
-    /// scalars.
-    fn default_numbers(&mut self, opened: &Opened, mark: Mark) {
+    /// scalars; not those of shapes that parameters are asked for.
+    fn default_numbers(&mut self, opened: &Opened, asked: &[ShapeVar], mark: Mark) {
         let types = &mut self.inference.types;
         let mut free = HashSet::new();
         for residual in types.solver.residuals(mark) {
             free.extend(types.solver.vars(&residual.relation).0);
         }
-        for leaf in &opened.leaves {
-            if let Node::Tensor(_, shape) = types.node(leaf.ty) {
-                for item in types.solver.resolved_shape(&shape).items {
-                    if let Item::Var(var) = item {
-                        free.remove(&var);
-                    }
-                }
+        for &var in asked {
+            let shape = types.solver.resolved_shape(&Shape::var(var));
+            for var in types.solver.shape_vars(&shape).0 {
+                free.remove(&var);
             }
         }
         if free.is_empty() {

@@ -22,7 +22,7 @@ use mismatch::Differs;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use tc_ir::shape::{
-    DimError, Shape,
+    DimError, Shape, ShapeVar,
     solve::{EquationId, Origin, Relation, Solver},
 };
 
@@ -93,6 +93,8 @@ pub(crate) struct Types {
     pub(crate) solver: Solver,
     /// Whether errors do not look into definitions: those of the prelude.
     pub(crate) hidden: bool,
+    /// Variables of a definition that is run whose shapes it does not need.
+    pub(crate) undetermined: HashSet<ShapeVar>,
     /// Whether a type was nested deeper than [`MAX_DEPTH`].
     pub(crate) too_deep: bool,
     /// Why a shape of a type is larger than what is kept.

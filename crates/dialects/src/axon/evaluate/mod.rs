@@ -22,7 +22,7 @@ use super::types::{ElementType, MAX_PARTS, Node, Ty, Types};
 use crate::tc::syntax::{Diagnostic, Reason, Span};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
-use tc_ir::shape::{Arithmetic, Dim, Shape};
+use tc_ir::shape::{Arithmetic, Dim, Item, Shape};
 
 /// Most calls inside of each other.
 pub const MAX_DEPTH: usize = 256;
@@ -770,8 +770,11 @@ impl<'p, T: Target> Machine<'p, T> {
             return Err(refuse(site, misfit));
         }
         let mut shape = self.types.known_shape(&shape, &scope.subst);
-        // What nothing determines is a scalar.
-        shape.items.retain(|item| item.as_dim().is_some());
+        // A number of which nothing is known is a scalar.
+        shape.items.retain(|item| match item {
+            Item::Dim(_) => true,
+            Item::Var(var) => self.types.undetermined.contains(var),
+        });
         let dims = self.sizes(&shape, "the number", site)?;
         self.target.at(site);
         let scalar = self.target.number(number, element).map_err(|error| refuse(site, error))?;

@@ -48,6 +48,7 @@ mod step;
 mod sums;
 mod together;
 mod values;
+mod witness;
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::rc::Rc;

@@ -121,6 +121,26 @@ fn only_sizes<'r>(
     sizes.flatten().collect()
 }
 
+/// Sizes at a point of the program of all conditions, if it has one: where there are products and quotients, they
+/// may not fit.
+pub(super) fn possible_sizes<'r>(
+    arithmetic: &Arithmetic,
+    residuals: impl Iterator<Item = &'r Relation>,
+) -> BTreeMap<DimVar, i64> {
+    let Some(sizes) = Sizes::new(arithmetic, residuals) else { return BTreeMap::new() };
+    let program = sizes.with_factors();
+    let answer = program.as_ref().unwrap_or(&sizes.program).solve(&mut { MAX_SIZE_WORK });
+    let Answer::Point(point) = answer else { return BTreeMap::new() };
+    let size = |(monomial, column): (&Monomial, &u32)| match monomial[..] {
+        [atom] => {
+            let size = point.get(*column as usize)?;
+            Some((arithmetic.as_var(atom)?, i64::try_from(*size).ok()?))
+        }
+        _ => None,
+    };
+    sizes.columns.iter().filter_map(size).collect()
+}
+
 /// What is known about sizes.
 struct Sizes<'a> {
     arithmetic: &'a Arithmetic,
