@@ -71,8 +71,9 @@ pub const PASS: PassInfo = PassInfo {
     run,
 };
 
-/// A fused body is not grown beyond this many operations.
-const MAX_BODY: usize = 2048;
+/// A fused body is not grown beyond this many operations: LLVM needs quadratic time for them, and what an
+/// intermediate tensor costs is little beside so many.
+const MAX_BODY: usize = 256;
 /// The operators of an expression in a composed map.
 const MAX_COST: u32 = 400;
 
