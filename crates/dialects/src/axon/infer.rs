@@ -880,8 +880,7 @@ impl Inference {
                 let message =
                     format!("{} has no options, only built-in functions have", quoted(&spelled));
                 let span = option.name.span;
-                let hint = option_hint(&option.name.text)
-                    .unwrap_or("try the arguments in order, without names");
+                let hint = option_hint(&option.name.text).unwrap_or(IN_ORDER);
                 self.report(Diagnostic::new(Reason::AxonOption, span, message).note(span, hint));
             }
             args.iter().for_each(|arg| _ = self.expr(arg));
@@ -904,6 +903,14 @@ impl Inference {
         };
         match self.types.node(function) {
             Node::Function(params, result) => {
+                let is_option = |it: &CallOption| match &builtin {
+                    Some(known) => known.options.iter().any(|own| own.name.text == it.name.text),
+                    None => true,
+                };
+                if params.len() != args.len() && !options.iter().all(is_option) {
+                    // An argument with a name was taken for an option.
+                    return self.types.add(Node::Error);
+                }
                 if params.len() != args.len() {
                     let message = format!(
                         "{} takes {}, found {}",
@@ -1081,7 +1088,8 @@ impl Inference {
                     ),
                 };
                 let mut error = Diagnostic::new(Reason::AxonOption, option.name.span, message);
-                let hint = option_hint(&option.name.text);
+                let in_order = declaration.options.is_empty().then_some(IN_ORDER);
+                let hint = option_hint(&option.name.text).or(in_order);
                 error.notes.extend(hint.map(|hint| (option.name.span, hint.to_string())));
                 self.report(error);
             }
@@ -1247,6 +1255,9 @@ impl Inference {
 
 /// What a function is called that is no name.
 const NAMELESS: &str = "the function";
+
+/// What to write for an argument with its name.
+const IN_ORDER: &str = "try the arguments in order, without names";
 
 /// What to write for an option of other languages.
 fn option_hint(option: &str) -> Option<&'static str> {

@@ -345,6 +345,17 @@ fn habits_of_other_languages_are_answered() {
         assert_eq!(tried(&format!("{comment}\nf = fn(x) {{ x }};")), "'#', which starts a comment");
     }
     assert_eq!(tried("f = fn(x, y) { cat(x, y) };"), "'concat'");
+    for lambda in ["|x| x", "\\x -> x"] {
+        assert_eq!(tried(&format!("f = {lambda};")), "'fn(x) { value }'");
+    }
+    assert_eq!(tried("fn f(x) { x }"), "'name = fn(..) { .. };'");
+    assert_eq!(tried("f = fn(x) { 2x };"), "'*' between a number and a name: '2 * x'");
+    assert_eq!(
+        tried("f = fn(x) { x + 1.0f32 };"),
+        "'f' alone: a number has the element type that is needed"
+    );
+    assert_eq!(tried("f = fn(x) { x + 0xff };"), "a decimal number");
+    assert_eq!(tried("f = fn(x) { exp(x=x) };"), "the arguments in order, without names");
     assert_eq!(tried("f = fn(x) { zeros(shape=[3]) + x };").split(':').next(), Some("a number"));
     let text = errors("f = fn(x) { reshape(x, 3, 4) };");
     assert!(text.contains(": note: options have names; try 'shape=[..]'"), "{text}");

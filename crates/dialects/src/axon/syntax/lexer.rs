@@ -139,9 +139,11 @@ impl tokens::TokenKind for TokenKind {
                 rest.len() < elem.len() && rest.trim_end().ends_with(':')
             });
         match (word, spelling) {
-            ("let" | "var" | "val", _) => Some("try 'name = value;' without a keyword"),
+            ("let" | "var" | "val" | "const" | "mut", _) => {
+                Some("try 'name = value;' without a keyword")
+            }
             ("return", _) => Some("try the value alone: it ends the function"),
-            ("def", _) => Some("try 'name = fn(..) { .. };'"),
+            ("def" | "fn", _) => Some("try 'name = fn(..) { .. };'"),
             ("if", _) => Some("try 'select(condition, value, otherwise)'"),
             ("lambda" | "function", _) => Some("try 'fn(x) { value }'"),
             ("import" | "from", _) => Some("try nothing: built-in functions are known everywhere"),
@@ -172,6 +174,18 @@ impl tokens::TokenKind for TokenKind {
             (_, size) if is_type && size.starts_with(|c: char| c.is_ascii_digit()) => {
                 Some("try brackets around the sizes: 'f32 [3,4]'")
             }
+            (_, number) if !follows_value && number.starts_with(|c: char| c.is_ascii_digit()) => {
+                match number.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.') {
+                    "f16" | "f32" | "f64" | "F" | "d" | "D" => {
+                        Some("try 'f' alone: a number has the element type that is needed")
+                    }
+                    _ if number.starts_with("0x") => Some("try a decimal number"),
+                    name if name.starts_with(|c: char| c.is_ascii_alphabetic()) => {
+                        Some("try '*' between a number and a name: '2 * x'")
+                    }
+                    _ => None,
+                }
+            }
             (_, "(" | "<") if is_type => Some("try brackets around the sizes: 'f32 [3,4]'"),
             (_, "@") if is_type => Some("try a name before '@': 's@[n]'"),
             (_, "@") => Some("try 'matmul' for a product of matrices"),
@@ -193,6 +207,7 @@ impl tokens::TokenKind for TokenKind {
             }
             (_, "%") => Some("try 'x - x / y * y' for a remainder of integers"),
             (_, "and" | "&") => Some("try 'select(a, b, a)' for a and b"),
+            (_, "|" | "\\") if !follows_value => Some("try 'fn(x) { value }'"),
             (_, "or" | "|") => Some("try 'select(a, a, b)' for a or b"),
             (_, "if" | "?") => Some("try 'select(condition, value, otherwise)'"),
             (_, next) if is_call(word) && next.starts_with(|c: char| c.is_ascii_alphanumeric()) => {
