@@ -672,9 +672,11 @@ impl Solver {
             Relation::Shapes(a, b) => !a.items.is_empty() && !b.items.is_empty(),
             _ => true,
         };
-        given.sort_by_cached_key(|&id| {
-            (is_last(id), self.text(id), self.equations[id as usize].origin)
-        });
+        if 1 < given.len() {
+            given.sort_by_cached_key(|&id| {
+                (is_last(id), self.text(id), self.equations[id as usize].origin)
+            });
+        }
         for &id in &given {
             let divided = self.divided_vars(&self.equations[id as usize].relation);
             self.divided.extend(divided);

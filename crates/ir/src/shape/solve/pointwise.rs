@@ -255,17 +255,13 @@ impl Solver {
         if self.has_result(op) {
             return;
         }
-        let parts: Vec<Vec<Shape>> = match result.as_var() {
-            Some(_) => operands.iter().map(|operand| vec![operand.clone()]).collect(),
-            None => operands.iter().map(|it| self.last_parts(it, round, results)).collect(),
-        };
         // A number is not larger than the others.
-        let is_largest = |parts: &Vec<Shape>| {
-            let is_part =
-                |operand: &Shape| parts.iter().any(|part| part.items.ends_with(&operand.items));
-            operands.iter().all(|operand| self.is_of_number(operand) || is_part(operand))
-        };
-        if let Some(largest) = parts.iter().position(is_largest)
+        let others: Vec<&Shape> = operands.iter().filter(|it| !self.is_of_number(it)).collect();
+        let max_parts = if result.as_var().is_some() { 1 } else { MAX_PARTS };
+        let largest = (0..operands.len()).find(|&number| {
+            self.ends_in(&operands[number], others.clone(), max_parts, round, results)
+        });
+        if let Some(largest) = largest
             && operands[largest] != result
             && !self.is_of_number(&operands[largest])
         {
@@ -274,18 +270,22 @@ impl Solver {
         }
     }
 
-    /// Shapes that are the last part of a shape, whatever is decided: itself, and if it is the result of operations of
-    /// a round, those of their operands.
-    fn last_parts(
+    /// Whether some shapes are the last part of another one, whatever is decided: of itself, or of so many parts of it,
+    /// which are the operands of operations of a round that it or a part is the result of.
+    fn ends_in(
         &mut self,
-        shape: &Shape,
+        whole: &Shape,
+        mut others: Vec<&Shape>,
+        max_parts: usize,
         round: &[Option<Pointwise>],
         results: &Results,
-    ) -> Vec<Shape> {
-        let mut parts = vec![shape.clone()];
+    ) -> bool {
+        let mut parts = vec![whole.clone()];
         let mut place = 0;
+        others.retain(|other| !whole.items.ends_with(&other.items));
         while let Some(part) = parts.get(place)
-            && parts.len() < MAX_PARTS
+            && parts.len() < max_parts
+            && !others.is_empty()
         {
             let part = part.clone();
             place += 1;
@@ -295,13 +295,14 @@ impl Solver {
                     for operand in &op.operands {
                         let operand = self.resolved_shape(operand);
                         if !parts.contains(&operand) {
+                            others.retain(|other| !operand.items.ends_with(&other.items));
                             parts.push(operand);
                         }
                     }
                 }
             }
         }
-        parts
+        others.is_empty()
     }
 
     /// The place of what is said for an operation.
@@ -594,7 +595,17 @@ impl Solver {
 
     /// Whether pairs of resolved shapes can be equal, or the second end in the first, given the
     /// residuals.
-    fn consistent(&mut self, pairs: Vec<(Shape, Shape, bool)>) -> bool {
+    fn consistent(&mut self, mut pairs: Vec<(Shape, Shape, bool)>) -> bool {
+        // Of most, nothing is left to be asked.
+        let mut are_possible = true;
+        pairs.retain(|(left, right, broadcast)| {
+            let known = compared(left, right, *broadcast);
+            are_possible &= known != Some(false);
+            known.is_none()
+        });
+        if !are_possible || pairs.is_empty() {
+            return are_possible;
+        }
         let mut leading = (self.shapes.len() as u32..).map(|number| Item::Var(ShapeVar(number)));
         let equation = |(mut left, right, broadcast): (Shape, Shape, bool)| {
             if broadcast {
@@ -613,4 +624,19 @@ impl Solver {
     ) -> impl Iterator<Item = EquationId> + 's {
         ids.iter().copied().filter(|&id| self.equations[id as usize].state == State::Stuck)
     }
+}
+
+/// Whether resolved shapes are equal, or the second one ends in the first, if that shows in the shapes alone.
+fn compared(left: &Shape, right: &Shape, broadcast: bool) -> Option<bool> {
+    let (part, whole) = (left.as_dims()?, right.as_dims()?);
+    let num_leading = whole.len().checked_sub(part.len());
+    let Some(start) = num_leading.filter(|leading| broadcast || *leading == 0) else {
+        return Some(false);
+    };
+    let is_known = |dim: &Dim| matches!(dim, Dim::Constant(_) | Dim::Ragged);
+    let mut pairs = part.into_iter().zip(&whole[start..]);
+    if pairs.clone().any(|(a, b)| a != *b && is_known(a) && is_known(b)) {
+        return Some(false);
+    }
+    pairs.all(|(a, b)| a == *b).then_some(true)
 }
