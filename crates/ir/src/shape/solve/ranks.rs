@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashSet};
 use super::together::only_values;
 use super::{Failure, Mark, Reason, Relation, Solver};
 use crate::integer_program::{Answer, Program, Row, Terms};
-use crate::shape::{Dim, MAX_ITEMS, RankEquation, Shape, ShapeVar};
+use crate::shape::{MAX_ITEMS, RankEquation, ShapeVar};
 
 /// How much work the question about the ranks of connected residuals may be, in terms touched.
 const MAX_RANK_WORK: usize = 1 << 16;
@@ -45,9 +45,7 @@ impl Solver {
                 let rank = found.get(&column).and_then(|rank| usize::try_from(*rank).ok());
                 if let Some(rank) = rank.filter(|rank| *rank <= MAX_ITEMS) {
                     is_new = true;
-                    let level = self.shape_level(var);
-                    let dims: Vec<Dim> = (0..rank).map(|_| Dim::Var(self.dim_var(level))).collect();
-                    self.follows(&connected, Relation::Shapes(Shape::var(var), Shape::dims(dims)));
+                    self.has_rank(&connected, var, rank);
                 }
             }
         }
@@ -89,8 +87,8 @@ mod tests {
 
     use super::super::Origin;
     use super::*;
-    use crate::shape::Item;
     use crate::shape::text::Names;
+    use crate::shape::{Dim, Item, Shape};
 
     const NUM_VARS: u32 = 3;
     /// The rank that each variable has at most.

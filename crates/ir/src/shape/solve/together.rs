@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use super::{EquationId, Failure, Mark, Reason, Relation, Solver, State};
 use crate::integer_program::{Answer, Program, Row};
-use crate::shape::{DimVar, ShapeVar};
+use crate::shape::{Dim, DimVar, Shape, ShapeVar};
 
 /// Residuals that share variables.
 pub(super) type Connected = BTreeMap<EquationId, Relation>;
@@ -47,11 +47,19 @@ impl Solver {
         loop {
             self.check_ranks(since)?;
             self.check_sizes(since)?;
-            if !self.find_ranks(since) && !self.find_sizes(since) {
-                return self.check_splits(since);
+            let is_new = self.find_ranks(since) || self.find_sizes(since);
+            if !is_new && !self.solve_splits(since)? {
+                return Ok(());
             }
             self.run()?;
         }
+    }
+
+    /// Adds that a variable has a rank, which follows from residuals.
+    pub(super) fn has_rank(&mut self, connected: &Connected, var: ShapeVar, rank: usize) {
+        let level = self.shape_level(var);
+        let dims: Vec<Dim> = (0..rank).map(|_| Dim::Var(self.dim_var(level))).collect();
+        self.follows(connected, Relation::Shapes(Shape::var(var), Shape::dims(dims)));
     }
 
     /// Adds what follows from residuals.
