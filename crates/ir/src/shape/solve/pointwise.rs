@@ -48,6 +48,22 @@ struct Priority {
     places: Vec<Place>,
 }
 
+impl Priority {
+    /// That of an operation without a choice: these are decided in the order in which they were added, so that what
+    /// their operands are is known.
+    fn forced() -> Self {
+        Self {
+            kind: Kind::Forced,
+            rank: 0,
+            num_dims: Reverse(0),
+            num_known: Reverse(0),
+            operands: Vec::new(),
+            result: String::new(),
+            places: Vec::new(),
+        }
+    }
+}
+
 /// What can be decided about an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
@@ -436,6 +452,10 @@ impl Solver {
 
     /// When an operation is decided about, among those that are ready.
     fn priority(&mut self, op: &Pointwise, places: &HashMap<Var, Place>) -> Priority {
+        let kind = self.kind(op);
+        if kind == Kind::Forced {
+            return Priority::forced();
+        }
         let mut operands: Vec<Shape> =
             op.operands.iter().map(|it| self.resolved_shape(it)).collect();
         operands.push(self.resolved_shape(&op.result));
@@ -450,7 +470,7 @@ impl Solver {
         let sizes = operands.iter().flat_map(|shape| shape.items.iter().filter_map(Item::as_dim));
         let num_known = sizes.filter(|dim| matches!(dim, Dim::Constant(_))).count();
         Priority {
-            kind: self.kind(op),
+            kind,
             rank: ranks.clone().max().unwrap_or(0),
             num_dims: Reverse(ranks.sum()),
             num_known: Reverse(num_known),
