@@ -19,7 +19,8 @@
 //! - an equation between sizes is simplified on its own before it is put into others: `(+ (* d d) 1) = 5` is `d = 2`,
 //!   whatever else says what `d` is; sizes that others are quotients of are replaced last;
 //! - a residual whose variable has a value that other conditions say is positive is solved for it;
-//! - what residuals allow one rank or size for only together has it: `(+ (* n 2) (* m 3)) = 5` gives `n = 1`.
+//! - what residuals allow one rank or size for only together has it: `(+ (* n 2) (* m 3)) = 5` gives `n = 1`, and
+//!   `b = (/ 12 (+ b 1))` gives `b = 3`.
 //!
 //! Every step keeps the set of solutions, so that a failure means that there is none, and what is
 //! solved without residuals holds for all values of the free variables. What is given between two
@@ -39,6 +40,7 @@ mod copy;
 mod explain;
 mod isolate;
 mod pointwise;
+mod ranges;
 mod ranks;
 mod roots;
 mod sides;

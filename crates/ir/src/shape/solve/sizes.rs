@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use super::roots::positive_roots;
-use super::together::only_values;
+use super::together::{Connected, only_values};
 use super::{Failure, Mark, Reason, Relation, Solver};
 use crate::expr::Expr;
 use crate::integer_program::{Answer, Program, Row, Terms};
@@ -50,14 +50,8 @@ impl Solver {
         let mut seen = HashSet::new();
         for id in self.stuck_since(since) {
             let connected = self.connected([id], &mut seen, usize::MAX, true, is_about_sizes);
-            let reason = match connected.values().next() {
-                Some(Relation::Dims(left, right)) if connected.len() == 1 => {
-                    Reason::Dims(left.clone(), right.clone())
-                }
-                _ => Reason::Sizes,
-            };
             if !have_sizes(&self.arithmetic, connected.values()) {
-                return self.contradiction(&connected, reason);
+                return self.contradiction(&connected, reason(&connected));
             }
         }
         Ok(())
@@ -75,6 +69,16 @@ impl Solver {
             }
         }
         is_new
+    }
+}
+
+/// Why connected conditions on sizes contradict each other.
+pub(super) fn reason(connected: &Connected) -> Reason {
+    match connected.values().next() {
+        Some(Relation::Dims(left, right)) if connected.len() == 1 => {
+            Reason::Dims(left.clone(), right.clone())
+        }
+        _ => Reason::Sizes,
     }
 }
 
@@ -381,6 +385,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::Origin;
+    use super::super::ranges::only_tried;
     use super::*;
     use crate::shape::DimOp;
     use crate::shape::text::Names;
@@ -416,8 +421,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
-        /// What has sizes is never refused; what has none is, if there are no products. Each variable has
-        /// another one beside it that makes it at most [`MOST`].
+        /// What has sizes is never refused; what has none is, by the program if there are no products, and where sizes
+        /// are tried. Each variable has another one beside it that makes it at most [`MOST`].
         #[test]
         fn answers_are_those_of_enumeration(
             equations in prop::collection::vec(any_sum(), 1..4),
@@ -451,6 +456,8 @@ mod tests {
             let found = have_sizes(&arithmetic, residuals.iter());
             prop_assert!(found || !is_satisfied);
             prop_assert!(!found || is_satisfied || num_operations == 6);
+            let tried = only_tried(&arithmetic, residuals.iter());
+            prop_assert_eq!(tried.is_some(), is_satisfied);
             let only = only_sizes(&arithmetic, residuals.iter());
             for (place, var) in (0..NUM_VARS).map(DimVar).enumerate() {
                 let sizes: BTreeSet<i64> = solutions.iter().map(|it| it[place]).collect();
@@ -458,6 +465,8 @@ mod tests {
                 let is_right = found.is_some_and(|size| sizes.iter().all(|it| *it == size));
                 prop_assert!(found.is_none() || is_right);
                 prop_assert!(found.is_some() || 1 != sizes.len() || num_operations == 6);
+                let only = sizes.first().filter(|_| sizes.len() == 1);
+                prop_assert_eq!(tried.as_ref().and_then(|it| it.get(&var)), only);
             }
         }
     }
@@ -504,6 +513,8 @@ mod tests {
             (("m * n", "15"), ("m + 2*n", "11"), "3 5"),
             (("m * n", "15"), ("m + n", "8"), "n m"),
             (("m * n", "49"), ("m + n", "14"), "7 7"),
+            (("n", "12 / (n + 1)"), ("m", "m"), "3 m"),
+            (("n", "12 / m"), ("m", "20 / n - 1"), "6 2"),
         ] {
             let other = ("x + y", "2 * z");
             for equations in [[first, second, other], [other, second, first]] {

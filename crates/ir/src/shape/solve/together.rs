@@ -48,7 +48,7 @@ impl Solver {
             self.check_ranks(since)?;
             self.check_sizes(since)?;
             let is_new = self.find_ranks(since) || self.find_sizes(since);
-            if !is_new && !self.solve_splits(since)? {
+            if !is_new && !self.try_sizes(since)? && !self.solve_splits(since)? {
                 return Ok(());
             }
             self.run()?;
