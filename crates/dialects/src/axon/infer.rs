@@ -1,15 +1,17 @@
 //! Inference of types and shapes.
 //!
 //! Source: Axon, section 4, on top of Damas and Milner, "Principal type-schemes for functional
-//! programs". Definitions of functions get a type scheme; variables of outer definitions keep theirs,
-//! which levels tell (Remy). Equations between shapes are solved after every definition; point-wise
+//! programs". Definitions get a type scheme for what they leave open; variables of outer definitions keep
+//! theirs, which levels tell (Remy). Equations between shapes are solved after every definition; point-wise
 //! operations are decided when the function or the value in which they stand is complete. Then its
 //! equations are solved once more, all at once.
 //!
 //! Functions are not recursive, parameters have one type. The time is near-linear in the size of the
 //! program as long as signatures are small.
 
+mod calls;
 mod conditions;
+mod definitions;
 mod errors;
 mod meanings;
 mod written;
@@ -18,22 +20,17 @@ pub(crate) use meanings::Valued;
 
 use super::builtins;
 use super::display::{Condition, KnownNames, Printer, Signature};
-use super::syntax::ast::{
-    CallOption, Expr, ExprKind, Function, Let, OptionValue, Pattern, Program, TypeExpr, TypeKind,
-};
-use super::syntax::parser::{self, Declaration, OptionDeclaration};
+use super::syntax::ast::{Expr, ExprKind, Function, Pattern, Program, TypeExpr, TypeKind};
+use super::syntax::parser::Declaration;
 use super::syntax::with_stack;
-use super::types::{
-    Class, Elem, Generality, Integer, MAX_PARTS, Node, Renaming, Scheme, Ty, Types, TypesMark,
-};
+use super::types::{Class, Elem, Integer, Node, Renaming, Scheme, Ty, Types};
 use crate::tc::syntax::{Diagnostic, Reason, SourceFile, Span, diagnostic::sorted_and_capped};
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::rc::Rc;
 use tc_ir::shape::{
     Dim, Item, Shape, ShapeVar,
-    solve::{Conflict, Mark, Origin, Relation, Step},
-    text::{DimExpr, Part},
+    solve::{Origin, Step},
 };
 
 /// How a program is looked at.
@@ -395,19 +392,6 @@ impl OriginInfo {
     }
 }
 
-/// What is defined.
-struct Defined {
-    ty: Ty,
-    generality: Generality,
-    /// Whether it is evaluated at each use, whatever its type is.
-    is_value: bool,
-    /// Before it was looked at.
-    since: TypesMark,
-    /// How many integers there were.
-    integers: usize,
-    span: Span,
-}
-
 /// What a name stands for.
 #[derive(Clone, Debug)]
 enum Binding {
@@ -531,194 +515,6 @@ impl Inference {
             }
         }
     }
-
-    // Definitions.
-
-    /// A definition, of the file or in the body of a function.
-    fn definition(&mut self, definition: &Let, top: bool) {
-        let outer = self.defining.len();
-        let errors = self.diagnostics.len();
-        let mark = self.types.solver.mark();
-        if let Pattern::Name(name) = &definition.pattern {
-            let is_function = matches!(definition.value.kind, ExprKind::Function(_));
-            self.defining.push((Rc::clone(&name.text), is_function));
-        }
-        let mut defined = self.defined(&definition.value, top);
-        if let Pattern::Tuple(..) = definition.pattern {
-            defined.is_value = false;
-            if defined.generality == Generality::All
-                && !self.types.solver.residuals(mark).is_empty()
-            {
-                // Its parts cannot be had apart from each other: conditions are about all of them.
-                defined.generality = Generality::Nothing;
-                self.types.lower_levels(defined.since, self.level, true);
-            }
-        }
-        self.destructure(&definition.pattern, defined.ty, &defined, top);
-        if let Pattern::Tuple(..) = definition.pattern {
-            self.solve(top.then_some(defined.ty), 0);
-            if top {
-                self.settle(mark, errors);
-            }
-        }
-        if top && errors < self.diagnostics.len() {
-            self.types.solver.forget_residuals(mark);
-        }
-        self.defining.truncate(outer);
-    }
-
-    /// Refuses a type that is too large.
-    fn too_large(&mut self, ty: Ty, span: Span) -> Option<Ty> {
-        let message = format!("type has more than {MAX_PARTS} parts");
-        let is_too_large = self.types.is_too_large(ty);
-        is_too_large.then(|| self.error(Reason::AxonLimit, span, message))
-    }
-
-    /// The type of what is defined, and what of it stands for anything at each use.
-    fn defined(&mut self, value: &Expr, top: bool) -> Defined {
-        let errors = self.diagnostics.len();
-        let since = self.types.mark();
-        let pending = self.types.solver.num_pointwise();
-        let integers = self.integers.len();
-        if top {
-            self.conflicts = 0;
-        }
-        let outer = self.level;
-        self.level += 1;
-        let mut ty = self.expr(value);
-        self.solve(None, pending);
-        let is_value = value.is_value();
-        let generality = match is_value {
-            true => Generality::All,
-            false => self.types.generality(ty, outer, pending),
-        };
-        if generality != Generality::All {
-            self.level = outer;
-            self.types.lower_levels(since, outer, generality == Generality::Nothing);
-        }
-        if top || generality == Generality::All {
-            if pending < self.types.solver.num_pointwise() {
-                // What is decided depends on what is known.
-                self.settle(since.solver, errors);
-                self.solve(Some(ty), pending);
-            }
-            self.settle(since.solver, errors);
-        }
-        self.level = outer;
-        if errors < self.diagnostics.len() {
-            ty = self.types.add(Node::Error);
-        }
-        let ty = self.too_large(ty, value.span).unwrap_or(ty);
-        let span = value.span;
-        Defined { ty, generality, is_value, since, integers, span }
-    }
-
-    /// The scheme of what is defined, or of a part of it.
-    fn scheme(&mut self, ty: Ty, defined: &Defined) -> Scheme {
-        let scheme = match defined.generality {
-            Generality::Nothing => Types::monomorphic(ty),
-            Generality::Elements | Generality::All => {
-                let mut scheme = self.types.generalize(ty, self.level, defined.since.solver);
-                if self.numbers.contains(&ty) {
-                    self.numbers.insert(scheme.ty);
-                }
-                scheme.integers = self.open_integers(defined.integers);
-                scheme
-            }
-        };
-        let error = match std::mem::take(&mut self.types.too_large) {
-            Some(error) => error.to_string(),
-            None if std::mem::take(&mut self.types.too_deep) => {
-                "type is nested too deeply".to_string()
-            }
-            None => return scheme,
-        };
-        Types::monomorphic(self.error(Reason::AxonLimit, defined.span, error))
-    }
-
-    /// Solves the equations between shapes, and where something is complete that has a type, decides about
-    /// point-wise operations.
-    pub(crate) fn solve(&mut self, complete: Option<Ty>, keep: usize) {
-        let solved = match complete {
-            Some(ty) => {
-                let shapes = self.types.shapes(ty);
-                self.types.solver.solve_pointwise(keep, &shapes)
-            }
-            None => self.types.solver.solve(),
-        };
-        self.solved(solved);
-    }
-
-    /// What is known about the shapes of a complete definition, whatever the order in which its parts
-    /// were solved.
-    pub(super) fn settle(&mut self, since: Mark, errors: usize) {
-        if errors == self.diagnostics.len() {
-            let settled = self.types.solver.settle(since, self.level);
-            self.solved(settled);
-        }
-    }
-
-    fn solved(&mut self, solved: Result<(), Box<Conflict>>) {
-        if let Err(conflict) = solved {
-            // What follows from a contradiction is not worth reporting.
-            self.types.solver.abandon();
-            if self.conflicts == 0 {
-                self.report_conflict(&conflict);
-            }
-            self.conflicts += 1;
-        }
-    }
-
-    /// Binds the names of a pattern to what is defined, or to a part of it.
-    fn destructure(&mut self, pattern: &Pattern, ty: Ty, defined: &Defined, top: bool) {
-        match pattern {
-            Pattern::Ignore(_) => {}
-            Pattern::Name(name) => {
-                let scheme = self.scheme(ty, defined);
-                let binding = match defined.is_value || scheme.is_polymorphic() {
-                    true => {
-                        self.uses.polymorphic.insert((self.in_prelude, name.span));
-                        Binding::Scheme(Rc::new(scheme.clone()))
-                    }
-                    false => Binding::Value(scheme.ty),
-                };
-                let is_tensor = matches!(self.types.node(scheme.ty), Node::Tensor(..));
-                if !self.in_prelude && (is_tensor || matches!(binding, Binding::Value(_))) {
-                    self.named.push((Rc::clone(&name.text), name.span, scheme.ty));
-                }
-                self.bind(Rc::clone(&name.text), binding);
-                if top {
-                    self.definitions.push((Rc::clone(&name.text), scheme));
-                }
-            }
-            Pattern::Tuple(parts, span) => {
-                let found = match self.types.node(ty) {
-                    Node::Tuple(found) if found.len() == parts.len() => found,
-                    _ => {
-                        let vars: Vec<Ty> =
-                            parts.iter().map(|_| self.types.var(self.level)).collect();
-                        let tuple = self.types.add(Node::Tuple(vars.clone()));
-                        let origin = self.origin(*span, What::Pattern, Some(ty));
-                        if let Err(mismatch) = self.types.unify(tuple, ty, origin) {
-                            let shown = self.anonymous(ty);
-                            self.report_mismatch(mismatch, origin);
-                            if let Some(last) = self.diagnostics.last_mut() {
-                                last.notes.push((defined.span, format!("the value is {shown}")));
-                            }
-                            vec![self.types.add(Node::Error); parts.len()]
-                        } else {
-                            vars
-                        }
-                    }
-                };
-                for (part, ty) in parts.iter().zip(found) {
-                    self.destructure(part, ty, defined, top);
-                }
-            }
-        }
-    }
-
-    // Expressions.
 
     fn expr(&mut self, expr: &Expr) -> Ty {
         let ty = with_stack(|| self.expr_kind(expr));
@@ -851,7 +647,7 @@ impl Inference {
             error.note(span, format!("'{name}' is a size in annotations, and no value"))
         } else if let Some(place) = self.places.get(name) {
             error.note(*place, format!("'{name}' is defined here; try that before its use"))
-        } else if let Some(hint) = function_hint(name) {
+        } else if let Some(hint) = calls::function_hint(name) {
             error.note(span, hint)
         } else {
             let scopes = self.scopes.iter().filter(|(_, it)| !it.is_empty());
@@ -860,162 +656,6 @@ impl Inference {
         };
         self.report(error);
         self.types.add(Node::Error)
-    }
-
-    fn call(&mut self, callee: &Expr, args: &[Expr], options: &[CallOption], span: Span) -> Ty {
-        let mut spelled: Rc<str> = NAMELESS.into();
-        let mut builtin = None;
-        if let ExprKind::Name(name) = &callee.kind {
-            spelled = Rc::clone(name);
-            if self.scopes.get(name).is_none_or(Vec::is_empty) {
-                builtin = self.builtins.get(name).cloned();
-            }
-        }
-        if builtin.is_none()
-            && let Some(option) = options.first()
-        {
-            // How many arguments there are is no mistake of its own.
-            let function = self.expr(callee);
-            if !matches!(self.types.node(function), Node::Error) {
-                let message =
-                    format!("{} has no options, only built-in functions have", quoted(&spelled));
-                let span = option.name.span;
-                let hint = option_hint(&option.name.text).unwrap_or(IN_ORDER);
-                self.report(Diagnostic::new(Reason::AxonOption, span, message).note(span, hint));
-            }
-            args.iter().for_each(|arg| _ = self.expr(arg));
-            return self.types.add(Node::Error);
-        }
-        let function = match &builtin {
-            Some(declaration) => self.builtin(declaration, options, span),
-            None => self.expr(callee),
-        };
-        let found: Vec<Ty> = args.iter().map(|arg| self.expr(arg)).collect();
-        let are_scalars = match &builtin {
-            Some(declaration) if !declaration.is_elementwise() => true,
-            Some(_) if found.iter().all(|ty| self.numbers.contains(ty)) => {
-                if let Node::Function(_, result) = self.types.node(function) {
-                    self.numbers.insert(result);
-                }
-                false
-            }
-            _ => false,
-        };
-        match self.types.node(function) {
-            Node::Function(params, result) => {
-                let is_option = |it: &CallOption| match &builtin {
-                    Some(known) => known.options.iter().any(|own| own.name.text == it.name.text),
-                    None => true,
-                };
-                if params.len() != args.len() && !options.iter().all(is_option) {
-                    // An argument with a name was taken for an option.
-                    return self.types.add(Node::Error);
-                }
-                if params.len() != args.len() {
-                    let message = format!(
-                        "{} takes {}, found {}",
-                        quoted(&spelled),
-                        count(params.len(), "argument"),
-                        args.len()
-                    );
-                    let failed = self.misused(Reason::AxonArity, span, message, function);
-                    self.note_type(&spelled);
-                    let named: Vec<_> = builtin.iter().flat_map(|it| &it.options).collect();
-                    if let (true, Some(first)) = (params.len() < args.len(), named.first())
-                        && let Some(error) = self.diagnostics.last_mut()
-                    {
-                        let brackets = matches!(first.meaning.parts[..], [Part::Name(_)]);
-                        let value = if brackets { "[..]" } else { ".." };
-                        let hint = format!("options have names; try '{}={value}'", first.name.text);
-                        error.notes.push((span, hint));
-                    }
-                    return failed;
-                }
-                let mut failed = false;
-                for (place, (param, (ty, arg))) in
-                    params.into_iter().zip(found.into_iter().zip(args)).enumerate()
-                {
-                    if are_scalars {
-                        self.scalar(param, ty, arg.span);
-                    }
-                    let what = What::Argument(Rc::clone(&spelled), place + 1);
-                    let origin = self.origin(arg.span, what, Some(ty));
-                    if let Err(mismatch) = self.types.unify(param, ty, origin) {
-                        let is_of_kinds = mismatch.difference.is_of_kinds();
-                        self.report_mismatch(mismatch, origin);
-                        if is_of_kinds {
-                            self.note_type(&spelled);
-                        }
-                        failed = true;
-                    }
-                }
-                if failed { self.types.add(Node::Error) } else { result }
-            }
-            Node::Error => function,
-            Node::Var(_) => {
-                let result = self.types.var(self.level);
-                let expected = self.types.add(Node::Function(found, result));
-                let origin = self.origin(span, What::Call(spelled), Some(expected));
-                match self.types.unify(function, expected, origin) {
-                    Ok(()) => result,
-                    Err(mismatch) => {
-                        self.report_mismatch(mismatch, origin);
-                        self.types.add(Node::Error)
-                    }
-                }
-            }
-            _ => {
-                self.solve(None, 0);
-                let shown = self.anonymous(function);
-                let message = format!("expected a function, found {shown}");
-                self.misused(Reason::AxonType, callee.span, message, function)
-            }
-        }
-    }
-
-    /// Makes an argument a scalar if it is a number and a tensor is asked for, whose shape is that of no result.
-    fn scalar(&mut self, param: Ty, arg: Ty, span: Span) {
-        if !self.numbers.contains(&arg) {
-            return;
-        }
-        let (Node::Tensor(_, expected), Node::Tensor(_, shape)) =
-            (self.types.node(param), self.types.node(arg))
-        else {
-            return;
-        };
-        let scalar = Shape::default();
-        if expected != scalar {
-            let origin = self.origin(span, What::Scalar, Some(arg));
-            self.types.solver.given(Relation::Shapes(scalar, shape), origin);
-        }
-    }
-
-    /// An error that a value is what it is, with the places that say so.
-    fn misused(&mut self, reason: Reason, span: Span, message: String, value: Ty) -> Ty {
-        let core = self.types.why_kind(value);
-        let mut error = Diagnostic::new(reason, span, message);
-        self.notes(&mut error, &core, None);
-        if error.notes.is_empty() {
-            self.note_definition(&mut error, value);
-        }
-        self.report(error);
-        self.types.add(Node::Error)
-    }
-
-    /// Adds the type of a function to the last error, which is about a call of it.
-    fn note_type(&mut self, name: &Rc<str>) {
-        let binding = self.scopes.get(name).and_then(|bindings| bindings.last()).cloned();
-        let ty = match (binding, self.builtins.get(name)) {
-            (Some(Binding::Scheme(scheme)), _) => {
-                let mut printer = Printer::new(self.known_names());
-                printer.signature(&mut self.types, scheme.ty)
-            }
-            (None, Some(declaration)) => declaration.written.to_string(),
-            _ => return,
-        };
-        if let Some(error) = self.diagnostics.last_mut() {
-            error.notes.push((error.span, format!("'{name}' has the type {ty}")));
-        }
     }
 
     fn function(&mut self, function: &Function) -> Ty {
@@ -1058,239 +698,10 @@ impl Inference {
         self.annotations.pop();
         self.types.add(Node::Function(params, result))
     }
-
-    // Built-in functions.
-
-    /// The type of a use of a built-in function.
-    fn builtin(&mut self, declaration: &Declaration, options: &[CallOption], span: Span) -> Ty {
-        let mut meaning = Annotations { level: self.level, ..Annotations::default() };
-        for condition in &declaration.conditions {
-            if let parser::Condition::Class(name, class) = condition
-                && let Some(class) = Class::from_name(&class.text)
-            {
-                meaning.classes.insert(Rc::clone(&name.text), class);
-            }
-        }
-        for (place, option) in options.iter().enumerate() {
-            if options[..place].iter().any(|it| it.name.text == option.name.text) {
-                let message = format!("option '{}' is given twice", option.name.text);
-                self.error(Reason::AxonOption, option.name.span, message);
-            }
-            if declaration.options.iter().all(|it| it.name.text != option.name.text) {
-                let known: Vec<_> =
-                    declaration.options.iter().map(|it| format!("'{}'", it.name.text)).collect();
-                let (name, option_name) = (&declaration.name.text, &option.name.text);
-                let message = match known.is_empty() {
-                    true => format!("'{name}' has no options, found '{option_name}'"),
-                    false => format!(
-                        "'{name}' has no option '{option_name}', expected {}",
-                        known.join(", ")
-                    ),
-                };
-                let mut error = Diagnostic::new(Reason::AxonOption, option.name.span, message);
-                let in_order = declaration.options.is_empty().then_some(IN_ORDER);
-                let hint = option_hint(&option.name.text).or(in_order);
-                error.notes.extend(hint.map(|hint| (option.name.span, hint.to_string())));
-                self.report(error);
-            }
-        }
-        for option in &declaration.options {
-            let given = options.iter().find(|it| it.name.text == option.name.text);
-            self.option(option, given, &mut meaning);
-        }
-        let what = match declaration.pointwise {
-            true => What::Pointwise(Rc::clone(&declaration.name.text)),
-            false => What::Call(Rc::clone(&declaration.name.text)),
-        };
-        let origin = self.origin(span, what, None);
-        let outer = std::mem::replace(&mut self.annotations, vec![meaning]);
-        let names = self.names.len();
-        for ty in declaration.params.iter().chain([&declaration.result]) {
-            elem_names(ty, &mut self.annotations[0].elem_names);
-        }
-        let mut shapes = Vec::new();
-        let mut types = Vec::new();
-        for ty in declaration.params.iter().chain([&declaration.result]) {
-            if let (true, TypeKind::Tensor(elem, _)) = (declaration.pointwise, &ty.kind) {
-                let elem = self.lower_elem(elem);
-                let shape = Shape::var(self.types.solver.shape_var(self.level));
-                types.push(self.types.add(Node::Tensor(elem, shape.clone())));
-                shapes.push(shape);
-            } else {
-                types.push(self.lower_type(ty));
-            }
-        }
-        let result = types.pop().expect("the result");
-        if let Node::Tensor(_, shape) = self.types.node(result) {
-            self.types.solver.positive_sizes(&shape, origin);
-        }
-        for condition in &declaration.conditions {
-            match condition {
-                parser::Condition::Class(..) => {}
-                parser::Condition::Positive(sizes) => {
-                    for item in self.lower_shape(sizes).items {
-                        if let Item::Dim(dim) = item {
-                            self.types.solver.given(Relation::Positive(dim), origin);
-                        }
-                    }
-                }
-                parser::Condition::Elements(left, right) => {
-                    let (left, right) = (self.lower_shape(left), self.lower_shape(right));
-                    self.types.solver.equate_elements(left, right, origin);
-                }
-            }
-        }
-        if declaration.pointwise
-            && let Some(result) = shapes.pop()
-        {
-            self.types.solver.pointwise(shapes, result, origin);
-        }
-        let meaning = std::mem::replace(&mut self.annotations, outer).pop().unwrap_or_default();
-        let name = Rc::clone(&declaration.name.text);
-        let function = self.types.add(Node::Function(types, result));
-        let Annotations { dims, shapes, .. } = meaning;
-        let options = options.iter().map(|option| Rc::clone(&option.name.text)).collect();
-        let used = BuiltinUse { name, function, result, dims, shapes, options };
-        self.uses.builtins.insert((self.in_prelude, span), used);
-        self.names.truncate(names);
-        function
-    }
-
-    /// A name in an option that no annotation has, and that is the name of a value.
-    fn value_in(&self, option: &OptionValue) -> Option<String> {
-        let mut names = Vec::new();
-        match option {
-            OptionValue::Dim(dim) => dim.names(&mut names),
-            OptionValue::Shape(shape) => shape.parts.iter().for_each(|part| match part {
-                Part::Name(name) => names.push(name),
-                Part::Dims(dims) => dims.iter().for_each(|dim| dim.names(&mut names)),
-            }),
-        }
-        let is_value = |name: &str| {
-            let binding = self.scopes.get(name).and_then(|bindings| bindings.last());
-            let is_size =
-                |it: &Annotations| it.dims.contains_key(name) || it.shapes.contains_key(name);
-            matches!(binding, Some(Binding::Value(_))) && !self.annotations.iter().any(is_size)
-        };
-        names.into_iter().map(|name| name.text.clone()).find(|name| is_value(name))
-    }
-
-    /// What the names of an option mean in a call.
-    fn option(
-        &mut self,
-        declared: &OptionDeclaration,
-        given: Option<&CallOption>,
-        meaning: &mut Annotations,
-    ) {
-        let mut names = Vec::new();
-        let mut whole = None;
-        for part in &declared.meaning.parts {
-            match part {
-                Part::Name(name) => whole = Some(name.text.clone()),
-                Part::Dims(dims) => dims.iter().for_each(|dim| dim.names(&mut names)),
-            }
-        }
-        let Some(given) = given else {
-            if let Some(value) = declared.default {
-                for name in names {
-                    meaning.dims.insert(name.text.clone(), Dim::Constant(value));
-                }
-            }
-            return;
-        };
-        if let Some(name) = self.value_in(&given.value) {
-            let message = format!(
-                "'{name}' is a value here, and option '{}' expects sizes, which come from shapes; \
-                 try the name of a dimension, as n in 'x : t [n]'",
-                declared.name.text
-            );
-            self.error(Reason::AxonOption, given.span, message);
-            return;
-        }
-        if let Some(name) = whole {
-            let shape = match &given.value {
-                OptionValue::Shape(shape) => self.lower_shape(shape),
-                OptionValue::Dim(DimExpr::Name(name)) => self.shape_name(name),
-                OptionValue::Dim(_) => {
-                    let option = &declared.name.text;
-                    let message = format!("option '{option}' expects a shape, such as '[n, 2]'");
-                    self.error(Reason::AxonOption, given.span, message);
-                    return;
-                }
-            };
-            meaning.shapes.insert(name, shape);
-            return;
-        }
-        let sizes: Vec<Dim> = match &given.value {
-            OptionValue::Dim(dim) => vec![self.lower_dim(dim, given.span); names.len()],
-            OptionValue::Shape(shape) => {
-                let shape = self.lower_shape(shape);
-                let dims = shape.as_dims().unwrap_or_default();
-                dims.into_iter().cloned().collect()
-            }
-        };
-        let least = declared.default.unwrap_or(1).min(1);
-        let too_small = |dim: &Dim| match dim {
-            Dim::Constant(value) => *value < least,
-            Dim::Ragged => true,
-            _ => false,
-        };
-        if sizes.len() != names.len() || sizes.iter().any(too_small) {
-            let message = format!(
-                "option '{}' expects {}, at least {least}",
-                declared.name.text,
-                match names.len() {
-                    1 => "a size".to_string(),
-                    n => format!("a size or {n} sizes in brackets"),
-                }
-            );
-            self.error(Reason::AxonOption, given.span, message);
-            return;
-        }
-        for (name, size) in names.into_iter().zip(sizes) {
-            meaning.dims.insert(name.text.clone(), size);
-        }
-    }
 }
 
 /// What a function is called that is no name.
 const NAMELESS: &str = "the function";
-
-/// What to write for an argument with its name.
-const IN_ORDER: &str = "try the arguments in order, without names";
-
-/// What to write for an option of other languages.
-fn option_hint(option: &str) -> Option<&'static str> {
-    let is_axis = matches!(option, "axis" | "axes" | "dim" | "dims" | "dimension");
-    is_axis.then_some("functions work along dimension 0; try 'map' for each row, or 'transpose'")
-}
-
-/// What to write for a function or a value of other languages.
-fn function_hint(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "add" => "try '+'",
-        "sub" | "subtract" => "try '-'",
-        "mul" | "multiply" => "try '*'",
-        "div" | "divide" => "try '/'",
-        "pow" | "square" => "try a product: 'x * x'",
-        "abs" => "try 'max(x, -x)'",
-        "mean" | "average" => "try 'sum(x)', divided by the number of rows",
-        "cat" | "concatenate" | "stack" => "try 'concat'",
-        "where" => "try 'select(condition, value, otherwise)'",
-        "mm" | "bmm" | "dot" | "einsum" => "try 'matmul'",
-        "permute" | "swapaxes" => "try 'transpose'",
-        "view" | "flatten" => "try 'reshape(x, shape=[..])'",
-        "embedding" | "take" => "try 'gather'",
-        "arange" | "range" => "try 'iota(size=..)'",
-        "zeros" | "zeros_like" | "ones" | "full" => {
-            "try a number: it stands for a tensor of the shape that is needed"
-        }
-        "true" | "True" => "try '0 == 0'",
-        "false" | "False" => "try '0 == 1'",
-        "sin" | "cos" | "tan" | "erf" | "cast" => "there is no built-in function like it",
-        _ => return None,
-    })
-}
 
 fn quoted(function: &str) -> String {
     match function {
