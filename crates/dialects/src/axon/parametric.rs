@@ -21,7 +21,7 @@
 
 use super::display::{KnownNames, Printer, SIZES, Used};
 use super::infer::Inferred;
-use super::specialize::{Given, Instance, Leaf, Refusal, Subst, TensorType};
+use super::specialize::{Given, Instance, Leaf, Refusal, Subst, TensorType, UNDETERMINED};
 use super::syntax::ast::Program;
 use super::types::{MAX_PARTS, Node, Ty};
 use crate::tc::{
@@ -343,7 +343,8 @@ impl Inferred {
         let names = Rc::new(KnownNames { dims: names, ..KnownNames::default() });
         for residual in residuals {
             let requirement = self.requirement(&residual, ir, &values);
-            let requirement = requirement.ok_or_else(|| self.open_condition(&residual, &opened))?;
+            let requirement =
+                requirement.ok_or_else(|| self.open_condition(&residual, &opened, UNDETERMINED))?;
             let origin = &self.inference.origins[residual.origin as usize];
             let mut printer = Printer::new(Rc::clone(&names));
             let condition = printer.condition(&self.inference.types, &residual.relation);

@@ -125,6 +125,9 @@ impl<S> Instance<S> {
     }
 }
 
+/// That a condition is open.
+pub(super) const UNDETERMINED: &str = "which what is given does not determine";
+
 /// What variables stand for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Subst {
@@ -243,7 +246,9 @@ impl Inferred {
         }
         if errors.is_empty() {
             let residuals = self.inference.types.solver.residuals(mark);
-            errors.extend(self.undecided(&residuals).map(|it| self.open_condition(it, &opened)));
+            if let Some((residual, open)) = self.undecided(&residuals) {
+                errors.push(self.open_condition(residual, &opened, open));
+            }
         }
         if !errors.is_empty() {
             return Err(Refusal::Program(errors));
@@ -253,11 +258,14 @@ impl Inferred {
 
     /// One of the conditions that nothing decides. Which of its solutions the variables of a condition have does not
     /// matter if they have one, and their values are not needed: what would depend on them has no size.
-    fn undecided<'r>(&mut self, residuals: &'r [Residual]) -> Option<&'r Residual> {
+    fn undecided<'r>(&mut self, residuals: &'r [Residual]) -> Option<(&'r Residual, &'static str)> {
         let inference = &mut self.inference;
-        let options = residuals.iter().find(|it| inference.option_hint(it.origin).is_some());
-        if options.is_some() || !inference.types.solver.have_solution(residuals) {
-            return options.or(residuals.first());
+        let option = residuals.iter().find(|it| inference.option_hint(it.origin).is_some());
+        if let Some(option) = option {
+            return Some((option, UNDETERMINED));
+        }
+        if !inference.types.solver.have_solution(residuals) {
+            return Some((residuals.first()?, "and small sizes that fit were not found"));
         }
         for Residual { relation, .. } in residuals {
             let (shapes, _) = inference.types.solver.vars(relation);
@@ -595,8 +603,13 @@ impl Inferred {
         Diagnostic::new(Reason::AxonUnknownSize, leaf.span, message).note(leaf.span, hint)
     }
 
-    /// Refuses a condition of the program that what is known does not decide.
-    pub(super) fn open_condition(&mut self, residual: &Residual, opened: &Opened) -> Diagnostic {
+    /// Refuses a condition of the program that what is known does not decide: `open` says so.
+    pub(super) fn open_condition(
+        &mut self,
+        residual: &Residual,
+        opened: &Opened,
+        open: &str,
+    ) -> Diagnostic {
         let (names, values) = self.names_and_values(opened);
         let inference = &mut self.inference;
         let mut printer = Printer::new(names).reserve(inference.reserved());
@@ -604,8 +617,7 @@ impl Inferred {
         let text = printer.condition(&inference.types, &residual.relation);
         let origin = &inference.origins[residual.origin as usize];
         let (span, place) = (origin.span, origin.describe());
-        let message =
-            format!("{place} {} {text}, which what is given does not determine", origin.needs());
+        let message = format!("{place} {} {text}, {open}", origin.needs());
         let mut error = Diagnostic::new(Reason::AxonUnknownSize, span, message);
         inference.explain_names(&mut error, &mut printer, &values);
         if let Some(hint) = inference.option_hint(residual.origin) {

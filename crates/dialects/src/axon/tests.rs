@@ -132,6 +132,11 @@ fn all_definitions_are_used_at_several_types() {
     let text =
         "fn(x : f32 s, y : f64 s, z : i32 s) { ones = select(x > 0, 1, 1); y * ones, z * ones }";
     types(text, "(f32 s, f64 s, i32 s) -> (f64 s, i32 s)");
+    // A function whose operations have to do with what is known here is complete where it is used.
+    types(
+        "fn(x : f32 [3]) { d = (fn(g) { fn(b) { b * g } })(sum(x)); x + d(x) }",
+        "f32 [3] -> f32 [3]",
+    );
     // Parts that only a condition holds together are not had apart.
     types(
         "two = fn(f) { fn(x : f32 [m], y : f32 [n]) : f32 [8] { f(concat(x, y)) } }; g, _ = two(exp), 1; \
@@ -142,6 +147,52 @@ fn all_definitions_are_used_at_several_types() {
         error("f = fn(g) { h = g; fn(x : f32 [2], y : f64 [2]) { h(x), h(y) } };"),
         "1:59: error: argument 1 of 'h': element types f32 and f64 differ [AX0202]"
     );
+}
+
+/// What says that the types in definitions are equal does not double with each of them.
+#[test]
+fn definitions_of_definitions_are_inferred_in_time() {
+    let mut text = "f0 = fn(x) { x };".to_string();
+    for (next, last) in (1..=40).zip(0..) {
+        text += &format!("f{next} = f{last}(f{last});");
+    }
+    assert_eq!(signature(&format!("{text} fn(x : f32 [3]) {{ f40(x) }}")), "f32 [3] -> f32 [3]");
+}
+
+/// A condition may say what a size is that variables of the definition make: they are others at each use.
+#[test]
+fn conditions_are_those_of_each_use() {
+    let joined =
+        "r = fn(x : f32 [m], y) : f32 [8] { concat(x, y) }; main = fn(a : f32 [3], b : f32 [5]";
+    assert_eq!(
+        signature(&format!("{joined}, c : f32 [2], d : f32 [6]) {{ r(a, b) + r(c, d) }};")),
+        "(f32 [3], f32 [5], f32 [2], f32 [6]) -> f32 [8]"
+    );
+    for text in ["r(a, b) + w", "w + r(a, b)"] {
+        let error = error(&format!("{joined}, w : f32 [9]) {{ {text} }};"));
+        assert!(error.contains("operands of '+' have shapes"), "{error}");
+    }
+    for params in [
+        "x : f32 [m], y",
+        "x, y : f32 [n]",
+        "x : f32 [m], y : f32 [n]",
+        "x, y",
+        "x : f32 [m], y : f32 s",
+    ] {
+        for (inner, result) in
+            [("concat(x, y)", "8"), ("concat(y, x)", "8"), ("z = concat(x, y); z", "4 + 4")]
+        {
+            let text = format!(
+                "r = fn({params}) : f32 [{result}] {{ {inner} }}; \
+                 main = fn(a : f32 [3], b : f32 [5], w) {{ r(a, b) + w, r(b, a) }};"
+            );
+            assert_eq!(
+                signature(&text),
+                "(f32 [3], f32 [5], f32 [8]) -> (f32 [8], f32 [8])",
+                "{text}"
+            );
+        }
+    }
 }
 
 #[test]

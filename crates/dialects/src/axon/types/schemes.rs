@@ -9,6 +9,10 @@ use tc_ir::shape::{
     solve::{self, Definition, Mark, Origin, Relation, Residual, Use},
 };
 
+/// How many equalities between type variables of a definition its uses have as well, for errors to point at: those
+/// of `f1 = f0(f0)`, `f2 = f1(f1)`, .. more than double with each.
+const MAX_EQUAL: usize = 256;
+
 /// A type in which some variables stand for any type.
 #[derive(Clone, Debug)]
 pub(crate) struct Scheme {
@@ -84,7 +88,7 @@ impl Types {
     pub(crate) fn generality(&mut self, ty: Ty, level: u32, since: usize) -> Generality {
         let quantified = Quantified { level, ..Quantified::default() };
         let (mut has_function, mut has_own_type, mut has_own_elem) = (false, false, false);
-        let mut shapes: Vec<Shape> = self.solver.pointwise_shapes(since).cloned().collect();
+        let mut shapes: Vec<Shape> = Vec::new();
         let mut seen = HashSet::new();
         let mut pending = vec![ty];
         while let Some(ty) = pending.pop() {
@@ -120,11 +124,18 @@ impl Types {
             depends |= shapes.iter().any(|var| self.solver.shape_level(*var) <= level)
                 || dims.iter().any(|var| self.solver.dim_level(*var) <= level);
         }
-        match (has_function, depends) {
-            (true, _) if has_own_type || has_own_elem || has_own_shape => Generality::All,
-            (true, _) => Generality::Nothing,
-            (false, true) => Generality::Elements,
-            (false, false) => Generality::All,
+        // What is asked of a function says more about its operations than the shapes that they have here.
+        let operations: Vec<Shape> = self.solver.pointwise_shapes(since).cloned().collect();
+        let is_open = operations.iter().any(|shape| {
+            let shape = self.solver.resolved_shape(shape);
+            shape.as_var().is_none_or(|var| self.solver.shape_level(var) <= level)
+        });
+        match has_function {
+            true if is_open || !(has_own_type || has_own_elem || has_own_shape) => {
+                Generality::Nothing
+            }
+            false if is_open || depends => Generality::Elements,
+            _ => Generality::All,
         }
     }
 
@@ -259,7 +270,11 @@ impl Types {
                 self.too_large = self.too_large.or(self.solver.check_shape(&shape).err());
                 let solved = self.solver.resolved_shape(&shape);
                 let solved = self.solver.representative(&solved);
-                let is_own = self.quantify(&solved, quantified);
+                // Conditions may say what it is, though its variables are those of the definition.
+                let mut behind = Quantified { level: quantified.level, ..Quantified::default() };
+                let known = self.solver.known_shape(&shape);
+                let is_own =
+                    self.quantify(&solved, quantified) || self.quantify(&known, &mut behind);
                 let root = self.find_elem(elem);
                 if let ElemNode::Var(level, _) = self.elems[root as usize] {
                     quantified.any |= quantified.level < level;
@@ -365,7 +380,8 @@ impl Types {
             }
             Node::Var(level) if copies.scheme.quantified.level < level => {
                 self.copy_class(ty, copies);
-                return copies.types.get(&given).copied().unwrap_or(ty);
+                let copy = copies.types.get(&given).or_else(|| copies.types.get(&ty));
+                return copy.copied().unwrap_or(ty);
             }
             Node::Var(_) | Node::Link(_) | Node::Error => ty,
         };
@@ -380,7 +396,8 @@ impl Types {
     fn copy_class(&mut self, root: Ty, copies: &mut Copies) {
         let class = self.var(copies.level);
         copies.types.insert(root, class);
-        let mut equal = self.equal.get(&root).cloned().unwrap_or_default();
+        let equal = self.equal.get(&root).filter(|equal| equal.len() <= MAX_EQUAL);
+        let mut equal = equal.cloned().unwrap_or_default();
         for it in &mut equal {
             for ty in [&mut it.left, &mut it.right] {
                 *ty = *copies.types.entry(*ty).or_insert_with(|| {

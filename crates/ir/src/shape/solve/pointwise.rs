@@ -49,9 +49,9 @@ struct Priority {
 }
 
 impl Priority {
-    /// That of an operation without a choice: these are decided in the order in which they were added, so that what
-    /// their operands are is known.
-    fn forced() -> Self {
+    /// That of an operation on operands of known ranks without a choice: these are decided in the order in which they
+    /// were added, so that those of others become known.
+    fn known() -> Self {
         Self {
             kind: Kind::Forced,
             rank: 0,
@@ -453,11 +453,11 @@ impl Solver {
     /// When an operation is decided about, among those that are ready.
     fn priority(&mut self, op: &Pointwise, places: &HashMap<Var, Place>) -> Priority {
         let kind = self.kind(op);
-        if kind == Kind::Forced {
-            return Priority::forced();
-        }
         let mut operands: Vec<Shape> =
             op.operands.iter().map(|it| self.resolved_shape(it)).collect();
+        if kind == Kind::Forced && operands.iter().all(|operand| operand.as_dims().is_some()) {
+            return Priority::known();
+        }
         operands.push(self.resolved_shape(&op.result));
         let mut looks: Vec<String> = operands.iter().map(|shape| self.look(shape)).collect();
         let result = looks.pop().unwrap_or_default();

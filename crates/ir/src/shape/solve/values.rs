@@ -144,10 +144,16 @@ impl Solver {
         self.try_shape(shape).map(|_| ())
     }
 
+    /// A shape with the values of its variables put in, and nothing that residuals say. What would be too large
+    /// stays as it is.
+    pub fn known_shape(&mut self, shape: &Shape) -> Shape {
+        self.try_shape(shape).unwrap_or_else(|_| shape.clone())
+    }
+
     /// A shape with all that is known put in, residuals included. What would be too large stays as
     /// it is.
     pub fn resolved_shape(&mut self, shape: &Shape) -> Shape {
-        let mut result = self.try_shape(shape).unwrap_or_else(|_| shape.clone());
+        let mut result = self.known_shape(shape);
         result = self.rewritten(&result).unwrap_or(result);
         if !self.dim_rules.is_empty() {
             for item in &mut result.items {
@@ -168,9 +174,7 @@ impl Solver {
 
     /// A condition with all that is known put in, but for residuals.
     pub(super) fn resolved(&mut self, relation: &Relation) -> Relation {
-        let shape = |solver: &mut Self, shape: &Shape| {
-            solver.try_shape(shape).unwrap_or_else(|_| shape.clone())
-        };
+        let shape = |solver: &mut Self, shape: &Shape| solver.known_shape(shape);
         let dim =
             |solver: &mut Self, dim: &Dim| solver.try_dim(dim).unwrap_or_else(|_| dim.clone());
         match relation {

@@ -13,8 +13,9 @@ use crate::shape::{Dim, DimVar, RankEquation, Shape, ShapeVar};
 
 /// How much work it may be, in equations solved.
 const MAX_WORK: usize = 1 << 12;
-/// The sizes that are tried beside those that an integer program proposes.
-const SIZES: std::ops::RangeInclusive<i64> = 1..=8;
+/// The largest size that is tried beside those that an integer program proposes: a small one first, so that the
+/// values of many variables are tried, then a large one.
+const MAX_SIZES: [i64; 2] = [8, 512];
 /// The largest rank that is tried where no equation has the sizes to be split.
 const MAX_RANK: usize = 3;
 
@@ -48,6 +49,15 @@ impl Solver {
 
     /// The conditions in another solver, with equations that leave nothing of them: whatever it leaves open fits.
     fn solution(&self, relations: &[&Relation]) -> Option<(Vec<Relation>, Self)> {
+        MAX_SIZES.into_iter().find_map(|max_size| self.small_solution(relations, max_size))
+    }
+
+    /// As [`Solver::solution`], where no larger size is tried, but for those that are proposed.
+    fn small_solution(
+        &self,
+        relations: &[&Relation],
+        max_size: i64,
+    ) -> Option<(Vec<Relation>, Self)> {
         let whole = Copy::new(self, relations.iter().map(|it| self.vars(it)));
         let relations: Vec<Relation> = relations.iter().map(|it| whole.relation(it)).collect();
         let mut whole = whole.to;
@@ -66,7 +76,7 @@ impl Solver {
             }
             let Ok(left) = copy.to.left() else { continue };
             let left: Vec<Relation> = left.iter().map(|it| copy.original(it)).collect();
-            let values: Vec<Relation> = match whole.choice(&left) {
+            let values: Vec<Relation> = match whole.choice(&left, max_size) {
                 None => {
                     let relations = relations.iter().map(|it| copy.relation(it)).collect();
                     return Some((relations, copy.to));
@@ -106,7 +116,7 @@ impl Solver {
     }
 
     /// The variable of some conditions that is tried next: a rank before sizes.
-    fn choice(&self, left: &[Relation]) -> Option<Choice> {
+    fn choice(&self, left: &[Relation], max_size: i64) -> Option<Choice> {
         let all = left.iter().map(|it| (it, self.vars(it)));
         if let Some((relation, shapes)) =
             all.clone().find_map(|(it, (shapes, _))| (!shapes.is_empty()).then_some((it, shapes)))
@@ -126,7 +136,7 @@ impl Solver {
         let var = *dims.first()?;
         let proposed = possible_sizes(&self.arithmetic, left.iter()).get(&var).copied();
         let mut sizes: Vec<i64> = proposed.into_iter().collect();
-        sizes.extend(SIZES.filter(|size| Some(*size) != proposed));
+        sizes.extend((1..=max_size).filter(|size| Some(*size) != proposed));
         Some(Choice::Dim(var, sizes))
     }
 }
@@ -195,6 +205,10 @@ mod tests {
         assert!(found(&["[n / 2] = [3]"]));
         assert!(found(&["[n / 7] = [1000]"]));
         assert!(found(&["[n * m] = [n / 2 + 91]"]));
+        assert!(found(&["[(a + 1) * (b + 1)] = [10403]"]));
+        assert!(found(&["[a * a + b * b] = [99985]"]));
+        assert!(found(&["[(a - b) * (a + b)] = [105]"]));
+        assert!(found(&["[c * b] = [36]", "[b + (c / 3) * (b / 3)] = [7]"]));
         assert!(found(&["p@q = [2,3]"]));
         assert!(found(&["p@q = q@p"]));
         assert!(found(&["p@[3]@q = [2,3,3]", "[a + b]@p = [7,2]"]));
