@@ -377,6 +377,10 @@ fn habits_of_other_languages_are_answered() {
     );
     let transpose = "a function of the value: 'transpose(x)' instead of 'x.T'";
     assert_eq!(tried("f = fn(x) { x.T };"), transpose);
+    let alone = "the name of a function alone: 'exp(x)'";
+    assert_eq!(tried("f = fn(x) { np.exp(x) };"), alone);
+    assert_eq!(tried("f = fn(x) { x.sum() };"), alone);
+    assert_eq!(tried("f = fn(x) { x * 1e400 };"), "'inf'");
     assert_eq!(tried("f = fn(x) { x * .5 };"), "a digit before the point: '0.5'");
     assert_eq!(tried("f = fn(x) { x ^ 2 };"), "a product: 'x * x'");
     assert_eq!(tried("f = fn(x) { x % 2 };"), "'x - x / y * y' for a remainder of integers");

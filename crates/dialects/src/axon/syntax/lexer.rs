@@ -170,6 +170,13 @@ impl tokens::TokenKind for TokenKind {
             (_, ".") if after.starts_with(|c: char| c.is_ascii_digit()) => {
                 Some("try a digit before the point: '0.5'")
             }
+            (_, ".")
+                if after
+                    .trim_start_matches(|c: char| c.is_alphanumeric() || c == '_')
+                    .starts_with('(') =>
+            {
+                Some("try the name of a function alone: 'exp(x)'")
+            }
             (_, ".") => Some("try a function of the value: 'transpose(x)' instead of 'x.T'"),
             (_, size) if is_type && size.starts_with(|c: char| c.is_ascii_digit()) => {
                 Some("try brackets around the sizes: 'f32 [3,4]'")

@@ -483,6 +483,11 @@ impl<'t> Parser<'t> {
             TokenKind::Float => {
                 self.tokens.bump();
                 let value = spelling.trim_end_matches('f').parse().unwrap_or(f64::INFINITY);
+                if value.is_infinite() {
+                    let message = format!("number '{spelling}' is larger than any float");
+                    let error = Diagnostic::new(Reason::AxonLimit, token.span, message);
+                    return Err(self.tokens.report(error.note(token.span, "try 'inf'")));
+                }
                 self.node(ExprKind::Float(value), token.span, Height::default())
             }
             TokenKind::Ident if spelling == "inf" => {
