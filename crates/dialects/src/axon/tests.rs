@@ -168,6 +168,12 @@ fn conditions_are_those_of_each_use() {
         signature(&format!("{joined}, c : f32 [2], d : f32 [6]) {{ r(a, b) + r(c, d) }};")),
         "(f32 [3], f32 [5], f32 [2], f32 [6]) -> f32 [8]"
     );
+    let text =
+        "r = fn(x) : f32 [2] { concat(slice(x, size=m), x) }; main = fn(x, y) { r(x), r(y) };";
+    assert_eq!(
+        signature(text),
+        "(f32 [(- 2 a)], f32 [(- 2 b)]) -> (f32 [2], f32 [2]) where a <= 1, b <= 1"
+    );
     for text in ["r(a, b) + w", "w + r(a, b)"] {
         let error = error(&format!("{joined}, w : f32 [9]) {{ {text} }};"));
         assert!(error.contains("operands of '+' have shapes"), "{error}");

@@ -5,7 +5,7 @@ use crate::tc::syntax::Span;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use tc_ir::shape::{
-    DimVar, Item, Shape, ShapeVar,
+    Dim, DimVar, Item, Shape, ShapeVar,
     solve::{self, Definition, Mark, Origin, Relation, Residual, Use},
 };
 
@@ -270,11 +270,14 @@ impl Types {
                 self.too_large = self.too_large.or(self.solver.check_shape(&shape).err());
                 let solved = self.solver.resolved_shape(&shape);
                 let solved = self.solver.representative(&solved);
-                // Conditions may say what it is, though its variables are those of the definition.
+                // Conditions, or the values of its variables, may say what it is, though some of these are free.
                 let mut behind = Quantified { level: quantified.level, ..Quantified::default() };
+                let sums = shape.items.iter().filter(|it| matches!(it, Item::Dim(Dim::Sum(_))));
+                let sums: Shape = sums.cloned().collect();
                 let known = self.solver.known_shape(&shape);
-                let is_own =
-                    self.quantify(&solved, quantified) || self.quantify(&known, &mut behind);
+                let is_own = self.quantify(&solved, quantified)
+                    || self.quantify(&known, &mut behind)
+                    || self.quantify(&sums, &mut behind);
                 let root = self.find_elem(elem);
                 if let ElemNode::Var(level, _) = self.elems[root as usize] {
                     quantified.any |= quantified.level < level;
