@@ -25,12 +25,12 @@ impl Inference {
     pub(super) fn definition(&mut self, definition: &Let, top: bool) {
         let outer = self.defining.len();
         let errors = self.diagnostics.len();
-        let mark = self.types.solver.mark();
         if let Pattern::Name(name) = &definition.pattern {
             let is_function = matches!(definition.value.kind, ExprKind::Function(_));
             self.defining.push((Rc::clone(&name.text), is_function));
         }
         let mut defined = self.defined(&definition.value, top);
+        let mark = defined.since.solver;
         if let Pattern::Tuple(..) = definition.pattern {
             defined.is_value = false;
             if defined.generality == Generality::All

@@ -86,7 +86,6 @@ impl Types {
     /// What of the type of a definition stands for anything, where that is what was made inside more than `level`
     /// definitions. Its point-wise operations are those from a number on.
     pub(crate) fn generality(&mut self, ty: Ty, level: u32, since: usize) -> Generality {
-        let quantified = Quantified { level, ..Quantified::default() };
         let (mut has_function, mut has_own_type, mut has_own_elem) = (false, false, false);
         let mut shapes: Vec<Shape> = Vec::new();
         let mut seen = HashSet::new();
@@ -119,10 +118,10 @@ impl Types {
         let (mut has_own_shape, mut depends) = (false, false);
         for shape in shapes {
             let shape = self.solver.resolved_shape(&shape);
-            has_own_shape |= self.quantify(&shape, &mut quantified.clone());
-            let (shapes, dims) = self.solver.shape_vars(&shape);
-            depends |= shapes.iter().any(|var| self.solver.shape_level(*var) <= level)
-                || dims.iter().any(|var| self.solver.dim_level(*var) <= level);
+            for own in self.levels(&shape) {
+                has_own_shape |= level < own;
+                depends |= own <= level;
+            }
         }
         // What is asked of a function says more about its operations than the shapes that they have here.
         let operations: Vec<Shape> = self.solver.pointwise_shapes(since).cloned().collect();
@@ -214,6 +213,13 @@ impl Types {
         Scheme { ty, quantified, residuals, definition, solved, numbers, integers: Vec::new() }
     }
 
+    /// Inside how many definitions the variables of a shape were made.
+    fn levels(&self, shape: &Shape) -> impl Iterator<Item = u32> + '_ {
+        let (shapes, dims) = self.solver.shape_vars(shape);
+        let shapes = shapes.into_iter().map(|var| self.solver.shape_level(var));
+        shapes.chain(dims.into_iter().map(|var| self.solver.dim_level(var)))
+    }
+
     /// Collects the variables of a shape that stand for any value; whether there are some.
     fn quantify(&self, shape: &Shape, quantified: &mut Quantified) -> bool {
         let mut found = false;
@@ -271,13 +277,14 @@ impl Types {
                 let solved = self.solver.resolved_shape(&shape);
                 let solved = self.solver.representative(&solved);
                 // Conditions, or the values of its variables, may say what it is, though some of these are free.
-                let mut behind = Quantified { level: quantified.level, ..Quantified::default() };
                 let sums = shape.items.iter().filter(|it| matches!(it, Item::Dim(Dim::Sum(_))));
                 let sums: Shape = sums.cloned().collect();
                 let known = self.solver.known_shape(&shape);
                 let is_own = self.quantify(&solved, quantified)
-                    || self.quantify(&known, &mut behind)
-                    || self.quantify(&sums, &mut behind);
+                    || self
+                        .levels(&known)
+                        .chain(self.levels(&sums))
+                        .any(|own| quantified.level < own);
                 let root = self.find_elem(elem);
                 if let ElemNode::Var(level, _) = self.elems[root as usize] {
                     quantified.any |= quantified.level < level;

@@ -965,3 +965,23 @@ impl Solver {
         Some(Outcome::ShapeRule(rule.pattern, rule.value))
     }
 }
+
+#[cfg(test)]
+impl Solver {
+    /// Equations between shapes as they are written, each with its place as origin.
+    fn of_shapes(equations: &[(&str, &str)]) -> (Self, super::text::Names) {
+        let (mut solver, mut names) = (Self::new(), super::text::Names::default());
+        for (&(left, right), origin) in equations.iter().zip(0..) {
+            let [left, right] = [left, right].map(|text| names.shape(&mut solver, text).unwrap());
+            solver.equate_shapes(left, right, origin);
+        }
+        (solver, names)
+    }
+
+    /// A shape that is written, with all put in that is known.
+    fn shown(&mut self, names: &mut super::text::Names, text: &str) -> String {
+        let shape = names.shape(self, text).unwrap();
+        let shape = self.resolved_shape(&shape);
+        names.display_shape(self, &shape)
+    }
+}

@@ -87,7 +87,6 @@ mod tests {
 
     use super::super::Origin;
     use super::*;
-    use crate::shape::text::Names;
     use crate::shape::{Dim, Item, Shape};
 
     const NUM_VARS: u32 = 3;
@@ -143,12 +142,7 @@ mod tests {
     #[test]
     fn several_equations_contradict_each_other() {
         let solved = |equations: &[(&str, &str)]| {
-            let (mut solver, mut names) = (Solver::new(), Names::default());
-            for (number, (left, right)) in equations.iter().enumerate() {
-                let [left, right] =
-                    [left, right].map(|text| names.shape(&mut solver, text).unwrap());
-                solver.equate_shapes(left, right, number as Origin);
-            }
+            let (mut solver, _) = Solver::of_shapes(equations);
             solver.solve().and_then(|()| solver.settle(Mark::default(), 0))
         };
         let three = [("[b]@c", "d@[e,g]"), ("[a,b]@c", "d@[g,f]"), ("[x]@y", "z@[x,x]")];
@@ -164,17 +158,10 @@ mod tests {
     #[test]
     fn only_possible_ranks_are_found() {
         let found = |equations: &[(&str, &str)], name| {
-            let (mut solver, mut names) = (Solver::new(), Names::default());
-            for (number, (left, right)) in equations.iter().enumerate() {
-                let [left, right] =
-                    [left, right].map(|text| names.shape(&mut solver, text).unwrap());
-                solver.equate_shapes(left, right, number as Origin);
-            }
+            let (mut solver, mut names) = Solver::of_shapes(equations);
             solver.solve().unwrap();
             solver.settle(Mark::default(), 0).unwrap();
-            let shape = names.shape(&mut solver, name).unwrap();
-            let shape = solver.resolved_shape(&shape);
-            names.display_shape(&solver, &shape)
+            solver.shown(&mut names, name)
         };
         let three = [("p@q", "[2,3]"), ("p@[3]", "[2]@q"), ("[x]@y", "z@[x,x]")];
         for equations in [three, [three[2], three[1], three[0]]] {

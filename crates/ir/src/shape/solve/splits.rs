@@ -123,14 +123,9 @@ impl Solver {
 
     /// Solves the equations, then the residual of which the fewest dimensions are to be split.
     fn next_split(&mut self) -> Result<Option<Relation>, Failure> {
-        self.run()?;
-        self.check_ranks(Mark::default())?;
-        self.check_sizes(Mark::default())?;
-        let stuck = self.stuck_since(Mark::default()).into_iter();
-        let all: Vec<Relation> =
-            stuck.map(|id| self.resolved(&self.equations[id as usize].relation.clone())).collect();
+        let left = self.checked()?;
         let num_known = |relation: &Relation| split(relation).map(|(known, _)| known.items.len());
-        Ok(all.into_iter().filter(|it| split(it).is_some()).min_by_key(num_known))
+        Ok(left.into_iter().filter(|it| split(it).is_some()).min_by_key(num_known))
     }
 }
 
@@ -138,10 +133,8 @@ impl Solver {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::Origin;
     use super::*;
     use crate::shape::DimVar;
-    use crate::shape::text::Names;
 
     const NUM_VARS: u32 = 3;
     const NUM_SIZES: i64 = 2;
@@ -258,12 +251,7 @@ mod tests {
     #[test]
     fn shapes_that_cannot_be_split_are_refused() {
         let refused = |equations: &[(&str, &str)]| {
-            let (mut solver, mut names) = (Solver::new(), Names::default());
-            for (number, (left, right)) in equations.iter().enumerate() {
-                let [left, right] =
-                    [left, right].map(|text| names.shape(&mut solver, text).unwrap());
-                solver.equate_shapes(left, right, number as Origin);
-            }
+            let (mut solver, _) = Solver::of_shapes(equations);
             solver.solve().and_then(|()| solver.settle(Mark::default(), 0)).map_err(|it| it.core)
         };
         assert_eq!(refused(&[("a@[5]@b", "[3,4]")]), Err(vec![0]));
@@ -279,18 +267,9 @@ mod tests {
     #[test]
     fn only_possible_splits_are_found() {
         let found = |equations: &[(&str, &str)]| {
-            let (mut solver, mut names) = (Solver::new(), Names::default());
-            for (number, (left, right)) in equations.iter().enumerate() {
-                let [left, right] =
-                    [left, right].map(|text| names.shape(&mut solver, text).unwrap());
-                solver.equate_shapes(left, right, number as Origin);
-            }
+            let (mut solver, mut names) = Solver::of_shapes(equations);
             solver.solve().and_then(|()| solver.settle(Mark::default(), 0)).unwrap();
-            ["p", "q"].map(|name| {
-                let shape = names.shape(&mut solver, name).unwrap();
-                let shape = solver.resolved_shape(&shape);
-                names.display_shape(&solver, &shape)
-            })
+            ["p", "q"].map(|name| solver.shown(&mut names, name))
         };
         assert_eq!(found(&[("p@[3]@q", "[2,3,4]")]), ["[2]", "[4]"]);
         assert_eq!(found(&[("p@[3]@q", "[3,3,4]")]), ["p", "q"]);

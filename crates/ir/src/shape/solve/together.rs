@@ -55,6 +55,15 @@ impl Solver {
         }
     }
 
+    /// Solves the equations. The residuals, if there are ranks and sizes that fit them, as far as that is decided.
+    pub(super) fn checked(&mut self) -> Result<Vec<Relation>, Failure> {
+        self.run()?;
+        self.check_ranks(Mark::default())?;
+        self.check_sizes(Mark::default())?;
+        let stuck = self.stuck_since(Mark::default()).into_iter();
+        Ok(stuck.map(|id| self.resolved(&self.equations[id as usize].relation.clone())).collect())
+    }
+
     /// Adds that a variable has a rank, which follows from residuals.
     pub(super) fn has_rank(&mut self, connected: &Connected, var: ShapeVar, rank: usize) {
         let level = self.shape_level(var);

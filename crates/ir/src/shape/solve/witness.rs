@@ -103,14 +103,9 @@ impl Solver {
     /// The conditions that no rule solves.
     fn left(&mut self) -> Result<Vec<Relation>, Failure> {
         loop {
-            self.run()?;
-            self.check_ranks(Mark::default())?;
-            self.check_sizes(Mark::default())?;
+            let left = self.checked()?;
             if !self.find_sizes(Mark::default()) {
-                let left = self.stuck_since(Mark::default()).into_iter();
-                let relation = |id| self.equations[id as usize].relation.clone();
-                let left: Vec<Relation> = left.map(relation).collect();
-                return Ok(left.iter().map(|it| self.resolved(it)).collect());
+                return Ok(left);
             }
         }
     }
@@ -145,18 +140,13 @@ impl Solver {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::Origin;
     use super::*;
-    use crate::shape::text::Names;
 
     /// What is left of equations.
     fn residuals(equations: &[String]) -> (Solver, Vec<Residual>) {
-        let (mut solver, mut names) = (Solver::new(), Names::default());
-        for (number, equation) in equations.iter().enumerate() {
-            let (left, right) = equation.split_once(" = ").unwrap();
-            let [left, right] = [left, right].map(|text| names.shape(&mut solver, text).unwrap());
-            solver.equate_shapes(left, right, number as Origin);
-        }
+        let sides: Vec<(&str, &str)> =
+            equations.iter().map(|it| it.split_once(" = ").unwrap()).collect();
+        let (mut solver, _) = Solver::of_shapes(&sides);
         solver.solve().and_then(|()| solver.settle(Mark::default(), 0)).unwrap();
         let residuals = solver.residuals(Mark::default());
         (solver, residuals)
