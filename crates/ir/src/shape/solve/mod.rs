@@ -462,7 +462,8 @@ impl Solver {
         }
     }
 
-    /// Adds an equation between shapes, and that their sizes are positive. The number of the equation.
+    /// Adds an equation between shapes, and that their sizes are positive and so is what these are divided by. The
+    /// number of the equation.
     pub fn equate_shapes(&mut self, left: Shape, right: Shape, origin: Origin) -> EquationId {
         for shape in [&left, &right] {
             self.positive_sizes(shape, origin);
@@ -470,7 +471,7 @@ impl Solver {
         self.given(Relation::Shapes(left, right), origin)
     }
 
-    /// Adds an equation between dimensions, and that they are positive.
+    /// Adds an equation between dimensions, and that they are positive and so is what they are divided by.
     pub fn equate_dims(&mut self, left: Dim, right: Dim, origin: Origin) {
         for dim in [&left, &right] {
             self.positive_size(dim, origin);
@@ -483,7 +484,7 @@ impl Solver {
         self.given(Relation::Elements(left, right), origin);
     }
 
-    /// Adds that the sizes of a shape are positive.
+    /// Adds that the sizes of a shape are positive, and that what they are divided by is.
     pub fn positive_sizes(&mut self, shape: &Shape, origin: Origin) {
         for dim in shape.items.iter().filter_map(Item::as_dim) {
             self.positive_size(dim, origin);
@@ -493,6 +494,14 @@ impl Solver {
     fn positive_size(&mut self, dim: &Dim, origin: Origin) {
         if let Dim::Constant(..=0) | Dim::Sum(_) = dim {
             self.given(Relation::Positive(dim.clone()), origin);
+            // Of what is divided by itself, or stands on both sides, it is not seen once that is simplified.
+            for divisor in self.arithmetic.divisors(dim) {
+                if let Dim::Sum(sum) = &divisor
+                    && self.arithmetic.bounds(sum).0.is_none_or(|least| least < 1)
+                {
+                    self.given(Relation::Positive(divisor), origin);
+                }
+            }
         }
     }
 

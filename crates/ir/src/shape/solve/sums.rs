@@ -1,5 +1,6 @@
 //! Sums on the two sides of an equation.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use crate::expr::{Expr, gcd};
@@ -26,6 +27,28 @@ impl Arithmetic {
         let atoms = sum.terms().flat_map(|(monomial, _)| monomial.iter().copied());
         let quotients = atoms.filter(|atom| self.as_var(*atom).is_none());
         quotients.flat_map(|atom| self.polynomial_vars(&Polynomial::atom(atom))).collect()
+    }
+
+    /// What a dimension, or a part of it, is divided by.
+    pub(in crate::shape) fn divisors(&self, dim: &Dim) -> Vec<Dim> {
+        let Dim::Sum(sum) = dim else { return Vec::new() };
+        let atoms = |sum: &Polynomial| -> Vec<Expr> {
+            sum.terms().flat_map(|(monomial, _)| monomial.iter().copied()).collect()
+        };
+        let mut pending = atoms(sum);
+        let mut seen = HashSet::new();
+        let mut divisors = Vec::new();
+        while let Some(atom) = pending.pop() {
+            // What is too large to be put together was refused when it was made.
+            if let Ok(Some([lhs, rhs])) = self.division(atom)
+                && seen.insert(atom)
+            {
+                pending.extend(atoms(&lhs));
+                pending.extend(atoms(&rhs));
+                divisors.extend(self.dim((*rhs).clone()));
+            }
+        }
+        divisors
     }
 
     /// The least and the greatest value for positive variables, where the signs of the coefficients

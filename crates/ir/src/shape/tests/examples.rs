@@ -140,6 +140,33 @@ fn quotients_of_sizes_are_not_negative() {
     }
 }
 
+/// Also where the division is none any more once all is put in.
+#[test]
+fn divisors_are_positive() {
+    let own = ("[(c / b) / (a / b)]", "[d]");
+    for (equations, divisor, instance) in [
+        (&[own, ("[a]", "[c]")][..], "(/ c b)", ("[b,c]", "[4,3]")),
+        (&[("[a / (b - c) + 2]", "[a / (b - d) + 2]"), ("[c]", "[d]")], "(- b c)", ("[b]", "[c]")),
+    ] {
+        let (mut solver, mut names) = (Solver::new(), Names::default());
+        let mut add = |solver: &mut Solver, (left, right)| {
+            let [left, right] = [left, right].map(|text| names.shape(solver, text).unwrap());
+            solver.equate_shapes(left, right, 0);
+        };
+        equations.iter().for_each(|it| add(&mut solver, *it));
+        solver.solve().unwrap();
+        let left = solver.residuals(Mark::default());
+        add(&mut solver, instance);
+        let is_asked = |it: Residual| match it.relation {
+            Relation::Positive(dim) => names.display_dim(&solver, &dim) == divisor,
+            _ => false,
+        };
+        assert!(left.into_iter().any(is_asked), "{divisor}");
+        let refused = solver.solve().and_then(|()| solver.settle(Mark::default(), 0));
+        assert!(refused.is_err(), "{instance:?}");
+    }
+}
+
 #[test]
 fn ranks_decide() {
     for (left, right) in [
