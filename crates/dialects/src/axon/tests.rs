@@ -3,6 +3,7 @@
 mod errors;
 mod order;
 mod programs;
+mod schemes;
 
 use super::*;
 use crate::tc::syntax::SourceFile;

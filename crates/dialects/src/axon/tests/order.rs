@@ -4,10 +4,10 @@ use super::programs::{drawn, drawn_open};
 use super::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-/// The signature of `f` with its conditions, sorted; what is wrong is one answer.
-fn answer(text: &str) -> Vec<String> {
+/// The signature of a function with its conditions, sorted; what is wrong is one answer.
+pub(super) fn answer(text: &str, name: &str) -> Vec<String> {
     let Ok(mut inferred) = inferred(text) else { return Vec::new() };
-    let signature = inferred.signature(Some("f")).expect("f is defined");
+    let signature = inferred.signature(Some(name)).expect("it is defined");
     let mut conditions: Vec<String> = signature.conditions.into_iter().map(|it| it.text).collect();
     conditions.sort();
     conditions.push(signature.text);
@@ -25,9 +25,9 @@ fn the_order_of_statements_does_not_matter() {
     TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
         .run(&(prop_oneof![drawn(8), drawn_open(8)], keys), |(program, keys)| {
             let [first, other] = [&[][..], &keys].map(|keys| program.text(keys, true));
-            let expected = answer(&first);
+            let expected = answer(&first, "f");
             typed.set(typed.get() + u32::from(!expected.is_empty()));
-            prop_assert_eq!(answer(&other), expected, "{}\n{}", first, other);
+            prop_assert_eq!(answer(&other, "f"), expected, "{}\n{}", first, other);
             Ok(())
         })
         .unwrap();
@@ -81,7 +81,7 @@ fn what_is_forced_comes_before_what_is_decided() {
             "(f32 [a,7], f32 [7], f32 [7,3], f32 []) -> (f32 [a,3], f32 [a,7])",
         ),
     ] {
-        let found = answer(&format!("f = {program};"));
+        let found = answer(&format!("f = {program};"), "f");
         assert_eq!(found.last().map(String::as_str), Some(expected), "{program}");
     }
 }
@@ -91,8 +91,8 @@ fn what_is_forced_comes_before_what_is_decided() {
 fn what_either_operand_could_be_broadcast_for_is_refused() {
     for sum in ["x + y", "y + x"] {
         let refused = format!("f = fn(x : f32 [3]@p, y : f32 [4]@q) {{ {sum} }};");
-        assert!(answer(&refused).is_empty(), "{sum}");
+        assert!(answer(&refused, "f").is_empty(), "{sum}");
         let typed = format!("f = fn(x : f32 [3]@p, y : f32 [4]@q) : f32 [4,3,5] {{ {sum} }};");
-        assert_eq!(answer(&typed), ["(f32 [3,5], f32 [4,3,5]) -> f32 [4,3,5]"], "{sum}");
+        assert_eq!(answer(&typed, "f"), ["(f32 [3,5], f32 [4,3,5]) -> f32 [4,3,5]"], "{sum}");
     }
 }
