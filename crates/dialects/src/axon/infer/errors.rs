@@ -439,7 +439,7 @@ impl Inference {
         let places = conflict.places.iter().copied().filter(|place| entry <= *place).collect();
         self.notes_as(&mut error, &conflict.core, Some(origin), &mut printer, &places);
         if !conflict.minimal {
-            let text = "some of these places may not matter: the search for fewer ended early";
+            let text = "some of these places may not matter: no fewer were found that say the same";
             error.notes.push((error.span, text.to_string()));
         }
         self.explain_names(&mut error, &mut printer, &[]);
