@@ -329,6 +329,25 @@ fn errors_name_both_shapes_and_all_that_is_needed() {
 }
 
 #[test]
+fn arguments_in_another_order_are_one_mistake() {
+    for (call, places) in [
+        ("map(x, exp)", "1 and 2"),
+        ("fn(y) { map(y, fn(row) { row }) }", "1 and 2"),
+        ("scan(fn(s, row) { s, row }, 0f, x)", "1 and 2"),
+        ("reduce(0f, +, x)", "1 and 2"),
+        ("reduce(x, 0f, +)", "1 and 3"),
+        ("loop(fn(s, row) { s, row }, 0f, x)", "1 and 2"),
+        ("map(0f, x)", ""),
+        ("reduce(+, +, x)", ""),
+    ] {
+        let errors = errors(&format!("f = fn(x : f32 [3]) {{ {call} }};"));
+        let hint = format!("takes arguments {places} in the other order");
+        assert_eq!(errors.contains(&hint), !places.is_empty(), "{errors}");
+        assert_eq!(errors.matches(": error: ").count(), 1, "{errors}");
+    }
+}
+
+#[test]
 fn habits_of_other_languages_are_answered() {
     let tried = |text: &str| {
         let errors = errors(text);
@@ -404,6 +423,13 @@ fn habits_of_other_languages_are_answered() {
     assert_eq!(tried("f = fn(x) { if (x > (0)) { x } else { 0 } };"), select);
     assert_eq!(tried("f = fn(x) { x + 1 if x > 0 else 0 };"), select);
     assert_eq!(tried("f = fn(a, b) { a or b };"), "'select(a, a, b)' for a or b");
+    for not in ["!a", "not a"] {
+        assert_eq!(
+            tried(&format!("f = fn(a, x) {{ select({not}, x, 0) }};")),
+            "'select(a, 0 == 1, 0 == 0)' for not a"
+        );
+    }
+    assert_eq!(tried("f = fn(x) { maximum(x, 0) };"), "'max(x, y)' for the larger one of two");
     for text in ["f = fn(x) { y = x };", "f = fn(x) { y = x; };"] {
         assert_eq!(tried(text), "'y' after this definition: a body ends in a value");
     }
@@ -443,16 +469,16 @@ fn errors_of_calls_say_what_the_function_is() {
         last.trim_start_matches("test.axon:").to_string()
     };
     assert_eq!(
-        last("fn(x) { map(x, fn(r) { r }) }"),
-        "1:16: note: 'map' has the type (fn(t b) -> u c, t [n]@b) -> u [n]@c"
+        last("fn(x : f32 [2]) { map(x, x) }"),
+        "1:23: note: 'map' has the type (fn(t b) -> u c, t [n]@b) -> u [n]@c"
     );
     assert_eq!(
         last("fn(x) { relu(x, x) }"),
         "1:9: note: 'relu' has the type (t s) -> t s where t : number"
     );
     assert_eq!(
-        last("fn(x) { scan(fn(c, e) { c + e, c }, 0f, x) }"),
-        "1:37: note: 'scan' has the type (S, fn(S, t a) -> (S, u b), t [c]@a) -> (S, u [c]@b)"
+        last("fn(x) { scan(0f, 0f, x) }"),
+        "1:18: note: 'scan' has the type (S, fn(S, t a) -> (S, u b), t [c]@a) -> (S, u [c]@b)"
     );
     assert_eq!(
         last("g = fn(a : f32 [n], b) { a + b }; fn(x) { g(x) }"),

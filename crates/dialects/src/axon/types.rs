@@ -50,6 +50,14 @@ pub(crate) enum Node {
     Error,
 }
 
+/// A kind of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Tensor,
+    Tuple,
+    Function,
+}
+
 #[derive(Clone, Copy, Debug)]
 enum ElemNode {
     Link(Elem),
@@ -149,6 +157,17 @@ impl Types {
             at = next;
         }
         root
+    }
+
+    /// Which kind of values a type is of; nothing if that is open.
+    pub(crate) fn kind(&mut self, ty: Ty) -> Option<Kind> {
+        let root = self.find(ty);
+        match self.nodes[root as usize] {
+            Node::Tensor(..) => Some(Kind::Tensor),
+            Node::Tuple(_) => Some(Kind::Tuple),
+            Node::Function(..) => Some(Kind::Function),
+            Node::Link(_) | Node::Var(_) | Node::Error => None,
+        }
     }
 
     pub(crate) fn node(&mut self, ty: Ty) -> Node {

@@ -3,7 +3,7 @@
 use super::super::display::Printer;
 use super::super::syntax::ast::{CallOption, Expr, ExprKind, OptionValue, TypeKind};
 use super::super::syntax::parser::{self, Declaration, OptionDeclaration};
-use super::super::types::{Class, Node, Ty};
+use super::super::types::{Class, Kind, Node, Ty};
 use super::{
     Annotations, Binding, BuiltinUse, Inference, NAMELESS, What, count, elem_names, quoted,
 };
@@ -90,11 +90,23 @@ impl Inference {
                         let hint = format!("options have names; try '{}={value}'", first.name.text);
                         error.notes.push((span, hint));
                     }
+                    let of_two = match &*spelled {
+                        "maximum" => Some("try 'max(x, y)' for the larger one of two"),
+                        "minimum" => Some("try 'min(x, y)' for the smaller one of two"),
+                        _ => None,
+                    };
+                    if let Some(hint) = of_two.filter(|_| args.len() == 2)
+                        && let Some(error) = self.diagnostics.last_mut()
+                    {
+                        error.notes.push((span, hint.to_string()));
+                    }
                     return failed;
                 }
+                let mut kinds = |ty: &Ty| self.types.kind(*ty);
+                let asked: Vec<_> = params.iter().map(&mut kinds).collect();
+                let given: Vec<_> = found.iter().map(&mut kinds).collect();
                 let mut failed = false;
-                for (place, (param, (ty, arg))) in
-                    params.into_iter().zip(found.into_iter().zip(args)).enumerate()
+                for (place, ((&param, &ty), arg)) in params.iter().zip(&found).zip(args).enumerate()
                 {
                     if are_scalars {
                         self.scalar(param, ty, arg.span);
@@ -104,10 +116,20 @@ impl Inference {
                     if let Err(mismatch) = self.types.unify(param, ty, origin) {
                         let is_of_kinds = mismatch.difference.is_of_kinds();
                         self.report_mismatch(mismatch, origin);
+                        failed = true;
                         if is_of_kinds {
                             self.note_type(&spelled);
+                            if let Some([first, last]) = swapped(&asked, &given)
+                                && let Some(error) = self.diagnostics.last_mut()
+                            {
+                                let hint = format!(
+                                    "{} takes arguments {first} and {last} in the other order",
+                                    quoted(&spelled)
+                                );
+                                error.notes.push((arg.span, hint));
+                                break;
+                            }
                         }
-                        failed = true;
                     }
                 }
                 if failed { self.types.add(Node::Error) } else { result }
@@ -374,6 +396,25 @@ impl Inference {
             meaning.dims.insert(name.text.clone(), size);
         }
     }
+}
+
+/// The numbers of two arguments, one of which is a function where the other one is asked for, if that is all that is
+/// wrong.
+fn swapped(asked: &[Option<Kind>], given: &[Option<Kind>]) -> Option<[usize; 2]> {
+    let fits = |param: usize, arg: usize| {
+        let (param, arg) = (asked[param], given[arg]);
+        param == arg || param.is_none() || arg.is_none()
+    };
+    let places = 0..given.len();
+    let is_right = |&[from, to]: &[usize; 2]| {
+        let is_function = [given[from], asked[to]] == [Some(Kind::Function); 2];
+        let is_wrong = !fits(from, from) || !fits(to, to);
+        let mut others = places.clone().filter(|place| ![from, to].contains(place));
+        is_function && is_wrong && fits(from, to) && others.all(|it| fits(it, it))
+    };
+    let mut pairs = places.clone().flat_map(|from| places.clone().map(move |to| [from, to]));
+    let [from, to] = pairs.find(is_right)?;
+    Some([from.min(to) + 1, from.max(to) + 1])
 }
 
 /// What to write for an argument with its name.

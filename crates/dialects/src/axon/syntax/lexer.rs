@@ -215,6 +215,8 @@ impl tokens::TokenKind for TokenKind {
             (_, "%") => Some("try 'x - x / y * y' for a remainder of integers"),
             (_, "and" | "&") => Some("try 'select(a, b, a)' for a and b"),
             (_, "|" | "\\") if !follows_value => Some("try 'fn(x) { value }'"),
+            ("not", _) | (_, "!") => Some("try 'select(a, 0 == 1, 0 == 0)' for not a"),
+            (_, "\"" | "`") => Some("there are no strings"),
             (_, "or" | "|") => Some("try 'select(a, a, b)' for a or b"),
             (_, "if" | "?") => Some("try 'select(condition, value, otherwise)'"),
             (_, next) if is_call(word) && next.starts_with(|c: char| c.is_ascii_alphanumeric()) => {

@@ -23,9 +23,12 @@ use super::{
 };
 use crate::shape::{Dim, DimError, DimVar, Item, Shape, ShapeVar};
 
-/// How much work may go into making a set of conflicting equations minimal, in equations solved and parts of
-/// what is found out about variables.
+/// How much work may go into making a set of conflicting equations minimal, in equations solved, parts of what is
+/// found out about variables, and [`DECISION_WORK`] for each decision about a point-wise operation.
 const MAX_EXPLANATION_WORK: usize = 1 << 22;
+
+/// How much work a decision is.
+const DECISION_WORK: usize = 100;
 
 /// How many definitions deep an explanation goes; what is used there is one member of the set.
 const MAX_NESTED: usize = 128;
@@ -586,7 +589,7 @@ impl Solver {
         }
     }
 
-    /// How many equations there are, and parts of what is known about variables.
+    /// How many equations and decisions there are, and parts of what is known about variables.
     fn size(&self) -> usize {
         let terms = |dim: &Dim| match dim {
             Dim::Sum(sum) => sum.terms().len(),
@@ -595,7 +598,8 @@ impl Solver {
         let dims = self.dims.iter().filter_map(|it| it.value.as_ref()).map(|(dim, _)| terms(dim));
         let shapes = self.shapes.iter().filter_map(|it| it.value.as_ref());
         let shapes = shapes.map(|(shape, _)| shape.items.len());
-        self.equations.len() + dims.sum::<usize>() + shapes.sum::<usize>()
+        let decisions = self.decisions.len() * DECISION_WORK;
+        self.equations.len() + decisions + dims.sum::<usize>() + shapes.sum::<usize>()
     }
 
     /// Whether operations that a contradiction depends on are decided as they were: otherwise, if it is found
