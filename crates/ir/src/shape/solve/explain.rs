@@ -604,17 +604,29 @@ impl Solver {
 
     /// Whether operations that a contradiction depends on are decided as they were: otherwise, if it is found
     /// at another place, it is one of another program, in which they mean something else. The last one may be
-    /// what nothing could be decided about.
+    /// what nothing could be decided about, and operands of which nothing is known but the decision have any shape.
     fn are_decided_alike(&self, copy: &Solver, said: &[&Labelled], support: &[EquationId]) -> bool {
-        let decided = support.iter().filter_map(|id| copy.decision(*id));
-        decided.map(|place| &copy.decisions[place]).all(|decision| {
-            match said[decision.op.origin as usize].source {
-                Some(Source::Decision(place)) => {
-                    place + 1 == self.decisions.len()
-                        || decision.choice == self.decisions[place].choice
-                }
-                _ => true,
+        support.iter().filter_map(|id| copy.decision(*id)).all(|number| {
+            let decision = &copy.decisions[number];
+            let Some(Source::Decision(place)) = said[decision.op.origin as usize].source else {
+                return true;
+            };
+            if place + 1 == self.decisions.len() {
+                return true;
             }
+            let (Some((first, are_broadcast)), Some((own_first, were_broadcast))) =
+                (&decision.choice, &self.decisions[place].choice)
+            else {
+                return decision.choice == self.decisions[place].choice;
+            };
+            let is_free = |operand: &Shape| {
+                let var = operand.as_var().map(|var| &copy.shapes[var.0 as usize]);
+                let cause = var.and_then(|var| var.value.as_ref()).map(|(_, cause)| *cause);
+                cause.is_some_and(|cause| copy.decision(copy.ancestor(cause)) == Some(number))
+            };
+            let mut operands =
+                decision.op.operands.iter().zip(are_broadcast.iter().zip(were_broadcast));
+            first == own_first && operands.all(|(operand, (is, was))| is == was || is_free(operand))
         })
     }
 

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use super::sizes::{have_sizes, is_about_sizes};
+use super::sizes::{MAX_SIZE_WORK, have_sizes, is_about_sizes};
 use super::sums::{content, divided};
 use super::{EquationId, Reason, Relation, Solver, State};
 use crate::expr::gcd;
@@ -47,7 +47,7 @@ impl Solver {
         let mut conditions = self.connected([id], &mut seen, MAX_CONDITIONS, true, is_about_sizes);
         conditions.remove(&id);
         // What contradicts the conditions is left to where they are looked at together.
-        if !have_sizes(&arithmetic, conditions.values().chain([&relation])) {
+        if !have_sizes(&arithmetic, conditions.values().chain([&relation]), MAX_SIZE_WORK) {
             return Ok(());
         }
         for (var, value) in values {
@@ -82,6 +82,6 @@ impl Solver {
                 other => other.clone(),
             });
         }
-        Ok(!have_sizes(&self.arithmetic, all.iter()))
+        Ok(!have_sizes(&self.arithmetic, all.iter(), MAX_SIZE_WORK))
     }
 }

@@ -19,7 +19,7 @@ use crate::polynomial::{Monomial, Polynomial, remove_factor};
 use crate::shape::{Arithmetic, Dim, DimError, DimVar};
 
 /// How much work the question about the sizes of connected residuals may be, in terms touched.
-const MAX_SIZE_WORK: usize = 1 << 16;
+pub(super) const MAX_SIZE_WORK: usize = 1 << 16;
 /// The largest product whose factors are tried.
 const MAX_PRODUCT: i64 = 1 << 20;
 /// The most unknowns.
@@ -50,7 +50,7 @@ impl Solver {
         let mut seen = HashSet::new();
         for id in self.stuck_since(since) {
             let connected = self.connected([id], &mut seen, usize::MAX, true, is_about_sizes);
-            if !have_sizes(&self.arithmetic, connected.values()) {
+            if !have_sizes(&self.arithmetic, connected.values(), MAX_SIZE_WORK) {
                 return self.contradiction(&connected, reason(&connected));
             }
         }
@@ -63,7 +63,7 @@ impl Solver {
         let mut is_new = false;
         for id in self.stuck_since(since) {
             let connected = self.connected([id], &mut seen, usize::MAX, true, is_about_sizes);
-            for (var, size) in only_sizes(&self.arithmetic, connected.values()) {
+            for (var, size) in only_sizes(&self.arithmetic, connected.values(), MAX_SIZE_WORK) {
                 is_new = true;
                 self.follows(&connected, Relation::Dims(Dim::Var(var), Dim::Constant(size)));
             }
@@ -86,22 +86,24 @@ pub(super) fn is_about_sizes(relation: &Relation) -> bool {
     matches!(relation, Relation::Dims(..) | Relation::Positive(_))
 }
 
-/// Whether some sizes satisfy all conditions, or that is not decided.
+/// Whether some sizes satisfy all conditions, or that is not decided with so much work.
 pub(super) fn have_sizes<'r>(
     arithmetic: &Arithmetic,
     residuals: impl Iterator<Item = &'r Relation>,
+    mut work: usize,
 ) -> bool {
-    let mut work = MAX_SIZE_WORK;
     Sizes::new(arithmetic, residuals).is_none_or(|sizes| {
         sizes.program.solve(&mut work) != Answer::Empty
             && sizes.with_factors().is_none_or(|it| it.solve(&mut work) != Answer::Empty)
     })
 }
 
-/// The variables that have the same size wherever all conditions hold, as far as that is decided, and these sizes.
+/// The variables that have the same size wherever all conditions hold, as far as that is decided with so much
+/// work, and these sizes.
 fn only_sizes<'r>(
     arithmetic: &Arithmetic,
     residuals: impl Iterator<Item = &'r Relation> + Clone,
+    mut work: usize,
 ) -> Vec<(DimVar, i64)> {
     // What only has to be positive may be ragged.
     let equated = residuals.clone().flat_map(|residual| match residual {
@@ -119,7 +121,7 @@ fn only_sizes<'r>(
     };
     let vars: BTreeMap<u32, DimVar> = sizes.columns.iter().filter_map(var).collect();
     let program = sizes.with_factors().unwrap_or(sizes.program);
-    let values = only_values(program, vars.keys().copied(), &mut { MAX_SIZE_WORK });
+    let values = only_values(program, vars.keys().copied(), &mut work);
     let sizes =
         values.into_iter().map(|(column, value)| Some((vars[&column], i64::try_from(value).ok()?)));
     sizes.flatten().collect()
@@ -394,6 +396,9 @@ mod tests {
     /// The size that each variable has at most.
     const MOST: i64 = 4;
 
+    /// So much that it is not used up.
+    const ENOUGH_WORK: usize = 1 << 26;
+
     /// Terms, each a factor and an operation on two variables, and a constant.
     type Sum = (Vec<(i64, usize, [u32; 2])>, i64);
 
@@ -453,12 +458,12 @@ mod tests {
                 Relation::Dims(whole, Dim::Constant(MOST + 1))
             });
             residuals.extend(bounds);
-            let found = have_sizes(&arithmetic, residuals.iter());
+            let found = have_sizes(&arithmetic, residuals.iter(), ENOUGH_WORK);
             prop_assert!(found || !is_satisfied);
             prop_assert!(!found || is_satisfied || num_operations == 6);
             let tried = only_tried(&arithmetic, residuals.iter());
             prop_assert_eq!(tried.is_some(), is_satisfied);
-            let only = only_sizes(&arithmetic, residuals.iter());
+            let only = only_sizes(&arithmetic, residuals.iter(), ENOUGH_WORK);
             for (place, var) in (0..NUM_VARS).map(DimVar).enumerate() {
                 let sizes: BTreeSet<i64> = solutions.iter().map(|it| it[place]).collect();
                 let found = only.iter().find(|it| it.0 == var).map(|it| it.1);
