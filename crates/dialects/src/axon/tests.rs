@@ -329,6 +329,42 @@ fn errors_name_both_shapes_and_all_that_is_needed() {
 }
 
 #[test]
+fn sizes_of_options_are_no_less_than_they_may_be() {
+    for (body, condition) in [
+        ("slice(x, start=n-m, size=m)", Some("m <= n")),
+        ("slice(x, start=m-4, size=1)", Some("4 <= m")),
+        ("slice(x, start=n/(m-2), size=1)", Some("3 <= m")),
+        ("conv(i, w, padding=m-5)", Some("5 <= m")),
+        ("conv(i, w, dilation=m-5)", Some("6 <= m")),
+        ("conv(i, w, stride=[m-5,1])", Some("6 <= m")),
+        ("conv(i, w, padding=m+n)", None),
+    ] {
+        let program = "f = fn(x : f32 [n], y : f32 [m], i : f32 [1,1,9,9], w : f32 [1,1,1,1])";
+        let mut inferred = inferred(&format!("{program} {{ {body} }};")).expect("it has a type");
+        let conditions = inferred.signature(Some("f")).expect("f is defined").conditions;
+        match condition {
+            Some(expected) => assert!(conditions.iter().any(|it| it.text == expected), "{body}"),
+            None => assert!(conditions.is_empty(), "{body}: {conditions:?}"),
+        }
+    }
+    assert_eq!(
+        error(
+            "f = fn(x : f32 [9], y : f32 [n]) { slice(x, size=2, start=n-4) };\n\
+               g = fn(x : f32 [9], y : f32 [2]) { f(x, y) };"
+        )
+        .lines()
+        .next(),
+        Some("2:36: error: call of 'f' needs 4 <= n, which is 4 <= 2 here [AX0301]")
+    );
+    for (option, found) in
+        [("start=2.5", "2.5"), ("size=3.5.6.7", "3.5.6.7"), ("size=n/2.9", "2.9")]
+    {
+        let error = error(&format!("f = fn(x : f32 [n]) {{ slice(x, {option}) }};"));
+        assert!(error.contains(&format!("expected a size, found '{found}'")), "{error}");
+    }
+}
+
+#[test]
 fn arguments_in_another_order_are_one_mistake() {
     for (call, places) in [
         ("map(x, exp)", "1 and 2"),

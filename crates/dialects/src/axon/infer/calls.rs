@@ -10,8 +10,8 @@ use super::{
 use crate::tc::syntax::{Diagnostic, Reason, Span};
 use std::rc::Rc;
 use tc_ir::shape::{
-    Dim, Item, Shape,
-    solve::Relation,
+    Dim, DimOp, Item, Shape,
+    solve::{Origin, Relation},
     text::{DimExpr, Part},
 };
 
@@ -239,15 +239,15 @@ impl Inference {
                 self.report(error);
             }
         }
-        for option in &declaration.options {
-            let given = options.iter().find(|it| it.name.text == option.name.text);
-            self.option(option, given, &mut meaning);
-        }
         let what = match declaration.pointwise {
             true => What::Pointwise(Rc::clone(&declaration.name.text)),
             false => What::Call(Rc::clone(&declaration.name.text)),
         };
         let origin = self.origin(span, what, None);
+        for option in &declaration.options {
+            let given = options.iter().find(|it| it.name.text == option.name.text);
+            self.option(option, given, &mut meaning, origin);
+        }
         let outer = std::mem::replace(&mut self.annotations, vec![meaning]);
         let names = self.names.len();
         for ty in declaration.params.iter().chain([&declaration.result]) {
@@ -320,12 +320,13 @@ impl Inference {
         names.into_iter().map(|name| name.text.clone()).find(|name| is_value(name))
     }
 
-    /// What the names of an option mean in a call.
+    /// What the names of an option mean in a call, which asks for no less than the option takes.
     fn option(
         &mut self,
         declared: &OptionDeclaration,
         given: Option<&CallOption>,
         meaning: &mut Annotations,
+        call: Origin,
     ) {
         let mut names = Vec::new();
         let mut whole = None;
@@ -393,6 +394,16 @@ impl Inference {
             return;
         }
         for (name, size) in names.into_iter().zip(sizes) {
+            if let Dim::Sum(_) = size {
+                let one_more = Dim::Constant(1 - least);
+                match self.types.solver.arithmetic().apply(DimOp::Add, &size, &one_more) {
+                    Ok(size) => self.types.solver.positive_sizes(&Shape::dims([size]), call),
+                    Err(error) => {
+                        self.error(Reason::AxonLimit, given.span, error.to_string());
+                        return;
+                    }
+                }
+            }
             meaning.dims.insert(name.text.clone(), size);
         }
     }

@@ -121,7 +121,7 @@ impl Inference {
             Relation::Dims(a, b) => ("", Shape::dims([a.clone()]), "=", Shape::dims([b.clone()])),
             Relation::Positive(dim) => {
                 let compared = comparison(arithmetic, dim);
-                let (a, sign, b) = compared.unwrap_or((Dim::Constant(0), "<", dim.clone()));
+                let (a, sign, b) = compared.unwrap_or((dim.clone(), ">", Dim::Constant(0)));
                 ("", Shape::dims([a]), sign, Shape::dims([b]))
             }
         };

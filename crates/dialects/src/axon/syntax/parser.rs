@@ -430,6 +430,14 @@ impl<'t> Parser<'t> {
             let dim = text::dim_at(self.tokens.text, start as usize);
             let (dim, end) = dim.map_err(|error| self.shape_error(error))?;
             self.tokens.skip_to(end);
+            if let Some(token) = self.tokens.previous()
+                && end < token.span.end as usize
+            {
+                // A size ended inside of a number.
+                let message = format!("expected a size, found '{}'", self.tokens.spelling(token));
+                let error = Diagnostic::new(Reason::AxonSyntax, token.span, message);
+                return Err(self.tokens.report(error));
+            }
             OptionValue::Dim(dim)
         };
         let span = Span::new(start, self.tokens.previous_end());

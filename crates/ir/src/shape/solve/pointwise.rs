@@ -82,8 +82,23 @@ type Place = Vec<usize>;
 /// The place of what does not stand there.
 const NOWHERE: usize = usize::MAX;
 
-/// The operations of a round in whose results a variable stands.
+/// The operations of a round in whose results a variable stands, or that wait for it.
 type Results = HashMap<ShapeVar, BTreeSet<usize>>;
+
+/// Takes an operation from those in whose results a variable stands. The operations that wait for it no longer: as
+/// long as two others are there, each one does.
+fn released(
+    results: &mut Results,
+    waiting: &mut Results,
+    var: ShapeVar,
+    number: usize,
+) -> BTreeSet<usize> {
+    let num_left = results.get_mut(&var).map_or(0, |numbers| {
+        numbers.remove(&number);
+        numbers.len()
+    });
+    if num_left < 2 { waiting.remove(&var).unwrap_or_default() } else { BTreeSet::new() }
+}
 
 impl Pointwise {
     /// Its operands and its result.
@@ -114,37 +129,24 @@ impl Solver {
     pub(super) fn run_pointwise(&mut self, keep: usize, shapes: &[Shape]) -> Result<(), Failure> {
         let time = self.equations.len() as EquationId;
         self.run()?;
-        while keep < self.pointwise.len() {
-            let mut round: Vec<Option<Pointwise>> =
-                self.pointwise.split_off(keep).into_iter().map(Some).collect();
-            let mut places = HashMap::new();
-            for (number, shape) in shapes.iter().enumerate() {
-                for (place, var) in self.known_vars(shape).into_iter().enumerate() {
-                    places.entry(var).or_insert_with(|| vec![number, place]);
-                }
-            }
-            let failed = self.pointwise_round(&mut round, &mut places, time);
-            let num_left = round.iter().flatten().count();
-            let decided = num_left < round.len();
-            self.pointwise.extend(round.into_iter().flatten());
-            failed?;
-            if !decided {
-                // Of those that wait for each other.
-                let open: Vec<Pointwise> = self.pointwise.iter().skip(keep).cloned().collect();
-                let order = |op: &Pointwise| self.priority(op, &places);
-                let first = (keep..).zip(open.iter().map(order)).min_by(|a, b| a.1.cmp(&b.1));
-                let first = first.map(|(place, _)| place);
-                if let Some(first) = first.and_then(|place| self.pointwise.remove(place)) {
-                    self.decide(first, time);
-                    self.run()?;
-                }
+        if self.pointwise.len() <= keep {
+            return Ok(());
+        }
+        let mut round: Vec<Option<Pointwise>> =
+            self.pointwise.split_off(keep).into_iter().map(Some).collect();
+        let mut places = HashMap::new();
+        for (number, shape) in shapes.iter().enumerate() {
+            for (place, var) in self.known_vars(shape).into_iter().enumerate() {
+                places.entry(var).or_insert_with(|| vec![number, place]);
             }
         }
-        Ok(())
+        let decided = self.pointwise_round(&mut round, &mut places, time);
+        self.pointwise.extend(round.into_iter().flatten());
+        decided
     }
 
-    /// Decides about operations, each of which is taken out then, until those that are left wait for
-    /// each other, as far as that shows in the variables that there are now.
+    /// Decides about operations, each of which is taken out then. One that waits for others comes after those that do
+    /// not, as far as that shows in the variables that there are.
     fn pointwise_round(
         &mut self,
         round: &mut [Option<Pointwise>],
@@ -153,7 +155,7 @@ impl Solver {
     ) -> Result<(), Failure> {
         // The operations in whose results a variable stands, and those that wait for it.
         let mut results: Results = HashMap::new();
-        let mut waiting: HashMap<ShapeVar, BTreeSet<usize>> = HashMap::new();
+        let mut waiting: Results = HashMap::new();
         for (number, op) in round.iter().enumerate() {
             if let Some(op) = op.as_ref().filter(|op| !self.has_result(op)) {
                 for var in self.free(&op.result) {
@@ -164,6 +166,8 @@ impl Solver {
         // The operations in which a variable stands: their turn is another one when more is known about it.
         let mut standing: HashMap<Var, BTreeSet<usize>> = HashMap::new();
         let mut ready: BinaryHeap<Reverse<(Priority, usize, u32)>> = BinaryHeap::new();
+        // Those that wait.
+        let mut blocked = BinaryHeap::new();
         let mut num_asked = vec![0; round.len()];
         let mut asked: BTreeSet<usize> = (0..round.len()).collect();
         self.news.clear();
@@ -209,8 +213,7 @@ impl Solver {
                     self.say_facts(&mut op, time, round, &results);
                     if !had_result && self.has_result(&op) {
                         for var in self.free(&op.result) {
-                            results.entry(var).and_modify(|ops| _ = ops.remove(&number));
-                            asked.extend(waiting.remove(&var).unwrap_or_default());
+                            asked.extend(released(&mut results, &mut waiting, var, number));
                         }
                     }
                 }
@@ -218,30 +221,48 @@ impl Solver {
                     standing.entry(var).or_default().insert(number);
                 }
                 num_asked[number] += 1;
-                match (priority.kind, self.open_operand(number, &op, &results)) {
-                    (Kind::Open, Some(var)) => _ = waiting.entry(var).or_default().insert(number),
-                    (Kind::Ambiguous, _) => {}
-                    _ => ready.push(Reverse((priority, number, num_asked[number]))),
-                }
+                let open = self.open_operand(number, &op, &results);
+                let is_ready = match (priority.kind, open) {
+                    (Kind::Open, Some(var)) => {
+                        waiting.entry(var).or_default().insert(number);
+                        false
+                    }
+                    (Kind::Ambiguous, _) => false,
+                    _ => true,
+                };
+                let queue = if is_ready { &mut ready } else { &mut blocked };
+                queue.push(Reverse((priority, number, num_asked[number])));
                 round[number] = Some(op);
             }
             if !self.given.is_empty() {
                 continue;
             }
-            let Some(Reverse((priority, number, time_asked))) = ready.pop() else { return Ok(()) };
+            let is_ready = !ready.is_empty();
+            let next = if is_ready { ready.pop() } else { blocked.pop() };
+            let Some(Reverse((priority, number, time_asked))) = next else { return Ok(()) };
             let Some(op) = round[number].take_if(|_| time_asked == num_asked[number]) else {
                 continue;
             };
-            if priority.kind == Kind::Open
+            if is_ready
+                && priority.kind == Kind::Open
                 && let Some(var) = self.open_operand(number, &op, &results)
             {
                 waiting.entry(var).or_default().insert(number);
                 round[number] = Some(op);
+                blocked.push(Reverse((priority, number, time_asked)));
                 continue;
             }
+            if !is_ready {
+                // Conditions may say more by now.
+                let known = self.priority(&op, places);
+                if known != priority {
+                    round[number] = Some(op);
+                    asked.insert(number);
+                    continue;
+                }
+            }
             for var in self.free(&op.result) {
-                results.entry(var).and_modify(|numbers| _ = numbers.remove(&number));
-                asked.extend(waiting.remove(&var).unwrap_or_default());
+                asked.extend(released(&mut results, &mut waiting, var, number));
             }
             self.decide(op, time);
         }
