@@ -167,6 +167,23 @@ fn divisors_are_positive() {
     }
 }
 
+/// Also where what one equation says is put into the other one first, and nothing but ranks tells.
+#[test]
+fn ranks_that_never_fit_are_refused_in_any_order() {
+    let equations = [("p@q", "[5,1]"), ("p@p@q", "[5]@q")];
+    for equations in [equations, [equations[1], equations[0]]] {
+        for is_swapped in [false, true] {
+            let (mut solver, mut names) = (Solver::new(), Names::default());
+            for (left, right) in equations {
+                let [left, right] = [left, right].map(|it| names.shape(&mut solver, it).unwrap());
+                let (left, right) = if is_swapped { (right, left) } else { (left, right) };
+                solver.equate_shapes(left, right, 0);
+            }
+            assert!(solver.solve().is_err(), "{equations:?}");
+        }
+    }
+}
+
 #[test]
 fn ranks_decide() {
     for (left, right) in [
