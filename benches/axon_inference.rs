@@ -2,13 +2,14 @@
 //!
 //! Programs are one function of a chain of calls: matrix products, point-wise operations, reductions
 //! that are broadcast again, convolutions whose sizes shrink, and calls of functions of the program
-//! at changing ranks.
+//! at changing ranks. A second kind has no annotations, and layers that share their weights, so that
+//! the shapes of all of them depend on each other.
 
 use std::{fmt::Write, time::Instant};
 use tc_dialects::{axon, tc::syntax::SourceFile};
 
-/// A program with a number of calls in its last function.
-fn program(num_calls: usize) -> String {
+/// A program with a number of calls in its last function, `net`.
+fn mixed(num_calls: usize) -> String {
     let mut text = String::from(
         "center = fn(x) { x - sum(x) };\n\
          twice = fn(f, x) { f(f(x)) };\n\
@@ -30,7 +31,26 @@ fn program(num_calls: usize) -> String {
     text
 }
 
+/// A recurrent network that is unrolled, of five calls in each step.
+fn shared_weights(num_calls: usize) -> String {
+    let mut text = String::from("net = fn(x, w, u, b, h0) {\n");
+    for step in 0..num_calls / 5 {
+        let _ = writeln!(text, "  h{} = tanh(matmul(x, w) + matmul(h{step}, u) + b);", step + 1);
+    }
+    let _ = writeln!(text, "  h{}\n}};", num_calls / 5);
+    text
+}
+
 fn main() {
+    for (name, program) in
+        [("mixed", mixed as fn(usize) -> String), ("shared weights", shared_weights)]
+    {
+        println!("\n{name}:\n");
+        measure(program);
+    }
+}
+
+fn measure(program: fn(usize) -> String) {
     println!("| calls | ms | µs per call |\n|---|---|---|");
     for num_calls in [100, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000] {
         let source = SourceFile::new("bench.axon", program(num_calls));

@@ -47,12 +47,12 @@ impl Solver {
             return Ok(Outcome::Done);
         }
         let rank = |left: &Shape, right: &Shape| Reason::Rank(left.clone(), right.clone());
-        // What takes the place of a part may not tell any more.
-        if RankEquation::new(&left, &right).is_impossible() {
-            return Err(rank(&left, &right));
-        }
         let (new_left, new_right) = (self.rewritten(&left), self.rewritten(&right));
         if new_left.is_some() || new_right.is_some() {
+            // What takes the place of a part may not tell any more.
+            if RankEquation::new(&left, &right).is_impossible() {
+                return Err(rank(&left, &right));
+            }
             let relation = Relation::Shapes(new_left.unwrap_or(left), new_right.unwrap_or(right));
             return Ok(self.rewritten_by_residuals(id, relation));
         }
