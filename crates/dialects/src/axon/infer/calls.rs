@@ -82,23 +82,19 @@ impl Inference {
                     let failed = self.misused(Reason::AxonArity, span, message, function);
                     self.note_type(&spelled);
                     let named: Vec<_> = builtin.iter().flat_map(|it| &it.options).collect();
-                    if let (true, Some(first)) = (params.len() < args.len(), named.first())
-                        && let Some(error) = self.diagnostics.last_mut()
-                    {
+                    if let (true, Some(first)) = (params.len() < args.len(), named.first()) {
                         let brackets = matches!(first.meaning.parts[..], [Part::Name(_)]);
                         let value = if brackets { "[..]" } else { ".." };
                         let hint = format!("options have names; try '{}={value}'", first.name.text);
-                        error.notes.push((span, hint));
+                        self.note_last(span, hint);
                     }
                     let of_two = match &*spelled {
                         "maximum" => Some("try 'max(x, y)' for the larger one of two"),
                         "minimum" => Some("try 'min(x, y)' for the smaller one of two"),
                         _ => None,
                     };
-                    if let Some(hint) = of_two.filter(|_| args.len() == 2)
-                        && let Some(error) = self.diagnostics.last_mut()
-                    {
-                        error.notes.push((span, hint.to_string()));
+                    if let Some(hint) = of_two.filter(|_| args.len() == 2) {
+                        self.note_last(span, hint.to_string());
                     }
                     return failed;
                 }
@@ -119,14 +115,12 @@ impl Inference {
                         failed = true;
                         if is_of_kinds {
                             self.note_type(&spelled);
-                            if let Some([first, last]) = swapped(&asked, &given)
-                                && let Some(error) = self.diagnostics.last_mut()
-                            {
+                            if let Some([first, last]) = swapped(&asked, &given) {
                                 let hint = format!(
                                     "{} takes arguments {first} and {last} in the other order",
                                     quoted(&spelled)
                                 );
-                                error.notes.push((arg.span, hint));
+                                self.note_last(arg.span, hint);
                                 break;
                             }
                         }
@@ -183,6 +177,13 @@ impl Inference {
         }
         self.report(error);
         self.types.add(Node::Error)
+    }
+
+    /// Adds a note to the last error.
+    fn note_last(&mut self, span: Span, text: String) {
+        if let Some(error) = self.diagnostics.last_mut() {
+            error.notes.push((span, text));
+        }
     }
 
     /// Adds the type of a function to the last error, which is about a call of it.

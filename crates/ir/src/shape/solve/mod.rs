@@ -978,7 +978,7 @@ impl Solver {
 #[cfg(test)]
 impl Solver {
     /// Equations between shapes as they are written, each with its place as origin.
-    fn of_shapes(equations: &[(&str, &str)]) -> (Self, super::text::Names) {
+    pub(super) fn of_shapes(equations: &[(&str, &str)]) -> (Self, super::text::Names) {
         let (mut solver, mut names) = (Self::new(), super::text::Names::default());
         for (&(left, right), origin) in equations.iter().zip(0..) {
             let [left, right] = [left, right].map(|text| names.shape(&mut solver, text).unwrap());
@@ -988,7 +988,7 @@ impl Solver {
     }
 
     /// A shape that is written, with all put in that is known.
-    fn shown(&mut self, names: &mut super::text::Names, text: &str) -> String {
+    pub(super) fn shown(&mut self, names: &mut super::text::Names, text: &str) -> String {
         let shape = names.shape(self, text).unwrap();
         let shape = self.resolved_shape(&shape);
         names.display_shape(self, &shape)

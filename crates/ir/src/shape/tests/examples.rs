@@ -4,20 +4,10 @@ use super::*;
 
 /// Equations, and what each name is; what is left.
 fn solved(equations: &[(&str, &str)], names_of: &[&str]) -> Vec<String> {
-    let mut solver = Solver::new();
-    let mut names = Names::default();
-    for (number, (left, right)) in equations.iter().enumerate() {
-        let left = names.shape(&mut solver, left).unwrap();
-        let right = names.shape(&mut solver, right).unwrap();
-        solver.equate_shapes(left, right, number as u32);
-    }
+    let (mut solver, mut names) = Solver::of_shapes(equations);
     solver.solve().unwrap();
-    let mut lines = Vec::new();
-    for name in names_of {
-        let shape = names.shape(&mut solver, name).unwrap();
-        let shape = solver.resolved_shape(&shape);
-        lines.push(names.display_shape(&solver, &shape));
-    }
+    let mut lines: Vec<String> =
+        names_of.iter().map(|name| solver.shown(&mut names, name)).collect();
     for left in solver.residuals(Mark::default()) {
         match left.relation {
             Relation::Dims(a, b) => {
@@ -148,15 +138,12 @@ fn divisors_are_positive() {
         (&[own, ("[a]", "[c]")][..], "(/ c b)", ("[b,c]", "[4,3]")),
         (&[("[a / (b - c) + 2]", "[a / (b - d) + 2]"), ("[c]", "[d]")], "(- b c)", ("[b]", "[c]")),
     ] {
-        let (mut solver, mut names) = (Solver::new(), Names::default());
-        let mut add = |solver: &mut Solver, (left, right)| {
-            let [left, right] = [left, right].map(|text| names.shape(solver, text).unwrap());
-            solver.equate_shapes(left, right, 0);
-        };
-        equations.iter().for_each(|it| add(&mut solver, *it));
+        let (mut solver, mut names) = Solver::of_shapes(equations);
         solver.solve().unwrap();
         let left = solver.residuals(Mark::default());
-        add(&mut solver, instance);
+        let [known, sizes] =
+            [instance.0, instance.1].map(|text| names.shape(&mut solver, text).unwrap());
+        solver.equate_shapes(known, sizes, 0);
         let is_asked = |it: Residual| match it.relation {
             Relation::Positive(dim) => names.display_dim(&solver, &dim) == divisor,
             _ => false,
@@ -172,13 +159,9 @@ fn divisors_are_positive() {
 fn ranks_that_never_fit_are_refused_in_any_order() {
     let equations = [("p@q", "[5,1]"), ("p@p@q", "[5]@q")];
     for equations in [equations, [equations[1], equations[0]]] {
-        for is_swapped in [false, true] {
-            let (mut solver, mut names) = (Solver::new(), Names::default());
-            for (left, right) in equations {
-                let [left, right] = [left, right].map(|it| names.shape(&mut solver, it).unwrap());
-                let (left, right) = if is_swapped { (right, left) } else { (left, right) };
-                solver.equate_shapes(left, right, 0);
-            }
+        let swapped = equations.map(|(left, right)| (right, left));
+        for equations in [equations, swapped] {
+            let (mut solver, _) = Solver::of_shapes(&equations);
             assert!(solver.solve().is_err(), "{equations:?}");
         }
     }
