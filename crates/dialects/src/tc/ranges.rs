@@ -10,6 +10,7 @@
 //! Afterwards every argument that did not resolve a variable is shown to be in bounds
 //! ([`tc_ir::prove`]) or becomes a precondition: the exact condition on the sizes where the
 //! argument is monotone in the index variables, and a condition on the data where it reads some.
+//! If no sizes meet the conditions of an access, and the access is always performed, that is an error.
 //!
 //! What is fixed here and open in the text:
 //! - sizes are at least 1 and at most 2^31 - 1, ranges and dimensions are not empty;
@@ -155,7 +156,7 @@ pub struct Precondition {
     pub data_dependent: bool,
     /// Whether it matters only where the read is performed.
     pub guarded: bool,
-    /// Whether it fails for all sizes.
+    /// Whether it fails for all sizes, by itself or with the other preconditions of its access.
     pub refuted: bool,
 }
 
@@ -169,7 +170,7 @@ pub enum Severity {
 }
 
 /// What a diagnostic is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// An access holds several unresolved variables.
     Ambiguous,
@@ -181,13 +182,36 @@ pub enum Kind {
     EmptyRange,
     /// A range depends on another index variable.
     NonRectangular,
+    /// An output that starts from the caller's values ends with other extents or elements.
+    ChangedContents,
+    /// A read is out of bounds for all sizes.
+    OutOfBounds,
+    /// An output does not have the extent of its annotation for any sizes.
+    WrongAnnotation,
     /// A read may be out of bounds for some sizes.
     UncheckedPrecondition,
     /// A read may be out of bounds for some data.
     DataDependentAccess,
+    /// An output may not have the extent of its annotation for some sizes.
+    UncheckedExtent,
 }
 
 impl Kind {
+    /// Every kind, in the order of their codes.
+    pub const ALL: [Self; 11] = [
+        Self::Ambiguous,
+        Self::DynamicStride,
+        Self::UnknownRange,
+        Self::EmptyRange,
+        Self::NonRectangular,
+        Self::ChangedContents,
+        Self::OutOfBounds,
+        Self::WrongAnnotation,
+        Self::UncheckedPrecondition,
+        Self::DataDependentAccess,
+        Self::UncheckedExtent,
+    ];
+
     /// The name that conformance data uses.
     pub fn name(self) -> &'static str {
         match self {
@@ -196,8 +220,12 @@ impl Kind {
             Self::UnknownRange => "unknown_range",
             Self::EmptyRange => "empty_range",
             Self::NonRectangular => "non_rectangular",
+            Self::ChangedContents => "changed_contents",
+            Self::OutOfBounds => "out_of_bounds",
+            Self::WrongAnnotation => "wrong_annotation",
             Self::UncheckedPrecondition => "unchecked_precondition",
             Self::DataDependentAccess => "data_dependent_access",
+            Self::UncheckedExtent => "unchecked_extent",
         }
     }
 
@@ -209,15 +237,21 @@ impl Kind {
             Self::UnknownRange => "TC0103",
             Self::EmptyRange => "TC0104",
             Self::NonRectangular => "TC0105",
+            Self::ChangedContents => "TC0106",
+            Self::OutOfBounds => "TC0107",
+            Self::WrongAnnotation => "TC0108",
             Self::UncheckedPrecondition => "TC0201",
             Self::DataDependentAccess => "TC0202",
+            Self::UncheckedExtent => "TC0203",
         }
     }
 
     /// Whether it is an error or a warning.
     pub fn severity(self) -> Severity {
         match self {
-            Self::UncheckedPrecondition | Self::DataDependentAccess => Severity::Warning,
+            Self::UncheckedPrecondition | Self::DataDependentAccess | Self::UncheckedExtent => {
+                Severity::Warning
+            }
             _ => Severity::Error,
         }
     }
@@ -310,6 +344,13 @@ pub enum Step {
     Left {
         /// The precondition.
         precondition: usize,
+    },
+    /// An argument is out of bounds for all sizes.
+    Refuted {
+        /// The access.
+        access: usize,
+        /// The dimension.
+        dim: usize,
     },
 }
 

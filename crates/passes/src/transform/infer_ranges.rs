@@ -18,11 +18,11 @@
 //!             r_k in [0, K - 1], M in [1, 2147483647], ..> { .. }
 //! ```
 //!
-//! Reads that are inside their tensor for all sizes are marked `in_bounds`. What could
-//! not be proven is a warning with the exact condition, and is kept in the attribute
-//! `preconditions` of the function: an array of dictionaries with `text`, `access`, the
-//! flags `data` and `guarded`, and, where the condition is one over sizes alone,
-//! `condition`, a map whose constraints spell it.
+//! Reads that are inside their tensor for all sizes are marked `in_bounds`. A read that is
+//! outside for all sizes is an error. Other conditions are warnings, and are kept in the
+//! attribute `preconditions` of the function: an array of dictionaries with `text`, `access`,
+//! the flags `data` and `guarded`, and, if the condition is over sizes alone, `condition`, a
+//! map whose constraints spell it.
 //!
 //! Options: `explain=true` prints the rounds to the standard output; `record-rounds=true`
 //! sets the attribute `rounds` on each comprehension, the names that each round resolved.
@@ -42,7 +42,8 @@ use tc_dialects::{
     tc::{
         Comprehension, Def, MAX_EXTENT, Size,
         ranges::{
-            self, Access, DeclaredRange, IndexVar, Inference, Precondition, Scope, Statement, Value,
+            self, Access, DeclaredRange, IndexVar, Inference, Kind, Precondition, Scope, Statement,
+            Value,
         },
     },
 };
@@ -145,7 +146,7 @@ fn infer_def(def: Def, options: &Options) -> Result<(), Failure> {
         print!("{text}");
     }
     result?;
-    engine.check_annotations();
+    engine.check_annotations()?;
     engine.check_contents()?;
     if !engine.preconditions.is_empty() {
         let preconditions = mlir::array(mlir::context_of(def.op()), &engine.preconditions);
@@ -312,8 +313,9 @@ impl<'c, 'i> Engine<'c, 'i> {
             let (Some(lower), Some(upper)) = (outer.get(lower), outer.get(upper)) else {
                 let message = format!(
                     "cannot follow the range of '{}': expected sizes and numbers, combined by + - * \
-                     min max, or divided by what is positive for all sizes [TC0103]",
-                    input.index_vars[variable].name
+                     min max, or divided by what is positive for all sizes [{}]",
+                    input.index_vars[variable].name,
+                    Kind::UnknownRange.code()
                 );
                 Report::at(statement.op().location(), Severity::Error, message).emit();
                 return Err(Failure);
@@ -454,7 +456,7 @@ impl<'c, 'i> Engine<'c, 'i> {
             statement.outs().and_then(|outs| self.tensors.get(&mlir::value_key(outs))).cloned();
         let bounds = match previous {
             Some(previous) => {
-                self.check_write(statement, scope, input, resolved, &previous, locations);
+                self.check_write(statement, scope, input, resolved, &previous, locations)?;
                 previous.bounds
             }
             None => own,
@@ -501,7 +503,7 @@ impl<'c, 'i> Engine<'c, 'i> {
         resolved: &[ranges::Range],
         previous: &TensorInfo<'c>,
         locations: &[Location<'c>],
-    ) {
+    ) -> Result<(), Failure> {
         let rank = statement.index_vars().len();
         let text = if rank == 0 {
             previous.name.to_string()
@@ -534,10 +536,12 @@ impl<'c, 'i> Engine<'c, 'i> {
         };
         let inference = ranges::infer(self.ir, scope, &write);
         emit_diagnostics(&inference, &locations);
+        inference.resolved().ok_or(Failure)?;
         self.counts.left += inference.preconditions.len();
         for precondition in &inference.preconditions {
             self.add_precondition(precondition, &text);
         }
+        Ok(())
     }
 
     fn add_precondition(&mut self, precondition: &Precondition, access: &str) {
@@ -587,8 +591,9 @@ impl<'c, 'i> Engine<'c, 'i> {
     }
 
     /// The sizes that the head asserts for outputs: equal to the inferred extents, or a
-    /// precondition. A name that no input has stands for the first extent it meets.
-    fn check_annotations(&mut self) {
+    /// precondition, which some sizes must meet. A name that no input has stands for the first
+    /// extent it meets.
+    fn check_annotations(&mut self) -> Result<(), Failure> {
         let mut free: HashMap<&str, Expr> = HashMap::new();
         let prover = self.prover();
         for (number, value) in mlir::operands(self.def.terminator()).into_iter().enumerate() {
@@ -601,11 +606,27 @@ impl<'c, 'i> Engine<'c, 'i> {
                     (None, Size::Variable(name)) => *free.entry(name).or_insert(extent),
                     (None, Size::Constant(_)) => continue,
                 };
-                if prover.equal(extent, expected) != Verdict::Proved {
-                    self.require_equal(info.name, dim, extent, "its type", expected);
+                match prover.equal(extent, expected) {
+                    Verdict::Proved => {}
+                    Verdict::Unknown => {
+                        self.require_equal(info.name, dim, extent, "its type", expected);
+                    }
+                    Verdict::Refuted => {
+                        let (found, wanted) = (self.show(extent), self.show(expected));
+                        let message = format!(
+                            "dimension {dim} of output '{}' has extent {found}, but its type says {wanted} [{}]",
+                            info.name,
+                            Kind::WrongAnnotation.code()
+                        );
+                        Report::at(info.declared_at, Severity::Error, message)
+                            .note(None, format!("no sizes meet the condition {found} == {wanted}"))
+                            .emit();
+                        return Err(Failure);
+                    }
                 }
             }
         }
+        Ok(())
     }
 
     /// An output that starts from what the caller passes is given back in the same memory,
@@ -640,10 +661,11 @@ impl<'c, 'i> Engine<'c, 'i> {
                     format!("{}({})", mlir::element_type(element), extents.join(", "))
                 };
                 let message = format!(
-                    "'{}' accumulates into what the caller passes, {}, and is then defined as {} [TC0106]",
+                    "'{}' accumulates into what the caller passes, {}, and is then defined as {} [{}]",
                     parameter.name,
                     shown(first.r#type(), &before),
                     shown(last.r#type(), &after),
+                    Kind::ChangedContents.code(),
                 );
                 let at = self.tensors[&mlir::value_key(last)].declared_at;
                 Report::at(at, Severity::Error, message)
@@ -678,7 +700,8 @@ impl<'c, 'i> Engine<'c, 'i> {
         let (found, wanted) = (self.show(extent), self.show(expected));
         let text = format!("{found} == {wanted}");
         let message = format!(
-            "dimension {dim} of output '{output}' has extent {found}, but {who} says {wanted} [TC0203]"
+            "dimension {dim} of output '{output}' has extent {found}, but {who} says {wanted} [{}]",
+            Kind::UncheckedExtent.code()
         );
         Report::at(self.def.op().location(), Severity::Warning, message)
             .note(None, format!("precondition recorded: {text}"))

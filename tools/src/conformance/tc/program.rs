@@ -130,17 +130,8 @@ pub(super) fn def<'c>(module: &Module<'c>, name: &str) -> Result<Def<'c>, Mismat
 
 /// What range inference reports, by the code at the end of the text.
 pub(super) fn range_kind(text: &str) -> Option<Kind> {
-    const KINDS: [Kind; 7] = [
-        Kind::Ambiguous,
-        Kind::DynamicStride,
-        Kind::UnknownRange,
-        Kind::EmptyRange,
-        Kind::NonRectangular,
-        Kind::UncheckedPrecondition,
-        Kind::DataDependentAccess,
-    ];
     let code = text.strip_suffix(']')?.rsplit_once('[')?.1;
-    KINDS.into_iter().find(|kind| kind.code() == code)
+    Kind::ALL.into_iter().find(|kind| kind.code() == code)
 }
 
 /// A way to compile a function.

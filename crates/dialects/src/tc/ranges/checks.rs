@@ -2,45 +2,52 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use tc_ir::expr::{Expr, Var};
+use tc_ir::expr::{Expr, Node, Var};
 use tc_ir::polynomial::condition_text;
-use tc_ir::prove::Verdict;
+use tc_ir::prove::{Prover, Verdict};
 use tc_ir::solve::{Extreme, maximum, minimum, simplified};
 
 use super::engine::Engine;
 use super::{Kind, Precondition, Step, Value};
 
 impl Engine<'_> {
-    /// Shows that arguments are in bounds, and turns the rest into preconditions.
+    /// Shows that arguments are in bounds, and turns the rest into preconditions, or into errors if no
+    /// sizes meet them.
     pub(super) fn check_accesses(&mut self) {
-        // The same condition in several places is one warning.
-        let mut warned = HashSet::new();
+        // The same condition in several places is one diagnostic.
+        let mut reported = HashSet::new();
         for (access, place) in self.statement.accesses.iter().enumerate() {
             if place.from_exists {
                 continue;
             }
+            // The sizes that meet the preconditions of the dimensions before.
+            let mut legal = self.prover.fork();
             for dim in 0..place.args.len().min(place.dims.len()) {
                 if self.by_construction.contains(&(access, dim)) {
                     self.result.steps.push(Step::ByConstruction { access, dim });
                     continue;
                 }
-                let Some((precondition, notes)) = self.check(access, dim) else {
+                let Some((precondition, notes)) = self.check(access, dim, &mut legal) else {
                     self.result.steps.push(Step::Proven { access, dim });
                     continue;
                 };
-                if warned.insert((place.tensor.as_str(), dim, precondition.text.clone())) {
-                    let kind = if precondition.data_dependent {
-                        Kind::DataDependentAccess
-                    } else {
-                        Kind::UncheckedPrecondition
+                let is_error = precondition.refuted && !place.guarded;
+                if reported.insert((place.tensor.as_str(), dim, precondition.text.clone())) {
+                    let (kind, certainty) = match is_error {
+                        true => (Kind::OutOfBounds, "is"),
+                        false if precondition.data_dependent => {
+                            (Kind::DataDependentAccess, "may be")
+                        }
+                        false => (Kind::UncheckedPrecondition, "may be"),
                     };
-                    let certainty =
-                        if precondition.refuted && !place.guarded { "is" } else { "may be" };
                     let message = format!("read of '{}' {certainty} out of bounds", place.tensor);
                     self.report(kind, place.location, message, notes);
                 }
                 let left = self.result.preconditions.len();
-                self.result.steps.push(Step::Left { precondition: left });
+                self.result.steps.push(match is_error {
+                    true => Step::Refuted { access, dim },
+                    false => Step::Left { precondition: left },
+                });
                 self.result.preconditions.push(precondition);
             }
         }
@@ -59,9 +66,14 @@ impl Engine<'_> {
         vars.iter().filter_map(|var| self.positions.get(var).copied()).collect()
     }
 
-    /// The precondition of one argument and what there is to say about it; `None` when it is in
-    /// bounds.
-    fn check(&self, access: usize, dim: usize) -> Option<(Precondition, Vec<(usize, String)>)> {
+    /// The precondition of one argument and notes about it; `None` if it is in bounds. `legal` has the
+    /// preconditions of the access so far as facts, and gets those of this argument.
+    fn check(
+        &self,
+        access: usize,
+        dim: usize,
+        legal: &mut Prover,
+    ) -> Option<(Precondition, Vec<(usize, String)>)> {
         let place = &self.statement.accesses[access];
         let (argument, (lower, upper)) = (place.args[dim], place.dims[dim]);
         let below = self.prover.at_most(lower, argument);
@@ -126,13 +138,29 @@ impl Engine<'_> {
             notes.push((place.location, format!("'{argument}' is known only at run time")));
         }
         let text = texts.join(" and ");
+        let mut unmet = text.clone();
+        let zero = self.context.constant(0);
+        for &condition in conditions.iter().flatten() {
+            if !refuted && legal.at_most(zero, condition) == Verdict::Refuted {
+                refuted = true;
+                let others = self.result.preconditions.iter().filter(|it| it.access == access);
+                unmet = others.map(|it| format!("{} and ", it.text)).collect::<String>() + &text;
+            }
+            legal.assume_at_most(zero, condition);
+        }
         if place.guarded {
             notes.push((
                 place.location,
                 "the read is performed under a condition, which is not considered".to_owned(),
             ));
         }
-        notes.push((place.location, format!("precondition recorded: {text}")));
+        if refuted && !place.guarded {
+            let values = if data_dependent { "values" } else { "sizes" };
+            notes.push((place.location, format!("no {values} meet the condition {unmet}")));
+            notes.push((place.location, self.legal_index(access, dim)));
+        } else {
+            notes.push((place.location, format!("precondition recorded: {text}")));
+        }
         let precondition = Precondition {
             access,
             dim,
@@ -147,5 +175,20 @@ impl Engine<'_> {
             refuted,
         };
         Some((precondition, notes))
+    }
+
+    /// Suggests an index that is in bounds.
+    fn legal_index(&self, access: usize, dim: usize) -> String {
+        let place = &self.statement.accesses[access];
+        let (argument, (lower, upper)) = (place.args[dim], place.dims[dim]);
+        let range = format!("{}:{}", self.names.text(lower), self.names.after(upper));
+        if matches!(self.context.node(argument), Node::Var(Var::Dim(_) | Var::Range(_))) {
+            return format!("try a range of '{}' within {range}", self.names.text(argument));
+        }
+        if self.index_vars_of(argument).is_empty() && !self.holds_data(argument) {
+            return format!("try an index in {range}");
+        }
+        let [lower, argument, upper] = [lower, argument, upper].map(|it| self.names.text(it));
+        format!("try the index 'max(min({argument}, {upper}), {lower})'")
     }
 }

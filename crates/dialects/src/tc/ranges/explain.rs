@@ -23,9 +23,14 @@ pub fn explain(
     let mut lines = Vec::new();
     let mut in_checks = false;
     for step in &inference.steps {
-        if matches!(step, Step::ByConstruction { .. } | Step::Proven { .. } | Step::Left { .. })
-            && !in_checks
-        {
+        let is_check = matches!(
+            step,
+            Step::ByConstruction { .. }
+                | Step::Proven { .. }
+                | Step::Left { .. }
+                | Step::Refuted { .. }
+        );
+        if is_check && !in_checks {
             in_checks = true;
             lines.push("bounds of the reads".to_owned());
         }
@@ -71,6 +76,9 @@ pub fn explain(
                 format!("  {} holds by construction", place(*access, *dim))
             }
             Step::Proven { access, dim } => format!("  {} is proven", place(*access, *dim)),
+            Step::Refuted { access, dim } => {
+                format!("  {} is out of bounds for all sizes", place(*access, *dim))
+            }
             Step::Left { precondition } => {
                 let precondition = &inference.preconditions[*precondition];
                 let place = place(precondition.access, precondition.dim);

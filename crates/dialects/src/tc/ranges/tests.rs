@@ -164,16 +164,29 @@ fn leftover_access_is_a_precondition() {
 }
 
 #[test]
-fn refuted_precondition_says_so() {
+fn refuted_access_is_an_error() {
     let mut s = Setting::new("i");
     s.read("B", &[s.v("i")], &[s.c(6)]);
     s.read("C", &[s.context.add(s.v("i"), s.c(1))], &[s.c(6)]).from_exists = true;
     s.declare("i", s.c(0), s.c(7));
-    assert_eq!(s.shown(), "i in 0:7, [6 <= 5]");
+    assert_eq!(s.shown(), "i in 0:7, [6 <= 5], out_of_bounds");
     let inference = s.infer();
     assert!(inference.preconditions[0].refuted);
     assert_eq!(inference.diagnostics[0].message, "read of 'B' is out of bounds");
     assert_eq!(inference.diagnostics.len(), 1);
+    assert!(inference.resolved().is_none());
+}
+
+#[test]
+fn dimensions_that_exclude_each_other_are_an_error() {
+    // B(i, N) for i in 0:4, where B is N by 3.
+    let mut s = Setting::new("i");
+    s.declare("i", s.c(0), s.c(4));
+    s.read("B", &[s.v("i"), s.v("N")], &[s.v("N"), s.c(3)]);
+    assert_eq!(s.shown(), "i in 0:4, [4 <= N], [N <= 2], out_of_bounds");
+    // A read under a condition may never happen.
+    s.statement.accesses[0].guarded = true;
+    assert_eq!(s.shown(), "i in 0:4, [4 <= N], [N <= 2]");
 }
 
 #[test]
