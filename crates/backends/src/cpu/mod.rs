@@ -81,6 +81,48 @@ pub enum Error {
     },
 }
 
+/// A module in the `llvm` dialect.
+pub struct Lowered<'c> {
+    signatures: Vec<Signature>,
+    module: Module<'c>,
+    options: Options,
+}
+
+impl<'c> Lowered<'c> {
+    /// Lowers a module of functions on tensors, with `imap`, `arith`, `tensor`, `scf` and
+    /// `math` operations, to the `llvm` dialect. The module stays as it is.
+    ///
+    /// # Errors
+    /// A pass failed, which its diagnostics explain.
+    pub fn new(module: &Module<'c>, options: &Options) -> Result<Self, Error> {
+        tc_passes::register();
+        utility::register_all_passes();
+        let mut copy =
+            Module::from_operation((*module.as_operation()).clone()).ok_or(Error::Lowering)?;
+        run(&mut copy, &pipeline::destinations())?;
+        let signatures = signature::read(&copy).ok_or(Error::Lowering)?;
+        signature::forget(&copy);
+        rename(&copy);
+        run(&mut copy, &pipeline::to_llvm(options))?;
+        Ok(Self { signatures, module: copy, options: options.clone() })
+    }
+
+    /// Translates the module to LLVM IR and optimizes that.
+    ///
+    /// # Errors
+    /// LLVM rejects the target or the generated code.
+    pub fn optimize(self) -> Result<Program, Error> {
+        let Self { signatures, module, options } = self;
+        let names: Vec<_> = signatures.iter().map(|it| it.name.as_str()).collect();
+        let mut module =
+            llvm::Module::translate(mlir::op_ref(module.as_operation()), &options.target)?;
+        module.link_builtins()?;
+        module.add_entries(&names)?;
+        module.optimize()?;
+        Ok(Program { signatures, module, options })
+    }
+}
+
 /// A module compiled to optimized LLVM IR.
 pub struct Program {
     signatures: Vec<Signature>,
@@ -96,22 +138,7 @@ impl Program {
     /// A pass failed, which its diagnostics explain, or LLVM rejects the target or what
     /// was generated.
     pub fn lower(module: &Module, options: &Options) -> Result<Self, Error> {
-        tc_passes::register();
-        utility::register_all_passes();
-        let mut copy =
-            Module::from_operation((*module.as_operation()).clone()).ok_or(Error::Lowering)?;
-        run(&mut copy, &pipeline::destinations())?;
-        let signatures = signature::read(&copy).ok_or(Error::Lowering)?;
-        signature::forget(&copy);
-        rename(&copy);
-        run(&mut copy, &pipeline::to_llvm(options))?;
-        let names: Vec<_> = signatures.iter().map(|it| it.name.as_str()).collect();
-        let mut module =
-            llvm::Module::translate(mlir::op_ref(copy.as_operation()), &options.target)?;
-        module.link_builtins()?;
-        module.add_entries(&names)?;
-        module.optimize()?;
-        Ok(Self { signatures, module, options: options.clone() })
+        Lowered::new(module, options)?.optimize()
     }
 
     /// What each function takes and gives.
