@@ -2,6 +2,7 @@
 
 #include "Axon.h"
 #include "Bridge.h"
+#include "Function.h"
 
 #include "mlir/CAPI/IR.h"
 #include "mlir/IR/Builders.h"
@@ -147,6 +148,12 @@ static void printNumber(OpAsmPrinter &printer, Operation *, TypedAttr value) {
   else
     printer.printAttributeWithoutType(value);
 }
+
+void FnOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  tc::nameRegionArguments(getParams(), region, setName);
+}
+
+void DefOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getName()); }
 
 ParseResult FnOp::parse(OpAsmParser &parser, OperationState &result) {
   ArrayAttr params;

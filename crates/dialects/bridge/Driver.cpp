@@ -46,6 +46,7 @@
 #include "llvm/TargetParser/Triple.h"
 
 #include <csignal>
+#include <mutex>
 
 using namespace mlir;
 
@@ -53,7 +54,17 @@ using namespace mlir;
 // Registration
 //===----------------------------------------------------------------------===//
 
+/// Makes names in locations part of printed text: `%A` for an argument that the source calls `A`.
+static void printSourceNames() {
+  registerAsmPrinterCLOptions();
+  auto &options = llvm::cl::getRegisteredOptions();
+  if (auto option = options.find("mlir-use-nameloc-as-prefix"); option != options.end())
+    static_cast<llvm::cl::opt<bool> *>(option->second)->setInitialValue(true);
+}
+
 static void registerEverything(DialectRegistry &registry) {
+  static std::once_flag once;
+  std::call_once(once, printSourceNames);
   registerAllDialects(registry);
   registerAllExtensions(registry);
   registerAllToLLVMIRTranslations(registry);

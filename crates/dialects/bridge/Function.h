@@ -3,6 +3,7 @@
 #ifndef TC_FUNCTION_H
 #define TC_FUNCTION_H
 
+#include "mlir/IR/OpImplementation.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
 
 namespace tc {
@@ -26,6 +27,26 @@ template <typename Op> void printFunction(mlir::OpAsmPrinter &printer, Op op) {
                                                  op.getFunctionTypeAttrName(),
                                                  op.getArgAttrsAttrName(),
                                                  op.getResAttrsAttrName());
+}
+
+/// Names the arguments of a function after an attribute that each of them has.
+template <typename Op>
+void nameArguments(Op op, llvm::StringRef attribute, mlir::Region &region,
+                   mlir::OpAsmSetValueNameFn setName) {
+  for (mlir::BlockArgument argument : region.getArguments()) {
+    unsigned number = argument.getArgNumber();
+    if (number < op.getNumArguments())
+      if (auto name = op.template getArgAttrOfType<mlir::StringAttr>(number, attribute))
+        setName(argument, name.getValue());
+  }
+}
+
+/// Names the first arguments of a region.
+template <typename Names>
+void nameRegionArguments(Names names, mlir::Region &region, mlir::OpAsmSetValueNameFn setName) {
+  for (auto [name, argument] : llvm::zip(names, region.getArguments()))
+    if (auto text = llvm::dyn_cast<mlir::StringAttr>(name))
+      setName(argument, text.getValue());
 }
 
 } // namespace tc

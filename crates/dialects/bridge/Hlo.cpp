@@ -196,12 +196,7 @@ ParseResult ComputationOp::parse(OpAsmParser &parser, OperationState &result) {
 void ComputationOp::print(OpAsmPrinter &printer) { tc::printFunction(printer, *this); }
 
 void ComputationOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
-  for (BlockArgument argument : region.getArguments()) {
-    unsigned number = argument.getArgNumber();
-    if (number < getNumArguments())
-      if (auto name = getArgAttrOfType<StringAttr>(number, "hlo.name"))
-        setName(argument, name.getValue());
-  }
+  tc::nameArguments(*this, "hlo.name", region, setName);
 }
 
 LogicalResult ComputationOp::verifySymbolUses(SymbolTableCollection &) {

@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -169,6 +170,22 @@ LogicalResult GenericOp::verify() { return success(tcRustVerify(wrap(getOperatio
 LogicalResult IndexOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
 LogicalResult ApplyOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
 LogicalResult BuiltinOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
+
+/// What a function returns has the name of the result.
+void GenericOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  auto function = dyn_cast<FunctionOpInterface>((*this)->getParentOp());
+  if (!function)
+    return;
+  for (OpResult result : getResults())
+    for (OpOperand &use : result.getUses())
+      if (use.getOwner()->hasTrait<OpTrait::ReturnLike>() &&
+          use.getOwner()->getParentOp() == function &&
+          use.getOperandNumber() < function.getNumResults())
+        if (auto name = function.getResultAttrOfType<StringAttr>(use.getOperandNumber(), "tc.name")) {
+          setName(result, name.getValue());
+          break;
+        }
+}
 
 void GenericOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {

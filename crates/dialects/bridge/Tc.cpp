@@ -28,6 +28,19 @@ ParseResult DefOp::parse(OpAsmParser &parser, OperationState &result) {
 
 void DefOp::print(OpAsmPrinter &printer) { tc::printFunction(printer, *this); }
 
+void DefOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  tc::nameArguments(*this, "tc.name", region, setName);
+}
+
+void ComprehensionOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getResult(), getTarget());
+}
+
+void ComprehensionOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  tc::nameRegionArguments(llvm::concat<const Attribute>(getIndexVars(), getReductionVars()),
+                          region, setName);
+}
+
 LogicalResult DefOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
 LogicalResult ReturnOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
 LogicalResult SizeOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }

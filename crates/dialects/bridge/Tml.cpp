@@ -28,6 +28,12 @@ ParseResult ProgramOp::parse(OpAsmParser &parser, OperationState &result) {
 
 void ProgramOp::print(OpAsmPrinter &printer) { tc::printFunction(printer, *this); }
 
+void ProgramOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  tc::nameArguments(*this, "tml.name", region, setName);
+}
+
+void AssignOp::getAsmResultNames(OpAsmSetValueNameFn setName) { setName(getResult(), getName()); }
+
 LogicalResult ProgramOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
 LogicalResult ReturnOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
 LogicalResult SmulOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }

@@ -551,6 +551,23 @@ pub fn argument_location<'c>(value: Val<'c>) -> Location<'c> {
     unsafe { Location::from_raw(mlir_sys::mlirValueGetLocation(value.to_raw())) }
 }
 
+/// Names block arguments by the location of each: they print as `%name`. An empty name leaves an
+/// argument as it is.
+pub fn name_arguments<'n>(context: &Context, block: Blk, names: impl IntoIterator<Item = &'n str>) {
+    for (value, name) in arguments(block).into_iter().zip(names) {
+        if name.is_empty() {
+            continue;
+        }
+        let mut location = argument_location(value);
+        if location.is_name() {
+            location = location.name_child_location();
+        }
+        let named = Location::name(context, name, location);
+        // SAFETY: the value is a block argument, and the location is one of its context.
+        unsafe { mlir_sys::mlirBlockArgumentSetLocation(value.to_raw(), named.to_raw()) }
+    }
+}
+
 /// The shape of a tensor or memref type: `None` for a dynamic extent. Empty if the
 /// type has no shape.
 pub fn shape(ty: Type) -> Vec<Option<i64>> {

@@ -1,7 +1,7 @@
 // RUN: tc-opt %s | tc-opt | FileCheck %s
 // RUN: tc-opt %s --mlir-print-op-generic | tc-opt | FileCheck %s
 
-// CHECK-LABEL: tml.program @all(%arg0: tensor<2x3xf64> {tml.name = "a"}, %arg1: tensor<f64> {tml.inout, tml.name = "s"}) -> (tensor<f64> {tml.name = "s"})
+// CHECK-LABEL: tml.program @all(%a: tensor<2x3xf64> {tml.name = "a"}, %s: tensor<f64> {tml.inout, tml.name = "s"}) -> (tensor<f64> {tml.name = "s"})
 tml.program @all(%a: tensor<2x3xf64> {tml.name = "a"}, %s: tensor<f64> {tml.inout, tml.name = "s"})
     -> (tensor<f64> {tml.name = "s"}) {
   // CHECK-NEXT: %[[U:.*]] = tml.undef "u" : tensor<2x3xf64>

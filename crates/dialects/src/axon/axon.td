@@ -10,6 +10,7 @@
 
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/OpBase.td"
 include "mlir/IR/RegionKindInterface.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
@@ -126,7 +127,8 @@ def Axon_ReturnOp : Axon_Op<"return", [Terminator, ReturnLike, ParentOneOf<["Pro
   let assemblyFormat = "attr-dict ($value^ `:` type($value))?";
 }
 
-def Axon_FnOp : Axon_Op<"fn", [SingleBlock]> {
+def Axon_FnOp : Axon_Op<"fn", [
+    SingleBlock, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "A function as a value";
   let description = [{
     `params` are the names of the parameters. Types that the program writes down are
@@ -148,7 +150,9 @@ def Axon_FnOp : Axon_Op<"fn", [SingleBlock]> {
   let hasCustomAssemblyFormat = 1;
 }
 
-def Axon_DefOp : Axon_Op<"def", [AllTypesMatch<["value", "result"]>]> {
+def Axon_DefOp : Axon_Op<"def", [
+    AllTypesMatch<["value", "result"]>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "A definition: a name for a value";
   let description = [{
     `conditions` is what inference leaves to be checked, each with the place that

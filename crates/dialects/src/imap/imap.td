@@ -122,7 +122,8 @@ def Imap_RuntimeType : AnyTypeOf<[Index, AnyRankedTensor, AnyStridedMemRef]>;
 
 def Imap_GenericOp : Imap_Op<"generic", [
     AttrSizedOperandSegments, DestinationStyleOpInterface,
-    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, RecursiveMemoryEffects]> {
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, RecursiveMemoryEffects,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "A computation over an iteration domain, with one indexing map per operand";
   let description = [{
     For every point of the dimension variables, and for every point of the range

@@ -30,7 +30,7 @@ def TC_Dialect : Dialect {
 
 class TC_Op<string mnemonic, list<Trait> traits = []> : Op<TC_Dialect, mnemonic, traits>;
 
-def TC_DefOp : TC_Op<"def", [FunctionOpInterface, IsolatedFromAbove]> {
+def TC_DefOp : TC_Op<"def", [FunctionOpInterface, IsolatedFromAbove, OpAsmOpInterface]> {
   let summary = "A function of tensor comprehensions";
   let description = [{
     Arguments are the inputs in order, then, marked `tc.inout`, the outputs into
@@ -79,6 +79,7 @@ def TC_DefOp : TC_Op<"def", [FunctionOpInterface, IsolatedFromAbove]> {
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
     ::mlir::Region *getCallableRegion() { return &getBodyRegion(); }
+    void getAsmBlockArgumentNames(::mlir::Region &region, ::mlir::OpAsmSetValueNameFn setName);
   }];
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -108,7 +109,8 @@ def TC_ExtentOp : TC_Op<"extent", [Pure]> {
 }
 
 def TC_ComprehensionOp : TC_Op<"comprehension", [
-    AttrSizedOperandSegments, RecursiveMemoryEffects]> {
+    AttrSizedOperandSegments, RecursiveMemoryEffects,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames", "getAsmBlockArgumentNames"]>]> {
   let summary = "One statement: a tensor defined by an expression of its indices";
   let description = [{
     The body computes one value for each point of the index variables (the

@@ -9,6 +9,7 @@
 #define TC_TML_TD
 
 include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/OpBase.td"
 include "mlir/IR/RegionKindInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
@@ -38,7 +39,8 @@ def Tml_Tensor : RankedTensorOf<[F32, F64]>;
 
 class Tml_Op<string mnemonic, list<Trait> traits = []> : Op<Tml_Dialect, mnemonic, traits>;
 
-def Tml_ProgramOp : Tml_Op<"program", [FunctionOpInterface, IsolatedFromAbove]> {
+def Tml_ProgramOp
+    : Tml_Op<"program", [FunctionOpInterface, IsolatedFromAbove, OpAsmOpInterface]> {
   let summary = "A program: statements on tensors that the ambient application passes";
   let description = [{
     Arguments are the variables whose first value the program may use, in the order
@@ -83,6 +85,7 @@ def Tml_ProgramOp : Tml_Op<"program", [FunctionOpInterface, IsolatedFromAbove]> 
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
     ::mlir::Region *getCallableRegion() { return &getBodyRegion(); }
+    void getAsmBlockArgumentNames(::mlir::Region &region, ::mlir::OpAsmSetValueNameFn setName);
   }];
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -106,7 +109,9 @@ def Tml_UndefOp : Tml_Op<"undef", [Pure]> {
   let assemblyFormat = "$name attr-dict `:` type($result)";
 }
 
-def Tml_AssignOp : Tml_Op<"assign", [Pure, SameOperandsAndResultType]> {
+def Tml_AssignOp : Tml_Op<"assign", [
+    Pure, SameOperandsAndResultType,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "A statement: the value that a variable holds from here on";
   let arguments = (ins StrAttr:$name, Tml_Tensor:$value);
   let results = (outs Tml_Tensor:$result);

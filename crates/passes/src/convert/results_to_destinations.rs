@@ -152,6 +152,8 @@ fn convert<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
             attributes.push(all);
         }
     }
+    let names = attributes.iter().map(|it| name(it).unwrap_or_default());
+    mlir::name_arguments(context, block, names);
     let arguments = mlir::arguments(block);
     if is_checked {
         check_extents(block, &arguments, &attributes, function.location());

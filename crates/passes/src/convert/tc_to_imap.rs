@@ -121,6 +121,7 @@ fn convert_def<'c>(def: Def<'c>) -> Result<(), Report<'c>> {
         })
         .collect();
     let (region, block) = mlir::region_with_block(&inputs, def.op().location());
+    mlir::name_arguments(context, block, parameters.iter().map(|parameter| parameter.name));
     let builder = Builder::at_end(context, block, def.op().location());
     let mut converter = Converter {
         ir: &ir,

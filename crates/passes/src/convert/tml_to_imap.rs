@@ -218,6 +218,7 @@ fn convert<'c>(program: Program<'c>) -> Result<(), Report<'c>> {
     };
     inputs.iter().for_each(|ty| converter.note_size(*ty));
     let parameters = program.parameters();
+    mlir::name_arguments(context, block, parameters.iter().map(|parameter| parameter.name));
     let arguments = program.arguments().into_iter().zip(mlir::arguments(block));
     for ((old, new), parameter) in arguments.zip(&parameters) {
         let logical = parameter.extents.clone().unwrap_or_else(|| extents(old));

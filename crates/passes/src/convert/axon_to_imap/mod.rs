@@ -132,6 +132,8 @@ fn build<'c>(
         entry.instance.parameters.iter().map(|(_, ty)| tensor_type(outside, ir, ty)).collect();
     let at = location(entry.instance.span());
     let (region, block) = mlir::region_with_block(&types, at);
+    let names = entry.instance.parameters.iter().map(|(name, _)| name.as_str());
+    mlir::name_arguments(context, block, names);
     let b = Builder::at_end(context, block, at);
     let arguments = mlir::arguments(block);
     let size =

@@ -155,6 +155,7 @@ fn build_main<'c>(
         });
     }
     let (region, block) = mlir::region_with_block(&types, at);
+    mlir::name_arguments(context, block, argument_attributes.iter().map(|it| array_name(*it)));
     let b = Builder::at_end(context, block, at);
     let mut arguments = mlir::arguments(block).into_iter();
     let values: Vec<_> =
@@ -209,6 +210,11 @@ pub(super) fn describe_arrays<'c>(
         number += 1;
     });
     described
+}
+
+/// The name that `describe_arrays` records.
+fn array_name(described: Attribute<'_>) -> &str {
+    mlir::dictionary_entry(described, "tc.name").and_then(mlir::string_of).unwrap_or_default()
 }
 
 /// Refuses a module whose calls, built in place, are too many instructions or nest too deep. What
