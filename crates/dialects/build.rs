@@ -69,6 +69,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     if env::var("MLIR_SYS_LINK_SHARED").as_deref() == Ok("1") {
         write_c_api_script(&prefix, &out)?;
+        link_shared_libraries(&prefix, &out)?;
     }
     Ok(())
 }
@@ -116,5 +117,19 @@ fn write_c_api_script(prefix: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
     archives.sort();
     fs::write(out.join("libMLIR-C.so"), format!("INPUT({})\n", archives.join(" ")))?;
     println!("cargo:rustc-link-search=native={}", out.display());
+    Ok(())
+}
+
+/// `cargo run` and `cargo test` search libraries at run time in the output folders of build scripts. Links
+/// to the shared libMLIR and libLLVM there start the programs of crates that set no path of their own.
+fn link_shared_libraries(prefix: &Path, out: &Path) -> Result<(), Box<dyn Error>> {
+    for entry in fs::read_dir(prefix.join("lib"))? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let link = out.join(&name);
+        if (name.starts_with("libMLIR.so.") || name.starts_with("libLLVM.so.")) && !link.exists() {
+            std::os::unix::fs::symlink(path, link)?;
+        }
+    }
     Ok(())
 }
