@@ -43,7 +43,7 @@ pub const PASSES: &[&PassInfo] = &[
     &transform::unshare_empty_tensors::PASS,
 ];
 
-/// Shorthands: the option of `tc-opt`, what it is for, and the pipeline it stands for.
+/// Shorthands: the option of `tc-opt`, its description, and its pipeline.
 pub const PIPELINES: &[(&str, &str, &str)] = &[
     (
         "infer-ranges",
@@ -57,7 +57,7 @@ pub const PIPELINES: &[(&str, &str, &str)] = &[
     ),
     (
         "runtime-checks",
-        "Check what range inference could not prove, outside the loops",
+        "Check unproven assumptions of range inference, outside the loops",
         "tc-runtime-checks",
     ),
     (
@@ -67,7 +67,7 @@ pub const PIPELINES: &[(&str, &str, &str)] = &[
     ),
     (
         "print-indexing-maps",
-        "Print which elements of its operands each HLO instruction needs",
+        "Print the elements of its operands that each HLO instruction needs",
         "hlo-print-indexing-maps",
     ),
     ("graph", "Print an HLO module as a graph for Graphviz", "hlo-print-graph"),

@@ -1,11 +1,11 @@
-//! `hlo-print-graph`: a picture of an HLO module, in the DOT language of Graphviz.
+//! `hlo-print-graph`: print an HLO module as a graph in the DOT language of Graphviz.
 //!
-//! Changes nothing. Prints to the standard output. An instruction is a node; an edge leads from
-//! each operand to its user and shows the maps from the output of the user to the operand. A
-//! computation is a cluster, inside that of its caller if it has only one; a dashed edge leads
-//! from it to the instructions that call it. Of more than four maps the rest is counted; long lines
-//! are cut, and whole in the tooltips of a picture. `only=NAME,NAME` draws instructions and computations
-//! of these names, with what is next to them and what they call.
+//! This pass does not change the IR. It prints to the standard output. An instruction is a node. An edge
+//! leads from each operand to its user and shows the maps from the output of the user to the operand. A
+//! computation is a cluster, nested in the cluster of its caller if it has only one; a dashed edge leads
+//! from it to the instructions that call it. An edge shows at most four maps and counts the rest. Long
+//! lines are cut; the tooltips of a picture show them in full. `only=NAME,NAME` draws instructions and
+//! computations of these names, their neighbors, and the computations that they call.
 //!
 //! ```text
 //! tc-opt model.hlo --graph -o /dev/null | dot -Tsvg -o model.svg

@@ -1,15 +1,14 @@
-//! `hlo-print-indexing-maps`: which elements of its operands each instruction of a module needs.
+//! `hlo-print-indexing-maps`: print the indexing maps of HLO instructions.
 //!
-//! Changes nothing. Prints to the standard output, for each instruction of each computation, the
-//! maps from its outputs to its operands, those from its operands to its outputs, and how many
-//! elements of each operand a full read of the outputs touches; see the module
-//! [`tc_dialects::hlo::indexing`]. A `fusion` has the maps through all of it, and those to each
-//! instruction inside, and those from what is more than a loop (a reduction, a transpose) through the
-//! epilogue to the output. Where a layout is not row-major, the map between the elements in memory
-//! order follows. `only=NAME,NAME` prints instructions and computations of these names.
+//! This pass does not change the IR. For each instruction, it prints to the standard output the maps
+//! from outputs to operands, the maps from operands to outputs, and the number of elements of each
+//! operand that a full read of the outputs touches; see the module [`tc_dialects::hlo::indexing`]. A
+//! `fusion` has its composed maps, and those to each inner instruction. It also has the maps from each
+//! inner reduction or transpose through the epilogue to the output. If a layout is not row-major, the
+//! map between the elements in memory order follows. `only=NAME,NAME` prints instructions and
+//! computations of these names.
 //!
-//! Of an instruction with very many results and operands (more than 65536
-//! pairs) a line says that they are not listed.
+//! If an instruction has more than 65536 result-operand pairs, a line says that they are omitted.
 //!
 //! ```text
 //! ROOT s = f32[4] slice(x)
@@ -18,15 +17,15 @@
 //!   reads 4 of 9 elements of operand 0 (x), 44.4%
 //! ```
 //!
-//! Maps follow the meaning of an instruction. `except where` names a part of the domain where nothing
-//! is read: the first operand of a `dynamic-update-slice` where the update stands, the pad value of a
-//! `pad` where there is an element. `at most` so many elements are read where values decide.
+//! Maps follow the semantics of an instruction. `except where` names a part of the domain without reads:
+//! in the first operand of a `dynamic-update-slice`, the elements that the update replaces; in the pad
+//! value of a `pad`, the elements of the operand. `at most` means that the number of reads depends on
+//! data.
 //!
-//! In five cases XLA's analysis gives other maps, which `like-xla=true` prints: indices known before
-//! the program runs that may be out of bounds count as being inside; the update of a
-//! `dynamic-update-slice` has a map everywhere in the output; no map has exceptions; a `scan` needs the
-//! inputs of the same step only; with several batch groups, a convolution reads every group of the
-//! batch.
+//! In five cases XLA's analysis returns other maps, which `like-xla=true` prints: indices that are
+//! constants and may be out of bounds count as in bounds; the update of a `dynamic-update-slice` has a
+//! map everywhere in the output; no map has exceptions; a `scan` needs the inputs of the same step only;
+//! with several batch groups, a convolution reads every group of the batch.
 
 use std::io::{self, BufWriter, Write};
 use tc_dialects::{
@@ -46,7 +45,7 @@ pub const PASS: PassInfo = PassInfo {
     options: &[
         PassOption {
             name: "like-xla",
-            description: "Print XLA's maps where they differ from the meaning",
+            description: "Print XLA's maps if they differ from the semantics",
             default: "false",
         },
         ONLY,

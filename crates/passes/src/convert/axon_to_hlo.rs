@@ -1,11 +1,11 @@
-//! `convert-axon-to-hlo`: a definition of an Axon program at known sizes as a module of HLO.
+//! `convert-axon-to-hlo`: convert an Axon definition at known sizes to an HLO module.
 //!
-//! The shapes of some parameters are given; those of the others, and of everything else, follow. Functions
-//! are evaluated at each call, at the types of that call; `map` and `loop` become `while`, `reduce` becomes
-//! `reduce`. What inference left to be checked is decided by the sizes: a condition that does not hold is
-//! an error at the place that asks for it. `convert-hlo-to-imap` goes on from there.
+//! The shapes of some parameters are given, and all other shapes follow from them. Functions are
+//! evaluated at each call, with the types of that call. `map` and `loop` become `while`, and `reduce`
+//! becomes `reduce`. The sizes decide the remaining conditions of inference: a violated condition is an
+//! error at the source location that requires it. `convert-hlo-to-imap` lowers the result.
 //!
-//! A module holds one program, which the computations replace. Limits are those of
+//! A module contains one program, which the computations replace. Limits: as in
 //! `tc_dialects::axon::evaluate`.
 
 use melior::ir::operation::OperationLike;
@@ -22,7 +22,7 @@ use tc_dialects::{
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "convert-axon-to-hlo",
-    summary: "Convert a definition of an Axon program at known sizes to HLO",
+    summary: "Convert an Axon definition at known sizes to HLO",
     anchor: "builtin.module",
     options: OPTIONS,
     dependent_dialects: &["hlo"],

@@ -1,11 +1,11 @@
-//! `convert-imap-to-arith`: the scalar operations of `imap` outside of `imap.generic`.
+//! `convert-imap-to-arith`: convert the scalar operations of `imap` to `arith` and calls.
 //!
-//! `imap.apply` becomes `arith` operations on `index`. `imap.builtin "f"` becomes a call
-//! of `tc_f_f32` or `tc_f_f64`, declared as a private function of the module; an operand
-//! of a narrower type is widened to `f32` and the result narrowed.
+//! This pass converts `imap.apply` to `arith` operations on `index`, and `imap.builtin "f"` to a call of
+//! `tc_f_f32` or `tc_f_f64`, declared as a private function of the module. Operands of a narrower type
+//! are widened to `f32`, and the result is narrowed.
 //!
-//! Operations inside an `imap.generic` are converted too. Left alone: `imap.index` and
-//! `imap.yield`, which belong to `convert-imap-to-scf`, and `imap.check`, which belongs to
+//! Operations in the body of an `imap.generic` are converted too. Two kinds stay: `imap.index` and
+//! `imap.yield` belong to `convert-imap-to-scf`, and `imap.check` belongs to
 //! `convert-results-to-destinations`.
 
 use super::index_expr::IndexExprs;
@@ -27,7 +27,7 @@ use tc_ir::Context;
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "convert-imap-to-arith",
-    summary: "Turn imap.apply into arith and imap.builtin into calls",
+    summary: "Convert imap.apply to arith and imap.builtin to calls",
     anchor: "builtin.module",
     options: &[],
     dependent_dialects: &["arith", "func"],

@@ -1,13 +1,11 @@
-//! `convert-results-to-destinations`: functions on tensors become functions that
-//! compiled code can be called by.
+//! `convert-results-to-destinations`: convert tensor functions to functions that compiled code can call.
 //!
-//! Every tensor argument becomes a memref, every result a trailing memref argument.
-//! The result that shares its `tc.name` with an argument marked `tc.inout` is written
-//! to that argument. The function returns an `i32`: 0, or the number of the first
-//! `imap.check` that failed, counted from 1 in program order. What can be computed
-//! without memory and without stopping the program is computed before a check; all
-//! else stands in an `scf.if` after it, so that no buffer is allocated and no element
-//! read unless the checks before it hold.
+//! This pass converts every tensor argument to a memref, and every result to a trailing memref argument.
+//! A result that shares its `tc.name` with an argument marked `tc.inout` is written to that argument.
+//! The function returns an `i32`: 0, or the number of the first failed `imap.check`, counted from 1 in
+//! program order. Computations without memory accesses that cannot trap are moved before a check. All
+//! others go into an `scf.if` after it. So no buffer is allocated and no element is read unless the
+//! checks before it succeed.
 //!
 //! ```mlir
 //! func.func @f(%a: tensor<?xf32>) -> (tensor<?xf32> {tc.name = "B"})
@@ -16,14 +14,13 @@
 //!     attributes {llvm.emit_c_interface, tc.checks = [..]}
 //! ```
 //!
-//! The buffers of one call must not overlap, and the function's own checks do not
-//! include the shapes of its arguments: a caller checks those against `tc.sizes` and
-//! `tc.extents`. A function marked `tc.check_extents` does check its destinations, and the
-//! sizes that are fixed of all arguments, after its other checks at entry; such arguments are
-//! memrefs without fixed sizes, and `tc.type` says what they are afterwards.
+//! The buffers of one call must be disjoint. The checks of the function do not include the shapes of its
+//! arguments: the caller checks these against `tc.sizes` and `tc.extents`. A function marked
+//! `tc.check_extents` checks its destinations and the static sizes of all arguments itself, after its
+//! other checks at entry. Such arguments are memrefs of dynamic sizes, and `tc.type` records their type
+//! after the check.
 //!
-//! Limits: a function has one block; checks separated by computations nest at most
-//! [`MAX_NESTING`] deep.
+//! Limits: a function has one block; checks separated by computations nest at most [`MAX_NESTING`] deep.
 
 use melior::{
     Context,

@@ -1,15 +1,13 @@
-//! `convert-tc-to-imap`: comprehensions with ranges become `imap.generic`.
+//! `convert-tc-to-imap`: convert comprehensions with inferred ranges to `imap.generic`.
 //!
-//! A `tc.def` becomes a `func.func` on tensors of signless elements: one argument per
-//! parameter, one result per output. A size variable is the `tensor.dim` of its first
-//! occurrence. Every comprehension becomes one `imap.generic` whose domain is the one
-//! that range inference found.
+//! This pass converts a `tc.def` to a `func.func` on tensors of signless elements, with one argument per
+//! parameter and one result per output. A size variable becomes the `tensor.dim` of its first
+//! occurrence. A comprehension becomes one `imap.generic` with the domain that range inference found.
 //!
-//! A read becomes an operand with an indexing map if its indices are expressions of the
-//! variables, the sizes, and elements of signed integer tensors (which become runtime
-//! variables with a map of their own). Under a condition it must also be known to be
-//! inside its tensor (`in_bounds`, set by `tc-infer-ranges`), because an operand is read
-//! whether the condition holds or not. All other reads stay in the body as
+//! A read becomes an operand with an indexing map if its indices are expressions of the variables, the
+//! sizes, and elements of signed integer tensors. These elements become runtime variables with a map of
+//! their own. A read under a condition must also be marked `in_bounds` by `tc-infer-ranges`, because
+//! operands are read even if the condition is false. All other reads stay in the body as
 //! `tensor.extract`.
 //!
 //! Before:
@@ -36,10 +34,10 @@
 //! } -> tensor<?xf32>
 //! ```
 //!
-//! Needs `tc-infer-ranges` before it. Results are unchanged: the function attributes
-//! `tc.name`, `tc.sizes` and `tc.inout` are kept, `tc.unsigned` marks arguments and
-//! results whose elements were unsigned, and `tc.extents` and `tc.origins` give the shape
-//! and the first index of each result as expressions of the sizes.
+//! Requires `tc-infer-ranges`. Results do not change. The pass keeps the function attributes `tc.name`,
+//! `tc.sizes` and `tc.inout`. It marks arguments and results of unsigned elements with `tc.unsigned`.
+//! `tc.extents` and `tc.origins` give the shape and the first index of each result as expressions of the
+//! sizes.
 
 use crate::analysis::index_exprs::{IndexExprs, Leaves, element_read};
 use melior::ir::{
@@ -64,7 +62,7 @@ use tc_ir::{
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "convert-tc-to-imap",
-    summary: "Convert comprehensions whose ranges are known to imap.generic",
+    summary: "Convert comprehensions with inferred ranges to imap.generic",
     anchor: "builtin.module",
     options: &[],
     dependent_dialects: &["arith", "func", "imap", "scf", "tensor"],

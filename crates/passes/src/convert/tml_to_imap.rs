@@ -1,30 +1,31 @@
-//! `convert-tml-to-imap`: expressions without indices become `imap.generic`.
+//! `convert-tml-to-imap`: convert tensor expressions without indices to `imap.generic`.
 //!
-//! A `tml.program` becomes a `func.func` on tensors: one argument per argument, one result per result.
-//! Every expression becomes operands with an indexing map each and an expression of their elements:
-//! products, transpositions and what is calculated element by element compose maps only, and a
-//! contraction turns a pair of dimension variables into one range variable. So an outer product is
-//! never stored. What is calculated from the elements of one sum, element by element, becomes its
-//! epilogue. Temporary tensors hold other sums that something is calculated from, factors of products
-//! that are no products themselves, which would be calculated again for each element of the other
-//! factor, and what has several uses and is costly; an outer product with several uses is a part of each.
+//! This pass converts a `tml.program` to a `func.func` on tensors, with the same arguments and results.
+//! An expression becomes a list of operands, each with an indexing map, and a scalar expression of their
+//! elements. Products, transpositions and element-wise operations only compose maps. A contraction
+//! replaces a pair of dimension variables by one range variable, so no outer product is stored.
+//! Element-wise operations on one sum become its epilogue. Temporary tensors store
 //!
-//! Division is controlled: a dividend of 0 is the quotient, whatever the divisor is.
+//! - sums that other operations use,
+//! - factors of a product that are not products themselves, which would be recomputed for each element
+//!   of the other factor,
+//! - costly expressions with several uses. An outer product with several uses is inlined into each.
 //!
-//! A statement whose variable stands in its own expression is evaluated in place if the dependence
-//! analysis on indexing maps allows that: each element that it reads of the variable is the one that it
-//! writes, and nothing after it needs the old value. Otherwise a temporary receives the result.
+//! Division is controlled: if the dividend is 0, the quotient is 0 for every divisor.
 //!
-//! Temporaries keep the order of dimensions of the largest tensor that they are calculated from, and
-//! small factors of a sum are copied so that they are contiguous where the result is: vectors run along
-//! its last dimension.
+//! If an assigned variable occurs in its own expression, the statement is evaluated in place if the
+//! dependence analysis on indexing maps allows it: each element of the variable that it reads is the
+//! element that it writes, and no later operation needs the old value. Otherwise a temporary receives
+//! the result.
 //!
-//! In a padded program (`tml-pad`), only the last dimension of what is calculated runs over its padding,
-//! and over one element of it, if vectors are full with that: 11 elements take one of 8 and one of 4. More
-//! would make the rows of temporaries longer, which costs more than the mask of one vector. The rest of the
-//! padding is zero before, and stays so. Sums leave padding out, as its terms are zero. Temporaries hold
-//! anything where nothing is written to their padding; where that would be read, the last dimension stops
-//! before it too.
+//! Temporaries keep the order of dimensions of their largest operand. Small factors of a sum are copied
+//! so that they are contiguous along the last dimension of the result, because vectors run along it.
+//!
+//! In a padded program (`tml-pad`), only the last dimension of a computation runs over its padding, and
+//! only as far as it fills a vector: 11 elements take one vector of 8 and one of 4. More would lengthen
+//! the rows of temporaries, which costs more than the mask of one vector. The rest of the padding is
+//! zero before and stays zero. Sums skip padding, because its terms are zero. If an operation would read
+//! padding of a temporary that is not written, its last dimension stops before the padding.
 //!
 //! Before:
 //!
@@ -49,8 +50,8 @@
 //! } -> tensor<3x5xf64>
 //! ```
 //!
-//! Remarks, for each statement whose variable stands in its own expression: `in-place`, or `temporary`
-//! with the reason.
+//! Remarks, for each statement with its variable in its own expression: `in-place`, or `temporary` with
+//! the reason.
 
 use super::hlo_to_imap::nest::Nest;
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike, r#type::FunctionType};

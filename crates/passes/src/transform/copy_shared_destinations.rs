@@ -1,13 +1,11 @@
-//! `copy-shared-destinations`: a destination that something reads later is copied first, and so is
-//! what a branch yields.
+//! `copy-shared-destinations`: copy destinations and yielded tensors that are read later.
 //!
-//! An `imap.generic` that goes on with what a tensor holds (it folds into it, or writes a part of
-//! it) cannot have the buffer of the tensor if the tensor is read later. One-shot bufferization
-//! would copy it there; but before, `eliminate-empty-tensors` follows destinations backwards
-//! without asking who else uses them, and may put the tensor into the buffer of a result, where no
-//! copy is possible any more. With the copy written down, it stops there. The same goes for a tensor
-//! that a branch of `scf.if` passes on and something reads later: another branch may write to the
-//! buffer of the result.
+//! An `imap.generic` that folds into its destination or writes a part of it cannot reuse the buffer of a
+//! tensor that is read later. One-shot bufferization would insert a copy. But `eliminate-empty-tensors`
+//! runs before it and follows destinations backwards without checking other uses. It may place the
+//! tensor in the buffer of a result, where a copy is no longer possible. An explicit copy stops it
+//! there. The same holds for a tensor that a branch of `scf.if` yields and a later operation reads:
+//! another branch may write to the buffer of the result.
 //!
 //! Before:
 //!
@@ -35,7 +33,7 @@ use tc_dialects::{
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "copy-shared-destinations",
-    summary: "Copy destinations that are read later",
+    summary: "Copy destinations and yielded tensors that are read later",
     anchor: "builtin.module",
     options: &[],
     dependent_dialects: &["bufferization"],

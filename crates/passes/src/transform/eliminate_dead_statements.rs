@@ -1,11 +1,10 @@
-//! `tml-eliminate-dead-statements`: removes statements that no result depends on.
+//! `tml-eliminate-dead-statements`: remove statements that no result depends on.
 //!
-//! A variable that is no result of the program, as one that is not declared `out`, is dead after its
-//! last use, and so is any variable where it is assigned to again before it is used. Statements whose
-//! value is dead are removed, last ones first, so that what only they used goes as well (dead code
-//! elimination, section 5 of the report).
+//! A variable that is not a result is dead after its last use. Every variable is dead before an
+//! assignment that no use precedes. The pass removes statements with dead values, last ones first, so
+//! statements that only they used are removed too (dead code elimination, section 5 of the report).
 //!
-//! Before, where only `C` is a result:
+//! Before, if only `C` is a result:
 //!
 //! ```mlir
 //! %t = tml.assign "t" %A : tensor<3xf64>

@@ -1,8 +1,8 @@
-//! `tml-forward-statements`: what one other statement uses becomes a part of that statement.
+//! `tml-forward-statements`: substitute single-use statements into their users.
 //!
-//! Each use of a variable is reached by the last assignment before it. Where an assignment reaches one
-//! use only, and its value is no result of the program, the expression can stand in place of the use:
-//! nothing else needs the variable, and optimizations see one larger expression.
+//! The last assignment before a use of a variable reaches it. If an assignment reaches only one use and
+//! its value is not a result of the program, this pass replaces the use by the expression. Then
+//! optimizations see one larger expression.
 //!
 //! Before:
 //!
@@ -17,9 +17,9 @@
 //! %s = tml.add %p, %A : tensor<3xf64>
 //! ```
 //!
-//! What has more elements than the tensors that it reads, as an outer product has, takes the place of
-//! all its uses: to calculate an element again takes less than to store it and to read it, and where it is
-//! contracted it need not be stored at all. If it is a result, it is stored for that only.
+//! An expression with more elements than its operands, such as an outer product, replaces all its uses:
+//! recomputing an element costs less than storing and reading it, and a contracted outer product need
+//! not be stored at all. If it is a result, it is stored only for that.
 //!
 //! Remarks: `forwarded`, for each statement.
 
@@ -35,7 +35,7 @@ use tc_dialects::{
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "tml-forward-statements",
-    summary: "Make what one other statement uses a part of that statement",
+    summary: "Substitute single-use statements into their users",
     anchor: "tml.program",
     options: &[],
     dependent_dialects: &[],

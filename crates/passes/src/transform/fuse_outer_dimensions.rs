@@ -1,9 +1,8 @@
-//! `fuse-outer-dimensions`: operations on buffers that have their outer dimension in common run one after
-//! the other for each index of it.
+//! `fuse-outer-dimensions`: run operations with a common outer dimension one index at a time.
 //!
-//! What one operation stores for another, as temporaries of a batch do, is then there for one index only: it
-//! stays in the cache, and memory of the size of the batch is not asked of the operating system, which
-//! would have to clear it page by page.
+//! A temporary between two operations, such as one with a batch dimension, then stores the elements of
+//! one index only. It stays in cache, and no batch-sized buffer is allocated, which the operating system
+//! would zero page by page.
 //!
 //! Before:
 //!
@@ -26,18 +25,18 @@
 //! }
 //! ```
 //!
-//! A group is what stands one after the other in a block, but for operations in between that can stand
-//! before it. It may run so if every buffer that a part of it writes is accessed by all parts at `d0` in its
-//! first dimension, and at `d0` in no other: what is done for one index then touches nothing that is
-//! touched for another. It is worth it if
+//! A group consists of consecutive operations of a block; operations between them that can move before
+//! the group do not count. A group is legal if every buffer that a member writes is accessed by all
+//! members at `d0` in its first dimension and at `d0` in no other. Then the iterations of one index
+//! touch no element that another index touches. The transformation is profitable if
 //!
 //! * temporaries of at least `min-bytes` become smaller;
-//! * enough is left to do for each index: two dimensions, and [`MIN_ROWS`] points without the last one, so
-//!   that loops still have registers full of work;
-//! * what is read again for each index has at most [`MAX_SHARED_BYTES`], so that it stays in the cache.
+//! * each index has enough work: two dimensions, and [`MIN_ROWS`] points without the last one, so loops
+//!   still fill the registers;
+//! * the data that each index reads again has at most [`MAX_SHARED_BYTES`] bytes, so it stays in cache.
 //!
-//! Buffers are arguments of compiled functions, which do not overlap, and allocations. Remark: `fused`, for
-//! each group, with the bytes of temporaries before and after.
+//! Buffers are arguments of compiled functions, which are disjoint, and allocations. Remark: `fused`,
+//! for each group, with the bytes of temporaries before and after.
 
 use crate::convert::loops::{build_alloc, build_for};
 use melior::ir::{ValueLike, operation::OperationLike, r#type::MemRefType};
@@ -57,7 +56,7 @@ pub const PASS: PassInfo = PassInfo {
     anchor: "func.func",
     options: &[PassOption {
         name: "min-bytes",
-        description: "The size of temporaries from which it is worth it",
+        description: "The smallest size of temporaries for which fusion is profitable",
         default: "131072",
     }],
     dependent_dialects: &["arith", "imap", "memref", "scf"],

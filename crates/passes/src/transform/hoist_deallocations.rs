@@ -1,7 +1,7 @@
-//! `hoist-deallocations`: memory is freed after its last use instead of at the end of the block.
+//! `hoist-deallocations`: free memory after its last use instead of at the end of the block.
 //!
-//! Upstream frees what a block allocated where the block ends. A program of many steps would keep
-//! the memory of all of them.
+//! Upstream frees an allocation at the end of its block. So a program of many steps would keep the
+//! memory of all steps.
 //!
 //! Before:
 //!
@@ -21,12 +21,12 @@
 //! .. // many more
 //! ```
 //!
-//! Every buffer that an operation gives may be one that it takes, or that a region of it uses; so a
-//! use of the one is a use of the other. Only what is allocated and freed in one block moves.
-//! Upstream's `optimize-allocation-liveness` does the same, but frees buffers that are still used
+//! A result buffer may alias any buffer that its operation takes or uses in a region, so a use of the
+//! result also counts as a use of those. Only buffers that are allocated and freed in one block move.
+//! Upstream's `optimize-allocation-liveness` has the same purpose, but frees buffers that are still used
 //! through other values (LLVM 22).
 //!
-//! Remark: how many deallocations moved.
+//! Remark: the number of moved deallocations.
 
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::{BTreeSet, HashMap};
@@ -39,7 +39,7 @@ use tc_dialects::{
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "hoist-deallocations",
-    summary: "Free memory after its last use in a block",
+    summary: "Free memory after its last use",
     anchor: "builtin.module",
     options: &[],
     dependent_dialects: &[],

@@ -1,12 +1,10 @@
-//! `hoist-divisions`: divisions whose operands a loop does not change are performed before
-//! the loop.
+//! `hoist-divisions`: move loop-invariant divisions that cannot trap before the loop.
 //!
-//! LLVM leaves an integer division in a branch where it is, because it traps on zero. Most
-//! of ours cannot: the divisor is a size, clamped to 1, or is replaced where it is zero. So
-//! they may be performed although the branch is not taken, and once instead of every time.
-//! It also keeps them from the loop vectorizer of LLVM 22, which performs a division that
-//! is the same for all lanes of a vector only if the first lane takes the branch, and lets
-//! the others read garbage.
+//! LLVM does not move an integer division out of a branch, because division by zero traps. Most of our
+//! divisions cannot trap: the divisor is a size, clamped to 1, or is replaced if it is zero. So they may
+//! run even if the branch is not taken, and once instead of in every iteration. The pass also hides them
+//! from the loop vectorizer of LLVM 22: it performs a division that is equal for all lanes of a vector
+//! only if the first lane takes the branch, and the other lanes read garbage.
 //!
 //! Before:
 //!
@@ -34,8 +32,8 @@
 //! }
 //! ```
 //!
-//! Works on loops of `scf` and of `omp`. Divisions by constants are left to LLVM, except
-//! where another division needs them. Remark: how many divisions left a loop.
+//! The pass handles loops of `scf` and `omp`. LLVM handles divisions by constants, so they move only if
+//! another moved division uses them. Remark: the number of divisions that left a loop.
 
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use std::collections::{HashMap, HashSet};
@@ -48,7 +46,7 @@ use tc_dialects::{
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "hoist-divisions",
-    summary: "Perform divisions that cannot trap before the loops that do not change them",
+    summary: "Move loop-invariant divisions that cannot trap before the loop",
     anchor: "builtin.module",
     options: &[],
     dependent_dialects: &["arith"],

@@ -1,8 +1,7 @@
-//! `tc-infer-ranges`: fills in the domain of every comprehension.
+//! `tc-infer-ranges`: infer the domain of every comprehension.
 //!
-//! Runs the algorithm of [`tc_dialects::tc::ranges`] on the statements of each `tc.def`
-//! in order; a tensor that an earlier statement defined has the extents and the origin
-//! that it was given there.
+//! This pass runs the algorithm of [`tc_dialects::tc::ranges`] on the statements of each `tc.def`, in
+//! order. A tensor that an earlier statement defined has the extents and the origin inferred there.
 //!
 //! Before:
 //!
@@ -18,15 +17,15 @@
 //!             r_k in [0, K - 1], M in [1, 2147483647], ..> { .. }
 //! ```
 //!
-//! Reads that are inside their tensor for all sizes are marked `in_bounds`. A read that is
-//! outside for all sizes is an error. Other conditions are warnings, and are kept in the
-//! attribute `preconditions` of the function: an array of dictionaries with `text`, `access`,
-//! the flags `data` and `guarded`, and, if the condition is over sizes alone, `condition`, a
-//! map whose constraints spell it.
+//! The pass marks reads that are in bounds for all sizes with `in_bounds`. A read that is out of bounds
+//! for all sizes is an error. Each other unproven read is a warning with the exact condition. The
+//! attribute `preconditions` of the function keeps it: an array of dictionaries with `text`, `access`,
+//! the flags `data` and `guarded`, and, for a condition over sizes alone, `condition`, a map with that
+//! constraint.
 //!
-//! Options: `explain=true` prints the rounds to the standard output; `record-rounds=true`
-//! sets the attribute `rounds` on each comprehension, the names that each round resolved.
-//! Remarks: how many variables, rounds, and accesses proven or left, per function.
+//! Options: `explain=true` prints the rounds to the standard output; `record-rounds=true` sets the
+//! attribute `rounds` on each comprehension, the names that each round resolved. Remarks: the numbers of
+//! variables, rounds, proven accesses and unproven accesses per function.
 
 use crate::analysis::index_exprs::{IndexExprs, Leaves, element_read};
 use melior::ir::{
@@ -70,7 +69,7 @@ pub const PASS: PassInfo = PassInfo {
         },
         PassOption {
             name: "record-rounds",
-            description: "Record what each round resolved in the attribute 'rounds'",
+            description: "Record the names that each round resolved in the attribute 'rounds'",
             default: "false",
         },
     ],

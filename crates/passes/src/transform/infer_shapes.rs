@@ -1,9 +1,9 @@
-//! `axon-infer-shapes`: gives every value of an Axon program its type.
+//! `axon-infer-shapes`: infer the types and shapes of Axon programs.
 //!
-//! Types are those of Hindley-Milner inference with shapes; variables have names, and belong to the
-//! definition at the top around them. What inference cannot solve becomes the `conditions` of a
-//! definition. Types that are there already are not looked at: what a program writes down are the
-//! annotations of its functions.
+//! This pass gives every value the type of Hindley-Milner inference with shapes. Variables have names
+//! and belong to the enclosing top-level definition. Unsolved equations become the `conditions` of a
+//! definition. Existing types are ignored: the annotations of functions keep the types that the program
+//! writes.
 //!
 //! Before:
 //!

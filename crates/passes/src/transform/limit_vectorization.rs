@@ -1,16 +1,15 @@
-//! `limit-vectorization`: LLVM is kept from loops that it takes exponential time for.
+//! `limit-vectorization`: disable vectorization of loops that LLVM compiles in exponential time.
 //!
-//! To vectorize a loop, LLVM computes both sides of its branches and masks what is not
-//! taken. With long branches that is slower than the branches themselves. Besides, LLVM 22
-//! takes time that is exponential in the depth of what a loop computes from values that it
-//! does not change, where operands are used several times: `isSingleScalar` of its vectorizer
-//! walks every path. Minima and maxima of floats are such, because `arith-expand` writes them
-//! out with three uses of each operand. So
+//! To vectorize a loop, LLVM computes both sides of its branches and masks the side that is not taken.
+//! With long branches, that is slower than branching. In addition, LLVM 22 needs time exponential in the
+//! depth of loop-invariant computations whose operands are used several times: `isSingleScalar` of its
+//! vectorizer walks every path. Minima and maxima of floats are such computations, because
+//! `arith-expand` expands them to three uses of each operand. So
 //!
 //! - innermost loops with long branches are not vectorized,
-//! - nor are innermost loops with many scalar minima and maxima of floats, and
-//! - innermost loops with any of them are not unrolled, which would make a chain in the loop
-//!   around them.
+//! - innermost loops with many scalar minima and maxima of floats are not vectorized, and
+//! - innermost loops with any of them are not unrolled, because unrolling would chain them in the
+//!   enclosing loop.
 //!
 //! Before:
 //!
@@ -30,12 +29,12 @@
 //! } {loop_annotation = #llvm.loop_annotation<vectorize = <disable = true>>}
 //! ```
 //!
-//! The attribute has the name that it has on branches of the `llvm` dialect, because the
-//! conversions hand it on as it is; under another name LLVM never sees it.
+//! The attribute has the name that it has on branches of the `llvm` dialect, because conversions pass it
+//! on unchanged. LLVM ignores any other name.
 //!
-//! Options: `max-conditional-ops`, how many operations the branches of a loop may have;
-//! `max-extrema`, how many minima and maxima of floats a loop may have.
-//! Remark: how many loops were annotated.
+//! Options: `max-conditional-ops`, the largest number of operations in the branches of a loop;
+//! `max-extrema`, the largest number of minima and maxima of floats in a loop. Remark: the number of
+//! annotated loops.
 
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use tc_dialects::{
@@ -47,17 +46,17 @@ use tc_dialects::{
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "limit-vectorization",
-    summary: "Tell LLVM not to vectorize loops that it takes exponential time for",
+    summary: "Disable vectorization of loops that LLVM compiles in exponential time",
     anchor: "builtin.module",
     options: &[
         PassOption {
             name: "max-conditional-ops",
-            description: "How many operations the branches of a loop may have",
+            description: "Largest number of operations in the branches of a loop",
             default: "48",
         },
         PassOption {
             name: "max-extrema",
-            description: "How many scalar minima and maxima of floats a loop may have",
+            description: "Largest number of scalar minima and maxima of floats in a loop",
             default: "8",
         },
     ],

@@ -1,10 +1,10 @@
-//! `tml-pad`: every dimension of every tensor is rounded up to a multiple of the vector length.
+//! `tml-pad`: round every dimension up to a multiple of the vector length.
 //!
-//! Types change, and nothing else: the operations on tensors with padding compute what those without
-//! compute, wherever both have elements, and zeros elsewhere (theorems 2 and 3 of the report). The
-//! attribute `tml.extents` keeps the extents without padding. The ambient application passes tensors
-//! whose padding is zero, and gets such back; a variable that is a result only is passed as well, for
-//! the zeros in its padding.
+//! This pass only changes types. Operations on padded tensors compute the elements of the operations
+//! without padding, and zeros elsewhere (theorems 2 and 3 of the report). The attribute `tml.extents`
+//! keeps the extents without padding. The ambient application passes tensors with zero padding and
+//! receives such tensors. A variable that is only a result becomes an argument too, for the zeros in its
+//! padding.
 //!
 //! With `vector-length=4`, before:
 //!
@@ -29,9 +29,9 @@
 //! }
 //! ```
 //!
-//! Options: `vector-length`, at least 1; `tc-run` and `tc-compile` choose that of the target, or a shorter
-//! one where padding takes too much memory. Remarks: `padded`, with the number of elements of all variables that are
-//! passed, before and after.
+//! Option: `vector-length`, at least 1. `tc-run` and `tc-compile` choose the length of the target, or a
+//! shorter one if padding takes too much memory. Remark: `padded`, with the number of elements of all
+//! arguments and results, before and after.
 
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike, r#type::FunctionType};
 use std::collections::HashSet;
@@ -49,7 +49,7 @@ pub const PASS: PassInfo = PassInfo {
     anchor: "builtin.module",
     options: &[PassOption {
         name: "vector-length",
-        description: "What extents become multiples of",
+        description: "Extents become multiples of this number",
         default: "8",
     }],
     dependent_dialects: &[],

@@ -1,18 +1,20 @@
-//! `tml-reassociate`: the order of products and contractions that takes the fewest operations.
+//! `tml-reassociate`: reorder products and contractions to minimize operations.
 //!
-//! What products, contractions, transpositions and scalar multiplications build, with nothing else in
-//! between, is a network: tensors, and pairs of their dimensions that are summed over. A sum with several
-//! uses is calculated once, as a tensor of other networks; an outer product is a part of each.
-//! Every order of evaluating it gives the same elements, and the same ones are undefined, as all of them
-//! read the same. The cheapest order without outer products is found by dynamic programming over
-//! connected sets of tensors (Pfeifer, Haegeman and Verstraete, "Faster identification of optimal
-//! contraction sequences for tensor networks", 2014), for more than [`MAX_EXACT`] tensors by joining the
-//! cheapest pair first. Of orders that are as cheap, one is taken that sums over outer dimensions of
-//! temporaries rather than of what is passed in or out. Parts that share no dimension are multiplied last,
-//! and only if the order found takes fewer operations than the one written is the expression changed.
+//! A network consists of products, contractions, transpositions and scalar multiplications only:
+//! tensors, and pairs of their dimensions to sum over. A sum with several uses is computed once and is a
+//! tensor of other networks; an outer product is inlined into each of its uses. Every order of
+//! evaluation yields the same elements, and the same undefined ones, because all of them read the same
+//! elements.
+//!
+//! The pass finds the cheapest order without outer products by dynamic programming over connected sets
+//! of tensors (Pfeifer, Haegeman and Verstraete, "Faster identification of optimal contraction sequences
+//! for tensor networks", 2014). For more than [`MAX_EXACT`] tensors, it joins the cheapest pair first.
+//! Among equally cheap orders, it prefers sums over outer dimensions of temporaries to sums over outer
+//! dimensions of arguments and results. Parts that share no dimension are multiplied last. The
+//! expression changes only if the new order needs fewer operations.
 //!
 //! The product of a chain of three matrices, `(A # B # C) . [2 3, 4 5]`, takes one loop nest over four
-//! indices as it is written, and two over three indices afterwards:
+//! indices as written, and two loop nests over three indices afterwards:
 //!
 //! ```mlir
 //! %p = tml.product %A, %B : tensor<8x8xf64>, tensor<8x8xf64> -> tensor<8x8x8x8xf64>
@@ -21,8 +23,8 @@
 //! %s = tml.contract %r [1, 2] : tensor<8x8x8x8xf64> -> tensor<8x8xf64>
 //! ```
 //!
-//! Remarks, for each network of two tensors or more: `reassociated`, or `kept` if the order written is
-//! as good, both with the floating-point operations before and after.
+//! Remarks, for each network of two tensors or more: `reassociated`, or `kept` if the written order is
+//! as cheap, both with the floating-point operations before and after.
 
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::{BTreeSet, HashMap};
@@ -36,7 +38,7 @@ use tc_dialects::{
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "tml-reassociate",
-    summary: "Evaluate products and contractions in the order of the fewest operations",
+    summary: "Reorder products and contractions to minimize operations",
     anchor: "tml.program",
     options: &[],
     dependent_dialects: &["tml"],

@@ -1,14 +1,13 @@
-//! `tc-runtime-checks`: checks of what range inference could not prove, outside the loops.
+//! `tc-runtime-checks`: check unproven assumptions of range inference, outside the loops.
 //!
-//! Three kinds of facts are assumed by the code of a statement and may be false when it
-//! runs. A check, `imap.check` with a message, is emitted for each that is not provable:
+//! The code of a statement assumes three kinds of facts, which may be false at run time. The pass emits
+//! an `imap.check` with a message for each fact that it cannot prove:
 //!
 //! - Every index variable has a value: `lower <= upper`, a condition on the sizes.
-//! - Every read is inside its tensor. For reads without data in their indices that are
-//!   performed everywhere, this too is a condition on the sizes. All others need a look at
-//!   each index: a *scan*, a comprehension of rank 0 that recomputes the index over the
-//!   variables it depends on and folds the comparisons with `and`. Conditions under which
-//!   the read is performed are recomputed as well.
+//! - Every read is in bounds. For unconditional reads without data in their indices, this is a condition
+//!   on the sizes. All other reads need a *scan*: a comprehension of rank 0 that recomputes the index
+//!   over its variables and folds the comparisons with `and`. A scan also recomputes the conditions
+//!   under which the read happens.
 //! - No integer is divided by 0: a scan of the divisors.
 //!
 //! ```mlir
@@ -20,7 +19,7 @@
 //!   ..
 //! ```
 //!
-//! becomes, in front of the statement,
+//! becomes, before the statement,
 //!
 //! ```mlir
 //! %scan = tc.comprehension "O.check"[] reduce ["i"] #imap.combiner<and from identity> .. {
@@ -34,18 +33,17 @@
 //! imap.check %ok, "expected 0 <= I(i) < B for 'T(I(i))'"
 //! ```
 //!
-//! All conditions on sizes stand at the start of the function, then the scans that read
-//! arguments only; a scan of an earlier result stands before its statement. A scan that
-//! reads through an access which is itself in doubt comes after the check of that access:
-//! scans are emitted in levels, all scans of a level before its checks.
+//! All conditions on sizes are at the start of the function, followed by the scans that read only
+//! arguments. A scan of an earlier result is directly before its statement. If a scan reads through an
+//! access that itself needs a check, it comes after that check: scans are emitted in levels, and all
+//! scans of a level precede its checks.
 //!
-//! Needs `tc-infer-ranges` before it and `convert-tc-to-imap` after it. It relies on the
-//! shapes of the arguments, which the caller checks against `tc.sizes`. With `kind=shape`
-//! only what depends on sizes and indices alone is checked, no data and no divisors; with
-//! `kind=bounds` data too, where it is an index.
+//! Run this pass after `tc-infer-ranges` and before `convert-tc-to-imap`. It relies on the shapes of the
+//! arguments, which the caller checks against `tc.sizes`. `kind=shape` checks only conditions on sizes
+//! and indices, without data and divisors. `kind=bounds` also checks data that is used as an index.
 //!
-//! Limits: a read that can fail stands in the body or in `scf.if`, in no other operation;
-//! the scans of a function have at most `MAX_SCAN_OPS` operations.
+//! Limits: a read that can fail occurs directly in the body or in `scf.if`, in no other operation; the
+//! scans of a function have at most `MAX_SCAN_OPS` operations.
 
 mod facts;
 mod scan;
@@ -77,7 +75,7 @@ const MAX_SCAN_OPS: usize = 1 << 16;
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "tc-runtime-checks",
-    summary: "Check outside the loops what range inference could not prove",
+    summary: "Check unproven assumptions of range inference, outside the loops",
     anchor: "builtin.module",
     options: &[PassOption {
         name: "kind",

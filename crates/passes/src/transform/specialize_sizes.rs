@@ -1,9 +1,8 @@
-//! `tc-specialize-sizes`: fixes size variables to numbers.
+//! `tc-specialize-sizes`: replace size variables by constants.
 //!
-//! Arguments, the sizes that the head asserts for outputs, and every `tc.size` take the
-//! number. Results of statements keep their dynamic types: range inference and conversion
-//! find their extents. Sizes that are not named stay variables. A size applies to every
-//! function of the module that has a variable of its name.
+//! Arguments, the declared sizes of outputs, and every `tc.size` take the constant. Results of
+//! statements keep their dynamic types: range inference and conversion find their extents. Other sizes
+//! stay variables. A size applies to every function of the module that has a variable of this name.
 //!
 //! Before, with `sizes="M=512"`:
 //!
@@ -17,8 +16,8 @@
 //! tc.def @f(%A: tensor<512x?xf32> {tc.name = "A", tc.sizes = [512, "K"]}) ..
 //! ```
 //!
-//! Has to stand before `tc-infer-ranges`: the domains that it fills in name every size
-//! variable of their function.
+//! Run this pass before `tc-infer-ranges`, because inferred domains name every size variable of their
+//! function.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,11 +35,11 @@ use tc_dialects::{
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "tc-specialize-sizes",
-    summary: "Fix size variables of tc.def to numbers",
+    summary: "Replace size variables of tc.def by constants",
     anchor: "builtin.module",
     options: &[PassOption {
         name: "sizes",
-        description: "The numbers, as \"M=512,K=256\"",
+        description: "The sizes, as \"M=512,K=256\"",
         default: "",
     }],
     dependent_dialects: &["arith", "tc"],

@@ -1,11 +1,10 @@
-//! `unshare-empty-tensors`: every use of a `tensor.empty` gets one of its own, and every use of a
-//! `bufferization.to_buffer` too.
+//! `unshare-empty-tensors`: give each use of `tensor.empty` and `bufferization.to_buffer` its own
+//! operation.
 //!
-//! Common subexpression elimination makes one of all empty tensors of a type. One-shot
-//! bufferization gives that one a single buffer, and the analysis of LLVM 22 does not see
-//! that a value which was computed there in a branch is lost when another branch writes
-//! there. With an empty tensor per use, right before it, there is nothing to lose, and each
-//! chain of destinations can be given the buffer of a result.
+//! Common subexpression elimination merges all empty tensors of one type. One-shot bufferization assigns
+//! the merged tensor a single buffer. The analysis of LLVM 22 then misses that a value computed there in
+//! one branch is lost if another branch writes to the buffer. With one empty tensor per use, directly
+//! before it, no value can be lost, and each chain of destinations can use the buffer of a result.
 //!
 //! Before:
 //!
@@ -24,10 +23,10 @@
 //! %b = imap.generic .. outs(%f : tensor<4xf32>) ..
 //! ```
 //!
-//! A `bufferization.to_buffer` is a read of its tensor where it stands. Merged with an earlier one,
-//! it would let the tensor be overwritten before the buffer is read.
+//! A `bufferization.to_buffer` reads its tensor at its position. Merged with an earlier one, it would
+//! allow the tensor to be overwritten before the buffer is read.
 //!
-//! Uses by `tensor.dim` only ask for extents and keep the first one.
+//! Uses by `tensor.dim` only query extents and keep the first operation.
 
 use tc_dialects::{
     mlir::{self, Builder, ValueMap},
@@ -37,7 +36,7 @@ use tc_dialects::{
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "unshare-empty-tensors",
-    summary: "Give every use of tensor.empty and bufferization.to_buffer one of its own",
+    summary: "Give each use of tensor.empty and bufferization.to_buffer its own operation",
     anchor: "builtin.module",
     options: &[],
     dependent_dialects: &["tensor"],

@@ -1,23 +1,23 @@
-//! `convert-axon-to-imap`: a definition of an Axon program as a function whose sizes are parameters.
+//! `convert-axon-to-imap`: convert an Axon definition to a function with symbolic sizes.
 //!
-//! The ranks of all parameters are known; sizes that are not given are read from the dimensions of
-//! arguments (`tc.sizes`), and all others are expressions of these. So a function is built once for all
-//! sizes. Functions of the program are evaluated at each call as for HLO, and mean the same; what is built
-//! is `imap.generic` with the sizes among its runtime variables:
+//! The ranks of all parameters must be known. Sizes that are not given are read from the dimensions of
+//! arguments (`tc.sizes`), and all other sizes are expressions of these. So one function serves all
+//! sizes. Functions of the program are evaluated at each call, as for HLO. The result consists of
+//! `imap.generic` operations with the sizes among their runtime variables:
 //!
-//! | functions | become |
+//! | functions | lowering |
 //! |---|---|
-//! | point-wise ones, what moves elements, `iota` | `imap.generic` with the maps of the operands |
+//! | element-wise functions, data movement, `iota` | `imap.generic` with the maps of the operands |
 //! | `matmul`, `conv`, sums, products and extrema | `imap.generic` with range variables |
-//! | other reductions | loops of `scf` over the elements |
-//! | `map`, `loop` | a loop of `scf` that carries the state and what the calls give |
+//! | other reductions | `scf` loops over the elements |
+//! | `map`, `loop` | an `scf` loop that carries the state and the results of the calls |
 //!
-//! Values without dimensions, and tensors of equal elements, are scalars until they are needed in memory.
+//! Values without dimensions and tensors of equal elements are scalars until they are needed in memory.
 //!
-//! At entry, checks with the place in the program that asks for them (`imap.check`): sizes are positive, a
-//! size that several dimensions have is the same in all of them, and the conditions that inference has
-//! left hold. The code after them relies on that. Sizes of results are formulas (`tc.extents`), and the
-//! tensors that callers pass for them are checked against these (`tc.check_extents`).
+//! At entry, the function checks (`imap.check`, with the source location that requires it): sizes are
+//! positive, a size that several dimensions share is equal in all of them, and the remaining conditions
+//! of inference hold. The code after the checks relies on them. Sizes of results are formulas
+//! (`tc.extents`); the function checks the destination arguments against them (`tc.check_extents`).
 //!
 //! Before, a program with
 //!
@@ -42,8 +42,8 @@
 //! }
 //! ```
 //!
-//! Limits: those of `tc_dialects::axon::evaluate`, with at most 16384 calls; a condition that divides by what may be zero, or divides
-//! numbers of more than 64 bits, is refused.
+//! Limits: as in `tc_dialects::axon::evaluate`, with at most 16384 calls. A condition is rejected if its
+//! divisor may be zero or if it divides numbers of more than 64 bits.
 
 mod checks;
 mod lowering;
@@ -79,7 +79,7 @@ const DIALECTS: [&str; 6] = ["arith", "func", "imap", "math", "scf", "tensor"];
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "convert-axon-to-imap",
-    summary: "Convert a definition of an Axon program to a function whose sizes are parameters",
+    summary: "Convert an Axon definition to a function with symbolic sizes",
     anchor: "builtin.module",
     options: axon_to_hlo::OPTIONS,
     dependent_dialects: &DIALECTS,

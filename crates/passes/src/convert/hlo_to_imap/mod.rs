@@ -1,28 +1,27 @@
-//! `convert-hlo-to-imap`: HLO modules as functions on tensors, `imap.generic` for what indexing maps describe, loops of
-//! `scf` for the rest.
+//! `convert-hlo-to-imap`: convert an HLO module to one function of `imap.generic` and `scf` loops.
 //!
-//! The entry computation becomes one function. Everything that it calls is built in place:
-//! fusions and calls where they stand, the computations of loops and conditionals inside
-//! `scf.while` and `scf.if`, and those of reductions element by element. Tuples
-//! disappear; a function has one argument per array of its parameters and one result per array of
-//! its value, each with a name (`tc.name`), `tc.unsigned` if its integers are, and `tc.bits_of` if
-//! they are the bits of a float that MLIR's targets lack. How arrays are stored is said in the
-//! module `value`.
+//! This pass converts the entry computation to a function and inlines all computations that it calls:
+//! fusions and calls at their call sites, bodies of loops and conditionals inside `scf.while` and
+//! `scf.if`, and reducers element by element. Tuples disappear: the function has one argument per array
+//! of its parameters and one result per array of its value. Each has a name (`tc.name`), `tc.unsigned`
+//! if its integers are unsigned, and `tc.bits_of` if it stores the bits of a float type that MLIR's
+//! targets lack. The module `value` documents the storage of arrays.
 //!
-//! | instructions | become |
+//! | instructions | lowering |
 //! |---|---|
-//! | element-wise ones, `iota`, and what moves elements | `imap.generic` with the maps of its operands |
+//! | element-wise instructions, `iota`, data movement | `imap.generic` with the maps of its operands |
 //! | `dot`, `convolution`, `reduce` by sum, product or bits | `imap.generic` with range variables |
 //! | `dynamic-slice`, `dynamic-update-slice` | `imap.generic` with runtime variables |
 //! | other reductions, windows, `gather`, `scatter`, `sort` | loops over memory |
-//! | `fft`, `cholesky`, `triangular-solve` | loops over memory; no library is called |
-//! | `batch-norm-*` | `imap.generic`: sums per feature, and what is computed element by element |
+//! | `fft`, `cholesky`, `triangular-solve` | loops over memory, without a library |
+//! | `batch-norm-*` | `imap.generic`: sums per feature, and element-wise computations |
 //! | `rng-bit-generator` | `imap.generic`, one iteration per block of bits |
 //! | `while`, `conditional` | `scf.while`, `scf.if` |
 //!
-//! Layouts do not change values and are ignored, but for `bitcast`.
-//! Limits: shapes are static; arrays have at most [`MAX_BYTES`] bytes; calls nest at most [`MAX_DEPTH`] deep; collective instructions are
-//! those of a single device.
+//! Layouts do not change values; only `bitcast` uses them.
+//!
+//! Limits: shapes are static; arrays have at most [`MAX_BYTES`] bytes; calls nest at most [`MAX_DEPTH`]
+//! deep; collective instructions run on one device.
 
 mod batch_norm;
 pub(super) mod coding;
@@ -74,7 +73,7 @@ const DIALECTS: [&str; 8] =
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "convert-hlo-to-imap",
-    summary: "Convert a module of HLO to a function of imap.generic and loops",
+    summary: "Convert an HLO module to a function of imap.generic and loops",
     anchor: "builtin.module",
     options: &[],
     dependent_dialects: &DIALECTS,
