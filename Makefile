@@ -1,17 +1,17 @@
-# The commands of daily work. Each first installs what is missing (see ./bootstrap).
+# The commands of daily work. Each first installs missing packages (see ./bootstrap).
 
 CARGO ?= cargo
-# What `make run` compiles, for which sizes, and what else it passes to tc-run.
+# The program of `make run`, its sizes, and further arguments of tc-run.
 EXAMPLE ?= examples/tc/mlp3.tc
 SIZES ?= B=128,N=128,O=64,P=32,Q=2
 ARGS ?=
-# How many random programs `make random` compares.
+# Number of random programs of `make random`.
 PROGRAMS ?= 10000
-# How many random index maps `make random-maps` checks.
+# Number of random index maps of `make random-maps`.
 MAPS ?= 1000000
-# How many random systems of equations between shapes `make random-systems` solves, of each kind.
+# Number of random systems of shape equations of `make random-systems`, per kind.
 SYSTEMS ?= 100000
-# What `make fuzz` fuzzes (map, constraints), and for how many seconds.
+# Target of `make fuzz` (map, constraints), and its time limit in seconds.
 TARGET ?= map
 SECONDS ?= 60
 
@@ -19,18 +19,18 @@ SECONDS ?= 60
 
 help:
 	@echo 'make run      infer ranges, compile and run an example, check and time it (EXAMPLE=, SIZES=, ARGS=)'
-	@echo 'make run FUSED=1   print the fused IR of the example too'
+	@echo 'make run FUSED=1   also print the fused IR of the example'
 	@echo 'make test     all tests: units, properties, FileCheck, conformance'
-	@echo 'make random   compiled random programs, TC, HLO and TML, against interpreters, 10000 of each (PROGRAMS=)'
-	@echo 'make random-maps   random index maps against enumeration of their domains, a million of them (MAPS=)'
-	@echo 'make random-systems   random equations between the shapes of Axon, 100000 of each kind (SYSTEMS=)'
-	@echo 'make fuzz     texts of index maps or of constraints for the parsers, by libFuzzer (TARGET=, SECONDS=)'
-	@echo 'make math-accuracy   the built-ins in single precision, for all floats'
-	@echo 'make lint     formatting, clippy and rustdoc, warnings denied'
-	@echo 'make docs     write the generated pages of docs/ again; HTML as far as mdbook is there'
-	@echo 'make bench    the benchmarks'
-	@echo 'make bench-index   the index algebra against affine maps of MLIR'
-	@echo 'make bench-hlo   HLO text of training steps against the parser of XLA, which PyPI provides'
+	@echo 'make random   compare compiled random TC, HLO and TML programs with interpreters, 10000 of each (PROGRAMS=)'
+	@echo 'make random-maps   compare a million random index maps with enumeration of their domains (MAPS=)'
+	@echo 'make random-systems   solve random equations between Axon shapes, 100000 of each kind (SYSTEMS=)'
+	@echo 'make fuzz     fuzz the parsers of index maps or constraints with libFuzzer (TARGET=, SECONDS=)'
+	@echo 'make math-accuracy   check the built-in functions in single precision, for all floats'
+	@echo 'make lint     check formatting, clippy and rustdoc; warnings are errors'
+	@echo 'make docs     regenerate the pages of docs/; build HTML if mdbook is installed'
+	@echo 'make bench    run the benchmarks'
+	@echo 'make bench-index   compare the index algebra with affine maps of MLIR'
+	@echo 'make bench-hlo   compare the HLO parser with the parser of XLA from PyPI, on training steps'
 
 setup:
 	@./bootstrap
@@ -47,7 +47,7 @@ random: setup
 	TC_RANDOM_PROGRAMS=$(PROGRAMS) $(CARGO) test --package tc-backends --test hlo random_modules
 	TC_RANDOM_PROGRAMS=$(PROGRAMS) $(CARGO) test --package tc-backends --test tml
 
-# These need no LLVM, and so no setup.
+# These need no LLVM, so no setup.
 random-maps:
 	TC_RANDOM_MAPS=$(MAPS) $(CARGO) test --release --package tc-ir --test random_maps -- --nocapture
 

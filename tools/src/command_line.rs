@@ -51,7 +51,7 @@ pub struct Source {
     /// The function to use, if the file has several.
     #[arg(long, value_name = "NAME")]
     pub entry: Option<String>,
-    /// The language, where neither the ending of the file's name nor its beginning shows it.
+    /// The language, if neither the file name nor the first line determines it.
     #[arg(short = 'x', long, value_enum)]
     pub language: Option<Language>,
     /// Accepts the spellings of the TC documentation.
@@ -126,20 +126,20 @@ impl Source {
     }
 }
 
-/// What the results of a program are compared with.
+/// The reference for the results of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Check {
     /// Compare with the reference interpreter.
     Interpreter,
     /// Compare with expected/NAME.npy or NAME.expected.npy in the folder of the inputs. For HLO,
-    /// with what case.json there describes.
+    /// with the results listed in case.json.
     Expected,
 }
 
-/// How a program is compiled and run.
+/// Options for compiling and running a program.
 #[derive(Args, Clone, Debug)]
 pub struct Execution {
-    /// How it is compiled.
+    /// The options for compiling.
     #[command(flatten)]
     pub compilation: Compilation,
     /// A folder with NAME.npy for inputs; the others are random. For HLO, in0.npy, ..
@@ -190,31 +190,31 @@ pub fn make_folder(folder: &Path) -> Result<(), Error> {
     std::fs::create_dir_all(folder).map_err(failed)
 }
 
-/// How a program is compiled, for whatever sizes.
+/// Options for compiling a program.
 #[derive(Args, Clone, Debug)]
 pub struct Compilation {
     /// Values of size variables, M=512,K=256; may be repeated.
     #[arg(long = "size", value_delimiter = ',', value_name = "NAME=VALUE")]
     sizes: Vec<String>,
-    /// The shape of a parameter of an Axon program, and if it is not f32 or what the program says,
-    /// its element type: Q=128x64 or 'Q=f64[128,64]'; '?' for a size that stays open; may be repeated.
+    /// The shape of a parameter of an Axon program, optionally with its element type: Q=128x64 or
+    /// 'Q=f64[128,64]'; '?' for an open size; may be repeated.
     #[arg(long = "shape", value_name = "NAME=SIZES")]
     shapes: Vec<String>,
-    /// Checks what depends on data too, and divisions by zero.
+    /// Also checks indices that depend on data, and divisions by zero.
     #[arg(long)]
     runtime_checks: bool,
-    /// Leaves producers and consumers apart.
+    /// Does not fuse producers into consumers.
     #[arg(long)]
     no_fuse: bool,
     /// Neither reassociates nor contracts floating-point operations.
     #[arg(long)]
     strict_fp: bool,
-    /// Rounds the dimensions of a TML program up to multiples of LENGTH, by default `target`: the
-    /// doubles that a vector register of the target holds, or fewer if padding takes too much memory.
+    /// Rounds the dimensions of a TML program up to multiples of LENGTH. The default `target` is the
+    /// number of doubles in a vector register, or less if padding takes too much memory.
     #[arg(long, value_name = "LENGTH", num_args = 0..=1, require_equals = true,
           default_missing_value = TARGET, value_parser = parse_length)]
     pad: Option<Padding>,
-    /// Evaluates the products and contractions of a TML program in the order written.
+    /// Evaluates the products and contractions of a TML program in the written order.
     #[arg(long)]
     keep_order: bool,
     /// Threads of the compiled program.

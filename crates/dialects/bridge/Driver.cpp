@@ -468,8 +468,8 @@ int tcOptMain(int argc, char **argv) {
       "  tc-opt matmul.tc --infer-ranges            import and infer the ranges\n"
       "  tc-opt --infer-ranges --fuse matmul.mlir   the same on MLIR text, then fuse\n"
       "  tc-opt --explain-ranges matmul.tc          the rounds of range inference\n"
-      "  tc-opt model.hlo --cse --export-hlo        HLO text, from such or from MLIR\n"
-      "  tc-opt --print-indexing-maps model.hlo     which elements each instruction needs\n"
+      "  tc-opt model.hlo --cse --export-hlo        HLO text, from HLO or MLIR\n"
+      "  tc-opt --print-indexing-maps model.hlo     the elements that each instruction reads\n"
       "  tc-opt --print-indexing-maps=only=dot.1 model.hlo    one instruction or computation\n"
       "  tc-opt model.axon --infer-shapes           the signatures of an Axon program\n"
       "  tc-opt model.axon --axon-infer-shapes      the program with the types of all expressions\n",

@@ -42,7 +42,7 @@ enum Emit {
     Obj,
 }
 
-/// Compiles tensor comprehensions, HLO, TML and Axon programs.
+/// Compiles TC, HLO, TML and Axon programs.
 #[derive(Parser, Debug)]
 #[command(version, after_help = EXAMPLES)]
 struct Arguments {
@@ -50,14 +50,14 @@ struct Arguments {
     source: Source,
     #[command(flatten)]
     compilation: Compilation,
-    /// What to write.
+    /// The output format.
     #[arg(long, value_enum, default_value_t = Emit::Obj)]
     emit: Emit,
     /// The file to write, '-' for the standard output [default: '-' for text, the source's
     /// name with the ending .o for an object].
     #[arg(short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The processor that the code is for, as LLVM names it, on this machine's system.
+    /// The target processor, by its LLVM name, for the operating system of this machine.
     #[arg(long, value_name = "NAME", default_value = "native")]
     target_cpu: String,
 }

@@ -9,10 +9,10 @@ use std::{
 };
 use tc_tools::conformance::{self, Options};
 
-/// Run conformance files by their content
+/// Run the cases of conformance files
 ///
-/// Prints one line per failing case, a table per opcode of HLO programs, one per kind of case, and
-/// last the line 'N passed, N failed, N skipped'. The exit code is 1 if a case failed.
+/// Prints one line per failing case, a table per opcode of HLO programs, a table per kind of case, and
+/// finally 'N passed, N failed, N skipped'. The exit code is 1 if a case failed.
 #[derive(Parser)]
 #[command(
     version,
@@ -33,19 +33,19 @@ struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Print cases that passed too: what was expected, and what was found
+    /// Also print passed cases, with expected and found results
     #[arg(short, long)]
     verbose: bool,
 
-    /// Cases that run at a time [default: the number of cores]
+    /// Number of cases to run in parallel [default: the number of cores]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
 
-    /// Seconds that one case may take
+    /// Time limit of one case in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = Options::default().time_limit.as_secs())]
     timeout: u64,
 
-    /// Iteration points that a case which chooses its own sizes may take
+    /// Largest number of iteration points of a case that chooses its own sizes
     #[arg(long, value_name = "POINTS", default_value_t = Options::default().work_limit)]
     work: u64,
 }

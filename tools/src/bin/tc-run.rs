@@ -26,7 +26,7 @@ const EXAMPLES: &str = "Examples:
   tc-run helmholtz.tml --check --bench --pad
   tc-run attention.axon --shape Q=128x64 --shape V=256x32 --check";
 
-/// Compiles a tensor comprehension, an HLO, a TML or an Axon program for this machine and runs it.
+/// Compiles a TC, HLO, TML or Axon program for this machine and runs it.
 #[derive(Parser, Debug)]
 #[command(version, after_help = EXAMPLES)]
 struct Arguments {
@@ -34,10 +34,10 @@ struct Arguments {
     source: Source,
     #[command(flatten)]
     execution: Execution,
-    /// What an accumulating output holds before (default zero); may be repeated.
+    /// The initial contents of an accumulating output (default zero); may be repeated.
     #[arg(long, value_name = "NAME=FILE.npy")]
     init: Vec<String>,
-    /// Compiles once for all sizes instead of for those given.
+    /// Compiles for all sizes instead of the given ones.
     #[arg(long)]
     dynamic: bool,
     /// Prints the rounds of range inference.
