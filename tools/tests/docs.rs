@@ -1,9 +1,11 @@
-//! The generated pages of `docs/src/reference` are what the sources say now.
+//! The generated pages of `docs/src/reference` are current, and the links of all pages lead somewhere.
 //!
-//! `make docs` writes them again: this test with the variable `UPDATE_DOCS` set.
+//! `make docs` regenerates the pages: it runs this test with the variable `UPDATE_DOCS` set.
 
 use melior::ir::{Attribute, Module};
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use std::{
+    collections::HashSet,
     env,
     fmt::Write,
     fs,
@@ -241,4 +243,97 @@ fn summary_lists_every_page() {
             );
         }
     }
+}
+
+/// A page: the targets of its links, and the anchors of its headings.
+#[derive(Default)]
+struct Page {
+    links: Vec<String>,
+    anchors: HashSet<String>,
+}
+
+fn page(path: &Path) -> Page {
+    let text = fs::read_to_string(path).expect("a page is UTF-8");
+    let mut page = Page::default();
+    let mut heading = None;
+    for event in Parser::new_ext(&text, Options::ENABLE_TABLES) {
+        match event {
+            Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                page.links.push(dest_url.to_string());
+            }
+            Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
+            Event::End(TagEnd::Heading(_)) => {
+                let anchor = anchor(&heading.take().unwrap_or_default());
+                let mut unique = anchor.clone();
+                let mut count = 0;
+                while !page.anchors.insert(unique.clone()) {
+                    count += 1;
+                    unique = format!("{anchor}-{count}");
+                }
+            }
+            Event::Text(text) | Event::Code(text) => {
+                if let Some(heading) = &mut heading {
+                    heading.push_str(&text);
+                }
+            }
+            _ => {}
+        }
+    }
+    page
+}
+
+/// The anchor of a heading, as mdBook and GitHub derive it.
+fn anchor(heading: &str) -> String {
+    let letter = |letter: char| match letter {
+        ' ' => Some('-'),
+        '-' | '_' => Some(letter),
+        _ => letter.is_alphanumeric().then(|| letter.to_ascii_lowercase()),
+    };
+    heading.trim().chars().filter_map(letter).collect()
+}
+
+/// The target of a link from a file exists: a file, and a heading if the link names one. `Err` is the reason.
+fn check_link(file: &Path, link: &str) -> Result<(), String> {
+    let (path, fragment) = link.split_once('#').map_or((link, None), |(a, b)| (a, Some(b)));
+    let target = match path {
+        "" => file.to_path_buf(),
+        _ => file.parent().expect("a file lies in a folder").join(path),
+    };
+    let target = target.canonicalize().map_err(|error| format!("{path}: {error}"))?;
+    let book = root().join("docs/src").canonicalize().expect("it is there");
+    if file.starts_with(&book) && !target.starts_with(&book) {
+        return Err(format!("{path} is not part of the book"));
+    }
+    match fragment {
+        Some(fragment) if !page(&target).anchors.contains(fragment) => {
+            Err(format!("no heading has the anchor '{fragment}'"))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[test]
+fn links_lead_to_files_and_headings() {
+    let root = root().canonicalize().expect("it is there");
+    let mut files: Vec<_> = ["README", "ARCHITECTURE", "CONTRIBUTING", "CHANGELOG"]
+        .map(|name| root.join(name).with_extension("md"))
+        .into();
+    for folder in ["docs/src", "docs/src/reference"] {
+        for entry in fs::read_dir(root.join(folder)).expect("the folder can be read") {
+            let path = entry.expect("the folder can be read").path();
+            files.extend(path.extension().is_some_and(|it| it == "md").then_some(path));
+        }
+    }
+    let mut broken = Vec::new();
+    let mut checked = 0;
+    for file in &files {
+        for link in page(file).links.iter().filter(|link| !link.contains("://")) {
+            checked += 1;
+            if let Err(reason) = check_link(file, link) {
+                broken.push(format!("{}: ({link}): {reason}", file.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "broken links:\n{}", broken.join("\n"));
+    assert!(30 < checked, "found only {checked} links");
 }

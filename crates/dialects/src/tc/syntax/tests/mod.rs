@@ -154,6 +154,7 @@ fn examples_are_accepted_without_a_warning() {
     for text in [
         include_str!("../../../../../../examples/tc/avgpool.tc"),
         include_str!("../../../../../../examples/tc/conv2d.tc"),
+        include_str!("../../../../../../examples/tc/correlation.tc"),
         include_str!("../../../../../../examples/tc/group_norm.tc"),
         include_str!("../../../../../../examples/tc/lut.tc"),
         include_str!("../../../../../../examples/tc/matmul.tc"),
