@@ -492,6 +492,12 @@ pub fn function_type<'c>(op: Op<'c>) -> Option<(Vec<Type<'c>>, Vec<Type<'c>>)> {
     function_type_of(op.attribute("function_type").ok()?)
 }
 
+/// Whether an attribute is the elements of an array that are kept apart from the text.
+pub(crate) fn is_dense_resource(attribute: Attribute) -> bool {
+    // SAFETY: the attribute is alive.
+    unsafe { mlir_sys::mlirAttributeIsADenseResourceElements(attribute.to_raw()) }
+}
+
 /// The elements of a dense elements attribute of `count` elements with `width` bytes each, and
 /// whether only one is stored, for all. Of truth values each has a byte here.
 pub(crate) fn dense_bytes(

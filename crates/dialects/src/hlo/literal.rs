@@ -15,6 +15,9 @@ pub enum Literal {
     Array(ArrayLiteral),
     /// The values of a tuple.
     Tuple(Vec<Literal>),
+    /// The elements of an array that the text omits, `{...}`. They are unknown: two such constants
+    /// are not equal.
+    Elided,
 }
 
 impl Literal {
@@ -22,7 +25,16 @@ impl Literal {
     pub fn as_array(&self) -> Option<&ArrayLiteral> {
         match self {
             Self::Array(array) => Some(array),
-            Self::Tuple(_) => None,
+            Self::Tuple(_) | Self::Elided => None,
+        }
+    }
+
+    /// Whether any of the values is elided.
+    pub fn has_elided(&self) -> bool {
+        match self {
+            Self::Array(_) => false,
+            Self::Tuple(values) => values.iter().any(Self::has_elided),
+            Self::Elided => true,
         }
     }
 }

@@ -231,6 +231,7 @@ fn verify_literal(literal: &Literal, shape: &Shape) -> bool {
                 && expected == Some(array.num_stored() as i64)
                 && array.bytes.len() % array.element_type.bytes() == 0
         }
+        (Literal::Elided, Shape::Array(_)) => true,
         (Literal::Tuple(values), Shape::Tuple(shapes)) => {
             values.len() == shapes.len()
                 && values.iter().zip(shapes).all(|(value, shape)| verify_literal(value, shape))

@@ -63,6 +63,10 @@ pub(super) fn value(attribute: hlo::Attribute, given: Attribute) -> Result<Value
     }
 }
 
+/// The beginning of the text of the attribute for an elided constant. MLIR makes the name of each
+/// such resource unique, so that no two of them are equal.
+const ELIDED: &str = "dense_resource<__elided__";
+
 /// The value of a constant, of the types that `ty` gives its arrays.
 ///
 /// # Errors
@@ -81,6 +85,9 @@ pub(super) fn constant<'c>(
             mlir::dense_from_bytes(ty(shape), &array.bytes)
                 .ok_or_else(|| format!("expected a constant of {dims} to have all its elements"))
         }
+        (Literal::Elided, Shape::Array(_)) => {
+            Ok(mlir::parse_attribute(context, &format!("{ELIDED}> : {}", ty(shape))))
+        }
         (Literal::Tuple(values), Shape::Tuple(shapes)) if values.len() == shapes.len() => {
             let values = values.iter().zip(shapes);
             let values: Result<Vec<_>, _> =
@@ -97,6 +104,7 @@ pub(super) fn constant<'c>(
 /// The reason, if it is none.
 pub(super) fn literal(value: Attribute, shape: &Shape) -> Result<Literal, String> {
     match shape {
+        Shape::Array(_) if is_elided(value) => Ok(Literal::Elided),
         Shape::Array(array) => Ok(Literal::Array(array_literal(value, array)?)),
         Shape::Tuple(shapes) => {
             let values = mlir::array_of(value);
@@ -111,6 +119,10 @@ pub(super) fn literal(value: Attribute, shape: &Shape) -> Result<Literal, String
         }
         Shape::Token => Err("a token has no value".to_owned()),
     }
+}
+
+fn is_elided(value: Attribute) -> bool {
+    mlir::is_dense_resource(value) && value.to_string().starts_with(ELIDED)
 }
 
 fn array_literal(value: Attribute, shape: &ArrayShape) -> Result<ArrayLiteral, String> {

@@ -15,6 +15,7 @@ type Parsed<T> = Result<T, Diagnostic>;
 /// parser has limited how deeply tuples nest.
 pub fn literal(lexer: &mut Lexer, shape: &Shape) -> Parsed<Literal> {
     match shape {
+        Shape::Array(_) if elided(lexer) => Ok(Literal::Elided),
         Shape::Array(array) => array_literal(lexer, array).map(Literal::Array),
         Shape::Token => Err(error(lexer, "a token has no value")),
         Shape::Tuple(elements) => {
@@ -30,6 +31,21 @@ pub fn literal(lexer: &mut Lexer, shape: &Shape) -> Parsed<Literal> {
             Ok(Literal::Tuple(values))
         }
     }
+}
+
+/// Reads `{...}`, which XLA prints instead of the elements of large constants. Reads nothing if
+/// anything else follows.
+fn elided(lexer: &mut Lexer) -> bool {
+    let mut ahead = lexer.clone();
+    for token in ["{", "...", "}"] {
+        ahead.skip_blanks();
+        if !ahead.text[ahead.position..].starts_with(token) {
+            return false;
+        }
+        ahead.position += token.len();
+    }
+    *lexer = ahead;
+    true
 }
 
 fn array_literal(lexer: &mut Lexer, shape: &ArrayShape) -> Parsed<ArrayLiteral> {
@@ -78,8 +94,8 @@ fn elements(lexer: &mut Lexer, shape: &ArrayShape, array: &mut ArrayLiteral) -> 
             Some(b'.') if lexer.text[lexer.position..].starts_with("...") => {
                 return Err(error(
                     lexer,
-                    "the value of the constant is left out ('...'); print the module with large \
-                     constants (print_large_constants)",
+                    "the constant lacks some of its elements ('...'); print the module with \
+                     print_large_constants",
                 ));
             }
             _ => {
@@ -259,7 +275,7 @@ mod tests {
         let mut lexer = Lexer { text, position: 0 };
         match literal(&mut lexer, &Shape::array(ty, dims))? {
             Literal::Array(array) => Ok(array),
-            Literal::Tuple(_) => panic!("an array was asked for"),
+            literal => panic!("expected an array, found {literal:?}"),
         }
     }
 
@@ -276,6 +292,19 @@ mod tests {
             assert_eq!(read(ElementType::F32, &[3, 0], text).unwrap().num_stored(), 0);
         }
         assert!(read(ElementType::F32, &[1 << 40], "7").unwrap().is_splat);
+    }
+
+    #[test]
+    fn elided_arrays() {
+        let read = |text| {
+            let pair = Shape::array(ElementType::F32, &[2][..]);
+            let shape = Shape::Tuple([pair.clone(), pair].into());
+            literal(&mut Lexer { text, position: 0 }, &shape).map(|it| it.has_elided())
+        };
+        assert_eq!(read("({...}, { /*all*/ ... })"), Ok(true));
+        assert_eq!(read("({1, 2}, {3, 4})"), Ok(false));
+        assert!(read("({..}, {1, 2})").is_err());
+        assert!(read("({...").is_err());
     }
 
     #[test]
@@ -311,9 +340,9 @@ mod tests {
             (
                 F32,
                 &[2],
-                "{...}",
-                "the value of the constant is left out ('...'); print the module with large \
-                 constants (print_large_constants)",
+                "{1, ...}",
+                "the constant lacks some of its elements ('...'); print the module with \
+                 print_large_constants",
             ),
             (F32, &[1], "{1", "expected ',' or '}' after a value, found end of text"),
             (F32, &[1], "{,}", "expected a value of type f32, found ','"),

@@ -7,8 +7,8 @@
 //! parses to the same module.
 //!
 //! Source: the text that OpenXLA's `HloModule::ToString` prints and `hlo_parser` reads. Where we
-//! differ: a constant whose value is left out (`{...}`) is refused; shapes of instructions must be
-//! written; bounded dynamic sizes (`f32[<=7]`) and the opcodes that start and finish asynchronous
+//! differ: the elements of an elided constant (`{...}`) are unknown, not arbitrary; shapes of
+//! instructions must be written; bounded dynamic sizes (`f32[<=7]`) and the opcodes that start and finish asynchronous
 //! work are not read.
 //!
 //! Limits: [`MAX_FILE_BYTES`](crate::tc::syntax::diagnostic::MAX_FILE_BYTES),

@@ -411,6 +411,7 @@ fn write_groups(f: &mut impl Write, groups: &ReplicaGroups) -> fmt::Result {
 fn write_literal(f: &mut impl Write, literal: &Literal, shape: &Shape) -> fmt::Result {
     match (literal, shape) {
         (Literal::Array(array), Shape::Array(shape)) => write_array(f, array, shape),
+        (Literal::Elided, Shape::Array(_)) => f.write_str("{...}"),
         (Literal::Tuple(values), Shape::Tuple(shapes)) => {
             f.write_char('(')?;
             for (position, (value, shape)) in values.iter().zip(shapes).enumerate() {

@@ -66,6 +66,11 @@ pub const MAX_INSTRUCTIONS: usize = 1 << 20;
 /// How many bytes an array may have.
 pub const MAX_BYTES: i64 = 1 << 36;
 
+/// Why a constant without its elements is rejected.
+const ELIDED: &str = "the elements of the constant are elided ('{...}'), so that the program can be \
+                      analyzed but not compiled; print the module in full, with \
+                      print_large_constants";
+
 /// The dialects of what is built.
 const DIALECTS: [&str; 8] =
     ["arith", "bufferization", "func", "imap", "math", "memref", "scf", "tensor"];
@@ -497,6 +502,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
                     shape: shape.clone(),
                 }))
             }
+            (Literal::Elided, _) => Err(ELIDED.to_string()),
             (Literal::Tuple(literals), Shape::Tuple(shapes)) => {
                 let elements = literals.iter().zip(shapes);
                 let values = elements.map(|(literal, shape)| self.constant(b, literal, shape));

@@ -720,7 +720,11 @@ fn build_computation<'c>(
                 vec![arguments.get(number).cloned().ok_or("a parameter without an argument")?]
             }
             Opcode::Constant => {
-                let literal = instruction.literal().and_then(|literal| literal.as_array());
+                let literal = instruction.literal().ok_or("a constant without a value")?;
+                if literal.has_elided() {
+                    return Err(super::ELIDED.to_string());
+                }
+                let literal = literal.as_array();
                 vec![constant(b, literal.ok_or("a tuple constant is not supported here")?, 0)]
             }
             Opcode::Tuple => {
