@@ -69,6 +69,17 @@ struct TcPass {
   void (*dependentDialects)(const TcPass *pass, MlirDialectRegistry registry);
 };
 
+/// A pass pipeline with options, the text of which Rust builds. Strings live as long as the program.
+struct TcPipeline {
+  MlirStringRef argument;
+  MlirStringRef description;
+  const TcPassOption *options;
+  size_t numOptions;
+  /// Calls `accept` with the passes, or `reject` with the reason. `values` are those of the options.
+  void (*build)(const TcPipeline *pipeline, const MlirStringRef *values, void *state,
+                void (*accept)(void *, MlirStringRef), void (*reject)(void *, MlirStringRef));
+};
+
 //===- Implemented in C++ -------------------------------------------------===//
 
 void tcRegisterDialects(MlirDialectRegistry registry);
@@ -80,6 +91,7 @@ void tcRegisterPass(const TcPass *pass);
 /// Registers `--argument` as another name for a textual pipeline.
 void tcRegisterPipeline(MlirStringRef argument, MlirStringRef description,
                         MlirStringRef pipeline);
+void tcRegisterPipelineBuilder(const TcPipeline *pipeline);
 void tcEmitDiagnostic(MlirLocation location, int severity, MlirStringRef text,
                       size_t numNotes, const MlirLocation *noteLocations,
                       const MlirStringRef *noteTexts);

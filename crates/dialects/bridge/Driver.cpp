@@ -192,6 +192,57 @@ void tcRegisterPipeline(MlirStringRef argument, MlirStringRef description,
       [](function_ref<void(const detail::PassOptions &)>) {});
 }
 
+namespace {
+
+/// The options of a pipeline that Rust builds.
+struct PipelineOptions : mlir::detail::PassOptions {
+  explicit PipelineOptions(const TcPipeline &pipeline) {
+    for (size_t i = 0; i < pipeline.numOptions; ++i) {
+      const TcPassOption &option = pipeline.options[i];
+      options.push_back(std::make_unique<Option<std::string>>(
+          *this, unwrap(option.name), llvm::cl::desc(unwrap(option.description)),
+          llvm::cl::init(unwrap(option.defaultValue).str())));
+    }
+  }
+
+  std::vector<std::unique_ptr<Option<std::string>>> options;
+};
+
+/// What Rust makes of the options of a pipeline.
+struct BuiltPipeline {
+  std::string passes, error;
+};
+
+} // namespace
+
+void tcRegisterPipelineBuilder(const TcPipeline *pipeline) {
+  registerPassPipeline(
+      unwrap(pipeline->argument), unwrap(pipeline->description),
+      [pipeline](OpPassManager &manager, StringRef text,
+                 function_ref<LogicalResult(const Twine &)> errorHandler) -> LogicalResult {
+        PipelineOptions options(*pipeline);
+        if (failed(options.parseFromString(text)))
+          return failure();
+        SmallVector<MlirStringRef> values;
+        for (auto &option : options.options)
+          values.push_back(wrap(StringRef(option->getValue())));
+        BuiltPipeline built;
+        pipeline->build(
+            pipeline, values.data(), &built,
+            [](void *state, MlirStringRef passes) {
+              static_cast<BuiltPipeline *>(state)->passes = unwrap(passes).str();
+            },
+            [](void *state, MlirStringRef error) {
+              static_cast<BuiltPipeline *>(state)->error = unwrap(error).str();
+            });
+        return built.error.empty() ? parsePassPipeline(built.passes, manager)
+                                   : errorHandler(built.error);
+      },
+      [pipeline](function_ref<void(const mlir::detail::PassOptions &)> handle) {
+        handle(PipelineOptions(*pipeline));
+      });
+}
+
 //===----------------------------------------------------------------------===//
 // Diagnostics
 //===----------------------------------------------------------------------===//
@@ -423,6 +474,16 @@ static LogicalResult runOnSource(const SourceText &source, DialectRegistry &regi
   return runOnMlir(std::move(buffer), registry, config, exportHlo, output);
 }
 
+/// The line that separates the parts of a source. The default is a comment of MLIR; where a comment
+/// begins with '#', `# -----` is accepted too.
+static std::string splitMarker(const SourceText &source, const MlirOptMainConfig &config) {
+  StringRef marker = config.inputSplitMarker();
+  bool isHash = source.language == TcLanguageTc || source.language == TcLanguageAxon;
+  if (isHash && marker == kDefaultSplitMarker && !source.contents.contains(marker))
+    return "# -----";
+  return marker.str();
+}
+
 /// Runs the driver on each part of a source.
 static LogicalResult runOnParts(const SourceText &source, DialectRegistry &registry,
                                 const MlirOptMainConfig &config, raw_ostream &output) {
@@ -437,7 +498,17 @@ static LogicalResult runOnParts(const SourceText &source, DialectRegistry &regis
     return runOnSource(text, registry, ofPart, /*exportHlo=*/false, os);
   };
   return splitAndProcessBuffer(llvm::MemoryBuffer::getMemBuffer(source.contents), run, output,
-                               config.inputSplitMarker(), config.outputSplitMarker());
+                               splitMarker(source, config), config.outputSplitMarker());
+}
+
+/// The exit code for a wrong command line.
+static constexpr int wrongCommandLine = 2;
+
+/// Whether the command line gives a pass pipeline for modules. The reason is printed otherwise.
+static bool hasPipeline(const MlirOptMainConfig &config, const DialectRegistry &registry) {
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  PassManager manager(&context, ModuleOp::getOperationName(), PassManager::Nesting::Implicit);
+  return succeeded(config.setupPassPipeline(manager));
 }
 
 int tcOptMain(int argc, char **argv) {
@@ -461,8 +532,12 @@ int tcOptMain(int argc, char **argv) {
                        clEnumValN(TcLanguageAxon, "axon", "Functions whose shapes are inferred")));
   static llvm::cl::opt<bool> exportHlo("export-hlo", llvm::cl::cat(sourceOptions),
                                        llvm::cl::desc("Write the module as HLO text"));
-  auto [inputName, outputName] = registerAndParseCLIOptions(
-      argc, argv,
+  static llvm::cl::opt<std::string> inputName(llvm::cl::Positional, llvm::cl::desc("<input file>"),
+                                              llvm::cl::init("-"));
+  static llvm::cl::opt<std::string> outputName("o", llvm::cl::desc("Output filename"),
+                                               llvm::cl::value_desc("filename"),
+                                               llvm::cl::init("-"));
+  std::string help = registerCLIOptions(
       "MLIR optimizer driver with the hlo, tc, tml, axon and imap dialects\n"
       "\n"
       "  tc-opt matmul.tc --infer-ranges            import and infer the ranges\n"
@@ -472,11 +547,26 @@ int tcOptMain(int argc, char **argv) {
       "  tc-opt --print-indexing-maps model.hlo     the elements that each instruction reads\n"
       "  tc-opt --print-indexing-maps=only=dot.1 model.hlo    one instruction or computation\n"
       "  tc-opt model.axon --infer-shapes           the signatures of an Axon program\n"
-      "  tc-opt model.axon --axon-infer-shapes      the program with the types of all expressions\n",
+      "  tc-opt model.axon --axon-infer-shapes      the program with the types of all expressions\n"
+      "  tc-opt matmul.tc --infer-ranges --fuse --lower-to-cpu    the llvm dialect\n"
+      "\n"
+      "Exit codes: 0, 1 for an error in the program, 2 for one in the command line.\n",
       registry);
+  // With a stream for errors, LLVM returns instead of ending the process with 1.
+  if (!llvm::cl::ParseCommandLineOptions(argc, argv, help, &llvm::errs()))
+    return wrongCommandLine;
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   if (config.shouldShowDialects() || config.shouldListPasses())
     return asMainReturnCode(MlirOptMain(argc, argv, inputName, outputName, registry));
+  bool isSplit = !config.inputSplitMarker().empty();
+  if (exportHlo && isSplit) {
+    llvm::errs() << "error: '--export-hlo' writes one module, which '--split-input-file' does not "
+                    "give\n";
+    return wrongCommandLine;
+  }
+  // Without an implicit module, the input decides which operation the passes run on.
+  if (!config.shouldUseExplicitModule() && !hasPipeline(config, registry))
+    return wrongCommandLine;
 
   if (inputName == "-" && llvm::sys::Process::FileDescriptorIsDisplayed(fileno(stdin)))
     llvm::errs() << "(processing input from stdin now, hit ctrl-c/ctrl-d to interrupt)\n";
@@ -490,12 +580,6 @@ int tcOptMain(int argc, char **argv) {
   TcLanguage language = givenLanguage.getNumOccurrences()
                             ? givenLanguage
                             : tcRustLanguage(wrap(StringRef(name)), wrap(buffer->getBuffer()));
-  bool isSplit = !config.inputSplitMarker().empty();
-  if (exportHlo && isSplit) {
-    llvm::errs() << "error: '--export-hlo' writes one module, which '--split-input-file' does not "
-                    "give\n";
-    return 1;
-  }
   auto output = openOutputFile(outputName, &message);
   if (!output) {
     llvm::errs() << message << '\n';

@@ -9,7 +9,7 @@ use crate::{
     diagnostic::{RemarkKind, Severity},
     hlo, imap,
     mlir::{self, Op},
-    pass::{Options, PassInfo, PassRun},
+    pass::{Options, PassInfo, PassOption, PassRun, PipelineInfo},
     tc, tml,
 };
 use melior::{
@@ -48,6 +48,26 @@ struct TcPass {
     info: &'static PassInfo,
 }
 
+/// Receives a text for the state that is passed with it.
+type Receiver = extern "C" fn(*mut c_void, MlirStringRef);
+
+/// `TcPipeline` of the bridge, followed by a field that only Rust reads.
+#[repr(C)]
+struct TcPipeline {
+    argument: MlirStringRef,
+    description: MlirStringRef,
+    options: *const TcPassOption,
+    num_options: usize,
+    build: extern "C" fn(
+        *const TcPipeline,
+        *const MlirStringRef,
+        *mut c_void,
+        accept: Receiver,
+        reject: Receiver,
+    ),
+    info: &'static PipelineInfo,
+}
+
 unsafe extern "C" {
     fn tcRegisterDialects(registry: MlirDialectRegistry);
     fn tcInsertDialect(registry: MlirDialectRegistry, name: MlirStringRef);
@@ -57,6 +77,7 @@ unsafe extern "C" {
         description: MlirStringRef,
         pipeline: MlirStringRef,
     );
+    fn tcRegisterPipelineBuilder(pipeline: *const c_void);
     fn tcEmitDiagnostic(
         location: MlirLocation,
         severity: c_int,
@@ -219,10 +240,9 @@ pub fn register_dialects(registry: &DialectRegistry) {
     unsafe { tcRegisterDialects(registry.to_raw()) }
 }
 
-/// Registers a pass with MLIR's pass registry. Called once per pass and process.
-pub(crate) fn register_pass(info: &'static PassInfo) {
-    let options: Vec<_> = info
-        .options
+/// Options for MLIR's pass registry, which keeps them until the process ends.
+fn leak_options(options: &[PassOption]) -> &'static [TcPassOption] {
+    let options: Vec<_> = options
         .iter()
         .map(|option| TcPassOption {
             name: string_ref(option.name),
@@ -230,8 +250,21 @@ pub(crate) fn register_pass(info: &'static PassInfo) {
             default: string_ref(option.default),
         })
         .collect();
-    // Leaked on purpose: the registry keeps passes until the process ends.
-    let options: &'static [TcPassOption] = options.leak();
+    options.leak()
+}
+
+/// The values that C++ passes for options.
+///
+/// # Safety
+/// There must be one value per option.
+unsafe fn option_values(options: &[PassOption], values: *const MlirStringRef) -> Vec<String> {
+    // SAFETY: as for this function.
+    (0..options.len()).map(|index| unsafe { text(*values.add(index)) }.to_string()).collect()
+}
+
+/// Registers a pass with MLIR's pass registry. Called once per pass and process.
+pub(crate) fn register_pass(info: &'static PassInfo) {
+    let options = leak_options(info.options);
     let pass: &'static TcPass = Box::leak(Box::new(TcPass {
         argument: string_ref(info.argument),
         description: string_ref(info.summary),
@@ -257,6 +290,46 @@ pub fn register_pipeline(argument: &str, description: &str, pipeline: &str) {
     }
 }
 
+/// Registers a pipeline with options with MLIR's pass registry. Called once per pipeline and process.
+pub(crate) fn register_pipeline_builder(info: &'static PipelineInfo) {
+    let options = leak_options(info.options);
+    let pipeline: &'static TcPipeline = Box::leak(Box::new(TcPipeline {
+        argument: string_ref(info.argument),
+        description: string_ref(info.summary),
+        options: options.as_ptr(),
+        num_options: options.len(),
+        build: build_pipeline,
+        info,
+    }));
+    // SAFETY: `pipeline` and all it points at are 'static.
+    unsafe { tcRegisterPipelineBuilder(std::ptr::from_ref(pipeline).cast()) }
+}
+
+extern "C" fn build_pipeline(
+    pipeline: *const TcPipeline,
+    values: *const MlirStringRef,
+    state: *mut c_void,
+    accept: Receiver,
+    reject: Receiver,
+) {
+    let build = || {
+        // SAFETY: C++ passes back the 'static pipeline it was given, and one value per option.
+        let (info, values) = unsafe {
+            let info = (*pipeline).info;
+            (info, option_values(info.options, values))
+        };
+        (info.build)(&Options::new(info.options, values))
+    };
+    match catch_unwind(AssertUnwindSafe(build)) {
+        Ok(Ok(passes)) => accept(state, string_ref(&passes)),
+        Ok(Err(reason)) => reject(state, string_ref(&reason)),
+        Err(payload) => {
+            let reason = format!("internal error: {} (please report it)", panic_text(&*payload));
+            reject(state, string_ref(&reason));
+        }
+    }
+}
+
 extern "C" fn dependent_dialects(pass: *const TcPass, registry: MlirDialectRegistry) {
     // SAFETY: C++ passes back the 'static pass it was given.
     for name in unsafe { &*pass }.info.dependent_dialects {
@@ -274,16 +347,14 @@ extern "C" fn run_pass(
         // SAFETY: as in `dependent_dialects`; there is one value per option.
         let (info, values) = unsafe {
             let info = (*pass).info;
-            let values: Vec<String> =
-                (0..info.options.len()).map(|i| text(*values.add(i)).to_string()).collect();
-            (info, values)
+            (info, option_values(info.options, values))
         };
         // SAFETY: the operation and its context outlive the pass run.
         let (op, context) = unsafe {
             let op: Op = OperationRef::from_raw(op);
             (op, mlir::context_of(op))
         };
-        let run = PassRun { op, context, options: Options::new(info, values) };
+        let run = PassRun { op, context, options: Options::new(info.options, values) };
         (info.run)(&run).is_ok()
     })
 }

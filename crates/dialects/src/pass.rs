@@ -5,8 +5,19 @@
 //! shows in `--help`.
 
 use crate::{ffi, mlir::Op};
-use melior::Context;
-use std::{collections::HashSet, sync::Mutex};
+use melior::{
+    Context,
+    ir::operation::OperationPrintingFlags,
+    pass::{PassIrPrintingOptions, PassManager},
+};
+use std::{
+    collections::HashSet,
+    path::PathBuf,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 /// A pass has reported why it failed.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -52,21 +63,67 @@ impl PassInfo {
     }
 }
 
+/// A pass pipeline with a name and options.
+#[derive(Debug)]
+pub struct PipelineInfo {
+    /// The name in a pipeline and, with `--` in front, on the command line of `tc-opt`.
+    pub argument: &'static str,
+    /// One line for `--help`.
+    pub summary: &'static str,
+    /// Its options.
+    pub options: &'static [PassOption],
+    /// The passes as text, without their anchor `builtin.module`, or why an option is invalid.
+    pub build: fn(&Options) -> Result<String, String>,
+}
+
+impl PipelineInfo {
+    /// Registers the pipeline, once per process.
+    pub fn register(&'static self) {
+        ffi::register_pipeline_builder(self);
+    }
+}
+
+/// Whether pass managers print the IR.
+static PRINT_IR: AtomicBool = AtomicBool::new(false);
+
+/// Lets every [`manager`] of this process print the IR after each pass to the standard error, like
+/// the option `--mlir-print-ir-after-all` of `mlir-opt`.
+pub fn print_ir_after_all() {
+    PRINT_IR.store(true, Ordering::Relaxed);
+}
+
+/// A pass manager for modules.
+pub fn manager(context: &Context) -> PassManager<'_> {
+    let manager = PassManager::new(context);
+    if PRINT_IR.load(Ordering::Relaxed) {
+        manager.enable_ir_printing(&PassIrPrintingOptions {
+            before_all: false,
+            after_all: true,
+            module_scope: false,
+            on_change: false,
+            on_failure: false,
+            flags: OperationPrintingFlags::new(),
+            tree_printing_path: PathBuf::new(),
+        });
+    }
+    manager
+}
+
 /// The values of the options of one run.
 #[derive(Debug)]
 pub struct Options {
-    info: &'static PassInfo,
+    options: &'static [PassOption],
     values: Vec<String>,
 }
 
 impl Options {
-    pub(crate) fn new(info: &'static PassInfo, values: Vec<String>) -> Self {
-        Self { info, values }
+    pub(crate) fn new(options: &'static [PassOption], values: Vec<String>) -> Self {
+        Self { options, values }
     }
 
-    /// The text of an option; empty if the pass has none of that name.
+    /// The text of an option; empty if there is none of that name.
     pub fn text(&self, name: &str) -> &str {
-        let index = self.info.options.iter().position(|option| option.name == name);
+        let index = self.options.iter().position(|option| option.name == name);
         index.map_or("", |index| &self.values[index])
     }
 
