@@ -38,9 +38,11 @@
 //! ```
 //!
 //! Options: `max-recompute` (default 16). Remarks: `fused` for each rewrite; `apart` for
-//! each pair that is left, with both maps and the reason; `temporaries` per function, the
-//! bytes of intermediate tensors before and after.
+//! each pair that is left, with both maps and the reason; `linalg` for each operation of that
+//! dialect, which is never fused; `temporaries` per function, the bytes of intermediate tensors
+//! before and after.
 
+use crate::analysis::linalg;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::{BTreeSet, HashMap};
 use tc_dialects::{
@@ -89,6 +91,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
             && let Some(block) = mlir::body(function, 0)
         {
             pass.enter(function);
+            linalg::remark_not_fused(function, PASS.argument);
             fuse_function(function, block, max_recompute.max(0) as usize);
         }
     }
