@@ -247,11 +247,6 @@ pub fn run(text: Text, entry: Option<&str>, execution: &Execution) -> Result<(),
     let mut session = program.specialize(entry, &given).map_err(error)?;
     check_sizes(session.parameters())?;
     let lowered = lower(&program, &mut session)?;
-    if execution.print_ir {
-        let context = tc_dialects::new_context();
-        let module = lowered.lower(&context)?;
-        print(format!("{}\n", module.as_operation()).as_bytes())?;
-    }
     let parameters = session.parameters().to_vec();
     if !execution.json {
         for (name, ty) in &parameters {

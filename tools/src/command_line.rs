@@ -11,7 +11,7 @@ use std::{
     process::ExitCode,
 };
 use tc_backends::{
-    cpu,
+    cpu::{self, MAX_THREADS},
     interp::{Outcome, compare},
     run::{self, Checks, Error, Session, Sizes},
     runtime::Tensor,
@@ -20,9 +20,11 @@ use tc_backends::{
 use tc_dialects::{
     axon::Given,
     diagnostic::{self, Printer},
+    mlir, pass,
     tc::MAX_EXTENT,
     tml::syntax::checked::Checked,
 };
+use tc_passes::analysis::linalg;
 
 /// What the standard input is called in diagnostics.
 const STDIN: &str = "<stdin>";
@@ -38,15 +40,15 @@ pub enum Language {
     Tml,
     /// A functional language in which shapes are inferred.
     Axon,
-    /// MLIR text with tc.def operations.
+    /// MLIR text with tc.def or func.func operations.
     Mlir,
 }
 
 /// The source of a tool.
 #[derive(Args, Clone, Debug)]
 pub struct Source {
-    /// The program: a .tc, .hlo, .tml or .axon file, MLIR with tc.def operations, or '-' for the
-    /// standard input.
+    /// The program: a .tc, .hlo, .tml or .axon file, MLIR with tc.def or func.func operations, or '-'
+    /// for the standard input.
     pub file: PathBuf,
     /// The function to use, if the file has several.
     #[arg(long, value_name = "NAME")]
@@ -122,7 +124,9 @@ impl Source {
         printer.add_source(name, contents);
         diagnostic::attach(context, move |received| eprint!("{}", printer.render(&received)));
         let module = tc_dialects::import(context, *language, name, contents, self.relaxed);
-        Session::new(context, module.ok_or(Error::Diagnosed)?, explain)
+        let module = module.ok_or(Error::Diagnosed)?;
+        linalg::report_not_fused(mlir::op_ref(module.as_operation()));
+        Session::new(context, module, explain)
     }
 }
 
@@ -163,6 +167,17 @@ pub struct Execution {
     /// Prints the fused IR.
     #[arg(long)]
     pub print_ir: bool,
+}
+
+/// Prints a module, if it is to be printed.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn print_ir(execution: &Execution, module: &melior::ir::Module) -> Result<(), Error> {
+    if !execution.print_ir {
+        return Ok(());
+    }
+    print(format!("{}\n", module.as_operation()).as_bytes())
 }
 
 impl Execution {
@@ -220,10 +235,10 @@ pub struct Compilation {
     /// Threads of the compiled program.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_threads)]
     threads: usize,
+    /// Prints the IR after each pass to the standard error, like mlir-opt.
+    #[arg(long)]
+    mlir_print_ir_after_all: bool,
 }
-
-/// More threads than any machine has would only exhaust memory.
-const MAX_THREADS: usize = 4096;
 
 fn parse_threads(text: &str) -> Result<usize, String> {
     let threads = text.parse().ok().filter(|threads| (1..=MAX_THREADS).contains(threads));
@@ -256,6 +271,18 @@ fn parse_length(text: &str) -> Result<Padding, String> {
 }
 
 impl Compilation {
+    /// Whether what depends on data is checked too.
+    pub fn has_runtime_checks(&self) -> bool {
+        self.runtime_checks
+    }
+
+    /// Lets the passes print the IR, if it is to be printed.
+    pub fn enable_ir_printing(&self) {
+        if self.mlir_print_ir_after_all {
+            pass::print_ir_after_all();
+        }
+    }
+
     /// How a TML program is compiled.
     pub fn tml_options(&self, program: &Checked, target: cpu::Target) -> tml::executable::Options {
         let length = |pad| match pad {
@@ -379,6 +406,9 @@ pub fn check(
     Ok(line + "\n")
 }
 
+/// The exit code for a wrong command line, as in clap.
+const WRONG_COMMAND_LINE: u8 = 2;
+
 /// Runs a tool, and says what went wrong if nothing else has. A panic is a mistake of ours, and
 /// said to be one.
 pub fn run_tool(name: &str, run: impl FnOnce() -> Result<(), Error>) -> ExitCode {
@@ -387,7 +417,12 @@ pub fn run_tool(name: &str, run: impl FnOnce() -> Result<(), Error>) -> ExitCode
         Ok(Ok(())) => return ExitCode::SUCCESS,
         // What is wrong has been said.
         Ok(Err(Error::Diagnosed)) => {}
-        Ok(Err(error)) => eprintln!("{name}: error: {error}"),
+        Ok(Err(error)) => {
+            eprintln!("{name}: error: {error}");
+            if matches!(error, Error::Usage(_) | Error::Compile(cpu::Error::Target(_))) {
+                return ExitCode::from(WRONG_COMMAND_LINE);
+            }
+        }
         Err(payload) => {
             let text = tc_dialects::panic_text(&*payload);
             eprintln!("{name}: internal error: {text} (please report it)");

@@ -1,7 +1,7 @@
 //! HLO programs in `tc-run` and `tc-compile`.
 
 use crate::{
-    command_line::{Execution, Text, make_folder, print},
+    command_line::{Execution, Text, make_folder, print, print_ir},
     conformance,
 };
 use melior::{Context, diagnostic::DiagnosticHandlerId};
@@ -142,15 +142,16 @@ pub(crate) fn execute(
     check: &Checked,
     shown: &dyn Fn(&ArrayShape) -> String,
 ) -> Result<(), Error> {
-    let Program { source, module } = program;
+    let module = &program.module;
     let context = tc_dialects::new_context();
-    report_errors(&context, source);
-    let places = locations(&context, module, source);
     let options = execution.compilation.options(cpu::Target::host(), false).cpu;
     let start = Instant::now();
-    let executable = Executable::compile(&context, module, &places, &options);
-    let compile_seconds = start.elapsed().as_secs_f64();
-    let executable = executable.map_err(error)?;
+    let lowered = program.lower(&context)?;
+    let lower_seconds = start.elapsed().as_secs_f64();
+    print_ir(execution, &lowered)?;
+    let start = Instant::now();
+    let executable = Executable::of_lowered(module, &lowered, &options).map_err(error)?;
+    let compile_seconds = lower_seconds + start.elapsed().as_secs_f64();
     check_memory(&executable)?;
     let mut inputs = Vec::new();
     for (number, shape) in executable.parameters().iter().enumerate() {

@@ -4,4 +4,5 @@ pub mod axon;
 pub mod command_line;
 pub mod conformance;
 pub mod hlo;
+pub mod imap;
 pub mod tml;

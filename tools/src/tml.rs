@@ -1,12 +1,12 @@
 //! TML programs in `tc-run` and `tc-compile`.
 
-use crate::command_line::{Compilation, Execution, Text, make_folder, print};
+use crate::command_line::{Compilation, Execution, Text, make_folder, print, print_ir};
 use melior::Context;
 use std::{collections::BTreeMap, fs, path::Path, time::Instant};
 use tc_backends::{
     cpu,
     interp::Limits,
-    run::{Bench, Error, check_expected_within, sample},
+    run::{Error, check_expected_within, sample},
     runtime::{Tensor, npy, random},
     tml::{
         compare::{Agreement, compare},
@@ -93,13 +93,13 @@ pub fn run(program: &Program, execution: &Execution) -> Result<(), Error> {
     let context = tc_dialects::new_context();
     let module = program.import(&context);
     let options = program.options(&execution.compilation, cpu::Target::host());
-    let lowered = executable::lower(&module, &options).map_err(error)?;
-    if execution.print_ir {
-        print(format!("{}\n", lowered.as_operation()).as_bytes())?;
-    }
     let start = Instant::now();
-    let executable = Executable::compile(&module, &options).map_err(error)?;
-    let compile_seconds = start.elapsed().as_secs_f64();
+    let lowered = executable::lower(&module, &options).map_err(error)?;
+    let lower_seconds = start.elapsed().as_secs_f64();
+    print_ir(execution, &lowered)?;
+    let start = Instant::now();
+    let executable = Executable::of_lowered(&module, &lowered, &options).map_err(error)?;
+    let compile_seconds = lower_seconds + start.elapsed().as_secs_f64();
     let values = inputs(execution, &executable)?;
     let mut buffers = executable.buffers(&values).map_err(error)?;
     let start = Instant::now();
@@ -147,15 +147,8 @@ pub fn run(program: &Program, execution: &Execution) -> Result<(), Error> {
         });
         return print(format!("{line}\n").as_bytes());
     }
-    let Bench { seconds_min, seconds_median, calls } = bench;
     report += &format!("{performed} floating-point operations, {written} as written\n");
-    report += &format!(
-        "{:.3} ms (median {:.3} of {calls} calls), {:.2} GFLOP/s, {:.2} GB/s",
-        seconds_min * 1e3,
-        seconds_median * 1e3,
-        performed / seconds_min * 1e-9,
-        bytes as f64 / seconds_min * 1e-9,
-    );
+    report += &bench.describe(performed, bytes as f64);
     print(report_line(&report, compile_seconds).as_bytes())
 }
 

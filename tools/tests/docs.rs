@@ -12,7 +12,8 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
 };
-use tc_dialects::pass::PassInfo;
+use tc_backends::cpu::pipeline::LOWER_TO_CPU;
+use tc_dialects::pass::{PassInfo, PassOption};
 use tc_passes::{PASSES, PIPELINES};
 
 fn root() -> PathBuf {
@@ -120,6 +121,22 @@ fn pass_description(pass: &PassInfo, sources: &[(PathBuf, String)]) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
+/// A table of options; nothing if there are none.
+fn options(options: &[PassOption]) -> String {
+    let mut table = String::new();
+    if !options.is_empty() {
+        table.push_str("\n| option | default | meaning |\n|---|---|---|\n");
+    }
+    for option in options {
+        let default = match option.default {
+            "" => String::new(),
+            default => format!("`{default}`"),
+        };
+        let _ = writeln!(table, "| `{}` | {default} | {} |", option.name, option.description);
+    }
+    table
+}
+
 fn passes() -> String {
     let sources = pass_sources();
     let mut page = String::from(
@@ -139,16 +156,7 @@ fn passes() -> String {
             pass.summary,
             pass_description(pass, &sources)
         );
-        if !pass.options.is_empty() {
-            page.push_str("\n| option | default | meaning |\n|---|---|---|\n");
-        }
-        for option in pass.options {
-            let default = match option.default {
-                "" => String::new(),
-                default => format!("`{default}`"),
-            };
-            let _ = writeln!(page, "| `{}` | {default} | {} |", option.name, option.description);
-        }
+        page += &options(pass.options);
         let anchor = if pass.anchor.is_empty() { "any operation" } else { pass.anchor };
         let dialects: Vec<_> =
             pass.dependent_dialects.iter().map(|name| format!("`{name}`")).collect();
@@ -164,6 +172,13 @@ fn passes() -> String {
     for (argument, description, pipeline) in PIPELINES {
         let _ = writeln!(page, "| `--{argument}` | `{pipeline}` | {description} |");
     }
+    let _ = write!(
+        page,
+        "\n## `{}`\n\n_{}_\n\nA pipeline with options; `crates/backends/src/cpu/pipeline.rs` has its \
+         passes.\n",
+        LOWER_TO_CPU.argument, LOWER_TO_CPU.summary
+    );
+    page += &options(LOWER_TO_CPU.options);
     page
 }
 

@@ -87,8 +87,19 @@ impl Executable {
         location: &dyn Fn(ComputationId, InstructionId) -> Location<'c>,
         options: &cpu::Options,
     ) -> Result<Self, Error> {
-        let lowered = lower(context, module, location)?;
-        let code = cpu::Program::lower(&lowered, options)?.jit()?;
+        Self::of_lowered(module, &lower(context, module, location)?, options)
+    }
+
+    /// Compiles what [`lower`] makes of a module; the function may have another name.
+    ///
+    /// # Errors
+    /// Code generation fails.
+    pub fn of_lowered(
+        module: &Module,
+        lowered: &melior::ir::Module,
+        options: &cpu::Options,
+    ) -> Result<Self, Error> {
+        let code = cpu::Program::lower(lowered, options)?.jit()?;
         let entry = module.entry();
         let mut parameters = Vec::new();
         for shape in entry.parameter_shapes() {
@@ -152,7 +163,7 @@ impl Executable {
     /// # Errors
     /// There is no memory for what it calculates on the way.
     pub fn call(&self, buffers: &mut Buffers) -> Result<(), Error> {
-        let function = self.code.function("main").expect("the function of every module");
+        let function = self.code.functions().next().expect("the function of every module");
         buffers.call(function).map_err(|error| Error::Call(error.to_string()))
     }
 

@@ -26,6 +26,7 @@ pub const PASSES: &[&PassInfo] = &[
     &convert::tml_to_imap::PASS,
     &transform::check_allocations::PASS,
     &transform::copy_shared_destinations::PASS,
+    &transform::drop_argument_attributes::PASS,
     &transform::eliminate_dead_statements::PASS,
     &transform::forward_statements::PASS,
     &transform::fuse::PASS,

@@ -2,25 +2,28 @@
 //! or an object.
 
 use clap::{Parser, ValueEnum};
+use melior::{Context, ir::Module};
 use std::{
     fs,
     path::{Path, PathBuf},
     process::ExitCode,
 };
 use tc_backends::{
-    cpu::{Program, Target},
-    run::Error,
+    cpu::{self, Program, Stage, Target},
+    run::{self, Error},
 };
 use tc_dialects::Language;
 use tc_tools::{
     axon,
-    command_line::{Compilation, Source, print, run_tool},
+    command_line::{Compilation, Source, Text, print, run_tool},
     hlo, tml,
 };
 
 const EXAMPLES: &str = "Examples:
   tc-compile matmul.tc -o matmul.o                       an object, and matmul.h for it
-  tc-compile matmul.tc --emit=mlir                       the fused operations
+  tc-compile matmul.tc --emit=imap                       the fused operations
+  tc-compile model.hlo --emit=scf                        the loops
+  tc-compile matmul.tc --emit=llvm-dialect --mlir-print-ir-after-all 2> passes.mlir
   tc-compile matmul.tc --emit=asm --size M=64,K=64,N=64  for these sizes only
   tc-compile layers.tc --entry mlp3 --emit=llvm --target-cpu x86-64-v3 -o mlp3.ll
   tc-compile model.hlo --threads 4                       the entry computation
@@ -32,8 +35,13 @@ threads needs the OpenMP runtime (-lomp). Exit codes: 0, 1 for an error in the p
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Emit {
-    /// The fused imap operations, as MLIR text.
-    Mlir,
+    /// The fused imap operations, as MLIR text; 'mlir' is the same.
+    #[value(alias = "mlir")]
+    Imap,
+    /// Loops on buffers, as MLIR text: scf, memref, vector and arith operations.
+    Scf,
+    /// The operations of the llvm dialect, as MLIR text.
+    LlvmDialect,
     /// Optimized LLVM IR.
     Llvm,
     /// Assembly.
@@ -69,66 +77,78 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<(), Error> {
     let output = output(arguments)?;
-    let sizes = arguments.compilation.sizes()?;
-    let target = match arguments.target_cpu.as_str() {
-        "native" => Target::host(),
-        name => Target::cpu(name),
-    };
+    let target = Target::named(&arguments.target_cpu);
     let options = arguments.compilation.options(target, true);
+    arguments.compilation.enable_ir_printing();
     let context = tc_dialects::new_context();
     let text = arguments.source.read()?;
+    let (module, options) = lower(arguments, &context, text, options)?;
+    let staged = |stage| {
+        let module = cpu::lower(&module, &options, stage)?;
+        write(&output, format!("{}", module.as_operation()).as_bytes())
+    };
+    match arguments.emit {
+        Emit::Imap => write(&output, format!("{}", module.as_operation()).as_bytes()),
+        Emit::Scf => staged(Stage::Loops),
+        Emit::LlvmDialect => staged(Stage::Llvm),
+        Emit::Llvm | Emit::Asm | Emit::Obj => {
+            emit(arguments.emit, &output, &Program::lower(&module, &options)?)
+        }
+    }
+}
+
+/// The program as fused `imap` operations, and how code is generated for it.
+fn lower<'c>(
+    arguments: &Arguments,
+    context: &'c Context,
+    text: Text,
+    options: run::Options,
+) -> Result<(Module<'c>, cpu::Options), Error> {
+    let Arguments { source, compilation, .. } = arguments;
+    let sizes = compilation.sizes()?;
+    let entry = source.entry.as_deref();
     if text.language == Language::Hlo {
-        if !sizes.is_empty() || arguments.source.entry.is_some() {
+        if !sizes.is_empty() || entry.is_some() {
             let message = "an HLO program has fixed sizes and one entry; \
                            remove '--size' and '--entry'";
             return Err(Error::Usage(message.to_string()));
         }
-        let module = hlo::Program::read(text)?.lower(&context)?;
-        return match arguments.emit {
-            Emit::Mlir => write(&output, format!("{}", module.as_operation()).as_bytes()),
-            _ => emit(arguments, &output, &Program::lower(&module, &options.cpu)?),
-        };
+        return Ok((hlo::Program::read(text)?.lower(context)?, options.cpu));
     }
-    arguments.compilation.check_language(text.language)?;
-    if text.language == Language::Tml {
-        if arguments.source.entry.is_some() {
-            let message = "a TML file is one program; remove '--entry'";
-            return Err(Error::Usage(message.to_string()));
+    compilation.check_language(text.language)?;
+    match text.language {
+        Language::Tml => {
+            if entry.is_some() {
+                let message = "a TML file is one program; remove '--entry'";
+                return Err(Error::Usage(message.to_string()));
+            }
+            let program = tml::Program::read(text)?;
+            let options = program.options(compilation, options.cpu.target);
+            Ok((program.lower(context, &options)?, options.cpu))
         }
-        let program = tml::Program::read(text)?;
-        let options = program.options(&arguments.compilation, options.cpu.target);
-        let module = program.lower(&context, &options)?;
-        return match arguments.emit {
-            Emit::Mlir => write(&output, format!("{}", module.as_operation()).as_bytes()),
-            _ => emit(arguments, &output, &Program::lower(&module, &options.cpu)?),
-        };
+        Language::Axon => Ok((axon::compile(context, text, entry, compilation)?, options.cpu)),
+        _ => {
+            let session = source.open(context, &text, false)?;
+            let module = match entry {
+                Some(name) if session.defs().is_empty() && sizes.is_empty() => {
+                    session.lower_function(name, &options)?
+                }
+                entry => {
+                    let def = entry.map(|name| session.def(Some(name))).transpose()?;
+                    session.specialize(def, &sizes, &options)?
+                }
+            };
+            Ok((module, options.cpu))
+        }
     }
-    if text.language == Language::Axon {
-        let entry = arguments.source.entry.as_deref();
-        let module = axon::compile(&context, text, entry, &arguments.compilation)?;
-        return match arguments.emit {
-            Emit::Mlir => write(&output, format!("{}", module.as_operation()).as_bytes()),
-            _ => emit(arguments, &output, &Program::lower(&module, &options.cpu)?),
-        };
-    }
-    let session = arguments.source.open(&context, &text, false)?;
-    let def = match &arguments.source.entry {
-        Some(name) => Some(session.def(Some(name))?),
-        None => None,
-    };
-    if arguments.emit == Emit::Mlir {
-        let module = session.specialize(def, &sizes, &options)?;
-        return write(&output, format!("{}", module.as_operation()).as_bytes());
-    }
-    emit(arguments, &output, &session.program(def, &sizes, &options)?)
 }
 
-/// Writes a program in the form asked for.
-fn emit(arguments: &Arguments, output: &Path, program: &Program) -> Result<(), Error> {
-    match arguments.emit {
+/// Writes generated code in the form asked for.
+fn emit(form: Emit, output: &Path, program: &Program) -> Result<(), Error> {
+    match form {
         Emit::Llvm => write(output, program.llvm_ir().as_bytes()),
         Emit::Asm => write(output, program.assembly()?.as_bytes()),
-        Emit::Mlir | Emit::Obj => {
+        _ => {
             write(output, &program.object()?)?;
             if is_stdout(output) {
                 return Ok(());

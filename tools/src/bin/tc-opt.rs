@@ -10,6 +10,6 @@ fn main() -> ExitCode {
         return run_tool("tc-opt", || axon::opt(&arguments));
     }
     tc_dialects::silence_panics();
-    tc_passes::register();
+    tc_backends::cpu::register();
     ExitCode::from(tc_dialects::opt_main(&arguments) as u8)
 }

@@ -1,20 +1,21 @@
-//! `tc-run`: compiles a tensor comprehension, an HLO, a TML or an Axon program and runs it.
+//! `tc-run`: compiles a tensor comprehension, an HLO, a TML or an Axon program, or a function on
+//! tensors in MLIR, and runs it.
 
 use clap::Parser;
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Instant};
 use tc_backends::{
     cpu,
-    run::{self, Checks, Error, Inputs},
+    run::{self, Checks, Error, Inputs, Session},
     runtime::{Tensor, npy},
 };
 use tc_dialects::Language;
 use tc_tools::{
     axon,
     command_line::{
-        Check, Execution, Source, Text, check, limit_memory, make_folder, print, run_tool,
+        Check, Execution, Source, Text, check, limit_memory, make_folder, print, print_ir, run_tool,
     },
     hlo::{self, Program},
-    tml,
+    imap, tml,
 };
 
 const EXAMPLES: &str = "Examples:
@@ -24,9 +25,13 @@ const EXAMPLES: &str = "Examples:
   tc-run accumulate.tc --size N=8 --init C=before.npy
   tc-run model.hlo --inputs DIR --check=expected
   tc-run helmholtz.tml --check --bench --pad
-  tc-run attention.axon --shape Q=128x64 --shape V=256x32 --check";
+  tc-run attention.axon --shape Q=128x64 --shape V=256x32 --check
+  tc-run fused.mlir --entry matmul --size M=512,K=256,N=128 --check    a func.func on tensors
+  tc-run model.hlo --mlir-print-ir-after-all 2> passes.mlir
 
-/// Compiles a TC, HLO, TML or Axon program for this machine and runs it.
+Exit codes: 0, 1 for an error in the program or the run, 2 for one in the command line.";
+
+/// Compiles a TC, HLO, TML or Axon program, or a function in MLIR, for this machine and runs it.
 #[derive(Parser, Debug)]
 #[command(version, after_help = EXAMPLES)]
 struct Arguments {
@@ -53,6 +58,7 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<(), Error> {
     let execution = &arguments.execution;
+    execution.compilation.enable_ir_printing();
     let text = arguments.source.read()?;
     if text.language == Language::Hlo {
         return run_hlo(arguments, text);
@@ -66,6 +72,9 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     }
     let context = tc_dialects::new_context();
     let session = arguments.source.open(&context, &text, arguments.explain_ranges)?;
+    if text.language == Language::Mlir && session.defs().is_empty() {
+        return run_imap(arguments, &session);
+    }
     let def = session.def(arguments.source.entry.as_deref())?;
 
     let mut sizes = execution.compilation.sizes()?;
@@ -74,16 +83,11 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
         None => Inputs::default(),
     };
     inputs.infer_sizes(def, &mut sizes)?;
-    for text in &arguments.init {
-        let Some((name, file)) = text.split_once('=') else {
-            return Err(Error::Usage(format!(
-                "'{text}' says nothing of an output; expected NAME=FILE.npy"
-            )));
-        };
+    for (name, tensor) in init(arguments)? {
         if !def.parameters().iter().any(|it| it.inout && it.name == name) {
             return Err(Error::Usage(format!("'{name}' is no output that is accumulated into")));
         }
-        inputs.tensors.insert(name.to_string(), npy::load(file)?);
+        inputs.tensors.insert(name, tensor);
     }
     let shapes = session.shapes(def, &sizes)?;
     let tensors = inputs.complete(def, &shapes, &sizes, execution.seed)?;
@@ -93,24 +97,21 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     if execution.inputs.is_some() {
         options.checks = options.checks.max(Checks::Bounds);
     }
-    if execution.print_ir {
-        let sizes = (!arguments.dynamic).then_some((def, &sizes));
-        let module = session.lower(sizes, &options)?;
-        print(format!("{}\n", module.as_operation()).as_bytes())?;
-    }
     // Before the compiled program runs: the interpreter refuses accesses out of bounds.
     let outcomes = match execution.check {
         Some(_) => session.interpret(def, &tensors)?,
         None => Vec::new(),
     };
-    let start = std::time::Instant::now();
-    let compiled = session.compile(def, &sizes, &options)?;
-    let compile_seconds = start.elapsed().as_secs_f64();
-    let function = compiled
-        .function(def.name())
-        .ok_or_else(|| Error::Usage(format!("'{}' was not compiled", def.name())))?;
+    let start = Instant::now();
+    let lowered = session.lower((!arguments.dynamic).then_some((def, &sizes)), &options)?;
+    let lower_seconds = start.elapsed().as_secs_f64();
+    print_ir(execution, &lowered)?;
+    let start = Instant::now();
+    let compiled = cpu::Program::lower(&lowered, &options.cpu)?.jit()?;
+    let compile_seconds = lower_seconds + start.elapsed().as_secs_f64();
+    let function = compiled.function(def.name()).expect("the function of the module");
     let references: Vec<&Tensor> = tensors.iter().collect();
-    let start = std::time::Instant::now();
+    let start = Instant::now();
     let results = function.run(&references)?;
     let first_call = start.elapsed().as_secs_f64();
 
@@ -152,18 +153,36 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
             });
             return print(format!("{line}\n").as_bytes());
         }
-        report += &format!(
-            "{:.3} ms (median {:.3} of {} calls), {:.2} GFLOP/s, {:.2} GB/s",
-            bench.seconds_min * 1e3,
-            bench.seconds_median * 1e3,
-            bench.calls,
-            flops / bench.seconds_min * 1e-9,
-            bytes / bench.seconds_min * 1e-9,
-        );
+        report += &bench.describe(flops, bytes);
     } else {
         report += &format!("{:.3} ms", first_call * 1e3);
     }
     print(format!("{report}, compiled in {:.0} ms\n", compile_seconds * 1e3).as_bytes())
+}
+
+/// The first contents that are given to outputs.
+fn init(arguments: &Arguments) -> Result<Vec<(String, Tensor)>, Error> {
+    let mut tensors = Vec::new();
+    for text in &arguments.init {
+        let Some((name, file)) = text.split_once('=') else {
+            return Err(Error::Usage(format!(
+                "'{text}' says nothing of an output; expected NAME=FILE.npy"
+            )));
+        };
+        tensors.push((name.to_string(), npy::load(file)?));
+    }
+    Ok(tensors)
+}
+
+/// Runs a file without `tc.def` operations.
+fn run_imap(arguments: &Arguments, session: &Session) -> Result<(), Error> {
+    let execution = &arguments.execution;
+    let unused = [
+        ("--explain-ranges", arguments.explain_ranges),
+        ("--runtime-checks", execution.compilation.has_runtime_checks()),
+    ];
+    refuse(&unused, "functions without 'tc.def'")?;
+    imap::run(session, arguments.source.entry.as_deref(), &init(arguments)?, execution)
 }
 
 /// Refuses options that a language has no use for.
@@ -206,7 +225,6 @@ fn run_hlo(arguments: &Arguments, text: Text) -> Result<(), Error> {
     }
     let mut unused = vec![("--size", !execution.compilation.sizes()?.is_empty())];
     unused.extend(of_comprehensions(arguments));
-    unused.push(("--print-ir", execution.print_ir));
     refuse(&unused, "an HLO program")?;
     execution.compilation.check_language(text.language)?;
     hlo::run(&Program::read(text)?, execution)

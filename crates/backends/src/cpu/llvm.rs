@@ -184,6 +184,11 @@ pub(super) fn has_feature(target: &Target, feature: &str) -> bool {
     tc_dialects::has_feature(&target.triple, &target.cpu, &target.features, feature)
 }
 
+/// Checks that LLVM generates code for a target.
+pub(super) fn check_target(target: &Target) -> Result<(), Error> {
+    Machine::new(target).map(|_| ())
+}
+
 /// A target machine.
 struct Machine(LLVMTargetMachineRef);
 

@@ -38,8 +38,13 @@ pub use jit::{Buffers, CallError, Compiled, Function};
 pub use signature::{Argument, Extent, Role, Signature};
 pub use target::Target;
 
-use melior::{ir::Module, pass::PassManager, utility};
+use crate::run::run_pipeline;
+use melior::ir::Module;
+use std::sync::Once;
 use tc_dialects::mlir;
+
+/// More threads than any machine has would only exhaust memory.
+pub const MAX_THREADS: usize = 4096;
 
 /// How a module is compiled.
 #[derive(Clone, Debug)]
@@ -81,6 +86,43 @@ pub enum Error {
     },
 }
 
+/// How far [`lower`] lowers a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Loops on buffers: `scf`, `memref`, `vector` and `arith` operations.
+    Loops,
+    /// The `llvm` dialect.
+    Llvm,
+}
+
+/// Lowers a module of functions on tensors, as [`Program::lower`] does, but stops before LLVM IR. The
+/// functions keep their names.
+///
+/// # Errors
+/// A pass failed, which its diagnostics explain.
+pub fn lower<'c>(
+    module: &Module<'c>,
+    options: &Options,
+    stage: Stage,
+) -> Result<Module<'c>, Error> {
+    options.target.check()?;
+    let mut copy = copy(module)?;
+    run(&mut copy, &pipeline::destinations())?;
+    signature::read(&copy).ok_or(Error::Lowering)?;
+    run(&mut copy, &pipeline::to_loops(options))?;
+    if stage == Stage::Llvm {
+        run(&mut copy, &pipeline::to_llvm(options))?;
+    }
+    Ok(copy)
+}
+
+/// Registers the pipeline `lower-to-cpu`, and the passes in it, with MLIR, once per process.
+pub fn register() {
+    static ONCE: Once = Once::new();
+    tc_passes::register();
+    ONCE.call_once(|| pipeline::LOWER_TO_CPU.register());
+}
+
 /// A module in the `llvm` dialect.
 pub struct Lowered<'c> {
     signatures: Vec<Signature>,
@@ -95,14 +137,11 @@ impl<'c> Lowered<'c> {
     /// # Errors
     /// A pass failed, which its diagnostics explain.
     pub fn new(module: &Module<'c>, options: &Options) -> Result<Self, Error> {
-        tc_passes::register();
-        utility::register_all_passes();
-        let mut copy =
-            Module::from_operation((*module.as_operation()).clone()).ok_or(Error::Lowering)?;
+        let mut copy = copy(module)?;
         run(&mut copy, &pipeline::destinations())?;
         let signatures = signature::read(&copy).ok_or(Error::Lowering)?;
-        signature::forget(&copy);
         rename(&copy);
+        run(&mut copy, &pipeline::to_loops(options))?;
         run(&mut copy, &pipeline::to_llvm(options))?;
         Ok(Self { signatures, module: copy, options: options.clone() })
     }
@@ -198,9 +237,10 @@ fn rename(module: &Module) {
     }
 }
 
+fn copy<'c>(module: &Module<'c>) -> Result<Module<'c>, Error> {
+    Module::from_operation((*module.as_operation()).clone()).ok_or(Error::Lowering)
+}
+
 fn run(module: &mut Module, pipeline: &str) -> Result<(), Error> {
-    let manager = PassManager::new(mlir::context_of(mlir::op_ref(module.as_operation())));
-    utility::parse_pass_pipeline(manager.as_operation_pass_manager(), pipeline)
-        .expect("a pipeline of our own parses");
-    manager.run(module).map_err(|_| Error::Lowering)
+    run_pipeline(module, pipeline).map_err(|_| Error::Lowering)
 }

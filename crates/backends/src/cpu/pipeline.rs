@@ -1,15 +1,56 @@
-//! The passes from functions on tensors to the `llvm` dialect, as textual pipelines that
-//! work in `tc-opt --pass-pipeline=..` too.
+//! The passes from functions on tensors to the `llvm` dialect, as textual pipelines for
+//! modules. All three parts together are `tc-opt --lower-to-cpu`.
 
-use super::Options;
+use super::{MAX_THREADS, Options, Target};
+use tc_dialects::pass::{self, PassOption, PipelineInfo};
+
+/// All parts as one pipeline.
+pub static LOWER_TO_CPU: PipelineInfo = PipelineInfo {
+    argument: "lower-to-cpu",
+    summary: "Lower functions on tensors to the llvm dialect, for a processor",
+    options: &[
+        PassOption {
+            name: "threads",
+            description: "The threads that the outer loops are divided among",
+            default: "1",
+        },
+        PassOption {
+            name: "strict-fp",
+            description: "Neither reassociate nor contract floating-point operations",
+            default: "false",
+        },
+        PassOption {
+            name: "target-cpu",
+            description: "The processor, as LLVM names it, or 'native' for this machine",
+            default: "native",
+        },
+    ],
+    build,
+};
+
+fn build(options: &pass::Options) -> Result<String, String> {
+    let threads = options.text("threads").parse().ok();
+    let threads = threads.filter(|threads| (1..=MAX_THREADS).contains(threads));
+    let threads =
+        threads.ok_or_else(|| format!("'threads' expects a number from 1 to {MAX_THREADS}"))?;
+    let strict_fp = match options.text("strict-fp") {
+        "true" | "1" => true,
+        "false" | "0" => false,
+        _ => return Err("'strict-fp' expects 'true' or 'false'".to_string()),
+    };
+    let target = Target::named(options.text("target-cpu"));
+    target.check().map_err(|error| error.to_string())?;
+    let options = Options { threads, strict_fp, target };
+    Ok([destinations(), to_loops(&options), to_llvm(&options)].join(","))
+}
 
 /// The first part: results become destinations. Signatures are read after it.
 pub fn destinations() -> String {
-    "builtin.module(canonicalize,cse,convert-results-to-destinations)".to_string()
+    "canonicalize,cse,convert-results-to-destinations".to_string()
 }
 
-/// The second part: buffers, loops, and the `llvm` dialect.
-pub fn to_llvm(options: &Options) -> String {
+/// The second part: buffers and loops.
+pub fn to_loops(options: &Options) -> String {
     let parallel = 1 < options.threads;
     let (bits, registers) = options.target.vector_registers();
     let loops = format!(
@@ -18,6 +59,7 @@ pub fn to_llvm(options: &Options) -> String {
         options.strict_fp
     );
     let mut passes = vec![
+        "drop-argument-attributes",
         // Buffers.
         "unshare-empty-tensors",
         "copy-shared-destinations",
@@ -57,7 +99,13 @@ pub fn to_llvm(options: &Options) -> String {
         "cse",
         "hoist-divisions",
         "limit-vectorization",
-        // The llvm dialect.
+    ]);
+    passes.join(",")
+}
+
+/// The third part: the `llvm` dialect.
+pub fn to_llvm(options: &Options) -> String {
+    let mut passes = vec![
         "expand-strided-metadata",
         "lower-affine",
         "func.func(arith-expand)",
@@ -69,12 +117,12 @@ pub fn to_llvm(options: &Options) -> String {
         "convert-index-to-llvm",
         "convert-arith-to-llvm",
         "convert-cf-to-llvm",
-    ]);
-    if parallel {
+    ];
+    if 1 < options.threads {
         passes.push("convert-openmp-to-llvm");
     }
     passes.extend(["convert-func-to-llvm", "reconcile-unrealized-casts", "canonicalize", "cse"]);
     // Last, for it looks for the pointers that are freed.
     passes.push("check-allocations");
-    format!("builtin.module({})", passes.join(","))
+    passes.join(",")
 }

@@ -129,14 +129,6 @@ impl Signature {
     }
 }
 
-/// Drops the argument attributes once they are read: LLVM IR has no place for them.
-pub(super) fn forget(module: &Module) {
-    let Some(body) = mlir::body(mlir::op_ref(module.as_operation()), 0) else { return };
-    for function in mlir::ops(body) {
-        mlir::remove_attribute(function, "arg_attrs");
-    }
-}
-
 /// The signatures of the functions of a module after `convert-results-to-destinations`;
 /// `None`, with an error reported, if an element type has no counterpart in memory.
 pub(super) fn read(module: &Module) -> Option<Vec<Signature>> {

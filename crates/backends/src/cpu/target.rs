@@ -1,6 +1,6 @@
 //! The processor that code is generated for.
 
-use super::llvm;
+use super::{Error, llvm};
 
 /// A target: a triple, a processor and features, as LLVM names them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,22 @@ impl Target {
     /// A named processor of this machine's architecture and system.
     pub fn cpu(name: &str) -> Self {
         Self { cpu: name.to_string(), features: String::new(), ..Self::host() }
+    }
+
+    /// The processor of a command line: `native` is [`host`](Self::host).
+    pub fn named(name: &str) -> Self {
+        match name {
+            "native" => Self::host(),
+            name => Self::cpu(name),
+        }
+    }
+
+    /// Checks that LLVM generates code for the target.
+    ///
+    /// # Errors
+    /// LLVM does not know it.
+    pub fn check(&self) -> Result<(), Error> {
+        llvm::check_target(self)
     }
 
     /// The numbers of this many bits that a vector register holds.

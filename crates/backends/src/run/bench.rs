@@ -21,6 +21,20 @@ pub struct Bench {
     pub calls: usize,
 }
 
+impl Bench {
+    /// The times, and the rates for this many floating-point operations and bytes of a call.
+    pub fn describe(&self, flops: f64, bytes: f64) -> String {
+        format!(
+            "{:.3} ms (median {:.3} of {} calls), {:.2} GFLOP/s, {:.2} GB/s",
+            self.seconds_min * 1e3,
+            self.seconds_median * 1e3,
+            self.calls,
+            flops / self.seconds_min * 1e-9,
+            bytes / self.seconds_min * 1e-9,
+        )
+    }
+}
+
 /// Calls are measured for about this long, after a tenth of it to warm up.
 const BUDGET: Duration = Duration::from_millis(500);
 const MIN_CALLS: usize = 5;

@@ -1,7 +1,6 @@
 //! Programs that are written out instead of run: `tc-compile` as a library.
 
 use super::{Error, Options, Session, Sizes, check_given_sizes};
-use crate::cpu;
 use melior::ir::Module;
 use tc_dialects::tc::Def;
 
@@ -29,18 +28,5 @@ impl<'c> Session<'c> {
             self.shapes(def, sizes)?;
         }
         self.lower(Some((def, sizes)), options)
-    }
-
-    /// Generates code for what [`specialize`](Self::specialize) gives.
-    ///
-    /// # Errors
-    /// Those of `specialize`, and those of code generation.
-    pub fn program(
-        &self,
-        def: Option<Def<'c>>,
-        sizes: &Sizes,
-        options: &Options,
-    ) -> Result<cpu::Program, Error> {
-        Ok(cpu::Program::lower(&self.specialize(def, sizes, options)?, &options.cpu)?)
     }
 }

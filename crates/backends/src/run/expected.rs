@@ -40,7 +40,7 @@ pub fn check_expected_within(
         folder.join(format!("{name}.expected.npy")),
     ];
     let Some(path) = candidates.iter().find(|path| path.exists()) else {
-        return Err(Error::Usage(format!(
+        return Err(Error::Refused(format!(
             "there is no expected result for output '{name}'; looked for {} and {}",
             candidates[0].display(),
             candidates[1].display()

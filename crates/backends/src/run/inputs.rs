@@ -43,7 +43,7 @@ impl Inputs {
             }
             let shape = tensor.shape();
             if shape.len() != parameter.sizes.len() {
-                return Err(Error::Usage(format!(
+                return Err(Error::Refused(format!(
                     "input '{}' has {} dimensions, but the program gives it {}",
                     parameter.name,
                     shape.len(),
@@ -61,7 +61,7 @@ impl Inputs {
                         Size::Constant(_) => "the program".to_string(),
                         Size::Variable(name) => format!("size '{name}'"),
                     };
-                    return Err(Error::Usage(format!(
+                    return Err(Error::Refused(format!(
                         "dimension {dim} of input '{}' is {extent}, but {what} says {expected}",
                         parameter.name
                     )));
@@ -92,7 +92,7 @@ impl Inputs {
                 None => drawn.remove(name).expect("drawn where it was not given"),
             };
             if (tensor.element(), tensor.shape()) != (*element, extents.as_slice()) {
-                return Err(Error::Usage(format!(
+                return Err(Error::Refused(format!(
                     "'{name}' is a tensor of {} with extents {:?}, but the program takes {element} with {extents:?}",
                     tensor.element(),
                     tensor.shape()

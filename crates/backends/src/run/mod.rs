@@ -9,10 +9,12 @@
 mod bench;
 mod emit;
 mod expected;
+mod function;
 mod inputs;
 
 pub use bench::{Bench, bytes, flops, measure, sample};
 pub use expected::{check_expected, check_expected_within};
+pub use function::{TensorFunction, read_inputs};
 pub use inputs::{Inputs, random_inputs};
 
 use crate::{
@@ -20,10 +22,10 @@ use crate::{
     interp::{self, Outcome},
     runtime::{ElementType, Tensor, TensorError, npy::NpyError},
 };
-use melior::{Context, ir::Module, ir::ValueLike, pass::PassManager, utility};
+use melior::{Context, ir::Module, ir::ValueLike, utility};
 use std::collections::BTreeMap;
 use tc_dialects::{
-    mlir,
+    mlir, pass,
     tc::{Def, Size},
 };
 use tc_ir::{Var, map::IndexingMap};
@@ -45,10 +47,10 @@ pub enum Error {
     /// The program is wrong; diagnostics have been emitted.
     #[error("the program has errors")]
     Diagnosed,
-    /// The command asks for something that is not there.
+    /// The command line is wrong for this program.
     #[error("{0}")]
     Usage(String),
-    /// A condition of the program does not hold.
+    /// The program cannot be run: a condition does not hold, or an input does not fit.
     #[error("{0}")]
     Refused(String),
     /// An input or output file is not what it should be.
@@ -121,10 +123,10 @@ pub struct Session<'c> {
 pub fn run_pipeline(module: &mut Module, pipeline: &str) -> Result<(), Error> {
     tc_passes::register();
     utility::register_all_passes();
-    let manager = PassManager::new(mlir::context_of(mlir::op_ref(module.as_operation())));
+    let manager = pass::manager(mlir::context_of(mlir::op_ref(module.as_operation())));
     let pipeline = format!("builtin.module({pipeline})");
     utility::parse_pass_pipeline(manager.as_operation_pass_manager(), &pipeline)
-        .map_err(|error| Error::Usage(error.to_string()))?;
+        .map_err(|error| Error::Refused(error.to_string()))?;
     manager.run(module).map_err(|_| Error::Diagnosed)
 }
 
@@ -166,22 +168,13 @@ impl<'c> Session<'c> {
     pub fn def(&self, name: Option<&str>) -> Result<Def<'c>, Error> {
         let defs = self.defs();
         let names: Vec<_> = defs.iter().map(|def| def.name()).collect();
-        let list = names.join(", ");
         if defs.is_empty() {
-            return Err(Error::Usage(
-                "the file has no tc.def; what has been converted already is compiled by tc-compile"
+            return Err(Error::Refused(
+                "the file has no 'tc.def', so that its functions cannot be specialized to sizes"
                     .to_string(),
             ));
         }
-        match name {
-            Some(name) => defs.into_iter().find(|def| def.name() == name).ok_or_else(|| {
-                Error::Usage(format!("there is no function '{name}'; the file has: {list}"))
-            }),
-            None if defs.len() == 1 => Ok(defs[0]),
-            None => Err(Error::Usage(format!(
-                "the file has several functions; try '--entry' with one of: {list}"
-            ))),
-        }
+        select(name, &defs, &names)
     }
 
     /// The shapes of inputs and outputs at given sizes.
@@ -195,7 +188,8 @@ impl<'c> Session<'c> {
         let ir = tc_ir::Context::new();
         let names: Vec<_> = def.sizes().into_iter().map(|(name, ..)| name).collect();
         let evaluate = |map: Option<IndexingMap>| -> Result<Vec<i64>, Error> {
-            let map = map.ok_or_else(|| Error::Usage("the function has no ranges".to_string()))?;
+            let map =
+                map.ok_or_else(|| Error::Refused("the function has no ranges".to_string()))?;
             evaluate(&ir, &map, &names, sizes)
         };
         let outputs = def.outputs();
@@ -288,6 +282,33 @@ impl<'c> Session<'c> {
     }
 }
 
+/// The function of a name; without one, the only function.
+fn select<T: Copy>(name: Option<&str>, functions: &[T], names: &[&str]) -> Result<T, Error> {
+    let list = names.join(", ");
+    match (name, functions) {
+        (Some(name), _) => {
+            let number = names.iter().position(|it| *it == name).ok_or_else(|| {
+                Error::Usage(format!("there is no function '{name}'; the file has: {list}"))
+            })?;
+            Ok(functions[number])
+        }
+        (None, [function]) => Ok(*function),
+        (None, _) => Err(Error::Usage(format!(
+            "the file has several functions; try '--entry' with one of: {list}"
+        ))),
+    }
+}
+
+/// The error that sizes are not given.
+fn try_size(missing: &[&str]) -> Error {
+    let example: Vec<_> = missing.iter().map(|name| format!("{name}=64")).collect();
+    Error::Usage(format!(
+        "the size of {} is not known; try '--size {}' or '--inputs' with a folder of .npy files",
+        missing.join(", "),
+        example.join(",")
+    ))
+}
+
 /// The pass that sets the sizes, with its options. Nothing else may come before inference:
 /// reads that are never performed bound variables too.
 fn specialize(sizes: &Sizes) -> Option<String> {
@@ -303,7 +324,7 @@ fn defs<'c>(module: &Module<'c>) -> Vec<Def<'c>> {
 fn element_of(ty: melior::ir::Type) -> Result<ElementType, Error> {
     let element = mlir::element_type(ty);
     ElementType::of(element, mlir::is_unsigned(element))
-        .ok_or_else(|| Error::Usage(format!("tensors of '{element}' have no form in memory")))
+        .ok_or_else(|| Error::Refused(format!("tensors of '{element}' have no form in memory")))
 }
 
 /// Evaluates the results of a map over sizes.
@@ -326,15 +347,7 @@ fn check_sizes(def: Def, sizes: &Sizes) -> Result<(), Error> {
     check_given_sizes(def, sizes)?;
     let names = def.sizes().into_iter().map(|(name, ..)| name);
     let missing: Vec<_> = names.filter(|name| !sizes.contains_key(*name)).collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let example: Vec<_> = missing.iter().map(|name| format!("{name}=64")).collect();
-    Err(Error::Usage(format!(
-        "the size of {} is not known; try '--size {}' or '--inputs' with a folder of .npy files",
-        missing.join(", "),
-        example.join(",")
-    )))
+    if missing.is_empty() { Ok(()) } else { Err(try_size(&missing)) }
 }
 
 /// Checks the sizes that are given; others may be missing.

@@ -149,9 +149,17 @@ impl Executable {
     /// # Errors
     /// A pass failed, which its diagnostics explain, or code generation.
     pub fn compile(module: &Module, options: &Options) -> Result<Self, Error> {
+        Self::of_lowered(module, &lower(module, options)?, options)
+    }
+
+    /// Compiles what [`lower`] makes of a module with these options.
+    ///
+    /// # Errors
+    /// Code generation failed.
+    pub fn of_lowered(module: &Module, lowered: &Module, options: &Options) -> Result<Self, Error> {
         let source = program(module)?;
         let (name, arguments) = (source.name().to_string(), Argument::of(source)?);
-        let code = cpu::Program::lower(&lower(module, options)?, &options.cpu)?.jit()?;
+        let code = cpu::Program::lower(lowered, &options.cpu)?.jit()?;
         let places = arguments.iter().map(|it| it.name.clone()).zip(0..).collect();
         let vector_length = options.vector_length.unwrap_or(1);
         Ok(Self { arguments, places, vector_length, name, code })

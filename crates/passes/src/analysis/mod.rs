@@ -2,5 +2,7 @@
 
 pub mod element_ranges;
 pub mod index_exprs;
+pub mod index_values;
+pub mod linalg;
 pub mod print_graph;
 pub mod print_indexing_maps;

@@ -2,6 +2,7 @@
 
 pub mod check_allocations;
 pub mod copy_shared_destinations;
+pub mod drop_argument_attributes;
 pub mod eliminate_dead_statements;
 pub mod forward_statements;
 pub mod fuse;

@@ -1,0 +1,105 @@
+//! Functions on tensors in MLIR, of `imap` operations for instance, in `tc-run`.
+
+use crate::command_line::{Execution, check, make_folder, print, print_ir};
+use std::{path::Path, time::Instant};
+use tc_backends::{
+    cpu::{self, Role},
+    run::{self, Error, Session, read_inputs},
+    runtime::{Tensor, npy},
+};
+
+/// Compiles a function for this machine and runs it. `init` gives outputs that are accumulated into
+/// their first contents.
+///
+/// # Errors
+/// There is no such function, it cannot be compiled, or an input or a result is wrong.
+pub fn run(
+    session: &Session,
+    entry: Option<&str>,
+    init: &[(String, Tensor)],
+    execution: &Execution,
+) -> Result<(), Error> {
+    let function = session.tensor_function(entry)?;
+    let options = execution.compilation.options(cpu::Target::host(), true);
+    let mut sizes = execution.compilation.sizes()?;
+    let start = Instant::now();
+    let lowered = function.lower(&options)?;
+    let lower_seconds = start.elapsed().as_secs_f64();
+    print_ir(execution, &lowered)?;
+    let start = Instant::now();
+    let compiled = cpu::Program::lower(&lowered, &options.cpu)?.jit()?;
+    let compile_seconds = lower_seconds + start.elapsed().as_secs_f64();
+    let code = compiled.function(function.name()).expect("the function of the module");
+    let signature = code.signature();
+
+    let mut given = match &execution.inputs {
+        Some(folder) => read_inputs(signature, folder)?,
+        None => Default::default(),
+    };
+    for (name, tensor) in init {
+        if !signature.arguments.iter().any(|it| it.role == Role::InOut && it.name == *name) {
+            return Err(Error::Usage(format!(
+                "'{name}' is not an output that is accumulated into"
+            )));
+        }
+        given.insert(name.clone(), tensor.clone());
+    }
+    let inputs = function.inputs(signature, &mut sizes, given, execution.seed)?;
+    // Before the compiled program runs: the interpreter rejects accesses out of bounds.
+    let outcomes = match execution.check {
+        Some(_) => function.interpret(&inputs)?,
+        None => Vec::new(),
+    };
+    let start = Instant::now();
+    let mut results = function.call(code, &inputs, &options)?;
+    let first_call = start.elapsed().as_secs_f64();
+
+    let mut report = String::new();
+    for (name, result) in function.result_names().iter().zip(&results) {
+        let extents: Vec<_> = result.shape().iter().map(ToString::to_string).collect();
+        report += &format!("{name}: {}({})\n", result.element(), extents.join(", "));
+    }
+    let expected = execution.expected()?;
+    for ((name, result), outcome) in function.result_names().iter().zip(&results).zip(&outcomes) {
+        report += &check(name, outcome, result, expected)?;
+    }
+    if let Some(folder) = &execution.outputs {
+        save(folder, function.result_names(), &results)?;
+    }
+    let timing = if execution.bench {
+        let arguments: Vec<_> = inputs.iter().collect();
+        let roles = signature.arguments.iter().map(|it| it.role);
+        let roles = roles.filter(|role| *role != Role::Output);
+        let read = arguments.iter().zip(roles).filter(|(_, role)| *role == Role::Input);
+        let read: Vec<_> = read.map(|(tensor, _)| *tensor).collect();
+        let flops = function.flops(signature, &inputs, &sizes);
+        let tensors = inputs.iter().chain(&results);
+        let bytes: usize = tensors.map(|tensor| tensor.bytes().len()).sum();
+        let bench = run::measure(code, &read, &mut results)?;
+        if execution.json {
+            let line = serde_json::json!({
+                "name": function.name(),
+                "seconds_min": bench.seconds_min,
+                "seconds_median": bench.seconds_median,
+                "compile_seconds": compile_seconds,
+                "flops": flops,
+                "bytes": bytes,
+                "threads": options.cpu.threads,
+            });
+            return print(format!("{line}\n").as_bytes());
+        }
+        bench.describe(flops, bytes as f64)
+    } else {
+        format!("{:.3} ms", first_call * 1e3)
+    };
+    print(format!("{report}{timing}, compiled in {:.0} ms\n", compile_seconds * 1e3).as_bytes())
+}
+
+/// Writes results to `NAME.npy` in a folder.
+fn save(folder: &Path, names: &[String], results: &[Tensor]) -> Result<(), Error> {
+    make_folder(folder)?;
+    for (name, result) in names.iter().zip(results) {
+        npy::save(folder.join(format!("{name}.npy")), result)?;
+    }
+    Ok(())
+}
