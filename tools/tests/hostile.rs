@@ -157,6 +157,69 @@ fn files_that_are_none() {
     }
 }
 
+/// Functions on tensors that cannot be run, and attributes of another kind than expected.
+#[test]
+fn functions() {
+    for (name, text) in [
+        ("unranked", "func.func @f(%a: tensor<*xf32>) -> tensor<*xf32> { return %a : tensor<*xf32> }"),
+        (
+            "complex",
+            "func.func @f(%a: tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>> {
+               return %a : tensor<4xcomplex<f32>>
+             }",
+        ),
+        (
+            "vectors",
+            "func.func @f(%a: tensor<4xvector<4xf32>>, %b: vector<4xf32>) -> tensor<4xvector<4xf32>> {
+               return %a : tensor<4xvector<4xf32>>
+             }",
+        ),
+        (
+            "blocks",
+            "func.func @f(%a: tensor<4xf32>, %c: i1) -> tensor<4xf32> {
+               cf.cond_br %c, ^bb1, ^bb2
+             ^bb1:
+               return %a : tensor<4xf32>
+             ^bb2:
+               %e = tensor.empty() : tensor<4xf32>
+               return %e : tensor<4xf32>
+             }",
+        ),
+        (
+            "recursive",
+            "func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+               %b = func.call @f(%a) : (tensor<4xf32>) -> tensor<4xf32>
+               return %b : tensor<4xf32>
+             }",
+        ),
+        (
+            "huge",
+            "func.func @f(%a: tensor<4611686018427387904x4xf32>) -> tensor<4xf32> {
+               %e = tensor.empty() : tensor<4xf32>
+               return %e : tensor<4xf32>
+             }",
+        ),
+        (
+            "attributes",
+            "func.func @f(%a: tensor<?xf32> {tc.name = 7 : i32, tc.sizes = 3 : i32},
+                          %b: tensor<?xf32> {tc.sizes = [\"N\", \"M\", \"K\"], tc.inout})
+                 -> (tensor<?xf32> {tc.name = \"\", tc.extents = \"no\"})
+                 attributes {tc.preconditions = [1 : i32, {condition = 3 : i32}], tc.checks = 3 : i32} {
+               return %a : tensor<?xf32>
+             }",
+        ),
+    ] {
+        let path = file(&format!("function-{name}.mlir"), text);
+        for arguments in [&["--check"][..], &["--bench", "--json"], &["--size", "N=4"]] {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_tc-run"));
+            let output = run(command.arg(&path).args(arguments));
+            let text = String::from_utf8_lossy(&output.stderr);
+            assert_ne!(output.status.code(), Some(0), "{command:?}");
+            assert!(text.contains("error: "), "{command:?}\n{text}");
+        }
+    }
+}
+
 const PRINT: [&str; 2] = ["--print-indexing-maps", "--graph"];
 const PRINT_AND_LOWER: [&str; 3] = [PRINT[0], PRINT[1], "--convert-hlo-to-imap"];
 

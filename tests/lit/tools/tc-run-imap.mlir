@@ -27,6 +27,12 @@
 // COUNT:     scf.for
 // COUNT:     c: int32()
 
+// A name may not lead out of the folder of the results, nor be empty.
+// RUN: echo 'func.func @f(%%x: tensor<4xf32>) -> (tensor<4xf32> {tc.name = "../x"}) { return %%x : tensor<4xf32> }' | not tc-run - -x mlir --outputs %t 2>&1 | FileCheck %s --check-prefix=PATH
+// PATH:      tc-run: error: result '../x' cannot be written: its name is not that of a file in a folder
+// RUN: echo 'func.func @f(%%x: tensor<4xf32>) -> (tensor<4xf32> {tc.name = ""}) { return %%x : tensor<4xf32> }' | tc-run - -x mlir | FileCheck %s --check-prefix=UNNAMED
+// UNNAMED:   out0: float32(4)
+
 // RUN: echo 'func.func @f(%%x: f32) -> f32 { return %%x : f32 }' | not tc-run - -x mlir 2>&1 | FileCheck %s --check-prefix=SCALAR
 // SCALAR:    error: 'func.func' op expected every result to be a tensor, found 'f32'
 // RUN: echo 'func.func private @f(tensor<4xf32>)' | not tc-run - -x mlir 2>&1 | FileCheck %s --check-prefix=NOTHING

@@ -54,7 +54,8 @@ impl<'c> Session<'c> {
         let result_name = |number: usize| {
             let attribute = attributes.get(number).copied();
             let name = attribute.and_then(|it| mlir::dictionary_entry(it, "tc.name"));
-            name.and_then(mlir::string_of).map_or_else(|| format!("out{number}"), str::to_string)
+            let name = name.and_then(mlir::string_of).filter(|name| !name.is_empty());
+            name.map_or_else(|| format!("out{number}"), str::to_string)
         };
         let result_names = (0..num_results).map(result_name).collect();
         pass_scalars_as_tensors(function);
@@ -81,7 +82,13 @@ impl<'c> Session<'c> {
                     .to_string(),
             ));
         }
-        let names: Vec<_> = functions.into_iter().map(symbol).collect();
+        // Private functions are for the others, if there are others.
+        let is_private = |it: &Op| mlir::string_attr(*it, "sym_visibility") == Some("private");
+        let mut names: Vec<_> =
+            functions.iter().filter(|it| !is_private(it)).map(|it| symbol(*it)).collect();
+        if names.is_empty() {
+            names = functions.into_iter().map(symbol).collect();
+        }
         Ok(super::select(name, &names, &names)?.to_string())
     }
 }
