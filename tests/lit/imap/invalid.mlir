@@ -433,18 +433,18 @@ func.func @f(%x: i32) {
 
 // -----
 
-// expected-error @+2 {{expected one of [assign, add, mul, minf, maxf, mins, maxs, minu, maxu, and, or, minimumf, maximumf] for how a new value joins what was accumulated, got: sub}}
+// expected-error @+2 {{expected one of [assign, add, mul, minf, maxf, mins, maxs, minu, maxu, and, or, minimumf, maximumf] for the operation of a combiner, got: sub}}
 // expected-error @+1 {{failed to parse Imap_CombinerAttr parameter 'kind'}}
 #combiner = #imap.combiner<sub>
 
 // -----
 
-// expected-error @+2 {{expected one of [outs, identity] for what an accumulation starts from, got: zero}}
+// expected-error @+2 {{expected one of [outs, identity] for the start of an accumulation, got: zero}}
 // expected-error @+1 {{failed to parse Imap_CombinerAttr parameter 'start'}}
 #combiner = #imap.combiner<add from zero>
 
 // -----
 
-// expected-error @+2 {{expected one of [dim, range] for which kind of variable, got: runtime}}
+// expected-error @+2 {{expected one of [dim, range] for the kind of a variable, got: runtime}}
 // expected-error @+1 {{failed to parse Imap_VariableKindAttr parameter 'value'}}
 #variable = #imap<variable runtime>

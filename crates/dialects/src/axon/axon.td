@@ -20,16 +20,15 @@ def Axon_Dialect : Dialect {
   let name = "axon";
   let summary = "Axon: functions as values, polymorphic in element types, shapes and ranks";
   let description = [{
-    An `.axon` file is an `axon.program`. Expressions are operations, functions
-    `axon.fn` with a region, definitions `axon.def` of the value that a name
-    stands for. What may be polymorphic, a definition of a function or a number,
-    is used through `axon.use`, whose result has the type of that use.
+    An `.axon` file is an `axon.program`. Expressions are operations, functions are
+    `axon.fn` with a region, and definitions are `axon.def`. Uses of a polymorphic
+    definition, which defines a function or a number, are `axon.use`; its result has
+    the type of that use.
 
-    On import no type is known: all are `!axon.any`. The pass `axon-infer-shapes`
-    gives every value its type, with the variables of the definition around it, and
-    definitions the conditions that inference leaves. `convert-axon-to-hlo` takes a
-    definition at known sizes to the [hlo dialect](hlo.md); the conditions are
-    decided there.
+    Import yields no types: all are `!axon.any`. The pass `axon-infer-shapes` assigns
+    types to all values, with the variables of the enclosing definition, and
+    unsolved conditions to definitions. `convert-axon-to-hlo` converts a definition
+    at known sizes to the [hlo dialect](hlo.md) and decides the conditions.
 
     ```mlir
     axon.program {
@@ -45,14 +44,14 @@ def Axon_Dialect : Dialect {
     }
     ```
 
-    **Types.** Tensors are `!axon.tensor`, functions and tuples those of MLIR, and
-    `!axon.var<"S">` stands for any type. Variables of element types, dimensions and
-    shapes have names; they belong to the definition at the top around them.
+    **Types.** Tensors are `!axon.tensor`; functions and tuples have MLIR's types;
+    `!axon.var<"S">` is a type variable. Variables of element types, dimensions and
+    shapes have names and belong to the enclosing top-level definition.
 
-    **Built-in functions** are operations where they are called, with the name
-    in the table of built-in functions, or `add` to `greater_equal` for operators.
-    Options are attributes, text in the notation of Axon. As values they are
-    `axon.builtin`, like the functions of the prelude.
+    **Built-in functions.** A call is an operation with the name in the table of
+    built-in functions, or `add` to `greater_equal` for operators. Options are
+    attributes with text in the notation of Axon. A built-in function that is used as
+    a value is `axon.builtin`, like the functions of the prelude.
   }];
   let cppNamespace = "::tc::axon";
   let useDefaultTypePrinterParser = 1;
@@ -87,7 +86,7 @@ def Axon_AnyType : TypeDef<Axon_Dialect, "Any"> {
 
 def Axon_VarType : TypeDef<Axon_Dialect, "Var"> {
   let mnemonic = "var";
-  let summary = "A variable that stands for any type";
+  let summary = "A type variable";
   let parameters = (ins StringRefParameter<"its name">:$name);
   let assemblyFormat = "`<` $name `>`";
 }
@@ -132,13 +131,13 @@ def Axon_FnOp : Axon_Op<"fn", [
   let summary = "A function as a value";
   let description = [{
     `params` are the names of the parameters. Types that the program writes down are
-    kept as text: `annotations` has one for each parameter, empty where there is
-    none, `result_annotation` that of the result.
+    kept as text: `annotations` has one for each parameter, possibly empty, and
+    `result_annotation` has the type of the result.
 
     Constraints:
       * C1: there are as many names as arguments, and as many annotations if there are any.
       * C2: the block ends in `axon.return` with one value.
-      * C3: the type is that of a function of the types of the arguments to that of the value, or `!axon.any`.
+      * C3: the type is the function type from the types of the arguments to the type of the value, or `!axon.any`.
       * C4: annotations are types of Axon.
   }];
   let arguments = (ins
@@ -155,8 +154,8 @@ def Axon_DefOp : Axon_Op<"def", [
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "A definition: a name for a value";
   let description = [{
-    `conditions` is what inference leaves to be checked, each with the place that
-    asks for it.
+    `conditions` lists the unsolved conditions of inference, each with the source
+    location that requires it.
   }];
   let arguments = (ins StrAttr:$name, Axon_Value:$value, OptionalAttr<StrArrayAttr>:$conditions);
   let results = (outs Axon_Value:$result);
@@ -220,7 +219,7 @@ def Axon_CallOp : Axon_Op<"call"> {
   let summary = "A call of a function that is a value";
   let description = [{
     Constraints:
-      * C1: if the type of the function is known, it takes what it is given and gives the result.
+      * C1: if the type of the function is known, it maps the types of the operands to the type of the result.
   }];
   let arguments = (ins Axon_Value:$function, Variadic<Axon_Value>:$args);
   let results = (outs Axon_Value:$result);
@@ -252,7 +251,7 @@ def Axon_LessOp : Axon_BuiltinCallOp<"less", "`<`">;
 def Axon_LessEqualOp : Axon_BuiltinCallOp<"less_equal", "`<=`">;
 def Axon_GreaterOp : Axon_BuiltinCallOp<"greater", "`>`">;
 def Axon_GreaterEqualOp : Axon_BuiltinCallOp<"greater_equal", "`>=`">;
-def Axon_SelectOp : Axon_BuiltinCallOp<"select", "The second operand where the first is true, else the third">;
+def Axon_SelectOp : Axon_BuiltinCallOp<"select", "The second operand if the first is true, else the third">;
 def Axon_NegOp : Axon_BuiltinCallOp<"neg", "The negative">;
 def Axon_ExpOp : Axon_BuiltinCallOp<"exp", "e to this power">;
 def Axon_LogOp : Axon_BuiltinCallOp<"log", "The natural logarithm">;

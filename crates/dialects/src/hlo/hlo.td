@@ -1,8 +1,8 @@
 //===- hlo.td - the dialect of HLO modules ------------------*- tablegen -*-===//
 //
 // The single source of truth for the `hlo` dialect: operations, attributes,
-// types, traits, assembly and documentation. `dialect/mod.rs` says how it
-// corresponds to HLO text; a test compares its operations with the table of
+// types, traits, assembly and documentation. `dialect/mod.rs` defines its
+// correspondence to HLO text; a test compares its operations with the table of
 // opcodes.
 //
 //===----------------------------------------------------------------------===//
@@ -27,8 +27,8 @@ def Hlo_Dialect : Dialect {
   let description = [{
     A computation is an `hlo.computation`, an instruction one operation in it with
     the opcode's name (`-` becomes `_`) and one result. Attributes have the names
-    and the meaning that they have in HLO text; what refers to a computation does
-    so by its symbol. Parameters are the arguments of the computation.
+    and the meaning that they have in HLO text; references to computations are
+    symbols. Parameters are the arguments of the computation.
 
     ```mlir
     module @example attributes {hlo.entry = @main} {
@@ -50,19 +50,19 @@ def Hlo_Dialect : Dialect {
     is an encoding, `#hlo.layout`. Tuples are MLIR's tuples, a token `!hlo.token`.
 
     **Attributes.** Integers, truth values, lists of integers and computations are
-    MLIR's attributes. What has a notation of its own (`window`, `padding`, `slice`,
-    `dim_labels`, `replica_groups`, the keywords) is a string in that notation, and
-    so is what has no effect on the meaning. Attributes that every opcode takes
-    are discardable: `hlo.sharding`, `hlo.frontend_attributes`,
+    MLIR's attributes. Attributes with their own notation (`window`, `padding`,
+    `slice`, `dim_labels`, `replica_groups`, the keywords) are strings in that
+    notation, and so are attributes without semantics. Attributes of all opcodes are
+    discardable: `hlo.sharding`, `hlo.frontend_attributes`,
     `hlo.backend_config`, `hlo.origin`, `hlo.statistics`, all text, and
-    `hlo.control_predecessors`, a list of names; a name that no earlier
-    instruction has says nothing.
+    `hlo.control_predecessors`, a list of names; names of no earlier instruction are
+    ignored.
 
-    **Names.** The name of an instruction is the name of its SSA value; where MLIR
-    cannot keep it, `name "..."` stands after the types. Together with the
-    `metadata` of the HLO text it is the property `origin`, which takes no part in
-    comparisons: two operations that differ in nothing else are one to `cse`. A
-    parameter has its name, and such attributes, as argument attributes.
+    **Names.** The name of an instruction is the name of its SSA value. If MLIR cannot
+    keep it, `name "..."` follows the types. Together with the
+    `metadata` of the HLO text it is the property `origin`, which comparisons ignore:
+    `cse` merges operations that differ only in it. Parameters have argument
+    attributes for name and metadata.
 
     **Module.** The name of the module is its symbol name. Attributes of the module:
 
@@ -76,9 +76,8 @@ def Hlo_Dialect : Dialect {
     | `hlo.explicit_layouts` | HLO text writes row-major layouts out |
 
     **Verification.** A module is verified as HLO: operands, shapes and attributes of
-    each operation must be what the operation semantics of OpenXLA demand of the
-    instruction. The constraints listed here have the numbers that `hlo::verify` gives
-    them; all of what it checks is said there.
+    each operation must satisfy the operation semantics of OpenXLA. The constraints
+    listed here have the numbers of `hlo::verify`, which documents all checks.
   }];
   let cppNamespace = "::tc::hlo";
   let useDefaultAttributePrinterParser = 1;
@@ -92,11 +91,11 @@ def Hlo_Dialect : Dialect {
 
 def Hlo_LayoutAttr : AttrDef<Hlo_Dialect, "Layout"> {
   let mnemonic = "layout";
-  let summary = "Where the elements of an array stand in memory";
+  let summary = "The order of the elements of an array in memory";
   let description = [{
-    The dimensions, the one that varies fastest first, and the text of what else
-    a layout says, such as tiling and memory space. A layout never changes a value.
-    The row-major layout without such text is that of a type without a layout.
+    The dimensions, fastest-varying first, and further properties as text, such as
+    tiling and memory space. A layout never changes a value. A type without a layout
+    is row-major without such properties.
 
     ```mlir
     tensor<2x3xf32, #hlo.layout<[0, 1]>>
@@ -151,7 +150,7 @@ def Hlo_OriginProperty : Property<"::tc::hlo::Origin", "name and metadata of an 
 
 def Hlo_InstructionInterface : OpInterface<"Instruction"> {
   let cppNamespace = "::tc::hlo";
-  let description = [{What all instructions have in common.}];
+  let description = [{The common properties of all instructions.}];
   let methods = [
     InterfaceMethod<"The name of the instruction and its metadata.", "::tc::hlo::Origin &",
                     "getInstructionOrigin", (ins), [{ return $_op.getProperties().origin; }]>
@@ -291,8 +290,8 @@ def Hlo_ConstantOp : Hlo_Op<"constant", (ins), (ins AnyAttr:$value), [
     Pure, ConstantLike, DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "A value given in the text";
   let description = [{
-    The value is `dense` elements of the result's type; that of a tuple is an array
-    of the values of its elements. If all elements are the same, one is stored.
+    The value is `dense` elements of the result's type. The value of a tuple is an
+    array of the values of its elements. If all elements are the same, one is stored.
 
     ```mlir
     %zero = hlo.constant dense<0.0> : tensor<2x3xf32>
@@ -355,8 +354,8 @@ def Hlo_ConvertOp : Hlo_UnaryOp<"convert", "The same numbers in another type"> {
   let description = [{
     To a float type with rounding to nearest, ties to even; to an integer type
     towards zero; to `i1` whether it is not zero. To a narrower integer type the
-    low bits are kept. What is out of the range of an integer type saturates, and
-    a NaN becomes 0, as XLA's CPU compiler has it.
+    low bits are kept. Values out of the range of an integer type saturate, and a
+    NaN becomes 0, as XLA's CPU compiler has it.
 
     Constraints:
       * E3: the result has the sizes of the operand.
@@ -376,7 +375,7 @@ def Hlo_FloorOp
     : Hlo_ElementwiseUnaryOp<"floor", "Rounded down to an integer", "floating point numbers">;
 def Hlo_ImagOp : Hlo_UnaryOp<"imag", "The imaginary part"> {
   let description = [{
-    That of a float is 0.
+    The imaginary part of a float is 0.
 
     Constraints:
       * E1: the elements are floating point or complex numbers.
@@ -494,7 +493,7 @@ def Hlo_RemainderOp
     : Hlo_ElementwiseBinaryOp<"remainder", "The remainder, with the sign of the dividend",
                               realNumbers> {
   let description = [{
-    The remainder of an integer divided by zero is the dividend, and that of the
+    The remainder of an integer divided by zero is the dividend. The remainder of the
     smallest signed integer divided by -1 is 0.
 
     Constraints:
@@ -514,8 +513,8 @@ def Hlo_XorOp
 def Hlo_StochasticConvertOp
     : Hlo_BinaryOp<"stochastic_convert", "Converted with random rounding"> {
   let description = [{
-    The second operand gives the random bits: the larger of the neighbours is taken
-    with the probability that keeps the expected value.
+    The second operand has the random bits: the larger neighbor is chosen with the
+    probability that keeps the expected value.
 
     Constraints:
       * E1: the first operand has floating point numbers.
@@ -540,7 +539,7 @@ def Hlo_ClampOp
 }
 def Hlo_SelectOp : Hlo_Op<
     "select", (ins Hlo_Array:$predicate, Hlo_Array:$on_true, Hlo_Array:$on_false)> {
-  let summary = "The second operand where the first is true, else the third";
+  let summary = "The second operand if the first is true, else the third";
   let description = [{
     Constraints:
       * E2, E3: the result has the sizes and the element type of the last two operands.
@@ -565,7 +564,7 @@ def Hlo_MapOp : Hlo_Op<"map", (ins Variadic<Hlo_Array>:$inputs),
 def Hlo_BitcastOp
     : Hlo_UnaryOp<"bitcast", "The same bytes in memory as another shape", Hlo_Accuracy> {
   let description = [{
-    Layouts count: the elements in the order in which they stand in memory.
+    Depends on layouts: the elements in memory order.
 
     Constraints:
       * S3: operand and result have as many bits.
@@ -620,7 +619,7 @@ def Hlo_DynamicSliceOp : Hlo_Op<"dynamic_slice",
     Each index is clamped to `[0, size of the operand - size of the slice]`.
 
     Constraints:
-      * I1: there is an index for each dimension, integers of one type, or one list of them. `dynamic_slice_sizes` has sizes of at most those of the operand, which are the sizes of the result.
+      * I1: there is an index for each dimension, integers of one type, or one list of them. `dynamic_slice_sizes` has the sizes of the result, which are at most the sizes of the operand.
   }];
 }
 def Hlo_DynamicUpdateSliceOp : Hlo_Op<"dynamic_update_slice",
@@ -641,7 +640,7 @@ def Hlo_PadOp : Hlo_Op<"pad", (ins Hlo_Array:$operand, Hlo_Array:$padding_value)
     and after are cut off, after those between elements were put in.
 
     Constraints:
-      * S8: `padding` has an entry for each dimension; what stands between elements is not negative. `padding_value` is a scalar of the element type. The size of the result is `low + high + size + max(size - 1, 0) * interior`, and not negative.
+      * S8: `padding` has an entry for each dimension; the interior padding is not negative. `padding_value` is a scalar of the element type. The size of the result is `low + high + size + max(size - 1, 0) * interior`, and not negative.
 
     ```mlir
     %p = hlo.pad %a, %zero {padding = "1_2x0_0_1"} : (tensor<3x4xf32>, tensor<f32>) -> tensor<6x7xf32>
@@ -691,7 +690,7 @@ def Hlo_GetDimensionSizeOp : Hlo_UnaryOp<"get_dimension_size", "The size of a di
 }
 def Hlo_SetDimensionSizeOp : Hlo_Op<"set_dimension_size", (ins Hlo_Array:$operand, Hlo_Array:$size),
                                     (ins DenseI64ArrayAttr:$dimensions)> {
-  let summary = "The operand, of which only a part counts";
+  let summary = "The operand, with a dynamic size in one dimension";
   let description = [{
     Constraints:
       * S10: `dimensions` has one entry, and `size` is a `tensor<i32>`; the result has the shape of the operand.
@@ -714,7 +713,7 @@ def Hlo_DotOp : Hlo_Op<"dot", (ins Hlo_Array:$lhs, Hlo_Array:$rhs),
   let summary = "Sums of products over the contracted dimensions";
   let description = [{
     The result has the batch dimensions, then the other dimensions of `lhs` that are
-    not contracted, then those of `rhs`.
+    not contracted, then the other dimensions of `rhs`.
 
     Constraints:
       * D1: batch and contracted dimensions of an operand are different; both operands have as many of each, of the same sizes.
@@ -737,10 +736,10 @@ def Hlo_RaggedDotOp : Hlo_Op<"ragged_dot",
     Group `g` of the ragged dimension of `lhs` has `group_sizes[g]` elements. If
     that dimension is not contracted, `rhs_group_dims` is the dimension of `rhs` with
     one matrix per group; if it is contracted, the result has one per group; if it is
-    a batch dimension, groups only say which batches count.
+    a batch dimension, the groups only select batches.
 
     Constraints:
-      * D1, D2: those of `hlo.dot`.
+      * D1, D2: as in `hlo.dot`.
       * D5: `lhs_ragged_dims` has one entry, and `group_sizes` has integers. `rhs_group_dims` has one entry if the ragged dimension is neither contracted nor a batch dimension, and none otherwise; the result has the dimensions above.
   }];
 }
@@ -753,8 +752,8 @@ def Hlo_ScaledDotOp : Hlo_Op<"scaled_dot",
     contracted dimension.
 
     Constraints:
-      * D1, D2, D3: those of `hlo.dot`.
-      * D4: a scale is a scalar, or has the rank of its operand and sizes that divide those of the operand.
+      * D1, D2, D3: as in `hlo.dot`.
+      * D4: a scale is a scalar, or has the rank of its operand and sizes that divide the sizes of the operand.
   }];
 }
 def Hlo_ConvolutionOp : Hlo_Op<"convolution", (ins Hlo_Array:$lhs, Hlo_Array:$rhs),
@@ -763,11 +762,11 @@ def Hlo_ConvolutionOp : Hlo_Op<"convolution", (ins Hlo_Array:$lhs, Hlo_Array:$rh
          OptionalAttr<StrAttr>:$operand_precision)> {
   let summary = "Sums of products of a kernel with windows of the operand";
   let description = [{
-    `dim_labels` says which dimensions are batch (`b`), features (`f`; of the kernel
+    `dim_labels` labels dimensions as batch (`b`), features (`f`; of the kernel
     input `i` and output `o`) and spatial (`0`, `1`, ..) in operand, kernel and result.
 
     Constraints:
-      * D2: that of `hlo.dot`.
+      * D2: as in `hlo.dot`.
       * D6: `dim_labels` has a label for each dimension, and the window a dimension for each spatial one, with the sizes of the kernel.
       * D7: both group counts are at least 1, and one of them is 1. The input features split into `feature_group_count` groups, each as large as the kernel's input features; the input batch splits into `batch_group_count` groups, and the output features into groups of both counts.
       * D8: the result has the input's batch divided by `batch_group_count`, the kernel's output features, and the number of windows in each spatial dimension (W2).
@@ -789,12 +788,12 @@ def Hlo_ReduceOp : Hlo_Op<"reduce",
   let summary = "The elements along some dimensions, reduced to one";
   let description = [{
     Several inputs are reduced together, by one computation that takes the values so
-    far and then the next elements; the result is a tuple then. In which order
-    elements are combined is left open. The computation has no effects.
+    far and then the next elements; the result is a tuple then. The order in which
+    elements are combined is unspecified. The computation has no effects.
 
     Constraints:
       * W3: there are `n` inputs of the same sizes, and `n` scalars.
-      * W4: `to_apply` takes `n` values, then another `n` of the same types, and gives `n` of these types.
+      * W4: `to_apply` takes `n` values, then another `n` of the same types, and returns `n` of these types.
       * W5: `dimensions` are different dimensions, which the results lack.
   }];
 }
@@ -804,13 +803,13 @@ def Hlo_ReduceWindowOp : Hlo_Op<"reduce_window",
     [Pure, SameVariadicOperandSize]> {
   let summary = "The elements of each window, reduced to one";
   let description = [{
-    As `hlo.reduce`, for each place of the window. What the padding adds are the
-    initial values.
+    As `hlo.reduce`, for each position of the window. Padding has the initial
+    values.
 
     Constraints:
       * W1: the window has an entry for each dimension; its sizes, strides and dilations are at least 1.
       * W2: a dimension of size `n` is dilated to `(n - 1) * base_dilation + 1` elements and padded; the window covers `(size - 1) * window_dilation + 1` of them, and there are as many windows as fit in steps of the stride.
-      * W3, W4: those of `hlo.reduce`.
+      * W3, W4: as in `hlo.reduce`.
       * W5: the results have the number of windows in each dimension.
   }];
 }
@@ -818,11 +817,11 @@ def Hlo_SelectAndScatterOp : Hlo_Op<"select_and_scatter",
     (ins Hlo_Array:$operand, Hlo_Array:$source, Hlo_Array:$init_value),
     (ins OptionalAttr<Hlo_WindowAttr>:$window, FlatSymbolRefAttr:$select,
          FlatSymbolRefAttr:$scatter)> {
-  let summary = "Source values added where each window has its selected element";
+  let summary = "Source values added at the selected element of each window";
   let description = [{
     Constraints:
-      * W1: that of `hlo.reduce_window`.
-      * W6: `source` has one element for each window, and `init_value` is a scalar, of the operand's element type. `select` takes two values and gives a truth value; `scatter` takes two and gives one. The result has the operand's shape.
+      * W1: as in `hlo.reduce_window`.
+      * W6: `source` has one element for each window, and `init_value` is a scalar, of the operand's element type. `select` takes two values and returns a truth value; `scatter` takes two and returns one. The result has the operand's shape.
   }];
 }
 def Hlo_ScanOp : Hlo_Op<"scan", (ins Variadic<Hlo_Array>:$inputs),
@@ -830,12 +829,12 @@ def Hlo_ScanOp : Hlo_Op<"scan", (ins Variadic<Hlo_Array>:$inputs),
          OptionalAttr<BoolAttr>:$is_reverse, OptionalAttr<BoolAttr>:$is_associative)> {
   let summary = "A computation along a dimension that carries values from step to step";
   let description = [{
-    The last `num_carries` operands are the first values that are carried along. The
-    computation takes a slice of each of the others and what is carried, and gives
-    slices of the results and what is carried on.
+    The last `num_carries` operands are the initial carried values. The computation
+    takes a slice of each other operand and the carried values. It returns slices of
+    the results and the new carried values.
 
     Constraints:
-      * W10: `dimensions` has one entry. `to_apply` takes the operands that are not carried without this dimension, then the carried ones, and gives a tuple of as many carried ones after what becomes the results, which have the dimension again.
+      * W10: `dimensions` has one entry. `to_apply` takes the operands that are not carried without this dimension, then the carried ones, and returns a tuple: slices of the results, which have the dimension again, then the carried values.
   }];
 }
 def Hlo_SortOp : Hlo_Op<"sort", (ins Variadic<Hlo_Array>:$inputs),
@@ -847,7 +846,7 @@ def Hlo_SortOp : Hlo_Op<"sort", (ins Variadic<Hlo_Array>:$inputs),
     right element of each; the result is a tuple then.
 
     Constraints:
-      * W8: the operands have the same sizes, and are sorted along one dimension; `to_apply` takes two values of each and gives a truth value. The result has the operands' shapes.
+      * W8: the operands have the same sizes, and are sorted along one dimension; `to_apply` takes two values of each and returns a truth value. The result has the operands' shapes.
   }];
 }
 def Hlo_TopKOp : Hlo_UnaryOp<"topk", "The first elements in order, and their indices",
@@ -873,16 +872,16 @@ def Hlo_GatherOp : Hlo_Op<"gather", (ins Hlo_Array:$operand, Hlo_Array:$start_in
          DenseI64ArrayAttr:$slice_sizes, OptionalAttr<BoolAttr>:$indices_are_sorted)> {
   let summary = "Slices of the first operand that start at the indices of the second";
   let description = [{
-    Each index vector, taken along `index_vector_dim`, says where a slice of
-    `slice_sizes` starts in the dimensions `start_index_map`; it is moved inside if
-    it does not fit. The dimensions `offset_dims` of the result run over the slice,
+    Each index vector, taken along `index_vector_dim`, is the start of a slice of
+    `slice_sizes` in the dimensions `start_index_map`. A slice that does not fit is
+    moved inside. The dimensions `offset_dims` of the result run over the slice,
     without those that are collapsed or batch dimensions, the others over the index
     vectors.
 
     Constraints:
       * I3: the indices are integers; `index_vector_dim` is one of their dimensions, or their rank for index vectors of one component.
       * I4: `start_index_map` has as many entries as an index vector has components: different dimensions of the operand.
-      * I5: batching dimensions of operand and indices are as many, different, and of the same sizes; those of the operand are not indexed, and those of the indices are not `index_vector_dim`.
+      * I5: batching dimensions of operand and indices are as many, different, and of the same sizes. Batching dimensions of the operand are not indexed, and batching dimensions of the indices are not `index_vector_dim`.
       * I6: `slice_sizes` has an entry for each dimension of the operand, from 0 to its size, and at most 1 for collapsed and batching dimensions, which are different, in increasing order.
       * I7: `offset_dims` has an increasing entry for each other dimension of the operand. The result has the slice sizes there, and the sizes of the indices without `index_vector_dim` in its other dimensions.
   }];
@@ -897,18 +896,18 @@ def Hlo_ScatterOp : Hlo_Op<"scatter",
          OptionalAttr<BoolAttr>:$indices_are_sorted, OptionalAttr<BoolAttr>:$unique_indices,
          FlatSymbolRefAttr:$to_apply),
     [Pure, SameVariadicOperandSize]> {
-  let summary = "Operands with updates put in at computed indices";
+  let summary = "Operands with updates at computed indices";
   let description = [{
-    The counterpart of `hlo.gather`: each window of the updates is combined with what
-    the operand holds there. A window that does not fit is skipped; in which
-    order updates of one element are combined is left open. The computation has no
+    The counterpart of `hlo.gather`: each window of the updates is combined with the
+    elements of the operand. A window that does not fit is skipped. The order of the
+    updates of one element is unspecified. The computation has no
     effects. Several operands are updated together; the result is a tuple then.
 
     Constraints:
-      * I3, I5: those of `hlo.gather`.
+      * I3, I5: as in `hlo.gather`.
       * I4: `scatter_dims_to_operand_dims` has as many entries as an index vector has components: different dimensions of the operand.
-      * I8: there are as many updates as operands, with the sizes of the indices without `index_vector_dim` outside of `update_window_dims`; inside, sizes of at most those of the operand in the dimensions that are neither inserted nor batching.
-      * I9: `to_apply` takes a value of each operand, then one of each update, and gives a value for each operand. The result has the shapes of the operands.
+      * I8: there are as many updates as operands, with the sizes of the indices without `index_vector_dim` outside of `update_window_dims`; inside, sizes of at most the sizes of the operand in the dimensions that are neither inserted nor batching.
+      * I9: `to_apply` takes a value of each operand, then one of each update, and returns a value for each operand. The result has the shapes of the operands.
   }];
 }
 
@@ -920,7 +919,7 @@ def Hlo_CholeskyOp
     : Hlo_UnaryOp<"cholesky", "The Cholesky factor", (ins OptionalAttr<BoolAttr>:$lower)> {
   let description = [{
     Of the matrices in the last two dimensions; the other triangle of the result is
-    left open.
+    unspecified.
 
     Constraints:
       * D10: the last two dimensions have the same size; the elements are floating point or complex numbers. The result has the shape of the operand.
@@ -961,7 +960,7 @@ def Hlo_BatchNormTrainingOp : Hlo_Op<"batch_norm_training",
   let summary = "Batch normalization, with the mean and the variance of the batch";
   let description = [{
     Constraints:
-      * W11: that of `hlo.batch_norm_inference`; the result is a tuple of the normalized operand, the mean and the variance.
+      * W11: as in `hlo.batch_norm_inference`; the result is a tuple of the normalized operand, the mean and the variance.
   }];
 }
 def Hlo_BatchNormGradOp : Hlo_Op<"batch_norm_grad",
@@ -970,7 +969,7 @@ def Hlo_BatchNormGradOp : Hlo_Op<"batch_norm_grad",
   let summary = "Gradients of batch normalization";
   let description = [{
     Constraints:
-      * W11: that of `hlo.batch_norm_inference`; the result is a tuple of the gradients of operand, scale and offset.
+      * W11: as in `hlo.batch_norm_inference`; the result is a tuple of the gradients of operand, scale and offset.
   }];
 }
 
@@ -992,7 +991,7 @@ def Hlo_RngOp : Hlo_EffectfulOp<"rng", (ins Hlo_Array:$a, Hlo_Array:$b),
 def Hlo_RngBitGeneratorOp : Hlo_UnaryOp<"rng_bit_generator",
     "Random bits from a state, and the next state", (ins Hlo_RandomAlgorithmAttr:$algorithm)> {
   let description = [{
-    A function of the state: the same state gives the same bits.
+    A function of the state: equal states yield equal bits.
 
     Constraints:
       * F11: the state is a list of `ui32` or `ui64`; the result is a tuple of such a state and an array of integers.
@@ -1072,7 +1071,7 @@ def Hlo_CallOp : Hlo_CallerOp<"call", (ins Variadic<Hlo_Value>:$inputs),
   let summary = "The result of a computation";
   let description = [{
     Constraints:
-      * F2: the computation takes the shapes of the operands and gives that of the result.
+      * F2: the computation takes the shapes of the operands and returns the shape of the result.
   }];
 }
 def Hlo_ConditionalOp : Hlo_CallerOp<"conditional",
@@ -1082,11 +1081,11 @@ def Hlo_ConditionalOp : Hlo_CallerOp<"conditional",
          OptionalAttr<FlatSymbolRefAttr>:$false_computation)> {
   let summary = "The result of the branch that the first operand selects";
   let description = [{
-    An index that no branch has selects the last one. With a truth value there are
+    An index out of range selects the last branch. With a truth value there are
     `true_computation` and `false_computation`.
 
     Constraints:
-      * F4: the first operand is a `tensor<i1>` with two branches, or a `tensor<i32>` with at least one. There is an operand for each branch, which takes its shape; all branches give that of the result.
+      * F4: the first operand is a `tensor<i1>` with two branches, or a `tensor<i32>` with at least one. There is an operand for each branch, which takes its shape; all branches return the shape of the result.
   }];
 }
 def Hlo_FusionOp : Hlo_CallerOp<"fusion", (ins Variadic<Hlo_Value>:$inputs),
@@ -1095,15 +1094,15 @@ def Hlo_FusionOp : Hlo_CallerOp<"fusion", (ins Variadic<Hlo_Value>:$inputs),
   let summary = "The result of a computation that is compiled as one";
   let description = [{
     Constraints:
-      * F2: the computation takes the shapes of the operands and gives that of the result.
+      * F2: the computation takes the shapes of the operands and returns the shape of the result.
   }];
 }
 def Hlo_WhileOp : Hlo_CallerOp<"while", (ins Hlo_Value:$init),
     (ins FlatSymbolRefAttr:$condition, FlatSymbolRefAttr:$body)> {
-  let summary = "The state after a loop that goes on while the condition holds";
+  let summary = "The state after a loop that runs while the condition is true";
   let description = [{
     Constraints:
-      * F3: the body takes and gives the shape of the operand, which the result has too; the condition takes it and gives a `tensor<i1>`.
+      * F3: the body takes and returns the shape of the operand, which the result has too; the condition takes it and returns a `tensor<i1>`.
   }];
 }
 def Hlo_CustomCallOp : Hlo_Op<"custom_call", (ins Variadic<Hlo_Value>:$inputs),
@@ -1117,9 +1116,9 @@ def Hlo_CustomCallOp : Hlo_Op<"custom_call", (ins Variadic<Hlo_Value>:$inputs),
          OptionalAttr<BoolAttr>:$custom_call_has_side_effect,
          OptionalAttr<StrAttr>:$custom_call_schedule, OptionalAttr<StrAttr>:$operand_precision),
     [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
-  let summary = "The result of a function that the text only names";
+  let summary = "The result of an external function";
   let description = [{
-    It has effects if `custom_call_has_side_effect` says so.
+    It has effects if `custom_call_has_side_effect` is set.
   }];
 }
 
@@ -1177,7 +1176,7 @@ def Hlo_CollectivePermuteOp
                       (ins Hlo_PairsAttr:$source_target_pairs, OptionalAttr<I64Attr>:$channel_id)> {
   let summary = "The operand of another replica";
   let description = [{
-    What no replica sends to gets zeroes.
+    Replicas that receive nothing get zeros.
 
     Constraints:
       * F6: the result has the operands' shapes.

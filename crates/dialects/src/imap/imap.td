@@ -22,18 +22,18 @@ def Imap_Dialect : Dialect {
   let name = "imap";
   let summary = "Operations on tensors whose access functions are indexing maps";
   let description = [{
-    The level at which all front ends meet. An operation carries its iteration
-    domain and, for every operand, the indexing map that says which element of
-    the operand an iteration touches:
+    All front ends lower to this dialect. An operation has an iteration domain and
+    one indexing map per operand, from an iteration to the element that it
+    accesses:
 
     ```
     (d0, .., dn)[s0, .., sm]{rt0, .., rtk} -> (e0, .., er),
       domain: d_i in [lo, hi], s_j in [lo, hi], rt_l in [lo, hi], c_x in [lo, hi]
     ```
 
-    Dimension variables range over the result, range variables over what is
-    reduced, and runtime variables are values known only when the program runs:
-    the sizes of dynamic tensors and the elements of look-up tables.
+    Dimension variables range over the result, and range variables over the reduced
+    dimensions. Runtime variables are values known only when the program runs: the
+    sizes of dynamic tensors and the elements of look-up tables.
   }];
   let cppNamespace = "::tc::imap";
   let useDefaultAttributePrinterParser = 1;
@@ -63,7 +63,7 @@ def Imap_MapAttr : Imap_Attr<"Map", "map"> {
   let genVerifyDecl = 1;
 }
 
-def Imap_CombinerKind : I32Enum<"CombinerKind", "how a new value joins what was accumulated", [
+def Imap_CombinerKind : I32Enum<"CombinerKind", "the operation of a combiner", [
     I32EnumCase<"Assign", 0, "assign">,
     I32EnumCase<"Add", 1, "add">,
     I32EnumCase<"Mul", 2, "mul">,
@@ -81,7 +81,7 @@ def Imap_CombinerKind : I32Enum<"CombinerKind", "how a new value joins what was 
   let cppNamespace = "::tc::imap";
 }
 
-def Imap_CombinerStart : I32Enum<"CombinerStart", "what an accumulation starts from", [
+def Imap_CombinerStart : I32Enum<"CombinerStart", "the start of an accumulation", [
     I32EnumCase<"Outs", 0, "outs">,
     I32EnumCase<"Identity", 1, "identity">
   ]> {
@@ -92,7 +92,7 @@ def Imap_CombinerAttr : Imap_Attr<"Combiner", "combiner"> {
   let summary = "How the values of one result are combined over the range variables";
   let description = [{
     `#imap.combiner<assign>` overwrites, `#imap.combiner<add>` accumulates into
-    what the destination holds, and `#imap.combiner<add from identity>` starts
+    the contents of the destination, and `#imap.combiner<add from identity>` starts
     from the identity of the operation (0, 1, the largest or the lowest value
     of the type; the infinities for floats).
   }];
@@ -103,7 +103,7 @@ def Imap_CombinerAttr : Imap_Attr<"Combiner", "combiner"> {
   let assemblyFormat = "`<` $kind (`from` $start^)? `>`";
 }
 
-def Imap_VariableKind : I32Enum<"VariableKind", "which kind of variable", [
+def Imap_VariableKind : I32Enum<"VariableKind", "the kind of a variable", [
     I32EnumCase<"Dim", 0, "dim">,
     I32EnumCase<"Range", 1, "range">
   ]> {
@@ -131,7 +131,7 @@ def Imap_GenericOp : Imap_Op<"generic", [
     computes one value per result from the operand elements that the maps select.
     The combiner of a result folds these values; without range variables and with
     `assign` the value is stored as it is. If there is an `epilogue`, it maps the
-    folded values to what is stored, once per point of the dimension variables.
+    folded values to the stored ones, once per point of the dimension variables.
 
     | operand | meaning |
     |---|---|

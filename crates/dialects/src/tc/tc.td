@@ -40,8 +40,8 @@ def TC_DefOp : TC_Op<"def", [FunctionOpInterface, IsolatedFromAbove, OpAsmOpInte
     | attribute | meaning |
     |---|---|
     | `tc.name` | the name in the source |
-    | `tc.sizes` | one entry per dimension: the name of its size variable, or its extent; on a result what its annotation asserts, where a name may be one that no argument has |
-    | `tc.inout` | the argument holds the contents of the output of that name before the call |
+    | `tc.sizes` | one entry per dimension: the name of its size variable, or its extent; on a result the sizes of its annotation, with names that may occur in no argument |
+    | `tc.inout` | the argument passes the initial contents of the output of that name |
 
     Element types keep their signedness (`ui8`, `i32`, `i1` for bool); values
     inside the body are signless. A size variable is at least 1 and at most
@@ -66,7 +66,7 @@ def TC_DefOp : TC_Op<"def", [FunctionOpInterface, IsolatedFromAbove, OpAsmOpInte
 
     Constraints:
       * C1: every argument has `tc.name`, every result too; names are unique.
-      * C2: `tc.sizes` of an argument has one entry per dimension; a number where the dimension is static, a name where it is dynamic. An argument marked `tc.inout` has none.
+      * C2: `tc.sizes` of an argument has one entry per dimension; a number if the dimension is static, a name if it is dynamic. An argument marked `tc.inout` has none.
   }];
   let arguments = (ins
     SymbolNameAttr:$sym_name,
@@ -115,14 +115,14 @@ def TC_ComprehensionOp : TC_Op<"comprehension", [
   let description = [{
     The body computes one value for each point of the index variables (the
     indices of the left-hand side, then the reduction variables). The combiner
-    says how the values of one element are folded. `outs` is what the tensor
-    held before, present exactly if the combiner starts from it.
+    folds the values of one element. `outs` is the previous value of the tensor,
+    present exactly if the combiner starts from it.
 
-    `where` gives variables a range from the source: the operands are the lower
+    `where` sets ranges of variables from the source: the operands are the lower
     bound (included) and the upper bound (excluded) of the variables numbered in
     `bounded`. The `exists` region holds the reads that take part in range
-    inference only. The discardable attribute `equivalent` keeps the library call that
-    the source says the statement is equal to.
+    inference only. The discardable attribute `equivalent` keeps the equivalent library
+    call of the source.
 
     `domain` is absent until `tc-infer-ranges`: then it bounds every variable by
     expressions over the size variables, and its results are the position at

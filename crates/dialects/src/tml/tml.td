@@ -25,12 +25,12 @@ def Tml_Dialect : Dialect {
   let description = [{
     The core of the language TML: one `tml.program` per `.tml` file, one operation
     per operator, one `tml.assign` per statement. A use of a variable is a use of
-    the value that the last assignment before it gave, so that reaching definitions
-    are uses of values. Dimensions count from 0, where the language counts from 1.
+    the value of the last assignment before it, so SSA form has the reaching
+    definitions. Dimensions count from 0; the language counts from 1.
 
-    Division is controlled: 0 / 0 is 0. A number that is not 0, divided by 0, and
-    whatever is calculated from what a variable held before anything was assigned
-    to it, is undefined: any number may stand there.
+    Division is controlled: 0 / 0 is 0. Any other division by 0 is undefined, and so
+    is every result of a variable before its first assignment: it is an arbitrary
+    number.
   }];
   let cppNamespace = "::tc::tml";
 }
@@ -53,12 +53,12 @@ def Tml_ProgramOp
     | `tml.inout` | the argument of a variable that is a result as well |
     | `tml.extents` | after `tml-pad`: the extents without padding |
 
-    After `tml-pad`, the attribute `vector_length` of the program is what all
-    extents are multiples of. The elements beyond `tml.extents` are zero, before
+    After `tml-pad`, all extents are multiples of the attribute `vector_length` of
+    the program. The elements beyond `tml.extents` are zero, before
     and after a call.
 
     Constraints:
-      * C1: every argument and result has `tml.name`; names of arguments are unique, and those of results.
+      * C1: every argument and result has `tml.name`; names are unique among the arguments, and among the results.
       * C2: an argument is marked `tml.inout` exactly if a result has its name, and that has its type.
       * C3: arguments and results are tensors of `f32` or `f64` with positive static extents.
       * C4: with `vector_length`, arguments and results have `tml.extents`, and their extents are these, rounded up.
@@ -99,7 +99,7 @@ def Tml_ReturnOp : Tml_Op<"return", [Pure, ReturnLike, Terminator, HasParent<"Pr
 }
 
 def Tml_UndefOp : Tml_Op<"undef", [Pure]> {
-  let summary = "What a variable holds before anything is assigned to it";
+  let summary = "The value of a variable before its first assignment";
   let description = [{
     Every element is undefined. `extents` is there after `tml-pad`: the elements
     beyond them are zero.
@@ -112,7 +112,7 @@ def Tml_UndefOp : Tml_Op<"undef", [Pure]> {
 def Tml_AssignOp : Tml_Op<"assign", [
     Pure, SameOperandsAndResultType,
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
-  let summary = "A statement: the value that a variable holds from here on";
+  let summary = "A statement: assigns a value to a variable";
   let arguments = (ins StrAttr:$name, Tml_Tensor:$value);
   let results = (outs Tml_Tensor:$result);
   let assemblyFormat = "$name $value attr-dict `:` type($result)";
@@ -159,7 +159,7 @@ def Tml_ProductOp : Tml_Op<"product", [Pure]> {
   let summary = "The outer product (rule t-prod)";
   let description = [{
     Constraints:
-      * C1: the result has the dimensions of the first operand, then those of the second, and the element type of both.
+      * C1: the result has the dimensions of the first operand, then the dimensions of the second, and the element type of both.
   }];
   let arguments = (ins Tml_Tensor:$lhs, Tml_Tensor:$rhs);
   let results = (outs Tml_Tensor:$result);
