@@ -1,4 +1,4 @@
-//! What the binaries of this package share.
+//! The shared library of the tools.
 
 pub mod axon;
 pub mod command_line;

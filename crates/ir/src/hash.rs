@@ -1,4 +1,4 @@
-//! Hash tables for small keys that nobody chooses to collide.
+//! Hash tables for small keys that an attacker does not choose.
 //!
 //! The hash multiplies by a constant and folds the upper half of the product into the lower
 //! (as in `wyhash` and `rustc-hash`), which costs a nanosecond where the standard library's

@@ -1,4 +1,4 @@
-//! Integer points of linear systems: does one exist, and which?
+//! Existence of integer points of linear systems.
 //!
 //! The method is the Omega test (W. Pugh, "The Omega test: a fast and practical integer programming
 //! algorithm for dependence analysis", 1991): equations are eliminated by unimodular substitutions,

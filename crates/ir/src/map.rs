@@ -1,4 +1,4 @@
-//! Indexing maps: which elements of an operand one element of a result needs.
+//! Indexing maps: the elements of an operand that one element of a result needs.
 //!
 //! ```text
 //! (d0, .., dn)[s0, .., sm]{rt0, .., rtk} -> (e0, .., er), domain: bounds and constraints

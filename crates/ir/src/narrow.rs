@@ -1,4 +1,4 @@
-//! What constraints say of the intervals of their variables.
+//! Narrows the intervals of variables by constraints.
 //!
 //! In general, each operation of a constraint narrows its operands: in `x * y in [10, 20]` with `y in [2,
 //! 4]`, `x` lies in `[3, 10]` (HC4; Benhamou, Goualard, Granvilliers and Puget, "Revising hull and box

@@ -1,4 +1,4 @@
-//! Periods: expressions that have the same values again and again.
+//! Periods of expressions.
 //!
 //! `(d0 * d0) mod 4` is the same at `d0` and at `d0 + 4`, and `(d0 / 2) mod 3` at `d0` and at `d0 + 6`. The rule:
 //! sums, differences and products of integers are congruent modulo `m` where their operands are, `x floordiv c`

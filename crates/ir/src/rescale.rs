@@ -1,4 +1,4 @@
-//! Range variables that take every n-th value only, counted in steps of n.
+//! Range variables that take only every n-th value, counted in steps of n.
 //!
 //! With `s mod 6 in [3, 3]`, `s == 6*t + 3` for the values `t` of a new variable, which takes all
 //! values between its bounds: the constraint goes, and loops over `t` visit nothing in vain. As

@@ -1,4 +1,4 @@
-//! Points of a box: all of them where they are few, otherwise its corners and seeded random ones.
+//! Sample points of a box: all points if there are few, otherwise its corners and seeded random points.
 
 use crate::evaluator::Values;
 use crate::expr::{Context, Var};

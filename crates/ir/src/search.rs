@@ -1,4 +1,4 @@
-//! All points of a domain of which constraints leave few in a large box: branch and prune.
+//! Enumerates the points of a domain with few points in a large box, by branch and prune.
 //!
 //! A box is narrowed by the constraints, left out where one of them holds nowhere in it, and cut in two
 //! otherwise, until single points are left (interval branch and

@@ -1,4 +1,4 @@
-//! The values that an expression takes on the domain of a map.
+//! The range of an expression on the domain of a map.
 //!
 //! [`Context::interval_of`] goes through an expression once and forgets where values come from: of
 //! `d0 - d0 mod 4` it says that one number is subtracted from another. Here, the interval is

@@ -1,4 +1,4 @@
-//! `tc-conformance`: runs conformance files and says which cases do not hold.
+//! `tc-conformance`: runs conformance files and reports failing cases.
 
 use clap::Parser;
 use std::{

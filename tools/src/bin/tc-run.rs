@@ -1,5 +1,4 @@
-//! `tc-run`: compiles a tensor comprehension, an HLO, a TML or an Axon program, or a function on
-//! tensors in MLIR, and runs it.
+//! `tc-run`: compiles a TC, HLO, TML or Axon program, or an MLIR function on tensors, and runs it.
 
 use clap::Parser;
 use std::{process::ExitCode, time::Instant};

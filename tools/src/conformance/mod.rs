@@ -1,4 +1,4 @@
-//! Conformance files: what they say a language or an analysis does, against what it does here.
+//! Conformance files: compares the documented behavior of languages and analyses with this implementation.
 //!
 //! A file is JSON Lines, one case per line. What kind of case a row is follows from its
 //! content alone, so that any file can be run wherever it lies; the README beside a folder

@@ -1,4 +1,4 @@
-//! What came out of a run, for people and for programs.
+//! Reports of a run, for people and for programs.
 
 use super::{Case, Status};
 use serde_json::json;

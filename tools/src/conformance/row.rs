@@ -1,4 +1,4 @@
-//! The fields of a row, with an explanation where one is missing or of a wrong type.
+//! The fields of a row, with an explanation if one is missing or has a wrong type.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! Which of our functions stand in for what would become a call of the C library.
+//! Replacements for C library calls.
 //!
 //! LLVM has intrinsics that are an instruction on some processors and a call of libm on
 //! others, and some that are calls everywhere. MLIR calls libm by name, too. All of these are

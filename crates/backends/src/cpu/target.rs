@@ -1,4 +1,4 @@
-//! The processor that code is generated for.
+//! The target processor.
 
 use super::{Error, llvm};
 

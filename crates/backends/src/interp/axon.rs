@@ -1,4 +1,4 @@
-//! Axon programs, element by element.
+//! Axon as an evaluation target: programs, element by element.
 //!
 //! The other [`Target`] of the evaluation of programs, besides the one that builds HLO: what each
 //! built-in function means, written down as naively as possible, on scalars with a bound on what a

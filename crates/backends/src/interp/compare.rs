@@ -1,4 +1,4 @@
-//! Comparing what a compiled program computed with what the interpreter did.
+//! Compares results of compiled programs with results of the interpreter.
 
 use super::{Outcome, scalar::SLACK};
 use crate::runtime::{ElementType, Number, Shape, Tensor};

@@ -1,4 +1,4 @@
-//! From a function in MLIR to a [`Program`].
+//! Decodes an MLIR function into a [`Program`].
 //!
 //! Decoded are the operations that the front ends emit and the passes before bufferization
 //! leave; any other is an error. Nested regions are followed to a fixed depth.

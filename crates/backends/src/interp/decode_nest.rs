@@ -1,4 +1,4 @@
-//! From `imap.generic` and `tc.comprehension` to a [`Nest`].
+//! Decodes `imap.generic` and `tc.comprehension` into a [`Nest`].
 
 use super::{
     decode::{Decoder, Known, scalar_type},

@@ -1,4 +1,4 @@
-//! What a function is decoded into: lists of instructions over numbered registers.
+//! The decoded form of a function: lists of instructions over numbered registers.
 //!
 //! Regions are lists inside an instruction; all share one set of registers, which suffices
 //! because nothing recurs. Scalars and tensors are numbered apart.

@@ -1,4 +1,4 @@
-//! Scalars with a bound on how far a compiled program may be from them.
+//! Scalars with a bound on the deviation of a compiled program.
 //!
 //! A float is computed in 64 bits, together with an error: every correct program that
 //! computes in the types of the IR gives a value at most that far away. Each operation

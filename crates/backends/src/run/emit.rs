@@ -1,4 +1,4 @@
-//! Programs that are written out instead of run: `tc-compile` as a library.
+//! `tc-compile` as a library: writes programs instead of running them.
 
 use super::{Error, Options, Session, Sizes, check_given_sizes};
 use melior::ir::Module;

@@ -1,4 +1,4 @@
-//! From a source file to a checked and timed run: what `tc-run` does, as a library.
+//! `tc-run` as a library: from a source file to a checked and timed run.
 //!
 //! A [`Session`] holds a file whose ranges are inferred, with the sizes symbolic. For a
 //! function of it and given sizes, [`Session::shapes`] checks the preconditions and

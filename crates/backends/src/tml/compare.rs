@@ -1,4 +1,4 @@
-//! Comparing what a compiled program computed with what the evaluation rules give.
+//! Compares results of compiled programs with results of the evaluation rules.
 
 use super::{
     executable::{self, Executable},

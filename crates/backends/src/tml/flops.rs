@@ -1,4 +1,4 @@
-//! How many floating-point operations `imap` operations perform.
+//! Counts the floating-point operations of `imap` operations.
 
 use melior::ir::Module;
 use tc_dialects::{

@@ -1,4 +1,4 @@
-//! Axon: a functional language in which the shapes of tensors are inferred.
+//! Axon: a functional language that infers the shapes of tensors.
 //!
 //! Source: Collins and Grover, "Axon: A Language for Dynamic Shapes in Deep Learning Graphs". Where
 //! the paper leaves a choice, `tests/conformance/axon/README.md` says which reading is used here.

@@ -1,4 +1,4 @@
-//! Entries whose sizes are parameters of the compiled function.
+//! Entries with symbolic sizes, which are parameters of the compiled function.
 //!
 //! The ranks of all parameters have to be known; a size is read from the dimension of a parameter that is
 //! that size alone, or follows from a dimension that is linear in it. What inference has left as a condition

@@ -1,4 +1,4 @@
-//! Programs at known sizes: which type each parameter of an entry has, and what variables stand for.
+//! Programs at known sizes: types of the parameters of an entry, and bindings of type variables.
 //!
 //! A definition is polymorphic: its variables stand for something else wherever it is used. A
 //! [`Subst`] says for what at one use, so that the types that inference found once per expression

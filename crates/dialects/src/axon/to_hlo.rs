@@ -1,4 +1,4 @@
-//! From an Axon program at known sizes to an HLO module.
+//! Converts an Axon program at known sizes to an HLO module.
 //!
 //! A [`Target`] that builds instructions. `map` and `loop` become a `while` that takes a row with
 //! `dynamic-slice` and stores one with `dynamic-update-slice`; its body is built once, whatever the

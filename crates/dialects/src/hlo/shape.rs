@@ -1,4 +1,4 @@
-//! Shapes: what the value of an instruction is.
+//! Shapes of the values of instructions.
 //!
 //! Sizes are `i64` from 0 on, as in XLA. Element and byte counts are computed with checks: a
 //! shape of hostile text may have more elements than 64 bits count.

@@ -1,4 +1,4 @@
-//! Checks that a module means something: structure, and the shape of each instruction.
+//! Verifies modules: their structure, and the shape of each instruction.
 //!
 //! The shape of an instruction is inferred from operands and attributes where they determine it,
 //! and compared with the one that is written, layouts apart. Every instruction is looked at once;

@@ -1,4 +1,4 @@
-//! From a checked TC program to the `tc` dialect.
+//! Imports a checked TC program into the `tc` dialect.
 //!
 //! One `tc.def` per function and one `tc.comprehension` per statement, as `tc.td` describes
 //! them; every operation has the location of the expression that it stands for. What the

@@ -1,4 +1,4 @@
-//! Range inference: which values each index variable of a statement takes.
+//! Range inference: the values of each index variable of a statement.
 //!
 //! The algorithm is that of the range-inference text of Tensor Comprehensions, in rounds. Variables
 //! with a `where` range are resolved from the start. In a round, every argument of an access that

@@ -1,4 +1,4 @@
-//! From a well-formed TML program to the `tml` dialect.
+//! Imports a well-formed TML program into the `tml` dialect.
 //!
 //! The statements become values one after the other: what a use of a variable reads is the value of the
 //! last assignment before it, which is all that reaching definitions are where nothing branches (section

@@ -1,4 +1,4 @@
-//! What is computed bottom up over expressions: values, enclosures, substitutions.
+//! Bottom-up computations over expressions: values, enclosures, substitutions.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;

@@ -1,4 +1,4 @@
-//! Two points with the same results, which show that a map has no inverse.
+//! Finds two points with equal results, which prove that a map has no inverse.
 
 use std::collections::HashMap;
 

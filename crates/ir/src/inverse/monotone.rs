@@ -1,4 +1,4 @@
-//! Equations in one unknown that grow or fall with it, and those of minima and maxima.
+//! Equations that are monotone in one unknown, including minima and maxima.
 //!
 //! Where `f` grows with every step of `t`, `f(t) == y` has at most one solution, the largest `t` for which
 //! `f(t) <= y`. That number, the residual of `f` at `y` (Blyth and Janowitz, "Residuation Theory", 1972),

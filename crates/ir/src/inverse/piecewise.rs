@@ -1,4 +1,4 @@
-//! Piecewise linear functions of one number.
+//! Piecewise linear functions of one variable.
 //!
 //! Of sums, multiples, minima and maxima over one number and constants, all linear pieces are known. A
 //! minimum of two lines is cut at the last number where the first is the smaller one, so that from one

@@ -1,4 +1,4 @@
-//! Numbers that take few values: their equations are tables.
+//! Unknowns with few values: their equations are tables.
 //!
 //! Where the unknowns of some equations and constraints have few points together, and the left sides tell these apart,
 //! each unknown is a function of the values, of which all pairs are known. It is written as a sum over

@@ -1,4 +1,4 @@
-//! Numbers of which a short interval and a remainder are known.
+//! Solves unknowns in an interval of `w` numbers, given their value mod `m >= w`.
 //!
 //! Where `t` lies in `[l, l + w - 1]` and `w <= m`, its remainder by `m` says which of these numbers it is:
 //! `t == l + (t - l) mod m`, since `0 <= t - l < m`. The intervals are

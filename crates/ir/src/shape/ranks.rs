@@ -1,4 +1,4 @@
-//! What the numbers of dimensions of two shapes say, where variables that both have cancel.
+//! Relations between the ranks of two shapes, with common variables canceled.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The shortest of many ways to write a normal form.
+//! The shortest of many forms of an expression with few quotients.
 //!
 //! The length of what a normal form is written as depends on which remainders are put together, in which
 //! order, and on what goes into quotients. The rules of `write` take what uses up most. They miss forms that

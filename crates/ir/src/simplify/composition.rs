@@ -1,4 +1,4 @@
-//! Simplified compositions, without making the expressions that simplification replaces.
+//! Simplified compositions, without building the intermediate expressions.
 //!
 //! The normal form of `second(first(x))` follows from that of `second` with the normal forms of the
 //! results of `first` in the place of its dimension variables. This saves building the composition,

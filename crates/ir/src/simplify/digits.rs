@@ -1,4 +1,4 @@
-//! Digits of variables.
+//! Mixed-radix digits of variables.
 //!
 //! Quotients of one variable, the divisors of which are multiples of each other, depend on each
 //! other: `x floordiv 8` is at most half of `x floordiv 4`. The digits of a mixed radix numeral

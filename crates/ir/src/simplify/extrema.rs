@@ -1,4 +1,4 @@
-//! Minima and maxima: their operands sorted, as far as they are few, without those that others decide.
+//! Minima and maxima: sorted operands (if there are few), without dominated ones.
 
 use smallvec::SmallVec;
 

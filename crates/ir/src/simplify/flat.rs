@@ -1,4 +1,4 @@
-//! Normal forms of small expressions, in arrays.
+//! Normal forms of small expressions, in arrays of coefficients.
 //!
 //! Reshapes, slices and windows of few dimensions have maps whose quotients are quotients of sums of
 //! variables. The normal form of such an expression, a *flat* one, is two arrays of coefficients: of

@@ -1,4 +1,4 @@
-//! What is known of sums.
+//! Known values of sums.
 //!
 //! A constraint bounds more than its expression: `d0 + d1 in [0, 50]` bounds `d0*2 + d1*2 - 3`, which holds
 //! the same sum twice, and `d0 + d1 + d2`, of which the rest is bounded by what is known of it. A constraint

@@ -1,4 +1,4 @@
-//! Simplification by the number of an element.
+//! Simplification over the linear (row-major) index of an element.
 //!
 //! After a reshape, several variables together are digits of one number: for `d0` in `[0, a - 1]` and
 //! `d1` in `[0, b - 1]`, `x == d0*b + d1` is the row-major number of the element, `d0 == x floordiv b`

@@ -1,4 +1,4 @@
-//! No overflows that are not there in the given form.
+//! Prevents overflows that the given form does not have.
 //!
 //! Values on the way have 128 bits. Variables and coefficients have 64, so that only what multiplies
 //! products of variables can leave them: `(d0*d0) floordiv 1000 + d0*d0` has a value wherever `d0` has

@@ -1,4 +1,4 @@
-//! Products of expressions that are no constants: their factors, sorted where they are few.
+//! Products of non-constant expressions: their factors, sorted if there are few.
 
 use smallvec::SmallVec;
 

@@ -1,4 +1,4 @@
-//! What intervals and the [prover](crate::prove) show on the whole domain.
+//! Queries that intervals and the [prover](crate::prove) decide on the whole domain.
 
 use super::Simplifier;
 use crate::expr::Expr;

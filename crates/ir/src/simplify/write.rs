@@ -1,4 +1,4 @@
-//! From normal forms to expressions, and to intervals.
+//! Converts normal forms to expressions and to intervals.
 //!
 //! A normal form has no remainders: `x mod c` is `x - c*(x floordiv c)`. Before it is
 //! written, or its interval is taken, such terms are put together again.

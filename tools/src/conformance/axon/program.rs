@@ -1,4 +1,4 @@
-//! Programs: the signature of a definition, or that there is none.
+//! Programs: the signature of a definition, or its rejection.
 
 use super::super::row::{Mismatch, field, flag, optional, string, strings};
 use super::super::{Options, Outcome, Status};

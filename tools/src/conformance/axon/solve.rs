@@ -1,4 +1,4 @@
-//! Equations between shapes: the solution, and what is left of the equations.
+//! Equations between shapes: the solution and the residual equations.
 //!
 //! Solutions are compared up to the choice of free variables, as the README beside the cases says.
 

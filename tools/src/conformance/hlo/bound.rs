@@ -1,4 +1,4 @@
-//! How far a result may be from a float64 reference.
+//! Tolerances for results, relative to a float64 reference.
 //!
 //! The bound is `2 * n * u * m`: `n` counts the rounded operations on the longest path to a
 //! result, `u` is the unit roundoff of the least exact type on the way, and `m` how large values

@@ -1,4 +1,4 @@
-//! Malformed texts: each is refused with a located error, or read where XLA reads it too.
+//! Malformed texts: each is rejected with a located error, or accepted if XLA accepts it too.
 
 use super::{
     super::{

@@ -1,4 +1,4 @@
-//! Running a program, and comparing what comes out.
+//! Runs a program and compares its results.
 
 use tc_backends::{
     cpu,

@@ -1,4 +1,4 @@
-//! What range inference finds: ranges, rounds, shapes, warnings, preconditions, errors.
+//! Results of range inference: ranges, rounds, shapes, warnings, preconditions, errors.
 //!
 //! Formulas are compared by value: at the sizes that a case gives, and at
 //! [`NUM_CANDIDATES`] seeded ones where all expected extents are positive. The texts are

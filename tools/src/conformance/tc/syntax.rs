@@ -1,4 +1,4 @@
-//! Programs that are accepted or rejected, and what the front end makes of them.
+//! Accepted and rejected programs, and their checked form.
 
 use super::program::Source;
 use crate::conformance::{

@@ -1,4 +1,4 @@
-//! A program of the dialect as Axon text.
+//! Exports a program of the dialect as Axon text.
 //!
 //! A value that is used once, in the block in which it is calculated, is written where it is used;
 //! others are definitions. Names that would stand for something else in the text are written with a

@@ -1,4 +1,4 @@
-//! From Axon programs to the dialect.
+//! Imports Axon programs into the dialect.
 
 use super::{PROGRAM, operation_name};
 use crate::axon::{

@@ -1,4 +1,4 @@
-//! What the built-in functions do, in terms of a target.
+//! Implements the built-in functions on a target.
 
 use super::{
     Callee, Evaluated, Machine, Place, Pointwise, Target, Value, Window, constant, unknown_size,

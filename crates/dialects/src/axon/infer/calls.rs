@@ -1,4 +1,4 @@
-//! Calls, and uses of built-in functions; what to write for those of other languages.
+//! Calls and uses of built-in functions, with hints for syntax from other languages.
 
 use super::super::display::Printer;
 use super::super::syntax::ast::{CallOption, Expr, ExprKind, OptionValue, TypeKind};

@@ -1,4 +1,4 @@
-//! What is wrong, with the places that it follows from.
+//! Type errors, with the source locations that they follow from.
 
 use super::super::display::{ANY_TENSOR, Printer, UNKNOWN, comparison};
 use super::super::syntax::parser::OptionDeclaration;

@@ -1,4 +1,4 @@
-//! What variables that a program does not name stand for, in its terms.
+//! Explains variables that a program does not name, in terms of the program.
 
 use super::super::display::Printer;
 use super::super::types::{Node, Path, Step, Ty};

@@ -1,4 +1,4 @@
-//! Types as they are written: annotations, and those of built-in functions.
+//! Written types: annotations, and types of built-in functions.
 
 use super::super::syntax::ast::{Name, TypeExpr, TypeKind};
 use super::super::types::{Class, Elem, ElementType, Node, Ty};

@@ -1,4 +1,4 @@
-//! Why types are what they are.
+//! Derivations of types, for explaining conflicts.
 
 use super::{Class, Elem, ElemNode, Ty, Types};
 use std::collections::{HashMap, VecDeque};

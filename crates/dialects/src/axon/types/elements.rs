@@ -1,4 +1,4 @@
-//! The types of the elements of tensors.
+//! Element types of tensors.
 
 /// The type of the elements of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! How types differ.
+//! Differences between types.
 
 use super::{Class, ElementType, Ty};
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! Types of definitions that are used at several types.
+//! Type schemes of polymorphic definitions.
 
 use super::{Class, Elem, ElemNode, MAX_DEPTH, Node, Ty, Types};
 use crate::tc::syntax::Span;

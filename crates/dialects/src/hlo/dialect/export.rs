@@ -1,4 +1,4 @@
-//! From the dialect to a [`Module`] of HLO.
+//! Exports the dialect to an HLO [`Module`].
 
 use super::{
     COMPUTATION, RETURN, attribute_name, attribute_order, opcode, parameter_attribute_name,

@@ -1,4 +1,4 @@
-//! From HLO to the dialect.
+//! Imports HLO into the dialect.
 
 use super::{
     COMPUTATION, RETURN, attribute_name, operation_name, parameter_attribute_name,

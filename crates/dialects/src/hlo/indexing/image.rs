@@ -1,4 +1,4 @@
-//! How many elements a map leads to.
+//! Counts the elements in the image of a map.
 //!
 //! Runtime variables that have one value for all elements of the output, as the starts of a
 //! `dynamic-slice` do, are *common*: the count may depend on them, but for each value of theirs they

@@ -1,4 +1,4 @@
-//! The values of one index on a domain, counted without going through them.
+//! Counts the values of one index on a domain, without enumeration.
 //!
 //! An index is often `(f0*x0 + f1*x1 + .. + c) / d` with constraints on the same sum: a window with
 //! stride, padding and dilation. The values of the sum are an arithmetic progression where each

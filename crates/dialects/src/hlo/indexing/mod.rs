@@ -1,4 +1,4 @@
-//! Indexing analysis: which elements of its operands each element of an instruction needs.
+//! Indexing analysis: the elements of its operands that each element of an instruction needs.
 //!
 //! For every instruction and every pair of an output and an operand there is a set of
 //! [indexing maps](tc_ir::map), in both directions: from the output to the operand, and from the

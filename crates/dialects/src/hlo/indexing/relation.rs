@@ -1,4 +1,4 @@
-//! How elements of an output and elements of an operand belong together.
+//! Relations between elements of an output and elements of an operand.
 //!
 //! A [`Relation`] says it once, without a direction: *variables* with ranges, for each of the two
 //! arrays which variable its index is in each dimension, and linear *equations* between the

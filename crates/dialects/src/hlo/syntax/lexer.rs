@@ -1,4 +1,4 @@
-//! Takes HLO text apart, one token at a time.
+//! Splits HLO text into tokens.
 //!
 //! Tokens are made on demand, so that nothing is stored for each of them, and a place that has a
 //! grammar of its own (`window`, `dim_labels`, constants, opaque text) can be read byte by byte.

@@ -1,4 +1,4 @@
-//! Reads the value of a constant.
+//! Parses the value of a constant.
 //!
 //! Values go straight from the text into the array of bytes; braces are counted, not recursed
 //! into. Memory is bounded by the text, whatever the shape says.

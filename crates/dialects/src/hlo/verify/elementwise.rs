@@ -1,4 +1,4 @@
-//! Instructions that compute each element of the result from the elements at the same place.
+//! Instructions that compute each element of the result from the elements at the same index.
 //!
 //!   * E1: the element type of the operands is one that the opcode is defined for.
 //!   * E2: both operands of a binary instruction have the same shape.

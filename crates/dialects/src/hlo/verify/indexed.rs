@@ -1,4 +1,4 @@
-//! Instructions that move elements to places computed at run time.
+//! Instructions that move elements to indices computed at run time.
 //!
 //!   * I1: `dynamic-slice` has one index for each dimension of the operand, integers of one type
 //!     (or one list of them), and in `dynamic_slice_sizes` sizes of at most those of the operand,

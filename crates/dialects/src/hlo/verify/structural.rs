@@ -1,4 +1,4 @@
-//! Instructions that move elements to places that the text fixes.
+//! Instructions that move elements to fixed indices.
 //!
 //!   * S1: `broadcast` has one entry in `dimensions` for each dimension of the operand: different
 //!     dimensions of the result, with the same sizes.

@@ -1,4 +1,4 @@
-//! The rounds: which variables resolve, and to what.
+//! The rounds of inference: variables that resolve, and their ranges.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

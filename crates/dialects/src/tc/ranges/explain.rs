@@ -1,4 +1,4 @@
-//! The inference as text.
+//! Prints the inference.
 
 use tc_ir::expr::Context;
 

@@ -1,4 +1,4 @@
-//! Expressions in the words of the source.
+//! Expressions with the names of the source.
 
 use tc_ir::expr::{Context, Expr, Var};
 use tc_ir::polynomial::{Normalizer, condition_text, text};

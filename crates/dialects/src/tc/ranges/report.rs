@@ -1,4 +1,4 @@
-//! What keeps variables from being resolved, as errors.
+//! Errors for variables that cannot be resolved.
 
 use std::collections::{BTreeMap, BTreeSet};
 

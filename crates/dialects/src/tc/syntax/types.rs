@@ -1,4 +1,4 @@
-//! Scalar types of TC and the rule that gives two operands one type.
+//! Scalar types of TC, and the rule for a common type of two operands.
 //!
 //! Source: the TC language, "Types". The rule follows the original except for bool, which takes the
 //! type of the number it meets instead of counting as a 1-bit unsigned integer.

@@ -1,4 +1,4 @@
-//! Whether equations can be added to those that there are.
+//! Decides whether equations are consistent with the existing ones.
 //!
 //! They are solved in a copy, and of the residuals only those with them that the rules may change then:
 //! - where more is known about a variable;

@@ -1,4 +1,4 @@
-//! Variables with other names, and equations copied to a solver of their own.
+//! Copies equations to a solver of their own, with renamed variables.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -1,4 +1,4 @@
-//! Why equations have no solution: what they were made for, none of which can be left out.
+//! Explains contradictions by a minimal set of origins.
 //!
 //! The minimal set is found by leaving out (Chinneck and Dravnieks, "Locating minimal infeasible
 //! constraint sets in linear programs", 1991: the deletion filter), first in large pieces. What a use

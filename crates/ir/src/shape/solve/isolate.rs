@@ -1,4 +1,4 @@
-//! Residuals that are solved for one of their variables.
+//! Solves residuals for one of their variables.
 //!
 //! `(* b 2) = (+ c d)` says what `d` is, but a size is positive: `d = (- (* b 2) c)` takes a condition, and which of `c`
 //! and `d` is replaced would be a guess. Where it follows from the other conditions that the value is positive, as

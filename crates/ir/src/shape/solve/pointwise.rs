@@ -1,4 +1,4 @@
-//! Point-wise operations: which operands are equal, and which are broadcast.
+//! Element-wise operations: decides which operands are equal and which are broadcast.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};

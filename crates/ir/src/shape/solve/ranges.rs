@@ -1,4 +1,4 @@
-//! Sizes that conditions bound are tried.
+//! Tries the values of bounded sizes.
 //!
 //! The rows of [`super::sizes`] bound what a quotient or a product can be, and do not say what it is: whatever `b` is,
 //! `b` and `(/ 12 (+ b 1))` can be numbers in some ranges. Where the conditions leave a size finitely many values, they

@@ -1,4 +1,4 @@
-//! Whether residuals have ranks that fit all of them.
+//! Decides whether some ranks satisfy all residuals.
 //!
 //! The rules of section 5 look at one equation at a time. `[b]@c = d@[e,g]` and `[a,b]@c = d@[g,f]` are possible
 //! each, but `c` cannot have both one dimension more than `d` and as many. An equation between shapes is a linear

@@ -1,4 +1,4 @@
-//! Transitivity of residuals: equations that have a side in common equate their other sides.
+//! Transitivity of residuals: equations with a common side equate their other sides.
 //!
 //! The basic rules of section 5 do this where the common side is a variable. Here it is anything
 //! that no rule takes apart: `[n]@s = p@[a,b]` and `[n]@s = p@[b,c]` say that `a`, `b` and `c` are

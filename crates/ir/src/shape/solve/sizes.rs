@@ -1,4 +1,4 @@
-//! Whether residuals have sizes that fit all of them.
+//! Decides whether some sizes satisfy all residuals.
 //!
 //! The rules of section 5 compare terms of equations one by one. `(+ (* n 2) (* m 3)) = 6` has no term that tells,
 //! and of `(- m 7) > 0` and `(+ m n) = 7` each is possible. Equations and inequalities between sums are rows of an

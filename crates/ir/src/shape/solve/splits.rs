@@ -1,4 +1,4 @@
-//! Whether shapes of known rank can be split among the variables that are appended to them.
+//! Decides whether shapes of known rank can be split among their appended variables.
 //!
 //! `a@[5]@b = [3,4]` says nothing about `a`, but whatever its rank is, `5` would be another size. Where one side of
 //! a residual has a known rank, its variables have finitely many ranks. They are tried, and what each of them means

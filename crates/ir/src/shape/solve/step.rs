@@ -1,4 +1,4 @@
-//! The rules of section 5, one step at a time.
+//! Rewrite rules for shape equations (Collins and Grover, "Axon", section 5).
 
 use std::rc::Rc;
 

@@ -1,4 +1,4 @@
-//! What variables stand for: replacement by reference, and rewriting by residuals.
+//! Values of variables: replacement by reference, and rewriting by residuals.
 
 use std::rc::Rc;
 

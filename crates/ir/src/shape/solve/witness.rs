@@ -1,4 +1,4 @@
-//! Whether conditions have a solution, where no rule says what it is.
+//! Searches for a solution of conditions that no rule solves.
 //!
 //! A function that is run with `x : f32 [a+b]` of size 5 asks for some `a` and `b`, and not for which: its code reads
 //! neither. So ranks and sizes are tried until the rules have nothing left to ask for. What is found is a solution;

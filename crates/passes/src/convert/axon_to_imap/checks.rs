@@ -1,4 +1,4 @@
-//! What a function checks at entry, once: conditions on the sizes that it reads.
+//! Checks at entry: conditions on the sizes that a function reads.
 //!
 //! Conditions are calculated exactly. A size has 31 bits, so that most expressions fit the 64 bits of an
 //! index; products of three sizes and more are calculated with more bits instead of being checked for

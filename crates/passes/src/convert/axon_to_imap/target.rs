@@ -1,4 +1,4 @@
-//! The functions of the language as operations.
+//! Implements `evaluate::Target`: lowers each Axon built-in function to MLIR operations.
 
 use super::{
     super::{

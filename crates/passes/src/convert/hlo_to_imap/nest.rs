@@ -1,4 +1,4 @@
-//! Building `imap.generic`, and loops over memory for what has no form in indexing maps.
+//! Builds `imap.generic`, and loops over memory for operations without indexing maps.
 
 use super::{
     coding::{decode, encode},

@@ -1,4 +1,4 @@
-//! What element-wise instructions compute from single elements, and computations of them.
+//! Scalar computations of element-wise instructions and reducers.
 //!
 //! Source: OpenXLA, "Operation Semantics". What it leaves open is as XLA does on CPUs: integers
 //! divided by zero give -1 (all bits set), the remainder is then the dividend, shifts by the width
