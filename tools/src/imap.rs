@@ -104,7 +104,8 @@ fn save(folder: &Path, names: &[String], results: &[Tensor]) -> Result<(), Error
     for (name, result) in names.iter().zip(results) {
         let file = format!("{name}.npy");
         // A name of the program may not lead out of the folder.
-        if !matches!(Path::new(&file).components().collect::<Vec<_>>()[..], [Component::Normal(_)]) {
+        if !matches!(Path::new(&file).components().collect::<Vec<_>>()[..], [Component::Normal(_)])
+        {
             return Err(Error::Refused(format!(
                 "result '{name}' cannot be written: its name is not that of a file in a folder"
             )));
