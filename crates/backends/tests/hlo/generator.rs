@@ -532,7 +532,10 @@ impl Generator {
         if MAX_ELEMENTS < dims.iter().product::<i64>() || element == ElementType::Pred {
             return None;
         }
-        let y = self.like(&ArrayShape::new(element, dims));
+        // Products may mix floats and integers.
+        let mixes = element.is_float() && self.random.chance(20);
+        let other = if mixes { *self.random.pick(&INTEGERS) } else { element };
+        let y = self.like(&ArrayShape::new(other, dims));
         let count: i64 = contracted.iter().map(|dim| x.shape.dims[*dim as usize]).product();
         let limit = x.limit.saturating_mul(y.limit).saturating_mul(i128::from(count));
         let mut what = format!("dot({}, {})", x.name, y.name);

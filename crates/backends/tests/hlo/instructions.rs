@@ -263,3 +263,51 @@ fn what_has_no_defined_values_is_refused() {
          'rng-bit-generator' with a state"
     );
 }
+
+#[test]
+fn products_of_mixed_types_convert_both_operands() {
+    let x = [1.0, -2.5, 3.0, 0.5, 7.0, -1.25];
+    // Complex numbers are those values times 1 - 2i.
+    let imaginary = -2.0;
+    for (left, right, result) in [
+        (F32, S32, F32),
+        (F64, U8, F64),
+        (F32, F64, F64),
+        (F32, Pred, F32),
+        (F32, BF16, F32),
+        (F16, S64, F16),
+        (F32, C64, C64),
+        (C128, S8, C128),
+        (F32, S32, F64),
+    ] {
+        let encode = |element: ElementType, dims: &[i64], values: &[f64]| match element {
+            F16 | F32 | F64 | BF16 => floats(element, dims, values),
+            C64 | C128 => {
+                let parts = values.iter().flat_map(|value| [*value, imaginary * value]);
+                floats(element, dims, &parts.collect::<Vec<_>>())
+            }
+            _ => {
+                let whole: Vec<_> = values.iter().map(|value| *value as i64 as u64).collect();
+                integers(element, dims, &whole)
+            }
+        };
+        let y = if right == Pred { [1.0, 0.0, 1.0] } else { [3.0, 0.0, 1.0] };
+        let sum = |row: &[f64]| row.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
+        let sums: Vec<_> = x.chunks(3).map(sum).collect();
+        let expected: Vec<_> = match result.is_complex() {
+            true => sums.iter().flat_map(|sum| [*sum, imaginary * sum]).collect(),
+            false => sums,
+        };
+        let (x, y) = (encode(left, &[2, 3], &x), encode(right, &[3], &y));
+        let root = format!(
+            "{result}[2] dot(p0, p1), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}"
+        );
+        let text = module(&[&format!("{left}[2,3]"), &format!("{right}[3]")], &root);
+        assert_eq!(reals(&run(&text, &[x.clone(), y.clone()])[0]), expected, "{text}");
+        let root = format!(
+            "{result}[2] dot(p1, p0), lhs_contracting_dims={{0}}, rhs_contracting_dims={{1}}"
+        );
+        let text = module(&[&format!("{left}[2,3]"), &format!("{right}[3]")], &root);
+        assert_eq!(reals(&run(&text, &[x, y])[0]), expected, "{text}");
+    }
+}

@@ -717,7 +717,7 @@ def Hlo_DotOp : Hlo_Op<"dot", (ins Hlo_Array:$lhs, Hlo_Array:$rhs),
 
     Constraints:
       * D1: batch and contracted dimensions of an operand are different; both operands have as many of each, of the same sizes.
-      * D2: operands and result hold numbers of one kind: integers, floating point numbers, or complex ones.
+      * D2: the result holds numbers as the operands: integers, floating point numbers, or complex ones. If these differ, it holds the last of these kinds, and both operands are converted to its type.
       * D3: the result has the dimensions above.
 
     ```mlir
@@ -766,7 +766,7 @@ def Hlo_ConvolutionOp : Hlo_Op<"convolution", (ins Hlo_Array:$lhs, Hlo_Array:$rh
     input `i` and output `o`) and spatial (`0`, `1`, ..) in operand, kernel and result.
 
     Constraints:
-      * D2: as in `hlo.dot`.
+      * D2: operands and result hold numbers of one kind: integers, floating point numbers, or complex ones.
       * D6: `dim_labels` has a label for each dimension, and the window a dimension for each spatial one, with the sizes of the kernel.
       * D7: both group counts are at least 1, and one of them is 1. The input features split into `feature_group_count` groups, each as large as the kernel's input features; the input batch splits into `batch_group_count` groups, and the output features into groups of both counts.
       * D8: the result has the input's batch divided by `batch_group_count`, the kernel's output features, and the number of windows in each spatial dimension (W2).

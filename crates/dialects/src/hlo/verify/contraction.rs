@@ -2,9 +2,9 @@
 //!
 //!   * D1: the lists of batch and contracting dimensions of an operand hold different dimensions;
 //!     both operands have as many of each, of the same sizes.
-//!   * D2: the operands of a product hold numbers of one kind: both integers, both floats, or both
-//!     complex numbers (or both pred). The result holds the kind too, of any width; of pred it may
-//!     also hold integers.
+//!   * D2: the kinds of numbers are pred, integers, floats and complex numbers. The result of a
+//!     product holds the later one of the kinds of its operands, of any width; of two pred it may
+//!     also hold integers. The operands of `convolution` hold numbers of one kind.
 //!   * D3: the result of `dot` and `scaled-dot` has the batch dimensions, then the others of the lhs,
 //!     then the others of the rhs.
 //!   * D4: a scale of `scaled-dot` is a scalar, or has the rank of its operand and sizes that divide
@@ -53,19 +53,35 @@ pub(super) fn infer(cx: &Cx) -> Inferred {
     }
 }
 
+/// The kinds of numbers that D2 orders.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum NumberKind {
+    Pred,
+    Integer,
+    Float,
+    Complex,
+}
+
+fn kind_of(element: ElementType) -> NumberKind {
+    match element.kind() {
+        ElementKind::Pred => NumberKind::Pred,
+        ElementKind::Signed | ElementKind::Unsigned => NumberKind::Integer,
+        ElementKind::Float => NumberKind::Float,
+        ElementKind::Complex => NumberKind::Complex,
+    }
+}
+
 /// D2: the element type of the result.
 fn product_type(cx: &Cx, lhs: &ArrayShape, rhs: &ArrayShape) -> Result<ElementType, String> {
     let result = cx.result()?.element_type;
-    let kind = |ty: ElementType| match ty.kind() {
-        ElementKind::Unsigned => ElementKind::Signed,
-        other => other,
-    };
-    let (left, right, found) = (kind(lhs.element_type), kind(rhs.element_type), kind(result));
-    if left != right {
+    let (left, right) = (kind_of(lhs.element_type), kind_of(rhs.element_type));
+    if left != right && cx.instruction.opcode == Opcode::Convolution {
         return Err(format!("expected operands of one kind of numbers, found {lhs} and {rhs}"));
     }
-    if found != left && (left, found) != (ElementKind::Pred, ElementKind::Signed) {
-        return Err(format!("expected a result that holds numbers as {lhs}, found {result}"));
+    let (expected, example) = if left < right { (right, rhs) } else { (left, lhs) };
+    let found = kind_of(result);
+    if found != expected && (expected, found) != (NumberKind::Pred, NumberKind::Integer) {
+        return Err(format!("expected a result that holds numbers as {example}, found {result}"));
     }
     Ok(result)
 }

@@ -322,7 +322,13 @@ fn contraction_constraints() {
         // D2.
         ("s8[2,3] s8[3,5]", &format!("s32[2,5] {dot}"), ""),
         ("bf16[2,3] bf16[3,5]", &format!("f32[2,5] {dot}"), ""),
-        ("f32[2,3] s32[3,5]", &format!("f32[2,5] {dot}"), "operands of one kind of numbers"),
+        ("f32[2,3] s32[3,5]", &format!("f32[2,5] {dot}"), ""),
+        ("pred[2,3] c64[3,5]", &format!("c64[2,5] {dot}"), ""),
+        (
+            "s32[2,3] f32[3,5]",
+            &format!("s32[2,5] {dot}"),
+            "expected a result that holds numbers as f32[3,5]",
+        ),
         (
             "f32[2,3] f32[3,5]",
             &format!("s32[2,5] {dot}"),
