@@ -5,9 +5,9 @@
 use super::{floats, reals, run};
 use tc_dialects::hlo::ElementType;
 
-type Complex = (f64, f64);
+pub(super) type Complex = (f64, f64);
 
-fn multiply(x: Complex, y: Complex) -> Complex {
+pub(super) fn multiply(x: Complex, y: Complex) -> Complex {
     (x.0 * y.0 - x.1 * y.1, x.0 * y.1 + x.1 * y.0)
 }
 
@@ -17,23 +17,23 @@ fn conjugate(x: Complex) -> Complex {
 
 /// Batches of matrices.
 #[derive(Clone)]
-struct Matrices {
+pub(super) struct Matrices {
     rows: usize,
     columns: usize,
     elements: Vec<Complex>,
 }
 
 impl Matrices {
-    fn at(&self, batch: usize, row: usize, column: usize) -> Complex {
+    pub(super) fn at(&self, batch: usize, row: usize, column: usize) -> Complex {
         self.elements[(batch * self.rows + row) * self.columns + column]
     }
 
-    fn set(&mut self, batch: usize, row: usize, column: usize, value: Complex) {
+    pub(super) fn set(&mut self, batch: usize, row: usize, column: usize, value: Complex) {
         self.elements[(batch * self.rows + row) * self.columns + column] = value;
     }
 
     /// Numbers between -1 and 1 that follow no pattern, as the type holds them.
-    fn noise(element: ElementType, batches: usize, rows: usize, columns: usize) -> Self {
+    pub(super) fn noise(element: ElementType, batches: usize, rows: usize, columns: usize) -> Self {
         let noise = |at: usize| {
             let x = (at as f64 * 12.9898 + 2.0).sin();
             element.part().decode_float(element.part().encode_float(x))
@@ -43,7 +43,7 @@ impl Matrices {
         Self { rows, columns, elements: elements.collect() }
     }
 
-    fn array(&self, element: ElementType) -> super::Array {
+    pub(super) fn array(&self, element: ElementType) -> super::Array {
         let batches = self.elements.len() / (self.rows * self.columns);
         let dims = [batches as i64, self.rows as i64, self.columns as i64];
         let values = self.elements.iter().flat_map(|x| [x.0, x.1]);
@@ -51,7 +51,7 @@ impl Matrices {
         floats(element, &dims, &values)
     }
 
-    fn of(&self, element: ElementType, array: &super::Array) -> Self {
+    pub(super) fn of(&self, element: ElementType, array: &super::Array) -> Self {
         let values = reals(array);
         let elements = if element.is_complex() {
             values.chunks(2).map(|x| (x[0], x[1])).collect()
@@ -79,10 +79,10 @@ const TYPES: [ElementType; 6] = [
     ElementType::F16,
     ElementType::BF16,
 ];
-const BATCHES: usize = 2;
+pub(super) const BATCHES: usize = 2;
 
 /// Asserts that `sum_k x[i, k] * y[k, j] == expected[i, j]`, as far as rounding lets it.
-fn assert_product(
+pub(super) fn assert_product(
     element: ElementType,
     size: usize,
     x: impl Fn(usize, usize) -> Complex,

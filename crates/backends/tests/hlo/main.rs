@@ -6,6 +6,7 @@ mod generator;
 #[path = "../support/guard.rs"]
 mod guard;
 mod instructions;
+mod lapack;
 mod linear_algebra;
 #[path = "../support/random.rs"]
 mod random;

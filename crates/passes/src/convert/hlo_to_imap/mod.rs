@@ -14,6 +14,7 @@
 //! | `dynamic-slice`, `dynamic-update-slice` | `imap.generic` with runtime variables |
 //! | other reductions, windows, `gather`, `scatter`, `sort` | loops over memory |
 //! | `fft`, `cholesky`, `triangular-solve` | loops over memory, without a library |
+//! | custom calls of LAPACK's `potrf`, `trsm`, `getrf`, `gtsv` as JAX prints them | the same |
 //! | `batch-norm-*` | `imap.generic`: sums per feature, and element-wise computations |
 //! | `rng-bit-generator` | `imap.generic`, one iteration per block of bits |
 //! | `while`, `conditional` | `scf.while`, `scf.if` |
@@ -27,6 +28,7 @@ mod batch_norm;
 pub(super) mod coding;
 mod complex;
 mod control;
+mod custom_call;
 pub(super) mod dynamic;
 mod fourier;
 mod linear_algebra;
@@ -38,6 +40,7 @@ pub(super) mod structure;
 pub(super) mod value;
 pub(super) mod window;
 
+use linear_algebra::TriangularForm;
 use melior::{
     Context,
     ir::{
@@ -436,9 +439,12 @@ impl<'c, 'm> Lowering<'c, 'm> {
             Opcode::Sort => self.sort(b, instruction, &arrays)?,
             Opcode::TopK => self.top_k(b, instruction, arrays[0], &results)?,
             Opcode::Fft => one(self.fft(b, instruction, arrays[0], shape)?),
-            Opcode::Cholesky => one(self.cholesky(b, instruction, arrays[0], shape)?),
+            Opcode::Cholesky => {
+                one(self.cholesky(b, instruction.flag(HloAttribute::Lower), arrays[0], shape)?)
+            }
             Opcode::TriangularSolve => {
-                one(self.triangular_solve(b, instruction, arrays[0], arrays[1], shape)?)
+                let form = TriangularForm::of(instruction);
+                one(self.triangular_solve(b, form, arrays[0], arrays[1], shape)?)
             }
             Opcode::RngBitGenerator => {
                 let [_, bits] = results[..] else { return Err("expected a pair".to_string()) };
@@ -760,34 +766,6 @@ impl<'c, 'm> Lowering<'c, 'm> {
             return Err(format!("'{}' of several devices is not supported", instruction.opcode));
         }
         Ok(sources.iter().map(|source| (*source).clone()).collect())
-    }
-
-    /// Custom calls that only say where data is, and the one of XLA that is no library's.
-    fn custom_call(
-        &self,
-        b: &Builder<'c>,
-        instruction: &Instruction,
-        sources: &[&Array<'c>],
-        results: &[&ArrayShape],
-    ) -> Result<Vec<Array<'c>>, String> {
-        let target = instruction.string(HloAttribute::CustomCallTarget).unwrap_or_default();
-        match &*target {
-            "Sharding"
-            | "SPMDFullToShardShape"
-            | "SPMDShardToFullShape"
-            | "xla.sdy.FuncResultSharding"
-            | "xla.sdy.GlobalToLocalShape"
-            | "xla.sdy.LocalToGlobalShape"
-                if sources.len() == 1 =>
-            {
-                Ok(vec![sources[0].clone()])
-            }
-            "TopK" if sources.len() == 1 => self.custom_top_k(b, instruction, sources[0], results),
-            target => Err(format!(
-                "the custom call of '{target}' is not supported; lower the program without library \
-                 calls"
-            )),
-        }
     }
 }
 
