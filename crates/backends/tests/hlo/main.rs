@@ -1,5 +1,6 @@
 //! Compiled HLO modules against what the text says, computed in other ways.
 
+mod complex;
 mod custom_calls;
 mod fourier;
 mod generator;

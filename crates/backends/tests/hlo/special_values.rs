@@ -60,6 +60,26 @@ fn bits_are_read_as_another_type() {
 }
 
 #[test]
+fn bits_of_one_type_are_the_same_number() {
+    for element in [C64, C128, F32, BF16, S4] {
+        let values = [1.5, -2.0, 0.0, f64::INFINITY, -0.0, 3.0];
+        let x = match element {
+            S4 => integers(element, &[3], &[1, 7, 3]),
+            _ if element.is_complex() => floats(element, &[3], &values),
+            _ => floats(element, &[3], &values[..3]),
+        };
+        let shape = format!("{element}[3]");
+        assert_eq!(apply("bitcast-convert(x)", &shape, &x), [x.clone()], "{element}");
+        let text = format!(
+            "HloModule m\nf {{\n  a = {element}[] parameter(0)\n  ROOT b = {element}[] \
+             bitcast-convert(a)\n}}\nENTRY e {{\n  x = {shape} parameter(0)\n  ROOT r = {shape} \
+             map(x), dimensions={{0}}, to_apply=f\n}}"
+        );
+        assert_eq!(run(&text, std::slice::from_ref(&x)), [x], "{element}");
+    }
+}
+
+#[test]
 fn topk_orders_zeros_and_nans() {
     let values = [-0.0, 1.0, 0.0, -0.0, f64::NAN, 0.0, 2.0, f64::NEG_INFINITY];
     for element in [F32, F16, BF16, F64] {
@@ -87,6 +107,35 @@ fn complex_numbers_at_infinity() {
         ("divide(x, x)", [0.0, 0.0], [None, None]),
         ("divide(x, x)", [inf, inf], [None, None]),
         ("tanh(x)", [3e2, nan], [Some(1.0), None]),
+        ("exponential(x)", [inf, 0.0], [Some(inf), Some(0.0)]),
+        ("exponential(x)", [inf, nan], [Some(inf), None]),
+        ("exponential(x)", [-inf, inf], [Some(0.0), Some(0.0)]),
+        ("exponential(x)", [-inf, nan], [Some(0.0), Some(0.0)]),
+        ("exponential(x)", [-inf, 1.0], [Some(0.0), Some(0.0)]),
+        ("log(x)", [0.0, 0.0], [Some(-inf), Some(0.0)]),
+        ("log(x)", [nan, -inf], [Some(inf), None]),
+        ("log-plus-one(x)", [-1.0, 0.0], [Some(-inf), Some(0.0)]),
+        ("log-plus-one(x)", [inf, nan], [Some(inf), None]),
+        ("sqrt(x)", [nan, inf], [Some(inf), Some(inf)]),
+        ("sqrt(x)", [-inf, -1.0], [Some(0.0), Some(-inf)]),
+        ("sqrt(x)", [inf, 1.0], [Some(inf), Some(0.0)]),
+        ("sqrt(x)", [inf, nan], [Some(inf), None]),
+        ("sqrt(x)", [-4.0, 0.0], [Some(0.0), Some(2.0)]),
+        ("sqrt(x)", [-4.0, -0.0], [Some(0.0), Some(-2.0)]),
+        ("rsqrt(x)", [0.0, 0.0], [Some(inf), None]),
+        ("rsqrt(x)", [-inf, 1.0], [Some(0.0), Some(0.0)]),
+        ("cosh(x)", [inf, 0.0], [Some(inf), Some(0.0)]),
+        ("cosh(x)", [0.0, nan], [None, Some(0.0)]),
+        ("sinh(x)", [-inf, 0.0], [Some(-inf), Some(0.0)]),
+        ("sinh(x)", [0.0, inf], [Some(0.0), None]),
+        ("sine(x)", [0.0, 1e4], [Some(0.0), Some(inf)]),
+        ("cosine(x)", [0.0, inf], [Some(inf), Some(0.0)]),
+        ("sign(x)", [0.0, -0.0], [Some(0.0), Some(0.0)]),
+        ("logistic(x)", [-inf, 1.0], [Some(0.0), Some(0.0)]),
+        ("power(x, x)", [0.0, 0.0], [Some(1.0), Some(0.0)]),
+        ("power(x, x)", [2.0, 0.0], [Some(4.0), Some(0.0)]),
+        ("power(x, x)", [-2.0, 0.0], [Some(0.25), Some(0.0)]),
+        ("power(x, x)", [0.0, nan], [None, None]),
     ];
     for (operation, [re, im], expected) in cases {
         for element in [C64, C128] {

@@ -634,6 +634,9 @@ impl<'c, 'm> Lowering<'c, 'm> {
     ) -> Result<Array<'c>, String> {
         let (from, to) = (source.element(), shape.element_type);
         let (have, want) = (from.bits(), to.bits());
+        if from == to {
+            return Ok(Array { parts: source.parts.clone(), shape: shape.clone() });
+        }
         if have == want && !from.is_complex() && !to.is_complex() {
             // A bitcast may change the order of dimensions besides.
             let moved = ArrayShape { element_type: from, ..shape.clone() };

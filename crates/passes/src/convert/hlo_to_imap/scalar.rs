@@ -750,7 +750,14 @@ fn build_computation<'c>(
             }
             Opcode::Bitcast | Opcode::BitcastConvert => {
                 let from = element_of(&computation[instruction.operands[0]])?;
-                vec![vec![bitcast(b, from, element_of(instruction)?, operand(0)[0][0])]]
+                match (element_of(instruction)?, from.is_complex()) {
+                    (to, _) if from == to => operand(0).clone(),
+                    (to, false) => vec![vec![bitcast(b, from, to, operand(0)[0][0])]],
+                    (to, true) => {
+                        let opcode = instruction.opcode;
+                        return Err(format!("'{opcode}' from '{from}' to '{to}' is not supported"));
+                    }
+                }
             }
             opcode if is_element_wise(opcode) => {
                 let operands: Vec<_> = instruction
