@@ -206,9 +206,9 @@ pub fn successors<'c>(op: Op<'c>) -> Vec<Blk<'c>> {
     }
 }
 
-/// A new block directly behind another one.
-pub fn block_after<'c>(block: Blk<'c>) -> Blk<'c> {
-    let new = Block::new(&[]).into_raw();
+/// A new block directly behind another one, with arguments of these types and locations.
+pub fn block_after<'c>(block: Blk<'c>, arguments: &[(Type<'c>, Location<'c>)]) -> Blk<'c> {
+    let new = Block::new(arguments).into_raw();
     // SAFETY: the block stands in a region, which takes over the new one.
     unsafe {
         let region = mlir_sys::mlirBlockGetParentRegion(block.to_raw());
@@ -221,7 +221,7 @@ pub fn block_after<'c>(block: Blk<'c>) -> Blk<'c> {
 /// a terminator.
 pub fn split_block<'c>(op: Op<'c>) -> (Blk<'c>, Blk<'c>) {
     let block = block_ref(op.block().expect("an operation of a pass is in a block"));
-    let after = block_after(block);
+    let after = block_after(block, &[]);
     let mut moved = Some(op);
     while let Some(op) = moved {
         moved = next(op);
@@ -343,6 +343,27 @@ pub fn replace<'c>(op: Op<'c>, values: &[Val<'c>]) {
         replace_uses(result(op, index), *value);
     }
     erase(op);
+}
+
+/// Creates an operation directly before another one, with its name, attributes and regions, but other
+/// operands and results. The other one is left without blocks.
+pub fn rebuild<'c>(op: Op<'c>, operands: &[Val<'c>], results: &[Type<'c>]) -> Op<'c> {
+    use melior::ir::RegionLike;
+    let attributes: Vec<_> = op.attributes().collect();
+    let regions = (0..op.region_count()).map(|index| {
+        let region = Region::new();
+        if let Ok(old) = op.region(index) {
+            // SAFETY: both regions are alive.
+            unsafe { mlir_sys::mlirRegionTakeBody(region.to_raw(), old.to_raw()) };
+        }
+        region
+    });
+    let new = OperationBuilder::new(name(op), op.location())
+        .add_operands(operands)
+        .add_results(results)
+        .add_attributes(&attributes)
+        .add_regions_vec(regions.collect());
+    Builder::before(op).insert(new)
 }
 
 /// Moves an operation directly before another one.

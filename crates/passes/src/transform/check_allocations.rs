@@ -1,39 +1,53 @@
-//! `check-allocations`: a function that gets no memory returns a code that says so.
+//! `check-allocations`: return a code if an allocation fails.
 //!
-//! After each call of `malloc`, a null pointer leads to a block that frees what the function holds and
-//! returns [`OUT_OF_MEMORY`]. Only a function with a C interface returns a code: in others, and in regions
-//! of other operations (those of OpenMP), which cannot be left, the program is stopped. What may have been
-//! freed before, depending on conditions, stays allocated: a block is freed if its allocation dominates the
-//! failed one, which dominates its only deallocation.
+//! After each call of `malloc`, a null pointer leads to the one block of the function that frees all held
+//! memory and returns [`OUT_OF_MEMORY`]. An array on the stack has a slot per allocation: the pointer while
+//! it is held, null before and after. Code and time are linear in the number of allocations.
+//!
+//! Only a function with a C interface returns a code: in others, and in regions of other operations (those
+//! of OpenMP), which cannot be left, the program is stopped. Memory has a slot if one operation of the
+//! function's own blocks frees it and no block takes it as an argument. Other memory stays allocated.
 //!
 //! Before:
 //!
 //! ```mlir
 //! %p = llvm.call @malloc(%size) : (i64) -> !llvm.ptr
+//! ..
+//! llvm.call @free(%p) : (!llvm.ptr) -> ()
 //! ```
 //!
 //! After:
 //!
 //! ```mlir
+//!   %slots = llvm.alloca %count x !llvm.ptr : (i64) -> !llvm.ptr
+//!   .. // null in all slots
 //!   %p = llvm.call @malloc(%size) : (i64) -> !llvm.ptr
 //!   %null = llvm.mlir.zero : !llvm.ptr
 //!   %is_null = llvm.icmp "eq" %p, %null : !llvm.ptr
-//!   %zero = llvm.mlir.constant(0 : i64) : i64
+//!   %zero = llvm.mlir.zero : i64
 //!   %needs_memory = llvm.icmp "ne" %size, %zero : i64
 //!   %failed = llvm.and %is_null, %needs_memory : i1
 //!   llvm.cond_br %failed, ^failed, ^next
-//! ^failed:
-//!   llvm.call @free(%held) : (!llvm.ptr) -> ()
-//!   %code = llvm.mlir.constant(-1 : i32) : i32
-//!   llvm.return %code : i32
 //! ^next:
+//!   %slot = llvm.getelementptr %slots[0] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr
+//!   llvm.store %p, %slot : !llvm.ptr, !llvm.ptr
+//!   ..
+//!   llvm.store %null, %slot : !llvm.ptr, !llvm.ptr
+//!   llvm.call @free(%p) : (!llvm.ptr) -> ()
+//!   ..
+//! ^failed:
+//!   .. // frees what is in the slots
+//!   llvm.return %code : i32
 //! ```
 //!
-//! Dominators: Cooper, Harvey and Kennedy, "A simple, fast dominance algorithm", 2001. Remark: how many
-//! allocations of a function are checked.
+//! Remark: how many allocations of a function are checked.
 
-use melior::ir::{ValueLike, operation::OperationLike};
-use std::collections::{HashMap, HashSet};
+use melior::ir::{
+    Attribute, Type, ValueLike,
+    attribute::{DenseI32ArrayAttribute, IntegerAttribute},
+    operation::OperationLike,
+};
+use std::collections::HashMap;
 use tc_dialects::{
     diagnostic::{RemarkKind, remark},
     mlir::{self, Blk, Builder, Op, Val},
@@ -52,6 +66,15 @@ pub const PASS: PassInfo = PassInfo {
 
 /// The code that a compiled function returns if there is not enough memory.
 pub const OUT_OF_MEMORY: i32 = -1;
+
+/// The size of a pointer, that of the size of an allocation.
+const POINTER_BYTES: i64 = 8;
+/// The numbers of the predicates 'eq', 'ne' and 'ult' of 'llvm.icmp'.
+const ICMP_EQ: i64 = 0;
+const ICMP_NE: i64 = 1;
+const ICMP_ULT: i64 = 6;
+/// An index of 'llvm.getelementptr' that is an operand.
+const DYNAMIC_INDEX: i32 = i32::MIN;
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
     let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
@@ -88,264 +111,164 @@ fn check<'c>(function: Op<'c>) -> usize {
         }
         _ => {}
     });
-    if allocations.is_empty() {
-        return 0;
+    let is_own = |op: &Op<'c>| mlir::parent(*op) == Some(function);
+    if function.attribute("llvm.emit_c_interface").is_err() || !allocations.iter().any(is_own) {
+        allocations.iter().rev().for_each(|allocation| _ = branch(*allocation, None));
+        return allocations.len();
     }
-    let returns_code = function.attribute("llvm.emit_c_interface").is_ok();
-    let places = Places::new(function);
-    // The only place that frees each block of memory.
+    // The only operation that frees each block of memory.
     let is_passed_on = |pointer: Val| {
         mlir::uses(pointer).into_iter().any(|(user, _)| !mlir::successors(user).is_empty())
     };
     let freed = |allocation: &Op<'c>| {
         let pointer = mlir::result(*allocation, 0);
         match frees.get(&mlir::value_key(pointer))?[..] {
-            [free] if !is_passed_on(pointer) => Some((pointer, *allocation, free)),
+            [free] if is_own(allocation) && is_own(&free) && !is_passed_on(pointer) => {
+                Some((mlir::op_key(*allocation), free))
+            }
             _ => None,
         }
     };
-    let freed = allocations.iter().filter_map(freed);
-    let held = if returns_code { places.held(&allocations, freed) } else { HashMap::new() };
+    let freed: HashMap<_, _> = allocations.iter().filter_map(freed).collect();
+    // Where the only allocation fails, nothing is held.
+    let slots = (1 < allocations.len()).then(|| Slots::new(function, freed.len())).flatten();
+    let exit = exit(function, slots.as_ref());
+    let mut number = 0;
     // The last ones first: what comes after an allocation moves to another block.
     for allocation in allocations.iter().rev() {
-        branch(*allocation, held.get(&mlir::op_key(*allocation)).map(Vec::as_slice));
+        let next = branch(*allocation, Some(exit).filter(|_| is_own(allocation)));
+        if let (Some(slots), Some(next)) = (&slots, next)
+            && let Some(free) = freed.get(&mlir::op_key(*allocation))
+        {
+            slots.store(&Builder::before(next), number, mlir::result(*allocation, 0));
+            let builder = Builder::before(*free);
+            slots.store(&builder, number, null(&builder));
+            number += 1;
+        }
     }
     allocations.len()
 }
 
-/// Adds the branch behind an allocation: where it fails, the values are freed and the function returns, or
-/// the program stops.
-fn branch<'c>(allocation: Op<'c>, held: Option<&[Val<'c>]>) {
+/// An array of pointers to the memory that a function holds.
+struct Slots<'c> {
+    array: Val<'c>,
+    count: Val<'c>,
+}
+
+impl<'c> Slots<'c> {
+    /// An array of so many null pointers; `None` for an empty one.
+    fn new(function: Op<'c>, count: usize) -> Option<Self> {
+        let first = mlir::body(function, 0).and_then(|entry| mlir::ops(entry).first().copied());
+        let builder = Builder::before(first.filter(|_| 0 < count)?).located(function.location());
+        let pointer = pointer_type(&builder);
+        let count = constant(&builder, 64, count as i64);
+        let array = builder.value_with("llvm.alloca", &[count], pointer, &[element(pointer)]);
+        let zero = constant(&builder, 8, 0);
+        let bytes = constant(&builder, 64, POINTER_BYTES);
+        let bytes = builder.value("llvm.mul", &[count, bytes], builder.int_type(64));
+        let is_volatile = ("isVolatile", mlir::bool_attr(builder.context, false));
+        builder.op_with("llvm.intr.memset", &[array, zero, bytes], &[], &[is_volatile], Vec::new());
+        Some(Self { array, count })
+    }
+
+    fn store(&self, builder: &Builder<'c>, number: usize, pointer: Val<'c>) {
+        let indices = [number as i32];
+        let indices = DenseI32ArrayAttribute::new(builder.context, &indices).into();
+        let slot = self.slot(builder, &[], indices);
+        builder.op("llvm.store", &[pointer, slot], &[]);
+    }
+
+    fn slot(&self, builder: &Builder<'c>, index: &[Val<'c>], indices: Attribute<'c>) -> Val<'c> {
+        let pointer = pointer_type(builder);
+        let operands = [&[self.array], index].concat();
+        let attributes = [element(pointer), ("rawConstantIndices", indices)];
+        builder.value_with("llvm.getelementptr", &operands, pointer, &attributes)
+    }
+}
+
+fn pointer_type<'c>(builder: &Builder<'c>) -> Type<'c> {
+    mlir::parse_type(builder.context, "!llvm.ptr")
+}
+
+fn element<'c>(ty: Type<'c>) -> (&'static str, Attribute<'c>) {
+    ("elem_type", mlir::type_attr(ty))
+}
+
+fn null<'c>(builder: &Builder<'c>) -> Val<'c> {
+    builder.value("llvm.mlir.zero", &[], pointer_type(builder))
+}
+
+fn constant<'c>(builder: &Builder<'c>, width: u32, value: i64) -> Val<'c> {
+    let ty = builder.int_type(width);
+    let value = IntegerAttribute::new(ty, value).into();
+    builder.value_with("llvm.mlir.constant", &[], ty, &[("value", value)])
+}
+
+/// Adds the block that a function is left by if an allocation fails: it frees what is in the slots.
+fn exit<'c>(function: Op<'c>, slots: Option<&Slots<'c>>) -> Blk<'c> {
+    let (context, location) = (mlir::context_of(function), function.location());
+    let blocks = mlir::blocks(function, 0);
+    let first = mlir::block_after(blocks[blocks.len() - 1], &[]);
+    let mut builder = Builder::at_end(context, first, location);
+    if let Some(slots) = slots {
+        let index = builder.int_type(64);
+        let test = mlir::block_after(first, &[(index, location)]);
+        let free = mlir::block_after(test, &[]);
+        let last = mlir::block_after(free, &[]);
+        let number = mlir::arguments(test)[0];
+        builder.branch("llvm.br", &[constant(&builder, 64, 0)], &[], &[test]);
+
+        let inside = Builder::at_end(context, test, location);
+        let predicate = ("predicate", mlir::i64_attr(context, ICMP_ULT));
+        let operands = [number, slots.count];
+        let condition = inside.value_with("llvm.icmp", &operands, inside.int_type(1), &[predicate]);
+        let segments = ("operandSegmentSizes", mlir::segments(context, &[1, 0, 0]));
+        inside.branch("llvm.cond_br", &[condition], &[segments], &[free, last]);
+
+        let inside = Builder::at_end(context, free, location);
+        let dynamic = DenseI32ArrayAttribute::new(context, &[DYNAMIC_INDEX]).into();
+        let slot = slots.slot(&inside, &[number], dynamic);
+        let pointer = inside.value("llvm.load", &[slot], pointer_type(&inside));
+        let attributes = [
+            ("callee", mlir::symbol(context, "free")),
+            ("operandSegmentSizes", mlir::segments(context, &[1, 0])),
+            ("op_bundle_sizes", mlir::segments(context, &[])),
+        ];
+        inside.op_with("llvm.call", &[pointer], &[], &attributes, Vec::new());
+        let one = constant(&inside, 64, 1);
+        let next = inside.value("llvm.add", &[number, one], index);
+        inside.branch("llvm.br", &[next], &[], &[test]);
+        builder = Builder::at_end(context, last, location);
+    }
+    let code = constant(&builder, 32, OUT_OF_MEMORY.into());
+    builder.op("llvm.return", &[code], &[]);
+    first
+}
+
+/// Adds the branch behind an allocation: if it fails, to `exit`, or the program stops. Returns the first
+/// operation of what goes on.
+fn branch<'c>(allocation: Op<'c>, exit: Option<Blk<'c>>) -> Option<Op<'c>> {
     let context = mlir::context_of(allocation);
-    let Some(next) = mlir::next(allocation) else { return };
+    let next = mlir::next(allocation)?;
     let (before, after) = mlir::split_block(next);
-    let failed = mlir::block_after(before);
     let (pointer, size) = (mlir::result(allocation, 0), mlir::operand(allocation, 0));
     let builder = Builder::at_end(context, before, allocation.location());
     let compare = |lhs: Val<'c>, rhs: Val<'c>, predicate: i64| {
         let predicate = ("predicate", mlir::i64_attr(context, predicate));
         builder.value_with("llvm.icmp", &[lhs, rhs], builder.int_type(1), &[predicate])
     };
-    let null = builder.value("llvm.mlir.zero", &[], pointer.r#type());
-    // The numbers of the predicates 'eq' and 'ne'.
-    let is_null = compare(pointer, null, 0);
+    let is_null = compare(pointer, null(&builder), ICMP_EQ);
     let zero = builder.value("llvm.mlir.zero", &[], size.r#type());
-    let needs_memory = compare(size, zero, 1);
+    let needs_memory = compare(size, zero, ICMP_NE);
     let condition = builder.value("llvm.and", &[is_null, needs_memory], builder.int_type(1));
-    let segments = [("operandSegmentSizes", mlir::segments(context, &[1, 0, 0]))];
-    builder.branch("llvm.cond_br", &[condition], &segments, &[failed, after]);
-
-    let builder = Builder::at_end(context, failed, allocation.location());
-    let Some(held) = held else {
+    let failed = exit.unwrap_or_else(|| {
+        let failed = mlir::block_after(before, &[]);
+        let builder = Builder::at_end(context, failed, allocation.location());
         builder.op("llvm.intr.trap", &[], &[]);
         builder.op("llvm.unreachable", &[], &[]);
-        return;
-    };
-    for pointer in held {
-        let attributes = [
-            ("callee", mlir::symbol(context, "free")),
-            ("operandSegmentSizes", mlir::segments(context, &[1, 0])),
-            ("op_bundle_sizes", mlir::segments(context, &[])),
-        ];
-        builder.op_with("llvm.call", &[*pointer], &[], &attributes, Vec::new());
-    }
-    let code = mlir::parse_attribute(context, &format!("{OUT_OF_MEMORY} : i32"));
-    let code =
-        builder.value_with("llvm.mlir.constant", &[], builder.int_type(32), &[("value", code)]);
-    builder.op("llvm.return", &[code], &[]);
-}
-
-/// The places of operations in a function, and which come first on all ways.
-struct Places {
-    /// By operation: its block and its place there.
-    places: HashMap<usize, (usize, usize)>,
-    /// By block, the time at which a walk of the dominator tree enters and leaves it.
-    spans: Vec<(usize, usize)>,
-}
-
-impl Places {
-    fn new(function: Op) -> Self {
-        let blocks = mlir::blocks(function, 0);
-        let numbers: HashMap<_, _> =
-            blocks.iter().enumerate().map(|(number, it)| (mlir::block_key(*it), number)).collect();
-        let mut places = HashMap::new();
-        for (number, block) in blocks.iter().enumerate() {
-            for (place, op) in mlir::ops(*block).into_iter().enumerate() {
-                places.insert(mlir::op_key(op), (number, place));
-            }
-        }
-        let successors: Vec<Vec<usize>> = blocks
-            .iter()
-            .map(|block: &Blk| {
-                let blocks = mlir::successors(mlir::terminator(*block));
-                blocks.into_iter().map(|it| numbers[&mlir::block_key(it)]).collect()
-            })
-            .collect();
-        Self { places, spans: spans(&dominators(&successors)) }
-    }
-
-    /// The place of an operation of the function's own blocks that can be reached. Whatever comes before
-    /// another one on all ways has a lesser place.
-    fn place(&self, op: Op) -> Option<Place> {
-        let (block, place) = *self.places.get(&mlir::op_key(op))?;
-        let (enter, leave) = self.spans[block];
-        (0 < enter).then_some(Place { enter, place, leave })
-    }
-
-    /// For each allocation in the function's own blocks what is held there, of memory with its only
-    /// deallocation.
-    fn held<'c>(
-        &self,
-        allocations: &[Op<'c>],
-        freed: impl Iterator<Item = (Val<'c>, Op<'c>, Op<'c>)>,
-    ) -> HashMap<usize, Vec<Val<'c>>> {
-        let placed = |(pointer, allocation, free)| {
-            Some((self.place(allocation)?, self.place(free)?, pointer))
-        };
-        let mut freed: Vec<(Place, Place, Val)> = freed.filter_map(placed).collect();
-        freed.sort_by_key(|(allocation, ..)| *allocation);
-        let mut freed = freed.into_iter().peekable();
-        let mut own: Vec<_> = allocations
-            .iter()
-            .filter_map(|op| Some((self.place(*op)?, mlir::op_key(*op))))
-            .collect();
-        own.sort();
-        let mut open: Vec<(Place, Place, Val)> = Vec::new();
-        let keys = allocations.iter().map(|op| mlir::op_key(*op));
-        let mut held: HashMap<usize, Vec<Val>> =
-            keys.filter(|key| self.places.contains_key(key)).map(|key| (key, Vec::new())).collect();
-        for (place, key) in own {
-            while let Some(next) = freed.next_if(|(allocation, ..)| *allocation < place) {
-                open.push(next);
-            }
-            // Nothing from here on comes before these deallocations.
-            open.retain(|(_, free, _)| place < *free);
-            let is_held = |(allocation, free, _): &&(Place, Place, Val)| {
-                allocation.dominates(place) && place.dominates(*free)
-            };
-            held.insert(key, open.iter().filter(is_held).map(|it| it.2).collect());
-        }
-        held
-    }
-}
-
-/// The place of an operation: the times at which a walk of the dominator tree enters and leaves its
-/// block, and its number there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    enter: usize,
-    place: usize,
-    leave: usize,
-}
-
-impl Place {
-    /// Whether it comes before another one on every way to that.
-    fn dominates(self, other: Self) -> bool {
-        match self.enter == other.enter {
-            true => self.place < other.place,
-            false => self.enter < other.enter && other.leave < self.leave,
-        }
-    }
-}
-
-/// The nearest dominator of each node that can be reached from node 0, itself for that one.
-fn dominators(successors: &[Vec<usize>]) -> Vec<Option<usize>> {
-    // Nodes in postorder.
-    let (mut order, mut seen) = (Vec::new(), HashSet::from([0]));
-    let mut stack = vec![(0, 0)];
-    while let Some((node, next)) = stack.pop() {
-        match successors[node].get(next) {
-            None => order.push(node),
-            Some(successor) => {
-                stack.push((node, next + 1));
-                if seen.insert(*successor) {
-                    stack.push((*successor, 0));
-                }
-            }
-        }
-    }
-    let mut rank = vec![0; successors.len()];
-    let mut predecessors = vec![Vec::new(); successors.len()];
-    for (place, node) in order.iter().enumerate() {
-        rank[*node] = place;
-        successors[*node].iter().for_each(|successor| predecessors[*successor].push(*node));
-    }
-    let mut nearest: Vec<Option<usize>> = vec![None; successors.len()];
-    nearest[0] = Some(0);
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for node in order.iter().rev().filter(|node| **node != 0) {
-            let mut found: Option<usize> = None;
-            for other in predecessors[*node].iter().filter(|it| nearest[**it].is_some()) {
-                let mut meet = *other;
-                let mut known = found.unwrap_or(meet);
-                while meet != known {
-                    let lower = if rank[meet] < rank[known] { &mut meet } else { &mut known };
-                    *lower = nearest[*lower].unwrap_or(0);
-                }
-                found = Some(meet);
-            }
-            changed |= nearest[*node] != found;
-            nearest[*node] = found;
-        }
-    }
-    nearest
-}
-
-/// When a walk of a tree enters and leaves each node.
-fn spans(parents: &[Option<usize>]) -> Vec<(usize, usize)> {
-    let mut children = vec![Vec::new(); parents.len()];
-    for (node, parent) in parents.iter().enumerate().skip(1) {
-        parent.iter().for_each(|parent| children[*parent].push(node));
-    }
-    let mut spans = vec![(0, 0); parents.len()];
-    let (mut time, mut stack) = (0, vec![(0, 0)]);
-    while let Some((node, next)) = stack.pop() {
-        time += 1;
-        if next == 0 {
-            spans[node].0 = time;
-        }
-        match children[node].get(next) {
-            None => spans[node].1 = time,
-            Some(child) => stack.extend([(node, next + 1), (*child, 0)]),
-        }
-    }
-    spans
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    /// Whether every way from node 0 to `to` passes `node`.
-    fn dominates(successors: &[Vec<usize>], node: usize, to: usize) -> bool {
-        let (mut seen, mut pending) = (HashSet::new(), vec![0]);
-        while let Some(found) = pending.pop() {
-            if found != node && seen.insert(found) {
-                pending.extend(&successors[found]);
-            }
-        }
-        !seen.contains(&to)
-    }
-
-    proptest! {
-        #[test]
-        fn dominators_are_on_every_way(
-            successors in (1_usize..9).prop_flat_map(|count| {
-                proptest::collection::vec(proptest::collection::vec(0..count, 0..3), count)
-            })
-        ) {
-            let nearest = dominators(&successors);
-            let spans = spans(&nearest);
-            let is_reached = |node: usize| node == 0 || nearest[node].is_some();
-            for node in (0..successors.len()).filter(|node| is_reached(*node)) {
-                for to in (0..successors.len()).filter(|to| is_reached(*to) && *to != node) {
-                    let found = spans[node].0 < spans[to].0 && spans[to].1 < spans[node].1;
-                    prop_assert_eq!(found, dominates(&successors, node, to));
-                }
-            }
-        }
-    }
+        failed
+    });
+    let segments = [("operandSegmentSizes", mlir::segments(context, &[1, 0, 0]))];
+    builder.branch("llvm.cond_br", &[condition], &segments, &[failed, after]);
+    Some(next)
 }
