@@ -63,8 +63,9 @@ pub fn to_loops(options: &Options) -> String {
         // Buffers.
         "unshare-empty-tensors",
         "copy-shared-destinations",
+        // Up to bufferization nothing may fold the pairs of 'to_tensor' and 'to_buffer' that this makes.
+        "bufferize-chains",
         "eliminate-empty-tensors",
-        "empty-tensor-to-alloc-tensor",
         "one-shot-bufferize{allow-return-allocs-from-loops}",
         "canonicalize",
         "cse",
@@ -78,6 +79,7 @@ pub fn to_loops(options: &Options) -> String {
         &*loops,
         "canonicalize",
         "cse",
+        "deallocate-local-buffers",
         // Deallocation works on operations whose control flow it knows, loops that is.
         "ownership-based-buffer-deallocation",
         "canonicalize",

@@ -4,6 +4,7 @@ mod complex;
 mod custom_calls;
 mod fourier;
 mod generator;
+mod growth;
 #[path = "../support/guard.rs"]
 mod guard;
 mod instructions;

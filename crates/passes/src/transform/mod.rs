@@ -1,7 +1,9 @@
 //! Passes that rewrite within a dialect.
 
+pub mod bufferize_chains;
 pub mod check_allocations;
 pub mod copy_shared_destinations;
+pub mod deallocate_local_buffers;
 pub mod drop_argument_attributes;
 pub mod eliminate_dead_statements;
 pub mod forward_statements;

@@ -72,7 +72,7 @@ pub const NOALIAS: &str = "tc.noalias";
 /// Loops that make a nest.
 const LOOPS: [&str; 2] = ["scf.for", "scf.parallel"];
 /// What gives the same memory under another type.
-const VIEWS: [&str; 7] = [
+pub(super) const VIEWS: [&str; 7] = [
     "memref.cast",
     "memref.collapse_shape",
     "memref.expand_shape",

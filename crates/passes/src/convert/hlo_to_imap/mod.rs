@@ -62,7 +62,7 @@ use tc_dialects::{
 use value::{Array, Scalar, Value, compute_type, storage_type, tensor_type};
 
 /// How deep calls, loops and conditionals may nest.
-pub const MAX_DEPTH: usize = 100;
+pub const MAX_DEPTH: usize = 160;
 /// How many instructions may be built, those of computations once per use.
 pub const MAX_INSTRUCTIONS: usize = 1 << 20;
 

@@ -1,0 +1,219 @@
+// RUN: tc-opt %s --split-input-file --allow-unregistered-dialect --bufferize-chains=max-readers=0 | FileCheck %s
+// RUN: tc-opt %s --split-input-file --allow-unregistered-dialect --bufferize-chains=max-readers=3 | FileCheck %s --check-prefix=SMALL
+// RUN: tc-opt %s --split-input-file --allow-unregistered-dialect --bufferize-chains=max-readers=0 \
+// RUN:     --remarks-filter=bufferize-chains 2>&1 | FileCheck %s --check-prefix=REMARK
+// REMARK: remark: [Passed] chains | Category:bufferize-chains | Function=chain | Bufferized=3
+
+// A chain has one buffer. The first and the last reader of another tensor get one each.
+// CHECK-LABEL: func.func @chain
+// CHECK-SAME:    %[[X:.*]]: tensor<2xf32>, %[[I:.*]]: index
+// CHECK:         %[[M:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4xf32>
+// CHECK-NEXT:    %[[FIRST:.*]] = bufferization.to_buffer %[[X]] read_only
+// CHECK-NEXT:    imap.generic {{.*}} ins(%[[FIRST]] : memref<2xf32>) outs(%[[M]] : memref<4xf32>)
+// CHECK:         %[[ELEMENT:.*]] = memref.load %[[M]][%[[I]]]
+// CHECK:         imap.generic {{.*}} ins(%[[FIRST]] : memref<2xf32>) outs(%[[M]] : memref<4xf32>)
+// CHECK:         %[[LAST:.*]] = bufferization.to_buffer %[[X]] read_only
+// CHECK-NEXT:    imap.generic {{.*}} ins(%[[LAST]] : memref<2xf32>) outs(%[[M]] : memref<4xf32>)
+// CHECK:         %[[R:.*]] = bufferization.to_tensor %[[M]] restrict writable
+// CHECK:         return %[[ELEMENT]], %[[R]]
+// SMALL-LABEL: func.func @chain
+// SMALL:         memref.alloc
+// SMALL:       func.func @small
+// SMALL-NOT:     memref.alloc
+func.func @chain(%x: tensor<2xf32>, %i: index) -> (f32, tensor<4xf32>) {
+  %e = tensor.empty() : tensor<4xf32>
+  %a = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 3]>
+    ins(%x : tensor<2xf32>) outs(%e : tensor<4xf32>)
+    maps [#imap.map<(d0) -> (d0 floordiv 2)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<assign>] {
+  ^bb0(%in: f32):
+    imap.yield %in : f32
+  } -> tensor<4xf32>
+  %element = tensor.extract %a[%i] : tensor<4xf32>
+  %b = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 1]>
+    ins(%x : tensor<2xf32>) outs(%a : tensor<4xf32>)
+    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0 + 1)>] combine [#imap.combiner<assign>] {
+  ^bb0(%in: f32):
+    imap.yield %in : f32
+  } -> tensor<4xf32>
+  %c = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 1]>
+    ins(%x : tensor<2xf32>) outs(%b : tensor<4xf32>)
+    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0 + 2)>] combine [#imap.combiner<assign>] {
+  ^bb0(%in: f32):
+    imap.yield %in : f32
+  } -> tensor<4xf32>
+  return %element, %c : f32, tensor<4xf32>
+}
+
+func.func @small(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<4xf32>
+  %a = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 3]>
+    ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>)
+    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<assign>] {
+  ^bb0(%in: f32):
+    imap.yield %in : f32
+  } -> tensor<4xf32>
+  return %a : tensor<4xf32>
+}
+
+// -----
+
+// A destination that is read later is copied, and so is one that its operation reads elsewhere.
+// CHECK-LABEL: func.func @read_later
+// CHECK:         %[[A:.*]] = memref.alloc()
+// CHECK:         imap.generic {{.*}} outs(%[[A]] : memref<4xf32>)
+// CHECK:         %[[B:.*]] = memref.alloc()
+// CHECK-NEXT:    memref.copy %[[A]], %[[B]]
+// CHECK:         imap.generic {{.*}} ins(%[[A]] : memref<4xf32>) outs(%[[B]] : memref<4xf32>)
+// CHECK:         memref.load %[[A]]
+func.func @read_later(%x: tensor<4xf32>, %i: index) -> (f32, tensor<4xf32>) {
+  %e = tensor.empty() : tensor<4xf32>
+  %a = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 3]>
+    ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>)
+    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<assign>] {
+  ^bb0(%in: f32):
+    imap.yield %in : f32
+  } -> tensor<4xf32>
+  %b = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 2]>
+    ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
+    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0 + 1)>] combine [#imap.combiner<assign>] {
+  ^bb0(%in: f32):
+    imap.yield %in : f32
+  } -> tensor<4xf32>
+  %element = tensor.extract %a[%i] : tensor<4xf32>
+  return %element, %b : f32, tensor<4xf32>
+}
+
+// -----
+
+// An operation that reads the element that it writes works in place.
+// CHECK-LABEL: func.func @same_element
+// CHECK:         %[[A:.*]] = memref.alloc()
+// CHECK-NOT:     memref.alloc
+// CHECK:         imap.generic {{.*}} ins(%[[A]] : memref<4xf32>) outs(%[[A]] : memref<4xf32>)
+func.func @same_element(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<4xf32>
+  %a = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 3]>
+    ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>)
+    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<assign>] {
+  ^bb0(%in: f32):
+    imap.yield %in : f32
+  } -> tensor<4xf32>
+  %b = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 3]>
+    ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
+    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<assign>] {
+  ^bb0(%in: f32):
+    %y = arith.negf %in : f32
+    imap.yield %y : f32
+  } -> tensor<4xf32>
+  return %b : tensor<4xf32>
+}
+
+// -----
+
+// The buffer of a chain is the result of the function that it is stored to.
+// CHECK-LABEL: func.func @stored
+// CHECK-SAME:    %[[X:.*]]: tensor<4xf32>, %[[OUT:.*]]: memref<4xf32>
+// CHECK-NOT:     memref.alloc
+// CHECK:         imap.generic {{.*}} outs(%[[OUT]] : memref<4xf32>)
+// CHECK-NOT:     materialize_in_destination
+func.func @stored(%x: tensor<4xf32>, %out: memref<4xf32>) {
+  %o = bufferization.to_tensor %out restrict writable : memref<4xf32> to tensor<4xf32>
+  %e = tensor.empty() : tensor<4xf32>
+  %a = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 3]>
+    ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>)
+    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<assign>] {
+  ^bb0(%in: f32):
+    imap.yield %in : f32
+  } -> tensor<4xf32>
+  %r = bufferization.materialize_in_destination %a in %o : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  bufferization.materialize_in_destination %r in restrict writable %out : (tensor<4xf32>, memref<4xf32>) -> ()
+  return
+}
+
+// -----
+
+// What other operations use stays a tensor; whether a chain may overwrite any other tensor is left to
+// bufferization, with the write before the reads of its first operation.
+// CHECK-LABEL: func.func @other_uses
+// CHECK-SAME:    %[[X:.*]]: tensor<4xf32>
+// CHECK:         %[[M:.*]] = bufferization.to_buffer %[[X]] : tensor<4xf32> to memref<4xf32>
+// CHECK-NEXT:    %[[IN:.*]] = bufferization.to_buffer %[[X]] read_only
+// CHECK-NEXT:    imap.generic {{.*}} ins(%[[IN]] : memref<4xf32>) outs(%[[M]] : memref<4xf32>)
+// CHECK:         %[[A:.*]] = bufferization.to_tensor %[[M]] restrict writable
+// CHECK-NEXT:    "test.use"(%[[A]])
+func.func @other_uses(%x: tensor<4xf32>) {
+  %a = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 2]>
+    ins(%x : tensor<4xf32>) outs(%x : tensor<4xf32>)
+    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0 + 1)>] combine [#imap.combiner<assign>] {
+  ^bb0(%in: f32):
+    imap.yield %in : f32
+  } -> tensor<4xf32>
+  "test.use"(%a) : (tensor<4xf32>) -> ()
+  return
+}
+
+// -----
+
+// Elements that a loop reads come from a buffer from before the loop, unless the loop writes tensors. The
+// last operation of a region on an empty tensor stays.
+// CHECK-LABEL: func.func @loops
+// CHECK-SAME:    %[[X:.*]]: tensor<4xf32>
+// CHECK:         %[[BEFORE:.*]] = bufferization.to_buffer %[[X]] read_only
+// CHECK-NEXT:    scf.for
+// CHECK-NEXT:      memref.load %[[BEFORE]]
+// CHECK:         scf.for
+// CHECK:           imap.generic {{.*}} ins(%{{.*}} : tensor<4xf32>) outs(%{{.*}} : tensor<4xf32>)
+// CHECK:           %[[INSIDE:.*]] = bufferization.to_buffer %[[X]] read_only
+// CHECK-NEXT:      memref.load %[[INSIDE]]
+// CHECK:           scf.yield
+func.func @loops(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %n step %c1 {
+    %element = tensor.extract %x[%i] : tensor<4xf32>
+    "test.use"(%element) : (f32) -> ()
+  }
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%y = %x) -> tensor<4xf32> {
+    %e = tensor.empty() : tensor<4xf32>
+    %a = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 3]>
+      ins(%y : tensor<4xf32>) outs(%e : tensor<4xf32>)
+      maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<assign>] {
+    ^bb0(%in: f32):
+      imap.yield %in : f32
+    } -> tensor<4xf32>
+    %element = tensor.extract %x[%i] : tensor<4xf32>
+    "test.use"(%element) : (f32) -> ()
+    scf.yield %a : tensor<4xf32>
+  }
+  return %r : tensor<4xf32>
+}
+
+// -----
+
+// A copy of a destination becomes a copy of its buffer.
+// CHECK-LABEL: func.func @copied
+// CHECK:         %[[A:.*]] = memref.alloc()
+// CHECK:         imap.generic {{.*}} outs(%[[A]] : memref<4xf32>)
+// CHECK:         %[[B:.*]] = memref.alloc()
+// CHECK-NEXT:    memref.copy %[[A]], %[[B]]
+// CHECK-NOT:     bufferization.alloc_tensor
+// CHECK:         imap.generic {{.*}} outs(%[[B]] : memref<4xf32>)
+// CHECK:         memref.load %[[A]]
+func.func @copied(%x: tensor<4xf32>, %i: index) -> (f32, tensor<4xf32>) {
+  %e = tensor.empty() : tensor<4xf32>
+  %a = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 3]>
+    ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>)
+    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<assign>] {
+  ^bb0(%in: f32):
+    imap.yield %in : f32
+  } -> tensor<4xf32>
+  %c = bufferization.alloc_tensor() copy(%a) : tensor<4xf32>
+  %b = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 2]>
+    ins(%x : tensor<4xf32>) outs(%c : tensor<4xf32>)
+    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0 + 1)>] combine [#imap.combiner<assign>] {
+  ^bb0(%in: f32):
+    imap.yield %in : f32
+  } -> tensor<4xf32>
+  %element = tensor.extract %a[%i] : tensor<4xf32>
+  return %element, %b : f32, tensor<4xf32>
+}
