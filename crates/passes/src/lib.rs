@@ -42,6 +42,7 @@ pub const PASSES: &[&PassInfo] = &[
     &transform::pad::PASS,
     &transform::reassociate::PASS,
     &transform::runtime_checks::PASS,
+    &transform::separate_entry_blocks::PASS,
     &transform::specialize_sizes::PASS,
     &transform::unshare_empty_tensors::PASS,
 ];

@@ -123,7 +123,13 @@ pub fn to_llvm(options: &Options) -> String {
     if 1 < options.threads {
         passes.push("convert-openmp-to-llvm");
     }
-    passes.extend(["convert-func-to-llvm", "reconcile-unrealized-casts", "canonicalize", "cse"]);
+    passes.extend([
+        "separate-entry-blocks",
+        "convert-func-to-llvm",
+        "reconcile-unrealized-casts",
+        "canonicalize",
+        "cse",
+    ]);
     // Last, for it looks for the pointers that are freed.
     passes.push("check-allocations");
     passes.join(",")

@@ -18,5 +18,6 @@ pub mod outline_loops;
 pub mod pad;
 pub mod reassociate;
 pub mod runtime_checks;
+pub mod separate_entry_blocks;
 pub mod specialize_sizes;
 pub mod unshare_empty_tensors;
