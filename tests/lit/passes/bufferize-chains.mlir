@@ -217,3 +217,28 @@ func.func @copied(%x: tensor<4xf32>, %i: index) -> (f32, tensor<4xf32>) {
   %element = tensor.extract %a[%i] : tensor<4xf32>
   return %element, %b : f32, tensor<4xf32>
 }
+
+// -----
+
+// What a loop yields has the buffer of the tensor that the loop carries.
+// CHECK-LABEL: func.func @carried
+// CHECK:         scf.for {{.*}} iter_args(%[[Y:.*]] = %{{.*}})
+// CHECK:           %[[M:.*]] = bufferization.to_buffer %[[Y]] : tensor<4xf32> to memref<4xf32>
+// CHECK:           imap.generic {{.*}} outs(%[[M]] : memref<4xf32>)
+// CHECK:           %[[A:.*]] = bufferization.to_tensor %[[M]] restrict writable
+// CHECK-NEXT:      %[[R:.*]] = bufferization.materialize_in_destination %[[A]] in %[[Y]]
+// CHECK-NEXT:      scf.yield %[[R]]
+func.func @carried(%x: tensor<4xf32>, %u: tensor<2xf32>, %n: index) -> tensor<4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%y = %x) -> tensor<4xf32> {
+    %a = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 1]>
+      ins(%u : tensor<2xf32>) outs(%y : tensor<4xf32>)
+      maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0 + 1)>] combine [#imap.combiner<assign>] {
+    ^bb0(%in: f32):
+      imap.yield %in : f32
+    } -> tensor<4xf32>
+    scf.yield %a : tensor<4xf32>
+  }
+  return %r : tensor<4xf32>
+}

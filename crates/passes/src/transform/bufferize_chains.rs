@@ -202,6 +202,8 @@ struct Chains<'a, 'c> {
     starts: HashMap<usize, Start>,
     /// By tensor of a chain, its buffer.
     buffers: HashMap<usize, Val<'c>>,
+    /// By buffer of a chain that starts at any tensor, that tensor.
+    roots: HashMap<usize, Val<'c>>,
     /// The operations that store what is computed in place now.
     stores: Vec<Op<'c>>,
     /// Other replaced operations, in program order.
@@ -222,6 +224,7 @@ impl<'a, 'c> Chains<'a, 'c> {
             uses: HashMap::new(),
             starts: HashMap::new(),
             buffers: HashMap::new(),
+            roots: HashMap::new(),
             stores: Vec::new(),
             replaced: Vec::new(),
         };
@@ -401,7 +404,14 @@ impl<'a, 'c> Chains<'a, 'c> {
                 let unit = Attribute::unit(builder.context);
                 let attributes = [("restrict", unit), ("writable", unit)];
                 let name = "bufferization.to_tensor";
-                let tensor = builder.value_with(name, &[*buffer], result.r#type(), &attributes);
+                let mut tensor = builder.value_with(name, &[*buffer], result.r#type(), &attributes);
+                if let Some(root) = self.roots.get(&mlir::value_key(*buffer))
+                    && is_yielded(result)
+                {
+                    // Analysis sees that a loop carries one buffer; the copy to itself is folded.
+                    let name = "bufferization.materialize_in_destination";
+                    tensor = builder.value(name, &[tensor, *root], result.r#type());
+                }
                 mlir::replace_uses(result, tensor);
                 continue;
             }
@@ -452,7 +462,11 @@ impl<'a, 'c> Chains<'a, 'c> {
                 let buffer = self.buffers.get(&mlir::value_key(source)).copied();
                 copy(&builder, buffer.unwrap_or_else(|| to_buffer(&builder, source, true)))
             }
-            _ => to_buffer(builder, init, false),
+            _ => {
+                let buffer = to_buffer(builder, init, false);
+                self.roots.insert(mlir::value_key(buffer), init);
+                buffer
+            }
         }
     }
 
@@ -537,11 +551,13 @@ impl<'a, 'c> Chains<'a, 'c> {
 /// Whether an operation on empty tensors is the last one of a region.
 fn leaves_region(generic: Generic) -> bool {
     let is_empty = |init: &Val| start(*init) == Start::Empty;
-    let results = mlir::results(generic.op());
-    let users = results.iter().flat_map(|result| mlir::uses(*result));
-    let users: Vec<_> = users.map(|(user, _)| user).collect();
-    generic.inits().iter().all(is_empty)
-        && users.iter().any(|op| mlir::is(*op, "scf.yield") || mlir::is(*op, "scf.condition"))
+    generic.inits().iter().all(is_empty) && mlir::results(generic.op()).into_iter().any(is_yielded)
+}
+
+/// Whether a region yields a value.
+fn is_yielded(value: Val) -> bool {
+    let mut users = mlir::uses(value).into_iter().map(|(user, _)| user);
+    users.any(|op| mlir::is(op, "scf.yield") || mlir::is(op, "scf.condition"))
 }
 
 fn start(init: Val) -> Start {
