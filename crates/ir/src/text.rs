@@ -11,8 +11,8 @@
 //! ```
 //!
 //! The form is XLA's (`indexing_map_serialization.h`): `/` is `floordiv`, bounds are
-//! inclusive, an empty domain prints as `KNOWN EMPTY`. The first entry of a variable gives
-//! its bounds, every other entry is a constraint, which is kept as it is written: bounds may say where a
+//! inclusive, an empty domain prints as `KNOWN EMPTY`, or by `{:#}` with its variables. The first
+//! entry of a variable gives its bounds, every other entry is a constraint, which is kept as it is written: bounds may say where a
 //! reduction has results, and constraints on the same variable which of them it adds to. Three extensions: a bound of a variable may
 //! be an expression over runtime variables, an infinite bound is `inf` or `-inf`, and an
 //! unbounded variable has no entry.

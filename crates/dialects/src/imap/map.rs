@@ -1,7 +1,8 @@
 //! `#imap.map`: indexing maps as attributes.
 //!
 //! The attribute holds the canonical text of a [`tc_ir::IndexingMap`], so that MLIR
-//! uniques, prints and serializes it like any other; the grammar is that of `tc_ir`.
+//! uniques, prints and serializes it like any other; the grammar is that of `tc_ir`. The text of
+//! a map with an empty domain shows its variables, which operations refer to.
 
 use crate::mlir;
 use melior::{Context, ir::Attribute};
@@ -27,7 +28,7 @@ pub fn canonical_text(text: &str) -> Result<String, ParseError> {
             return Err(ParseError::at(text, 0, "expected a divisor that is not 0"));
         }
     }
-    Ok(map.display(&ir).to_string())
+    Ok(format!("{:#}", map.display(&ir)))
 }
 
 /// The attribute of a map.
@@ -36,7 +37,7 @@ pub fn to_attribute<'c>(
     ir: &tc_ir::Context,
     map: &IndexingMap,
 ) -> Attribute<'c> {
-    mlir::parse_attribute(context, &format!("#imap.map<{}>", map.display(ir)))
+    mlir::parse_attribute(context, &format!("#imap.map<{:#}>", map.display(ir)))
 }
 
 /// The map of an attribute, if it is one.

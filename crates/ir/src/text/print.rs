@@ -236,7 +236,8 @@ impl MapDisplay<'_> {
 
 impl fmt::Display for MapDisplay<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.map.is_known_empty(self.ctx) {
+        let has_variables = self.map.vars().next().is_some();
+        if self.map.is_known_empty(self.ctx) && !(f.alternate() && has_variables) {
             return f.write_str("KNOWN EMPTY");
         }
         self.variables(f, ["(", ")"], self.map.dims.len(), Var::Dim)?;
