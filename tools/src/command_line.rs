@@ -4,8 +4,8 @@
 use clap::{Args, ValueEnum};
 use melior::Context;
 use std::{
-    fs::{self, File},
-    io::{self, Read, Write},
+    fs,
+    io::{self, Write},
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     process::ExitCode,
@@ -20,6 +20,7 @@ use tc_backends::{
 use tc_dialects::{
     axon::Given,
     diagnostic::{self, Printer},
+    files::{self, MAX_SOURCE_BYTES},
     mlir, pass,
     tc::MAX_EXTENT,
     tml::syntax::checked::Checked,
@@ -83,17 +84,11 @@ impl Source {
     /// # Errors
     /// It cannot be read.
     pub fn read(&self) -> Result<Text, Error> {
-        let mut contents = Vec::new();
         let (name, result) = match self.is_stdin() {
-            true => (STDIN.to_string(), io::stdin().read_to_end(&mut contents)),
-            false => (
-                self.file.display().to_string(),
-                File::open(&self.file).and_then(|mut file| file.read_to_end(&mut contents)),
-            ),
+            true => (STDIN.to_string(), files::read_all(io::stdin(), MAX_SOURCE_BYTES)),
+            false => (self.file.display().to_string(), files::read(&self.file, MAX_SOURCE_BYTES)),
         };
-        if let Err(error) = result {
-            return Err(Error::File { path: name, error });
-        }
+        let contents = result.map_err(|error| Error::File { path: name.clone(), error })?;
         let language = match self.language {
             Some(Language::Tc) => tc_dialects::Language::Tc,
             Some(Language::Hlo) => tc_dialects::Language::Hlo,

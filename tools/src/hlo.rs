@@ -173,7 +173,7 @@ pub(crate) fn execute(
         make_folder(folder)?;
         for (number, result) in results.iter().enumerate() {
             let tensor = tc_backends::hlo::to_file_tensor(result).map_err(error)?;
-            let path = folder.join(format!("out{number}.npy"));
+            let path = npy::file_in(folder, &format!("out{number}"))?;
             if result.shape.element_type.is_complex() {
                 npy::save_complex(path, &tensor)?;
             } else {

@@ -1,10 +1,7 @@
 //! Functions on tensors in MLIR, of `imap` operations for instance, in `tc-run`.
 
 use crate::command_line::{Execution, check, make_folder, print, print_ir};
-use std::{
-    path::{Component, Path},
-    time::Instant,
-};
+use std::{path::Path, time::Instant};
 use tc_backends::{
     cpu::{self, Role},
     run::{self, Error, Session, read_inputs},
@@ -102,15 +99,7 @@ pub fn run(
 fn save(folder: &Path, names: &[String], results: &[Tensor]) -> Result<(), Error> {
     make_folder(folder)?;
     for (name, result) in names.iter().zip(results) {
-        let file = format!("{name}.npy");
-        // A name of the program may not lead out of the folder.
-        if !matches!(Path::new(&file).components().collect::<Vec<_>>()[..], [Component::Normal(_)])
-        {
-            return Err(Error::Refused(format!(
-                "result '{name}' cannot be written: its name is not that of a file in a folder"
-            )));
-        }
-        npy::save(folder.join(file), result)?;
+        npy::save(npy::file_in(folder, name)?, result)?;
     }
     Ok(())
 }

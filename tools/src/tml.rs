@@ -118,7 +118,7 @@ pub fn run(program: &Program, execution: &Execution) -> Result<(), Error> {
     if let Some(folder) = &execution.outputs {
         make_folder(folder)?;
         for (name, tensor) in &results {
-            npy::save(folder.join(format!("{name}.npy")), tensor)?;
+            npy::save(npy::file_in(folder, name)?, tensor)?;
         }
     }
     if !execution.bench {

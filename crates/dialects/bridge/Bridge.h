@@ -46,6 +46,12 @@ TcLanguage tcRustLanguage(MlirStringRef fileName, MlirStringRef contents);
 MlirModule tcRustImport(MlirContext context, TcLanguage language, MlirStringRef fileName,
                         MlirStringRef contents, bool relaxed);
 
+/// Whether a diagnostic about a source may show lines of a file that a location names.
+bool tcRustIsShown(MlirStringRef source, MlirStringRef file);
+
+/// Whether a file can be opened and has an end. If not, `reject` gets the reason.
+bool tcRustCheckInput(MlirStringRef file, void *state, void (*reject)(void *, MlirStringRef));
+
 /// Writes a module of `hlo` operations as HLO text, which goes to `accept`. False if it
 /// cannot be written; diagnostics have been emitted.
 bool tcRustExportHlo(MlirOperation module, void *state, void (*accept)(void *, MlirStringRef));

@@ -329,16 +329,54 @@ static llvm::cl::OptionCategory sourceOptions("Source language options");
 /// Prints a diagnostic without the line that it is about.
 static void printWithoutSource(Diagnostic &diagnostic) {
   auto print = [](Diagnostic &entry, StringRef severity) {
-    if (auto at = dyn_cast<FileLineColLoc>(entry.getLocation()))
+    if (auto at = entry.getLocation()->findInstanceOf<FileLineColLoc>())
       llvm::errs() << at.getFilename().getValue() << ':' << at.getLine() << ':' << at.getColumn()
                    << ": ";
     llvm::errs() << severity << ": " << entry << '\n';
   };
   bool isError = diagnostic.getSeverity() == DiagnosticSeverity::Error;
-  print(diagnostic, isError ? "error" : "warning");
+  bool isRemark = diagnostic.getSeverity() == DiagnosticSeverity::Remark;
+  print(diagnostic, isError ? "error" : isRemark ? "remark" : "warning");
   for (Diagnostic &note : diagnostic.getNotes())
     print(note, "note");
 }
+
+/// Lets diagnostics show lines of those files only that Rust permits: MLIR's printer would open
+/// any file that a location names. It is the handler of a context before this one is, so that
+/// this one has to be registered again whenever a dialect is loaded.
+class LimitSources : public DialectExtensionBase {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LimitSources)
+
+  explicit LimitSources(std::string source)
+      : DialectExtensionBase(/*dialectNames=*/{}), source(std::move(source)) {}
+
+  void apply(MLIRContext *context, MutableArrayRef<Dialect *>) const final {
+    context->getDiagEngine().registerHandler([source = source](Diagnostic &diagnostic) {
+      bool isShown = true;
+      auto check = [&](Diagnostic &entry) {
+        entry.getLocation()->walk([&](Location inner) {
+          if (auto at = dyn_cast<FileLineColLoc>(inner))
+            isShown &= tcRustIsShown(wrap(source), wrap(at.getFilename().getValue()));
+          return WalkResult::advance();
+        });
+      };
+      check(diagnostic);
+      for (Diagnostic &note : diagnostic.getNotes())
+        check(note);
+      if (!isShown)
+        printWithoutSource(diagnostic);
+      return success(!isShown);
+    });
+  }
+
+  std::unique_ptr<DialectExtensionBase> clone() const final {
+    return std::make_unique<LimitSources>(source);
+  }
+
+private:
+  std::string source;
+};
 
 /// Whether a text has a line that no screen would show.
 static bool hasHugeLine(StringRef text) {
@@ -571,12 +609,21 @@ int tcOptMain(int argc, char **argv) {
   if (inputName == "-" && llvm::sys::Process::FileDescriptorIsDisplayed(fileno(stdin)))
     llvm::errs() << "(processing input from stdin now, hit ctrl-c/ctrl-d to interrupt)\n";
   std::string message;
+  auto keep = [](void *text, MlirStringRef reason) {
+    *static_cast<std::string *>(text) = unwrap(reason).str();
+  };
+  if (inputName != "-" && !tcRustCheckInput(wrap(StringRef(inputName)), &message, keep)) {
+    llvm::errs() << message << '\n';
+    return 1;
+  }
   std::unique_ptr<llvm::MemoryBuffer> buffer = openInputFile(inputName, &message);
   if (!buffer) {
     llvm::errs() << message << '\n';
     return 1;
   }
   std::string name = buffer->getBufferIdentifier().str();
+  if (!config.shouldVerifyDiagnostics())
+    registry.addExtension(TypeID::get<LimitSources>(), std::make_unique<LimitSources>(name));
   TcLanguage language = givenLanguage.getNumOccurrences()
                             ? givenLanguage
                             : tcRustLanguage(wrap(StringRef(name)), wrap(buffer->getBuffer()));

@@ -1,6 +1,6 @@
 //! Errors, warnings and remarks that end as MLIR diagnostics.
 
-use crate::{ffi, mlir::Op};
+use crate::{ffi, files, mlir::Op};
 use melior::{
     Context,
     diagnostic::{Diagnostic, DiagnosticHandlerId, DiagnosticSeverity},
@@ -182,10 +182,11 @@ fn place(location: Location) -> Option<Place> {
     for _ in 0..64 {
         if location.is_file_line_col_range() {
             let file = location.file_line_col_range_filename();
+            // melior extends the sign of numbers of 32 bits.
             return Some((
                 file.as_string_ref().as_str().unwrap_or_default().to_string(),
-                location.file_line_col_range_start_line(),
-                location.file_line_col_range_start_column(),
+                location.file_line_col_range_start_line() as u32 as usize,
+                location.file_line_col_range_start_column() as u32 as usize,
             ));
         }
         if location.is_fused() && 0 < location.fused_num_locations() {
@@ -220,15 +221,17 @@ pub fn collect(context: &Context) -> (DiagnosticHandlerId, Rc<RefCell<Vec<Receiv
 const MAX_LINE: usize = 1000;
 
 /// Prints diagnostics as `mlir-opt` does: `file:line:col: error: text`, the source line,
-/// and a caret.
+/// and a caret. Lines of other files than the source are shown only if [`files::is_shown`].
 #[derive(Debug, Default)]
 pub struct Printer {
+    source: String,
     files: HashMap<String, Vec<String>>,
 }
 
 impl Printer {
-    /// Gives the text of a source that cannot be read again, such as the standard input.
+    /// Sets the source that diagnostics are about, and its text.
     pub fn add_source(&mut self, name: &str, text: &[u8]) {
+        self.source = name.to_string();
         self.files.insert(name.to_string(), lines(text));
     }
 
@@ -252,12 +255,16 @@ impl Printer {
         let lines = self
             .files
             .entry(file.clone())
-            .or_insert_with(|| lines(&std::fs::read(file).unwrap_or_default()));
+            .or_insert_with(|| lines(&files::read_shown(&self.source, file).unwrap_or_default()));
         if let Some(source) = line.checked_sub(1).and_then(|line| lines.get(line)) {
             // A line that no screen shows says nothing.
             if source.len() <= MAX_LINE {
-                let indent = " ".repeat(column.saturating_sub(1));
-                text += &format!("{source}\n{indent}^\n");
+                text += &format!("{source}\n");
+                // A program may name any column.
+                let before = column.saturating_sub(1);
+                if before <= source.len() {
+                    text += &format!("{}^\n", " ".repeat(before));
+                }
             }
         }
         text

@@ -480,6 +480,30 @@ extern "C" fn tcRustImport(
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn tcRustIsShown(source: MlirStringRef, file: MlirStringRef) -> bool {
+    // SAFETY: the texts live across the call.
+    let (source, file) = unsafe { (text(source), text(file)) };
+    catch_unwind(|| crate::files::is_shown(source, file)).unwrap_or(false)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn tcRustCheckInput(
+    file: MlirStringRef,
+    state: *mut c_void,
+    reject: extern "C" fn(*mut c_void, MlirStringRef),
+) -> bool {
+    // SAFETY: the text lives across the call.
+    let file = unsafe { text(file) };
+    match catch_unwind(|| crate::files::open(file).map_err(|error| error.to_string())) {
+        Ok(Err(error)) => {
+            reject(state, string_ref(&format!("cannot open input file '{file}': {error}")));
+            false
+        }
+        _ => true,
+    }
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn tcRustExportHlo(
     module: MlirOperation,
     state: *mut c_void,

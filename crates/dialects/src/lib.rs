@@ -13,6 +13,7 @@
 pub mod axon;
 pub mod diagnostic;
 mod ffi;
+pub mod files;
 pub mod hlo;
 pub mod imap;
 pub mod mlir;

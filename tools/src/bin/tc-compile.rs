@@ -150,7 +150,8 @@ fn emit(form: Emit, output: &Path, program: &Program) -> Result<(), Error> {
         Emit::Asm => write(output, program.assembly()?.as_bytes()),
         _ => {
             write(output, &program.object()?)?;
-            if is_stdout(output) {
+            // A device has nothing beside it.
+            if is_stdout(output) || !output.is_file() {
                 return Ok(());
             }
             let header = output.with_extension("h");

@@ -132,7 +132,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     if let Some(folder) = &execution.outputs {
         make_folder(folder)?;
         for ((name, ..), result) in shapes.outputs.iter().zip(&results) {
-            npy::save(folder.join(format!("{name}.npy")), result)?;
+            npy::save(npy::file_in(folder, name)?, result)?;
         }
     }
     if execution.bench {

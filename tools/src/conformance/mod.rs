@@ -33,6 +33,7 @@ use std::{
     sync::Arc,
     time::Duration,
 };
+use tc_dialects::files;
 
 /// The largest file that is read.
 const MAX_FILE_BYTES: u64 = 1 << 28;
@@ -237,7 +238,7 @@ fn not_run(
 
 fn read(file: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    fs::File::open(file)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    files::open(file)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -45,8 +45,9 @@ pub(crate) fn location_of(op: Op) -> String {
             return format!(
                 "{}:{}:{}",
                 file.as_str().unwrap_or("-"),
-                location.file_line_col_range_start_line(),
-                location.file_line_col_range_start_column()
+                // melior extends the sign of numbers of 32 bits.
+                location.file_line_col_range_start_line() as u32,
+                location.file_line_col_range_start_column() as u32
             );
         }
         if location.is_call_site() {

@@ -9,11 +9,18 @@ use super::{
     element::ElementType,
     tensor::{Shape, Tensor, TensorError},
 };
-use std::{fmt, fs, io, path::Path};
+use std::{
+    fmt, fs,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+use tc_dialects::files;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// NumPy itself reads at most 64 dimensions.
 const MAX_RANK: usize = 64;
+/// Bytes that a header takes at most; NumPy writes some hundreds.
+const MAX_HEADER: usize = 1 << 20;
 /// The data starts at a multiple of this many bytes.
 const HEADER_ALIGNMENT: usize = 64;
 
@@ -61,11 +68,32 @@ impl std::error::Error for NpyError {
 /// Reads a file.
 ///
 /// # Errors
-/// The file cannot be read, or its contents are not an array of a known type.
+/// The file cannot be read, is no regular file, or its contents are not an array of a known type.
 pub fn load(path: impl AsRef<Path>) -> Result<Tensor, NpyError> {
     let path = path.as_ref();
-    let parsed = fs::read(path).map_err(NpyErrorKind::Io).and_then(|bytes| parse(&bytes));
+    let parsed = files::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
+    let parsed = parsed.map_err(NpyErrorKind::Io).and_then(|(length, file)| parse(file, length));
     parsed.map_err(|kind| NpyError { path: path.display().to_string(), kind })
+}
+
+/// The file in a folder for a name that a program chooses, with the ending `.npy`.
+///
+/// # Errors
+/// The name is no plain name, with which the file could be outside of the folder; or something
+/// else than a regular file has it, such as a link to somewhere else.
+pub fn file_in(folder: &Path, name: &str) -> Result<PathBuf, NpyError> {
+    let path = folder.join(format!("{name}.npy"));
+    let error = |message: &str| {
+        let kind = NpyErrorKind::Io(io::Error::new(io::ErrorKind::InvalidInput, message));
+        Err(NpyError { path: path.display().to_string(), kind })
+    };
+    if name.is_empty() || name.contains(['/', '\\', '\0', ':']) || name.starts_with('.') {
+        return error("the program's name is no file name; rename it, without '/' and leading '.'");
+    }
+    match fs::symlink_metadata(&path) {
+        Ok(found) if !found.is_file() => error("not a regular file; remove it"),
+        _ => Ok(path),
+    }
 }
 
 /// Writes a file.
@@ -99,7 +127,7 @@ fn write(path: &Path, bytes: Vec<u8>) -> Result<(), NpyError> {
 /// # Errors
 /// The contents are not an array of a known type.
 pub fn from_bytes(bytes: &[u8]) -> Result<Tensor, NpyError> {
-    parse(bytes).map_err(|kind| NpyError { path: String::new(), kind })
+    parse(bytes, bytes.len() as u64).map_err(|kind| NpyError { path: String::new(), kind })
 }
 
 /// The contents of a file that holds the tensor.
@@ -138,7 +166,44 @@ fn error<T>(offset: usize, message: impl Into<String>) -> Result<T, NpyErrorKind
     Err(NpyErrorKind::Format { offset, message: message.into() })
 }
 
-fn parse(bytes: &[u8]) -> Result<Tensor, NpyErrorKind> {
+/// Reads an array of `length` bytes: not more than its header says, however long the source is.
+fn parse(mut source: impl Read, length: u64) -> Result<Tensor, NpyErrorKind> {
+    let mut bytes = Vec::new();
+    source.by_ref().take(MAX_HEADER as u64).read_to_end(&mut bytes)?;
+    let (header, start) = parse_header(&bytes)?;
+    let mut tensor = Tensor::zeros(header.element, &header.shape)?;
+    let expected = tensor.bytes().len();
+    let mut data = bytes.split_off(start);
+    let found = length.saturating_sub(start as u64);
+    if found == expected as u64 {
+        let rest = expected.saturating_sub(data.len());
+        data.try_reserve_exact(rest).map_err(|error| io::Error::other(error.to_string()))?;
+        source.take(rest as u64).read_to_end(&mut data)?;
+    }
+    if found != expected as u64 || data.len() != expected {
+        let message = format!(
+            "expected {expected} bytes of data for {}{}, but found {found}",
+            header.element,
+            Shape(&header.shape),
+        );
+        return error(start, message);
+    }
+    if header.element == ElementType::Bool
+        && let Some(position) = data.iter().position(|byte| 1 < *byte)
+    {
+        let message = format!("expected 0 or 1 for a bool, but found {}", data[position]);
+        return error(start + position, message);
+    }
+    if header.fortran_order {
+        transpose(&data, &mut tensor);
+    } else {
+        tensor.bytes_mut().copy_from_slice(&data);
+    }
+    Ok(tensor)
+}
+
+/// Reads the header at the start of a file. Returns where the data starts, too.
+fn parse_header(bytes: &[u8]) -> Result<(Header, usize), NpyErrorKind> {
     if !bytes.starts_with(MAGIC) {
         return error(0, "expected the magic number of a .npy file, '\\x93NUMPY'");
     }
@@ -155,36 +220,17 @@ fn parse(bytes: &[u8]) -> Result<Tensor, NpyErrorKind> {
         _ => return error(bytes.len(), "the file ends within its header"),
     };
     let length = length as usize;
+    if MAX_HEADER - start < length {
+        let message =
+            format!("expected a header of at most {MAX_HEADER} bytes, but found {length}");
+        return error(8, message);
+    }
     let Some(header) = bytes[start..].get(..length) else {
         let found = bytes.len() - start;
         return error(8, format!("expected a header of {length} bytes, but only {found} follow"));
     };
     let header = HeaderParser { text: header, position: 0, base: start }.parse()?;
-    let data = &bytes[start + length..];
-
-    let mut tensor = Tensor::zeros(header.element, &header.shape)?;
-    let expected = tensor.bytes().len();
-    if data.len() != expected {
-        let message = format!(
-            "expected {expected} bytes of data for {}{}, but found {}",
-            header.element,
-            Shape(&header.shape),
-            data.len()
-        );
-        return error(start + length, message);
-    }
-    if header.element == ElementType::Bool
-        && let Some(position) = data.iter().position(|byte| 1 < *byte)
-    {
-        let message = format!("expected 0 or 1 for a bool, but found {}", data[position]);
-        return error(start + length + position, message);
-    }
-    if header.fortran_order {
-        transpose(data, &mut tensor);
-    } else {
-        tensor.bytes_mut().copy_from_slice(data);
-    }
-    Ok(tensor)
+    Ok((header, start + length))
 }
 
 /// Copies column-major data into a tensor of as many elements.
@@ -487,6 +533,38 @@ mod tests {
         assert!(message(&bools).ends_with("expected 0 or 1 for a bool, but found 2"));
         let missing = load("no/such/file.npy").unwrap_err().to_string();
         assert!(missing.starts_with("no/such/file.npy: error: "), "{missing}");
+    }
+
+    #[test]
+    fn files_are_read_no_further_than_their_headers_say() {
+        let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3), }\n";
+        let start = file(header, &[]);
+        let endless = start.as_slice().chain(io::repeat(0));
+        let error = parse(endless, u64::MAX).unwrap_err().to_string();
+        assert!(error.contains("expected 6 bytes of data"), "{error}");
+        let endless = start.as_slice().chain(io::repeat(0));
+        assert_eq!(parse(endless, start.len() as u64 + 6).unwrap().shape(), [2, 3]);
+        let long = [MAGIC, &[2, 0, 0, 0, 0, 1]].concat();
+        let long = long.as_slice().chain(io::repeat(b' '));
+        let error = parse(long, u64::MAX).unwrap_err().to_string();
+        assert!(error.contains("expected a header of at most"), "{error}");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn names_of_programs_do_not_leave_the_folder() {
+        let folder = std::env::temp_dir().join(format!("tc-npy-names-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        assert_eq!(file_in(&folder, "A").unwrap(), folder.join("A.npy"));
+        for name in ["", "..", "/tmp/x", "../x", "a/b", ".hidden", "a\0b"] {
+            let error = file_in(&folder, name).unwrap_err().to_string();
+            assert!(error.contains("no file name"), "{name}: {error}");
+        }
+        std::os::unix::fs::symlink("/tmp/elsewhere.npy", folder.join("L.npy")).unwrap();
+        let error = file_in(&folder, "L").unwrap_err().to_string();
+        assert!(error.contains("not a regular file"), "{error}");
+        assert!(load("/dev/zero").unwrap_err().to_string().contains("not a regular file"));
+        fs::remove_dir_all(&folder).unwrap();
     }
 
     proptest! {

@@ -8,8 +8,11 @@ use super::{
     FOLDER, field,
 };
 use serde_json::Value;
-use std::{fs, path::Path};
-use tc_dialects::hlo;
+use std::path::Path;
+use tc_dialects::{
+    files::{self, MAX_SOURCE_BYTES},
+    hlo,
+};
 
 pub(super) fn matches(row: &Value) -> bool {
     ["error", "xla_rejects", FOLDER].iter().all(|name| row.get(name).is_some())
@@ -20,7 +23,7 @@ pub(super) fn run(case: &Value, _options: &Options) -> Result<Outcome, Mismatch>
     let name = row::string(field(case, "name")?)?;
     let about = row::string(field(case, "error")?)?;
     let path = Path::new(row::string(field(case, FOLDER)?)?).join(name);
-    let bytes = fs::read(&path)
+    let bytes = files::read(&path, MAX_SOURCE_BYTES)
         .map_err(|error| Mismatch::new(format!("the text {name}"), error.to_string()))?;
     let (source, module, diagnostics) = hlo::read(name, bytes);
     let expected = format!("an error about: {about}");
