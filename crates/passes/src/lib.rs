@@ -30,6 +30,7 @@ pub const PASSES: &[&PassInfo] = &[
     &transform::deallocate_local_buffers::PASS,
     &transform::drop_argument_attributes::PASS,
     &transform::eliminate_dead_statements::PASS,
+    &transform::expand_strided_copies::PASS,
     &transform::forward_statements::PASS,
     &transform::fuse::PASS,
     &transform::fuse_outer_dimensions::PASS,

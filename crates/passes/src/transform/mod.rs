@@ -6,6 +6,7 @@ pub mod copy_shared_destinations;
 pub mod deallocate_local_buffers;
 pub mod drop_argument_attributes;
 pub mod eliminate_dead_statements;
+pub mod expand_strided_copies;
 pub mod forward_statements;
 pub mod fuse;
 pub mod fuse_outer_dimensions;

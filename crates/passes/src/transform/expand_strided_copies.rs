@@ -1,0 +1,122 @@
+//! `expand-strided-copies`: copies between buffers that are not contiguous become loops.
+//!
+//! `finalize-memref-to-llvm` turns a `memref.copy` of contiguous buffers into `memcpy`, and any
+//! other one into a call of `memrefCopy`, a function of MLIR's runtime library. An object must
+//! not need that library.
+//!
+//! Before:
+//!
+//! ```mlir
+//! memref.copy %a, %b : memref<4x3xf32, strided<[12, 2]>> to memref<4x3xf32>
+//! ```
+//!
+//! After:
+//!
+//! ```mlir
+//! scf.for %i = %c0 to %c4 step %c1 {
+//!   scf.for %j = %c0 to %c3 step %c1 {
+//!     %x = memref.load %a[%i, %j] : memref<4x3xf32, strided<[12, 2]>>
+//!     memref.store %x, %b[%i, %j] : memref<4x3xf32>
+//!   }
+//! }
+//! ```
+//!
+//! Copies of unranked buffers stay as they are. Remark: the number of copies that were expanded.
+
+use crate::convert::loops::build_for;
+use melior::ir::{Type, ValueLike, operation::OperationLike, r#type::MemRefType};
+use tc_dialects::{
+    diagnostic::{RemarkKind, remark},
+    mlir::{self, Builder, Op},
+    pass::{Failure, PassInfo, PassRun},
+};
+
+/// The pass.
+pub const PASS: PassInfo = PassInfo {
+    argument: "expand-strided-copies",
+    summary: "Expand copies of buffers that are not contiguous into loops",
+    anchor: "builtin.module",
+    options: &[],
+    dependent_dialects: &["arith", "memref", "scf"],
+    run,
+};
+
+fn run(pass: &PassRun) -> Result<(), Failure> {
+    let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
+    for function in mlir::ops(block).into_iter().filter(|op| mlir::is(*op, "func.func")) {
+        pass.enter(function);
+        let mut copies = Vec::new();
+        mlir::walk(function, &mut |op| {
+            if mlir::is(op, "memref.copy") && needs_loops(op) {
+                copies.push(op);
+            }
+        });
+        for copy in &copies {
+            expand(*copy);
+        }
+        if !copies.is_empty() {
+            remark(
+                function.location(),
+                RemarkKind::Analysis,
+                PASS.argument,
+                "copies",
+                mlir::string_attr(function, "sym_name").unwrap_or_default(),
+                &[("Expanded", &copies.len().to_string())],
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Whether a copy is between ranked buffers of which one is not contiguous.
+fn needs_loops(copy: Op) -> bool {
+    let types: Vec<_> = mlir::operands(copy).iter().map(|it| it.r#type()).collect();
+    types.iter().all(|it| mlir::is_memref(*it)) && !types.into_iter().all(is_contiguous)
+}
+
+/// Whether `finalize-memref-to-llvm` copies buffers of this type by `memcpy`.
+fn is_contiguous(ty: Type) -> bool {
+    let Ok(buffer) = MemRefType::try_from(ty) else { return false };
+    let extents = mlir::shape(ty);
+    let dims: Vec<_> = extents.iter().map(|extent| extent.unwrap_or(i64::MIN)).collect();
+    let plain = MemRefType::contiguous(mlir::element_type(ty), &dims, buffer.memory_space());
+    if Type::from(plain) == ty {
+        return true;
+    }
+    let mut expected = 1i64;
+    let (strides, _) = buffer.strides_and_offset();
+    extents.into_iter().zip(strides).rev().all(|(extent, stride)| {
+        let is_dense = stride == expected;
+        expected = expected.saturating_mul(extent.unwrap_or(0));
+        is_dense && extent.is_some_and(|extent| 0 < extent)
+    })
+}
+
+/// Replaces a copy by a loop nest.
+fn expand(copy: Op) {
+    let (source, target) = (mlir::operand(copy, 0), mlir::operand(copy, 1));
+    let ty = source.r#type();
+    let mut builder = Builder::before(copy);
+    let (zero, one) = (builder.index(0), builder.index(1));
+    let extents = mlir::shape(ty).into_iter().enumerate().map(|(dim, extent)| match extent {
+        Some(extent) => builder.index(extent),
+        None => {
+            builder.value("memref.dim", &[source, builder.index(dim as i64)], builder.index_type())
+        }
+    });
+    let extents: Vec<_> = extents.collect();
+    let mut indices = Vec::new();
+    for extent in extents {
+        let mut body = builder.block();
+        build_for(&builder, (zero, extent, one), &[], &mut |inside, index, _| {
+            body = inside.block();
+            indices.push(index);
+            Vec::new()
+        });
+        builder = Builder::before(mlir::terminator(body));
+    }
+    let value =
+        builder.value("memref.load", &[&[source], &*indices].concat(), mlir::element_type(ty));
+    builder.op("memref.store", &[&[value, target], &*indices].concat(), &[]);
+    mlir::erase(copy);
+}
