@@ -75,8 +75,14 @@ fn initialize() {
         LLVM_InitializeAllTargetMCs();
         LLVM_InitializeAllAsmPrinters();
         LLVM_InitializeAllAsmParsers();
-        let options = [c"tc".as_ptr(), c"-vectorize-slp=false".as_ptr()];
-        LLVMParseCommandLineOptions(2, options.as_ptr(), ptr::null());
+        let options = [
+            c"tc".as_ptr(),
+            c"-vectorize-slp=false".as_ptr(),
+            // Wider integers would be divided and converted by functions of a library.
+            c"-expand-div-rem-bits=64".as_ptr(),
+            c"-expand-fp-convert-bits=64".as_ptr(),
+        ];
+        LLVMParseCommandLineOptions(4, options.as_ptr(), ptr::null());
     });
 }
 
@@ -320,8 +326,21 @@ impl Module {
             LLVMDisposeTargetData(layout);
         }
         let module = Self { raw, machine, context, target: target.clone() };
+        module.hide_variables();
         module.mark_noalias();
         Ok(module)
+    }
+
+    /// Makes the variables that the module defines its own, whatever their names are.
+    fn hide_variables(&self) {
+        for variable in self.variables() {
+            // SAFETY: a variable of the module.
+            unsafe {
+                if LLVMIsDeclaration(variable) == 0 {
+                    LLVMSetLinkage(variable, LLVMLinkage::LLVMInternalLinkage);
+                }
+            }
+        }
     }
 
     /// Turns the attribute [`NOALIAS`] into LLVM's, which is one of pointers: every buffer is two
@@ -368,6 +387,20 @@ impl Module {
             while !next.is_null() {
                 found.push(next);
                 next = LLVMGetNextFunction(next);
+            }
+        }
+        found
+    }
+
+    /// The global variables of the module.
+    fn variables(&self) -> Vec<LLVMValueRef> {
+        let mut found = Vec::new();
+        // SAFETY: the module is alive.
+        unsafe {
+            let mut next = LLVMGetFirstGlobal(self.raw.0);
+            while !next.is_null() {
+                found.push(next);
+                next = LLVMGetNextGlobal(next);
             }
         }
         found
@@ -513,6 +546,18 @@ impl Module {
             self.define_conversions();
         }
         Ok(())
+    }
+
+    /// The name of a function or variable that the module uses without defining it, unless
+    /// objects may refer to it: see [`is_allowed_symbol`].
+    pub fn undefined_symbol(&self) -> Option<String> {
+        let symbols = [self.functions(), self.variables()].concat();
+        // SAFETY: symbols of the module.
+        let is_needed = |it: &LLVMValueRef| unsafe {
+            LLVMIsDeclaration(*it) != 0 && !LLVMGetFirstUse(*it).is_null()
+        };
+        let names = symbols.into_iter().filter(is_needed).map(|it| self.name(it));
+        names.into_iter().find(|name| !name.starts_with("llvm.") && !is_allowed_symbol(name))
     }
 
     /// The built-in to be called instead of a function that is only declared.
@@ -798,8 +843,38 @@ impl Module {
             let bytes = std::slice::from_raw_parts(start, LLVMGetBufferSize(buffer)).to_vec();
             LLVMDisposeMemoryBuffer(buffer);
             self.context.check("code generation failed", false)?;
+            if let Artifact::Object = artifact {
+                check_symbols(&bytes)?;
+            }
             Ok(bytes)
         }
+    }
+}
+
+/// Whether an object may refer to a symbol without defining it: allocation, copies of memory, and
+/// the OpenMP runtime.
+fn is_allowed_symbol(name: &str) -> bool {
+    let allowed = ["malloc", "free", "memcpy", "memmove", "memset", "_GLOBAL_OFFSET_TABLE_"];
+    allowed.contains(&name) || name.starts_with("__kmpc_") || name.starts_with("omp_")
+}
+
+/// Checks that an object refers to the symbols of [`is_allowed_symbol`] only: code generation may
+/// have made calls of other ones. Formats of systems without ELF and Mach-O are not read.
+fn check_symbols(bytes: &[u8]) -> Result<(), Error> {
+    use object::{Object, ObjectSymbol};
+    let Ok(object) = object::File::parse(bytes) else { return Ok(()) };
+    // The names of a system begin with its prefix.
+    let prefix = if object.format() == object::BinaryFormat::MachO { "_" } else { "" };
+    let undefined = object.symbols().filter(|it| it.is_undefined());
+    let names = undefined.filter_map(|it| it.name().ok().map(str::to_string));
+    let foreign = names
+        .map(|it| it.strip_prefix(prefix).unwrap_or(&it).to_string())
+        .find(|it| !it.is_empty() && !is_allowed_symbol(it));
+    match foreign {
+        Some(name) => Err(Error::Llvm(format!(
+            "the object needs '{name}', which the compiler does not define"
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -33,10 +33,12 @@ pub mod pipeline;
 mod signature;
 mod substitute;
 mod target;
+mod upstream;
 
 pub use jit::{Buffers, CallError, Compiled, Function};
 pub use signature::{Argument, Extent, Role, Signature};
 pub use target::Target;
+pub(crate) use upstream::check_types;
 
 use crate::run::run_pipeline;
 use melior::ir::Module;
@@ -107,13 +109,25 @@ pub fn lower<'c>(
 ) -> Result<Module<'c>, Error> {
     options.target.check()?;
     let mut copy = copy(module)?;
-    run(&mut copy, &pipeline::destinations())?;
+    let upstream = prepare(&mut copy)?;
     signature::read(&copy).ok_or(Error::Lowering)?;
-    run(&mut copy, &pipeline::to_loops(options))?;
+    run(&mut copy, &pipeline::to_loops(options, upstream))?;
     if stage == Stage::Llvm {
-        run(&mut copy, &pipeline::to_llvm(options))?;
+        run(&mut copy, &pipeline::to_llvm(options, upstream))?;
+        upstream::check_lowered(&copy).ok_or(Error::Lowering)?;
     }
     Ok(copy)
+}
+
+/// Checks that all operations are supported, and turns results into destinations. Returns whether
+/// passes for MLIR's own dialects are needed.
+fn prepare(module: &mut Module) -> Result<bool, Error> {
+    let contents = upstream::check(module).ok_or(Error::Lowering)?;
+    if !contents.decompose(module, |module, pipeline| run(module, pipeline).is_ok()) {
+        return Err(Error::Lowering);
+    }
+    run(module, &pipeline::destinations(contents.upstream))?;
+    Ok(contents.upstream)
 }
 
 /// Registers the pipeline `lower-to-cpu`, and the passes in it, with MLIR, once per process.
@@ -131,18 +145,19 @@ pub struct Lowered<'c> {
 }
 
 impl<'c> Lowered<'c> {
-    /// Lowers a module of functions on tensors, with `imap`, `arith`, `tensor`, `scf` and
-    /// `math` operations, to the `llvm` dialect. The module stays as it is.
+    /// Lowers a module of functions on tensors, with operations of `imap` and of MLIR's own
+    /// dialects, to the `llvm` dialect. The module stays as it is.
     ///
     /// # Errors
     /// A pass failed, which its diagnostics explain.
     pub fn new(module: &Module<'c>, options: &Options) -> Result<Self, Error> {
         let mut copy = copy(module)?;
-        run(&mut copy, &pipeline::destinations())?;
+        let upstream = prepare(&mut copy)?;
         let signatures = signature::read(&copy).ok_or(Error::Lowering)?;
         rename(&copy);
-        run(&mut copy, &pipeline::to_loops(options))?;
-        run(&mut copy, &pipeline::to_llvm(options))?;
+        run(&mut copy, &pipeline::to_loops(options, upstream))?;
+        run(&mut copy, &pipeline::to_llvm(options, upstream))?;
+        upstream::check_lowered(&copy).ok_or(Error::Lowering)?;
         Ok(Self { signatures, module: copy, options: options.clone() })
     }
 
@@ -151,11 +166,15 @@ impl<'c> Lowered<'c> {
     /// # Errors
     /// LLVM rejects the target or the generated code.
     pub fn optimize(self) -> Result<Program, Error> {
-        let Self { signatures, module, options } = self;
+        let Self { signatures, module: lowered, options } = self;
         let names: Vec<_> = signatures.iter().map(|it| it.name.as_str()).collect();
         let mut module =
-            llvm::Module::translate(mlir::op_ref(module.as_operation()), &options.target)?;
+            llvm::Module::translate(mlir::op_ref(lowered.as_operation()), &options.target)?;
         module.link_builtins()?;
+        if let Some(symbol) = module.undefined_symbol() {
+            upstream::report_undefined(&lowered, &symbol);
+            return Err(Error::Lowering);
+        }
         module.add_entries(&names)?;
         module.optimize()?;
         Ok(Program { signatures, module, options })
@@ -170,8 +189,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// Lowers a module of functions on tensors, with `imap`, `arith`, `tensor`, `scf` and
-    /// `math` operations, to optimized LLVM IR. The module stays as it is.
+    /// Lowers a module of functions on tensors, with operations of `imap` and of MLIR's own
+    /// dialects, to optimized LLVM IR. The module stays as it is.
     ///
     /// # Errors
     /// A pass failed, which its diagnostics explain, or LLVM rejects the target or what

@@ -41,16 +41,28 @@ fn build(options: &pass::Options) -> Result<String, String> {
     let target = Target::named(options.text("target-cpu"));
     target.check().map_err(|error| error.to_string())?;
     let options = Options { threads, strict_fp, target };
-    Ok([destinations(), to_loops(&options), to_llvm(&options)].join(","))
+    Ok([destinations(true), to_loops(&options, true), to_llvm(&options, true)].join(","))
 }
 
-/// The first part: results become destinations. Signatures are read after it.
-pub fn destinations() -> String {
-    "canonicalize,cse,convert-results-to-destinations".to_string()
+/// The first part: results become destinations. Signatures are read after it. With `upstream`, the
+/// program may contain any operation of MLIR's own dialects that works on tensors.
+pub fn destinations(upstream: bool) -> String {
+    let mut passes = Vec::new();
+    if upstream {
+        passes.extend([
+            "func.func(shape-to-shape-lowering)",
+            "func.func(convert-shape-constraints)",
+            "convert-shape-to-std",
+            "func.func(convert-elementwise-to-linalg)",
+            "lower-affine",
+        ]);
+    }
+    passes.extend(["canonicalize", "cse", "convert-results-to-destinations"]);
+    passes.join(",")
 }
 
-/// The second part: buffers and loops.
-pub fn to_loops(options: &Options) -> String {
+/// The second part: buffers and loops. `upstream` as for [`destinations`].
+pub fn to_loops(options: &Options, upstream: bool) -> String {
     let parallel = 1 < options.threads;
     let (bits, registers) = options.target.vector_registers();
     let loops = format!(
@@ -74,6 +86,17 @@ pub fn to_loops(options: &Options) -> String {
         // What runs in parallel keeps its outer dimension for that.
         passes.push("func.func(fuse-outer-dimensions)");
     }
+    if upstream {
+        passes.extend([
+            if parallel {
+                "func.func(scf-forall-to-parallel)"
+            } else {
+                "func.func(scf-forall-to-for)"
+            },
+            "convert-linalg-to-loops",
+            "lower-affine",
+        ]);
+    }
     passes.extend([
         // Loops.
         &*loops,
@@ -85,6 +108,8 @@ pub fn to_loops(options: &Options) -> String {
         "canonicalize",
         "buffer-deallocation-simplification",
         "bufferization-lower-deallocations",
+        "convert-bufferization-to-memref",
+        "expand-strided-copies",
         "cse",
         "canonicalize",
         "hoist-deallocations",
@@ -105,21 +130,37 @@ pub fn to_loops(options: &Options) -> String {
     passes.join(",")
 }
 
-/// The third part: the `llvm` dialect.
-pub fn to_llvm(options: &Options) -> String {
-    let mut passes = vec![
+/// The third part: the `llvm` dialect. `upstream` as for [`destinations`].
+pub fn to_llvm(options: &Options, upstream: bool) -> String {
+    let mut passes = Vec::new();
+    if upstream {
+        passes.extend([
+            "func.func(affine-expand-index-ops)",
+            "func.func(lower-vector-mask)",
+            "func.func(lower-vector-multi-reduction)",
+            "convert-vector-to-scf",
+            "memref-expand",
+            "math-expand-ops{ops=fpowi}",
+            "convert-math-to-funcs",
+            "convert-complex-to-standard",
+        ]);
+    }
+    passes.extend([
         "expand-strided-metadata",
         "lower-affine",
         "func.func(arith-expand)",
         "convert-scf-to-cf",
-        "convert-vector-to-llvm",
         "convert-math-to-llvm",
         "convert-math-to-libm",
+        "convert-vector-to-llvm",
         "finalize-memref-to-llvm",
         "convert-index-to-llvm",
         "convert-arith-to-llvm",
         "convert-cf-to-llvm",
-    ];
+    ]);
+    if upstream {
+        passes.extend(["convert-complex-to-llvm", "convert-ub-to-llvm"]);
+    }
     if 1 < options.threads {
         passes.push("convert-openmp-to-llvm");
     }

@@ -230,6 +230,7 @@ impl<'c> Session<'c> {
         specialized: Option<(Def<'c>, &Sizes)>,
         options: &Options,
     ) -> Result<Module<'c>, Error> {
+        cpu::check_types(&self.source).ok_or(Error::Diagnosed)?;
         let mut module = copy(&self.source)?;
         let mut passes = Vec::new();
         if let Some((def, sizes)) = specialized {
