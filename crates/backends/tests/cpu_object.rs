@@ -1,7 +1,11 @@
 //! An object and its C header, compiled into a C and a C++ program.
 
 use melior::ir::Module;
-use std::{fs, path::PathBuf, process::Command};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 use tc_backends::cpu::{Options, Program};
 
 const SOURCE: &str = r#"
@@ -86,16 +90,8 @@ fn object_and_header_work_in_c() {
     let module = Module::parse(&context, &source).expect("the module parses");
     let program = Program::lower(&module, &Options::default()).expect("the module lowers");
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cpu_object");
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("functions.o"), program.object().unwrap()).unwrap();
-    fs::write(folder.join("functions.h"), program.header("FUNCTIONS_H")).unwrap();
-    fs::write(folder.join("main.c"), MAIN).unwrap();
-    let run = |command: &mut Command| {
-        let output = command.current_dir(&folder).output().expect("the program starts");
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{command:?}: {}\n{text}", output.status);
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    };
+    write(&folder, &program, MAIN);
+    let run = |command: &mut Command| run(&folder, command);
     for flags in [&["-std=c99", "-x", "c"], &["-std=c++11", "-x", "c++"]] {
         run(Command::new("cc")
             .args(flags)
@@ -105,4 +101,169 @@ fn object_and_header_work_in_c() {
     }
     let assembly = program.assembly().unwrap();
     assert!(assembly.contains("_mlir_ciface_upsample:"), "{assembly}");
+}
+
+/// Writes an object with its header, and a program that uses it.
+fn write(folder: &Path, program: &Program, main: &str) {
+    fs::create_dir_all(folder).unwrap();
+    fs::write(folder.join("functions.o"), program.object().unwrap()).unwrap();
+    fs::write(folder.join("functions.h"), program.header("FUNCTIONS_H")).unwrap();
+    fs::write(folder.join("main.c"), main).unwrap();
+}
+
+/// Runs a command in a folder. Returns what it prints.
+fn run(folder: &Path, command: &mut Command) -> String {
+    let output = command.current_dir(folder).output().expect("the program starts");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{command:?}: {}\n{text}", output.status);
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Functions that have names of the C library, of macros, and of each other, and one whose extents
+/// are formulas.
+const NAMES: &str = r#"
+func.func @double(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %r = arith.addf %x, %x : tensor<4xf32>
+  return %r : tensor<4xf32>
+}
+func.func @exp(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %r = math.exp %x : tensor<4xf32>
+  return %r : tensor<4xf32>
+}
+func.func @malloc(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %r = tensor.extract_slice %x[0] [4] [1] : tensor<4xf32> to tensor<4xf32>
+  return %r : tensor<4xf32>
+}
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
+func.func @"a.b"(%x: tensor<4xf32>) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
+func.func @a_b(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %r = arith.mulf %x, %x : tensor<4xf32>
+  return %r : tensor<4xf32>
+}
+func.func @halves(%x: tensor<?xf32> {tc.name = "x", tc.sizes = ["N"]})
+    -> (tensor<?xf32> {tc.name = "y", tc.extents = #imap.map<(){N} -> ((N + 1) floordiv 2)>}) {
+  %c0 = arith.constant 0 : index
+  %N = tensor.dim %x, %c0 : tensor<?xf32>
+  %H = imap.apply #imap.map<(){N} -> ((N + 1) floordiv 2)>(%N) : index
+  %y = tensor.extract_slice %x[0] [%H] [2] : tensor<?xf32> to tensor<?xf32>
+  return %y : tensor<?xf32>
+}"#;
+
+/// Finds the functions by their names in a shared library.
+const LOAD: &str = r#"
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef int (*Function)(const float *, float *);
+
+int main(void) {
+  void *library = dlopen("./functions.so", RTLD_NOW);
+  if (!library)
+    return puts(dlerror()), 1;
+  const char *names[] = {"double_", "exp_", "malloc_", "main_", "a_b", "a_b_"};
+  for (int i = 0; i < 6; i++) {
+    Function function = (Function)dlsym(library, names[i]);
+    const float x[4] = {0, 1, 2, 3};
+    float y[4];
+    if (!function || function(x, y) != 0)
+      return puts(names[i]), 1;
+    printf("%s %.3f %.3f
+", names[i], y[0], y[3]);
+  }
+  int (*halves)(const float *, float *, int64_t) =
+      (int (*)(const float *, float *, int64_t))dlsym(library, "halves");
+  const float x[5] = {1, 2, 3, 4, 5};
+  float y[3];
+  if (!halves || halves(x, y, 5) != 0)
+    return 1;
+  printf("halves %g %g %g
+", y[0], y[1], y[2]);
+  return 0;
+}
+"#;
+
+#[test]
+fn functions_are_found_by_their_names() {
+    let context = tc_dialects::new_context();
+    let module = Module::parse(&context, NAMES).expect("the module parses");
+    let program = Program::lower(&module, &Options::default()).expect("the module lowers");
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cpu_object_names");
+    write(&folder, &program, LOAD);
+    let run = |command: &mut Command| run(&folder, command);
+    run(Command::new("cc").args(["-shared", "functions.o", "-o", "functions.so"]));
+    run(Command::new("cc").args(["-Wall", "-Werror", "main.c", "-ldl", "-o", "main"]));
+    assert_eq!(
+        run(&mut Command::new("./main")),
+        "double_ 0.000 6.000\nexp_ 1.000 20.086\nmalloc_ 0.000 3.000\nmain_ 0.000 3.000\n\
+         a_b 0.000 3.000\na_b_ 0.000 9.000\nhalves 1 3 5\n"
+    );
+}
+
+/// Parameters that have the names of macros and of keywords.
+#[test]
+fn parameters_may_have_names_of_macros() {
+    let names = [
+        "NULL", "EOF", "errno", "stdin", "assert", "INT_MAX", "bool", "complex", "I", "unix",
+        "linux", "signbit", "RAND_MAX", "defined", "and", "class", "int64_t", "FILE", "size_t",
+        "true", "M_PI", "S_ISREG",
+    ];
+    let parameters = names.map(|name| {
+        format!("%{name}: tensor<?xf32> {{tc.name = \"{name}\", tc.sizes = [\"{name}\"]}}")
+    });
+    let source = format!(
+        "func.func @f({}) -> (tensor<?xf32> {{tc.name = \"y\", tc.extents = #imap.map<(){{NULL}} -> (NULL * 2 - NULL)>}}) {{
+           return %NULL : tensor<?xf32>
+         }}",
+        parameters.join(", ")
+    );
+    let context = tc_dialects::new_context();
+    let module = Module::parse(&context, &source).expect("the module parses");
+    let program = Program::lower(&module, &Options::default()).expect("the module lowers");
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cpu_object_macros");
+    let arguments = vec!["x"; names.len()].join(", ");
+    let sizes = vec!["2"; names.len()].join(", ");
+    let main = format!(
+        r#"
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#ifndef __cplusplus
+#include <complex.h>
+#endif
+#include "functions.h"
+
+int main(void) {{
+  const float x[2] = {{1, 2}};
+  float y[2];
+  /* The macros are in force again. */
+  const void *nothing = NULL;
+  assert(nothing == NULL && EOF < INT_MAX);
+  if (f({arguments}, y, {sizes}) != 0 || y[1] != 2 || f_y_extent_0({sizes}) != 2)
+    return 1;
+  fprintf(stdout, "%d
+", errno);
+  return 0;
+}}
+"#
+    );
+    write(&folder, &program, &main);
+    for flags in [&["-std=c99", "-x", "c"], &["-std=c++11", "-x", "c++"]] {
+        run(
+            &folder,
+            Command::new("cc")
+                .args(flags)
+                .args(["-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE"])
+                .args(["main.c", "-x", "none", "functions.o", "-o", "main"]),
+        );
+        assert_eq!(run(&folder, &mut Command::new("./main")), "0\n");
+    }
 }

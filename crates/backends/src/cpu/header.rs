@@ -1,14 +1,15 @@
-//! The C header of an object: for each function a wrapper that takes pointers and sizes.
+//! The C header of an object: it declares for each function the one that takes pointers and sizes.
 //!
-//! The wrapper builds the descriptors that the compiled code expects and calls it, so
-//! that a C or C++ program (C99 or C++11) needs nothing else of ours. Extents of outputs
-//! that are expressions over the sizes are functions of their own, to allocate by.
+//! A C or C++ program (C99 or C++11) needs nothing else of ours. Extents of outputs that are
+//! expressions over the sizes are functions of their own, to allocate by.
 //!
-//! A comment says what to link with. Names that C cannot have, or has for other things, get underscores.
+//! A comment says what to link with. Names that C cannot have, or has for other things, get
+//! underscores. Parameters keep names that are macros, of whatever header: the macros are out of
+//! force within this one.
 
 use super::{
     Extent, Role, Signature,
-    llvm::INTERFACE_PREFIX,
+    llvm::{ENTRY_PREFIX, INTERFACE_PREFIX},
     signature::{Argument, Formulas},
 };
 use crate::runtime::ElementType;
@@ -26,7 +27,7 @@ const RESERVED: &[&str] = &[
     "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break",
     "case", "catch", "char", "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return",
     "co_yield", "compl", "concept", "const", "const_cast", "consteval", "constexpr", "constinit",
-    "continue", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum",
+    "continue", "decltype", "default", "defined", "delete", "do", "double", "dynamic_cast", "else", "enum",
     "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline",
     "int", "int16_t", "int32_t", "int64_t", "int8_t", "linux", "long", "main", "mutable",
     "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq",
@@ -35,6 +36,15 @@ const RESERVED: &[&str] = &[
     "switch", "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid",
     "typename", "typeof", "uint16_t", "uint32_t", "uint64_t", "uint8_t", "union", "unix",
     "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
+];
+
+/// Macros of the C library that programs meet often: a function of such a name could not be called.
+#[rustfmt::skip]
+const MACROS: &[&str] = &[
+    "BUFSIZ", "CLOCKS_PER_SEC", "EDOM", "EOF", "ERANGE", "EXIT_FAILURE", "EXIT_SUCCESS", "HUGE_VAL", "I",
+    "INFINITY", "NAN", "NULL", "RAND_MAX", "assert", "complex", "errno", "imaginary", "math_errhandling",
+    "noreturn", "offsetof", "setjmp", "static_assert", "stderr", "stdin", "stdout", "va_arg", "va_copy",
+    "va_end", "va_start",
 ];
 
 /// Functions of the C library that compilers know, or that are declared wherever a header is read
@@ -71,7 +81,7 @@ const MACRO_STARTS: &[&str] =
 const MACRO_ENDS: &[&str] = &["_C", "_MAX", "_MIN", "_WIDTH"];
 
 /// How names begin that are the header's own; none of them ends in an underscore.
-const OWN: &str = "tc_";
+const OWN: &[&str] = &["tc_index_", "tc_step_"];
 
 /// Rounding division and remainder, and the smaller and larger of two.
 const HELPERS: &str = "\
@@ -91,26 +101,61 @@ static inline int64_t tc_index_max(int64_t a, int64_t b) { return a < b ? b : a;
 #endif
 ";
 
+/// The names of the functions in C: their symbols in the object.
+pub fn function_names(signatures: &[Signature]) -> Vec<String> {
+    take_function_names(signatures, &mut BTreeSet::new())
+}
+
+fn take_function_names(signatures: &[Signature], taken: &mut BTreeSet<String>) -> Vec<String> {
+    let name = |signature: &Signature| {
+        let mut function = identifier(&function_name(&signature.name), taken);
+        while !taken.insert(format!("{function}_error")) {
+            function = identifier(&function, taken);
+        }
+        function
+    };
+    signatures.iter().map(name).collect()
+}
+
 /// Writes the header of functions compiled for so many threads; `guard` becomes the include
 /// guard.
 pub fn write(signatures: &[Signature], guard: &str, threads: usize) -> String {
     let mut taken: BTreeSet<String> = BTreeSet::new();
+    let functions = take_function_names(signatures, &mut taken);
     let guard = identifier(guard, &mut taken);
+    let names: Vec<_> = signatures
+        .iter()
+        .zip(functions)
+        .map(|(signature, function)| Names::new(signature, function, &guard, &mut taken))
+        .collect();
+    let parameters: BTreeSet<_> = names.iter().flat_map(Names::parameters).collect();
     let libraries = if threads > 1 { "/* Link with -lomp. */\n" } else { "" };
     let mut text = format!(
         "{libraries}#ifndef {guard}\n#define {guard}\n\n#include <stdbool.h>\n#include <stdint.h>\n\n\
          #ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
     );
+    if !parameters.is_empty() {
+        text.push_str("/* Parameters may have the names of macros. */\n");
+        for name in &parameters {
+            let _ = write!(text, "#pragma push_macro(\"{name}\")\n#undef {name}\n");
+        }
+        text.push('\n');
+    }
     let formulas = signatures.iter().flat_map(|it| &it.arguments).any(|it| it.extents.is_some());
     if formulas {
         text.push_str(HELPERS);
         text.push('\n');
     }
-    for signature in signatures {
-        let names = Names::new(signature, &guard, &mut taken);
-        write_extents(&mut text, signature, &names);
-        write_wrapper(&mut text, signature, &names);
-        write_errors(&mut text, signature, &names);
+    for (signature, names) in signatures.iter().zip(&names) {
+        write_extents(&mut text, signature, names);
+        write_declaration(&mut text, signature, names);
+        write_errors(&mut text, signature, names);
+    }
+    for name in &parameters {
+        let _ = writeln!(text, "#pragma pop_macro(\"{name}\")");
+    }
+    if !parameters.is_empty() {
+        text.push('\n');
     }
     let _ = write!(text, "#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {guard} */\n");
     text
@@ -140,6 +185,7 @@ fn letters(name: &str) -> String {
 fn function_name(name: &str) -> String {
     let is_math = |it: &str| MATH.contains(&it);
     let is_taken = LIBRARY.contains(&name)
+        || MACROS.contains(&name)
         || is_math(name)
         || name.strip_suffix(['f', 'l']).is_some_and(is_math);
     if is_taken { format!("{name}_") } else { name.to_string() }
@@ -149,12 +195,12 @@ fn function_name(name: &str) -> String {
 fn is_of_implementation(name: &str) -> bool {
     let second = name.strip_prefix('_').and_then(|rest| rest.chars().next());
     second.is_some_and(|it| it == '_' || it.is_ascii_uppercase())
-        || name.starts_with(INTERFACE_PREFIX)
+        || [INTERFACE_PREFIX, ENTRY_PREFIX].iter().any(|prefix| name.starts_with(prefix))
 }
 
 fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&name)
-        || name.starts_with(OWN) && !name.ends_with('_')
+        || OWN.iter().any(|prefix| name.starts_with(prefix)) && !name.ends_with('_')
         || MACRO_STARTS.iter().any(|it| name.starts_with(it))
             && MACRO_ENDS.iter().any(|it| name.ends_with(it))
 }
@@ -171,11 +217,12 @@ struct Names {
 }
 
 impl Names {
-    fn new(signature: &Signature, guard: &str, functions: &mut BTreeSet<String>) -> Self {
-        let mut function = identifier(&function_name(&signature.name), functions);
-        while !functions.insert(format!("{function}_error")) {
-            function = identifier(&function, functions);
-        }
+    fn new(
+        signature: &Signature,
+        function: String,
+        guard: &str,
+        functions: &mut BTreeSet<String>,
+    ) -> Self {
         let mut taken = BTreeSet::from([guard.to_string()]);
         let mut arguments = Vec::new();
         let (mut unknown, mut extent_functions) = (BTreeMap::new(), BTreeMap::new());
@@ -211,6 +258,11 @@ impl Names {
         Self { function, arguments, sizes, extent_functions, unknown }
     }
 
+    /// The names of all parameters.
+    fn parameters(&self) -> impl Iterator<Item = &String> {
+        self.arguments.iter().chain(self.sizes.values()).chain(self.unknown.values())
+    }
+
     /// The parameters for sizes, in order of appearance.
     fn size_parameters(&self, signature: &Signature) -> Vec<String> {
         signature.sizes().iter().map(|size| format!("int64_t {}", self.sizes[*size])).collect()
@@ -234,11 +286,6 @@ impl Names {
             Extent::Unknown => self.unknown[&(argument, dim)].clone(),
         }
     }
-}
-
-/// The variable for the descriptor of an argument.
-fn descriptor(number: usize) -> String {
-    format!("tc_memref_{number}")
 }
 
 fn c_type(element: ElementType) -> &'static str {
@@ -366,7 +413,7 @@ fn formula(ir: &Context, expr: Expr, names: &[String]) -> String {
     })
 }
 
-fn write_wrapper(text: &mut String, signature: &Signature, names: &Names) {
+fn write_declaration(text: &mut String, signature: &Signature, names: &Names) {
     let interface = format!("{INTERFACE_PREFIX}{}", signature.name);
     let symbol = letters(&interface);
     let count = signature.arguments.len();
@@ -393,39 +440,8 @@ fn write_wrapper(text: &mut String, signature: &Signature, names: &Names) {
     }
     parameters.extend(names.size_parameters(signature));
     parameters.extend(names.unknown.values().map(|name| format!("int64_t {name}")));
-    let _ = writeln!(text, "static inline int {}({}) {{", names.function, parameters.join(", "));
-    let mut passed = Vec::new();
-    for (number, argument) in signature.arguments.iter().enumerate() {
-        let rank = argument.shape.len();
-        let name = &names.arguments[number];
-        let pointer = format!("(void *){name}");
-        // C++ has no initializers by name, and C no arrays of length zero.
-        let fields = if rank == 0 {
-            String::new()
-        } else {
-            format!(" int64_t extents[{rank}]; int64_t strides[{rank}];")
-        };
-        let extents: Vec<_> = (0..rank).map(|dim| names.extent(signature, number, dim)).collect();
-        let descriptor = descriptor(number);
-        let _ = writeln!(
-            text,
-            "  struct {{ void *allocated; void *aligned; int64_t offset;{fields} }} {descriptor};\n  \
-             {descriptor}.allocated = {pointer};\n  {descriptor}.aligned = {pointer};\n  \
-             {descriptor}.offset = 0;"
-        );
-        for (dim, extent) in extents.iter().enumerate() {
-            let _ = writeln!(text, "  {descriptor}.extents[{dim}] = {extent};");
-        }
-        for dim in (0..rank).rev() {
-            let stride = match dim + 1 {
-                inner if inner == rank => "1".to_string(),
-                inner => format!("{descriptor}.strides[{inner}] * {descriptor}.extents[{inner}]"),
-            };
-            let _ = writeln!(text, "  {descriptor}.strides[{dim}] = {stride};");
-        }
-        passed.push(format!("&{descriptor}"));
-    }
-    let _ = write!(text, "  return (int){symbol}({});\n}}\n\n", passed.join(", "));
+    let parameters = if parameters.is_empty() { "void".to_string() } else { parameters.join(", ") };
+    let _ = write!(text, "int {}({parameters});\n\n", names.function);
 }
 
 fn write_errors(text: &mut String, signature: &Signature, names: &Names) {
@@ -495,7 +511,7 @@ mod tests {
         let mut make = |name: &str| {
             let arguments = Vec::new();
             let signature = Signature { name: name.to_string(), arguments, checks: Vec::new() };
-            Names::new(&signature, "GUARD_H", &mut taken).function
+            take_function_names(&[signature], &mut taken).swap_remove(0)
         };
         assert_eq!(make("f_error"), "f_error");
         assert_eq!(make("f"), "f_");
@@ -503,6 +519,7 @@ mod tests {
         assert_eq!(make("g_error"), "g_error_");
         assert_eq!(make("expf"), "expf_");
         assert_eq!(make("malloc"), "malloc_");
+        assert_eq!(make("errno"), "errno_");
         assert_eq!(make("softmax"), "softmax");
     }
 

@@ -3,6 +3,8 @@
 //! The only module of the backend with calls of LLVM's C API, and with calls of code
 //! that was generated. What it exports is safe.
 
+mod interface;
+
 use super::{
     Error, Target,
     substitute::{CONVERSIONS, Element, substitute},
@@ -47,7 +49,7 @@ pub(super) const INTERFACE_PREFIX: &str = "_mlir_ciface_";
 /// What the names of functions begin with while they are lowered: no C identifier.
 pub(super) const KERNEL_PREFIX: &str = "tc.kernel.";
 /// What is put before the name of the entry by which code is called here.
-const ENTRY_PREFIX: &str = "_tc_entry_";
+pub(super) const ENTRY_PREFIX: &str = "_tc_entry_";
 /// The OpenMP runtime, loaded when threads are asked for.
 const OPENMP: &CStr = c"libomp.so.5";
 

@@ -176,6 +176,7 @@ impl<'c> Lowered<'c> {
             return Err(Error::Lowering);
         }
         module.add_entries(&names)?;
+        module.add_interfaces(&signatures, &header::function_names(&signatures))?;
         module.optimize()?;
         Ok(Program { signatures, module, options })
     }
@@ -244,7 +245,7 @@ impl Program {
 }
 
 /// Gives functions names that no library has: a function may be called `exp` or `malloc`,
-/// which generated code calls too. Their C interfaces keep the names of the source.
+/// which generated code calls too. [`header::function_names`] are those that C programs use.
 fn rename(module: &Module) {
     for op in mlir::ops(mlir::block_ref(module.body())) {
         if let Some(name) = mlir::string_attr(op, "sym_name")

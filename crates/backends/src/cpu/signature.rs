@@ -116,6 +116,16 @@ impl Signature {
         found
     }
 
+    /// The extents that only the caller knows, by argument and dimension, in the order in which
+    /// they are passed.
+    pub(super) fn unknown_extents(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.arguments.iter().enumerate().flat_map(|(number, argument)| {
+            let dims = argument.shape.iter().enumerate();
+            let unknown = dims.filter(|(_, extent)| matches!(extent, Extent::Unknown));
+            unknown.map(move |(dim, _)| (number, dim))
+        })
+    }
+
     /// The numbers of the arguments that receive results, in order of the results.
     pub fn outputs(&self) -> Vec<usize> {
         let mut found: Vec<_> = self
