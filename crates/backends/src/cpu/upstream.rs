@@ -258,8 +258,7 @@ impl Contents {
         let sequence = script.body().first_operation().expect("the script is one operation");
         let sequence = mlir::op_ref(module.body().append_operation((*sequence).clone()));
         mlir::set_attribute(op, WITH_SCRIPT, Attribute::unit(context));
-        let is_done =
-            run(module, &format!("transform-interpreter{{entry-point={SCRIPT}}}"));
+        let is_done = run(module, &format!("transform-interpreter{{entry-point={SCRIPT}}}"));
         if is_done {
             mlir::erase(sequence);
             mlir::remove_attribute(mlir::op_ref(module.as_operation()), WITH_SCRIPT);
