@@ -172,8 +172,7 @@ int main(void) {
     float y[4];
     if (!function || function(x, y) != 0)
       return puts(names[i]), 1;
-    printf("%s %.3f %.3f
-", names[i], y[0], y[3]);
+    printf("%s %.3f %.3f\n", names[i], y[0], y[3]);
   }
   int (*halves)(const float *, float *, int64_t) =
       (int (*)(const float *, float *, int64_t))dlsym(library, "halves");
@@ -181,8 +180,7 @@ int main(void) {
   float y[3];
   if (!halves || halves(x, y, 5) != 0)
     return 1;
-  printf("halves %g %g %g
-", y[0], y[1], y[2]);
+  printf("halves %g %g %g\n", y[0], y[1], y[2]);
   return 0;
 }
 "#;
@@ -249,8 +247,7 @@ int main(void) {{
   assert(nothing == NULL && EOF < INT_MAX);
   if (f({arguments}, y, {sizes}) != 0 || y[1] != 2 || f_y_extent_0({sizes}) != 2)
     return 1;
-  fprintf(stdout, "%d
-", errno);
+  fprintf(stdout, "%d\n", errno);
   return 0;
 }}
 "#

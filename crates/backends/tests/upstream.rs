@@ -535,11 +535,6 @@ fn vectors() {
         &[3.0, 4.0, 3.0, 3.0],
     );
     check(
-        "%k = vector.create_mask %c2 : vector<4xi1>
-        %r = vector.transfer_read %a[%c0], %s, %k : tensor<4xf32>, vector<4xf32>",
-        &[1.0, 2.0, 3.0, 3.0],
-    );
-    check(
         "%k = vector.create_mask %c1, %c2 : vector<2x2xi1>
         %z = arith.constant dense<0.0> : vector<2x2xf32>
         %q = arith.select %k, %m, %z : vector<2x2xi1>, vector<2x2xf32>
@@ -728,6 +723,12 @@ fn unsupported_operations() {
     check(
         "%z = arith.constant dense<0.0> : vector<4xf32>\nvector.print %z : vector<4xf32>",
         "prints nothing",
+    );
+    check(
+        "%i = arith.constant 0 : index\n%z = arith.constant 0.0 : f32\n\
+         %k = arith.constant dense<false> : vector<4xi1>\n\
+         %v = vector.transfer_read %a[%i], %z, %k : tensor<4xf32>, vector<4xf32>",
+        "use 'arith.select'",
     );
     check(
         "%z = arith.constant 0.0 : f32\n%s, %c = math.sincos %z : f32",
