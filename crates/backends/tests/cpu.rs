@@ -359,6 +359,95 @@ func.func @pad(%A: tensor<8xi32>) -> tensor<8xi32> {{
     }
 }
 
+/// A point that a constraint excludes stores nothing by `assign`, and the start of a fold.
+#[test]
+fn constraints_exclude_points_of_assign() {
+    let source = |constraint: &str, read: &str| {
+        format!(
+            r#"
+func.func @f(%A: tensor<18x40xi32>, %B: tensor<18x40xi32>) -> tensor<18x40xi32> {{
+  %r = imap.generic #imap.map<(i, j) -> (), domain: i in [0, 17], j in [0, 39], {constraint}>
+    ins(%A : tensor<18x40xi32>) outs(%B : tensor<18x40xi32>)
+    maps [#imap.map<(i, j) -> ({read})>, #imap.map<(i, j) -> (i, j)>]
+    combine [#imap.combiner<assign>] {{
+  ^bb0(%x: i32):
+    imap.yield %x : i32
+  }} -> tensor<18x40xi32>
+  return %r : tensor<18x40xi32>
+}}"#
+        )
+    };
+    let a: Vec<i32> = (0..720).collect();
+    let b: Vec<i32> = (0..720).map(|i| -1 - i).collect();
+    let (a, b) = (tensor(&[18, 40], &a), tensor(&[18, 40], &b));
+    type Rule = fn(i32, i32) -> bool;
+    type At = fn(i32, i32) -> i32;
+    let cases: [(&str, Rule, &str, At); 5] = [
+        ("i mod 3 in [1, 2]", |i, _| i % 3 != 0, "i, j", |i, j| 40 * i + j),
+        ("i + j in [9, 30]", |i, j| (9..=30).contains(&(i + j)), "i, j", |i, j| 40 * i + j),
+        // What is read exists only where the constraint holds.
+        (
+            "i + j in [9, 26]",
+            |i, j| (9..=26).contains(&(i + j)),
+            "i + j - 9, 0",
+            |i, j| 40 * (i + j - 9),
+        ),
+        // Read across the rows: blocks would be transposed.
+        ("j in [0, 17]", |_, j| j < 18, "j, i", |i, j| 40 * j + i),
+        (
+            "i in [0, 4], j - i in [0, 1]",
+            |i, j| i < 5 && (0..2).contains(&(j - i)),
+            "j, i",
+            |i, j| 40 * j + i,
+        ),
+    ];
+    for (constraint, holds, read, at) in cases {
+        let expected: Vec<i32> = (0..720)
+            .map(|n| if holds(n / 40, n % 40) { at(n / 40, n % 40) } else { -1 - n })
+            .collect();
+        for threads in [1, 2] {
+            let options = Options { threads, ..Options::default() };
+            let compiled = compile_with(&source(constraint, read), &options);
+            let result = compiled.function("f").unwrap().run(&[&a, &b]).unwrap();
+            assert_eq!(result[0].to_values::<i32>().unwrap(), expected, "{constraint}");
+        }
+    }
+}
+
+/// The combiner of each result decides, also beside others and with an epilogue. A destination
+/// of `assign` need not exist where nothing is stored.
+#[test]
+fn constraints_count_per_result() {
+    let compiled = compile(
+        r#"
+func.func @f(%A: tensor<6xi32>, %B: tensor<3xi32>, %C: tensor<6xi32>)
+    -> (tensor<3xi32>, tensor<6xi32>, tensor<6xi32>) {
+  %init = tensor.empty() : tensor<6xi32>
+  %r:3 = imap.generic #imap.map<(i) -> (), domain: i in [0, 5], i + 1 in [2, 4]>
+    ins(%A : tensor<6xi32>)
+    outs(%B, %C, %init : tensor<3xi32>, tensor<6xi32>, tensor<6xi32>)
+    maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i - 1)>, #imap.map<(i) -> (i)>, #imap.map<(i) -> (5 - i)>]
+    combine [#imap.combiner<assign>, #imap.combiner<add>, #imap.combiner<maxs from identity>] {
+  ^bb0(%x: i32):
+    imap.yield %x, %x, %x : i32, i32, i32
+  } epilogue {
+  ^bb0(%p: i32, %q: i32, %s: i32, %x: i32):
+    %t = arith.addi %p, %q : i32
+    imap.yield %t, %t, %s : i32, i32, i32
+  } -> tensor<3xi32>, tensor<6xi32>, tensor<6xi32>
+  return %r#0, %r#1, %r#2 : tensor<3xi32>, tensor<6xi32>, tensor<6xi32>
+}"#,
+    );
+    let a = tensor(&[6], &[1, 2, 3, 4, 5, 6]);
+    let b = tensor(&[3], &[-1, -2, -3]);
+    let c = tensor(&[6], &[10, 20, 30, 40, 50, 60]);
+    let result = compiled.function("f").unwrap().run(&[&a, &b, &c]).unwrap();
+    let values = |number: usize| result[number].to_values::<i32>().unwrap();
+    assert_eq!(values(0), [24, 36, 48]);
+    assert_eq!(values(1), [10, 24, 36, 48, 50, 60]);
+    assert_eq!(values(2), [i32::MIN, i32::MIN, 4, 3, 2, i32::MIN]);
+}
+
 const ACCUMULATE: &str = r#"
 func.func @accumulate(%A: tensor<?xf32> {tc.name = "A", tc.sizes = ["N"]},
                       %C: tensor<?xf32> {tc.name = "C", tc.inout})

@@ -499,7 +499,8 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Computes the elements of one point of the dimensions.
+    /// Computes the elements of one point of the dimensions. An `assign` stores only where the
+    /// constraints hold; a fold stores everywhere.
     fn point(
         &mut self,
         nest: &'p Nest,
@@ -509,21 +510,21 @@ impl<'p> Machine<'p> {
         self.count_point(nest)?;
         self.code(&nest.per_dim)?;
         folds.clear();
-        let mut offsets = smallvec::SmallVec::<[usize; 4]>::new();
+        let mut offsets = smallvec::SmallVec::<[Option<usize>; 4]>::new();
         for (output, array) in nest.outputs.iter().zip(&*outputs) {
-            let offset = self.element(array, &output.position, false, nest.at)?;
-            let Some(offset) = offset else {
-                return self.fail(
-                    nest.at,
-                    "cannot be run: where it stores depends on rounding, or on an undefined value",
-                );
-            };
-            let start = (!output.from_identity).then(|| array.scalars[offset]);
+            let mut start = None;
+            let mut offset = None;
+            if !output.is_assigned() {
+                let stored_at = self.stored_at(nest, output, array)?;
+                start = (!output.from_identity).then(|| array.scalars[stored_at]);
+                offset = Some(stored_at);
+            }
             folds.push(Fold::new(output.fold, start));
             offsets.push(offset);
         }
+        let mut is_inside = true;
         if nest.ranges.is_empty() {
-            self.term(nest, folds)?;
+            is_inside = self.term(nest, folds)?;
         } else {
             let mut ranges = Odometer::new(self, &nest.ranges, nest)?;
             while ranges.step(&mut self.regs) {
@@ -531,25 +532,48 @@ impl<'p> Machine<'p> {
                 self.term(nest, folds)?;
             }
         }
+        if !is_inside && nest.outputs.iter().all(Output::is_assigned) {
+            return Ok(());
+        }
         for (output, fold) in nest.outputs.iter().zip(folds) {
             self.regs[output.folded] = fold.finish();
         }
         self.code(&nest.epilogue)?;
         for ((output, array), offset) in nest.outputs.iter().zip(outputs).zip(offsets) {
+            let offset = match offset {
+                Some(offset) => offset,
+                None if is_inside => self.stored_at(nest, output, array)?,
+                None => continue,
+            };
             Rc::make_mut(array).scalars[offset] = self.regs[output.stored];
         }
         Ok(())
     }
 
-    /// Folds in the values of one point, if it satisfies the constraints.
-    fn term(&mut self, nest: &'p Nest, folds: &mut [Fold]) -> Result<()> {
+    /// The row-major position of the element that an output stores at the current point.
+    fn stored_at(&self, nest: &Nest, output: &Output, array: &Array) -> Result<usize> {
+        let offset = self.element(array, &output.position, false, nest.at)?;
+        offset.map_or_else(
+            || {
+                self.fail(
+                    nest.at,
+                    "cannot be run: where it stores depends on rounding, or on an undefined value",
+                )
+            },
+            Ok,
+        )
+    }
+
+    /// Folds in the values of one point, if it satisfies the constraints; returns whether it
+    /// does.
+    fn term(&mut self, nest: &'p Nest, folds: &mut [Fold]) -> Result<bool> {
         self.code(&nest.constraint_code)?;
         let mut certain = true;
         for (reg, interval) in &nest.constraints {
             let value = self.regs[*reg];
             certain &= value.is_certain();
             if value.is_certain() && !interval.contains(value.as_int()) {
-                return Ok(());
+                return Ok(false);
             }
         }
         self.code(&nest.body)?;
@@ -557,7 +581,7 @@ impl<'p> Machine<'p> {
             let value = self.regs[output.value];
             fold.add(if certain { value } else { value.uncertain() });
         }
-        Ok(())
+        Ok(true)
     }
 
     fn count_point(&mut self, nest: &Nest) -> Result<()> {

@@ -230,6 +230,13 @@ pub(crate) struct Output {
     pub(crate) stored: Reg,
 }
 
+impl Output {
+    /// Whether values are stored as they are, at the points that satisfy the constraints only.
+    pub(crate) fn is_assigned(&self) -> bool {
+        matches!(self.fold, FoldKind::Last)
+    }
+}
+
 /// An `imap.generic` or a `tc.comprehension`.
 #[derive(Clone, Debug)]
 pub(crate) struct Nest {

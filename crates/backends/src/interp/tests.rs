@@ -434,6 +434,35 @@ func.func @f(%I: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>)
 }
 
 #[test]
+fn constraints_count_per_result() {
+    let text = "
+func.func @f(%A: tensor<6xi32>, %B: tensor<3xi32>, %C: tensor<6xi32>) -> (tensor<3xi32>, tensor<6xi32>) {
+  %R:2 = imap.generic #imap.map<(i) -> (), domain: i in [0, 5], i + 1 in [2, 4]> ins(%A : tensor<6xi32>) outs(%B, %C : tensor<3xi32>, tensor<6xi32>)
+      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i - 1)>, #imap.map<(i) -> (i)>]
+      combine [#imap.combiner<assign>, #imap.combiner<add>] {
+  ^bb0(%x: i32):
+    imap.yield %x, %x : i32, i32
+  } epilogue {
+  ^bb0(%p: i32, %q: i32, %x: i32):
+    %t = arith.addi %p, %q : i32
+    imap.yield %t, %t : i32, i32
+  } -> tensor<3xi32>, tensor<6xi32>
+  return %R#0, %R#1 : tensor<3xi32>, tensor<6xi32>
+}";
+    let inputs = [
+        ints(&[6], &[1, 2, 3, 4, 5, 6]),
+        ints(&[3], &[-1, -2, -3]),
+        ints(&[6], &[10, 20, 30, 40, 50, 60]),
+    ];
+    let outcomes = run_text(text, &inputs).unwrap();
+    // Where the constraint does not hold, the first result has no such element.
+    assert_eq!(values(&outcomes[0]), [24.0, 36.0, 48.0]);
+    assert_eq!(values(&outcomes[1]), [10.0, 24.0, 36.0, 48.0, 50.0, 60.0]);
+    let message = error(&text.replace("[2, 4]", "[2, 5]"), &inputs);
+    assert!(message.contains("stores out of bounds: position [3]"), "{message}");
+}
+
+#[test]
 fn guarded_reads_and_rounding() {
     // max(x, 0) written as a condition, and an element read only where it exists.
     let text = "

@@ -91,10 +91,10 @@ def Imap_CombinerStart : I32Enum<"CombinerStart", "the start of an accumulation"
 def Imap_CombinerAttr : Imap_Attr<"Combiner", "combiner"> {
   let summary = "How the values of one result are combined over the range variables";
   let description = [{
-    `#imap.combiner<assign>` overwrites, `#imap.combiner<add>` accumulates into
-    the contents of the destination, and `#imap.combiner<add from identity>` starts
-    from the identity of the operation (0, 1, the largest or the lowest value
-    of the type; the infinities for floats).
+    `#imap.combiner<assign>` overwrites, except at points that a constraint excludes.
+    `#imap.combiner<add>` accumulates into the contents of the destination, and
+    `#imap.combiner<add from identity>` starts from the identity of the operation
+    (0, 1, the largest or the lowest value of the type; the infinities for floats).
   }];
   let parameters = (ins
     EnumParameter<Imap_CombinerKind>:$kind,
@@ -129,9 +129,20 @@ def Imap_GenericOp : Imap_Op<"generic", [
     For every point of the dimension variables, and for every point of the range
     variables inside it at which the constraints of the domain hold, the body
     computes one value per result from the operand elements that the maps select.
-    The combiner of a result folds these values; without range variables and with
-    `assign` the value is stored as it is. If there is an `epilogue`, it maps the
-    folded values to the stored ones, once per point of the dimension variables.
+    The combiner of a result decides what becomes of its values:
+
+    * `assign` stores the value as it is. It stores nothing at a point that a
+      constraint excludes.
+    * Every other combiner is a *fold*. It folds the values over the range variables
+      and stores the outcome at every point of the dimension variables. Constraints
+      only exclude values from the fold: a fold without values stores its start.
+
+    If there is an `epilogue`, it maps these values to the stored ones, once per point
+    of the dimension variables at which something is stored. There, the value of an
+    `assign` that a constraint excludes is zero.
+
+    An element that no point stores keeps the value that the destination holds; in a
+    `tensor.empty` it is undefined.
 
     | operand | meaning |
     |---|---|

@@ -26,6 +26,13 @@ pub(super) struct Output<'c> {
     pub element: Type<'c>,
 }
 
+impl Output<'_> {
+    /// Whether values are stored as they are, at the points that satisfy the constraints only.
+    pub fn is_assigned(&self) -> bool {
+        self.combiner.kind == CombinerKind::Assign
+    }
+}
+
 /// What is known at a place in the nest: the values of variables, narrowed bounds, and
 /// what stands for buffers there.
 #[derive(Clone, Default)]

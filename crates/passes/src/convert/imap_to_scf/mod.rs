@@ -15,8 +15,9 @@
 //!
 //! Loops over dimension variables become `scf.parallel` with `parallel=true`, the
 //! outermost one or two of them, unless the whole domain is known to be small.
-//! Constraints of the domain narrow the loop of the last variable they mention where it
-//! occurs with the factor 1 or -1, and are tested inside otherwise.
+//! A constraint of the domain narrows the innermost loop over a variable that it mentions, if
+//! the points of that loop may be skipped and the variable occurs with the factor 1 or -1.
+//! Otherwise it is tested inside. If it does not hold, an `assign` stores nothing.
 //!
 //! Buffers that stem from different arguments or allocations are declared distinct, so
 //! that LLVM vectorizes without asking.

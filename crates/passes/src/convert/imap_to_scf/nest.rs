@@ -2,7 +2,7 @@
 
 use super::{
     Choices, MAX_VARIABLES, collapse,
-    emit::{Nest, Scope, hoist_indices},
+    emit::{Nest, Output, Scope, hoist_indices},
     order::{self, Plan},
     pack, vectors,
 };
@@ -102,7 +102,8 @@ fn in_registers<'c>(
     });
 }
 
-/// Computes and stores the results at one point of the dimension variables.
+/// Computes and stores the results at one point of the dimension variables. An `assign` stores
+/// only if the constraints hold; a fold stores its start otherwise.
 pub(super) fn at_point<'c>(
     nest: &Nest<'c>,
     builder: &Builder<'c>,
@@ -111,9 +112,28 @@ pub(super) fn at_point<'c>(
     narrowing: &BTreeMap<Var, Vec<usize>>,
     tested: &[usize],
 ) {
+    let num_outputs = nest.outputs.len();
+    if nest.outputs.iter().all(Output::is_assigned) {
+        nest.guarded(builder, scope, tested, &[], &mut |builder, scope| {
+            let start: Vec<_> = (0..num_outputs).map(|it| nest.start(builder, scope, it)).collect();
+            let values = nest.fold(builder, scope, &start);
+            let stored = nest.finish(builder, scope, values);
+            for (number, value) in stored.into_iter().enumerate() {
+                nest.store_output(builder, scope, number, value);
+            }
+            Vec::new()
+        });
+        return;
+    }
     let mut scope = scope.clone();
-    let start: Vec<_> =
-        (0..nest.outputs.len()).map(|it| nest.start(builder, &mut scope, it)).collect();
+    let mut start: Vec<_> =
+        (0..num_outputs).map(|it| nest.start(builder, &mut scope, it)).collect();
+    // Beside folds, an `assign` has to know whether the point satisfies the constraints.
+    let may_skip_stores = !tested.is_empty() && nest.outputs.iter().any(Output::is_assigned);
+    let boolean = builder.int_type(1);
+    if may_skip_stores {
+        start.push(builder.integer(boolean, 0));
+    }
     let folded = reduction_loops(
         nest,
         builder,
@@ -123,13 +143,27 @@ pub(super) fn at_point<'c>(
         &start,
         &mut |builder, scope, folded| {
             nest.guarded(builder, scope, tested, folded, &mut |builder, scope| {
-                nest.fold(builder, scope, folded)
+                let mut values = nest.fold(builder, scope, &folded[..num_outputs]);
+                if may_skip_stores {
+                    values.push(builder.integer(boolean, 1));
+                }
+                values
             })
         },
     );
-    let stored = nest.finish(builder, &mut scope, folded);
+    let is_inside = folded.get(num_outputs).copied();
+    let stored = nest.finish(builder, &mut scope, folded[..num_outputs].to_vec());
     for (number, value) in stored.into_iter().enumerate() {
-        nest.store_output(builder, &mut scope, number, value);
+        match is_inside.filter(|_| nest.outputs[number].is_assigned()) {
+            None => nest.store_output(builder, &mut scope, number, value),
+            Some(is_inside) => {
+                let mut store = |builder: &Builder<'c>| {
+                    nest.store_output(builder, &mut scope.clone(), number, value);
+                    Vec::new()
+                };
+                loops::build_if(builder, is_inside, &mut store, &mut |_| Vec::new());
+            }
+        }
     }
 }
 

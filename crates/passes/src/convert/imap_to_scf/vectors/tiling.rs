@@ -1,7 +1,7 @@
 //! Which reductions and transpositions are done in vectors, and with what blocks.
 
 use super::super::{
-    emit::{Nest, index_of},
+    emit::{Nest, Output, index_of},
     order::{Plan, step_along},
 };
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
@@ -138,7 +138,11 @@ pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
 fn transposition(nest: &Nest, dims: &[Var]) -> Option<Tiling> {
     let lane = *dims.last()?;
     let epilogue = nest.generic.epilogue();
-    if !is_elementwise(nest.generic.body(), lane)
+    // A block stores all of its elements.
+    let may_skip_stores =
+        !nest.domain.constraints.is_empty() && nest.outputs.iter().any(Output::is_assigned);
+    if may_skip_stores
+        || !is_elementwise(nest.generic.body(), lane)
         || epilogue.is_some_and(|epilogue| !is_elementwise(epilogue, lane))
         || nest.outputs.iter().any(|output| step_along(nest, &output.map, lane) != Some(1))
     {
