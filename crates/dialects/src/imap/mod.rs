@@ -280,15 +280,8 @@ impl<'c> GenericParts<'c> {
             let shaped = mlir::is_tensor(value.r#type()) || mlir::is_memref(value.r#type());
             tensor_maps.push(if shaped { tail.next() } else { None });
         }
-        let mut used = used_runtimes(ir, std::iter::once(&self.domain).chain(&self.maps));
-        // A map uses runtime variables before its own only: backwards, once, is enough.
-        for (number, map) in tensor_maps.iter().enumerate().rev() {
-            if let Some(map) = map
-                && used.contains(&number)
-            {
-                used.extend(used_runtimes(ir, [map]));
-            }
-        }
+        let domain_and_maps = std::iter::once(&self.domain).chain(&self.maps);
+        let used = used_runtimes(ir, domain_and_maps, &tensor_maps);
         let used: Vec<_> = used.into_iter().collect();
         self.maps.extend(used.iter().filter_map(|number| tensor_maps[*number].take()));
         for map in std::iter::once(&mut self.domain).chain(&mut self.maps) {
@@ -334,22 +327,37 @@ impl<'c> GenericParts<'c> {
     }
 }
 
-/// The numbers of the runtime variables that maps use in results, bounds of dimension and
-/// range variables, and constraints.
+/// The numbers of the runtime variables that maps use in results, constraints, and bounds of
+/// dimension and range variables; and of those that these need for their own bounds and for their
+/// maps, `tensor_maps`, one for each that has one.
 fn used_runtimes<'a>(
     ir: &tc_ir::Context,
     maps: impl IntoIterator<Item = &'a IndexingMap>,
+    tensor_maps: &[Option<IndexingMap>],
 ) -> BTreeSet<usize> {
+    let bounds = |variables: &[Variable]| -> Vec<Expr> {
+        variables.iter().flat_map(|it| [it.lower, it.upper]).flatten().collect()
+    };
+    let maps: Vec<_> = maps.into_iter().collect();
+    let mut work: Vec<Expr> = Vec::new();
+    for map in &maps {
+        work.extend([bounds(&map.dims), bounds(&map.ranges), map.results.clone()].concat());
+        work.extend(map.constraints.iter().map(|it| it.expr));
+    }
     let mut used = BTreeSet::new();
-    for map in maps {
-        let bounds = map.dims.iter().chain(&map.ranges).flat_map(|it| [it.lower, it.upper]);
-        let constraints = map.constraints.iter().map(|it| it.expr);
-        let exprs: Vec<_> =
-            map.results.iter().copied().chain(bounds.flatten()).chain(constraints).collect();
-        used.extend(ir.vars_of_all(&exprs).into_iter().filter_map(|var| match var {
-            Var::Runtime(number) => Some(number as usize),
-            _ => None,
-        }));
+    while !work.is_empty() {
+        for var in ir.vars_of_all(&std::mem::take(&mut work)) {
+            let Var::Runtime(number) = var else { continue };
+            let number = number as usize;
+            if !used.insert(number) {
+                continue;
+            }
+            let tensor_map = tensor_maps.get(number).and_then(Option::as_ref);
+            for map in maps.iter().copied().chain(tensor_map) {
+                work.extend(map.runtimes.get(number..=number).map(bounds).unwrap_or_default());
+            }
+            work.extend(tensor_map.iter().flat_map(|map| &map.results));
+        }
     }
     used
 }
@@ -379,7 +387,7 @@ pub fn build_apply<'c>(
     if let Some(values) = map.results.iter().map(|expr| operand(*expr)).collect() {
         return values;
     }
-    let used: Vec<_> = used_runtimes(ir, [map]).into_iter().collect();
+    let used: Vec<_> = used_runtimes(ir, [map], &[]).into_iter().collect();
     let mut map = map.clone();
     keep_runtimes(ir, &mut map, &used);
     let mut kept = operands[..fixed].to_vec();

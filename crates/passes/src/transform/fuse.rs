@@ -10,10 +10,11 @@
 //! * **Epilogue.** A consumer without reductions, which reads each element of a reduction's
 //!   result once, becomes the epilogue of the reduction.
 //!
-//! Results are unchanged: the same operations happen in the same order per element. A
-//! producer is only recomputed if that is cheap: it is read once per element, or the work
-//! of its body times the number of reads stays within `max-recompute`. One whose result is
-//! returned, or read at computed positions, is stored anyway and stays apart.
+//! Results are unchanged: the same operations happen in the same order per element, nothing is
+//! computed that the producer does not compute, and memory that it reads does not change before
+//! the consumer. A producer is only recomputed if that is cheap: it is read once per element, or
+//! the work of its body times the number of reads stays within `max-recompute`. One whose result
+//! is returned, or read at computed positions, is stored anyway and stays apart.
 //!
 //! Before, with `maps` shortened:
 //!
@@ -43,7 +44,7 @@
 //! before and after.
 
 use crate::analysis::linalg;
-use melior::ir::{ValueLike, operation::OperationLike};
+use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use std::collections::{BTreeSet, HashMap};
 use tc_dialects::{
     diagnostic::{RemarkKind, remark},
@@ -56,6 +57,7 @@ use tc_ir::{
     expr::{Expr, Var},
     map::{IndexingMap, Variable},
     polynomial,
+    prove::{Prover, Verdict},
     simplify::Simplifier,
 };
 
@@ -231,7 +233,7 @@ fn describe_maps<'c>(
     )
 }
 
-/// An operation taken apart.
+/// An operation taken apart. Its maps use no variable that has one value.
 struct Node<'c> {
     generic: Generic<'c>,
     parts: GenericParts<'c>,
@@ -241,25 +243,36 @@ struct Node<'c> {
 
 impl<'c> Node<'c> {
     fn new(ir: &Context, generic: Generic<'c>) -> Self {
+        let domain = generic.domain(ir);
+        let fixed: HashMap<Var, Expr> = domain
+            .vars()
+            .filter(|(var, _)| !matches!(var, Var::Runtime(_)))
+            .filter_map(|(var, variable)| {
+                let value = variable.constant_interval(ir)?.as_point()?;
+                Some((var, ir.constant(value)))
+            })
+            .collect();
+        let mut maps = generic.maps(ir);
+        if !fixed.is_empty() {
+            for result in maps.iter_mut().flat_map(|map| &mut map.results) {
+                let replaced = ir.substitute(*result, &|var| fixed.get(&var).copied());
+                *result = ir.canonicalize(replaced);
+            }
+        }
         let parts = GenericParts {
-            domain: generic.domain(ir),
+            domain,
             runtimes: generic.runtimes(),
             inputs: generic.inputs(),
             inits: generic.inits(),
-            maps: generic.maps(ir),
+            maps,
             combiners: generic.combiners(),
         };
         let mut tail = parts.maps[parts.inputs.len() + parts.inits.len()..].iter();
+        let is_shaped = |value: &Val| !value.r#type().is_index();
         let runtime_maps = parts
             .runtimes
             .iter()
-            .map(|value| {
-                if mlir::is_tensor(value.r#type()) {
-                    tail.next().map(|map| map.results.clone())
-                } else {
-                    None
-                }
-            })
+            .map(|value| is_shaped(value).then(|| tail.next())?.map(|map| map.results.clone()))
             .collect();
         Self { generic, parts, runtime_maps }
     }
@@ -274,22 +287,72 @@ impl<'c> Node<'c> {
         (0..self.parts.inputs.len()).filter(|number| defined(&self.parts.inputs[*number])).collect()
     }
 
-    /// Whether nothing of what the destination held before is left: it held nothing, or the
-    /// dimension variables run over all of it.
-    fn writes_all(&self, ir: &Context) -> bool {
+    /// Whether every element of the destination is seen to be written.
+    fn covers_destination(&self, ir: &Context) -> bool {
         let init = self.parts.inits[0];
-        if mlir::defining_op(init).is_some_and(|op| mlir::is(op, "tensor.empty")) {
-            return true;
-        }
-        let mut seen = BTreeSet::new();
-        let is_whole = |(index, extent): (&Expr, Option<i64>)| {
-            let (Some(var), Some(extent)) = (ir.as_var(*index), extent) else { return false };
-            let variable = self.parts.domain.variable(var);
-            let interval = variable.and_then(|it| it.constant_interval(ir));
-            interval.is_some_and(|it| (it.lo, it.hi) == (0, extent - 1)) && seen.insert(var)
+        let empty = mlir::defining_op(init).filter(|op| mlir::is(*op, "tensor.empty"));
+        let mut sizes = empty.map(mlir::operands).unwrap_or_default().into_iter();
+        let mut used = BTreeSet::new();
+        let is_zero = |expr| ir.as_constant(ir.canonicalize(expr)) == Some(0);
+        self.parts.domain.constraints.is_empty()
+            && self.init_map().results.iter().zip(mlir::shape(init.r#type())).all(
+                |(result, extent)| {
+                    let extent = match extent {
+                        Some(extent) => Some(ir.constant(extent)),
+                        None => sizes.next().and_then(|size| self.size(ir, size)),
+                    };
+                    let Some(extent) = extent else { return false };
+                    let (mut first, mut last) = (*result, *result);
+                    if let Some((dim, _)) = shifted_dim(ir, *result) {
+                        let variable = &self.parts.domain.dims[dim as usize];
+                        let at = |bound: Option<Expr>| {
+                            ir.substitute(*result, &|var| bound.filter(|_| var == Var::Dim(dim)))
+                        };
+                        (first, last) = (at(variable.lower), at(variable.upper));
+                        if !used.insert(dim) {
+                            return false;
+                        }
+                    }
+                    is_zero(first) && is_zero(ir.sub(ir.sub(extent, ir.constant(1)), last))
+                },
+            )
+    }
+
+    /// A size as an expression of the runtime variables.
+    fn size(&self, ir: &Context, value: Val<'c>) -> Option<Expr> {
+        let known = |value: Val<'c>| {
+            let runtime = self.parts.runtimes.iter().position(|it| *it == value);
+            let constant = || {
+                let op = mlir::defining_op(value).filter(|op| mlir::is(*op, "arith.constant"))?;
+                mlir::integer_attr(op, "value").map(|value| ir.constant(value))
+            };
+            runtime.map(|number| ir.runtime(number as u32)).or_else(constant)
         };
-        let shape = mlir::shape(init.r#type());
-        self.init_map().results.iter().zip(shape).all(is_whole)
+        known(value).or_else(|| {
+            let op = mlir::defining_op(value).filter(|op| mlir::is(*op, "imap.apply"))?;
+            let map = imap::map::from_attribute(ir, op.attribute("map").ok()?)?;
+            let operands: Option<Vec<_>> = mlir::operands(op).into_iter().map(known).collect();
+            let operands = operands?;
+            let number = mlir::results(op).iter().position(|result| *result == value)?;
+            let replacement = |var| operands.get(map.position(var)).copied();
+            Some(ir.substitute(map.results[number], &replacement))
+        })
+    }
+
+    /// Whether expressions depend on dimension or range variables, also through the places that
+    /// runtime variables are read from.
+    fn varies(&self, ir: &Context, exprs: &[Expr]) -> bool {
+        let mut work: Vec<Var> = ir.vars_of_all(exprs).into_iter().collect();
+        let mut seen = BTreeSet::new();
+        while let Some(var) = work.pop() {
+            let Var::Runtime(number) = var else { return true };
+            if seen.insert(number)
+                && let Some(Some(map)) = self.runtime_maps.get(number as usize)
+            {
+                work.extend(ir.vars_of_all(map));
+            }
+        }
+        false
     }
 
     fn is_reduction(&self) -> bool {
@@ -323,9 +386,9 @@ fn plan<'c, 'i>(
     let consumer = Node::new(ir, consumer);
     let producer = Node::new(ir, producer);
     let reads = consumer.reads_of(producer.generic);
-    if mlir::results(producer.generic.op()).len() != 1
-        || mlir::results(consumer.generic.op()).len() != 1
-    {
+    let has_one_result =
+        |node: &Node| node.parts.inits.len() == 1 && mlir::results(node.generic.op()).len() == 1;
+    if !has_one_result(&producer) || !has_one_result(&consumer) {
         return Err("only operations with one tensor result are fused".to_string());
     }
     if consumer
@@ -342,29 +405,21 @@ fn plan<'c, 'i>(
     if !producer.parts.domain.constraints.is_empty() {
         return Err("the domain of the producer has constraints".to_string());
     }
-    if !producer.writes_all(ir) {
-        return Err(
-            "the producer writes into a tensor that is there, maybe only a part of it".into()
-        );
-    }
     check_uses(consumer.generic, producer.generic)?;
-    let inverse = invert(ir, producer.init_map())
-        .ok_or("the producer's map to its result is not a permutation with offsets")?;
+    check_memory(consumer.generic, producer.generic)?;
+    let inverse = invert(ir, &producer)?;
+    let base = consumer.parts.runtimes.len() as u32;
     let dims: Vec<Vec<Expr>> = reads
         .iter()
         .map(|number| {
-            let map = &consumer.parts.maps[*number];
-            inverse
-                .iter()
-                .map(|(result, offset)| {
-                    // The offset holds runtime variables of the producer: they are put in when
-                    // the operations are joined, and cancel in the common case of equal sizes.
-                    (map.results[*result], *offset)
-                })
-                .map(|(position, offset)| {
-                    ir.sub(position, shift_runtimes(ir, offset, consumer.parts.runtimes.len()))
-                })
-                .collect()
+            let position = &consumer.parts.maps[*number].results;
+            // Runtime variables of the producer are replaced when the operations are joined,
+            // and cancel in the common case of equal sizes.
+            ir.substitute_all(&inverse, &|var| match var {
+                Var::Dim(result) => position.get(result as usize).copied(),
+                Var::Runtime(number) => Some(ir.runtime(base + number)),
+                Var::Range(_) => None,
+            })
         })
         .collect();
     let epilogue = producer.is_reduction();
@@ -374,6 +429,7 @@ fn plan<'c, 'i>(
         check_recompute(ir, &consumer, &producer, &reads, max_recompute)?;
     }
     check_index_uses(ir, &consumer, &producer, &dims)?;
+    check_written(ir, &consumer, &producer, &reads, &dims)?;
     let size = body_size(consumer.generic.op()) + reads.len() * body_size(producer.generic.op());
     if size > MAX_BODY {
         return Err(format!("the fused body would have {size} operations, more than {MAX_BODY}"));
@@ -413,6 +469,101 @@ fn check_uses<'c>(consumer: Generic<'c>, producer: Generic<'c>) -> Result<(), St
             None if mlir::is(user, "tensor.dim") => continue,
             None => "the result of the producer is returned, so it is stored anyway".to_string(),
         });
+    }
+    Ok(())
+}
+
+/// How an operation and those nested in it access memory.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Access {
+    None,
+    Reads,
+    Writes,
+}
+
+fn access(op: Op) -> Access {
+    let mut most = Access::None;
+    mlir::walk(op, &mut |inner| most = most.max(own_access(inner)));
+    most
+}
+
+fn own_access(op: Op) -> Access {
+    let is_memory =
+        |value: &Val| value.r#type().is_mem_ref() || value.r#type().is_unranked_mem_ref();
+    let has_memory = mlir::operands(op).iter().any(is_memory);
+    if let Some(generic) = Generic::cast(op) {
+        return match generic.inits().iter().any(is_memory) {
+            true => Access::Writes,
+            false if has_memory => Access::Reads,
+            false => Access::None,
+        };
+    }
+    let name = mlir::name(op);
+    let (dialect, operation) = name.split_once('.').unwrap_or_default();
+    match (dialect, operation) {
+        ("scf", _) => Access::None,
+        ("arith" | "complex" | "imap" | "index" | "linalg" | "math" | "tensor", _)
+            if !has_memory =>
+        {
+            Access::None
+        }
+        ("memref", "alloc" | "alloca" | "cast" | "dim" | "get_global" | "subview") => Access::None,
+        ("bufferization", "to_buffer" | "to_tensor") | ("memref", "load") => Access::Reads,
+        _ => Access::Writes,
+    }
+}
+
+/// Fusion moves the reads of the producer to the consumer: no memory may change on the way.
+fn check_memory<'c>(consumer: Generic<'c>, producer: Generic<'c>) -> Result<(), String> {
+    match access(producer.op()) {
+        Access::None => return Ok(()),
+        Access::Reads => {}
+        Access::Writes => return Err("the producer writes to memory".to_string()),
+    }
+    let mut next = mlir::next(producer.op());
+    while let Some(op) = next {
+        if access(op) == Access::Writes {
+            return Err("memory that the producer reads may change before the consumer".to_string());
+        }
+        next = mlir::next(op).filter(|_| op != consumer.op());
+    }
+    Ok(())
+}
+
+/// Whether all elements that the consumer reads are written by the producer: others are not to
+/// be computed, and inputs may have no elements for them.
+fn check_written<'c>(
+    ir: &Context,
+    consumer: &Node<'c>,
+    producer: &Node<'c>,
+    reads: &[usize],
+    dims: &[Vec<Expr>],
+) -> Result<(), String> {
+    if producer.covers_destination(ir) {
+        return Ok(());
+    }
+    for (read, dims) in reads.iter().zip(dims) {
+        let mut frame = Frame::of(ir, consumer);
+        let (dims, runtimes) = frame.add_runtimes(producer, consumer.parts.runtimes.len(), dims);
+        if consumer.generic.epilogue().is_some() {
+            // An epilogue reads at points that the constraints exclude, too.
+            frame.domain.constraints.clear();
+        }
+        let prover = Prover::for_domain(ir, &frame.domain);
+        let in_frame = |expr| ir.substitute(expr, &in_place_of_runtimes(&runtimes));
+        let at_most = |low, high| prover.at_most(low, high) == Verdict::Proved;
+        let is_in_domain = dims.iter().zip(&producer.parts.domain.dims).all(|(dim, variable)| {
+            variable.lower.is_some_and(|lower| at_most(in_frame(lower), *dim))
+                && variable.upper.is_some_and(|upper| at_most(*dim, in_frame(upper)))
+        });
+        let positions = consumer.parts.maps[*read].results.iter();
+        let is_at_position = positions.zip(&producer.init_map().results).all(|(read, written)| {
+            shifted_dim(ir, *written).is_some()
+                || prover.equal(*read, in_frame(*written)) == Verdict::Proved
+        });
+        if !is_in_domain || !is_at_position {
+            return Err("the consumer may read elements that the producer does not write".into());
+        }
     }
     Ok(())
 }
@@ -494,16 +645,26 @@ fn check_epilogue(
     for expr in &dims[0] {
         let vars: Vec<_> =
             ir.vars(*expr).into_iter().filter(|var| !matches!(var, Var::Runtime(_))).collect();
-        let [var] = vars[..] else {
-            return Err("the consumer does not read the reduction by one variable per dimension"
-                .to_string());
+        let var = match vars[..] {
+            [] => continue,
+            [var] => var,
+            _ => {
+                return Err("the consumer reads the reduction by several variables per dimension"
+                    .to_string());
+            }
         };
         let offset = ir.canonicalize(ir.sub(*expr, ir.var(var)));
         if ir.vars(offset).contains(&var) || !used.insert(var) {
             return Err("the consumer does not read each element of the reduction once".to_string());
         }
     }
-    if used.len() != consumer.parts.domain.dims.len() {
+    let domain = &consumer.parts.domain;
+    let has_several = |var: &Var| {
+        let interval = domain.variable(*var).and_then(|it| it.constant_interval(ir));
+        interval.is_none_or(|interval| interval.as_point().is_none())
+    };
+    let mut dims = (0..domain.dims.len() as u32).map(Var::Dim).filter(has_several);
+    if !dims.all(|var| used.contains(&var)) {
         return Err(
             "the reduction would be computed again for every element that uses it".to_string()
         );
@@ -532,9 +693,10 @@ fn check_index_uses(
             });
         }
     }
+    let runtime_maps: Vec<_> = consumer.runtime_maps.iter().chain(&producer.runtime_maps).collect();
     let from_tensor = |var: &Var| {
         matches!(var, Var::Runtime(number)
-            if consumer.runtime_maps.get(*number as usize).is_some_and(|map| map.is_some()))
+            if runtime_maps.get(*number as usize).is_some_and(|map| map.is_some()))
     };
     for exprs in dims {
         for number in &asked {
@@ -548,31 +710,41 @@ fn check_index_uses(
     Ok(())
 }
 
-/// Per dimension variable, which result holds it and the offset that is added to it there.
-fn invert(ir: &Context, map: &IndexingMap) -> Option<Vec<(usize, Expr)>> {
-    let mut found: Vec<Option<(usize, Expr)>> = vec![None; map.dims.len()];
+/// The dimension variables of the producer over the position of an element of its result, which
+/// `d0, d1, ..` denote here, and its runtime variables.
+fn invert(ir: &Context, producer: &Node) -> Result<Vec<Expr>, String> {
+    let map = producer.init_map();
+    let mut found: Vec<Option<Expr>> = Vec::new();
+    for variable in &producer.parts.domain.dims {
+        let point = variable.constant_interval(ir).and_then(|interval| interval.as_point());
+        found.push(point.map(|value| ir.constant(value)));
+    }
     for (number, result) in map.results.iter().enumerate() {
-        let vars: Vec<_> =
-            ir.vars(*result).into_iter().filter(|var| !matches!(var, Var::Runtime(_))).collect();
-        let [Var::Dim(dim)] = vars[..] else { return None };
-        let offset = ir.canonicalize(ir.sub(*result, ir.dim(dim)));
-        if ir.vars(offset).contains(&Var::Dim(dim)) {
-            return None;
+        let mut offset = *result;
+        if let Some((dim, shift)) = shifted_dim(ir, *result) {
+            offset = shift;
+            let index = ir.sub(ir.dim(number as u32), offset);
+            let slot = found.get_mut(dim as usize);
+            if slot.and_then(|slot| slot.replace(index)).is_some() {
+                return Err("the producer's map to its result uses a variable twice".to_string());
+            }
         }
-        let slot = found.get_mut(dim as usize)?;
-        if slot.replace((number, offset)).is_some() {
-            return None;
+        if producer.varies(ir, &[offset]) {
+            return Err("the producer's map to its result is not a permutation with offsets \
+                        that are the same for all points"
+                .to_string());
         }
     }
-    found.into_iter().collect()
+    let all: Option<Vec<_>> = found.into_iter().collect();
+    all.ok_or_else(|| "the producer's map to its result does not use all variables".to_string())
 }
 
-/// Renumbers runtime variables behind `count` others.
-fn shift_runtimes(ir: &Context, expr: Expr, count: usize) -> Expr {
-    ir.substitute(expr, &|var| match var {
-        Var::Runtime(number) => Some(ir.runtime(number + count as u32)),
-        _ => None,
-    })
+/// The dimension variable and the offset of an expression `d + offset`.
+fn shifted_dim(ir: &Context, expr: Expr) -> Option<(u32, Expr)> {
+    let dims: Vec<_> = ir.vars(expr).into_iter().filter(|var| matches!(var, Var::Dim(_))).collect();
+    let [Var::Dim(dim)] = dims[..] else { return None };
+    let offset = ir.canonicalize(ir.sub(expr, ir.dim(dim)));
+    (!ir.vars(offset).contains(&Var::Dim(dim))).then_some((dim, offset))
 }
 
 /// The operations of a body, counted as work: a division or a built-in is worth 8.
@@ -619,7 +791,8 @@ impl<'c, 'i> Frame<'c, 'i> {
     }
 
     /// Adds the runtime variables of the producer at these values of its dimension
-    /// variables, and gives the expressions that stand for them. Equal ones are shared.
+    /// variables. Returns these values and the runtime variables as expressions of this
+    /// operation. Equal runtime variables are shared.
     ///
     /// `dims` refers to runtime variable `k` of the producer as number `base + k`.
     fn add_runtimes(
@@ -629,34 +802,88 @@ impl<'c, 'i> Frame<'c, 'i> {
         dims: &[Expr],
     ) -> (Vec<Expr>, Vec<Expr>) {
         let ir = self.ir;
-        let mut exprs: Vec<Expr> = Vec::new();
-        // Offsets use sizes only, whose values do not depend on the dimension variables, so
-        // that these come first.
-        for (number, value) in node.parts.runtimes.iter().enumerate() {
-            let map = node.runtime_maps[number].as_ref().map(|results| {
-                let dims = renumber_offsets(ir, dims, base, &exprs);
-                ir.substitute_all(results, &|var| match var {
-                    Var::Dim(dim) => dims.get(dim as usize).copied(),
-                    Var::Runtime(number) => exprs.get(number as usize).copied(),
-                    Var::Range(_) => None,
-                })
-            });
-            let known = (0..self.runtimes.len())
-                .find(|known| self.runtimes[*known] == *value && self.runtime_maps[*known] == map);
-            let place = known.unwrap_or_else(|| {
-                self.runtimes.push(*value);
-                self.runtime_maps.push(map);
-                let mut variable = node.parts.domain.runtimes[number].clone();
-                if self.domain.runtimes.iter().any(|other| other.name == variable.name) {
-                    variable.name = None;
-                }
-                self.domain.runtimes.push(variable);
-                self.runtimes.len() - 1
-            });
-            exprs.push(ir.runtime(place as u32));
+        let variables = &node.parts.domain.runtimes;
+        let num_before = self.runtimes.len();
+        let mut exprs: Vec<Option<Expr>> = vec![None; variables.len()];
+        // The variables in `dims`, and those that they need, come first: they do not depend on
+        // the dimension variables.
+        let in_dims = runtime_numbers(ir, dims).filter_map(|number| number.checked_sub(base));
+        let mut work: Vec<usize> = in_dims.collect();
+        let mut needed = BTreeSet::new();
+        while let Some(number) = work.pop() {
+            if needed.insert(number) {
+                let map = node.runtime_maps[number].iter().flatten().copied();
+                let exprs: Vec<_> = map.chain(bounds(&variables[number])).collect();
+                work.extend(runtime_numbers(ir, &exprs));
+            }
         }
-        let dims = renumber_offsets(ir, dims, base, &exprs);
+        for number in needed {
+            self.add_runtime(node, number, &[], &mut exprs);
+        }
+        let dims = ir.substitute_all(dims, &|var| match var {
+            Var::Runtime(number) => *exprs.get((number as usize).checked_sub(base)?)?,
+            _ => None,
+        });
+        for number in 0..variables.len() {
+            if exprs[number].is_none() {
+                self.add_runtime(node, number, &dims, &mut exprs);
+            }
+        }
+        let exprs: Vec<Expr> = exprs.into_iter().flatten().collect();
+        // Bounds may use any of the variables.
+        for (expr, variable) in exprs.iter().zip(variables) {
+            if let Some(Var::Runtime(place)) = ir.as_var(*expr)
+                && num_before <= place as usize
+            {
+                let renumbered = |bound: Expr| ir.substitute(bound, &in_place_of_runtimes(&exprs));
+                let new = &mut self.domain.runtimes[place as usize];
+                new.lower = variable.lower.map(renumbered);
+                new.upper = variable.upper.map(renumbered);
+            }
+        }
         (dims, exprs)
+    }
+
+    /// Adds a runtime variable of the producer, or finds an equal one, and notes its expression.
+    fn add_runtime(
+        &mut self,
+        node: &Node<'c>,
+        number: usize,
+        dims: &[Expr],
+        exprs: &mut [Option<Expr>],
+    ) {
+        let ir = self.ir;
+        let value = node.parts.runtimes[number];
+        let mut variable = node.parts.domain.runtimes[number].clone();
+        let renumbered = |var| match var {
+            Var::Dim(dim) => dims.get(dim as usize).copied(),
+            Var::Runtime(number) => exprs[number as usize],
+            Var::Range(_) => None,
+        };
+        let map = node.runtime_maps[number].as_ref();
+        let map = map.map(|results| ir.substitute_all(results, &renumbered));
+        let in_bounds: Vec<_> = bounds(&variable).collect();
+        let are_known = runtime_numbers(ir, &in_bounds).all(|it| exprs[it].is_some());
+        let renumbered = |bound: Option<Expr>| bound.map(|it| ir.substitute(it, &renumbered));
+        let (lower, upper) = (renumbered(variable.lower), renumbered(variable.upper));
+        // Bounds decide how an element is read: as a signed or as an unsigned number.
+        let is_equal = |known: &usize| {
+            let other = &self.domain.runtimes[*known];
+            self.runtimes[*known] == value
+                && self.runtime_maps[*known] == map
+                && (other.lower, other.upper) == (lower, upper)
+        };
+        let known = (0..self.runtimes.len()).find(is_equal).filter(|_| are_known);
+        let place = known.unwrap_or_else(|| {
+            if self.domain.runtimes.iter().any(|other| other.name == variable.name) {
+                variable.name = None;
+            }
+            self.runtimes.push(value);
+            self.runtime_maps.push(map);
+            self.domain.runtimes.push(variable);
+            self.runtimes.len() - 1
+        });
+        exprs[number] = Some(ir.runtime(place as u32));
     }
 
     /// Adds an input, or finds an equal one, and gives its number.
@@ -668,14 +895,22 @@ impl<'c, 'i> Frame<'c, 'i> {
         })
     }
 
-    /// The parts of an operation with these destinations.
+    /// The parts of an operation with these destinations, and with an epilogue if `epilogue`.
     fn parts(
         &self,
         inits: &[Val<'c>],
         init_maps: &[Vec<Expr>],
         combiners: &[Combiner],
+        epilogue: bool,
     ) -> GenericParts<'c> {
-        let mut simplifier = Simplifier::for_map(self.ir, &self.domain);
+        // Folds store, and their epilogue reads, where the constraints do not hold as well.
+        let mut whole = self.domain.clone();
+        if combiners.iter().any(|it| it.kind != CombinerKind::Assign) {
+            whole.constraints.clear();
+        }
+        let inside = if epilogue { &whole } else { &self.domain };
+        let mut of_inputs = Simplifier::for_map(self.ir, inside);
+        let mut of_others = Simplifier::for_map(self.ir, &whole);
         let strip = |variables: &[Variable]| {
             variables
                 .iter()
@@ -688,13 +923,14 @@ impl<'c, 'i> Frame<'c, 'i> {
             runtimes: strip(&self.domain.runtimes),
             ..IndexingMap::default()
         };
-        let mut map = |results: &[Expr]| IndexingMap {
+        let map = |simplifier: &mut Simplifier, results: &[Expr]| IndexingMap {
             results: results.iter().map(|expr| simplifier.simplify(*expr)).collect(),
             ..frame.clone()
         };
-        let mut maps: Vec<_> = self.inputs.iter().map(|(_, results)| map(results)).collect();
-        maps.extend(init_maps.iter().map(|results| map(results)));
-        maps.extend(self.runtime_maps.iter().flatten().map(|results| map(results)));
+        let inputs = self.inputs.iter();
+        let mut maps: Vec<_> = inputs.map(|(_, results)| map(&mut of_inputs, results)).collect();
+        let others = init_maps.iter().chain(self.runtime_maps.iter().flatten());
+        maps.extend(others.map(|results| map(&mut of_others, results)));
         let mut parts = GenericParts {
             domain: self.domain.clone(),
             runtimes: self.runtimes.clone(),
@@ -708,10 +944,22 @@ impl<'c, 'i> Frame<'c, 'i> {
     }
 }
 
-/// Lets runtime variable `base + k` in `exprs` be the expression `known[k]`.
-fn renumber_offsets(ir: &Context, exprs: &[Expr], base: usize, known: &[Expr]) -> Vec<Expr> {
-    ir.substitute_all(exprs, &|var| match var {
-        Var::Runtime(number) => known.get((number as usize).checked_sub(base)?).copied(),
+fn bounds(variable: &Variable) -> impl Iterator<Item = Expr> + use<> {
+    variable.lower.into_iter().chain(variable.upper)
+}
+
+/// Puts expressions in the place of the runtime variables of these numbers.
+fn in_place_of_runtimes(exprs: &[Expr]) -> impl Fn(Var) -> Option<Expr> {
+    move |var| match var {
+        Var::Runtime(number) => exprs.get(number as usize).copied(),
+        _ => None,
+    }
+}
+
+/// The numbers of the runtime variables in expressions.
+fn runtime_numbers(ir: &Context, exprs: &[Expr]) -> impl Iterator<Item = usize> + use<> {
+    ir.vars_of_all(exprs).into_iter().filter_map(|var| match var {
+        Var::Runtime(number) => Some(number as usize),
         _ => None,
     })
 }
@@ -778,8 +1026,10 @@ impl<'c, 'i> Plan<'c, 'i> {
             .take(consumer.parts.inits.len())
             .map(|map| map.results.clone())
             .collect();
-        let parts = frame.parts(&consumer.parts.inits, &init_maps, &consumer.parts.combiners);
-        let fused = parts.build(ir, &builder, consumer.generic.epilogue().is_some());
+        let epilogue = consumer.generic.epilogue().is_some();
+        let (inits, combiners) = (&consumer.parts.inits, &consumer.parts.combiners);
+        let parts = frame.parts(inits, &init_maps, combiners, epilogue);
+        let fused = parts.build(ir, &builder, epilogue);
         let num_folded = consumer.parts.inits.len();
         let blocks = [(Some(consumer.generic.body()), Some(fused.body()), 0)];
         let epilogues = [(consumer.generic.epilogue(), fused.epilogue(), num_folded)];
@@ -819,10 +1069,7 @@ impl<'c, 'i> Plan<'c, 'i> {
         let mut frame = Frame::of(ir, consumer);
         let base = consumer.parts.runtimes.len();
         let (dims, runtimes) = frame.add_runtimes(producer, base, &self.dims[0]);
-        let replacement = |var: Var| match var {
-            Var::Runtime(number) => runtimes.get(number as usize).copied(),
-            _ => None,
-        };
+        let replacement = in_place_of_runtimes(&runtimes);
         frame.domain.ranges = producer
             .parts
             .domain
@@ -844,7 +1091,8 @@ impl<'c, 'i> Plan<'c, 'i> {
         }
         let builder = self.builder();
         let init_map = consumer.init_map().results.clone();
-        let parts = frame.parts(&consumer.parts.inits, &[init_map], &producer.parts.combiners);
+        let parts =
+            frame.parts(&consumer.parts.inits, &[init_map], &producer.parts.combiners, true);
         let fused = parts.build(ir, &builder, true);
 
         let inside = Builder::at_end(builder.context, fused.body(), builder.location);
