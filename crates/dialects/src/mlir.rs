@@ -160,6 +160,10 @@ pub fn operand_group<'c>(op: Op<'c>, group: usize) -> Vec<Val<'c>> {
 /// The only (or first) block of region `index`, if the region has one.
 pub fn body<'c>(op: Op<'c>, index: usize) -> Option<Blk<'c>> {
     use melior::ir::RegionLike;
+    // An index out of bounds is an error that prints the operation, and so verifies it.
+    if op.region_count() <= index {
+        return None;
+    }
     op.region(index).ok().and_then(|region| region.first_block()).map(block_ref)
 }
 

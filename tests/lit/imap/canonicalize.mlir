@@ -99,3 +99,32 @@ func.func @body(%a: tensor<4xf32>) -> tensor<4xf32> {
   } -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// A cast of an operand becomes part of an operation, with and without an epilogue.
+// CHECK-LABEL: func.func @casts(
+// CHECK:         imap.generic {{.*}} runtime(%[[R:.*]] : tensor<1xi32>) ins(%[[X:.*]] : tensor<4xf32>) outs(%[[I:.*]] : tensor<4xf32>)
+// CHECK:         imap.generic {{.*}} ins(%{{.*}} : tensor<4xf32>) outs(%[[O:.*]] : tensor<4xf32>)
+// CHECK:         } epilogue {
+// CHECK:         return %{{.*}} : tensor<4xf32>
+func.func @casts(%r: tensor<1xi32>, %x: tensor<4xf32>, %init: tensor<4xf32>) -> tensor<4xf32> {
+  %rd = tensor.cast %r : tensor<1xi32> to tensor<?xi32>
+  %xd = tensor.cast %x : tensor<4xf32> to tensor<?xf32>
+  %initd = tensor.cast %init : tensor<4xf32> to tensor<?xf32>
+  %0 = imap.generic #imap.map<(i){r} -> (), domain: i in [0, 3], r in [0, 0]> runtime(%rd : tensor<?xi32>) ins(%xd : tensor<?xf32>) outs(%initd : tensor<?xf32>)
+    maps [#imap.map<(i){r} -> (i + r)>, #imap.map<(i){r} -> (i)>, #imap.map<(i){r} -> (0)>] combine [#imap.combiner<assign>] {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<?xf32>
+  %1 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]> ins(%0 : tensor<?xf32>) outs(%initd : tensor<?xf32>)
+    maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>] combine [#imap.combiner<add>] {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } epilogue {
+  ^bb0(%s: f32, %a: f32):
+    imap.yield %s : f32
+  } -> tensor<?xf32>
+  %2 = tensor.cast %1 : tensor<?xf32> to tensor<4xf32>
+  return %2 : tensor<4xf32>
+}

@@ -448,3 +448,21 @@ func.func @f(%x: i32) {
 // expected-error @+2 {{expected one of [dim, range] for the kind of a variable, got: runtime}}
 // expected-error @+1 {{failed to parse Imap_VariableKindAttr parameter 'value'}}
 #variable = #imap<variable runtime>
+
+// -----
+
+func.func @two_epilogues(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{expected at most one epilogue, but found 2}}
+  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]> ins(%x : tensor<4xf32>) outs(%x : tensor<4xf32>)
+    maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>] combine [#imap.combiner<add>] {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } epilogue {
+  ^bb0(%s: f32, %a: f32):
+    imap.yield %s : f32
+  }, {
+  ^bb0(%s: f32, %a: f32):
+    imap.yield %s : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

@@ -190,7 +190,8 @@ def Imap_GenericOp : Imap_Op<"generic", [
     ArrayAttr:$maps,
     ArrayAttr:$combiners);
   let results = (outs Variadic<AnyRankedTensor>:$results);
-  let regions = (region SizedRegion<1>:$scalar, MaxSizedRegion<1>:$epilogue);
+  // Without an epilogue there is one region only: MLIR cannot clone an empty one (LLVM 22).
+  let regions = (region SizedRegion<1>:$scalar, VariadicRegion<SizedRegion<1>>:$epilogue);
   let assemblyFormat = [{
     $domain
     (`runtime` `(` $runtimes^ `:` type($runtimes) `)`)?

@@ -297,13 +297,11 @@ impl<'c> GenericParts<'c> {
         let scalar = |value: &Val<'c>| mlir::signless(context, mlir::element_type(value.r#type()));
         let inputs: Vec<_> = self.inputs.iter().map(scalar).collect();
         let folded: Vec<_> = self.inits.iter().map(scalar).collect();
-        let (body, _) = mlir::region_with_block(&inputs, builder.location);
-        let epilogue = if epilogue {
+        let mut regions = vec![mlir::region_with_block(&inputs, builder.location).0];
+        if epilogue {
             let arguments = [folded, inputs].concat();
-            mlir::region_with_block(&arguments, builder.location).0
-        } else {
-            melior::ir::Region::new()
-        };
+            regions.push(mlir::region_with_block(&arguments, builder.location).0);
+        }
         let maps: Vec<_> =
             self.maps.iter().map(|map| map::to_attribute(context, ir, map)).collect();
         let combiners: Vec<_> =
@@ -321,7 +319,7 @@ impl<'c> GenericParts<'c> {
                 ("combiners", mlir::array(context, &combiners)),
                 ("operandSegmentSizes", mlir::segments(context, &groups)),
             ],
-            vec![body, epilogue],
+            regions,
         );
         Generic { op }
     }

@@ -213,6 +213,10 @@ fn verify_regions<'c>(
     let scalar = |value: &Val<'c>| mlir::signless(context, mlir::element_type(value.r#type()));
     let scalars: Vec<_> = inputs.iter().map(scalar).collect();
     let folded: Vec<_> = inits.iter().map(scalar).collect();
+    let num_epilogues = generic.op().region_count() - 1;
+    if 1 < num_epilogues {
+        return error(format!("expected at most one epilogue, but found {num_epilogues}"));
+    }
     verify_block("body", generic.body(), &scalars, &folded)?;
     if let Some(epilogue) = generic.epilogue() {
         verify_block("epilogue", epilogue, &[folded.clone(), scalars].concat(), &folded)?;
