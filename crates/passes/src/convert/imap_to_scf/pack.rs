@@ -6,7 +6,8 @@
 //! on `m`, a transposed copy costs one pass over it and serves every `m`. The copy is an
 //! `imap.generic` of its own, which becomes a transposition in registers.
 //!
-//! Done for constant extents only, if the copy is small and serves many points.
+//! Done for constant extents only, if the copy is small and serves many points. Elements that
+//! constraints exclude are not copied: they need not exist.
 
 use super::{
     emit::Nest,
@@ -19,7 +20,7 @@ use tc_dialects::{
     imap::{self, Combiner, Generic, GenericParts},
     mlir::{self, Builder},
 };
-use tc_ir::{Expr, IndexingMap, Var, Variable};
+use tc_ir::{Constraint, Expr, IndexingMap, Var, Variable};
 
 /// How many points a copied element has to serve if the reduction is short, and folding
 /// across the lanes for each result takes much of the time.
@@ -75,13 +76,30 @@ fn misfits(nest: &Nest, dims: &[Var], ranges: &[Var], lane: Var) -> Option<Vec<u
         for var in dims.iter().filter(|var| !needs.contains(var)) {
             reuse = reuse.saturating_mul(nest.extent(*var).unwrap_or(min_reuse));
         }
+        // The copy has the constraints on its variables; others may exclude its points, too.
+        let is_copied = nest.domain.constraints.iter().all(|constraint| {
+            nest.needs(&[constraint.expr]).is_disjoint(&needs) || concerns(nest, constraint, &needs)
+        });
         let dims_needed = needs.iter().filter(|var| matches!(var, Var::Dim(_))).count();
-        if !is_plain || dims_needed != 1 || MAX_ELEMENTS < elements || reuse < min_reuse {
+        if !is_plain
+            || !is_copied
+            || dims_needed != 1
+            || MAX_ELEMENTS < elements
+            || reuse < min_reuse
+        {
             return None;
         }
         found.push(number);
     }
     (!found.is_empty()).then_some(found)
+}
+
+/// Whether a constraint is one on these dimension and range variables.
+fn concerns(nest: &Nest, constraint: &Constraint, vars: &BTreeSet<Var>) -> bool {
+    let needs = nest.needs(&[constraint.expr]);
+    let has_runtimes =
+        nest.ir.vars(constraint.expr).iter().any(|var| matches!(var, Var::Runtime(_)));
+    !needs.is_empty() && needs.is_subset(vars) && !has_runtimes
 }
 
 /// Copies an input into a buffer whose dimensions are the variables it depends on,
@@ -90,7 +108,7 @@ fn copy<'c>(nest: &mut Nest<'c>, builder: &Builder<'c>, number: usize, lane: Var
     let ir = &nest.ir;
     let input = &nest.inputs[number];
     let needs: BTreeSet<Var> = nest.needs(&input.map.results);
-    let mut order: Vec<Var> = needs.into_iter().filter(|var| *var != lane).collect();
+    let mut order: Vec<Var> = needs.iter().copied().filter(|var| *var != lane).collect();
     order.push(lane);
     let element = mlir::element_type(input.buffer.r#type());
     let extents: Vec<i64> = order.iter().filter_map(|var| nest.extent(*var)).collect();
@@ -112,8 +130,12 @@ fn copy<'c>(nest: &mut Nest<'c>, builder: &Builder<'c>, number: usize, lane: Var
         ..IndexingMap::default()
     };
     let places = numbered.iter().map(|(var, expr)| ir.sub(*expr, origin(var))).collect();
+    let constraints = nest.domain.constraints.iter();
+    let constraints = constraints
+        .filter(|it| concerns(nest, it, &needs))
+        .map(|it| Constraint { expr: ir.substitute(it.expr, &renamed), interval: it.interval });
     let parts = GenericParts {
-        domain: map_of(Vec::new()),
+        domain: IndexingMap { constraints: constraints.collect(), ..map_of(Vec::new()) },
         runtimes: Vec::new(),
         inputs: vec![input.buffer],
         inits: vec![packed],
