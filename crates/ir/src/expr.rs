@@ -20,6 +20,7 @@
 //! the handles of its operands, so ascending order of handles is a topological order. One context holds fewer than 2^32 nodes.
 
 mod linear;
+mod operators;
 mod traversal;
 
 use std::cell::{Ref, RefCell};
@@ -33,23 +34,32 @@ use crate::interval::{Interval, ceil_div_wide, floor_div_wide};
 use crate::simplify::{Quotients, Tables};
 pub(crate) use linear::FewTerms;
 pub use linear::LinearTerms;
+pub use operators::{ExprRef, IntoExpr};
 pub(crate) use traversal::{interval_of_operation, value_of_node};
 
 /// A handle to an expression of one [`Context`].
 #[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Expr(NonZeroU32);
+pub struct Expr {
+    /// One more than the place in the arena, so that an `Option` needs no more room.
+    number: NonZeroU32,
+    owner: Owner,
+}
 
-impl Expr {
-    /// The handle of a place of the arena. Where there is none, an `Option` of it needs no more room.
-    #[inline]
-    fn new(place: u32) -> Self {
-        Expr(NonZeroU32::MIN.saturating_add(place))
+/// Identifies a context in debug builds, which find expressions that are used with another one.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+struct Owner(#[cfg(debug_assertions)] u32);
+
+impl Default for Owner {
+    #[cfg(debug_assertions)]
+    fn default() -> Self {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        Owner(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The place in the arena.
-    #[inline]
-    fn place(self) -> usize {
-        self.0.get() as usize - 1
+    #[cfg(not(debug_assertions))]
+    fn default() -> Self {
+        Owner()
     }
 }
 
@@ -178,6 +188,7 @@ const VACANT: u32 = u32::MAX;
 
 #[derive(Debug, Default)]
 struct Arena {
+    owner: Owner,
     nodes: Vec<Node>,
     /// Number of operators of each node written out as text, saturating.
     costs: Vec<u32>,
@@ -190,6 +201,25 @@ struct Arena {
 }
 
 impl Arena {
+    /// The handle of a place.
+    #[inline]
+    fn expr(&self, place: u32) -> Expr {
+        Expr { number: NonZeroU32::MIN.saturating_add(place), owner: self.owner }
+    }
+
+    /// The place of an expression.
+    #[inline]
+    fn place(&self, expr: Expr) -> usize {
+        debug_assert!(expr.owner == self.owner, "the expression belongs to another context");
+        expr.number.get() as usize - 1
+    }
+
+    /// The operation at the root of an expression.
+    #[inline]
+    fn node(&self, expr: Expr) -> Node {
+        self.nodes[self.place(expr)]
+    }
+
     /// The handle of `node` if it is there, else the place of the table that it goes to.
     fn find(&self, node: Node, hash: u32) -> Result<Expr, usize> {
         let mask = self.table.len().wrapping_sub(1);
@@ -198,7 +228,7 @@ impl Arena {
             match self.table.get(place) {
                 None | Some(&(VACANT, _)) => return Err(place),
                 Some(&(number, other)) if other == hash && self.nodes[number as usize] == node => {
-                    return Ok(Expr::new(number));
+                    return Ok(self.expr(number));
                 }
                 Some(_) => place = (place + 1) & mask,
             }
@@ -231,7 +261,7 @@ fn hash_of(node: Node) -> u32 {
         | Node::CeilDiv(lhs, rhs)
         | Node::Mod(lhs, rhs)
         | Node::Min(lhs, rhs)
-        | Node::Max(lhs, rhs) => u64::from(lhs.0.get()) << 32 | u64::from(rhs.0.get()),
+        | Node::Max(lhs, rhs) => u64::from(lhs.number.get()) << 32 | u64::from(rhs.number.get()),
     };
     #[expect(clippy::cast_possible_truncation, reason = "any part of a hash will do")]
     let hash = mix(u64::from(node.rank()) << 56, word) as u32;
@@ -245,7 +275,7 @@ impl Constants<'_> {
     /// The interval between two constants, `None` being infinite; `None` where one is no constant.
     #[inline]
     pub(crate) fn interval(&self, lower: Option<Expr>, upper: Option<Expr>) -> Option<Interval> {
-        let end = |bound: Option<Expr>, infinity| match bound.map(|it| self.0.nodes[it.place()]) {
+        let end = |bound: Option<Expr>, infinity| match bound.map(|it| self.0.node(it)) {
             None => Some(infinity),
             Some(Node::Const(value)) => Some(value),
             Some(_) => None,
@@ -255,11 +285,12 @@ impl Constants<'_> {
 }
 
 /// The interner that owns expressions. It only grows, works through `&self` and can move to
-/// another thread; there is no global state, so threads with a context each do not meet.
+/// another thread; there is no global state but a counter in debug builds, so threads with a
+/// context each do not meet.
 ///
 /// # Panics
-/// Using an [`Expr`] with a context that did not make it panics or denotes another
-/// expression.
+/// Using an [`Expr`] with a context that did not make it panics in debug builds. In others it may
+/// denote another expression.
 #[derive(Debug, Default)]
 pub struct Context {
     arena: RefCell<Arena>,
@@ -298,14 +329,15 @@ impl Context {
     /// The operation at the root of `expr`.
     #[inline]
     pub fn node(&self, expr: Expr) -> Node {
-        self.arena.borrow().nodes[expr.place()]
+        self.arena.borrow().node(expr)
     }
 
     /// The number of operators in `expr` written out as text, saturating at `u32::MAX`. A
     /// difference, which is a sum with a negation, counts as one.
     #[inline]
     pub fn cost(&self, expr: Expr) -> u32 {
-        self.arena.borrow().costs[expr.place()]
+        let arena = self.arena.borrow();
+        arena.costs[arena.place(expr)]
     }
 
     /// The number of distinct expressions made so far.
@@ -328,7 +360,7 @@ impl Context {
             && let Some(&number) = arena.dims.get(dim as usize)
             && number != VACANT
         {
-            return Expr::new(number);
+            return arena.expr(number);
         }
         let hash = hash_of(node);
         let mut place = match arena.find(node, hash) {
@@ -340,19 +372,18 @@ impl Context {
             place = arena.find(node, hash).expect_err("it was not there before");
         }
         let cost = node.operands().map_or(0, |(lhs, rhs)| {
-            let operands = arena.costs[lhs.place()].saturating_add(arena.costs[rhs.place()]);
-            match (node, arena.nodes[rhs.place()]) {
+            let cost = |operand| arena.costs[arena.place(operand)];
+            let operands = cost(lhs).saturating_add(cost(rhs));
+            match (node, arena.node(rhs)) {
                 // The negation is the operator of the difference.
-                (Node::Add(..), Node::Mul(_, factor))
-                    if arena.nodes[factor.place()] == Node::Const(-1) =>
-                {
+                (Node::Add(..), Node::Mul(_, factor)) if arena.node(factor) == Node::Const(-1) => {
                     operands
                 }
                 _ => operands.saturating_add(1),
             }
         });
         let number = u32::try_from(arena.nodes.len()).expect("fewer than 2^32 expressions");
-        let expr = Expr::new(number);
+        let expr = arena.expr(number);
         assert!(number != VACANT, "fewer than 2^32 expressions");
         arena.nodes.push(node);
         arena.costs.push(cost);
@@ -652,6 +683,23 @@ mod tests {
             assert_eq!(ctx.mul(undefined, zero), zero);
             assert_eq!(ctx.modulo(undefined, ctx.constant(-1)), zero);
         }
+    }
+
+    /// Printing an expression with another context, which has as many expressions.
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic = "the expression belongs to another context"]
+    fn rejects_expressions_of_another_context() {
+        let (ctx, other) = (Context::new(), Context::new());
+        let expr = ctx.add(ctx.dim(0), ctx.constant(1));
+        other.add(other.dim(1), other.constant(2));
+        let _ = other.display(expr).to_string();
+    }
+
+    #[test]
+    #[cfg(not(debug_assertions))]
+    fn handles_are_small() {
+        assert_eq!(size_of::<Option<super::Expr>>(), 4);
     }
 
     #[test]

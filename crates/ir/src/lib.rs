@@ -101,7 +101,7 @@ pub use constraint_expression::ConstraintExpression;
 pub use emptiness::Emptiness;
 pub use equality::{Difference, Equality};
 pub use evaluator::{MapEvaluator, Values};
-pub use expr::{Context, EvalError, Expr, LinearTerms, Node, Var};
+pub use expr::{Context, EvalError, Expr, ExprRef, IntoExpr, LinearTerms, Node, Var};
 pub use interval::Interval;
 pub use inverse::InverseError;
 pub use map::{Constraint, IndexingMap, VarIntervals, Variable};

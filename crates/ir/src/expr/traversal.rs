@@ -38,7 +38,7 @@ impl Context {
                 }
             }
             order.push(expr);
-            if let Some((lhs, rhs)) = arena.nodes[expr.place()].operands() {
+            if let Some((lhs, rhs)) = arena.node(expr).operands() {
                 stack.push(lhs);
                 stack.push(rhs);
             }
@@ -117,7 +117,7 @@ impl Context {
     /// shares. The number of operators limits the depth too.
     pub(crate) fn are_small(&self, exprs: &[Expr]) -> bool {
         let arena = self.arena.borrow();
-        exprs.iter().all(|expr| arena.costs[expr.place()] <= MAX_SMALL)
+        exprs.iter().all(|expr| arena.costs[arena.place(*expr)] <= MAX_SMALL)
     }
 
     /// [`fold`](Self::fold) for a [small](Self::are_small) expression.

@@ -412,7 +412,7 @@ impl<'c, 'i> Converter<'c, 'i> {
                 return Err(Report::op_error(statement.op(), error));
             };
             let ir = self.ir;
-            let extent = ir.add(ir.sub(upper, lower), ir.constant(1));
+            let extent = (ir.wrap(upper) - lower + 1).expr();
             let extent = solve::simplified(&Prover::new(ir), extent).unwrap_or(extent);
             shape.push(ir.as_constant(extent));
             if ir.as_constant(extent).is_none() {

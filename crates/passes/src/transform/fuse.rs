@@ -313,7 +313,7 @@ impl<'c> Node<'c> {
                             return false;
                         }
                     }
-                    is_zero(first) && is_zero(ir.sub(ir.sub(extent, ir.constant(1)), last))
+                    is_zero(first) && is_zero((ir.wrap(extent) - 1 - last).expr())
                 },
             )
     }
@@ -1209,8 +1209,7 @@ fn temporary_bytes<'c>(blocks: &[Blk<'c>]) -> String {
             let mut bytes = ir.constant(mlir::byte_width(element) as i64);
             for dim in &domain.dims {
                 let (Some(lower), Some(upper)) = (dim.lower, dim.upper) else { continue };
-                let extent = ir.add(ir.sub(upper, lower), ir.constant(1));
-                bytes = ir.mul(bytes, extent);
+                bytes = (ir.wrap(bytes) * (ir.wrap(upper) - lower + 1)).expr();
             }
             let named: Vec<Expr> = domain
                 .runtimes

@@ -152,7 +152,7 @@ impl<'c, 'i> Nest<'c, 'i> {
 
 /// A variable from 0 to below an extent.
 fn below(ir: &Context, extent: Expr) -> Variable {
-    let last = ir.canonicalize(ir.sub(extent, ir.constant(1)));
+    let last = ir.canonicalize((ir.wrap(extent) - 1).expr());
     Variable::between(ir.constant(0), last)
 }
 

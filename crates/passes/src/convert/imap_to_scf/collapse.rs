@@ -130,12 +130,10 @@ fn apply<'c>(nest: &mut Nest<'c>, builder: &Builder<'c>, outer: Var, inner: Var)
         }
     }
     let ir = &nest.ir;
-    let factor = ir.constant(extent);
     let (lower, upper) = nest.bounds_of(outer);
-    let last = ir.add(ir.mul(upper, factor), ir.constant(extent - 1));
-    let first = ir.mul(lower, factor);
+    let (first, last) = (ir.wrap(lower) * extent, ir.wrap(upper) * extent + (extent - 1));
     if let Some(variable) = nest.domain.variable_mut(outer) {
-        (variable.lower, variable.upper) = (Some(first), Some(last));
+        (variable.lower, variable.upper) = (Some(first.expr()), Some(last.expr()));
     }
     if let Some(variable) = nest.domain.variable_mut(inner) {
         variable.set_interval(ir, Interval::point(0));

@@ -302,20 +302,17 @@ impl<'c> Nest<'c> {
         let constraint = &self.domain.constraints[constraint];
         let factor = self.coefficient(constraint.expr, var).unwrap_or(1);
         let rest = ir.substitute(constraint.expr, &|it| (it == var).then(|| ir.constant(0)));
+        let rest = ir.wrap(rest);
         let lo = Some(constraint.interval.lo).filter(|lo| *lo != i64::MIN);
         let hi = Some(constraint.interval.hi).filter(|hi| *hi != i64::MAX);
-        let one = ir.constant(1);
-        if 0 < factor {
+        let (min, end) = if 0 < factor {
             // lo <= var + rest <= hi
-            let min = lo.map(|lo| ir.sub(ir.constant(lo), rest));
-            let end = hi.map(|hi| ir.add(ir.sub(ir.constant(hi), rest), one));
-            (min, end)
+            (lo.map(|lo| lo - rest), hi.map(|hi| hi - rest + 1))
         } else {
             // lo <= rest - var <= hi
-            let min = hi.map(|hi| ir.sub(rest, ir.constant(hi)));
-            let end = lo.map(|lo| ir.add(ir.sub(rest, ir.constant(lo)), one));
-            (min, end)
-        }
+            (hi.map(|hi| rest - hi), lo.map(|lo| rest - lo + 1))
+        };
+        (min.map(Expr::from), end.map(Expr::from))
     }
 
     /// Splits the constraints between the loops that run in this order: those which
