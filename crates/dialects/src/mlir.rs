@@ -970,14 +970,14 @@ impl<'c> Builder<'c> {
         IntegerType::new(self.context, width).into()
     }
 
-    /// `arith.cmpi` with a predicate named as in its assembly.
+    /// `arith.cmpi` of scalars or vectors with a predicate named as in its assembly.
     pub fn compare_int(&self, predicate: &str, lhs: Val<'c>, rhs: Val<'c>) -> Val<'c> {
         const NAMES: [&str; 10] =
             ["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"];
         self.compare("arith.cmpi", &NAMES, predicate, lhs, rhs)
     }
 
-    /// `arith.cmpf` with a predicate named as in its assembly.
+    /// `arith.cmpf` of scalars or vectors with a predicate named as in its assembly.
     pub fn compare_float(&self, predicate: &str, lhs: Val<'c>, rhs: Val<'c>) -> Val<'c> {
         const NAMES: [&str; 16] = [
             "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult",
@@ -997,7 +997,15 @@ impl<'c> Builder<'c> {
         let number = names.iter().position(|name| *name == predicate);
         let number = number.expect("a predicate of the comparison");
         let predicate = i64_attr(self.context, number as i64);
-        self.value_with(op, &[lhs, rhs], self.int_type(1), &[("predicate", predicate)])
+        let (operands, bit) = (lhs.r#type(), self.int_type(1));
+        let ty = if operands.is_vector() {
+            let extents: Vec<u64> =
+                shape(operands).into_iter().flatten().map(|extent| extent as u64).collect();
+            Type::vector(&extents, bit)
+        } else {
+            bit
+        };
+        self.value_with(op, &[lhs, rhs], ty, &[("predicate", predicate)])
     }
 
     /// `arith.select`.

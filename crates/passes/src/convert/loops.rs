@@ -8,11 +8,20 @@ const ALIGNMENT: i64 = 64;
 
 /// Emits the allocation of a temporary of a `memref` type of static shape.
 pub fn build_alloc<'c>(builder: &Builder<'c>, ty: Type<'c>) -> Val<'c> {
+    build_dynamic_alloc(builder, ty, &[])
+}
+
+/// Emits the allocation of a temporary of a `memref` type with so many dynamic extents.
+pub fn build_dynamic_alloc<'c>(
+    builder: &Builder<'c>,
+    ty: Type<'c>,
+    extents: &[Val<'c>],
+) -> Val<'c> {
     let attributes = [
         ("alignment", mlir::i64_attr(builder.context, ALIGNMENT)),
-        ("operandSegmentSizes", mlir::segments(builder.context, &[0, 0])),
+        ("operandSegmentSizes", mlir::segments(builder.context, &[extents.len(), 0])),
     ];
-    builder.value_with("memref.alloc", &[], ty, &attributes)
+    builder.value_with("memref.alloc", extents, ty, &attributes)
 }
 
 /// What fills a loop: from the index and the carried values, the next carried values.

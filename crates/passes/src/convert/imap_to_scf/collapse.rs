@@ -101,7 +101,8 @@ fn is_contiguous(ty: Type) -> bool {
     ty == memref(&mlir::shape(ty), mlir::element_type(ty))
 }
 
-fn memref<'c>(shape: &[Option<i64>], element: Type<'c>) -> Type<'c> {
+/// A buffer that is row-major without gaps.
+pub(super) fn memref<'c>(shape: &[Option<i64>], element: Type<'c>) -> Type<'c> {
     let shape: Vec<i64> = shape.iter().map(|extent| extent.unwrap_or(i64::MIN)).collect();
     MemRefType::contiguous(element, &shape, None).into()
 }

@@ -26,10 +26,15 @@ pub(super) struct Output<'c> {
     pub element: Type<'c>,
 }
 
-impl Output<'_> {
+impl<'c> Output<'c> {
     /// Whether values are stored as they are, at the points that satisfy the constraints only.
     pub fn is_assigned(&self) -> bool {
         self.combiner.kind == CombinerKind::Assign
+    }
+
+    /// The identity of the fold.
+    pub fn identity(&self, builder: &Builder<'c>) -> Val<'c> {
+        self.combiner.build_identity(builder, self.element)
     }
 }
 
@@ -449,8 +454,20 @@ impl<'c> Nest<'c> {
         value: Val<'c>,
     ) {
         let output = &self.outputs[number];
-        let indices = self.exprs(builder, scope, &output.map.results, true);
-        let operands = [&[value, scope.buffer(output.buffer)], &indices[..]].concat();
+        self.store_at(builder, scope, output.buffer, &output.map, value);
+    }
+
+    /// Stores a value in the element of a buffer that a map selects.
+    pub fn store_at(
+        &self,
+        builder: &Builder<'c>,
+        scope: &mut Scope<'c>,
+        buffer: Val<'c>,
+        map: &IndexingMap,
+        value: Val<'c>,
+    ) {
+        let indices = self.exprs(builder, scope, &map.results, true);
+        let operands = [&[value, scope.buffer(buffer)], &indices[..]].concat();
         builder.op("memref.store", &operands, &[]);
     }
 
@@ -460,7 +477,7 @@ impl<'c> Nest<'c> {
         if output.combiner.reads_destination() {
             self.load_output(builder, scope, number)
         } else {
-            output.combiner.build_identity(builder, output.element)
+            output.identity(builder)
         }
     }
 

@@ -4,7 +4,9 @@ use super::{
     Choices, MAX_VARIABLES, collapse,
     emit::{Nest, Output, Scope, hoist_indices},
     order::{self, Plan},
-    pack, vectors,
+    pack,
+    partial_sums::{self, PartialSums, Step},
+    vectors,
 };
 use crate::convert::loops;
 use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
@@ -134,23 +136,34 @@ pub(super) fn at_point<'c>(
     if may_skip_stores {
         start.push(builder.integer(boolean, 0));
     }
-    let folded = reduction_loops(
-        nest,
-        builder,
-        &scope,
-        ranges,
-        narrowing,
-        &start,
-        &mut |builder, scope, folded| {
-            nest.guarded(builder, scope, tested, folded, &mut |builder, scope| {
-                let mut values = nest.fold(builder, scope, &folded[..num_outputs]);
-                if may_skip_stores {
-                    values.push(builder.integer(boolean, 1));
-                }
-                values
-            })
-        },
-    );
+    let mut fold = |builder: &Builder<'c>, scope: &Scope<'c>, ranges: &[Var], held: &[Val<'c>]| {
+        reduction_loops(
+            nest,
+            builder,
+            scope,
+            ranges,
+            narrowing,
+            held,
+            &mut |inside, scope, held| {
+                nest.guarded(inside, scope, tested, held, &mut |inside, scope| {
+                    let mut values = nest.fold(inside, scope, &held[..num_outputs]);
+                    if may_skip_stores {
+                        values.push(inside.integer(boolean, 1));
+                    }
+                    values
+                })
+            },
+        )
+    };
+    let chains = partial_sums::vectorized_chains(nest, ranges);
+    let folded = match PartialSums::of(nest, ranges, chains) {
+        None => fold(builder, &scope, ranges, &start),
+        Some(sums) => {
+            let zeros: Vec<_> = nest.outputs.iter().map(|it| it.identity(builder)).collect();
+            let values = (&start[..], &zeros[..]);
+            sums.build_in_values(nest, builder, &scope, ranges, narrowing, values, &mut fold)
+        }
+    };
     let is_inside = folded.get(num_outputs).copied();
     let stored = nest.finish(builder, &mut scope, folded[..num_outputs].to_vec());
     for (number, value) in stored.into_iter().enumerate() {
@@ -182,48 +195,189 @@ fn in_rows<'c>(
     let needs = nest.bound_needs(row);
     let place = dims.iter().rposition(|var| needs.contains(var)).map_or(0, |last| last + 1);
     loops.insert(place, Loop::stretches(row, STRETCH));
-    let outputs = 0..nest.outputs.len();
+    let sums = PartialSums::of(nest, ranges, 1);
+    let parts = sums.as_ref().map(|sums| PartBuffers::allocate(nest, builder, sums));
+    let rows = Rows { nest, row, narrowing: &narrowing, tested: &tested, parts };
     outer_loops(nest, builder, scope, &loops, &mut |builder, scope| {
-        let reads_all = nest.outputs.iter().all(|output| output.combiner.reads_destination());
-        if !reads_all {
-            row_loop(nest, builder, scope, row, &[], &mut |builder, scope| {
-                for number in outputs.clone() {
-                    if !nest.outputs[number].combiner.reads_destination() {
-                        let start = nest.start(builder, scope, number);
-                        nest.store_output(builder, scope, number, start);
+        rows.start(builder, scope);
+        match &sums {
+            None => rows.fold(builder, scope, ranges),
+            Some(sums) => rows.fold_in_parts(builder, scope, ranges, sums),
+        }
+        rows.finish(builder, scope);
+    });
+}
+
+/// The parts of sums in memory: per output that is divided, a buffer like the destination for
+/// each part, except for the result, which the destination holds.
+struct PartBuffers<'c>(Vec<Vec<Option<Val<'c>>>>);
+
+impl<'c> PartBuffers<'c> {
+    fn allocate(nest: &Nest<'c>, builder: &Builder<'c>, sums: &PartialSums) -> Self {
+        let allocate = |buffer: Val<'c>| {
+            let shape = mlir::shape(buffer.r#type());
+            let dynamic: Vec<_> = (0..shape.len())
+                .filter(|dim| shape[*dim].is_none())
+                .map(|dim| builder.dim(buffer, dim))
+                .collect();
+            let element = mlir::element_type(buffer.r#type());
+            let ty = collapse::memref(&shape, element);
+            loops::build_dynamic_alloc(builder, ty, &dynamic)
+        };
+        let of_output = |number: usize| {
+            let destination = nest.outputs[number].buffer;
+            if !partial_sums::is_float_sum(nest, number) {
+                return Vec::new();
+            }
+            (0..sums.num_parts())
+                .map(|part| (part != sums.result()).then(|| allocate(destination)))
+                .collect()
+        };
+        Self((0..nest.outputs.len()).map(of_output).collect())
+    }
+}
+
+/// A stretch of a row that is accumulated in memory.
+struct Rows<'a, 'c> {
+    nest: &'a Nest<'c>,
+    row: Var,
+    narrowing: &'a BTreeMap<Var, Vec<usize>>,
+    tested: &'a [usize],
+    parts: Option<PartBuffers<'c>>,
+}
+
+impl<'c> Rows<'_, 'c> {
+    /// The buffers of the parts of an output; the destination is not one of them.
+    fn buffers(&self, number: usize) -> &[Option<Val<'c>>] {
+        self.parts.as_ref().map_or(&[], |parts| &parts.0[number])
+    }
+
+    /// The buffer of a part of an output.
+    fn buffer(&self, scope: &Scope<'c>, number: usize, part: usize) -> Val<'c> {
+        let own = self.buffers(number).get(part).copied().flatten();
+        own.unwrap_or_else(|| scope.buffer(self.nest.outputs[number].buffer))
+    }
+
+    fn load(
+        &self,
+        builder: &Builder<'c>,
+        scope: &mut Scope<'c>,
+        number: usize,
+        part: usize,
+    ) -> Val<'c> {
+        let buffer = self.buffer(scope, number, part);
+        self.nest.load_at(builder, scope, buffer, &self.nest.outputs[number].map)
+    }
+
+    fn store(
+        &self,
+        builder: &Builder<'c>,
+        scope: &mut Scope<'c>,
+        number: usize,
+        part: usize,
+        value: Val<'c>,
+    ) {
+        let buffer = self.buffer(scope, number, part);
+        self.nest.store_at(builder, scope, buffer, &self.nest.outputs[number].map, value);
+    }
+
+    /// Stores the values that the folds start from.
+    fn start(&self, builder: &Builder<'c>, scope: &Scope<'c>) {
+        let nest = self.nest;
+        let reads_destination = |number: usize| nest.outputs[number].combiner.reads_destination();
+        let outputs = 0..nest.outputs.len();
+        if self.parts.is_none() && outputs.clone().all(reads_destination) {
+            return;
+        }
+        row_loop(nest, builder, scope, self.row, &[], &mut |builder, scope| {
+            for number in outputs.clone() {
+                for (part, buffer) in self.buffers(number).iter().enumerate() {
+                    if buffer.is_some() {
+                        let zero = nest.outputs[number].identity(builder);
+                        self.store(builder, scope, number, part, zero);
                     }
                 }
-            });
-        }
-        let narrowed_row = narrowing.get(&row).cloned().unwrap_or_default();
-        reduction_loops(nest, builder, scope, ranges, &narrowing, &[], &mut |builder, scope, _| {
-            row_loop(nest, builder, scope, row, &narrowed_row, &mut |builder, scope| {
-                nest.guarded(builder, scope, &tested, &[], &mut |builder, scope| {
+                if !reads_destination(number) {
+                    let start = nest.start(builder, scope, number);
+                    nest.store_output(builder, scope, number, start);
+                }
+            }
+        });
+    }
+
+    /// Accumulates over the range variables.
+    fn fold(&self, builder: &Builder<'c>, scope: &Scope<'c>, ranges: &[Var]) {
+        let Self { nest, row, narrowing, tested, .. } = *self;
+        let narrowed = narrowing.get(&row).cloned().unwrap_or_default();
+        let outputs = 0..nest.outputs.len();
+        reduction_loops(nest, builder, scope, ranges, narrowing, &[], &mut |builder, scope, _| {
+            row_loop(nest, builder, scope, row, &narrowed, &mut |builder, scope| {
+                nest.guarded(builder, scope, tested, &[], &mut |builder, scope| {
                     let held: Vec<_> = outputs
                         .clone()
-                        .map(|number| nest.load_output(builder, scope, number))
+                        .map(|number| self.load(builder, scope, number, 0))
                         .collect();
                     for (number, value) in nest.fold(builder, scope, &held).into_iter().enumerate()
                     {
-                        nest.store_output(builder, scope, number, value);
+                        self.store(builder, scope, number, 0, value);
                     }
                     Vec::new()
                 });
             });
             Vec::new()
         });
-        if nest.generic.epilogue().is_some() {
-            row_loop(nest, builder, scope, row, &[], &mut |builder, scope| {
-                let folded: Vec<_> = outputs
-                    .clone()
-                    .map(|number| nest.load_output(builder, scope, number))
-                    .collect();
-                for (number, value) in nest.finish(builder, scope, folded).into_iter().enumerate() {
-                    nest.store_output(builder, scope, number, value);
+    }
+
+    /// Accumulates over the range variables in partial sums.
+    fn fold_in_parts(
+        &self,
+        builder: &Builder<'c>,
+        scope: &Scope<'c>,
+        ranges: &[Var],
+        sums: &PartialSums,
+    ) {
+        let nest = self.nest;
+        let in_memory = vec![Vec::new(); sums.num_parts()];
+        let mut fold = |builder: &Builder<'c>, scope: &Scope<'c>, ranges: &[Var], _: &[Val<'c>]| {
+            self.fold(builder, scope, ranges);
+            Vec::new()
+        };
+        let do_step = |builder: &Builder<'c>, step: Step, _: &mut Vec<Vec<Val<'c>>>| {
+            row_loop(nest, builder, scope, self.row, &[], &mut |builder, scope| {
+                for number in 0..nest.outputs.len() {
+                    if self.buffers(number).is_empty() {
+                        continue;
+                    }
+                    let zero = nest.outputs[number].identity(builder);
+                    let parts = step.parts();
+                    let before: Vec<_> =
+                        parts.map(|part| self.load(builder, scope, number, part)).collect();
+                    let after = step.apply(builder, zero, &before);
+                    for (part, value) in step.parts().zip(after) {
+                        self.store(builder, scope, number, part, value);
+                    }
                 }
             });
+        };
+        let narrowing = self.narrowing;
+        sums.build(nest, builder, scope, ranges, narrowing, in_memory, &mut fold, &do_step);
+    }
+
+    /// Runs the epilogue.
+    fn finish(&self, builder: &Builder<'c>, scope: &Scope<'c>) {
+        let nest = self.nest;
+        if nest.generic.epilogue().is_none() {
+            return;
         }
-    });
+        row_loop(nest, builder, scope, self.row, &[], &mut |builder, scope| {
+            let outputs = 0..nest.outputs.len();
+            let folded: Vec<_> =
+                outputs.map(|number| nest.load_output(builder, scope, number)).collect();
+            for (number, value) in nest.finish(builder, scope, folded).into_iter().enumerate() {
+                nest.store_output(builder, scope, number, value);
+            }
+        });
+    }
 }
 
 /// One loop over a dimension variable.

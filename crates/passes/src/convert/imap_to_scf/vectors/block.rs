@@ -4,6 +4,7 @@ use super::{
     super::{
         emit::{Nest, Scope, index_of},
         nest::reduction_loops,
+        partial_sums::PartialSums,
     },
     tiling::Tiling,
 };
@@ -149,27 +150,48 @@ impl<'a, 'c> Block<'a, 'c> {
         let order = &self.tiling.ranges;
         let (narrowing, tested) =
             nest.distribute_constraints(order, &|var| matches!(var, Var::Range(_)));
-        let (lane_loop, outer) = if self.tiling.lane_is_range() {
-            let (lane, outer) = order.split_last().expect("the lanes are the last range");
-            (Some(*lane), outer)
-        } else {
-            (None, &order[..])
+        let lane = self.tiling.lane;
+        let mut fold =
+            |builder: &Builder<'c>, scope: &Scope<'c>, ranges: &[Var], held: &[Val<'c>]| {
+                let outer = match ranges.split_last() {
+                    Some((last, outer)) if *last == lane => outer,
+                    _ => ranges,
+                };
+                reduction_loops(
+                    nest,
+                    builder,
+                    scope,
+                    outer,
+                    &narrowing,
+                    held,
+                    &mut |inside, scope, held| {
+                        nest.guarded(inside, scope, &tested, held, &mut |inside, scope| match self
+                            .tiling
+                            .lane_is_range()
+                        {
+                            true => self.along_lanes(inside, scope, lane, held),
+                            false => self.fold(inside, scope, held, &self.rows),
+                        })
+                    },
+                )
+            };
+        let folded = match PartialSums::of(nest, order, self.tiling.chains()) {
+            None => fold(builder, &self.scope, order, &start),
+            Some(sums) => {
+                let zeros: Vec<_> = self
+                    .points
+                    .iter()
+                    .flat_map(|(_, vector)| nest.outputs.iter().map(|it| (it, *vector)))
+                    .map(|(output, vector)| {
+                        let zero = output.identity(builder);
+                        broadcast(builder, zero, self.rows[vector as usize].lanes)
+                    })
+                    .collect();
+                let values = (&start[..], &zeros[..]);
+                let scope = &self.scope;
+                sums.build_in_values(nest, builder, scope, order, &narrowing, values, &mut fold)
+            }
         };
-        let folded = reduction_loops(
-            nest,
-            builder,
-            &self.scope,
-            outer,
-            &narrowing,
-            &start,
-            &mut |builder, scope, folded| {
-                nest.guarded(builder, scope, &tested, folded, &mut |builder, scope| match lane_loop
-                {
-                    Some(lane) => self.along_lanes(builder, scope, lane, folded),
-                    None => self.fold(builder, scope, folded, &self.rows),
-                })
-            },
-        );
         if self.tiling.lane_is_range() {
             self.finish_points(builder, &folded);
         } else {
@@ -185,7 +207,7 @@ impl<'a, 'c> Block<'a, 'c> {
             let mut scope = self.at(builder, &self.scope, point);
             return self.load_vector(builder, &mut scope, output.buffer, &output.map, row);
         }
-        let identity = output.combiner.build_identity(builder, output.element);
+        let identity = output.identity(builder);
         broadcast(builder, identity, row.lanes)
     }
 

@@ -3,6 +3,7 @@
 use super::super::{
     emit::{Nest, Output, index_of},
     order::{Plan, step_along},
+    partial_sums::PartialSums,
 };
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
@@ -55,6 +56,11 @@ impl Tiling {
         matches!(self.lane, Var::Range(_))
     }
 
+    /// The partial results that the values of the last range variable go to in turn.
+    pub fn chains(&self) -> i64 {
+        if self.lane_is_range() { self.width() } else { 1 }
+    }
+
     /// Points of the lane variable that one block covers.
     pub fn width(&self) -> i64 {
         self.lanes * self.vectors
@@ -105,9 +111,10 @@ pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
     }
     let is_range = matches!(lane, Var::Range(_));
     candidates.truncate(2);
-    if is_range && candidates.is_empty() && !has_float_extremes(nest) {
+    let gains = || has_float_extremes(nest) || PartialSums::of(nest, &ranges, lanes).is_some();
+    if is_range && candidates.is_empty() && !gains() {
         // One result at a time is what LLVM's own vectorizer does as well, except for the
-        // smallest and largest float.
+        // smallest and largest float, and for sums so long that each lane has partial sums.
         return None;
     }
     let (vectors, mut unrolled) = block(nest, lane, lanes, &candidates);
