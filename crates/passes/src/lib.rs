@@ -45,6 +45,7 @@ pub const PASSES: &[&PassInfo] = &[
     &transform::runtime_checks::PASS,
     &transform::separate_entry_blocks::PASS,
     &transform::specialize_sizes::PASS,
+    &transform::store_bools_as_bytes::PASS,
     &transform::unshare_empty_tensors::PASS,
 ];
 

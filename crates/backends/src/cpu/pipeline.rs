@@ -168,6 +168,7 @@ pub fn to_llvm(options: &Options, upstream: bool) -> String {
         "separate-entry-blocks",
         "convert-func-to-llvm",
         "reconcile-unrealized-casts",
+        "store-bools-as-bytes",
         "canonicalize",
         "cse",
     ]);

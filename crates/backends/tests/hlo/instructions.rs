@@ -311,3 +311,53 @@ fn products_of_mixed_types_convert_both_operands() {
         assert_eq!(reals(&run(&text, &[x, y])[0]), expected, "{text}");
     }
 }
+
+#[test]
+fn masks_in_memory_select_elements() {
+    // Reductions over either dimension, so that masks are read along vectors and once per row,
+    // with ends that do not fill a vector; a mask that is a result as well; bytes other than 1
+    // do not occur.
+    for (rows, columns) in [(5, 64), (7, 37), (300, 9)] {
+        let text = format!(
+            "HloModule m\n\
+             max {{\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  \
+             ROOT r = f32[] maximum(a, b)\n}}\n\
+             ENTRY e {{\n  p = pred[{rows},{columns}] parameter(0)\n  \
+             x = f32[{rows},{columns}] parameter(1)\n  low = f32[] constant(-8)\n  \
+             lows = f32[{rows},{columns}] broadcast(low), dimensions={{}}\n  \
+             s = f32[{rows},{columns}] select(p, x, lows)\n  \
+             of_rows = f32[{rows}] reduce(s, low), dimensions={{1}}, to_apply=max\n  \
+             of_columns = f32[{columns}] reduce(s, low), dimensions={{0}}, to_apply=max\n  \
+             is_less = pred[{rows},{columns}] compare(s, x), direction=LT\n  \
+             not_p = pred[{rows},{columns}] not(p)\n  \
+             both = pred[{rows},{columns}] and(is_less, not_p)\n  \
+             turned = pred[{columns},{rows}] transpose(both), dimensions={{1,0}}\n  \
+             ROOT t = (f32[{rows},{columns}], f32[{rows}], f32[{columns}], pred[{columns},{rows}]) \
+             tuple(s, of_rows, of_columns, turned)\n}}"
+        );
+        let count = rows * columns;
+        let x = values(count, 3.0);
+        let mask: Vec<u64> = (0..count).map(|at| u64::from(at * at % 7 < 3)).collect();
+        let dims = [rows as i64, columns as i64];
+        let found = run(&text, &[integers(Pred, &dims, &mask), floats(F32, &dims, &x)]);
+        let chosen: Vec<f64> = x
+            .iter()
+            .zip(&mask)
+            .map(|(x, chosen)| if *chosen == 1 { f64::from(*x as f32) } else { -8.0 })
+            .collect();
+        let largest = |places: &mut dyn Iterator<Item = usize>| {
+            places.map(|at| chosen[at]).fold(-8.0, f64::max)
+        };
+        assert_eq!(reals(&found[0]), chosen);
+        let of_rows: Vec<_> =
+            (0..rows).map(|row| largest(&mut (0..columns).map(|it| row * columns + it))).collect();
+        assert_eq!(reals(&found[1]), of_rows);
+        let of_columns: Vec<_> = (0..columns)
+            .map(|column| largest(&mut (0..rows).map(|it| it * columns + column)))
+            .collect();
+        assert_eq!(reals(&found[2]), of_columns);
+        let turned: Vec<u64> =
+            (0..count).map(|at| 1 - mask[at % rows * columns + at / rows]).collect();
+        assert_eq!(bits(&found[3]), turned);
+    }
+}

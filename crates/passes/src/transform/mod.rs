@@ -21,4 +21,5 @@ pub mod reassociate;
 pub mod runtime_checks;
 pub mod separate_entry_blocks;
 pub mod specialize_sizes;
+pub mod store_bools_as_bytes;
 pub mod unshare_empty_tensors;

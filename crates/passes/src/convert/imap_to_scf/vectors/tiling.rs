@@ -163,6 +163,14 @@ fn transposition(nest: &Nest, dims: &[Var]) -> Option<Tiling> {
         .filter(|(_, input)| !matches!(step_along(nest, &input.map, lane), Some(0 | 1)))
         .map(|(number, _)| number)
         .collect();
+    // Truth values in registers are masks, which are not transposed.
+    let is_bool = |number: &usize| {
+        let element = mlir::element_type(nest.inputs[*number].buffer.r#type());
+        mlir::integer_width(element) == Some(1)
+    };
+    if misfits.iter().any(is_bool) {
+        return None;
+    }
     let is_contiguous =
         |number: &usize, var| step_along(nest, &nest.inputs[*number].map, var) == Some(1);
     let across = dims
@@ -188,15 +196,17 @@ fn transposition(nest: &Nest, dims: &[Var]) -> Option<Tiling> {
     is_rectangular(nest, &tiling).then_some(tiling)
 }
 
-/// The bits of the widest element; `None` if one is no number in memory.
+/// The bits of the widest element; `None` if one is not a number in memory. Truth values that
+/// are read are numbers too: `store-bools-as-bytes` makes bytes of them.
 fn element_width(nest: &Nest) -> Option<i64> {
     let inputs = nest.inputs.iter().filter(|input| input.is_used);
     let elements = inputs
-        .map(|input| mlir::element_type(input.buffer.r#type()))
-        .chain(nest.outputs.iter().map(|output| output.element));
+        .map(|input| (mlir::element_type(input.buffer.r#type()), true))
+        .chain(nest.outputs.iter().map(|output| (output.element, false)));
     let mut widest = 0;
-    for element in elements {
+    for (element, is_read) in elements {
         let width = match mlir::integer_width(element) {
+            Some(1) if is_read => 8,
             Some(width @ (8 | 16 | 32 | 64)) => i64::from(width),
             Some(_) => return None,
             None => match element.to_string().as_str() {
