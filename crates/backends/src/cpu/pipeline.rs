@@ -66,8 +66,9 @@ pub fn to_loops(options: &Options, upstream: bool) -> String {
     let parallel = 1 < options.threads;
     let (bits, registers) = options.target.vector_registers();
     let loops = format!(
-        "func.func(convert-imap-to-scf{{parallel={parallel} strict-fp={} vector-bits={bits} \
-         vector-registers={registers}}})",
+        "func.func(convert-imap-to-scf{{parallel={parallel} parallel-threshold={} strict-fp={} \
+         vector-bits={bits} vector-registers={registers}}})",
+        options.target.parallel_threshold(),
         options.strict_fp
     );
     let mut passes = vec![

@@ -2,6 +2,10 @@
 
 use super::{Error, llvm};
 
+/// Vector operations that take a few times as long as to start threads and to wait for them:
+/// 10 to 30 microseconds.
+const START_THREADS: i64 = 1 << 15;
+
 /// A target: a triple, a processor and features, as LLVM names them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -44,6 +48,12 @@ impl Target {
     /// The numbers of this many bits that a vector register holds.
     pub fn vector_length(&self, element_bits: u32) -> i64 {
         i64::from((self.vector_registers().0 / element_bits.max(1)).max(1))
+    }
+
+    /// The operations on 32-bit numbers that are worth several threads: what one thread does in
+    /// [`START_THREADS`] vector operations.
+    pub(super) fn parallel_threshold(&self) -> i64 {
+        self.vector_length(32) * START_THREADS
     }
 
     /// Whether rounding to an integer is an instruction: so it is for 64-bit Arm, and for x86

@@ -82,16 +82,28 @@ pub fn build_if<'c>(
     then: &mut dyn FnMut(&Builder<'c>) -> Vec<Val<'c>>,
     otherwise: &mut dyn FnMut(&Builder<'c>) -> Vec<Val<'c>>,
 ) -> Vec<Val<'c>> {
+    build_branches(builder, condition, &mut |inside, holds| {
+        if holds { then(inside) } else { otherwise(inside) }
+    })
+}
+
+/// Emits `scf.if` and returns its results; `branch` is given whether the condition holds, and
+/// returns the values that the branch yields.
+pub fn build_branches<'c>(
+    builder: &Builder<'c>,
+    condition: Val<'c>,
+    branch: &mut dyn FnMut(&Builder<'c>, bool) -> Vec<Val<'c>>,
+) -> Vec<Val<'c>> {
     use melior::ir::ValueLike;
     let (first, then_block) = mlir::region_with_block(&[], builder.location);
     let (second, else_block) = mlir::region_with_block(&[], builder.location);
     let at = |block| Builder::at_end(builder.context, block, builder.location);
     // The types of the results are those of what the first branch yields, so that the
     // branches are filled before the operation that holds them exists.
-    let yielded = then(&at(then_block));
+    let yielded = branch(&at(then_block), true);
     at(then_block).op("scf.yield", &yielded, &[]);
     let types: Vec<_> = yielded.iter().map(|value| value.r#type()).collect();
-    let other = otherwise(&at(else_block));
+    let other = branch(&at(else_block), false);
     at(else_block).op("scf.yield", &other, &[]);
     mlir::results(builder.op_with("scf.if", &[condition], &types, &[], vec![first, second]))
 }

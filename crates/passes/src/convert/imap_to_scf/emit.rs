@@ -194,17 +194,6 @@ impl<'c> Nest<'c> {
         self.needs(&[lower, upper])
     }
 
-    /// The number of points of the domain, if it is a constant.
-    pub fn num_points(&self) -> Option<u64> {
-        let vars = self.domain.vars().filter(|(var, _)| !matches!(var, Var::Runtime(_)));
-        let mut product: u64 = 1;
-        for (var, variable) in vars {
-            variable.constant_interval(&self.ir)?;
-            product = product.saturating_mul(self.intervals.of(var).num_members()?);
-        }
-        Some(product)
-    }
-
     /// The values of expressions, reading the runtime variables they need.
     pub fn exprs(
         &self,

@@ -14,7 +14,7 @@
 //!   vectors (`vectors/`).
 //!
 //! Loops over dimension variables become `scf.parallel` with `parallel=true`, the
-//! outermost one or two of them, unless the whole domain is known to be small.
+//! outermost one or two of them, if there is enough work (`work.rs`).
 //! A constraint of the domain narrows the innermost loop over a variable that it mentions, if
 //! the points of that loop may be skipped and the variable occurs with the factor 1 or -1.
 //! Otherwise it is tested inside. If it does not hold, an `assign` stores nothing.
@@ -34,6 +34,7 @@ mod order;
 mod pack;
 mod partial_sums;
 mod vectors;
+mod work;
 
 use tc_dialects::{
     imap::Generic,
@@ -54,6 +55,11 @@ pub const PASS: PassInfo = PassInfo {
             name: "parallel",
             description: "Make the outermost loops over dimension variables scf.parallel",
             default: "false",
+        },
+        PassOption {
+            name: "parallel-threshold",
+            description: "Operations below which loops stay in one thread",
+            default: "262144",
         },
         PassOption {
             name: "strict-fp",
@@ -80,6 +86,8 @@ pub const PASS: PassInfo = PassInfo {
 pub(crate) struct Choices {
     /// Make outermost loops parallel.
     pub parallel: bool,
+    /// Operations below which loops stay in one thread.
+    pub parallel_threshold: u64,
     /// Keep floating-point operations as they are.
     pub strict_fp: bool,
     /// Bits of a vector register; 0 for no vectors.
@@ -91,6 +99,11 @@ pub(crate) struct Choices {
 fn run(run: &PassRun) -> Result<(), Failure> {
     let choices = Choices {
         parallel: run.options.flag("parallel"),
+        parallel_threshold: run
+            .options
+            .number("parallel-threshold")
+            .and_then(|number| u64::try_from(number).ok())
+            .unwrap_or(0),
         strict_fp: run.options.flag("strict-fp"),
         vector_bits: run.options.number("vector-bits").unwrap_or(0),
         vector_registers: run.options.number("vector-registers").unwrap_or(0),

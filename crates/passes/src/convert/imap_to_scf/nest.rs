@@ -7,6 +7,7 @@ use super::{
     pack,
     partial_sums::{self, PartialSums, Step},
     vectors,
+    work::{self, Work},
 };
 use crate::convert::loops;
 use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
@@ -18,8 +19,6 @@ use tc_dialects::{
 };
 use tc_ir::Var;
 
-/// Domains of fewer points than this are not worth starting threads for.
-const MIN_PARALLEL_POINTS: u64 = 1 << 14;
 /// Elements of a row that are accumulated before the next stretch of it: 2 KiB of
 /// floats, so that what is accumulated and a panel of an input stay in cache.
 const STRETCH: i64 = 512;
@@ -424,8 +423,8 @@ pub(super) fn reduction_loops<'c>(
     })
 }
 
-/// The loops over the dimension variables, the first of them parallel if that was asked
-/// for.
+/// The loops over the dimension variables, the first of them parallel if that was asked for
+/// and there is enough work, which the program tests if it depends on sizes.
 pub(super) fn outer_loops<'c>(
     nest: &Nest<'c>,
     builder: &Builder<'c>,
@@ -433,18 +432,42 @@ pub(super) fn outer_loops<'c>(
     loops: &[Loop],
     body: &mut dyn FnMut(&Builder<'c>, &Scope<'c>),
 ) {
-    let worth_it = nest.num_points().is_none_or(|points| MIN_PARALLEL_POINTS <= points);
-    let independent = |it: &&Loop| nest.bound_needs(it.var).is_empty();
-    let num_parallel = if nest.choices.parallel && worth_it {
-        loops.iter().take_while(independent).take(2).count()
-    } else {
-        0
-    };
     let mut scope = scope.clone();
-    if num_parallel == 0 {
-        declare_distinct(nest, builder, &mut scope);
-        return serial_loops(nest, builder, &scope, loops, body);
+    let independent = |it: &&Loop| nest.bound_needs(it.var).is_empty();
+    let num_parallel = loops.iter().take_while(independent).take(2).count();
+    let work = match nest.choices.parallel && num_parallel != 0 {
+        true => work::estimate(nest, builder, &mut scope),
+        false => Work::Known(false),
+    };
+    let mut emit = |builder: &Builder<'c>, in_parallel: bool| {
+        if in_parallel {
+            parallel_loops(nest, builder, &scope, loops, num_parallel, body);
+        } else {
+            let mut scope = scope.clone();
+            declare_distinct(nest, builder, &mut scope);
+            serial_loops(nest, builder, &scope, loops, body);
+        }
+    };
+    match work {
+        Work::Known(is_enough) => emit(builder, is_enough),
+        Work::Computed(is_enough) => {
+            loops::build_branches(builder, is_enough, &mut |builder, is_enough| {
+                emit(builder, is_enough);
+                Vec::new()
+            });
+        }
     }
+}
+
+fn parallel_loops<'c>(
+    nest: &Nest<'c>,
+    builder: &Builder<'c>,
+    scope: &Scope<'c>,
+    loops: &[Loop],
+    num_parallel: usize,
+    body: &mut dyn FnMut(&Builder<'c>, &Scope<'c>),
+) {
+    let mut scope = scope.clone();
     let (parallel, serial) = loops.split_at(num_parallel);
     let bounds: Vec<_> =
         parallel.iter().map(|it| loop_of(nest, builder, &mut scope, *it)).collect();

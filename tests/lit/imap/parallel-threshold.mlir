@@ -1,0 +1,65 @@
+// RUN: tc-opt %s --pass-pipeline='builtin.module(func.func(convert-imap-to-scf{parallel=true parallel-threshold=3000 vector-bits=0}),canonicalize,cse)' | FileCheck %s
+
+// 1000 points of a load, a negation and a store are enough work; 999 are not.
+// CHECK-LABEL: func.func @enough(
+// CHECK:         scf.parallel
+// CHECK-NOT:     scf.if
+func.func @enough(%a: memref<1000xf32>, %o: memref<1000xf32>) {
+  imap.generic <(i) -> (), domain: i in [0, 999]> ins(%a : memref<1000xf32>) outs(%o : memref<1000xf32>)
+    maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>] combine [#imap.combiner<assign>] {
+  ^bb0(%x: f32):
+    %y = arith.negf %x : f32
+    imap.yield %y : f32
+  }
+  return
+}
+
+// CHECK-LABEL: func.func @too_little(
+// CHECK-NOT:     scf.parallel
+// CHECK:         scf.for
+func.func @too_little(%a: memref<999xf32>, %o: memref<999xf32>) {
+  imap.generic <(i) -> (), domain: i in [0, 998]> ins(%a : memref<999xf32>) outs(%o : memref<999xf32>)
+    maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>] combine [#imap.combiner<assign>] {
+  ^bb0(%x: f32):
+    %y = arith.negf %x : f32
+    imap.yield %y : f32
+  }
+  return
+}
+
+// Functions are more work than additions.
+// CHECK-LABEL: func.func @function(
+// CHECK:         scf.parallel
+func.func @function(%a: memref<200xf32>, %o: memref<200xf32>) {
+  imap.generic <(i) -> (), domain: i in [0, 199]> ins(%a : memref<200xf32>) outs(%o : memref<200xf32>)
+    maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>] combine [#imap.combiner<assign>] {
+  ^bb0(%x: f32):
+    %y = math.exp %x : f32
+    imap.yield %y : f32
+  }
+  return
+}
+
+// Work that depends on sizes is compared when the program runs.
+// CHECK-LABEL: func.func @dynamic(
+// CHECK-DAG:     %[[THRESHOLD:.*]] = arith.constant 3.000000e+03 : f64
+// CHECK-DAG:     %[[KNOWN:.*]] = arith.constant 2.400000e+01 : f64
+// CHECK:         %[[ROWS:.*]] = arith.sitofp %{{.*}} : i64 to f64
+// CHECK:         %[[WORK:.*]] = arith.mulf %[[ROWS]], %[[KNOWN]] : f64
+// CHECK:         %[[IS_ENOUGH:.*]] = arith.cmpf oge, %[[WORK]], %[[THRESHOLD]] : f64
+// CHECK:         scf.if %[[IS_ENOUGH]] {
+// CHECK:           scf.parallel
+// CHECK:         } else {
+// CHECK-NOT:       scf.parallel
+// CHECK:           scf.for
+// CHECK:         }
+func.func @dynamic(%a: memref<?x8xf32>, %o: memref<?x8xf32>, %m: index) {
+  imap.generic <(i, j){M} -> (), domain: i in [0, M - 1], j in [0, 7], M in [1, 2147483647]>
+    runtime(%m : index) ins(%a : memref<?x8xf32>) outs(%o : memref<?x8xf32>)
+    maps [#imap.map<(i, j){M} -> (i, j)>, #imap.map<(i, j){M} -> (i, j)>] combine [#imap.combiner<assign>] {
+  ^bb0(%x: f32):
+    %y = arith.negf %x : f32
+    imap.yield %y : f32
+  }
+  return
+}
