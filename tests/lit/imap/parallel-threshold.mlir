@@ -43,9 +43,9 @@ func.func @function(%a: memref<200xf32>, %o: memref<200xf32>) {
 // Work that depends on sizes is compared when the program runs.
 // CHECK-LABEL: func.func @dynamic(
 // CHECK-DAG:     %[[THRESHOLD:.*]] = arith.constant 3.000000e+03 : f64
-// CHECK-DAG:     %[[KNOWN:.*]] = arith.constant 2.400000e+01 : f64
-// CHECK:         %[[ROWS:.*]] = arith.sitofp %{{.*}} : i64 to f64
-// CHECK:         %[[WORK:.*]] = arith.mulf %[[ROWS]], %[[KNOWN]] : f64
+// CHECK-DAG:     %[[KNOWN:.*]] = arith.constant 3.000000e+00 : f64
+// CHECK:         %[[POINTS:.*]] = arith.sitofp %{{.*}} : i64 to f64
+// CHECK:         %[[WORK:.*]] = arith.mulf %[[POINTS]], %[[KNOWN]] : f64
 // CHECK:         %[[IS_ENOUGH:.*]] = arith.cmpf oge, %[[WORK]], %[[THRESHOLD]] : f64
 // CHECK:         scf.if %[[IS_ENOUGH]] {
 // CHECK:           scf.parallel

@@ -1,7 +1,7 @@
-//! `store-bools-as-bytes`: a truth value in memory is a byte, 0 or 1, for LLVM too.
+//! `store-bools-as-bytes`: load and store truth values as bytes.
 //!
 //! LLVM does not vectorize loops that load or store `i1`, because a vector of `i1` in memory
-//! is packed bits, and the elements of an array of `i1` are bytes. So the pass loads bytes and
+//! is packed bits, and the elements of an array of `i1` are bytes. This pass loads bytes and
 //! compares them with 0, and stores zero-extended values. Vectors of truth values become
 //! vectors of bytes in memory. No address changes: an element of type `i1` takes one byte.
 //!
@@ -22,8 +22,9 @@
 //! llvm.store %stored, %q : i8, !llvm.ptr
 //! ```
 //!
-//! Works on `llvm.load`, `llvm.store` and the intrinsics for masked loads and stores. Remark: how
-//! many of them changed in a function.
+//! The pass changes `llvm.load`, `llvm.store` and the intrinsics for masked loads and stores.
+//!
+//! Remark: the number of changed accesses.
 
 use melior::ir::{Attribute, Type, TypeLike, ValueLike, operation::OperationLike};
 use tc_dialects::{
@@ -73,8 +74,8 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
 enum Access<'c> {
     /// The type of the result; the operand for lanes that are not loaded, if there is one.
     Load(Type<'c>, Option<usize>),
-    /// The first operand is stored.
-    Store(Val<'c>),
+    /// The first operand is stored. It may be the result of a load that changes before.
+    Store,
 }
 
 impl<'c> Access<'c> {
@@ -87,8 +88,7 @@ impl<'c> Access<'c> {
                 is_bool(ty).then_some(Self::Load(ty, otherwise))
             }
             "llvm.store" | "llvm.intr.masked.store" => {
-                let value = mlir::operand(op, 0);
-                is_bool(value.r#type()).then_some(Self::Store(value))
+                is_bool(mlir::operand(op, 0).r#type()).then_some(Self::Store)
             }
             _ => None,
         }
@@ -120,7 +120,7 @@ impl<'c> Access<'c> {
                 let value = builder.value_with("llvm.icmp", &[byte, zero], ty, &attributes);
                 mlir::replace(op, &[value]);
             }
-            Self::Store(value) => mlir::set_operand(op, 0, extend(value)),
+            Self::Store => mlir::set_operand(op, 0, extend(mlir::operand(op, 0))),
         }
     }
 }

@@ -5,7 +5,7 @@
 //! of the target. If the number of points depends on sizes, the program computes it.
 
 use super::emit::{Nest, Scope};
-use melior::ir::{Type, operation::OperationLike};
+use melior::ir::Type;
 use tc_dialects::mlir::{self, Builder, Op, Val};
 use tc_ir::Var;
 
