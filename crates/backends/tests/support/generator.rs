@@ -105,7 +105,10 @@ struct Tensor {
     from_zero: bool,
     /// Whether the head of the function gives the type.
     annotated: bool,
-    is_output: bool,
+    /// Whether a statement assigns it.
+    is_assigned: bool,
+    /// Whether it is not an output.
+    is_local: bool,
 }
 
 #[derive(Clone)]
@@ -169,7 +172,7 @@ impl Generator {
         let inputs: Vec<_> = self
             .tensors
             .iter()
-            .filter(|it| !it.is_output)
+            .filter(|it| !it.is_assigned)
             .map(|it| {
                 let dims: Vec<_> = it.dims.iter().flatten().cloned().collect();
                 let dims = dims.join(", ");
@@ -181,7 +184,7 @@ impl Generator {
         let outputs: Vec<_> = self
             .tensors
             .iter()
-            .filter(|it| it.is_output)
+            .filter(|it| it.is_assigned && !it.is_local)
             .map(|it| {
                 if !it.annotated {
                     return it.name.clone();
@@ -247,7 +250,8 @@ impl Generator {
                 dims,
                 from_zero: true,
                 annotated: true,
-                is_output: false,
+                is_assigned: false,
+                is_local: false,
             });
         }
     }
@@ -263,7 +267,7 @@ impl Generator {
     fn statement(&mut self) -> String {
         let rank = self.random.weighted(&[12, 38, 32, 13, 5]);
         let known: Vec<_> = (0..self.tensors.len())
-            .filter(|at| self.tensors[*at].is_output && self.tensors[*at].dims.len() == rank)
+            .filter(|at| self.tensors[*at].is_assigned && self.tensors[*at].dims.len() == rank)
             .collect();
         let target = if !known.is_empty() && self.random.chance(40) {
             Some(*self.random.pick(&known))
@@ -366,17 +370,22 @@ impl Generator {
                 at
             }
             None => {
-                let outputs = self.tensors.iter().filter(|it| it.is_output).count();
-                let annotated = self.random.chance(20);
+                let assigned = self.tensors.iter().filter(|it| it.is_assigned);
+                let outputs = assigned.clone().filter(|it| !it.is_local).count();
+                let locals = assigned.count() - outputs;
+                // The first tensor is an output, so that there is one.
+                let is_local = 0 < outputs && init != 2 && self.random.chance(30);
+                let annotated = !is_local && self.random.chance(20);
                 let other = self.ty();
                 let ty = if annotated { value.ty.matched(other) } else { value.ty };
                 self.tensors.push(Tensor {
-                    name: format!("O{outputs}"),
+                    name: if is_local { format!("T{locals}") } else { format!("O{outputs}") },
                     ty,
                     dims,
                     from_zero,
                     annotated,
-                    is_output: true,
+                    is_assigned: true,
+                    is_local,
                 });
                 self.tensors.len() - 1
             }
@@ -396,7 +405,9 @@ impl Generator {
         } else {
             format!(" where {}", self.scope.clauses.join(", "))
         };
-        format!("{}{indices} {assign} {}{clauses}", self.tensors[at].name, value.text)
+        let tensor = &self.tensors[at];
+        let local = if tensor.is_local && target.is_none() { "local " } else { "" };
+        format!("{local}{}{indices} {assign} {}{clauses}", tensor.name, value.text)
     }
 
     fn declare_ranges(&mut self) {
@@ -573,8 +584,12 @@ impl Generator {
 
     /// A read of an input of integers.
     fn index_read(&mut self, depth: usize) -> Option<String> {
-        let candidates: Vec<_> =
-            self.tensors.iter().filter(|it| it.ty.is_integer() && !it.is_output).cloned().collect();
+        let candidates: Vec<_> = self
+            .tensors
+            .iter()
+            .filter(|it| it.ty.is_integer() && !it.is_assigned)
+            .cloned()
+            .collect();
         if candidates.is_empty() {
             return None;
         }

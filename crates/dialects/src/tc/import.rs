@@ -25,6 +25,7 @@ use super::{
     syntax::{
         self, Diagnostic, Options, Reason, SourceFile,
         checked::{Checked, Dim, Equivalent, Expr, Function, Statement},
+        diagnostic::{MAX_DIAGNOSTICS, similar},
     },
 };
 use crate::{
@@ -97,12 +98,12 @@ pub fn import_program<'c>(
     for dialect in DIALECTS {
         context.get_or_load_dialect(dialect);
     }
-    let errors: Vec<_> = checked
-        .functions
-        .iter()
-        .flat_map(|function| &function.statements)
-        .flat_map(|statement| non_rectangular_ranges(context, source, statement))
-        .collect();
+    let mut errors = Vec::new();
+    for function in &checked.functions {
+        for statement in &function.statements {
+            non_rectangular_ranges(context, source, function, statement, &mut errors);
+        }
+    }
     if !errors.is_empty() {
         return Err(errors);
     }
@@ -135,11 +136,12 @@ pub fn report<'c>(
 fn non_rectangular_ranges<'c>(
     context: &'c Context,
     source: &SourceFile,
+    function: &Function,
     statement: &Statement,
-) -> Vec<Report<'c>> {
+    errors: &mut Vec<Report<'c>>,
+) {
     let at = |span| location(context, source, span);
     let name = |variable: usize| &statement.variables[variable].name;
-    let mut errors = Vec::new();
     for clause in &statement.ranges {
         let used = [&clause.lower, &clause.upper]
             .into_iter()
@@ -151,10 +153,17 @@ fn non_rectangular_ranges<'c>(
             name(variable),
             ranges::Kind::NonRectangular.code(),
         );
-        let error = Report::at(at(clause.span), Severity::Error, message);
-        errors.push(error.note(Some(at(place.span)), format!("'{}' is used here", name(variable))));
+        let mut error = Report::at(at(clause.span), Severity::Error, message)
+            .note(Some(at(place.span)), format!("'{}' is used here", name(variable)));
+        // A misspelled size is an index variable.
+        let sizes = function.sizes.iter().map(|size| &*size.name);
+        if errors.len() < MAX_DIAGNOSTICS
+            && let Some(size) = similar(name(variable), sizes)
+        {
+            error = error.note(Some(at(place.span)), format!("try '{size}'"));
+        }
+        errors.push(error);
     }
-    errors
 }
 
 fn import_function<'c>(
@@ -187,7 +196,7 @@ fn import_function<'c>(
     }
     let mut accumulated = HashMap::new();
     for (number, output) in function.outputs.iter().enumerate() {
-        let first = function.statements.iter().find(|statement| statement.output == number);
+        let first = function.statements.iter().find(|statement| statement.tensor == number);
         let Some(first) = first.filter(|statement| statement.accumulates_caller_value()) else {
             continue;
         };
@@ -219,7 +228,7 @@ fn import_function<'c>(
     for statement in &function.statements {
         let before = match statement.previous {
             Some(previous) => Some(scope.results[previous]),
-            None => accumulated.get(&statement.output).map(|argument| values[*argument]),
+            None => accumulated.get(&statement.tensor).map(|argument| values[*argument]),
         };
         let result = import_statement(&mut scope, statement, before)?;
         scope.results.push(result);
@@ -307,7 +316,7 @@ fn import_statement<'a, 'c>(
             variables.iter().map(|variable| &statement.variables[*variable].name).collect();
         mlir::strings(context, &names)
     };
-    let target = &scope.function.outputs[statement.output].name;
+    let target = scope.function.target(statement);
     let groups = [usize::from(outs.is_some()), bounds.len()];
     let mut attributes = vec![
         ("target", mlir::string(context, target)),

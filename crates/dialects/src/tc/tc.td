@@ -35,7 +35,8 @@ def TC_DefOp : TC_Op<"def", [FunctionOpInterface, IsolatedFromAbove, OpAsmOpInte
   let description = [{
     Arguments are the inputs in order, then, marked `tc.inout`, the outputs into
     which a statement accumulates what the caller passes. Results are the
-    outputs in order. Argument and result attributes:
+    outputs in order. A tensor that a comprehension defines and that is not
+    returned is local. Argument and result attributes:
 
     | attribute | meaning |
     |---|---|

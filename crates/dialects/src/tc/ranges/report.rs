@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use tc_ir::expr::{Expr, Node, Var};
 
 use super::engine::Engine;
-use super::{IndexVar, Kind};
+use super::{IndexVar, Kind, Value};
+use crate::tc::syntax::diagnostic::{MAX_DIAGNOSTICS, similar};
 
 impl Engine<'_> {
     /// Reports the variables that the rounds left, those that share an access together.
@@ -167,6 +168,19 @@ impl Engine<'_> {
         }
         if notes.is_empty() {
             notes.push((*location, format!("no access is indexed by '{name}'")));
+            // A misspelled name is an index variable.
+            let sizes = self.scope.values.iter().filter_map(|value| match value {
+                Value::Size { name } => Some(&**name),
+                Value::Data { .. } => None,
+            });
+            let variables = self.statement.index_vars.iter().map(|variable| &*variable.name);
+            let tensors = self.statement.accesses.iter().map(|access| &*access.tensor);
+            let known = sizes.chain(variables).chain(tensors);
+            if self.result.diagnostics.len() < MAX_DIAGNOSTICS
+                && let Some(known) = similar(name, known)
+            {
+                notes.push((*location, format!("try '{known}'")));
+            }
         }
         notes.push((*location, self.names.suggestion(index_var, 1)));
         self.report(Kind::UnknownRange, *location, message, notes);

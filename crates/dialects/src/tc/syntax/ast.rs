@@ -115,9 +115,11 @@ impl Assign {
     }
 }
 
-/// `target(indices) assign value <=> equivalent where clauses`
+/// `[local] target(indices) assign value <=> equivalent where clauses`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
+    /// Whether it declares a tensor that is not an output.
+    pub local: bool,
     /// The tensor that is written.
     pub target: Name,
     /// The index variables on the left.

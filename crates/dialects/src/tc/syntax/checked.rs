@@ -39,8 +39,20 @@ pub struct Function {
     pub inputs: Vec<Input>,
     /// The outputs, in order.
     pub outputs: Vec<Output>,
+    /// The names of the local tensors, in the order of their declarations.
+    pub locals: Vec<String>,
     /// The statements, in order.
     pub statements: Vec<Statement>,
+}
+
+impl Function {
+    /// The name of the tensor that a statement assigns.
+    pub fn target(&self, statement: &Statement) -> &str {
+        match statement.tensor.checked_sub(self.outputs.len()) {
+            None => &self.outputs[statement.tensor].name,
+            Some(local) => &self.locals[local],
+        }
+    }
 }
 
 /// A size variable; inputs in which it occurs twice have equal sizes there.
@@ -96,8 +108,9 @@ pub struct Output {
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
-    /// The output that it assigns, by position in [`Function::outputs`].
-    pub output: usize,
+    /// The tensor that it assigns, by position in [`Function::outputs`] followed by
+    /// [`Function::locals`].
+    pub tensor: usize,
     /// The operator as written; see [`Statement::reduction`] for what it does.
     pub assign: Assign,
     /// The index variables; those of the left-hand side come first, in its order.

@@ -297,6 +297,8 @@ reasons! {
     AxonElement "axon_element" "AX0202" Sema Error;
     /// Axon: shapes that cannot be equal.
     AxonShape "axon_shape" "AX0301" Sema Error;
+    /// Axon: names of one signature that inference makes equal.
+    AxonEqualNames "axon_equal_names" "AX0302" Sema Warning;
     /// Axon: a size that is needed to run a program and that nothing determines.
     AxonUnknownSize "axon_unknown_size" "AX0401" Sema Error;
     /// Axon: what is inferred but not executed.
@@ -353,7 +355,7 @@ reasons! {
     MissingReduction "missing_reduction" "TC0022" Sema Error;
     /// An assignment to an input.
     InputImmutable "input_immutable" "TC0023" Sema Error;
-    /// An assignment to a tensor that is neither input nor output.
+    /// An assignment to a tensor that is neither input nor output, and not declared `local`.
     Temporary "temporary" "TC0024" Sema Error;
     /// A value assigned to a narrower tensor without a cast.
     Narrowing "narrowing" "TC0025" Sema Error;
@@ -363,7 +365,9 @@ reasons! {
     UntypedInput "untyped_input" "TC0027" Sema Error;
     /// A literal or an extent that does not fit its type.
     OutOfRange "out_of_range" "TC0028" Sema Error;
-    /// `op=` on a tensor that no statement defined before.
+    /// `op=` on a local tensor that no statement defined before.
+    UninitializedLocal "uninitialized_local" "TC0029" Sema Error;
+    /// `op=` on an output that no statement defined before.
     UninitializedReduction "uninitialized_reduction" "TC0204" Sema Warning;
     /// `a < b < c`, which compares a bool with a number.
     ChainedComparison "chained_comparison" "TC0205" Sema Warning;
@@ -402,12 +406,20 @@ pub struct Diagnostic {
     pub message: String,
     /// Related places, and last what to try.
     pub notes: Vec<(Span, String)>,
+    /// Whether it is an error although it is a warning by default.
+    promoted: bool,
 }
 
 impl Diagnostic {
     /// A diagnostic without notes.
     pub fn new(reason: Reason, span: Span, message: impl Into<String>) -> Self {
-        Self { reason, span, message: message.into(), notes: Vec::new() }
+        Self { reason, span, message: message.into(), notes: Vec::new(), promoted: false }
+    }
+
+    /// The same as an error.
+    #[must_use]
+    pub fn promoted(self) -> Self {
+        Self { promoted: true, ..self }
     }
 
     /// The same with one more note.
@@ -417,10 +429,9 @@ impl Diagnostic {
         self
     }
 
-    /// The same with a note of the known name that `name` is most like, if there is one: one that
-    /// differs in case only, or in at most a third of the letters, where exchanged neighbours count
-    /// once. Time is linear in the number of known names, so nothing is looked for where `others`, the
-    /// number of diagnostics before it, says that this one is not shown.
+    /// The same with a note of the known name that `name` is most [`similar`] to, if there is one. Time is
+    /// linear in the number of known names, so nothing is looked for if `others`, the number of
+    /// diagnostics before it, is so large that this one is not shown.
     #[must_use]
     pub(crate) fn try_similar<'n>(
         self,
@@ -428,20 +439,11 @@ impl Diagnostic {
         known: impl IntoIterator<Item = &'n str>,
         others: usize,
     ) -> Self {
-        if MAX_SIMILAR_BYTES < name.len() || MAX_DIAGNOSTICS <= others {
+        if MAX_DIAGNOSTICS <= others {
             return self;
         }
-        let most = name.len() / 3;
-        let distance = |known: &'n str| {
-            if known.eq_ignore_ascii_case(name) {
-                return Some((0, known));
-            }
-            let is_near = known.len().abs_diff(name.len()) <= most;
-            let distance = is_near.then(|| strsim::osa_distance(known, name));
-            distance.filter(|distance| *distance <= most).map(|distance| (distance, known))
-        };
-        match known.into_iter().filter_map(distance).min() {
-            Some((_, known)) => {
+        match similar(name, known) {
+            Some(known) => {
                 let span = self.span;
                 self.note(span, format!("try '{known}'"))
             }
@@ -451,7 +453,7 @@ impl Diagnostic {
 
     /// Error or warning.
     pub fn severity(&self) -> Severity {
-        self.reason.severity()
+        if self.promoted { Severity::Error } else { self.reason.severity() }
     }
 
     /// Whether it stops the compilation.
@@ -463,6 +465,24 @@ impl Diagnostic {
     pub fn code(&self) -> &'static str {
         self.reason.code()
     }
+}
+
+/// The known name that `name` is most like: one that differs in case only, or in at most a third of the
+/// letters, where exchanged neighbours count once. `None` if there is none, for long names too.
+pub(crate) fn similar<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    if MAX_SIMILAR_BYTES < name.len() {
+        return None;
+    }
+    let most = name.len() / 3;
+    let distance = |known: &'n str| {
+        if known.eq_ignore_ascii_case(name) {
+            return Some((0, known));
+        }
+        let is_near = known.len().abs_diff(name.len()) <= most;
+        let distance = is_near.then(|| strsim::osa_distance(known, name));
+        distance.filter(|distance| *distance <= most).map(|distance| (distance, known))
+    };
+    known.into_iter().filter(|known| *known != name).filter_map(distance).min().map(|it| it.1)
 }
 
 /// Most diagnostics that one step reports.

@@ -24,6 +24,9 @@ pub const MAX_NESTING: u32 = 200;
 /// Greatest height of an expression tree: operators, calls and branches from the root to a leaf.
 pub const MAX_HEIGHT: u32 = 400;
 
+/// Begins a statement that declares a tensor of the function; a name like others elsewhere.
+pub(super) const LOCAL: &str = "local";
+
 /// Parses a program; what could not be parsed is left out and reported.
 pub fn parse_program(source: &SourceFile, options: &Options) -> (Program, Vec<Diagnostic>) {
     let mut program = Program { defs: Vec::new(), relaxed: options.relaxed };
@@ -156,15 +159,23 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the tokens read `name assign` or `name(name, ...) assign`.
+    /// Whether the statement at the current token begins with the word `local`.
+    fn at_local(&self) -> bool {
+        self.tokens.kind() == TokenKind::Ident
+            && self.tokens.peek(1) == TokenKind::Ident
+            && self.tokens.spelling(self.tokens.token()) == LOCAL
+    }
+
+    /// Whether the tokens read `name assign` or `name(name, ...) assign`, perhaps after `local`.
     fn starts_statement(&self) -> bool {
-        if self.tokens.kind() != TokenKind::Ident {
+        let start = usize::from(self.at_local());
+        if self.tokens.peek(start) != TokenKind::Ident {
             return false;
         }
-        if self.tokens.peek(1) != TokenKind::LeftParen {
-            return assignment(self.tokens.peek(1)).is_some();
+        if self.tokens.peek(start + 1) != TokenKind::LeftParen {
+            return assignment(self.tokens.peek(start + 1)).is_some();
         }
-        let mut ahead = 2;
+        let mut ahead = start + 2;
         while self.tokens.peek(ahead) == TokenKind::Ident
             && self.tokens.peek(ahead + 1) == TokenKind::Comma
         {
@@ -217,16 +228,7 @@ impl Parser<'_> {
                 token.span,
                 format!("expected a scalar type, found '{}'", name.text),
             );
-            let meant = match name.text.as_str() {
-                "int" => Some("int32"),
-                "half" => Some("float16"),
-                "byte" => Some("uint8"),
-                "uint" => Some("uint32"),
-                "long" => Some("int64"),
-                "short" => Some("int16"),
-                _ => None,
-            };
-            if let Some(meant) = meant {
+            if let Some(meant) = ScalarType::similar(&name.text) {
                 error = error.note(token.span, format!("try '{meant}'"));
             }
             return Err(self.tokens.report(error));
@@ -250,6 +252,11 @@ impl Parser<'_> {
     }
 
     fn statement(&mut self) -> Parsed<Statement> {
+        let start = self.tokens.token().span;
+        let local = self.at_local();
+        if local {
+            self.tokens.bump();
+        }
         let target = self.name("a statement")?;
         let indices = if self.tokens.eat(TokenKind::LeftParen) {
             self.list("',' or ')' after an index variable", |parser| {
@@ -278,8 +285,18 @@ impl Parser<'_> {
                 clauses.push(self.clause()?);
             }
         }
-        let span = Span::new(target.span.start, self.tokens.previous_end());
-        Ok(Statement { target, indices, assign, assign_span, value, equivalent, clauses, span })
+        let span = Span::new(start.start, self.tokens.previous_end());
+        Ok(Statement {
+            local,
+            target,
+            indices,
+            assign,
+            assign_span,
+            value,
+            equivalent,
+            clauses,
+            span,
+        })
     }
 
     fn clause(&mut self) -> Parsed<Clause> {

@@ -10,6 +10,7 @@ use super::ast::{
     Clause, Def, Dim, Equivalent, Expr, ExprKind, Name, Param, Program, Statement, TensorType,
     UnaryOp,
 };
+use super::parser::LOCAL;
 
 /// Binding strength of `? :`, weaker than every operator between two operands.
 const SELECT: u8 = 0;
@@ -97,6 +98,9 @@ impl Display for Dim {
 
 impl Display for Statement {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.local {
+            write!(f, "{LOCAL} ")?;
+        }
         self.target.fmt(f)?;
         optional_list(f, &self.indices)?;
         write!(f, " {} {}", self.assign.name(), self.value)?;

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use super::diagnostic::similar;
+
 /// The type of one tensor element or of one value of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ScalarType {
@@ -35,6 +37,12 @@ pub enum ScalarType {
 }
 
 impl ScalarType {
+    /// The keywords of the types.
+    const KEYWORDS: [&str; 14] = [
+        "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
+        "float16", "float32", "float64", "float", "double",
+    ];
+
     /// The type that a keyword of the language names.
     pub fn from_keyword(word: &str) -> Option<Self> {
         Some(match word {
@@ -52,6 +60,20 @@ impl ScalarType {
             "double" | "float64" => Self::Float64,
             _ => return None,
         })
+    }
+
+    /// The type that a word from another language, or a misspelled keyword, probably means.
+    pub fn similar(word: &str) -> Option<Self> {
+        match word {
+            "int" => Some(Self::Int32),
+            "half" => Some(Self::Float16),
+            "byte" => Some(Self::UInt8),
+            "uint" => Some(Self::UInt32),
+            "long" => Some(Self::Int64),
+            "short" => Some(Self::Int16),
+            "boolean" => Some(Self::Bool),
+            _ => similar(word, Self::KEYWORDS).and_then(Self::from_keyword),
+        }
     }
 
     /// The keyword by which the printer and the messages name the type.
@@ -205,5 +227,18 @@ mod tests {
         for ty in ALL {
             assert_eq!(super::ScalarType::from_keyword(ty.name()), Some(ty));
         }
+        for word in super::ScalarType::KEYWORDS {
+            assert!(super::ScalarType::from_keyword(word).is_some(), "{word}");
+        }
+    }
+
+    #[test]
+    fn misspelled_keywords_are_similar_types() {
+        for (word, ty) in
+            [("flaot", Float32), ("Double", Float64), ("int23", Int32), ("byte", UInt8)]
+        {
+            assert_eq!(super::ScalarType::similar(word), Some(ty), "{word}");
+        }
+        assert_eq!(super::ScalarType::similar("tensor"), None);
     }
 }

@@ -7,7 +7,7 @@ use super::super::builtins::{self, BUILTINS, Builtin};
 use super::super::checked::{
     ArithOp, CompareOp, Dim, Equivalent, Expr, ExprKind, IndexVariable, Let, RangeClause, Source,
 };
-use super::super::diagnostic::{Diagnostic, Reason, Span};
+use super::super::diagnostic::{Diagnostic, Reason, Span, similar};
 use super::super::types::{ScalarType, Type};
 use super::index::to_index;
 use super::{FunctionChecker, Symbol, builtin_redefined, redefined, shortened};
@@ -274,26 +274,33 @@ impl<'f, 'a> Scope<'f, 'a> {
                     "index variable '{}' does not occur on the left of '=', expected a reduction",
                     variable.name
                 ),
-            )
-            .note(statement.assign_span, "try a reduction, such as '+=!'");
+            );
+            // Any name that means nothing else is an index variable.
+            let names = self.locals.keys().chain(self.function.symbols.keys()).copied();
+            let error = error
+                .try_similar(&variable.name, names, before)
+                .note(statement.assign_span, "try a reduction, such as '+=!'");
             self.report(error);
         }
     }
 
-    /// Warns of `op=` on a tensor that no statement before defines.
-    pub(super) fn warn_uninitialized(&mut self, statement: &ast::Statement) {
+    /// Reports `op=` on a tensor that no statement before defines.
+    pub(super) fn report_uninitialized(&mut self, statement: &ast::Statement, is_output: bool) {
         if matches!(statement.assign, Assign::Reduce { init: false, .. }) {
-            let op = statement.assign.name();
-            self.report(
-                Diagnostic::new(
+            let (op, name) = (statement.assign.name(), &statement.target.text);
+            let (reason, message) = match is_output {
+                true => (
                     Reason::UninitializedReduction,
-                    statement.assign_span,
-                    format!(
-                        "'{op}' reduces into what the caller passes as '{}'",
-                        statement.target.text
-                    ),
-                )
-                .note(statement.assign_span, format!("try '{op}!' to start from nothing")),
+                    format!("'{op}' reduces into what the caller passes as '{name}'"),
+                ),
+                false => (
+                    Reason::UninitializedLocal,
+                    format!("'{op}' reduces into local tensor '{name}', which has no value yet"),
+                ),
+            };
+            self.report(
+                Diagnostic::new(reason, statement.assign_span, message)
+                    .note(statement.assign_span, format!("try '{op}!' to start from nothing")),
             );
         }
     }
@@ -401,11 +408,14 @@ impl<'f, 'a> Scope<'f, 'a> {
             }
             Some((Symbol::Input(_) | Symbol::Tensor(_), _)) => self.rank_zero_read(name, span),
             None if self.place == Place::Annotation => {
-                self.error(
+                let error = Diagnostic::new(
                     Reason::Undeclared,
                     span,
                     format!("'{name}' is not declared, expected a variable of the statement"),
                 );
+                let names = self.locals.keys().chain(self.function.symbols.keys()).copied();
+                let others = self.function.diagnostics.len();
+                self.report(error.try_similar(name, names, others));
                 None
             }
             None => {
@@ -512,7 +522,13 @@ impl<'f, 'a> Scope<'f, 'a> {
                 });
                 let names = symbols.map(|(known, _)| *known);
                 let names = names.chain(BUILTINS.iter().map(|builtin| builtin.name));
-                error.try_similar(name, names, self.function.diagnostics.len())
+                let others = self.function.diagnostics.len();
+                match ScalarType::similar(name) {
+                    Some(ty) if similar(name, names.clone()).is_none() => {
+                        error.note(span, format!("try '{ty}'"))
+                    }
+                    _ => error.try_similar(name, names, others),
+                }
             }
         };
         self.report(error);

@@ -3,7 +3,7 @@
 //! Source: the TC language, "Names and scopes", "Types" and "Statements". What is checked, each with the
 //! reason it reports:
 //! - names: `undeclared`, `redefined`, `builtin_redefined`, `temporary`, `input_immutable`,
-//!   `untyped_input`;
+//!   `untyped_input`, `uninitialized_local`;
 //! - uses: `rank_mismatch`, `scalar_expected`, `not_a_tensor`, `builtin_arity`, `tensor_in_where`;
 //! - types: `not_bool`, `index_not_integral`, `where_not_integral`, `narrowing`, `annotation_rank`,
 //!   `out_of_range`;
@@ -24,7 +24,7 @@ use self::expr::Scope;
 use super::ast;
 use super::builtins;
 use super::checked::{Checked, Dim, Function, Input, Output, SizeVariable, Statement};
-use super::diagnostic::{Diagnostic, Reason, Span, sorted_and_capped};
+use super::diagnostic::{Diagnostic, MAX_DIAGNOSTICS, Reason, Span, similar, sorted_and_capped};
 use super::types::ScalarType;
 
 /// Checks a program that was parsed without an error.
@@ -66,11 +66,11 @@ enum Symbol {
     FreeSize,
     /// An input; `None` if it has no type, which is reported where it is declared.
     Input(Option<usize>),
-    /// An output or temporary, by position in `tensors`.
+    /// An output or local tensor, by position in `tensors`.
     Tensor(usize),
 }
 
-/// An output, or a temporary that was reported.
+/// An output or a local tensor.
 struct Tensor {
     name: String,
     span: Span,
@@ -127,6 +127,7 @@ impl<'a> FunctionChecker<'a> {
             statements.extend(self.statement(statement, position));
         }
         let mut outputs = Vec::new();
+        let mut unassigned = Vec::new();
         for tensor in self.tensors.drain(..self.num_outputs) {
             match tensor.current {
                 Some(Definition { statement, rank, scalar: Some(scalar), .. }) => {
@@ -141,12 +142,24 @@ impl<'a> FunctionChecker<'a> {
                 }
                 // The statement that failed was reported.
                 Some(_) => {}
-                None => self.diagnostics.push(Diagnostic::new(
-                    Reason::Undeclared,
-                    tensor.span,
-                    format!("no statement assigns output '{}'", tensor.name),
-                )),
+                None => unassigned.push(tensor),
             }
+        }
+        for tensor in unassigned {
+            let error = Diagnostic::new(
+                Reason::Undeclared,
+                tensor.span,
+                format!("no statement assigns output '{}'", tensor.name),
+            );
+            let locals = self.tensors.iter().map(|local| &*local.name);
+            let others = self.diagnostics.len();
+            self.diagnostics.push(match similar(&tensor.name, locals) {
+                Some(local) if others < MAX_DIAGNOSTICS => error.note(
+                    tensor.span,
+                    format!("local tensor '{local}' has a similar name; try one name for both"),
+                ),
+                _ => error,
+            });
         }
         let function = (!self.diagnostics.iter().any(Diagnostic::is_error)).then(|| Function {
             name: def.name.text.clone(),
@@ -155,6 +168,7 @@ impl<'a> FunctionChecker<'a> {
             sizes: self.sizes,
             inputs: self.inputs,
             outputs,
+            locals: self.tensors.into_iter().map(|tensor| tensor.name).collect(),
             statements,
         });
         (function, self.diagnostics)
@@ -339,16 +353,19 @@ impl<'a> FunctionChecker<'a> {
         }
         let equivalent = scope.equivalent(statement);
         scope.reductions(statement, before);
-        if previous.is_none() && target.is_some() {
-            scope.warn_uninitialized(statement);
+        if previous.is_none()
+            && let Some(target) = target
+        {
+            let is_output = target < scope.function.num_outputs;
+            scope.report_uninitialized(statement, is_output);
         }
         let parts = scope.finish();
-        let (Some(output), Some(value), Some(scalar)) = (target, value, scalar) else {
+        let (Some(tensor), Some(value), Some(scalar)) = (target, value, scalar) else {
             return None;
         };
         let failed = self.diagnostics[before..].iter().any(Diagnostic::is_error);
         (!failed).then(|| Statement {
-            output,
+            tensor,
             assign: statement.assign,
             variables: parts.variables,
             rank,
@@ -369,6 +386,10 @@ impl<'a> FunctionChecker<'a> {
     fn target(&mut self, statement: &'a ast::Statement) -> Option<usize> {
         let name = &statement.target;
         match self.symbols.get(name.text.as_str()) {
+            Some(&(_, first)) if statement.local => {
+                self.report(redefined(name, first));
+                None
+            }
             Some(&(Symbol::Tensor(tensor), _)) => Some(tensor),
             Some(&(Symbol::Input(_), first)) => {
                 self.report(
@@ -390,15 +411,10 @@ impl<'a> FunctionChecker<'a> {
                 None
             }
             None => {
-                self.report(
-                    Diagnostic::new(
-                        Reason::Temporary,
-                        name.span,
-                        format!("'{}' is neither an input nor an output", name.text),
-                    )
-                    .note(name.span, format!("try to list '{}' among the outputs", name.text)),
-                );
-                // Known from here on, so that its uses are checked and not reported again.
+                if !statement.local {
+                    self.report_temporary(name);
+                }
+                // After an error too, so that its uses are checked and not reported again.
                 let tensor = self.tensors.len();
                 self.symbols.insert(&name.text, (Symbol::Tensor(tensor), name.span));
                 self.tensors.push(Tensor {
@@ -410,6 +426,23 @@ impl<'a> FunctionChecker<'a> {
                 Some(tensor)
             }
         }
+    }
+}
+
+impl FunctionChecker<'_> {
+    fn report_temporary(&mut self, name: &ast::Name) {
+        let error = Diagnostic::new(
+            Reason::Temporary,
+            name.span,
+            format!("'{}' is neither an output nor declared 'local'", name.text),
+        );
+        let tensors = self.tensors.iter().map(|tensor| &*tensor.name);
+        let others = self.diagnostics.len();
+        let error = error.try_similar(&name.text, tensors, others).note(
+            name.span,
+            format!("try 'local {0}', or list '{0}' among the outputs", name.text),
+        );
+        self.report(error);
     }
 }
 

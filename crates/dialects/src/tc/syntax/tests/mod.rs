@@ -388,6 +388,40 @@ def f(float(N) A) -> (O, P) {
 }
 
 #[test]
+fn local_tensors_are_not_outputs() {
+    let text = "def f(float(N, M) A) -> (O) {
+  local sum(i) +=! A(i, j)
+  local local(i) = sum(i) * 0.5
+  local(i) += sum(i) where i in 0:1
+  O(i) = local(i) / sum(i)
+}
+";
+    assert_eq!(parse(text).to_string(), text);
+    let checked = accepted(text);
+    let function = &checked.functions[0];
+    assert_eq!(function.locals, ["sum", "local"]);
+    let names: Vec<_> = function.statements.iter().map(|each| function.target(each)).collect();
+    assert_eq!(names, ["sum", "local", "local", "O"]);
+    assert_eq!(function.outputs.len(), 1);
+    // A declaration needs a new name; `op=` needs a value.
+    let declared = |statement: &str| {
+        reasons(&format!("def f(float(N) A) -> (O) {{\n{statement}\nO(i) = A(i) }}"))
+    };
+    assert_eq!(declared("local A(i) = A(i)"), ["2:7 redefined"]);
+    assert_eq!(declared("local O(i) = A(i)"), ["2:7 redefined"]);
+    assert_eq!(declared("local exp(i) = A(i)"), ["2:7 builtin_redefined"]);
+    assert_eq!(declared("local t(i) = A(i) local t(i) = A(i)"), ["2:25 redefined"]);
+    assert_eq!(declared("local t += A(i)"), ["2:9 uninitialized_local"]);
+    assert_eq!(declared("local t(i) = t(i)"), ["2:14 undeclared"]);
+    assert_eq!(declared("t(i) = A(i)"), ["2:1 temporary"]);
+    // After a mistake the parser goes on at a declaration too.
+    assert_eq!(
+        reasons("def f(float(N) A) -> (O) { O(i) = * local t(i) = * }"),
+        ["1:35 syntax", "1:50 syntax"]
+    );
+}
+
+#[test]
 fn statements_are_in_single_assignment_form() {
     let checked = accepted(
         "def f(float(N, 7) A) -> (O, Q) {
