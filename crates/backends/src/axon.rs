@@ -76,6 +76,7 @@ impl Error {
 pub struct Program {
     source: SourceFile,
     tree: ast::Program,
+    warnings: Vec<Diagnostic>,
     /// What inference has found, for the first that asks: looking at an entry changes it.
     inferred: RefCell<Option<Inferred>>,
 }
@@ -86,15 +87,29 @@ impl Program {
     /// # Errors
     /// The text is wrong.
     pub fn read(name: &str, text: Vec<u8>) -> Result<Self, Error> {
+        Self::read_with(name, text, &axon::Options::default())
+    }
+
+    /// As [`Self::read`], with options of the inference.
+    ///
+    /// # Errors
+    /// The text is wrong.
+    pub fn read_with(name: &str, text: Vec<u8>, options: &axon::Options) -> Result<Self, Error> {
         let (source, tree, diagnostics) = axon::syntax::read(name, text);
         if !diagnostics.is_empty() {
             return Err(Error::at(&source, &diagnostics));
         }
-        let inferred = axon::infer(&tree, &axon::Options::default());
+        let mut inferred = axon::infer(&tree, options);
         if !inferred.diagnostics.is_empty() {
             return Err(Error::at(&source, &inferred.diagnostics));
         }
-        Ok(Self { source, tree, inferred: RefCell::new(Some(inferred)) })
+        let warnings = std::mem::take(&mut inferred.warnings);
+        Ok(Self { source, tree, warnings, inferred: RefCell::new(Some(inferred)) })
+    }
+
+    /// The warnings of the inference, as text.
+    pub fn warnings(&self) -> String {
+        self.source.render_all(&self.warnings)
     }
 
     /// The text.

@@ -14,10 +14,12 @@ mod conditions;
 mod definitions;
 mod errors;
 mod meanings;
+mod names;
 mod written;
 
 pub(crate) use meanings::Valued;
 
+use self::names::Signed;
 use super::builtins;
 use super::display::{Condition, KnownNames, Printer, Signature};
 use super::syntax::ast::{Expr, ExprKind, Function, Pattern, Program, TypeExpr, TypeKind};
@@ -40,6 +42,8 @@ pub struct Options {
     pub globals: Vec<String>,
     /// Whether to keep the steps of the solver.
     pub explain: bool,
+    /// Whether different names that are equal are an error instead of a warning.
+    pub strict_names: bool,
 }
 
 /// What is known about a program.
@@ -47,6 +51,8 @@ pub struct Options {
 pub struct Inferred {
     /// What is wrong with it, sorted by place.
     pub diagnostics: Vec<Diagnostic>,
+    /// What is probably not intended, sorted by place; nothing if it is wrong.
+    pub warnings: Vec<Diagnostic>,
     pub(crate) inference: Inference,
     pub(crate) prelude: Rc<Program>,
     result: Option<Scheme>,
@@ -161,6 +167,8 @@ pub(crate) fn infer_without(
         run: None,
         names: Names::default(),
         named: Vec::new(),
+        signatures: Vec::new(),
+        warnings: Vec::new(),
         level: 0,
         defining: Vec::new(),
         places: HashMap::new(),
@@ -199,6 +207,7 @@ pub(crate) fn infer_without(
     for definition in &program.lets {
         cx.definition(definition, true);
         cx.check_integers();
+        cx.check_names();
         let name = match &definition.pattern {
             Pattern::Name(name) => Some(Rc::clone(&name.text)),
             _ => None,
@@ -210,12 +219,21 @@ pub(crate) fn infer_without(
         let defined = cx.defined(result, true);
         let scheme = cx.scheme(defined.ty, &defined);
         cx.check_integers();
+        cx.check_names();
         cx.explain(None, Some(scheme.clone()));
         scheme
     });
     let names = cx.known_names();
+    let mut warnings = std::mem::take(&mut cx.warnings);
+    if !cx.diagnostics.is_empty() {
+        warnings.clear();
+    }
+    if options.strict_names {
+        cx.diagnostics.extend(warnings.drain(..).map(Diagnostic::promoted));
+    }
     let diagnostics = sorted_and_capped(std::mem::take(&mut cx.diagnostics));
-    Inferred { diagnostics, inference: cx, prelude, result, names }
+    let warnings = sorted_and_capped(warnings);
+    Inferred { diagnostics, warnings, inference: cx, prelude, result, names }
 }
 
 impl Inferred {
@@ -411,6 +429,8 @@ struct Annotations {
     /// Names that stand before a shape somewhere: alone they are scalars.
     elem_names: HashSet<Rc<str>>,
     classes: HashMap<Rc<str>, Class>,
+    /// The names of dimensions and shapes in its types, each where it occurs first.
+    written: Signed,
 }
 
 /// A definition that is run.
@@ -440,6 +460,9 @@ pub(crate) struct Inference {
     names: Names,
     /// The names of the program, their places and what they stand for.
     pub(crate) named: Vec<(Rc<str>, Span, Ty)>,
+    /// The names in the types of the functions of the definition at the top.
+    signatures: Vec<Signed>,
+    pub(crate) warnings: Vec<Diagnostic>,
     level: u32,
     /// The names that are being defined, and whether they stand for functions.
     defining: Vec<(Rc<str>, bool)>,
@@ -695,7 +718,11 @@ impl Inference {
             }
         }
         self.leave_scope(mark);
-        self.annotations.pop();
+        if let Some(annotations) = self.annotations.pop()
+            && !self.in_prelude
+        {
+            self.signatures.push(annotations.written);
+        }
         self.types.add(Node::Function(params, result))
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! This pass gives every value the type of Hindley-Milner inference with shapes. Variables have names
 //! and belong to the enclosing top-level definition. Unsolved equations become the `conditions` of a
-//! definition. Existing types are ignored: the annotations of functions keep the types that the program
+//! definition. Different names of one signature that denote equal sizes are a warning, or an error with
+//! `strict-names=true`. Existing types are ignored: the annotations of functions keep the types that the program
 //! writes.
 //!
 //! Before:
@@ -24,10 +25,13 @@
 //! ```
 
 use tc_dialects::{
-    axon::dialect::{PROGRAM, Read},
+    axon::{
+        Options,
+        dialect::{PROGRAM, Read},
+    },
     diagnostic::Report,
     mlir,
-    pass::{Failure, PassInfo, PassRun},
+    pass::{Failure, PassInfo, PassOption, PassRun},
 };
 
 /// The pass.
@@ -35,20 +39,28 @@ pub const PASS: PassInfo = PassInfo {
     argument: "axon-infer-shapes",
     summary: "Infer the types and shapes of Axon programs",
     anchor: "builtin.module",
-    options: &[],
+    options: &[PassOption {
+        name: "strict-names",
+        description: "Reject different names of one signature that are equal",
+        default: "false",
+    }],
     dependent_dialects: &["axon"],
     run,
 };
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
     let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
+    let strict_names = pass.options.flag("strict-names");
+    let options = Options { strict_names, ..Options::default() };
     for program in mlir::ops(block).into_iter().filter(|op| mlir::is(*op, PROGRAM)) {
         pass.enter(program);
         let emit = |report: Report| {
             report.emit();
             Failure
         };
-        let typed = Read::new(program).and_then(Read::typed).map_err(emit)?;
+        let read = Read::with_options(program, &options).map_err(emit)?;
+        read.emit_warnings();
+        let typed = read.typed().map_err(emit)?;
         for op in mlir::ops(mlir::block_ref(typed.body())) {
             mlir::move_before(op, program);
         }

@@ -88,7 +88,11 @@ impl<'c> Places<'c> {
 
     fn report(&self, diagnostic: &Diagnostic) -> Report<'c> {
         let message = format!("{} [{}]", diagnostic.message, diagnostic.code());
-        let report = Report::at(self.location(diagnostic.span), Severity::Error, message);
+        let severity = match diagnostic.is_error() {
+            true => Severity::Error,
+            false => Severity::Warning,
+        };
+        let report = Report::at(self.location(diagnostic.span), severity, message);
         let notes = diagnostic.notes.iter();
         notes.fold(report, |report, (span, text)| report.note(Some(self.location(*span)), text))
     }
@@ -117,10 +121,18 @@ impl<'c> Read<'c> {
     /// # Errors
     /// It is wrong; all errors but the one that is returned have been emitted.
     pub fn new(op: Op<'c>) -> Result<Self, Report<'c>> {
+        Self::with_options(op, &Options::default())
+    }
+
+    /// As [`Self::new`], with options of the inference.
+    ///
+    /// # Errors
+    /// As for [`Self::new`].
+    pub fn with_options(op: Op<'c>, options: &Options) -> Result<Self, Report<'c>> {
         let exported = export::export(op)?;
         let source = SourceFile::new("axon.program", exported.text.clone());
         let (program, mut diagnostics) = syntax::parse_program(&source);
-        let inferred = infer(&program, &Options::default());
+        let inferred = infer(&program, options);
         if diagnostics.is_empty() {
             diagnostics.clone_from(&inferred.diagnostics);
         }
@@ -129,6 +141,11 @@ impl<'c> Read<'c> {
             true => Ok(Self { places, source, program, inferred }),
             false => Err(places.last_report(&diagnostics)),
         }
+    }
+
+    /// Emits the warnings of the inference.
+    pub fn emit_warnings(&self) {
+        self.inferred.warnings.iter().for_each(|warning| self.places.report(warning).emit());
     }
 
     /// The program again, with the types of all values.

@@ -2,6 +2,7 @@
 
 use super::super::syntax::ast::{Name, TypeExpr, TypeKind};
 use super::super::types::{Class, Elem, ElementType, Node, Ty};
+use super::names::Named;
 use super::{Annotations, Inference, What};
 use crate::tc::{
     MAX_EXTENT,
@@ -84,6 +85,16 @@ impl Inference {
         }
     }
 
+    /// Remembers a name of a type of the innermost function.
+    fn sign(&mut self, name: &text::Name, named: Option<Named>) {
+        if let Some(named) = named
+            && !self.in_prelude
+        {
+            let span = place_span(&name.place);
+            self.innermost().written.entry(name.text.clone()).or_insert((span, named));
+        }
+    }
+
     fn innermost(&mut self) -> &mut Annotations {
         self.annotations.last_mut().expect("there is always one")
     }
@@ -133,8 +144,9 @@ impl Inference {
 
     pub(super) fn shape_name(&mut self, name: &text::Name) -> Shape {
         let known = self.annotations.iter().rev().find_map(|it| it.shapes.get(&name.text));
-        if let Some(shape) = known {
-            return shape.clone();
+        if let Some(shape) = known.cloned() {
+            self.sign(name, shape.as_var().map(Named::Shape));
+            return shape;
         }
         if self.annotations.iter().any(|it| it.dims.contains_key(&name.text)) {
             let message = format!(
@@ -147,6 +159,7 @@ impl Inference {
         let level = self.innermost().level;
         let var = self.types.solver.shape_var(level);
         self.innermost().shapes.insert(name.text.clone(), Shape::var(var));
+        self.sign(name, Some(Named::Shape(var)));
         self.names.shapes.push((var, name.text.clone()));
         Shape::var(var)
     }
@@ -155,7 +168,11 @@ impl Inference {
         let mut names = Vec::new();
         written.names(&mut names);
         for name in names {
-            if self.annotations.iter().any(|it| it.dims.contains_key(&name.text)) {
+            let known = self.annotations.iter().rev().find_map(|it| it.dims.get(&name.text));
+            if let Some(dim) = known.cloned() {
+                if let Dim::Var(var) = dim {
+                    self.sign(name, Some(Named::Dim(var)));
+                }
                 continue;
             }
             if self.annotations.iter().any(|it| it.shapes.contains_key(&name.text)) {
@@ -169,6 +186,7 @@ impl Inference {
             let level = self.innermost().level;
             let var = self.types.solver.dim_var(level);
             self.innermost().dims.insert(name.text.clone(), Dim::Var(var));
+            self.sign(name, Some(Named::Dim(var)));
             self.names.dims.push((var, name.text.clone()));
         }
         let annotations = &self.annotations;

@@ -16,7 +16,7 @@ use tc_ir::shape::solve::Origin;
 fn without_origins(text: &str, left_out: HashSet<Origin>) -> Inferred {
     let (program, errors) = syntax::parse_program(&SourceFile::new("test.axon", text));
     assert_eq!(errors, [], "{text}");
-    let options = Options { globals: vec!["hole".to_string()], explain: false };
+    let options = Options { globals: vec!["hole".to_string()], ..Options::default() };
     infer::infer_without(&program, &options, left_out)
 }
 
@@ -173,7 +173,7 @@ fn errors_have_no_internal_names() {
             let globals: Vec<String> =
                 globals.filter_map(|name| Some(name.as_str()?.to_string())).collect();
             let (program, _) = syntax::parse_program(&SourceFile::new("test.axon", text));
-            let errors = infer(&program, &Options { globals, explain: false }).diagnostics;
+            let errors = infer(&program, &Options { globals, ..Options::default() }).diagnostics;
             errors.iter().for_each(|error| check_names(text, error));
             wrong += usize::from(!errors.is_empty());
         }

@@ -12,6 +12,7 @@
 //! these are solved that were there when it was decided.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::hash::Hash;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -143,6 +144,35 @@ impl Known {
     }
 }
 
+/// A variable, the one that is its value, the value of that one, and so on, each with the equation that
+/// gave it the value.
+fn chain<V: std::marker::Copy>(
+    first: V,
+    next: impl Fn(V) -> Option<(Option<V>, EquationId)>,
+) -> Vec<(V, Option<EquationId>)> {
+    let mut links = Vec::new();
+    let mut var = Some(first);
+    while let Some(current) = var {
+        let value = next(current);
+        links.push((current, value.map(|(_, id)| id)));
+        var = value.and_then(|(value, _)| value);
+    }
+    links
+}
+
+/// The equations of two chains before the first variable that both have.
+fn apart<V: std::marker::Copy + Eq + Hash>(
+    a: Vec<(V, Option<EquationId>)>,
+    b: Vec<(V, Option<EquationId>)>,
+) -> Vec<EquationId> {
+    let vars: HashSet<V> = b.iter().map(|(var, _)| *var).collect();
+    let common = a.iter().map(|(var, _)| *var).find(|var| vars.contains(var));
+    let before = |links: Vec<(V, Option<EquationId>)>| {
+        links.into_iter().take_while(move |(var, _)| Some(*var) != common)
+    };
+    before(a).chain(before(b)).filter_map(|(_, id)| id).collect()
+}
+
 impl System {
     /// All that something was made for, sorted.
     fn labels(&self) -> Vec<Origin> {
@@ -198,6 +228,36 @@ impl Solver {
         }
         self.equations[given as usize].state = State::Failed;
         Box::new(conflict)
+    }
+
+    /// Returns what the given equations were made for from which it follows that two dimensions are
+    /// equal; sorted. More than are needed may be among them.
+    pub fn why_equal_dims(&self, a: DimVar, b: DimVar) -> Vec<Origin> {
+        let next = |var: DimVar| {
+            let (value, id) = self.dims[var.0 as usize].value.as_ref()?;
+            let next = match value {
+                Dim::Var(next) => Some(*next),
+                _ => None,
+            };
+            Some((next, *id))
+        };
+        self.origins_of(apart(chain(a, next), chain(b, next)))
+    }
+
+    /// The same for two shapes.
+    pub fn why_equal_shapes(&self, a: ShapeVar, b: ShapeVar) -> Vec<Origin> {
+        let next = |var: ShapeVar| {
+            let (value, id) = self.shapes[var.0 as usize].value.as_ref()?;
+            Some((value.as_var(), *id))
+        };
+        self.origins_of(apart(chain(a, next), chain(b, next)))
+    }
+
+    fn origins_of(&self, derived: Vec<EquationId>) -> Vec<Origin> {
+        let given = self.support(derived).into_iter();
+        let origins: BTreeSet<Origin> =
+            given.map(|id| self.equations[id as usize].origin).collect();
+        origins.into_iter().collect()
     }
 
     pub(super) fn ancestor(&self, mut id: EquationId) -> EquationId {
