@@ -48,6 +48,9 @@ struct Arguments {
     /// Prints the rules that the solver applied, in order, and where its equations come from.
     #[arg(long)]
     explain_shapes: bool,
+    /// Rejects different names of one signature that are equal.
+    #[arg(long)]
+    strict_names: bool,
     /// A name that is defined outside of the program; may be repeated.
     #[arg(long = "global", value_name = "NAME", value_delimiter = ',')]
     globals: Vec<String>,
@@ -79,9 +82,13 @@ pub fn opt(arguments: &[String]) -> Result<(), Error> {
     let (source, program, mut diagnostics) = axon::syntax::read(&text.name, text.contents);
     let mut inferred = None;
     if diagnostics.is_empty() {
-        let options =
-            axon::Options { globals: arguments.globals, explain: arguments.explain_shapes };
+        let options = axon::Options {
+            globals: arguments.globals,
+            explain: arguments.explain_shapes,
+            strict_names: arguments.strict_names,
+        };
         let found = axon::infer(&program, &options);
+        eprint!("{}", source.render_all(&found.warnings));
         diagnostics.clone_from(&found.diagnostics);
         inferred = Some(found);
     }
@@ -113,9 +120,13 @@ pub fn opt(arguments: &[String]) -> Result<(), Error> {
     }
 }
 
-/// Reads a program.
-fn read(text: Text) -> Result<Program, Error> {
-    Program::read(&text.name, text.contents).map_err(error)
+/// Reads a program. Warnings go to the standard error.
+fn read(text: Text, compilation: &Compilation) -> Result<Program, Error> {
+    let options =
+        axon::Options { strict_names: compilation.strict_names(), ..axon::Options::default() };
+    let program = Program::read_with(&text.name, text.contents, &options).map_err(error)?;
+    eprint!("{}", program.warnings());
+    Ok(program)
 }
 
 /// What is wrong with a program goes to the standard error.
@@ -209,7 +220,7 @@ pub fn compile<'c>(
     entry: Option<&str>,
     compilation: &Compilation,
 ) -> Result<Module<'c>, Error> {
-    let program = read(text)?;
+    let program = read(text, compilation)?;
     let given = compilation.shapes()?;
     let reports = hlo::report_errors(context, program.source());
     let (name, shapes, module) = match program.lower(context, entry, &given).map_err(error)? {
@@ -239,7 +250,7 @@ pub fn compile<'c>(
 /// The program, an input or a result is not what it should be.
 pub fn run(text: Text, entry: Option<&str>, execution: &Execution) -> Result<(), Error> {
     let mut given = execution.compilation.shapes()?;
-    let program = read(text)?;
+    let program = read(text, &execution.compilation)?;
     let inputs = execution.inputs.as_deref();
     if let Some(folder) = inputs {
         given.extend(shapes_of_files(folder, &given)?);

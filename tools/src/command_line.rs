@@ -1,14 +1,14 @@
 //! What the command lines of the tools have in common: the source, the sizes, and how a
 //! program is compiled.
 
-use clap::{Args, ValueEnum};
+use clap::{Arg, Args, Parser, ValueEnum, error::ErrorKind};
 use melior::Context;
 use std::{
     fs,
     io::{self, Write},
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
-    process::ExitCode,
+    process::{ExitCode, exit},
 };
 use tc_backends::{
     cpu::{self, MAX_THREADS},
@@ -125,6 +125,31 @@ impl Source {
     }
 }
 
+/// The option that [`parse`] handles.
+const EXPLAIN: &str = "explain";
+
+/// Parses the command line of a tool. `--explain CODE` prints the explanation of a diagnostic code and
+/// ends the process, without the arguments that the tool needs otherwise.
+pub fn parse<Arguments: Parser>() -> Arguments {
+    let explain = Arg::new(EXPLAIN)
+        .long(EXPLAIN)
+        .value_name("CODE")
+        .help("Prints the explanation of a diagnostic code, such as TC0024")
+        .exclusive(true);
+    let mut command = Arguments::command().arg(explain);
+    let matches = command.get_matches_mut();
+    if let Some(code) = matches.get_one::<String>(EXPLAIN) {
+        match tc_dialects::explain(code) {
+            Ok(text) => {
+                let printed = print(format!("{text}\n").as_bytes());
+                exit(printed.is_err().into());
+            }
+            Err(message) => command.error(ErrorKind::InvalidValue, message).exit(),
+        }
+    }
+    Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
+}
+
 /// The reference for the results of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Check {
@@ -210,6 +235,9 @@ pub struct Compilation {
     /// 'Q=f64[128,64]'; '?' for an open size; may be repeated.
     #[arg(long = "shape", value_name = "NAME=SIZES")]
     shapes: Vec<String>,
+    /// Rejects different names of one signature of an Axon program that are equal.
+    #[arg(long)]
+    strict_names: bool,
     /// Also checks indices that depend on data, and divisions by zero.
     #[arg(long)]
     runtime_checks: bool,
@@ -305,6 +333,7 @@ impl Compilation {
             ("--keep-order", self.keep_order && !is_tml),
             ("--runtime-checks", self.runtime_checks && (is_tml || is_axon)),
             ("--shape", !self.shapes.is_empty() && !is_axon),
+            ("--strict-names", self.strict_names && !is_axon),
             ("--size", !self.sizes.is_empty() && !is_tc),
         ];
         match options.iter().find(|(_, is_wrong)| *is_wrong) {
@@ -313,6 +342,11 @@ impl Compilation {
             ))),
             None => Ok(()),
         }
+    }
+
+    /// Whether different names that are equal are an error in an Axon program.
+    pub fn strict_names(&self) -> bool {
+        self.strict_names
     }
 
     /// The sizes given.

@@ -12,8 +12,13 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
 };
-use tc_backends::cpu::pipeline::LOWER_TO_CPU;
-use tc_dialects::pass::{PassInfo, PassOption};
+use tc_backends::{cpu::pipeline::LOWER_TO_CPU, run::run_pipeline};
+use tc_dialects::{
+    Language,
+    diagnostic::{self, Received},
+    pass::{PassInfo, PassOption},
+    tc::syntax::builtins::BUILTINS,
+};
 use tc_passes::{PASSES, PIPELINES};
 
 fn root() -> PathBuf {
@@ -240,6 +245,80 @@ fn introduction_shows_the_example() {
     let page = fs::read_to_string(root().join("docs/src/introduction.md")).expect("it is there");
     let example = fs::read_to_string(root().join("examples/tc/matmul.tc")).expect("it is there");
     assert!(page.contains(&example), "expected the page to show examples/tc/matmul.tc");
+}
+
+/// The code blocks of a page: the language after the fence, and the text.
+fn code_blocks(page: &str) -> Vec<(&str, &str)> {
+    let fenced = page.split("```").skip(1).step_by(2);
+    fenced.filter_map(|block| block.split_once('\n')).collect()
+}
+
+/// The errors and warnings of a program, and of a pipeline on it.
+fn messages(language: Language, text: &str, relaxed: bool, pipeline: &str) -> Vec<Received> {
+    let context = tc_dialects::new_context();
+    let (_, received) = diagnostic::collect(&context);
+    let module = tc_dialects::import(&context, language, "example", text.as_bytes(), relaxed);
+    if let Some(mut module) = module {
+        let _ = run_pipeline(&mut module, pipeline);
+    }
+    received.take()
+}
+
+/// The first example of a section has the mistake, the second one corrects it.
+#[test]
+fn examples_of_codes_have_the_mistake() {
+    for (code, section) in tc_dialects::explanations() {
+        let blocks = code_blocks(section);
+        // An example would be too large.
+        assert!(!blocks.is_empty() || code == "TC0002", "{code} has no example");
+        for (position, (language, text)) in blocks.into_iter().enumerate() {
+            let (language, pipeline) = match language {
+                "tc" => (Language::Tc, "tc-infer-ranges"),
+                // Programs are wrong when they run.
+                "axon" if code.starts_with("AX04") => (Language::Axon, "convert-axon-to-hlo"),
+                "axon" => (Language::Axon, "axon-infer-shapes"),
+                "hlo" => (Language::Hlo, "canonicalize"),
+                "tml" => (Language::Tml, "canonicalize"),
+                _ => panic!("{code} has an example in '{language}'"),
+            };
+            let found = messages(language, text, false, pipeline);
+            let has_code = found.iter().any(|it| it.message.ends_with(&format!("[{code}]")));
+            let is_wrong = found.iter().any(Received::is_error);
+            match position {
+                0 => assert!(has_code, "{code}: {found:?}"),
+                _ => assert!(!has_code && !is_wrong, "{code} is not corrected: {found:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn examples_of_tc_are_right() {
+    let page = fs::read_to_string(root().join("docs/src/tc.md")).expect("it is there");
+    let mut checked = 0;
+    for (language, text) in code_blocks(&page) {
+        if !language.starts_with("tc") {
+            continue;
+        }
+        let found = messages(Language::Tc, text, language == "tc-relaxed", "tc-infer-ranges");
+        assert!(!found.iter().any(Received::is_error), "{text}\n{found:?}");
+        checked += 1;
+    }
+    assert_eq!(checked, 6);
+    let example = fs::read_to_string(root().join("examples/tc/attention.tc")).expect("it is there");
+    let code = &example[example.find("def").expect("it has a function")..];
+    assert!(page.contains(code), "expected the page to show examples/tc/attention.tc");
+}
+
+#[test]
+fn built_in_functions_of_tc_are_listed() {
+    let page = fs::read_to_string(root().join("docs/src/tc.md")).expect("it is there");
+    for arity in 1..=4 {
+        let row = page.lines().find(|line| line.starts_with(&format!("| {arity} | `")));
+        let listed: Vec<_> = row.expect("a row").split('`').skip(1).step_by(2).collect();
+        let known = BUILTINS.iter().filter(|it| it.arity == arity).map(|it| it.name);
+        assert_eq!(listed, known.collect::<Vec<_>>());
+    }
 }
 
 #[test]

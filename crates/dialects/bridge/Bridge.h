@@ -41,6 +41,10 @@ typedef enum { TcLanguageMlir, TcLanguageTc, TcLanguageHlo, TcLanguageTml, TcLan
 /// The language of a file, by the ending of its name or by its beginning.
 TcLanguage tcRustLanguage(MlirStringRef fileName, MlirStringRef contents);
 
+/// Explains a diagnostic code: the explanation goes to `accept`. False if there is no such code;
+/// `accept` gets a message instead.
+bool tcRustExplain(MlirStringRef code, void *state, void (*accept)(void *, MlirStringRef));
+
 /// Imports the contents of a source file. Null if it has errors, which have been
 /// emitted as diagnostics of the context.
 MlirModule tcRustImport(MlirContext context, TcLanguage language, MlirStringRef fileName,

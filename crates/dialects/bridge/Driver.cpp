@@ -429,6 +429,16 @@ static LogicalResult importSource(const SourceText &source, DialectRegistry &reg
   return writeBytecodeToFile(*module, stream);
 }
 
+/// Prints the explanation of a diagnostic code. False if there is no such code.
+static bool explainCode(StringRef code) {
+  std::string text;
+  bool known = tcRustExplain(wrap(code), &text, [](void *state, MlirStringRef part) {
+    *static_cast<std::string *>(state) += unwrap(part).str();
+  });
+  (known ? llvm::outs() : llvm::errs() << "error: ") << text << '\n';
+  return known;
+}
+
 /// Writes a module as HLO text.
 static LogicalResult writeHlo(ModuleOp module, raw_ostream &output) {
   return success(tcRustExportHlo(wrap(module.getOperation()), &output,
@@ -570,6 +580,9 @@ int tcOptMain(int argc, char **argv) {
                        clEnumValN(TcLanguageAxon, "axon", "Functions whose shapes are inferred")));
   static llvm::cl::opt<bool> exportHlo("export-hlo", llvm::cl::cat(sourceOptions),
                                        llvm::cl::desc("Write the module as HLO text"));
+  static llvm::cl::opt<std::string> explain(
+      "explain", llvm::cl::cat(sourceOptions), llvm::cl::value_desc("code"),
+      llvm::cl::desc("Print the explanation of a diagnostic code, such as TC0024"));
   static llvm::cl::opt<std::string> inputName(llvm::cl::Positional, llvm::cl::desc("<input file>"),
                                               llvm::cl::init("-"));
   static llvm::cl::opt<std::string> outputName("o", llvm::cl::desc("Output filename"),
@@ -593,6 +606,8 @@ int tcOptMain(int argc, char **argv) {
   // With a stream for errors, LLVM returns instead of ending the process with 1.
   if (!llvm::cl::ParseCommandLineOptions(argc, argv, help, &llvm::errs()))
     return wrongCommandLine;
+  if (explain.getNumOccurrences())
+    return explainCode(explain) ? 0 : wrongCommandLine;
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   if (config.shouldShowDialects() || config.shouldListPasses())
     return asMainReturnCode(MlirOptMain(argc, argv, inputName, outputName, registry));

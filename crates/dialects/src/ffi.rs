@@ -450,6 +450,27 @@ extern "C" fn tcRustLanguage(file_name: MlirStringRef, contents: MlirStringRef) 
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn tcRustExplain(
+    code: MlirStringRef,
+    state: *mut c_void,
+    accept: extern "C" fn(*mut c_void, MlirStringRef),
+) -> bool {
+    // SAFETY: the text lives across the call.
+    let code = unsafe { text(code) };
+    match catch_unwind(|| crate::explain(code)) {
+        Ok(Ok(explanation)) => {
+            accept(state, string_ref(explanation));
+            true
+        }
+        Ok(Err(message)) => {
+            accept(state, string_ref(&message));
+            false
+        }
+        Err(_) => false,
+    }
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn tcRustImport(
     context: MlirContext,
     language: Language,

@@ -12,6 +12,7 @@
 
 pub mod axon;
 pub mod diagnostic;
+mod explanation;
 mod ffi;
 pub mod files;
 pub mod hlo;
@@ -22,6 +23,7 @@ pub mod tc;
 pub mod tml;
 pub mod tokens;
 
+pub use explanation::{explain, sections as explanations};
 pub use ffi::{
     has_feature, is_processor, new_context, opt_main, panic_text, register_dialects,
     register_pipeline, silence_panics, translate_to_llvm_ir,

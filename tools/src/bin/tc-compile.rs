@@ -15,7 +15,7 @@ use tc_backends::{
 use tc_dialects::Language;
 use tc_tools::{
     axon,
-    command_line::{Compilation, Source, Text, print, run_tool},
+    command_line::{Compilation, Source, Text, parse, print, run_tool},
     hlo, tml,
 };
 
@@ -71,7 +71,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments: Arguments = parse();
     run_tool("tc-compile", || run(&arguments))
 }
 

@@ -11,7 +11,8 @@ use tc_dialects::Language;
 use tc_tools::{
     axon,
     command_line::{
-        Check, Execution, Source, Text, check, limit_memory, make_folder, print, print_ir, run_tool,
+        Check, Execution, Source, Text, check, limit_memory, make_folder, parse, print, print_ir,
+        run_tool,
     },
     hlo::{self, Program},
     imap, tml,
@@ -50,7 +51,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments: Arguments = parse();
     limit_memory();
     run_tool("tc-run", || run(&arguments))
 }
