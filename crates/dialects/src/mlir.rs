@@ -525,11 +525,7 @@ pub(crate) fn is_dense_resource(attribute: Attribute) -> bool {
 
 /// The elements of a dense elements attribute of `count` elements with `width` bytes each, and
 /// whether only one is stored, for all. Of truth values each has a byte here.
-pub(crate) fn dense_bytes(
-    attribute: Attribute,
-    count: usize,
-    width: usize,
-) -> Option<(Vec<u8>, bool)> {
+pub fn dense_bytes(attribute: Attribute, count: usize, width: usize) -> Option<(Vec<u8>, bool)> {
     // SAFETY: the functions are called on dense elements only. Their bytes belong to the
     // context, and there are as many as the number of elements that are stored says.
     unsafe {

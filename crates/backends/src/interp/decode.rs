@@ -4,6 +4,7 @@
 //! leave; any other is an error. Nested regions are followed to a fixed depth.
 
 use super::{
+    Limits,
     error::{Error, location_of},
     function::{self, Function},
     integer::{Division, IntBinary, IntPredicate, ScalarType, wrap},
@@ -12,13 +13,13 @@ use super::{
     },
     scalar::{FloatBinary, FloatPredicate, FloatType, FloatUnary, Scalar},
 };
-use crate::runtime::ElementType;
+use crate::runtime::{ElementType, Tensor};
 use melior::ir::{
     Attribute, BlockLike, Type, TypeLike, ValueLike,
     attribute::{DictionaryAttribute, FloatAttribute},
     operation::OperationLike,
 };
-use std::collections::HashMap;
+use std::{collections::HashMap, rc::Rc};
 use tc_dialects::{
     imap::{CombinerKind, Generic, verify::index_variable},
     mlir::{self, Blk, Op, Val},
@@ -364,6 +365,9 @@ impl Decoder {
     fn arith<'c>(&mut self, op: Op<'c>, name: &str, code: &mut Code) -> Result<(), Error> {
         let operands = mlir::operands(op);
         let result = mlir::result(op, 0);
+        if name == "constant" && mlir::is_tensor(result.r#type()) {
+            return self.tensor_constant(op, code);
+        }
         if name == "constant" {
             return self.arith_constant(op);
         }
@@ -470,6 +474,39 @@ impl Decoder {
         let value = value.ok_or_else(|| self.unsupported_type(op, result))?;
         let reg = self.new_scalar(result);
         self.constants.push((reg, value));
+        Ok(())
+    }
+
+    /// A constant tensor: dense elements.
+    fn tensor_constant(&mut self, op: Op, code: &mut Code) -> Result<(), Error> {
+        let result = mlir::result(op, 0);
+        let unsupported = || self.unsupported_type(op, result);
+        let element = element_of(op, result.r#type(), false)?;
+        let shape: Option<Vec<_>> = mlir::shape(result.r#type())
+            .into_iter()
+            .map(|extent| usize::try_from(extent?).ok())
+            .collect();
+        let shape = shape.ok_or_else(unsupported)?;
+        let count = shape.iter().try_fold(1usize, |count, extent| count.checked_mul(*extent));
+        let most = Limits::default().elements;
+        let count = count.filter(|count| *count as u64 <= most).ok_or_else(|| {
+            Error::at(
+                op,
+                format!(
+                    "has a constant of '{}'; expected at most {most} elements",
+                    result.r#type()
+                ),
+            )
+        })?;
+        let value = op.attribute("value").ok();
+        let bytes = value.and_then(|value| mlir::dense_bytes(value, count, element.size()));
+        let (bytes, is_splat) = bytes.ok_or_else(unsupported)?;
+        let mut tensor = Tensor::zeros(element, &shape)
+            .map_err(|error| Error::at(op, format!("has a constant that does not fit: {error}")))?;
+        let bytes = if is_splat { bytes.repeat(count) } else { bytes };
+        tensor.bytes_mut().copy_from_slice(&bytes);
+        let to = self.new_tensor(result);
+        code.push(Inst::Constant { to, array: Rc::new(super::to_array(&tensor)) });
         Ok(())
     }
 

@@ -189,6 +189,7 @@ impl<'p> Machine<'p> {
                 }
             }
             Inst::Inside(inside, at) => return self.inside(inside, *at),
+            Inst::Constant { to, array } => self.tensors[*to] = Some(Rc::clone(array)),
             Inst::Empty { to, shape, at } => {
                 let shape = self.shape(shape, *at)?;
                 let array = self.new_array(shape, *at)?;

@@ -7,9 +7,11 @@ use super::{
     fold::FoldKind,
     function::Function,
     integer::{IntBinary, IntPredicate},
+    machine::Array,
     scalar::{FloatBinary, FloatPredicate, FloatType, FloatUnary, Scalar},
 };
 use crate::runtime::ElementType;
+use std::rc::Rc;
 use tc_ir::Interval;
 
 /// The number of a scalar register.
@@ -138,6 +140,11 @@ pub(crate) enum Inst {
     },
     /// A runtime variable must be inside its bounds.
     Inside(Box<Inside>, At),
+    /// A tensor of known elements.
+    Constant {
+        to: TensorReg,
+        array: Rc<Array>,
+    },
     /// A tensor about whose elements nothing is known.
     Empty {
         to: TensorReg,

@@ -356,6 +356,30 @@ func.func @gather(%T: tensor<4x2xi32>, %I: tensor<3xi32>) -> tensor<3x2xi32> {
 }
 
 #[test]
+fn constant_tensors_have_their_elements() {
+    let text = "
+func.func @f() -> (tensor<2x2xi32>, tensor<3xf32>, tensor<2xi1>, tensor<0xf64>, tensor<2xindex>) {
+  %a = arith.constant dense<[[1, -2], [3, 4]]> : tensor<2x2xi32>
+  %b = arith.constant dense<0.5> : tensor<3xf32>
+  %c = arith.constant dense<[true, false]> : tensor<2xi1>
+  %d = arith.constant dense<> : tensor<0xf64>
+  %e = arith.constant dense<7> : tensor<2xindex>
+  return %a, %b, %c, %d, %e : tensor<2x2xi32>, tensor<3xf32>, tensor<2xi1>, tensor<0xf64>, tensor<2xindex>
+}";
+    let outcomes = run_text(text, &[]).unwrap();
+    let found: Vec<_> = outcomes.iter().map(values).collect();
+    let expected: [&[f64]; 5] =
+        [&[1.0, -2.0, 3.0, 4.0], &[0.5, 0.5, 0.5], &[1.0, 0.0], &[], &[7.0, 7.0]];
+    assert_eq!(found, expected);
+    let huge = "
+func.func @f() -> tensor<1099511627776xf32> {
+  %a = arith.constant dense<0.5> : tensor<1099511627776xf32>
+  return %a : tensor<1099511627776xf32>
+}";
+    assert!(error(huge, &[]).contains("expected at most 268435456 elements"));
+}
+
+#[test]
 fn runtime_variables_matter_where_the_body_runs() {
     // The last row of the table is past its end, but the constraint leaves it out.
     let text = "
