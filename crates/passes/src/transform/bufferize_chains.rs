@@ -158,6 +158,9 @@ impl<'c> Order<'c> {
     }
 }
 
+/// An operation of a block, the reader of a tensor that it is or holds, and the number of the operand.
+type Reader<'c> = (Op<'c>, Op<'c>, usize);
+
 /// How the buffer of a destination is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
@@ -473,7 +476,7 @@ impl<'a, 'c> Chains<'a, 'c> {
     /// Lets the readers of tensors read buffers.
     fn replace_readers(&self) {
         // By tensor and block: the operations of the block that read it or hold readers, and these.
-        let mut found: HashMap<(usize, usize), Vec<(Op<'c>, Op<'c>, usize)>> = HashMap::new();
+        let mut found: HashMap<(usize, usize), Vec<Reader<'c>>> = HashMap::new();
         let mut keys = Vec::new();
         for op in &self.order.ops {
             let operands = match Generic::cast(*op) {
