@@ -176,7 +176,8 @@ fn parse(mut source: impl Read, length: u64) -> Result<Tensor, NpyErrorKind> {
     let mut data = bytes.split_off(start);
     let found = length.saturating_sub(start as u64);
     if found == expected as u64 {
-        let rest = expected.saturating_sub(data.len());
+        data.truncate(expected);
+        let rest = expected - data.len();
         data.try_reserve_exact(rest).map_err(|error| io::Error::other(error.to_string()))?;
         source.take(rest as u64).read_to_end(&mut data)?;
     }
