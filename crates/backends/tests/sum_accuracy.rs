@@ -32,9 +32,9 @@ fn pairwise(terms: &[f32]) -> f32 {
 }
 
 /// Random numbers: of one sign, of both signs with magnitudes over seven decades, and far
-/// from zero.
-fn numbers(kind: usize, count: usize) -> Vec<f32> {
-    let mut state = kind as u64 + 1;
+/// from zero. Each stream has numbers of its own: a product of equal ones is a square.
+fn numbers(kind: usize, stream: usize, count: usize) -> Vec<f32> {
+    let mut state = (stream as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) + kind as u64 + 1;
     // The upper bits of a linear congruential generator (Knuth's MMIX).
     let mut unit = || {
         state =
@@ -131,7 +131,8 @@ fn check_tc(
 }
 
 fn random_inputs(kind: usize, shapes: &[&[usize]]) -> Vec<Vec<f32>> {
-    shapes.iter().map(|shape| numbers(kind, shape.iter().product())).collect()
+    let streams = shapes.iter().enumerate();
+    streams.map(|(stream, shape)| numbers(kind, stream, shape.iter().product())).collect()
 }
 
 fn array(shape: &[usize], values: &[f32]) -> Array {
@@ -358,7 +359,7 @@ fn axon_sum() {
             function = function.for_all_sizes();
         }
         for kind in 0..KINDS {
-            let input = numbers(kind, m * n);
+            let input = numbers(kind, 0, m * n);
             let results = function.call(&[array(&[m, n], &input)]).expect("it runs");
             let sums = Sums::new(n, |place| strided(&input, place, n, m));
             let what = format!("Axon, kind {kind}, for all sizes: {for_all_sizes}");
