@@ -563,7 +563,7 @@ fn vectors() {
         %r = vector.from_elements %x#3, %x#2, %x#1, %x#0 : vector<4xf32>",
         &[4.0, 3.0, 2.0, 1.0],
     );
-    check("%r = math.cbrt %v : vector<4xf32>", &[1.0, 1.259_921, 1.442_249_5, 1.587_401]);
+    check("%r = math.cbrt %v : vector<4xf32>", &[1.0, 1.259_921_1, 1.442_249_5, 1.587_401]);
 }
 
 /// Loops and branches over memory.

@@ -75,7 +75,7 @@ fn potrf_is_cholesky_and_keeps_the_other_triangle() {
             let shape = format!("{element}[{BATCHES},{size},{size}]");
             let text = call(
                 &format!("lapack_{letter}potrf_ffi"),
-                &[shape.clone()],
+                std::slice::from_ref(&shape),
                 &format!("({shape}, s32[{BATCHES}])"),
                 &format!("uplo = {uplo} : ui8"),
             );
@@ -113,7 +113,8 @@ fn potrf_reports_the_first_minor_that_is_not_positive() {
             let shape = format!("{element}[5,3,3]");
             let target = format!("lapack_{letter}potrf_ffi");
             let config = format!("uplo = {uplo} : ui8");
-            let text = call(&target, &[shape.clone()], &format!("({shape}, s32[5])"), &config);
+            let text =
+                call(&target, std::slice::from_ref(&shape), &format!("({shape}, s32[5])"), &config);
             let found = run(&text, &[matrices(element, &[5, 3, 3], &rows)]);
             assert_eq!(signed(&found[1]), [0, 2, 1, 3, 2], "{text}");
         }
@@ -181,7 +182,8 @@ fn lu(
     let shape = format!("{element}[{batches},{rows},{columns}]");
     let result = format!("({shape}, s32[{batches},{steps}], s32[{batches}])");
     let target = format!("lapack_{letter}getrf_ffi");
-    let found = run(&call(&target, &[shape.clone()], &result, ""), std::slice::from_ref(a));
+    let found =
+        run(&call(&target, std::slice::from_ref(&shape), &result, ""), std::slice::from_ref(a));
     let result = format!("({shape}, s32[{batches},{steps}], s32[{batches},{rows}])");
     let other = run(&call("LuDecomposition", &[shape], &result, ""), std::slice::from_ref(a));
     assert_eq!(found[0], other[0]);

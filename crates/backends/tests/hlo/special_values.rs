@@ -69,7 +69,7 @@ fn bits_of_one_type_are_the_same_number() {
             _ => floats(element, &[3], &values[..3]),
         };
         let shape = format!("{element}[3]");
-        assert_eq!(apply("bitcast-convert(x)", &shape, &x), [x.clone()], "{element}");
+        assert_eq!(apply("bitcast-convert(x)", &shape, &x), std::slice::from_ref(&x), "{element}");
         let text = format!(
             "HloModule m\nf {{\n  a = {element}[] parameter(0)\n  ROOT b = {element}[] \
              bitcast-convert(a)\n}}\nENTRY e {{\n  x = {shape} parameter(0)\n  ROOT r = {shape} \
