@@ -141,7 +141,7 @@ fn an_accumulated_output_is_an_argument() {
 fn a_later_reduction_starts_from_the_earlier_result() {
     check(
         "def f(float(N) A) -> (B) { B(i) = A(i) B(i) += A(i) }",
-        &["%0 = tc.comprehension \"B\" [\"i\"] <assign>", "<add> outs(%0 : tensor<?xf32>)"],
+        &["%B = tc.comprehension \"B\" [\"i\"] <assign>", "<add> outs(%B : tensor<?xf32>)"],
     );
 }
 
@@ -182,7 +182,7 @@ fn ranges_intersect_and_may_use_extents_and_lets() {
            B(i) = A(i)
            C(j) +=! B(k) where m = B.0 - 1, k in 0:m, k in 1:N, j in 0:4
          }",
-        &["tc.extent %0, 0", "imap.apply", "min(d0 - 1, N)", "where [0, 1] in("],
+        &["tc.extent %B, 0", "imap.apply", "min(d0 - 1, N)", "where [0, 1] in("],
     );
 }
 
