@@ -94,7 +94,8 @@ fn check_numbers(body: &str, meaning: impl Fn(f64, f64) -> f64) {
 
 #[test]
 fn math() {
-    let unary: [(&str, fn(f64) -> f64); 31] = [
+    type Unary = (&'static str, fn(f64) -> f64);
+    let unary: [Unary; 31] = [
         ("absf", f64::abs),
         ("acos", libm::acos),
         ("acosh", libm::acosh),

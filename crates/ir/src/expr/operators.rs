@@ -19,7 +19,7 @@ use super::{Context, Expr};
 /// let index = row * 8 + column;
 /// assert_eq!(index.to_string(), "d0 * 8 + d1");
 /// assert_eq!(((index - 1) / 8 + index % 8).to_string(), "(d0 * 8 + d1 - 1) / 8 + (d0 * 8 + d1) mod 8");
-/// assert_eq!((7 - row).max(0).min(column).to_string(), "min(max(7 - d0, 0), d1)");
+/// assert_eq!((7 - row).max(0).min(column).to_string(), "min(max(-d0 + 7, 0), d1)");
 ///
 /// let same: Expr = ctx.add(ctx.mul(ctx.dim(0), ctx.constant(8)), column);
 /// assert_eq!(index.expr(), same);
