@@ -56,7 +56,7 @@ struct Kind {
     name: &'static str,
     /// The HLO text of a program with a number of operations.
     text: fn(usize) -> String,
-    /// The largest number of operations, if it is less than that of other kinds.
+    /// The largest number of operations to measure.
     max: usize,
     /// The largest exponent that our passes may have.
     bound: Option<f64>,
@@ -455,7 +455,7 @@ fn run(arguments: &Arguments) -> io::Result<bool> {
     Ok(is_met)
 }
 
-/// Prints the exponents of a kind. Whether that of our passes is within its bound.
+/// Prints the exponents of a kind. Returns whether the exponent of our passes is within its bound.
 fn report(
     out: &mut impl io::Write,
     arguments: &Arguments,

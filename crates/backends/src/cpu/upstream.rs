@@ -1,8 +1,8 @@
 //! Operations of MLIR's own dialects in a program: those that no pass lowers are rejected at
 //! the operation, before anything is changed and once more when all passes have run.
 //!
-//! The lists name operations, not what a pass makes of them: an operation that is in none of
-//! them, and that no pass lowers, is found at the end.
+//! The lists name input operations only. An unlisted operation is rejected after the last pass
+//! if no pass lowered it.
 
 use melior::ir::{
     Attribute, BlockLike, Module, Type, TypeLike, ValueLike, operation::OperationLike,
@@ -69,8 +69,7 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("vector.vscale", "use vectors of a fixed length"),
 ];
 
-/// Operations that need none of the passes for MLIR's own dialects, besides those of `imap`: the
-/// ones that the front ends emit.
+/// Operations that the front ends emit besides `imap`. They need no pass for MLIR's own dialects.
 const PLAIN: &[&str] = &[
     "bufferization.alloc_tensor",
     "bufferization.materialize_in_destination",
@@ -143,7 +142,7 @@ const DECOMPOSED: &[(&str, &str, &[&str])] = &[
     ("linalg.winograd_output_transform", "decompose_winograd_op", &["any_op"]),
 ];
 
-/// What a program contains, as far as the pipeline depends on it.
+/// The properties of a program on which the pipeline depends.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Contents {
     /// Whether passes for MLIR's own dialects are needed.

@@ -186,7 +186,7 @@ impl<'c> TensorFunction<'c> {
     }
 
     /// The arguments of a call, in the order of the function: tensors that are given, zeros for
-    /// accumulated outputs, and random tensors for the others. `signature` is that of the compiled
+    /// accumulated outputs, and random tensors for the others. `signature` belongs to the compiled
     /// function. `sizes` gets the sizes that follow from the tensors.
     ///
     /// # Errors
@@ -311,7 +311,7 @@ impl<'c> TensorFunction<'c> {
     /// that computes them.
     ///
     /// # Errors
-    /// The call's, and those of code generation.
+    /// The call fails, or no code can be generated.
     pub fn call(
         &self,
         function: Function,

@@ -83,7 +83,7 @@ impl Module {
         Ok(())
     }
 
-    /// Renames what has a symbol and is seen in the module only.
+    /// Frees a symbol: renames the function or variable that has it, which is local to the module.
     fn free_symbol(&self, symbol: &str) -> Result<(), Error> {
         let name = c_string(symbol);
         // SAFETY: the module is alive; the new name is copied.
