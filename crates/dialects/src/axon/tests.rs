@@ -85,6 +85,10 @@ fn names_of_numbers_are_used_at_several_types_ranks_and_shapes() {
         signature("fn(x : f32 [3], y : f32 [2,3]) { k = 2; x * k + y }"),
         "(f32 [3], f32 [2,3]) -> f32 [2,3]"
     );
+    // A tensor that a number was combined with is no number.
+    let text = "next = fn(x) { x + 1 }; \
+        f = fn(x : f32 [c], y : f32 [b,c]) { z = y * y; x * z, next(z) };";
+    assert_eq!(signature(text), "(f32 [c], f32 [b,c]) -> (f32 [b,c], f32 [b,c])");
     // Also where they are calculated.
     let text = "f = fn(x : f32 [2], y : i32 [3]) { two = 1 + 1; x * two, y * two };";
     assert_eq!(signature(text), "(f32 [2], i32 [3]) -> (f32 [2], i32 [3])");

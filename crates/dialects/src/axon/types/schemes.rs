@@ -207,7 +207,7 @@ impl Types {
         let made: Vec<ShapeVar> = self.solver.numbers(since).collect();
         let root = |var: ShapeVar| self.solver.resolved_shape(&Shape::var(var)).as_var();
         let mut numbers: Vec<ShapeVar> = made.into_iter().filter_map(root).collect();
-        numbers.retain(|var| quantified.shapes.contains(var));
+        numbers.retain(|var| quantified.shapes.contains(var) && self.solver.is_of_number(*var));
         let definition = Rc::new(self.solver.definition(since, level));
         let definition = Some(definition).filter(|_| !hidden);
         Scheme { ty, quantified, residuals, definition, solved, numbers, integers: Vec::new() }

@@ -293,14 +293,14 @@ impl Solver {
             return;
         }
         // A number is not larger than the others.
-        let others: Vec<&Shape> = operands.iter().filter(|it| !self.is_of_number(it)).collect();
+        let others: Vec<&Shape> = operands.iter().filter(|it| !self.is_number(it)).collect();
         let max_parts = if result.as_var().is_some() { 1 } else { MAX_PARTS };
         let largest = (0..operands.len()).find(|&number| {
             self.ends_in(&operands[number], others.clone(), max_parts, round, results)
         });
         if let Some(largest) = largest
             && operands[largest] != result
-            && !self.is_of_number(&operands[largest])
+            && !self.is_number(&operands[largest])
         {
             let place = self.decision_about(op, time);
             self.say_result(place, largest);
@@ -453,7 +453,7 @@ impl Solver {
         let mut choices = Vec::new();
         for (place, largest) in operands.iter().enumerate() {
             // A number does not take dimensions that only the result has.
-            let is_number = self.is_of_number(largest);
+            let is_number = self.is_number(largest);
             let is_broadcast = |shape: &Shape| {
                 let mut shapes = vec![shape.clone()];
                 shapes.extend((!is_number).then(|| result.clone()));
@@ -550,7 +550,7 @@ impl Solver {
         let rank = |shape: &Shape| Some(shape.as_dims()?.len());
         let ranks: Vec<Option<usize>> = operands.iter().map(rank).collect();
         // Only one whose rank is not known can have more dimensions than all others.
-        let unknown = operands.iter().position(|it| rank(it).is_none() && !self.is_of_number(it));
+        let unknown = operands.iter().position(|it| rank(it).is_none() && !self.is_number(it));
         let result_rank = rank(&result).filter(|_| unknown.is_some());
         let largest = ranks.iter().copied().chain([result_rank]).max().flatten();
         let is_smaller = |rank: &Option<usize>| rank.is_some() && *rank < largest;
@@ -601,13 +601,18 @@ impl Solver {
         let operands: Vec<Shape> = self.decisions[place].op.operands.clone();
         operands.iter().any(|operand| {
             let operand = self.resolved_shape(operand);
-            !self.is_of_number(&operand)
+            !self.is_number(&operand)
         })
     }
 
+    /// Whether a free variable is the shape of a number that no operation has tied to another operand.
+    pub fn is_of_number(&self, var: ShapeVar) -> bool {
+        self.of_numbers.contains_key(&var)
+    }
+
     /// Whether a resolved shape is that of a number, of which nothing is known.
-    fn is_of_number(&self, shape: &Shape) -> bool {
-        shape.as_var().is_some_and(|var| self.of_numbers.contains_key(&var))
+    fn is_number(&self, shape: &Shape) -> bool {
+        shape.as_var().is_some_and(|var| self.is_of_number(var))
     }
 
     /// Whether shapes can be equal to another one, all at once.
