@@ -1,6 +1,5 @@
 //! Generated code: the published kernels of the conformance files at their published
-//! sizes, in GFLOP/s and GB/s, where every input and output counts once, and no more of a
-//! look-up table than is read.
+//! sizes, in GFLOP/s and GB/s. `tc-run --bench` defines the operations and bytes that count.
 //!
 //! There is no peer in this benchmark: it says how long our code takes, not how long others
 //! do. A call is repeated for half a second; the shortest time counts.
@@ -103,18 +102,21 @@ fn print(
             "seconds_median": measured.bench.seconds_median,
             "compile_seconds": measured.compile_seconds,
             "flops": measured.flops,
-            "bytes": measured.bytes as u64,
+            "bytes": measured.bytes,
         });
         return writeln!(out, "{line}");
     }
     let reduced = measured.sizes.iter().any(|(name, size)| published.get(name) != Some(size));
+    let rate = |amount: Option<i64>| {
+        amount.map_or_else(|| "-".to_string(), |it| format!("{:.2}", it as f64 / seconds * 1e-9))
+    };
     writeln!(
         out,
-        "{:20} {:10.4} {:9.2} {:8.2} {:6.0} ms  {}{}",
+        "{:20} {:10.4} {:>9} {:>8} {:6.0} ms  {}{}",
         kernel.name,
         seconds * 1e3,
-        measured.flops / seconds * 1e-9,
-        measured.bytes / seconds * 1e-9,
+        rate(measured.flops),
+        rate(measured.bytes),
         measured.compile_seconds * 1e3,
         show(&measured.sizes),
         if reduced { " (smaller than published)" } else { "" }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::{io, path::Path};
 use tc_backends::{
     cpu,
-    run::{self, Bench, Error, Inputs, Options, Session, Shapes, Sizes, bytes, flops},
+    run::{self, Bench, Error, Inputs, Options, Session, Shapes, Sizes},
     runtime::Tensor,
 };
 use tc_dialects::tc::{Def, import};
@@ -69,10 +69,10 @@ pub struct Measurement {
     pub bench: Bench,
     /// Seconds from the source to code in memory.
     pub compile_seconds: f64,
-    /// Floating-point operations of a call.
-    pub flops: f64,
-    /// Bytes that a call has to move at least.
-    pub bytes: f64,
+    /// Floating-point operations of a call, if known.
+    pub flops: Option<i64>,
+    /// Bytes that the operations of a call read and write, if known.
+    pub bytes: Option<i64>,
 }
 
 impl Kernel {
@@ -98,8 +98,12 @@ impl Kernel {
         sizes.retain(|name, _| own.contains(&name.as_str()));
         let shapes = fit(&session, def, &mut sizes, max_bytes)?;
         let options = Options { cpu: options.clone(), ..Options::default() };
-        let compiled = session.compile(def, &sizes, &options)?;
+        let lowered = session.lower(Some((def, &sizes)), &options)?;
+        let compiled = cpu::Program::lower(&lowered, &options.cpu)?.jit()?;
         let compile_seconds = start.elapsed().as_secs_f64();
+        let costs = cpu::cost(&lowered, &options.cpu)?;
+        let cost = costs.into_iter().find(|cost| cost.name == self.def);
+        let cost = cost.ok_or_else(|| Error::Usage(format!("'{}' was not compiled", self.def)))?;
 
         let inputs = Inputs::default().complete(def, &shapes, &sizes, 0)?;
         let inputs: Vec<&Tensor> = inputs.iter().collect();
@@ -110,8 +114,8 @@ impl Kernel {
         Ok(Measurement {
             bench: run::measure(function, &inputs, &mut outputs)?,
             compile_seconds,
-            flops: flops(def, &sizes),
-            bytes: bytes(def, &sizes, &shapes),
+            flops: cost.flops.and_then(|it| it.constant()),
+            bytes: cost.bytes.and_then(|it| it.constant()),
             sizes,
         })
     }
@@ -155,7 +159,8 @@ mod tests {
         assert!(measured.sizes["E1"] < published["E1"]);
         assert_eq!(measured.sizes["D"], published["D"]);
         // The rows of the table that are read, fewer than it has, the indices and the sums.
-        assert_eq!(measured.bytes, 4.0 * (128.0 * 50.0 * 64.0 + 128.0 * 50.0 + 128.0 * 64.0));
-        assert!(0.0 < measured.flops && 0.0 < measured.bench.seconds_min);
+        assert_eq!(measured.bytes, Some(4 * (128 * 50 * 64 + 128 * 50 + 128 * 64)));
+        assert_eq!(measured.flops, Some(128 * 50 * 64));
+        assert!(0.0 < measured.bench.seconds_min);
     }
 }

@@ -3,13 +3,14 @@
 use crate::{
     command_line::{Execution, Text, make_folder, print, print_ir},
     conformance,
+    cost::{Costs, Measured},
 };
 use melior::{Context, diagnostic::DiagnosticHandlerId};
 use std::{path::Path, time::Instant};
 use tc_backends::{
     cpu,
     hlo::{Array, Executable, locations},
-    run::{Bench, Error, sample},
+    run::{Error, Sizes, sample},
     runtime::npy,
 };
 use tc_dialects::{
@@ -183,19 +184,14 @@ pub(crate) fn execute(
     }
     let timing = if execution.bench {
         let bench = sample(|| executable.call(&mut buffers).map_err(error))?;
+        let function = tc_backends::axon::spelled(&module.name);
+        let costs = Costs::of(&cpu::cost(&lowered, &options)?, &function, &Sizes::new());
         if execution.json {
-            let line = serde_json::json!({
-                "name": module.name,
-                "seconds_min": bench.seconds_min,
-                "seconds_median": bench.seconds_median,
-                "compile_seconds": compile_seconds,
-                "threads": options.threads,
-            });
-            return print(format!("{line}\n").as_bytes());
+            let (name, threads) = (module.name.as_str(), options.threads);
+            let measured = Measured { name, bench, compile_seconds, costs, threads };
+            return print(format!("{}\n", measured.json(&[])).as_bytes());
         }
-        let Bench { seconds_min, seconds_median, calls } = bench;
-        let (min, median) = (seconds_min * 1e3, seconds_median * 1e3);
-        format!("{min:.3} ms (median {median:.3} of {calls} calls)")
+        bench.describe(costs.flops, costs.bytes)
     } else {
         format!("{:.3} ms", first_call * 1e3)
     };

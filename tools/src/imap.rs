@@ -1,6 +1,9 @@
 //! Functions on tensors in MLIR, of `imap` operations for instance, in `tc-run`.
 
-use crate::command_line::{Execution, check, make_folder, print, print_ir};
+use crate::{
+    command_line::{Execution, check, make_folder, print, print_ir},
+    cost::{Costs, Measured},
+};
 use std::{path::Path, time::Instant};
 use tc_backends::{
     cpu::{self, Role},
@@ -72,23 +75,14 @@ pub fn run(
         let roles = roles.filter(|role| *role != Role::Output);
         let read = arguments.iter().zip(roles).filter(|(_, role)| *role == Role::Input);
         let read: Vec<_> = read.map(|(tensor, _)| *tensor).collect();
-        let flops = function.flops(signature, &inputs, &sizes);
-        let tensors = inputs.iter().chain(&results);
-        let bytes: usize = tensors.map(|tensor| tensor.bytes().len()).sum();
         let bench = run::measure(code, &read, &mut results)?;
+        let costs = Costs::of(&cpu::cost(&lowered, &options.cpu)?, function.name(), &sizes);
         if execution.json {
-            let line = serde_json::json!({
-                "name": function.name(),
-                "seconds_min": bench.seconds_min,
-                "seconds_median": bench.seconds_median,
-                "compile_seconds": compile_seconds,
-                "flops": flops,
-                "bytes": bytes,
-                "threads": options.cpu.threads,
-            });
-            return print(format!("{line}\n").as_bytes());
+            let (name, threads) = (function.name(), options.cpu.threads);
+            let measured = Measured { name, bench, compile_seconds, costs, threads };
+            return print(format!("{}\n", measured.json(&[])).as_bytes());
         }
-        bench.describe(flops, bytes as f64)
+        bench.describe(costs.flops, costs.bytes)
     } else {
         format!("{:.3} ms", first_call * 1e3)
     };

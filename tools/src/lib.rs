@@ -3,6 +3,7 @@
 pub mod axon;
 pub mod command_line;
 pub mod conformance;
+pub mod cost;
 pub mod hlo;
 pub mod imap;
 pub mod tml;

@@ -1,17 +1,19 @@
 //! TML programs in `tc-run` and `tc-compile`.
 
-use crate::command_line::{Compilation, Execution, Text, make_folder, print, print_ir};
-use melior::Context;
+use crate::{
+    command_line::{Compilation, Execution, Text, make_folder, print, print_ir},
+    cost::{Costs, Measured},
+};
+use melior::{Context, ir::Module};
 use std::{collections::BTreeMap, fs, path::Path, time::Instant};
 use tc_backends::{
     cpu,
     interp::Limits,
-    run::{Error, check_expected_within, sample},
+    run::{Error, Sizes, check_expected_within, sample},
     runtime::{Tensor, npy, random},
     tml::{
         compare::{Agreement, compare},
         executable::{self, Executable, Options},
-        flops::flops,
         interp::{self, Machine},
         value::{Bounded, Division},
     },
@@ -127,28 +129,30 @@ pub fn run(program: &Program, execution: &Execution) -> Result<(), Error> {
     }
     let bench = sample(|| executable.call(&mut buffers).map_err(error))?;
     // Padding is no work that the program asks for.
-    let count = |keep_order| {
-        let options = Options { vector_length: None, keep_order, ..options.clone() };
-        executable::lower(&module, &options).map(|module| flops(&module)).map_err(error)
+    let name = import::program_name(program.source.name());
+    let costs = |module: &Module| -> Result<Costs, Error> {
+        Ok(Costs::of(&cpu::cost(module, &options.cpu)?, &name, &Sizes::new()))
     };
-    let (written, performed) = (count(true)?, count(options.keep_order)?);
-    let bytes: usize = values.values().chain(results.values()).map(|it| it.bytes().len()).sum();
+    let unpadded = |keep_order| {
+        let options = Options { vector_length: None, keep_order, ..options.clone() };
+        costs(&executable::lower(&module, &options).map_err(error)?)
+    };
+    let (written, performed) = (unpadded(true)?.flops, unpadded(options.keep_order)?);
+    let Costs { flops, bytes, .. } = performed;
     if execution.json {
-        let line = serde_json::json!({
-            "name": import::program_name(program.source.name()),
-            "seconds_min": bench.seconds_min,
-            "seconds_median": bench.seconds_median,
-            "compile_seconds": compile_seconds,
-            "flops": performed,
-            "flops_as_written": written,
-            "bytes": bytes,
-            "vector_length": options.vector_length,
-            "threads": options.cpu.threads,
-        });
+        let costs = Costs { flops, bytes, ..costs(&lowered)? };
+        let threads = options.cpu.threads;
+        let measured = Measured { name: &name, bench, compile_seconds, costs, threads };
+        let line = measured.json(&[
+            ("flops_as_written", written.map(|flops| flops as f64).into()),
+            ("vector_length", options.vector_length.into()),
+        ]);
         return print(format!("{line}\n").as_bytes());
     }
-    report += &format!("{performed} floating-point operations, {written} as written\n");
-    report += &bench.describe(performed, bytes as f64);
+    if let Some((flops, written)) = flops.zip(written) {
+        report += &format!("{flops} floating-point operations, {written} as written\n");
+    }
+    report += &bench.describe(flops, bytes);
     print(report_line(&report, compile_seconds).as_bytes())
 }
 

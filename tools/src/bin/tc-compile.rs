@@ -16,7 +16,7 @@ use tc_dialects::Language;
 use tc_tools::{
     axon,
     command_line::{Compilation, Source, Text, parse, print, run_tool},
-    hlo, tml,
+    cost, hlo, tml,
 };
 
 const EXAMPLES: &str = "Examples:
@@ -27,6 +27,7 @@ const EXAMPLES: &str = "Examples:
   tc-compile matmul.tc --emit=asm --size M=64,K=64,N=64  for these sizes only
   tc-compile layers.tc --entry mlp3 --emit=llvm --target-cpu x86-64-v3 -o mlp3.ll
   tc-compile model.hlo --threads 4                       the entry computation
+  tc-compile model.hlo --report=json                     operations, memory traffic and memory
   tc-compile model.axon --entry mlp --shape x=?x784      an Axon function for all other sizes
 
 Sizes that are not given stay parameters of the compiled functions. An object of several
@@ -50,6 +51,12 @@ enum Emit {
     Obj,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Report {
+    /// A JSON object per line and function. A cost is a number, a formula over sizes, or null if unknown.
+    Json,
+}
+
 /// Compiles TC, HLO, TML and Axon programs.
 #[derive(Parser, Debug)]
 #[command(version, after_help = EXAMPLES)]
@@ -61,6 +68,9 @@ struct Arguments {
     /// The output format.
     #[arg(long, value_enum, default_value_t = Emit::Obj)]
     emit: Emit,
+    /// Prints the costs of each function instead of code: operations, memory traffic and memory.
+    #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "emit")]
+    report: Option<Report>,
     /// The file to write, '-' for the standard output [default: '-' for text, the source's
     /// name with the ending .o for an object].
     #[arg(short, value_name = "FILE")]
@@ -83,6 +93,11 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     let context = tc_dialects::new_context();
     let text = arguments.source.read()?;
     let (module, options) = lower(arguments, &context, text, options)?;
+    if let Some(Report::Json) = arguments.report {
+        let lines = cpu::cost(&module, &options)?;
+        let lines = lines.iter().map(|cost| format!("{}\n", cost::report(cost, options.threads)));
+        return write(&output, lines.collect::<String>().as_bytes());
+    }
     let staged = |stage| {
         let module = cpu::lower(&module, &options, stage)?;
         write(&output, format!("{}", module.as_operation()).as_bytes())
@@ -163,7 +178,7 @@ fn emit(form: Emit, output: &Path, program: &Program) -> Result<(), Error> {
 
 /// Where to write.
 fn output(arguments: &Arguments) -> Result<PathBuf, Error> {
-    let object = arguments.emit == Emit::Obj;
+    let object = arguments.emit == Emit::Obj && arguments.report.is_none();
     match &arguments.output {
         Some(output) if object && output.extension().is_some_and(|it| it == "h") => {
             Err(Error::Usage(format!(

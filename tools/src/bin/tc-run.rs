@@ -14,6 +14,7 @@ use tc_tools::{
         Check, Execution, Source, Text, check, limit_memory, make_folder, parse, print, print_ir,
         run_tool,
     },
+    cost::{Costs, Measured},
     hlo::{self, Program},
     imap, tml,
 };
@@ -139,21 +140,13 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     if execution.bench {
         let mut outputs = results;
         let bench = run::measure(function, &references, &mut outputs)?;
-        let bytes = run::bytes(def, &sizes, &shapes);
-        let flops = run::flops(def, &sizes);
+        let costs = Costs::of(&cpu::cost(&lowered, &options.cpu)?, def.name(), &sizes);
         if execution.json {
-            let line = serde_json::json!({
-                "name": def.name(),
-                "seconds_min": bench.seconds_min,
-                "seconds_median": bench.seconds_median,
-                "compile_seconds": compile_seconds,
-                "flops": flops,
-                "bytes": bytes as u64,
-                "threads": options.cpu.threads,
-            });
-            return print(format!("{line}\n").as_bytes());
+            let (name, threads) = (def.name(), options.cpu.threads);
+            let measured = Measured { name, bench, compile_seconds, costs, threads };
+            return print(format!("{}\n", measured.json(&[])).as_bytes());
         }
-        report += &bench.describe(flops, bytes);
+        report += &bench.describe(costs.flops, costs.bytes);
     } else {
         report += &format!("{:.3} ms", first_call * 1e3);
     }

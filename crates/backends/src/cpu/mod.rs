@@ -26,6 +26,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod cost;
 pub mod header;
 mod jit;
 mod llvm;
@@ -35,6 +36,7 @@ mod substitute;
 mod target;
 mod upstream;
 
+pub use cost::{Cost, cost};
 pub use jit::{Buffers, CallError, Compiled, Function};
 pub use signature::{Argument, Extent, Role, Signature};
 pub use target::Target;

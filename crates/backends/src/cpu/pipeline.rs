@@ -63,6 +63,11 @@ pub fn destinations(upstream: bool) -> String {
 
 /// The second part: buffers and loops. `upstream` as for [`destinations`].
 pub fn to_loops(options: &Options, upstream: bool) -> String {
+    [to_nests(options, upstream), from_nests(options)].join(",")
+}
+
+/// The first half of [`to_loops`]: loop nests, with all allocations and deallocations.
+pub(super) fn to_nests(options: &Options, upstream: bool) -> String {
     let parallel = 1 < options.threads;
     let (bits, registers) = options.target.vector_registers();
     let loops = format!(
@@ -114,9 +119,14 @@ pub fn to_loops(options: &Options, upstream: bool) -> String {
         "cse",
         "canonicalize",
         "hoist-deallocations",
-        "outline-loops",
     ]);
-    if parallel {
+    passes.join(",")
+}
+
+/// The second half of [`to_loops`]: parallel regions, and index arithmetic.
+fn from_nests(options: &Options) -> String {
+    let mut passes = vec!["outline-loops"];
+    if 1 < options.threads {
         // Between the two, canonicalization removes regions that the second cannot handle.
         passes.extend(["convert-scf-to-openmp", "canonicalize"]);
     }

@@ -358,18 +358,6 @@ impl<'c> TensorFunction<'c> {
         let mut extents = extents.iter().map(|it| it.get(0).map_or(0, |it| it.to_f64() as usize));
         Ok(ranks.into_iter().map(|rank| extents.by_ref().take(rank).collect()).collect())
     }
-
-    /// The floating-point operations of a call, as far as bounds are known at these sizes.
-    pub fn flops(&self, signature: &Signature, inputs: &[Tensor], sizes: &Sizes) -> f64 {
-        let arguments: Vec<_> =
-            signature.arguments.iter().filter(|it| it.role != Role::Output).collect();
-        let extents: Vec<Vec<i64>> = inputs
-            .iter()
-            .map(|it| it.shape().iter().map(|extent| *extent as i64).collect())
-            .collect();
-        let known = self.index_values(&arguments, &extents, sizes);
-        crate::tml::flops::flops_with(&self.module, &|value| known.value(value))
-    }
 }
 
 /// Lets a function return the extents of its results, a tensor for each, and forget which arguments

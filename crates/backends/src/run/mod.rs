@@ -12,7 +12,7 @@ mod expected;
 mod function;
 mod inputs;
 
-pub use bench::{Bench, bytes, flops, measure, sample};
+pub use bench::{Bench, measure, sample};
 pub use expected::{check_expected, check_expected_within};
 pub use function::{TensorFunction, read_inputs};
 pub use inputs::{Inputs, random_inputs};

@@ -3,11 +3,9 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 use tc_backends::{
+    cpu::cost,
     runtime::{ElementType, Tensor, random},
-    tml::{
-        executable::{Executable, Options, lower},
-        flops::flops,
-    },
+    tml::executable::{Executable, Options, lower},
 };
 use tc_dialects::tml::{
     import,
@@ -40,7 +38,10 @@ fn run((source, checked): &(SourceFile, Checked), seed: u64) -> Run {
     let module = import::import_program(&context, source, checked);
     let count = |keep_order| {
         let options = Options { keep_order, ..Options::default() };
-        flops(&lower(&module, &options).expect("the example is lowered"))
+        let lowered = lower(&module, &options).expect("the example is lowered");
+        let costs = cost(&lowered, &options.cpu).expect("the example is lowered");
+        let flops = costs[0].flops.as_ref().and_then(|flops| flops.constant());
+        flops.expect("all sizes are known") as f64
     };
     let mut values = BTreeMap::new();
     let mut results = Vec::new();

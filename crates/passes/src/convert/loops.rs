@@ -1,6 +1,7 @@
 //! Builders of `scf` loops and of the memory that they use.
 
-use melior::ir::Type;
+use crate::analysis::cost::SCRATCH;
+use melior::ir::{Attribute, Type};
 use tc_dialects::mlir::{self, Builder, Val};
 
 /// Bytes that temporaries are aligned to, also those that upstream bufferization allocates.
@@ -8,20 +9,25 @@ const ALIGNMENT: i64 = 64;
 
 /// Emits the allocation of a temporary of a `memref` type of static shape.
 pub fn build_alloc<'c>(builder: &Builder<'c>, ty: Type<'c>) -> Val<'c> {
-    build_dynamic_alloc(builder, ty, &[])
+    builder.value_with("memref.alloc", &[], ty, &alloc_attributes(builder, 0))
 }
 
-/// Emits the allocation of a temporary of a `memref` type with so many dynamic extents.
-pub fn build_dynamic_alloc<'c>(
-    builder: &Builder<'c>,
-    ty: Type<'c>,
-    extents: &[Val<'c>],
-) -> Val<'c> {
-    let attributes = [
-        ("alignment", mlir::i64_attr(builder.context, ALIGNMENT)),
-        ("operandSegmentSizes", mlir::segments(builder.context, &[extents.len(), 0])),
-    ];
+/// Emits the allocation of memory inside of an operation, of a `memref` type with so many dynamic
+/// extents.
+pub fn build_scratch<'c>(builder: &Builder<'c>, ty: Type<'c>, extents: &[Val<'c>]) -> Val<'c> {
+    let mut attributes = alloc_attributes(builder, extents.len()).to_vec();
+    attributes.push((SCRATCH, Attribute::unit(builder.context)));
     builder.value_with("memref.alloc", extents, ty, &attributes)
+}
+
+fn alloc_attributes<'c>(
+    builder: &Builder<'c>,
+    num_extents: usize,
+) -> [(&'static str, Attribute<'c>); 2] {
+    [
+        ("alignment", mlir::i64_attr(builder.context, ALIGNMENT)),
+        ("operandSegmentSizes", mlir::segments(builder.context, &[num_extents, 0])),
+    ]
 }
 
 /// What fills a loop: from the index and the carried values, the next carried values.

@@ -229,7 +229,7 @@ impl<'c> Plan<'c> {
     ) -> Result<Self, String> {
         let roots = Memory::of(b, &lowering.roots(b, length)?);
         let shape = ArrayShape::new(ElementType::C128, vec![length]);
-        let scratch = [Memory::allocate(b, &shape), Memory::allocate(b, &shape)];
+        let scratch = [Memory::scratch(b, &shape), Memory::scratch(b, &shape)];
         Ok(Self { length, radices, roots, scratch })
     }
 
@@ -334,7 +334,7 @@ impl<'c> Convolution<'c> {
         let plan = Plan::new(lowering, b, padded, radices)?;
         let roots = Memory::of(b, &lowering.roots(b, 2 * length)?);
         let shape = ArrayShape::new(ElementType::C128, vec![padded]);
-        let filter = Memory::allocate(b, &shape);
+        let filter = Memory::scratch(b, &shape);
         let result = Self { length, roots, plan, filter };
         for_each(b, &[padded], &mut |b, index| {
             // Distances from 0, backwards too.

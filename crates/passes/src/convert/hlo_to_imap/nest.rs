@@ -4,7 +4,7 @@ use super::{
     coding::{decode, encode},
     value::{Array, Scalar, storage_type, tensor_type},
 };
-use crate::convert::loops::{build_alloc, build_for};
+use crate::convert::loops::{build_alloc, build_for, build_scratch};
 use melior::ir::{Attribute, ValueLike, r#type::MemRefType};
 use tc_dialects::{
     hlo::{ArrayShape, ElementType},
@@ -203,6 +203,14 @@ impl<'c> Memory<'c> {
     pub(super) fn allocate(b: &Builder<'c>, shape: &ArrayShape) -> Self {
         let ty = memref_type(b, shape);
         let parts = (0..shape.element_type.num_parts()).map(|_| build_alloc(b, ty)).collect();
+        Self { parts, shape: shape.clone() }
+    }
+
+    /// Memory of undefined elements that only one instruction uses.
+    pub(super) fn scratch(b: &Builder<'c>, shape: &ArrayShape) -> Self {
+        let ty = memref_type(b, shape);
+        let parts =
+            (0..shape.element_type.num_parts()).map(|_| build_scratch(b, ty, &[])).collect();
         Self { parts, shape: shape.clone() }
     }
 

@@ -149,7 +149,7 @@ fn sort_rows<'c>(
 ) -> Result<(), String> {
     let extent = dims[dim];
     let row =
-        |memory: &Memory<'c>| Memory::allocate(b, &ArrayShape::new(memory.element(), vec![extent]));
+        |memory: &Memory<'c>| Memory::scratch(b, &ArrayShape::new(memory.element(), vec![extent]));
     let scratch: [Vec<_>; 2] = [arrays.iter().map(row).collect(), arrays.iter().map(row).collect()];
     let mut others = dims.to_vec();
     others[dim] = 1;

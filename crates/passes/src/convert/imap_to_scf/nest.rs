@@ -221,7 +221,7 @@ impl<'c> PartBuffers<'c> {
                 .collect();
             let element = mlir::element_type(buffer.r#type());
             let ty = collapse::memref(&shape, element);
-            loops::build_dynamic_alloc(builder, ty, &dynamic)
+            loops::build_scratch(builder, ty, &dynamic)
         };
         let of_output = |number: usize| {
             let destination = nest.outputs[number].buffer;

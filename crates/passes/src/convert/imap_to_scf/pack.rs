@@ -13,7 +13,7 @@ use super::{
     emit::Nest,
     order::{Plan, step_along},
 };
-use crate::convert::loops::build_alloc;
+use crate::convert::loops::build_scratch;
 use melior::ir::{ValueLike, r#type::MemRefType};
 use std::collections::BTreeSet;
 use tc_dialects::{
@@ -112,7 +112,8 @@ fn copy<'c>(nest: &mut Nest<'c>, builder: &Builder<'c>, number: usize, lane: Var
     order.push(lane);
     let element = mlir::element_type(input.buffer.r#type());
     let extents: Vec<i64> = order.iter().filter_map(|var| nest.extent(*var)).collect();
-    let packed = build_alloc(builder, MemRefType::contiguous(element, &extents, None).into());
+    let packed =
+        build_scratch(builder, MemRefType::contiguous(element, &extents, None).into(), &[]);
 
     // In the copy, the variables are dimension variables in the order of the buffer.
     let numbered: Vec<(Var, Expr)> =

@@ -1,0 +1,99 @@
+//! Costs of compiled functions, as formulas over their sizes.
+
+use super::{
+    Error, Options, copy, pipeline, prepare, run,
+    signature::{self, Argument, Extent, Signature},
+};
+use melior::ir::{Module, TypeLike, ValueLike};
+use tc_dialects::mlir::{self, Op};
+use tc_ir::{Context, Expr};
+use tc_passes::analysis::cost::{Extents, Formula, Memory, Work, memory, work};
+
+/// The costs of one function; [`tc_passes::analysis::cost`] defines them. `None` if unknown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// The name of the function.
+    pub name: String,
+    /// Floating-point operations of a call.
+    pub flops: Option<Formula>,
+    /// Bytes that the operations of a call read and write.
+    pub bytes: Option<Formula>,
+    /// The most bytes that a call holds for tensors between operations.
+    pub temporary_bytes: Option<Formula>,
+    /// The most bytes that a call holds inside of operations, of all threads together.
+    pub scratch_bytes: Option<Formula>,
+}
+
+/// The costs of the functions of a module on tensors, compiled with these options. The module stays as
+/// it is.
+///
+/// # Errors
+/// A pass failed, which its diagnostics explain.
+pub fn cost(module: &Module, options: &Options) -> Result<Vec<Cost>, Error> {
+    options.target.check()?;
+    let mut copy = copy(module)?;
+    let upstream = prepare(&mut copy)?;
+    let signatures = signature::read(&copy).ok_or(Error::Lowering)?;
+    let mut costs = Vec::new();
+    for (signature, function) in signatures.iter().zip(functions(&copy)) {
+        let ir = Context::new();
+        let extents = extents(&ir, signature, function);
+        let Work { flops, bytes } = work(function, &extents);
+        costs.push(Cost {
+            name: signature.name.clone(),
+            flops: formula(&extents, flops),
+            bytes: formula(&extents, bytes),
+            temporary_bytes: None,
+            scratch_bytes: None,
+        });
+    }
+    run(&mut copy, &pipeline::to_nests(options, upstream))?;
+    let functions = functions(&copy);
+    for (signature, cost) in signatures.iter().zip(&mut costs) {
+        let is_own = |it: &&Op| mlir::string_attr(**it, "sym_name") == Some(&signature.name);
+        let function = *functions.iter().find(is_own).ok_or(Error::Lowering)?;
+        let ir = Context::new();
+        let extents = extents(&ir, signature, function);
+        let Memory { temporary_bytes, scratch_bytes } = memory(function, &extents, options.threads);
+        cost.temporary_bytes = formula(&extents, temporary_bytes);
+        cost.scratch_bytes = formula(&extents, scratch_bytes);
+    }
+    Ok(costs)
+}
+
+/// The functions that have a body.
+fn functions<'c>(module: &Module<'c>) -> Vec<Op<'c>> {
+    let ops = mlir::ops(mlir::block_ref(module.body())).into_iter();
+    ops.filter(|op| mlir::is(*op, "func.func") && mlir::body(*op, 0).is_some()).collect()
+}
+
+fn formula(extents: &Extents, expr: Option<Expr>) -> Option<Formula> {
+    Formula::new(extents.ir, expr?, extents.names())
+}
+
+/// The extents of the arguments over the names by which `tc-run` takes sizes.
+fn extents<'i>(ir: &'i Context, signature: &Signature, function: Op) -> Extents<'i> {
+    let mut extents = Extents::new(ir, function);
+    let values = mlir::body(function, 0).map(mlir::arguments).unwrap_or_default();
+    for (argument, value) in signature.arguments.iter().zip(values) {
+        let dims =
+            (0..argument.shape.len()).map(|dim| extent(&mut extents, argument, dim)).collect();
+        let is_index = argument.shape.is_empty() && mlir::element_type(value.r#type()).is_index();
+        let scalar = is_index.then(|| extents.size(&argument.name, i64::MIN));
+        extents.add_argument(dims, scalar);
+    }
+    extents
+}
+
+fn extent(extents: &mut Extents, argument: &Argument, dim: usize) -> Option<Expr> {
+    match &argument.shape[dim] {
+        Extent::Constant(extent) => Some(extents.ir.constant(i64::try_from(*extent).ok()?)),
+        Extent::Size(name) => Some(extents.size(name, 1)),
+        Extent::Computed(result) => {
+            let (map, names) = argument.extents.as_ref()?.map(extents.ir);
+            extents.computed(&map, &names, *result)
+        }
+        Extent::Unknown if argument.output.is_some() => None,
+        Extent::Unknown => Some(extents.size(&format!("{}.{dim}", argument.name), 0)),
+    }
+}

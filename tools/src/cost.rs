@@ -1,0 +1,88 @@
+//! Costs of functions in the output of `tc-run` and `tc-compile`.
+
+use serde_json::{Value, json};
+use tc_backends::{
+    cpu::Cost,
+    run::{Bench, Sizes},
+};
+use tc_passes::analysis::cost::Formula;
+
+/// The costs of a call at some sizes; `None` if unknown.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Costs {
+    /// Floating-point operations.
+    pub flops: Option<i64>,
+    /// Bytes that the operations read and write.
+    pub bytes: Option<i64>,
+    /// The most bytes held for tensors between operations.
+    pub temporary_bytes: Option<i64>,
+    /// The most bytes held inside of operations.
+    pub scratch_bytes: Option<i64>,
+}
+
+impl Costs {
+    /// The costs of the function of a name.
+    pub fn of(costs: &[Cost], name: &str, sizes: &Sizes) -> Self {
+        let cost = costs.iter().find(|cost| cost.name == name);
+        let at = |formula: &Option<Formula>| formula.as_ref()?.evaluate(sizes);
+        cost.map_or_else(Self::default, |cost| Self {
+            flops: at(&cost.flops),
+            bytes: at(&cost.bytes),
+            temporary_bytes: at(&cost.temporary_bytes),
+            scratch_bytes: at(&cost.scratch_bytes),
+        })
+    }
+}
+
+/// A measured function.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The time of a call.
+    pub bench: Bench,
+    /// Seconds from the imported program to code in memory.
+    pub compile_seconds: f64,
+    /// The costs of a call.
+    pub costs: Costs,
+    /// The threads of a call.
+    pub threads: usize,
+}
+
+impl Measured<'_> {
+    /// The object that `--json` prints, with more keys of a language.
+    pub fn json(&self, more: &[(&str, Value)]) -> Value {
+        let Self { name, bench, compile_seconds, costs, threads } = self;
+        let mut object = json!({
+            "name": name,
+            "seconds_min": bench.seconds_min,
+            "seconds_median": bench.seconds_median,
+            "compile_seconds": compile_seconds,
+            "flops": costs.flops.map(|flops| flops as f64),
+            "bytes": costs.bytes,
+            "threads": threads,
+            "temporary_bytes": costs.temporary_bytes,
+            "scratch_bytes": costs.scratch_bytes,
+        });
+        for (key, value) in more {
+            object[*key] = value.clone();
+        }
+        object
+    }
+}
+
+/// The object that `tc-compile --report=json` prints: numbers, or formulas over sizes as text.
+pub fn report(cost: &Cost, threads: usize) -> Value {
+    let value = |formula: &Option<Formula>| match formula {
+        Some(formula) => formula.constant().map_or_else(|| json!(formula.to_string()), Value::from),
+        None => Value::Null,
+    };
+    json!({
+        "name": cost.name,
+        "flops": value(&cost.flops),
+        "bytes": value(&cost.bytes),
+        "threads": threads,
+        "temporary_bytes": value(&cost.temporary_bytes),
+        "scratch_bytes": value(&cost.scratch_bytes),
+    })
+}
