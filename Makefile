@@ -1,7 +1,7 @@
 # The commands of daily work. Each first installs missing packages (see ./bootstrap).
 
 CARGO ?= cargo
-# The program of `make run`, its sizes, and further arguments of tc-run.
+# The program of `make run`, its sizes, and further arguments of tc-run, or of `make bench BASE=..`.
 EXAMPLE ?= examples/tc/mlp3.tc
 SIZES ?= B=128,N=128,O=64,P=32,Q=2
 ARGS ?=
@@ -29,6 +29,7 @@ help:
 	@echo 'make lint     check formatting, clippy and rustdoc; warnings are errors'
 	@echo 'make docs     regenerate the pages of docs/; build HTML if mdbook is installed'
 	@echo 'make bench    run the benchmarks'
+	@echo 'make bench BASE=PATH   compare the release build of tc-run with another one, for about 10 minutes (ARGS=)'
 	@echo 'make bench-index   compare the index algebra with affine maps of MLIR'
 	@echo 'make bench-hlo   compare the HLO parser with the parser of XLA from PyPI, on training steps'
 
@@ -82,7 +83,11 @@ docs: setup
 	if command -v mdbook; then mdbook build docs; fi
 
 bench: setup
+ifdef BASE
+	$(CARGO) bench --package tc-benches --bench compare -- '$(abspath $(BASE))' $(ARGS)
+else
 	$(CARGO) bench --package tc-benches
+endif
 
 bench-index: setup
 	$(CARGO) bench --package tc-bench-index-algebra

@@ -3,13 +3,12 @@
 //! operations. Runs alternate, so that both meet the same machine; the medians count.
 
 use std::{
-    env,
     error::Error,
-    fs,
     path::{Path, PathBuf},
     process::{Command, ExitCode, Stdio},
     time::Instant,
 };
+use tc_benches::build_tool;
 
 const RUNS: usize = 20;
 const MAX_RATIO: f64 = 1.3;
@@ -29,7 +28,7 @@ fn main() -> ExitCode {
 /// Measures; whether the ratio is what it is meant to be.
 fn run() -> Result<bool, Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let tc_opt = build_tc_opt(&root)?;
+    let tc_opt = build_tool("tc-opt")?;
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let (pretty, generic) = (folder.join("matmul.mlir"), folder.join("matmul-generic.mlir"));
     let source = root.join("examples/tc/matmul.tc");
@@ -60,24 +59,6 @@ fn run() -> Result<bool, Box<dyn Error>> {
         theirs * 1e3
     );
     Ok(ratio <= MAX_RATIO)
-}
-
-/// Builds `tc-opt` for release, and returns where it is.
-fn build_tc_opt(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
-    let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".to_string());
-    check(Command::new(cargo).current_dir(root).args([
-        "build",
-        "--quiet",
-        "--release",
-        "--package",
-        "tc-tools",
-        "--bin",
-        "tc-opt",
-    ]))?;
-    // This program is in the folder 'deps' of the same profile.
-    let path = env::current_exe()?.ancestors().nth(2).map(|folder| folder.join("tc-opt"));
-    path.filter(|path| fs::exists(path).unwrap_or(false))
-        .ok_or_else(|| "tc-opt is not there".into())
 }
 
 fn check(command: &mut Command) -> Result<(), Box<dyn Error>> {

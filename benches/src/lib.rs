@@ -1,14 +1,42 @@
 //! Published kernels at published sizes, as conformance files list them, and how their
-//! compiled code is measured.
+//! compiled code is measured; and the comparison of two builds of `tc-run`.
 
+pub mod compare;
+pub mod suite;
+
+use melior::Context;
 use serde_json::Value;
-use std::{io, path::Path};
+use std::{
+    env, io,
+    path::{Path, PathBuf},
+    process::Command,
+};
 use tc_backends::{
     cpu,
     run::{self, Bench, Error, Inputs, Options, Session, Shapes, Sizes},
     runtime::Tensor,
 };
 use tc_dialects::tc::{Def, import};
+
+/// Builds a tool of this checkout for release, and returns its path. Only for benchmarks, which are
+/// built for release themselves.
+///
+/// # Errors
+/// The build fails.
+pub fn build_tool(name: &str) -> io::Result<PathBuf> {
+    let cargo = env::var("CARGO").unwrap_or_else(|_| "cargo".to_string());
+    let mut command = Command::new(cargo);
+    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+    command.args(["build", "--quiet", "--release", "--package", "tc-tools", "--bin", name]);
+    let status = command.status()?;
+    if !status.success() {
+        return Err(io::Error::other(format!("{command:?} failed: {status}")));
+    }
+    // The benchmark is in the folder 'deps' of the same profile.
+    let path = env::current_exe()?.ancestors().nth(2).map(|folder| folder.join(name));
+    let path = path.filter(|path| path.exists());
+    path.ok_or_else(|| io::Error::other(format!("'{name}' was not built")))
+}
 
 /// A program and the sizes at which it is measured.
 #[derive(Clone, Debug)]
@@ -76,6 +104,22 @@ pub struct Measurement {
 }
 
 impl Kernel {
+    fn session<'c>(&self, context: &'c Context) -> Result<Session<'c>, Error> {
+        let module = import::import(context, &self.name, self.source.as_bytes(), false);
+        Session::new(context, module.ok_or(Error::Diagnosed)?, false)
+    }
+
+    /// The sizes of the function, made smaller until its tensors take no more than `max_bytes`.
+    ///
+    /// # Errors
+    /// The program is refused at these sizes.
+    pub fn sizes(&self, published: &Sizes, max_bytes: f64) -> Result<Sizes, Error> {
+        let context = tc_dialects::new_context();
+        let session = self.session(&context)?;
+        let (sizes, _) = fit(&session, session.def(Some(&self.def))?, published, max_bytes)?;
+        Ok(sizes)
+    }
+
     /// Compiles the kernel for sizes and measures it on random inputs. Sizes whose tensors
     /// take more than `max_bytes` are made smaller, the largest one first.
     ///
@@ -89,14 +133,9 @@ impl Kernel {
     ) -> Result<Measurement, Error> {
         let start = std::time::Instant::now();
         let context = tc_dialects::new_context();
-        let module = import::import(&context, &self.name, self.source.as_bytes(), false);
-        let session = Session::new(&context, module.ok_or(Error::Diagnosed)?, false)?;
+        let session = self.session(&context)?;
         let def = session.def(Some(&self.def))?;
-        // The file lists sizes of a whole benchmark, of which this may be a part.
-        let own: Vec<_> = def.sizes().into_iter().map(|(name, ..)| name).collect();
-        let mut sizes = published.clone();
-        sizes.retain(|name, _| own.contains(&name.as_str()));
-        let shapes = fit(&session, def, &mut sizes, max_bytes)?;
+        let (sizes, shapes) = fit(&session, def, published, max_bytes)?;
         let options = Options { cpu: options.clone(), ..Options::default() };
         let lowered = session.lower(Some((def, &sizes)), &options)?;
         let compiled = cpu::Program::lower(&lowered, &options.cpu)?.jit()?;
@@ -121,14 +160,23 @@ impl Kernel {
     }
 }
 
-/// Halves the largest size until all tensors fit.
-fn fit(session: &Session, def: Def, sizes: &mut Sizes, max_bytes: f64) -> Result<Shapes, Error> {
+/// The sizes of a function, the largest one halved until all tensors fit.
+fn fit(
+    session: &Session,
+    def: Def,
+    published: &Sizes,
+    max_bytes: f64,
+) -> Result<(Sizes, Shapes), Error> {
+    // The file lists sizes of a whole benchmark, of which this may be a part.
+    let own: Vec<_> = def.sizes().into_iter().map(|(name, ..)| name).collect();
+    let mut sizes = published.clone();
+    sizes.retain(|name, _| own.contains(&name.as_str()));
     loop {
-        let shapes = session.shapes(def, sizes)?;
+        let shapes = session.shapes(def, &sizes)?;
         let largest = sizes.iter_mut().max_by_key(|(_, value)| **value);
         match largest {
             Some((_, size)) if max_bytes < num_bytes(&shapes) && 1 < *size => *size /= 2,
-            _ => return Ok(shapes),
+            _ => return Ok((sizes, shapes)),
         }
     }
 }
