@@ -250,6 +250,34 @@ fn loops_multiply_work_if_their_trip_count_is_known() {
 }
 
 #[test]
+fn inner_loops_may_depend_on_the_index_of_outer_ones() {
+    let context = tc_dialects::new_context();
+    let text = "func.func @f(%a: tensor<9x9xf32>) -> tensor<9xf32> {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c2 = arith.constant 2 : index
+      %c9 = arith.constant 9 : index
+      %zero = arith.constant 0.0 : f32
+      %from = bufferization.to_buffer %a read_only : tensor<9x9xf32> to memref<9x9xf32>
+      %to = memref.alloc() : memref<9xf32>
+      scf.for %i = %c1 to %c9 step %c2 {
+        %sum = scf.for %j = %c0 to %i step %c1 iter_args(%s = %zero) -> f32 {
+          %x = memref.load %from[%i, %j] : memref<9x9xf32>
+          %t = arith.addf %s, %x : f32
+          scf.yield %t : f32
+        }
+        memref.store %sum, %to[%i] : memref<9xf32>
+      }
+      %b = bufferization.to_tensor %to restrict writable : memref<9xf32> to tensor<9xf32>
+      return %b : tensor<9xf32>
+    }";
+    let cost = only(&lower(&context, Language::Mlir, text, &[]), &Options::default());
+    let additions = 1 + 3 + 5 + 7;
+    assert_eq!(number_of(&cost.flops), additions);
+    assert_eq!(number_of(&cost.bytes), 4 * (additions + 4));
+}
+
+#[test]
 fn unsupported_operations_have_unknown_work() {
     let context = tc_dialects::new_context();
     let text = "func.func @f(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>, %c: tensor<4x4xf32>) -> tensor<4x4xf32> {

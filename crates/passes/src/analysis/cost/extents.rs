@@ -24,6 +24,8 @@ pub struct Extents<'i> {
     arguments: Vec<Vec<Option<Expr>>>,
     scalars: Vec<Option<Expr>>,
     known: RefCell<HashMap<usize, Option<Expr>>>,
+    /// Values of the indices of loops.
+    bound: RefCell<HashMap<usize, Expr>>,
     /// Extents of tensors and buffers that loops carry, by value and dimension.
     carried: RefCell<HashMap<(usize, usize), Option<Expr>>>,
     /// Knows that sizes and extents are not negative.
@@ -40,6 +42,7 @@ impl<'i> Extents<'i> {
             arguments: Vec::new(),
             scalars: Vec::new(),
             known: RefCell::default(),
+            bound: RefCell::default(),
             carried: RefCell::default(),
             prover: Prover::new(ir),
         }
@@ -91,8 +94,22 @@ impl<'i> Extents<'i> {
         self.value_within(value, MAX_DEPTH)
     }
 
+    /// Gives an index that a loop changes a value, or takes it away.
+    pub(super) fn bind(&self, index: Val, value: Option<i64>) {
+        self.known.borrow_mut().clear();
+        let key = mlir::value_key(index);
+        let mut bound = self.bound.borrow_mut();
+        match value {
+            Some(value) => bound.insert(key, self.ir.constant(value)),
+            None => bound.remove(&key),
+        };
+    }
+
     fn value_within(&self, value: Val, depth: usize) -> Option<Expr> {
         let key = mlir::value_key(value);
+        if let Some(value) = self.bound.borrow().get(&key) {
+            return Some(*value);
+        }
         if let Some(known) = self.known.borrow().get(&key) {
             return *known;
         }

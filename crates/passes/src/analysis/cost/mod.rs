@@ -18,7 +18,8 @@
 //!   counts once per thread.
 //!
 //! The body of a loop counts as often as the loop runs. The analysis evaluates the counter of an
-//! `scf.while` if the counter does not depend on data.
+//! `scf.while` if the counter does not depend on data. It adds the iterations of an `scf.for` one by one if
+//! the bounds of an inner loop depend on its index.
 
 mod extents;
 mod memory;

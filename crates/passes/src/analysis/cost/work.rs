@@ -3,7 +3,7 @@
 use super::{Extents, extents::root, max, trips::trips};
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet, HashMap},
 };
 use tc_dialects::{
@@ -14,6 +14,8 @@ use tc_ir::{Context, Expr, IndexingMap, Var};
 
 /// The most points of a box that are enumerated to count those that satisfy constraints.
 const MAX_POINTS: u64 = 1 << 20;
+/// The most iterations of loops that are counted one by one.
+const MAX_ITERATIONS: u64 = 1 << 16;
 /// How deep loops and branches may be nested.
 const MAX_DEPTH: usize = 64;
 
@@ -31,7 +33,12 @@ pub struct Work {
 
 /// The work of a function on tensors, before bufferization.
 pub fn work(function: Op, extents: &Extents) -> Work {
-    let counter = Counter { extents, ir: extents.ir, points: RefCell::default() };
+    let counter = Counter {
+        extents,
+        ir: extents.ir,
+        points: RefCell::default(),
+        iterations: Cell::new(MAX_ITERATIONS),
+    };
     match mlir::body(function, 0) {
         Some(body) => counter.block(body, MAX_DEPTH),
         None => Work { flops: None, bytes: None },
@@ -43,6 +50,8 @@ struct Counter<'a, 'i> {
     ir: &'i Context,
     /// The numbers of points of boxes under constraints, which are expensive to count.
     points: RefCell<HashMap<Vec<BoxPart>, Option<u64>>>,
+    /// The iterations of loops that may still be counted one by one.
+    iterations: Cell<u64>,
 }
 
 /// A bound of a box or a constraint on its points: the text of an expression, and an interval.
@@ -61,6 +70,13 @@ struct Access<'c> {
 struct Operation<'c> {
     flops: Amount,
     accesses: BTreeMap<usize, Access<'c>>,
+}
+
+impl Operation<'_> {
+    fn is_known(&self) -> bool {
+        let is_known = |access: &Access| access.reads.is_some() && access.writes.is_some();
+        self.flops.is_some() && self.accesses.values().all(is_known)
+    }
 }
 
 impl<'i> Counter<'_, 'i> {
@@ -240,8 +256,15 @@ impl<'i> Counter<'_, 'i> {
         let zero = self.constant(0);
         match mlir::name(op) {
             "scf.for" => {
-                let trips = self.mul(trips, self.trips(op));
-                mlir::body(op, 0).into_iter().for_each(|it| self.add_block(work, it, trips, depth));
+                let Some(body) = mlir::body(op, 0) else { return unknown(work) };
+                let before = work.clone();
+                self.add_block(work, body, self.mul(trips, self.trips(op)), depth);
+                if before.is_known()
+                    && !work.is_known()
+                    && let Some(counted) = self.iterate(before, op, body, trips, depth)
+                {
+                    *work = counted;
+                }
             }
             "scf.if" => {
                 let mut sides = [work.clone(), work.clone()];
@@ -261,6 +284,33 @@ impl<'i> Counter<'_, 'i> {
             }
             _ => unknown(work),
         }
+    }
+
+    /// Adds the iterations of a loop one by one: inner loops may depend on its index. `None` if this does
+    /// not help, or takes too many iterations.
+    fn iterate<'c>(
+        &self,
+        mut work: Operation<'c>,
+        op: Op<'c>,
+        body: Blk<'c>,
+        trips: Amount,
+        depth: usize,
+    ) -> Option<Operation<'c>> {
+        let constant = |number| self.ir.as_constant(self.extents.value(mlir::operand(op, number))?);
+        let (lower, upper, step) = (constant(0)?, constant(1)?, constant(2)?);
+        let step = usize::try_from(step).ok().filter(|step| 0 < *step)?;
+        let count = u64::try_from(self.ir.as_constant(self.trips(op)?)?).ok()?;
+        self.iterations.set(self.iterations.get().checked_sub(count.max(1))?);
+        let index = *mlir::arguments(body).first()?;
+        for value in (lower..upper).step_by(step) {
+            self.extents.bind(index, Some(value));
+            self.add_block(&mut work, body, trips, depth);
+            if !work.is_known() {
+                break;
+            }
+        }
+        self.extents.bind(index, None);
+        work.is_known().then_some(work)
     }
 
     fn larger_operation<'c>(&self, first: Operation<'c>, second: Operation<'c>) -> Operation<'c> {
