@@ -19,7 +19,8 @@
 //! the points of that loop may be skipped and the variable occurs with the factor 1 or -1.
 //! Otherwise it is tested inside. If it does not hold, an `assign` stores nothing.
 //!
-//! Long floating-point sums are divided into partial sums (`partial_sums.rs`).
+//! Long floating-point sums are divided into partial sums (`partial_sums.rs`). Allocations inside of an
+//! operation, of packed inputs and partial sums, have the attribute `imap.scratch`.
 //!
 //! Buffers that stem from different arguments or allocations are declared distinct, so
 //! that LLVM vectorizes without asking.
