@@ -2,6 +2,7 @@
 
 use crate::{
     cpu::{self, Buffers},
+    interp,
     run::run_pipeline,
     runtime::{ElementType as Stored, Tensor},
 };
@@ -9,8 +10,9 @@ use melior::{
     Context,
     ir::{Location, operation::OperationLike as _},
 };
-use tc_dialects::hlo::{
-    ArrayShape, ComputationId, ElementKind, ElementType, InstructionId, Module,
+use tc_dialects::{
+    hlo::{ArrayShape, ComputationId, ElementKind, ElementType, InstructionId, Module},
+    mlir,
 };
 use tc_passes::convert::hlo_to_imap;
 
@@ -49,12 +51,40 @@ pub fn lower<'c>(
     module: &Module,
     location: &dyn Fn(ComputationId, InstructionId) -> Location<'c>,
 ) -> Result<melior::ir::Module<'c>, Error> {
-    let mut lowered = hlo_to_imap::convert(context, module, location).map_err(|report| {
+    let mut lowered = convert(context, module, location)?;
+    fuse(&mut lowered)?;
+    Ok(lowered)
+}
+
+/// Lowers a module as [`lower`] does, without optimization: the operations of each instruction stay
+/// apart. This is the form that [`interpret`] takes.
+///
+/// # Errors
+/// Those of [`lower`].
+pub fn convert<'c>(
+    context: &'c Context,
+    module: &Module,
+    location: &dyn Fn(ComputationId, InstructionId) -> Location<'c>,
+) -> Result<melior::ir::Module<'c>, Error> {
+    let lowered = hlo_to_imap::convert(context, module, location).map_err(|report| {
         report.emit();
         Error::Diagnosed
     })?;
-    fuse(&mut lowered)?;
-    Ok(lowered)
+    if lowered.as_operation().verify() { Ok(lowered) } else { Err(Error::Diagnosed) }
+}
+
+/// Runs the reference interpreter on what [`convert`] makes of a module, with the tensors of a call. The
+/// results are those that [`Buffers::outputs`] holds after the call.
+///
+/// # Errors
+/// The interpreter's.
+pub fn interpret(
+    converted: &melior::ir::Module,
+    inputs: &[Tensor],
+) -> Result<Vec<interp::Outcome>, interp::Error> {
+    let functions = mlir::ops(mlir::block_ref(converted.body()));
+    let main = functions.into_iter().find(|it| mlir::string_attr(*it, "sym_name") == Some("main"));
+    interp::run(main.expect("the function of every module"), inputs)
 }
 
 /// Verifies a module of `imap` operations and fuses them.
@@ -210,7 +240,11 @@ fn allocate(shape: &ArrayShape) -> Result<Vec<Tensor>, Error> {
     (0..shape.element_type.num_parts()).map(tensor).collect()
 }
 
-fn to_tensors(array: &Array) -> Result<Vec<Tensor>, Error> {
+/// The tensors that hold an array in a call: complex numbers in two parts.
+///
+/// # Errors
+/// There is no memory for them.
+pub fn to_tensors(array: &Array) -> Result<Vec<Tensor>, Error> {
     let mut tensors = allocate(&array.shape)?;
     if let [tensor] = tensors.as_mut_slice() {
         tensor.bytes_mut().copy_from_slice(&array.bytes);

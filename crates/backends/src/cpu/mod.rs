@@ -121,6 +121,34 @@ pub fn lower<'c>(
     Ok(copy)
 }
 
+/// Lowers a module as [`lower`] does to [`Stage::Loops`], one pass at a time: `visit` gets the text of
+/// each pass and the module that it leaves. An oracle that runs modules at every level finds out which
+/// pass changes what a program means.
+///
+/// # Errors
+/// A pass failed, or the first error of `visit`.
+pub fn lower_by_pass<'c, E: From<Error>>(
+    module: &Module<'c>,
+    options: &Options,
+    mut visit: impl FnMut(&str, &Module<'c>) -> Result<(), E>,
+) -> Result<(), E> {
+    options.target.check()?;
+    let mut copy = copy(module)?;
+    let contents = upstream::check(&copy).ok_or(Error::Lowering)?;
+    if !contents.decompose(&mut copy, |module, pipeline| run(module, pipeline).is_ok()) {
+        return Err(Error::Lowering.into());
+    }
+    let upstream = contents.upstream;
+    let parts = [pipeline::destinations(upstream), pipeline::to_loops(options, upstream)];
+    for part in &parts {
+        for pass in pipeline::passes(part) {
+            run(&mut copy, pass)?;
+            visit(pass, &copy)?;
+        }
+    }
+    Ok(())
+}
+
 /// Checks that all operations are supported, and turns results into destinations. Returns whether
 /// passes for MLIR's own dialects are needed.
 fn prepare(module: &mut Module) -> Result<bool, Error> {

@@ -44,6 +44,20 @@ fn build(options: &pass::Options) -> Result<String, String> {
     Ok([destinations(true), to_loops(&options, true), to_llvm(&options, true)].join(","))
 }
 
+/// The passes of a textual pipeline, with their options.
+pub(super) fn passes(pipeline: &str) -> Vec<&str> {
+    let mut depth = 0;
+    let at_commas = |character| {
+        match character {
+            '(' | '{' => depth += 1,
+            ')' | '}' => depth -= 1,
+            _ => {}
+        }
+        character == ',' && depth == 0
+    };
+    pipeline.split(at_commas).collect()
+}
+
 /// The first part: results become destinations. Signatures are read after it. With `upstream`, the
 /// program may contain any operation of MLIR's own dialects that works on tensors.
 pub fn destinations(upstream: bool) -> String {
@@ -186,4 +200,15 @@ pub fn to_llvm(options: &Options, upstream: bool) -> String {
     // Last, for it looks for the pointers that are freed.
     passes.push("check-allocations");
     passes.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pipelines_split_into_passes() {
+        let found = passes("cse,func.func(a{b=1 c=2},d),e{f=1,g=2},h");
+        assert_eq!(found, ["cse", "func.func(a{b=1 c=2},d)", "e{f=1,g=2}", "h"]);
+    }
 }

@@ -206,7 +206,7 @@ impl Domain {
                     _ => return Err(format!("{function:?} of integers")),
                 };
                 // None of these is undefined.
-                Ok(integer::binary(op, width, x[0], x[1]).unwrap_or(Scalar::UNDEFINED))
+                Ok(integer::binary(op, width, x[0], x[1]).unwrap_or(Scalar::UNKNOWN))
             }
         }
     }

@@ -1,29 +1,33 @@
 //! Decodes an MLIR function into a [`Program`].
 //!
-//! Decoded are the operations that the front ends emit and the passes before bufferization
-//! leave; any other is an error. Nested regions are followed to a fixed depth.
+//! Decoded are the operations that the front ends emit, and those that the passes of the CPU pipeline
+//! leave before the `llvm` dialect; any other is an error. Nested regions are followed to a fixed depth.
+//! Operations on scalars and vectors are in `decode_scalar`, control flow in `decode_flow`, tensors and
+//! memory in `decode_memory`.
 
 use super::{
     Limits,
+    decode_flow::Called,
     error::{Error, location_of},
-    function::{self, Function},
-    integer::{Division, IntBinary, IntPredicate, ScalarType, wrap},
+    function::Function,
+    integer::{IntBinary, ScalarType},
+    machine::Array,
     program::{
-        At, Branch, Code, IndexOp, Inst, Parameter, Place, Program, Reg, SizeVariable, TensorReg,
+        At, Code, Global, IndexOp, Inst, MemReg, Moves, Parameter, Place, Program, Reg,
+        SizeVariable, SourcePlace, TensorReg,
     },
-    scalar::{FloatBinary, FloatPredicate, FloatType, FloatUnary, Scalar},
+    scalar::{FloatType, Scalar},
 };
 use crate::runtime::{ElementType, Tensor};
 use melior::ir::{
-    Attribute, BlockLike, Type, TypeLike, ValueLike,
-    attribute::{DictionaryAttribute, FloatAttribute},
+    Attribute, BlockLike, Type, TypeLike, ValueLike, attribute::DictionaryAttribute,
     operation::OperationLike,
 };
 use std::{collections::HashMap, rc::Rc};
 use tc_dialects::{
-    imap::{CombinerKind, Generic, verify::index_variable},
+    imap::verify::index_variable,
     mlir::{self, Blk, Op, Val},
-    tc::{Comprehension, Def, Size},
+    tc::{Def, Size},
 };
 use tc_ir::{Expr, Node, Var};
 
@@ -31,10 +35,13 @@ use tc_ir::{Expr, Node, Var};
 const MAX_DEPTH: usize = 100;
 
 /// Where a value of the function is at run time.
-#[derive(Copy, Clone, Debug)]
-enum Slot {
+#[derive(Clone, Debug)]
+pub(super) enum Slot {
     Scalar(Reg),
+    /// The lanes, row-major.
+    Vector(Vec<Reg>),
     Tensor(TensorReg),
+    Memory(MemReg),
 }
 
 /// Expressions of index maps that have been computed, in one list of instructions.
@@ -45,9 +52,16 @@ pub(super) struct Decoder {
     slots: HashMap<usize, Slot>,
     num_scalars: usize,
     num_tensors: usize,
-    constants: Vec<(Reg, Scalar)>,
+    num_memories: usize,
+    pub(super) constants: Vec<(Reg, Scalar)>,
     index_constants: HashMap<i64, Reg>,
-    locations: Vec<Place>,
+    locations: Vec<SourcePlace>,
+    /// The functions that are called, by name, and their code.
+    pub(super) called: HashMap<String, Called>,
+    pub(super) functions: Vec<Code>,
+    /// The numbers of the globals that are used, by name.
+    pub(super) global_numbers: HashMap<String, usize>,
+    pub(super) globals: Vec<Global>,
     pub(super) sizes: Vec<SizeVariable>,
     /// The variables of the `imap.generic` whose regions are being decoded.
     pub(super) dims: Vec<Reg>,
@@ -62,9 +76,14 @@ pub(crate) fn decode(op: Op) -> Result<Program, Error> {
         slots: HashMap::new(),
         num_scalars: 0,
         num_tensors: 0,
+        num_memories: 0,
         constants: Vec::new(),
         index_constants: HashMap::new(),
         locations: Vec::new(),
+        called: HashMap::new(),
+        functions: Vec::new(),
+        global_numbers: HashMap::new(),
+        globals: Vec::new(),
         sizes: Vec::new(),
         dims: Vec::new(),
         ranges: Vec::new(),
@@ -88,23 +107,36 @@ pub(crate) fn decode(op: Op) -> Result<Program, Error> {
         }
     }
     let values = decoder.block(body, &mut code)?;
-    let attributes = mlir::array_attr(op, "res_attrs");
+    let return_at = body.terminator().map_or(at, |returned| decoder.at(mlir::op_ref(returned)));
+    let mut status = None;
     let mut results = Vec::new();
+    let attributes = mlir::array_attr(op, "res_attrs");
     for (number, value) in values.into_iter().enumerate() {
+        // What `convert-results-to-destinations` leaves as the only result.
+        if mlir::integer_width(value.r#type()) == Some(32) && op.has_attribute("tc.checks") {
+            let checks = mlir::strings_attr(op, "tc.checks").into_iter().map(str::to_string);
+            status = Some((decoder.scalar(op, value)?, checks.collect()));
+            continue;
+        }
         let unsigned = has_unit(attributes.get(number).copied(), "tc.unsigned");
         let element = element_of(op, value.r#type(), unsigned)?;
-        results.push((decoder.tensor(op, value)?, element));
+        results.push((decoder.place(op, value)?, element));
     }
     Ok(Program {
         parameters,
         sizes: decoder.sizes,
         code,
         results,
+        status,
+        functions: decoder.functions,
+        globals: decoder.globals,
         constants: decoder.constants,
         num_scalars: decoder.num_scalars,
         num_tensors: decoder.num_tensors,
+        num_memories: decoder.num_memories,
         locations: decoder.locations,
         at,
+        return_at,
     })
 }
 
@@ -117,7 +149,8 @@ fn has_unit(attribute: Option<Attribute>, name: &str) -> bool {
 }
 
 fn element_of(op: Op, ty: Type, unsigned: bool) -> Result<ElementType, Error> {
-    let element = if mlir::is_tensor(ty) { ElementType::of(ty, unsigned) } else { None };
+    let is_array = mlir::is_tensor(ty) || mlir::is_memref(ty);
+    let element = if is_array { ElementType::of(ty, unsigned) } else { None };
     element.ok_or_else(|| {
         Error::at(
             op,
@@ -126,8 +159,14 @@ fn element_of(op: Op, ty: Type, unsigned: bool) -> Result<ElementType, Error> {
     })
 }
 
-/// The type of a scalar, if instructions work on it.
+/// The extents of a type that are all static.
+pub(super) fn static_shape(ty: Type) -> Option<Vec<usize>> {
+    mlir::shape(ty).into_iter().map(|extent| usize::try_from(extent?).ok()).collect()
+}
+
+/// The type of a scalar, if instructions work on it; of a vector, that of its lanes.
 pub(super) fn scalar_type(ty: Type) -> Option<ScalarType> {
+    let ty = if ty.is_vector() { mlir::element_type(ty) } else { ty };
     if ty.is_index() {
         return Some(ScalarType::Int(64));
     }
@@ -136,6 +175,8 @@ pub(super) fn scalar_type(ty: Type) -> Option<ScalarType> {
     }
     Some(ScalarType::Float(if ty.is_f16() {
         FloatType::F16
+    } else if ty.is_bf16() {
+        FloatType::Bf16
     } else if ty.is_f32() {
         FloatType::F32
     } else if ty.is_f64() {
@@ -153,11 +194,14 @@ impl Decoder {
             let attribute = attributes.get(number).copied();
             let element = element_of(op, value.r#type(), has_unit(attribute, "tc.unsigned"))?;
             let name = dictionary_element(attribute, "tc.name").and_then(mlir::string_of);
+            let output = dictionary_element(attribute, "tc.output").and_then(mlir::integer_of);
+            self.define(op, value)?;
             parameters.push(Parameter {
                 name: name.map_or_else(|| format!("argument {number}"), |name| format!("'{name}'")),
                 element,
                 shape: mlir::shape(value.r#type()),
-                tensor: self.new_tensor(value),
+                place: self.place(op, value)?,
+                output: output.map(|it| (it as usize, has_unit(attribute, "tc.inout"))),
             });
         }
         Ok(parameters)
@@ -187,21 +231,68 @@ impl Decoder {
     /// A register for a scalar value.
     pub(super) fn new_scalar(&mut self, value: Val) -> Reg {
         let reg = self.new_reg();
-        self.slots.insert(mlir::value_key(value), Slot::Scalar(reg));
+        self.set_slot(value, Slot::Scalar(reg));
         reg
     }
 
     /// A register for a tensor value.
     pub(super) fn new_tensor(&mut self, value: Val) -> TensorReg {
-        let reg = self.num_tensors;
-        self.num_tensors += 1;
-        self.slots.insert(mlir::value_key(value), Slot::Tensor(reg));
+        let reg = self.new_tensor_reg();
+        self.set_slot(value, Slot::Tensor(reg));
         reg
+    }
+
+    pub(super) fn new_tensor_reg(&mut self) -> TensorReg {
+        self.num_tensors += 1;
+        self.num_tensors - 1
+    }
+
+    /// A register for a memref value.
+    pub(super) fn new_memory(&mut self, value: Val) -> MemReg {
+        self.num_memories += 1;
+        self.set_slot(value, Slot::Memory(self.num_memories - 1));
+        self.num_memories - 1
+    }
+
+    /// The registers of a scalar, or of the lanes of a vector.
+    pub(super) fn new_lanes(&mut self, op: Op, value: Val) -> Result<Vec<Reg>, Error> {
+        /// More lanes than this are not decoded one by one.
+        const MAX_LANES: usize = 1 << 12;
+        if !value.r#type().is_vector() {
+            return Ok(vec![self.new_scalar(value)]);
+        }
+        let shape = static_shape(value.r#type());
+        let count = shape.and_then(|it| it.into_iter().try_fold(1usize, usize::checked_mul));
+        let count = count.filter(|count| *count <= MAX_LANES);
+        let count = count.ok_or_else(|| self.unsupported_type(op, value))?;
+        let lanes: Vec<_> = (0..count).map(|_| self.new_reg()).collect();
+        self.set_slot(value, Slot::Vector(lanes.clone()));
+        Ok(lanes)
+    }
+
+    /// Gives a value registers by its type.
+    pub(super) fn define(&mut self, op: Op, value: Val) -> Result<Slot, Error> {
+        let ty = value.r#type();
+        if mlir::is_tensor(ty) {
+            return Ok(Slot::Tensor(self.new_tensor(value)));
+        }
+        if mlir::is_memref(ty) {
+            return Ok(Slot::Memory(self.new_memory(value)));
+        }
+        if scalar_type(ty).is_none() {
+            return Err(self.unsupported_type(op, value));
+        }
+        let lanes = self.new_lanes(op, value)?;
+        Ok(if ty.is_vector() { Slot::Vector(lanes) } else { Slot::Scalar(lanes[0]) })
+    }
+
+    pub(super) fn set_slot(&mut self, value: Val, slot: Slot) {
+        self.slots.insert(mlir::value_key(value), slot);
     }
 
     /// Lets a scalar value be in a register that exists.
     pub(super) fn bind(&mut self, value: Val, reg: Reg) {
-        self.slots.insert(mlir::value_key(value), Slot::Scalar(reg));
+        self.set_slot(value, Slot::Scalar(reg));
     }
 
     pub(super) fn constant(&mut self, value: i64) -> Reg {
@@ -225,21 +316,28 @@ impl Decoder {
             Some(text) => format!("'{text}'"),
             None => format!("'{}' op", mlir::name(op)),
         };
-        self.locations.push(Place { location: location_of(op), what });
+        self.locations.push(SourcePlace { location: location_of(op), what });
         self.locations.len() - 1
+    }
+
+    pub(super) fn slot(&self, op: Op, value: Val) -> Result<Slot, Error> {
+        self.slots.get(&mlir::value_key(value)).cloned().ok_or_else(|| no_value(op, value))
     }
 
     /// The register of a scalar operand of `op`.
     pub(super) fn scalar(&self, op: Op, value: Val) -> Result<Reg, Error> {
         match self.slots.get(&mlir::value_key(value)) {
             Some(Slot::Scalar(reg)) => Ok(*reg),
-            _ => Err(Error::at(
-                op,
-                format!(
-                    "has an operand of type '{}' that the interpreter has no value for",
-                    value.r#type()
-                ),
-            )),
+            _ => Err(no_value(op, value)),
+        }
+    }
+
+    /// The registers of a scalar or vector operand of `op`.
+    pub(super) fn lanes(&self, op: Op, value: Val) -> Result<Vec<Reg>, Error> {
+        match self.slots.get(&mlir::value_key(value)) {
+            Some(Slot::Scalar(reg)) => Ok(vec![*reg]),
+            Some(Slot::Vector(lanes)) => Ok(lanes.clone()),
+            _ => Err(no_value(op, value)),
         }
     }
 
@@ -254,8 +352,56 @@ impl Decoder {
         }
     }
 
-    fn scalars<'c>(&self, op: Op<'c>, values: &[Val<'c>]) -> Result<Vec<Reg>, Error> {
+    /// The register of a memref operand of `op`.
+    pub(super) fn memory(&self, op: Op, value: Val) -> Result<MemReg, Error> {
+        match self.slots.get(&mlir::value_key(value)) {
+            Some(Slot::Memory(reg)) => Ok(*reg),
+            _ => Err(Error::at(
+                op,
+                format!("has an operand of type '{}'; expected a memref", value.r#type()),
+            )),
+        }
+    }
+
+    /// The register of a tensor or memref operand of `op`.
+    pub(super) fn place(&self, op: Op, value: Val) -> Result<Place, Error> {
+        match mlir::is_memref(value.r#type()) {
+            true => Ok(Place::Memory(self.memory(op, value)?)),
+            false => Ok(Place::Tensor(self.tensor(op, value)?)),
+        }
+    }
+
+    pub(super) fn scalars<'c>(&self, op: Op<'c>, values: &[Val<'c>]) -> Result<Vec<Reg>, Error> {
         values.iter().map(|value| self.scalar(op, *value)).collect()
+    }
+
+    /// The copies of values to slots of the same types. A tensor that `op` is the only user of, in the block
+    /// that it comes from, is taken along.
+    pub(super) fn moves<'c>(
+        &self,
+        op: Op<'c>,
+        to: &[Slot],
+        from: &[Val<'c>],
+    ) -> Result<Moves, Error> {
+        let mut moves = Moves::default();
+        if to.len() != from.len() {
+            let message = format!("passes {} values; expected {}", from.len(), to.len());
+            return Err(Error::at(op, message));
+        }
+        for (to, value) in to.iter().zip(from) {
+            match (to, self.slot(op, *value)?) {
+                (Slot::Scalar(to), Slot::Scalar(from)) => moves.scalars.push((*to, from)),
+                (Slot::Vector(to), Slot::Vector(from)) => {
+                    moves.scalars.extend(to.iter().copied().zip(from));
+                }
+                (Slot::Tensor(to), Slot::Tensor(from)) => {
+                    moves.tensors.push((*to, from, is_last_use(op, *value)));
+                }
+                (Slot::Memory(to), Slot::Memory(from)) => moves.memories.push((*to, from)),
+                _ => return Err(no_value(op, *value)),
+            }
+        }
+        Ok(moves)
     }
 
     /// Decodes a block into `code` and returns the operands of its terminator.
@@ -327,21 +473,21 @@ impl Decoder {
     }
 
     /// The width of an integer operand or result.
-    fn width(&self, op: Op, value: Val) -> Result<u32, Error> {
+    pub(super) fn width(&self, op: Op, value: Val) -> Result<u32, Error> {
         match scalar_type(value.r#type()) {
             Some(ScalarType::Int(width)) => Ok(width),
             _ => Err(self.unsupported_type(op, value)),
         }
     }
 
-    fn float_type(&self, op: Op, value: Val) -> Result<FloatType, Error> {
+    pub(super) fn float_type(&self, op: Op, value: Val) -> Result<FloatType, Error> {
         match scalar_type(value.r#type()) {
             Some(ScalarType::Float(ty)) => Ok(ty),
             _ => Err(self.unsupported_type(op, value)),
         }
     }
 
-    fn unsupported_type(&self, op: Op, value: Val) -> Error {
+    pub(super) fn unsupported_type(&self, op: Op, value: Val) -> Error {
         Error::at(
             op,
             format!("works on '{}', which the interpreter does not support", value.r#type()),
@@ -350,180 +496,87 @@ impl Decoder {
 
     fn op<'c>(&mut self, op: Op<'c>, code: &mut Code) -> Result<(), Error> {
         match mlir::name(op).split_once('.') {
-            Some(("arith", name)) => self.arith(op, name, code),
-            Some(("math", name)) => self.math(op, name, code),
+            Some(("arith" | "math" | "ub", _)) => self.elementwise(op, code),
+            Some(("vector", name)) => self.vector(op, name, code),
             Some(("imap", name)) => self.imap(op, name, code),
             Some(("tc", name)) => self.tc(op, name, code),
-            _ => self.other(op, code),
+            Some(("scf" | "func", name)) => self.nested(op, |it| it.flow(op, name, code)),
+            Some(("cf", "assert")) => {
+                let message = mlir::string_attr(op, "msg").unwrap_or_default();
+                self.check(op, message, code)
+            }
+            Some(("tensor", name)) => self.tensors(op, name, code),
+            Some(("memref", name)) => self.memories(op, name, code),
+            Some(("bufferization", name)) => self.bufferization(op, name, code),
+            Some(("linalg", name)) => self.linalg(op, name, code),
+            _ => Err(self.unsupported(op)),
         }
     }
 
-    fn unsupported(&self, op: Op) -> Error {
+    /// Decodes the regions of an operation, unless it is nested too deeply.
+    fn nested(
+        &mut self,
+        op: Op,
+        decode: impl FnOnce(&mut Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if self.depth == MAX_DEPTH {
+            return Err(Error::at(op, format!("is nested more than {MAX_DEPTH} deep")));
+        }
+        self.depth += 1;
+        let result = decode(self);
+        self.depth -= 1;
+        result
+    }
+
+    fn check(&mut self, op: Op, message: &str, code: &mut Code) -> Result<(), Error> {
+        let condition = self.scalar(op, mlir::operand(op, 0))?;
+        let at = self.at(op);
+        code.push(Inst::Check { condition, message: message.into(), at });
+        Ok(())
+    }
+
+    pub(super) fn unsupported(&self, op: Op) -> Error {
         Error::at(op, "is not supported by the interpreter")
     }
 
-    fn arith<'c>(&mut self, op: Op<'c>, name: &str, code: &mut Code) -> Result<(), Error> {
-        let operands = mlir::operands(op);
-        let result = mlir::result(op, 0);
-        if name == "constant" && mlir::is_tensor(result.r#type()) {
-            return self.tensor_constant(op, code);
-        }
-        if name == "constant" {
-            return self.arith_constant(op);
-        }
-        let regs = self.scalars(op, &operands)?;
-        if let Some(int) = int_binary(name) {
-            let width = self.width(op, result)?;
-            let (to, at) = (self.new_scalar(result), self.at(op));
-            code.push(Inst::Int { op: int, width, to, lhs: regs[0], rhs: regs[1], at });
-            return Ok(());
-        }
-        if let Some(mut float) = float_binary(name) {
-            if float == FloatBinary::Mul && goes_into_sum(result) {
-                float = FloatBinary::MulIntoSum;
-            }
-            let ty = self.float_type(op, result)?;
-            let to = self.new_scalar(result);
-            code.push(Inst::Float { op: float, ty, to, lhs: regs[0], rhs: regs[1] });
-            return Ok(());
-        }
-        let predicate = mlir::integer_attr(op, "predicate").unwrap_or(-1);
-        let from = regs[0];
-        let inst = match name {
-            "cmpi" => Inst::IntCompare {
-                predicate: IntPredicate::from_number(predicate)
-                    .ok_or_else(|| self.unsupported(op))?,
-                width: self.width(op, operands[0])?,
-                to: self.new_scalar(result),
-                lhs: from,
-                rhs: regs[1],
-            },
-            "cmpf" => {
-                self.float_type(op, operands[0])?;
-                Inst::FloatCompare {
-                    predicate: FloatPredicate::from_number(predicate)
-                        .ok_or_else(|| self.unsupported(op))?,
-                    to: self.new_scalar(result),
-                    lhs: from,
-                    rhs: regs[1],
-                }
-            }
-            "select" => {
-                let ty = scalar_type(result.r#type())
-                    .ok_or_else(|| self.unsupported_type(op, result))?;
-                Inst::Select {
-                    float: ty.is_float(),
-                    to: self.new_scalar(result),
-                    condition: from,
-                    yes: regs[1],
-                    no: regs[2],
-                }
-            }
-            "negf" => Inst::FloatOne {
-                op: FloatUnary::Neg,
-                ty: self.float_type(op, result)?,
-                to: self.new_scalar(result),
-                from,
-            },
-            "extf" | "truncf" => {
-                self.float_type(op, operands[0])?;
-                let ty = self.float_type(op, result)?;
-                Inst::FloatConvert { ty, to: self.new_scalar(result), from }
-            }
-            "sitofp" | "uitofp" => Inst::IntToFloat {
-                ty: self.float_type(op, result)?,
-                width: self.width(op, operands[0])?,
-                signed: name == "sitofp",
-                to: self.new_scalar(result),
-                from,
-            },
-            "fptosi" | "fptoui" => {
-                self.float_type(op, operands[0])?;
-                Inst::FloatToInt {
-                    width: self.width(op, result)?,
-                    signed: name == "fptosi",
-                    to: self.new_scalar(result),
-                    from,
-                }
-            }
-            "extsi" | "extui" | "trunci" | "index_cast" | "index_castui" => Inst::IntConvert {
-                signed: !matches!(name, "extui" | "index_castui"),
-                from_width: self.width(op, operands[0])?,
-                to_width: self.width(op, result)?,
-                to: self.new_scalar(result),
-                from,
-            },
-            _ => return Err(self.unsupported(op)),
+    /// Dense elements of a type.
+    pub(super) fn dense_elements(
+        &self,
+        op: Op,
+        ty: Type,
+        value: Option<Attribute>,
+    ) -> Result<Array, Error> {
+        let unsupported = || {
+            let message = format!("works on '{ty}', which the interpreter does not support");
+            Error::at(op, message)
         };
-        code.push(inst);
-        Ok(())
-    }
-
-    fn arith_constant(&mut self, op: Op) -> Result<(), Error> {
-        let result = mlir::result(op, 0);
-        let attribute = op.attribute("value").ok();
-        let value = match scalar_type(result.r#type()) {
-            Some(ScalarType::Int(width)) => {
-                attribute.and_then(mlir::integer_of).map(|value| Scalar::int(wrap(value, width)))
-            }
-            Some(ScalarType::Float(_)) => attribute
-                .and_then(|attribute| FloatAttribute::try_from(attribute).ok())
-                .map(|value| Scalar::exact(value.value())),
-            None => None,
-        };
-        let value = value.ok_or_else(|| self.unsupported_type(op, result))?;
-        let reg = self.new_scalar(result);
-        self.constants.push((reg, value));
-        Ok(())
-    }
-
-    /// A constant tensor: dense elements.
-    fn tensor_constant(&mut self, op: Op, code: &mut Code) -> Result<(), Error> {
-        let result = mlir::result(op, 0);
-        let unsupported = || self.unsupported_type(op, result);
-        let element = element_of(op, result.r#type(), false)?;
-        let shape: Option<Vec<_>> = mlir::shape(result.r#type())
-            .into_iter()
-            .map(|extent| usize::try_from(extent?).ok())
-            .collect();
-        let shape = shape.ok_or_else(unsupported)?;
+        let element = ElementType::of(ty, false).ok_or_else(unsupported)?;
+        let shape = static_shape(ty).ok_or_else(unsupported)?;
         let count = shape.iter().try_fold(1usize, |count, extent| count.checked_mul(*extent));
         let most = Limits::default().elements;
         let count = count.filter(|count| *count as u64 <= most).ok_or_else(|| {
-            Error::at(
-                op,
-                format!(
-                    "has a constant of '{}'; expected at most {most} elements",
-                    result.r#type()
-                ),
-            )
+            Error::at(op, format!("has a constant of '{ty}'; expected at most {most} elements"))
         })?;
-        let value = op.attribute("value").ok();
         let bytes = value.and_then(|value| mlir::dense_bytes(value, count, element.size()));
         let (bytes, is_splat) = bytes.ok_or_else(unsupported)?;
         let mut tensor = Tensor::zeros(element, &shape)
             .map_err(|error| Error::at(op, format!("has a constant that does not fit: {error}")))?;
         let bytes = if is_splat { bytes.repeat(count) } else { bytes };
         tensor.bytes_mut().copy_from_slice(&bytes);
-        let to = self.new_tensor(result);
-        code.push(Inst::Constant { to, array: Rc::new(super::to_array(&tensor)) });
-        Ok(())
+        Ok(super::to_array(&tensor))
     }
 
-    fn math(&mut self, op: Op, name: &str, code: &mut Code) -> Result<(), Error> {
-        let function = function::of_math(name).ok_or_else(|| self.unsupported(op))?;
-        self.call(op, function, code)
-    }
-
-    fn call(&mut self, op: Op, function: Function, code: &mut Code) -> Result<(), Error> {
+    /// A constant tensor or vector.
+    pub(super) fn dense_constant(&mut self, op: Op, code: &mut Code) -> Result<(), Error> {
         let result = mlir::result(op, 0);
-        let ty = self.float_type(op, result)?;
-        let operands = self.scalars(op, &mlir::operands(op))?;
-        if operands.len() != function.arity() {
-            return Err(self.unsupported(op));
+        let array = self.dense_elements(op, result.r#type(), op.attribute("value").ok())?;
+        if result.r#type().is_vector() {
+            let lanes = self.new_lanes(op, result)?;
+            self.constants.extend(lanes.into_iter().zip(array.scalars));
+            return Ok(());
         }
-        let to = self.new_scalar(result);
-        code.push(Inst::Call { function, ty, to, operands });
+        let to = self.new_tensor(result);
+        code.push(Inst::Constant { to, array: Rc::new(array) });
         Ok(())
     }
 
@@ -548,14 +601,11 @@ impl Decoder {
                 let function = Function::lookup(name).ok_or_else(|| {
                     Error::at(op, format!("names the built-in \"{name}\", which does not exist"))
                 })?;
-                self.call(op, function, code)
+                self.call(op, &function, code)
             }
             "check" => {
-                let condition = self.scalar(op, mlir::operand(op, 0))?;
-                let message = mlir::string_attr(op, "message").unwrap_or_default().into();
-                let at = self.at(op);
-                code.push(Inst::Check { condition, message, at });
-                Ok(())
+                let message = mlir::string_attr(op, "message").unwrap_or_default();
+                self.check(op, message, code)
             }
             _ => Err(self.unsupported(op)),
         }
@@ -615,7 +665,7 @@ impl Decoder {
         }
     }
 
-    fn extent(&mut self, op: Op, dim: Reg, code: &mut Code) -> Result<(), Error> {
+    pub(super) fn extent(&mut self, op: Op, dim: Reg, code: &mut Code) -> Result<(), Error> {
         let tensor = self.tensor(op, mlir::operand(op, 0))?;
         let (to, at) = (self.new_scalar(mlir::result(op, 0)), self.at(op));
         code.push(Inst::Extent { to, tensor, dim, at });
@@ -623,7 +673,7 @@ impl Decoder {
     }
 
     /// `tc.read` and `tensor.extract`.
-    fn read(&mut self, op: Op, code: &mut Code) -> Result<(), Error> {
+    pub(super) fn read(&mut self, op: Op, code: &mut Code) -> Result<(), Error> {
         let operands = mlir::operands(op);
         let tensor = self.tensor(op, operands[0])?;
         let indices = self.scalars(op, &operands[1..])?;
@@ -631,137 +681,21 @@ impl Decoder {
         code.push(Inst::Read { to, tensor, indices, lenient: false, at });
         Ok(())
     }
-
-    fn other(&mut self, op: Op, code: &mut Code) -> Result<(), Error> {
-        match mlir::name(op) {
-            "scf.if" => {
-                if self.depth == MAX_DEPTH {
-                    return Err(Error::at(op, format!("is nested more than {MAX_DEPTH} deep")));
-                }
-                self.depth += 1;
-                let result = self.scf_if(op, code);
-                self.depth -= 1;
-                result
-            }
-            "tensor.extract" => self.read(op, code),
-            "tensor.dim" => {
-                let dim = self.scalar(op, mlir::operand(op, 1))?;
-                self.extent(op, dim, code)
-            }
-            "tensor.empty" => {
-                let result = mlir::result(op, 0);
-                let mut dynamic = self.scalars(op, &mlir::operands(op))?.into_iter();
-                let mut shape = Vec::new();
-                for extent in mlir::shape(result.r#type()) {
-                    let reg = match extent {
-                        Some(extent) => self.constant(extent),
-                        None => dynamic.next().ok_or_else(|| self.unsupported(op))?,
-                    };
-                    shape.push(reg);
-                }
-                let (to, at) = (self.new_tensor(result), self.at(op));
-                code.push(Inst::Empty { to, shape, at });
-                Ok(())
-            }
-            "tensor.cast" => {
-                let from = self.tensor(op, mlir::operand(op, 0))?;
-                let result = mlir::result(op, 0);
-                let shape = mlir::shape(result.r#type());
-                let (to, at) = (self.new_tensor(result), self.at(op));
-                code.push(Inst::Reshaped { to, from, shape, at });
-                Ok(())
-            }
-            "linalg.fill" if op.operand_count() == 2 && op.result_count() == 1 => {
-                let value = self.scalar(op, mlir::operand(op, 0))?;
-                let tensor = self.tensor(op, mlir::operand(op, 1))?;
-                let to = self.new_tensor(mlir::result(op, 0));
-                code.push(Inst::Fill { to, tensor, value });
-                Ok(())
-            }
-            _ => Err(self.unsupported(op)),
-        }
-    }
-
-    fn scf_if(&mut self, op: Op, code: &mut Code) -> Result<(), Error> {
-        let condition = self.scalar(op, mlir::operand(op, 0))?;
-        let mut branches = Vec::new();
-        for region in 0..2 {
-            let mut branch = Branch::default();
-            if let Some(block) = mlir::body(op, region) {
-                let values = self.block(block, &mut branch.code)?;
-                branch.results = self.scalars(op, &values)?;
-            }
-            branches.push(branch);
-        }
-        let mut to = Vec::new();
-        for result in mlir::results(op) {
-            let ty = scalar_type(result.r#type());
-            let ty = ty.ok_or_else(|| self.unsupported_type(op, result))?;
-            to.push((self.new_scalar(result), ty.is_float()));
-        }
-        let otherwise = branches.pop().unwrap_or_default();
-        let then = branches.pop().unwrap_or_default();
-        code.push(Inst::If { condition, then, otherwise, to });
-        Ok(())
-    }
 }
 
-/// Whether a product may be contracted with a sum: one that it is a term of, perhaps after a
-/// change of sign or a choice.
-fn goes_into_sum(product: Val) -> bool {
-    mlir::uses(product).into_iter().any(|(user, operand)| match mlir::name(user) {
-        "arith.addf" | "arith.subf" | "arith.negf" | "arith.select" | "scf.yield" => true,
-        "imap.yield" | "tc.yield" => {
-            let parent = mlir::parent(user);
-            let combiner =
-                match parent.map(|parent| (Generic::cast(parent), Comprehension::cast(parent))) {
-                    Some((Some(generic), _)) => generic.combiners().get(operand).copied(),
-                    Some((_, Some(statement))) => Some(statement.combiner()),
-                    _ => None,
-                };
-            combiner.is_some_and(|combiner| combiner.kind == CombinerKind::Add)
-        }
-        _ => false,
-    })
+fn no_value(op: Op, value: Val) -> Error {
+    let message = format!(
+        "has an operand of type '{}' that the interpreter has no value for",
+        value.r#type()
+    );
+    Error::at(op, message)
 }
 
-fn int_binary(name: &str) -> Option<IntBinary> {
-    Some(match name {
-        "addi" => IntBinary::Add,
-        "subi" => IntBinary::Sub,
-        "muli" => IntBinary::Mul,
-        "divsi" => IntBinary::Divide(Division::Signed),
-        "divui" => IntBinary::Divide(Division::Unsigned),
-        "floordivsi" => IntBinary::Divide(Division::Floor),
-        "ceildivsi" => IntBinary::Divide(Division::Ceil),
-        "ceildivui" => IntBinary::Divide(Division::CeilUnsigned),
-        "remsi" => IntBinary::Remainder(Division::Signed),
-        "remui" => IntBinary::Remainder(Division::Unsigned),
-        "andi" => IntBinary::And,
-        "ori" => IntBinary::Or,
-        "xori" => IntBinary::Xor,
-        "shli" => IntBinary::ShiftLeft,
-        "shrsi" => IntBinary::ShiftRightSigned,
-        "shrui" => IntBinary::ShiftRightUnsigned,
-        "minsi" => IntBinary::MinSigned,
-        "maxsi" => IntBinary::MaxSigned,
-        "minui" => IntBinary::MinUnsigned,
-        "maxui" => IntBinary::MaxUnsigned,
-        _ => return None,
-    })
-}
-
-fn float_binary(name: &str) -> Option<FloatBinary> {
-    Some(match name {
-        "addf" => FloatBinary::Add,
-        "subf" => FloatBinary::Sub,
-        "mulf" => FloatBinary::Mul,
-        "divf" => FloatBinary::Div,
-        "remf" => FloatBinary::Rem,
-        "minnumf" => FloatBinary::MinNum,
-        "maxnumf" => FloatBinary::MaxNum,
-        "minimumf" => FloatBinary::Minimum,
-        "maximumf" => FloatBinary::Maximum,
-        _ => return None,
-    })
+/// Whether an operation is the only user of a value, and uses it once per definition.
+pub(super) fn is_last_use<'c>(op: Op<'c>, value: Val<'c>) -> bool {
+    let block = mlir::defining_op(value)
+        .and_then(|it| it.block().map(mlir::block_ref))
+        .or_else(|| mlir::argument_block(value));
+    let is_same = |block| op.block().is_some_and(|it| mlir::block_ref(it) == block);
+    mlir::uses(value).len() == 1 && block.is_some_and(is_same)
 }

@@ -1,12 +1,12 @@
 //! Decodes `imap.generic` and `tc.comprehension` into a [`Nest`].
 
 use super::{
-    decode::{Decoder, Known, scalar_type},
+    decode::{Decoder, Known, is_last_use, scalar_type},
     error::Error,
     fold::FoldKind,
-    program::{At, Code, Inside, Inst, Loop, Nest, Output, Reg, Start},
+    program::{At, Code, Inside, Inst, Loop, MemoryInst, Nest, Output, Place, Reg, Start},
 };
-use melior::ir::{ValueLike, operation::OperationLike};
+use melior::ir::ValueLike;
 use tc_dialects::{
     imap::{Combiner, Generic},
     mlir::{self, Op, Val},
@@ -176,12 +176,10 @@ impl Decoder {
             stored = yielded.into_iter().map(|it| self.scalar(op, it)).collect::<Result<_, _>>()?;
         }
         (self.dims, self.ranges) = outer;
-        if values.len() != inits.len()
-            || stored.len() != inits.len()
-            || op.result_count() != inits.len()
-        {
-            return Err(Error::at(op, "is not on tensors, or yields too few values"));
+        if values.len() != inits.len() || stored.len() != inits.len() {
+            return Err(Error::at(op, "yields too few values"));
         }
+        let mut results = mlir::results(op).into_iter();
 
         let mut outputs = Vec::new();
         for (number, init) in inits.into_iter().enumerate() {
@@ -191,9 +189,18 @@ impl Decoder {
             if Stage::Dim < stage {
                 return Err(Error::at(op, "stores to a place that depends on a range variable"));
             }
+            let (start, to) = match self.place(op, init)? {
+                Place::Tensor(tensor) => {
+                    let result = results.next().ok_or_else(unsupported)?;
+                    let take = is_last_use(op, init);
+                    (Start::Tensor { tensor, take }, self.new_tensor(result))
+                }
+                // No tensor results: the register stays unused.
+                Place::Memory(memory) => (Start::Memory(memory), 0),
+            };
             outputs.push(Output {
-                start: Start::Tensor(self.tensor(op, init)?),
-                to: self.new_tensor(mlir::result(op, number)),
+                start,
+                to,
                 fold: fold_kind(op, combiners[number], init)?,
                 from_identity: combiners[number].from_identity,
                 position,
@@ -235,16 +242,16 @@ impl Decoder {
         let mut checks = Code::new();
         let mut maps = maps.iter();
         for value in values {
-            if !mlir::is_tensor(value.r#type()) {
+            if scalar_type(value.r#type()).is_some() {
                 registers.runtimes.push(self.scalar(op, value)?);
                 registers.stages.push(Stage::Before);
                 continue;
             }
-            let tensor = self.tensor(op, value)?;
+            let place = self.place(op, value)?;
             let results = maps.next().map(|map| map.results.clone()).unwrap_or_default();
             let (indices, stage) = self.staged(&results, registers, Stage::Before, at, stages)?;
             let to = self.new_reg();
-            let read = |lenient| Inst::Read { to, tensor, indices: indices.clone(), lenient, at };
+            let read = |lenient| read(to, place, indices.clone(), lenient, at);
             stages.code[stage as usize].push(read(true));
             checks.push(read(false));
             registers.runtimes.push(to);
@@ -270,7 +277,13 @@ impl Decoder {
                 continue;
             }
             let value = registers.runtimes[number];
-            let read = checks.iter().any(|it| matches!(it, Inst::Read { to, .. } if *to == value));
+            let read = checks.iter().any(|it| match it {
+                Inst::Read { to, .. } => *to == value,
+                Inst::Memory(inst, _) => {
+                    matches!(&**inst, MemoryInst::Load { to, .. } if to[..] == [value])
+                }
+                _ => false,
+            });
             let vars = self.ir.vars_of_all(&bounds);
             let before = !read && vars.into_iter().all(|var| registers.stage(var) == Stage::Before);
             let regs = if before {
@@ -308,9 +321,9 @@ impl Decoder {
             }
             let value_of = |var| registers.get(var, stage);
             let indices = self.exprs(&map.results, &value_of, &mut known, at, &mut code)?;
-            let tensor = self.tensor(op, *input)?;
+            let place = self.place(op, *input)?;
             let to = self.new_scalar(*argument);
-            code.push(Inst::Read { to, tensor, indices, lenient: false, at });
+            code.push(read(to, place, indices, false, at));
         }
         Ok(code)
     }
@@ -412,7 +425,7 @@ impl Decoder {
 
         let [mut before, per_dim, constraint_code] = stages.code;
         let start = match statement.outs() {
-            Some(outs) => Start::Tensor(self.tensor(op, outs)?),
+            Some(outs) => Start::Tensor { tensor: self.tensor(op, outs)?, take: false },
             None => {
                 let first: Vec<_> = dims.iter().map(|it| it.lower).collect();
                 let highest = dims.iter().map(|it| it.upper).collect();
@@ -451,6 +464,17 @@ impl Decoder {
             outputs: vec![output],
         })));
         Ok(())
+    }
+}
+
+/// Reads an element of a tensor or of memory.
+fn read(to: Reg, place: Place, indices: Vec<Reg>, lenient: bool, at: At) -> Inst {
+    match place {
+        Place::Tensor(tensor) => Inst::Read { to, tensor, indices, lenient, at },
+        Place::Memory(memory) => {
+            let load = MemoryInst::Load { to: vec![to], memory, indices, masked: None, lenient };
+            Inst::Memory(Box::new(load), at)
+        }
     }
 }
 

@@ -11,11 +11,35 @@ pub struct Error {
     pub location: String,
     /// What is wrong.
     pub message: String,
+    /// Other places, each with what it has to do with the error.
+    pub notes: Vec<Note>,
+    /// Whether it is the interpreter that cannot go on, because rounding decides or a limit is reached,
+    /// not the program that is wrong.
+    pub(crate) is_open: bool,
+}
+
+/// A place that explains an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// As [`Error::location`].
+    pub location: String,
+    /// What is there.
+    pub message: String,
 }
 
 impl Error {
     pub(crate) fn new(location: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { location: location.into(), message: message.into() }
+        Self {
+            location: location.into(),
+            message: message.into(),
+            notes: Vec::new(),
+            is_open: false,
+        }
+    }
+
+    pub(crate) fn note(mut self, location: &str, message: String) -> Self {
+        self.notes.push(Note { location: location.to_string(), message });
+        self
     }
 
     /// An error at an operation, whose name goes before the message.
@@ -26,7 +50,11 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        write!(formatter, "{}: error: {}", self.location, self.message)
+        write!(formatter, "{}: error: {}", self.location, self.message)?;
+        for Note { location, message } in &self.notes {
+            write!(formatter, "\n{location}: note: {message}")?;
+        }
+        Ok(())
     }
 }
 

@@ -84,6 +84,8 @@ pub(crate) enum Fold {
     Plain(FoldKind, Scalar),
     Sum(Sum),
     Product(Product),
+    /// A fold of an undefined value.
+    Undefined(Scalar),
 }
 
 impl Fold {
@@ -92,7 +94,12 @@ impl Fold {
         let mut fold = match kind {
             FoldKind::Sum(ty) => Self::Sum(Sum::new(ty)),
             FoldKind::Product(ty) => Self::Product(Product::new(ty)),
-            _ => return Self::Plain(kind, start.unwrap_or(kind.identity())),
+            _ => match start {
+                Some(start) if start.is_undefined() && !matches!(kind, FoldKind::Last) => {
+                    return Self::Undefined(start);
+                }
+                start => return Self::Plain(kind, start.unwrap_or(kind.identity())),
+            },
         };
         if let Some(start) = start {
             fold.add(start);
@@ -102,7 +109,11 @@ impl Fold {
 
     /// Folds one more value in.
     pub(crate) fn add(&mut self, value: Scalar) {
+        if value.is_undefined() && !matches!(self, Self::Plain(FoldKind::Last, _)) {
+            *self = Self::Undefined(value);
+        }
         match self {
+            Self::Undefined(_) => {}
             Self::Plain(FoldKind::Int(op, width), current) => {
                 // None of the combiners divides.
                 *current = integer::binary(*op, *width, *current, value).unwrap_or(value);
@@ -119,7 +130,7 @@ impl Fold {
     /// The folded value.
     pub(crate) fn finish(&self) -> Scalar {
         match self {
-            Self::Plain(_, current) => *current,
+            Self::Plain(_, current) | Self::Undefined(current) => *current,
             Self::Sum(sum) => sum.finish(),
             Self::Product(product) => product.finish(),
         }
@@ -456,7 +467,7 @@ mod tests {
         let mut fold = Fold::new(FoldKind::Sum(F32), Some(Scalar::exact(1.0)));
         fold.add(Scalar::exact(1.0).uncertain());
         assert!(!fold.finish().is_certain());
-        let undefined = Fold::new(FoldKind::Last, Some(Scalar::UNDEFINED));
+        let undefined = Fold::new(FoldKind::Last, Some(Scalar::undefined(0)));
         assert!(!undefined.finish().is_certain());
     }
 

@@ -293,6 +293,14 @@ fn neighbour_bits(bits: u16, value: f64, up: bool) -> u16 {
     }
 }
 
+/// The built-in that compiled code calls by a symbol, such as `tc_tanh_f32`.
+pub(crate) fn of_symbol(symbol: &str) -> Option<Function> {
+    let (name, _) = symbol.strip_prefix("tc_")?.rsplit_once('_')?;
+    let builtin = builtins::lookup(name)?;
+    let is_symbol = symbol == builtin.f32_symbol || symbol == builtin.f64_symbol;
+    if is_symbol { Function::lookup(name) } else { None }
+}
+
 /// The function that an operation of the `math` dialect computes.
 pub(crate) fn of_math(name: &str) -> Option<Function> {
     Some(match name {

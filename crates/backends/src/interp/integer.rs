@@ -8,6 +8,9 @@ pub(crate) enum IntBinary {
     Add,
     Sub,
     Mul,
+    /// The upper half of the product in twice the width.
+    MulHighSigned,
+    MulHighUnsigned,
     /// Division of `arith`, which is undefined for a divisor of 0 and where it overflows.
     Divide(Division),
     /// The remainder that belongs to a division.
@@ -40,6 +43,45 @@ pub(crate) enum Division {
     Ceil,
     /// Unsigned, upward.
     CeilUnsigned,
+}
+
+/// An operation on one integer.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum IntUnary {
+    Abs,
+    LeadingZeros,
+    TrailingZeros,
+    /// The number of bits that are 1.
+    Ones,
+}
+
+/// Applies an operation in a width.
+pub(crate) fn unary(op: IntUnary, width: u32, operand: Scalar) -> Scalar {
+    let (signed, bits) = (operand.as_int(), unsigned(operand.as_int(), width));
+    let value = match op {
+        IntUnary::Abs => signed.wrapping_abs(),
+        IntUnary::LeadingZeros => i64::from(bits.leading_zeros()) - (64 - i64::from(width)),
+        IntUnary::TrailingZeros => i64::from(bits.trailing_zeros().min(width)),
+        IntUnary::Ones => i64::from(bits.count_ones()),
+    };
+    Scalar::int(wrap(value, width)).certain_if(operand.is_certain())
+}
+
+/// The same bits as another type of the same width.
+pub(crate) fn bitcast(operand: Scalar, from: ScalarType, to: ScalarType) -> Scalar {
+    let (bits, certain) = match from {
+        ScalarType::Int(_) => (operand.as_int(), operand.is_certain()),
+        // The sign and the payload of a nan depend on the operations that made it.
+        ScalarType::Float(ty) => {
+            let value = operand.as_float();
+            (ty.to_bits(value), operand.is_exact() && !value.is_nan())
+        }
+    };
+    let value = match to {
+        ScalarType::Int(width) => Scalar::int(wrap(bits, width)),
+        ScalarType::Float(ty) => Scalar::exact(ty.of_bits(bits)),
+    };
+    value.certain_if(certain)
 }
 
 /// Why an operation has no result.
@@ -79,6 +121,8 @@ pub(crate) fn binary(
         IntBinary::Add => a.wrapping_add(b),
         IntBinary::Sub => a.wrapping_sub(b),
         IntBinary::Mul => a.wrapping_mul(b),
+        IntBinary::MulHighSigned => ((i128::from(a) * i128::from(b)) >> width) as i64,
+        IntBinary::MulHighUnsigned => ((u128::from(ua) * u128::from(ub)) >> width) as i64,
         IntBinary::Divide(division) => match divide(division, width, a, b) {
             Err(_) if !certain => 0,
             quotient => quotient?.0,
@@ -144,6 +188,9 @@ fn divide(division: Division, width: u32, a: i64, b: i64) -> Result<(i64, i64), 
 pub(crate) struct IntPredicate(u8);
 
 impl IntPredicate {
+    pub(crate) const SIGNED_LESS: Self = Self(2);
+    pub(crate) const UNSIGNED_LESS: Self = Self(6);
+
     /// The predicate of a number, as `arith` counts them.
     pub(crate) fn from_number(number: i64) -> Option<Self> {
         u8::try_from(number).ok().filter(|number| *number < 10).map(Self)

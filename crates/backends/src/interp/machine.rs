@@ -6,8 +6,10 @@ use super::{
     fold::Fold,
     function::MAX_OPERANDS,
     integer::{self, Undefined, unsigned, wrap},
+    memory::{Heap, MemRef},
     program::{
-        At, Branch, Code, IndexOp, Inside, Inst, Loop, Nest, Output, Program, Reg, Start, TensorReg,
+        At, Branch, Code, CountedLoop, If, IndexOp, Inside, Inst, Loop, Moves, Nest, Output, Place,
+        Program, Reg, Slice, Start, TensorReg, While,
     },
     scalar::Scalar,
 };
@@ -25,14 +27,23 @@ pub(crate) struct Array {
 }
 
 /// Errors are rare and large: boxed, so that results of instructions stay small.
-type Result<T> = std::result::Result<T, Box<Error>>;
+pub(crate) type Result<T> = std::result::Result<T, Box<Error>>;
 
 pub(crate) struct Machine<'p> {
-    program: &'p Program,
+    pub(crate) program: &'p Program,
     limits: Limits,
-    regs: Vec<Scalar>,
+    pub(crate) regs: Vec<Scalar>,
     tensors: Vec<Option<Rc<Array>>>,
+    pub(crate) memories: Vec<Option<Rc<MemRef>>>,
+    pub(crate) heap: Heap,
     num_points: u64,
+}
+
+/// Offset, size and stride of a slice in one dimension.
+pub(crate) struct Bound {
+    pub(crate) offset: i64,
+    pub(crate) size: usize,
+    pub(crate) stride: i64,
 }
 
 impl<'p> Machine<'p> {
@@ -41,7 +52,15 @@ impl<'p> Machine<'p> {
         for (reg, value) in &program.constants {
             regs[*reg] = *value;
         }
-        Self { program, limits, regs, tensors: vec![None; program.num_tensors], num_points: 0 }
+        Self {
+            program,
+            limits,
+            regs,
+            tensors: vec![None; program.num_tensors],
+            memories: vec![None; program.num_memories],
+            heap: Heap::default(),
+            num_points: 0,
+        }
     }
 
     /// Runs the function on arrays that fit its parameters.
@@ -68,39 +87,77 @@ impl<'p> Machine<'p> {
             }
             self.regs[size.value] = Scalar::int(extent as i64);
         }
-        for (parameter, input) in self.program.parameters.iter().zip(inputs) {
-            self.tensors[parameter.tensor] = Some(Rc::new(input));
-        }
         let program = self.program;
+        let mut outputs = Vec::new();
+        for (parameter, input) in program.parameters.iter().zip(inputs) {
+            match parameter.place {
+                Place::Tensor(tensor) => self.set_tensor(tensor, input),
+                Place::Memory(memory) => {
+                    let is_float = parameter.element.is_float();
+                    let view = self.heap.allocate(input, is_float, false, program.at);
+                    self.set_memory(memory, view);
+                }
+            }
+            if let Some((number, _)) = parameter.output {
+                outputs.push((number, parameter.place));
+            }
+        }
         self.code(&program.code)?;
-        program
-            .results
-            .iter()
-            .map(|(tensor, _)| self.tensor(*tensor, program.at).cloned())
+        if let Some((status, checks)) = &program.status {
+            let status = self.certain(*status, "the number of the failed check", program.at)?;
+            if status != 0 {
+                let check = usize::try_from(status - 1).ok().and_then(|it| checks.get(it));
+                let check = check.map_or("an unknown check", String::as_str);
+                return self.fail(program.at, format!("failed: {check}"));
+            }
+        }
+        outputs.sort_unstable_by_key(|(number, _)| *number);
+        let outputs = outputs.into_iter().map(|(_, place)| place);
+        let places = program.results.iter().map(|(place, _)| *place).chain(outputs);
+        places
+            .map(|place| match place {
+                Place::Tensor(tensor) => self.tensor(tensor, program.at).cloned(),
+                Place::Memory(memory) => {
+                    let view = Rc::clone(self.memory(memory, program.at)?);
+                    Ok(Rc::new(self.elements(&view, program.return_at)?))
+                }
+            })
             .collect()
     }
 
-    fn error(&self, at: At, message: impl AsRef<str>) -> Box<Error> {
-        let place = &self.program.locations[at];
-        let message = format!("{} {}", place.what, message.as_ref());
-        Box::new(Error::new(&place.location, message))
+    pub(crate) fn error(&self, at: At, message: impl AsRef<str>) -> Box<Error> {
+        Box::new(self.program.error(at, message.as_ref()))
     }
 
-    fn fail<T>(&self, at: At, message: impl AsRef<str>) -> Result<T> {
+    pub(crate) fn fail<T>(&self, at: At, message: impl AsRef<str>) -> Result<T> {
         Err(self.error(at, message))
     }
 
-    fn tensor(&self, tensor: TensorReg, at: At) -> Result<&Rc<Array>> {
+    /// The error that the interpreter cannot go on: rounding decides, or a limit is reached.
+    pub(crate) fn open<T>(&self, at: At, message: impl AsRef<str>) -> Result<T> {
+        let mut error = self.error(at, message);
+        error.is_open = true;
+        Err(error)
+    }
+
+    /// Checks that a value which decides something is not undefined.
+    pub(crate) fn defined(&self, value: Scalar, what: &str, at: At) -> Result<()> {
+        let Some(origin) = value.origin() else { return Ok(()) };
+        let error = self.program.error(at, &format!("has an undefined value for {what}"));
+        Err(Box::new(self.program.note_origin(error, origin)))
+    }
+
+    pub(crate) fn tensor(&self, tensor: TensorReg, at: At) -> Result<&Rc<Array>> {
         self.tensors[tensor]
             .as_ref()
             .ok_or_else(|| self.error(at, "uses a tensor before it is computed"))
     }
 
-    fn set_tensor(&mut self, to: TensorReg, array: Array) {
+    pub(crate) fn set_tensor(&mut self, to: TensorReg, array: Array) {
         self.tensors[to] = Some(Rc::new(array));
     }
 
-    fn code(&mut self, code: &'p Code) -> Result<()> {
+    pub(crate) fn code(&mut self, code: &'p Code) -> Result<()> {
         for inst in code {
             self.inst(inst)?;
         }
@@ -112,74 +169,108 @@ impl<'p> Machine<'p> {
         match inst {
             Inst::Copy { to, from } => regs[*to] = regs[*from],
             Inst::Int { op, width, to, lhs, rhs, at } => {
-                match integer::binary(*op, *width, regs[*lhs], regs[*rhs]) {
+                let (lhs, rhs) = (regs[*lhs], regs[*rhs]);
+                if let Some(undefined) = Scalar::undefined_of(lhs, rhs) {
+                    regs[*to] = undefined;
+                    return Ok(());
+                }
+                match integer::binary(*op, *width, lhs, rhs) {
                     Ok(value) => regs[*to] = value,
                     Err(undefined) => return self.undefined(undefined, *at),
                 }
             }
+            Inst::IntOne { op, width, to, from } => {
+                regs[*to] = unary(regs[*from], |it| integer::unary(*op, *width, it));
+            }
             Inst::IntCompare { predicate, width, to, lhs, rhs } => {
-                regs[*to] = predicate.apply(*width, regs[*lhs], regs[*rhs]);
+                regs[*to] =
+                    binary(regs[*lhs], regs[*rhs], |lhs, rhs| predicate.apply(*width, lhs, rhs));
             }
             Inst::IntConvert { signed, from_width, to_width, to, from } => {
-                let value = regs[*from].as_int();
-                let value = if *signed { value } else { unsigned(value, *from_width) as i64 };
-                let certain = regs[*from].is_certain();
-                regs[*to] = Scalar::int(wrap(value, *to_width)).certain_if(certain);
+                regs[*to] = unary(regs[*from], |it| {
+                    let value = it.as_int();
+                    let value = if *signed { value } else { unsigned(value, *from_width) as i64 };
+                    Scalar::int(wrap(value, *to_width)).certain_if(it.is_certain())
+                });
             }
             Inst::Float { op, ty, to, lhs, rhs } => {
-                regs[*to] = ty.binary(*op, regs[*lhs], regs[*rhs]);
+                regs[*to] = binary(regs[*lhs], regs[*rhs], |lhs, rhs| ty.binary(*op, lhs, rhs));
             }
-            Inst::FloatOne { op, ty, to, from } => regs[*to] = ty.unary(*op, regs[*from]),
+            Inst::FloatOne { op, ty, to, from } => {
+                regs[*to] = unary(regs[*from], |it| ty.unary(*op, it));
+            }
             Inst::FloatCompare { predicate, to, lhs, rhs } => {
-                regs[*to] = predicate.apply(regs[*lhs], regs[*rhs]);
+                regs[*to] = binary(regs[*lhs], regs[*rhs], |lhs, rhs| predicate.apply(lhs, rhs));
             }
             Inst::Call { function, ty, to, operands } => {
                 let mut values = [Scalar::int(0); MAX_OPERANDS];
                 for (value, operand) in values.iter_mut().zip(operands) {
                     *value = regs[*operand];
                 }
-                regs[*to] = function.apply(*ty, &values[..operands.len()]);
+                let values = &values[..operands.len()];
+                regs[*to] = match values.iter().find(|it| it.is_undefined()) {
+                    Some(undefined) => *undefined,
+                    None => function.apply(*ty, values),
+                };
             }
-            Inst::FloatConvert { ty, to, from } => regs[*to] = ty.convert(regs[*from]),
+            Inst::Fold { kind, to, lanes } => {
+                let mut fold = Fold::new(*kind, None);
+                lanes.iter().for_each(|lane| fold.add(regs[*lane]));
+                regs[*to] = fold.finish();
+            }
+            Inst::FloatConvert { ty, to, from } => {
+                regs[*to] = unary(regs[*from], |it| ty.convert(it));
+            }
             Inst::IntToFloat { ty, width, signed, to, from } => {
-                regs[*to] = ty.of_int(regs[*from], *width, *signed);
+                regs[*to] = unary(regs[*from], |it| ty.of_int(it, *width, *signed));
             }
             Inst::FloatToInt { width, signed, to, from } => {
-                regs[*to] = integer::from_float(regs[*from], *width, *signed);
+                regs[*to] = unary(regs[*from], |it| integer::from_float(it, *width, *signed));
+            }
+            Inst::Bitcast { from_type, to_type, to, from } => {
+                regs[*to] = unary(regs[*from], |it| integer::bitcast(it, *from_type, *to_type));
             }
             Inst::Select { float, to, condition, yes, no } => {
                 let (yes, no) = (regs[*yes], regs[*no]);
-                let (chosen, other) =
-                    if regs[*condition].is_true() { (yes, no) } else { (no, yes) };
-                let certain = regs[*condition].is_certain();
-                regs[*to] = if certain { chosen } else { chosen.either(other, *float) };
+                let condition = regs[*condition];
+                let (chosen, other) = if condition.is_true() { (yes, no) } else { (no, yes) };
+                regs[*to] = if condition.is_certain() {
+                    chosen
+                } else if condition.is_undefined() {
+                    condition
+                } else {
+                    chosen.either(other, *float)
+                };
             }
             Inst::Index { op, to, lhs, rhs, at } => return self.index(*op, *to, *lhs, *rhs, *at),
-            Inst::If { condition, then, otherwise, to } => {
-                return self.branch(*condition, then, otherwise, to);
+            Inst::If(inst) => return self.branch(inst),
+            Inst::Switch(inst) => {
+                let value = self.certain(inst.selector, "the selector", inst.at)?;
+                let case = inst.cases.iter().find(|(case, _)| *case == value);
+                return self.run_branch(case.map_or(&inst.default, |(_, branch)| branch));
             }
+            Inst::Loop(inst) => return self.counted_loop(inst),
+            Inst::While(inst) => return self.while_loop(inst),
+            Inst::CallFunction { function, arguments, results } => {
+                self.moves(arguments);
+                let program = self.program;
+                self.code(&program.functions[*function])?;
+                self.moves(results);
+            }
+            Inst::Move(moves) => self.moves(moves),
+            Inst::Memory(inst, at) => return self.memory_inst(inst, *at),
             Inst::Read { to, tensor, indices, lenient, at } => {
                 return self.read(*to, *tensor, indices, *lenient, *at);
             }
             Inst::Extent { to, tensor, dim, at } => {
-                let dim = regs[*dim];
-                let shape = &self.tensor(*tensor, *at)?.shape;
-                let extent = usize::try_from(dim.as_int()).ok().and_then(|dim| shape.get(dim));
-                let Some(extent) = extent else {
-                    let message = format!(
-                        "asks for dimension {} of {} dimensions",
-                        dim.as_int(),
-                        shape.len()
-                    );
-                    return self.fail(*at, message);
-                };
-                let extent = Scalar::int(*extent as i64);
-                self.regs[*to] = extent.certain_if(dim.is_certain());
+                let extent = self.extent(&self.tensor(*tensor, *at)?.shape, *dim, *at)?;
+                self.regs[*to] = extent;
             }
             Inst::Check { condition, message, at } => {
                 let condition = regs[*condition];
                 if !condition.is_certain() {
-                    return self.fail(
+                    self.defined(condition, "the condition", *at)?;
+                    return self.open(
                         *at,
                         format!("cannot tell whether '{message}' holds: rounding decides"),
                     );
@@ -209,6 +300,60 @@ impl<'p> Machine<'p> {
                 self.expect_shape(&array.shape, shape, *at)?;
                 self.tensors[*to] = Some(array);
             }
+            Inst::InsertElement { to, tensor, take, value, indices, at } => {
+                let value = regs[*value];
+                let mut array = self.written(*tensor, *to, *take, *at)?;
+                match self.element(&array, indices, true, *at)? {
+                    Some(position) => Rc::make_mut(&mut array).scalars[position] = value,
+                    // It may be any element.
+                    None => Rc::make_mut(&mut array)
+                        .scalars
+                        .iter_mut()
+                        .for_each(|scalar| *scalar = scalar.uncertain()),
+                }
+                self.tensors[*to] = Some(array);
+            }
+            Inst::FromElements { to, shape, elements } => {
+                let scalars = elements.iter().map(|it| regs[*it]).collect();
+                let origin = vec![0; shape.len()];
+                self.set_tensor(*to, Array { shape: shape.clone(), origin, scalars });
+            }
+            Inst::ExtractSlice { to, from, slice, at } => {
+                let array = Rc::clone(self.tensor(*from, *at)?);
+                let bounds = self.slice_bounds(slice, &array.shape, *at)?;
+                let kept = bounds.iter().zip(&slice.is_kept).filter(|(_, is_kept)| **is_kept);
+                let shape: Vec<_> = kept.map(|(bound, _)| bound.size).collect();
+                let scalars =
+                    positions(&bounds, &array.shape).map(|it| array.scalars[it]).collect();
+                let origin = vec![0; shape.len()];
+                self.set_tensor(*to, Array { shape, origin, scalars });
+            }
+            Inst::InsertSlice { to, source, into, take, slice, at } => {
+                let source = Rc::clone(self.tensor(*source, *at)?);
+                let mut array = self.written(*into, *to, *take, *at)?;
+                let bounds = self.slice_bounds(slice, &array.shape, *at)?;
+                let count: usize = bounds.iter().map(|bound| bound.size).product();
+                if count != source.scalars.len() {
+                    let message = format!(
+                        "inserts a tensor of shape {}; expected {count} elements",
+                        Shape(&source.shape)
+                    );
+                    return self.fail(*at, message);
+                }
+                let array_ = Rc::make_mut(&mut array);
+                for (position, scalar) in positions(&bounds, &array_.shape).zip(&source.scalars) {
+                    array_.scalars[position] = *scalar;
+                }
+                self.tensors[*to] = Some(array);
+            }
+            Inst::Reshape { to, from, shape, at } => {
+                let array = Rc::clone(self.tensor(*from, *at)?);
+                let groups = self.reshaped(&array.shape, shape, *at)?;
+                let shape: Vec<_> = groups.into_iter().flat_map(|(_, extents)| extents).collect();
+                let origin = vec![0; shape.len()];
+                let scalars = array.scalars.clone();
+                self.set_tensor(*to, Array { shape, origin, scalars });
+            }
             Inst::Origin { tensor, first, position, at } => {
                 let origin = self.origin(first, position, *at)?;
                 let mut array = Array::clone(self.tensor(*tensor, *at)?);
@@ -232,6 +377,10 @@ impl<'p> Machine<'p> {
 
     fn index(&mut self, op: IndexOp, to: Reg, lhs: Reg, rhs: Reg, at: At) -> Result<()> {
         let (lhs, rhs) = (self.regs[lhs], self.regs[rhs]);
+        if let Some(undefined) = Scalar::undefined_of(lhs, rhs) {
+            self.regs[to] = undefined;
+            return Ok(());
+        }
         let (a, b) = (lhs.as_int(), rhs.as_int());
         let certain = lhs.is_certain() && rhs.is_certain();
         let value = match op {
@@ -257,37 +406,214 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    /// Takes one side; if rounding decides which, both, and what covers their results.
-    fn branch(
-        &mut self,
-        condition: Reg,
-        then: &'p Branch,
-        otherwise: &'p Branch,
-        to: &'p [(Reg, bool)],
-    ) -> Result<()> {
-        let condition = self.regs[condition];
-        let (taken, other) =
-            if condition.is_true() { (then, otherwise) } else { (otherwise, then) };
-        if condition.is_certain() {
-            self.code(&taken.code)?;
-            for ((to, _), from) in to.iter().zip(&taken.results) {
-                self.regs[*to] = self.regs[*from];
+    fn moves(&mut self, moves: &Moves) {
+        if let [(to, from)] = moves.scalars[..] {
+            self.regs[to] = self.regs[from];
+        } else {
+            let values: smallvec::SmallVec<[Scalar; 8]> =
+                moves.scalars.iter().map(|(_, from)| self.regs[*from]).collect();
+            for ((to, _), value) in moves.scalars.iter().zip(values) {
+                self.regs[*to] = value;
             }
-            return Ok(());
+        }
+        if !moves.tensors.is_empty() {
+            let values: smallvec::SmallVec<[_; 4]> = moves
+                .tensors
+                .iter()
+                .map(|(_, from, is_taken)| match is_taken {
+                    true => self.tensors[*from].take(),
+                    false => self.tensors[*from].clone(),
+                })
+                .collect();
+            for ((to, ..), value) in moves.tensors.iter().zip(values) {
+                self.tensors[*to] = value;
+            }
+        }
+        if !moves.memories.is_empty() {
+            let values: smallvec::SmallVec<[_; 4]> =
+                moves.memories.iter().map(|(_, from)| self.memories[*from].clone()).collect();
+            for ((to, _), value) in moves.memories.iter().zip(values) {
+                self.memories[*to] = value;
+            }
+        }
+    }
+
+    fn run_branch(&mut self, branch: &'p Branch) -> Result<()> {
+        self.code(&branch.code)?;
+        self.moves(&branch.results);
+        Ok(())
+    }
+
+    /// Takes one side; if rounding decides which, both, and what covers their results.
+    fn branch(&mut self, inst: &'p If) -> Result<()> {
+        let condition = self.regs[inst.condition];
+        let (taken, other) = match condition.is_true() {
+            true => (&inst.then, &inst.otherwise),
+            false => (&inst.otherwise, &inst.then),
+        };
+        if condition.is_certain() {
+            return self.run_branch(taken);
+        }
+        self.defined(condition, "the condition", inst.at)?;
+        if !taken.results.memories.is_empty() {
+            let message = "cannot be run: rounding decides which memref results";
+            return self.open(inst.at, message);
         }
         // A side that cannot run is as uncertain as can be: perhaps nobody takes it.
-        let mut sides = [taken, other].map(|branch| {
-            let ran = self.code(&branch.code).is_ok();
-            let results: Vec<_> = branch.results.iter().map(|reg| self.regs[*reg]).collect();
-            (ran, results)
-        });
-        let both = sides[0].0 && sides[1].0;
-        let (taken, other) = sides.split_at_mut(1);
-        for (number, (to, float)) in to.iter().enumerate() {
-            let (taken, other) = (taken[0].1[number], other[0].1[number]);
-            self.regs[*to] = taken.either(other, *float).certain_if(both);
+        let outer = self.heap.begin();
+        let first = self.side(inst, taken)?;
+        let written = self.heap.undo();
+        self.heap.begin();
+        let second = self.side(inst, other)?;
+        let both = first.is_some() && second.is_some();
+        self.heap.merge(written, outer, both);
+        let (Some(mut first), second) = (first.or_else(|| second.clone()), second) else {
+            return self.fail(inst.at, "has no side that can be run");
+        };
+        let second = second.unwrap_or_else(|| first.clone());
+        for ((to, is_float), (first, second)) in
+            inst.scalars.iter().zip(first.scalars.iter().zip(&second.scalars))
+        {
+            self.regs[*to] = first.either(*second, *is_float).certain_if(both);
+        }
+        let pairs = first.tensors.iter_mut().zip(&second.tensors);
+        for ((to, is_float), (first, second)) in inst.tensors.iter().zip(pairs) {
+            let (Some(first), Some(second)) = (first, second) else { continue };
+            if first.shape != second.shape {
+                let message = "cannot be run: rounding decides the shape of a result";
+                return self.open(inst.at, message);
+            }
+            let mut merged = Array::clone(first);
+            for (scalar, other) in merged.scalars.iter_mut().zip(&second.scalars) {
+                *scalar = scalar.either(*other, *is_float).certain_if(both);
+            }
+            self.set_tensor(*to, merged);
         }
         Ok(())
+    }
+
+    /// Runs one side of a branch that may not be taken, and returns its results; `None` if what it does is
+    /// not allowed.
+    fn side(&mut self, inst: &'p If, branch: &'p Branch) -> Result<Option<Side>> {
+        match self.run_branch(branch) {
+            Err(error) if error.is_open => return Err(error),
+            Err(_) => return Ok(None),
+            Ok(()) => {}
+        }
+        Ok(Some(Side {
+            scalars: inst.scalars.iter().map(|(to, _)| self.regs[*to]).collect(),
+            tensors: inst.tensors.iter().map(|(to, _)| self.tensors[*to].clone()).collect(),
+        }))
+    }
+
+    fn counted_loop(&mut self, inst: &'p CountedLoop) -> Result<()> {
+        let mut bounds = smallvec::SmallVec::<[(i64, i64, i64); 4]>::new();
+        let mut is_empty = false;
+        for counter in &inst.counters {
+            let lower = self.certain(counter.lower, "a lower bound", inst.at)?;
+            let upper = self.certain(counter.upper, "an upper bound", inst.at)?;
+            let step = self.certain(counter.step, "a step", inst.at)?;
+            if step <= 0 {
+                return self.fail(inst.at, format!("has a step of {step}; expected 1 or more"));
+            }
+            is_empty |= !is_below(lower, upper, inst.unsigned_width);
+            bounds.push((lower, upper, step));
+        }
+        self.moves(&inst.init);
+        for (counter, (lower, ..)) in inst.counters.iter().zip(&bounds) {
+            self.regs[counter.variable] = Scalar::int(*lower);
+        }
+        while !is_empty {
+            self.count_point(inst.at)?;
+            // The body may be of another run of the loop: the counters are kept here.
+            let values: smallvec::SmallVec<[i64; 4]> =
+                inst.counters.iter().map(|it| self.regs[it.variable].as_int()).collect();
+            self.run_branch(&inst.body)?;
+            is_empty = true;
+            for (number, counter) in inst.counters.iter().enumerate().rev() {
+                let (lower, upper, step) = bounds[number];
+                let next = values[number].checked_add(step);
+                let next = next.filter(|it| is_below(*it, upper, inst.unsigned_width));
+                self.regs[counter.variable] = Scalar::int(next.unwrap_or(lower));
+                if next.is_some() {
+                    is_empty = false;
+                    break;
+                }
+            }
+        }
+        self.moves(&inst.finish);
+        Ok(())
+    }
+
+    fn while_loop(&mut self, inst: &'p While) -> Result<()> {
+        self.moves(&inst.init);
+        loop {
+            self.count_point(inst.at)?;
+            self.code(&inst.before)?;
+            if self.certain(inst.condition, "the condition", inst.at)? & 1 == 0 {
+                break;
+            }
+            self.moves(&inst.forward);
+            self.run_branch(&inst.after)?;
+        }
+        self.moves(&inst.finish);
+        Ok(())
+    }
+
+    /// A tensor to be written to, whose result goes to `to`.
+    fn written(
+        &mut self,
+        tensor: TensorReg,
+        to: TensorReg,
+        take: bool,
+        at: At,
+    ) -> Result<Rc<Array>> {
+        // The result of an earlier iteration is not used any more, and may be the same array.
+        if to != tensor {
+            self.tensors[to] = None;
+        }
+        let array = if take { self.tensors[tensor].take() } else { self.tensors[tensor].clone() };
+        array.ok_or_else(|| self.error(at, "uses a tensor before it is computed"))
+    }
+
+    /// The bounds of a slice, which is inside a shape.
+    pub(crate) fn slice_bounds(
+        &self,
+        slice: &Slice,
+        shape: &[usize],
+        at: At,
+    ) -> Result<Vec<Bound>> {
+        let mut bounds = Vec::new();
+        for (dim, extent) in shape.iter().enumerate() {
+            let offset = self.certain(slice.offsets[dim], "an offset", at)?;
+            let size = self.certain(slice.sizes[dim], "a size", at)?;
+            let stride = self.certain(slice.strides[dim], "a stride", at)?;
+            let last = (size - 1).checked_mul(stride).and_then(|it| it.checked_add(offset));
+            let is_inside = |index: i64| 0 <= index && index < *extent as i64;
+            let fits = size == 0 && 0 <= offset && offset <= *extent as i64
+                || 0 < size && is_inside(offset) && last.is_some_and(is_inside);
+            if !fits {
+                let message = format!(
+                    "is out of bounds: offset {offset}, size {size} and stride {stride} in dimension {dim} \
+                     of extent {extent}"
+                );
+                return self.fail(at, message);
+            }
+            bounds.push(Bound { offset, size: size as usize, stride });
+        }
+        Ok(bounds)
+    }
+
+    pub(crate) fn extent(&self, shape: &[usize], dim: Reg, at: At) -> Result<Scalar> {
+        let dim = self.regs[dim];
+        self.defined(dim, "a dimension", at)?;
+        let extent = usize::try_from(dim.as_int()).ok().and_then(|dim| shape.get(dim));
+        let Some(extent) = extent else {
+            let message =
+                format!("asks for dimension {} of {} dimensions", dim.as_int(), shape.len());
+            return self.fail(at, message);
+        };
+        Ok(Scalar::int(*extent as i64).certain_if(dim.is_certain()))
     }
 
     /// The row-major position of an element, its indices counted from the origin.
@@ -303,6 +629,7 @@ impl<'p> Machine<'p> {
         for (dim, reg) in indices.iter().enumerate() {
             let index = self.regs[*reg];
             if !index.is_certain() {
+                self.defined(index, "an index", at)?;
                 return Ok(None);
             }
             let first = if origin { array.origin[dim] } else { 0 };
@@ -347,8 +674,8 @@ impl<'p> Machine<'p> {
         let array = self.tensor(tensor, at)?;
         let value = match self.element(array, indices, true, at) {
             Ok(Some(offset)) => array.scalars[offset],
-            Ok(None) => Scalar::UNDEFINED,
-            Err(_) if lenient => Scalar::UNDEFINED,
+            Ok(None) => Scalar::UNKNOWN,
+            Err(_) if lenient => Scalar::UNKNOWN,
             Err(error) => return Err(error),
         };
         self.regs[to] = value;
@@ -356,21 +683,21 @@ impl<'p> Machine<'p> {
     }
 
     /// A value that must not be uncertain, because the shape of the computation hangs on it.
-    fn certain(&self, reg: Reg, what: &str, at: At) -> Result<i64> {
+    pub(crate) fn certain(&self, reg: Reg, what: &str, at: At) -> Result<i64> {
         let value = self.regs[reg];
         if value.is_certain() {
             return Ok(value.as_int());
         }
-        self.fail(
-            at,
-            format!("cannot be run: {what} depends on rounding, or on an undefined value"),
-        )
+        self.defined(value, what, at)?;
+        self.open(at, format!("cannot be run: {what} depends on rounding"))
     }
 
     fn inside(&self, inside: &Inside, at: At) -> Result<()> {
         let value = self.regs[inside.value];
         let [lower, upper] =
             [inside.lower, inside.upper].map(|bound| bound.map(|reg| self.regs[reg]));
+        let what = format!("'{}'", inside.name);
+        self.defined(value, &what, at)?;
         let uncertain = |bound: Scalar| !bound.is_certain();
         if uncertain(value) || lower.is_some_and(uncertain) || upper.is_some_and(uncertain) {
             return Ok(());
@@ -392,7 +719,7 @@ impl<'p> Machine<'p> {
         self.fail(at, message)
     }
 
-    fn shape(&self, extents: &[Reg], at: At) -> Result<Vec<usize>> {
+    pub(crate) fn shape(&self, extents: &[Reg], at: At) -> Result<Vec<usize>> {
         extents
             .iter()
             .map(|reg| {
@@ -404,7 +731,7 @@ impl<'p> Machine<'p> {
             .collect()
     }
 
-    fn new_array(&self, shape: Vec<usize>, at: At) -> Result<Array> {
+    pub(crate) fn new_array(&self, shape: Vec<usize>, at: At) -> Result<Array> {
         let count = shape.iter().try_fold(1usize, |all, extent| all.checked_mul(*extent));
         let Some(count) = count.filter(|count| *count as u64 <= self.limits.elements) else {
             let message = format!(
@@ -415,10 +742,15 @@ impl<'p> Machine<'p> {
             return self.fail(at, message);
         };
         let origin = vec![0; shape.len()];
-        Ok(Array { shape, origin, scalars: vec![Scalar::UNDEFINED; count] })
+        Ok(Array { shape, origin, scalars: vec![Scalar::undefined(at); count] })
     }
 
-    fn expect_shape(&self, found: &[usize], expected: &[Option<i64>], at: At) -> Result<()> {
+    pub(crate) fn expect_shape(
+        &self,
+        found: &[usize],
+        expected: &[Option<i64>],
+        at: At,
+    ) -> Result<()> {
         let agrees = |(found, expected): (&usize, &Option<i64>)| {
             expected.is_none_or(|expected| i64::try_from(*found) == Ok(expected))
         };
@@ -465,7 +797,9 @@ impl<'p> Machine<'p> {
             }
         }
         for (output, array) in nest.outputs.iter().zip(outputs) {
-            self.tensors[output.to] = Some(array);
+            if let Some(array) = array {
+                self.tensors[output.to] = Some(array);
+            }
         }
         Ok(())
     }
@@ -478,10 +812,13 @@ impl<'p> Machine<'p> {
         if values.is_empty() { String::new() } else { format!(" (at {})", values.join(", ")) }
     }
 
-    /// What a result holds before the nest.
-    fn start(&self, nest: &Nest, output: &Output) -> Result<Rc<Array>> {
+    /// What a result holds before the nest; `None` if it is in memory.
+    fn start(&mut self, nest: &Nest, output: &Output) -> Result<Option<Rc<Array>>> {
         match &output.start {
-            Start::Tensor(tensor) => Ok(self.tensor(*tensor, nest.at)?.clone()),
+            Start::Tensor { tensor, take } => {
+                self.written(*tensor, output.to, *take, nest.at).map(Some)
+            }
+            Start::Memory(_) => Ok(None),
             Start::New { first, position, last, shape: expected } => {
                 let mut shape = Vec::new();
                 for last in last {
@@ -495,7 +832,9 @@ impl<'p> Machine<'p> {
                 self.expect_shape(&shape, expected, nest.at)?;
                 let mut array = self.new_array(shape, nest.at)?;
                 array.origin = self.origin(first, position, nest.at)?;
-                Ok(Rc::new(array))
+                // TC leaves it open what is between the elements that a statement defines.
+                array.scalars.fill(Scalar::UNKNOWN);
+                Ok(Some(Rc::new(array)))
             }
         }
     }
@@ -505,10 +844,10 @@ impl<'p> Machine<'p> {
     fn point(
         &mut self,
         nest: &'p Nest,
-        outputs: &mut [Rc<Array>],
+        outputs: &mut [Option<Rc<Array>>],
         folds: &mut Vec<Fold>,
     ) -> Result<()> {
-        self.count_point(nest)?;
+        self.count_point(nest.at)?;
         self.code(&nest.per_dim)?;
         folds.clear();
         let mut offsets = smallvec::SmallVec::<[Option<usize>; 4]>::new();
@@ -516,9 +855,17 @@ impl<'p> Machine<'p> {
             let mut start = None;
             let mut offset = None;
             if !output.is_assigned() {
-                let stored_at = self.stored_at(nest, output, array)?;
-                start = (!output.from_identity).then(|| array.scalars[stored_at]);
-                offset = Some(stored_at);
+                match (array, &output.start) {
+                    (Some(array), _) => {
+                        let stored_at = self.stored_at(nest, output, array)?;
+                        start = (!output.from_identity).then(|| array.scalars[stored_at]);
+                        offset = Some(stored_at);
+                    }
+                    (None, Start::Memory(memory)) if !output.from_identity => {
+                        start = Some(self.load(*memory, &output.position, 0, nest.at)?);
+                    }
+                    _ => {}
+                }
             }
             folds.push(Fold::new(output.fold, start));
             offsets.push(offset);
@@ -529,7 +876,7 @@ impl<'p> Machine<'p> {
         } else {
             let mut ranges = Odometer::new(self, &nest.ranges, nest)?;
             while ranges.step(&mut self.regs) {
-                self.count_point(nest)?;
+                self.count_point(nest.at)?;
                 self.term(nest, folds)?;
             }
         }
@@ -541,12 +888,23 @@ impl<'p> Machine<'p> {
         }
         self.code(&nest.epilogue)?;
         for ((output, array), offset) in nest.outputs.iter().zip(outputs).zip(offsets) {
-            let offset = match offset {
-                Some(offset) => offset,
-                None if is_inside => self.stored_at(nest, output, array)?,
-                None => continue,
-            };
-            Rc::make_mut(array).scalars[offset] = self.regs[output.stored];
+            if !is_inside && output.is_assigned() {
+                continue;
+            }
+            let stored = self.regs[output.stored];
+            match (array, &output.start) {
+                (Some(array), _) => {
+                    let offset = match offset {
+                        Some(offset) => offset,
+                        None => self.stored_at(nest, output, array)?,
+                    };
+                    Rc::make_mut(array).scalars[offset] = stored;
+                }
+                (None, Start::Memory(memory)) => {
+                    self.store(*memory, &output.position, 0, stored, nest.at)?;
+                }
+                _ => {}
+            }
         }
         Ok(())
     }
@@ -555,12 +913,7 @@ impl<'p> Machine<'p> {
     fn stored_at(&self, nest: &Nest, output: &Output, array: &Array) -> Result<usize> {
         let offset = self.element(array, &output.position, false, nest.at)?;
         offset.map_or_else(
-            || {
-                self.fail(
-                    nest.at,
-                    "cannot be run: where it stores depends on rounding, or on an undefined value",
-                )
-            },
+            || self.open(nest.at, "cannot be run: where it stores depends on rounding"),
             Ok,
         )
     }
@@ -572,6 +925,7 @@ impl<'p> Machine<'p> {
         let mut certain = true;
         for (reg, interval) in &nest.constraints {
             let value = self.regs[*reg];
+            self.defined(value, "a constraint", nest.at)?;
             certain &= value.is_certain();
             if value.is_certain() && !interval.contains(value.as_int()) {
                 return Ok(false);
@@ -585,18 +939,68 @@ impl<'p> Machine<'p> {
         Ok(true)
     }
 
-    fn count_point(&mut self, nest: &Nest) -> Result<()> {
+    fn count_point(&mut self, at: At) -> Result<()> {
         self.num_points += 1;
-        if self.num_points <= self.limits.points { Ok(()) } else { self.too_many_points(nest) }
+        if self.num_points <= self.limits.points { Ok(()) } else { self.too_many_points(at) }
     }
 
-    fn too_many_points<T>(&self, nest: &Nest) -> Result<T> {
+    fn too_many_points<T>(&self, at: At) -> Result<T> {
         let message = format!(
             "needs more than the {} points that the interpreter is given",
             self.limits.points
         );
-        self.fail(nest.at, message)
+        self.open(at, message)
     }
+}
+
+/// Applies an operation; an undefined operand is the result.
+#[inline]
+fn unary(operand: Scalar, apply: impl FnOnce(Scalar) -> Scalar) -> Scalar {
+    if operand.is_undefined() { operand } else { apply(operand) }
+}
+
+/// Applies an operation; the first undefined operand is the result.
+#[inline]
+fn binary(lhs: Scalar, rhs: Scalar, apply: impl FnOnce(Scalar, Scalar) -> Scalar) -> Scalar {
+    Scalar::undefined_of(lhs, rhs).unwrap_or_else(|| apply(lhs, rhs))
+}
+
+/// Whether a counter has not reached its end; compared without sign in a width other than 0.
+fn is_below(value: i64, end: i64, unsigned_width: u32) -> bool {
+    match unsigned_width {
+        0 => value < end,
+        width => unsigned(value, width) < unsigned(end, width),
+    }
+}
+
+/// The row-major positions of the elements of a slice.
+fn positions<'b>(bounds: &'b [Bound], shape: &[usize]) -> impl Iterator<Item = usize> + use<'b> {
+    let mut steps: smallvec::SmallVec<[(i64, i64); 4]> = bounds.iter().map(|_| (0, 1)).collect();
+    for dim in (1..shape.len()).rev() {
+        steps[dim - 1].1 = steps[dim].1 * shape[dim] as i64;
+    }
+    let count = bounds.iter().map(|bound| bound.size).product();
+    (0..count).map(move |_| {
+        let pairs = steps.iter().zip(bounds);
+        let position: i64 =
+            pairs.map(|((index, step), bound)| (bound.offset + index * bound.stride) * step).sum();
+        for ((index, _), bound) in steps.iter_mut().zip(bounds).rev() {
+            *index += 1;
+            if *index < bound.size as i64 {
+                break;
+            }
+            *index = 0;
+        }
+        // The bounds are inside the shape.
+        position as usize
+    })
+}
+
+/// The results of one side of a branch.
+#[derive(Clone)]
+struct Side {
+    scalars: Vec<Scalar>,
+    tensors: Vec<Option<Rc<Array>>>,
 }
 
 /// Counts through all values of some variables, the last fastest.
@@ -634,7 +1038,7 @@ impl<'p> Odometer<'p> {
         }
         // What cannot end in time is not begun.
         if state == State::Fresh && machine.limits.points < points {
-            return machine.too_many_points(nest);
+            return machine.too_many_points(nest.at);
         }
         Ok(Self { loops, bounds, state })
     }

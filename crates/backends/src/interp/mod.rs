@@ -1,8 +1,9 @@
 //! The reference interpreter: what a program means, and how far from it a correct compiled
 //! program may be.
 //!
-//! It runs a `tc.def` after range inference, or a `func.func` of `imap.generic` before
-//! bufferization, point by point in the order of the domain. Integers are exact and wrap at
+//! It runs a `tc.def` after range inference, or a `func.func` at any level of the CPU pipeline before
+//! the `llvm` dialect: `imap`, `scf`, `tensor`, `memref`, `bufferization`, `arith`, `math` and vectors.
+//! `imap.generic` runs point by point in the order of its domain. Integers are exact and wrap at
 //! their width. Floats are computed in 64 bits with a running error bound (see `scalar`,
 //! and `fold` for reductions, whose bound holds for any order of the terms); the bound
 //! takes in what a compiler may do in the types of the IR: round every operation, contract
@@ -11,23 +12,34 @@
 //! it covers both outcomes or is *uncertain*. With [`compare`] the results of a backend are
 //! checked against it.
 //!
-//! An access out of bounds, a failed `imap.check`, a division that `arith` leaves undefined
-//! and an empty range of a comprehension are errors with the location of the operation and
-//! the indices.
+//! An access out of bounds, a use of freed memory, a failed `imap.check`, a division that `arith`
+//! leaves undefined and an empty range of a comprehension are errors with the location of the operation
+//! and the indices.
+//!
+//! An element of `tensor.empty`, or of memory, is *undefined* until it is written. Operations on an
+//! undefined operand are undefined (`arith.select` takes the chosen side only). It is an error if an
+//! undefined value is returned, or decides a branch, an index or a check; a note names the operation
+//! that left it undefined.
 //!
 //! A function is decoded into lists of instructions first, and these are run: some tens of
-//! nanoseconds per instruction. Limits: types up to 64 bits, scalars and ranked tensors,
-//! [`Limits`] on points and elements.
+//! nanoseconds per instruction. Limits: types up to 64 bits; scalars, vectors of a fixed length, ranked
+//! tensors and memrefs; [`Limits`] on points and elements; no recursion.
 
 mod axon;
 mod compare;
 mod decode;
+mod decode_flow;
+mod decode_memory;
 mod decode_nest;
+mod decode_scalar;
 mod error;
 mod fold;
 mod function;
 mod integer;
+#[cfg(test)]
+mod level_tests;
 mod machine;
+mod memory;
 mod program;
 mod scalar;
 #[cfg(test)]
@@ -35,11 +47,11 @@ mod tests;
 
 pub use axon::{run_axon, stored};
 pub use compare::{Mismatch, Stats, compare};
-pub use error::Error;
+pub use error::{Error, Note};
 
 use crate::runtime::{ElementType, Number, Shape, Tensor, TensorError};
 use machine::{Array, Machine};
-use program::Program;
+use program::{Parameter, Program};
 use scalar::Scalar;
 use std::{borrow::Borrow, rc::Rc};
 use tc_dialects::mlir::Op;
@@ -63,6 +75,7 @@ impl Default for Limits {
 #[derive(Clone, Debug)]
 pub struct Interpreter {
     program: Program,
+    allows_undefined_results: bool,
 }
 
 impl Interpreter {
@@ -72,10 +85,34 @@ impl Interpreter {
     /// An operation or a type that the interpreter does not support, or a comprehension
     /// without a domain.
     pub fn new(op: Op) -> Result<Self, Error> {
-        Ok(Self { program: decode::decode(op)? })
+        Ok(Self { program: decode::decode(op)?, allows_undefined_results: false })
+    }
+
+    /// Lets results have undefined elements, which are uncertain then.
+    pub fn allow_undefined_results(self) -> Self {
+        Self { allows_undefined_results: true, ..self }
+    }
+
+    /// Whether arguments are marked as outputs, as `convert-results-to-destinations` does.
+    pub fn takes_outputs(&self) -> bool {
+        self.program.parameters.iter().any(|it| it.output.is_some())
+    }
+
+    /// Takes the element types, and which arguments are outputs, from the same function before passes that
+    /// drop the attributes of arguments.
+    pub fn with_arguments_of(mut self, earlier: &Self) -> Self {
+        for (to, from) in self.program.parameters.iter_mut().zip(&earlier.program.parameters) {
+            to.name.clone_from(&from.name);
+            to.element = from.element;
+            to.output = from.output;
+        }
+        self
     }
 
     /// Runs the function on its inputs, in the order of its arguments.
+    ///
+    /// The results are those of the function. A function that `convert-results-to-destinations` has
+    /// rewritten takes its outputs as arguments: their contents are the results.
     ///
     /// # Errors
     /// The inputs do not fit the arguments, or the module documentation's.
@@ -84,61 +121,138 @@ impl Interpreter {
         inputs: &[impl Borrow<Tensor>],
         limits: Limits,
     ) -> Result<Vec<Outcome>, Error> {
+        self.run_with_outputs(inputs, &[], limits)
+    }
+
+    /// As [`run`](Self::run), with the extents of the results. A function that takes its outputs as
+    /// arguments needs them if they are not static.
+    ///
+    /// # Errors
+    /// Those of [`run`](Self::run).
+    pub fn run_with_outputs(
+        &self,
+        inputs: &[impl Borrow<Tensor>],
+        outputs: &[Vec<usize>],
+        limits: Limits,
+    ) -> Result<Vec<Outcome>, Error> {
         let program = &self.program;
         let fail = |message: String| {
             let place = &program.locations[program.at];
             Err(Error::new(&place.location, format!("{} {message}", place.what)))
         };
-        if inputs.len() != program.parameters.len() {
-            return fail(format!(
-                "takes {} tensors, but found {}",
-                program.parameters.len(),
-                inputs.len()
-            ));
+        let is_written = |it: &Parameter| matches!(it.output, Some((_, false)));
+        let num_inputs = program.parameters.iter().filter(|it| !is_written(it)).count();
+        if inputs.len() != num_inputs {
+            return fail(format!("takes {num_inputs} tensors, but found {}", inputs.len()));
         }
+        let mut inputs = inputs.iter();
         let mut arrays = Vec::new();
-        for (parameter, input) in program.parameters.iter().zip(inputs) {
-            let fits = |(extent, expected): (&usize, &Option<i64>)| {
-                expected.is_none_or(|expected| i64::try_from(*extent) == Ok(expected))
+        for parameter in &program.parameters {
+            let output = parameter.output.filter(|(_, is_read)| !is_read);
+            let array = match (output, inputs.as_slice().first()) {
+                (Some((number, _)), _) => undefined(program, parameter, outputs.get(number))?,
+                (None, Some(input)) => {
+                    inputs.next();
+                    check_input(program, parameter, input.borrow(), limits)?;
+                    to_array((*input).borrow())
+                }
+                (None, None) => return fail("takes more tensors".to_string()),
             };
-            let input = input.borrow();
-            let shape = input.shape();
-            if input.element() != parameter.element
-                || shape.len() != parameter.shape.len()
-                || !shape.iter().zip(&parameter.shape).all(fits)
-            {
-                let expected: Vec<_> = parameter
-                    .shape
-                    .iter()
-                    .map(|extent| extent.map_or_else(|| "?".into(), |extent| extent.to_string()))
-                    .collect();
-                return fail(format!(
-                    "expects {} to be {}{}, but found {}{}",
-                    parameter.name,
-                    parameter.element,
-                    Shape(&expected),
-                    input.element(),
-                    Shape(shape)
-                ));
-            }
-            if limits.elements < input.num_elements() as u64 {
-                return fail(format!(
-                    "is given {} elements for {}; expected at most {}",
-                    input.num_elements(),
-                    parameter.name,
-                    limits.elements
-                ));
-            }
-            arrays.push(to_array(input));
+            arrays.push(array);
         }
         let results = Machine::new(program, limits).run(arrays).map_err(|error| *error)?;
-        let elements = program.results.iter().map(|(_, element)| *element);
-        Ok(results
-            .into_iter()
-            .zip(elements)
-            .map(|(array, element)| Outcome { element, array })
-            .collect())
+        let mut elements: Vec<_> = program.results.iter().map(|(_, element)| *element).collect();
+        let mut outputs: Vec<_> =
+            program.parameters.iter().filter_map(|it| Some((it.output?.0, it.element))).collect();
+        outputs.sort_unstable_by_key(|(number, _)| *number);
+        elements.extend(outputs.into_iter().map(|(_, element)| element));
+        let pairs = results.into_iter().zip(elements);
+        let outcomes: Vec<_> = pairs.map(|(array, element)| Outcome { element, array }).collect();
+        if !self.allows_undefined_results {
+            check_defined(program, &outcomes)?;
+        }
+        Ok(outcomes)
     }
+}
+
+/// Checks an input against the argument that it is for.
+fn check_input(
+    program: &Program,
+    parameter: &Parameter,
+    input: &Tensor,
+    limits: Limits,
+) -> Result<(), Error> {
+    let fits = |(extent, expected): (&usize, &Option<i64>)| {
+        expected.is_none_or(|expected| i64::try_from(*extent) == Ok(expected))
+    };
+    let shape = input.shape();
+    if input.element() != parameter.element
+        || shape.len() != parameter.shape.len()
+        || !shape.iter().zip(&parameter.shape).all(fits)
+    {
+        let expected: Vec<_> = parameter
+            .shape
+            .iter()
+            .map(|extent| extent.map_or_else(|| "?".into(), |extent| extent.to_string()))
+            .collect();
+        let message = format!(
+            "expects {} to be {}{}, but found {}{}",
+            parameter.name,
+            parameter.element,
+            Shape(&expected),
+            input.element(),
+            Shape(shape)
+        );
+        return Err(program.error(program.at, &message));
+    }
+    if limits.elements < input.num_elements() as u64 {
+        let message = format!(
+            "is given {} elements for {}; expected at most {}",
+            input.num_elements(),
+            parameter.name,
+            limits.elements
+        );
+        return Err(program.error(program.at, &message));
+    }
+    Ok(())
+}
+
+/// The undefined elements of an argument that is only written.
+fn undefined(
+    program: &Program,
+    parameter: &Parameter,
+    given: Option<&Vec<usize>>,
+) -> Result<Array, Error> {
+    let dims = parameter.shape.iter().enumerate();
+    let extent = |(dim, extent): (usize, &Option<i64>)| match extent {
+        Some(extent) => usize::try_from(*extent).ok(),
+        None => given.and_then(|given| given.get(dim)).copied(),
+    };
+    let shape: Option<Vec<_>> = dims.map(extent).collect();
+    let shape = shape.ok_or_else(|| {
+        let message = format!("needs the extents of its output {}", parameter.name);
+        program.error(program.at, &message)
+    })?;
+    let count = shape.iter().product();
+    let scalars = vec![Scalar::undefined(program.at); count];
+    Ok(Array { origin: vec![0; shape.len()], shape, scalars })
+}
+
+/// Checks that results have no undefined elements.
+fn check_defined(program: &Program, outcomes: &[Outcome]) -> Result<(), Error> {
+    for (number, outcome) in outcomes.iter().enumerate() {
+        let origins = outcome.array.scalars.iter().map(|it| it.origin());
+        if let Some((position, origin)) =
+            origins.enumerate().find_map(|(position, origin)| Some((position, origin?)))
+        {
+            let index = outcome.index_of(position);
+            let message =
+                format!("returns an undefined element: {} of result {number}", Shape(&index));
+            let error = program.error(program.return_at, &message);
+            return Err(program.note_origin(error, origin));
+        }
+    }
+    Ok(())
 }
 
 /// Decodes and runs a `tc.def` or a `func.func` within the default limits. The inputs are in
@@ -211,10 +325,15 @@ impl Outcome {
         if scalar.is_certain() { scalar.error } else { f64::INFINITY }
     }
 
-    /// Whether nothing is known of the value: rounding may change it to any other, or the
-    /// program never computes it.
+    /// Whether nothing is known of the value: rounding may change it to any other, or it is
+    /// undefined.
     pub fn is_uncertain(&self, position: usize) -> bool {
         !self.array.scalars[position].is_certain()
+    }
+
+    /// Whether the program leaves the element undefined.
+    pub fn is_undefined(&self, position: usize) -> bool {
+        self.array.scalars[position].is_undefined()
     }
 
     /// The index of an element of a row-major position.

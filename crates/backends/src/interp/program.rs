@@ -1,12 +1,14 @@
 //! The decoded form of a function: lists of instructions over numbered registers.
 //!
 //! Regions are lists inside an instruction; all share one set of registers, which suffices
-//! because nothing recurs. Scalars and tensors are numbered apart.
+//! because nothing recurs. Scalars, tensors and memrefs are numbered apart. A vector is a run of
+//! scalar registers, one per lane.
 
 use super::{
+    error::Error,
     fold::FoldKind,
     function::Function,
-    integer::{IntBinary, IntPredicate},
+    integer::{IntBinary, IntPredicate, IntUnary, ScalarType},
     machine::Array,
     scalar::{FloatBinary, FloatPredicate, FloatType, FloatUnary, Scalar},
 };
@@ -18,6 +20,8 @@ use tc_ir::Interval;
 pub(crate) type Reg = usize;
 /// The number of a tensor register.
 pub(crate) type TensorReg = usize;
+/// The number of a memref register.
+pub(crate) type MemReg = usize;
 /// The number of a location in [`Program::locations`].
 pub(crate) type At = usize;
 
@@ -38,6 +42,12 @@ pub(crate) enum Inst {
         lhs: Reg,
         rhs: Reg,
         at: At,
+    },
+    IntOne {
+        op: IntUnary,
+        width: u32,
+        to: Reg,
+        from: Reg,
     },
     IntCompare {
         predicate: IntPredicate,
@@ -79,6 +89,12 @@ pub(crate) enum Inst {
         to: Reg,
         operands: Vec<Reg>,
     },
+    /// Folds the lanes of a vector.
+    Fold {
+        kind: FoldKind,
+        to: Reg,
+        lanes: Vec<Reg>,
+    },
     FloatConvert {
         ty: FloatType,
         to: Reg,
@@ -97,6 +113,13 @@ pub(crate) enum Inst {
         to: Reg,
         from: Reg,
     },
+    /// The same bits as another type.
+    Bitcast {
+        from_type: ScalarType,
+        to_type: ScalarType,
+        to: Reg,
+        from: Reg,
+    },
     Select {
         float: bool,
         to: Reg,
@@ -112,12 +135,17 @@ pub(crate) enum Inst {
         rhs: Reg,
         at: At,
     },
-    If {
-        condition: Reg,
-        then: Branch,
-        otherwise: Branch,
-        to: Vec<(Reg, bool)>,
+    If(Box<If>),
+    Switch(Box<Switch>),
+    Loop(Box<CountedLoop>),
+    While(Box<While>),
+    /// A call of [`Program::functions`], by number.
+    CallFunction {
+        function: usize,
+        arguments: Moves,
+        results: Moves,
     },
+    Move(Moves),
     /// Reads an element. The indices count from the origin of the tensor. Out of bounds,
     /// nothing is known of the value if `lenient`.
     Read {
@@ -138,6 +166,42 @@ pub(crate) enum Inst {
         message: String,
         at: At,
     },
+    /// An element of a tensor in place; `take` if no other operation uses the tensor.
+    InsertElement {
+        to: TensorReg,
+        tensor: TensorReg,
+        take: bool,
+        value: Reg,
+        indices: Vec<Reg>,
+        at: At,
+    },
+    FromElements {
+        to: TensorReg,
+        shape: Vec<usize>,
+        elements: Vec<Reg>,
+    },
+    ExtractSlice {
+        to: TensorReg,
+        from: TensorReg,
+        slice: Slice,
+        at: At,
+    },
+    InsertSlice {
+        to: TensorReg,
+        source: TensorReg,
+        into: TensorReg,
+        take: bool,
+        slice: Slice,
+        at: At,
+    },
+    /// The same elements in row-major order under other extents.
+    Reshape {
+        to: TensorReg,
+        from: TensorReg,
+        shape: NewShape,
+        at: At,
+    },
+    Memory(Box<MemoryInst>, At),
     /// A runtime variable must be inside its bounds.
     Inside(Box<Inside>, At),
     /// A tensor of known elements.
@@ -173,11 +237,217 @@ pub(crate) enum Inst {
     Nest(Box<Nest>),
 }
 
-/// One side of an `If`: its code, and where its results are.
+/// An instruction on memory.
+#[derive(Clone, Debug)]
+pub(crate) enum MemoryInst {
+    Allocate {
+        to: MemReg,
+        shape: Vec<Reg>,
+        is_float: bool,
+    },
+    /// Frees an allocation, which the memref must start at.
+    Deallocate(MemReg),
+    /// `bufferization.dealloc`: frees what is owned and not retained.
+    DeallocateOwned {
+        owned: Vec<(MemReg, Reg)>,
+        retained: Vec<(MemReg, Reg)>,
+    },
+    /// Reads as many elements along the last dimension as there are lanes.
+    Load {
+        to: Vec<Reg>,
+        memory: MemReg,
+        indices: Vec<Reg>,
+        masked: Option<MaskedLanes>,
+        /// Out of bounds, nothing is known of the value.
+        lenient: bool,
+    },
+    Store {
+        values: Vec<Reg>,
+        memory: MemReg,
+        indices: Vec<Reg>,
+        mask: Option<Vec<Reg>>,
+    },
+    /// Combines an element with a value; `to` is the element before.
+    Update {
+        to: Reg,
+        /// Where the code expects the element, and has what is stored.
+        element: Reg,
+        code: Code,
+        stored: Reg,
+        memory: MemReg,
+        indices: Vec<Reg>,
+    },
+    Copy {
+        from: MemReg,
+        to: MemReg,
+    },
+    Extent {
+        to: Reg,
+        memory: MemReg,
+        dim: Reg,
+    },
+    Subview {
+        to: MemReg,
+        from: MemReg,
+        slice: Slice,
+    },
+    /// The same memory; its static extents, if it has any, must be these.
+    Cast {
+        to: MemReg,
+        from: MemReg,
+        shape: Vec<Option<i64>>,
+    },
+    Reinterpret {
+        to: MemReg,
+        from: MemReg,
+        offset: Reg,
+        sizes: Vec<Reg>,
+        strides: Vec<Reg>,
+    },
+    Reshape {
+        to: MemReg,
+        from: MemReg,
+        shape: NewShape,
+    },
+    /// A number that two memrefs share if they start at the same element.
+    Address {
+        to: Reg,
+        memory: MemReg,
+    },
+    /// Offset, extents and strides, and a memref without dimensions at the start of the allocation.
+    Metadata {
+        base: MemReg,
+        offset: Reg,
+        sizes: Vec<Reg>,
+        strides: Vec<Reg>,
+        memory: MemReg,
+    },
+    /// A global of [`Program::globals`], by number.
+    Global {
+        to: MemReg,
+        global: usize,
+    },
+    /// New memory with the elements of a tensor.
+    OfTensor {
+        to: MemReg,
+        tensor: TensorReg,
+        read_only: bool,
+        is_float: bool,
+    },
+    /// A tensor with the elements that memory has now.
+    ToTensor {
+        to: TensorReg,
+        memory: MemReg,
+    },
+    /// Stores the elements of a tensor.
+    Materialize {
+        tensor: TensorReg,
+        memory: MemReg,
+    },
+    /// New memory with the elements of other memory.
+    Clone {
+        to: MemReg,
+        from: MemReg,
+    },
+}
+
+/// The lanes of a masked load: which are read, and the values of the others.
+#[derive(Clone, Debug)]
+pub(crate) struct MaskedLanes {
+    pub(crate) mask: Vec<Reg>,
+    pub(crate) others: Vec<Reg>,
+}
+
+/// Offsets, sizes and strides per dimension, and which dimensions the slice keeps.
+#[derive(Clone, Debug)]
+pub(crate) struct Slice {
+    pub(crate) offsets: Vec<Reg>,
+    pub(crate) sizes: Vec<Reg>,
+    pub(crate) strides: Vec<Reg>,
+    pub(crate) is_kept: Vec<bool>,
+}
+
+/// The extents that a reshape gives.
+#[derive(Clone, Debug)]
+pub(crate) enum NewShape {
+    /// Each group of dimensions becomes one.
+    Collapsed(Vec<Vec<usize>>),
+    /// Each dimension becomes a group; all new extents.
+    Expanded(Vec<Vec<usize>>, Vec<Reg>),
+}
+
+/// Copies of values from registers (second) to others (first): all are read before one is written.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Moves {
+    pub(crate) scalars: Vec<(Reg, Reg)>,
+    /// With whether nothing else uses the tensor.
+    pub(crate) tensors: Vec<(TensorReg, TensorReg, bool)>,
+    pub(crate) memories: Vec<(MemReg, MemReg)>,
+}
+
+/// A list of instructions, and the copies that give its results.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Branch {
     pub(crate) code: Code,
-    pub(crate) results: Vec<Reg>,
+    pub(crate) results: Moves,
+}
+
+/// `scf.if`.
+#[derive(Clone, Debug)]
+pub(crate) struct If {
+    pub(crate) condition: Reg,
+    pub(crate) then: Branch,
+    pub(crate) otherwise: Branch,
+    /// The scalar and the tensor results, with whether they are floats.
+    pub(crate) scalars: Vec<(Reg, bool)>,
+    pub(crate) tensors: Vec<(TensorReg, bool)>,
+    pub(crate) at: At,
+}
+
+/// `scf.index_switch`.
+#[derive(Clone, Debug)]
+pub(crate) struct Switch {
+    pub(crate) selector: Reg,
+    pub(crate) cases: Vec<(i64, Branch)>,
+    pub(crate) default: Branch,
+    pub(crate) at: At,
+}
+
+/// A counter of a loop, from `lower` to before `upper`.
+#[derive(Clone, Debug)]
+pub(crate) struct Counter {
+    pub(crate) variable: Reg,
+    pub(crate) lower: Reg,
+    pub(crate) upper: Reg,
+    pub(crate) step: Reg,
+}
+
+/// `scf.for`, `scf.parallel` and `scf.forall`: iterations in lexicographic order.
+#[derive(Clone, Debug)]
+pub(crate) struct CountedLoop {
+    pub(crate) counters: Vec<Counter>,
+    /// The width in which bounds are compared without sign; 0 if they are signed.
+    pub(crate) unsigned_width: u32,
+    /// From the operands to the values that are carried.
+    pub(crate) init: Moves,
+    pub(crate) body: Branch,
+    /// From the values that are carried to the results.
+    pub(crate) finish: Moves,
+    pub(crate) at: At,
+}
+
+/// `scf.while`.
+#[derive(Clone, Debug)]
+pub(crate) struct While {
+    pub(crate) init: Moves,
+    pub(crate) before: Code,
+    pub(crate) condition: Reg,
+    /// From the operands of the condition to the arguments of the body.
+    pub(crate) forward: Moves,
+    pub(crate) after: Branch,
+    /// From the operands of the condition to the results.
+    pub(crate) finish: Moves,
+    pub(crate) at: At,
 }
 
 /// The closed bounds of a runtime variable.
@@ -214,8 +484,10 @@ pub(crate) struct Loop {
 /// What a result holds before the nest.
 #[derive(Clone, Debug)]
 pub(crate) enum Start {
-    /// A tensor that exists.
-    Tensor(TensorReg),
+    /// A tensor that exists; `take` if nothing else uses it.
+    Tensor { tensor: TensorReg, take: bool },
+    /// Memory, which is written in place.
+    Memory(MemReg),
     /// A new one: the first index and its position, the last position, and the static
     /// extents.
     New { first: Vec<Reg>, position: Vec<Reg>, last: Vec<Reg>, shape: Vec<Option<i64>> },
@@ -225,6 +497,7 @@ pub(crate) enum Start {
 #[derive(Clone, Debug)]
 pub(crate) struct Output {
     pub(crate) start: Start,
+    /// The tensor that results; unused for memory.
     pub(crate) to: TensorReg,
     pub(crate) fold: FoldKind,
     pub(crate) from_identity: bool,
@@ -272,7 +545,17 @@ pub(crate) struct Parameter {
     pub(crate) name: String,
     pub(crate) element: ElementType,
     pub(crate) shape: Vec<Option<i64>>,
-    pub(crate) tensor: TensorReg,
+    pub(crate) place: Place,
+    /// Whether it receives a result: the number of the result, and whether what it holds before the
+    /// call is read.
+    pub(crate) output: Option<(usize, bool)>,
+}
+
+/// A register of a tensor or a memref.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Tensor(TensorReg),
+    Memory(MemReg),
 }
 
 /// A size variable: it is the extent of a dimension of each of these parameters.
@@ -290,19 +573,52 @@ pub(crate) struct Program {
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) sizes: Vec<SizeVariable>,
     pub(crate) code: Code,
-    pub(crate) results: Vec<(TensorReg, ElementType)>,
+    pub(crate) results: Vec<(Place, ElementType)>,
+    /// The number of the failed check, or 0, and the messages of the checks.
+    pub(crate) status: Option<(Reg, Vec<String>)>,
+    /// The bodies of the functions that are called.
+    pub(crate) functions: Vec<Code>,
+    /// Shapes and elements of globals; without elements they are undefined.
+    pub(crate) globals: Vec<Global>,
     pub(crate) constants: Vec<(Reg, Scalar)>,
     pub(crate) num_scalars: usize,
     pub(crate) num_tensors: usize,
-    pub(crate) locations: Vec<Place>,
+    pub(crate) num_memories: usize,
+    pub(crate) locations: Vec<SourcePlace>,
+    pub(crate) at: At,
+    /// Where the function returns.
+    pub(crate) return_at: At,
+}
+
+/// A `memref.global`.
+#[derive(Clone, Debug)]
+pub(crate) struct Global {
+    pub(crate) array: Array,
+    pub(crate) is_constant: bool,
+    pub(crate) is_float: bool,
     pub(crate) at: At,
 }
 
 /// A place in the source, for errors.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct SourcePlace {
     /// `file:line:col`, or `-`.
     pub(crate) location: String,
     /// What stands there, such as `'tensor.extract' op`.
     pub(crate) what: String,
+}
+
+impl Program {
+    /// An error at a place.
+    pub(crate) fn error(&self, at: At, message: &str) -> Error {
+        let place = &self.locations[at];
+        Error::new(&place.location, format!("{} {message}", place.what))
+    }
+
+    /// Adds where an undefined value comes from.
+    pub(crate) fn note_origin(&self, error: Error, origin: At) -> Error {
+        let Some(place) = self.locations.get(origin) else { return error };
+        let message = format!("{} leaves the element undefined", place.what);
+        error.note(&place.location, message)
+    }
 }

@@ -11,6 +11,9 @@
 //! An infinite error means *uncertain*: the value may be any other, of another class
 //! (nan, infinity) too. Integers are exact or uncertain. An infinity or nan with error 0 is
 //! certain. The bounds are themselves rounded; [`SLACK`] makes up for it.
+//!
+//! A scalar may be *undefined*, an element of memory that nothing has written. Every operation on it is
+//! undefined as well, and the place that it comes from goes along.
 
 use half::{bf16, f16};
 
@@ -29,8 +32,36 @@ pub(crate) struct Scalar {
 }
 
 impl Scalar {
-    /// What a tensor holds before anything is stored.
-    pub(crate) const UNDEFINED: Self = Self { bits: 0, error: f64::INFINITY };
+    /// A value of which nothing is known.
+    pub(crate) const UNKNOWN: Self = Self { bits: 0, error: f64::INFINITY };
+
+    /// The upper half of the error of an undefined scalar, a nan; the lower half is its origin.
+    const UNDEFINED: u64 = 0x7ffc_0001;
+
+    /// What memory holds before anything is stored; `origin` is the place where it was made.
+    pub(crate) fn undefined(origin: usize) -> Self {
+        let origin = u64::from(u32::try_from(origin).unwrap_or(u32::MAX));
+        Self { bits: 0, error: f64::from_bits(Self::UNDEFINED << 32 | origin) }
+    }
+
+    /// The origin of an undefined scalar.
+    pub(crate) fn origin(self) -> Option<usize> {
+        let bits = self.error.to_bits();
+        (self.error.is_nan() && bits >> 32 == Self::UNDEFINED).then_some(bits as u32 as usize)
+    }
+
+    pub(crate) fn is_undefined(self) -> bool {
+        self.origin().is_some()
+    }
+
+    /// The first of two scalars that is undefined.
+    pub(crate) fn undefined_of(lhs: Self, rhs: Self) -> Option<Self> {
+        // An undefined error is a nan, and so is every sum with it.
+        if !(lhs.error + rhs.error).is_nan() {
+            return None;
+        }
+        [lhs, rhs].into_iter().find(|it| it.is_undefined())
+    }
 
     pub(crate) fn int(value: i64) -> Self {
         Self { bits: value as u64, error: 0.0 }
@@ -48,8 +79,9 @@ impl Scalar {
         Self::float(value, 0.0)
     }
 
+    /// The same value with an infinite error; an undefined one stays undefined.
     pub(crate) fn uncertain(self) -> Self {
-        Self { bits: self.bits, error: f64::INFINITY }
+        if self.is_undefined() { self } else { Self { bits: self.bits, error: f64::INFINITY } }
     }
 
     /// The same value, uncertain unless `certain`.
@@ -90,6 +122,9 @@ impl Scalar {
 
     /// A value that is this one or `other`, and nobody knows which.
     pub(crate) fn either(self, other: Self, float: bool) -> Self {
+        if self.is_undefined() || other.is_undefined() {
+            return self.uncertain();
+        }
         if self.bits == other.bits {
             return Self { bits: self.bits, error: self.error.max(other.error) };
         }
@@ -416,6 +451,26 @@ impl FloatType {
             return Scalar::float(self.nearest(value), operand.error);
         }
         if self == Self::F64 { operand } else { self.round(value, operand.error, false) }
+    }
+
+    /// The bits of an exact value, as an integer of the width of the type, extended by its sign.
+    pub(crate) fn to_bits(self, value: f64) -> i64 {
+        match self {
+            Self::F16 => i64::from(f16::from_f64(value).to_bits() as i16),
+            Self::Bf16 => i64::from(bf16::from_f64(value).to_bits() as i16),
+            Self::F32 => i64::from((value as f32).to_bits() as i32),
+            Self::F64 => value.to_bits() as i64,
+        }
+    }
+
+    /// The value of bits.
+    pub(crate) fn of_bits(self, bits: i64) -> f64 {
+        match self {
+            Self::F16 => f16::from_bits(bits as u16).to_f64(),
+            Self::Bf16 => bf16::from_bits(bits as u16).to_f64(),
+            Self::F32 => f64::from(f32::from_bits(bits as u32)),
+            Self::F64 => f64::from_bits(bits as u64),
+        }
     }
 
     /// Conversion from an integer of `width` bits.

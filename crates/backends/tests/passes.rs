@@ -1,0 +1,204 @@
+//! The HLO modules of this repository: the interpreter computes what JAX did, after every pass of the CPU
+//! pipeline too, and so does compiled code.
+//!
+//! `TC_ALL_PASSES=1` adds the modules that take longest, and those that XLA has optimized.
+
+mod support {
+    pub mod passes;
+}
+
+use std::path::{Path, PathBuf};
+use support::passes::{Stats, check_passes};
+use tc_backends::{
+    cpu,
+    hlo::{self as backend, Array},
+    interp::compare,
+    run::run_pipeline,
+    runtime::{Tensor, npy},
+};
+use tc_dialects::{
+    diagnostic,
+    hlo::{self, ArrayShape, ElementKind},
+};
+
+/// Cases that are interpreted for seconds per pass.
+const SLOW: &[&str] = &[
+    "attention_rope",
+    "conv2d_variants",
+    "conv_bias_relu_pool",
+    "conv_transpose_grad",
+    "cumulative",
+    "lenet_grad",
+    "lstm_scan_grad",
+    "moe_top2",
+    "nerf",
+    "resnet_block",
+    "transformer_encoder",
+];
+
+/// Cases that run for a number of iterations that rounding decides, each with the error.
+const OPEN: &[(&str, &str)] = &[(
+    "mandelbrot",
+    "module.hlo:117:3: error: 'scf.while' op cannot be run: the condition depends on rounding",
+)];
+
+/// Results that JAX does not compute by the rules of HLO: by a library with another algorithm, or with
+/// subnormal numbers as zeros.
+const OTHER: &[(&str, &[usize])] =
+    &[("cholesky_solve", &[0]), ("cumulative", &[7]), ("fft_all", &[0, 1, 2, 3, 4])];
+
+/// An array from a file of the same bytes.
+fn load(path: &Path, shape: &ArrayShape) -> Array {
+    let tensor = npy::load(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    Array { shape: shape.clone(), bytes: tensor.bytes().to_vec() }
+}
+
+/// Floats between -1 and 1, small integers, and truth values.
+fn draw(number: usize, shape: &ArrayShape) -> Array {
+    let part = shape.element_type.part();
+    let count = shape.num_bytes().expect("a small array") as usize / part.bytes();
+    let mut bytes = Vec::new();
+    for at in 0..count {
+        let bits = ((at + 1000 * number + 1) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 11;
+        let value = match part.kind() {
+            ElementKind::Pred => bits & 1,
+            ElementKind::Signed | ElementKind::Unsigned => bits & 3,
+            _ => part.encode_float(bits as f64 / (1u64 << 52) as f64 - 1.0),
+        };
+        bytes.extend_from_slice(&value.to_le_bytes()[..part.bytes()]);
+    }
+    Array { shape: shape.clone(), bytes }
+}
+
+fn arrays(shape: &hlo::Shape) -> Vec<ArrayShape> {
+    let mut arrays = Vec::new();
+    shape.for_each_array(&mut |array| arrays.push(array.clone()));
+    arrays
+}
+
+/// Checks a module, whose parameters and results are in files beside it. Without files the parameters are
+/// drawn, and only the levels are compared with each other. `Ok(None)`: it is not for the CPU.
+fn check(path: &Path) -> Result<Option<Stats>, String> {
+    let folder = path.parent().expect("a file is in a folder");
+    let case = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let text = std::fs::read(path).map_err(|error| error.to_string())?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let (source, module, _) = hlo::read(&name, text);
+    let context = tc_dialects::new_context();
+    let (_, received) = diagnostic::collect(&context);
+    let Some(module) = module else { return Ok(None) };
+    let places = backend::locations(&context, &module, &source);
+    let Ok(mut lowered) = backend::convert(&context, &module, &places) else { return Ok(None) };
+
+    let parameters = module.entry().parameter_shapes().into_iter().flat_map(arrays);
+    let inputs = parameters.enumerate().map(|(number, shape)| {
+        let file = folder.join(format!("in{number}.npy"));
+        if file.exists() { load(&file, &shape) } else { draw(number, &shape) }
+    });
+    let inputs: Vec<Tensor> =
+        inputs.flat_map(|it| backend::to_tensors(&it).expect("there is memory")).collect();
+    let outcomes = backend::interpret(&lowered, &inputs).map_err(|error| error.to_string())?;
+    let other = OTHER.iter().find(|(name, _)| *name == case).map_or(&[][..], |(_, list)| list);
+    let mut rest = outcomes.iter();
+    for (number, shape) in arrays(&module.entry().root().shape).iter().enumerate() {
+        let file = folder.join(format!("out{number}.npy"));
+        let parts = rest.by_ref().take(shape.element_type.num_parts());
+        if !file.exists() || other.contains(&number) {
+            parts.for_each(drop);
+            continue;
+        }
+        let expected = backend::to_tensors(&load(&file, shape)).expect("there is memory");
+        for (outcome, expected) in parts.zip(&expected) {
+            compare(outcome, expected).map_err(|error| format!("JAX, result {number} {error}"))?;
+        }
+    }
+
+    let said = |error: String| {
+        let received = received.borrow();
+        let first = received.iter().find(|it| it.is_error());
+        first.map_or(error, |it| it.message.clone())
+    };
+    run_pipeline(&mut lowered, "canonicalize,cse,imap-fuse,canonicalize,cse")
+        .map_err(|error| said(error.to_string()))?;
+    let options = cpu::Options::default();
+    let (fused, mut stats) = check_passes(&lowered, "main", &inputs, &options).map_err(said)?;
+    for (number, (outcome, fused)) in outcomes.iter().zip(&fused).enumerate() {
+        let fused = fused.to_tensor().map_err(|error| error.to_string())?;
+        compare(outcome, &fused).map_err(|error| format!("fused: result {number} {error}"))?;
+        stats.uncertain +=
+            (0..outcome.num_elements()).filter(|it| outcome.is_uncertain(*it)).count();
+        stats.elements += outcome.num_elements();
+    }
+    Ok(Some(stats))
+}
+
+/// Checks files, at least so many of which have to be compiled.
+fn check_all<'f>(files: impl Iterator<Item = &'f PathBuf>, least: usize) {
+    let (mut all, mut failures) = (Stats::default(), Vec::new());
+    for path in files {
+        let case = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
+        let open = OPEN.iter().find(|(name, _)| *name == case).map(|(_, error)| *error);
+        let start = std::time::Instant::now();
+        match (check(path), open) {
+            (Err(error), Some(open)) if error == open => {}
+            (Err(error), _) => failures.push(format!("{}: {error}", path.display())),
+            (Ok(_), Some(_)) => failures.push(format!("{}: it can be run", path.display())),
+            (Ok(stats), None) => {
+                let stats = stats.unwrap_or_default();
+                all.modules += usize::from(stats.passes > 0);
+                all.passes += stats.passes;
+                all.elements += stats.elements;
+                all.uncertain += stats.uncertain;
+            }
+        }
+        println!("{} {:.2} s", path.display(), start.elapsed().as_secs_f64());
+    }
+    println!("{all:?}");
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(all.modules >= least && all.passes > 8 * all.modules, "{all:?}");
+    assert!(all.uncertain * 10 < all.elements, "{all:?}");
+}
+
+fn files_in(folder: &str, name: &str) -> Vec<PathBuf> {
+    let all = std::env::var_os("TC_ALL_PASSES").is_some();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests").join(folder);
+    let mut files = Vec::new();
+    let mut pending = vec![root];
+    while let Some(folder) = pending.pop() {
+        for entry in std::fs::read_dir(&folder).expect("the folder exists") {
+            let path = entry.expect("the folder can be read").path();
+            let file = path.file_name().unwrap_or_default().to_string_lossy();
+            if path.is_dir() && file != "hostile" && (all || !SLOW.contains(&&*file)) {
+                pending.push(path);
+            } else if file.ends_with(".hlo") && (name.is_empty() || file == name) {
+                files.push(path);
+            }
+        }
+    }
+
+    files.sort();
+    files
+}
+
+/// Two tests, which run side by side.
+#[test]
+fn conformance_modules_keep_their_meaning_first_half() {
+    check_all(files_in("conformance/hlo", "module.hlo").iter().step_by(2), 30);
+}
+
+#[test]
+fn conformance_modules_keep_their_meaning_second_half() {
+    check_all(files_in("conformance/hlo", "module.hlo").iter().skip(1).step_by(2), 30);
+}
+
+#[test]
+fn small_modules_keep_their_meaning() {
+    check_all(files_in("lit/hlo", "").iter(), 7);
+}
+
+#[test]
+fn optimized_modules_keep_their_meaning() {
+    if std::env::var_os("TC_ALL_PASSES").is_some() {
+        check_all(files_in("conformance/hlo", "optimized.hlo").iter(), 70);
+    }
+}

@@ -1,0 +1,107 @@
+//! Every pass of the CPU pipeline against the interpreter.
+
+use melior::ir::Module;
+use tc_backends::{
+    cpu,
+    interp::{self, Interpreter, Limits, Outcome, compare},
+    runtime::Tensor,
+};
+use tc_dialects::mlir;
+
+/// How much was compared.
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    pub modules: usize,
+    /// The passes that changed the module.
+    pub passes: usize,
+    /// The elements that were compared, over all passes.
+    pub elements: usize,
+    /// The elements of which the interpreter knows nothing.
+    pub uncertain: usize,
+}
+
+/// Interprets the function `name` of a module before the CPU pipeline and after each pass of it up to the
+/// `llvm` dialect, and compares the results with the first ones, which are returned. Undefined elements
+/// of the first results may be anything.
+///
+/// # Errors
+/// A pass failed, or a module after a pass cannot be run or has other results; the message names the pass
+/// and has the module before and after it.
+pub fn check_passes(
+    module: &Module,
+    name: &str,
+    inputs: &[Tensor],
+    options: &cpu::Options,
+) -> Result<(Vec<Outcome>, Stats), String> {
+    let interpreter = decode(module, name).map_err(|error| error.to_string())?;
+    let expected = interpreter
+        .run(inputs, Limits::default())
+        .map_err(|error| format!("before all passes: {error}"))?;
+    let shapes: Vec<_> = expected.iter().map(|it| it.shape().to_vec()).collect();
+    // The function when its arguments have attributes, which later passes drop.
+    let mut marked = None;
+    let mut stats = Stats::default();
+    let mut before = module.as_operation().to_string();
+    cpu::lower_by_pass(module, options, |pass, module| {
+        let text = module.as_operation().to_string();
+        if text == before {
+            return Ok(());
+        }
+        stats.passes += 1;
+        let run = |marked: &mut Option<Interpreter>| {
+            let mut interpreter = decode(module, name)?;
+            if let Some(marked) = marked {
+                interpreter = interpreter.with_arguments_of(marked);
+            } else if interpreter.takes_outputs() {
+                *marked = Some(interpreter.clone());
+            }
+            interpreter.run_with_outputs(inputs, &shapes, Limits::default())
+        };
+        let found = run(&mut marked).map_err(|error| error.to_string());
+        let result = found.and_then(|found| agree(&expected, &found, &mut stats));
+        result.map_err(|error| {
+            Failure(format!("after '{pass}': {error}\nbefore:\n{before}\nafter:\n{text}"))
+        })?;
+        before = text;
+        Ok(())
+    })
+    .map_err(|Failure(message)| message)?;
+    Ok((expected, stats))
+}
+
+struct Failure(String);
+
+impl From<cpu::Error> for Failure {
+    fn from(error: cpu::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// The function `name` of a module at any level; its results may have undefined elements.
+fn decode(module: &Module, name: &str) -> Result<Interpreter, interp::Error> {
+    let functions = mlir::ops(mlir::block_ref(module.body()));
+    let function =
+        functions.into_iter().find(|it| mlir::string_attr(*it, "sym_name") == Some(name));
+    let function = function.expect("passes keep the function");
+    Ok(Interpreter::new(function)?.allow_undefined_results())
+}
+
+/// Checks that results are within the bounds of other ones.
+fn agree(expected: &[Outcome], found: &[Outcome], stats: &mut Stats) -> Result<(), String> {
+    if expected.len() != found.len() {
+        return Err(format!("expected {} results, but found {}", expected.len(), found.len()));
+    }
+    for (number, (expected, found)) in expected.iter().zip(found).enumerate() {
+        let tensor = found.to_tensor().map_err(|error| error.to_string())?;
+        let compared =
+            compare(expected, &tensor).map_err(|error| format!("result {number} {error}"))?;
+        let lost = (0..found.num_elements())
+            .find(|at| found.is_undefined(*at) && !expected.is_undefined(*at));
+        if let Some(lost) = lost {
+            return Err(format!("result {number} at {:?} is undefined", expected.index_of(lost)));
+        }
+        stats.elements += compared.num_elements;
+        stats.uncertain += compared.num_uncertain;
+    }
+    Ok(())
+}
