@@ -90,7 +90,7 @@ fn check(path: &Path) -> Result<Option<Stats>, String> {
     let places = backend::locations(&context, &module, &source);
     let Ok(mut lowered) = backend::convert(&context, &module, &places) else { return Ok(None) };
 
-    let parameters = module.entry().parameter_shapes().into_iter().flat_map(arrays);
+    let parameters = module.entry().parameter_shapes().flat_map(arrays);
     let inputs = parameters.enumerate().map(|(number, shape)| {
         let file = folder.join(format!("in{number}.npy"));
         if file.exists() { load(&file, &shape) } else { draw(number, &shape) }

@@ -11,8 +11,7 @@ use tc_dialects::Language;
 use tc_tools::{
     axon,
     command_line::{
-        Check, Execution, Source, Text, check, limit_memory, make_folder, parse, print, print_ir,
-        run_tool,
+        Execution, Source, Text, check, limit_memory, make_folder, parse, print, print_ir, run_tool,
     },
     cost::{Costs, Measured},
     hlo::{self, Program},
@@ -24,6 +23,7 @@ const EXAMPLES: &str = "Examples:
   tc-run matmul.tc --inputs DIR --outputs OUT --check=expected
   tc-run mlp3.tc --size B=128,N=128,O=64,P=32,Q=2 --bench --threads 2 --json
   tc-run accumulate.tc --size N=8 --init C=before.npy
+  tc-run model.hlo --check
   tc-run model.hlo --inputs DIR --check=expected
   tc-run helmholtz.tml --check --bench --pad
   tc-run attention.axon --shape Q=128x64 --shape V=256x32 --check
@@ -212,10 +212,6 @@ fn run_axon(arguments: &Arguments, text: Text) -> Result<(), Error> {
 
 fn run_hlo(arguments: &Arguments, text: Text) -> Result<(), Error> {
     let execution = &arguments.execution;
-    if execution.check == Some(Check::Interpreter) {
-        let message = "there is no interpreter of HLO; expected '--check=expected'";
-        return Err(Error::Usage(message.to_string()));
-    }
     let mut unused = vec![("--size", !execution.compilation.sizes()?.is_empty())];
     unused.extend(of_comprehensions(arguments));
     refuse(&unused, "an HLO program")?;
