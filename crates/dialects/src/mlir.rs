@@ -473,6 +473,70 @@ pub fn integers_of(attribute: Attribute) -> Option<Vec<i64>> {
     (0..array.len()).map(|index| array.element(index).ok()).collect()
 }
 
+/// The results of an affine map as index expressions over dimension variables; `None` if the attribute is
+/// not an affine map, or uses symbols.
+pub fn affine_results(ir: &tc_ir::Context, attribute: Attribute) -> Option<Vec<tc_ir::Expr>> {
+    // SAFETY: the functions are called on an affine map, and on expressions of the kind that they need.
+    unsafe {
+        if !mlir_sys::mlirAttributeIsAAffineMap(attribute.to_raw()) {
+            return None;
+        }
+        let map = mlir_sys::mlirAffineMapAttrGetValue(attribute.to_raw());
+        let results = 0..mlir_sys::mlirAffineMapGetNumResults(map);
+        results
+            .map(|number| affine_expr(ir, mlir_sys::mlirAffineMapGetResult(map, number)))
+            .collect()
+    }
+}
+
+/// An affine expression without symbols as an index expression.
+///
+/// # Safety
+/// The expression belongs to a context that is alive.
+unsafe fn affine_expr(ir: &tc_ir::Context, expr: mlir_sys::MlirAffineExpr) -> Option<tc_ir::Expr> {
+    use mlir_sys::*;
+    /// An expression to be converted, or the operation on the last two that have been.
+    enum Step {
+        Expr(MlirAffineExpr),
+        Apply(fn(&tc_ir::Context, tc_ir::Expr, tc_ir::Expr) -> tc_ir::Expr),
+    }
+    let mut steps = vec![Step::Expr(expr)];
+    let mut done = Vec::new();
+    while let Some(step) = steps.pop() {
+        let expr = match step {
+            Step::Expr(expr) => expr,
+            Step::Apply(apply) => {
+                let (rhs, lhs) = (done.pop()?, done.pop()?);
+                done.push(apply(ir, lhs, rhs));
+                continue;
+            }
+        };
+        // SAFETY: each function is called on an expression of its kind.
+        unsafe {
+            if mlirAffineExprIsADim(expr) {
+                done.push(ir.dim(u32::try_from(mlirAffineDimExprGetPosition(expr)).ok()?));
+                continue;
+            }
+            if mlirAffineExprIsAConstant(expr) {
+                done.push(ir.constant(mlirAffineConstantExprGetValue(expr)));
+                continue;
+            }
+            let apply: fn(&tc_ir::Context, tc_ir::Expr, tc_ir::Expr) -> tc_ir::Expr = match () {
+                () if mlirAffineExprIsAAdd(expr) => tc_ir::Context::add,
+                () if mlirAffineExprIsAMul(expr) => tc_ir::Context::mul,
+                () if mlirAffineExprIsAMod(expr) => tc_ir::Context::modulo,
+                () if mlirAffineExprIsAFloorDiv(expr) => tc_ir::Context::floor_div,
+                () if mlirAffineExprIsACeilDiv(expr) => tc_ir::Context::ceil_div,
+                () => return None,
+            };
+            steps.push(Step::Apply(apply));
+            steps.push(Step::Expr(mlirAffineBinaryOpExprGetRHS(expr)));
+            steps.push(Step::Expr(mlirAffineBinaryOpExprGetLHS(expr)));
+        }
+    }
+    done.pop()
+}
+
 /// The value of an attribute that is a truth value.
 pub fn bool_of(attribute: Attribute) -> Option<bool> {
     BoolAttribute::try_from(attribute).ok().map(|value| value.value())

@@ -501,11 +501,14 @@ impl Decoder {
             Some(("imap", name)) => self.imap(op, name, code),
             Some(("tc", name)) => self.tc(op, name, code),
             Some(("scf" | "func", name)) => self.nested(op, |it| it.flow(op, name, code)),
+            Some(("omp", name)) => self.nested(op, |it| it.threads(op, name, code)),
+            Some(("llvm", "mlir.constant")) => self.scalar_constant(op),
             Some(("cf", "assert")) => {
                 let message = mlir::string_attr(op, "msg").unwrap_or_default();
                 self.check(op, message, code)
             }
             Some(("tensor", name)) => self.tensors(op, name, code),
+            Some(("memref", "alloca_scope")) => self.nested(op, |it| it.region(op, code)),
             Some(("memref", name)) => self.memories(op, name, code),
             Some(("bufferization", name)) => self.bufferization(op, name, code),
             Some(("linalg", name)) => self.linalg(op, name, code),

@@ -31,16 +31,19 @@ impl Decoder {
             "forall" => self.scf_forall(op, code),
             "while" => self.scf_while(op, code),
             "index_switch" => self.index_switch(op, code),
-            "execute_region" => {
-                let slots = self.define_all(op, &mlir::results(op))?;
-                let branch = self.branch(self.only_block(op, 0)?, &slots, op)?;
-                code.extend(branch.code);
-                code.push(Inst::Move(branch.results));
-                Ok(())
-            }
+            "execute_region" => self.region(op, code),
             "call" => self.func_call(op, code),
             _ => Err(self.unsupported(op)),
         }
+    }
+
+    /// An operation that runs its region once.
+    pub(super) fn region(&mut self, op: Op, code: &mut Code) -> Result<(), Error> {
+        let slots = self.define_all(op, &mlir::results(op))?;
+        let branch = self.branch(self.only_block(op, 0)?, &slots, op)?;
+        code.extend(branch.code);
+        code.push(Inst::Move(branch.results));
+        Ok(())
     }
 
     fn only_block<'c>(&self, op: Op<'c>, region: usize) -> Result<Blk<'c>, Error> {
@@ -253,6 +256,28 @@ impl Decoder {
         let inst = While { init, before, condition, forward, after, finish, at };
         code.push(Inst::While(Box::new(inst)));
         Ok(())
+    }
+
+    /// An operation of `omp` that divides a loop among threads: one thread runs all iterations.
+    pub(super) fn threads(&mut self, op: Op, name: &str, code: &mut Code) -> Result<(), Error> {
+        let block = self.only_block(op, 0)?;
+        let arguments = mlir::arguments(block);
+        match name {
+            "parallel" | "wsloop" if arguments.is_empty() => self.block(block, code).map(|_| ()),
+            "loop_nest" if !op.has_attribute("loop_inclusive") => {
+                let at = self.at(op);
+                let operands = self.scalars(op, &mlir::operands(op))?;
+                let bounds: Vec<_> =
+                    operands.chunks(arguments.len().max(1)).map(<[Reg]>::to_vec).collect();
+                let counters = self.counters(&arguments, &bounds);
+                let body = self.branch(block, &[], op)?;
+                let (init, finish) = (Moves::default(), Moves::default());
+                let inst = CountedLoop { counters, unsigned_width: 0, init, body, finish, at };
+                code.push(Inst::Loop(Box::new(inst)));
+                Ok(())
+            }
+            _ => Err(self.unsupported(op)),
+        }
     }
 
     fn func_call(&mut self, op: Op, code: &mut Code) -> Result<(), Error> {

@@ -455,18 +455,6 @@ impl Decoder {
         code.push(Inst::Memory(Box::new(inst), at));
         Ok(())
     }
-
-    /// `linalg.fill`.
-    pub(super) fn linalg(&mut self, op: Op, name: &str, code: &mut Code) -> Result<(), Error> {
-        if name != "fill" || op.operand_count() != 2 || op.result_count() != 1 {
-            return Err(self.unsupported(op));
-        }
-        let value = self.scalar(op, mlir::operand(op, 0))?;
-        let tensor = self.tensor(op, mlir::operand(op, 1))?;
-        let to = self.new_tensor(mlir::result(op, 0));
-        code.push(Inst::Fill { to, tensor, value });
-        Ok(())
-    }
 }
 
 fn is_float(value: Val) -> bool {

@@ -468,7 +468,7 @@ impl Decoder {
 }
 
 /// Reads an element of a tensor or of memory.
-fn read(to: Reg, place: Place, indices: Vec<Reg>, lenient: bool, at: At) -> Inst {
+pub(super) fn read(to: Reg, place: Place, indices: Vec<Reg>, lenient: bool, at: At) -> Inst {
     match place {
         Place::Tensor(tensor) => Inst::Read { to, tensor, indices, lenient, at },
         Place::Memory(memory) => {

@@ -213,7 +213,7 @@ impl Decoder {
         Ok(())
     }
 
-    fn scalar_constant(&mut self, op: Op) -> Result<(), Error> {
+    pub(super) fn scalar_constant(&mut self, op: Op) -> Result<(), Error> {
         let result = mlir::result(op, 0);
         let attribute = op.attribute("value").ok();
         let value = match scalar_type(result.r#type()) {

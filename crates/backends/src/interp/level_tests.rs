@@ -750,3 +750,73 @@ func.func @f(%x: tensor<f32>) -> (tensor<3xi32>) {
     assert_eq!(uncertain, [true, true, false]);
     assert_eq!(values(&run_text(text, &[floats(&[], &[4.0])]).unwrap()[0]), [0.0, 1.0, 0.0]);
 }
+
+#[test]
+fn structured_operations_are_loops() {
+    let text = "
+func.func @f(%A: tensor<2x3xf32>, %B: tensor<3x2xf32>) -> (tensor<2x2xf32>, tensor<3x2xf32>, tensor<3xi32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x2xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x2xf32>) -> tensor<2x2xf32>
+  %c = linalg.matmul ins(%A, %B : tensor<2x3xf32>, tensor<3x2xf32>) outs(%f : tensor<2x2xf32>) -> tensor<2x2xf32>
+  %s = arith.addf %B, %B : tensor<3x2xf32>
+  %n = tensor.empty() : tensor<3xi32>
+  %i = linalg.generic {indexing_maps = [affine_map<(d0) -> (2 - d0)>, affine_map<(d0) -> (d0)>], iterator_types = [\"parallel\"]}
+      ins(%n : tensor<3xi32>) outs(%n : tensor<3xi32>) {
+  ^bb0(%a: i32, %b: i32):
+    %d = linalg.index 0 : index
+    %v = arith.index_cast %d : index to i32
+    linalg.yield %v : i32
+  } -> tensor<3xi32>
+  return %c, %s, %i : tensor<2x2xf32>, tensor<3x2xf32>, tensor<3xi32>
+}";
+    let a = floats(&[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let b = floats(&[3, 2], &[1.0, 0.5, -1.0, 0.25, 2.0, 8.0]);
+    let found: Vec<_> = run_text(text, &[a, b]).unwrap().iter().map(values).collect();
+    assert_eq!(found[0], [5.0, 25.0, 11.0, 51.25]);
+    assert_eq!(found[1], [2.0, 1.0, -2.0, 0.5, 4.0, 16.0]);
+    assert_eq!(found[2], [0.0, 1.0, 2.0]);
+    // On memory, and out of bounds of one operand.
+    let text = "%m = bufferization.to_buffer %A : tensor<4xi32> to memref<4xi32>
+  %s = memref.alloc() : memref<i32>
+  %ten = arith.constant 10 : i32
+  linalg.fill ins(%ten : i32) outs(%s : memref<i32>)
+  linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> ()>], iterator_types = [\"reduction\"]}
+      ins(%m : memref<4xi32>) outs(%s : memref<i32>) {
+  ^bb0(%a: i32, %b: i32):
+    %v = arith.addi %a, %b : i32
+    linalg.yield %v : i32
+  }
+  %sum = memref.load %s[] : memref<i32>
+  %r = tensor.from_elements %sum : tensor<1xi32>";
+    assert_eq!(run_code("tensor<1xi32>", text), [20.0]);
+}
+
+#[test]
+fn threads_run_one_after_another() {
+    let text = "%c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  %m = memref.alloc() : memref<4x2xi32>
+  omp.parallel {
+    omp.wsloop {
+      omp.loop_nest (%i, %j) : index = (%c0, %c0) to (%c4, %c2) step (%c2, %c1) {
+        %n = imap.apply #imap.map<(d0, d1) -> (d0 * 10 + d1)>(%i, %j) : index
+        %v = arith.index_cast %n : index to i32
+        memref.store %v, %m[%i, %j] : memref<4x2xi32>
+        omp.yield
+      }
+    }
+    omp.terminator
+  }
+  %x = memref.load %m[%c2, %c0] : memref<4x2xi32>
+  %y = memref.load %m[%c2, %c1] : memref<4x2xi32>
+  %r = tensor.from_elements %x, %y : tensor<2xi32>";
+    assert_eq!(run_code("tensor<2xi32>", text), [20.0, 21.0]);
+    let message = error_code(
+        "tensor<2xi32>",
+        &text.replace("memref.load %m[%c2, %c1]", "memref.load %m[%c1, %c1]"),
+    );
+    assert!(message.contains("returns an undefined element: [1] of result 0"), "{message}");
+}

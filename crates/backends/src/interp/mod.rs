@@ -29,6 +29,7 @@ mod axon;
 mod compare;
 mod decode;
 mod decode_flow;
+mod decode_linalg;
 mod decode_memory;
 mod decode_nest;
 mod decode_scalar;
@@ -54,7 +55,7 @@ use machine::{Array, Machine};
 use program::{Parameter, Program};
 use scalar::Scalar;
 use std::{borrow::Borrow, rc::Rc};
-use tc_dialects::mlir::Op;
+use tc_dialects::mlir::{self, Op};
 
 /// What a run may use, so that a mistake in sizes ends in an error.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -85,7 +86,15 @@ impl Interpreter {
     /// An operation or a type that the interpreter does not support, or a comprehension
     /// without a domain.
     pub fn new(op: Op) -> Result<Self, Error> {
-        Ok(Self { program: decode::decode(op)?, allows_undefined_results: false })
+        let module = decode_linalg::generalized(op);
+        let name = mlir::string_attr(op, "sym_name");
+        let functions = module.as_ref().map(|it| mlir::ops(mlir::block_ref(it.body())));
+        let generalized = functions
+            .into_iter()
+            .flatten()
+            .find(|it| name.is_some() && mlir::string_attr(*it, "sym_name") == name);
+        let program = decode::decode(generalized.unwrap_or(op))?;
+        Ok(Self { program, allows_undefined_results: false })
     }
 
     /// Lets results have undefined elements, which are uncertain then.

@@ -1,6 +1,7 @@
 //! Every pass of the CPU pipeline against the interpreter.
 
 use melior::ir::Module;
+use std::collections::BTreeMap;
 use tc_backends::{
     cpu,
     interp::{self, Interpreter, Limits, Outcome, compare},
@@ -12,12 +13,24 @@ use tc_dialects::mlir;
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
     pub modules: usize,
-    /// The passes that changed the module.
-    pub passes: usize,
+    /// How many modules each pass has changed.
+    pub changes: BTreeMap<String, usize>,
     /// The elements that were compared, over all passes.
     pub elements: usize,
     /// The elements of which the interpreter knows nothing.
     pub uncertain: usize,
+}
+
+impl Stats {
+    /// Adds what was compared of other modules.
+    pub fn add(&mut self, other: &Self) {
+        self.modules += other.modules;
+        for (pass, count) in &other.changes {
+            *self.changes.entry(pass.clone()).or_default() += count;
+        }
+        self.elements += other.elements;
+        self.uncertain += other.uncertain;
+    }
 }
 
 /// Interprets the function `name` of a module before the CPU pipeline and after each pass of it up to the
@@ -40,14 +53,14 @@ pub fn check_passes(
     let shapes: Vec<_> = expected.iter().map(|it| it.shape().to_vec()).collect();
     // The function when its arguments have attributes, which later passes drop.
     let mut marked = None;
-    let mut stats = Stats::default();
+    let mut stats = Stats { modules: 1, ..Stats::default() };
     let mut before = module.as_operation().to_string();
     cpu::lower_by_pass(module, options, |pass, module| {
         let text = module.as_operation().to_string();
         if text == before {
             return Ok(());
         }
-        stats.passes += 1;
+        *stats.changes.entry(pass.to_string()).or_default() += 1;
         let run = |marked: &mut Option<Interpreter>| {
             let mut interpreter = decode(module, name)?;
             if let Some(marked) = marked {
