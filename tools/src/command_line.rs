@@ -475,6 +475,19 @@ pub fn limit_memory() {
     }
 }
 
+/// Lets the allocator of the C library keep freed memory for the next allocation. It would return the memory
+/// of large temporaries to the system, which clears every page again when a call or an iteration of a loop
+/// takes it anew.
+pub fn keep_freed_memory() {
+    // SAFETY: The parameters are those of mallopt(3). A parameter that is refused changes nothing.
+    #[cfg(target_env = "gnu")]
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, libc::c_int::MAX);
+        libc::mallopt(libc::M_MMAP_MAX, 0);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, libc::c_int::MAX);
+    }
+}
+
 /// How many bytes can be used before others have to be written elsewhere, of what Linux says about its memory.
 fn available_memory(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

@@ -312,6 +312,14 @@ pub fn ancestor<'c>(op: Op<'c>, wanted: &str) -> Option<Op<'c>> {
     None
 }
 
+/// The operation of a block that is, or contains, another one.
+pub fn ancestor_in<'c>(mut op: Op<'c>, block: Blk<'c>) -> Option<Op<'c>> {
+    while op.block().map(block_ref) != Some(block) {
+        op = parent(op)?;
+    }
+    Some(op)
+}
+
 /// The uses of a value: the operation and the number of its operand.
 pub fn uses<'c>(value: Val<'c>) -> Vec<(Op<'c>, usize)> {
     let mut result = Vec::new();
@@ -333,6 +341,12 @@ pub fn uses<'c>(value: Val<'c>) -> Vec<(Op<'c>, usize)> {
 pub fn replace_uses<'c>(value: Val<'c>, replacement: Val<'c>) {
     // SAFETY: both values are alive.
     unsafe { mlir_sys::mlirValueReplaceAllUsesOfWith(value.to_raw(), replacement.to_raw()) }
+}
+
+/// Gives a value another type. Its definition and its users have to agree.
+pub fn set_type<'c>(value: Val<'c>, ty: Type<'c>) {
+    // SAFETY: both are alive.
+    unsafe { mlir_sys::mlirValueSetType(value.to_raw(), ty.to_raw()) }
 }
 
 /// Erases an operation without uses. The reference is dead afterwards.

@@ -11,7 +11,8 @@ use tc_dialects::Language;
 use tc_tools::{
     axon,
     command_line::{
-        Execution, Source, Text, check, limit_memory, make_folder, parse, print, print_ir, run_tool,
+        Execution, Source, Text, check, keep_freed_memory, limit_memory, make_folder, parse, print,
+        print_ir, run_tool,
     },
     cost::{Costs, Measured},
     hlo::{self, Program},
@@ -54,6 +55,7 @@ struct Arguments {
 fn main() -> ExitCode {
     let arguments: Arguments = parse();
     limit_memory();
+    keep_freed_memory();
     run_tool("tc-run", || run(&arguments))
 }
 

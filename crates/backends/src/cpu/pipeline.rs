@@ -71,7 +71,14 @@ pub fn destinations(upstream: bool) -> String {
             "lower-affine",
         ]);
     }
-    passes.extend(["canonicalize", "cse", "convert-results-to-destinations"]);
+    passes.extend([
+        // Loops and branches carry scalars where they can, and loops that count are 'scf.for'.
+        "scalarize-tensors",
+        "canonicalize",
+        "cse",
+        "raise-while-to-for",
+        "convert-results-to-destinations",
+    ]);
     passes.join(",")
 }
 
@@ -94,6 +101,7 @@ pub(super) fn to_nests(options: &Options, upstream: bool) -> String {
         "drop-argument-attributes",
         // Buffers.
         "unshare-empty-tensors",
+        "reuse-carried-buffers",
         "copy-shared-destinations",
         // Up to bufferization nothing may fold the pairs of 'to_tensor' and 'to_buffer' that this makes.
         "bufferize-chains",

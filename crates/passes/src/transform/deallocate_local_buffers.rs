@@ -28,7 +28,7 @@ use melior::ir::{Attribute, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 use tc_dialects::{
     diagnostic::{RemarkKind, remark},
-    mlir::{self, Blk, Builder, Op},
+    mlir::{self, Builder, Op},
     pass::{Failure, PassInfo, PassRun},
 };
 
@@ -107,19 +107,11 @@ fn last_use<'c>(allocation: Op<'c>, numbers: &HashMap<usize, usize>) -> Option<O
             {
                 return None;
             }
-            let user = ancestor_in(user, block)?;
+            let user = mlir::ancestor_in(user, block)?;
             if numbers.get(&mlir::op_key(last)) < numbers.get(&mlir::op_key(user)) {
                 last = user;
             }
         }
     }
     Some(last)
-}
-
-/// The operation of a block that is, or holds, another one.
-fn ancestor_in<'c>(mut op: Op<'c>, block: Blk<'c>) -> Option<Op<'c>> {
-    while op.block().map(mlir::block_ref) != Some(block) {
-        op = mlir::parent(op)?;
-    }
-    Some(op)
 }

@@ -14,7 +14,8 @@
 //! computed that the producer does not compute, and memory that it reads does not change before
 //! the consumer. A producer is only recomputed if that is cheap: it is read once per element, or
 //! the work of its body times the number of reads stays within `max-recompute`. One whose result
-//! is returned, or read at computed positions, is stored anyway and stays apart.
+//! is returned, or read at computed positions, is stored anyway and stays apart. A broadcast, which
+//! reads fewer elements than it writes, is computed by each of its readers.
 //!
 //! Before, with `maps` shortened:
 //!
@@ -355,6 +356,25 @@ impl<'c> Node<'c> {
         false
     }
 
+    /// Whether it writes more elements than it reads of any input, with hardly any work. Each reader
+    /// then computes what it needs: that costs less than to store the result and to load it.
+    fn is_broadcast(&self, ir: &Context) -> bool {
+        let has_several = |var: &Var| {
+            let variable = self.parts.domain.variable(*var);
+            let interval = variable.and_then(|it| it.constant_interval(ir));
+            interval.is_none_or(|interval| interval.as_point().is_none())
+        };
+        let num_dims = self.parts.domain.dims.len() as u32;
+        let dims: Vec<Var> = (0..num_dims).map(Var::Dim).filter(has_several).collect();
+        let is_smaller = |map: &IndexingMap| {
+            let used = ir.vars_of_all(&map.results);
+            !dims.iter().all(|dim| used.contains(dim))
+        };
+        !self.is_reduction()
+            && body_work(self.generic.body()) <= 1
+            && self.parts.maps[..self.parts.inputs.len()].iter().all(is_smaller)
+    }
+
     fn is_reduction(&self) -> bool {
         !self.parts.domain.ranges.is_empty()
             || self.generic.epilogue().is_some()
@@ -405,7 +425,9 @@ fn plan<'c, 'i>(
     if !producer.parts.domain.constraints.is_empty() {
         return Err("the domain of the producer has constraints".to_string());
     }
-    check_uses(consumer.generic, producer.generic)?;
+    if !producer.is_broadcast(ir) {
+        check_uses(consumer.generic, producer.generic)?;
+    }
     check_memory(consumer.generic, producer.generic)?;
     let inverse = invert(ir, &producer)?;
     let base = consumer.parts.runtimes.len() as u32;

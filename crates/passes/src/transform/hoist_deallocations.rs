@@ -29,7 +29,7 @@
 //! Remark: the number of moved deallocations.
 
 use melior::ir::{ValueLike, operation::OperationLike};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{HashMap, HashSet};
 use tc_dialects::{
     diagnostic::{RemarkKind, remark},
     mlir::{self, Blk, Op},
@@ -68,52 +68,21 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a block allocates, and how it is used.
-struct Allocation<'c> {
-    /// The last operation of the block that uses it, but for the next.
-    last_use: Op<'c>,
-    /// What frees it.
-    deallocation: Option<Op<'c>>,
-}
-
 /// Moves the deallocations of a block. Returns how many did.
 fn hoist_in(block: Blk) -> usize {
-    let mut allocations: Vec<Allocation> = Vec::new();
-    // By buffer: the allocations that it may be part of.
-    let mut sources: HashMap<usize, BTreeSet<usize>> = HashMap::new();
-    for op in mlir::ops(block) {
-        if mlir::is(op, "memref.alloc") {
-            let source = BTreeSet::from([allocations.len()]);
-            sources.insert(mlir::value_key(mlir::result(op, 0)), source);
-            allocations.push(Allocation { last_use: op, deallocation: None });
-            continue;
-        }
-        let mut used: BTreeSet<usize> = BTreeSet::new();
-        mlir::walk(op, &mut |inner| {
-            for operand in mlir::operands(inner) {
-                used.extend(sources.get(&mlir::value_key(operand)).into_iter().flatten());
-            }
-        });
-        if mlir::is(op, "memref.dealloc")
-            && let [number] = used.iter().copied().collect::<Vec<_>>()[..]
-            && allocations[number].deallocation.is_none()
-        {
-            allocations[number].deallocation = Some(op);
-            continue;
-        }
-        for number in &used {
-            allocations[*number].last_use = op;
-        }
-        if !used.is_empty() {
-            for result in mlir::results(op).into_iter().filter(|it| mlir::is_memref(it.r#type())) {
-                sources.insert(mlir::value_key(result), used.clone());
-            }
-        }
+    let ops = mlir::ops(block);
+    let allocations: Vec<_> = ops.iter().filter(|op| mlir::is(**op, "memref.alloc")).collect();
+    if allocations.is_empty() {
+        return 0;
     }
+    let places = ops.iter().enumerate().map(|(place, op)| (mlir::op_key(*op), place));
+    let places: HashMap<usize, usize> = places.collect();
     let mut num_moved = 0;
-    for Allocation { last_use, deallocation } in allocations {
-        if let Some(deallocation) = deallocation
-            && let Some(next) = mlir::next(last_use)
+    for allocation in allocations {
+        let Some((last_use, deallocation)) = last_use(*allocation, block, &places) else {
+            continue;
+        };
+        if let Some(next) = mlir::next(last_use)
             && next != deallocation
         {
             mlir::move_before(deallocation, next);
@@ -121,4 +90,38 @@ fn hoist_in(block: Blk) -> usize {
         }
     }
     num_moved
+}
+
+/// The last operation of a block that uses an allocation, and the one that frees it; `None` if several do,
+/// or if none does in this block.
+fn last_use<'c>(
+    allocation: Op<'c>,
+    block: Blk<'c>,
+    places: &HashMap<usize, usize>,
+) -> Option<(Op<'c>, Op<'c>)> {
+    let allocated = mlir::result(allocation, 0);
+    let (mut last, mut deallocation) = (allocation, None);
+    let (mut buffers, mut seen) = (vec![allocated], HashSet::from([mlir::value_key(allocated)]));
+    while let Some(buffer) = buffers.pop() {
+        for (user, _) in mlir::uses(buffer) {
+            if buffer == allocated
+                && mlir::is(user, "memref.dealloc")
+                && user.block().map(mlir::block_ref) == Some(block)
+            {
+                if deallocation.replace(user).is_some() {
+                    return None;
+                }
+                continue;
+            }
+            let user = mlir::ancestor_in(user, block)?;
+            if places.get(&mlir::op_key(last)) < places.get(&mlir::op_key(user)) {
+                last = user;
+            }
+            let results = mlir::results(user).into_iter();
+            buffers.extend(results.filter(|result| {
+                mlir::is_memref(result.r#type()) && seen.insert(mlir::value_key(*result))
+            }));
+        }
+    }
+    Some((last, deallocation?))
 }

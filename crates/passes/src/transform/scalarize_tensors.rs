@@ -1,0 +1,295 @@
+//! `scalarize-tensors`: calculate and carry scalars instead of tensors of rank 0.
+//!
+//! HLO has no scalars: the counter of a loop is a tensor of rank 0. As a tensor it gets a buffer, which
+//! is allocated, copied and freed in each iteration, and a loop over a counter in memory is not a `scf.for`.
+//!
+//! Before:
+//!
+//! ```mlir
+//! %r = scf.while (%i = %start) : (tensor<i32>) -> tensor<i32> {
+//!   %c = imap.generic <() -> ()> ins(%i, %n : tensor<i32>, tensor<i32>) outs(%e : tensor<i1>) .. {
+//!   ^bb0(%a: i32, %b: i32):
+//!     %less = arith.cmpi slt, %a, %b : i32
+//!     imap.yield %less : i1
+//!   } -> tensor<i1>
+//!   %goes_on = tensor.extract %c[] : tensor<i1>
+//!   scf.condition(%goes_on) %i : tensor<i32>
+//! } do {
+//!   ..
+//! }
+//! ```
+//!
+//! After `canonicalize`, which removes the pairs of `tensor.from_elements` and `tensor.extract`:
+//!
+//! ```mlir
+//! %s = tensor.extract %start[] : tensor<i32>
+//! %m = tensor.extract %n[] : tensor<i32>
+//! %t = scf.while (%i = %s) : (i32) -> i32 {
+//!   %less = arith.cmpi slt, %i, %m : i32
+//!   scf.condition(%less) %i : i32
+//! } do {
+//!   ..
+//! }
+//! %r = tensor.from_elements %t : tensor<i32>
+//! ```
+//!
+//! Three rewrites, on tensors of signless integers, floats and `index`:
+//!
+//! * An `imap.generic` with one point, whose results have rank 0, becomes the operations of its body.
+//! * `scf.for`, `scf.while`, `scf.if` and `scf.index_switch` carry and yield scalars.
+//! * An `imap.generic` that reads a `tensor.from_elements` of rank 0 uses the scalar in its body.
+//!
+//! Remark: the number of operations of each kind.
+
+use melior::ir::{
+    Location, Type, TypeLike, ValueLike, operation::OperationLike, r#type::IntegerType,
+};
+use tc_dialects::{
+    diagnostic::{RemarkKind, remark},
+    imap::{Combiner, Generic, GenericParts},
+    mlir::{self, Blk, Builder, Op, Val, ValueMap},
+    pass::{Failure, PassInfo, PassRun},
+};
+use tc_ir::Context;
+
+/// The pass.
+pub const PASS: PassInfo = PassInfo {
+    argument: "scalarize-tensors",
+    summary: "Calculate and carry scalars instead of tensors of rank 0",
+    anchor: "builtin.module",
+    options: &[],
+    dependent_dialects: &["arith", "tensor"],
+    run,
+};
+
+fn run(pass: &PassRun) -> Result<(), Failure> {
+    let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
+    for function in mlir::ops(block).into_iter().filter(|op| mlir::is(*op, "func.func")) {
+        pass.enter(function);
+        let ir = Context::new();
+        let (mut generics, mut control_flow) = (Vec::new(), Vec::new());
+        mlir::walk(function, &mut |op| match Generic::cast(op) {
+            Some(generic) => generics.push(generic),
+            None => control_flow.push(op),
+        });
+        // Operations inside of one that is rebuilt move with its regions.
+        let num_control = control_flow.into_iter().filter(|op| carry_scalars(*op)).count();
+        let (mut num_points, mut num_captures) = (0, 0);
+        for generic in generics {
+            if inline_point(&ir, generic) {
+                num_points += 1;
+            } else if capture_scalars(&ir, generic) {
+                num_captures += 1;
+            }
+        }
+        remark(
+            function.location(),
+            RemarkKind::Analysis,
+            PASS.argument,
+            "scalars",
+            mlir::string_attr(function, "sym_name").unwrap_or_default(),
+            &[
+                ("Points", &num_points.to_string()),
+                ("Captures", &num_captures.to_string()),
+                ("ControlFlow", &num_control.to_string()),
+            ],
+        );
+    }
+    Ok(())
+}
+
+/// The type of the element of a tensor of rank 0 that a scalar can stand for.
+fn scalar_type(ty: Type<'_>) -> Option<Type<'_>> {
+    let element = mlir::element_type(ty);
+    let is_signless = |integer: IntegerType| integer.is_signless();
+    let is_scalar = element.is_index()
+        || mlir::is_float(element)
+        || IntegerType::try_from(element).is_ok_and(is_signless);
+    let is_point = mlir::is_tensor(ty) && mlir::shape(ty).is_empty();
+    (is_point && is_scalar && mlir::encoding(ty).is_none()).then_some(element)
+}
+
+/// The element of a tensor of rank 0. It is read where the tensor is defined, and so outside of loops that
+/// the tensor does not change in.
+fn extract<'c>(tensor: Val<'c>, location: Location<'c>) -> Val<'c> {
+    let next = match mlir::defining_op(tensor) {
+        Some(op) => mlir::next(op),
+        None => mlir::argument_block(tensor).and_then(|block| mlir::ops(block).first().copied()),
+    };
+    let next = next.expect("a block ends with a terminator, which defines no tensor");
+    element(&Builder::before(next).located(location), tensor, &[])
+}
+
+/// The element of a tensor at a place.
+fn element<'c>(builder: &Builder<'c>, tensor: Val<'c>, place: &[i64]) -> Val<'c> {
+    let place: Vec<_> = place.iter().map(|index| builder.index(*index)).collect();
+    let operands = [&[tensor], place.as_slice()].concat();
+    builder.value("tensor.extract", &operands, mlir::element_type(tensor.r#type()))
+}
+
+/// Lets the users of a scalar that has taken the place of a tensor use a tensor of it.
+fn wrap<'c>(builder: &Builder<'c>, scalar: Val<'c>, tensor: Type<'c>) {
+    let users = mlir::uses(scalar);
+    let tensor = builder.value("tensor.from_elements", &[scalar], tensor);
+    for (user, number) in users {
+        mlir::set_operand(user, number, tensor);
+    }
+}
+
+/// Replaces the operands from a number on that are tensors of rank 0 by their elements.
+fn unwrap_operands(op: Op, first: usize) {
+    for (number, operand) in mlir::operands(op).into_iter().enumerate().skip(first) {
+        if scalar_type(operand.r#type()).is_some() {
+            mlir::set_operand(op, number, extract(operand, op.location()));
+        }
+    }
+}
+
+/// Makes scalars of the arguments of a block that are tensors of rank 0.
+fn unwrap_arguments(block: Blk) {
+    let first = mlir::ops(block)[0];
+    for argument in mlir::arguments(block) {
+        let tensor = argument.r#type();
+        if let Some(scalar) = scalar_type(tensor) {
+            mlir::set_type(argument, scalar);
+            wrap(&Builder::before(first), argument, tensor);
+        }
+    }
+}
+
+/// Lets control flow carry and yield scalars. Returns whether anything changed.
+fn carry_scalars(op: Op) -> bool {
+    // The first operand that is carried.
+    let first = match mlir::name(op) {
+        "scf.for" => 3,
+        "scf.while" => 0,
+        "scf.if" | "scf.index_switch" => 1,
+        _ => return false,
+    };
+    let blocks: Vec<_> = (0..op.region_count()).flat_map(|it| mlir::blocks(op, it)).collect();
+    let carried = mlir::operands(op).into_iter().skip(first).chain(mlir::results(op));
+    // What the condition of `scf.while` passes on has types of its own: those of the results.
+    if !carried.into_iter().any(|value| scalar_type(value.r#type()).is_some()) {
+        return false;
+    }
+    unwrap_operands(op, first);
+    for block in blocks {
+        unwrap_arguments(block);
+        let terminator = mlir::terminator(block);
+        unwrap_operands(terminator, usize::from(mlir::is(terminator, "scf.condition")));
+    }
+    let tensors: Vec<_> = mlir::results(op).iter().map(|result| result.r#type()).collect();
+    let types: Vec<_> = tensors.iter().map(|ty| scalar_type(*ty).unwrap_or(*ty)).collect();
+    let new = mlir::rebuild(op, &mlir::operands(op), &types);
+    mlir::replace(op, &mlir::results(new));
+    let next = mlir::next(new).expect("control flow is no terminator");
+    for (result, tensor) in mlir::results(new).into_iter().zip(tensors) {
+        if result.r#type() != tensor {
+            wrap(&Builder::before(next).located(new.location()), result, tensor);
+        }
+    }
+    true
+}
+
+/// Replaces an operation with one point, whose results have rank 0, by the operations of its body.
+/// Returns whether it is such an operation.
+fn inline_point<'c>(ir: &Context, generic: Generic<'c>) -> bool {
+    let op = generic.op();
+    let (domain, results) = (generic.domain(ir), mlir::results(op));
+    let is_point = domain.dims.is_empty()
+        && domain.ranges.is_empty()
+        && domain.runtimes.is_empty()
+        && domain.constraints.is_empty()
+        && generic.epilogue().is_none()
+        && generic.combiners().iter().all(|combiner| *combiner == Combiner::ASSIGN)
+        && results.len() == generic.inits().len()
+        && results.iter().all(|result| scalar_type(result.r#type()).is_some());
+    let is_tensor = |input: &Val| {
+        let ty = input.r#type();
+        mlir::is_tensor(ty) && scalar_type(mlir::tensor_type(&[], mlir::element_type(ty))).is_some()
+    };
+    if !is_point || !generic.inputs().iter().all(is_tensor) {
+        return false;
+    }
+    let maps = generic.maps(ir);
+    let places: Option<Vec<Vec<i64>>> = (maps[..generic.inputs().len()].iter())
+        .map(|map| map.results.iter().map(|it| ir.as_constant(ir.canonicalize(*it))).collect())
+        .collect();
+    let Some(places) = places else { return false };
+    let builder = Builder::before(op);
+    let mut map = ValueMap::default();
+    let inputs = generic.inputs().into_iter().zip(mlir::arguments(generic.body()));
+    for ((input, argument), place) in inputs.zip(places) {
+        let scalar = match place[..] {
+            [] => extract(input, op.location()),
+            _ => element(&builder, input, &place),
+        };
+        map.insert(argument, scalar);
+    }
+    let terminator = copy_body(&builder, generic.body(), &mut map);
+    let scalars = mlir::operands(terminator).into_iter();
+    let tensors = scalars.zip(&results).map(|(scalar, result)| {
+        let scalar = map.get(scalar).unwrap_or(scalar);
+        builder.value("tensor.from_elements", &[scalar], result.r#type())
+    });
+    let tensors: Vec<_> = tensors.collect();
+    mlir::replace(op, &tensors);
+    true
+}
+
+/// Copies the operations of a block, all but the terminator, which is returned.
+fn copy_body<'c>(builder: &Builder<'c>, block: Blk<'c>, map: &mut ValueMap<'c>) -> Op<'c> {
+    let terminator = mlir::terminator(block);
+    for inner in mlir::ops(block).into_iter().filter(|inner| *inner != terminator) {
+        builder.copy(inner, map);
+    }
+    terminator
+}
+
+/// The scalar of which a tensor of rank 0 is made.
+fn scalar_of(tensor: Val<'_>) -> Option<Val<'_>> {
+    scalar_type(tensor.r#type())?;
+    let op = mlir::defining_op(tensor).filter(|op| mlir::is(*op, "tensor.from_elements"))?;
+    Some(mlir::operand(op, 0))
+}
+
+/// Lets the body of an operation use scalars that it read from tensors of rank 0. Returns whether there
+/// are any.
+fn capture_scalars<'c>(ir: &Context, generic: Generic<'c>) -> bool {
+    let op = generic.op();
+    let (inputs, mut maps) = (generic.inputs(), generic.maps(ir));
+    let scalars: Vec<_> = inputs.iter().map(|input| scalar_of(*input)).collect();
+    if scalars.iter().all(Option::is_none) {
+        return false;
+    }
+    let is_kept = |number: &usize| scalars.get(*number).is_none_or(Option::is_none);
+    let mut number = 0..;
+    maps.retain(|_| number.next().is_some_and(|it| is_kept(&it)));
+    let kept = inputs.iter().enumerate().filter(|(it, _)| is_kept(it));
+    let parts = GenericParts {
+        domain: generic.domain(ir),
+        runtimes: generic.runtimes(),
+        inputs: kept.map(|(_, input)| *input).collect(),
+        inits: generic.inits(),
+        maps,
+        combiners: generic.combiners(),
+    };
+    let new = parts.build(ir, &Builder::before(op), generic.epilogue().is_some());
+    let regions = [Some((generic.body(), new.body())), generic.epilogue().zip(new.epilogue())];
+    for (number, (old, new)) in regions.into_iter().flatten().enumerate() {
+        // The epilogue has the folded values before its inputs.
+        let num_folded = if number == 0 { 0 } else { parts.inits.len() };
+        let mut map = ValueMap::default();
+        let mut left = mlir::arguments(new).into_iter();
+        for (number, argument) in mlir::arguments(old).into_iter().enumerate() {
+            let scalar = number.checked_sub(num_folded).and_then(|number| scalars[number]);
+            let value = scalar.or_else(|| left.next());
+            map.insert(argument, value.expect("an argument for each input that is kept"));
+        }
+        let builder = Builder::at_end(mlir::context_of(op), new, op.location());
+        let terminator = copy_body(&builder, old, &mut map);
+        builder.copy(terminator, &mut map);
+    }
+    mlir::replace(op, &mlir::results(new.op()));
+    true
+}
