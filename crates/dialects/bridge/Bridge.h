@@ -35,6 +35,9 @@ bool tcRustFoldApply(MlirStringRef map, size_t numOperands,
 /// that element in no other iteration.
 bool tcRustTouchesSameElement(MlirOperation op, size_t first, size_t second);
 
+/// Whether the results of an `imap.generic` depend on what a destination holds.
+bool tcRustReadsDestination(MlirOperation op, size_t destination);
+
 /// What a text is written in.
 typedef enum { TcLanguageMlir, TcLanguageTc, TcLanguageHlo, TcLanguageTml, TcLanguageAxon } TcLanguage;
 

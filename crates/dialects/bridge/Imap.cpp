@@ -229,6 +229,15 @@ namespace {
 
 struct GenericBufferization
     : bufferization::DstBufferizableOpInterfaceExternalModel<GenericBufferization, GenericOp> {
+  bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
+                              const bufferization::AnalysisState &) const {
+    auto generic = cast<GenericOp>(op);
+    if (!generic.isDpsInit(&operand))
+      return true;
+    unsigned first = generic.getInitsMutable().begin()->getOperandNumber();
+    return tcRustReadsDestination(wrap(op), operand.getOperandNumber() - first);
+  }
+
   bool bufferizesToElementwiseAccess(Operation *op, const bufferization::AnalysisState &,
                                      ArrayRef<OpOperand *> operands) const {
     return llvm::all_of(operands, [&](OpOperand *operand) {

@@ -386,6 +386,16 @@ extern "C" fn tcRustTouchesSameElement(op: MlirOperation, first: usize, second: 
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn tcRustReadsDestination(op: MlirOperation, destination: usize) -> bool {
+    // After a panic, a read is assumed.
+    !guarded(op, || {
+        // SAFETY: bufferization analyzes an operation that is alive.
+        let op: Op = unsafe { OperationRef::from_raw(op) };
+        imap::Generic::cast(op).is_some_and(|generic| !generic.reads_destination(destination))
+    })
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn tcRustParseMap(
     source: MlirStringRef,
     state: *mut c_void,

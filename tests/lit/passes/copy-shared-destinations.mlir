@@ -35,3 +35,24 @@ func.func @read_before(%x: tensor<4xf32>) -> (f32, tensor<4xf32>) {
   } -> tensor<4xf32>
   return %first, %b : f32, tensor<4xf32>
 }
+
+// An operation that stores all elements without reading any gets a new destination.
+// CHECK-LABEL: func.func @overwritten(
+// CHECK:         %[[A:.*]] = imap.generic
+// CHECK-NOT:     alloc_tensor
+// CHECK:         %[[EMPTY:.*]] = tensor.empty(%{{.*}})
+// CHECK:         imap.generic {{.*}} outs(%[[EMPTY]] :
+func.func @overwritten(%x: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %N = tensor.dim %x, %c0 : tensor<?xf32>
+  %a = imap.generic <(i){N} -> (), domain: i in [0, N - 1], N in [0, inf]> runtime(%N : index) outs(%x : tensor<?xf32>) maps [#imap.map<(i){N} -> (i)>] combine [#imap.combiner<assign>] {
+    %one = arith.constant 1.0 : f32
+    imap.yield %one : f32
+  } -> tensor<?xf32>
+  %M = tensor.dim %a, %c0 : tensor<?xf32>
+  %b = imap.generic <(i){M} -> (), domain: i in [0, M - 1], M in [0, inf]> runtime(%M : index) ins(%x : tensor<?xf32>) outs(%a : tensor<?xf32>) maps [#imap.map<(i){M} -> (i)>, #imap.map<(i){M} -> (i)>] combine [#imap.combiner<add from identity>] {
+  ^bb0(%in: f32):
+    imap.yield %in : f32
+  } -> tensor<?xf32>
+  return %a, %b : tensor<?xf32>, tensor<?xf32>
+}

@@ -4,7 +4,8 @@
 //! tensor that is read later. One-shot bufferization would insert a copy. But `eliminate-empty-tensors`
 //! runs before it and follows destinations backwards without checking other uses. It may place the
 //! tensor in the buffer of a result, where a copy is no longer possible. An explicit copy stops it
-//! there. The same holds for a tensor that a branch of `scf.if` yields and a later operation reads:
+//! there. If the operation stores all of the destination without reading it, a new destination stands
+//! in for the copy. The same holds for a tensor that a branch of `scf.if` yields and a later operation reads:
 //! another branch may write to the buffer of the result.
 //!
 //! Before:
@@ -22,7 +23,7 @@
 //! return %a, %b
 //! ```
 
-use melior::ir::ValueLike;
+use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 use tc_dialects::{
     imap::Generic,
@@ -36,7 +37,7 @@ pub const PASS: PassInfo = PassInfo {
     summary: "Copy destinations and yielded tensors that are read later",
     anchor: "builtin.module",
     options: &[],
-    dependent_dialects: &["bufferization"],
+    dependent_dialects: &["arith", "bufferization", "tensor"],
     run,
 };
 
@@ -65,7 +66,11 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         let tensor = mlir::operand(op, number);
         let last = last_uses.get(&mlir::value_key(tensor)).copied().unwrap_or(0);
         if is_computed(tensor) && place < last {
-            mlir::set_operand(op, number, copy(tensor, op));
+            let is_read = Generic::cast(op).is_none_or(|generic| {
+                generic.reads_destination(number + generic.inits().len() - op.operand_count())
+            });
+            let new = if is_read { copy(tensor, op) } else { empty_like(tensor, op) };
+            mlir::set_operand(op, number, new);
         }
     }
     Ok(())
@@ -75,6 +80,15 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
 fn is_computed(tensor: Val) -> bool {
     mlir::is_tensor(tensor.r#type())
         && mlir::defining_op(tensor).is_some_and(|op| Generic::cast(op).is_some())
+}
+
+/// An empty tensor of the type and the extents of another one, before an operation.
+fn empty_like<'c>(tensor: Val<'c>, before: Op<'c>) -> Val<'c> {
+    let builder = Builder::before(before);
+    let extents = mlir::shape(tensor.r#type()).into_iter().enumerate();
+    let dynamic = extents.filter(|(_, extent)| extent.is_none());
+    let sizes: Vec<_> = dynamic.map(|(dim, _)| builder.dim(tensor, dim)).collect();
+    builder.value("tensor.empty", &sizes, tensor.r#type())
 }
 
 /// A copy of a tensor, before an operation.

@@ -49,7 +49,11 @@ use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use std::collections::{BTreeSet, HashMap};
 use tc_dialects::{
     diagnostic::{RemarkKind, remark},
-    imap::{self, Combiner, CombinerKind, Generic, GenericParts, verify::index_variable},
+    imap::{
+        self, Combiner, CombinerKind, Generic, GenericParts,
+        extents::{reaches_all, shifted_dim},
+        verify::index_variable,
+    },
     mlir::{self, Blk, Builder, Op, Val, ValueMap},
     pass::{Failure, PassInfo, PassOption, PassRun},
 };
@@ -288,56 +292,11 @@ impl<'c> Node<'c> {
         (0..self.parts.inputs.len()).filter(|number| defined(&self.parts.inputs[*number])).collect()
     }
 
-    /// Whether every element of the destination is seen to be written.
+    /// Whether every element of the destination is seen to be computed from inputs.
     fn covers_destination(&self, ir: &Context) -> bool {
-        let init = self.parts.inits[0];
-        let empty = mlir::defining_op(init).filter(|op| mlir::is(*op, "tensor.empty"));
-        let mut sizes = empty.map(mlir::operands).unwrap_or_default().into_iter();
-        let mut used = BTreeSet::new();
-        let is_zero = |expr| ir.as_constant(ir.canonicalize(expr)) == Some(0);
-        self.parts.domain.constraints.is_empty()
-            && self.init_map().results.iter().zip(mlir::shape(init.r#type())).all(
-                |(result, extent)| {
-                    let extent = match extent {
-                        Some(extent) => Some(ir.constant(extent)),
-                        None => sizes.next().and_then(|size| self.size(ir, size)),
-                    };
-                    let Some(extent) = extent else { return false };
-                    let (mut first, mut last) = (*result, *result);
-                    if let Some((dim, _)) = shifted_dim(ir, *result) {
-                        let variable = &self.parts.domain.dims[dim as usize];
-                        let at = |bound: Option<Expr>| {
-                            ir.substitute(*result, &|var| bound.filter(|_| var == Var::Dim(dim)))
-                        };
-                        (first, last) = (at(variable.lower), at(variable.upper));
-                        if !used.insert(dim) {
-                            return false;
-                        }
-                    }
-                    is_zero(first) && is_zero((ir.wrap(extent) - 1 - last).expr())
-                },
-            )
-    }
-
-    /// A size as an expression of the runtime variables.
-    fn size(&self, ir: &Context, value: Val<'c>) -> Option<Expr> {
-        let known = |value: Val<'c>| {
-            let runtime = self.parts.runtimes.iter().position(|it| *it == value);
-            let constant = || {
-                let op = mlir::defining_op(value).filter(|op| mlir::is(*op, "arith.constant"))?;
-                mlir::integer_attr(op, "value").map(|value| ir.constant(value))
-            };
-            runtime.map(|number| ir.runtime(number as u32)).or_else(constant)
-        };
-        known(value).or_else(|| {
-            let op = mlir::defining_op(value).filter(|op| mlir::is(*op, "imap.apply"))?;
-            let map = imap::map::from_attribute(ir, op.attribute("map").ok()?)?;
-            let operands: Option<Vec<_>> = mlir::operands(op).into_iter().map(known).collect();
-            let operands = operands?;
-            let number = mlir::results(op).iter().position(|result| *result == value)?;
-            let replacement = |var| operands.get(map.position(var)).copied();
-            Some(ir.substitute(map.results[number], &replacement))
-        })
+        let GenericParts { domain, runtimes, inits, .. } = &self.parts;
+        domain.constraints.is_empty()
+            && reaches_all(ir, domain, runtimes, self.init_map(), inits[0])
     }
 
     /// Whether expressions depend on dimension or range variables, also through the places that
@@ -759,14 +718,6 @@ fn invert(ir: &Context, producer: &Node) -> Result<Vec<Expr>, String> {
     }
     let all: Option<Vec<_>> = found.into_iter().collect();
     all.ok_or_else(|| "the producer's map to its result does not use all variables".to_string())
-}
-
-/// The dimension variable and the offset of an expression `d + offset`.
-fn shifted_dim(ir: &Context, expr: Expr) -> Option<(u32, Expr)> {
-    let dims: Vec<_> = ir.vars(expr).into_iter().filter(|var| matches!(var, Var::Dim(_))).collect();
-    let [Var::Dim(dim)] = dims[..] else { return None };
-    let offset = ir.canonicalize(ir.sub(expr, ir.dim(dim)));
-    (!ir.vars(offset).contains(&Var::Dim(dim))).then_some((dim, offset))
 }
 
 /// The operations of a body, counted as work: a division or a built-in is worth 8.

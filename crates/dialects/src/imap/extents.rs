@@ -1,0 +1,152 @@
+//! Sizes of operands as expressions over the runtime variables of an `imap.generic`, and which
+//! destinations the operation stores completely.
+
+use super::{Combiner, CombinerKind, Generic, GenericParts, map};
+use crate::mlir::{self, Op, Val};
+use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
+use std::collections::BTreeSet;
+use tc_ir::{
+    Context,
+    expr::{Expr, Var},
+    map::IndexingMap,
+};
+
+/// Whether a value is of type `index`.
+pub fn is_index(value: Val) -> bool {
+    value.r#type().is_index()
+}
+
+/// The value of an `index` constant.
+pub fn constant_index(value: Val) -> Option<i64> {
+    let op = mlir::defining_op(value).filter(|op| mlir::is(*op, "arith.constant"))?;
+    mlir::integer_attr(op, "value").filter(|_| is_index(value))
+}
+
+/// The tensor and the dimension of a `tensor.dim` or `memref.dim` with a constant dimension.
+pub fn queried_extent<'c>(value: Val<'c>) -> Option<(Val<'c>, usize)> {
+    let is_dim = |op: &Op| mlir::is(*op, "tensor.dim") || mlir::is(*op, "memref.dim");
+    let op = mlir::defining_op(value).filter(is_dim)?;
+    let dim = constant_index(mlir::operand(op, 1))?;
+    Some((mlir::operand(op, 0), usize::try_from(dim).ok()?))
+}
+
+/// A value of type `index` as an expression over runtime variables, given their values. Looks
+/// through one `imap.apply`.
+pub fn size_expr<'c>(ir: &Context, runtimes: &[Val<'c>], value: Val<'c>) -> Option<Expr> {
+    let known = |value: Val<'c>| {
+        let runtime = runtimes.iter().position(|it| *it == value);
+        let variable = runtime.and_then(|number| u32::try_from(number).ok());
+        variable
+            .map(|number| ir.runtime(number))
+            .or_else(|| Some(ir.constant(constant_index(value)?)))
+    };
+    known(value).or_else(|| {
+        let op = mlir::defining_op(value).filter(|op| mlir::is(*op, "imap.apply"))?;
+        let map = map::from_attribute(ir, op.attribute("map").ok()?)?;
+        let operands: Option<Vec<_>> = mlir::operands(op).into_iter().map(known).collect();
+        let operands = operands?;
+        let replacement = |var| operands.get(map.position(var)).copied();
+        Some(ir.substitute(map.results[mlir::number(value)], &replacement))
+    })
+}
+
+/// The extent of a dimension of a tensor or memref as an expression over runtime variables, given
+/// their values. Emits no operation.
+pub fn extent_expr<'c>(
+    ir: &Context,
+    runtimes: &[Val<'c>],
+    tensor: Val<'c>,
+    dim: usize,
+) -> Option<Expr> {
+    let shape = mlir::shape(tensor.r#type());
+    if let Some(extent) = *shape.get(dim)? {
+        return Some(ir.constant(extent));
+    }
+    let size = mlir::defining_op(tensor).and_then(|op| {
+        let dynamic = shape[..dim].iter().filter(|extent| extent.is_none()).count();
+        match mlir::name(op) {
+            "tensor.empty" => Some(mlir::operand(op, dynamic)),
+            "tensor.extract_slice" => {
+                let sizes = mlir::integers_attr(op, "static_sizes");
+                // Without dropped dimensions, sizes and extents correspond.
+                let value = || mlir::operand_group(op, 2).get(dynamic).copied();
+                (sizes.len() == shape.len()).then(value)?
+            }
+            _ => None,
+        }
+    });
+    let queried = || {
+        let is_extent = |value: &Val<'c>| queried_extent(*value) == Some((tensor, dim));
+        let number = runtimes.iter().position(is_extent)?;
+        Some(ir.runtime(u32::try_from(number).ok()?))
+    };
+    size.and_then(|size| size_expr(ir, runtimes, size)).or_else(queried)
+}
+
+/// The dimension variable and the offset of an expression `d + offset`.
+pub fn shifted_dim(ir: &Context, expr: Expr) -> Option<(u32, Expr)> {
+    let dims: Vec<_> = ir.vars(expr).into_iter().filter(|var| matches!(var, Var::Dim(_))).collect();
+    let [Var::Dim(dim)] = dims[..] else { return None };
+    let offset = ir.canonicalize(ir.sub(expr, ir.dim(dim)));
+    (!ir.vars(offset).contains(&Var::Dim(dim))).then_some((dim, offset))
+}
+
+/// Whether the map of a destination reaches every element of it from the box of the dimension
+/// variables. Constraints are ignored.
+pub fn reaches_all<'c>(
+    ir: &Context,
+    domain: &IndexingMap,
+    runtimes: &[Val<'c>],
+    map: &IndexingMap,
+    init: Val<'c>,
+) -> bool {
+    let is_zero = |expr| ir.as_constant(ir.canonicalize(expr)) == Some(0);
+    let mut used = BTreeSet::new();
+    map.results.iter().enumerate().all(|(place, result)| {
+        let Some(extent) = extent_expr(ir, runtimes, init, place) else { return false };
+        let (mut first, mut last) = (*result, *result);
+        if let Some((dim, _)) = shifted_dim(ir, *result) {
+            let variable = &domain.dims[dim as usize];
+            let at = |bound: Option<Expr>| {
+                ir.substitute(*result, &|var| bound.filter(|_| var == Var::Dim(dim)))
+            };
+            (first, last) = (at(variable.lower), at(variable.upper));
+            if !used.insert(dim) {
+                return false;
+            }
+        }
+        is_zero(first) && is_zero((ir.wrap(extent) - 1 - last).expr())
+    })
+}
+
+impl<'c> Generic<'c> {
+    /// The parts of the operation.
+    pub fn parts(self, ir: &Context) -> GenericParts<'c> {
+        GenericParts {
+            domain: self.domain(ir),
+            runtimes: self.runtimes(),
+            inputs: self.inputs(),
+            inits: self.inits(),
+            maps: self.maps(ir),
+            combiners: self.combiners(),
+        }
+    }
+
+    /// Whether the results depend on the contents of a destination: a fold starts from it, or the
+    /// operation does not store every element.
+    pub fn reads_destination(self, destination: usize) -> bool {
+        let combiner = mlir::array_attr(self.op, "combiners").get(destination).copied();
+        let Some(combiner) = combiner.and_then(Combiner::from_attribute) else { return true };
+        let (ir, inputs) = (Context::new(), self.inputs());
+        let map = mlir::array_attr(self.op, "maps").get(inputs.len() + destination).copied();
+        let map = map.and_then(|map| map::from_attribute(&ir, map));
+        let (Some(map), Some(init)) = (map, self.inits().get(destination).copied()) else {
+            return true;
+        };
+        let domain = self.domain(&ir);
+        let is_fold = combiner.kind != CombinerKind::Assign;
+        combiner.reads_destination()
+            || !(is_fold || domain.constraints.is_empty())
+            || !reaches_all(&ir, &domain, &self.runtimes(), &map, init)
+    }
+}
