@@ -38,6 +38,9 @@ bool tcRustTouchesSameElement(MlirOperation op, size_t first, size_t second);
 /// Whether the results of an `imap.generic` depend on what a destination holds.
 bool tcRustReadsDestination(MlirOperation op, size_t destination);
 
+/// Canonicalizes an `imap.generic` in place; whether it changed.
+bool tcRustCanonicalize(MlirOperation op);
+
 /// What a text is written in.
 typedef enum { TcLanguageMlir, TcLanguageTc, TcLanguageHlo, TcLanguageTml, TcLanguageAxon } TcLanguage;
 
@@ -121,6 +124,8 @@ MlirAttribute tcHloLayoutGet(MlirContext context, size_t rank, const int64_t *mi
                              MlirStringRef properties);
 bool tcHloLayoutParts(MlirAttribute attribute, size_t *rank, const int64_t **minorToMajor,
                       MlirStringRef *properties);
+/// Bounds of a value of type `index`, as far as upstream proves constant ones.
+void tcConstantBounds(MlirValue value, int64_t *lower, int64_t *upper);
 /// `mlir-opt` with our dialects and passes.
 int tcOptMain(int argc, char **argv);
 /// Translates a module to LLVM IR; null on failure.

@@ -5,12 +5,17 @@
 
 #include "mlir/CAPI/IR.h"
 #include "mlir/CAPI/Support.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/BufferizableOpInterface.h"
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tensor/Transforms/Transforms.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -219,6 +224,50 @@ LogicalResult ApplyOp::fold(FoldAdaptor adaptor, SmallVectorImpl<OpFoldResult> &
   for (int64_t value : values)
     results.push_back(builder.getIndexAttr(value));
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Canonicalization
+//===----------------------------------------------------------------------===//
+
+void ImapDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const {
+  tensor::populateFoldTensorEmptyPatterns(patterns);
+}
+
+LogicalResult GenericOp::canonicalize(GenericOp op, PatternRewriter &rewriter) {
+  rewriter.startOpModification(op);
+  bool hasChanged = tcRustCanonicalize(wrap(op.getOperation()));
+  if (hasChanged)
+    rewriter.finalizeOpModification(op);
+  else
+    rewriter.cancelOpModification(op);
+  return success(hasChanged);
+}
+
+void tcConstantBounds(MlirValue handle, int64_t *lower, int64_t *upper) {
+  using presburger::BoundType;
+  Value value = unwrap(handle);
+  auto bound = [](BoundType type, const ValueBoundsConstraintSet::Variable &variable) {
+    return ValueBoundsConstraintSet::computeConstantBound(type, variable, /*stopCondition=*/nullptr,
+                                                          /*closedUB=*/true);
+  };
+  if (FailureOr<int64_t> found = bound(BoundType::UB, value); succeeded(found))
+    *upper = *found;
+  if (FailureOr<int64_t> found = bound(BoundType::LB, value); succeeded(found))
+    *lower = *found;
+  // LLVM 22 derives no lower bound of a minimum.
+  auto minimum = value.getDefiningOp<affine::AffineMinOp>();
+  if (!minimum)
+    return;
+  int64_t smallest = std::numeric_limits<int64_t>::max();
+  for (unsigned i = 0; i < minimum.getMap().getNumResults(); ++i) {
+    FailureOr<int64_t> found =
+        bound(BoundType::LB, {minimum.getMap().getSubMap({i}), minimum.getOperands()});
+    if (failed(found))
+      return;
+    smallest = std::min(smallest, *found);
+  }
+  *lower = std::max(*lower, smallest);
 }
 
 //===----------------------------------------------------------------------===//

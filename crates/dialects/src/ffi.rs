@@ -8,18 +8,18 @@ use crate::{
     Language, axon,
     diagnostic::{RemarkKind, Severity},
     hlo, imap,
-    mlir::{self, Op},
+    mlir::{self, Op, Val},
     pass::{Options, PassInfo, PassOption, PassRun, PipelineInfo},
     tc, tml,
 };
 use melior::{
     Context,
     dialect::DialectRegistry,
-    ir::{Attribute, AttributeLike, Location, Module, OperationRef},
+    ir::{Attribute, AttributeLike, Location, Module, OperationRef, ValueLike},
 };
 use mlir_sys::{
     MlirAttribute, MlirContext, MlirDialectRegistry, MlirLocation, MlirModule, MlirOperation,
-    MlirStringRef,
+    MlirStringRef, MlirValue,
 };
 use std::{
     cell::Cell,
@@ -111,6 +111,7 @@ unsafe extern "C" {
         minor_to_major: *mut *const i64,
         properties: *mut MlirStringRef,
     ) -> bool;
+    fn tcConstantBounds(value: MlirValue, lower: *mut i64, upper: *mut i64);
     fn tcTranslateToLLVMIR(module: MlirOperation, llvm_context: *mut c_void) -> *mut c_void;
     fn tcParse(
         context: MlirContext,
@@ -232,6 +233,14 @@ pub(crate) fn emit_remark(
             values.as_ptr(),
         )
     }
+}
+
+/// Constant bounds of an index that upstream proves; `i64::MIN` and `i64::MAX` if it does not.
+pub(crate) fn constant_bounds(value: Val) -> (i64, i64) {
+    let (mut lower, mut upper) = (i64::MIN, i64::MAX);
+    // SAFETY: the value is alive, and the bounds live across the call.
+    unsafe { tcConstantBounds(value.to_raw(), &raw mut lower, &raw mut upper) }
+    (lower, upper)
 }
 
 /// Registers every upstream dialect and ours.
@@ -392,6 +401,15 @@ extern "C" fn tcRustReadsDestination(op: MlirOperation, destination: usize) -> b
         // SAFETY: bufferization analyzes an operation that is alive.
         let op: Op = unsafe { OperationRef::from_raw(op) };
         imap::Generic::cast(op).is_some_and(|generic| !generic.reads_destination(destination))
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn tcRustCanonicalize(op: MlirOperation) -> bool {
+    guarded(op, || {
+        // SAFETY: a pattern rewrites an operation that is alive.
+        let op: Op = unsafe { OperationRef::from_raw(op) };
+        imap::Generic::cast(op).is_some_and(imap::canonicalize::canonicalize)
     })
 }
 

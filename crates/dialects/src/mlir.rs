@@ -414,6 +414,15 @@ pub fn set_operand<'c>(op: Op<'c>, index: usize, value: Val<'c>) {
     unsafe { mlir_sys::mlirOperationSetOperand(op.to_raw(), index as isize, value.to_raw()) }
 }
 
+/// Replaces all operands.
+pub fn set_operands<'c>(op: Op<'c>, operands: &[Val<'c>]) {
+    let operands: Vec<_> = operands.iter().map(|operand| operand.to_raw()).collect();
+    // SAFETY: operation and values are alive; the array is copied.
+    unsafe {
+        mlir_sys::mlirOperationSetOperands(op.to_raw(), operands.len() as isize, operands.as_ptr());
+    }
+}
+
 /// A string attribute's text.
 pub fn string_attr<'c>(op: Op<'c>, name: &str) -> Option<&'c str> {
     op.attribute(name).ok().and_then(string_of)

@@ -128,3 +128,66 @@ func.func @casts(%r: tensor<1xi32>, %x: tensor<4xf32>, %init: tensor<4xf32>) -> 
   %2 = tensor.cast %1 : tensor<?xf32> to tensor<4xf32>
   return %2 : tensor<4xf32>
 }
+
+// -----
+
+// A constant runtime variable becomes a part of bounds, constraints and subscripts. The others stay.
+// CHECK-LABEL: func.func @constant_runtime(
+// CHECK-SAME:    %[[X:.*]]: tensor<9xf32>, %[[Y:.*]]: tensor<7xf32>, %[[M:.*]]: index)
+// CHECK:         imap.generic <(i){M} -> (), domain: i in [0, 6], M in [0, 9], i + M - 5 in [2, 15]>
+// CHECK-SAME:    runtime(%[[M]] : index) ins(%[[X]] :
+// CHECK-SAME:    maps [#imap.map<(i){M} -> (i + 2)>, #imap.map<(i){M} -> (i)>]
+func.func @constant_runtime(%x: tensor<9xf32>, %y: tensor<7xf32>, %m: index) -> tensor<7xf32> {
+  %c7 = arith.constant 7 : index
+  %c2 = arith.constant 2 : index
+  %r = imap.generic #imap.map<(i){N, M, S} -> (), domain: i in [0, N - 1], N in [0, inf], M in [0, 9], S in [0, 3], i + M - N + S in [2, 15]>
+      runtime(%c7, %m, %c2 : index, index, index) ins(%x : tensor<9xf32>) outs(%y : tensor<7xf32>)
+      maps [#imap.map<(i){N, M, S} -> (i + S)>, #imap.map<(i){N, M, S} -> (i)>]
+      combine [#imap.combiner<assign>] {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<7xf32>
+  return %r : tensor<7xf32>
+}
+
+// -----
+
+// The bounds of a tile size are those of the minimum; the offset is bounded by its loop.
+// CHECK-LABEL: func.func @bounded_runtime(
+// CHECK:         imap.generic <(i){N, O} -> (), domain: i in [0, N - 1], N in [2, 4], O in [0, 8], i + O in [0, 8]>
+func.func @bounded_runtime(%x: tensor<10xf32>) -> tensor<10xf32> {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %c10 = arith.constant 10 : index
+  %r = scf.for %i = %c0 to %c10 step %c4 iter_args(%acc = %x) -> (tensor<10xf32>) {
+    %size = affine.min affine_map<(d0) -> (-d0 + 10, 4)>(%i)
+    %t = tensor.extract_slice %acc[%i] [%size] [1] : tensor<10xf32> to tensor<?xf32>
+    %n = imap.generic #imap.map<(i){N, O} -> (), domain: i in [0, N - 1], N in [0, inf], O in [0, inf], i + O in [0, 8]>
+        runtime(%size, %i : index, index) outs(%t : tensor<?xf32>)
+        maps [#imap.map<(i){N, O} -> (i)>] combine [#imap.combiner<assign>] {
+      %one = arith.constant 1.0 : f32
+      imap.yield %one : f32
+    } -> tensor<?xf32>
+    %y = tensor.insert_slice %n into %acc[%i] [%size] [1] : tensor<?xf32> into tensor<10xf32>
+    scf.yield %y : tensor<10xf32>
+  }
+  return %r : tensor<10xf32>
+}
+
+// -----
+
+// A slice of an empty tensor is a smaller one.
+// CHECK-LABEL: func.func @empty_slice(
+// CHECK-SAME:    %[[I:.*]]: index)
+// CHECK:         %[[EMPTY:.*]] = tensor.empty() : tensor<4x8xf32>
+// CHECK-NEXT:    imap.generic {{.*}} outs(%[[EMPTY]] :
+func.func @empty_slice(%i: index) -> tensor<4x8xf32> {
+  %e = tensor.empty() : tensor<64x64xf32>
+  %t = tensor.extract_slice %e[%i, 0] [4, 8] [1, 1] : tensor<64x64xf32> to tensor<4x8xf32>
+  %r = imap.generic #imap.map<(i, j) -> (), domain: i in [0, 3], j in [0, 7]>
+      outs(%t : tensor<4x8xf32>) maps [#imap.map<(i, j) -> (i, j)>] combine [#imap.combiner<assign>] {
+    %one = arith.constant 1.0 : f32
+    imap.yield %one : f32
+  } -> tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}

@@ -39,7 +39,9 @@ def Imap_Dialect : Dialect {
   let useDefaultAttributePrinterParser = 1;
   // Folded index values become `arith.constant`.
   let hasConstantMaterializer = 1;
-  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  // Slices of tensor.empty, which tiling leaves, become smaller ones.
+  let hasCanonicalizer = 1;
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
 }
 
 class Imap_Attr<string name, string attrMnemonic> : AttrDef<Imap_Dialect, name> {
@@ -208,6 +210,7 @@ def Imap_GenericOp : Imap_Op<"generic", [
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitsMutable(); }
   }];
   let hasVerifier = 1;
+  let hasCanonicalizeMethod = 1;
 }
 
 def Imap_YieldOp : Imap_Op<"yield", [Pure, ReturnLike, Terminator, HasParent<"GenericOp">]> {

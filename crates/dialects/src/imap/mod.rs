@@ -2,6 +2,7 @@
 //!
 //! See `imap.td` for the operations; this module is their view from Rust.
 
+pub mod canonicalize;
 pub mod extents;
 pub mod map;
 pub mod verify;
