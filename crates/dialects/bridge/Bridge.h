@@ -41,6 +41,72 @@ bool tcRustReadsDestination(MlirOperation op, size_t destination);
 /// Canonicalizes an `imap.generic` in place; whether it changed.
 bool tcRustCanonicalize(MlirOperation op);
 
+//===- Tiling of imap.generic ---------------------------------------------===//
+// A function that returns false has reported the reason.
+
+/// A constant, or a value that is not null.
+struct TcIndex {
+  MlirValue value;
+  int64_t constant;
+};
+/// Offset and size in one dimension.
+struct TcSpan {
+  TcIndex offset, size;
+};
+struct TcTile {
+  size_t count;
+  const TcSpan *spans;
+};
+/// Where operations are created: before an operation, or at the end of the block if that is null.
+struct TcPlace {
+  MlirBlock block;
+  MlirOperation before;
+};
+/// How a reduction is split: the loops; if not null, the partial result that a tile belongs to, per
+/// loop; and the partial results.
+struct TcSplit {
+  size_t numLoops;
+  const size_t *loops;
+  const TcIndex *places;
+  size_t numPartials;
+  const MlirValue *partials;
+};
+/// Receives what a function yields, each part in order.
+struct TcTiled {
+  void *state;
+  void (*span)(void *, const TcSpan *);
+  void (*slice)(void *, MlirOperation);
+  void (*op)(void *, MlirOperation);
+  void (*value)(void *, MlirValue);
+};
+
+/// Whether each loop is parallel.
+bool tcRustParallelLoops(MlirOperation op, void *state, void (*accept)(void *, bool));
+/// A span per loop.
+bool tcRustIterationDomain(MlirOperation op, const TcPlace *place, const TcTiled *to);
+/// The slices of operands, and the operation on a tile. With `isFused`, failure is not an error.
+bool tcRustTile(MlirOperation op, const TcPlace *place, const TcTile *tile, bool isFused,
+                bool keepOperands, const TcTiled *to);
+/// A span per dimension of a result.
+bool tcRustResultPosition(MlirOperation op, const TcPlace *place, size_t result, const TcTile *tile,
+                          const TcTiled *to);
+/// Whether tiles of a result, or of an operand, are those of tiles of iterations.
+bool tcRustHasTiles(MlirOperation op, size_t number, bool isResult);
+/// A span per loop, for tiles of results or operands.
+bool tcRustDomainTile(MlirOperation op, const TcPlace *place, size_t count, const unsigned *numbers,
+                      bool isResult, const TcTile *tiles, const TcTiled *to);
+/// The initial partial results; `sizes` are those of the loops.
+bool tcRustInitialTensors(MlirOperation op, const TcPlace *place, size_t count, const TcIndex *sizes,
+                          const TcSplit *split, const TcTiled *to);
+/// The slices of operands, and the operation on a tile that accumulates into partial results.
+bool tcRustPartialTile(MlirOperation op, const TcPlace *place, const TcTile *tile,
+                       const TcSplit *split, const TcTiled *to);
+/// A span per dimension of a partial result.
+bool tcRustPartialPosition(MlirOperation op, const TcPlace *place, size_t result, const TcTile *tile,
+                           const TcSplit *split, const TcTiled *to);
+/// The reduction of partial results.
+bool tcRustMerge(MlirOperation op, const TcPlace *place, const TcSplit *split, const TcTiled *to);
+
 /// What a text is written in.
 typedef enum { TcLanguageMlir, TcLanguageTc, TcLanguageHlo, TcLanguageTml, TcLanguageAxon } TcLanguage;
 

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/PatternMatch.h"
@@ -268,6 +269,285 @@ void tcConstantBounds(MlirValue handle, int64_t *lower, int64_t *upper) {
     smallest = std::min(smallest, *found);
   }
   *lower = std::max(*lower, smallest);
+}
+
+//===----------------------------------------------------------------------===//
+// Tiling
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+using Folds = ArrayRef<OpFoldResult>;
+
+TcIndex toRust(OpFoldResult fold) {
+  if (std::optional<int64_t> constant = getConstantIntValue(fold))
+    return {MlirValue{nullptr}, *constant};
+  return {wrap(cast<Value>(fold)), 0};
+}
+
+SmallVector<TcIndex> toRust(Folds folds) {
+  return llvm::map_to_vector(folds, [](OpFoldResult fold) { return toRust(fold); });
+}
+
+TcPlace toRust(OpBuilder &builder) {
+  Block *block = builder.getInsertionBlock();
+  Block::iterator point = builder.getInsertionPoint();
+  return {wrap(block), point == block->end() ? MlirOperation{nullptr} : wrap(&*point)};
+}
+
+/// A tile, and the memory that Rust sees.
+struct Tile {
+  SmallVector<TcSpan> spans;
+
+  Tile(Folds offsets, Folds sizes) {
+    for (auto [offset, size] : llvm::zip_equal(offsets, sizes))
+      spans.push_back({toRust(offset), toRust(size)});
+  }
+
+  TcTile raw() const { return {spans.size(), spans.data()}; }
+};
+
+/// A split of a reduction, and the memory that Rust sees.
+struct Split {
+  SmallVector<size_t> loops;
+  SmallVector<TcIndex> places;
+  SmallVector<MlirValue> partials;
+  TcSplit raw;
+
+  Split(const llvm::SetVector<unsigned> &reductionDims, ReductionTilingStrategy strategy,
+        Folds splitIvs, ValueRange values)
+      : loops(reductionDims.begin(), reductionDims.end()), places(toRust(splitIvs)) {
+    for (Value value : values)
+      partials.push_back(wrap(value));
+    bool hasPlaces = strategy == ReductionTilingStrategy::PartialReductionOuterParallel;
+    raw = {loops.size(), loops.data(), hasPlaces ? places.data() : nullptr, partials.size(),
+           partials.data()};
+  }
+};
+
+/// What Rust yields.
+struct Collected {
+  Builder builder;
+  SmallVector<OpFoldResult> offsets, sizes;
+  SmallVector<Operation *> slices, ops;
+  SmallVector<Value> values;
+
+  explicit Collected(GenericOp op) : builder(op.getContext()) {}
+
+  TcTiled raw() {
+    return {this,
+            [](void *state, const TcSpan *span) {
+              auto *self = static_cast<Collected *>(state);
+              self->offsets.push_back(self->fold(span->offset));
+              self->sizes.push_back(self->fold(span->size));
+            },
+            [](void *state, MlirOperation op) {
+              static_cast<Collected *>(state)->slices.push_back(unwrap(op));
+            },
+            [](void *state, MlirOperation op) {
+              static_cast<Collected *>(state)->ops.push_back(unwrap(op));
+            },
+            [](void *state, MlirValue value) {
+              static_cast<Collected *>(state)->values.push_back(unwrap(value));
+            }};
+  }
+
+  OpFoldResult fold(const TcIndex &index) {
+    if (index.value.ptr)
+      return unwrap(index.value);
+    return builder.getIndexAttr(index.constant);
+  }
+
+  TilingResult tilingResult() const {
+    return {ops, SmallVector<Value>(ops.front()->getResults()), slices};
+  }
+
+  template <typename Vector>
+  void moveSpansTo(Vector &toOffsets, Vector &toSizes) const {
+    toOffsets.assign(offsets.begin(), offsets.end());
+    toSizes.assign(sizes.begin(), sizes.end());
+  }
+};
+
+} // namespace
+
+SmallVector<utils::IteratorType> GenericOp::getLoopIteratorTypes() {
+  SmallVector<utils::IteratorType> types;
+  tcRustParallelLoops(wrap(getOperation()), &types, [](void *state, bool isParallel) {
+    static_cast<SmallVector<utils::IteratorType> *>(state)->push_back(
+        isParallel ? utils::IteratorType::parallel : utils::IteratorType::reduction);
+  });
+  return types;
+}
+
+SmallVector<Range> GenericOp::getIterationDomain(OpBuilder &b) {
+  Collected collected(*this);
+  TcTiled to = collected.raw();
+  TcPlace place = toRust(b);
+  SmallVector<Range> ranges;
+  if (tcRustIterationDomain(wrap(getOperation()), &place, &to))
+    for (auto [offset, size] : llvm::zip_equal(collected.offsets, collected.sizes))
+      ranges.push_back({offset, size, b.getIndexAttr(1)});
+  return ranges;
+}
+
+static FailureOr<TilingResult> tileGeneric(GenericOp op, OpBuilder &b, Folds offsets, Folds sizes,
+                                           bool isFused = false, bool keepOperands = false) {
+  Collected collected(op);
+  TcTiled to = collected.raw();
+  TcPlace place = toRust(b);
+  Tile spans(offsets, sizes);
+  TcTile tile = spans.raw();
+  if (!tcRustTile(wrap(op.getOperation()), &place, &tile, isFused, keepOperands, &to))
+    return failure();
+  return collected.tilingResult();
+}
+
+FailureOr<TilingResult> GenericOp::getTiledImplementation(OpBuilder &b, Folds offsets,
+                                                          Folds sizes) {
+  return tileGeneric(*this, b, offsets, sizes);
+}
+
+LogicalResult GenericOp::getResultTilePosition(OpBuilder &b, unsigned resultNumber, Folds offsets,
+                                               Folds sizes,
+                                               SmallVector<OpFoldResult> &resultOffsets,
+                                               SmallVector<OpFoldResult> &resultSizes) {
+  Collected collected(*this);
+  TcTiled to = collected.raw();
+  TcPlace place = toRust(b);
+  Tile spans(offsets, sizes);
+  TcTile tile = spans.raw();
+  if (!tcRustResultPosition(wrap(getOperation()), &place, resultNumber, &tile, &to))
+    return failure();
+  collected.moveSpansTo(resultOffsets, resultSizes);
+  return success();
+}
+
+/// The tile of iterations for tiles of results or operands.
+static LogicalResult domainTile(GenericOp op, OpBuilder &b, ArrayRef<unsigned> numbers,
+                                bool isResult, ArrayRef<Tile> tiles,
+                                SmallVectorImpl<OpFoldResult> &domainOffsets,
+                                SmallVectorImpl<OpFoldResult> &domainSizes) {
+  Collected collected(op);
+  TcTiled to = collected.raw();
+  TcPlace place = toRust(b);
+  auto raw = llvm::map_to_vector(tiles, [](const Tile &tile) { return tile.raw(); });
+  if (!tcRustDomainTile(wrap(op.getOperation()), &place, numbers.size(), numbers.data(), isResult,
+                        raw.data(), &to))
+    return failure();
+  collected.moveSpansTo(domainOffsets, domainSizes);
+  return success();
+}
+
+LogicalResult GenericOp::getIterationDomainTileFromResultTile(
+    OpBuilder &b, unsigned resultNumber, Folds offsets, Folds sizes,
+    SmallVectorImpl<OpFoldResult> &domainOffsets, SmallVectorImpl<OpFoldResult> &domainSizes) {
+  return domainTile(*this, b, resultNumber, /*isResult=*/true, Tile(offsets, sizes), domainOffsets,
+                    domainSizes);
+}
+
+FailureOr<TilingResult> GenericOp::generateResultTileValue(OpBuilder &b, unsigned resultNumber,
+                                                           Folds offsets, Folds sizes) {
+  SmallVector<OpFoldResult> domainOffsets, domainSizes;
+  if (failed(getIterationDomainTileFromResultTile(b, resultNumber, offsets, sizes, domainOffsets,
+                                                  domainSizes)))
+    return failure();
+  FailureOr<TilingResult> tile = tileGeneric(*this, b, domainOffsets, domainSizes, /*isFused=*/true);
+  if (succeeded(tile))
+    tile->tiledValues = {tile->tiledValues[resultNumber]};
+  return tile;
+}
+
+LogicalResult GenericOp::getIterationDomainTileFromOperandTiles(
+    OpBuilder &b, ArrayRef<unsigned> operandNumbers, ArrayRef<SmallVector<OpFoldResult>> allOffsets,
+    ArrayRef<SmallVector<OpFoldResult>> allSizes, SmallVectorImpl<OpFoldResult> &domainOffsets,
+    SmallVectorImpl<OpFoldResult> &domainSizes) {
+  SmallVector<Tile> tiles;
+  for (auto [offsets, sizes] : llvm::zip_equal(allOffsets, allSizes))
+    tiles.emplace_back(offsets, sizes);
+  return domainTile(*this, b, operandNumbers, /*isResult=*/false, tiles, domainOffsets,
+                    domainSizes);
+}
+
+FailureOr<TilingResult> GenericOp::getTiledImplementationFromOperandTiles(
+    OpBuilder &b, ArrayRef<unsigned> operandNumbers, ArrayRef<SmallVector<OpFoldResult>> allOffsets,
+    ArrayRef<SmallVector<OpFoldResult>> allSizes) {
+  SmallVector<OpFoldResult> offsets, sizes;
+  if (failed(getIterationDomainTileFromOperandTiles(b, operandNumbers, allOffsets, allSizes,
+                                                    offsets, sizes)))
+    return failure();
+  // The driver replaces an operand of the tile by its number.
+  return tileGeneric(*this, b, offsets, sizes, /*isFused=*/true, /*keepOperands=*/true);
+}
+
+bool GenericOp::isOpFusableWithConsumerSlice(unsigned resultNumber, Folds, Folds) {
+  return tcRustHasTiles(wrap(getOperation()), resultNumber, /*isResult=*/true);
+}
+
+bool GenericOp::isOpFusableWithProducerSlices(ArrayRef<unsigned> operandNumbers,
+                                              ArrayRef<SmallVector<OpFoldResult>>,
+                                              ArrayRef<SmallVector<OpFoldResult>>) {
+  return llvm::all_of(operandNumbers, [&](unsigned number) {
+    return tcRustHasTiles(wrap(getOperation()), number, /*isResult=*/false);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions in parts
+//===----------------------------------------------------------------------===//
+
+FailureOr<SmallVector<Value>> GenericOp::generateInitialTensorForPartialReduction(
+    OpBuilder &b, Location, Folds tileSizes, const llvm::SetVector<unsigned> &reductionDims) {
+  Split split(reductionDims, ReductionTilingStrategy::FullReduction, {}, {});
+  Collected collected(*this);
+  TcTiled to = collected.raw();
+  TcPlace place = toRust(b);
+  SmallVector<TcIndex> sizes = toRust(tileSizes);
+  if (!tcRustInitialTensors(wrap(getOperation()), &place, sizes.size(), sizes.data(), &split.raw,
+                            &to))
+    return failure();
+  return collected.values;
+}
+
+FailureOr<TilingResult> GenericOp::tileToPartialReduction(
+    OpBuilder &b, Location, ReductionTilingStrategy strategy, ValueRange init, Folds offsets,
+    Folds sizes, const llvm::SetVector<unsigned> &reductionDims, Folds splitReductionIvs) {
+  Split split(reductionDims, strategy, splitReductionIvs, init);
+  Collected collected(*this);
+  TcTiled to = collected.raw();
+  TcPlace place = toRust(b);
+  Tile spans(offsets, sizes);
+  TcTile tile = spans.raw();
+  if (!tcRustPartialTile(wrap(getOperation()), &place, &tile, &split.raw, &to))
+    return failure();
+  return collected.tilingResult();
+}
+
+FailureOr<MergeResult> GenericOp::mergeReductions(OpBuilder &b, Location, ValueRange partialReduce,
+                                                  const llvm::SetVector<unsigned> &reductionDims) {
+  Split split(reductionDims, ReductionTilingStrategy::FullReduction, {}, partialReduce);
+  Collected collected(*this);
+  TcTiled to = collected.raw();
+  TcPlace place = toRust(b);
+  if (!tcRustMerge(wrap(getOperation()), &place, &split.raw, &to))
+    return failure();
+  return MergeResult{collected.ops, SmallVector<Value>(collected.ops.front()->getResults())};
+}
+
+LogicalResult GenericOp::getPartialResultTilePosition(
+    OpBuilder &b, unsigned resultNumber, ReductionTilingStrategy strategy, Folds offsets,
+    Folds sizes, const llvm::SetVector<unsigned> &reductionDims, Folds splitReductionIvs,
+    SmallVector<OpFoldResult> &resultOffsets, SmallVector<OpFoldResult> &resultSizes) {
+  Split split(reductionDims, strategy, splitReductionIvs, {});
+  Collected collected(*this);
+  TcTiled to = collected.raw();
+  TcPlace place = toRust(b);
+  Tile spans(offsets, sizes);
+  TcTile tile = spans.raw();
+  if (!tcRustPartialPosition(wrap(getOperation()), &place, resultNumber, &tile, &split.raw, &to))
+    return failure();
+  collected.moveSpansTo(resultOffsets, resultSizes);
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

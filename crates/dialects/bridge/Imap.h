@@ -12,6 +12,14 @@
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/TilingInterface.h"
+
+// PartialReductionOpInterface.td of LLVM 22 does not qualify these names.
+namespace tc::imap {
+using llvm::SmallVector;
+using mlir::Location, mlir::Value, mlir::ValueRange, mlir::TilingResult, mlir::MergeResult,
+    mlir::ReductionTilingStrategy;
+} // namespace tc::imap
 
 #include "imap.dialect.h.inc"
 #include "imap.enum.h.inc"

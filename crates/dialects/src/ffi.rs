@@ -4,6 +4,8 @@
 //! Every function exported here catches panics and turns them into an error at the
 //! operation being worked on, because unwinding into C++ is undefined behaviour.
 
+mod tiling;
+
 use crate::{
     Language, axon,
     diagnostic::{RemarkKind, Severity},

@@ -17,6 +17,7 @@ include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/TilingInterface.td"
 
 def Imap_Dialect : Dialect {
   let name = "imap";
@@ -125,7 +126,15 @@ def Imap_RuntimeType : AnyTypeOf<[Index, AnyRankedTensor, AnyStridedMemRef]>;
 def Imap_GenericOp : Imap_Op<"generic", [
     AttrSizedOperandSegments, DestinationStyleOpInterface,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, RecursiveMemoryEffects,
-    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>,
+    DeclareOpInterfaceMethods<TilingInterface, [
+      "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
+      "getResultTilePosition", "generateResultTileValue", "getIterationDomainTileFromResultTile",
+      "getTiledImplementationFromOperandTiles", "getIterationDomainTileFromOperandTiles",
+      "isOpFusableWithConsumerSlice", "isOpFusableWithProducerSlices"]>,
+    DeclareOpInterfaceMethods<PartialReductionOpInterface, [
+      "generateInitialTensorForPartialReduction", "tileToPartialReduction", "mergeReductions",
+      "getPartialResultTilePosition"]>]> {
   let summary = "A computation over an iteration domain, with one indexing map per operand";
   let description = [{
     For every point of the dimension variables, and for every point of the range
@@ -159,6 +168,10 @@ def Imap_GenericOp : Imap_Op<"generic", [
 
     The epilogue has one argument per result (the folded value) followed by one
     per input; it may use an input only if its map has no range variable.
+
+    The operation implements `TilingInterface` and `PartialReductionOpInterface`. Loops
+    are numbered dimension variables first, then range variables. A tile of a range
+    needs accumulators that start from the destination, and no epilogue.
 
     Constraints:
       * C1: every map has the variables of the domain, and as many results as its operand has dimensions.

@@ -5,6 +5,8 @@
 pub mod canonicalize;
 pub mod extents;
 pub mod map;
+pub mod partial;
+pub mod tiling;
 pub mod verify;
 
 use crate::mlir::{self, Blk, Builder, Val};
@@ -419,6 +421,18 @@ pub fn build_index<'c>(builder: &Builder<'c>, kind: &str, number: u32) -> Val<'c
     let number = mlir::i64_attr(builder.context, i64::from(number));
     let attributes = [("kind", kind), ("number", number)];
     builder.value_with("imap.index", &[], builder.index_type(), &attributes)
+}
+
+/// Changes the variable whose value an `imap.index` yields.
+pub(crate) fn set_index_variable(op: mlir::Op, var: Var) {
+    let (kind, number) = match var {
+        Var::Range(number) => ("range", number),
+        Var::Dim(number) | Var::Runtime(number) => ("dim", number),
+    };
+    let context = mlir::context_of(op);
+    let kind = mlir::parse_attribute(context, &format!("#imap<variable {kind}>"));
+    mlir::set_attribute(op, "kind", kind);
+    mlir::set_attribute(op, "number", mlir::i64_attr(context, i64::from(number)));
 }
 
 /// Emits `imap.yield`.
