@@ -5,12 +5,15 @@
 //! measurements or fails, 2 for a wrong command line.
 
 use clap::Parser;
-use std::{path::PathBuf, process::ExitCode};
+use std::{fs, path::PathBuf, process::ExitCode};
 use tc_benches::{
     build_tool,
     compare::{Build, MIN_RATIO, RUNS, Row, Times, compare, geometric_mean, name},
     suite::{Case, cases},
 };
+
+/// The most other threads that run without a warning, on average.
+const MAX_OTHER_THREADS: f64 = 0.5;
 
 /// Compares the current release build of tc-run with another one.
 #[derive(Parser)]
@@ -65,7 +68,9 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     if cases.is_empty() {
         return Err("no program has such a name".to_string());
     }
+    let mut others = Vec::new();
     let mut measure = |build: Build, case: &Case| {
+        others.extend(other_threads());
         let tool = if build == Build::Base { &arguments.base } else { &new };
         Times::measure(tool, case, arguments.threads)
     };
@@ -108,7 +113,20 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
             println!("\nfailed: {}", failed.join(", "));
         }
     }
+    let others = others.iter().sum::<f64>() / others.len().max(1) as f64;
+    if MAX_OTHER_THREADS < others {
+        eprintln!(
+            "compare: warning: {others:.1} other threads ran on average; times differ by more than the limit"
+        );
+    }
     Ok(slower.is_empty() && failed.is_empty())
+}
+
+/// The number of other threads that run or wait for a processor, if the system reports it.
+fn other_threads() -> Option<f64> {
+    let text = fs::read_to_string("/proc/loadavg").ok()?;
+    let (running, _) = text.split_whitespace().nth(3)?.split_once('/')?;
+    Some(running.parse::<f64>().ok()? - 1.0)
 }
 
 fn print_times(row: &Row) {
