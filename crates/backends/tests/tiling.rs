@@ -1,5 +1,5 @@
-//! Functions that the transform dialect tiles: compiled, they agree with the interpreter on the
-//! untiled functions.
+//! Functions that the transform dialect tiles: interpreted and compiled, they agree with the
+//! interpreter on the untiled functions.
 //!
 //! The functions and their schedules are those of the FileCheck tests.
 
@@ -11,7 +11,7 @@ use melior::ir::Module;
 use random::Random;
 use tc_backends::{
     cpu,
-    interp::{self, Interpreter, Limits},
+    interp::{self, Interpreter, Limits, Outcome},
     run::run_pipeline,
     runtime::Tensor,
 };
@@ -94,6 +94,50 @@ fn count_loops(function: Op) -> usize {
     count
 }
 
+/// The untiled and the tiled functions of a module, for the interpreter.
+struct Functions<'c> {
+    untiled: Module<'c>,
+    tiled: Module<'c>,
+}
+
+impl<'c> Functions<'c> {
+    fn new(parse: &dyn Fn() -> Module<'c>) -> Self {
+        let (untiled, mut tiled) = (parse(), parse());
+        tile(&mut tiled);
+        // The interpreter does not know the affine dialect.
+        run_pipeline(&mut tiled, "lower-affine").expect("affine operations are lowered");
+        Self { untiled, tiled }
+    }
+
+    /// Interprets all functions on random inputs, and compares the tiled ones with the untiled ones. Calls
+    /// `check` with the name, the inputs and the results of each. Returns the number of functions.
+    fn compare(
+        &self,
+        random: &mut Random,
+        mut check: impl FnMut(&str, &[Tensor], &[Outcome]),
+    ) -> usize {
+        let functions = functions(&self.untiled);
+        for ((name, untiled), (_, tiled)) in functions.iter().zip(self::functions(&self.tiled)) {
+            for extents in dynamic_extents(name) {
+                let inputs = arguments(*untiled, extents, random);
+                let run = |function| {
+                    Interpreter::new(function)
+                        .and_then(|interpreter| interpreter.run(&inputs, Limits::default()))
+                        .unwrap_or_else(|error| panic!("{name}: {error}"))
+                };
+                let expected = run(*untiled);
+                for (expected, found) in expected.iter().zip(&run(tiled)) {
+                    let found = found.to_tensor().expect("all elements are defined");
+                    interp::compare(expected, &found)
+                        .unwrap_or_else(|error| panic!("{name}, {extents:?}: {error}"));
+                }
+                check(name, &inputs, &expected);
+            }
+        }
+        functions.len()
+    }
+}
+
 /// Checks all functions of a module, and returns how many there are.
 fn check(source: &str, threads: usize) -> usize {
     let context = tc_dialects::new_context();
@@ -103,46 +147,81 @@ fn check(source: &str, threads: usize) -> usize {
         received.iter().map(|it| it.message.clone()).collect::<Vec<_>>().join("; ")
     };
     let parse = || Module::parse(&context, source).unwrap_or_else(|| panic!("{}", messages()));
-    let (untiled, mut tiled) = (parse(), parse());
-    tile(&mut tiled);
-    for (name, function) in functions(&tiled) {
+    let interpreted = Functions::new(&parse);
+    for (name, function) in functions(&interpreted.tiled) {
         assert!(0 < count_loops(function), "{name} is not tiled");
     }
+    let mut tiled = parse();
+    tile(&mut tiled);
     let options = cpu::Options { threads, ..cpu::Options::default() };
     let program = cpu::Program::lower(&tiled, &options);
     let program = program.unwrap_or_else(|error| panic!("{error}: {}", messages()));
     let compiled = program.jit().unwrap_or_else(|error| panic!("{error}"));
-    let mut random = Random::new(threads as u64);
-    let functions = functions(&untiled);
-    for (name, function) in &functions {
-        for extents in dynamic_extents(name) {
-            let inputs = arguments(*function, extents, &mut random);
-            let expected = Interpreter::new(*function)
-                .and_then(|interpreter| interpreter.run(&inputs, Limits::default()))
-                .unwrap_or_else(|error| panic!("{name}: {error}"));
-            let code = compiled.function(name).unwrap_or_else(|| panic!("no function {name}"));
-            let found = code.run(&inputs.iter().collect::<Vec<_>>());
-            let found = found.unwrap_or_else(|error| panic!("{name}: {error}"));
-            assert_eq!(expected.len(), found.len(), "{name}");
-            for (expected, found) in expected.iter().zip(&found) {
-                interp::compare(expected, found)
-                    .unwrap_or_else(|error| panic!("{name}, {extents:?}: {error}"));
-            }
+    interpreted.compare(&mut Random::new(threads as u64), |name, inputs, expected| {
+        let code = compiled.function(name).unwrap_or_else(|| panic!("no function {name}"));
+        let found = code.run(&inputs.iter().collect::<Vec<_>>());
+        let found = found.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(expected.len(), found.len(), "{name}");
+        for (expected, found) in expected.iter().zip(&found) {
+            interp::compare(expected, found)
+                .unwrap_or_else(|error| panic!("{name}, compiled: {error}"));
         }
-    }
-    functions.len()
+    })
 }
+
+/// A schedule with other tile sizes; 0 stays 0.
+fn with_random_sizes(source: &str, random: &mut Random) -> String {
+    let mut result = String::new();
+    for line in source.split_inclusive('\n') {
+        let sizes = line.split_once("tile_sizes").and_then(|(before, after)| {
+            let (open, rest) = after.split_once('[')?;
+            let (sizes, rest) = rest.split_once(']')?;
+            Some((before, open, sizes, rest))
+        });
+        let Some((before, open, sizes, rest)) = sizes else {
+            result.push_str(line);
+            continue;
+        };
+        let size = |size: &str| match size.trim() {
+            "0" => "0".to_string(),
+            _ => random.between(1, 24).to_string(),
+        };
+        let sizes = sizes.split(',').map(size).collect::<Vec<_>>().join(", ");
+        result.push_str(&format!("{before}tile_sizes{open}[{sizes}]{rest}"));
+    }
+    result
+}
+
+const TILES: &str = include_str!("../../../tests/lit/imap/tile.mlir");
+const REDUCTIONS: &str = include_str!("../../../tests/lit/imap/tile-reduction.mlir");
 
 #[test]
 fn tiled_functions_agree_with_the_interpreter() {
     for threads in [1, 2] {
-        assert!(15 < check(include_str!("../../../tests/lit/imap/tile.mlir"), threads));
+        assert!(15 < check(TILES, threads));
     }
 }
 
 #[test]
 fn reductions_in_parts_agree_with_the_interpreter() {
     for threads in [1, 2] {
-        assert!(4 < check(include_str!("../../../tests/lit/imap/tile-reduction.mlir"), threads));
+        assert!(4 < check(REDUCTIONS, threads));
+    }
+}
+
+#[test]
+fn tile_sizes_do_not_change_values() {
+    for seed in 0..6 {
+        let mut random = Random::new(seed);
+        for source in [TILES, REDUCTIONS] {
+            let source = with_random_sizes(source, &mut random);
+            let context = tc_dialects::new_context();
+            let (_, received) = diagnostic::collect(&context);
+            let parse = || Module::parse(&context, &source).expect("other sizes parse");
+            Functions::new(&parse).compare(&mut random, |_, _, _| {});
+            let received = received.borrow();
+            let errors: Vec<_> = received.iter().filter(|it| it.is_error()).collect();
+            assert!(errors.is_empty(), "seed {seed}: {}", errors[0].message);
+        }
     }
 }
