@@ -62,7 +62,10 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         pass.enter(function);
         let mut loops = Vec::new();
         mlir::walk(function, &mut |op| loops.extend(mlir::is(op, "scf.while").then_some(op)));
-        let num_raised = loops.iter().filter_map(|op| Some(Counter::of(*op)?.raise(*op))).count();
+        let num_raised = loops
+            .iter()
+            .filter_map(|op| Counter::of(*op).map(|counter| counter.raise(*op)))
+            .count();
         remark(
             function.location(),
             RemarkKind::Analysis,
