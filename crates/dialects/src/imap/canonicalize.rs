@@ -58,6 +58,11 @@ fn substitute(ir: &Context, map: &mut IndexingMap, replacement: &dyn Fn(Var) -> 
 
 /// Canonicalizes an operation in place, and returns whether it changed.
 pub fn canonicalize(generic: Generic) -> bool {
+    // Most operations need no look at their maps.
+    let is_known = |value: &Val| constant_index(*value).is_some() || has_bounds(*value);
+    if !generic.runtimes().iter().any(|value| is_index(*value) && is_known(value)) {
+        return false;
+    }
     let ir = Context::new();
     let mut parts = generic.parts(&ir);
     let constants: Vec<_> = parts.runtimes.iter().map(|value| constant_index(*value)).collect();

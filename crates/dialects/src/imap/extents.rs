@@ -136,17 +136,20 @@ impl<'c> Generic<'c> {
     /// operation does not store every element.
     pub fn reads_destination(self, destination: usize) -> bool {
         let combiner = mlir::array_attr(self.op, "combiners").get(destination).copied();
-        let Some(combiner) = combiner.and_then(Combiner::from_attribute) else { return true };
-        let (ir, inputs) = (Context::new(), self.inputs());
-        let map = mlir::array_attr(self.op, "maps").get(inputs.len() + destination).copied();
-        let map = map.and_then(|map| map::from_attribute(&ir, map));
-        let (Some(map), Some(init)) = (map, self.inits().get(destination).copied()) else {
-            return true;
-        };
+        let combiner = combiner.and_then(Combiner::from_attribute);
+        let Some(combiner) = combiner.filter(|it| !it.reads_destination()) else { return true };
+        let ir = Context::new();
         let domain = self.domain(&ir);
-        let is_fold = combiner.kind != CombinerKind::Assign;
-        combiner.reads_destination()
-            || !(is_fold || domain.constraints.is_empty())
-            || !reaches_all(&ir, &domain, &self.runtimes(), &map, init)
+        if combiner.kind == CombinerKind::Assign && !domain.constraints.is_empty() {
+            return true;
+        }
+        let place = self.inputs().len() + destination;
+        let map = mlir::array_attr(self.op, "maps").get(place).copied();
+        let map = map.and_then(|map| map::from_attribute(&ir, map));
+        let init = self.inits().get(destination).copied();
+        let covers = map
+            .zip(init)
+            .is_some_and(|(map, init)| reaches_all(&ir, &domain, &self.runtimes(), &map, init));
+        !covers
     }
 }
