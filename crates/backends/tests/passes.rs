@@ -37,10 +37,13 @@ const SLOW: &[&str] = &[
     "transformer_encoder",
 ];
 
-/// Cases that run for a number of iterations that rounding decides, each with the error.
-const OPEN: &[(&str, &str)] = &[(
+/// Errors of cases that run for a number of iterations which rounding decides.
+const OPEN: &[(&str, &[&str])] = &[(
     "mandelbrot",
-    "module.hlo:117:3: error: 'scf.while' op cannot be run: the condition depends on rounding",
+    &[
+        "module.hlo:117:3: error: 'scf.while' op cannot be run: the condition depends on rounding",
+        "optimized.hlo:152:3: error: 'scf.while' op cannot be run: the condition depends on rounding",
+    ],
 )];
 
 /// Results that JAX does not compute by the rules of HLO: by a library with another algorithm, or with
@@ -161,7 +164,7 @@ fn check_all<'f>(files: impl Iterator<Item = &'f PathBuf>, least: usize, changin
         let open = OPEN.iter().find(|(name, _)| *name == case).map(|(_, error)| *error);
         let start = std::time::Instant::now();
         match (check(path), open) {
-            (Err(error), Some(open)) if error == open => {}
+            (Err(error), Some(open)) if open.contains(&&*error) => {}
             (Err(error), _) => failures.push(format!("{}: {error}", path.display())),
             (Ok(_), Some(_)) => failures.push(format!("{}: it can be run", path.display())),
             (Ok(stats), None) => {

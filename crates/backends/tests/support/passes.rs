@@ -46,10 +46,8 @@ pub fn check_passes(
     inputs: &[Tensor],
     options: &cpu::Options,
 ) -> Result<(Vec<Outcome>, Stats), String> {
-    let interpreter = decode(module, name).map_err(|error| error.to_string())?;
-    let expected = interpreter
-        .run(inputs, Limits::default())
-        .map_err(|error| format!("before all passes: {error}"))?;
+    let expected =
+        interpret(module, name, inputs).map_err(|error| format!("before all passes: {error}"))?;
     let shapes: Vec<_> = expected.iter().map(|it| it.shape().to_vec()).collect();
     // The function when its arguments have attributes, which later passes drop.
     let mut marked = None;
@@ -99,8 +97,23 @@ fn decode(module: &Module, name: &str) -> Result<Interpreter, interp::Error> {
     Ok(Interpreter::new(function)?.allow_undefined_results())
 }
 
+/// Runs the function `name` of a module on tensors; results may have undefined elements.
+///
+/// # Errors
+/// The interpreter's.
+pub fn interpret(
+    module: &Module,
+    name: &str,
+    inputs: &[Tensor],
+) -> Result<Vec<Outcome>, interp::Error> {
+    decode(module, name)?.run(inputs, Limits::default())
+}
+
 /// Checks that results are within the bounds of other ones.
-fn agree(expected: &[Outcome], found: &[Outcome], stats: &mut Stats) -> Result<(), String> {
+///
+/// # Errors
+/// The first element that is not.
+pub fn agree(expected: &[Outcome], found: &[Outcome], stats: &mut Stats) -> Result<(), String> {
     if expected.len() != found.len() {
         return Err(format!("expected {} results, but found {}", expected.len(), found.len()));
     }

@@ -1,0 +1,563 @@
+//! Random programs of `imap.generic`.
+
+use super::{
+    program::{
+        Argument, Element, Extent, Index, Init, Operand, Operation, Output, Program, Runtime,
+        RuntimeSource, Source, Step, Var,
+    },
+    random::Random,
+};
+
+/// What a program contains, and how often; all must occur in a run.
+pub const FEATURES: &[&str] = &[
+    "a bound that a table gives",
+    "a chain of tables",
+    "a constraint",
+    "a destination in place",
+    "a destination that is read later",
+    "a dynamic size",
+    "a fold",
+    "a fold from the destination",
+    "a fraction",
+    "a max",
+    "a min",
+    "a partly written destination",
+    "a quotient",
+    "a read twice",
+    "a remainder",
+    "a strided destination",
+    "a table",
+    "an epilogue",
+    "an extent of 0",
+    "an extent of 1",
+    "several results",
+];
+
+/// The features of a program.
+pub fn features(program: &Program) -> Vec<&'static str> {
+    let text = format!("{program:?}");
+    let mut found = Vec::new();
+    let mut note = |holds: bool, name: &'static str| found.extend(holds.then_some(name));
+    let operations = &program.operations;
+    let outputs: Vec<_> = operations.iter().flat_map(|it| &it.outputs).collect();
+    let is_table = |it: &&Runtime| matches!(it.source, RuntimeSource::Table(..));
+    let tables: Vec<_> =
+        operations.iter().flat_map(|it| it.runtimes.iter().filter(is_table)).collect();
+    let chained = tables.iter().any(|it| match &it.source {
+        RuntimeSource::Table(_, position) => format!("{position:?}").contains("Runtime"),
+        RuntimeSource::Size(_) => false,
+    });
+    let table_bound = operations.iter().any(|it| {
+        let bounds = format!("{:?}", it.ranges);
+        let number = it.runtimes.iter().position(|it| is_table(&it));
+        number.is_some_and(|number| bounds.contains(&format!("Runtime({number})")))
+    });
+    let read_later = operations.iter().enumerate().any(|(number, it)| {
+        let inits = it.outputs.iter().filter_map(|output| match output.init {
+            Init::Value(source @ Source::Result(..)) => Some(source),
+            _ => None,
+        });
+        inits.into_iter().any(|source| {
+            operations[number + 1..]
+                .iter()
+                .any(|it| it.inputs.iter().any(|(read, _)| *read == source))
+                || program.results.contains(&source)
+        })
+    });
+    let extents: Vec<_> = outputs.iter().flat_map(|it| program.extents(&it.shape)).collect();
+    note(table_bound, "a bound that a table gives");
+    note(chained, "a chain of tables");
+    note(operations.iter().any(|it| !it.constraints.is_empty()), "a constraint");
+    let in_place = |it: &&Output| matches!(it.init, Init::Value(Source::Result(..)));
+    note(outputs.iter().any(|it| in_place(&it)), "a destination in place");
+    note(read_later, "a destination that is read later");
+    note(outputs.iter().any(|it| format!("{:?}", it.shape).contains("Size")), "a dynamic size");
+    note(outputs.iter().any(|it| it.combiner != "assign"), "a fold");
+    note(
+        outputs.iter().any(|it| ["add", "maxs"].contains(&it.combiner)),
+        "a fold from the destination",
+    );
+    let values = program.arguments.iter().flat_map(|it| &it.values);
+    note(values.into_iter().any(|it| it.fract() != 0.0), "a fraction");
+    note(text.contains("Max("), "a max");
+    note(text.contains("Min("), "a min");
+    note(outputs.iter().any(|it| is_partial(program, it)), "a partly written destination");
+    note(text.contains("FloorDiv("), "a quotient");
+    note(
+        operations.iter().any(|it| {
+            it.inputs
+                .iter()
+                .enumerate()
+                .any(|(at, (source, _))| it.inputs[..at].iter().any(|(other, _)| other == source))
+        }),
+        "a read twice",
+    );
+    note(text.contains("Mod("), "a remainder");
+    note(
+        outputs.iter().any(|it| format!("{:?}", it.position).contains("Times")),
+        "a strided destination",
+    );
+    note(!tables.is_empty(), "a table");
+    note(operations.iter().any(|it| it.has_epilogue), "an epilogue");
+    note(extents.contains(&0), "an extent of 0");
+    note(extents.contains(&1), "an extent of 1");
+    note(program.results.len() > 1, "several results");
+    found
+}
+
+fn is_partial(program: &Program, output: &Output) -> bool {
+    let constant = output.position.iter().zip(program.extents(&output.shape));
+    constant.into_iter().any(|(index, extent)| matches!(index, Index::Const(_)) && extent > 1)
+}
+
+/// A variable while an operation is made.
+#[derive(Clone)]
+struct Known {
+    var: Var,
+    values: Values,
+}
+
+/// What is known of the values of a variable.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Values {
+    Between(i64, i64),
+    /// From 0 to before a size.
+    Below(usize),
+    /// A size.
+    Size(usize),
+}
+
+impl Known {
+    fn between(&self) -> Option<(Var, i64, i64)> {
+        match self.values {
+            Values::Between(lo, hi) => Some((self.var, lo, hi)),
+            _ => None,
+        }
+    }
+
+    fn is_runtime(&self) -> bool {
+        matches!(self.var, Var::Runtime(_))
+    }
+}
+
+struct Generator {
+    random: Random,
+    program: Program,
+    /// Whether elements are not all integers, so that sums are rounded.
+    has_fractions: bool,
+}
+
+/// A random program.
+pub fn generate(seed: u64) -> Program {
+    let mut random = Random::new(seed);
+    let element = *random.pick(&[
+        Element::I32,
+        Element::I32,
+        Element::F32,
+        Element::F32,
+        Element::I8,
+        Element::F64,
+    ]);
+    let program = Program {
+        element,
+        sizes: Vec::new(),
+        arguments: Vec::new(),
+        operations: Vec::new(),
+        results: Vec::new(),
+    };
+    let has_fractions = element.is_float() && random.chance(20);
+    let mut it = Generator { random, program, has_fractions };
+    for _ in 0..it.random.weighted(&[50, 35, 15]) {
+        let size = it.random.pick(&[0, 1, 2, 3, 5, 9, 17]);
+        let size = *size;
+        it.program.sizes.push(size);
+        let shape = vec![Extent::Size(it.program.sizes.len() - 1)];
+        it.argument(shape);
+    }
+    // A few are so long that buffers are assigned without one-shot bufferization.
+    let count =
+        if it.random.chance(3) { it.random.between(28, 36) } else { it.random.between(1, 5) };
+    for _ in 0..count {
+        let operation = it.operation();
+        it.program.operations.push(operation);
+    }
+    let last = it.program.operations.len() - 1;
+    for number in 0..=last {
+        for output in 0..it.program.operations[number].outputs.len() {
+            if number == last || it.random.chance(if count > 5 { 90 } else { 25 }) {
+                it.program.results.push(Source::Result(number, output));
+            }
+        }
+    }
+    it.program
+}
+
+fn constant(value: i64) -> Index {
+    Index::Const(value)
+}
+
+fn boxed(var: Var) -> Box<Index> {
+    Box::new(Index::Var(var))
+}
+
+impl Generator {
+    fn argument(&mut self, shape: Vec<Extent>) -> Source {
+        let count: i64 = self.program.extents(&shape).iter().product();
+        let divisor = if self.has_fractions { 1000 } else { 1 };
+        let values = (0..count)
+            .map(|_| self.random.between(-7 * divisor, 7 * divisor) as f64 / divisor as f64)
+            .collect();
+        self.program.arguments.push(Argument { shape, values, is_table: false });
+        Source::Argument(self.program.arguments.len() - 1)
+    }
+
+    /// An argument of indices.
+    fn table(&mut self, shape: Vec<Extent>, lo: i64, hi: i64) -> usize {
+        let count: i64 = self.program.extents(&shape).iter().product();
+        let values = (0..count).map(|_| self.random.between(lo, hi) as f64).collect();
+        self.program.arguments.push(Argument { shape, values, is_table: true });
+        self.program.arguments.len() - 1
+    }
+
+    /// Something to read: an earlier result, most of the time.
+    fn source(&mut self) -> Source {
+        let results: Vec<_> = self
+            .program
+            .operations
+            .iter()
+            .enumerate()
+            .flat_map(|(number, it)| {
+                (0..it.outputs.len()).map(move |at| Source::Result(number, at))
+            })
+            .collect();
+        if let Some(last) = results.last()
+            && self.random.chance(60)
+        {
+            return *last;
+        }
+        if !results.is_empty() && self.random.chance(50) {
+            return *self.random.pick(&results);
+        }
+        let tensors: Vec<_> = (0..self.program.arguments.len())
+            .filter(|it| !self.program.arguments[*it].is_table)
+            .map(Source::Argument)
+            .collect();
+        if !tensors.is_empty() && self.random.chance(40) {
+            return *self.random.pick(&tensors);
+        }
+        let rank = self.random.between(0, 3);
+        let shape = (0..rank).map(|_| self.extent()).collect();
+        self.argument(shape)
+    }
+
+    fn extent(&mut self) -> Extent {
+        if !self.program.sizes.is_empty() && self.random.chance(30) {
+            return Extent::Size(self.random.below(self.program.sizes.len()));
+        }
+        Extent::Fixed(*self.random.pick(&[1, 2, 3, 4, 5, 8, 11]))
+    }
+
+    /// A subscript into a dimension, inside its extent at every point; `None` if there is none.
+    fn subscript(&mut self, extent: Extent, preferred: usize, known: &[Known]) -> Option<Index> {
+        let extent = match extent {
+            // Only the variables below a size are known to be inside.
+            Extent::Size(size) => {
+                let below = known.iter().filter(|it| it.values == Values::Below(size));
+                let below: Vec<_> = below.collect();
+                if below.is_empty() {
+                    return None;
+                }
+                let var = self.random.pick(&below).var;
+                let size = known.iter().find(|it| it.values == Values::Size(size));
+                return Some(match size {
+                    // From the end.
+                    Some(size) if self.random.chance(30) => {
+                        let last = Index::Add(boxed(size.var), Box::new(constant(-1)));
+                        Index::Sub(Box::new(last), boxed(var))
+                    }
+                    _ => Index::Var(var),
+                });
+            }
+            Extent::Fixed(extent) => extent,
+        };
+        if extent == 0 {
+            return None;
+        }
+        let usable: Vec<_> = known.iter().filter_map(Known::between).collect();
+        for attempt in 0..4 {
+            let Some(it) = usable
+                .get(preferred)
+                .filter(|_| attempt < 2)
+                .or_else(|| (!usable.is_empty()).then(|| &usable[self.random.below(usable.len())]))
+            else {
+                break;
+            };
+            let (var, lo, hi) = *it;
+            let by = self.random.between(2, 3);
+            let shift = self.random.between(0, 1) - lo;
+            let shifted = || Box::new(Index::Add(boxed(var), Box::new(constant(shift))));
+            let kind = self.random.weighted(&[8, 2, 2, 2, 1, 2, 1]);
+            let (index, lo, hi) = match kind {
+                0 => (*shifted(), lo + shift, hi + shift),
+                1 => (Index::Sub(Box::new(constant(hi)), boxed(var)), 0, hi - lo),
+                2 => (Index::FloorDiv(shifted(), by), 0, (hi + shift) / by),
+                3 => (Index::Mod(shifted(), by), 0, by - 1),
+                4 => (Index::Times(shifted(), by), (lo + shift) * by, (hi + shift) * by),
+                5 => {
+                    let (other, least, most) = usable[self.random.below(usable.len())];
+                    let sum = Index::Add(shifted(), boxed(other));
+                    (sum, lo + shift + least, hi + shift + most)
+                }
+                // Clamped into the dimension, whatever it is.
+                _ => {
+                    let low = Index::Max(boxed(var), Box::new(constant(0)));
+                    (Index::Min(Box::new(low), Box::new(constant(extent - 1))), 0, extent - 1)
+                }
+            };
+            if 0 <= lo && hi < extent {
+                return Some(index);
+            }
+        }
+        Some(constant(self.random.below(extent as usize) as i64))
+    }
+
+    fn operation(&mut self) -> Operation {
+        let mut known: Vec<Known> = Vec::new();
+        let mut runtimes = Vec::new();
+        // The sizes come first, as runtime variables of the same numbers.
+        for size in 0..self.program.sizes.len() {
+            runtimes.push(Runtime { source: RuntimeSource::Size(size), bounds: (0, 1 << 31) });
+            known.push(Known { var: Var::Runtime(size), values: Values::Size(size) });
+        }
+        let mut dims = Vec::new();
+        for number in 0..self.random.between(1, 3) as usize {
+            let var = Var::Dim(number);
+            if let Extent::Size(size) = self.extent() {
+                let last = Index::Add(boxed(Var::Runtime(size)), Box::new(constant(-1)));
+                dims.push((constant(0), last));
+                known.push(Known { var, values: Values::Below(size) });
+            } else {
+                let lo = self.random.between(0, 1) * self.random.between(-1, 2);
+                let hi = lo - 1 + *self.random.pick(&[0, 1, 1, 2, 3, 4, 5, 8, 9]);
+                dims.push((constant(lo), constant(hi)));
+                known.push(Known { var, values: Values::Between(lo, hi) });
+            }
+        }
+        self.tables(&mut runtimes, &mut known);
+        let is_fold = self.random.chance(45);
+        let mut ranges = Vec::new();
+        for number in 0..if is_fold { self.random.weighted(&[10, 70, 20]) } else { 0 } {
+            let var = Var::Range(number);
+            let hi = self.random.between(0, 4);
+            let table =
+                runtimes.iter().position(|it| matches!(it.source, RuntimeSource::Table(..)));
+            let upper = match table {
+                // As many as an element of a table says.
+                Some(table) if self.random.chance(50) => {
+                    Index::Min(boxed(Var::Runtime(table)), Box::new(constant(hi)))
+                }
+                _ => constant(hi),
+            };
+            ranges.push((constant(0), upper));
+            known.push(Known { var, values: Values::Between(0, hi) });
+        }
+        let points = known.iter().filter(|it| !it.is_runtime()).filter_map(Known::between);
+        let points: Vec<_> = points.collect();
+        let mut constraints = Vec::new();
+        if !points.is_empty() && self.random.chance(20) {
+            let (twice, lo, hi) = *self.random.pick(&points);
+            let (other, least, most) = *self.random.pick(&points);
+            let sum = Index::Add(Box::new(Index::Times(boxed(twice), 2)), boxed(other));
+            let (low, high) = (2 * lo + least, 2 * hi + most);
+            let lo = low + self.random.between(0, 2);
+            constraints.push((sum, lo, high.max(lo)));
+        }
+
+        let order: Vec<_> =
+            known.iter().filter(|it| !matches!(it.var, Var::Runtime(_))).cloned().collect();
+        let mut usable = order.clone();
+        usable.extend(known.iter().filter(|it| matches!(it.var, Var::Runtime(_))).cloned());
+        let mut inputs: Vec<(Source, Vec<Index>)> = Vec::new();
+        for _ in 0..self.random.between(1, 3) {
+            let source = match inputs.first() {
+                Some((first, _)) if self.random.chance(25) => *first,
+                _ => self.source(),
+            };
+            let shape = self.program.shape(source).to_vec();
+            let position: Option<Vec<_>> = shape
+                .iter()
+                .enumerate()
+                .map(|(dim, extent)| self.subscript(*extent, dim, &usable))
+                .collect();
+            inputs.extend(position.map(|position| (source, position)));
+        }
+        let has_epilogue = is_fold && self.random.chance(40);
+        let num_outputs = self.random.weighted(&[0, 75, 25]);
+        let dims_known: Vec<_> =
+            order.iter().filter(|it| matches!(it.var, Var::Dim(_))).cloned().collect();
+        let mut outputs: Vec<Output> = Vec::new();
+        for _ in 0..num_outputs {
+            let output = self.output(&dims_known, is_fold, inputs.len(), &outputs);
+            outputs.push(output);
+        }
+        // An epilogue reads inputs whose maps depend on dimensions only.
+        if has_epilogue {
+            let readable: Vec<_> = (0..inputs.len())
+                .filter(|it| {
+                    let text = format!("{:?}", inputs[*it].1);
+                    !text.contains("Range") && !text.contains("Runtime") && constraints.is_empty()
+                })
+                .collect();
+            for output in &mut outputs {
+                let with = match readable.first() {
+                    Some(input) => Operand::Input(*input),
+                    None => Operand::Constant(3),
+                };
+                let op = *self.random.pick(&["add", "sub", "select"]);
+                output.epilogue =
+                    vec![Step { op, with }, Step { op: "clamp", with: Operand::Constant(0) }];
+            }
+        }
+        Operation { dims, ranges, runtimes, constraints, inputs, outputs, has_epilogue }
+    }
+
+    /// Runtime variables from tables: by a dimension, or by another one of them.
+    fn tables(&mut self, runtimes: &mut Vec<Runtime>, known: &mut Vec<Known>) {
+        if !self.random.chance(35) {
+            return;
+        }
+        let dims = known.iter().filter(|it| matches!(it.var, Var::Dim(_)));
+        let mut positions: Vec<(Extent, Index)> = dims
+            .filter_map(|it| match it.values {
+                Values::Below(size) => Some((Extent::Size(size), Index::Var(it.var))),
+                Values::Between(lo, hi) => {
+                    let index = Index::Add(boxed(it.var), Box::new(constant(-lo)));
+                    Some((Extent::Fixed((hi - lo + 1).max(1)), index))
+                }
+                Values::Size(_) => None,
+            })
+            .collect();
+        for _ in 0..self.random.between(1, 2) {
+            let (extent, index) = self.random.pick(&positions).clone();
+            let hi = self.random.between(0, 4);
+            let table = self.table(vec![extent], 0, hi);
+            let var = Var::Runtime(runtimes.len());
+            let source = RuntimeSource::Table(table, vec![index]);
+            runtimes.push(Runtime { source, bounds: (0, hi) });
+            known.push(Known { var, values: Values::Between(0, hi) });
+            // The next one is likely read at this one.
+            let chained = (Extent::Fixed(hi + 1), Index::Var(var));
+            positions.extend([chained.clone(), chained]);
+        }
+    }
+
+    fn output(
+        &mut self,
+        dims: &[Known],
+        is_fold: bool,
+        num_inputs: usize,
+        others: &[Output],
+    ) -> Output {
+        let mut order = dims.to_vec();
+        if self.random.chance(30) {
+            order.reverse();
+        }
+        // A dimension of one value need not be written.
+        order.retain(|it| {
+            let is_one = matches!(it.values, Values::Between(lo, hi) if lo == hi);
+            !is_one || self.random.chance(50)
+        });
+        let is_partial = self.random.chance(20);
+        let (mut shape, mut position) = (Vec::new(), Vec::new());
+        for it in &order {
+            let (lo, hi) = match it.values {
+                Values::Between(lo, hi) => (lo, hi),
+                Values::Below(size) | Values::Size(size) => {
+                    shape.push(Extent::Size(size));
+                    position.push(Index::Var(it.var));
+                    continue;
+                }
+            };
+            let more = if is_partial { self.random.between(0, 2) } else { 0 };
+            let first = self.random.between(0, more) - lo;
+            let stride = if self.random.chance(12) { 2 } else { 1 };
+            let count = hi - lo + 1;
+            shape.push(Extent::Fixed(((count - 1).max(0) * stride + count.min(1)).max(0) + more));
+            let shifted = Index::Add(boxed(it.var), Box::new(constant(first)));
+            position.push(match stride {
+                // From its first value on, so that the extent holds all of them.
+                2 => Index::Times(Box::new(Index::Add(boxed(it.var), Box::new(constant(-lo)))), 2),
+                _ => shifted,
+            });
+        }
+        if order.is_empty() || self.random.chance(20) {
+            let extent = if is_partial { 2 } else { 1 };
+            let at = self.random.below(shape.len() + 1);
+            shape.insert(at, Extent::Fixed(extent));
+            position.insert(at, constant(self.random.below(extent as usize) as i64));
+        }
+        let combiner = match is_fold {
+            false => "assign",
+            true => *self.random.pick(&[
+                "add from identity",
+                "maxs from identity",
+                "mins from identity",
+                "add",
+                "maxs",
+            ]),
+        };
+        let is_sparse = is_partial || position.iter().any(|it| matches!(it, Index::Times(..)));
+        let init = self.init(&shape, is_sparse, combiner, others);
+        let first = self.operand(dims, num_inputs);
+        let mut body = Vec::new();
+        for _ in 0..self.random.between(0, 3) {
+            let ops = ["add", "sub", "mul", "select", "add", "tanh"];
+            let op = *self.random.pick(&ops[..if self.has_fractions { 6 } else { 5 }]);
+            body.push(Step { op, with: self.operand(dims, num_inputs) });
+        }
+        body.push(Step { op: "clamp", with: Operand::Constant(0) });
+        Output { shape, init, position, combiner, first, body, epilogue: Vec::new() }
+    }
+
+    fn operand(&mut self, dims: &[Known], num_inputs: usize) -> Operand {
+        match self.random.weighted(&[if num_inputs == 0 { 0 } else { 8 }, 2, 1]) {
+            0 => Operand::Input(self.random.below(num_inputs)),
+            1 => Operand::Constant(self.random.between(-3, 3) as i8),
+            _ => Operand::Dim(self.random.below(dims.len())),
+        }
+    }
+
+    /// An earlier result of the same extents, an argument, or nothing.
+    fn init(
+        &mut self,
+        shape: &[Extent],
+        is_sparse: bool,
+        combiner: &str,
+        others: &[Output],
+    ) -> Init {
+        let same: Vec<_> = self
+            .program
+            .operations
+            .iter()
+            .enumerate()
+            .flat_map(|(number, it)| {
+                (0..it.outputs.len()).map(move |at| Source::Result(number, at))
+            })
+            .filter(|source| self.program.shape(*source) == shape)
+            .filter(|source| {
+                let is_taken =
+                    |it: &Output| matches!(it.init, Init::Value(init) if init == *source);
+                !others.iter().any(is_taken)
+            })
+            .collect();
+        if !same.is_empty() && self.random.chance(60) {
+            return Init::Value(*self.random.pick(&same));
+        }
+        let is_read = matches!(combiner, "add" | "maxs");
+        // Elements that nothing writes are undefined otherwise.
+        if is_read || self.random.chance(if is_sparse { 75 } else { 35 }) {
+            return Init::Value(self.argument(shape.to_vec()));
+        }
+        Init::Empty
+    }
+}

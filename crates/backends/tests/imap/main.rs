@@ -1,0 +1,191 @@
+//! Random programs of `imap.generic`: every pass of the CPU pipeline, and fusion, keeps what the
+//! interpreter computes.
+//!
+//! `TC_RANDOM_PROGRAMS` sets the number of programs, `TC_RANDOM_SEED` the first seed.
+
+mod generator;
+#[path = "../support/passes.rs"]
+mod passes;
+mod program;
+#[path = "../support/random.rs"]
+mod random;
+mod shrink;
+
+use generator::{FEATURES, features, generate};
+use melior::ir::{Module, operation::OperationLike};
+use passes::{Stats, check_passes};
+use program::Program;
+use std::{
+    collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+};
+use tc_backends::{cpu, interp::compare, run::run_pipeline, runtime::Tensor};
+use tc_dialects::{diagnostic, mlir};
+
+/// One program in so many is compiled, too.
+const COMPILED: u64 = 15;
+
+fn from_environment(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+}
+
+/// Passes that change some program, besides fusion.
+const CHANGING: &[&str] = &[
+    "bufferization-lower-deallocations",
+    "bufferize-chains",
+    "canonicalize",
+    "convert-imap-to-arith",
+    "convert-imap-to-scf",
+    "convert-results-to-destinations",
+    "convert-scf-to-openmp",
+    "copy-shared-destinations",
+    "cse",
+    "deallocate-local-buffers",
+    "drop-argument-attributes",
+    "eliminate-empty-tensors",
+    "hoist-deallocations",
+    "limit-vectorization",
+    "one-shot-bufferize",
+    "ownership-based-buffer-deallocation",
+    "unshare-empty-tensors",
+];
+
+fn num_generics(module: &Module) -> usize {
+    let mut count = 0;
+    let count_in = &mut |op| count += usize::from(mlir::is(op, "imap.generic"));
+    mlir::walk(mlir::op_ref(module.as_operation()), count_in);
+    count
+}
+
+/// Checks a program, fused or not.
+fn check(program: &Program, seed: u64) -> Result<Stats, String> {
+    let result = catch_unwind(AssertUnwindSafe(|| check_program(program, seed)));
+    result.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        Err(format!("panic: {}", text.unwrap_or_default()))
+    })
+}
+
+fn check_program(program: &Program, seed: u64) -> Result<Stats, String> {
+    let context = tc_dialects::new_context();
+    let (_, received) = diagnostic::collect(&context);
+    let said = |error: String| {
+        let messages: Vec<_> = received.borrow().iter().map(|it| it.message.clone()).collect();
+        format!("{error}\n{}", messages.join("\n"))
+    };
+    let mut module = program.build(&context);
+    if !module.as_operation().verify() {
+        return Err(said("the program is not valid".to_string()));
+    }
+    let inputs = program.inputs();
+    let threads = if seed % 5 == 4 { 2 } else { 1 };
+    let options = cpu::Options { threads, ..cpu::Options::default() };
+    let mut stats = Stats::default();
+    if seed % 3 != 0 {
+        let first = passes::interpret(&module, "f", &inputs).map_err(|error| error.to_string())?;
+        let text = module.as_operation().to_string();
+        let before = num_generics(&module);
+        run_pipeline(&mut module, "canonicalize,cse,imap-fuse,canonicalize,cse")
+            .map_err(|error| said(error.to_string()))?;
+        if num_generics(&module) < before {
+            stats.changes.insert("imap-fuse".to_string(), 1);
+        }
+        let fused = passes::interpret(&module, "f", &inputs);
+        let fused = fused.map_err(|error| format!("fused: {error}\n{text}"))?;
+        let after = module.as_operation();
+        passes::agree(&first, &fused, &mut stats)
+            .map_err(|error| format!("fused: {error}\n{text}\nafter:\n{after}"))?;
+    }
+    let (expected, checked) = check_passes(&module, "f", &inputs, &options).map_err(said)?;
+    stats.add(&checked);
+    if seed % COMPILED == 0 {
+        let compiled = cpu::Program::lower(&module, &cpu::Options::default());
+        let compiled = compiled.map_err(|error| said(error.to_string()))?;
+        let compiled = compiled.jit().map_err(|error| error.to_string())?;
+        let function = compiled.function("f").expect("the function of the module");
+        // The extents of results need not follow from those of arguments.
+        let mut found = Vec::new();
+        for outcome in &expected {
+            let zeros = Tensor::zeros(outcome.element(), outcome.shape());
+            found.push(zeros.map_err(|error| error.to_string())?);
+        }
+        function
+            .call(&inputs.iter().collect::<Vec<_>>(), &mut found)
+            .map_err(|error| format!("compiled: {error}"))?;
+        for (number, (expected, found)) in expected.iter().zip(&found).enumerate() {
+            compare(expected, found)
+                .map_err(|error| format!("compiled: result {number} {error}"))?;
+        }
+    }
+    Ok(stats)
+}
+
+/// What a failure is called: its first line without numbers, so that shrinking keeps to one mistake.
+fn kind(error: &str) -> String {
+    let line = error.lines().next().unwrap_or_default();
+    line.split(": ").next().unwrap_or_default().to_string()
+}
+
+#[test]
+fn passes_keep_the_meaning_of_random_programs() {
+    let count = from_environment("TC_RANDOM_PROGRAMS", 300);
+    let first = from_environment("TC_RANDOM_SEED", 0);
+    let mut all = Stats::default();
+    let mut coverage: BTreeMap<&str, usize> =
+        FEATURES.iter().map(|feature| (*feature, 0)).collect();
+    for seed in first..first + count {
+        let program = generate(seed);
+        for feature in features(&program) {
+            *coverage.get_mut(feature).expect("it is in the list") += 1;
+        }
+        match check(&program, seed) {
+            Ok(stats) => all.add(&stats),
+            Err(error) => {
+                let kind = kind(&error);
+                let fails = |it: &Program| check(it, seed).is_err_and(|it| self::kind(&it) == kind);
+                let small = shrink::shrink(&program, 300, fails);
+                let error = check(&small, seed).err().unwrap_or(error);
+                panic!("seed {seed}: {error}\n{small:?}");
+            }
+        }
+    }
+    println!("{all:?}\n{coverage:?}");
+    if count >= 300 {
+        let missing: Vec<_> = coverage.iter().filter(|(_, count)| **count == 0).collect();
+        assert!(missing.is_empty(), "no program has {missing:?}");
+        for pass in CHANGING.iter().chain(&["imap-fuse"]) {
+            let changed = all.changes.keys().any(|name| name.contains(pass));
+            assert!(changed, "'{pass}' changes no program: {all:?}");
+        }
+        let certain = all.elements - all.uncertain;
+        assert!(certain > 100 * count as usize, "{all:?}");
+    }
+}
+
+/// What is left of a program is a program, which the interpreter can run.
+#[test]
+fn smaller_programs_are_valid() {
+    let mut count = 0;
+    for seed in 0..12 {
+        for smaller in shrink::candidates(&generate(seed)) {
+            let context = tc_dialects::new_context();
+            let module = smaller.build(&context);
+            assert!(module.as_operation().verify(), "seed {seed}: {smaller:?}");
+            let outcomes = passes::interpret(&module, "f", &smaller.inputs());
+            assert!(outcomes.is_ok(), "seed {seed}: {}\n{smaller:?}", outcomes.unwrap_err());
+            count += 1;
+        }
+    }
+    assert!(count > 100, "{count}");
+}
+
+#[test]
+fn shrinking_leaves_the_reason() {
+    let has_table = |it: &Program| features(it).contains(&"a chain of tables");
+    let program = (0..).map(generate).find(|it| has_table(it) && it.operations.len() > 3);
+    let program = program.expect("one in a few has it");
+    let small = shrink::shrink(&program, 1000, has_table);
+    assert_eq!(small.operations.len(), 1);
+    assert!(small.operations[0].outputs.iter().all(|it| it.body.is_empty()), "{small:?}");
+    assert!(check(&small, 1).is_ok());
+}

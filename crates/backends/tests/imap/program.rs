@@ -1,0 +1,462 @@
+//! Programs of `imap.generic` as data, which can be made smaller, and the module that they stand for.
+
+use melior::{
+    Context,
+    ir::{Location, Module, Type, r#type::FunctionType},
+};
+use tc_backends::runtime::Tensor;
+use tc_dialects::{
+    imap::{self, Combiner, GenericParts},
+    mlir::{self, Builder, Val},
+};
+use tc_ir::{Expr, IndexingMap, Interval, Variable, map::Constraint};
+
+/// The type of all elements but those of tables, which are `i32`.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Element {
+    I8,
+    I32,
+    F32,
+    F64,
+}
+
+impl Element {
+    pub fn is_float(self) -> bool {
+        matches!(self, Self::F32 | Self::F64)
+    }
+
+    fn ty<'c>(self, b: &Builder<'c>) -> Type<'c> {
+        match self {
+            Self::I8 => b.int_type(8),
+            Self::I32 => b.int_type(32),
+            Self::F32 => Type::float32(b.context),
+            Self::F64 => Type::float64(b.context),
+        }
+    }
+}
+
+/// An extent: a number, or the size of a number.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Extent {
+    Fixed(i64),
+    Size(usize),
+}
+
+/// A variable of an operation.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Var {
+    Dim(usize),
+    Range(usize),
+    Runtime(usize),
+}
+
+/// An index expression.
+#[derive(Clone, Debug)]
+pub enum Index {
+    Const(i64),
+    Var(Var),
+    Add(Box<Index>, Box<Index>),
+    Sub(Box<Index>, Box<Index>),
+    Times(Box<Index>, i64),
+    FloorDiv(Box<Index>, i64),
+    Mod(Box<Index>, i64),
+    Min(Box<Index>, Box<Index>),
+    Max(Box<Index>, Box<Index>),
+}
+
+impl Index {
+    fn build(&self, ir: &tc_ir::Context) -> Expr {
+        let pair = |lhs: &Self, rhs: &Self| (lhs.build(ir), rhs.build(ir));
+        match self {
+            Self::Const(value) => ir.constant(*value),
+            Self::Var(Var::Dim(number)) => ir.dim(*number as u32),
+            Self::Var(Var::Range(number)) => ir.range(*number as u32),
+            Self::Var(Var::Runtime(number)) => ir.runtime(*number as u32),
+            Self::Add(lhs, rhs) => {
+                let (lhs, rhs) = pair(lhs, rhs);
+                ir.add(lhs, rhs)
+            }
+            Self::Sub(lhs, rhs) => {
+                let (lhs, rhs) = pair(lhs, rhs);
+                ir.sub(lhs, rhs)
+            }
+            Self::Times(lhs, by) => ir.mul(lhs.build(ir), ir.constant(*by)),
+            Self::FloorDiv(lhs, by) => ir.floor_div(lhs.build(ir), ir.constant(*by)),
+            Self::Mod(lhs, by) => ir.modulo(lhs.build(ir), ir.constant(*by)),
+            Self::Min(lhs, rhs) => {
+                let (lhs, rhs) = pair(lhs, rhs);
+                ir.min(lhs, rhs)
+            }
+            Self::Max(lhs, rhs) => {
+                let (lhs, rhs) = pair(lhs, rhs);
+                ir.max(lhs, rhs)
+            }
+        }
+    }
+}
+
+/// A tensor: an argument of the function, or a result of an operation.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    Argument(usize),
+    Result(usize, usize),
+}
+
+/// An argument: extents, and elements. The elements of a table are indices.
+#[derive(Clone, Debug)]
+pub struct Argument {
+    pub shape: Vec<Extent>,
+    pub values: Vec<f64>,
+    pub is_table: bool,
+}
+
+/// A runtime variable: a size, or an element of a table; with closed bounds.
+#[derive(Clone, Debug)]
+pub struct Runtime {
+    pub source: RuntimeSource,
+    pub bounds: (i64, i64),
+}
+
+#[derive(Clone, Debug)]
+pub enum RuntimeSource {
+    Size(usize),
+    Table(usize, Vec<Index>),
+}
+
+/// What a destination holds before the operation.
+#[derive(Clone, Debug)]
+pub enum Init {
+    Empty,
+    Value(Source),
+}
+
+/// A destination.
+#[derive(Clone, Debug)]
+pub struct Output {
+    pub shape: Vec<Extent>,
+    pub init: Init,
+    pub position: Vec<Index>,
+    /// As `#imap.combiner` spells it, for integers.
+    pub combiner: &'static str,
+    /// How the body makes the value: it starts from `first` and takes steps.
+    pub first: Operand,
+    pub body: Vec<Step>,
+    /// How the epilogue makes of the folded value what is stored.
+    pub epilogue: Vec<Step>,
+}
+
+/// An operation that combines the value so far with another one.
+#[derive(Copy, Clone, Debug)]
+pub struct Step {
+    pub op: &'static str,
+    pub with: Operand,
+}
+
+#[derive(Copy, Clone, Debug)]
+pub enum Operand {
+    Input(usize),
+    Constant(i8),
+    /// The value of a dimension variable.
+    Dim(usize),
+}
+
+/// An `imap.generic`.
+#[derive(Clone, Debug)]
+pub struct Operation {
+    pub dims: Vec<(Index, Index)>,
+    pub ranges: Vec<(Index, Index)>,
+    pub runtimes: Vec<Runtime>,
+    pub constraints: Vec<(Index, i64, i64)>,
+    pub inputs: Vec<(Source, Vec<Index>)>,
+    pub outputs: Vec<Output>,
+    pub has_epilogue: bool,
+}
+
+/// A function, and what it is called with.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub element: Element,
+    /// The values of the sizes. Each is an extent of an argument, which comes first in the list.
+    pub sizes: Vec<i64>,
+    pub arguments: Vec<Argument>,
+    pub operations: Vec<Operation>,
+    /// What the function returns.
+    pub results: Vec<Source>,
+}
+
+impl Program {
+    pub fn extents(&self, shape: &[Extent]) -> Vec<i64> {
+        let extent = |extent: &Extent| match extent {
+            Extent::Fixed(extent) => *extent,
+            Extent::Size(number) => self.sizes[*number],
+        };
+        shape.iter().map(extent).collect()
+    }
+
+    pub fn shape(&self, source: Source) -> &[Extent] {
+        match source {
+            Source::Argument(number) => &self.arguments[number].shape,
+            Source::Result(number, output) => &self.operations[number].outputs[output].shape,
+        }
+    }
+
+    /// The tensors that the function is called with.
+    pub fn inputs(&self) -> Vec<Tensor> {
+        let inputs = self.arguments.iter().map(|it| {
+            let shape: Vec<_> = self.extents(&it.shape).iter().map(|it| *it as usize).collect();
+            let values = &it.values;
+            let integers = || values.iter().map(|it| *it as i32).collect::<Vec<_>>();
+            match self.element {
+                _ if it.is_table => Tensor::from_values(&shape, &integers()),
+                Element::I32 => Tensor::from_values(&shape, &integers()),
+                Element::I8 => {
+                    let bytes: Vec<_> = values.iter().map(|it| *it as i8).collect();
+                    Tensor::from_values(&shape, &bytes)
+                }
+                Element::F32 => {
+                    let floats: Vec<_> = values.iter().map(|it| *it as f32).collect();
+                    Tensor::from_values(&shape, &floats)
+                }
+                Element::F64 => Tensor::from_values(&shape, values),
+            }
+        });
+        inputs.map(|it| it.expect("as many values as the shape has")).collect()
+    }
+
+    /// The module, whose function is called `f`.
+    pub fn build<'c>(&self, context: &'c Context) -> Module<'c> {
+        for dialect in ["arith", "func", "imap", "math", "tensor"] {
+            context.get_or_load_dialect(dialect);
+        }
+        let location = Location::unknown(context);
+        let module = Module::new(location);
+        let outside = Builder::at_end(context, mlir::block_ref(module.body()), location);
+        let tensor = |shape: &[Extent], element: Type<'c>| {
+            let shape: Vec<_> = shape
+                .iter()
+                .map(|extent| match extent {
+                    Extent::Fixed(extent) => Some(*extent),
+                    Extent::Size(_) => None,
+                })
+                .collect();
+            mlir::tensor_type(&shape, element)
+        };
+        let element = self.element.ty(&outside);
+        let table = outside.int_type(32);
+        let types: Vec<_> = self
+            .arguments
+            .iter()
+            .map(|it| tensor(&it.shape, if it.is_table { table } else { element }))
+            .collect();
+        let (region, block) = mlir::region_with_block(&types, location);
+        let b = Builder::at_end(context, block, location);
+        let arguments = mlir::arguments(block);
+        let sizes: Vec<_> = (0..self.sizes.len())
+            .map(|size| {
+                let place = self.arguments.iter().enumerate().find_map(|(number, it)| {
+                    let dim = it.shape.iter().position(|extent| *extent == Extent::Size(size))?;
+                    Some((number, dim))
+                });
+                let (number, dim) = place.expect("every size is an extent of an argument");
+                b.dim(arguments[number], dim)
+            })
+            .collect();
+        let mut results: Vec<Vec<Val<'c>>> = Vec::new();
+        let ir = tc_ir::Context::new();
+        for operation in &self.operations {
+            let value = |source: Source| match source {
+                Source::Argument(number) => arguments[number],
+                Source::Result(number, output) => results[number][output],
+            };
+            let inits = operation.outputs.iter().map(|output| match output.init {
+                Init::Value(source) => value(source),
+                Init::Empty => {
+                    let dynamic = output.shape.iter().filter_map(|extent| match extent {
+                        Extent::Size(size) => Some(sizes[*size]),
+                        Extent::Fixed(_) => None,
+                    });
+                    let dynamic: Vec<_> = dynamic.collect();
+                    b.value("tensor.empty", &dynamic, tensor(&output.shape, element))
+                }
+            });
+            let inits: Vec<_> = inits.collect();
+            let inputs: Vec<_> =
+                operation.inputs.iter().map(|(source, _)| value(*source)).collect();
+            let runtimes = operation.runtimes.iter().map(|it| match it.source {
+                RuntimeSource::Size(size) => sizes[size],
+                RuntimeSource::Table(argument, _) => arguments[argument],
+            });
+            let runtimes = runtimes.collect();
+            results.push(self.operation(operation, &ir, &b, runtimes, inputs, inits));
+        }
+        let returned = self.results.iter().map(|source| match *source {
+            Source::Argument(number) => arguments[number],
+            Source::Result(number, output) => results[number][output],
+        });
+        let returned: Vec<_> = returned.collect();
+        b.op("func.return", &returned, &[]);
+        let outputs: Vec<_> =
+            self.results.iter().map(|source| tensor(self.shape(*source), element)).collect();
+        let ty = FunctionType::new(context, &types, &outputs);
+        outside.op_with(
+            "func.func",
+            &[],
+            &[],
+            &[
+                ("sym_name", mlir::string(context, "f")),
+                ("function_type", mlir::type_attr(ty.into())),
+            ],
+            vec![region],
+        );
+        module
+    }
+
+    fn operation<'c>(
+        &self,
+        operation: &Operation,
+        ir: &tc_ir::Context,
+        b: &Builder<'c>,
+        runtimes: Vec<Val<'c>>,
+        inputs: Vec<Val<'c>>,
+        inits: Vec<Val<'c>>,
+    ) -> Vec<Val<'c>> {
+        let between =
+            |(lower, upper): &(Index, Index)| Variable::between(lower.build(ir), upper.build(ir));
+        let bounded = |it: &Runtime| Variable::bounded(ir, Interval::new(it.bounds.0, it.bounds.1));
+        let domain = IndexingMap {
+            dims: operation.dims.iter().map(between).collect(),
+            ranges: operation.ranges.iter().map(between).collect(),
+            runtimes: operation.runtimes.iter().map(bounded).collect(),
+            results: Vec::new(),
+            constraints: operation
+                .constraints
+                .iter()
+                .map(|(expr, lo, hi)| Constraint {
+                    expr: expr.build(ir),
+                    interval: Interval::new(*lo, *hi),
+                })
+                .collect(),
+        };
+        let map = |results: &[Index]| IndexingMap {
+            dims: vec![Variable::default(); operation.dims.len()],
+            ranges: vec![Variable::default(); operation.ranges.len()],
+            runtimes: vec![Variable::default(); operation.runtimes.len()],
+            results: results.iter().map(|it| it.build(ir)).collect(),
+            constraints: Vec::new(),
+        };
+        let tables = operation.runtimes.iter().filter_map(|it| match &it.source {
+            RuntimeSource::Table(_, position) => Some(position),
+            RuntimeSource::Size(_) => None,
+        });
+        let reads = operation.inputs.iter().map(|(_, position)| position);
+        let writes = operation.outputs.iter().map(|it| &it.position);
+        let combiners = operation.outputs.iter().map(|it| self.combiner(b.context, it.combiner));
+        let num_inputs = inputs.len();
+        let parts = GenericParts {
+            domain,
+            maps: reads.chain(writes).chain(tables).map(|it| map(it)).collect(),
+            runtimes,
+            inputs,
+            inits,
+            combiners: combiners.collect(),
+        };
+        let generic = parts.build(ir, b, operation.has_epilogue);
+        let inside = Builder::at_end(b.context, generic.body(), b.location);
+        let arguments = mlir::arguments(generic.body());
+        let values: Vec<_> = operation
+            .outputs
+            .iter()
+            .map(|output| {
+                let start = self.operand(&inside, output.first, &arguments);
+                self.steps(&inside, start, &output.body, &arguments)
+            })
+            .collect();
+        imap::build_yield(&inside, &values);
+        if let Some(block) = generic.epilogue() {
+            let inside = Builder::at_end(b.context, block, b.location);
+            let arguments = mlir::arguments(block);
+            let (folded, inputs) = arguments.split_at(arguments.len() - num_inputs);
+            let values: Vec<_> = operation
+                .outputs
+                .iter()
+                .zip(folded)
+                .map(|(output, folded)| self.steps(&inside, *folded, &output.epilogue, inputs))
+                .collect();
+            imap::build_yield(&inside, &values);
+        }
+        mlir::results(generic.op())
+    }
+
+    fn combiner(&self, context: &Context, name: &str) -> Combiner {
+        let name = match self.element.is_float() {
+            true => name.replace("mins", "minf").replace("maxs", "maxf"),
+            false => name.to_string(),
+        };
+        let attribute = mlir::parse_attribute(context, &format!("#imap.combiner<{name}>"));
+        Combiner::from_attribute(attribute).expect("the name is one of a combiner")
+    }
+
+    fn operand<'c>(&self, b: &Builder<'c>, operand: Operand, inputs: &[Val<'c>]) -> Val<'c> {
+        let ty = self.element.ty(b);
+        match operand {
+            Operand::Input(number) => inputs[number],
+            Operand::Constant(value) if self.element.is_float() => b.float(ty, value.into()),
+            Operand::Constant(value) => b.integer(ty, value.into()),
+            Operand::Dim(number) => {
+                let index = imap::build_index(b, "dim", number as u32);
+                let wide = b.value("arith.index_cast", &[index], b.int_type(32));
+                match self.element {
+                    Element::I32 => wide,
+                    Element::I8 => b.value("arith.trunci", &[wide], ty),
+                    Element::F32 | Element::F64 => b.value("arith.sitofp", &[wide], ty),
+                }
+            }
+        }
+    }
+
+    /// Applies steps to a value.
+    fn steps<'c>(
+        &self,
+        b: &Builder<'c>,
+        start: Val<'c>,
+        steps: &[Step],
+        inputs: &[Val<'c>],
+    ) -> Val<'c> {
+        let ty = self.element.ty(b);
+        let mut value = start;
+        for step in steps {
+            let other = self.operand(b, step.with, inputs);
+            let float = self.element.is_float();
+            value = match step.op {
+                // The smaller one, by a comparison.
+                "select" => {
+                    let less = match float {
+                        true => b.compare_float("olt", value, other),
+                        false => b.compare_int("slt", value, other),
+                    };
+                    b.select(less, value, other)
+                }
+                // Keeps numbers small, so that sums of floats stay exact.
+                "clamp" => {
+                    let [low, high] = [-8, 8].map(|it| self.operand(b, Operand::Constant(it), &[]));
+                    let names = match float {
+                        true => ["arith.maximumf", "arith.minimumf"],
+                        false => ["arith.maxsi", "arith.minsi"],
+                    };
+                    let above = b.value(names[0], &[value, low], ty);
+                    b.value(names[1], &[above, high], ty)
+                }
+                "tanh" => {
+                    let name = mlir::string(b.context, "tanh");
+                    b.value_with("imap.builtin", &[value], ty, &[("name", name)])
+                }
+                op => b.value(
+                    &format!("arith.{op}{}", if float { "f" } else { "i" }),
+                    &[value, other],
+                    ty,
+                ),
+            };
+        }
+        value
+    }
+}
