@@ -1,6 +1,7 @@
 //! Decodes operations on tensors and memory.
 
 use super::{
+    Limits,
     decode::{Decoder, Slot, is_last_use, scalar_type, static_shape},
     decode_flow::find_symbol,
     error::Error,
@@ -323,7 +324,9 @@ impl Decoder {
             Some(value) => self.dense_elements(global, ty, Some(value))?,
             None => {
                 let shape = static_shape(ty).ok_or_else(|| self.unsupported(global))?;
-                let count = shape.iter().product();
+                let count = shape.iter().try_fold(1, |count: usize, it| count.checked_mul(*it));
+                let count = count.filter(|it| *it as u64 <= Limits::default().elements);
+                let count = count.ok_or_else(|| self.unsupported(global))?;
                 let origin = vec![0; shape.len()];
                 Array { shape, origin, scalars: vec![Scalar::undefined(at); count] }
             }

@@ -340,9 +340,9 @@ impl<'p> Machine<'p> {
                     );
                     return self.fail(*at, message);
                 }
-                let array_ = Rc::make_mut(&mut array);
-                for (position, scalar) in positions(&bounds, &array_.shape).zip(&source.scalars) {
-                    array_.scalars[position] = *scalar;
+                let written = Rc::make_mut(&mut array);
+                for (position, scalar) in positions(&bounds, &written.shape).zip(&source.scalars) {
+                    written.scalars[position] = *scalar;
                 }
                 self.tensors[*to] = Some(array);
             }
@@ -525,14 +525,11 @@ impl<'p> Machine<'p> {
         }
         while !is_empty {
             self.count_point(inst.at)?;
-            // The body may be of another run of the loop: the counters are kept here.
-            let values: smallvec::SmallVec<[i64; 4]> =
-                inst.counters.iter().map(|it| self.regs[it.variable].as_int()).collect();
             self.run_branch(&inst.body)?;
             is_empty = true;
             for (number, counter) in inst.counters.iter().enumerate().rev() {
                 let (lower, upper, step) = bounds[number];
-                let next = values[number].checked_add(step);
+                let next = self.regs[counter.variable].as_int().checked_add(step);
                 let next = next.filter(|it| is_below(*it, upper, inst.unsigned_width));
                 self.regs[counter.variable] = Scalar::int(next.unwrap_or(lower));
                 if next.is_some() {
@@ -588,10 +585,14 @@ impl<'p> Machine<'p> {
             let offset = self.certain(slice.offsets[dim], "an offset", at)?;
             let size = self.certain(slice.sizes[dim], "a size", at)?;
             let stride = self.certain(slice.strides[dim], "a stride", at)?;
-            let last = (size - 1).checked_mul(stride).and_then(|it| it.checked_add(offset));
+            let last =
+                size.checked_sub(1).and_then(|it| it.checked_mul(stride)?.checked_add(offset));
             let is_inside = |index: i64| 0 <= index && index < *extent as i64;
             let fits = size == 0 && 0 <= offset && offset <= *extent as i64
-                || 0 < size && is_inside(offset) && last.is_some_and(is_inside);
+                || 0 < size
+                    && is_inside(offset)
+                    && last.is_some_and(is_inside)
+                    && (stride != 0 || size == 1);
             if !fits {
                 let message = format!(
                     "is out of bounds: offset {offset}, size {size} and stride {stride} in dimension {dim} \
@@ -977,7 +978,7 @@ fn is_below(value: i64, end: i64, unsigned_width: u32) -> bool {
 fn positions<'b>(bounds: &'b [Bound], shape: &[usize]) -> impl Iterator<Item = usize> + use<'b> {
     let mut steps: smallvec::SmallVec<[(i64, i64); 4]> = bounds.iter().map(|_| (0, 1)).collect();
     for dim in (1..shape.len()).rev() {
-        steps[dim - 1].1 = steps[dim].1 * shape[dim] as i64;
+        steps[dim - 1].1 = i64::saturating_mul(steps[dim].1, shape[dim] as i64);
     }
     let count = bounds.iter().map(|bound| bound.size).product();
     (0..count).map(move |_| {

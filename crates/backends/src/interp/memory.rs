@@ -27,13 +27,13 @@ impl MemRef {
     fn whole(allocation: usize, shape: &[usize]) -> Self {
         let mut strides = SmallVec::from_elem(1, shape.len());
         for dim in (1..shape.len()).rev() {
-            strides[dim - 1] = strides[dim] * shape[dim] as i64;
+            strides[dim - 1] = i64::saturating_mul(strides[dim], shape[dim] as i64);
         }
         Self { allocation, offset: 0, shape: shape.into(), strides }
     }
 
     fn num_elements(&self) -> usize {
-        self.shape.iter().product()
+        self.shape.iter().fold(1, |count, extent| count.saturating_mul(*extent))
     }
 
     /// The places of all elements in the allocation, in row-major order.
@@ -41,7 +41,10 @@ impl MemRef {
         let mut index: SmallVec<[usize; 4]> = SmallVec::from_elem(0, self.shape.len());
         (0..self.num_elements()).map(move |_| {
             let terms = index.iter().zip(&self.strides);
-            let place = terms.fold(self.offset, |sum, (at, stride)| sum + *at as i64 * stride);
+            // What does not fit 64 bits is outside of the allocation.
+            let place = terms.fold(self.offset, |sum, (at, stride)| {
+                sum.saturating_add((*at as i64).saturating_mul(*stride))
+            });
             for (at, extent) in index.iter_mut().zip(&self.shape).rev() {
                 *at += 1;
                 if *at < *extent {
@@ -177,8 +180,8 @@ impl<'p> Machine<'p> {
         })
     }
 
-    /// The places of as many elements along the last dimension as there are lanes, from the indices on.
-    /// `None` if it is not certain where they are. Lanes that `is_on` leaves out are not checked.
+    /// The place in the allocation of an element: `lane` elements after the indices, along the last
+    /// dimension. `None` if it is not certain which element it is.
     fn place(&self, view: &MemRef, indices: &[Reg], lane: usize, at: At) -> Result<Option<usize>> {
         let mut place = view.offset;
         for (dim, reg) in indices.iter().enumerate() {
@@ -192,7 +195,7 @@ impl<'p> Machine<'p> {
                 index = index.saturating_add(lane as i64);
             }
             if usize::try_from(index).is_ok_and(|index| index < view.shape[dim]) {
-                place += index * view.strides[dim];
+                place = place.saturating_add(index.saturating_mul(view.strides[dim]));
                 continue;
             }
             let mut found: Vec<_> = indices.iter().map(|reg| self.regs[*reg].as_int()).collect();
@@ -496,9 +499,8 @@ impl<'p> Machine<'p> {
             let long: Vec<_> = from.iter().filter(|dim| view.shape[**dim] != 1).collect();
             for pair in long.windows(2) {
                 let (outer, inner) = (*pair[0], *pair[1]);
-                if view.strides[outer] != view.strides[inner] * view.shape[inner] as i64
-                    && view.num_elements() != 0
-                {
+                let dense = view.strides[inner].checked_mul(view.shape[inner] as i64);
+                if Some(view.strides[outer]) != dense && view.num_elements() != 0 {
                     let message = format!(
                         "collapses dimensions {outer} and {inner}, between which there are gaps"
                     );
@@ -510,7 +512,7 @@ impl<'p> Machine<'p> {
             let start = strides.len();
             for extent in to.iter().rev() {
                 strides.insert(start, stride);
-                stride *= (*extent).max(1) as i64;
+                stride = stride.saturating_mul((*extent).max(1) as i64);
             }
         }
         Ok(strides)
@@ -533,7 +535,8 @@ impl<'p> Machine<'p> {
         let mut found = Vec::new();
         for (dim, group) in groups.iter().enumerate() {
             let new: Vec<_> = group.iter().map(|it| extents[*it]).collect();
-            if new.iter().product::<usize>() != old[dim] {
+            let count = new.iter().try_fold(1, |count: usize, it| count.checked_mul(*it));
+            if count != Some(old[dim]) {
                 let message = format!("expands an extent of {} to {}", old[dim], Shape(&new));
                 return self.fail(at, message);
             }

@@ -159,7 +159,9 @@ impl Interpreter {
         for parameter in &program.parameters {
             let output = parameter.output.filter(|(_, is_read)| !is_read);
             let array = match (output, inputs.as_slice().first()) {
-                (Some((number, _)), _) => undefined(program, parameter, outputs.get(number))?,
+                (Some((number, _)), _) => {
+                    undefined(program, parameter, outputs.get(number), limits)?
+                }
                 (None, Some(input)) => {
                     inputs.next();
                     check_input(program, parameter, input.borrow(), limits)?;
@@ -231,6 +233,7 @@ fn undefined(
     program: &Program,
     parameter: &Parameter,
     given: Option<&Vec<usize>>,
+    limits: Limits,
 ) -> Result<Array, Error> {
     let dims = parameter.shape.iter().enumerate();
     let extent = |(dim, extent): (usize, &Option<i64>)| match extent {
@@ -242,7 +245,16 @@ fn undefined(
         let message = format!("needs the extents of its output {}", parameter.name);
         program.error(program.at, &message)
     })?;
-    let count = shape.iter().product();
+    let count = shape.iter().try_fold(1, |count: usize, extent| count.checked_mul(*extent));
+    let count = count.filter(|count| *count as u64 <= limits.elements).ok_or_else(|| {
+        let message = format!(
+            "needs memory of shape {} for {}; expected at most {} elements",
+            Shape(&shape),
+            parameter.name,
+            limits.elements
+        );
+        program.error(program.at, &message)
+    })?;
     let scalars = vec![Scalar::undefined(program.at); count];
     Ok(Array { origin: vec![0; shape.len()], shape, scalars })
 }

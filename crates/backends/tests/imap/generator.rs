@@ -68,8 +68,8 @@ pub fn features(program: &Program) -> Vec<&'static str> {
     note(table_bound, "a bound that a table gives");
     note(chained, "a chain of tables");
     note(operations.iter().any(|it| !it.constraints.is_empty()), "a constraint");
-    let in_place = |it: &&Output| matches!(it.init, Init::Value(Source::Result(..)));
-    note(outputs.iter().any(|it| in_place(&it)), "a destination in place");
+    let in_place = |it: &Output| matches!(it.init, Init::Value(Source::Result(..)));
+    note(outputs.iter().any(|it| in_place(it)), "a destination in place");
     note(read_later, "a destination that is read later");
     note(outputs.iter().any(|it| format!("{:?}", it.shape).contains("Size")), "a dynamic size");
     note(outputs.iter().any(|it| it.combiner != "assign"), "a fold");
@@ -184,7 +184,7 @@ pub fn generate(seed: u64) -> Program {
     let last = it.program.operations.len() - 1;
     for number in 0..=last {
         for output in 0..it.program.operations[number].outputs.len() {
-            if number == last || it.random.chance(if count > 5 { 90 } else { 25 }) {
+            if number == last || it.random.chance(if count > 5 { 90 } else { 10 }) {
                 it.program.results.push(Source::Result(number, output));
             }
         }
@@ -329,10 +329,24 @@ impl Generator {
             runtimes.push(Runtime { source: RuntimeSource::Size(size), bounds: (0, 1 << 31) });
             known.push(Known { var: Var::Runtime(size), values: Values::Size(size) });
         }
+        // Many operations run over an earlier tensor, which they read at the current point.
+        let last = self.program.operations.len().checked_sub(1).map(|it| Source::Result(it, 0));
+        let followed = match last {
+            Some(last) if self.random.chance(70) => Some(last),
+            _ => Some(self.source()),
+        };
+        let followed = followed.filter(|_| self.random.chance(60));
+        let followed = followed.filter(|it| !self.program.shape(*it).is_empty());
+        let shape = followed.map(|it| self.program.shape(it).to_vec());
+        let num_dims = shape.as_ref().map_or(self.random.between(1, 3) as usize, Vec::len);
         let mut dims = Vec::new();
-        for number in 0..self.random.between(1, 3) as usize {
+        for number in 0..num_dims {
             let var = Var::Dim(number);
-            if let Extent::Size(size) = self.extent() {
+            let extent = shape.as_ref().map_or_else(|| self.extent(), |it| it[number]);
+            if let (Extent::Fixed(extent), Some(_)) = (extent, &shape) {
+                dims.push((constant(0), constant(extent - 1)));
+                known.push(Known { var, values: Values::Between(0, extent - 1) });
+            } else if let Extent::Size(size) = extent {
                 let last = Index::Add(boxed(Var::Runtime(size)), Box::new(constant(-1)));
                 dims.push((constant(0), last));
                 known.push(Known { var, values: Values::Below(size) });
@@ -364,7 +378,7 @@ impl Generator {
         let points = known.iter().filter(|it| !it.is_runtime()).filter_map(Known::between);
         let points: Vec<_> = points.collect();
         let mut constraints = Vec::new();
-        if !points.is_empty() && self.random.chance(20) {
+        if !points.is_empty() && self.random.chance(30) {
             let (twice, lo, hi) = *self.random.pick(&points);
             let (other, least, most) = *self.random.pick(&points);
             let sum = Index::Add(Box::new(Index::Times(boxed(twice), 2)), boxed(other));
@@ -377,7 +391,8 @@ impl Generator {
             known.iter().filter(|it| !matches!(it.var, Var::Runtime(_))).cloned().collect();
         let mut usable = order.clone();
         usable.extend(known.iter().filter(|it| matches!(it.var, Var::Runtime(_))).cloned());
-        let mut inputs: Vec<(Source, Vec<Index>)> = Vec::new();
+        let here = |source| (source, (0..num_dims).map(|it| Index::Var(Var::Dim(it))).collect());
+        let mut inputs: Vec<(Source, Vec<Index>)> = followed.map(here).into_iter().collect();
         for _ in 0..self.random.between(1, 3) {
             let source = match inputs.first() {
                 Some((first, _)) if self.random.chance(25) => *first,
@@ -397,7 +412,8 @@ impl Generator {
             order.iter().filter(|it| matches!(it.var, Var::Dim(_))).cloned().collect();
         let mut outputs: Vec<Output> = Vec::new();
         for _ in 0..num_outputs {
-            let output = self.output(&dims_known, is_fold, inputs.len(), &outputs);
+            let is_sparse = !is_fold && !constraints.is_empty();
+            let output = self.output(&dims_known, is_fold, is_sparse, inputs.len(), &outputs);
             outputs.push(output);
         }
         // An epilogue reads inputs whose maps depend on dimensions only.
@@ -455,6 +471,7 @@ impl Generator {
         &mut self,
         dims: &[Known],
         is_fold: bool,
+        is_sparse: bool,
         num_inputs: usize,
         others: &[Output],
     ) -> Output {
@@ -506,7 +523,8 @@ impl Generator {
                 "maxs",
             ]),
         };
-        let is_sparse = is_partial || position.iter().any(|it| matches!(it, Index::Times(..)));
+        let is_sparse =
+            is_sparse || is_partial || position.iter().any(|it| matches!(it, Index::Times(..)));
         let init = self.init(&shape, is_sparse, combiner, others);
         let first = self.operand(dims, num_inputs);
         let mut body = Vec::new();

@@ -81,7 +81,7 @@ fn check_program(program: &Program, seed: u64) -> Result<Stats, String> {
     let threads = if seed % 5 == 4 { 2 } else { 1 };
     let options = cpu::Options { threads, ..cpu::Options::default() };
     let mut stats = Stats::default();
-    if seed % 3 != 0 {
+    if !seed.is_multiple_of(3) {
         let first = passes::interpret(&module, "f", &inputs).map_err(|error| error.to_string())?;
         let text = module.as_operation().to_string();
         let before = num_generics(&module);
@@ -98,7 +98,7 @@ fn check_program(program: &Program, seed: u64) -> Result<Stats, String> {
     }
     let (expected, checked) = check_passes(&module, "f", &inputs, &options).map_err(said)?;
     stats.add(&checked);
-    if seed % COMPILED == 0 {
+    if seed.is_multiple_of(COMPILED) {
         let compiled = cpu::Program::lower(&module, &cpu::Options::default());
         let compiled = compiled.map_err(|error| said(error.to_string()))?;
         let compiled = compiled.jit().map_err(|error| error.to_string())?;
