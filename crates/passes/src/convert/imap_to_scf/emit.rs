@@ -399,7 +399,8 @@ impl<'c> Nest<'c> {
         )
     }
 
-    fn load(
+    /// Loads an element of a buffer.
+    pub fn load(
         &self,
         builder: &Builder<'c>,
         scope: &Scope<'c>,
@@ -443,20 +444,20 @@ impl<'c> Nest<'c> {
         value: Val<'c>,
     ) {
         let output = &self.outputs[number];
-        self.store_at(builder, scope, output.buffer, &output.map, value);
+        let indices = self.exprs(builder, scope, &output.map.results, true);
+        self.store(builder, scope, value, output.buffer, &indices);
     }
 
-    /// Stores a value in the element of a buffer that a map selects.
-    pub fn store_at(
+    /// Stores a value in an element of a buffer.
+    pub fn store(
         &self,
         builder: &Builder<'c>,
-        scope: &mut Scope<'c>,
-        buffer: Val<'c>,
-        map: &IndexingMap,
+        scope: &Scope<'c>,
         value: Val<'c>,
+        buffer: Val<'c>,
+        indices: &[Val<'c>],
     ) {
-        let indices = self.exprs(builder, scope, &map.results, true);
-        let operands = [&[value, scope.buffer(buffer)], &indices[..]].concat();
+        let operands = [&[value, scope.buffer(buffer)], indices].concat();
         builder.op("memref.store", &operands, &[]);
     }
 

@@ -195,7 +195,7 @@ fn in_rows<'c>(
     let place = dims.iter().rposition(|var| needs.contains(var)).map_or(0, |last| last + 1);
     loops.insert(place, Loop::stretches(row, STRETCH));
     let sums = PartialSums::of(nest, ranges, 1);
-    let parts = sums.as_ref().map(|sums| PartBuffers::allocate(nest, builder, sums));
+    let parts = sums.as_ref().map(|sums| PartBuffers::allocate(nest, builder, row, sums));
     let rows = Rows { nest, row, narrowing: &narrowing, tested: &tested, parts };
     outer_loops(nest, builder, scope, &loops, &mut |builder, scope| {
         rows.start(builder, scope);
@@ -207,14 +207,24 @@ fn in_rows<'c>(
     });
 }
 
-/// The parts of sums in memory: per output that is divided, a buffer like the destination for
-/// each part, except for the result, which the destination holds.
-struct PartBuffers<'c>(Vec<Vec<Option<Val<'c>>>>);
+/// The parts of sums in memory: per output that is divided, a buffer for each part, except for the result,
+/// which the destination holds.
+struct PartBuffers<'c> {
+    buffers: Vec<Vec<Option<Val<'c>>>>,
+    /// Whether a buffer has the elements of one stretch. Otherwise it is like the destination: the
+    /// stretches that run in parallel must not share one.
+    hold_stretch: bool,
+}
 
 impl<'c> PartBuffers<'c> {
-    fn allocate(nest: &Nest<'c>, builder: &Builder<'c>, sums: &PartialSums) -> Self {
+    fn allocate(nest: &Nest<'c>, builder: &Builder<'c>, row: Var, sums: &PartialSums) -> Self {
+        let hold_stretch = !nest.choices.parallel;
+        let length = nest.extent(row).unwrap_or(STRETCH).min(STRETCH);
         let allocate = |buffer: Val<'c>| {
-            let shape = mlir::shape(buffer.r#type());
+            let shape = match hold_stretch {
+                true => vec![Some(length)],
+                false => mlir::shape(buffer.r#type()),
+            };
             let dynamic: Vec<_> = (0..shape.len())
                 .filter(|dim| shape[*dim].is_none())
                 .map(|dim| builder.dim(buffer, dim))
@@ -232,7 +242,7 @@ impl<'c> PartBuffers<'c> {
                 .map(|part| (part != sums.result()).then(|| allocate(destination)))
                 .collect()
         };
-        Self((0..nest.outputs.len()).map(of_output).collect())
+        Self { buffers: (0..nest.outputs.len()).map(of_output).collect(), hold_stretch }
     }
 }
 
@@ -248,13 +258,28 @@ struct Rows<'a, 'c> {
 impl<'c> Rows<'_, 'c> {
     /// The buffers of the parts of an output; the destination is not one of them.
     fn buffers(&self, number: usize) -> &[Option<Val<'c>>] {
-        self.parts.as_ref().map_or(&[], |parts| &parts.0[number])
+        self.parts.as_ref().map_or(&[], |parts| &parts.buffers[number])
     }
 
-    /// The buffer of a part of an output.
-    fn buffer(&self, scope: &Scope<'c>, number: usize, part: usize) -> Val<'c> {
+    /// The buffer of a part of an output, and the indices of the element at hand.
+    fn place(
+        &self,
+        builder: &Builder<'c>,
+        scope: &mut Scope<'c>,
+        number: usize,
+        part: usize,
+    ) -> (Val<'c>, Vec<Val<'c>>) {
+        let output = &self.nest.outputs[number];
         let own = self.buffers(number).get(part).copied().flatten();
-        own.unwrap_or_else(|| scope.buffer(self.nest.outputs[number].buffer))
+        if let Some(buffer) = own
+            && self.parts.as_ref().is_some_and(|parts| parts.hold_stretch)
+        {
+            let ((start, _), value) = (scope.stretches[&self.row], scope.values[&self.row]);
+            let index = builder.value("arith.subi", &[value, start], builder.index_type());
+            return (buffer, vec![index]);
+        }
+        let indices = self.nest.exprs(builder, scope, &output.map.results, true);
+        (own.unwrap_or(output.buffer), indices)
     }
 
     fn load(
@@ -264,8 +289,8 @@ impl<'c> Rows<'_, 'c> {
         number: usize,
         part: usize,
     ) -> Val<'c> {
-        let buffer = self.buffer(scope, number, part);
-        self.nest.load_at(builder, scope, buffer, &self.nest.outputs[number].map)
+        let (buffer, indices) = self.place(builder, scope, number, part);
+        self.nest.load(builder, scope, buffer, &indices)
     }
 
     fn store(
@@ -276,8 +301,8 @@ impl<'c> Rows<'_, 'c> {
         part: usize,
         value: Val<'c>,
     ) {
-        let buffer = self.buffer(scope, number, part);
-        self.nest.store_at(builder, scope, buffer, &self.nest.outputs[number].map, value);
+        let (buffer, indices) = self.place(builder, scope, number, part);
+        self.nest.store(builder, scope, value, buffer, &indices);
     }
 
     /// Stores the values that the folds start from.

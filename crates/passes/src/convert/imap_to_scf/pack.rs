@@ -6,8 +6,9 @@
 //! on `m`, a transposed copy costs one pass over it and serves every `m`. The copy is an
 //! `imap.generic` of its own, which becomes a transposition in registers.
 //!
-//! Done for constant extents only, if the copy is small and serves many points. Elements that
-//! constraints exclude are not copied: they need not exist.
+//! The inputs of a batch of such products are copied at once. Done for constant extents only, if the
+//! copy is small and each of its elements serves many points. Elements that constraints exclude are
+//! not copied: they need not exist.
 
 use super::{
     emit::Nest,
@@ -58,8 +59,15 @@ fn misfits(nest: &Nest, dims: &[Var], ranges: &[Var], lane: Var) -> Option<Vec<u
     {
         return None;
     }
-    let is_short = nest.extent(*ranges.last()?)? <= SHORT * lanes;
-    let min_reuse = if is_short { MIN_REUSE } else { MIN_REUSE_LONG };
+    let innermost = *ranges.last()?;
+    let used = || nest.inputs.iter().filter(|input| input.is_used);
+    // Without the copy, a long reduction runs along the lanes, if its inputs allow that.
+    let is_along = used().all(|it| matches!(step_along(nest, &it.map, innermost), Some(0 | 1)));
+    let is_long = is_along && SHORT * lanes < nest.extent(innermost)?;
+    let min_reuse = if is_long { MIN_REUSE_LONG } else { MIN_REUSE };
+    // What every operand depends on selects one of a batch of reductions, each with inputs of its own.
+    let maps = || used().map(|it| &it.map).chain(nest.outputs.iter().map(|it| &it.map));
+    let is_batch = |var: &Var| maps().all(|map| nest.needs(&map.results).contains(var));
     let mut found = Vec::new();
     for (number, input) in nest.inputs.iter().enumerate().filter(|(_, input)| input.is_used) {
         if matches!(step_along(nest, &input.map, lane), Some(0 | 1)) {
@@ -80,7 +88,8 @@ fn misfits(nest: &Nest, dims: &[Var], ranges: &[Var], lane: Var) -> Option<Vec<u
         let is_copied = nest.domain.constraints.iter().all(|constraint| {
             nest.needs(&[constraint.expr]).is_disjoint(&needs) || concerns(nest, constraint, &needs)
         });
-        let dims_needed = needs.iter().filter(|var| matches!(var, Var::Dim(_))).count();
+        let is_dim = |var: &&Var| matches!(var, Var::Dim(_)) && !is_batch(var);
+        let dims_needed = needs.iter().filter(is_dim).count();
         if !is_plain
             || !is_copied
             || dims_needed != 1
