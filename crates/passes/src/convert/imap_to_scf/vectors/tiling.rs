@@ -98,10 +98,16 @@ pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
             input.is_used && needs.contains(&lane) && !needs.contains(&var)
         })
     };
+    // A constraint would have to be tested for each point of a block.
+    let is_constrained = |var: Var| {
+        let mut constraints = nest.domain.constraints.iter();
+        constraints.any(|it| nest.needs(&[it.expr]).contains(&var))
+    };
     let mut candidates: Vec<Var> = dims
         .iter()
         .copied()
-        .filter(|var| *var != lane && 0 < reused(*var) && nest.extent(*var) != Some(1))
+        .filter(|var| *var != lane && !is_constrained(*var))
+        .filter(|var| 0 < reused(*var) && nest.extent(*var) != Some(1))
         .collect();
     // The most reuse first; of equals, the one that moves least, which is the last.
     candidates.reverse();
