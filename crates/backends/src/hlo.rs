@@ -74,7 +74,7 @@ pub fn convert<'c>(
 }
 
 /// Runs the reference interpreter on what [`convert`] makes of a module, with the tensors of a call. The
-/// results are those that [`Buffers::outputs`] holds after the call.
+/// results are those of the output buffers after the call.
 ///
 /// # Errors
 /// The interpreter's.

@@ -747,6 +747,21 @@ pub fn is_memref(ty: Type) -> bool {
     ty.is_mem_ref()
 }
 
+/// Whether neighbours in the last dimension of a memref are known to be neighbours in memory.
+pub fn is_contiguous(ty: Type) -> bool {
+    let mut strides = vec![0_i64; shape(ty).len()];
+    let mut offset = 0;
+    // SAFETY: the type is a memref with a rank; there is room for a stride per dimension.
+    let has_strides = is_memref(ty)
+        && unsafe {
+            let strides = strides.as_mut_ptr();
+            let result =
+                mlir_sys::mlirMemRefTypeGetStridesAndOffset(ty.to_raw(), strides, &mut offset);
+            result.value != 0
+        };
+    has_strides && strides.last().is_none_or(|stride| *stride == 1)
+}
+
 /// The signless form of an integer type; any other type itself.
 pub fn signless<'c>(context: &'c Context, ty: Type<'c>) -> Type<'c> {
     match IntegerType::try_from(ty) {

@@ -15,6 +15,7 @@ mod random;
 mod random_bits;
 mod random_modules;
 mod reference;
+mod shared_results;
 mod special_values;
 
 use guard::{Side, guarded};

@@ -65,7 +65,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         pass.enter(op);
         let tensor = mlir::operand(op, number);
         let last = last_uses.get(&mlir::value_key(tensor)).copied().unwrap_or(0);
-        if is_computed(tensor) && place < last {
+        if (is_computed(tensor) || joins_computed(op, number)) && place < last {
             let is_read = Generic::cast(op).is_none_or(|generic| {
                 generic.reads_destination(number + generic.inits().len() - op.operand_count())
             });
@@ -80,6 +80,20 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
 fn is_computed(tensor: Val) -> bool {
     mlir::is_tensor(tensor.r#type())
         && mlir::defining_op(tensor).is_some_and(|op| Generic::cast(op).is_some())
+}
+
+/// Whether an operand of `scf.yield` is a tensor in whose place another branch yields one that it computes:
+/// the buffer of the result may be that of the computed one.
+fn joins_computed(op: Op, number: usize) -> bool {
+    let Some(branch) = mlir::parent(op).filter(|parent| mlir::is(*parent, "scf.if")) else {
+        return false;
+    };
+    mlir::is(op, "scf.yield")
+        && mlir::is_tensor(mlir::operand(op, number).r#type())
+        && (0..branch.region_count()).flat_map(|region| mlir::blocks(branch, region)).any(|block| {
+            let yielded = mlir::terminator(block);
+            yielded != op && is_computed(mlir::operand(yielded, number))
+        })
 }
 
 /// An empty tensor of the type and the extents of another one, before an operation.

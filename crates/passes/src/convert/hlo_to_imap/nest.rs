@@ -232,11 +232,12 @@ impl<'c> Memory<'c> {
         copy
     }
 
-    /// The array in the memory, which is not written any more.
+    /// The array in the memory, which is not written any more: others may read the memory itself, because
+    /// a `to_buffer` of the array folds to it.
     pub(super) fn array(self, b: &Builder<'c>) -> Array<'c> {
         let ty = tensor_type(b, &self.shape);
         let unit = Attribute::unit(b.context);
-        let attributes = [("restrict", unit), ("writable", unit)];
+        let attributes = [("restrict", unit)];
         let tensor =
             |part: &Val<'c>| b.value_with("bufferization.to_tensor", &[*part], ty, &attributes);
         Array { parts: self.parts.iter().map(tensor).collect(), shape: self.shape }

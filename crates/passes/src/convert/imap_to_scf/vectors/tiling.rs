@@ -69,7 +69,9 @@ impl Tiling {
 
 /// The tiling of a reduction, if it can be done in vectors and gains from it.
 pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
-    if nest.choices.vector_bits < 128 {
+    let inputs = nest.inputs.iter().filter(|input| input.is_used).map(|input| input.buffer);
+    let mut buffers = inputs.chain(nest.outputs.iter().map(|output| output.buffer));
+    if nest.choices.vector_bits < 128 || !buffers.all(|it| mlir::is_contiguous(it.r#type())) {
         return None;
     }
     let (lane, dims, ranges) = match plan {
