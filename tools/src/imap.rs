@@ -4,7 +4,7 @@ use crate::{
     command_line::{Execution, check, make_folder, print, print_ir},
     cost::{Costs, Measured},
 };
-use std::{path::Path, time::Instant};
+use std::{collections::HashSet, path::Path, time::Instant};
 use tc_backends::{
     cpu::{self, Role},
     run::{self, Error, Session, read_inputs},
@@ -89,11 +89,16 @@ pub fn run(
     print(format!("{report}{timing}, compiled in {:.0} ms\n", compile_seconds * 1e3).as_bytes())
 }
 
-/// Writes results to `NAME.npy` in a folder.
+/// Writes results to `NAME.npy` in a folder. A name that another result has gets underscores.
 fn save(folder: &Path, names: &[String], results: &[Tensor]) -> Result<(), Error> {
     make_folder(folder)?;
+    let mut used = HashSet::new();
     for (name, result) in names.iter().zip(results) {
-        npy::save(npy::file_in(folder, name)?, result)?;
+        let mut name = name.clone();
+        while !used.insert(name.clone()) {
+            name.push('_');
+        }
+        npy::save(npy::file_in(folder, &name)?, result)?;
     }
     Ok(())
 }

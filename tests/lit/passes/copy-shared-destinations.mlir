@@ -56,3 +56,23 @@ func.func @overwritten(%x: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xf32>) {
   } -> tensor<?xf32>
   return %a, %b : tensor<?xf32>, tensor<?xf32>
 }
+
+// The tensor that one branch passes on is read later, and the other branch computes one in its place.
+// CHECK-LABEL: func.func @passed_on(
+// CHECK-SAME:    %[[X:.*]]: tensor<4xf32>
+// CHECK:         scf.if
+// CHECK:           %[[COPY:.*]] = bufferization.alloc_tensor() copy(%[[X]])
+// CHECK:           scf.yield %[[COPY]]
+func.func @passed_on(%x: tensor<4xf32>, %p: i1) -> (tensor<4xf32>, tensor<4xf32>) {
+  %r = scf.if %p -> (tensor<4xf32>) {
+    scf.yield %x : tensor<4xf32>
+  } else {
+    %empty = tensor.empty() : tensor<4xf32>
+    %c = imap.generic <(d0) -> (), domain: d0 in [0, 3]> ins(%x : tensor<4xf32>) outs(%empty : tensor<4xf32>) maps [#imap.map<(d0) -> (3 - d0)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<assign>] {
+    ^bb0(%in: f32):
+      imap.yield %in : f32
+    } -> tensor<4xf32>
+    scf.yield %c : tensor<4xf32>
+  }
+  return %r, %x : tensor<4xf32>, tensor<4xf32>
+}

@@ -27,6 +27,9 @@
 // COUNT:     scf.for
 // COUNT:     c: int32()
 
+// Two results of one name have a file each.
+// RUN: echo 'func.func @f(%%x: tensor<4xf32>) -> (tensor<4xf32> {tc.name = "y"}, tensor<4xf32> {tc.name = "y"}) { return %%x, %%x : tensor<4xf32>, tensor<4xf32> }' | tc-run - -x mlir --outputs %t && ls %t/y.npy %t/y_.npy
+
 // A name may not lead out of the folder of the results, nor be empty.
 // RUN: echo 'func.func @f(%%x: tensor<4xf32>) -> (tensor<4xf32> {tc.name = "../x"}) { return %%x : tensor<4xf32> }' | not tc-run - -x mlir --outputs %t 2>&1 | FileCheck %s --check-prefix=PATH
 // PATH:      tc-run: error: {{.*}}../x.npy: error: the program's name is no file name; rename it

@@ -5,8 +5,9 @@
 //! runs before it and follows destinations backwards without checking other uses. It may place the
 //! tensor in the buffer of a result, where a copy is no longer possible. An explicit copy stops it
 //! there. If the operation stores all of the destination without reading it, a new destination stands
-//! in for the copy. The same holds for a tensor that a branch of `scf.if` yields and a later operation reads:
-//! another branch may write to the buffer of the result.
+//! in for the copy. The same holds for a tensor that a branch of `scf.if` yields and a later operation reads,
+//! if it is computed or another branch computes one in its place: another branch may write to the buffer
+//! of the result.
 //!
 //! Before:
 //!

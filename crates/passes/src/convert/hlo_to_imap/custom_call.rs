@@ -264,7 +264,10 @@ impl<'c> Call<'_, 'c> {
         } else if TPU_FUNCTIONS.contains(&self.target) {
             String::new()
         } else {
-            format!("; '{PRINT_OPERATIONS}' prints operations instead of library calls")
+            format!(
+                "; '{PRINT_OPERATIONS}' prints operations instead of library calls, except those of \
+                 'Qr' and 'Eigh'"
+            )
         };
         format!("the custom call of '{}' is not supported{advice}", self.target)
     }
