@@ -121,31 +121,24 @@ struct Body {
 }
 
 impl Body {
-    /// The body of `around` if that is an innermost loop.
-    fn of(around: Op) -> Option<Self> {
-        if !mlir::is(around, "scf.for") {
-            return None;
-        }
-        let mut is_innermost = true;
+    /// The body of an operation if that is an innermost loop.
+    fn of(op: Op) -> Option<Self> {
         let mut body = Self::default();
-        mlir::walk(around, &mut |op| {
-            if op == around {
-                return;
-            }
-            is_innermost &= !mlir::is(op, "scf.for");
+        (mlir::is(op, "scf.for") && body.add_regions(op, false)).then_some(body)
+    }
+
+    /// Counts the operations in the regions of another one. Returns false at the first loop, and so visits
+    /// each operation of a function for one loop only, but for those before an inner loop.
+    fn add_regions(&mut self, around: Op, is_conditional: bool) -> bool {
+        let blocks = (0..around.region_count()).flat_map(|region| mlir::blocks(around, region));
+        blocks.flat_map(mlir::ops).all(|op| {
             let is_extremum = EXTREMA.iter().any(|name| mlir::is(op, name));
             if is_extremum && !mlir::result(op, 0).r#type().is_vector() {
-                body.num_extrema += 1;
+                self.num_extrema += 1;
             }
-            let mut next = mlir::parent(op);
-            while let Some(parent) = next.filter(|parent| *parent != around) {
-                if mlir::is(parent, "scf.if") {
-                    body.num_conditional += 1;
-                    return;
-                }
-                next = mlir::parent(parent);
-            }
-        });
-        is_innermost.then_some(body)
+            self.num_conditional += i64::from(is_conditional);
+            !mlir::is(op, "scf.for")
+                && self.add_regions(op, is_conditional || mlir::is(op, "scf.if"))
+        })
     }
 }
