@@ -29,8 +29,9 @@
 //! }
 //! ```
 //!
-//! A nest is what an outermost `scf.for` or `scf.parallel` holds; one that gives a buffer stays, and one
-//! that allocates memory, because only the function itself can say that there is none.
+//! A nest is an outermost `scf.for` or `scf.parallel`, or one in a loop that contains more than 8 times
+//! `max-loops` loops, as the loop of a whole program does. One that gives a buffer stays, and one that allocates memory, because only the function itself
+//! can say that there is none.
 //! What it uses becomes arguments, constants are copied. Nests that do the same, as those of the
 //! layers of a network, share one function. The arguments of the function itself must not overlap,
 //! as those of all compiled functions.
@@ -71,6 +72,8 @@ pub const NOALIAS: &str = "tc.noalias";
 
 /// Loops that make a nest.
 const LOOPS: [&str; 2] = ["scf.for", "scf.parallel"];
+/// The loops of one operation are one nest, with fewer than so many times `max-loops` loops.
+const NEST_FACTOR: i64 = 8;
 /// What gives the same memory under another type.
 pub(super) const VIEWS: [&str; 7] = [
     "memref.cast",
@@ -99,7 +102,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     for function in mlir::ops(block).into_iter().filter(|op| mlir::is(*op, "func.func")) {
         pass.enter(function);
         let mut nests = Vec::new();
-        outermost_loops(function, &mut nests);
+        find_nests(function, max_loops, &mut nests);
         if nests.len() as i64 <= max_loops {
             continue;
         }
@@ -145,12 +148,13 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The outermost loops of an operation, but for those that give or allocate buffers.
-fn outermost_loops<'c>(op: Op<'c>, found: &mut Vec<Op<'c>>) {
+/// The loop nests of an operation, but for those that give or allocate buffers. The nests of a loop that
+/// contains more than [`NEST_FACTOR`] times `max_loops` loops are those inside of it.
+fn find_nests<'c>(op: Op<'c>, max_loops: i64, found: &mut Vec<Op<'c>>) {
     for region in 0..op.region_count() {
         for inner in mlir::blocks(op, region).into_iter().flat_map(mlir::ops) {
-            if !LOOPS.iter().any(|name| mlir::is(inner, name)) {
-                outermost_loops(inner, found);
+            if !is_loop(inner) || NEST_FACTOR * max_loops < num_loops(inner) {
+                find_nests(inner, max_loops, found);
             } else if mlir::results(inner).iter().all(|it| !mlir::is_memref(it.r#type()))
                 && !allocates(inner)
             {
@@ -158,6 +162,17 @@ fn outermost_loops<'c>(op: Op<'c>, found: &mut Vec<Op<'c>>) {
             }
         }
     }
+}
+
+fn is_loop(op: Op) -> bool {
+    LOOPS.iter().any(|name| mlir::is(op, name))
+}
+
+/// The number of loops inside of an operation.
+fn num_loops(op: Op) -> i64 {
+    let mut count = 0;
+    mlir::walk(op, &mut |inner| count += i64::from(inner != op && is_loop(inner)));
+    count
 }
 
 fn allocates(nest: Op) -> bool {
