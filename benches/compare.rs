@@ -1,7 +1,7 @@
 //! Two builds of `tc-run`: the time of the code that they generate, and the time that they take to
 //! generate it, for published kernels in TC, the examples in TML and Axon, and programs in HLO.
 //!
-//! The current build is that of this checkout for release. Exit codes: 0, 1 if a program is slower in two
+//! The current build is the release build of this checkout. Exit codes: 0, 1 if a program is slower in two
 //! measurements or fails, 2 for a wrong command line.
 
 use clap::Parser;

@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(slower, [false, true, false]);
         let repeated: Vec<_> = rows.iter().map(|row| row.second.is_some()).collect();
         assert_eq!(repeated, [true, true, false]);
-        // What is measured again comes after everything else.
+        // Repeated measurements come last.
         let names: Vec<_> = runs.iter().step_by(2 * RUNS).map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["once", "twice", "barely", "once", "twice"]);
         assert_eq!(rows[0].json()["ratio"], 1.0);

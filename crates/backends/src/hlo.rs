@@ -243,7 +243,7 @@ fn allocate(shape: &ArrayShape) -> Result<Vec<Tensor>, Error> {
 /// The tensors that hold an array in a call: complex numbers in two parts.
 ///
 /// # Errors
-/// There is no memory for them.
+/// The memory for the tensors cannot be allocated.
 pub fn to_tensors(array: &Array) -> Result<Vec<Tensor>, Error> {
     let mut tensors = allocate(&array.shape)?;
     if let [tensor] = tensors.as_mut_slice() {

@@ -121,3 +121,19 @@ func.func @left(%n: i32) -> (i32, i32, i32, i32, i32) {
   }
   return %a, %b, %c#0, %d, %e : i32, i32, i32, i32, i32
 }
+
+// A counter of 128 bits does not fit an index.
+// CHECK-LABEL: func.func @wide(
+// CHECK:         scf.while
+func.func @wide(%s: i128, %n: i128) -> i128 {
+  %one = arith.constant 1 : i128
+  %r = scf.while (%i = %s) : (i128) -> i128 {
+    %less = arith.cmpi slt, %i, %n : i128
+    scf.condition(%less) %i : i128
+  } do {
+  ^bb0(%i: i128):
+    %next = arith.addi %i, %one : i128
+    scf.yield %next : i128
+  }
+  return %r : i128
+}

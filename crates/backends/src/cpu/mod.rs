@@ -122,8 +122,8 @@ pub fn lower<'c>(
 }
 
 /// Lowers a module as [`lower`] does to [`Stage::Loops`], one pass at a time: `visit` gets the text of
-/// each pass and the module that it leaves. An oracle that runs modules at every level finds out which
-/// pass changes what a program means.
+/// each pass and the module that it leaves. An oracle that runs each of these modules finds the
+/// pass that changes a value.
 ///
 /// # Errors
 /// A pass failed, or the first error of `visit`.

@@ -164,7 +164,7 @@ pub(super) fn static_shape(ty: Type) -> Option<Vec<usize>> {
     mlir::shape(ty).into_iter().map(|extent| usize::try_from(extent?).ok()).collect()
 }
 
-/// The type of a scalar, if instructions work on it; of a vector, that of its lanes.
+/// The scalar type of a value, or of the lanes of a vector; `None` if no instruction supports it.
 pub(super) fn scalar_type(ty: Type) -> Option<ScalarType> {
     let ty = if ty.is_vector() { mlir::element_type(ty) } else { ty };
     if ty.is_index() {

@@ -10,6 +10,7 @@ mod program;
 #[path = "../support/random.rs"]
 mod random;
 mod shrink;
+mod tiling;
 
 use generator::{FEATURES, features, generate};
 use melior::ir::{Module, operation::OperationLike};

@@ -315,16 +315,20 @@ impl<'c> Node<'c> {
         false
     }
 
+    /// The dimension variables that may have several values.
+    fn looping_dims(&self, ir: &Context) -> Vec<Var> {
+        let has_several = |variable: &Variable| {
+            let interval = variable.constant_interval(ir);
+            interval.is_none_or(|interval| interval.as_point().is_none())
+        };
+        let dims = self.parts.domain.dims.iter().zip(0..);
+        dims.filter(|(dim, _)| has_several(dim)).map(|(_, number)| Var::Dim(number)).collect()
+    }
+
     /// Whether it writes more elements than it reads of any input, with hardly any work. Each reader
     /// then computes what it needs: that costs less than to store the result and to load it.
     fn is_broadcast(&self, ir: &Context) -> bool {
-        let has_several = |var: &Var| {
-            let variable = self.parts.domain.variable(*var);
-            let interval = variable.and_then(|it| it.constant_interval(ir));
-            interval.is_none_or(|interval| interval.as_point().is_none())
-        };
-        let num_dims = self.parts.domain.dims.len() as u32;
-        let dims: Vec<Var> = (0..num_dims).map(Var::Dim).filter(has_several).collect();
+        let dims = self.looping_dims(ir);
         let is_smaller = |map: &IndexingMap| {
             let used = ir.vars_of_all(&map.results);
             !dims.iter().all(|dim| used.contains(dim))
@@ -639,13 +643,7 @@ fn check_epilogue(
             return Err("the consumer does not read each element of the reduction once".to_string());
         }
     }
-    let domain = &consumer.parts.domain;
-    let has_several = |var: &Var| {
-        let interval = domain.variable(*var).and_then(|it| it.constant_interval(ir));
-        interval.is_none_or(|interval| interval.as_point().is_none())
-    };
-    let mut dims = (0..domain.dims.len() as u32).map(Var::Dim).filter(has_several);
-    if !dims.all(|var| used.contains(&var)) {
+    if !consumer.looping_dims(ir).iter().all(|var| used.contains(var)) {
         return Err(
             "the reduction would be computed again for every element that uses it".to_string()
         );

@@ -30,9 +30,8 @@
 //! ```
 //!
 //! A nest is an outermost `scf.for` or `scf.parallel`, or one in a loop that contains more than 8 times
-//! `max-loops` loops, as the loop of a whole program does. One that gives a buffer stays, and one that allocates memory, because only the function itself
-//! can say that there is none.
-//! What it uses becomes arguments, constants are copied. Nests that do the same, as those of the
+//! `max-loops` loops, as the loop of a whole program does. A nest that gives a buffer stays. So does one
+//! that allocates memory, because only the function itself can report that there is none. What a nest uses becomes arguments, constants are copied. Nests that do the same, as those of the
 //! layers of a network, share one function. The arguments of the function itself must not overlap,
 //! as those of all compiled functions.
 //!

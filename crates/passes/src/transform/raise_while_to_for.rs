@@ -1,8 +1,8 @@
 //! `raise-while-to-for`: turn a `scf.while` that counts into a `scf.for`.
 //!
-//! HLO has one loop, `while`. Most of them count: their trip count is known before they start. Bufferization
-//! copies what a `scf.while` carries unless it is updated in place, and the analyses of loops know
-//! `scf.for` only.
+//! HLO has one loop, `while`. Most loops count: their trip count is known before they start. Bufferization
+//! copies each tensor that a `scf.while` carries, unless the loop updates it in place. Analyses of loops
+//! know `scf.for` only.
 //!
 //! Before:
 //!
@@ -115,6 +115,9 @@ impl<'c> Counter<'c> {
             return None;
         }
         let own = mlir::arguments(after)[place];
+        // A wider counter does not fit an index.
+        let width = mlir::integer_width(own.r#type()).unwrap_or(64);
+        let max = i64::MAX >> 64_u32.checked_sub(width)?;
         let step = match [mlir::operand(add, 0), mlir::operand(add, 1)] {
             [counter, step] if counter == own => constant(step)?,
             [step, counter] if counter == own => constant(step)?,
@@ -127,8 +130,6 @@ impl<'c> Counter<'c> {
                 let num_steps = bound.checked_sub(start)?.checked_add(step.checked_sub(1)?)?;
                 let last = num_steps.checked_div(step)?.checked_mul(step)?.checked_add(start)?;
                 // The counter does not wrap.
-                let width = mlir::integer_width(own.r#type()).unwrap_or(64);
-                let max = i64::MAX >> 64_u32.checked_sub(width)?;
                 (last <= max).then_some(last)
             }
             Some((start, _)) => Some(start),
@@ -147,11 +148,8 @@ impl<'c> Counter<'c> {
             false => builder.value("arith.index_cast", &[value], index),
         };
         let (lower, upper) = (to_index(inits[self.place]), to_index(self.bound));
-        let others = |values: Vec<Val<'c>>| -> Vec<Val<'c>> {
-            let kept = values.into_iter().enumerate().filter(|(place, _)| *place != self.place);
-            kept.map(|(_, value)| value).collect()
-        };
-        let carried = others(inits);
+        let mut carried = inits;
+        carried.remove(self.place);
         let types: Vec<_> = carried.iter().map(|value| value.r#type()).collect();
         let (region, block) =
             mlir::region_with_block(&[&[index], types.as_slice()].concat(), op.location());

@@ -3,12 +3,8 @@
 //!
 //! The functions and their schedules are those of the FileCheck tests.
 
-#[allow(dead_code)] // Other tests use more of it.
-#[path = "support/random.rs"]
-mod random;
-
+use crate::random::Random;
 use melior::ir::Module;
-use random::Random;
 use tc_backends::{
     cpu,
     interp::{self, Interpreter, Limits, Outcome},
@@ -192,8 +188,8 @@ fn with_random_sizes(source: &str, random: &mut Random) -> String {
     result
 }
 
-const TILES: &str = include_str!("../../../tests/lit/imap/tile.mlir");
-const REDUCTIONS: &str = include_str!("../../../tests/lit/imap/tile-reduction.mlir");
+const TILES: &str = include_str!("../../../../tests/lit/imap/tile.mlir");
+const REDUCTIONS: &str = include_str!("../../../../tests/lit/imap/tile-reduction.mlir");
 
 #[test]
 fn tiled_functions_agree_with_the_interpreter() {
