@@ -120,7 +120,7 @@ impl Source {
         diagnostic::attach(context, move |received| eprint!("{}", printer.render(&received)));
         let module = tc_dialects::import(context, *language, name, contents, self.relaxed);
         let module = module.ok_or(Error::Diagnosed)?;
-        linalg::report_not_fused(mlir::op_ref(module.as_operation()));
+        linalg::report_kept(mlir::op_ref(module.as_operation()));
         Session::new(context, module, explain)
     }
 }

@@ -512,6 +512,21 @@ pub fn affine_results(ir: &tc_ir::Context, attribute: Attribute) -> Option<Vec<t
     }
 }
 
+/// A structured operation of `linalg`: the number of its loops, and for each operand its subscripts
+/// over the loops as dimension variables. `None` for any other operation, and if a map uses symbols.
+pub fn linalg_subscripts(ir: &tc_ir::Context, op: Op) -> Option<(usize, Vec<Vec<tc_ir::Expr>>)> {
+    // SAFETY: the operation is alive; any other one gives a null attribute. The elements of the
+    // attribute are affine maps.
+    let (maps, num_loops) = unsafe {
+        let maps = mlir_sys::mlirLinalgGetIndexingMapsAttribute(op.to_raw());
+        let maps = array_of(Attribute::from_option_raw(maps)?);
+        let first = mlir_sys::mlirAffineMapAttrGetValue(maps.first()?.to_raw());
+        (maps, mlir_sys::mlirAffineMapGetNumDims(first))
+    };
+    let subscripts = maps.into_iter().map(|map| affine_results(ir, map));
+    Some((usize::try_from(num_loops).ok()?, subscripts.collect::<Option<_>>()?))
+}
+
 /// An affine expression without symbols as an index expression.
 ///
 /// # Safety

@@ -21,6 +21,7 @@ pub const PASSES: &[&PassInfo] = &[
     &convert::hlo_to_imap::PASS,
     &convert::imap_to_arith::PASS,
     &convert::imap_to_scf::PASS,
+    &convert::linalg_to_imap::PASS,
     &convert::results_to_destinations::PASS,
     &convert::tc_to_imap::PASS,
     &convert::tml_to_imap::PASS,

@@ -95,7 +95,8 @@ impl<'c> Session<'c> {
 
 fn fuse<'c>(mut module: Module<'c>, options: &Options) -> Result<Module<'c>, Error> {
     let fuse = if options.no_fuse { "" } else { ",imap-fuse,canonicalize,cse" };
-    run_pipeline(&mut module, &format!("canonicalize,cse{fuse}"))?;
+    let convert = "func.func(convert-linalg-to-imap)";
+    run_pipeline(&mut module, &format!("{convert},canonicalize,cse{fuse}"))?;
     Ok(module)
 }
 

@@ -243,7 +243,7 @@ impl<'c> Session<'c> {
         passes.extend([
             "tc-infer-ranges".to_string(),
             format!("tc-runtime-checks{{kind={}}}", options.checks.kind()),
-            "convert-tc-to-imap,canonicalize,cse".to_string(),
+            "convert-tc-to-imap,func.func(convert-linalg-to-imap),canonicalize,cse".to_string(),
         ]);
         if !options.no_fuse {
             passes.push("imap-fuse,canonicalize,cse".to_string());

@@ -47,7 +47,15 @@ impl<'c, 'i> Nest<'c, 'i> {
             runtimes: sizes.iter().map(size).collect(),
             ..IndexingMap::default()
         };
-        let runtimes = sizes.iter().map(|(_, value)| *value).collect();
+        Self::within(ir, domain, sizes.iter().map(|(_, value)| *value).collect())
+    }
+
+    /// Over a domain, with the values of its runtime variables.
+    pub(in crate::convert) fn within(
+        ir: &'i Context,
+        domain: IndexingMap,
+        runtimes: Vec<Val<'c>>,
+    ) -> Self {
         Self { ir, domain, runtimes, inputs: Vec::new(), outputs: Vec::new() }
     }
 
