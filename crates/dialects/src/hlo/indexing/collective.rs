@@ -102,8 +102,9 @@ fn all_gather(op: &Op, output: &[i64], operand: &[i64]) -> Option<Relation> {
         return None;
     }
     relation.output = outer.iter().copied().map(Index::Var).collect();
-    relation.operand = relation.output.clone();
-    relation.operand[along] = Index::Var(inner[along]);
+    let mut operand = relation.output.clone();
+    operand[along] = Index::Var(inner[along]);
+    relation.operands = vec![operand];
     relation.equate([(1, outer[along]), (-part, replica), (-1, inner[along])], 0);
     relation.replica = Some(Index::Var(replica));
     Some(relation)
@@ -128,8 +129,9 @@ fn parts(op: &Op, output: &[i64], operand: &[i64]) -> Option<Relation> {
         return None;
     }
     relation.output = outer.iter().copied().map(Index::Var).collect();
-    relation.operand = relation.output.clone();
-    relation.operand[along] = Index::Var(inner[along]);
+    let mut operand = relation.output.clone();
+    operand[along] = Index::Var(inner[along]);
+    relation.operands = vec![operand];
     relation.equate([(1, inner[along]), (-part, own), (-1, within)], 0);
     if op.instruction.opcode == Opcode::ReduceScatter {
         relation.equate([(1, outer[along]), (-1, within)], 0);

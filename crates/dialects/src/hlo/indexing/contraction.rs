@@ -73,31 +73,33 @@ fn product(op: &Op, groups: &[i64], leading: Option<i64>) -> Option<Product> {
 }
 
 impl Product {
-    /// The relation to one of the two operands.
-    fn operand(self, number: usize) -> Relation {
-        let index = if number == 0 { self.lhs } else { self.rhs };
-        let mut relation = self.relation;
-        relation.operand = index.into_iter().map(Index::Var).collect();
-        relation
+    /// The relation to some of the two operands.
+    fn operands(self, numbers: &[usize]) -> Relation {
+        let index = |number: &usize| {
+            let index = if *number == 0 { &self.lhs } else { &self.rhs };
+            index.iter().copied().map(Index::Var).collect()
+        };
+        let operands = numbers.iter().map(index).collect();
+        Relation { operands, ..self.relation }
     }
 }
 
 /// `dot`.
-pub(super) fn dot(op: &Op, operand: usize) -> Option<Relation> {
-    Some(product(op, &[], None)?.operand(operand))
+pub(super) fn dot(op: &Op, operands: &[usize]) -> Option<Relation> {
+    Some(product(op, &[], None)?.operands(operands))
 }
 
 /// `scaled-dot`: a scale belongs to a block of elements in each dimension.
 pub(super) fn scaled_dot(op: &Op, operand: usize) -> Option<Relation> {
     let product = product(op, &[], None)?;
     if operand < 2 {
-        return Some(product.operand(operand));
+        return Some(product.operands(&[operand]));
     }
     let values = op.operand_dims(operand - 2)?;
     let scales = op.operand_dims(operand)?;
-    let mut relation = product.operand(operand - 2);
+    let mut relation = product.operands(&[operand - 2]);
     if scales.is_empty() {
-        relation.operand.clear();
+        relation.operands[0].clear();
         return Some(relation);
     }
     if scales.len() != values.len() {
@@ -109,10 +111,10 @@ pub(super) fn scaled_dot(op: &Op, operand: usize) -> Option<Relation> {
         }
         let block =
             extent.checked_div(blocks).filter(|block| block.checked_mul(blocks) == Some(extent))?;
-        let Index::Var(position) = relation.operand[dim] else { continue };
+        let Index::Var(position) = relation.operands[0][dim] else { continue };
         let (scale, rest) = (relation.var(blocks), relation.var(block));
         relation.equate([(block, scale), (1, rest), (-1, position)], 0);
-        relation.operand[dim] = Index::Var(scale);
+        relation.operands[0][dim] = Index::Var(scale);
     }
     Some(relation)
 }
@@ -128,12 +130,12 @@ pub(super) fn ragged_dot(op: &Op, operand: usize) -> Option<Relation> {
     let leading = if contracted { Some(*sizes.last()?) } else { None };
     let groups = instruction.integers(Attribute::RhsGroupDims);
     if operand < 2 {
-        let relation = product(op, groups, leading)?.operand(operand);
+        let relation = product(op, groups, leading)?.operands(&[operand]);
         // Groups may be empty, and leave a part of the ragged dimension to none.
         return Some(Relation { is_conditional: true, ..relation });
     }
     let mut relation = Relation::default();
     relation.output = indices(&mut relation, op.output_dims(0)?);
-    relation.operand = indices(&mut relation, sizes);
+    relation.operands = vec![indices(&mut relation, sizes)];
     Some(relation)
 }

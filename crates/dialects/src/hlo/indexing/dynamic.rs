@@ -71,7 +71,7 @@ fn placed(
         }
     }
     relation.output = inner.into_iter().map(Index::Var).collect();
-    relation.operand = outer.into_iter().map(Index::Var).collect();
+    relation.operands = vec![outer.into_iter().map(Index::Var).collect()];
     Some(relation)
 }
 
@@ -79,7 +79,7 @@ fn placed(
 fn starts(output: &[i64], operand: &[i64]) -> Relation {
     let mut relation = Relation::default();
     relation.output = indices(&mut relation, output);
-    relation.operand = indices(&mut relation, operand);
+    relation.operands = vec![indices(&mut relation, operand)];
     relation
 }
 
@@ -112,10 +112,7 @@ pub(super) fn dynamic_update_slice(op: &Op, operand: usize) -> Option<Relation> 
             }
             Some(relation)
         }
-        1 => {
-            let relation = placed(op, dims, output, 2, !op.like_xla)?;
-            Some(Relation { output: relation.operand, operand: relation.output, ..relation })
-        }
+        1 => Some(placed(op, dims, output, 2, !op.like_xla)?.swapped()),
         _ => Some(starts(output, dims)),
     }
 }
@@ -230,7 +227,7 @@ impl Slices<'_> {
         if let Some(place) = operand.get_mut(vector) {
             *place = Index::Var(relation.var(self.indices.1[vector]));
         }
-        Some(Relation { output: places.small, operand, ..relation })
+        Some(Relation { output: places.small, operands: vec![operand], ..relation })
     }
 }
 
@@ -255,7 +252,7 @@ pub(super) fn gather(op: &Op, operand: usize) -> Option<Relation> {
     }
     let mut relation = Relation::default();
     let places = slices.relate(&mut relation, true)?;
-    Some(Relation { output: places.small, operand: places.large, ..relation })
+    Some(Relation { output: places.small, operands: vec![places.large], ..relation })
 }
 
 /// Whether a `scatter` of `count` operands puts updates in the place of what was there.
@@ -309,5 +306,5 @@ pub(super) fn scatter(op: &Op, output: usize, operand: usize) -> Option<Relation
         return Some(starts(output, slices.indices.1));
     }
     let places = slices.relate(&mut relation, true)?;
-    Some(Relation { output: places.large, operand: places.small, ..relation })
+    Some(Relation { output: places.large, operands: vec![places.small], ..relation })
 }

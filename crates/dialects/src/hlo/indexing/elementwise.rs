@@ -6,20 +6,26 @@ use super::{
 };
 use crate::hlo::{Attribute, Opcode};
 
-/// An element needs the element at the same position, and the value of an operand without
+/// An element needs the elements at the same position, and the value of an operand without
 /// dimensions.
-pub(super) fn elementwise(op: &Op, output: usize, operand: usize) -> Option<Relation> {
-    same_position(op.output_dims(output)?, op.operand_dims(operand)?)
+pub(super) fn elementwise(op: &Op, output: usize, operands: &[usize]) -> Option<Relation> {
+    let dims = operands.iter().map(|&operand| op.operand_dims(operand));
+    same_positions(op.output_dims(output)?, &dims.collect::<Option<Vec<_>>>()?)
 }
 
 /// The same position of arrays of the same sizes; the only position of a scalar.
 pub(super) fn same_position(output: &[i64], operand: &[i64]) -> Option<Relation> {
+    same_positions(output, &[operand])
+}
+
+fn same_positions(output: &[i64], operands: &[&[i64]]) -> Option<Relation> {
     let mut relation = Relation::default();
     relation.output = indices(&mut relation, output);
-    if output == operand {
-        relation.operand = relation.output.clone();
-    } else if !operand.is_empty() {
-        return None;
+    for operand in operands {
+        if *operand != output && !operand.is_empty() {
+            return None;
+        }
+        relation.operands.push(relation.output[..operand.len()].to_vec());
     }
     Some(relation)
 }
@@ -36,15 +42,11 @@ pub(super) fn bitcast_convert(op: &Op) -> Option<Relation> {
         return same_position(output, operand);
     }
     let mut relation = Relation::default();
-    if output.len() < operand.len() {
-        relation.operand = indices(&mut relation, operand);
-        relation.output = relation.operand.get(..output.len())?.to_vec();
-    } else {
-        relation.output = indices(&mut relation, output);
-        relation.operand = relation.output.get(..operand.len())?.to_vec();
-    }
-    let (short, long) =
-        if output.len() < operand.len() { (output, operand) } else { (operand, output) };
+    let is_wider = output.len() < operand.len();
+    let (short, long) = if is_wider { (output, operand) } else { (operand, output) };
+    relation.output = indices(&mut relation, long);
+    relation.operands = vec![relation.output.get(..short.len())?.to_vec()];
+    let relation = if is_wider { relation.swapped() } else { relation };
     (long.len() == short.len() + 1 && long.starts_with(short)).then_some(relation)
 }
 
@@ -67,6 +69,6 @@ pub(super) fn batch_norm(op: &Op, output: usize, operand: usize) -> Option<Relat
         };
         dims.iter().enumerate().map(index).collect()
     };
-    let (output, operand) = (place(output), place(operand));
-    Some(Relation { output, operand, ..relation })
+    let (output, operands) = (place(output), vec![place(operand)]);
+    Some(Relation { output, operands, ..relation })
 }

@@ -49,6 +49,7 @@
 //! computation of several results need this for each result; past [`MAX_REACHED`] instructions
 //! they are said to read everything in an unknown way.
 
+mod accesses;
 mod collective;
 mod computation;
 mod contraction;
@@ -70,6 +71,7 @@ mod text;
 mod utilization;
 mod window;
 
+pub use accesses::Accesses;
 pub use computation::{Grouped, MAX_REACHED};
 pub use module_text::Selection;
 pub use set::{
@@ -224,12 +226,12 @@ impl<'m> Indexing<'m> {
     fn is_opaque(&self, op: &Op) -> bool {
         match op.instruction.opcode.calls() {
             true => self.is_beyond_limits(op),
-            false => matches!(op.reads(0, 0), Some(Reads::Unknown)),
+            false => matches!(op.reads(0, &[0]), Some(Reads::Unknown)),
         }
     }
 
     fn set(&self, op: &Op, output: usize, operand: usize, direction: Direction) -> IndexingSet {
-        match op.reads(output, operand) {
+        match op.reads(output, &[operand]) {
             Some(Reads::Nothing) => IndexingSet::default(),
             Some(Reads::Related(relation)) => match relation.map(&self.context, direction) {
                 Some(mut indexing) => {
@@ -302,11 +304,14 @@ struct Op<'a> {
 
 impl<'a> Op<'a> {
     fn new(indexing: &Indexing<'a>, at: InstructionRef) -> Self {
-        let module = indexing.module;
+        Self::of(indexing.module, at, indexing.like_xla)
+    }
+
+    fn of(module: &'a Module, at: InstructionRef, like_xla: bool) -> Self {
         let computation = &module[at.computation];
         let instruction = &computation[at.instruction];
         let starts = OnceCell::new();
-        Self { module, computation, instruction, at, like_xla: indexing.like_xla, starts }
+        Self { module, computation, instruction, at, like_xla, starts }
     }
 
     fn operand(&self, number: usize) -> Option<&'a Instruction> {
@@ -335,9 +340,12 @@ impl<'a> Op<'a> {
         self.instruction.operands.len()
     }
 
-    /// How an output depends on an operand; `None` if the instruction is not well-formed.
-    fn reads(&self, output: usize, operand: usize) -> Option<Reads> {
+    /// How an output depends on operands; `None` if the instruction is not well-formed. Only the
+    /// products and the element-wise operations relate several operands at once; others relate the
+    /// first that is asked for.
+    fn reads(&self, output: usize, operands: &[usize]) -> Option<Reads> {
         use Opcode::*;
+        let operand = *operands.first()?;
         let relation = match self.instruction.opcode {
             Tuple | GetTupleElement | OptBarrier | AddDependency | Copy | CopyStart | CopyDone => {
                 return structural::forwarded(self, output, operand);
@@ -351,7 +359,7 @@ impl<'a> Op<'a> {
             | RoundNearestEven | Rsqrt | Select | SetDimensionSize | ShiftLeft
             | ShiftRightArithmetic | ShiftRightLogical | Sign | Sine | Sinh | Sqrt
             | StochasticConvert | Subtract | Tan | Tanh | Xor => {
-                elementwise::elementwise(self, output, operand)
+                elementwise::elementwise(self, output, operands)
             }
             BitcastConvert => elementwise::bitcast_convert(self),
             BatchNormGrad | BatchNormInference | BatchNormTraining => {
@@ -365,7 +373,7 @@ impl<'a> Op<'a> {
             Concatenate => structural::concatenate(self, operand),
             Reshape => reshape::reshape(self),
             Bitcast => reshape::bitcast(self),
-            Dot => contraction::dot(self, operand),
+            Dot => contraction::dot(self, operands),
             RaggedDot => contraction::ragged_dot(self, operand),
             ScaledDot => contraction::scaled_dot(self, operand),
             Reduce => reduction::reduce(self, output, operand),
@@ -374,7 +382,7 @@ impl<'a> Op<'a> {
             TopK => reduction::top_k(self, output),
             ReduceWindow => window::reduce_window(self, output, operand),
             SelectAndScatter => window::select_and_scatter(self, operand),
-            Convolution => window::convolution(self, operand),
+            Convolution => window::convolution(self, operands),
             DynamicSlice => dynamic::dynamic_slice(self, operand),
             DynamicUpdateSlice => dynamic::dynamic_update_slice(self, operand),
             Gather => dynamic::gather(self, operand),

@@ -17,9 +17,10 @@ pub(super) fn reduce(op: &Op, output: usize, operand: usize) -> Option<Relation>
     }
     let reduced = dimensions(op.instruction.dimensions(), input.len())?;
     let mut relation = Relation::default();
-    relation.operand = indices(&mut relation, input);
+    let index = indices(&mut relation, input);
     let kept = (0..input.len()).filter(|dim| !reduced.contains(dim));
-    relation.output = kept.clone().map(|dim| relation.operand[dim]).collect();
+    relation.output = kept.clone().map(|dim| index[dim]).collect();
+    relation.operands = vec![index];
     kept.map(|dim| input[dim]).eq(output.iter().copied()).then_some(relation)
 }
 
@@ -55,7 +56,7 @@ pub(super) fn scan(op: &Op, output: usize, operand: usize) -> Option<Relation> {
         Some(step) if is_step => with_step(&shared, Index::Var(step)),
         _ => shared.clone(),
     };
-    relation.operand = match step {
+    let operand = match step {
         Some(step) if is_input && is_step && (op.like_xla || carries == 0) => {
             with_step(&shared, Index::Var(step))
         }
@@ -70,6 +71,7 @@ pub(super) fn scan(op: &Op, output: usize, operand: usize) -> Option<Relation> {
         Some(step) if is_input && !op.like_xla => with_step(&shared, Index::Var(step)),
         _ => shared,
     };
+    relation.operands = vec![operand];
     let expected = if is_input { rest.len() + 1 } else { rest.len() };
     (operand_dims.len() == expected).then_some(relation)
 }
@@ -83,7 +85,7 @@ pub(super) fn sort(op: &Op, output: usize, operand: usize) -> Option<Relation> {
     };
     let mut relation = same_position(dims, op.operand_dims(operand)?)?;
     let read = relation.var(dims[along]);
-    *relation.operand.get_mut(along)? = Index::Var(read);
+    *relation.operands[0].get_mut(along)? = Index::Var(read);
     Some(relation)
 }
 
@@ -93,8 +95,8 @@ pub(super) fn top_k(op: &Op, output: usize) -> Option<Relation> {
     let (last, rest) = operand.split_last()?;
     let mut relation = Relation::default();
     relation.output = indices(&mut relation, output);
-    relation.operand = relation.output.get(..rest.len())?.to_vec();
-    let read = relation.var(*last);
-    relation.operand.push(Index::Var(read));
+    let mut index = relation.output.get(..rest.len())?.to_vec();
+    index.push(Index::Var(relation.var(*last)));
+    relation.operands = vec![index];
     (output.len() == operand.len() && output.starts_with(rest)).then_some(relation)
 }

@@ -1,10 +1,11 @@
-//! Relations between elements of an output and elements of an operand.
+//! Relations between elements of an output and elements of operands.
 //!
-//! A [`Relation`] says it once, without a direction: *variables* with ranges, for each of the two
+//! A [`Relation`] says it once, without a direction: *variables* with ranges, for each of the
 //! arrays which variable its index is in each dimension, and linear *equations* between the
 //! variables. For a window of a convolution these are the output position `o`, the position `w` in
 //! the window and the input position `i`, with `o * stride + w * dilation - padding == i`. Both maps
-//! of the pair follow from that by [`Relation::map`], so that they are inverses of each other.
+//! of a pair follow from that by [`Relation::map`], so that they are inverses of each other, and
+//! [`Accesses`] of loops over one of the arrays.
 //!
 //! The method: the variables of the source array become dimension variables. An equation whose
 //! unknowns are digits of a number (each coefficient larger than all that the smaller ones add up
@@ -15,8 +16,8 @@
 //!
 //! Runtime variables are known from the start: they stand for values of other instructions.
 
-use super::{Direction, OperandIndexing, RuntimeSource, RuntimeVariable};
-use tc_ir::{Constraint, Context, Expr, IndexingMap, Interval, Variable};
+use super::{Accesses, Direction, OperandIndexing, RuntimeSource, RuntimeVariable};
+use tc_ir::{Constraint, Context, Expr, IndexingMap, Interval, Node, Variable};
 
 /// A variable of a [`Relation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,8 +71,8 @@ pub(super) struct Relation {
     pub(super) runtimes: Vec<Runtime>,
     /// The index of the output.
     pub output: Vec<Index>,
-    /// The index of the operand.
-    pub operand: Vec<Index>,
+    /// The index of each operand that the relation is asked for.
+    pub operands: Vec<Vec<Index>>,
     /// Which replica of the group the operand is read from; this one if it is not said.
     pub replica: Option<Index>,
     /// Which array of the operand is meant.
@@ -133,7 +134,7 @@ impl Relation {
     /// Whether a variable stands for something besides itself.
     fn mentions(&self, var: VarId) -> bool {
         let in_terms = |terms: &[(i64, VarId)]| terms.iter().any(|(_, each)| *each == var);
-        let index = self.output.iter().chain(&self.operand).chain(&self.replica);
+        let index = self.output.iter().chain(self.operands.iter().flatten()).chain(&self.replica);
         let index = index.chain(self.runtimes.iter().flat_map(|runtime| &runtime.index));
         index.into_iter().any(|each| *each == Index::Var(var))
             || self.equations.iter().any(|equation| in_terms(&equation.terms))
@@ -141,11 +142,21 @@ impl Relation {
             || self.exceptions.iter().flatten().any(|condition| in_terms(&condition.terms))
     }
 
-    /// The map in the given direction; `None` if a number does not fit in an `i64`.
+    /// The same between an output and one operand with the two exchanged.
+    pub fn swapped(mut self) -> Self {
+        if let [operand] = &mut self.operands[..] {
+            std::mem::swap(&mut self.output, operand);
+        }
+        self
+    }
+
+    /// The map between output and first operand in the given direction; `None` if a number does not
+    /// fit in an `i64`.
     pub fn map(&self, ctx: &Context, direction: Direction) -> Option<OperandIndexing> {
+        let operand = self.operands.first()?;
         let (source, target) = match direction {
-            Direction::OutputToInput => (&self.output, &self.operand),
-            Direction::InputToOutput => (&self.operand, &self.output),
+            Direction::OutputToInput => (&self.output, operand),
+            Direction::InputToOutput => (operand, &self.output),
         };
         if self.vars.iter().any(|interval| interval.is_empty()) {
             return Some(OperandIndexing::empty(ctx, source.len(), target.len(), self.array));
@@ -154,26 +165,13 @@ impl Relation {
         solver.bind_source(source);
         solver.solve(target)?;
         solver.restrict()?;
-        let value = |index: &Index| solver.value(*index);
-        let results = target.iter().map(value).collect::<Option<Vec<_>>>()?;
-        let Solver { mut map, free_dims, .. } = solver.clone();
-        map.results = results;
-        let unrestricted = IndexingMap {
-            dims: free_dims,
-            results: Vec::new(),
-            constraints: Vec::new(),
-            ..map.clone()
-        };
-        let mut runtimes = Vec::new();
-        for Runtime { var, source, index, moved } in &self.runtimes {
-            let results = index.iter().map(value).collect::<Option<Vec<_>>>()?;
-            let map = IndexingMap { results, ..unrestricted.clone() };
-            let moved_into = moved.then_some(self.vars[var.0]);
-            runtimes.push(RuntimeVariable { source: *source, map, moved_into });
-        }
+        let mut map = solver.map.clone();
+        map.results = solver.values(target)?;
+        let unrestricted = solver.unrestricted();
+        let runtimes = solver.runtimes(&unrestricted)?;
         let replica = match &self.replica {
             Some(index) => {
-                Some(IndexingMap { results: vec![value(index)?], ..unrestricted.clone() })
+                Some(IndexingMap { results: vec![solver.value(*index)?], ..unrestricted.clone() })
             }
             None => None,
         };
@@ -199,6 +197,37 @@ impl Relation {
         }
         Some(indexing)
     }
+
+    /// Loops over one array, and the elements of the other arrays that each iteration accesses; `None`
+    /// if a number does not fit in an `i64`.
+    pub fn accesses(&self, ctx: &Context, direction: Direction) -> Option<Accesses> {
+        let (source, targets) = match direction {
+            Direction::OutputToInput => (&self.output, &self.operands[..]),
+            Direction::InputToOutput => {
+                (self.operands.first()?, std::slice::from_ref(&self.output))
+            }
+        };
+        let mut solver = Solver::new(ctx, self);
+        solver.for_loops = true;
+        if self.vars.iter().any(|interval| interval.is_empty()) {
+            solver.map.dims = vec![Variable::bounded(ctx, Interval::EMPTY); source.len()];
+            let indices = targets.iter().map(|index| vec![ctx.constant(0); index.len()]);
+            let indices = indices.collect();
+            return Some(Accesses { domain: solver.map, indices, ..Accesses::default() });
+        }
+        solver.bind_source(source);
+        solver.solve(targets.first()?)?;
+        solver.restrict()?;
+        let indices = targets.iter().map(|target| solver.values(target)).collect::<Option<_>>()?;
+        let runtimes = solver.runtimes(&solver.unrestricted())?;
+        let Solver { map: mut domain, free_dims: dims, .. } = solver;
+        for constraint in std::mem::take(&mut domain.constraints) {
+            if !constraint.interval.covers(domain.range_of(ctx, constraint.expr).interval) {
+                domain.constraints.push(constraint);
+            }
+        }
+        Some(Accesses { domain, dims, indices, runtimes })
+    }
 }
 
 #[derive(Clone)]
@@ -209,6 +238,9 @@ struct Solver<'r> {
     map: IndexingMap,
     /// The dimension variables as they were before constraints narrowed them.
     free_dims: Vec<Variable>,
+    /// Whether the map is that of loops: a variable of one value needs none, and the sum of a
+    /// constraint is the subscript that it keeps inside.
+    for_loops: bool,
 }
 
 impl<'r> Solver<'r> {
@@ -219,7 +251,7 @@ impl<'r> Solver<'r> {
             bound[runtime.var.0] = Some(ctx.runtime(number));
             map.runtimes.push(Variable::bounded(ctx, relation.vars[runtime.var.0]));
         }
-        Self { ctx, relation, bound, map, free_dims: Vec::new() }
+        Self { ctx, relation, bound, map, free_dims: Vec::new(), for_loops: false }
     }
 
     fn value(&self, index: Index) -> Option<Expr> {
@@ -227,6 +259,26 @@ impl<'r> Solver<'r> {
             Index::Var(var) => self.bound[var.0],
             Index::Const(value) => Some(self.ctx.constant(value)),
         }
+    }
+
+    fn values(&self, index: &[Index]) -> Option<Vec<Expr>> {
+        index.iter().map(|&index| self.value(index)).collect()
+    }
+
+    /// The variables of the map without what restricts them.
+    fn unrestricted(&self) -> IndexingMap {
+        let (dims, constraints) = (self.free_dims.clone(), Vec::new());
+        IndexingMap { dims, constraints, ..self.map.clone() }
+    }
+
+    /// What the runtime variables stand for; `frame` has the variables of the map.
+    fn runtimes(&self, frame: &IndexingMap) -> Option<Vec<RuntimeVariable>> {
+        let runtime = |Runtime { var, source, index, moved }: &Runtime| {
+            let map = IndexingMap { results: self.values(index)?, ..frame.clone() };
+            let moved_into = moved.then_some(self.relation.vars[var.0]);
+            Some(RuntimeVariable { source: *source, map, moved_into })
+        };
+        self.relation.runtimes.iter().map(runtime).collect()
     }
 
     fn bind_source(&mut self, source: &[Index]) {
@@ -276,9 +328,14 @@ impl<'r> Solver<'r> {
             };
             let next = all.clone().find(|var| !waits(var)).or_else(|| all.next());
             let Some(&var) = next else { return Some(()) };
+            let interval = self.relation.vars[var.0];
+            if let Some(value) = interval.as_point().filter(|_| self.for_loops) {
+                self.bound[var.0] = Some(self.ctx.constant(value));
+                continue;
+            }
             let number = u32::try_from(self.map.ranges.len()).ok()?;
             self.bound[var.0] = Some(self.ctx.range(number));
-            self.map.ranges.push(Variable::bounded(self.ctx, self.relation.vars[var.0]));
+            self.map.ranges.push(Variable::bounded(self.ctx, interval));
         }
     }
 
@@ -354,7 +411,10 @@ impl<'r> Solver<'r> {
         }
         let (expr, interval) = match self.ctx.node(expr) {
             // `x + c in [lo, hi]` is `x in [lo - c, hi - c]`, which may bound a variable.
-            tc_ir::Node::Add(inner, offset) if self.ctx.as_constant(offset).is_some() => {
+            Node::Add(inner, offset)
+                if self.ctx.as_constant(offset).is_some()
+                    && (!self.for_loops || matches!(self.ctx.node(inner), Node::Var(_))) =>
+            {
                 let offset = self.ctx.as_constant(offset)?;
                 let ends = (interval.lo.checked_sub(offset)?, interval.hi.checked_sub(offset)?);
                 (inner, Interval::new(ends.0, ends.1))

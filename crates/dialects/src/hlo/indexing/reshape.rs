@@ -42,7 +42,7 @@ pub(super) fn physical(array: &ArrayShape) -> Option<Relation> {
     let order = minor_to_major(array)?;
     let mut relation = Relation::default();
     let logical = relation.vars(&array.dims);
-    relation.operand = order.iter().rev().map(|&dim| Index::Var(logical[dim])).collect();
+    relation.operands = vec![order.iter().rev().map(|&dim| Index::Var(logical[dim])).collect()];
     relation.output = logical.into_iter().map(Index::Var).collect();
     Some(relation)
 }
@@ -73,7 +73,7 @@ fn same_numbers(
     };
     let (output_index, output_digits) = digits(output, output_order);
     let (operand_index, operand_digits) = digits(operand, operand_order);
-    (relation.output, relation.operand) = (output_index, operand_index);
+    (relation.output, relation.operands) = (output_index, vec![operand_index]);
     if output.contains(&0) && operand.contains(&0) {
         return Some(relation);
     }

@@ -96,7 +96,7 @@ impl Reader<'_> {
             | Opcode::Bitcast
             | Opcode::Reverse
             | Opcode::Slice => {
-                let Reads::Related(relation) = op.reads(0, 0)? else { return None };
+                let Reads::Related(relation) = op.reads(0, &[0])? else { return None };
                 let step = relation.map(ctx, Direction::OutputToInput)?.map;
                 let index = ctx.substitute_all(&step.results, &|var| match var {
                     Var::Dim(number) => index.get(number as usize).copied(),

@@ -63,7 +63,7 @@ pub(super) fn broadcast(op: &Op) -> Option<Relation> {
         && places.iter().zip(operand).all(|(&place, &extent)| output[place] == extent);
     let mut relation = Relation::default();
     relation.output = indices(&mut relation, output);
-    relation.operand = places.iter().map(|&place| relation.output[place]).collect();
+    relation.operands = vec![places.iter().map(|&place| relation.output[place]).collect()];
     fits.then_some(relation)
 }
 
@@ -74,8 +74,9 @@ pub(super) fn transpose(op: &Op) -> Option<Relation> {
     let fits = places.len() == output.len()
         && places.iter().zip(output).all(|(&place, &extent)| operand[place] == extent);
     let mut relation = Relation::default();
-    relation.operand = indices(&mut relation, operand);
-    relation.output = places.iter().map(|&place| relation.operand[place]).collect();
+    let index = indices(&mut relation, operand);
+    relation.output = places.iter().map(|&place| index[place]).collect();
+    relation.operands = vec![index];
     fits.then_some(relation)
 }
 
@@ -88,7 +89,7 @@ pub(super) fn reverse(op: &Op) -> Option<Relation> {
         let from = relation.var(dims[dim]);
         let Index::Var(to) = relation.output[dim] else { continue };
         relation.equate([(1, from), (1, to)], 1i64.checked_sub(dims[dim])?);
-        relation.operand[dim] = Index::Var(from);
+        relation.operands[0][dim] = Index::Var(from);
     }
     Some(relation)
 }
@@ -125,8 +126,7 @@ pub(super) fn pad(op: &Op, operand: usize) -> Option<Relation> {
         }
         return Some(relation);
     }
-    let relation = stepped(input, output, steps.into_iter())?;
-    Some(Relation { output: relation.operand, operand: relation.output, ..relation })
+    Some(stepped(input, output, steps.into_iter())?.swapped())
 }
 
 /// Relates an array (as output) to a larger one (as operand), in which it stands from a start on
@@ -148,7 +148,7 @@ fn stepped(
         relation.equate([(1, outer), (-stride, inner)], start.checked_neg()?);
     }
     relation.output = inner.into_iter().map(Index::Var).collect();
-    relation.operand = outer.into_iter().map(Index::Var).collect();
+    relation.operands = vec![outer.into_iter().map(Index::Var).collect()];
     Some(relation)
 }
 
@@ -168,6 +168,5 @@ pub(super) fn concatenate(op: &Op, operand: usize) -> Option<Relation> {
     });
     let mut starts = vec![0; dims.len()];
     *starts.get_mut(along)? = (*firsts.get(operand)?)?;
-    let relation = stepped(dims, output, starts.into_iter().map(|start| (start, 1)))?;
-    Some(Relation { output: relation.operand, operand: relation.output, ..relation })
+    Some(stepped(dims, output, starts.into_iter().map(|start| (start, 1)))?.swapped())
 }

@@ -149,6 +149,32 @@ impl<'a> Check<'a> {
     }
 }
 
+/// The accesses of loops over the output of the root of ENTRY, against a definition: `multiplies(output,
+/// lhs, rhs)` says whether an element of the output adds the product of an element of either operand.
+pub(super) fn check_products(text: &str, multiplies: impl Fn(&[i64], &[i64], &[i64]) -> bool) {
+    let module = parse(text);
+    let indexing = Indexing::of(&module);
+    let at = indexing.root(module.entry);
+    let root = indexing.instruction(at);
+    let operand = |number: usize| dims_of(&module.entry()[root.operands[number]].shape, 0);
+    let mut expected = Pairs::new();
+    for o in indices(&dims_of(&root.shape, 0)) {
+        for (l, r) in indices(&operand(0))
+            .iter()
+            .flat_map(|l| indices(&operand(1)).into_iter().map(move |r| (l, r)))
+        {
+            if multiplies(&o, l, &r) {
+                expected.insert((o.clone(), [&l[..], &r].concat()));
+            }
+        }
+    }
+    let accesses = Accesses::over_output(indexing.context(), &module, at, 0, &[0, 1]);
+    let accesses = accesses.expect("a relation");
+    let map = IndexingMap { results: accesses.indices.concat(), ..accesses.domain };
+    let found = pairs(&indexing, &OperandIndexing::new(0, map), &|_, _| 0);
+    assert_eq!(found, expected, "{text}");
+}
+
 /// Random numbers from a seed (splitmix64), so that a failure can be repeated.
 pub(super) struct Random(pub u64);
 

@@ -65,7 +65,7 @@ pub(super) fn reduce_window(op: &Op, output: usize, operand: usize) -> Option<Re
         slide(&mut relation, each, o[dim], w[dim], i[dim])?;
     }
     relation.output = o.into_iter().map(Index::Var).collect();
-    relation.operand = i.into_iter().map(Index::Var).collect();
+    relation.operands = vec![i.into_iter().map(Index::Var).collect()];
     Some(relation)
 }
 
@@ -91,12 +91,13 @@ pub(super) fn select_and_scatter(op: &Op, operand: usize) -> Option<Relation> {
         Some(())
     };
     place(&mut relation, &scattered)?;
-    relation.operand = windows.iter().copied().map(Index::Var).collect();
+    let mut index = windows.clone();
     if operand == 0 {
         let read = relation.vars(output);
         place(&mut relation, &read)?;
-        relation.operand = read.into_iter().map(Index::Var).collect();
+        index = read;
     }
+    relation.operands = vec![index.into_iter().map(Index::Var).collect()];
     relation.output = scattered.into_iter().map(Index::Var).collect();
     Some(relation)
 }
@@ -106,7 +107,7 @@ pub(super) fn select_and_scatter(op: &Op, operand: usize) -> Option<Relation> {
 ///
 /// With `g` feature groups, block `j` of the output features sees block `j` of the input features
 /// only. With `g` batch groups, it sees block `j` of the batch only.
-pub(super) fn convolution(op: &Op, operand: usize) -> Option<Relation> {
+pub(super) fn convolution(op: &Op, operands: &[usize]) -> Option<Relation> {
     let (output, lhs, rhs) = (op.output_dims(0)?, op.operand_dims(0)?, op.operand_dims(1)?);
     let dims = op.instruction.dim_labels()?;
     let window = window(op, dims.output_spatial.len())?;
@@ -117,16 +118,22 @@ pub(super) fn convolution(op: &Op, operand: usize) -> Option<Relation> {
     let output_batch = dimension(dims.output_batch, output.len())?;
     let output_feature = dimension(dims.output_feature, output.len())?;
     let output_spatial = dimensions(&dims.output_spatial, output.len())?;
+    let input_batch = dimension(dims.input_batch, lhs.len())?;
+    let input_feature = dimension(dims.input_feature, lhs.len())?;
     let input_spatial = dimensions(&dims.input_spatial, lhs.len())?;
-    let input_feature = dimension(dims.kernel_input_feature, rhs.len())?;
-    if output_spatial.len() + 2 != output.len() {
+    let kernel_input_feature = dimension(dims.kernel_input_feature, rhs.len())?;
+    let kernel_output_feature = dimension(dims.kernel_output_feature, rhs.len())?;
+    let kernel_spatial = dimensions(&dims.kernel_spatial, rhs.len())?;
+    let ranks = [output.len(), lhs.len(), rhs.len()];
+    let spatial = [&output_spatial, &input_spatial, &kernel_spatial];
+    if spatial.iter().zip(ranks).any(|(spatial, rank)| spatial.len() + 2 != rank) {
         return None;
     }
 
     let mut relation = Relation { simplify: true, ..Relation::default() };
     let out = relation.vars(output);
     let within: Vec<VarId> = window.iter().map(|dim| relation.var(dim.size)).collect();
-    let feature = relation.var(rhs[input_feature]);
+    let feature = relation.var(rhs[kernel_input_feature]);
     relation.output = out.iter().copied().map(Index::Var).collect();
 
     // The part of the output features that a group has.
@@ -136,60 +143,50 @@ pub(super) fn convolution(op: &Op, operand: usize) -> Option<Relation> {
         relation.equate([(1, out[output_feature]), (-part, group), (-1, rest)], 0);
         Some(group)
     };
-
-    if operand == 1 {
-        let kernel_feature = dimension(dims.kernel_output_feature, rhs.len())?;
-        let kernel_spatial = dimensions(&dims.kernel_spatial, rhs.len())?;
-        let mut index = vec![None; rhs.len()];
-        index[input_feature] = Some(feature);
-        index[kernel_feature] = Some(out[output_feature]);
-        for (dim, &place) in kernel_spatial.iter().enumerate() {
-            let window = window.get(dim)?;
-            let mut position = within[dim];
-            if window.reversal {
-                position = relation.var(window.size);
-                relation.equate([(1, position), (1, within[dim])], 1i64.checked_sub(window.size)?);
-            }
-            index[place] = Some(position);
-            if !op.like_xla {
-                let spatial = out[*output_spatial.get(dim)?];
-                let extent = lhs[*input_spatial.get(dim)?];
-                meet(&mut relation, window, spatial, within[dim], extent)?;
-            }
-        }
-        relation.operand =
-            index.into_iter().map(|var| var.map(Index::Var)).collect::<Option<_>>()?;
-        return Some(relation);
-    }
-
-    let batch = dimension(dims.input_batch, lhs.len())?;
-    let lhs_feature = dimension(dims.input_feature, lhs.len())?;
-    let mut index = vec![None; lhs.len()];
-    index[lhs_feature] = Some(feature);
-    if feature_groups != 1 {
+    let reads_lhs = operands.contains(&0);
+    let (mut lhs_index, mut rhs_index) = (vec![feature; lhs.len()], vec![feature; rhs.len()]);
+    rhs_index[kernel_output_feature] = out[output_feature];
+    lhs_index[input_batch] = out[output_batch];
+    if reads_lhs && feature_groups != 1 {
         let group = split(&mut relation, feature_groups)?;
-        let position = relation.var(lhs[lhs_feature]);
-        relation.equate([(1, position), (-rhs[input_feature], group), (-1, feature)], 0);
-        index[lhs_feature] = Some(position);
+        let position = relation.var(lhs[input_feature]);
+        let size = rhs[kernel_input_feature];
+        relation.equate([(1, position), (-size, group), (-1, feature)], 0);
+        lhs_index[input_feature] = position;
     }
-    index[batch] = Some(out[output_batch]);
-    if batch_groups != 1 {
+    if reads_lhs && batch_groups != 1 {
         let group = if op.like_xla {
             relation.var(batch_groups)
         } else {
             split(&mut relation, batch_groups)?
         };
-        let position = relation.var(lhs[batch]);
+        let position = relation.var(lhs[input_batch]);
         let terms = [(1, position), (-output[output_batch], group), (-1, out[output_batch])];
         relation.equate(terms, 0);
-        index[batch] = Some(position);
+        lhs_index[input_batch] = position;
     }
-    for (dim, &place) in input_spatial.iter().enumerate() {
-        let position = relation.var(lhs[place]);
-        let spatial = out[*output_spatial.get(dim)?];
-        slide(&mut relation, window.get(dim)?, spatial, within[dim], position)?;
-        index[place] = Some(position);
+    for (dim, window) in window.iter().enumerate() {
+        let (at, tap) = (out[output_spatial[dim]], within[dim]);
+        let extent = lhs[input_spatial[dim]];
+        if reads_lhs {
+            let position = relation.var(extent);
+            slide(&mut relation, window, at, tap, position)?;
+            lhs_index[input_spatial[dim]] = position;
+        } else if !op.like_xla {
+            meet(&mut relation, window, at, tap, extent)?;
+        }
+        rhs_index[kernel_spatial[dim]] = if window.reversal {
+            let position = relation.var(window.size);
+            relation.equate([(1, position), (1, tap)], 1i64.checked_sub(window.size)?);
+            position
+        } else {
+            tap
+        };
     }
-    relation.operand = index.into_iter().map(|var| var.map(Index::Var)).collect::<Option<_>>()?;
+    let index = |operand: &usize| {
+        let index = if *operand == 0 { &lhs_index } else { &rhs_index };
+        index.iter().copied().map(Index::Var).collect()
+    };
+    relation.operands = operands.iter().map(index).collect();
     Some(relation)
 }

@@ -52,8 +52,9 @@ use nest::{Nest, decode_all, empty, empty_array, encode_all, identity};
 use tc_dialects::{
     diagnostic::{Report, Severity},
     hlo::{
-        ArrayShape, Attribute as HloAttribute, Computation, ComputationId, ElementKind,
-        ElementType, Instruction, InstructionId, Literal, Module, Opcode, Shape, dialect,
+        ArrayShape, Attribute as HloAttribute, ComputationId, ElementKind, ElementType,
+        Instruction, InstructionId, Literal, Module, Opcode, Shape, dialect,
+        indexing::{Accesses, InstructionRef},
     },
     imap::{self, Combiner, CombinerKind},
     mlir::{self, Builder, Val},
@@ -341,7 +342,10 @@ impl<'c, 'm> Lowering<'c, 'm> {
                 }
                 Opcode::While => self.while_loop(&at, instruction, &operands[0])?,
                 Opcode::Conditional => self.conditional(&at, instruction, &operands)?,
-                _ => self.instruction(&at, computation, instruction, &operands).map_err(refuse)?,
+                _ => {
+                    let this = InstructionRef { computation: id, instruction: number };
+                    self.instruction(&at, this, &operands).map_err(refuse)?
+                }
             };
             values.push(value);
         }
@@ -352,10 +356,11 @@ impl<'c, 'm> Lowering<'c, 'm> {
     fn instruction(
         &self,
         b: &Builder<'c>,
-        computation: &Computation,
-        instruction: &Instruction,
+        at: InstructionRef,
         operands: &[Value<'c>],
     ) -> Result<Value<'c>, String> {
+        let computation = &self.module[at.computation];
+        let instruction = &computation[at.instruction];
         let arrays: Vec<&Array<'c>> = operands
             .iter()
             .filter_map(|operand| match operand {
@@ -424,10 +429,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
             Opcode::Concatenate => one(self.concatenate(b, instruction, &arrays, shape)?),
             Opcode::Pad => one(self.pad(b, instruction, arrays[0], arrays[1], shape)?),
             Opcode::Iota => one(self.iota(b, instruction, shape)?),
-            Opcode::Dot => one(self.dot(b, instruction, arrays[0], arrays[1], shape)?),
-            Opcode::Convolution => {
-                one(self.convolution(b, instruction, arrays[0], arrays[1], shape)?)
-            }
+            Opcode::Dot | Opcode::Convolution => one(self.contraction(b, at, &arrays, shape)?),
             Opcode::DynamicSlice => one(self.dynamic_slice(b, &arrays, shape)?),
             Opcode::DynamicUpdateSlice => one(self.dynamic_update_slice(b, &arrays)?),
             Opcode::Gather => one(self.gather(b, instruction, arrays[0], arrays[1], shape)?),
@@ -710,47 +712,68 @@ impl<'c, 'm> Lowering<'c, 'm> {
         Ok(Array { parts, shape: shape.clone() })
     }
 
-    /// `dot`: sums of products over the contracted dimensions, in the type of the result, or in
-    /// `f32` for types that are less exact.
-    fn dot(
+    /// `dot` and `convolution`: sums of products, in the type of the result, or in `f32` for types that
+    /// are less exact.
+    fn contraction(
         &self,
         b: &Builder<'c>,
-        instruction: &Instruction,
-        lhs: &Array<'c>,
-        rhs: &Array<'c>,
+        at: InstructionRef,
+        factors: &[&Array<'c>],
         shape: &ArrayShape,
     ) -> Result<Array<'c>, String> {
         let ir = self.ir;
-        let dims = instruction.dot_dims();
-        let mut contraction = Contraction::new(self, shape);
-        let ranges: Vec<_> = dims
-            .lhs_contracting
-            .iter()
-            .map(|dim| contraction.nest.range(lhs.dims()[*dim as usize]))
-            .collect();
-        let num_batch = dims.lhs_batch.len();
-        let index = |rank: usize, batch: &[i64], contracting: &[i64], first_free: usize| {
-            let mut next_free = first_free as u32;
-            let of = |dim: usize| {
-                let position = |list: &[i64]| list.iter().position(|it| *it == dim as i64);
-                if let Some(number) = position(batch) {
-                    return ir.dim(number as u32);
-                }
-                if let Some(number) = position(contracting) {
-                    return ranges[number];
-                }
-                next_free += 1;
-                ir.dim(next_free - 1)
-            };
-            (0..rank).map(of).collect::<Vec<_>>()
-        };
-        let lhs_rank = lhs.shape.rank();
-        let lhs_free = lhs_rank - num_batch - dims.lhs_contracting.len();
-        let lhs_index = index(lhs_rank, dims.lhs_batch, dims.lhs_contracting, num_batch);
-        let rhs_index =
-            index(rhs.shape.rank(), dims.rhs_batch, dims.rhs_contracting, num_batch + lhs_free);
-        let is_empty = dims.lhs_contracting.iter().any(|dim| lhs.dims()[*dim as usize] == 0);
-        contraction.build(b, (lhs, lhs_index), (rhs, rhs_index), is_empty)
+        let sum = value::sum_type(shape.element_type);
+        let kind = if sum == ElementType::Pred { CombinerKind::Or } else { CombinerKind::Add };
+        let combiner = Combiner { kind, from_identity: true };
+        let accesses = self.over_output(at, &[0, 1])?;
+        if accesses.is_empty(ir) {
+            return self.generate(b, shape, &|b, _| {
+                let zero = combiner.build_identity(b, compute_type(b, shape.element_type));
+                Ok(vec![zero; shape.element_type.num_parts()])
+            });
+        }
+        let summed = ArrayShape { element_type: sum, ..shape.clone() };
+        let elements: Vec<_> = factors.iter().map(|factor| factor.element()).collect();
+        let mut nest = Nest::along(ir, &accesses);
+        for (factor, index) in factors.iter().zip(&accesses.indices) {
+            factor.parts.iter().for_each(|part| nest.read(*part, index.clone()));
+        }
+        for init in empty(b, &summed) {
+            nest.write(init, identity(ir, shape.rank()), combiner);
+        }
+        let parts = nest.build(b, |inside, stored| {
+            let scalars = decode_all(inside, &elements, stored);
+            let factors: Vec<_> = scalars
+                .iter()
+                .zip(&elements)
+                .map(|(x, element)| scalar::convert(inside, *element, sum, x))
+                .collect();
+            let (x, y) = (&factors[0], &factors[1]);
+            if sum.is_complex() {
+                return Ok(complex::multiply(inside, x, y));
+            }
+            Ok(vec![value::multiply(inside, sum, x[0], y[0])])
+        })?;
+        let sums = Array { parts, shape: summed };
+        if sum == shape.element_type && 8 <= sum.bits() {
+            return Ok(sums);
+        }
+        let to = shape.element_type;
+        self.compute(b, shape, &[(&sums, identity(ir, shape.rank()))], &|inside, scalars| {
+            let converted = scalar::convert(inside, sum, to, &scalars[0]);
+            Ok(converted.into_iter().map(|x| coding::normalize(inside, to.part(), x)).collect())
+        })
+    }
+
+    /// The loops over the elements of an output, which read operands.
+    fn over_output(&self, at: InstructionRef, operands: &[usize]) -> Result<Accesses, String> {
+        let found = Accesses::over_output(self.ir, self.module, at, 0, operands);
+        found.ok_or_else(|| self.unrelated(at))
+    }
+
+    fn unrelated(&self, at: InstructionRef) -> String {
+        let opcode = self.module[at.computation][at.instruction].opcode;
+        format!("'{opcode}' with operands that do not fit the result")
     }
 
     /// Collective instructions of a program that runs on one device: the operands.
@@ -800,71 +823,4 @@ fn structured<'c>(shape: &Shape, arrays: Vec<Array<'c>>) -> Value<'c> {
         }
     }
     build(shape, &mut arrays.into_iter())
-}
-
-/// A sum of products of two arrays.
-struct Contraction<'a, 'c, 'm> {
-    lowering: &'a Lowering<'c, 'm>,
-    shape: ArrayShape,
-    /// The type of the sums.
-    sum: ElementType,
-    nest: Nest<'c, 'm>,
-}
-
-impl<'a, 'c, 'm> Contraction<'a, 'c, 'm> {
-    fn new(lowering: &'a Lowering<'c, 'm>, shape: &ArrayShape) -> Self {
-        let sum = value::sum_type(shape.element_type);
-        let nest = Nest::new(lowering.ir, &shape.dims);
-        Self { lowering, shape: shape.clone(), sum, nest }
-    }
-
-    fn build(
-        mut self,
-        b: &Builder<'c>,
-        lhs: (&Array<'c>, Vec<tc_ir::Expr>),
-        rhs: (&Array<'c>, Vec<tc_ir::Expr>),
-        is_empty: bool,
-    ) -> Result<Array<'c>, String> {
-        let sum = self.sum;
-        let summed = ArrayShape { element_type: sum, ..self.shape.clone() };
-        let kind = if sum == ElementType::Pred { CombinerKind::Or } else { CombinerKind::Add };
-        if is_empty {
-            return self.lowering.generate(b, &self.shape, &|b, _| {
-                let ty = compute_type(b, self.shape.element_type);
-                let zero = Combiner { kind, from_identity: true }.build_identity(b, ty);
-                Ok(vec![zero; self.shape.element_type.num_parts()])
-            });
-        }
-        let elements = [lhs.0.element(), rhs.0.element()];
-        for (array, index) in [lhs, rhs] {
-            array.parts.iter().for_each(|part| self.nest.read(*part, index.clone()));
-        }
-        for init in empty(b, &summed) {
-            let index = identity(self.lowering.ir, summed.rank());
-            self.nest.write(init, index, Combiner { kind, from_identity: true });
-        }
-        let parts = self.nest.build(b, |inside, stored| {
-            let scalars = decode_all(inside, &elements, stored);
-            let factors: Vec<_> = scalars
-                .iter()
-                .zip(elements)
-                .map(|(x, element)| scalar::convert(inside, element, sum, x))
-                .collect();
-            let (x, y) = (&factors[0], &factors[1]);
-            if sum.is_complex() {
-                return Ok(complex::multiply(inside, x, y));
-            }
-            Ok(vec![value::multiply(inside, sum, x[0], y[0])])
-        })?;
-        let sums = Array { parts, shape: summed };
-        if sum == self.shape.element_type && 8 <= sum.bits() {
-            return Ok(sums);
-        }
-        let (from, to) = (sum, self.shape.element_type);
-        let sources = [(&sums, identity(self.lowering.ir, self.shape.rank()))];
-        self.lowering.compute(b, &self.shape, &sources, &|inside, scalars| {
-            let converted = scalar::convert(inside, from, to, &scalars[0]);
-            Ok(converted.into_iter().map(|x| coding::normalize(inside, to.part(), x)).collect())
-        })
-    }
 }

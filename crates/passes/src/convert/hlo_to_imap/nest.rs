@@ -7,7 +7,7 @@ use super::{
 use crate::convert::loops::{build_alloc, build_for, build_scratch};
 use melior::ir::{Attribute, ValueLike, r#type::MemRefType};
 use tc_dialects::{
-    hlo::{ArrayShape, ElementType},
+    hlo::{ArrayShape, ElementType, indexing::Accesses},
     imap::{self, Combiner, Generic, GenericParts},
     mlir::{self, Builder, Val},
     tc::MAX_EXTENT,
@@ -57,6 +57,12 @@ impl<'c, 'i> Nest<'c, 'i> {
         runtimes: Vec<Val<'c>>,
     ) -> Self {
         Self { ir, domain, runtimes, inputs: Vec::new(), outputs: Vec::new() }
+    }
+
+    /// Over the loops of accesses, without the values of their runtime variables.
+    pub(super) fn along(ir: &'i Context, accesses: &Accesses) -> Self {
+        let domain = accesses.domain.clone();
+        Self { ir, domain, runtimes: Vec::new(), inputs: Vec::new(), outputs: Vec::new() }
     }
 
     /// Adds a range variable, from 0 to below `extent`; a single value needs none.

@@ -1,8 +1,8 @@
-//! Reductions, and what moves a window over an array: `convolution`, `reduce`, `reduce-window` and
+//! Reductions, and what moves a window over an array: `reduce`, `reduce-window` and
 //! `select-and-scatter`.
 
 use super::{
-    Contraction, Lowering,
+    Lowering,
     nest::{IndexMath, Memory, Nest, fold_box, for_each, identity},
     scalar,
     value::{self, Array, Scalar},
@@ -19,62 +19,6 @@ use tc_dialects::{
 use tc_ir::{Interval, expr::Expr};
 
 impl<'c> Lowering<'c, '_> {
-    /// `convolution`: range variables are the window's positions and the features of a group;
-    /// constraints leave out what lies in the padding or between dilated elements.
-    pub(super) fn convolution(
-        &self,
-        b: &Builder<'c>,
-        instruction: &Instruction,
-        lhs: &Array<'c>,
-        rhs: &Array<'c>,
-        shape: &ArrayShape,
-    ) -> Result<Array<'c>, String> {
-        let ir = self.ir;
-        let labels = instruction.dim_labels().ok_or("a convolution without 'dim_labels'")?;
-        let count = |attribute| instruction.integer(attribute).unwrap_or(1).max(1);
-        let feature_groups = count(Attribute::FeatureGroupCount);
-        let batch_groups = count(Attribute::BatchGroupCount);
-        let features = rhs.dims()[labels.kernel_input_feature as usize];
-        let outputs = rhs.dims()[labels.kernel_output_feature as usize];
-        let mut contraction = Contraction::new(self, shape);
-        let nest = &mut contraction.nest;
-        let mut lhs_index = vec![ir.constant(0); lhs.shape.rank()];
-        let mut rhs_index = vec![ir.constant(0); rhs.shape.rank()];
-        let mut is_empty = features == 0;
-        for (number, window) in instruction.window().iter().enumerate() {
-            let at = ir.dim(labels.output_spatial[number] as u32);
-            let extent = lhs.dims()[labels.input_spatial[number] as usize];
-            is_empty |= window.size == 0 || extent == 0;
-            let tap = nest.range(window.size.max(1));
-            let position = position(ir, window, at, tap);
-            let (index, inside) = undilated(ir, window, position, extent);
-            inside.into_iter().for_each(|(expr, interval)| nest.constrain(expr, interval));
-            lhs_index[labels.input_spatial[number] as usize] = index;
-            rhs_index[labels.kernel_spatial[number] as usize] =
-                if window.reversal { ir.sub(ir.constant(window.size - 1), tap) } else { tap };
-        }
-        let feature = nest.range(features.max(1));
-        let output = ir.dim(labels.output_feature as u32);
-        let batch = ir.dim(labels.output_batch as u32);
-        // The features of a group of outputs, or the batches of one.
-        let group = ir.floor_div(output, ir.constant((outputs / feature_groups).max(1)));
-        lhs_index[labels.input_feature as usize] = if feature_groups == 1 {
-            feature
-        } else {
-            ir.add(ir.mul(group, ir.constant(features)), feature)
-        };
-        lhs_index[labels.input_batch as usize] = if batch_groups == 1 {
-            batch
-        } else {
-            let batches = lhs.dims()[labels.input_batch as usize] / batch_groups;
-            let group = ir.floor_div(output, ir.constant((outputs / batch_groups).max(1)));
-            ir.add(ir.mul(group, ir.constant(batches)), batch)
-        };
-        rhs_index[labels.kernel_input_feature as usize] = feature;
-        rhs_index[labels.kernel_output_feature as usize] = output;
-        contraction.build(b, (lhs, lhs_index), (rhs, rhs_index), is_empty)
-    }
-
     pub(super) fn reduce(
         &self,
         b: &Builder<'c>,

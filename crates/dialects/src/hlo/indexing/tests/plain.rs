@@ -259,6 +259,14 @@ proptest! {
             .against(|o, i| agrees(&lhs_batch, i, &o[..b]) && agrees(&lhs_free, i, &o[b..]));
         Check::new(&text, 1)
             .against(|o, i| agrees(&rhs_batch, i, &o[..b]) && agrees(&rhs_free, i, &o[b + m..]));
+        check_products(&text, |o, l, r| {
+            let contracted = lhs_contracting.iter().zip(&rhs_contracting);
+            agrees(&lhs_batch, l, &o[..b])
+                && agrees(&lhs_free, l, &o[b..])
+                && agrees(&rhs_batch, r, &o[..b])
+                && agrees(&rhs_free, r, &o[b + m..])
+                && { contracted }.all(|(&ours, &theirs)| l[ours] == r[theirs])
+        });
     }
 }
 

@@ -154,5 +154,17 @@ proptest! {
             let (o, i) = (roles(o, &orders[2]), roles(i, &orders[1]));
             o[1] == i[1] && (0..spatial).all(|dim| meets(dim, o[dim + 2], i[dim + 2]))
         });
+        check_products(&text, |o, l, r| {
+            let (o, l, r) = (roles(o, &orders[2]), roles(l, &orders[0]), roles(r, &orders[1]));
+            let stands = |dim: usize| {
+                let (window, k) = (&window[dim], r[dim + 2]);
+                let w = if window.reversal { window.size - 1 - k } else { k };
+                is_at(window, o[dim + 2], w, l[dim + 2])
+            };
+            o[1] == r[1]
+                && l[0] == o[1] / (kernel_outputs / batch_groups) * batch + o[0]
+                && l[1] == o[1] / (kernel_outputs / feature_groups) * features + r[0]
+                && (0..spatial).all(stands)
+        });
     }
 }
