@@ -21,7 +21,7 @@ help:
 	@echo 'make run      infer ranges, compile and run an example, check and time it (EXAMPLE=, SIZES=, ARGS=)'
 	@echo 'make run FUSED=1   also print the fused IR of the example'
 	@echo 'make test     all tests: units, properties, FileCheck, conformance'
-	@echo 'make random   compare compiled random TC, imap, HLO and TML programs with interpreters, 10000 of each (PROGRAMS=)'
+	@echo 'make random   compare compiled random TC, imap, linalg, HLO and TML programs with interpreters, 10000 of each (PROGRAMS=)'
 	@echo 'make random-maps   compare a million random index maps with enumeration of their domains (MAPS=)'
 	@echo 'make random-systems   solve random equations between Axon shapes, 100000 of each kind (SYSTEMS=)'
 	@echo 'make fuzz     fuzz the parsers of index maps or constraints with libFuzzer (TARGET=, SECONDS=)'
@@ -46,6 +46,7 @@ test: setup
 random: setup
 	TC_RANDOM_PROGRAMS=$(PROGRAMS) $(CARGO) test --package tc-backends --test random_programs -- --nocapture
 	TC_RANDOM_PROGRAMS=$(PROGRAMS) $(CARGO) test --package tc-backends --test imap
+	TC_RANDOM_PROGRAMS=$(PROGRAMS) $(CARGO) test --package tc-backends --test linalg random
 	TC_RANDOM_PROGRAMS=$(PROGRAMS) $(CARGO) test --package tc-backends --test hlo random_modules
 	TC_RANDOM_PROGRAMS=$(PROGRAMS) $(CARGO) test --package tc-backends --test tml
 

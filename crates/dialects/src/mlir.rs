@@ -575,6 +575,66 @@ unsafe fn affine_expr(ir: &tc_ir::Context, expr: mlir_sys::MlirAffineExpr) -> Op
     done.pop()
 }
 
+/// An affine map over dimensions with these results, as an attribute. `None` if a result uses another
+/// variable, or is not affine.
+pub fn affine_map<'c>(
+    context: &'c Context,
+    ir: &tc_ir::Context,
+    num_dims: usize,
+    results: &[tc_ir::Expr],
+) -> Option<Attribute<'c>> {
+    use mlir_sys::*;
+    use tc_ir::{Node, Var};
+    let raw = context.to_raw();
+    let divisor = |expr| ir.as_constant(expr).filter(|value| 0 < *value);
+    let mut known: HashMap<tc_ir::Expr, MlirAffineExpr> = HashMap::new();
+    for expr in ir.topological(results) {
+        let node = ir.node(expr);
+        let operands = node.operands().map(|(lhs, rhs)| (known[&lhs], known[&rhs]));
+        // SAFETY: all operands belong to the context. Products have a constant factor, and divisors
+        // are positive.
+        let affine = unsafe {
+            match (node, operands) {
+                (Node::Const(value), _) => mlirAffineConstantExprGet(raw, value),
+                (Node::Var(Var::Dim(number)), _) if (number as usize) < num_dims => {
+                    mlirAffineDimExprGet(raw, number as isize)
+                }
+                (Node::Add(..), Some((lhs, rhs))) => mlirAffineAddExprGet(lhs, rhs),
+                (Node::Mul(_, factor), Some((lhs, rhs))) => {
+                    ir.as_constant(factor)?;
+                    mlirAffineMulExprGet(lhs, rhs)
+                }
+                (Node::FloorDiv(_, by), Some((lhs, rhs))) => {
+                    divisor(by)?;
+                    mlirAffineFloorDivExprGet(lhs, rhs)
+                }
+                (Node::CeilDiv(_, by), Some((lhs, rhs))) => {
+                    divisor(by)?;
+                    mlirAffineCeilDivExprGet(lhs, rhs)
+                }
+                (Node::Mod(_, by), Some((lhs, rhs))) => {
+                    divisor(by)?;
+                    mlirAffineModExprGet(lhs, rhs)
+                }
+                _ => return None,
+            }
+        };
+        known.insert(expr, affine);
+    }
+    let mut results: Vec<_> = results.iter().map(|expr| known[expr]).collect();
+    // SAFETY: the expressions belong to the context, and use `num_dims` dimensions at most.
+    unsafe {
+        let map = mlirAffineMapGet(
+            raw,
+            num_dims as isize,
+            0,
+            results.len() as isize,
+            results.as_mut_ptr(),
+        );
+        Attribute::from_option_raw(mlirAffineMapAttrGet(map))
+    }
+}
+
 /// The value of an attribute that is a truth value.
 pub fn bool_of(attribute: Attribute) -> Option<bool> {
     BoolAttribute::try_from(attribute).ok().map(|value| value.value())

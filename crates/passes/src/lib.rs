@@ -20,6 +20,7 @@ pub const PASSES: &[&PassInfo] = &[
     &convert::axon_to_imap::PASS,
     &convert::hlo_to_imap::PASS,
     &convert::imap_to_arith::PASS,
+    &convert::imap_to_linalg::PASS,
     &convert::imap_to_scf::PASS,
     &convert::linalg_to_imap::PASS,
     &convert::results_to_destinations::PASS,

@@ -148,7 +148,10 @@ impl<'c, 'i> Nest<'c, 'i> {
             let results = index.iter().map(|expr| self.ir.canonicalize(*expr)).collect();
             let mut map = IndexingMap { results, ..self.domain.clone() };
             map.constraints.clear();
-            map.simplify(self.ir);
+            // A destination has elements where a range has no values.
+            if !map.is_known_empty(self.ir) {
+                map.simplify(self.ir);
+            }
             IndexingMap { results: map.results, ..frame.clone() }
         });
         let mut parts = GenericParts {
