@@ -235,6 +235,23 @@ fn examples_of_dialects_parse() {
     assert!(4 <= parsed);
 }
 
+/// The examples are right, and survive printing.
+#[test]
+fn examples_of_the_assembly_round_trip() {
+    let page = fs::read_to_string(root().join("docs/src/imap-grammar.md")).expect("it is there");
+    let context = tc_dialects::new_context();
+    let parse = |text: &str| Module::parse(&context, text).expect("an example parses");
+    let examples = code_blocks(&page).into_iter().filter(|(language, _)| *language == "mlir");
+    let mut parsed = 0;
+    for (_, example) in examples {
+        let module = parse(example);
+        let printed = module.as_operation().to_string();
+        assert_eq!(parse(&printed).as_operation().to_string(), printed);
+        parsed += 1;
+    }
+    assert_eq!(parsed, 2);
+}
+
 #[test]
 fn pass_page_is_current() {
     check("passes.md", &passes());

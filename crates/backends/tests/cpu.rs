@@ -43,12 +43,10 @@ func.func @matmul(%A: tensor<?x?xf32> {tc.name = "A", tc.sizes = ["M", "K"]},
   %K = tensor.dim %A, %c1 : tensor<?x?xf32>
   %N = tensor.dim %B, %c1 : tensor<?x?xf32>
   %init = tensor.empty(%M, %N) : tensor<?x?xf32>
-  %c = imap.generic #imap.map<(m, n)[k]{M, N, K} -> (), domain: m in [0, M - 1], n in [0, N - 1], k in [0, K - 1], M in [1, 2147483647], N in [1, 2147483647], K in [1, 2147483647]>
+  %c = imap.generic (m, n)[k]{M, N, K} domain: m in [0, M - 1], n in [0, N - 1], k in [0, K - 1], M in [1, 2147483647], N in [1, 2147483647], K in [1, 2147483647]
     runtime(%M, %N, %K : index, index, index)
-    ins(%A, %B : tensor<?x?xf32>, tensor<?x?xf32>)
-    outs(%init : tensor<?x?xf32>)
-    maps [#imap.map<(m, n)[k]{M, N, K} -> (m, k)>, #imap.map<(m, n)[k]{M, N, K} -> (k, n)>, #imap.map<(m, n)[k]{M, N, K} -> (m, n)>]
-    combine [#imap.combiner<add from identity>] {
+    ins(%A[m, k], %B[k, n] : tensor<?x?xf32>, tensor<?x?xf32>)
+    outs(%init[m, n] : tensor<?x?xf32>) fold [add f32] {
   ^bb0(%a: f32, %b: f32):
     %p = arith.mulf %a, %b : f32
     imap.yield %p : f32
@@ -96,11 +94,9 @@ fn matmul_static() {
         r#"
 func.func @matmul(%A: tensor<24x40xf32>, %B: tensor<40x33xf32>) -> tensor<24x33xf32> {
   %init = tensor.empty() : tensor<24x33xf32>
-  %c = imap.generic #imap.map<(m, n)[k] -> (), domain: m in [0, 23], n in [0, 32], k in [0, 39]>
-    ins(%A, %B : tensor<24x40xf32>, tensor<40x33xf32>)
-    outs(%init : tensor<24x33xf32>)
-    maps [#imap.map<(m, n)[k] -> (m, k)>, #imap.map<(m, n)[k] -> (k, n)>, #imap.map<(m, n)[k] -> (m, n)>]
-    combine [#imap.combiner<add from identity>] {
+  %c = imap.generic (m, n)[k] domain: m in [0, 23], n in [0, 32], k in [0, 39]
+    ins(%A[m, k], %B[k, n] : tensor<24x40xf32>, tensor<40x33xf32>)
+    outs(%init[m, n] : tensor<24x33xf32>) fold [add f32] {
   ^bb0(%a: f32, %b: f32):
     %p = arith.mulf %a, %b : f32
     imap.yield %p : f32
@@ -118,11 +114,9 @@ fn matmul_transposed() {
         r#"
 func.func @dot(%A: tensor<6x100xf32>, %B: tensor<5x100xf32>) -> tensor<6x5xf32> {
   %init = tensor.empty() : tensor<6x5xf32>
-  %c = imap.generic #imap.map<(m, n)[k] -> (), domain: m in [0, 5], n in [0, 4], k in [0, 99]>
-    ins(%A, %B : tensor<6x100xf32>, tensor<5x100xf32>)
-    outs(%init : tensor<6x5xf32>)
-    maps [#imap.map<(m, n)[k] -> (m, k)>, #imap.map<(m, n)[k] -> (n, k)>, #imap.map<(m, n)[k] -> (m, n)>]
-    combine [#imap.combiner<add from identity>] {
+  %c = imap.generic (m, n)[k] domain: m in [0, 5], n in [0, 4], k in [0, 99]
+    ins(%A[m, k], %B[n, k] : tensor<6x100xf32>, tensor<5x100xf32>)
+    outs(%init[m, n] : tensor<6x5xf32>) fold [add f32] {
   ^bb0(%a: f32, %b: f32):
     %p = arith.mulf %a, %b : f32
     imap.yield %p : f32
@@ -148,13 +142,10 @@ func.func @window(%I: tensor<?xf32> {tc.name = "I", tc.sizes = ["N"]}, %W: tenso
   %c0 = arith.constant 0 : index
   %N = tensor.dim %I, %c0 : tensor<?xf32>
   %init = tensor.empty() : tensor<4xf32>
-  %r = imap.generic #imap.map<(d0)[s0]{N, rt1} -> (), domain: d0 in [0, 3], s0 in [0, 2], N in [6, 1000], rt1 in [0, N - 6]>
-    runtime(%N, %offset : index, tensor<1xi32>)
-    ins(%I, %W : tensor<?xf32>, tensor<3xf32>)
-    outs(%init : tensor<4xf32>)
-    maps [#imap.map<(d0)[s0]{N, rt1} -> (d0 + s0 + rt1)>, #imap.map<(d0)[s0]{N, rt1} -> (s0)>,
-          #imap.map<(d0)[s0]{N, rt1} -> (d0)>, #imap.map<(d0)[s0]{N, rt1} -> (0)>]
-    combine [#imap.combiner<add from identity>] {
+  %r = imap.generic (d0)[s0]{N, rt1} domain: d0 in [0, 3], s0 in [0, 2], N in [6, 1000], rt1 in [0, N - 6]
+    runtime(%N, %offset[0] : index, tensor<1xi32>)
+    ins(%I[d0 + s0 + rt1], %W[s0] : tensor<?xf32>, tensor<3xf32>)
+    outs(%init[d0] : tensor<4xf32>) fold [add f32] {
   ^bb0(%x: f32, %w: f32):
     %p = arith.mulf %x, %w : f32
     imap.yield %p : f32
@@ -191,11 +182,9 @@ func.func @columns(%A: tensor<?x?xi8> {{tc.name = "A", tc.sizes = ["M", "N"]}})
   %M = tensor.dim %A, %c0 : tensor<?x?xi8>
   %N = tensor.dim %A, %c1 : tensor<?x?xi8>
   %init = tensor.empty(%N) : tensor<?xi8>
-  %r = imap.generic #imap.map<(d0)[s0]{{M, N}} -> (), domain: d0 in [0, N - 1], s0 in [0, M - 1], M in [1, 2147483647], N in [1, 2147483647]>
+  %r = imap.generic (d0)[s0]{{M, N}} domain: d0 in [0, N - 1], s0 in [0, M - 1], M in [1, 2147483647], N in [1, 2147483647]
     runtime(%M, %N : index, index)
-    ins(%A : tensor<?x?xi8>) outs(%init : tensor<?xi8>)
-    maps [#imap.map<(d0)[s0]{{M, N}} -> (s0, d0)>, #imap.map<(d0)[s0]{{M, N}} -> (d0)>]
-    combine [#imap.combiner<{kind} from identity>] {{
+    ins(%A[s0, d0] : tensor<?x?xi8>) outs(%init[d0] : tensor<?xi8>) fold [{kind} i8] {{
   ^bb0(%x: i8):
     imap.yield %x : i8
   }} -> tensor<?xi8>
@@ -231,11 +220,9 @@ func.func @lookup(%lut: tensor<200x3xf64>, %idx: tensor<?xi8> {tc.name = "I", tc
   %c0 = arith.constant 0 : index
   %B = tensor.dim %idx, %c0 : tensor<?xi8>
   %init = tensor.empty(%B) : tensor<?x3xf64>
-  %r = imap.generic #imap.map<(i, j){B, row} -> (), domain: i in [0, B - 1], j in [0, 2], B in [1, 2147483647], row in [0, 199]>
-    runtime(%B, %idx : index, tensor<?xi8>)
-    ins(%lut : tensor<200x3xf64>) outs(%init : tensor<?x3xf64>)
-    maps [#imap.map<(i, j){B, row} -> (row, j)>, #imap.map<(i, j){B, row} -> (i, j)>, #imap.map<(i, j){B, row} -> (i)>]
-    combine [#imap.combiner<assign>] {
+  %r = imap.generic (i, j){B, row} domain: i in [0, B - 1], j in [0, 2], B in [1, 2147483647], row in [0, 199]
+    runtime(%B, %idx[i] : index, tensor<?xi8>)
+    ins(%lut[row, j] : tensor<200x3xf64>) outs(%init[i, j] : tensor<?x3xf64>) {
   ^bb0(%x: f64):
     imap.yield %x : f64
   } -> tensor<?x3xf64>
@@ -258,17 +245,13 @@ fn several_outputs() {
         r#"
 func.func @stats(%A: tensor<4x30xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
   %init = tensor.empty() : tensor<4xf32>
-  %r:2 = imap.generic #imap.map<(d0)[s0] -> (), domain: d0 in [0, 3], s0 in [0, 29]>
-    ins(%A : tensor<4x30xf32>) outs(%init, %init : tensor<4xf32>, tensor<4xf32>)
-    maps [#imap.map<(d0)[s0] -> (d0, s0)>, #imap.map<(d0)[s0] -> (d0)>, #imap.map<(d0)[s0] -> (d0)>]
-    combine [#imap.combiner<add from identity>, #imap.combiner<maxf from identity>] {
+  %r:2 = imap.generic (d0)[s0] domain: d0 in [0, 3], s0 in [0, 29]
+    ins(%A[d0, s0] : tensor<4x30xf32>) outs(%init[d0], %init[d0] : tensor<4xf32>, tensor<4xf32>) fold [add f32, maxf f32] {
   ^bb0(%x: f32):
     imap.yield %x, %x : f32, f32
   } -> tensor<4xf32>, tensor<4xf32>
-  %s = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 3]>
-    ins(%r#0, %r#1 : tensor<4xf32>, tensor<4xf32>) outs(%init : tensor<4xf32>)
-    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (3 - d0)>, #imap.map<(d0) -> (d0)>]
-    combine [#imap.combiner<assign>] {
+  %s = imap.generic (d0) domain: d0 in [0, 3]
+    ins(%r#0[d0], %r#1[3 - d0] : tensor<4xf32>, tensor<4xf32>) outs(%init[d0] : tensor<4xf32>) {
   ^bb0(%x: f32, %y: f32):
     %z = arith.subf %x, %y : f32
     imap.yield %z : f32
@@ -293,10 +276,8 @@ fn guarded_extract() {
         r#"
 func.func @shift(%A: tensor<5xf32>) -> tensor<7xf32> {
   %init = tensor.empty() : tensor<7xf32>
-  %r = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 6]>
-    outs(%init : tensor<7xf32>)
-    maps [#imap.map<(d0) -> (d0)>]
-    combine [#imap.combiner<assign>] {
+  %r = imap.generic (d0) domain: d0 in [0, 6]
+    outs(%init[d0] : tensor<7xf32>) {
   ^bb0:
     %i = imap.index dim 0
     %one = arith.constant 1 : index
@@ -330,10 +311,8 @@ fn constraints() {
             r#"
 func.func @pad(%A: tensor<8xi32>) -> tensor<8xi32> {{
   %init = tensor.empty() : tensor<8xi32>
-  %r = imap.generic #imap.map<(d0)[s0] -> (), domain: d0 in [0, 7], s0 in [0, 2], {constraint}>
-    ins(%A : tensor<8xi32>) outs(%init : tensor<8xi32>)
-    maps [#imap.map<(d0)[s0] -> (d0 + s0 - 1)>, #imap.map<(d0)[s0] -> (d0)>]
-    combine [#imap.combiner<add from identity>] {{
+  %r = imap.generic (d0)[s0] domain: d0 in [0, 7], s0 in [0, 2], {constraint}
+    ins(%A[d0 + s0 - 1] : tensor<8xi32>) outs(%init[d0] : tensor<8xi32>) fold [add i32] {{
   ^bb0(%x: i32):
     imap.yield %x : i32
   }} -> tensor<8xi32>
@@ -366,10 +345,8 @@ fn constraints_exclude_points_of_assign() {
         format!(
             r#"
 func.func @f(%A: tensor<18x40xi32>, %B: tensor<18x40xi32>) -> tensor<18x40xi32> {{
-  %r = imap.generic #imap.map<(i, j) -> (), domain: i in [0, 17], j in [0, 39], {constraint}>
-    ins(%A : tensor<18x40xi32>) outs(%B : tensor<18x40xi32>)
-    maps [#imap.map<(i, j) -> ({read})>, #imap.map<(i, j) -> (i, j)>]
-    combine [#imap.combiner<assign>] {{
+  %r = imap.generic (i, j) domain: i in [0, 17], j in [0, 39], {constraint}
+    ins(%A[{read}] : tensor<18x40xi32>) outs(%B[i, j] : tensor<18x40xi32>) {{
   ^bb0(%x: i32):
     imap.yield %x : i32
   }} -> tensor<18x40xi32>
@@ -414,28 +391,31 @@ func.func @f(%A: tensor<18x40xi32>, %B: tensor<18x40xi32>) -> tensor<18x40xi32> 
     }
 }
 
-/// The combiner of each result decides, also beside others and with an epilogue. A destination
-/// of `assign` need not exist where nothing is stored.
+/// The form decides, also with an epilogue. A destination of the map form need not exist where
+/// nothing is stored.
 #[test]
-fn constraints_count_per_result() {
+fn constraints_count_per_form() {
     let compiled = compile(
         r#"
 func.func @f(%A: tensor<6xi32>, %B: tensor<3xi32>, %C: tensor<6xi32>)
     -> (tensor<3xi32>, tensor<6xi32>, tensor<6xi32>) {
   %init = tensor.empty() : tensor<6xi32>
-  %r:3 = imap.generic #imap.map<(i) -> (), domain: i in [0, 5], i + 1 in [2, 4]>
-    ins(%A : tensor<6xi32>)
-    outs(%B, %C, %init : tensor<3xi32>, tensor<6xi32>, tensor<6xi32>)
-    maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i - 1)>, #imap.map<(i) -> (i)>, #imap.map<(i) -> (5 - i)>]
-    combine [#imap.combiner<assign>, #imap.combiner<add>, #imap.combiner<maxs from identity>] {
+  %stored = imap.generic (i) domain: i in [0, 5], i + 1 in [2, 4]
+    ins(%A[i] : tensor<6xi32>) outs(%B[i - 1] : tensor<3xi32>) {
   ^bb0(%x: i32):
-    imap.yield %x, %x, %x : i32, i32, i32
+    imap.yield %x : i32
+  } -> tensor<3xi32>
+  %r:2 = imap.generic (i) domain: i in [0, 5], i + 1 in [2, 4]
+    ins(%A[i] : tensor<6xi32>) outs(%C[i], %init[5 - i] : tensor<6xi32>, tensor<6xi32>)
+    fold [add i32 from outs 0, maxs i32] {
+  ^bb0(%x: i32):
+    imap.yield %x, %x : i32, i32
   } epilogue {
-  ^bb0(%p: i32, %q: i32, %s: i32, %x: i32):
-    %t = arith.addi %p, %q : i32
-    imap.yield %t, %t, %s : i32, i32, i32
-  } -> tensor<3xi32>, tensor<6xi32>, tensor<6xi32>
-  return %r#0, %r#1, %r#2 : tensor<3xi32>, tensor<6xi32>, tensor<6xi32>
+  ^bb0(%q: i32, %s: i32, %x: i32):
+    %t = arith.addi %q, %q : i32
+    imap.yield %t, %s : i32, i32
+  } -> tensor<6xi32>, tensor<6xi32>
+  return %stored, %r#0, %r#1 : tensor<3xi32>, tensor<6xi32>, tensor<6xi32>
 }"#,
     );
     let a = tensor(&[6], &[1, 2, 3, 4, 5, 6]);
@@ -443,8 +423,8 @@ func.func @f(%A: tensor<6xi32>, %B: tensor<3xi32>, %C: tensor<6xi32>)
     let c = tensor(&[6], &[10, 20, 30, 40, 50, 60]);
     let result = compiled.function("f").unwrap().run(&[&a, &b, &c]).unwrap();
     let values = |number: usize| result[number].to_values::<i32>().unwrap();
-    assert_eq!(values(0), [24, 36, 48]);
-    assert_eq!(values(1), [10, 24, 36, 48, 50, 60]);
+    assert_eq!(values(0), [2, 3, 4]);
+    assert_eq!(values(1), [20, 44, 66, 88, 100, 120]);
     assert_eq!(values(2), [i32::MIN, i32::MIN, 4, 3, 2, i32::MIN]);
 }
 
@@ -460,10 +440,8 @@ func.func @accumulate(%A: tensor<?xf32> {tc.name = "A", tc.sizes = ["N"]},
   %large = arith.cmpi sge, %N, %c3 : index
   imap.check %large, "3 <= N"
   %init = tensor.empty(%N) : tensor<?xf32>
-  %b = imap.generic #imap.map<(d0){N} -> (), domain: d0 in [0, N - 1], N in [1, 2147483647]>
-    runtime(%N : index) ins(%C : tensor<?xf32>) outs(%init : tensor<?xf32>)
-    maps [#imap.map<(d0){N} -> (N - 1 - d0)>, #imap.map<(d0){N} -> (d0)>]
-    combine [#imap.combiner<assign>] {
+  %b = imap.generic (d0){N} domain: d0 in [0, N - 1], N in [1, 2147483647]
+    runtime(%N : index) ins(%C[N - 1 - d0] : tensor<?xf32>) outs(%init[d0] : tensor<?xf32>) {
   ^bb0(%x: f32):
     imap.yield %x : f32
   } -> tensor<?xf32>
@@ -473,10 +451,8 @@ func.func @accumulate(%A: tensor<?xf32> {tc.name = "A", tc.sizes = ["N"]},
   imap.check %positive, "C ends in a positive number"
   %small = arith.cmpi sle, %N, %c10 : index
   imap.check %small, "N <= 10"
-  %c = imap.generic #imap.map<(d0){N} -> (), domain: d0 in [0, N - 1], N in [1, 2147483647]>
-    runtime(%N : index) ins(%A : tensor<?xf32>) outs(%C : tensor<?xf32>)
-    maps [#imap.map<(d0){N} -> (d0)>, #imap.map<(d0){N} -> (d0)>]
-    combine [#imap.combiner<add>] {
+  %c = imap.generic (d0){N} domain: d0 in [0, N - 1], N in [1, 2147483647]
+    runtime(%N : index) ins(%A[d0] : tensor<?xf32>) outs(%C[d0] : tensor<?xf32>) fold [add f32 from outs 0] {
   ^bb0(%x: f32):
     imap.yield %x : f32
   } -> tensor<?xf32>
@@ -539,10 +515,8 @@ fn scalar_builtins() {
         r#"
 func.func @f(%A: tensor<3xf32>) -> tensor<3xf32> {
   %init = tensor.empty() : tensor<3xf32>
-  %r = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 2]>
-    ins(%A : tensor<3xf32>) outs(%init : tensor<3xf32>)
-    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>]
-    combine [#imap.combiner<assign>] {
+  %r = imap.generic (d0) domain: d0 in [0, 2]
+    ins(%A[d0] : tensor<3xf32>) outs(%init[d0] : tensor<3xf32>) {
   ^bb0(%x: f32):
     %y = imap.builtin "tanh"(%x) : f32
     %z = imap.builtin "rsqrt"(%y) : f32
@@ -567,11 +541,8 @@ fn index_expressions() {
         r#"
 func.func @gather(%A: tensor<40xi32>) -> tensor<20xi32> {
   %init = tensor.empty() : tensor<20xi32>
-  %r = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 19]>
-    ins(%A : tensor<40xi32>) outs(%init : tensor<20xi32>)
-    maps [#imap.map<(d0) -> ((d0 - 10) floordiv 3 + (d0 - 7) mod 4 + d0 mod 5 + max(d0 floordiv 2, 4) + 4)>,
-          #imap.map<(d0) -> (d0)>]
-    combine [#imap.combiner<assign>] {
+  %r = imap.generic (d0) domain: d0 in [0, 19]
+    ins(%A[(d0 - 10) floordiv 3 + (d0 - 7) mod 4 + d0 mod 5 + max(d0 floordiv 2, 4) + 4] : tensor<40xi32>) outs(%init[d0] : tensor<20xi32>) {
   ^bb0(%x: i32):
     imap.yield %x : i32
   } -> tensor<20xi32>
@@ -593,10 +564,8 @@ fn names_of_library_functions() {
         r#"
 func.func @expf(%A: tensor<2xf32>) -> tensor<2xf32> {
   %init = tensor.empty() : tensor<2xf32>
-  %r = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 1]>
-    ins(%A : tensor<2xf32>) outs(%init : tensor<2xf32>)
-    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>]
-    combine [#imap.combiner<assign>] {
+  %r = imap.generic (d0) domain: d0 in [0, 1]
+    ins(%A[d0] : tensor<2xf32>) outs(%init[d0] : tensor<2xf32>) {
   ^bb0(%x: f32):
     %y = imap.builtin "exp"(%x) : f32
     imap.yield %y : f32
@@ -617,19 +586,15 @@ fn collapsed_dimensions() {
 func.func @f(%A: tensor<3x2x4x5xf32>, %S: tensor<3x2xf32>, %T: tensor<5xf32>)
     -> (tensor<3x2x4x5xf32>, tensor<3xf32>) {
   %init = tensor.empty() : tensor<3x2x4x5xf32>
-  %r = imap.generic #imap.map<(a, b, c, d) -> (), domain: a in [0, 2], b in [0, 1], c in [0, 3], d in [0, 4]>
-    ins(%A, %S : tensor<3x2x4x5xf32>, tensor<3x2xf32>) outs(%init : tensor<3x2x4x5xf32>)
-    maps [#imap.map<(a, b, c, d) -> (a, b, c, d)>, #imap.map<(a, b, c, d) -> (a, b)>, #imap.map<(a, b, c, d) -> (a, b, c, d)>]
-    combine [#imap.combiner<assign>] {
+  %r = imap.generic (a, b, c, d) domain: a in [0, 2], b in [0, 1], c in [0, 3], d in [0, 4]
+    ins(%A[a, b, c, d], %S[a, b] : tensor<3x2x4x5xf32>, tensor<3x2xf32>) outs(%init[a, b, c, d] : tensor<3x2x4x5xf32>) {
   ^bb0(%x: f32, %s: f32):
     %z = arith.addf %x, %s : f32
     imap.yield %z : f32
   } -> tensor<3x2x4x5xf32>
   %sum = tensor.empty() : tensor<3xf32>
-  %q = imap.generic #imap.map<(a)[b, c, d] -> (), domain: a in [0, 2], b in [0, 1], c in [1, 3], d in [0, 4]>
-    ins(%r, %T : tensor<3x2x4x5xf32>, tensor<5xf32>) outs(%sum : tensor<3xf32>)
-    maps [#imap.map<(a)[b, c, d] -> (a, b, c, d)>, #imap.map<(a)[b, c, d] -> (d)>, #imap.map<(a)[b, c, d] -> (a)>]
-    combine [#imap.combiner<add from identity>] {
+  %q = imap.generic (a)[b, c, d] domain: a in [0, 2], b in [0, 1], c in [1, 3], d in [0, 4]
+    ins(%r[a, b, c, d], %T[d] : tensor<3x2x4x5xf32>, tensor<5xf32>) outs(%sum[a] : tensor<3xf32>) fold [add f32] {
   ^bb0(%x: f32, %t: f32):
     %z = arith.mulf %x, %t : f32
     imap.yield %z : f32

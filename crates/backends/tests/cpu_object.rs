@@ -22,19 +22,15 @@ func.func @upsample(%A: tensor<?x?xf32> {tc.name = "upsample_B_extent_1", tc.siz
   imap.check %wide, "2 <= N \"as\\is\""
   %R, %C = imap.apply #imap.map<(){M, N} -> (M * 2, (N + 1) floordiv 2)>(%M, %N) : index, index
   %init = tensor.empty(%R, %C) : tensor<?x?xf32>
-  %b = imap.generic #imap.map<(i, j){M, N} -> (), domain: i in [0, M * 2 - 1], j in [0, (N + 1) floordiv 2 - 1], M in [1, 2147483647], N in [1, 2147483647]>
+  %b = imap.generic (i, j){M, N} domain: i in [0, M * 2 - 1], j in [0, (N + 1) floordiv 2 - 1], M in [1, 2147483647], N in [1, 2147483647]
     runtime(%M, %N : index, index)
-    ins(%A : tensor<?x?xf32>) outs(%init : tensor<?x?xf32>)
-    maps [#imap.map<(i, j){M, N} -> (i floordiv 2, j * 2)>, #imap.map<(i, j){M, N} -> (i, j)>]
-    combine [#imap.combiner<assign>] {
+    ins(%A[i floordiv 2, j * 2] : tensor<?x?xf32>) outs(%init[i, j] : tensor<?x?xf32>) {
   ^bb0(%x: f32):
     imap.yield %x : f32
   } -> tensor<?x?xf32>
-  %s = imap.generic #imap.map<(j)[i]{M, N} -> (), domain: j in [0, N - 1], i in [0, M - 1], M in [1, 2147483647], N in [1, 2147483647]>
+  %s = imap.generic (j)[i]{M, N} domain: j in [0, N - 1], i in [0, M - 1], M in [1, 2147483647], N in [1, 2147483647]
     runtime(%M, %N : index, index)
-    ins(%A : tensor<?x?xf32>) outs(%int : tensor<?xf32>)
-    maps [#imap.map<(j)[i]{M, N} -> (i, j)>, #imap.map<(j)[i]{M, N} -> (j)>]
-    combine [#imap.combiner<add>] {
+    ins(%A[i, j] : tensor<?x?xf32>) outs(%int[j] : tensor<?xf32>) fold [add f32 from outs 0] {
   ^bb0(%x: f32):
     imap.yield %x : f32
   } -> tensor<?xf32>
@@ -42,10 +38,8 @@ func.func @upsample(%A: tensor<?x?xf32> {tc.name = "upsample_B_extent_1", tc.siz
 }
 func.func @erf(%A: tensor<2xf64> {tc.name = "INT64_MAX"}) -> tensor<2xf64> {
   %init = tensor.empty() : tensor<2xf64>
-  %r = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 1]>
-    ins(%A : tensor<2xf64>) outs(%init : tensor<2xf64>)
-    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>]
-    combine [#imap.combiner<assign>] {
+  %r = imap.generic (d0) domain: d0 in [0, 1]
+    ins(%A[d0] : tensor<2xf64>) outs(%init[d0] : tensor<2xf64>) {
   ^bb0(%x: f64):
     %y = imap.builtin "erfinv"(%x) : f64
     imap.yield %y : f64

@@ -102,12 +102,10 @@ func.func @product(%A: {a_type} {{tc.name = "A", tc.sizes = {}}},
   %c1 = arith.constant 1 : index
 {dims}
   %init = {empty} : {c_type}
-  %c = imap.generic #imap.map<(m, n)[k]{variables} -> (), domain: {bounds}>
+  %c = imap.generic (m, n)[k]{variables} domain: {bounds}
     {runtime}
-    ins(%A, %B : {a_type}, {b_type})
-    outs(%init : {c_type})
-    maps [#imap.map<(m, n)[k]{variables} -> {a}>, #imap.map<(m, n)[k]{variables} -> {b}>, #imap.map<(m, n)[k]{variables} -> (m, n)>]
-    combine [#imap.combiner<{combine} from identity>] {{
+    ins(%A[{a}], %B[{b}] : {a_type}, {b_type})
+    outs(%init[m, n] : {c_type}) fold [{combine} {ty}] {{
   ^bb0(%a: {ty}, %b: {ty}):
     %p = {multiply} %a, %b : {ty}
     imap.yield %p : {ty}
@@ -184,8 +182,8 @@ const SIZES: [[usize; 3]; 9] = [
 fn lanes_along_results() {
     let product = Product {
         ty: "f32",
-        a: "(m, k)",
-        b: "(k, n)",
+        a: "m, k",
+        b: "k, n",
         a_sizes: ["M", "K"],
         b_sizes: ["K", "N"],
         combine: "add",
@@ -202,8 +200,8 @@ fn lanes_along_results() {
 fn lanes_along_the_reduction() {
     let product = Product {
         ty: "f64",
-        a: "(m, k)",
-        b: "(n, k)",
+        a: "m, k",
+        b: "n, k",
         a_sizes: ["M", "K"],
         b_sizes: ["N", "K"],
         combine: "add",
@@ -220,8 +218,8 @@ fn lanes_along_the_reduction() {
 fn largest_product_with_an_epilogue() {
     let product = Product {
         ty: "i32",
-        a: "(m, k)",
-        b: "(k, n)",
+        a: "m, k",
+        b: "k, n",
         a_sizes: ["M", "K"],
         b_sizes: ["K", "N"],
         combine: "maxs",
@@ -245,8 +243,8 @@ fn largest_product_with_an_epilogue() {
 fn scalar_epilogue() {
     let product = Product {
         ty: "f32",
-        a: "(m, k)",
-        b: "(k, n)",
+        a: "m, k",
+        b: "k, n",
         a_sizes: ["M", "K"],
         b_sizes: ["K", "N"],
         combine: "add",
@@ -268,8 +266,8 @@ fn scalar_epilogue() {
 fn largest_float_along_the_reduction() {
     let product = Product {
         ty: "f32",
-        a: "(m, k)",
-        b: "(n, k)",
+        a: "m, k",
+        b: "n, k",
         a_sizes: ["M", "K"],
         b_sizes: ["N", "K"],
         combine: "maxf",
@@ -298,11 +296,9 @@ func.func @rows(%A: tensor<?x?xf32> {{tc.name = "A", tc.sizes = ["M", "N"]}})
   %M = tensor.dim %A, %c0 : tensor<?x?xf32>
   %N = tensor.dim %A, %c1 : tensor<?x?xf32>
   %init = tensor.empty(%M) : tensor<?xf32>
-  %r = imap.generic #imap.map<(d0)[s0]{{M, N}} -> (), domain: d0 in [0, M - 1], s0 in [0, N - 1], M in [1, 2147483647], N in [1, 2147483647]>
+  %r = imap.generic (d0)[s0]{{M, N}} domain: d0 in [0, M - 1], s0 in [0, N - 1], M in [1, 2147483647], N in [1, 2147483647]
     runtime(%M, %N : index, index)
-    ins(%A : tensor<?x?xf32>) outs(%init : tensor<?xf32>)
-    maps [#imap.map<(d0)[s0]{{M, N}} -> (d0, s0)>, #imap.map<(d0)[s0]{{M, N}} -> (d0)>]
-    combine [#imap.combiner<{combiner} from identity>] {{
+    ins(%A[d0, s0] : tensor<?x?xf32>) outs(%init[d0] : tensor<?xf32>) fold [{combiner} f32] {{
   ^bb0(%x: f32):
     imap.yield %x : f32
   }} -> tensor<?xf32>
@@ -348,12 +344,9 @@ func.func @window(%I: tensor<3x20x40xf32> {tc.name = "I"}, %W: tensor<6x3x3x3xf3
                   %S: tensor<6x18x38xf32> {tc.name = "S", tc.inout})
     -> (tensor<6x18x38xf32> {tc.name = "S"}, tensor<6x18x38xf32> {tc.name = "T"}) {
   %init = tensor.empty() : tensor<6x18x38xf32>
-  %r:2 = imap.generic #imap.map<(f, h, w)[c, kh, kw] -> (), domain: f in [0, 5], h in [0, 17], w in [0, 37], c in [0, 2], kh in [0, 2], kw in [0, 2]>
-    ins(%I, %W : tensor<3x20x40xf32>, tensor<6x3x3x3xf32>)
-    outs(%S, %init : tensor<6x18x38xf32>, tensor<6x18x38xf32>)
-    maps [#imap.map<(f, h, w)[c, kh, kw] -> (c, h + kh, w + kw)>, #imap.map<(f, h, w)[c, kh, kw] -> (f, c, kh, kw)>,
-          #imap.map<(f, h, w)[c, kh, kw] -> (f, h, w)>, #imap.map<(f, h, w)[c, kh, kw] -> (f, h, w)>]
-    combine [#imap.combiner<add>, #imap.combiner<minf from identity>] {
+  %r:2 = imap.generic (f, h, w)[c, kh, kw] domain: f in [0, 5], h in [0, 17], w in [0, 37], c in [0, 2], kh in [0, 2], kw in [0, 2]
+    ins(%I[c, h + kh, w + kw], %W[f, c, kh, kw] : tensor<3x20x40xf32>, tensor<6x3x3x3xf32>)
+    outs(%S[f, h, w], %init[f, h, w] : tensor<6x18x38xf32>, tensor<6x18x38xf32>) fold [add f32 from outs 0, minf f32] {
   ^bb0(%x: f32, %w: f32):
     %p = arith.mulf %x, %w : f32
     imap.yield %p, %x : f32, f32
@@ -391,7 +384,6 @@ fn transposed_input() {
     where
         T: Element + PartialEq + std::fmt::Debug + std::ops::Add<Output = T>,
     {
-        let variables = "(i, b, j){I, J, D}";
         let source = format!(
             r#"
 func.func @permute(%A: tensor<?x?x?x{ty}> {{tc.name = "A", tc.sizes = ["J", "D", "I"]}},
@@ -403,12 +395,10 @@ func.func @permute(%A: tensor<?x?x?x{ty}> {{tc.name = "A", tc.sizes = ["J", "D",
   %J = tensor.dim %B, %c1 : tensor<?x?x{ty}>
   %D = tensor.dim %A, %c1 : tensor<?x?x?x{ty}>
   %init = tensor.empty(%I, %D, %J) : tensor<?x?x?x{ty}>
-  %r = imap.generic #imap.map<{variables} -> (), domain: i in [0, I - 1], b in [0, D - 1], j in [0, J - 1], I in [1, 2147483647], J in [1, 2147483647], D in [1, 2147483647]>
+  %r = imap.generic (i, b, j){{I, J, D}} domain: i in [0, I - 1], b in [0, D - 1], j in [0, J - 1], I in [1, 2147483647], J in [1, 2147483647], D in [1, 2147483647]
     runtime(%I, %J, %D : index, index, index)
-    ins(%A, %B : tensor<?x?x?x{ty}>, tensor<?x?x{ty}>)
-    outs(%init : tensor<?x?x?x{ty}>)
-    maps [#imap.map<{variables} -> (j, b, i)>, #imap.map<{variables} -> (i, j)>, #imap.map<{variables} -> (i, b, j)>]
-    combine [#imap.combiner<assign>] {{
+    ins(%A[j, b, i], %B[i, j] : tensor<?x?x?x{ty}>, tensor<?x?x{ty}>)
+    outs(%init[i, b, j] : tensor<?x?x?x{ty}>) {{
   ^bb0(%x: {ty}, %y: {ty}):
     %z = {add} %x, %y : {ty}
     imap.yield %z : {ty}

@@ -48,17 +48,15 @@ fn function(name: &str, operands: usize, from: &str, to: &str, body: &str) -> St
         names.iter().map(|it| item(it)).collect::<Vec<_>>().join(", ")
     };
     let arguments = join(&|it| format!("%a{it}: tensor<7x{from}>"));
-    let (inputs, types) = (join(&|it| format!("%a{it}")), join(&|_| format!("tensor<7x{from}>")));
-    let maps = "#imap.map<(i) -> (i)>, ".repeat(operands);
+    let (inputs, types) =
+        (join(&|it| format!("%a{it}[i]")), join(&|_| format!("tensor<7x{from}>")));
     let scalars = join(&|it| format!("%{it}: {from}"));
     format!(
         r#"
 func.func @{name}({arguments}) -> tensor<7x{to}> {{
   %init = tensor.empty() : tensor<7x{to}>
-  %r = imap.generic #imap.map<(i) -> (), domain: i in [0, 6]>
-    ins({inputs} : {types}) outs(%init : tensor<7x{to}>)
-    maps [{maps}#imap.map<(i) -> (i)>]
-    combine [#imap.combiner<assign>] {{
+  %r = imap.generic (i) domain: i in [0, 6]
+    ins({inputs} : {types}) outs(%init[i] : tensor<7x{to}>) {{
   ^bb0({scalars}):
     {body}
     imap.yield %r : {to}

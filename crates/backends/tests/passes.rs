@@ -238,20 +238,16 @@ func.func @f(%A: tensor<?x?xf32>, %B: tensor<?x?xf32>) -> (tensor<?x?xf32>, tens
   %K = tensor.dim %A, %c1 : tensor<?x?xf32>
   %N = tensor.dim %B, %c1 : tensor<?x?xf32>
   %e = tensor.empty(%M, %N) : tensor<?x?xf32>
-  %C = imap.generic #imap.map<(m, n)[k]{M, N, K} -> (), domain: m in [0, M - 1], n in [0, N - 1], k in [0, K - 1]>
+  %C = imap.generic (m, n)[k]{M, N, K} domain: m in [0, M - 1], n in [0, N - 1], k in [0, K - 1]
       runtime(%M, %N, %K : index, index, index)
-      ins(%A, %B : tensor<?x?xf32>, tensor<?x?xf32>) outs(%e : tensor<?x?xf32>)
-      maps [#imap.map<(m, n)[k]{M, N, K} -> (m, k)>, #imap.map<(m, n)[k]{M, N, K} -> (k, n)>, #imap.map<(m, n)[k]{M, N, K} -> (m, n)>]
-      combine [#imap.combiner<add from identity>] {
+      ins(%A[m, k], %B[k, n] : tensor<?x?xf32>, tensor<?x?xf32>) outs(%e[m, n] : tensor<?x?xf32>) fold [add f32] {
   ^bb0(%a: f32, %b: f32):
     %p = arith.mulf %a, %b : f32
     imap.yield %p : f32
   } -> tensor<?x?xf32>
   %r = tensor.empty(%M) : tensor<?xf32>
-  %S = imap.generic #imap.map<(m)[n]{M, N} -> (), domain: m in [0, M - 1], n in [0, N - 1]>
-      runtime(%M, %N : index, index) ins(%C : tensor<?x?xf32>) outs(%r : tensor<?xf32>)
-      maps [#imap.map<(m)[n]{M, N} -> (m, n)>, #imap.map<(m)[n]{M, N} -> (m)>]
-      combine [#imap.combiner<add from identity>] {
+  %S = imap.generic (m)[n]{M, N} domain: m in [0, M - 1], n in [0, N - 1]
+      runtime(%M, %N : index, index) ins(%C[m, n] : tensor<?x?xf32>) outs(%r[m] : tensor<?xf32>) fold [add f32] {
   ^bb0(%a: f32):
     imap.yield %a : f32
   } -> tensor<?xf32>

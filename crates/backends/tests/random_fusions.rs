@@ -221,9 +221,9 @@ impl Generator {
                 .collect();
             inputs.push((source, index.join(", ")));
         }
-        let combiner = match is_fold {
-            false => "assign",
-            true => self.random.pick(&["add from identity", "maxs from identity", "add"]),
+        let accumulator = match is_fold {
+            false => "",
+            true => self.random.pick(&["add i32", "maxs i32", "add i32 from outs 0"]),
         };
         self.write(&Parts {
             result: &result,
@@ -234,7 +234,7 @@ impl Generator {
             constraint: &constraint,
             inputs: &inputs,
             subscripts: &subscripts.join(", "),
-            combiner,
+            accumulator,
         });
         self.results.push(result);
     }
@@ -260,18 +260,15 @@ impl Generator {
                 .map(|it| format!("{} in [{}, {}]", it.name, it.bounds[0], it.bounds[1]))
                 .collect(),
         );
-        let operands = |keyword: &str, values: Vec<&Value>| {
-            let (names, types): (Vec<_>, Vec<_>) =
-                values.into_iter().map(|it| (it.name.clone(), it.ty())).unzip();
-            match names.is_empty() {
+        let operands = |keyword: &str, accesses: Vec<(&Value, &str)>| {
+            let access =
+                |(value, index): (&Value, &str)| (format!("{}[{index}]", value.name), value.ty());
+            let (accesses, types): (Vec<_>, Vec<_>) = accesses.into_iter().map(access).unzip();
+            match types.is_empty() {
                 true => String::new(),
-                false => format!("{keyword}({} : {})", list(names), list(types)),
+                false => format!("{keyword}({} : {})", list(accesses), list(types)),
             }
         };
-        let subscripts = parts.inputs.iter().map(|(_, index)| index.as_str());
-        let runtime_maps = parts.runtimes.iter().map(|(_, _, index)| index.as_str());
-        let maps = subscripts.chain([parts.subscripts]).chain(runtime_maps);
-        let maps = list(maps.map(|index| format!("#imap.map<{space} -> ({index})>")).collect());
         let arguments: Vec<_> = (0..parts.inputs.len()).map(|it| format!("%v{it}: i32")).collect();
         let mut body = format!("  ^bb0({}):\n", arguments.join(", "));
         if self.random.chance(30) {
@@ -289,7 +286,7 @@ impl Generator {
         }
         body += &format!("    imap.yield %t{num_inputs} : i32\n");
         let mut epilogue = String::new();
-        if self.random.chance(if parts.combiner == "assign" { 5 } else { 30 }) {
+        if !parts.accumulator.is_empty() && self.random.chance(30) {
             let arguments: Vec<_> =
                 (0..num_inputs).map(|it| format!(", %w{it}: i32")).collect::<Vec<_>>();
             epilogue = format!(" epilogue {{\n  ^bb0(%f: i32{}):\n", arguments.concat());
@@ -300,17 +297,21 @@ impl Generator {
             epilogue +=
                 &format!("    %g = arith.subi %f, {other} : i32\n    imap.yield %g : i32\n  }}");
         }
+        let fold = match parts.accumulator {
+            "" => String::new(),
+            accumulator => format!(" fold [{accumulator}]"),
+        };
         let _ = writeln!(
             self.body,
-            "  {} = imap.generic #imap.map<{space} -> (), domain: {bounds}{}> {} {} outs({} : {})\n    \
-             maps [{maps}] combine [#imap.combiner<{}>] {{\n{body}  }}{epilogue} -> {}",
+            "  {} = imap.generic {space} domain: {bounds}{} {} {} outs({}[{}] : {}){fold} \
+             {{\n{body}  }}{epilogue} -> {}",
             parts.result.name,
             parts.constraint,
-            operands("runtime", parts.runtimes.iter().map(|it| &it.1).collect()),
-            operands("ins", parts.inputs.iter().map(|it| &it.0).collect()),
+            operands("runtime", parts.runtimes.iter().map(|it| (&it.1, it.2.as_str())).collect()),
+            operands("ins", parts.inputs.iter().map(|it| (&it.0, it.1.as_str())).collect()),
             parts.init,
+            parts.subscripts,
             parts.result.ty(),
-            parts.combiner,
             parts.result.ty(),
         );
     }
@@ -326,7 +327,8 @@ struct Parts<'a> {
     constraint: &'a str,
     inputs: &'a [(Value, String)],
     subscripts: &'a str,
-    combiner: &'a str,
+    /// Empty in map form.
+    accumulator: &'a str,
 }
 
 /// A module with one function, and its inputs.

@@ -20,16 +20,29 @@ extern "C" {
 /// Verifies one operation of our dialects; emits its own diagnostics.
 bool tcRustVerify(MlirOperation op);
 
-/// Parses the text of an indexing map. On success calls `accept` with the
-/// canonical text; otherwise `reject` with the byte offset and the reason.
-bool tcRustParseMap(MlirStringRef text, void *state,
-                    void (*accept)(void *, MlirStringRef),
-                    void (*reject)(void *, size_t, MlirStringRef));
+/// A `tc_ir::FrozenMap`, counted; threads may share it.
+typedef struct TcMap TcMap;
+/// Parses the text of an indexing map. If it is none, `reject` gets the byte offset and the reason,
+/// and the result is null.
+const TcMap *tcRustParseMap(MlirStringRef text, void *state,
+                            void (*reject)(void *, size_t, MlirStringRef));
+/// Gives the text of a map to `accept`.
+void tcRustPrintMap(const TcMap *map, void *state, void (*accept)(void *, MlirStringRef));
+/// Gives the variables of a domain and their bounds to `accept`, as they stand in an operation.
+void tcRustPrintDomain(const TcMap *domain, void *state, void (*accept)(void *, MlirStringRef));
+/// Gives the subscripts of a map, with the names of the domain, to `accept`.
+void tcRustPrintSubscripts(const TcMap *domain, const TcMap *map, void *state,
+                           void (*accept)(void *, MlirStringRef));
+/// Another reference to the same map.
+const TcMap *tcRustCopyMap(const TcMap *map);
+/// Gives a reference back.
+void tcRustDropMap(const TcMap *map);
+bool tcRustEqualMaps(const TcMap *first, const TcMap *second);
+uint64_t tcRustHashMap(const TcMap *map);
 
 /// Folds `imap.apply` on constant operands: true if `results` were filled in.
-bool tcRustFoldApply(MlirStringRef map, size_t numOperands,
-                     const int64_t *operands, size_t numResults,
-                     int64_t *results);
+bool tcRustFoldApply(const TcMap *map, size_t numOperands, const int64_t *operands,
+                     size_t numResults, int64_t *results);
 
 /// Whether an `imap.generic` touches, in each iteration, one element through two of its operands, and
 /// that element in no other iteration.
@@ -185,6 +198,14 @@ void tcEmitRemark(MlirLocation location, int kind, MlirStringRef pass, MlirStrin
 /// The name and the metadata of an `hlo` instruction; empty if there are none.
 void tcHloGetOrigin(MlirOperation op, MlirStringRef *name, MlirStringRef *metadata);
 void tcHloSetOrigin(MlirOperation op, MlirStringRef name, MlirStringRef metadata);
+/// `#imap.map` of a map, of which it takes the reference.
+MlirAttribute tcMapGet(MlirContext context, const TcMap *map);
+/// The map of `#imap.map`; null for another attribute.
+const TcMap *tcMapOf(MlirAttribute attribute);
+/// `#imap.acc`; null if there is no combiner of this name. `out` is -1 for the identity as start.
+MlirAttribute tcAccumulatorGet(MlirType type, MlirStringRef kind, int64_t out);
+/// The parts of `#imap.acc`: false for another attribute.
+bool tcAccumulatorParts(MlirAttribute attribute, MlirType *type, MlirStringRef *kind, int64_t *out);
 /// `#hlo.layout`, and its parts: false for another attribute.
 MlirAttribute tcHloLayoutGet(MlirContext context, size_t rank, const int64_t *minorToMajor,
                              MlirStringRef properties);

@@ -47,12 +47,12 @@ Operation *ImapDialect::materializeConstant(OpBuilder &builder, Attribute value,
 }
 
 //===----------------------------------------------------------------------===//
-// #imap.map: collects the tokens up to the closing '>' and lets Rust parse them
+// Text of maps: C++ collects the tokens, and Rust parses them
 //===----------------------------------------------------------------------===//
 
 namespace {
 
-/// The tokens of a map as text, and where in the source each of them begins.
+/// Tokens as text, and where in the source each of them begins.
 struct TokenText {
   std::string text;
   SmallVector<std::pair<size_t, SMLoc>> starts;
@@ -62,6 +62,14 @@ struct TokenText {
       text += ' ';
     starts.emplace_back(text.size(), location);
     text += token;
+  }
+
+  void add(const TokenText &other) {
+    if (!text.empty())
+      text += ' ';
+    for (auto [start, location] : other.starts)
+      starts.emplace_back(text.size() + start, location);
+    text += other.text;
   }
 
   /// Where the token that holds the byte `offset` begins.
@@ -74,98 +82,442 @@ struct TokenText {
   }
 };
 
-struct MapParse {
-  std::string canonical, message;
+/// Why a text is no map, and where.
+struct MapError {
+  std::string message;
   size_t offset = 0;
 };
 
-} // namespace
-
-static bool runMapParser(StringRef text, MapParse &result) {
-  return tcRustParseMap(
-      wrap(text), &result,
-      [](void *state, MlirStringRef canonical) {
-        static_cast<MapParse *>(state)->canonical = unwrap(canonical).str();
-      },
-      [](void *state, size_t offset, MlirStringRef message) {
-        auto *parse = static_cast<MapParse *>(state);
-        parse->offset = offset;
-        parse->message = unwrap(message).str();
-      });
+/// Adds the next token of an expression, if there is one. Brackets do not belong to it.
+OptionalParseResult parseToken(AsmParser &parser, TokenText &tokens) {
+  SMLoc location = parser.getCurrentLocation();
+  std::string keyword;
+  StringRef token = succeeded(parser.parseOptionalMinus())   ? "-"
+                    : succeeded(parser.parseOptionalPlus())  ? "+"
+                    : succeeded(parser.parseOptionalStar())  ? "*"
+                    : succeeded(parser.parseOptionalSlash()) ? "/"
+                                                             : "";
+  if (!token.empty()) {
+    tokens.add(location, token);
+    return success();
+  }
+  if (succeeded(parser.parseOptionalKeywordOrString(&keyword))) {
+    tokens.add(location, keyword);
+    return success();
+  }
+  APInt value;
+  OptionalParseResult integer = parser.parseOptionalInteger(value);
+  if (!integer.has_value() || failed(*integer))
+    return integer;
+  SmallString<24> digits;
+  value.toString(digits, 10, /*Signed=*/false);
+  tokens.add(location, digits);
+  return success();
 }
+
+/// An opening or a closing bracket, or nothing.
+char parseBracket(AsmParser &parser, bool opening) {
+  if (opening)
+    return succeeded(parser.parseOptionalLParen())    ? '('
+           : succeeded(parser.parseOptionalLSquare()) ? '['
+           : succeeded(parser.parseOptionalLBrace())  ? '{'
+                                                      : 0;
+  return succeeded(parser.parseOptionalRParen())    ? ')'
+         : succeeded(parser.parseOptionalRSquare()) ? ']'
+         : succeeded(parser.parseOptionalRBrace())  ? '}'
+                                                    : 0;
+}
+
+/// Adds the tokens up to the bracket that closes `open`, with it.
+ParseResult parseGroup(AsmParser &parser, TokenText &tokens, char open) {
+  SmallVector<char> closing;
+  auto push = [&](char open) { closing.push_back(open == '(' ? ')' : open == '[' ? ']' : '}'); };
+  push(open);
+  while (!closing.empty()) {
+    SMLoc location = parser.getCurrentLocation();
+    if (char open = parseBracket(parser, /*opening=*/true)) {
+      tokens.add(location, StringRef(&open, 1));
+      push(open);
+    } else if (char close = parseBracket(parser, /*opening=*/false)) {
+      if (close != closing.back())
+        return parser.emitError(location) << "expected '" << StringRef(&closing.back(), 1) << "'";
+      tokens.add(location, StringRef(&close, 1));
+      closing.pop_back();
+    } else if (succeeded(parser.parseOptionalComma())) {
+      tokens.add(location, ",");
+    } else {
+      OptionalParseResult token = parseToken(parser, tokens);
+      if (!token.has_value())
+        return parser.emitError(location) << "expected an index expression or '"
+                                          << StringRef(&closing.back(), 1) << "'";
+      if (failed(*token))
+        return failure();
+    }
+  }
+  return success();
+}
+
+MapAttr parseMap(AsmParser &parser, const TokenText &tokens, SMLoc end) {
+  MapError error;
+  const TcMap *map = tcRustParseMap(wrap(StringRef(tokens.text)), &error,
+                                    [](void *state, size_t offset, MlirStringRef message) {
+                                      auto *error = static_cast<MapError *>(state);
+                                      error->offset = offset;
+                                      error->message = unwrap(message).str();
+                                    });
+  if (map)
+    return MapAttr::get(parser.getContext(), Map(map));
+  parser.emitError(tokens.locate(error.offset, end), error.message);
+  return {};
+}
+
+/// Receives text from Rust.
+void printText(void *printer, MlirStringRef text) {
+  static_cast<AsmPrinter *>(printer)->getStream() << unwrap(text);
+}
+
+} // namespace
 
 Attribute MapAttr::parse(AsmParser &parser, Type) {
   if (failed(parser.parseLess()))
     return {};
   TokenText tokens;
-  std::string keyword;
-  SMLoc end;
   while (true) {
     SMLoc location = parser.getCurrentLocation();
-    if (succeeded(parser.parseOptionalGreater())) {
-      end = location;
-      break;
-    }
-    if (succeeded(parser.parseOptionalArrow()))
+    if (succeeded(parser.parseOptionalGreater()))
+      return parseMap(parser, tokens, location);
+    if (char open = parseBracket(parser, /*opening=*/true)) {
+      tokens.add(location, StringRef(&open, 1));
+      if (failed(parseGroup(parser, tokens, open)))
+        return {};
+    } else if (succeeded(parser.parseOptionalArrow())) {
       tokens.add(location, "->");
-    else if (succeeded(parser.parseOptionalMinus()))
-      tokens.add(location, "-");
-    else if (succeeded(parser.parseOptionalPlus()))
-      tokens.add(location, "+");
-    else if (succeeded(parser.parseOptionalStar()))
-      tokens.add(location, "*");
-    else if (succeeded(parser.parseOptionalSlash()))
-      tokens.add(location, "/");
-    else if (succeeded(parser.parseOptionalLParen()))
-      tokens.add(location, "(");
-    else if (succeeded(parser.parseOptionalRParen()))
-      tokens.add(location, ")");
-    else if (succeeded(parser.parseOptionalLSquare()))
-      tokens.add(location, "[");
-    else if (succeeded(parser.parseOptionalRSquare()))
-      tokens.add(location, "]");
-    else if (succeeded(parser.parseOptionalLBrace()))
-      tokens.add(location, "{");
-    else if (succeeded(parser.parseOptionalRBrace()))
-      tokens.add(location, "}");
-    else if (succeeded(parser.parseOptionalComma()))
+    } else if (succeeded(parser.parseOptionalComma())) {
       tokens.add(location, ",");
-    else if (succeeded(parser.parseOptionalColon()))
+    } else if (succeeded(parser.parseOptionalColon())) {
       tokens.add(location, ":");
-    else if (succeeded(parser.parseOptionalKeywordOrString(&keyword)))
-      tokens.add(location, keyword);
-    else {
-      APInt value;
-      OptionalParseResult integer = parser.parseOptionalInteger(value);
-      if (!integer.has_value()) {
+    } else {
+      OptionalParseResult token = parseToken(parser, tokens);
+      if (!token.has_value())
         parser.emitError(location, "expected an indexing map, or '>' after it");
+      if (!token.has_value() || failed(*token))
         return {};
-      }
-      if (failed(*integer))
-        return {};
-      SmallString<24> digits;
-      value.toString(digits, 10, /*Signed=*/false);
-      tokens.add(location, digits);
     }
   }
-  MapParse result;
-  if (!runMapParser(tokens.text, result)) {
-    parser.emitError(tokens.locate(result.offset, end), result.message);
-    return {};
-  }
-  return MapAttr::get(parser.getContext(), result.canonical);
 }
 
 void MapAttr::print(AsmPrinter &printer) const {
-  printer << '<' << getText() << '>';
+  printer << '<';
+  tcRustPrintMap(getMap().get(), &printer, printText);
+  printer << '>';
 }
 
-LogicalResult
-MapAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef text) {
-  MapParse result;
-  if (runMapParser(text, result))
+MlirAttribute tcMapGet(MlirContext context, const TcMap *map) {
+  return wrap(MapAttr::get(unwrap(context), Map(map)));
+}
+
+const TcMap *tcMapOf(MlirAttribute attribute) {
+  auto map = dyn_cast<MapAttr>(unwrap(attribute));
+  return map ? map.getMap().get() : nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Accumulators
+//===----------------------------------------------------------------------===//
+
+/// `add f32`, `add f32 from outs 0`
+static Attribute parseAccumulator(AsmParser &parser) {
+  SMLoc location = parser.getCurrentLocation();
+  StringRef name;
+  if (failed(parser.parseKeyword(&name)))
+    return {};
+  std::optional<CombinerKind> kind = symbolizeCombinerKind(name);
+  if (!kind || kind == CombinerKind::Assign) {
+    parser.emitError(location) << "'" << name << "' is no combiner; expected 'add', 'mul', 'minf', "
+      "'maxf', 'minimumf', 'maximumf', 'mins', 'maxs', 'minu', 'maxu', 'and' or 'or'";
+    return {};
+  }
+  Type type;
+  int64_t out = -1;
+  if (failed(parser.parseType(type)))
+    return {};
+  if (succeeded(parser.parseOptionalKeyword("from"))) {
+    if (failed(parser.parseKeyword("outs")))
+      return {};
+    location = parser.getCurrentLocation();
+    if (failed(parser.parseInteger(out)))
+      return {};
+    if (out < 0) {
+      parser.emitError(location, "expected the number of a destination");
+      return {};
+    }
+  }
+  return AccumulatorAttr::get(parser.getContext(), type, *kind, out);
+}
+
+static void printAccumulator(AsmPrinter &printer, AccumulatorAttr accumulator) {
+  printer << stringifyCombinerKind(accumulator.getKind()) << ' ' << accumulator.getType();
+  if (accumulator.getOut() >= 0)
+    printer << " from outs " << accumulator.getOut();
+}
+
+Attribute AccumulatorAttr::parse(AsmParser &parser, Type) {
+  if (failed(parser.parseLess()))
+    return {};
+  Attribute accumulator = parseAccumulator(parser);
+  if (!accumulator || failed(parser.parseGreater()))
+    return {};
+  return accumulator;
+}
+
+void AccumulatorAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  printAccumulator(printer, *this);
+  printer << '>';
+}
+
+MlirAttribute tcAccumulatorGet(MlirType type, MlirStringRef name, int64_t out) {
+  std::optional<CombinerKind> kind = symbolizeCombinerKind(unwrap(name));
+  if (!kind)
+    return {nullptr};
+  return wrap(AccumulatorAttr::get(unwrap(type).getContext(), unwrap(type), *kind, out));
+}
+
+bool tcAccumulatorParts(MlirAttribute attribute, MlirType *type, MlirStringRef *kind,
+                        int64_t *out) {
+  auto accumulator = dyn_cast<AccumulatorAttr>(unwrap(attribute));
+  if (!accumulator)
+    return false;
+  *type = wrap(accumulator.getType());
+  *kind = wrap(stringifyCombinerKind(accumulator.getKind()));
+  *out = accumulator.getOut();
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Assembly of imap.generic
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Reads the assembly of an operation with variables and subscripts.
+struct Assembly {
+  OpAsmParser &parser;
+  OperationState &result;
+  TokenText space;
+
+  /// `(names)[names]{names}`, then `domain:` and the bounds.
+  ParseResult parseDomain(MapAttr &domain) {
+    SMLoc location = parser.getCurrentLocation();
+    if (failed(parser.parseOptionalLParen()))
+      return parser.emitError(location, "expected '(' and the dimension variables; the variables "
+                                        "stand here, and subscripts at the operands");
+    space.add(location, "(");
+    if (failed(parseGroup(parser, space, '(')))
+      return failure();
+    location = parser.getCurrentLocation();
+    if (succeeded(parser.parseOptionalLSquare())) {
+      space.add(location, "[");
+      if (failed(parseGroup(parser, space, '[')))
+        return failure();
+      location = parser.getCurrentLocation();
+    }
+    if (succeeded(parser.parseOptionalLBrace())) {
+      space.add(location, "{");
+      if (failed(parseGroup(parser, space, '{')))
+        return failure();
+      location = parser.getCurrentLocation();
+    }
+    TokenText text = space;
+    text.add(location, "-> ( )");
+    if (succeeded(parser.parseOptionalKeyword("domain"))) {
+      text.add(location, ", domain :");
+      location = parser.getCurrentLocation();
+      if (failed(parser.parseColon()) || failed(parseIntervals(text)))
+        return failure();
+    }
+    domain = parseMap(parser, text, location);
+    return success(bool(domain));
+  }
+
+  /// `expr in [lo, hi]`, separated by commas.
+  ParseResult parseIntervals(TokenText &text) {
+    while (true) {
+      if (failed(parseInterval(text)))
+        return failure();
+      SMLoc location = parser.getCurrentLocation();
+      if (failed(parser.parseOptionalComma()))
+        return success();
+      text.add(location, ",");
+    }
+  }
+
+  ParseResult parseInterval(TokenText &text) {
+    while (true) {
+      SMLoc location = parser.getCurrentLocation();
+      if (succeeded(parser.parseOptionalKeyword("in"))) {
+        text.add(location, "in");
+        location = parser.getCurrentLocation();
+        text.add(location, "[");
+        return failure(failed(parser.parseLSquare()) || failed(parseGroup(parser, text, '[')));
+      }
+      if (succeeded(parser.parseOptionalLParen())) {
+        text.add(location, "(");
+        if (failed(parseGroup(parser, text, '(')))
+          return failure();
+        continue;
+      }
+      OptionalParseResult token = parseToken(parser, text);
+      if (!token.has_value())
+        return parser.emitError(location, "expected an index expression and 'in' after it");
+      if (failed(*token))
+        return failure();
+    }
+  }
+
+  /// `[exprs]`
+  MapAttr parseSubscripts() {
+    TokenText text = space, inside;
+    text.add(parser.getCurrentLocation(), "-> (");
+    if (failed(parseGroup(parser, inside, '[')))
+      return {};
+    SMLoc end = inside.starts.back().second;
+    inside.text.back() = ')';
+    text.add(inside);
+    return parseMap(parser, text, end);
+  }
+
+  /// `(accesses : types)`. A runtime variable that is an `index` has no subscripts; the maps of
+  /// the others go to `found`.
+  ParseResult parseAccesses(SmallVectorImpl<Attribute> &found, bool isRuntime, int32_t &count) {
+    SmallVector<OpAsmParser::UnresolvedOperand> operands;
+    SmallVector<Type> types;
+    SMLoc location = parser.getCurrentLocation();
+    auto parseAccess = [&]() -> ParseResult {
+      if (failed(parser.parseOperand(operands.emplace_back())))
+        return failure();
+      SMLoc location = parser.getCurrentLocation();
+      if (succeeded(parser.parseOptionalLSquare())) {
+        MapAttr map = parseSubscripts();
+        found.push_back(map);
+        return success(bool(map));
+      }
+      if (!isRuntime)
+        return parser.emitError(location, "expected the subscripts of the operand, '[]' if it has "
+                                          "no dimensions");
+      return success();
+    };
+    if (failed(parser.parseLParen()) || failed(parser.parseCommaSeparatedList(parseAccess)) ||
+        failed(parser.parseColonTypeList(types)) || failed(parser.parseRParen()) ||
+        failed(parser.resolveOperands(operands, types, location, result.operands)))
+      return failure();
+    count = operands.size();
     return success();
-  return emitError() << "invalid indexing map: " << result.message;
+  }
+
+  ParseResult parseRegion() {
+    return parser.parseRegion(*result.addRegion());
+  }
+};
+
+/// Writes it.
+struct Writer {
+  OpAsmPrinter &printer;
+  const TcMap *domain;
+
+  void printAccesses(StringRef keyword, OperandRange operands, ArrayRef<Attribute> &maps) {
+    if (operands.empty())
+      return;
+    printer << ' ' << keyword << '(';
+    llvm::interleaveComma(operands, printer, [&](Value operand) {
+      printer << operand;
+      if (!isa<ShapedType>(operand.getType()) || maps.empty())
+        return;
+      tcRustPrintSubscripts(domain, cast<MapAttr>(maps.front()).getMap().get(),
+                            static_cast<AsmPrinter *>(&printer), printText);
+      maps = maps.drop_front();
+    });
+    printer << " : " << operands.getTypes() << ')';
+  }
+};
+
+} // namespace
+
+ParseResult GenericOp::parse(OpAsmParser &parser, OperationState &result) {
+  Assembly assembly{parser, result};
+  auto &properties = result.getOrAddProperties<Properties>();
+  std::array<int32_t, 3> counts = {};
+  SmallVector<Attribute> maps, runtimeMaps, accumulators;
+  MapAttr domain;
+  if (failed(assembly.parseDomain(domain)))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("runtime")) &&
+      failed(assembly.parseAccesses(runtimeMaps, /*isRuntime=*/true, counts[0])))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("ins")) &&
+      failed(assembly.parseAccesses(maps, /*isRuntime=*/false, counts[1])))
+    return failure();
+  if (failed(parser.parseKeyword("outs")) ||
+      failed(assembly.parseAccesses(maps, /*isRuntime=*/false, counts[2])))
+    return failure();
+  SMLoc location = parser.getCurrentLocation();
+  if (succeeded(parser.parseOptionalKeyword("fold"))) {
+    auto parseOne = [&]() -> ParseResult {
+      accumulators.push_back(parseAccumulator(parser));
+      return success(bool(accumulators.back()));
+    };
+    if (failed(parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseOne)))
+      return failure();
+    if (accumulators.empty())
+      return parser.emitError(location, "expected at least one accumulator");
+  } else if (succeeded(parser.parseOptionalKeyword("maps")) ||
+             succeeded(parser.parseOptionalKeyword("combine"))) {
+    return parser.emitError(location,
+                            "'maps' and 'combine' were replaced: write subscripts at the operands, "
+                            "'fold [add f32]' for 'combine [add from identity]', 'fold [add f32 "
+                            "from outs 0]' for 'combine [add]', and nothing for 'assign'");
+  }
+  llvm::append_range(maps, runtimeMaps);
+  properties.setDomain(domain);
+  properties.setMaps(parser.getBuilder().getArrayAttr(maps));
+  properties.setAccumulators(parser.getBuilder().getArrayAttr(accumulators));
+  properties.setOperandSegmentSizes(counts);
+  if (failed(parser.parseOptionalAttrDictWithKeyword(result.attributes)) ||
+      failed(assembly.parseRegion()) ||
+      (succeeded(parser.parseOptionalKeyword("epilogue")) && failed(assembly.parseRegion())))
+    return failure();
+  return failure(succeeded(parser.parseOptionalArrow()) &&
+                 failed(parser.parseTypeList(result.types)));
+}
+
+void GenericOp::print(OpAsmPrinter &printer) {
+  const TcMap *domain = getDomain().getMap().get();
+  printer << ' ';
+  tcRustPrintDomain(domain, static_cast<AsmPrinter *>(&printer), printText);
+  Writer writer{printer, domain};
+  ArrayRef<Attribute> maps = getMaps().getValue();
+  ArrayRef<Attribute> runtimeMaps =
+      maps.drop_front(std::min<size_t>(maps.size(), getInputs().size() + getInits().size()));
+  writer.printAccesses("runtime", getRuntimes(), runtimeMaps);
+  writer.printAccesses("ins", getInputs(), maps);
+  writer.printAccesses("outs", getInits(), maps);
+  if (!getAccumulators().empty()) {
+    printer << " fold [";
+    llvm::interleaveComma(getAccumulators().getAsRange<AccumulatorAttr>(), printer,
+                          [&](AccumulatorAttr accumulator) { printAccumulator(printer, accumulator); });
+    printer << ']';
+  }
+  printer.printOptionalAttrDictWithKeyword(
+      (*this)->getAttrs(), {getDomainAttrName(), getMapsAttrName(), getAccumulatorsAttrName(),
+                            getOperandSegmentSizesAttrName()});
+  printer << ' ';
+  printer.printRegion(getScalar());
+  for (Region &region : getEpilogue()) {
+    printer << " epilogue ";
+    printer.printRegion(region);
+  }
+  if (!getResultTypes().empty())
+    printer << " -> " << getResultTypes();
 }
 
 //===----------------------------------------------------------------------===//
@@ -218,7 +570,7 @@ LogicalResult ApplyOp::fold(FoldAdaptor adaptor, SmallVectorImpl<OpFoldResult> &
       return failure();
     operands.push_back(constant.getValue().getSExtValue());
   }
-  if (!tcRustFoldApply(wrap(getMap().getText()), operands.size(), operands.data(),
+  if (!tcRustFoldApply(getMap().getMap().get(), operands.size(), operands.data(),
                        values.size(), values.data()))
     return failure();
   Builder builder(getContext());

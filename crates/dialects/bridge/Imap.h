@@ -3,6 +3,8 @@
 #ifndef TC_IMAP_H
 #define TC_IMAP_H
 
+#include "Bridge.h"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
@@ -19,6 +21,35 @@ namespace tc::imap {
 using llvm::SmallVector;
 using mlir::Location, mlir::Value, mlir::ValueRange, mlir::TilingResult, mlir::MergeResult,
     mlir::ReductionTilingStrategy;
+} // namespace tc::imap
+
+namespace tc::imap {
+
+/// An indexing map, which Rust owns.
+class Map {
+public:
+  /// Takes a reference.
+  explicit Map(const TcMap *raw) : raw(raw) {}
+  Map(const Map &other) : raw(tcRustCopyMap(other.raw)) {}
+  Map(Map &&other) : raw(std::exchange(other.raw, nullptr)) {}
+  Map &operator=(Map other) {
+    std::swap(raw, other.raw);
+    return *this;
+  }
+  ~Map() {
+    if (raw)
+      tcRustDropMap(raw);
+  }
+
+  bool operator==(const Map &other) const { return tcRustEqualMaps(raw, other.raw); }
+  const TcMap *get() const { return raw; }
+
+private:
+  const TcMap *raw;
+};
+
+inline llvm::hash_code hash_value(const Map &map) { return tcRustHashMap(map.get()); }
+
 } // namespace tc::imap
 
 #include "imap.dialect.h.inc"

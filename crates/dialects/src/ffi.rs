@@ -4,6 +4,7 @@
 //! Every function exported here catches panics and turns them into an error at the
 //! operation being worked on, because unwinding into C++ is undefined behaviour.
 
+mod map;
 mod tiling;
 
 use crate::{
@@ -14,6 +15,7 @@ use crate::{
     pass::{Options, PassInfo, PassOption, PassRun, PipelineInfo},
     tc, tml,
 };
+pub(crate) use map::{accumulator_attribute, accumulator_parts, map_attribute, map_of};
 use melior::{
     Context,
     dialect::DialectRegistry,
@@ -413,64 +415,6 @@ extern "C" fn tcRustCanonicalize(op: MlirOperation) -> bool {
         let op: Op = unsafe { OperationRef::from_raw(op) };
         imap::Generic::cast(op).is_some_and(imap::canonicalize::canonicalize)
     })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn tcRustParseMap(
-    source: MlirStringRef,
-    state: *mut c_void,
-    accept: extern "C" fn(*mut c_void, MlirStringRef),
-    reject: extern "C" fn(*mut c_void, usize, MlirStringRef),
-) -> bool {
-    // SAFETY: the text lives across the call.
-    let source = unsafe { text(source) };
-    let parsed = catch_unwind(|| imap::map::canonical_text(source));
-    match parsed {
-        Ok(Ok(canonical)) => {
-            accept(state, string_ref(&canonical));
-            true
-        }
-        Ok(Err(error)) => {
-            reject(state, error.offset, string_ref(&error.message));
-            false
-        }
-        Err(payload) => {
-            reject(state, 0, string_ref(&format!("internal error: {}", panic_text(&*payload))));
-            false
-        }
-    }
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn tcRustFoldApply(
-    map: MlirStringRef,
-    num_operands: usize,
-    operands: *const i64,
-    num_results: usize,
-    results: *mut i64,
-) -> bool {
-    // SAFETY: the arrays have the lengths that are passed with them.
-    let (source, operands, results) = unsafe {
-        (
-            text(map),
-            if num_operands == 0 {
-                &[]
-            } else {
-                std::slice::from_raw_parts(operands, num_operands)
-            },
-            if num_results == 0 {
-                &mut []
-            } else {
-                std::slice::from_raw_parts_mut(results, num_results)
-            },
-        )
-    };
-    catch_unwind(|| imap::map::evaluate_text(source, operands))
-        .ok()
-        .flatten()
-        .filter(|values| values.len() == results.len())
-        .map(|values| results.copy_from_slice(&values))
-        .is_some()
 }
 
 #[unsafe(no_mangle)]

@@ -45,9 +45,31 @@ pub struct Expr {
     owner: Owner,
 }
 
+impl Expr {
+    /// The handle of a place in the table of a [`FrozenMap`](crate::FrozenMap).
+    pub(crate) fn frozen(place: usize) -> Self {
+        let place = u32::try_from(place).expect("fewer than 2^32 expressions");
+        Expr { number: NonZeroU32::MIN.saturating_add(place), owner: Owner::FROZEN }
+    }
+
+    /// The place in the table of a [`FrozenMap`](crate::FrozenMap).
+    pub(crate) fn frozen_place(self) -> usize {
+        debug_assert!(self.owner == Owner::FROZEN, "the expression belongs to a context");
+        self.number.get() as usize - 1
+    }
+}
+
 /// Identifies a context in debug builds, which find expressions that are used with another one.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 struct Owner(#[cfg(debug_assertions)] u32);
+
+impl Owner {
+    /// No context, but a [`FrozenMap`](crate::FrozenMap).
+    const FROZEN: Self = Owner(
+        #[cfg(debug_assertions)]
+        u32::MAX,
+    );
+}
 
 impl Default for Owner {
     #[cfg(debug_assertions)]
@@ -126,6 +148,11 @@ impl Node {
             Node::Min(..) => Node::Min(lhs, rhs),
             Node::Max(..) => Node::Max(lhs, rhs),
         }
+    }
+
+    /// The same operation on other operands; a leaf stays as it is.
+    pub(crate) fn map_operands(self, mut of: impl FnMut(Expr) -> Expr) -> Node {
+        self.operands().map_or(self, |(lhs, rhs)| self.over(of(lhs), of(rhs)))
     }
 
     /// Whether it is a quotient or a remainder, which has no value where the divisor is zero.
@@ -354,7 +381,7 @@ impl Context {
     }
 
     /// The handle of `node`, with no folding at all.
-    fn intern(&self, node: Node) -> Expr {
+    pub(crate) fn intern(&self, node: Node) -> Expr {
         let mut arena = self.arena.borrow_mut();
         if let Node::Var(Var::Dim(dim)) = node
             && let Some(&number) = arena.dims.get(dim as usize)

@@ -5,12 +5,11 @@
 // CHECK-SAME:    %[[X:.*]]: memref<8xf32{{.*}}>, %[[P:.*]]: memref<8xf32
 // CHECK:         %[[NEW:.*]] = memref.alloc() {{.*}} : memref<8xf32>
 // CHECK-NOT:     memref.copy
-// CHECK:         imap.generic {{.*}} ins(%[[X]] : {{.*}}) outs(%[[NEW]] :
+// CHECK:         imap.generic {{.*}} ins(%[[X]][{{.*}}] : {{.*}}) outs(%[[NEW]][{{.*}}] :
 // CHECK:         return %[[NEW]], %[[P]]
 func.func @assigned(%x: tensor<8xf32>, %p: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
-  %r = imap.generic #imap.map<(i) -> (), domain: i in [0, 7]>
-      ins(%x : tensor<8xf32>) outs(%p : tensor<8xf32>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>] combine [#imap.combiner<assign>] {
+  %r = imap.generic (i) domain: i in [0, 7]
+      ins(%x[i] : tensor<8xf32>) outs(%p[i] : tensor<8xf32>) {
   ^bb0(%a: f32):
     %n = arith.negf %a : f32
     imap.yield %n : f32
@@ -23,9 +22,8 @@ func.func @assigned(%x: tensor<8xf32>, %p: tensor<8xf32>) -> (tensor<8xf32>, ten
 // CHECK-NOT:     memref.copy
 // CHECK:         return
 func.func @folded(%x: tensor<8x8xf32>, %p: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
-  %r = imap.generic #imap.map<(i)[j] -> (), domain: i in [0, 7], j in [0, 7], i - j in [0, 7]>
-      ins(%x : tensor<8x8xf32>) outs(%p : tensor<8xf32>)
-      maps [#imap.map<(i)[j] -> (i, j)>, #imap.map<(i)[j] -> (i)>] combine [#imap.combiner<add from identity>] {
+  %r = imap.generic (i)[j] domain: i in [0, 7], j in [0, 7], i - j in [0, 7]
+      ins(%x[i, j] : tensor<8x8xf32>) outs(%p[i] : tensor<8xf32>) fold [add f32] {
   ^bb0(%a: f32):
     imap.yield %a : f32
   } -> tensor<8xf32>
@@ -36,9 +34,8 @@ func.func @folded(%x: tensor<8x8xf32>, %p: tensor<8xf32>) -> (tensor<8xf32>, ten
 // CHECK-LABEL: func.func @accumulated(
 // CHECK:         memref.copy
 func.func @accumulated(%x: tensor<8xf32>, %p: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
-  %r = imap.generic #imap.map<(i) -> (), domain: i in [0, 7]>
-      ins(%x : tensor<8xf32>) outs(%p : tensor<8xf32>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>] combine [#imap.combiner<add>] {
+  %r = imap.generic (i) domain: i in [0, 7]
+      ins(%x[i] : tensor<8xf32>) outs(%p[i] : tensor<8xf32>) fold [add f32 from outs 0] {
   ^bb0(%a: f32):
     imap.yield %a : f32
   } -> tensor<8xf32>
@@ -49,9 +46,8 @@ func.func @accumulated(%x: tensor<8xf32>, %p: tensor<8xf32>) -> (tensor<8xf32>, 
 // CHECK-LABEL: func.func @strided(
 // CHECK:         memref.copy
 func.func @strided(%x: tensor<4xf32>, %p: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
-  %r = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
-      ins(%x : tensor<4xf32>) outs(%p : tensor<8xf32>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i * 2)>] combine [#imap.combiner<assign>] {
+  %r = imap.generic (i) domain: i in [0, 3]
+      ins(%x[i] : tensor<4xf32>) outs(%p[i * 2] : tensor<8xf32>) {
   ^bb0(%a: f32):
     imap.yield %a : f32
   } -> tensor<8xf32>
@@ -61,9 +57,8 @@ func.func @strided(%x: tensor<4xf32>, %p: tensor<8xf32>) -> (tensor<8xf32>, tens
 // CHECK-LABEL: func.func @constrained(
 // CHECK:         memref.copy
 func.func @constrained(%x: tensor<8xf32>, %p: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
-  %r = imap.generic #imap.map<(i) -> (), domain: i in [0, 7], i mod 2 in [0, 0]>
-      ins(%x : tensor<8xf32>) outs(%p : tensor<8xf32>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>] combine [#imap.combiner<assign>] {
+  %r = imap.generic (i) domain: i in [0, 7], i mod 2 in [0, 0]
+      ins(%x[i] : tensor<8xf32>) outs(%p[i] : tensor<8xf32>) {
   ^bb0(%a: f32):
     imap.yield %a : f32
   } -> tensor<8xf32>
@@ -78,7 +73,7 @@ func.func @constrained(%x: tensor<8xf32>, %p: tensor<8xf32>) -> (tensor<8xf32>, 
 // CHECK:         scf.for %[[I:.*]] = %c0 to %c16 step %c4
 // CHECK:           %[[TX:.*]] = memref.subview %[[X]][%[[I]]] [4] [1]
 // CHECK:           %[[TY:.*]] = memref.subview %[[Y]][%[[I]]] [4] [1]
-// CHECK:           imap.generic {{.*}} ins(%[[TX]] : {{.*}}) outs(%[[TY]] :
+// CHECK:           imap.generic {{.*}} ins(%[[TX]][{{.*}}] : {{.*}}) outs(%[[TY]][{{.*}}] :
 // CHECK-NOT:       memref.copy
 // CHECK:         return
 func.func @tiles(%x: tensor<16xf32>, %y: tensor<16xf32> {bufferization.writable = true}) -> tensor<16xf32> {
@@ -88,9 +83,8 @@ func.func @tiles(%x: tensor<16xf32>, %y: tensor<16xf32> {bufferization.writable 
   %r = scf.for %i = %c0 to %c16 step %c4 iter_args(%acc = %y) -> (tensor<16xf32>) {
     %xt = tensor.extract_slice %x[%i] [4] [1] : tensor<16xf32> to tensor<4xf32>
     %yt = tensor.extract_slice %acc[%i] [4] [1] : tensor<16xf32> to tensor<4xf32>
-    %t = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
-        ins(%xt : tensor<4xf32>) outs(%yt : tensor<4xf32>)
-        maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>] combine [#imap.combiner<add>] {
+    %t = imap.generic (i) domain: i in [0, 3]
+        ins(%xt[i] : tensor<4xf32>) outs(%yt[i] : tensor<4xf32>) fold [add f32 from outs 0] {
     ^bb0(%a: f32):
       imap.yield %a : f32
     } -> tensor<4xf32>

@@ -51,10 +51,8 @@ func.func @pure(%i: index, %x: f32, %c: i1) -> (index, index, f32, f32) {
 // CHECK-LABEL: func.func @unused_generic
 // CHECK-NEXT:    return
 func.func @unused_generic(%a: tensor<4xf32>) {
-  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
-      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
-      combine [#imap.combiner<assign>] {
+  %0 = imap.generic (i) domain: i in [0, 3]
+      ins(%a[i] : tensor<4xf32>) outs(%a[i] : tensor<4xf32>) {
   ^bb0(%x: f32):
     %y = arith.negf %x : f32
     imap.yield %y : f32
@@ -68,10 +66,8 @@ func.func @unused_generic(%a: tensor<4xf32>) {
 // CHECK-LABEL: func.func @buffers
 // CHECK:         imap.generic
 func.func @buffers(%a: memref<4xf32>, %b: memref<4xf32>) {
-  imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
-      ins(%a : memref<4xf32>) outs(%b : memref<4xf32>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
-      combine [#imap.combiner<assign>] {
+  imap.generic (i) domain: i in [0, 3]
+      ins(%a[i] : memref<4xf32>) outs(%b[i] : memref<4xf32>) {
   ^bb0(%x: f32):
     imap.yield %x : f32
   }
@@ -87,10 +83,8 @@ func.func @buffers(%a: memref<4xf32>, %b: memref<4xf32>) {
 // CHECK-NEXT:      %[[Z:.*]] = arith.addf %[[Y]], %[[Y]] : f32
 // CHECK-NEXT:      imap.yield %[[Z]] : f32
 func.func @body(%a: tensor<4xf32>) -> tensor<4xf32> {
-  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
-      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
-      combine [#imap.combiner<assign>] {
+  %0 = imap.generic (i) domain: i in [0, 3]
+      ins(%a[i] : tensor<4xf32>) outs(%a[i] : tensor<4xf32>) {
   ^bb0(%x: f32):
     %y = imap.builtin "tanh"(%x) : f32
     %z = imap.builtin "tanh"(%x) : f32
@@ -104,21 +98,19 @@ func.func @body(%a: tensor<4xf32>) -> tensor<4xf32> {
 
 // A cast of an operand becomes part of an operation, with and without an epilogue.
 // CHECK-LABEL: func.func @casts(
-// CHECK:         imap.generic {{.*}} runtime(%[[R:.*]] : tensor<1xi32>) ins(%[[X:.*]] : tensor<4xf32>) outs(%[[I:.*]] : tensor<4xf32>)
-// CHECK:         imap.generic {{.*}} ins(%{{.*}} : tensor<4xf32>) outs(%[[O:.*]] : tensor<4xf32>)
+// CHECK:         imap.generic {{.*}} runtime(%[[R:.*]] : tensor<1xi32>) ins(%[[X:.*]][{{.*}}] : tensor<4xf32>) outs(%[[I:.*]][{{.*}}] : tensor<4xf32>)
+// CHECK:         imap.generic {{.*}} ins(%{{.*}} : tensor<4xf32>) outs(%[[O:.*]][{{.*}}] : tensor<4xf32>)
 // CHECK:         } epilogue {
 // CHECK:         return %{{.*}} : tensor<4xf32>
 func.func @casts(%r: tensor<1xi32>, %x: tensor<4xf32>, %init: tensor<4xf32>) -> tensor<4xf32> {
   %rd = tensor.cast %r : tensor<1xi32> to tensor<?xi32>
   %xd = tensor.cast %x : tensor<4xf32> to tensor<?xf32>
   %initd = tensor.cast %init : tensor<4xf32> to tensor<?xf32>
-  %0 = imap.generic #imap.map<(i){r} -> (), domain: i in [0, 3], r in [0, 0]> runtime(%rd : tensor<?xi32>) ins(%xd : tensor<?xf32>) outs(%initd : tensor<?xf32>)
-    maps [#imap.map<(i){r} -> (i + r)>, #imap.map<(i){r} -> (i)>, #imap.map<(i){r} -> (0)>] combine [#imap.combiner<assign>] {
+  %0 = imap.generic (i){r} domain: i in [0, 3], r in [0, 0] runtime(%rd[0] : tensor<?xi32>) ins(%xd[i + r] : tensor<?xf32>) outs(%initd[i] : tensor<?xf32>) {
   ^bb0(%a: f32):
     imap.yield %a : f32
   } -> tensor<?xf32>
-  %1 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]> ins(%0 : tensor<?xf32>) outs(%initd : tensor<?xf32>)
-    maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>] combine [#imap.combiner<add>] {
+  %1 = imap.generic (i) domain: i in [0, 3] ins(%0[i] : tensor<?xf32>) outs(%initd[i] : tensor<?xf32>) fold [add f32 from outs 0] {
   ^bb0(%a: f32):
     imap.yield %a : f32
   } epilogue {
@@ -134,16 +126,14 @@ func.func @casts(%r: tensor<1xi32>, %x: tensor<4xf32>, %init: tensor<4xf32>) -> 
 // A constant runtime variable becomes a part of bounds, constraints and subscripts. The others stay.
 // CHECK-LABEL: func.func @constant_runtime(
 // CHECK-SAME:    %[[X:.*]]: tensor<9xf32>, %[[Y:.*]]: tensor<7xf32>, %[[M:.*]]: index)
-// CHECK:         imap.generic <(i){M} -> (), domain: i in [0, 6], M in [0, 9], i + M - 5 in [2, 15]>
-// CHECK-SAME:    runtime(%[[M]] : index) ins(%[[X]] :
-// CHECK-SAME:    maps [#imap.map<(i){M} -> (i + 2)>, #imap.map<(i){M} -> (i)>]
+// CHECK:         imap.generic (i){M} domain: i in [0, 6], M in [0, 9], i + M - 5 in [2, 15]
+// CHECK-SAME:    runtime(%[[M]] : index) ins(%[[X]][i + 2] :
+// CHECK-SAME:    outs(%{{.*}}[i] :
 func.func @constant_runtime(%x: tensor<9xf32>, %y: tensor<7xf32>, %m: index) -> tensor<7xf32> {
   %c7 = arith.constant 7 : index
   %c2 = arith.constant 2 : index
-  %r = imap.generic #imap.map<(i){N, M, S} -> (), domain: i in [0, N - 1], N in [0, inf], M in [0, 9], S in [0, 3], i + M - N + S in [2, 15]>
-      runtime(%c7, %m, %c2 : index, index, index) ins(%x : tensor<9xf32>) outs(%y : tensor<7xf32>)
-      maps [#imap.map<(i){N, M, S} -> (i + S)>, #imap.map<(i){N, M, S} -> (i)>]
-      combine [#imap.combiner<assign>] {
+  %r = imap.generic (i){N, M, S} domain: i in [0, N - 1], N in [0, inf], M in [0, 9], S in [0, 3], i + M - N + S in [2, 15]
+      runtime(%c7, %m, %c2 : index, index, index) ins(%x[i + S] : tensor<9xf32>) outs(%y[i] : tensor<7xf32>) {
   ^bb0(%a: f32):
     imap.yield %a : f32
   } -> tensor<7xf32>
@@ -154,7 +144,7 @@ func.func @constant_runtime(%x: tensor<9xf32>, %y: tensor<7xf32>, %m: index) -> 
 
 // The bounds of a tile size are those of the minimum; the offset is bounded by its loop.
 // CHECK-LABEL: func.func @bounded_runtime(
-// CHECK:         imap.generic <(i){N, O} -> (), domain: i in [0, N - 1], N in [2, 4], O in [0, 8], i + O in [0, 8]>
+// CHECK:         imap.generic (i){N, O} domain: i in [0, N - 1], N in [2, 4], O in [0, 8], i + O in [0, 8]
 func.func @bounded_runtime(%x: tensor<10xf32>) -> tensor<10xf32> {
   %c0 = arith.constant 0 : index
   %c4 = arith.constant 4 : index
@@ -162,9 +152,8 @@ func.func @bounded_runtime(%x: tensor<10xf32>) -> tensor<10xf32> {
   %r = scf.for %i = %c0 to %c10 step %c4 iter_args(%acc = %x) -> (tensor<10xf32>) {
     %size = affine.min affine_map<(d0) -> (-d0 + 10, 4)>(%i)
     %t = tensor.extract_slice %acc[%i] [%size] [1] : tensor<10xf32> to tensor<?xf32>
-    %n = imap.generic #imap.map<(i){N, O} -> (), domain: i in [0, N - 1], N in [0, inf], O in [0, inf], i + O in [0, 8]>
-        runtime(%size, %i : index, index) outs(%t : tensor<?xf32>)
-        maps [#imap.map<(i){N, O} -> (i)>] combine [#imap.combiner<assign>] {
+    %n = imap.generic (i){N, O} domain: i in [0, N - 1], N in [0, inf], O in [0, inf], i + O in [0, 8]
+        runtime(%size, %i : index, index) outs(%t[i] : tensor<?xf32>) {
       %one = arith.constant 1.0 : f32
       imap.yield %one : f32
     } -> tensor<?xf32>
@@ -180,12 +169,12 @@ func.func @bounded_runtime(%x: tensor<10xf32>) -> tensor<10xf32> {
 // CHECK-LABEL: func.func @empty_slice(
 // CHECK-SAME:    %[[I:.*]]: index)
 // CHECK:         %[[EMPTY:.*]] = tensor.empty() : tensor<4x8xf32>
-// CHECK-NEXT:    imap.generic {{.*}} outs(%[[EMPTY]] :
+// CHECK-NEXT:    imap.generic {{.*}} outs(%[[EMPTY]][{{.*}}] :
 func.func @empty_slice(%i: index) -> tensor<4x8xf32> {
   %e = tensor.empty() : tensor<64x64xf32>
   %t = tensor.extract_slice %e[%i, 0] [4, 8] [1, 1] : tensor<64x64xf32> to tensor<4x8xf32>
-  %r = imap.generic #imap.map<(i, j) -> (), domain: i in [0, 3], j in [0, 7]>
-      outs(%t : tensor<4x8xf32>) maps [#imap.map<(i, j) -> (i, j)>] combine [#imap.combiner<assign>] {
+  %r = imap.generic (i, j) domain: i in [0, 3], j in [0, 7]
+      outs(%t[i, j] : tensor<4x8xf32>) {
     %one = arith.constant 1.0 : f32
     imap.yield %one : f32
   } -> tensor<4x8xf32>

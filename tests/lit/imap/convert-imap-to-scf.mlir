@@ -13,7 +13,7 @@
 // PARALLEL:         scf.parallel
 // PARALLEL:           scf.for
 func.func @row_sums(%a: memref<800x600xf32>, %o: memref<800xf32>) {
-  imap.generic <(i)[k] -> (), domain: i in [0, 799], k in [0, 599]> ins(%a : memref<800x600xf32>) outs(%o : memref<800xf32>) maps [#imap.map<(i)[k] -> (i, k)>, #imap.map<(i)[k] -> (i)>] combine [#imap.combiner<add from identity>] {
+  imap.generic (i)[k] domain: i in [0, 799], k in [0, 599] ins(%a[i, k] : memref<800x600xf32>) outs(%o[i] : memref<800xf32>) fold [add f32] {
   ^bb0(%x: f32):
     imap.yield %x : f32
   } epilogue {
@@ -30,7 +30,7 @@ func.func @row_sums(%a: memref<800x600xf32>, %o: memref<800xf32>) {
 // CHECK:         scf.for {{.*}} iter_args(%[[MAX:.*]] = %[[LEAST]])
 // CHECK:           arith.maxsi %[[MAX]],
 func.func @subscripts(%a: memref<4xindex>, %b: memref<index>) {
-  imap.generic <()[i] -> (), domain: i in [0, 3]> ins(%a : memref<4xindex>) outs(%b : memref<index>) maps [#imap.map<()[i] -> (i)>, #imap.map<()[i] -> ()>] combine [#imap.combiner<maxs from identity>] {
+  imap.generic ()[i] domain: i in [0, 3] ins(%a[i] : memref<4xindex>) outs(%b[] : memref<index>) fold [maxs index] {
   ^bb0(%x: index):
     imap.yield %x : index
   }

@@ -11,8 +11,8 @@
 // CHECK-NOT:     linalg
 // CHECK:         imap.generic {{.*}} d0 in [0, rt0 - 1], d1 in [0, rt1 - 1], s0 in [0, rt2 - 1]
 // CHECK-SAME:    (%[[M]], %[[N]], %[[K]] : index, index, index)
-// CHECK-SAME:    outs(%[[EMPTY]] : tensor<?x?xf32>)
-// CHECK-SAME:    add from identity
+// CHECK-SAME:    outs(%[[EMPTY]][{{.*}}] : tensor<?x?xf32>)
+// CHECK-SAME:    fold [add f32]
 // CHECK:         arith.mulf
 // CHECK-NOT:     arith.addf
 // CHECK:         return
@@ -34,7 +34,7 @@ func.func @matmul(%A: tensor<?x?xf32>, %B: tensor<?x?xf32>) -> tensor<?x?xf32> {
 // CHECK:           imap.yield %cst
 // CHECK:         %[[ZEROS:.*]] = imap.generic
 // CHECK:           imap.yield %cst_0
-// CHECK:         imap.generic {{.*}} outs(%[[ONES]] : tensor<3xf32>) {{.*}}combiner<add>
+// CHECK:         imap.generic {{.*}} outs(%[[ONES]][{{.*}}] : tensor<3xf32>) fold [add f32 from outs 0]
 // CHECK:         %[[SUM:.*]] = imap.generic {{.*}}<add from identity>
 // CHECK:         return %{{.*}}, %[[SUM]], %[[ZEROS]]
 func.func @start(%a: tensor<3x4xf32>) -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) {
@@ -51,9 +51,9 @@ func.func @start(%a: tensor<3x4xf32>) -> (tensor<3xf32>, tensor<3xf32>, tensor<3
 // The window of a pooling has extents only.
 // CHECK-LABEL: func.func @pooling(
 // CHECK:         imap.generic {{.*}} s0 in [0, 1], s1 in [0, 2]
-// CHECK-SAME:    ins(%arg0 : tensor<1x9x9x3xf32>) outs(%arg2 : tensor<1x4x3x3xf32>)
+// CHECK-SAME:    ins(%arg0[{{.*}}] : tensor<1x9x9x3xf32>) outs(%arg2[{{.*}}] : tensor<1x4x3x3xf32>)
 // CHECK-SAME:    (0, d1 * 2 + s0, d2 * 3 + s1, d3)
-// CHECK-SAME:    combiner<maximumf>
+// CHECK-SAME:    fold [maximumf f32 from outs 0]
 func.func @pooling(%x: tensor<1x9x9x3xf32>, %window: tensor<2x3xf32>, %init: tensor<1x4x3x3xf32>) -> tensor<1x4x3x3xf32> {
   %r = linalg.pooling_nhwc_max {strides = dense<[2, 3]> : vector<2xi64>} ins(%x, %window : tensor<1x9x9x3xf32>, tensor<2x3xf32>)
       outs(%init : tensor<1x4x3x3xf32>) -> tensor<1x4x3x3xf32>
@@ -62,7 +62,7 @@ func.func @pooling(%x: tensor<1x9x9x3xf32>, %window: tensor<2x3xf32>, %init: ten
 
 // Without reductions, the body may use the elements of the destination in any way. Scalars stay outside.
 // CHECK-LABEL: func.func @update(
-// CHECK:         imap.generic {{.*}} ins(%arg0, %arg2 : tensor<4x5xi32>, tensor<5x4xi32>) outs(%arg2 : tensor<5x4xi32>)
+// CHECK:         imap.generic {{.*}} ins(%arg0[{{.*}}], %arg2[{{.*}}] : tensor<4x5xi32>, tensor<5x4xi32>) outs(%arg2[{{.*}}] : tensor<5x4xi32>)
 // CHECK:         ^bb0(%[[A:.*]]: i32, %[[OLD:.*]]: i32):
 // CHECK:           %[[I:.*]] = imap.index dim 1
 // CHECK:           %[[J:.*]] = arith.index_cast %[[I]]
@@ -85,8 +85,8 @@ func.func @update(%a: tensor<4x5xi32>, %s: i32, %init: tensor<5x4xi32>) -> tenso
 
 // Several folds, one of them over the loop that comes first.
 // CHECK-LABEL: func.func @folds(
-// CHECK:         imap.generic <(d0)[s0] -> (), domain: d0 in [0, 4], s0 in [0, 3]>
-// CHECK-SAME:    combine [#imap.combiner<maxs>, #imap.combiner<add>]
+// CHECK:         imap.generic (d0)[s0] domain: d0 in [0, 4], s0 in [0, 3]
+// CHECK-SAME:    fold [maxs {{.*}} from outs 0, add {{.*}} from outs 1]
 // CHECK:         ^bb0(%[[A:.*]]: i32):
 // CHECK:           %[[I:.*]] = imap.index range 0
 // CHECK:           %[[J:.*]] = arith.index_cast %[[I]]

@@ -13,7 +13,7 @@ func.func @copy(%a: tensor<?xf32> {tc.name = "A"}) -> (tensor<?xf32> {tc.name = 
   %small = arith.cmpi slt, %n, %c9 : index
   imap.check %small, "N is small"
   %e = tensor.empty(%n) : tensor<?xf32>
-  %o = imap.generic <(i){N} -> (), domain: i in [0, N - 1], N in [1, 2147483647]> runtime(%n : index) ins(%a : tensor<?xf32>) outs(%e : tensor<?xf32>) maps [#imap.map<(i){N} -> (i)>, #imap.map<(i){N} -> (i)>] combine [#imap.combiner<assign>] {
+  %o = imap.generic (i){N} domain: i in [0, N - 1], N in [1, 2147483647] runtime(%n : index) ins(%a[i] : tensor<?xf32>) outs(%e[i] : tensor<?xf32>) {
   ^bb0(%x: f32):
     imap.yield %x : f32
   } -> tensor<?xf32>

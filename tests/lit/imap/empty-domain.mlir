@@ -7,9 +7,9 @@
 // RUN: tc-compile zero.mlir -o zero.o
 // RUN: clang -Wall -Wextra -Werror main.c zero.o -o main && ./main | FileCheck %s --check-prefix=VALUES
 
-// CHECK: imap.generic <(j)[i] -> (), domain: j in [0, 3], i in [0, -1]>
-// CHECK: imap.generic <(i, j) -> (), domain: i in [0, -1], j in [0, 3]>
-// CHECK: imap.generic <(j)[i] -> (), domain: j in [0, 3], i in [5, 2]>
+// CHECK: imap.generic (j)[i] domain: j in [0, 3], i in [0, -1]
+// CHECK: imap.generic (i, j) domain: i in [0, -1], j in [0, 3]
+// CHECK: imap.generic (j)[i] domain: j in [0, 3], i in [5, 2]
 
 // The largest of no numbers is the least one, and the other way around.
 // VALUES:      -inf -inf -inf -inf
@@ -17,32 +17,28 @@
 // VALUES-NEXT: untouched
 
 // RUN: not tc-opt rank.mlir 2>&1 | FileCheck %s --check-prefix=RANK
-// RANK: rank.mlir:3:8: error: 'imap.generic' op map 0 has 2 dimension, 0 range and 0 runtime variables, but the domain has 1 dimension
+// RANK: rank.mlir:3:8: error: 'imap.generic' op map 0 has 2 results, but its operand has 1 dimensions
 
 //--- zero.mlir
 func.func @zero(%x: tensor<0x4xf32> {tc.name="x"}, %w: tensor<4xf32> {tc.name="w"}) -> (tensor<4xf32> {tc.name="y"}, tensor<0x4xf32> {tc.name="z"}, tensor<4xi32> {tc.name="q"}) {
   %e = tensor.empty() : tensor<4xf32>
-  %s = imap.generic #imap.map<(j)[i] -> (), domain: j in [0, 3], i in [0, -1]> ins(%x : tensor<0x4xf32>) outs(%e : tensor<4xf32>)
-    maps [#imap.map<(j)[i] -> (i, j)>, #imap.map<(j)[i] -> (j)>] combine [#imap.combiner<maxf from identity>] {
+  %s = imap.generic (j)[i] domain: j in [0, 3], i in [0, -1] ins(%x[i, j] : tensor<0x4xf32>) outs(%e[j] : tensor<4xf32>) fold [maxf f32] {
   ^bb0(%a: f32):
     imap.yield %a : f32
   } -> tensor<4xf32>
-  %y = imap.generic #imap.map<(j) -> (), domain: j in [0, 3]> ins(%s, %w : tensor<4xf32>, tensor<4xf32>) outs(%e : tensor<4xf32>)
-    maps [#imap.map<(j) -> (j)>, #imap.map<(j) -> (3 - j)>, #imap.map<(j) -> (j)>] combine [#imap.combiner<assign>] {
+  %y = imap.generic (j) domain: j in [0, 3] ins(%s[j], %w[3 - j] : tensor<4xf32>, tensor<4xf32>) outs(%e[j] : tensor<4xf32>) {
   ^bb0(%a: f32, %b: f32):
     %m = arith.addf %a, %b : f32
     imap.yield %m : f32
   } -> tensor<4xf32>
   %ez = tensor.empty() : tensor<0x4xf32>
-  %z = imap.generic #imap.map<(i, j) -> (), domain: i in [0, -1], j in [0, 3]> ins(%x, %w : tensor<0x4xf32>, tensor<4xf32>) outs(%ez : tensor<0x4xf32>)
-    maps [#imap.map<(i, j) -> (i, j)>, #imap.map<(i, j) -> (j)>, #imap.map<(i, j) -> (i, j)>] combine [#imap.combiner<assign>] {
+  %z = imap.generic (i, j) domain: i in [0, -1], j in [0, 3] ins(%x[i, j], %w[j] : tensor<0x4xf32>, tensor<4xf32>) outs(%ez[i, j] : tensor<0x4xf32>) {
   ^bb0(%a: f32, %b: f32):
     %m = arith.addf %a, %b : f32
     imap.yield %m : f32
   } -> tensor<0x4xf32>
   %ei = tensor.empty() : tensor<4xi32>
-  %q = imap.generic #imap.map<(j)[i] -> (), domain: j in [0, 3], i in [5, 2]> outs(%ei : tensor<4xi32>)
-    maps [#imap.map<(j)[i] -> (j)>] combine [#imap.combiner<mins from identity>] {
+  %q = imap.generic (j)[i] domain: j in [0, 3], i in [5, 2] outs(%ei[j] : tensor<4xi32>) fold [mins i32] {
     %c = arith.constant 7 : i32
     imap.yield %c : i32
   } -> tensor<4xi32>
@@ -65,8 +61,7 @@ int main(void) {
 //--- rank.mlir
 func.func @f(%x: tensor<0xf32>) -> tensor<0xf32> {
   %e = tensor.empty() : tensor<0xf32>
-  %r = imap.generic #imap.map<(i) -> (), domain: i in [0, -1]> ins(%x : tensor<0xf32>) outs(%e : tensor<0xf32>)
-    maps [#imap.map<(i, j) -> (i)>, #imap.map<(i) -> (i)>] combine [#imap.combiner<assign>] {
+  %r = imap.generic (i) domain: i in [0, -1] ins(%x[i, i] : tensor<0xf32>) outs(%e[i] : tensor<0xf32>) {
   ^bb0(%a: f32):
     imap.yield %a : f32
   } -> tensor<0xf32>

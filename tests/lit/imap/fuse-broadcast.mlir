@@ -3,24 +3,24 @@
 // A broadcast with two readers is computed by both.
 // CHECK-LABEL: func.func @readers(
 // CHECK-SAME:    %[[S:.*]]: tensor<4xf32>, %[[X:.*]]: tensor<4x8xf32>
-// CHECK:         imap.generic <(i, j) -> (), domain: i in [0, 3], j in [0, 7]> ins(%[[X]], %[[S]] :
-// CHECK-SAME:      maps [#imap.map<(i, j) -> (i, j)>, #imap.map<(i, j) -> (i)>, #imap.map<(i, j) -> (i, j)>]
-// CHECK:         imap.generic <(i)[j] -> (), domain: i in [0, 3], j in [0, 7]> ins(%[[X]], %[[S]] :
+// CHECK:         imap.generic (i, j) domain: i in [0, 3], j in [0, 7] ins(%[[X]][i, j], %[[S]][i] :
+// CHECK-SAME:      outs(%{{.*}}[i, j] :
+// CHECK:         imap.generic (i)[j] domain: i in [0, 3], j in [0, 7] ins(%[[X]][i, j], %[[S]][i] :
 // CHECK-NOT:     imap.generic
 // CHECK:         return
 func.func @readers(%s: tensor<4xf32>, %x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4xf32>) {
   %e = tensor.empty() : tensor<4x8xf32>
-  %b = imap.generic <(i, j) -> (), domain: i in [0, 3], j in [0, 7]> ins(%s : tensor<4xf32>) outs(%e : tensor<4x8xf32>) maps [#imap.map<(i, j) -> (i)>, #imap.map<(i, j) -> (i, j)>] combine [#imap.combiner<assign>] {
+  %b = imap.generic (i, j) domain: i in [0, 3], j in [0, 7] ins(%s[i] : tensor<4xf32>) outs(%e[i, j] : tensor<4x8xf32>) {
   ^bb0(%a: f32):
     imap.yield %a : f32
   } -> tensor<4x8xf32>
-  %y = imap.generic <(i, j) -> (), domain: i in [0, 3], j in [0, 7]> ins(%x, %b : tensor<4x8xf32>, tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) maps [#imap.map<(i, j) -> (i, j)>, #imap.map<(i, j) -> (i, j)>, #imap.map<(i, j) -> (i, j)>] combine [#imap.combiner<assign>] {
+  %y = imap.generic (i, j) domain: i in [0, 3], j in [0, 7] ins(%x[i, j], %b[i, j] : tensor<4x8xf32>, tensor<4x8xf32>) outs(%e[i, j] : tensor<4x8xf32>) {
   ^bb0(%a: f32, %c: f32):
     %d = arith.subf %a, %c : f32
     imap.yield %d : f32
   } -> tensor<4x8xf32>
   %f = tensor.empty() : tensor<4xf32>
-  %z = imap.generic <(i)[j] -> (), domain: i in [0, 3], j in [0, 7]> ins(%x, %b : tensor<4x8xf32>, tensor<4x8xf32>) outs(%f : tensor<4xf32>) maps [#imap.map<(i)[j] -> (i, j)>, #imap.map<(i)[j] -> (i, j)>, #imap.map<(i)[j] -> (i)>] combine [#imap.combiner<add from identity>] {
+  %z = imap.generic (i)[j] domain: i in [0, 3], j in [0, 7] ins(%x[i, j], %b[i, j] : tensor<4x8xf32>, tensor<4x8xf32>) outs(%f[i] : tensor<4xf32>) fold [add f32] {
   ^bb0(%a: f32, %c: f32):
     %d = arith.mulf %a, %c : f32
     imap.yield %d : f32
@@ -31,16 +31,16 @@ func.func @readers(%s: tensor<4xf32>, %x: tensor<4x8xf32>) -> (tensor<4x8xf32>, 
 // A broadcast that is a result is stored, and still computed by its reader.
 // CHECK-LABEL: func.func @returned(
 // CHECK-SAME:    %[[S:.*]]: tensor<f32>, %[[X:.*]]: tensor<4xf32>
-// CHECK:         %[[B:.*]] = imap.generic {{.*}} ins(%[[S]] : tensor<f32>)
-// CHECK:         %[[Y:.*]] = imap.generic {{.*}} ins(%[[X]], %[[S]] : tensor<4xf32>, tensor<f32>)
+// CHECK:         %[[B:.*]] = imap.generic {{.*}} ins(%[[S]][{{.*}}] : tensor<f32>)
+// CHECK:         %[[Y:.*]] = imap.generic {{.*}} ins(%[[X]][{{.*}}], %[[S]][{{.*}}] : tensor<4xf32>, tensor<f32>)
 // CHECK:         return %[[B]], %[[Y]]
 func.func @returned(%s: tensor<f32>, %x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %e = tensor.empty() : tensor<4xf32>
-  %b = imap.generic <(i) -> (), domain: i in [0, 3]> ins(%s : tensor<f32>) outs(%e : tensor<4xf32>) maps [#imap.map<(i) -> ()>, #imap.map<(i) -> (i)>] combine [#imap.combiner<assign>] {
+  %b = imap.generic (i) domain: i in [0, 3] ins(%s[] : tensor<f32>) outs(%e[i] : tensor<4xf32>) {
   ^bb0(%a: f32):
     imap.yield %a : f32
   } -> tensor<4xf32>
-  %y = imap.generic <(i) -> (), domain: i in [0, 3]> ins(%x, %b : tensor<4xf32>, tensor<4xf32>) outs(%e : tensor<4xf32>) maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>] combine [#imap.combiner<assign>] {
+  %y = imap.generic (i) domain: i in [0, 3] ins(%x[i], %b[i] : tensor<4xf32>, tensor<4xf32>) outs(%e[i] : tensor<4xf32>) {
   ^bb0(%a: f32, %c: f32):
     %d = arith.addf %a, %c : f32
     imap.yield %d : f32
@@ -53,16 +53,16 @@ func.func @returned(%s: tensor<f32>, %x: tensor<4xf32>) -> (tensor<4xf32>, tenso
 // CHECK-COUNT-3: imap.generic
 func.func @transposition(%x: tensor<8x4xf32>, %v: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
   %e = tensor.empty() : tensor<4x8xf32>
-  %t = imap.generic <(i, j) -> (), domain: i in [0, 3], j in [0, 7]> ins(%x : tensor<8x4xf32>) outs(%e : tensor<4x8xf32>) maps [#imap.map<(i, j) -> (j, i)>, #imap.map<(i, j) -> (i, j)>] combine [#imap.combiner<assign>] {
+  %t = imap.generic (i, j) domain: i in [0, 3], j in [0, 7] ins(%x[j, i] : tensor<8x4xf32>) outs(%e[i, j] : tensor<4x8xf32>) {
   ^bb0(%a: f32):
     imap.yield %a : f32
   } -> tensor<4x8xf32>
-  %y = imap.generic <(i, j) -> (), domain: i in [0, 3], j in [0, 7]> ins(%v, %t : tensor<4x8xf32>, tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) maps [#imap.map<(i, j) -> (i, j)>, #imap.map<(i, j) -> (i, j)>, #imap.map<(i, j) -> (i, j)>] combine [#imap.combiner<assign>] {
+  %y = imap.generic (i, j) domain: i in [0, 3], j in [0, 7] ins(%v[i, j], %t[i, j] : tensor<4x8xf32>, tensor<4x8xf32>) outs(%e[i, j] : tensor<4x8xf32>) {
   ^bb0(%a: f32, %c: f32):
     %d = arith.subf %a, %c : f32
     imap.yield %d : f32
   } -> tensor<4x8xf32>
-  %z = imap.generic <(i, j) -> (), domain: i in [0, 3], j in [0, 7]> ins(%v, %t : tensor<4x8xf32>, tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) maps [#imap.map<(i, j) -> (i, j)>, #imap.map<(i, j) -> (i, j)>, #imap.map<(i, j) -> (i, j)>] combine [#imap.combiner<assign>] {
+  %z = imap.generic (i, j) domain: i in [0, 3], j in [0, 7] ins(%v[i, j], %t[i, j] : tensor<4x8xf32>, tensor<4x8xf32>) outs(%e[i, j] : tensor<4x8xf32>) {
   ^bb0(%a: f32, %c: f32):
     %d = arith.mulf %a, %c : f32
     imap.yield %d : f32

@@ -4,8 +4,9 @@
 // A chain of three pointwise stencil stages becomes one operation that reads the input at
 // seven offsets; both temporaries are gone.
 // CHECK-LABEL: func.func @blur
-// CHECK:         imap.generic <(i){N} -> (), domain: i in [3, N - 4], N in [1, 2147483647]>
-// CHECK-SAME:      maps [#imap.map<(i){N} -> (i - 3)>, #imap.map<(i){N} -> (i - 2)>, #imap.map<(i){N} -> (i - 1)>, #imap.map<(i){N} -> (i)>, #imap.map<(i){N} -> (i + 1)>, #imap.map<(i){N} -> (i + 2)>, #imap.map<(i){N} -> (i + 3)>, #imap.map<(i){N} -> (i - 3)>]
+// CHECK:         imap.generic (i){N} domain: i in [3, N - 4], N in [1, 2147483647]
+// CHECK-SAME:      ins(%A[i - 3], %A[i - 2], %A[i - 1], %A[i], %A[i + 1], %A[i + 2], %A[i + 3] :
+// CHECK-SAME:      outs(%{{.*}}[i - 3] :
 // CHECK-NOT:     imap.generic
 // REMARK:      [Analysis] temporaries {{.*}} BytesAfter=0, BytesBefore="8*N - 24", Fused=2, Generics=1
 tc.def @blur(%arg0: tensor<?xf32> {tc.name = "A", tc.sizes = ["N"]}) -> (tensor<?xf32> {tc.name = "D"}) {

@@ -5,13 +5,10 @@
 // imap.generic C1: the variables of the domain
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @below {{'imap.generic' op map 0 has 2 dimension, 0 range and 0 runtime variables, but the domain has 1 dimension, 0 range and 0 runtime variables}}
-  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
-      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
-      maps [#imap.map<(i, j) -> (i)>, #imap.map<(i) -> (i)>]
-      combine [#imap.combiner<assign>] {
+  %0 = "imap.generic"(%a, %a) <{accumulators = [], domain = #imap.map<(i) -> (), domain: i in [0, 3]>, maps = [#imap.map<(i, j) -> (i)>, #imap.map<(i) -> (i)>], operandSegmentSizes = array<i32: 0, 1, 1>}> ({
   ^bb0(%x: f32):
     imap.yield %x : f32
-  } -> tensor<4xf32>
+  }) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
 
@@ -20,10 +17,8 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 // imap.generic C1: one result per dimension
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @below {{'imap.generic' op map 1 has 2 results, but its operand has 1 dimensions}}
-  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
-      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i, i)>]
-      combine [#imap.combiner<assign>] {
+  %0 = imap.generic (i) domain: i in [0, 3]
+      ins(%a[i] : tensor<4xf32>) outs(%a[i, i] : tensor<4xf32>) {
   ^bb0(%x: f32):
     imap.yield %x : f32
   } -> tensor<4xf32>
@@ -35,13 +30,10 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 // imap.generic C1: one map per operand
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @below {{'imap.generic' op expected one map per input, destination and runtime tensor, 2 in all, but found 1}}
-  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
-      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
-      maps [#imap.map<(i) -> (i)>]
-      combine [#imap.combiner<assign>] {
+  %0 = "imap.generic"(%a, %a) <{accumulators = [], domain = #imap.map<(i) -> (), domain: i in [0, 3]>, maps = [#imap.map<(i) -> (i)>], operandSegmentSizes = array<i32: 0, 1, 1>}> ({
   ^bb0(%x: f32):
     imap.yield %x : f32
-  } -> tensor<4xf32>
+  }) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
 
@@ -49,14 +41,11 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 
 // imap.generic C1: maps only
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @below {{'imap.generic' op expected 'maps' to hold indexing maps only}}
-  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
-      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
-      maps [affine_map<(i) -> (i)>, #imap.map<(i) -> (i)>]
-      combine [#imap.combiner<assign>] {
+  // expected-error @below {{'imap.generic' op attribute 'maps' failed to satisfy constraint: indexing maps}}
+  %0 = "imap.generic"(%a, %a) <{accumulators = [], domain = #imap.map<(i) -> (), domain: i in [0, 3]>, maps = [affine_map<(i) -> (i)>, #imap.map<(i) -> (i)>], operandSegmentSizes = array<i32: 0, 1, 1>}> ({
   ^bb0(%x: f32):
     imap.yield %x : f32
-  } -> tensor<4xf32>
+  }) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
 
@@ -65,10 +54,8 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 // imap.generic C2: one operand per runtime variable
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @below {{'imap.generic' op the domain has 1 runtime variables, but 0 operands are given for them}}
-  %0 = imap.generic #imap.map<(i){N} -> (), domain: i in [0, N - 1], N in [1, 4]>
-      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
-      maps [#imap.map<(i){N} -> (i)>, #imap.map<(i){N} -> (i)>]
-      combine [#imap.combiner<assign>] {
+  %0 = imap.generic (i){N} domain: i in [0, N - 1], N in [1, 4]
+      ins(%a[i] : tensor<4xf32>) outs(%a[i] : tensor<4xf32>) {
   ^bb0(%x: f32):
     imap.yield %x : f32
   } -> tensor<4xf32>
@@ -80,10 +67,8 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 // imap.generic C2: integers
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @below {{'imap.generic' op runtime variable 0 is read from a 'tensor<4xf32>'; expected a tensor of integers}}
-  %0 = imap.generic #imap.map<(i){o} -> (), domain: i in [0, 3], o in [0, 3]>
-      runtime(%a : tensor<4xf32>) ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
-      maps [#imap.map<(i){o} -> (o)>, #imap.map<(i){o} -> (i)>, #imap.map<(i){o} -> (i)>]
-      combine [#imap.combiner<assign>] {
+  %0 = imap.generic (i){o} domain: i in [0, 3], o in [0, 3]
+      runtime(%a[i] : tensor<4xf32>) ins(%a[o] : tensor<4xf32>) outs(%a[i] : tensor<4xf32>) {
   ^bb0(%x: f32):
     imap.yield %x : f32
   } -> tensor<4xf32>
@@ -95,10 +80,8 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 // imap.generic C2: a table is read at runtime variables before its own
 func.func @f(%a: tensor<4xf32>, %t: tensor<4xi32>) -> tensor<4xf32> {
   // expected-error @below {{'imap.generic' op the map of runtime variable 0 uses a runtime variable that is not before it}}
-  %0 = imap.generic #imap.map<(i){o} -> (), domain: i in [0, 3], o in [0, 3]>
-      runtime(%t : tensor<4xi32>) ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
-      maps [#imap.map<(i){o} -> (o)>, #imap.map<(i){o} -> (i)>, #imap.map<(i){o} -> (o)>]
-      combine [#imap.combiner<assign>] {
+  %0 = imap.generic (i){o} domain: i in [0, 3], o in [0, 3]
+      runtime(%t[o] : tensor<4xi32>) ins(%a[o] : tensor<4xf32>) outs(%a[i] : tensor<4xf32>) {
   ^bb0(%x: f32):
     imap.yield %x : f32
   } -> tensor<4xf32>
@@ -110,10 +93,8 @@ func.func @f(%a: tensor<4xf32>, %t: tensor<4xi32>) -> tensor<4xf32> {
 // imap.generic C3
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @below {{'imap.generic' op the map of destination 0 uses a range variable}}
-  %0 = imap.generic #imap.map<()[k] -> (), domain: k in [0, 3]>
-      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
-      maps [#imap.map<()[k] -> (k)>, #imap.map<()[k] -> (k)>]
-      combine [#imap.combiner<add>] {
+  %0 = imap.generic ()[k] domain: k in [0, 3]
+      ins(%a[k] : tensor<4xf32>) outs(%a[k] : tensor<4xf32>) fold [add f32 from outs 0] {
   ^bb0(%x: f32):
     imap.yield %x : f32
   } -> tensor<4xf32>
@@ -124,13 +105,53 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 
 // imap.generic C4: one per destination
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @below {{'imap.generic' op expected one combiner per destination, 1 in all, but found 2}}
-  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
-      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
-      combine [#imap.combiner<assign>, #imap.combiner<add>] {
+  // expected-error @below {{'imap.generic' op expected one accumulator per destination, 1 in all, but found 2}}
+  %0 = imap.generic (i) domain: i in [0, 3]
+      ins(%a[i] : tensor<4xf32>) outs(%a[i] : tensor<4xf32>) fold [add f32, add f32 from outs 0] {
   ^bb0(%x: f32):
     imap.yield %x : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic C4: the element type of the destination
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op expected accumulator 0 to have the element type of its destination, 'f32', but found 'f64'}}
+  %0 = imap.generic (i) domain: i in [0, 3]
+      ins(%a[i] : tensor<4xf32>) outs(%a[i] : tensor<4xf32>) fold [add f64] {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic C4: starts from its destination
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op accumulator 0 starts from another destination; expected 'from outs 0'}}
+  %0 = imap.generic (i) domain: i in [0, 3]
+      ins(%a[i] : tensor<4xf32>) outs(%a[i] : tensor<4xf32>) fold [add f32 from outs 1] {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic C4: an epilogue needs a fold
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op has an epilogue, but no 'fold' before it}}
+  %0 = imap.generic (i) domain: i in [0, 3]
+      ins(%a[i] : tensor<4xf32>) outs(%a[i] : tensor<4xf32>) {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } epilogue {
+  ^bb0(%y: f32, %x: f32):
+    imap.yield %y : f32
   } -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
@@ -139,11 +160,9 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 
 // imap.generic C4: combiners only
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @below {{'imap.generic' op expected 'combine' to hold combiners only}}
-  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
-      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
-      combine ["add"] {
+  %0 = imap.generic (i) domain: i in [0, 3]
+      // expected-error @below {{'sub' is no combiner; expected 'add', 'mul', 'minf', 'maxf', 'minimumf', 'maximumf', 'mins', 'maxs', 'minu', 'maxu', 'and' or 'or'}}
+      ins(%a[i] : tensor<4xf32>) outs(%a[i] : tensor<4xf32>) fold [sub f32] {
   ^bb0(%x: f32):
     imap.yield %x : f32
   } -> tensor<4xf32>
@@ -152,13 +171,11 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// imap.generic C4: 'assign' only without range variables
+// imap.generic C4: map form has no range variables
 func.func @f(%a: tensor<4x4xf32>, %e: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @below {{'imap.generic' op 'assign' needs a domain without range variables; combine with a reduction}}
-  %0 = imap.generic #imap.map<(i)[k] -> (), domain: i in [0, 3], k in [0, 3]>
-      ins(%a : tensor<4x4xf32>) outs(%e : tensor<4xf32>)
-      maps [#imap.map<(i)[k] -> (i, k)>, #imap.map<(i)[k] -> (i)>]
-      combine [#imap.combiner<assign>] {
+  // expected-error @below {{'imap.generic' op has range variables, but no 'fold' over them}}
+  %0 = imap.generic (i)[k] domain: i in [0, 3], k in [0, 3]
+      ins(%a[i, k] : tensor<4x4xf32>) outs(%e[i] : tensor<4xf32>) {
   ^bb0(%x: f32):
     imap.yield %x : f32
   } -> tensor<4xf32>
@@ -170,10 +187,8 @@ func.func @f(%a: tensor<4x4xf32>, %e: tensor<4xf32>) -> tensor<4xf32> {
 // imap.generic C4: a combiner of the element type
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @below {{'imap.generic' op the combiner 'maxs' does not work on 'f32'}}
-  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
-      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
-      combine [#imap.combiner<maxs>] {
+  %0 = imap.generic (i) domain: i in [0, 3]
+      ins(%a[i] : tensor<4xf32>) outs(%a[i] : tensor<4xf32>) fold [maxs f32 from outs 0] {
   ^bb0(%x: f32):
     imap.yield %x : f32
   } -> tensor<4xf32>
@@ -185,10 +200,8 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 // imap.generic C5: arguments of the body
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @below {{'imap.generic' op expected the arguments of the body to be (f32), but found (f64)}}
-  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
-      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
-      combine [#imap.combiner<assign>] {
+  %0 = imap.generic (i) domain: i in [0, 3]
+      ins(%a[i] : tensor<4xf32>) outs(%a[i] : tensor<4xf32>) {
   ^bb0(%x: f64):
     %y = arith.truncf %x : f64 to f32
     imap.yield %y : f32
@@ -201,10 +214,8 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 // imap.generic C5: what the body yields
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @below {{'imap.generic' op expected the body to yield (f32), but found 'imap.yield' of (f32, f32)}}
-  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
-      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
-      combine [#imap.combiner<assign>] {
+  %0 = imap.generic (i) domain: i in [0, 3]
+      ins(%a[i] : tensor<4xf32>) outs(%a[i] : tensor<4xf32>) {
   ^bb0(%x: f32):
     imap.yield %x, %x : f32, f32
   } -> tensor<4xf32>
@@ -216,10 +227,8 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 // imap.generic C5: how the body ends
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @below {{'imap.generic' op expected the body to end in 'imap.yield'}}
-  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
-      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
-      combine [#imap.combiner<assign>] {
+  %0 = imap.generic (i) domain: i in [0, 3]
+      ins(%a[i] : tensor<4xf32>) outs(%a[i] : tensor<4xf32>) {
   ^bb0(%x: f32):
     %y = arith.negf %x : f32
   } -> tensor<4xf32>
@@ -231,10 +240,8 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 // imap.generic C5: arguments of the epilogue, folded values first
 func.func @f(%a: tensor<4xf32>, %b: tensor<4xi32>) -> tensor<4xf32> {
   // expected-error @below {{'imap.generic' op expected the arguments of the epilogue to be (f32, i32), but found (i32, f32)}}
-  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
-      ins(%b : tensor<4xi32>) outs(%a : tensor<4xf32>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
-      combine [#imap.combiner<add>] {
+  %0 = imap.generic (i) domain: i in [0, 3]
+      ins(%b[i] : tensor<4xi32>) outs(%a[i] : tensor<4xf32>) fold [add f32 from outs 0] {
   ^bb0(%x: i32):
     %y = arith.sitofp %x : i32 to f32
     imap.yield %y : f32
@@ -250,10 +257,8 @@ func.func @f(%a: tensor<4xf32>, %b: tensor<4xi32>) -> tensor<4xf32> {
 // imap.generic C5: the epilogue comes after the reduction
 func.func @f(%a: tensor<4x4xf32>, %e: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @below {{'imap.generic' op the epilogue uses input 0, whose map uses a range variable}}
-  %0 = imap.generic #imap.map<(i)[k] -> (), domain: i in [0, 3], k in [0, 3]>
-      ins(%a : tensor<4x4xf32>) outs(%e : tensor<4xf32>)
-      maps [#imap.map<(i)[k] -> (i, k)>, #imap.map<(i)[k] -> (i)>]
-      combine [#imap.combiner<add from identity>] {
+  %0 = imap.generic (i)[k] domain: i in [0, 3], k in [0, 3]
+      ins(%a[i, k] : tensor<4x4xf32>) outs(%e[i] : tensor<4xf32>) fold [add f32] {
   ^bb0(%x: f32):
     imap.yield %x : f32
   } epilogue {
@@ -269,10 +274,8 @@ func.func @f(%a: tensor<4x4xf32>, %e: tensor<4xf32>) -> tensor<4xf32> {
 // imap.generic C6: dimension variables
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @below {{'imap.generic' op dimension variable 0 of the domain has no bounds}}
-  %0 = imap.generic #imap.map<(i) -> ()>
-      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
-      combine [#imap.combiner<assign>] {
+  %0 = imap.generic (i)
+      ins(%a[i] : tensor<4xf32>) outs(%a[i] : tensor<4xf32>) {
   ^bb0(%x: f32):
     imap.yield %x : f32
   } -> tensor<4xf32>
@@ -284,10 +287,8 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 // imap.generic C6: range variables, on both sides
 func.func @f(%a: tensor<4xf32>, %e: tensor<f32>) -> tensor<f32> {
   // expected-error @below {{'imap.generic' op range variable 0 of the domain has no bounds}}
-  %0 = imap.generic #imap.map<()[k] -> (), domain: k in [0, inf]>
-      ins(%a : tensor<4xf32>) outs(%e : tensor<f32>)
-      maps [#imap.map<()[k] -> (k)>, #imap.map<()[k] -> ()>]
-      combine [#imap.combiner<add>] {
+  %0 = imap.generic ()[k] domain: k in [0, inf]
+      ins(%a[k] : tensor<4xf32>) outs(%e[] : tensor<f32>) fold [add f32 from outs 0] {
   ^bb0(%x: f32):
     imap.yield %x : f32
   } -> tensor<f32>
@@ -299,13 +300,10 @@ func.func @f(%a: tensor<4xf32>, %e: tensor<f32>) -> tensor<f32> {
 // imap.generic: a domain has no results
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @below {{'imap.generic' op expected a domain without results}}
-  %0 = imap.generic #imap.map<(i) -> (i), domain: i in [0, 3]>
-      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
-      combine [#imap.combiner<assign>] {
+  %0 = "imap.generic"(%a, %a) <{accumulators = [], domain = #imap.map<(i) -> (i), domain: i in [0, 3]>, maps = [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>], operandSegmentSizes = array<i32: 0, 1, 1>}> ({
   ^bb0(%x: f32):
     imap.yield %x : f32
-  } -> tensor<4xf32>
+  }) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
 
@@ -314,10 +312,8 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 // imap.generic: results have the types of the destinations
 func.func @f(%a: tensor<4xf32>) -> tensor<5xf32> {
   // expected-error @below {{'imap.generic' op expected type of operand #1 ('tensor<4xf32>') to match type of corresponding result ('tensor<5xf32>')}}
-  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
-      ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
-      combine [#imap.combiner<assign>] {
+  %0 = imap.generic (i) domain: i in [0, 3]
+      ins(%a[i] : tensor<4xf32>) outs(%a[i] : tensor<4xf32>) {
   ^bb0(%x: f32):
     imap.yield %x : f32
   } -> tensor<5xf32>
@@ -329,10 +325,8 @@ func.func @f(%a: tensor<4xf32>) -> tensor<5xf32> {
 // imap.generic C7: one value per element
 func.func @f(%a: tensor<4xf32>, %b: tensor<3xf32>) -> tensor<3xf32> {
   // expected-error @below {{'imap.generic' op the map of destination 0 does not use dimension variable 1, so that several values are meant for one element; make it a range variable}}
-  %0 = imap.generic #imap.map<(i, j) -> (), domain: i in [0, 2], j in [0, 3]>
-      ins(%a : tensor<4xf32>) outs(%b : tensor<3xf32>)
-      maps [#imap.map<(i, j) -> (j)>, #imap.map<(i, j) -> (i)>]
-      combine [#imap.combiner<add>] {
+  %0 = imap.generic (i, j) domain: i in [0, 2], j in [0, 3]
+      ins(%a[j] : tensor<4xf32>) outs(%b[i] : tensor<3xf32>) fold [add f32 from outs 0] {
   ^bb0(%x: f32):
     imap.yield %x : f32
   } -> tensor<3xf32>
@@ -352,9 +346,8 @@ func.func @f() -> index {
 
 // imap.index: of a variable that there is
 func.func @f(%a: tensor<4xindex>) -> tensor<4xindex> {
-  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
-      outs(%a : tensor<4xindex>) maps [#imap.map<(i) -> (i)>]
-      combine [#imap.combiner<assign>] {
+  %0 = imap.generic (i) domain: i in [0, 3]
+      outs(%a[i] : tensor<4xindex>) {
     // expected-error @below {{'imap.index' op asks for range variable 0, but the domain has 0}}
     %i = imap.index range 0
     imap.yield %i : index
@@ -366,9 +359,8 @@ func.func @f(%a: tensor<4xindex>) -> tensor<4xindex> {
 
 // imap.index: by a number that is not negative
 func.func @f(%a: tensor<4xindex>) -> tensor<4xindex> {
-  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
-      outs(%a : tensor<4xindex>) maps [#imap.map<(i) -> (i)>]
-      combine [#imap.combiner<assign>] {
+  %0 = imap.generic (i) domain: i in [0, 3]
+      outs(%a[i] : tensor<4xindex>) {
     // expected-error @below {{'imap.index' op attribute 'number' failed to satisfy constraint: 64-bit signless integer attribute whose value is non-negative}}
     %i = imap.index dim -1
     imap.yield %i : index
@@ -453,16 +445,15 @@ func.func @f(%x: i32) {
 
 func.func @two_epilogues(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @+1 {{expected at most one epilogue, but found 2}}
-  %0 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]> ins(%x : tensor<4xf32>) outs(%x : tensor<4xf32>)
-    maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>] combine [#imap.combiner<add>] {
+  %0 = "imap.generic"(%x, %x) <{accumulators = [#imap.acc<add f32>], domain = #imap.map<(i) -> (), domain: i in [0, 3]>, maps = [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>], operandSegmentSizes = array<i32: 0, 1, 1>}> ({
   ^bb0(%a: f32):
     imap.yield %a : f32
-  } epilogue {
+  }, {
   ^bb0(%s: f32, %a: f32):
     imap.yield %s : f32
   }, {
   ^bb0(%s: f32, %a: f32):
     imap.yield %s : f32
-  } -> tensor<4xf32>
+  }) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }

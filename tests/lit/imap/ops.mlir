@@ -5,24 +5,21 @@
 
 // A matrix product of dynamic sizes.
 // CHECK-LABEL: func.func @matmul(
-// CHECK:       imap.generic <(m, n)[k]{M, N, K} -> (), domain: m in [0, M - 1], n in [0, N - 1], k in [0, K - 1], M in [1, 2147483647], N in [1, 2147483647], K in [1, 2147483647]>
+// CHECK:       imap.generic (m, n)[k]{M, N, K} domain: m in [0, M - 1], n in [0, N - 1], k in [0, K - 1], M in [1, 2147483647], N in [1, 2147483647], K in [1, 2147483647]
 // CHECK-SAME:    runtime(%{{.*}}, %{{.*}}, %{{.*}} : index, index, index)
-// CHECK-SAME:    ins(%{{.*}}, %{{.*}} : tensor<?x?xf32>, tensor<?x?xf32>)
-// CHECK-SAME:    outs(%{{.*}} : tensor<?x?xf32>)
-// CHECK-SAME:    maps [#imap.map<(m, n)[k]{M, N, K} -> (m, k)>, #imap.map<(m, n)[k]{M, N, K} -> (k, n)>, #imap.map<(m, n)[k]{M, N, K} -> (m, n)>]
-// CHECK-SAME:    combine [#imap.combiner<add from identity>] {
+// CHECK-SAME:    ins(%{{.*}}[m, k], %{{.*}}[k, n] : tensor<?x?xf32>, tensor<?x?xf32>)
+// CHECK-SAME:    outs(%{{.*}}[m, n] : tensor<?x?xf32>)
+// CHECK-SAME:    fold [add f32] {
 // CHECK-NEXT:  ^bb0(%[[A:.*]]: f32, %[[B:.*]]: f32):
 // CHECK-NEXT:    %[[P:.*]] = arith.mulf %[[A]], %[[B]] : f32
 // CHECK-NEXT:    imap.yield %[[P]] : f32
 // CHECK-NEXT:  } -> tensor<?x?xf32>
 func.func @matmul(%A: tensor<?x?xf32>, %B: tensor<?x?xf32>, %init: tensor<?x?xf32>, %M: index,
                   %N: index, %K: index) -> tensor<?x?xf32> {
-  %c = imap.generic #imap.map<(m, n)[k]{M, N, K} -> (), domain: m in [0, M - 1], n in [0, N - 1], k in [0, K - 1], M in [1, 2147483647], N in [1, 2147483647], K in [1, 2147483647]>
+  %c = imap.generic (m, n)[k]{M, N, K} domain: m in [0, M - 1], n in [0, N - 1], k in [0, K - 1], M in [1, 2147483647], N in [1, 2147483647], K in [1, 2147483647]
     runtime(%M, %N, %K : index, index, index)
-    ins(%A, %B : tensor<?x?xf32>, tensor<?x?xf32>)
-    outs(%init : tensor<?x?xf32>)
-    maps [#imap.map<(m, n)[k]{M, N, K} -> (m, k)>, #imap.map<(m, n)[k]{M, N, K} -> (k, n)>, #imap.map<(m, n)[k]{M, N, K} -> (m, n)>]
-    combine [#imap.combiner<add from identity>] {
+    ins(%A[m, k], %B[k, n] : tensor<?x?xf32>, tensor<?x?xf32>)
+    outs(%init[m, n] : tensor<?x?xf32>) fold [add f32] {
   ^bb0(%a: f32, %b: f32):
     %p = arith.mulf %a, %b : f32
     imap.yield %p : f32
@@ -32,9 +29,9 @@ func.func @matmul(%A: tensor<?x?xf32>, %B: tensor<?x?xf32>, %init: tensor<?x?xf3
 
 // Two results, an epilogue, attributes, and neither inputs nor runtime variables.
 // CHECK-LABEL: func.func @epilogue(
-// CHECK:       imap.generic <(i)[k] -> (), domain: i in [0, 3], k in [0, 7], i + k in [0, 5]>
+// CHECK:       imap.generic (i)[k] domain: i in [0, 3], k in [0, 7], i + k in [0, 5]
 // CHECK-SAME:    outs(%{{.*}}, %{{.*}} : tensor<4xi32>, tensor<4xf64>)
-// CHECK-SAME:    combine [#imap.combiner<maxs>, #imap.combiner<mul from identity>]
+// CHECK-SAME:    fold [maxs i32 from outs 0, mul f64]
 // CHECK-SAME:    attributes {note = "kept"} {
 // CHECK-NEXT:    %[[K:.*]] = imap.index range 0
 // CHECK-NEXT:    %[[I:.*]] = imap.index dim 0
@@ -44,10 +41,8 @@ func.func @matmul(%A: tensor<?x?xf32>, %B: tensor<?x?xf32>, %init: tensor<?x?xf3
 // CHECK-NEXT:    imap.yield %[[MAX]], %[[ROOT]] : i32, f64
 // CHECK-NEXT:  } -> tensor<4xi32>, tensor<4xf64>
 func.func @epilogue(%a: tensor<4xi32>, %b: tensor<4xf64>) -> (tensor<4xi32>, tensor<4xf64>) {
-  %0:2 = imap.generic #imap.map<(i)[k] -> (), domain: i in [0, 3], k in [0, 7], i + k in [0, 5]>
-    outs(%a, %b : tensor<4xi32>, tensor<4xf64>)
-    maps [#imap.map<(i)[k] -> (i)>, #imap.map<(i)[k] -> (i)>]
-    combine [#imap.combiner<maxs>, #imap.combiner<mul from identity>] attributes {note = "kept"} {
+  %0:2 = imap.generic (i)[k] domain: i in [0, 3], k in [0, 7], i + k in [0, 5]
+    outs(%a[i], %b[i] : tensor<4xi32>, tensor<4xf64>) fold [maxs i32 from outs 0, mul f64] attributes {note = "kept"} {
     %k = imap.index range 0
     %i = imap.index dim 0
     %s = arith.addi %i, %k : index
@@ -64,19 +59,16 @@ func.func @epilogue(%a: tensor<4xi32>, %b: tensor<4xf64>) -> (tensor<4xi32>, ten
 
 // On buffers there are no results; a look-up table is a runtime variable with a map.
 // CHECK-LABEL: func.func @lookup(
-// CHECK:       imap.generic <(i){row} -> (), domain: i in [0, 3], row in [0, 9]>
-// CHECK-SAME:    runtime(%{{.*}} : memref<4xi32>) ins(%{{.*}} : memref<10xf32>) outs(%{{.*}} : memref<4xf32, strided<[2], offset: ?>>)
-// CHECK-SAME:    maps [#imap.map<(i){row} -> (row)>, #imap.map<(i){row} -> (i)>, #imap.map<(i){row} -> (i)>]
+// CHECK:       imap.generic (i){row} domain: i in [0, 3], row in [0, 9]
+// CHECK-SAME:    runtime(%{{.*}}[i] : memref<4xi32>) ins(%{{.*}}[row] : memref<10xf32>) outs(%{{.*}}[i] : memref<4xf32, strided<[2], offset: ?>>)
 // CHECK:         imap.yield %{{.*}} : f32
 // CHECK-NEXT:  }
 // CHECK-NEXT:  return
 func.func @lookup(%rows: memref<4xi32>, %table: memref<10xf32>,
                   %out: memref<4xf32, strided<[2], offset: ?>>) {
-  imap.generic #imap.map<(i){row} -> (), domain: i in [0, 3], row in [0, 9]>
-    runtime(%rows : memref<4xi32>) ins(%table : memref<10xf32>)
-    outs(%out : memref<4xf32, strided<[2], offset: ?>>)
-    maps [#imap.map<(i){row} -> (row)>, #imap.map<(i){row} -> (i)>, #imap.map<(i){row} -> (i)>]
-    combine [#imap.combiner<assign>] {
+  imap.generic (i){row} domain: i in [0, 3], row in [0, 9]
+    runtime(%rows[i] : memref<4xi32>) ins(%table[row] : memref<10xf32>)
+    outs(%out[i] : memref<4xf32, strided<[2], offset: ?>>) {
   ^bb0(%x: f32):
     imap.yield %x : f32
   }

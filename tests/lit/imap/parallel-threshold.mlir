@@ -5,8 +5,7 @@
 // CHECK:         scf.parallel
 // CHECK-NOT:     scf.if
 func.func @enough(%a: memref<1000xf32>, %o: memref<1000xf32>) {
-  imap.generic <(i) -> (), domain: i in [0, 999]> ins(%a : memref<1000xf32>) outs(%o : memref<1000xf32>)
-    maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>] combine [#imap.combiner<assign>] {
+  imap.generic (i) domain: i in [0, 999] ins(%a[i] : memref<1000xf32>) outs(%o[i] : memref<1000xf32>) {
   ^bb0(%x: f32):
     %y = arith.negf %x : f32
     imap.yield %y : f32
@@ -18,8 +17,7 @@ func.func @enough(%a: memref<1000xf32>, %o: memref<1000xf32>) {
 // CHECK-NOT:     scf.parallel
 // CHECK:         scf.for
 func.func @too_little(%a: memref<999xf32>, %o: memref<999xf32>) {
-  imap.generic <(i) -> (), domain: i in [0, 998]> ins(%a : memref<999xf32>) outs(%o : memref<999xf32>)
-    maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>] combine [#imap.combiner<assign>] {
+  imap.generic (i) domain: i in [0, 998] ins(%a[i] : memref<999xf32>) outs(%o[i] : memref<999xf32>) {
   ^bb0(%x: f32):
     %y = arith.negf %x : f32
     imap.yield %y : f32
@@ -31,8 +29,7 @@ func.func @too_little(%a: memref<999xf32>, %o: memref<999xf32>) {
 // CHECK-LABEL: func.func @function(
 // CHECK:         scf.parallel
 func.func @function(%a: memref<200xf32>, %o: memref<200xf32>) {
-  imap.generic <(i) -> (), domain: i in [0, 199]> ins(%a : memref<200xf32>) outs(%o : memref<200xf32>)
-    maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>] combine [#imap.combiner<assign>] {
+  imap.generic (i) domain: i in [0, 199] ins(%a[i] : memref<200xf32>) outs(%o[i] : memref<200xf32>) {
   ^bb0(%x: f32):
     %y = math.exp %x : f32
     imap.yield %y : f32
@@ -54,9 +51,8 @@ func.func @function(%a: memref<200xf32>, %o: memref<200xf32>) {
 // CHECK:           scf.for
 // CHECK:         }
 func.func @dynamic(%a: memref<?x8xf32>, %o: memref<?x8xf32>, %m: index) {
-  imap.generic <(i, j){M} -> (), domain: i in [0, M - 1], j in [0, 7], M in [1, 2147483647]>
-    runtime(%m : index) ins(%a : memref<?x8xf32>) outs(%o : memref<?x8xf32>)
-    maps [#imap.map<(i, j){M} -> (i, j)>, #imap.map<(i, j){M} -> (i, j)>] combine [#imap.combiner<assign>] {
+  imap.generic (i, j){M} domain: i in [0, M - 1], j in [0, 7], M in [1, 2147483647]
+    runtime(%m : index) ins(%a[i, j] : memref<?x8xf32>) outs(%o[i, j] : memref<?x8xf32>) {
   ^bb0(%x: f32):
     %y = arith.negf %x : f32
     imap.yield %y : f32

@@ -21,10 +21,8 @@
 // STRICT-NOT:     scf.for
 // STRICT:       }
 func.func @columns(%a: memref<1000x8xf32>, %s: memref<8xf32>) {
-  imap.generic <(n)[m] -> (), domain: n in [0, 7], m in [0, 999]>
-    ins(%a : memref<1000x8xf32>) outs(%s : memref<8xf32>)
-    maps [#imap.map<(n)[m] -> (m, n)>, #imap.map<(n)[m] -> (n)>]
-    combine [#imap.combiner<add from identity>] {
+  imap.generic (n)[m] domain: n in [0, 7], m in [0, 999]
+    ins(%a[m, n] : memref<1000x8xf32>) outs(%s[n] : memref<8xf32>) fold [add f32] {
   ^bb0(%x: f32):
     imap.yield %x : f32
   }
@@ -51,10 +49,8 @@ func.func @columns(%a: memref<1000x8xf32>, %s: memref<8xf32>) {
 // CHECK:         %[[IS_NUMBER:.*]] = arith.cmpf ord, %[[ERROR:.*]], %[[ERROR]] : vector<8xf32>
 // CHECK:         arith.select %[[IS_NUMBER]], %{{.*}} : vector<8xi1>, vector<8xf32>
 func.func @blocks(%a: memref<10000x8xf32>, %s: memref<8xf32>) {
-  imap.generic <(n)[m] -> (), domain: n in [0, 7], m in [0, 9999]>
-    ins(%a : memref<10000x8xf32>) outs(%s : memref<8xf32>)
-    maps [#imap.map<(n)[m] -> (m, n)>, #imap.map<(n)[m] -> (n)>]
-    combine [#imap.combiner<add from identity>] {
+  imap.generic (n)[m] domain: n in [0, 7], m in [0, 9999]
+    ins(%a[m, n] : memref<10000x8xf32>) outs(%s[n] : memref<8xf32>) fold [add f32] {
   ^bb0(%x: f32):
     imap.yield %x : f32
   }
@@ -69,12 +65,9 @@ func.func @blocks(%a: memref<10000x8xf32>, %s: memref<8xf32>) {
 // CHECK:             %[[IS_LONG:.*]] = arith.cmpi sge, %{{.*}}, %c64 : index
 // CHECK:             scf.if %[[IS_LONG]]
 func.func @dynamic(%a: memref<?x?x8xf32>, %s: memref<8xf32>, %m: index, %k: index) {
-  imap.generic <(n)[i, j]{M, K} -> (), domain: n in [0, 7], i in [0, M - 1], j in [0, K - 1],
-      M in [1, 100000], K in [1, 100000]>
+  imap.generic (n)[i, j]{M, K} domain: n in [0, 7], i in [0, M - 1], j in [0, K - 1], M in [1, 100000], K in [1, 100000]
     runtime(%m, %k : index, index)
-    ins(%a : memref<?x?x8xf32>) outs(%s : memref<8xf32>)
-    maps [#imap.map<(n)[i, j]{M, K} -> (i, j, n)>, #imap.map<(n)[i, j]{M, K} -> (n)>]
-    combine [#imap.combiner<add from identity>] {
+    ins(%a[i, j, n] : memref<?x?x8xf32>) outs(%s[n] : memref<8xf32>) fold [add f32] {
   ^bb0(%x: f32):
     imap.yield %x : f32
   }
@@ -90,17 +83,13 @@ func.func @dynamic(%a: memref<?x?x8xf32>, %s: memref<8xf32>, %m: index, %k: inde
 // CHECK-NOT:     scf.for
 // CHECK:       }
 func.func @others(%a: memref<1000x8xi32>, %s: memref<8xi32>, %b: memref<128x8xf32>, %t: memref<8xf32>) {
-  imap.generic <(n)[m] -> (), domain: n in [0, 7], m in [0, 999]>
-    ins(%a : memref<1000x8xi32>) outs(%s : memref<8xi32>)
-    maps [#imap.map<(n)[m] -> (m, n)>, #imap.map<(n)[m] -> (n)>]
-    combine [#imap.combiner<add from identity>] {
+  imap.generic (n)[m] domain: n in [0, 7], m in [0, 999]
+    ins(%a[m, n] : memref<1000x8xi32>) outs(%s[n] : memref<8xi32>) fold [add i32] {
   ^bb0(%x: i32):
     imap.yield %x : i32
   }
-  imap.generic <(n)[m] -> (), domain: n in [0, 7], m in [0, 127]>
-    ins(%b : memref<128x8xf32>) outs(%t : memref<8xf32>)
-    maps [#imap.map<(n)[m] -> (m, n)>, #imap.map<(n)[m] -> (n)>]
-    combine [#imap.combiner<add from identity>] {
+  imap.generic (n)[m] domain: n in [0, 7], m in [0, 127]
+    ins(%b[m, n] : memref<128x8xf32>) outs(%t[n] : memref<8xf32>) fold [add f32] {
   ^bb0(%x: f32):
     imap.yield %x : f32
   }

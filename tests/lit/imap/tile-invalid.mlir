@@ -6,10 +6,8 @@ func.func @identity(%x: tensor<6x40xi32>) -> tensor<6xi32> {
   // expected-error @below {{cannot tile range 'j': an accumulator starts from the identity, so that every tile would give a final value; fold from the destination and make the epilogue an operation of its own}}
   // expected-error @below {{to tile operation}}
   // expected-error @below {{failed to generate tiling loops}}
-  %r = imap.generic #imap.map<(i)[j] -> (), domain: i in [0, 5], j in [0, 39]>
-      ins(%x : tensor<6x40xi32>) outs(%e : tensor<6xi32>)
-      maps [#imap.map<(i)[j] -> (i, j)>, #imap.map<(i)[j] -> (i)>]
-      combine [#imap.combiner<add from identity>] {
+  %r = imap.generic (i)[j] domain: i in [0, 5], j in [0, 39]
+      ins(%x[i, j] : tensor<6x40xi32>) outs(%e[i] : tensor<6xi32>) fold [add i32] {
   ^bb0(%a: i32):
     imap.yield %a : i32
   } -> tensor<6xi32>
@@ -29,10 +27,8 @@ func.func @epilogue(%x: tensor<6x40xi32>, %y: tensor<6xi32>) -> tensor<6xi32> {
   // expected-error @below {{cannot tile range 'j': there is an epilogue, so that every tile would give a final value}}
   // expected-error @below {{to tile operation}}
   // expected-error @below {{failed to generate tiling loops}}
-  %r = imap.generic #imap.map<(i)[j] -> (), domain: i in [0, 5], j in [0, 39]>
-      ins(%x : tensor<6x40xi32>) outs(%y : tensor<6xi32>)
-      maps [#imap.map<(i)[j] -> (i, j)>, #imap.map<(i)[j] -> (i)>]
-      combine [#imap.combiner<add>] {
+  %r = imap.generic (i)[j] domain: i in [0, 5], j in [0, 39]
+      ins(%x[i, j] : tensor<6x40xi32>) outs(%y[i] : tensor<6xi32>) fold [add i32 from outs 0] {
   ^bb0(%a: i32):
     imap.yield %a : i32
   } epilogue {
@@ -56,10 +52,8 @@ func.func @ragged(%x: tensor<17x6xi32>, %len: tensor<17xi8>, %y: tensor<17xi32>)
   // expected-error @below {{cannot tile 'j': its bounds depend on data}}
   // expected-error @below {{to tile operation}}
   // expected-error @below {{failed to generate tiling loops}}
-  %r = imap.generic #imap.map<(i)[j]{n} -> (), domain: i in [0, 16], j in [0, n - 1], n in [0, 6]>
-      runtime(%len : tensor<17xi8>) ins(%x : tensor<17x6xi32>) outs(%y : tensor<17xi32>)
-      maps [#imap.map<(i)[j]{n} -> (i, j)>, #imap.map<(i)[j]{n} -> (i)>, #imap.map<(i)[j]{n} -> (i)>]
-      combine [#imap.combiner<add>] {
+  %r = imap.generic (i)[j]{n} domain: i in [0, 16], j in [0, n - 1], n in [0, 6]
+      runtime(%len[i] : tensor<17xi8>) ins(%x[i, j] : tensor<17x6xi32>) outs(%y[i] : tensor<17xi32>) fold [add i32 from outs 0] {
   ^bb0(%a: i32):
     imap.yield %a : i32
   } -> tensor<17xi32>
@@ -78,10 +72,8 @@ transform.named_sequence @__transform_main(%root: !transform.any_op) {
 module attributes {transform.with_named_sequence} {
 func.func @sequential(%x: tensor<8x3xi32>, %y: tensor<10xi32>) -> tensor<10xi32> {
   // expected-warning @below {{tiling is not thread safe at axis #1}}
-  %r = imap.generic #imap.map<(i, j) -> (), domain: i in [0, 7], j in [0, 2]>
-      ins(%x : tensor<8x3xi32>) outs(%y : tensor<10xi32>)
-      maps [#imap.map<(i, j) -> (i, j)>, #imap.map<(i, j) -> (i + j)>]
-      combine [#imap.combiner<add>] {
+  %r = imap.generic (i, j) domain: i in [0, 7], j in [0, 2]
+      ins(%x[i, j] : tensor<8x3xi32>) outs(%y[i + j] : tensor<10xi32>) fold [add i32 from outs 0] {
   ^bb0(%a: i32):
     imap.yield %a : i32
   } -> tensor<10xi32>
@@ -101,10 +93,8 @@ func.func @buffers(%x: memref<8xi32>, %y: memref<8xi32>) {
   // expected-error @below {{cannot tile an operation on buffers; tile before bufferization}}
   // expected-error @below {{to tile operation}}
   // expected-error @below {{failed to generate tiling loops}}
-  imap.generic #imap.map<(i) -> (), domain: i in [0, 7]>
-      ins(%x : memref<8xi32>) outs(%y : memref<8xi32>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
-      combine [#imap.combiner<assign>] {
+  imap.generic (i) domain: i in [0, 7]
+      ins(%x[i] : memref<8xi32>) outs(%y[i] : memref<8xi32>) {
   ^bb0(%a: i32):
     imap.yield %a : i32
   }

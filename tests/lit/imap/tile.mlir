@@ -14,17 +14,14 @@ module attributes {transform.with_named_sequence} {
 // CHECK: %[[S:.*]] = tensor.extract_slice %[[A]][%[[I]], %[[K]]] [16, 8] [1, 1]
 // CHECK: %[[S2:.*]] = tensor.extract_slice %[[B]][%[[K]], %[[J]]] [8, 24] [1, 1]
 // CHECK: %[[S3:.*]] = tensor.extract_slice %[[ACC3]][%[[I]], %[[J]]] [16, 24] [1, 1]
-// CHECK: %[[R:.*]] = imap.generic <(m, n)[k] -> (), domain: m in [0, 15], n in [0, 23], k in [0, 7]>
-// CHECK-SAME: ins(%[[S]], %[[S2]] :
-// CHECK-SAME: outs(%[[S3]] :
-// CHECK-SAME: maps [{{.*}}-> (m, k)>, {{.*}}-> (k, n)>, {{.*}}-> (m, n)>]
-// CHECK-SAME: combine [#imap.combiner<add>]
+// CHECK: %[[R:.*]] = imap.generic (m, n)[k] domain: m in [0, 15], n in [0, 23], k in [0, 7]
+// CHECK-SAME: ins(%[[S]][m, k], %[[S2]][k, n] :
+// CHECK-SAME: outs(%[[S3]][m, n] :
+// CHECK-SAME: fold [add {{.*}} from outs 0]
 // CHECK: tensor.insert_slice %[[R]] into %[[ACC3]][%[[I]], %[[J]]] [16, 24] [1, 1]
 func.func @matmul_round(%A: tensor<64x32xi32>, %B: tensor<32x48xi32>, %C: tensor<64x48xi32>) -> tensor<64x48xi32> {
-  %r = imap.generic #imap.map<(m, n)[k] -> (), domain: m in [0, 63], n in [0, 47], k in [0, 31]>
-      ins(%A, %B : tensor<64x32xi32>, tensor<32x48xi32>) outs(%C : tensor<64x48xi32>)
-      maps [#imap.map<(m, n)[k] -> (m, k)>, #imap.map<(m, n)[k] -> (k, n)>, #imap.map<(m, n)[k] -> (m, n)>]
-      combine [#imap.combiner<add>] attributes {matmul_round} {
+  %r = imap.generic (m, n)[k] domain: m in [0, 63], n in [0, 47], k in [0, 31]
+      ins(%A[m, k], %B[k, n] : tensor<64x32xi32>, tensor<32x48xi32>) outs(%C[m, n] : tensor<64x48xi32>) fold [add i32 from outs 0] attributes {matmul_round} {
   ^bb0(%a: i32, %b: i32):
     %p = arith.muli %a, %b : i32
     imap.yield %p : i32
@@ -44,18 +41,15 @@ func.func @matmul_round(%A: tensor<64x32xi32>, %B: tensor<32x48xi32>, %C: tensor
 // CHECK: %[[S:.*]] = tensor.extract_slice %[[A]][%[[I]], %[[K]]] [%[[SIZE]], %[[SIZE3]]] [1, 1]
 // CHECK: %[[S2:.*]] = tensor.extract_slice %[[B]][%[[K]], %[[J]]] [%[[SIZE3]], %[[SIZE2]]] [1, 1]
 // CHECK: %[[S3:.*]] = tensor.extract_slice %[[ACC3]][%[[I]], %[[J]]] [%[[SIZE]], %[[SIZE2]]] [1, 1]
-// CHECK: %[[R:.*]] = imap.generic <(m, n)[k]{m_size, n_size, k_size} -> (), domain: m in [0, m_size - 1], n in [0, n_size - 1], k in [0, k_size - 1], m_size in [2, 16], n_size in [1, 20], k_size in [6, 8]>
+// CHECK: %[[R:.*]] = imap.generic (m, n)[k]{m_size, n_size, k_size} domain: m in [0, m_size - 1], n in [0, n_size - 1], k in [0, k_size - 1], m_size in [2, 16], n_size in [1, 20], k_size in [6, 8]
 // CHECK-SAME: runtime(%[[SIZE]], %[[SIZE2]], %[[SIZE3]] :
-// CHECK-SAME: ins(%[[S]], %[[S2]] :
-// CHECK-SAME: outs(%[[S3]] :
-// CHECK-SAME: maps [{{.*}}-> (m, k)>, {{.*}}-> (k, n)>, {{.*}}-> (m, n)>]
-// CHECK-SAME: combine [#imap.combiner<add>]
+// CHECK-SAME: ins(%[[S]][m, k], %[[S2]][k, n] :
+// CHECK-SAME: outs(%[[S3]][m, n] :
+// CHECK-SAME: fold [add {{.*}} from outs 0]
 // CHECK: tensor.insert_slice %[[R]] into %[[ACC3]][%[[I]], %[[J]]] [%[[SIZE]], %[[SIZE2]]] [1, 1]
 func.func @matmul_odd(%A: tensor<50x30xi32>, %B: tensor<30x41xi32>, %C: tensor<50x41xi32>) -> tensor<50x41xi32> {
-  %r = imap.generic #imap.map<(m, n)[k] -> (), domain: m in [0, 49], n in [0, 40], k in [0, 29]>
-      ins(%A, %B : tensor<50x30xi32>, tensor<30x41xi32>) outs(%C : tensor<50x41xi32>)
-      maps [#imap.map<(m, n)[k] -> (m, k)>, #imap.map<(m, n)[k] -> (k, n)>, #imap.map<(m, n)[k] -> (m, n)>]
-      combine [#imap.combiner<add>] attributes {matmul_odd} {
+  %r = imap.generic (m, n)[k] domain: m in [0, 49], n in [0, 40], k in [0, 29]
+      ins(%A[m, k], %B[k, n] : tensor<50x30xi32>, tensor<30x41xi32>) outs(%C[m, n] : tensor<50x41xi32>) fold [add i32 from outs 0] attributes {matmul_odd} {
   ^bb0(%a: i32, %b: i32):
     %p = arith.muli %a, %b : i32
     imap.yield %p : i32
@@ -78,12 +72,11 @@ func.func @matmul_odd(%A: tensor<50x30xi32>, %B: tensor<30x41xi32>, %C: tensor<5
 // CHECK: %[[DIM4:.*]] = tensor.dim %[[B]], %{{.*}}
 // CHECK: %[[S2:.*]] = tensor.extract_slice %[[B]][0, %[[J]]] [%[[DIM4]], %[[SIZE2]]] [1, 1]
 // CHECK: %[[S3:.*]] = tensor.extract_slice %[[ACC2]][%[[I]], %[[J]]] [%[[SIZE]], %[[SIZE2]]] [1, 1]
-// CHECK: %[[R:.*]] = imap.generic <(m, n)[k]{K, m_size, n_size} -> (), domain: m in [0, m_size - 1], n in [0, n_size - 1], k in [0, K - 1], K in [0, inf], m_size in [1, 16], n_size in [1, 20]>
+// CHECK: %[[R:.*]] = imap.generic (m, n)[k]{K, m_size, n_size} domain: m in [0, m_size - 1], n in [0, n_size - 1], k in [0, K - 1], K in [0, inf], m_size in [1, 16], n_size in [1, 20]
 // CHECK-SAME: runtime(%[[DIM2]], %[[SIZE]], %[[SIZE2]] :
-// CHECK-SAME: ins(%[[S]], %[[S2]] :
-// CHECK-SAME: outs(%[[S3]] :
-// CHECK-SAME: maps [{{.*}}-> (m, k)>, {{.*}}-> (k, n)>, {{.*}}-> (m, n)>]
-// CHECK-SAME: combine [#imap.combiner<add from identity>]
+// CHECK-SAME: ins(%[[S]][m, k], %[[S2]][k, n] :
+// CHECK-SAME: outs(%[[S3]][m, n] :
+// CHECK-SAME: fold [add {{.*}}]
 // CHECK: tensor.insert_slice %[[R]] into %[[ACC2]][%[[I]], %[[J]]] [%[[SIZE]], %[[SIZE2]]] [1, 1]
 func.func @matmul_dynamic(%A: tensor<?x?xi32> {tc.sizes = ["M", "K"]}, %B: tensor<?x?xi32> {tc.sizes = ["K", "N"]}) -> (tensor<?x?xi32> {tc.sizes = ["M", "N"]}) {
   %c0 = arith.constant 0 : index
@@ -92,11 +85,9 @@ func.func @matmul_dynamic(%A: tensor<?x?xi32> {tc.sizes = ["M", "K"]}, %B: tenso
   %K = tensor.dim %A, %c1 : tensor<?x?xi32>
   %N = tensor.dim %B, %c1 : tensor<?x?xi32>
   %e = tensor.empty(%M, %N) : tensor<?x?xi32>
-  %r = imap.generic #imap.map<(m, n)[k]{M, K, N} -> (), domain: m in [0, M - 1], n in [0, N - 1], k in [0, K - 1], M in [0, inf], K in [0, inf], N in [0, inf]>
+  %r = imap.generic (m, n)[k]{M, K, N} domain: m in [0, M - 1], n in [0, N - 1], k in [0, K - 1], M in [0, inf], K in [0, inf], N in [0, inf]
       runtime(%M, %K, %N : index, index, index)
-      ins(%A, %B : tensor<?x?xi32>, tensor<?x?xi32>) outs(%e : tensor<?x?xi32>)
-      maps [#imap.map<(m, n)[k]{M, K, N} -> (m, k)>, #imap.map<(m, n)[k]{M, K, N} -> (k, n)>, #imap.map<(m, n)[k]{M, K, N} -> (m, n)>]
-      combine [#imap.combiner<add from identity>] attributes {matmul_dynamic} {
+      ins(%A[m, k], %B[k, n] : tensor<?x?xi32>, tensor<?x?xi32>) outs(%e[m, n] : tensor<?x?xi32>) fold [add i32] attributes {matmul_dynamic} {
   ^bb0(%a: i32, %b: i32):
     %p = arith.muli %a, %b : i32
     imap.yield %p : i32
@@ -117,20 +108,17 @@ func.func @matmul_dynamic(%A: tensor<?x?xi32> {tc.sizes = ["M", "K"]}, %B: tenso
 // CHECK: %[[S2:.*]] = tensor.extract_slice %[[B]][0, %[[OFFSET2]]] [30, %[[SIZE2]]] [1, 1]
 // CHECK: %[[S3:.*]] = tensor.extract_slice %[[BIAS]][%[[OFFSET2]]] [%[[SIZE2]]] [1]
 // CHECK: %[[S4:.*]] = tensor.extract_slice %[[ACC]][%[[OFFSET]], %[[OFFSET2]]] [%[[SIZE]], %[[SIZE2]]] [1, 1]
-// CHECK: %[[R:.*]] = imap.generic <(m, n)[k]{m_size, n_size} -> (), domain: m in [0, m_size - 1], n in [0, n_size - 1], k in [0, 29], m_size in [2, 16], n_size in [1, 20]>
+// CHECK: %[[R:.*]] = imap.generic (m, n)[k]{m_size, n_size} domain: m in [0, m_size - 1], n in [0, n_size - 1], k in [0, 29], m_size in [2, 16], n_size in [1, 20]
 // CHECK-SAME: runtime(%[[SIZE]], %[[SIZE2]] :
-// CHECK-SAME: ins(%[[S]], %[[S2]], %[[S3]] :
-// CHECK-SAME: outs(%[[S4]] :
-// CHECK-SAME: maps [{{.*}}-> (m, k)>, {{.*}}-> (k, n)>, {{.*}}-> (n)>, {{.*}}-> (m, n)>]
-// CHECK-SAME: combine [#imap.combiner<add from identity>]
+// CHECK-SAME: ins(%[[S]][m, k], %[[S2]][k, n], %[[S3]][n] :
+// CHECK-SAME: outs(%[[S4]][m, n] :
+// CHECK-SAME: fold [add {{.*}}]
 // CHECK: } epilogue {
 // CHECK: tensor.parallel_insert_slice %[[R]] into %[[ACC]][%[[OFFSET]], %[[OFFSET2]]] [%[[SIZE]], %[[SIZE2]]] [1, 1]
 func.func @matmul_forall(%A: tensor<50x30xi32>, %B: tensor<30x41xi32>, %bias: tensor<41xi32>) -> tensor<50x41xi32> {
   %e = tensor.empty() : tensor<50x41xi32>
-  %r = imap.generic #imap.map<(m, n)[k] -> (), domain: m in [0, 49], n in [0, 40], k in [0, 29]>
-      ins(%A, %B, %bias : tensor<50x30xi32>, tensor<30x41xi32>, tensor<41xi32>) outs(%e : tensor<50x41xi32>)
-      maps [#imap.map<(m, n)[k] -> (m, k)>, #imap.map<(m, n)[k] -> (k, n)>, #imap.map<(m, n)[k] -> (n)>, #imap.map<(m, n)[k] -> (m, n)>]
-      combine [#imap.combiner<add from identity>] attributes {matmul_forall} {
+  %r = imap.generic (m, n)[k] domain: m in [0, 49], n in [0, 40], k in [0, 29]
+      ins(%A[m, k], %B[k, n], %bias[n] : tensor<50x30xi32>, tensor<30x41xi32>, tensor<41xi32>) outs(%e[m, n] : tensor<50x41xi32>) fold [add i32] attributes {matmul_forall} {
   ^bb0(%a: i32, %w: i32, %c: i32):
     %p = arith.muli %a, %w : i32
     imap.yield %p : i32
@@ -150,63 +138,49 @@ func.func @matmul_forall(%A: tensor<50x30xi32>, %B: tensor<30x41xi32>, %bias: te
 // CHECK: %[[SIZE:.*]] = affine.min {{.*}}(%[[I]])
 // CHECK: %[[S:.*]] = tensor.extract_slice %[[X]][%[[I]], 0] [%[[SIZE]], 100] [1, 1]
 // CHECK: %[[EMPTY2:.*]] = tensor.empty(%[[SIZE]]) : tensor<?xf32>
-// CHECK: %[[R:.*]] = imap.generic <(i)[j]{i_size} -> (), domain: i in [0, i_size - 1], j in [0, 99], i_size in [3, 4]>
+// CHECK: %[[R:.*]] = imap.generic (i)[j]{i_size} domain: i in [0, i_size - 1], j in [0, 99], i_size in [3, 4]
 // CHECK-SAME: runtime(%[[SIZE]] :
-// CHECK-SAME: ins(%[[S]] :
-// CHECK-SAME: outs(%[[EMPTY2]] :
-// CHECK-SAME: maps [{{.*}}-> (i, j)>, {{.*}}-> (i)>]
-// CHECK-SAME: combine [#imap.combiner<maximumf from identity>]
+// CHECK-SAME: ins(%[[S]][i, j] :
+// CHECK-SAME: outs(%[[EMPTY2]][i] :
+// CHECK-SAME: fold [maximumf {{.*}}]
 // CHECK: %[[EMPTY3:.*]] = tensor.empty(%[[SIZE]]) : tensor<?x100xf32>
-// CHECK: %[[R2:.*]] = imap.generic <(i, j){i_size} -> (), domain: i in [0, i_size - 1], j in [0, 99], i_size in [3, 4]>
+// CHECK: %[[R2:.*]] = imap.generic (i, j){i_size} domain: i in [0, i_size - 1], j in [0, 99], i_size in [3, 4]
 // CHECK-SAME: runtime(%[[SIZE]] :
-// CHECK-SAME: ins(%[[S]], %[[R]] :
-// CHECK-SAME: outs(%[[EMPTY3]] :
-// CHECK-SAME: maps [{{.*}}-> (i, j)>, {{.*}}-> (i)>, {{.*}}-> (i, j)>]
-// CHECK-SAME: combine [#imap.combiner<assign>]
-// CHECK: %[[R3:.*]] = imap.generic <(i)[j]{i_size} -> (), domain: i in [0, i_size - 1], j in [0, 99], i_size in [3, 4]>
+// CHECK-SAME: ins(%[[S]][i, j], %[[R]][i] :
+// CHECK-SAME: outs(%[[EMPTY3]][i, j] :
+// CHECK: %[[R3:.*]] = imap.generic (i)[j]{i_size} domain: i in [0, i_size - 1], j in [0, 99], i_size in [3, 4]
 // CHECK-SAME: runtime(%[[SIZE]] :
-// CHECK-SAME: ins(%[[R2]] :
-// CHECK-SAME: outs(%[[EMPTY2]] :
-// CHECK-SAME: maps [{{.*}}-> (i, j)>, {{.*}}-> (i)>]
-// CHECK-SAME: combine [#imap.combiner<add from identity>]
+// CHECK-SAME: ins(%[[R2]][i, j] :
+// CHECK-SAME: outs(%[[EMPTY2]][i] :
+// CHECK-SAME: fold [add {{.*}}]
 // CHECK: %[[S2:.*]] = tensor.extract_slice %[[ACC]][%[[I]], 0] [%[[SIZE]], 100] [1, 1]
-// CHECK: %[[R4:.*]] = imap.generic <(i, j){i_size} -> (), domain: i in [0, i_size - 1], j in [0, 99], i_size in [3, 4]>
+// CHECK: %[[R4:.*]] = imap.generic (i, j){i_size} domain: i in [0, i_size - 1], j in [0, 99], i_size in [3, 4]
 // CHECK-SAME: runtime(%[[SIZE]] :
-// CHECK-SAME: ins(%[[R2]], %[[R3]] :
-// CHECK-SAME: outs(%[[S2]] :
-// CHECK-SAME: maps [{{.*}}-> (i, j)>, {{.*}}-> (i)>, {{.*}}-> (i, j)>]
-// CHECK-SAME: combine [#imap.combiner<assign>]
+// CHECK-SAME: ins(%[[R2]][i, j], %[[R3]][i] :
+// CHECK-SAME: outs(%[[S2]][i, j] :
 // CHECK: tensor.parallel_insert_slice %[[R4]] into %[[ACC]][%[[I]], 0] [%[[SIZE]], 100] [1, 1]
 func.func @softmax(%x: tensor<63x100xf32>) -> tensor<63x100xf32> {
   %e0 = tensor.empty() : tensor<63xf32>
   %e1 = tensor.empty() : tensor<63x100xf32>
-  %m = imap.generic #imap.map<(i)[j] -> (), domain: i in [0, 62], j in [0, 99]>
-      ins(%x : tensor<63x100xf32>) outs(%e0 : tensor<63xf32>)
-      maps [#imap.map<(i)[j] -> (i, j)>, #imap.map<(i)[j] -> (i)>]
-      combine [#imap.combiner<maximumf from identity>] {
+  %m = imap.generic (i)[j] domain: i in [0, 62], j in [0, 99]
+      ins(%x[i, j] : tensor<63x100xf32>) outs(%e0[i] : tensor<63xf32>) fold [maximumf f32] {
   ^bb0(%a: f32):
     imap.yield %a : f32
   } -> tensor<63xf32>
-  %p = imap.generic #imap.map<(i, j) -> (), domain: i in [0, 62], j in [0, 99]>
-      ins(%x, %m : tensor<63x100xf32>, tensor<63xf32>) outs(%e1 : tensor<63x100xf32>)
-      maps [#imap.map<(i, j) -> (i, j)>, #imap.map<(i, j) -> (i)>, #imap.map<(i, j) -> (i, j)>]
-      combine [#imap.combiner<assign>] {
+  %p = imap.generic (i, j) domain: i in [0, 62], j in [0, 99]
+      ins(%x[i, j], %m[i] : tensor<63x100xf32>, tensor<63xf32>) outs(%e1[i, j] : tensor<63x100xf32>) {
   ^bb0(%a: f32, %b: f32):
     %d = arith.subf %a, %b : f32
     %v = math.exp %d : f32
     imap.yield %v : f32
   } -> tensor<63x100xf32>
-  %s = imap.generic #imap.map<(i)[j] -> (), domain: i in [0, 62], j in [0, 99]>
-      ins(%p : tensor<63x100xf32>) outs(%e0 : tensor<63xf32>)
-      maps [#imap.map<(i)[j] -> (i, j)>, #imap.map<(i)[j] -> (i)>]
-      combine [#imap.combiner<add from identity>] {
+  %s = imap.generic (i)[j] domain: i in [0, 62], j in [0, 99]
+      ins(%p[i, j] : tensor<63x100xf32>) outs(%e0[i] : tensor<63xf32>) fold [add f32] {
   ^bb0(%a: f32):
     imap.yield %a : f32
   } -> tensor<63xf32>
-  %y = imap.generic #imap.map<(i, j) -> (), domain: i in [0, 62], j in [0, 99]>
-      ins(%p, %s : tensor<63x100xf32>, tensor<63xf32>) outs(%e1 : tensor<63x100xf32>)
-      maps [#imap.map<(i, j) -> (i, j)>, #imap.map<(i, j) -> (i)>, #imap.map<(i, j) -> (i, j)>]
-      combine [#imap.combiner<assign>] attributes {softmax} {
+  %y = imap.generic (i, j) domain: i in [0, 62], j in [0, 99]
+      ins(%p[i, j], %s[i] : tensor<63x100xf32>, tensor<63xf32>) outs(%e1[i, j] : tensor<63x100xf32>) attributes {softmax} {
   ^bb0(%a: f32, %b: f32):
     %q = arith.divf %a, %b : f32
     imap.yield %q : f32
@@ -221,34 +195,28 @@ func.func @softmax(%x: tensor<63x100xf32>) -> tensor<63x100xf32> {
 // CHECK: %[[LOOP:.*]] = scf.for %[[I:.*]] = %c0 to %c24 step %c4 iter_args(%[[ACC:.*]] = %[[EMPTY]])
 // CHECK: %[[S:.*]] = tensor.extract_slice %[[X]][%[[I]], 0] [4, 50] [1, 1]
 // CHECK: %[[EMPTY2:.*]] = tensor.empty() : tensor<4xf32>
-// CHECK: %[[R:.*]] = imap.generic <(i)[j] -> (), domain: i in [0, 3], j in [0, 49]>
-// CHECK-SAME: ins(%[[S]] :
-// CHECK-SAME: outs(%[[EMPTY2]] :
-// CHECK-SAME: maps [{{.*}}-> (i, j)>, {{.*}}-> (i)>]
-// CHECK-SAME: combine [#imap.combiner<add from identity>]
+// CHECK: %[[R:.*]] = imap.generic (i)[j] domain: i in [0, 3], j in [0, 49]
+// CHECK-SAME: ins(%[[S]][i, j] :
+// CHECK-SAME: outs(%[[EMPTY2]][i] :
+// CHECK-SAME: fold [add {{.*}}]
 // CHECK: } epilogue {
-// CHECK: %[[R2:.*]] = imap.generic <(i)[j] -> (), domain: i in [0, 3], j in [0, 49]>
-// CHECK-SAME: ins(%[[S]], %[[R]] :
-// CHECK-SAME: outs(%[[EMPTY2]] :
-// CHECK-SAME: maps [{{.*}}-> (i, j)>, {{.*}}-> (i)>, {{.*}}-> (i)>]
-// CHECK-SAME: combine [#imap.combiner<add from identity>]
+// CHECK: %[[R2:.*]] = imap.generic (i)[j] domain: i in [0, 3], j in [0, 49]
+// CHECK-SAME: ins(%[[S]][i, j], %[[R]][i] :
+// CHECK-SAME: outs(%[[EMPTY2]][i] :
+// CHECK-SAME: fold [add {{.*}}]
 // CHECK: } epilogue {
 // CHECK: %[[S2:.*]] = tensor.extract_slice %[[ACC]][%[[I]], 0] [4, 50] [1, 1]
-// CHECK: %[[R3:.*]] = imap.generic <(i, j) -> (), domain: i in [0, 3], j in [0, 49]>
-// CHECK-SAME: ins(%[[S]], %[[R]], %[[R2]], %[[G]], %[[B]] :
-// CHECK-SAME: outs(%[[S2]] :
-// CHECK-SAME: maps [{{.*}}-> (i, j)>, {{.*}}-> (i)>, {{.*}}-> (i)>, {{.*}}-> (j)>, {{.*}}-> (j)>, {{.*}}-> (i, j)>]
-// CHECK-SAME: combine [#imap.combiner<assign>]
+// CHECK: %[[R3:.*]] = imap.generic (i, j) domain: i in [0, 3], j in [0, 49]
+// CHECK-SAME: ins(%[[S]][i, j], %[[R]][i], %[[R2]][i], %[[G]][j], %[[B]][j] :
+// CHECK-SAME: outs(%[[S2]][i, j] :
 // CHECK: tensor.insert_slice %[[R3]] into %[[ACC]][%[[I]], 0] [4, 50] [1, 1]
 func.func @layernorm(%x: tensor<24x50xf32>, %g: tensor<50xf32>, %b: tensor<50xf32>) -> tensor<24x50xf32> {
   %e0 = tensor.empty() : tensor<24xf32>
   %e1 = tensor.empty() : tensor<24x50xf32>
   %n = arith.constant 0.02 : f32
   %eps = arith.constant 1.0e-5 : f32
-  %mean = imap.generic #imap.map<(i)[j] -> (), domain: i in [0, 23], j in [0, 49]>
-      ins(%x : tensor<24x50xf32>) outs(%e0 : tensor<24xf32>)
-      maps [#imap.map<(i)[j] -> (i, j)>, #imap.map<(i)[j] -> (i)>]
-      combine [#imap.combiner<add from identity>] {
+  %mean = imap.generic (i)[j] domain: i in [0, 23], j in [0, 49]
+      ins(%x[i, j] : tensor<24x50xf32>) outs(%e0[i] : tensor<24xf32>) fold [add f32] {
   ^bb0(%a: f32):
     imap.yield %a : f32
   } epilogue {
@@ -256,10 +224,8 @@ func.func @layernorm(%x: tensor<24x50xf32>, %g: tensor<50xf32>, %b: tensor<50xf3
     %m = arith.mulf %s, %n : f32
     imap.yield %m : f32
   } -> tensor<24xf32>
-  %var = imap.generic #imap.map<(i)[j] -> (), domain: i in [0, 23], j in [0, 49]>
-      ins(%x, %mean : tensor<24x50xf32>, tensor<24xf32>) outs(%e0 : tensor<24xf32>)
-      maps [#imap.map<(i)[j] -> (i, j)>, #imap.map<(i)[j] -> (i)>, #imap.map<(i)[j] -> (i)>]
-      combine [#imap.combiner<add from identity>] {
+  %var = imap.generic (i)[j] domain: i in [0, 23], j in [0, 49]
+      ins(%x[i, j], %mean[i] : tensor<24x50xf32>, tensor<24xf32>) outs(%e0[i] : tensor<24xf32>) fold [add f32] {
   ^bb0(%a: f32, %m: f32):
     %d = arith.subf %a, %m : f32
     %q = arith.mulf %d, %d : f32
@@ -269,10 +235,8 @@ func.func @layernorm(%x: tensor<24x50xf32>, %g: tensor<50xf32>, %b: tensor<50xf3
     %v = arith.mulf %s, %n : f32
     imap.yield %v : f32
   } -> tensor<24xf32>
-  %y = imap.generic #imap.map<(i, j) -> (), domain: i in [0, 23], j in [0, 49]>
-      ins(%x, %mean, %var, %g, %b : tensor<24x50xf32>, tensor<24xf32>, tensor<24xf32>, tensor<50xf32>, tensor<50xf32>) outs(%e1 : tensor<24x50xf32>)
-      maps [#imap.map<(i, j) -> (i, j)>, #imap.map<(i, j) -> (i)>, #imap.map<(i, j) -> (i)>, #imap.map<(i, j) -> (j)>, #imap.map<(i, j) -> (j)>, #imap.map<(i, j) -> (i, j)>]
-      combine [#imap.combiner<assign>] attributes {layernorm} {
+  %y = imap.generic (i, j) domain: i in [0, 23], j in [0, 49]
+      ins(%x[i, j], %mean[i], %var[i], %g[j], %b[j] : tensor<24x50xf32>, tensor<24xf32>, tensor<24xf32>, tensor<50xf32>, tensor<50xf32>) outs(%e1[i, j] : tensor<24x50xf32>) attributes {layernorm} {
   ^bb0(%a: f32, %m: f32, %v: f32, %s: f32, %o: f32):
     %d = arith.subf %a, %m : f32
     %w = arith.addf %v, %eps : f32
@@ -293,19 +257,16 @@ func.func @layernorm(%x: tensor<24x50xf32>, %g: tensor<50xf32>, %b: tensor<50xf3
 // CHECK: %[[LOOP:.*]] = scf.for %[[I:.*]] = %c0 to %c11 step %c4 iter_args(%[[ACC:.*]] = %[[EMPTY]])
 // CHECK: %[[SIZE:.*]] = affine.min {{.*}}(%[[I]])
 // CHECK: %[[S:.*]] = tensor.extract_slice %[[ACC]][0, %[[I]], 0] [5, %[[SIZE]], 10] [1, 1, 1]
-// CHECK: %[[R:.*]] = imap.generic <(f, h, w)[c, p, q]{h_offset, h_size} -> (), domain: f in [0, 4], h in [0, h_size - 1], w in [0, 9], c in [0, 2], p in [0, 2], q in [0, 2], h_offset in [0, 8], h_size in [3, 4], (h + h_offset) * 2 + p in [1, 21], w * 2 + q in [1, 19]>
+// CHECK: %[[R:.*]] = imap.generic (f, h, w)[c, p, q]{h_offset, h_size} domain: f in [0, 4], h in [0, h_size - 1], w in [0, 9], c in [0, 2], p in [0, 2], q in [0, 2], h_offset in [0, 8], h_size in [3, 4], (h + h_offset) * 2 + p in [1, 21], w * 2 + q in [1, 19]
 // CHECK-SAME: runtime(%[[I]], %[[SIZE]] :
-// CHECK-SAME: ins(%[[X]], %[[K]] :
-// CHECK-SAME: outs(%[[S]] :
-// CHECK-SAME: maps [{{.*}}-> (c, (h + h_offset) * 2 + p - 1, w * 2 + q - 1)>, {{.*}}-> (f, c, p, q)>, {{.*}}-> (f, h, w)>]
-// CHECK-SAME: combine [#imap.combiner<add from identity>]
+// CHECK-SAME: ins(%[[X]][c, (h + h_offset) * 2 + p - 1, w * 2 + q - 1], %[[K]][f, c, p, q] :
+// CHECK-SAME: outs(%[[S]][f, h, w] :
+// CHECK-SAME: fold [add {{.*}}]
 // CHECK: tensor.insert_slice %[[R]] into %[[ACC]][0, %[[I]], 0] [5, %[[SIZE]], 10] [1, 1, 1]
 func.func @convolution(%x: tensor<3x21x19xi32>, %k: tensor<5x3x3x3xi32>) -> tensor<5x11x10xi32> {
   %e = tensor.empty() : tensor<5x11x10xi32>
-  %y = imap.generic #imap.map<(f, h, w)[c, p, q] -> (), domain: f in [0, 4], h in [0, 10], w in [0, 9], c in [0, 2], p in [0, 2], q in [0, 2], h * 2 + p in [1, 21], w * 2 + q in [1, 19]>
-      ins(%x, %k : tensor<3x21x19xi32>, tensor<5x3x3x3xi32>) outs(%e : tensor<5x11x10xi32>)
-      maps [#imap.map<(f, h, w)[c, p, q] -> (c, h * 2 + p - 1, w * 2 + q - 1)>, #imap.map<(f, h, w)[c, p, q] -> (f, c, p, q)>, #imap.map<(f, h, w)[c, p, q] -> (f, h, w)>]
-      combine [#imap.combiner<add from identity>] attributes {convolution} {
+  %y = imap.generic (f, h, w)[c, p, q] domain: f in [0, 4], h in [0, 10], w in [0, 9], c in [0, 2], p in [0, 2], q in [0, 2], h * 2 + p in [1, 21], w * 2 + q in [1, 19]
+      ins(%x[c, h * 2 + p - 1, w * 2 + q - 1], %k[f, c, p, q] : tensor<3x21x19xi32>, tensor<5x3x3x3xi32>) outs(%e[f, h, w] : tensor<5x11x10xi32>) fold [add i32] attributes {convolution} {
   ^bb0(%a: i32, %b: i32):
     %v = arith.muli %a, %b : i32
     imap.yield %v : i32
@@ -323,35 +284,28 @@ func.func @convolution(%x: tensor<3x21x19xi32>, %k: tensor<5x3x3x3xi32>) -> tens
 // CHECK: %[[APPLY2:.*]] = imap.apply <(){rt0, rt1} -> (max(min((rt0 + rt1) * 2 - 1, 20) - min(max(rt0 * 2 - 1, 0), 21) + 1, 0))>(%[[I]], %[[SIZE]])
 // CHECK: %[[S:.*]] = tensor.extract_slice %[[X]][0, %[[APPLY]], 0] [3, %[[APPLY2]], 19] [1, 1, 1]
 // CHECK: %[[EMPTY2:.*]] = tensor.empty(%[[APPLY2]]) : tensor<3x?x19xi32>
-// CHECK: %[[R:.*]] = imap.generic <(c, h, w){h_size} -> (), domain: c in [0, 2], h in [0, h_size - 1], w in [0, 18], h_size in [0, 21]>
+// CHECK: %[[R:.*]] = imap.generic (c, h, w){h_size} domain: c in [0, 2], h in [0, h_size - 1], w in [0, 18], h_size in [0, 21]
 // CHECK-SAME: runtime(%[[APPLY2]] :
-// CHECK-SAME: ins(%[[S]] :
-// CHECK-SAME: outs(%[[EMPTY2]] :
-// CHECK-SAME: maps [{{.*}}-> (c, h, w)>, {{.*}}-> (c, h, w)>]
-// CHECK-SAME: combine [#imap.combiner<assign>]
+// CHECK-SAME: ins(%[[S]][c, h, w] :
+// CHECK-SAME: outs(%[[EMPTY2]][c, h, w] :
 // CHECK: %[[S2:.*]] = tensor.extract_slice %[[ACC]][0, %[[I]], 0] [5, %[[SIZE]], 10] [1, 1, 1]
-// CHECK: %[[R2:.*]] = imap.generic <(f, h, w)[c, p, q]{h_offset, h_size, first} -> (), domain: f in [0, 4], h in [0, h_size - 1], w in [0, 9], c in [0, 2], p in [0, 2], q in [0, 2], h_offset in [0, 8], h_size in [3, 4], first in [0, inf], (h + h_offset) * 2 + p in [1, 21], w * 2 + q in [1, 19]>
+// CHECK: %[[R2:.*]] = imap.generic (f, h, w)[c, p, q]{h_offset, h_size, first} domain: f in [0, 4], h in [0, h_size - 1], w in [0, 9], c in [0, 2], p in [0, 2], q in [0, 2], h_offset in [0, 8], h_size in [3, 4], first in [0, inf], (h + h_offset) * 2 + p in [1, 21], w * 2 + q in [1, 19]
 // CHECK-SAME: runtime(%[[I]], %[[SIZE]], %[[APPLY]] :
-// CHECK-SAME: ins(%[[R]], %[[K]] :
-// CHECK-SAME: outs(%[[S2]] :
-// CHECK-SAME: maps [{{.*}}-> (c, (h + h_offset) * 2 + p - first - 1, w * 2 + q - 1)>, {{.*}}-> (f, c, p, q)>, {{.*}}-> (f, h, w)>]
-// CHECK-SAME: combine [#imap.combiner<add from identity>]
+// CHECK-SAME: ins(%[[R]][c, (h + h_offset) * 2 + p - first - 1, w * 2 + q - 1], %[[K]][f, c, p, q] :
+// CHECK-SAME: outs(%[[S2]][f, h, w] :
+// CHECK-SAME: fold [add {{.*}}]
 // CHECK: tensor.insert_slice %[[R2]] into %[[ACC]][0, %[[I]], 0] [5, %[[SIZE]], 10] [1, 1, 1]
 func.func @convolution_fused(%x: tensor<3x21x19xi32>, %k: tensor<5x3x3x3xi32>) -> tensor<5x11x10xi32> {
   %e0 = tensor.empty() : tensor<3x21x19xi32>
   %e = tensor.empty() : tensor<5x11x10xi32>
-  %s = imap.generic #imap.map<(c, h, w) -> (), domain: c in [0, 2], h in [0, 20], w in [0, 18]>
-      ins(%x : tensor<3x21x19xi32>) outs(%e0 : tensor<3x21x19xi32>)
-      maps [#imap.map<(c, h, w) -> (c, h, w)>, #imap.map<(c, h, w) -> (c, h, w)>]
-      combine [#imap.combiner<assign>] {
+  %s = imap.generic (c, h, w) domain: c in [0, 2], h in [0, 20], w in [0, 18]
+      ins(%x[c, h, w] : tensor<3x21x19xi32>) outs(%e0[c, h, w] : tensor<3x21x19xi32>) {
   ^bb0(%a: i32):
     %v = arith.muli %a, %a : i32
     imap.yield %v : i32
   } -> tensor<3x21x19xi32>
-  %y = imap.generic #imap.map<(f, h, w)[c, p, q] -> (), domain: f in [0, 4], h in [0, 10], w in [0, 9], c in [0, 2], p in [0, 2], q in [0, 2], h * 2 + p in [1, 21], w * 2 + q in [1, 19]>
-      ins(%s, %k : tensor<3x21x19xi32>, tensor<5x3x3x3xi32>) outs(%e : tensor<5x11x10xi32>)
-      maps [#imap.map<(f, h, w)[c, p, q] -> (c, h * 2 + p - 1, w * 2 + q - 1)>, #imap.map<(f, h, w)[c, p, q] -> (f, c, p, q)>, #imap.map<(f, h, w)[c, p, q] -> (f, h, w)>]
-      combine [#imap.combiner<add from identity>] attributes {convolution_fused} {
+  %y = imap.generic (f, h, w)[c, p, q] domain: f in [0, 4], h in [0, 10], w in [0, 9], c in [0, 2], p in [0, 2], q in [0, 2], h * 2 + p in [1, 21], w * 2 + q in [1, 19]
+      ins(%s[c, h * 2 + p - 1, w * 2 + q - 1], %k[f, c, p, q] : tensor<3x21x19xi32>, tensor<5x3x3x3xi32>) outs(%e[f, h, w] : tensor<5x11x10xi32>) fold [add i32] attributes {convolution_fused} {
   ^bb0(%a: i32, %b: i32):
     %v = arith.muli %a, %b : i32
     imap.yield %v : i32
@@ -371,21 +325,17 @@ func.func @convolution_fused(%x: tensor<3x21x19xi32>, %k: tensor<5x3x3x3xi32>) -
 // CHECK: %[[S:.*]] = tensor.extract_slice %[[X]][%[[OFFSET]], %[[OFFSET2]]] [%[[SIZE]], 10] [1, 1]
 // CHECK: %[[S2:.*]] = tensor.extract_slice %[[ACC]][%[[OFFSET]], %[[OFFSET2]]] [%[[SIZE]], 10] [1, 1]
 // CHECK: %[[S3:.*]] = tensor.extract_slice %[[ACC2]][%[[OFFSET2]], %[[OFFSET]]] [10, %[[SIZE]]] [1, 1]
-// CHECK: %[[R:.*]]:2 = imap.generic <(i, j){i_size} -> (), domain: i in [0, i_size - 1], j in [0, 9], i_size in [4, 8]>
+// CHECK: %[[R:.*]]:2 = imap.generic (i, j){i_size} domain: i in [0, i_size - 1], j in [0, 9], i_size in [4, 8]
 // CHECK-SAME: runtime(%[[SIZE]] :
-// CHECK-SAME: ins(%[[S]] :
-// CHECK-SAME: outs(%[[S2]], %[[S3]] :
-// CHECK-SAME: maps [{{.*}}-> (i, j)>, {{.*}}-> (i, j)>, {{.*}}-> (j, i)>]
-// CHECK-SAME: combine [#imap.combiner<assign>, #imap.combiner<assign>]
+// CHECK-SAME: ins(%[[S]][i, j] :
+// CHECK-SAME: outs(%[[S2]][i, j], %[[S3]][j, i] :
 // CHECK: tensor.parallel_insert_slice %[[R]]#0 into %[[ACC]][%[[OFFSET]], %[[OFFSET2]]] [%[[SIZE]], 10] [1, 1]
 // CHECK: tensor.parallel_insert_slice %[[R]]#1 into %[[ACC2]][%[[OFFSET2]], %[[OFFSET]]] [10, %[[SIZE]]] [1, 1]
 func.func @two_results(%x: tensor<20x30xi32>) -> (tensor<20x30xi32>, tensor<30x20xi32>) {
   %e0 = tensor.empty() : tensor<20x30xi32>
   %e1 = tensor.empty() : tensor<30x20xi32>
-  %y:2 = imap.generic #imap.map<(i, j) -> (), domain: i in [0, 19], j in [0, 29]>
-      ins(%x : tensor<20x30xi32>) outs(%e0, %e1 : tensor<20x30xi32>, tensor<30x20xi32>)
-      maps [#imap.map<(i, j) -> (i, j)>, #imap.map<(i, j) -> (i, j)>, #imap.map<(i, j) -> (j, i)>]
-      combine [#imap.combiner<assign>, #imap.combiner<assign>] attributes {two_results} {
+  %y:2 = imap.generic (i, j) domain: i in [0, 19], j in [0, 29]
+      ins(%x[i, j] : tensor<20x30xi32>) outs(%e0[i, j], %e1[j, i] : tensor<20x30xi32>, tensor<30x20xi32>) attributes {two_results} {
   ^bb0(%a: i32):
     %v = arith.muli %a, %a : i32
     imap.yield %v, %a : i32, i32
@@ -405,19 +355,15 @@ func.func @two_results(%x: tensor<20x30xi32>) -> (tensor<20x30xi32>, tensor<30x2
 // CHECK: %[[S:.*]] = tensor.extract_slice %[[X]][%[[APPLY]], %[[J]]] [%[[SIZE]], %[[SIZE2]]] [1, 1]
 // CHECK: %[[APPLY2:.*]] = imap.apply <(){rt0, rt1} -> (-rt0 - rt1 + 8)>(%[[J]], %[[SIZE2]])
 // CHECK: %[[S2:.*]] = tensor.extract_slice %[[ACC2]][%[[I]], %[[APPLY2]]] [%[[SIZE]], %[[SIZE2]]] [1, 1]
-// CHECK: %[[R:.*]] = imap.generic <(i, j){i_size, j_size} -> (), domain: i in [0, i_size - 1], j in [0, j_size - 1], i_size in [5, 8], j_size in [2, 3]>
+// CHECK: %[[R:.*]] = imap.generic (i, j){i_size, j_size} domain: i in [0, i_size - 1], j in [0, j_size - 1], i_size in [5, 8], j_size in [2, 3]
 // CHECK-SAME: runtime(%[[SIZE]], %[[SIZE2]] :
-// CHECK-SAME: ins(%[[S]] :
-// CHECK-SAME: outs(%[[S2]] :
-// CHECK-SAME: maps [{{.*}}-> (i_size - i - 1, j)>, {{.*}}-> (i, j_size - j - 1)>]
-// CHECK-SAME: combine [#imap.combiner<assign>]
+// CHECK-SAME: ins(%[[S]][i_size - i - 1, j] :
+// CHECK-SAME: outs(%[[S2]][i, j_size - j - 1] :
 // CHECK: tensor.insert_slice %[[R]] into %[[ACC2]][%[[I]], %[[APPLY2]]] [%[[SIZE]], %[[SIZE2]]] [1, 1]
 func.func @reversal(%x: tensor<21x8xi32>) -> tensor<21x8xi32> {
   %e = tensor.empty() : tensor<21x8xi32>
-  %y = imap.generic #imap.map<(i, j) -> (), domain: i in [0, 20], j in [0, 7]>
-      ins(%x : tensor<21x8xi32>) outs(%e : tensor<21x8xi32>)
-      maps [#imap.map<(i, j) -> (20 - i, j)>, #imap.map<(i, j) -> (i, 7 - j)>]
-      combine [#imap.combiner<assign>] attributes {reversal} {
+  %y = imap.generic (i, j) domain: i in [0, 20], j in [0, 7]
+      ins(%x[20 - i, j] : tensor<21x8xi32>) outs(%e[i, 7 - j] : tensor<21x8xi32>) attributes {reversal} {
   ^bb0(%a: i32):
     imap.yield %a : i32
   } -> tensor<21x8xi32>
@@ -433,19 +379,15 @@ func.func @reversal(%x: tensor<21x8xi32>) -> tensor<21x8xi32> {
 // CHECK: %[[SIZE:.*]] = affine.min {{.*}}(%[[I]])
 // CHECK: %[[S:.*]] = tensor.extract_slice %[[ACC]][%[[OFFSET]], 0] [%[[SIZE]], 8] [1, 1]
 // CHECK: %[[S2:.*]] = tensor.extract_slice %[[IDS]][%[[OFFSET]]] [%[[SIZE]]] [1]
-// CHECK: %[[R:.*]] = imap.generic <(i, j){i_size, r} -> (), domain: i in [0, i_size - 1], j in [0, 7], i_size in [1, 8], r in [-2147483648, 2147483647]>
-// CHECK-SAME: runtime(%[[SIZE]], %[[S2]] :
-// CHECK-SAME: ins(%[[TABLE]] :
-// CHECK-SAME: outs(%[[S]] :
-// CHECK-SAME: maps [{{.*}}-> (min(max(r, 0), 9), j)>, {{.*}}-> (i, j)>, {{.*}}-> (i)>]
-// CHECK-SAME: combine [#imap.combiner<assign>]
+// CHECK: %[[R:.*]] = imap.generic (i, j){i_size, r} domain: i in [0, i_size - 1], j in [0, 7], i_size in [1, 8], r in [-2147483648, 2147483647]
+// CHECK-SAME: runtime(%[[SIZE]], %[[S2]][i] :
+// CHECK-SAME: ins(%[[TABLE]][min(max(r, 0), 9), j] :
+// CHECK-SAME: outs(%[[S]][i, j] :
 // CHECK: tensor.parallel_insert_slice %[[R]] into %[[ACC]][%[[OFFSET]], 0] [%[[SIZE]], 8] [1, 1]
 func.func @gather(%table: tensor<10x8xi32>, %ids: tensor<33xi32>) -> tensor<33x8xi32> {
   %e = tensor.empty() : tensor<33x8xi32>
-  %y = imap.generic #imap.map<(i, j){r} -> (), domain: i in [0, 32], j in [0, 7], r in [-2147483648, 2147483647]>
-      runtime(%ids : tensor<33xi32>) ins(%table : tensor<10x8xi32>) outs(%e : tensor<33x8xi32>)
-      maps [#imap.map<(i, j){r} -> (min(max(r, 0), 9), j)>, #imap.map<(i, j){r} -> (i, j)>, #imap.map<(i, j){r} -> (i)>]
-      combine [#imap.combiner<assign>] attributes {gather} {
+  %y = imap.generic (i, j){r} domain: i in [0, 32], j in [0, 7], r in [-2147483648, 2147483647]
+      runtime(%ids[i] : tensor<33xi32>) ins(%table[min(max(r, 0), 9), j] : tensor<10x8xi32>) outs(%e[i, j] : tensor<33x8xi32>) attributes {gather} {
   ^bb0(%a: i32):
     imap.yield %a : i32
   } -> tensor<33x8xi32>
@@ -461,18 +403,14 @@ func.func @gather(%table: tensor<10x8xi32>, %ids: tensor<33xi32>) -> tensor<33x8
 // CHECK: %[[APPLY:.*]] = imap.apply <(){rt0} -> (rt0 * 2 + 1)>(%[[I]])
 // CHECK: %[[APPLY2:.*]] = imap.apply <(){rt0} -> (rt0 * 2 - 1)>(%[[SIZE]])
 // CHECK: %[[S2:.*]] = tensor.extract_slice %[[ACC]][%[[APPLY]]] [%[[APPLY2]]] [1]
-// CHECK: %[[R:.*]] = imap.generic <(i){i_size} -> (), domain: i in [0, i_size - 1], i_size in [3, 5]>
+// CHECK: %[[R:.*]] = imap.generic (i){i_size} domain: i in [0, i_size - 1], i_size in [3, 5]
 // CHECK-SAME: runtime(%[[SIZE]] :
-// CHECK-SAME: ins(%[[S]] :
-// CHECK-SAME: outs(%[[S2]] :
-// CHECK-SAME: maps [{{.*}}-> (i)>, {{.*}}-> (i * 2)>]
-// CHECK-SAME: combine [#imap.combiner<assign>]
+// CHECK-SAME: ins(%[[S]][i] :
+// CHECK-SAME: outs(%[[S2]][i * 2] :
 // CHECK: tensor.insert_slice %[[R]] into %[[ACC]][%[[APPLY]]] [%[[APPLY2]]] [1]
 func.func @strided_destination(%x: tensor<13xi32>, %y: tensor<26xi32>) -> tensor<26xi32> {
-  %r = imap.generic #imap.map<(i) -> (), domain: i in [0, 12]>
-      ins(%x : tensor<13xi32>) outs(%y : tensor<26xi32>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i * 2 + 1)>]
-      combine [#imap.combiner<assign>] attributes {strided_destination} {
+  %r = imap.generic (i) domain: i in [0, 12]
+      ins(%x[i] : tensor<13xi32>) outs(%y[i * 2 + 1] : tensor<26xi32>) attributes {strided_destination} {
   ^bb0(%a: i32):
     imap.yield %a : i32
   } -> tensor<26xi32>
@@ -487,19 +425,16 @@ func.func @strided_destination(%x: tensor<13xi32>, %y: tensor<26xi32>) -> tensor
 // CHECK: %[[SIZE:.*]] = affine.min {{.*}}(%[[I]])
 // CHECK: %[[S:.*]] = tensor.extract_slice %[[X]][%[[I]], 0] [%[[SIZE]], 23] [1, 1]
 // CHECK: %[[S2:.*]] = tensor.extract_slice %[[ACC]][%[[I]]] [%[[SIZE]]] [1]
-// CHECK: %[[R:.*]] = imap.generic <(i)[j]{i_offset, i_size} -> (), domain: i in [0, i_size - 1], j in [0, 22], i_offset in [0, 18], i_size in [5, 6], i - j + i_offset in [0, 22]>
+// CHECK: %[[R:.*]] = imap.generic (i)[j]{i_offset, i_size} domain: i in [0, i_size - 1], j in [0, 22], i_offset in [0, 18], i_size in [5, 6], i - j + i_offset in [0, 22]
 // CHECK-SAME: runtime(%[[I]], %[[SIZE]] :
-// CHECK-SAME: ins(%[[S]] :
-// CHECK-SAME: outs(%[[S2]] :
-// CHECK-SAME: maps [{{.*}}-> (i, j)>, {{.*}}-> (i)>]
-// CHECK-SAME: combine [#imap.combiner<add from identity>]
+// CHECK-SAME: ins(%[[S]][i, j] :
+// CHECK-SAME: outs(%[[S2]][i] :
+// CHECK-SAME: fold [add {{.*}}]
 // CHECK: tensor.insert_slice %[[R]] into %[[ACC]][%[[I]]] [%[[SIZE]]] [1]
 func.func @scalar_constraint(%x: tensor<23x23xi32>) -> tensor<23xi32> {
   %e = tensor.empty() : tensor<23xi32>
-  %r = imap.generic #imap.map<(i)[j] -> (), domain: i in [0, 22], j in [0, 22], i - j in [0, 22]>
-      ins(%x : tensor<23x23xi32>) outs(%e : tensor<23xi32>)
-      maps [#imap.map<(i)[j] -> (i, j)>, #imap.map<(i)[j] -> (i)>]
-      combine [#imap.combiner<add from identity>] attributes {scalar_constraint} {
+  %r = imap.generic (i)[j] domain: i in [0, 22], j in [0, 22], i - j in [0, 22]
+      ins(%x[i, j] : tensor<23x23xi32>) outs(%e[i] : tensor<23xi32>) fold [add i32] attributes {scalar_constraint} {
   ^bb0(%a: i32):
     imap.yield %a : i32
   } -> tensor<23xi32>
@@ -516,12 +451,10 @@ func.func @scalar_constraint(%x: tensor<23x23xi32>) -> tensor<23xi32> {
 // CHECK: %[[SIZE2:.*]] = affine.min {{.*}}(%[[J]])
 // CHECK: %[[S:.*]] = tensor.extract_slice %[[X]][%[[I]], %[[J]]] [%[[SIZE]], %[[SIZE2]]] [1, 1]
 // CHECK: %[[S2:.*]] = tensor.extract_slice %[[ACC2]][%[[I]], %[[J]]] [%[[SIZE]], %[[SIZE2]]] [1, 1]
-// CHECK: %[[R:.*]] = imap.generic <(i, j){i_size, j_size} -> (), domain: i in [0, i_size - 1], j in [0, j_size - 1], i_size in [1, 4], j_size in [3, 4]>
+// CHECK: %[[R:.*]] = imap.generic (i, j){i_size, j_size} domain: i in [0, i_size - 1], j in [0, j_size - 1], i_size in [1, 4], j_size in [3, 4]
 // CHECK-SAME: runtime(%[[SIZE]], %[[SIZE2]] :
-// CHECK-SAME: ins(%[[S]] :
-// CHECK-SAME: outs(%[[S2]] :
-// CHECK-SAME: maps [{{.*}}-> (i, j)>, {{.*}}-> (i, j)>]
-// CHECK-SAME: combine [#imap.combiner<assign>]
+// CHECK-SAME: ins(%[[S]][i, j] :
+// CHECK-SAME: outs(%[[S2]][i, j] :
 // CHECK: %[[X:.*]] = imap.index dim 0
 // CHECK: arith.addi %[[X]], %[[I]] : index
 // CHECK: %[[X2:.*]] = imap.index dim 1
@@ -529,10 +462,8 @@ func.func @scalar_constraint(%x: tensor<23x23xi32>) -> tensor<23xi32> {
 // CHECK: tensor.insert_slice %[[R]] into %[[ACC2]][%[[I]], %[[J]]] [%[[SIZE]], %[[SIZE2]]] [1, 1]
 func.func @indices(%x: tensor<9x11xi32>) -> tensor<9x11xi32> {
   %e = tensor.empty() : tensor<9x11xi32>
-  %r = imap.generic #imap.map<(i, j) -> (), domain: i in [0, 8], j in [0, 10]>
-      ins(%x : tensor<9x11xi32>) outs(%e : tensor<9x11xi32>)
-      maps [#imap.map<(i, j) -> (i, j)>, #imap.map<(i, j) -> (i, j)>]
-      combine [#imap.combiner<assign>] attributes {indices} {
+  %r = imap.generic (i, j) domain: i in [0, 8], j in [0, 10]
+      ins(%x[i, j] : tensor<9x11xi32>) outs(%e[i, j] : tensor<9x11xi32>) attributes {indices} {
   ^bb0(%a: i32):
     %i = imap.index dim 0
     %c3 = arith.constant 3 : index
@@ -556,19 +487,15 @@ func.func @indices(%x: tensor<9x11xi32>) -> tensor<9x11xi32> {
 // CHECK: %[[LOOP:.*]] = scf.for %[[I:.*]] = %c0 to %c30 step %c8 iter_args(%[[ACC:.*]] = %[[EMPTY]])
 // CHECK: %[[SIZE:.*]] = affine.min {{.*}}(%[[I]])
 // CHECK: %[[S:.*]] = tensor.extract_slice %[[ACC]][%[[I]]] [%[[SIZE]]] [1]
-// CHECK: %[[R:.*]] = imap.generic <(i){i_offset, i_size} -> (), domain: i in [0, i_size - 1], i_offset in [0, 24], i_size in [6, 8]>
+// CHECK: %[[R:.*]] = imap.generic (i){i_offset, i_size} domain: i in [0, i_size - 1], i_offset in [0, 24], i_size in [6, 8]
 // CHECK-SAME: runtime(%[[I]], %[[SIZE]] :
-// CHECK-SAME: ins(%[[X]] :
-// CHECK-SAME: outs(%[[S]] :
-// CHECK-SAME: maps [{{.*}}-> ((i + i_offset) / 5, (i + i_offset) mod 5)>, {{.*}}-> (i)>]
-// CHECK-SAME: combine [#imap.combiner<assign>]
+// CHECK-SAME: ins(%[[X]][(i + i_offset) / 5, (i + i_offset) mod 5] :
+// CHECK-SAME: outs(%[[S]][i] :
 // CHECK: tensor.insert_slice %[[R]] into %[[ACC]][%[[I]]] [%[[SIZE]]] [1]
 func.func @reshape(%x: tensor<6x5xi32>) -> tensor<30xi32> {
   %e = tensor.empty() : tensor<30xi32>
-  %r = imap.generic #imap.map<(i) -> (), domain: i in [0, 29]>
-      ins(%x : tensor<6x5xi32>) outs(%e : tensor<30xi32>)
-      maps [#imap.map<(i) -> (i floordiv 5, i mod 5)>, #imap.map<(i) -> (i)>]
-      combine [#imap.combiner<assign>] attributes {reshape} {
+  %r = imap.generic (i) domain: i in [0, 29]
+      ins(%x[i floordiv 5, i mod 5] : tensor<6x5xi32>) outs(%e[i] : tensor<30xi32>) attributes {reshape} {
   ^bb0(%a: i32):
     imap.yield %a : i32
   } -> tensor<30xi32>
@@ -584,19 +511,16 @@ func.func @reshape(%x: tensor<6x5xi32>) -> tensor<30xi32> {
 // CHECK: %[[S:.*]] = tensor.extract_slice %[[X]][%[[I]], 0] [%[[SIZE]], 6] [1, 1]
 // CHECK: %[[S2:.*]] = tensor.extract_slice %[[ACC]][%[[I]]] [%[[SIZE]]] [1]
 // CHECK: %[[S3:.*]] = tensor.extract_slice %[[LEN]][%[[I]]] [%[[SIZE]]] [1]
-// CHECK: %[[R:.*]] = imap.generic <(i)[j]{i_size, n} -> (), domain: i in [0, i_size - 1], j in [0, n - 1], i_size in [1, 4], n in [0, 6]>
-// CHECK-SAME: runtime(%[[SIZE]], %[[S3]] :
-// CHECK-SAME: ins(%[[S]] :
-// CHECK-SAME: outs(%[[S2]] :
-// CHECK-SAME: maps [{{.*}}-> (i, j)>, {{.*}}-> (i)>, {{.*}}-> (i)>]
-// CHECK-SAME: combine [#imap.combiner<add from identity>]
+// CHECK: %[[R:.*]] = imap.generic (i)[j]{i_size, n} domain: i in [0, i_size - 1], j in [0, n - 1], i_size in [1, 4], n in [0, 6]
+// CHECK-SAME: runtime(%[[SIZE]], %[[S3]][i] :
+// CHECK-SAME: ins(%[[S]][i, j] :
+// CHECK-SAME: outs(%[[S2]][i] :
+// CHECK-SAME: fold [add i32]
 // CHECK: tensor.insert_slice %[[R]] into %[[ACC]][%[[I]]] [%[[SIZE]]] [1]
 func.func @ragged(%x: tensor<17x6xi32>, %len: tensor<17xi8>) -> tensor<17xi32> {
   %e = tensor.empty() : tensor<17xi32>
-  %r = imap.generic #imap.map<(i)[j]{n} -> (), domain: i in [0, 16], j in [0, n - 1], n in [0, 6]>
-      runtime(%len : tensor<17xi8>) ins(%x : tensor<17x6xi32>) outs(%e : tensor<17xi32>)
-      maps [#imap.map<(i)[j]{n} -> (i, j)>, #imap.map<(i)[j]{n} -> (i)>, #imap.map<(i)[j]{n} -> (i)>]
-      combine [#imap.combiner<add from identity>] attributes {ragged} {
+  %r = imap.generic (i)[j]{n} domain: i in [0, 16], j in [0, n - 1], n in [0, 6]
+      runtime(%len[i] : tensor<17xi8>) ins(%x[i, j] : tensor<17x6xi32>) outs(%e[i] : tensor<17xi32>) fold [add i32] attributes {ragged} {
   ^bb0(%a: i32):
     imap.yield %a : i32
   } -> tensor<17xi32>
@@ -611,33 +535,26 @@ func.func @ragged(%x: tensor<17x6xi32>, %len: tensor<17xi8>) -> tensor<17xi32> {
 // CHECK: %[[OFFSET:.*]] = affine.apply {{.*}}(%[[I]])
 // CHECK: %[[S:.*]] = tensor.extract_slice %[[X]][%[[OFFSET]]] [10] [1]
 // CHECK: %[[EMPTY2:.*]] = tensor.empty() : tensor<10xi32>
-// CHECK: %[[R:.*]] = imap.generic <(i) -> (), domain: i in [0, 9]>
-// CHECK-SAME: ins(%[[S]] :
-// CHECK-SAME: outs(%[[EMPTY2]] :
-// CHECK-SAME: maps [{{.*}}-> (i)>, {{.*}}-> (i)>]
-// CHECK-SAME: combine [#imap.combiner<assign>]
+// CHECK: %[[R:.*]] = imap.generic (i) domain: i in [0, 9]
+// CHECK-SAME: ins(%[[S]][i] :
+// CHECK-SAME: outs(%[[EMPTY2]][i] :
 // CHECK: %[[S2:.*]] = tensor.extract_slice %[[ACC]][%[[OFFSET]]] [8] [1]
-// CHECK: %[[R2:.*]] = imap.generic <(i)[k] -> (), domain: i in [0, 7], k in [0, 2]>
-// CHECK-SAME: ins(%[[R]] :
-// CHECK-SAME: outs(%[[S2]] :
-// CHECK-SAME: maps [{{.*}}-> (i + k)>, {{.*}}-> (i)>]
-// CHECK-SAME: combine [#imap.combiner<add from identity>]
+// CHECK: %[[R2:.*]] = imap.generic (i)[k] domain: i in [0, 7], k in [0, 2]
+// CHECK-SAME: ins(%[[R]][i + k] :
+// CHECK-SAME: outs(%[[S2]][i] :
+// CHECK-SAME: fold [add {{.*}}]
 // CHECK: tensor.parallel_insert_slice %[[R2]] into %[[ACC]][%[[OFFSET]]] [8] [1]
 func.func @overlap(%x: tensor<34xi32>) -> tensor<32xi32> {
   %e0 = tensor.empty() : tensor<34xi32>
   %e = tensor.empty() : tensor<32xi32>
-  %s = imap.generic #imap.map<(i) -> (), domain: i in [0, 33]>
-      ins(%x : tensor<34xi32>) outs(%e0 : tensor<34xi32>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
-      combine [#imap.combiner<assign>] attributes {overlap_producer} {
+  %s = imap.generic (i) domain: i in [0, 33]
+      ins(%x[i] : tensor<34xi32>) outs(%e0[i] : tensor<34xi32>) attributes {overlap_producer} {
   ^bb0(%a: i32):
     %v = arith.muli %a, %a : i32
     imap.yield %v : i32
   } -> tensor<34xi32>
-  %r = imap.generic #imap.map<(i)[k] -> (), domain: i in [0, 31], k in [0, 2]>
-      ins(%s : tensor<34xi32>) outs(%e : tensor<32xi32>)
-      maps [#imap.map<(i)[k] -> (i + k)>, #imap.map<(i)[k] -> (i)>]
-      combine [#imap.combiner<add from identity>] attributes {overlap} {
+  %r = imap.generic (i)[k] domain: i in [0, 31], k in [0, 2]
+      ins(%s[i + k] : tensor<34xi32>) outs(%e[i] : tensor<32xi32>) fold [add i32] attributes {overlap} {
   ^bb0(%a: i32):
     imap.yield %a : i32
   } -> tensor<32xi32>
@@ -648,37 +565,29 @@ func.func @overlap(%x: tensor<34xi32>) -> tensor<32xi32> {
 // CHECK-LABEL: func.func @shift(
 // CHECK-SAME:  %[[X:[^:]*]]: tensor
 // CHECK: %[[EMPTY:.*]] = tensor.empty() : tensor<33xi32>
-// CHECK: %[[R:.*]] = imap.generic <(i) -> (), domain: i in [0, 32]>
-// CHECK-SAME: ins(%[[X]] :
-// CHECK-SAME: outs(%[[EMPTY]] :
-// CHECK-SAME: maps [{{.*}}-> (i)>, {{.*}}-> (i)>]
-// CHECK-SAME: combine [#imap.combiner<assign>]
+// CHECK: %[[R:.*]] = imap.generic (i) domain: i in [0, 32]
+// CHECK-SAME: ins(%[[X]][i] :
+// CHECK-SAME: outs(%[[EMPTY]][i] :
 // CHECK: %[[LOOP:.*]] = scf.for %[[I:.*]] = %c0 to %c32 step %c5 iter_args(%[[ACC:.*]] = %[[R]])
 // CHECK: %[[SIZE:.*]] = affine.min {{.*}}(%[[I]])
 // CHECK: %[[S:.*]] = tensor.extract_slice %[[R]][%[[I]]] [%[[SIZE]]] [1]
 // CHECK: %[[APPLY:.*]] = imap.apply <(){rt0} -> (rt0 + 1)>(%[[I]])
 // CHECK: %[[S2:.*]] = tensor.extract_slice %[[ACC]][%[[APPLY]]] [%[[SIZE]]] [1]
-// CHECK: %[[R2:.*]] = imap.generic <(i){i_size} -> (), domain: i in [0, i_size - 1], i_size in [2, 5]>
+// CHECK: %[[R2:.*]] = imap.generic (i){i_size} domain: i in [0, i_size - 1], i_size in [2, 5]
 // CHECK-SAME: runtime(%[[SIZE]] :
-// CHECK-SAME: ins(%[[S]] :
-// CHECK-SAME: outs(%[[S2]] :
-// CHECK-SAME: maps [{{.*}}-> (i)>, {{.*}}-> (i)>]
-// CHECK-SAME: combine [#imap.combiner<assign>]
+// CHECK-SAME: ins(%[[S]][i] :
+// CHECK-SAME: outs(%[[S2]][i] :
 // CHECK: tensor.insert_slice %[[R2]] into %[[ACC]][%[[APPLY]]] [%[[SIZE]]] [1]
 func.func @shift(%x: tensor<33xi32>) -> tensor<33xi32> {
   %e = tensor.empty() : tensor<33xi32>
-  %s = imap.generic #imap.map<(i) -> (), domain: i in [0, 32]>
-      ins(%x : tensor<33xi32>) outs(%e : tensor<33xi32>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
-      combine [#imap.combiner<assign>] {
+  %s = imap.generic (i) domain: i in [0, 32]
+      ins(%x[i] : tensor<33xi32>) outs(%e[i] : tensor<33xi32>) {
   ^bb0(%a: i32):
     %v = arith.muli %a, %a : i32
     imap.yield %v : i32
   } -> tensor<33xi32>
-  %r = imap.generic #imap.map<(i) -> (), domain: i in [1, 32]>
-      ins(%s : tensor<33xi32>) outs(%s : tensor<33xi32>)
-      maps [#imap.map<(i) -> (i - 1)>, #imap.map<(i) -> (i)>]
-      combine [#imap.combiner<assign>] attributes {shift} {
+  %r = imap.generic (i) domain: i in [1, 32]
+      ins(%s[i - 1] : tensor<33xi32>) outs(%s[i] : tensor<33xi32>) attributes {shift} {
   ^bb0(%a: i32):
     imap.yield %a : i32
   } -> tensor<33xi32>

@@ -9,11 +9,11 @@
 // CHECK-SAME:    %[[X:.*]]: tensor<2xf32>, %[[I:.*]]: index
 // CHECK:         %[[M:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4xf32>
 // CHECK-NEXT:    %[[FIRST:.*]] = bufferization.to_buffer %[[X]] read_only
-// CHECK-NEXT:    imap.generic {{.*}} ins(%[[FIRST]] : memref<2xf32>) outs(%[[M]] : memref<4xf32>)
+// CHECK-NEXT:    imap.generic {{.*}} ins(%[[FIRST]][{{.*}}] : memref<2xf32>) outs(%[[M]][{{.*}}] : memref<4xf32>)
 // CHECK:         %[[ELEMENT:.*]] = memref.load %[[M]][%[[I]]]
-// CHECK:         imap.generic {{.*}} ins(%[[FIRST]] : memref<2xf32>) outs(%[[M]] : memref<4xf32>)
+// CHECK:         imap.generic {{.*}} ins(%[[FIRST]][{{.*}}] : memref<2xf32>) outs(%[[M]][{{.*}}] : memref<4xf32>)
 // CHECK:         %[[LAST:.*]] = bufferization.to_buffer %[[X]] read_only
-// CHECK-NEXT:    imap.generic {{.*}} ins(%[[LAST]] : memref<2xf32>) outs(%[[M]] : memref<4xf32>)
+// CHECK-NEXT:    imap.generic {{.*}} ins(%[[LAST]][{{.*}}] : memref<2xf32>) outs(%[[M]][{{.*}}] : memref<4xf32>)
 // CHECK:         %[[R:.*]] = bufferization.to_tensor %[[M]] restrict writable
 // CHECK:         return %[[ELEMENT]], %[[R]]
 // SMALL-LABEL: func.func @chain
@@ -22,22 +22,19 @@
 // SMALL-NOT:     memref.alloc
 func.func @chain(%x: tensor<2xf32>, %i: index) -> (f32, tensor<4xf32>) {
   %e = tensor.empty() : tensor<4xf32>
-  %a = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 3]>
-    ins(%x : tensor<2xf32>) outs(%e : tensor<4xf32>)
-    maps [#imap.map<(d0) -> (d0 floordiv 2)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<assign>] {
+  %a = imap.generic (d0) domain: d0 in [0, 3]
+    ins(%x[d0 floordiv 2] : tensor<2xf32>) outs(%e[d0] : tensor<4xf32>) {
   ^bb0(%in: f32):
     imap.yield %in : f32
   } -> tensor<4xf32>
   %element = tensor.extract %a[%i] : tensor<4xf32>
-  %b = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 1]>
-    ins(%x : tensor<2xf32>) outs(%a : tensor<4xf32>)
-    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0 + 1)>] combine [#imap.combiner<assign>] {
+  %b = imap.generic (d0) domain: d0 in [0, 1]
+    ins(%x[d0] : tensor<2xf32>) outs(%a[d0 + 1] : tensor<4xf32>) {
   ^bb0(%in: f32):
     imap.yield %in : f32
   } -> tensor<4xf32>
-  %c = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 1]>
-    ins(%x : tensor<2xf32>) outs(%b : tensor<4xf32>)
-    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0 + 2)>] combine [#imap.combiner<assign>] {
+  %c = imap.generic (d0) domain: d0 in [0, 1]
+    ins(%x[d0] : tensor<2xf32>) outs(%b[d0 + 2] : tensor<4xf32>) {
   ^bb0(%in: f32):
     imap.yield %in : f32
   } -> tensor<4xf32>
@@ -46,9 +43,8 @@ func.func @chain(%x: tensor<2xf32>, %i: index) -> (f32, tensor<4xf32>) {
 
 func.func @small(%x: tensor<4xf32>) -> tensor<4xf32> {
   %e = tensor.empty() : tensor<4xf32>
-  %a = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 3]>
-    ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>)
-    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<assign>] {
+  %a = imap.generic (d0) domain: d0 in [0, 3]
+    ins(%x[d0] : tensor<4xf32>) outs(%e[d0] : tensor<4xf32>) {
   ^bb0(%in: f32):
     imap.yield %in : f32
   } -> tensor<4xf32>
@@ -60,22 +56,20 @@ func.func @small(%x: tensor<4xf32>) -> tensor<4xf32> {
 // A destination that is read later is copied, and so is one that its operation reads elsewhere.
 // CHECK-LABEL: func.func @read_later
 // CHECK:         %[[A:.*]] = memref.alloc()
-// CHECK:         imap.generic {{.*}} outs(%[[A]] : memref<4xf32>)
+// CHECK:         imap.generic {{.*}} outs(%[[A]][{{.*}}] : memref<4xf32>)
 // CHECK:         %[[B:.*]] = memref.alloc()
 // CHECK-NEXT:    memref.copy %[[A]], %[[B]]
-// CHECK:         imap.generic {{.*}} ins(%[[A]] : memref<4xf32>) outs(%[[B]] : memref<4xf32>)
+// CHECK:         imap.generic {{.*}} ins(%[[A]][{{.*}}] : memref<4xf32>) outs(%[[B]][{{.*}}] : memref<4xf32>)
 // CHECK:         memref.load %[[A]]
 func.func @read_later(%x: tensor<4xf32>, %i: index) -> (f32, tensor<4xf32>) {
   %e = tensor.empty() : tensor<4xf32>
-  %a = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 3]>
-    ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>)
-    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<assign>] {
+  %a = imap.generic (d0) domain: d0 in [0, 3]
+    ins(%x[d0] : tensor<4xf32>) outs(%e[d0] : tensor<4xf32>) {
   ^bb0(%in: f32):
     imap.yield %in : f32
   } -> tensor<4xf32>
-  %b = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 2]>
-    ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
-    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0 + 1)>] combine [#imap.combiner<assign>] {
+  %b = imap.generic (d0) domain: d0 in [0, 2]
+    ins(%a[d0] : tensor<4xf32>) outs(%a[d0 + 1] : tensor<4xf32>) {
   ^bb0(%in: f32):
     imap.yield %in : f32
   } -> tensor<4xf32>
@@ -89,18 +83,16 @@ func.func @read_later(%x: tensor<4xf32>, %i: index) -> (f32, tensor<4xf32>) {
 // CHECK-LABEL: func.func @same_element
 // CHECK:         %[[A:.*]] = memref.alloc()
 // CHECK-NOT:     memref.alloc
-// CHECK:         imap.generic {{.*}} ins(%[[A]] : memref<4xf32>) outs(%[[A]] : memref<4xf32>)
+// CHECK:         imap.generic {{.*}} ins(%[[A]][{{.*}}] : memref<4xf32>) outs(%[[A]][{{.*}}] : memref<4xf32>)
 func.func @same_element(%x: tensor<4xf32>) -> tensor<4xf32> {
   %e = tensor.empty() : tensor<4xf32>
-  %a = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 3]>
-    ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>)
-    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<assign>] {
+  %a = imap.generic (d0) domain: d0 in [0, 3]
+    ins(%x[d0] : tensor<4xf32>) outs(%e[d0] : tensor<4xf32>) {
   ^bb0(%in: f32):
     imap.yield %in : f32
   } -> tensor<4xf32>
-  %b = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 3]>
-    ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>)
-    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<assign>] {
+  %b = imap.generic (d0) domain: d0 in [0, 3]
+    ins(%a[d0] : tensor<4xf32>) outs(%a[d0] : tensor<4xf32>) {
   ^bb0(%in: f32):
     %y = arith.negf %in : f32
     imap.yield %y : f32
@@ -114,14 +106,13 @@ func.func @same_element(%x: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK-LABEL: func.func @stored
 // CHECK-SAME:    %[[X:.*]]: tensor<4xf32>, %[[OUT:.*]]: memref<4xf32>
 // CHECK-NOT:     memref.alloc
-// CHECK:         imap.generic {{.*}} outs(%[[OUT]] : memref<4xf32>)
+// CHECK:         imap.generic {{.*}} outs(%[[OUT]][{{.*}}] : memref<4xf32>)
 // CHECK-NOT:     materialize_in_destination
 func.func @stored(%x: tensor<4xf32>, %out: memref<4xf32>) {
   %o = bufferization.to_tensor %out restrict writable : memref<4xf32> to tensor<4xf32>
   %e = tensor.empty() : tensor<4xf32>
-  %a = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 3]>
-    ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>)
-    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<assign>] {
+  %a = imap.generic (d0) domain: d0 in [0, 3]
+    ins(%x[d0] : tensor<4xf32>) outs(%e[d0] : tensor<4xf32>) {
   ^bb0(%in: f32):
     imap.yield %in : f32
   } -> tensor<4xf32>
@@ -138,13 +129,12 @@ func.func @stored(%x: tensor<4xf32>, %out: memref<4xf32>) {
 // CHECK-SAME:    %[[X:.*]]: tensor<4xf32>
 // CHECK:         %[[M:.*]] = bufferization.to_buffer %[[X]] : tensor<4xf32> to memref<4xf32>
 // CHECK-NEXT:    %[[IN:.*]] = bufferization.to_buffer %[[X]] read_only
-// CHECK-NEXT:    imap.generic {{.*}} ins(%[[IN]] : memref<4xf32>) outs(%[[M]] : memref<4xf32>)
+// CHECK-NEXT:    imap.generic {{.*}} ins(%[[IN]][{{.*}}] : memref<4xf32>) outs(%[[M]][{{.*}}] : memref<4xf32>)
 // CHECK:         %[[A:.*]] = bufferization.to_tensor %[[M]] restrict writable
 // CHECK-NEXT:    "test.use"(%[[A]])
 func.func @other_uses(%x: tensor<4xf32>) {
-  %a = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 2]>
-    ins(%x : tensor<4xf32>) outs(%x : tensor<4xf32>)
-    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0 + 1)>] combine [#imap.combiner<assign>] {
+  %a = imap.generic (d0) domain: d0 in [0, 2]
+    ins(%x[d0] : tensor<4xf32>) outs(%x[d0 + 1] : tensor<4xf32>) {
   ^bb0(%in: f32):
     imap.yield %in : f32
   } -> tensor<4xf32>
@@ -175,9 +165,8 @@ func.func @loops(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
   }
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%y = %x) -> tensor<4xf32> {
     %e = tensor.empty() : tensor<4xf32>
-    %a = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 3]>
-      ins(%y : tensor<4xf32>) outs(%e : tensor<4xf32>)
-      maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<assign>] {
+    %a = imap.generic (d0) domain: d0 in [0, 3]
+      ins(%y[d0] : tensor<4xf32>) outs(%e[d0] : tensor<4xf32>) {
     ^bb0(%in: f32):
       imap.yield %in : f32
     } -> tensor<4xf32>
@@ -193,24 +182,22 @@ func.func @loops(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
 // A copy of a destination becomes a copy of its buffer.
 // CHECK-LABEL: func.func @copied
 // CHECK:         %[[A:.*]] = memref.alloc()
-// CHECK:         imap.generic {{.*}} outs(%[[A]] : memref<4xf32>)
+// CHECK:         imap.generic {{.*}} outs(%[[A]][{{.*}}] : memref<4xf32>)
 // CHECK:         %[[B:.*]] = memref.alloc()
 // CHECK-NEXT:    memref.copy %[[A]], %[[B]]
 // CHECK-NOT:     bufferization.alloc_tensor
-// CHECK:         imap.generic {{.*}} outs(%[[B]] : memref<4xf32>)
+// CHECK:         imap.generic {{.*}} outs(%[[B]][{{.*}}] : memref<4xf32>)
 // CHECK:         memref.load %[[A]]
 func.func @copied(%x: tensor<4xf32>, %i: index) -> (f32, tensor<4xf32>) {
   %e = tensor.empty() : tensor<4xf32>
-  %a = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 3]>
-    ins(%x : tensor<4xf32>) outs(%e : tensor<4xf32>)
-    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<assign>] {
+  %a = imap.generic (d0) domain: d0 in [0, 3]
+    ins(%x[d0] : tensor<4xf32>) outs(%e[d0] : tensor<4xf32>) {
   ^bb0(%in: f32):
     imap.yield %in : f32
   } -> tensor<4xf32>
   %c = bufferization.alloc_tensor() copy(%a) : tensor<4xf32>
-  %b = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 2]>
-    ins(%x : tensor<4xf32>) outs(%c : tensor<4xf32>)
-    maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0 + 1)>] combine [#imap.combiner<assign>] {
+  %b = imap.generic (d0) domain: d0 in [0, 2]
+    ins(%x[d0] : tensor<4xf32>) outs(%c[d0 + 1] : tensor<4xf32>) {
   ^bb0(%in: f32):
     imap.yield %in : f32
   } -> tensor<4xf32>
@@ -224,7 +211,7 @@ func.func @copied(%x: tensor<4xf32>, %i: index) -> (f32, tensor<4xf32>) {
 // CHECK-LABEL: func.func @carried
 // CHECK:         scf.for {{.*}} iter_args(%[[Y:.*]] = %{{.*}})
 // CHECK:           %[[M:.*]] = bufferization.to_buffer %[[Y]] : tensor<4xf32> to memref<4xf32>
-// CHECK:           imap.generic {{.*}} outs(%[[M]] : memref<4xf32>)
+// CHECK:           imap.generic {{.*}} outs(%[[M]][{{.*}}] : memref<4xf32>)
 // CHECK:           %[[A:.*]] = bufferization.to_tensor %[[M]] restrict writable
 // CHECK-NEXT:      %[[R:.*]] = bufferization.materialize_in_destination %[[A]] in %[[Y]]
 // CHECK-NEXT:      scf.yield %[[R]]
@@ -232,9 +219,8 @@ func.func @carried(%x: tensor<4xf32>, %u: tensor<2xf32>, %n: index) -> tensor<4x
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%y = %x) -> tensor<4xf32> {
-    %a = imap.generic #imap.map<(d0) -> (), domain: d0 in [0, 1]>
-      ins(%u : tensor<2xf32>) outs(%y : tensor<4xf32>)
-      maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0 + 1)>] combine [#imap.combiner<assign>] {
+    %a = imap.generic (d0) domain: d0 in [0, 1]
+      ins(%u[d0] : tensor<2xf32>) outs(%y[d0 + 1] : tensor<4xf32>) {
     ^bb0(%in: f32):
       imap.yield %in : f32
     } -> tensor<4xf32>

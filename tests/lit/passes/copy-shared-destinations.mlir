@@ -4,14 +4,14 @@
 // CHECK-LABEL: func.func @read_later(
 // CHECK:         %[[A:.*]] = imap.generic
 // CHECK:         %[[C:.*]] = bufferization.alloc_tensor() copy(%[[A]])
-// CHECK:         imap.generic {{.*}} outs(%[[C]] :
+// CHECK:         imap.generic {{.*}} outs(%[[C]][{{.*}}] :
 func.func @read_later(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %empty = tensor.empty() : tensor<4xf32>
-  %a = imap.generic <(d0) -> (), domain: d0 in [0, 3]> ins(%x : tensor<4xf32>) outs(%empty : tensor<4xf32>) maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<assign>] {
+  %a = imap.generic (d0) domain: d0 in [0, 3] ins(%x[d0] : tensor<4xf32>) outs(%empty[d0] : tensor<4xf32>) {
   ^bb0(%in: f32):
     imap.yield %in : f32
   } -> tensor<4xf32>
-  %b = imap.generic <(d0) -> (), domain: d0 in [0, 3]> ins(%x : tensor<4xf32>) outs(%a : tensor<4xf32>) maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<add>] {
+  %b = imap.generic (d0) domain: d0 in [0, 3] ins(%x[d0] : tensor<4xf32>) outs(%a[d0] : tensor<4xf32>) fold [add f32 from outs 0] {
   ^bb0(%in: f32):
     imap.yield %in : f32
   } -> tensor<4xf32>
@@ -24,12 +24,12 @@ func.func @read_later(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 func.func @read_before(%x: tensor<4xf32>) -> (f32, tensor<4xf32>) {
   %c0 = arith.constant 0 : index
   %empty = tensor.empty() : tensor<4xf32>
-  %a = imap.generic <(d0) -> (), domain: d0 in [0, 3]> ins(%x : tensor<4xf32>) outs(%empty : tensor<4xf32>) maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<assign>] {
+  %a = imap.generic (d0) domain: d0 in [0, 3] ins(%x[d0] : tensor<4xf32>) outs(%empty[d0] : tensor<4xf32>) {
   ^bb0(%in: f32):
     imap.yield %in : f32
   } -> tensor<4xf32>
   %first = tensor.extract %a[%c0] : tensor<4xf32>
-  %b = imap.generic <(d0) -> (), domain: d0 in [0, 3]> ins(%x : tensor<4xf32>) outs(%a : tensor<4xf32>) maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<add>] {
+  %b = imap.generic (d0) domain: d0 in [0, 3] ins(%x[d0] : tensor<4xf32>) outs(%a[d0] : tensor<4xf32>) fold [add f32 from outs 0] {
   ^bb0(%in: f32):
     imap.yield %in : f32
   } -> tensor<4xf32>
@@ -41,16 +41,16 @@ func.func @read_before(%x: tensor<4xf32>) -> (f32, tensor<4xf32>) {
 // CHECK:         %[[A:.*]] = imap.generic
 // CHECK-NOT:     alloc_tensor
 // CHECK:         %[[EMPTY:.*]] = tensor.empty(%{{.*}})
-// CHECK:         imap.generic {{.*}} outs(%[[EMPTY]] :
+// CHECK:         imap.generic {{.*}} outs(%[[EMPTY]][{{.*}}] :
 func.func @overwritten(%x: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xf32>) {
   %c0 = arith.constant 0 : index
   %N = tensor.dim %x, %c0 : tensor<?xf32>
-  %a = imap.generic <(i){N} -> (), domain: i in [0, N - 1], N in [0, inf]> runtime(%N : index) outs(%x : tensor<?xf32>) maps [#imap.map<(i){N} -> (i)>] combine [#imap.combiner<assign>] {
+  %a = imap.generic (i){N} domain: i in [0, N - 1], N in [0, inf] runtime(%N : index) outs(%x[i] : tensor<?xf32>) {
     %one = arith.constant 1.0 : f32
     imap.yield %one : f32
   } -> tensor<?xf32>
   %M = tensor.dim %a, %c0 : tensor<?xf32>
-  %b = imap.generic <(i){M} -> (), domain: i in [0, M - 1], M in [0, inf]> runtime(%M : index) ins(%x : tensor<?xf32>) outs(%a : tensor<?xf32>) maps [#imap.map<(i){M} -> (i)>, #imap.map<(i){M} -> (i)>] combine [#imap.combiner<add from identity>] {
+  %b = imap.generic (i){M} domain: i in [0, M - 1], M in [0, inf] runtime(%M : index) ins(%x[i] : tensor<?xf32>) outs(%a[i] : tensor<?xf32>) fold [add f32] {
   ^bb0(%in: f32):
     imap.yield %in : f32
   } -> tensor<?xf32>
@@ -68,7 +68,7 @@ func.func @passed_on(%x: tensor<4xf32>, %p: i1) -> (tensor<4xf32>, tensor<4xf32>
     scf.yield %x : tensor<4xf32>
   } else {
     %empty = tensor.empty() : tensor<4xf32>
-    %c = imap.generic <(d0) -> (), domain: d0 in [0, 3]> ins(%x : tensor<4xf32>) outs(%empty : tensor<4xf32>) maps [#imap.map<(d0) -> (3 - d0)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<assign>] {
+    %c = imap.generic (d0) domain: d0 in [0, 3] ins(%x[3 - d0] : tensor<4xf32>) outs(%empty[d0] : tensor<4xf32>) {
     ^bb0(%in: f32):
       imap.yield %in : f32
     } -> tensor<4xf32>

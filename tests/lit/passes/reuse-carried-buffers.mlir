@@ -5,13 +5,13 @@
 // CHECK-LABEL: func.func @elements(
 // CHECK:         scf.for {{.*}} iter_args(%[[X:.*]] = %{{.*}})
 // CHECK-NOT:       tensor.empty
-// CHECK:           imap.generic {{.*}} ins(%[[X]] : tensor<8xf32>) outs(%[[X]] : tensor<8xf32>)
+// CHECK:           imap.generic {{.*}} ins(%[[X]][{{.*}}] : tensor<8xf32>) outs(%[[X]][{{.*}}] : tensor<8xf32>)
 func.func @elements(%init: tensor<8xf32>, %n: index) -> tensor<8xf32> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = %init) -> (tensor<8xf32>) {
     %e = tensor.empty() : tensor<8xf32>
-    %y = imap.generic <(d0) -> (), domain: d0 in [0, 7]> ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<assign>] {
+    %y = imap.generic (d0) domain: d0 in [0, 7] ins(%x[d0] : tensor<8xf32>) outs(%e[d0] : tensor<8xf32>) {
     ^bb0(%a: f32):
       %b = arith.addf %a, %a : f32
       imap.yield %b : f32
@@ -24,13 +24,13 @@ func.func @elements(%init: tensor<8xf32>, %n: index) -> tensor<8xf32> {
 // The old value is read at other elements by the operation that writes.
 // CHECK-LABEL: func.func @reversed(
 // CHECK:         %[[E:.*]] = tensor.empty
-// CHECK:         imap.generic {{.*}} outs(%[[E]] : tensor<8xf32>)
+// CHECK:         imap.generic {{.*}} outs(%[[E]][{{.*}}] : tensor<8xf32>)
 func.func @reversed(%init: tensor<8xf32>, %n: index) -> tensor<8xf32> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = %init) -> (tensor<8xf32>) {
     %e = tensor.empty() : tensor<8xf32>
-    %y = imap.generic <(d0) -> (), domain: d0 in [0, 7]> ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) maps [#imap.map<(d0) -> (7 - d0)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<assign>] {
+    %y = imap.generic (d0) domain: d0 in [0, 7] ins(%x[7 - d0] : tensor<8xf32>) outs(%e[d0] : tensor<8xf32>) {
     ^bb0(%a: f32):
       imap.yield %a : f32
     } -> tensor<8xf32>
@@ -42,13 +42,13 @@ func.func @reversed(%init: tensor<8xf32>, %n: index) -> tensor<8xf32> {
 // The old value is read after the new one is written: two carried tensors change places.
 // CHECK-LABEL: func.func @pair(
 // CHECK:         %[[E:.*]] = tensor.empty
-// CHECK:         imap.generic {{.*}} outs(%[[E]] : tensor<8xf32>)
+// CHECK:         imap.generic {{.*}} outs(%[[E]][{{.*}}] : tensor<8xf32>)
 func.func @pair(%u: tensor<8xf32>, %v: tensor<8xf32>, %n: index) -> (tensor<8xf32>, tensor<8xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%x = %u, %z = %v) -> (tensor<8xf32>, tensor<8xf32>) {
     %e = tensor.empty() : tensor<8xf32>
-    %y = imap.generic <(d0) -> (), domain: d0 in [0, 7]> ins(%x, %z : tensor<8xf32>, tensor<8xf32>) outs(%e : tensor<8xf32>) maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<assign>] {
+    %y = imap.generic (d0) domain: d0 in [0, 7] ins(%x[d0], %z[d0] : tensor<8xf32>, tensor<8xf32>) outs(%e[d0] : tensor<8xf32>) {
     ^bb0(%a: f32, %b: f32):
       %c = arith.addf %a, %b : f32
       imap.yield %c : f32
@@ -62,9 +62,9 @@ func.func @pair(%u: tensor<8xf32>, %v: tensor<8xf32>, %n: index) -> (tensor<8xf3
 // CHECK-LABEL: func.func @nested(
 // CHECK:         scf.while (%{{.*}} = %{{.*}}) : (tensor<8xf32>) -> tensor<8xf32>
 // CHECK:         ^bb0(%[[X:.*]]: tensor<8xf32>):
-// CHECK:           %[[Y:.*]] = imap.generic {{.*}} outs(%[[X]] : tensor<8xf32>)
+// CHECK:           %[[Y:.*]] = imap.generic {{.*}} outs(%[[X]][{{.*}}] : tensor<8xf32>)
 // CHECK:           scf.for {{.*}} iter_args(%[[Z:.*]] = %[[Y]])
-// CHECK:             imap.generic {{.*}} outs(%[[Z]] : tensor<8xf32>)
+// CHECK:             imap.generic {{.*}} outs(%[[Z]][{{.*}}] : tensor<8xf32>)
 func.func private @goes_on(tensor<8xf32>) -> i1
 func.func @nested(%init: tensor<8xf32>, %n: index) -> tensor<8xf32> {
   %c0 = arith.constant 0 : index
@@ -75,14 +75,14 @@ func.func @nested(%init: tensor<8xf32>, %n: index) -> tensor<8xf32> {
   } do {
   ^bb0(%x: tensor<8xf32>):
     %e = tensor.empty() : tensor<8xf32>
-    %y = imap.generic <(d0) -> (), domain: d0 in [0, 7]> ins(%x : tensor<8xf32>) outs(%e : tensor<8xf32>) maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<assign>] {
+    %y = imap.generic (d0) domain: d0 in [0, 7] ins(%x[d0] : tensor<8xf32>) outs(%e[d0] : tensor<8xf32>) {
     ^bb0(%a: f32):
       %b = arith.addf %a, %a : f32
       imap.yield %b : f32
     } -> tensor<8xf32>
     %s = scf.for %i = %c0 to %n step %c1 iter_args(%z = %y) -> (tensor<8xf32>) {
       %f = tensor.empty() : tensor<8xf32>
-      %w = imap.generic <(d0) -> (), domain: d0 in [0, 7]> ins(%z : tensor<8xf32>) outs(%f : tensor<8xf32>) maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<assign>] {
+      %w = imap.generic (d0) domain: d0 in [0, 7] ins(%z[d0] : tensor<8xf32>) outs(%f[d0] : tensor<8xf32>) {
       ^bb0(%a: f32):
         %b = arith.mulf %a, %a : f32
         imap.yield %b : f32

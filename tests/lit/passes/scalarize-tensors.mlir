@@ -11,7 +11,7 @@
 // CHECK:           scf.condition(%[[LESS]]) %[[I]], %[[A]] : i32, tensor<8xi32>
 // CHECK:         ^bb0(%[[J:.*]]: i32, %[[B:.*]]: tensor<8xi32>):
 // CHECK:           %[[NEXT:.*]] = arith.addi %[[J]], %{{.*}} : i32
-// CHECK:           %[[SUM:.*]] = imap.generic <(d0) -> (), domain: d0 in [0, 7]> ins(%[[B]] : tensor<8xi32>)
+// CHECK:           %[[SUM:.*]] = imap.generic (d0) domain: d0 in [0, 7] ins(%[[B]][{{.*}}] : tensor<8xi32>)
 // CHECK:           ^bb0(%[[E:.*]]: i32):
 // CHECK:             arith.addi %[[E]], %[[J]] : i32
 // CHECK:           scf.yield %[[NEXT]], %[[SUM]] : i32, tensor<8xi32>
@@ -22,7 +22,7 @@ func.func @count(%n: tensor<i32>, %x: tensor<8xi32>) -> (tensor<i32>, tensor<8xi
   %one = arith.constant dense<1> : tensor<i32>
   %r:2 = scf.while (%i = %zero, %a = %x) : (tensor<i32>, tensor<8xi32>) -> (tensor<i32>, tensor<8xi32>) {
     %e = tensor.empty() : tensor<i1>
-    %c = imap.generic <() -> ()> ins(%i, %n : tensor<i32>, tensor<i32>) outs(%e : tensor<i1>) maps [#imap.map<() -> ()>, #imap.map<() -> ()>, #imap.map<() -> ()>] combine [#imap.combiner<assign>] {
+    %c = imap.generic () ins(%i[], %n[] : tensor<i32>, tensor<i32>) outs(%e[] : tensor<i1>) {
     ^bb0(%p: i32, %q: i32):
       %less = arith.cmpi slt, %p, %q : i32
       imap.yield %less : i1
@@ -32,13 +32,13 @@ func.func @count(%n: tensor<i32>, %x: tensor<8xi32>) -> (tensor<i32>, tensor<8xi
   } do {
   ^bb0(%i: tensor<i32>, %a: tensor<8xi32>):
     %e = tensor.empty() : tensor<i32>
-    %next = imap.generic <() -> ()> ins(%i, %one : tensor<i32>, tensor<i32>) outs(%e : tensor<i32>) maps [#imap.map<() -> ()>, #imap.map<() -> ()>, #imap.map<() -> ()>] combine [#imap.combiner<assign>] {
+    %next = imap.generic () ins(%i[], %one[] : tensor<i32>, tensor<i32>) outs(%e[] : tensor<i32>) {
     ^bb0(%p: i32, %q: i32):
       %sum = arith.addi %p, %q : i32
       imap.yield %sum : i32
     } -> tensor<i32>
     %f = tensor.empty() : tensor<8xi32>
-    %b = imap.generic <(d0) -> (), domain: d0 in [0, 7]> ins(%a, %i : tensor<8xi32>, tensor<i32>) outs(%f : tensor<8xi32>) maps [#imap.map<(d0) -> (d0)>, #imap.map<(d0) -> ()>, #imap.map<(d0) -> (d0)>] combine [#imap.combiner<assign>] {
+    %b = imap.generic (d0) domain: d0 in [0, 7] ins(%a[d0], %i[] : tensor<8xi32>, tensor<i32>) outs(%f[d0] : tensor<8xi32>) {
     ^bb0(%p: i32, %q: i32):
       %sum = arith.addi %p, %q : i32
       imap.yield %sum : i32
@@ -58,7 +58,7 @@ func.func @count(%n: tensor<i32>, %x: tensor<8xi32>) -> (tensor<i32>, tensor<8xi
 func.func @epilogue(%s: f32, %x: tensor<8xf32>) -> tensor<f32> {
   %t = tensor.from_elements %s : tensor<f32>
   %e = tensor.empty() : tensor<f32>
-  %r = imap.generic <()[s0] -> (), domain: s0 in [0, 7]> ins(%t, %x : tensor<f32>, tensor<8xf32>) outs(%e : tensor<f32>) maps [#imap.map<()[s0] -> ()>, #imap.map<()[s0] -> (s0)>, #imap.map<()[s0] -> ()>] combine [#imap.combiner<add from identity>] {
+  %r = imap.generic ()[s0] domain: s0 in [0, 7] ins(%t[], %x[s0] : tensor<f32>, tensor<8xf32>) outs(%e[] : tensor<f32>) fold [add f32] {
   ^bb0(%a: f32, %b: f32):
     imap.yield %b : f32
   } epilogue {
@@ -82,7 +82,7 @@ func.func @branch(%p: i1, %x: tensor<4xf32>) -> tensor<f32> {
   %one = arith.constant dense<1.0> : tensor<f32>
   %r = scf.if %p -> (tensor<f32>) {
     %e = tensor.empty() : tensor<f32>
-    %v = imap.generic <() -> ()> ins(%x : tensor<4xf32>) outs(%e : tensor<f32>) maps [#imap.map<() -> (2)>, #imap.map<() -> ()>] combine [#imap.combiner<assign>] {
+    %v = imap.generic () ins(%x[2] : tensor<4xf32>) outs(%e[] : tensor<f32>) {
     ^bb0(%a: f32):
       %n = arith.negf %a : f32
       imap.yield %n : f32
@@ -96,19 +96,19 @@ func.func @branch(%p: i1, %x: tensor<4xf32>) -> tensor<f32> {
 
 // An operation with a range is no point, and elements of unsigned integers are left.
 // CHECK-LABEL: func.func @left(
-// CHECK:         imap.generic <()[s0] -> ()
+// CHECK:         imap.generic ()[s0]
 // CHECK:         scf.for {{.*}} -> (tensor<ui32>)
 func.func @left(%x: tensor<8xf32>, %u: tensor<ui32>, %n: index) -> (tensor<f32>, tensor<ui32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %e = tensor.empty() : tensor<f32>
-  %r = imap.generic <()[s0] -> (), domain: s0 in [0, 7]> ins(%x : tensor<8xf32>) outs(%e : tensor<f32>) maps [#imap.map<()[s0] -> (s0)>, #imap.map<()[s0] -> ()>] combine [#imap.combiner<maximumf from identity>] {
+  %r = imap.generic ()[s0] domain: s0 in [0, 7] ins(%x[s0] : tensor<8xf32>) outs(%e[] : tensor<f32>) fold [maximumf f32] {
   ^bb0(%a: f32):
     imap.yield %a : f32
   } -> tensor<f32>
   %s = scf.for %i = %c0 to %n step %c1 iter_args(%v = %u) -> (tensor<ui32>) {
     %f = tensor.empty() : tensor<ui32>
-    %w = imap.generic <() -> ()> ins(%v : tensor<ui32>) outs(%f : tensor<ui32>) maps [#imap.map<() -> ()>, #imap.map<() -> ()>] combine [#imap.combiner<assign>] {
+    %w = imap.generic () ins(%v[] : tensor<ui32>) outs(%f[] : tensor<ui32>) {
     ^bb0(%a: i32):
       %b = arith.addi %a, %a : i32
       imap.yield %b : i32

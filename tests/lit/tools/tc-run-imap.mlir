@@ -47,9 +47,8 @@ func.func @add(%a: tensor<?x?xf32>) -> tensor<?x?xf32> {
   %m = tensor.dim %a, %c0 : tensor<?x?xf32>
   %n = tensor.dim %a, %c1 : tensor<?x?xf32>
   %init = tensor.empty(%m, %n) : tensor<?x?xf32>
-  %b = imap.generic #imap.map<(i, j){M, N} -> (), domain: i in [0, M - 1], j in [0, N - 1]> runtime(%m, %n : index, index)
-      ins(%a : tensor<?x?xf32>) outs(%init : tensor<?x?xf32>)
-      maps [#imap.map<(i, j){M, N} -> (i, j)>, #imap.map<(i, j){M, N} -> (i, j)>] combine [#imap.combiner<assign>] {
+  %b = imap.generic (i, j){M, N} domain: i in [0, M - 1], j in [0, N - 1] runtime(%m, %n : index, index)
+      ins(%a[i, j] : tensor<?x?xf32>) outs(%init[i, j] : tensor<?x?xf32>) {
   ^bb0(%x: f32):
     %y = arith.addf %x, %x : f32
     imap.yield %y : f32
@@ -62,9 +61,8 @@ func.func @head(%x: tensor<?xf32> {tc.name = "x"}, %n: index {tc.name = "n"}) ->
   %c1 = arith.constant 1 : index
   %m = arith.addi %n, %c1 : index
   %init = tensor.empty(%m) : tensor<?xf32>
-  %y = imap.generic #imap.map<(i){M} -> (), domain: i in [0, M - 1]> runtime(%m : index)
-      ins(%x : tensor<?xf32>) outs(%init : tensor<?xf32>)
-      maps [#imap.map<(i){M} -> (i)>, #imap.map<(i){M} -> (i)>] combine [#imap.combiner<assign>] {
+  %y = imap.generic (i){M} domain: i in [0, M - 1] runtime(%m : index)
+      ins(%x[i] : tensor<?xf32>) outs(%init[i] : tensor<?xf32>) {
   ^bb0(%e: f32):
     imap.yield %e : f32
   } -> tensor<?xf32>

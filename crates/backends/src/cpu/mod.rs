@@ -9,10 +9,8 @@
 //! let module = Module::parse(&context, r#"
 //!     func.func @negate(%a: tensor<4xf32>) -> tensor<4xf32> {
 //!       %init = tensor.empty() : tensor<4xf32>
-//!       %b = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]>
-//!           ins(%a : tensor<4xf32>) outs(%init : tensor<4xf32>)
-//!           maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
-//!           combine [#imap.combiner<assign>] {
+//!       %b = imap.generic (i) domain: i in [0, 3]
+//!           ins(%a[i] : tensor<4xf32>) outs(%init[i] : tensor<4xf32>) {
 //!       ^bb0(%x: f32):
 //!         %y = arith.negf %x : f32
 //!         imap.yield %y : f32

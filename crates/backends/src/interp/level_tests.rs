@@ -527,15 +527,12 @@ fn generics_on_memory() {
   %p = memref.alloc() : memref<i32>
   %ten = arith.constant 10 : i32
   memref.store %ten, %s[] : memref<i32>
-  imap.generic #imap.map<(i) -> (), domain: i in [0, 3]> ins(%x : memref<4xi32>) outs(%x : memref<4xi32>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>] combine [#imap.combiner<assign>] {
+  imap.generic (i) domain: i in [0, 3] ins(%x[i] : memref<4xi32>) outs(%x[i] : memref<4xi32>) {
   ^bb0(%a: i32):
     %d = arith.addi %a, %a : i32
     imap.yield %d : i32
   }
-  imap.generic #imap.map<()[k] -> (), domain: k in [0, 3]> ins(%x : memref<4xi32>) outs(%s, %p : memref<i32>, memref<i32>)
-      maps [#imap.map<()[k] -> (k)>, #imap.map<()[k] -> ()>, #imap.map<()[k] -> ()>]
-      combine [#imap.combiner<add>, #imap.combiner<mul from identity>] {
+  imap.generic ()[k] domain: k in [0, 3] ins(%x[k] : memref<4xi32>) outs(%s[], %p[] : memref<i32>, memref<i32>) fold [add i32 from outs 0, mul i32] {
   ^bb0(%a: i32):
     imap.yield %a, %a : i32, i32
   }
@@ -543,10 +540,7 @@ fn generics_on_memory() {
   %product = memref.load %p[] : memref<i32>
   %r = tensor.from_elements %sum, %product : tensor<2xi32>";
     assert_eq!(run_code("tensor<2xi32>", text), [30.0, 384.0]);
-    let outside = text.replace(
-        "maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]",
-        "maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i + 1)>]",
-    );
+    let outside = text.replace("outs(%x[i]", "outs(%x[i + 1]");
     assert_eq!(
         error_code("tensor<2xi32>", &outside),
         "-:8:3: error: 'imap.generic' op is out of bounds: index [4] of a memref of shape [4] (at i = 3)"
@@ -636,8 +630,7 @@ fn undefined_elements_spread() {
     // Of memory, and through a fold.
     let text = "%m = memref.alloc() : memref<3xi32>
   %e = tensor.empty() : tensor<i32>
-  %r = imap.generic #imap.map<()[k] -> (), domain: k in [0, 2]> ins(%t : tensor<3xi32>) outs(%e : tensor<i32>)
-      maps [#imap.map<()[k] -> (k)>, #imap.map<()[k] -> ()>] combine [#imap.combiner<add from identity>] {
+  %r = imap.generic ()[k] domain: k in [0, 2] ins(%t[k] : tensor<3xi32>) outs(%e[] : tensor<i32>) fold [add i32] {
   ^bb0(%a: i32):
     imap.yield %a : i32
   } -> tensor<i32>";
@@ -647,7 +640,7 @@ fn undefined_elements_spread() {
     );
     assert_eq!(
         error_code("tensor<i32>", &text),
-        "-:11:3: error: 'func.return' op returns an undefined element: [] of result 0\n\
+        "-:10:3: error: 'func.return' op returns an undefined element: [] of result 0\n\
          -:3:8: note: 'memref.alloc' op leaves the element undefined"
     );
 }

@@ -53,7 +53,7 @@ pub(super) fn scalar(
 ) -> Result<Outcome, Error> {
     let arguments: Vec<_> =
         types.iter().enumerate().map(|(number, ty)| format!("%t{number}: tensor<{ty}>")).collect();
-    let operands: Vec<_> = (0..types.len()).map(|number| format!("%t{number}")).collect();
+    let operands: Vec<_> = (0..types.len()).map(|number| format!("%t{number}[]")).collect();
     let tensors: Vec<_> = types.iter().map(|ty| format!("tensor<{ty}>")).collect();
     let scalars: Vec<_> =
         types.iter().enumerate().map(|(number, ty)| format!("%a{number}: {ty}")).collect();
@@ -61,12 +61,10 @@ pub(super) fn scalar(
         [] => String::new(),
         _ => format!("ins({} : {})", operands.join(", "), tensors.join(", ")),
     };
-    let maps = vec!["#imap.map<() -> ()>"; types.len() + 1].join(", ");
     let text = format!(
         "func.func @f({}) -> tensor<{result}> {{
            %init = tensor.empty() : tensor<{result}>
-           %out = imap.generic #imap.map<() -> ()> {} outs(%init : tensor<{result}>)
-               maps [{maps}] combine [#imap.combiner<assign>] {{
+           %out = imap.generic () {} outs(%init[] : tensor<{result}>) {{
            ^bb0({}):
              {code}
              imap.yield %r : {result}
@@ -88,11 +86,9 @@ func.func @matmul(%A: tensor<?x?xf32>, %B: tensor<?x?xf32>) -> tensor<?x?xf32> {
   %K = tensor.dim %A, %c1 : tensor<?x?xf32>
   %N = tensor.dim %B, %c1 : tensor<?x?xf32>
   %init = tensor.empty(%M, %N) : tensor<?x?xf32>
-  %C = imap.generic #imap.map<(m, n)[k]{M, N, K} -> (), domain: m in [0, M - 1], n in [0, N - 1], k in [0, K - 1], M in [1, 2147483647], N in [1, 2147483647], K in [1, 2147483647]>
+  %C = imap.generic (m, n)[k]{M, N, K} domain: m in [0, M - 1], n in [0, N - 1], k in [0, K - 1], M in [1, 2147483647], N in [1, 2147483647], K in [1, 2147483647]
       runtime(%M, %N, %K : index, index, index)
-      ins(%A, %B : tensor<?x?xf32>, tensor<?x?xf32>) outs(%init : tensor<?x?xf32>)
-      maps [#imap.map<(m, n)[k]{M, N, K} -> (m, k)>, #imap.map<(m, n)[k]{M, N, K} -> (k, n)>, #imap.map<(m, n)[k]{M, N, K} -> (m, n)>]
-      combine [#imap.combiner<add from identity>] {
+      ins(%A[m, k], %B[k, n] : tensor<?x?xf32>, tensor<?x?xf32>) outs(%init[m, n] : tensor<?x?xf32>) fold [add f32] {
   ^bb0(%a: f32, %b: f32):
     %p = arith.mulf %a, %b : f32
     imap.yield %p : f32
@@ -319,10 +315,8 @@ fn unsigned_and_bool_tensors() {
 func.func @f(%A: tensor<2xi8> {tc.unsigned}, %B: tensor<2xi1>) -> (tensor<2xi8> {tc.unsigned}, tensor<2xi1>) {
   %init = tensor.empty() : tensor<2xi8>
   %none = tensor.empty() : tensor<2xi1>
-  %C:2 = imap.generic #imap.map<(i) -> (), domain: i in [0, 1]> ins(%A, %B : tensor<2xi8>, tensor<2xi1>)
-      outs(%init, %none : tensor<2xi8>, tensor<2xi1>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
-      combine [#imap.combiner<assign>, #imap.combiner<assign>] {
+  %C:2 = imap.generic (i) domain: i in [0, 1] ins(%A[i], %B[i] : tensor<2xi8>, tensor<2xi1>)
+      outs(%init[i], %none[i] : tensor<2xi8>, tensor<2xi1>) {
   ^bb0(%a: i8, %b: i1):
     %two = arith.constant 2 : i8
     %q = arith.divui %a, %two : i8
@@ -347,10 +341,8 @@ fn runtime_variables_come_from_tensors() {
     let text = "
 func.func @gather(%T: tensor<4x2xi32>, %I: tensor<3xi32>) -> tensor<3x2xi32> {
   %init = tensor.empty() : tensor<3x2xi32>
-  %R = imap.generic #imap.map<(i, j){r} -> (), domain: i in [0, 2], j in [0, 1], r in [0, 3]>
-      runtime(%I : tensor<3xi32>) ins(%T : tensor<4x2xi32>) outs(%init : tensor<3x2xi32>)
-      maps [#imap.map<(i, j){r} -> (r, j)>, #imap.map<(i, j){r} -> (i, j)>, #imap.map<(i, j){r} -> (i)>]
-      combine [#imap.combiner<assign>] {
+  %R = imap.generic (i, j){r} domain: i in [0, 2], j in [0, 1], r in [0, 3]
+      runtime(%I[i] : tensor<3xi32>) ins(%T[r, j] : tensor<4x2xi32>) outs(%init[i, j] : tensor<3x2xi32>) {
   ^bb0(%t: i32):
     imap.yield %t : i32
   } -> tensor<3x2xi32>
@@ -397,10 +389,8 @@ func.func @gather(%T: tensor<4xi32>, %I: tensor<2xi32>) -> tensor<3xi32> {
   %c7 = arith.constant 7 : i32
   %empty = tensor.empty() : tensor<3xi32>
   %init = linalg.fill ins(%c7 : i32) outs(%empty : tensor<3xi32>) -> tensor<3xi32>
-  %R = imap.generic #imap.map<(i){r} -> (), domain: i in [0, 2], r in [0, 3], i * 2 in [0, 2]>
-      runtime(%I : tensor<2xi32>) ins(%T : tensor<4xi32>) outs(%init : tensor<3xi32>)
-      maps [#imap.map<(i){r} -> (r)>, #imap.map<(i){r} -> (i)>, #imap.map<(i){r} -> (i)>]
-      combine [#imap.combiner<assign>] {
+  %R = imap.generic (i){r} domain: i in [0, 2], r in [0, 3], i * 2 in [0, 2]
+      runtime(%I[i] : tensor<2xi32>) ins(%T[r] : tensor<4xi32>) outs(%init[i] : tensor<3xi32>) {
   ^bb0(%t: i32):
     imap.yield %t : i32
   } -> tensor<3xi32>
@@ -419,10 +409,8 @@ fn combiners_constraints_and_epilogues() {
     let text = "
 func.func @f(%A: tensor<5xi32>, %I: tensor<2xi32>, %B: tensor<2xi32>) -> (tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) {
   %init = tensor.empty() : tensor<2xi32>
-  %R:3 = imap.generic #imap.map<(i)[k] -> (), domain: i in [0, 1], k in [0, 5], i + k in [1, 4]>
-      ins(%A, %B : tensor<5xi32>, tensor<2xi32>) outs(%I, %init, %init : tensor<2xi32>, tensor<2xi32>, tensor<2xi32>)
-      maps [#imap.map<(i)[k] -> (i + k)>, #imap.map<(i)[k] -> (i)>, #imap.map<(i)[k] -> (i)>, #imap.map<(i)[k] -> (1 - i)>, #imap.map<(i)[k] -> (i)>]
-      combine [#imap.combiner<add>, #imap.combiner<maxs from identity>, #imap.combiner<mul from identity>] {
+  %R:3 = imap.generic (i)[k] domain: i in [0, 1], k in [0, 5], i + k in [1, 4]
+      ins(%A[i + k], %B[i] : tensor<5xi32>, tensor<2xi32>) outs(%I[i], %init[1 - i], %init[i] : tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) fold [add i32 from outs 0, maxs i32, mul i32] {
   ^bb0(%a: i32, %b: i32):
     %k = imap.index range 0
     %n = arith.index_cast %k : index to i32
@@ -451,23 +439,22 @@ fn nothing_folded_leaves_the_start() {
     let text = "
 func.func @f(%I: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
   %init = tensor.empty() : tensor<2xf32>
-  %R:3 = imap.generic #imap.map<(i) -> (), domain: i in [0, 1], i in [1, 1]> outs(%I, %init, %init : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
-      combine [#imap.combiner<assign>, #imap.combiner<maxf from identity>, #imap.combiner<assign>] {
-    %one = arith.constant 1.0 : f32
-    imap.yield %one, %one, %one : f32, f32, f32
-  } -> tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
-  return %R#0, %R#1, %R#2 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
+  %one = arith.constant 1.0 : f32
+  %R:2 = imap.generic (i) domain: i in [0, 1], i in [1, 1] outs(%I[i], %init[i] : tensor<2xf32>, tensor<2xf32>) {
+    imap.yield %one, %one : f32, f32
+  } -> tensor<2xf32>, tensor<2xf32>
+  %M = imap.generic (i) domain: i in [0, 1], i in [1, 1] outs(%init[i] : tensor<2xf32>) fold [maxf f32] {
+    imap.yield %one : f32
+  } -> tensor<2xf32>
+  return %R#0, %M, %R#1 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
 }";
-    // `i in [1, 1]` on a variable with bounds narrows them: write it as a sum.
-    let text = text.replace("i in [1, 1]", "i * 2 in [1, 2]");
     let inputs = [floats(&[2], &[5.0, 6.0])];
     assert_eq!(
-        error(&text, &inputs),
-        "-:10:3: error: 'func.return' op returns an undefined element: [0] of result 2\n\
+        error(text, &inputs),
+        "-:11:3: error: 'func.return' op returns an undefined element: [0] of result 2\n\
          -:3:11: note: 'tensor.empty' op leaves the element undefined"
     );
-    let outcomes = with_function(&text, |op| {
+    let outcomes = with_function(text, |op| {
         Interpreter::new(op)?.allow_undefined_results().run(&inputs, Limits::default())
     });
     let outcomes = outcomes.unwrap();
@@ -478,20 +465,22 @@ func.func @f(%I: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>)
 }
 
 #[test]
-fn constraints_count_per_result() {
+fn constraints_count_per_form() {
     let text = "
 func.func @f(%A: tensor<6xi32>, %B: tensor<3xi32>, %C: tensor<6xi32>) -> (tensor<3xi32>, tensor<6xi32>) {
-  %R:2 = imap.generic #imap.map<(i) -> (), domain: i in [0, 5], i + 1 in [2, 4]> ins(%A : tensor<6xi32>) outs(%B, %C : tensor<3xi32>, tensor<6xi32>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i - 1)>, #imap.map<(i) -> (i)>]
-      combine [#imap.combiner<assign>, #imap.combiner<add>] {
+  %stored = imap.generic (i) domain: i in [0, 5], i + 1 in [2, 4] ins(%A[i] : tensor<6xi32>) outs(%B[i - 1] : tensor<3xi32>) {
   ^bb0(%x: i32):
-    imap.yield %x, %x : i32, i32
+    imap.yield %x : i32
+  } -> tensor<3xi32>
+  %folded = imap.generic (i) domain: i in [0, 5], i + 1 in [2, 4] ins(%A[i] : tensor<6xi32>) outs(%C[i] : tensor<6xi32>) fold [add i32 from outs 0] {
+  ^bb0(%x: i32):
+    imap.yield %x : i32
   } epilogue {
-  ^bb0(%p: i32, %q: i32, %x: i32):
-    %t = arith.addi %p, %q : i32
-    imap.yield %t, %t : i32, i32
-  } -> tensor<3xi32>, tensor<6xi32>
-  return %R#0, %R#1 : tensor<3xi32>, tensor<6xi32>
+  ^bb0(%q: i32, %x: i32):
+    %t = arith.addi %q, %q : i32
+    imap.yield %t : i32
+  } -> tensor<6xi32>
+  return %stored, %folded : tensor<3xi32>, tensor<6xi32>
 }";
     let inputs = [
         ints(&[6], &[1, 2, 3, 4, 5, 6]),
@@ -500,8 +489,8 @@ func.func @f(%A: tensor<6xi32>, %B: tensor<3xi32>, %C: tensor<6xi32>) -> (tensor
     ];
     let outcomes = run_text(text, &inputs).unwrap();
     // Where the constraint does not hold, the first result has no such element.
-    assert_eq!(values(&outcomes[0]), [24.0, 36.0, 48.0]);
-    assert_eq!(values(&outcomes[1]), [10.0, 24.0, 36.0, 48.0, 50.0, 60.0]);
+    assert_eq!(values(&outcomes[0]), [2.0, 3.0, 4.0]);
+    assert_eq!(values(&outcomes[1]), [20.0, 44.0, 66.0, 88.0, 100.0, 120.0]);
     let message = error(&text.replace("[2, 4]", "[2, 5]"), &inputs);
     assert!(message.contains("stores out of bounds: position [3]"), "{message}");
 }
@@ -512,9 +501,7 @@ fn guarded_reads_and_rounding() {
     let text = "
 func.func @f(%A: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %init = tensor.empty() : tensor<4xf32>
-  %R:2 = imap.generic #imap.map<(i) -> (), domain: i in [0, 3]> ins(%A : tensor<4xf32>) outs(%init, %init : tensor<4xf32>, tensor<4xf32>)
-      maps [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>]
-      combine [#imap.combiner<assign>, #imap.combiner<assign>] {
+  %R:2 = imap.generic (i) domain: i in [0, 3] ins(%A[i] : tensor<4xf32>) outs(%init[i], %init[i] : tensor<4xf32>, tensor<4xf32>) {
   ^bb0(%a: f32):
     %zero = arith.constant 0.0 : f32
     %third = arith.constant 0.333333333 : f32
@@ -546,7 +533,7 @@ func.func @f(%A: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
     let message = error(&unguarded, &[floats(&[4], &[0.0; 4])]);
     assert_eq!(
         message,
-        "-:19:12: error: 'tensor.extract' op is out of bounds: index [4] of a tensor of shape [4] (at i = 2)"
+        "-:17:12: error: 'tensor.extract' op is out of bounds: index [4] of a tensor of shape [4] (at i = 2)"
     );
 }
 

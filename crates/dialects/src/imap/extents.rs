@@ -1,7 +1,7 @@
 //! Sizes of operands as expressions over the runtime variables of an `imap.generic`, and which
 //! destinations the operation stores completely.
 
-use super::{Combiner, CombinerKind, Generic, GenericParts, map};
+use super::{CombinerKind, Generic, GenericParts, map};
 use crate::mlir::{self, Op, Val};
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
@@ -135,14 +135,13 @@ impl<'c> Generic<'c> {
     /// Whether the results depend on the contents of a destination: a fold starts from it, or the
     /// operation does not store every element.
     pub fn reads_destination(self, destination: usize) -> bool {
-        let combiner = mlir::array_attr(self.op, "combiners").get(destination).copied();
-        let combiner = combiner.and_then(Combiner::from_attribute);
+        let combiner = self.combiners().get(destination).copied();
         let Some(combiner) = combiner.filter(|it| !it.reads_destination()) else { return true };
-        let ir = Context::new();
-        let domain = self.domain(&ir);
-        if combiner.kind == CombinerKind::Assign && !domain.constraints.is_empty() {
+        if combiner.kind == CombinerKind::Assign && self.frozen_domain().has_constraints() {
             return true;
         }
+        let ir = Context::new();
+        let domain = self.domain(&ir);
         let place = self.inputs().len() + destination;
         let map = mlir::array_attr(self.op, "maps").get(place).copied();
         let map = map.and_then(|map| map::from_attribute(&ir, map));

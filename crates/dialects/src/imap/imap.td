@@ -52,7 +52,7 @@ class Imap_Attr<string name, string attrMnemonic> : AttrDef<Imap_Dialect, name> 
 def Imap_MapAttr : Imap_Attr<"Map", "map"> {
   let summary = "An indexing map with the domain on which it is defined";
   let description = [{
-    The canonical text of a `tc_ir::IndexingMap`. Variables may have names of
+    A `tc_ir::FrozenMap`, which threads share. Variables may have names of
     their own; a bound is a constant or an expression over runtime variables; a
     variable that the domain does not list is unbounded.
 
@@ -61,9 +61,9 @@ def Imap_MapAttr : Imap_Attr<"Map", "map"> {
               r_k in [0, K - 1], K in [1, 2147483647]>
     ```
   }];
-  let parameters = (ins StringRefParameter<"canonical text">:$text);
+  let parameters = (ins
+    AttrParameter<"::tc::imap::Map", "the map", "const ::tc::imap::Map &">:$map);
   let hasCustomAssemblyFormat = 1;
-  let genVerifyDecl = 1;
 }
 
 def Imap_CombinerKind : I32Enum<"CombinerKind", "the operation of a combiner", [
@@ -92,18 +92,31 @@ def Imap_CombinerStart : I32Enum<"CombinerStart", "the start of an accumulation"
 }
 
 def Imap_CombinerAttr : Imap_Attr<"Combiner", "combiner"> {
-  let summary = "How the values of one result are combined over the range variables";
+  let summary = "How a comprehension combines the values of one element";
   let description = [{
-    `#imap.combiner<assign>` overwrites, except at points that a constraint excludes.
-    `#imap.combiner<add>` accumulates into the contents of the destination, and
-    `#imap.combiner<add from identity>` starts from the identity of the operation
-    (0, 1, the largest or the lowest value of the type; the infinities for floats).
+    `#imap.combiner<assign>` overwrites. `#imap.combiner<add>` accumulates into the contents of
+    the destination, and `#imap.combiner<add from identity>` starts from the identity of the
+    operation.
   }];
   let parameters = (ins
     EnumParameter<Imap_CombinerKind>:$kind,
     DefaultValuedParameter<"::tc::imap::CombinerStart",
                            "::tc::imap::CombinerStart::Outs">:$start);
   let assemblyFormat = "`<` $kind (`from` $start^)? `>`";
+}
+
+def Imap_AccumulatorAttr : Imap_Attr<"Accumulator", "acc"> {
+  let summary = "What a fold accumulates: the type, the operation and the start";
+  let description = [{
+    `#imap.acc<add f32>` starts from the identity of the operation: 0, 1, the largest or the
+    lowest value of the type; the infinities for floats. `#imap.acc<add f32 from outs 0>` starts
+    from what destination 0 holds.
+  }];
+  let parameters = (ins
+    "::mlir::Type":$type,
+    EnumParameter<Imap_CombinerKind>:$kind,
+    DefaultValuedParameter<"int64_t", "-1">:$out);
+  let hasCustomAssemblyFormat = 1;
 }
 
 def Imap_VariableKind : I32Enum<"VariableKind", "the kind of a variable", [
@@ -137,37 +150,33 @@ def Imap_GenericOp : Imap_Op<"generic", [
       "getPartialResultTilePosition"]>]> {
   let summary = "A computation over an iteration domain, with one indexing map per operand";
   let description = [{
-    For every point of the dimension variables, and for every point of the range
-    variables inside it at which the constraints of the domain hold, the body
-    computes one value per result from the operand elements that the maps select.
-    The combiner of a result decides what becomes of its values:
+    The variables stand first: `(dimensions)[ranges]{runtimes}`, then their bounds and the
+    constraints. Each tensor has a subscript per dimension, an expression over the variables.
 
-    * `assign` stores the value as it is. It stores nothing at a point that a
+    * *Map form*, without `fold`: at each point of the dimension variables the body computes
+      one value per destination, which is stored. It stores nothing at a point that a
       constraint excludes.
-    * Every other combiner is a *fold*. It folds the values over the range variables
-      and stores the outcome at every point of the dimension variables. Constraints
-      only exclude values from the fold: a fold without values stores its start.
-
-    If there is an `epilogue`, it maps these values to the stored ones, once per point
-    of the dimension variables at which something is stored. There, the value of an
-    `assign` that a constraint excludes is zero.
+    * *Fold form*: at each point of the dimension variables, the body computes one value per
+      accumulator for each point of the range variables at which the constraints hold. The
+      accumulators fold these values from their starts, and the outcome is stored at every
+      point of the dimension variables. A fold without values stores its start. If there is
+      an `epilogue`, it maps what was folded to what is stored.
 
     An element that no point stores keeps the value that the destination holds; in a
     `tensor.empty` it is undefined.
 
     | operand | meaning |
     |---|---|
-    | `runtimes` | the values of the runtime variables, in order: an `index`, or an integer tensor read through a map of its own |
+    | `runtime` | the values of the runtime variables, in order: an `index`, or an integer tensor with subscripts |
     | `ins` | the tensors read; the body has one scalar argument for each |
     | `outs` | the destinations; the result has the type of its destination |
 
-    `maps` has one map for each of `ins`, then `outs`, then the tensors among
-    `runtimes`. All of them are over the variables of `domain`, whose bounds hold
-    for them too. The map of a tensor among `runtimes` may use only runtime
-    variables before its own.
+    The attribute `maps` holds one map for each of `ins`, then `outs`, then the tensors among
+    `runtimes`. The map of a tensor among `runtimes` may use only runtime variables before its
+    own.
 
-    The epilogue has one argument per result (the folded value) followed by one
-    per input; it may use an input only if its map has no range variable.
+    The epilogue has one argument per accumulator followed by one per input; it may use an
+    input only if its map has no range variable.
 
     The operation implements `TilingInterface` and `PartialReductionOpInterface`. Loops
     are numbered dimension variables first, then range variables. A tile of a range
@@ -177,7 +186,7 @@ def Imap_GenericOp : Imap_Op<"generic", [
       * C1: every map has the variables of the domain, and as many results as its operand has dimensions.
       * C2: every runtime variable has an operand; an `index` or a tensor of integers.
       * C3: the map of a destination uses dimension and runtime variables only.
-      * C4: one combiner per destination; `assign` only without range variables.
+      * C4: map form: no range variables and no epilogue. Fold form: one accumulator of the element type per destination, which starts from the identity or from this destination.
       * C5: body and epilogue take the element types of their operands and yield one value of the element type per destination.
       * C6: dimension and range variables have bounds on both sides.
       * C7: the map of a destination uses every dimension variable that is known to have several values.
@@ -185,12 +194,10 @@ def Imap_GenericOp : Imap_Op<"generic", [
     Example, a matrix product of dynamic sizes:
 
     ```mlir
-    %c = imap.generic #imap.map<(m, n)[k]{M, N, K} -> (), domain: m in [0, M - 1], n in [0, N - 1], k in [0, K - 1], M in [1, 2147483647], N in [1, 2147483647], K in [1, 2147483647]>
+    %c = imap.generic (m, n)[k]{M, N, K} domain: m in [0, M - 1], n in [0, N - 1], k in [0, K - 1], M in [1, 2147483647], N in [1, 2147483647], K in [1, 2147483647]
       runtime(%M, %N, %K : index, index, index)
-      ins(%A, %B : tensor<?x?xf32>, tensor<?x?xf32>)
-      outs(%init : tensor<?x?xf32>)
-      maps [#imap.map<(m, n)[k]{M, N, K} -> (m, k)>, #imap.map<(m, n)[k]{M, N, K} -> (k, n)>, #imap.map<(m, n)[k]{M, N, K} -> (m, n)>]
-      combine [#imap.combiner<add from identity>] {
+      ins(%A[m, k], %B[k, n] : tensor<?x?xf32>, tensor<?x?xf32>)
+      outs(%init[m, n] : tensor<?x?xf32>) fold [add f32] {
     ^bb0(%a: f32, %b: f32):
       %p = arith.mulf %a, %b : f32
       imap.yield %p : f32
@@ -202,23 +209,12 @@ def Imap_GenericOp : Imap_Op<"generic", [
     Variadic<Imap_RuntimeType>:$runtimes,
     Variadic<Imap_TensorOrMemRef>:$inputs,
     Variadic<Imap_TensorOrMemRef>:$inits,
-    ArrayAttr:$maps,
-    ArrayAttr:$combiners);
+    TypedArrayAttrBase<Imap_MapAttr, "indexing maps">:$maps,
+    DefaultValuedAttr<TypedArrayAttrBase<Imap_AccumulatorAttr, "accumulators">, "{}">:$accumulators);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   // Without an epilogue there is one region only: MLIR cannot clone an empty one (LLVM 22).
   let regions = (region SizedRegion<1>:$scalar, VariadicRegion<SizedRegion<1>>:$epilogue);
-  let assemblyFormat = [{
-    $domain
-    (`runtime` `(` $runtimes^ `:` type($runtimes) `)`)?
-    (`ins` `(` $inputs^ `:` type($inputs) `)`)?
-    `outs` `(` $inits `:` type($inits) `)`
-    `maps` $maps
-    `combine` $combiners
-    attr-dict-with-keyword
-    $scalar
-    (`epilogue` $epilogue^)?
-    (`->` type($results)^)?
-  }];
+  let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitsMutable(); }
   }];

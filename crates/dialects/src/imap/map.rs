@@ -1,19 +1,18 @@
 //! `#imap.map`: indexing maps as attributes.
 //!
-//! The attribute holds the canonical text of a [`tc_ir::IndexingMap`], so that MLIR
-//! uniques, prints and serializes it like any other; the grammar is that of `tc_ir`. The text of
-//! a map with an empty domain shows its variables, which operations refer to.
+//! The attribute holds a [`FrozenMap`]; passes thaw it into the arena that they work in. The text
+//! of a map with an empty domain shows its variables, which operations refer to.
 
-use crate::mlir;
+use crate::ffi;
 use melior::{Context, ir::Attribute};
-use tc_ir::{expr::Node, map::IndexingMap, text::ParseError};
+use tc_ir::{FrozenMap, expr::Node, map::IndexingMap, text::ParseError};
 
-/// Parses the text of a map and prints it as the attribute keeps it.
+/// Parses the text of a map.
 ///
 /// # Errors
 /// The byte offset at which the text stops being a map, and why; division by the constant 0,
 /// which compiled code cannot do.
-pub fn canonical_text(text: &str) -> Result<String, ParseError> {
+pub fn parse(text: &str) -> Result<FrozenMap, ParseError> {
     let ir = tc_ir::Context::new();
     let map = IndexingMap::parse(&ir, text)?;
     let bounds = map.vars().flat_map(|(_, variable)| [variable.lower, variable.upper]).flatten();
@@ -28,7 +27,33 @@ pub fn canonical_text(text: &str) -> Result<String, ParseError> {
             return Err(ParseError::at(text, 0, "expected a divisor that is not 0"));
         }
     }
-    Ok(format!("{:#}", map.display(&ir)))
+    Ok(FrozenMap::of(&ir, &map))
+}
+
+/// The text of a map, which [`parse`] reads.
+pub fn text(map: &FrozenMap) -> String {
+    let ir = tc_ir::Context::new();
+    format!("{:#}", map.thaw(&ir).display(&ir))
+}
+
+/// The variables of a domain with their bounds, as an operation shows them.
+pub(crate) fn domain_text(domain: &FrozenMap) -> String {
+    let ir = tc_ir::Context::new();
+    let domain = domain.thaw(&ir);
+    let display = domain.display(&ir);
+    let entries = display.domain();
+    let keyword = if entries.is_empty() { "" } else { " domain: " };
+    format!("{}{keyword}{}", display.space(), entries.join(", "))
+}
+
+/// The results of a map as subscripts, with the names that a domain has for the variables.
+pub(crate) fn subscripts_text(domain: &FrozenMap, map: &FrozenMap) -> String {
+    let ir = tc_ir::Context::new();
+    let (domain, map) = (domain.thaw(&ir), map.thaw(&ir));
+    let display = domain.display(&ir);
+    let results: Vec<_> =
+        map.results.iter().map(|result| display.expr(*result).to_string()).collect();
+    format!("[{}]", results.join(", "))
 }
 
 /// The attribute of a map.
@@ -37,24 +62,27 @@ pub fn to_attribute<'c>(
     ir: &tc_ir::Context,
     map: &IndexingMap,
 ) -> Attribute<'c> {
-    mlir::parse_attribute(context, &format!("#imap.map<{:#}>", map.display(ir)))
+    ffi::map_attribute(context, FrozenMap::of(ir, map))
+}
+
+/// The map that an attribute holds, if it is one.
+pub fn frozen<'c>(attribute: Attribute<'c>) -> Option<&'c FrozenMap> {
+    ffi::map_of(attribute)
 }
 
 /// The map of an attribute, if it is one.
 pub fn from_attribute(ir: &tc_ir::Context, attribute: Attribute) -> Option<IndexingMap> {
-    let text = attribute.to_string();
-    let text = text.strip_prefix("#imap.map<")?.strip_suffix('>')?;
-    IndexingMap::parse(ir, text).ok()
+    Some(frozen(attribute)?.thaw(ir))
 }
 
 /// Evaluates a map on the values of its dimension, range and runtime variables, in this
-/// order. `None` if the text is no map of so many variables, or has no value there.
-pub(crate) fn evaluate_text(text: &str, operands: &[i64]) -> Option<Vec<i64>> {
-    let ir = tc_ir::Context::new();
-    let map = IndexingMap::parse(&ir, text).ok()?;
-    if operands.len() != map.vars().count() {
+/// order. `None` if there are not so many variables, or there is no value.
+pub(crate) fn evaluate(map: &FrozenMap, operands: &[i64]) -> Option<Vec<i64>> {
+    if operands.len() != map.num_vars() {
         return None;
     }
+    let ir = tc_ir::Context::new();
+    let map = map.thaw(&ir);
     let value = |var| operands.get(map.position(var)).copied();
     map.results.iter().map(|result| ir.eval(*result, &value).ok()).collect()
 }

@@ -9,13 +9,17 @@ pub mod partial;
 pub mod tiling;
 pub mod verify;
 
-use crate::mlir::{self, Blk, Builder, Val};
+use crate::{
+    ffi,
+    mlir::{self, Blk, Builder, Val},
+};
 use melior::{
     Context,
     ir::{Attribute, Location, Type, TypeLike, ValueLike, operation::OperationLike},
 };
 use std::{collections::BTreeSet, fmt};
 use tc_ir::{
+    FrozenMap,
     expr::{Expr, Var},
     interval::Interval,
     map::{IndexingMap, Variable},
@@ -85,6 +89,10 @@ impl CombinerKind {
         matches!(self, Self::MinF | Self::MaxF | Self::MinimumF | Self::MaximumF)
     }
 
+    fn of_name(name: &str) -> Option<Self> {
+        Some(Self::NAMES.iter().find(|(_, known)| *known == name)?.0)
+    }
+
     /// The name in assembly.
     pub fn name(self) -> &'static str {
         let found = Self::NAMES.iter().find(|(kind, _)| *kind == self);
@@ -124,8 +132,7 @@ impl Combiner {
             Some(name) => (name, true),
             None => (text, false),
         };
-        let kind = CombinerKind::NAMES.iter().find(|(_, known)| *known == name)?.0;
-        Some(Self { kind, from_identity })
+        Some(Self { kind: CombinerKind::of_name(name)?, from_identity })
     }
 
     /// Emits the combination of an accumulated value with a new one.
@@ -176,6 +183,30 @@ impl Combiner {
     }
 }
 
+/// What a fold accumulates.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Accumulator<'c> {
+    /// The type of the value.
+    pub ty: Type<'c>,
+    /// The operation, which is not [`CombinerKind::Assign`].
+    pub kind: CombinerKind,
+    /// The destination that it starts from; `None` is the identity of the operation.
+    pub out: Option<usize>,
+}
+
+impl<'c> Accumulator<'c> {
+    /// The attribute `#imap.acc<..>`.
+    pub fn attribute(self) -> Attribute<'c> {
+        ffi::accumulator_attribute(self.ty, self.kind.name(), self.out)
+    }
+
+    /// Reads the attribute `#imap.acc<..>`.
+    pub fn from_attribute(attribute: Attribute<'c>) -> Option<Self> {
+        let (ty, name, out) = ffi::accumulator_parts(attribute)?;
+        Some(Self { ty, kind: CombinerKind::of_name(name)?, out })
+    }
+}
+
 impl fmt::Display for Combiner {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
         write!(formatter, "{}", self.kind.name())?;
@@ -191,11 +222,13 @@ mlir::op_view! {
 impl<'c> Generic<'c> {
     /// The iteration domain, a map without results.
     pub fn domain(self, ir: &tc_ir::Context) -> IndexingMap {
-        let attribute = self.op.attribute("domain");
-        attribute
-            .ok()
-            .and_then(|attribute| map::from_attribute(ir, attribute))
-            .expect("a verified imap.generic has a domain")
+        self.frozen_domain().thaw(ir)
+    }
+
+    /// The iteration domain, as the attribute holds it.
+    pub fn frozen_domain(self) -> &'c FrozenMap {
+        let attribute = self.op.attribute("domain").ok();
+        attribute.and_then(map::frozen).expect("a verified imap.generic has a domain")
     }
 
     /// The values of the runtime variables: an `index` or an integer tensor each.
@@ -216,10 +249,12 @@ impl<'c> Generic<'c> {
     /// The indexing maps: of the inputs, the destinations, and the tensors among the
     /// runtimes.
     pub fn maps(self, ir: &tc_ir::Context) -> Vec<IndexingMap> {
-        mlir::array_attr(self.op, "maps")
-            .into_iter()
-            .filter_map(|attribute| map::from_attribute(ir, attribute))
-            .collect()
+        self.frozen_maps().into_iter().map(|map| map.thaw(ir)).collect()
+    }
+
+    /// The indexing maps, as the attributes hold them.
+    pub fn frozen_maps(self) -> Vec<&'c FrozenMap> {
+        mlir::array_attr(self.op, "maps").into_iter().filter_map(map::frozen).collect()
     }
 
     /// Whether each iteration touches one element through both of two operands, given by their
@@ -240,10 +275,19 @@ impl<'c> Generic<'c> {
 
     /// The combiner of each destination.
     pub fn combiners(self) -> Vec<Combiner> {
-        mlir::array_attr(self.op, "combiners")
-            .into_iter()
-            .filter_map(Combiner::from_attribute)
-            .collect()
+        let accumulators = self.accumulators();
+        if accumulators.is_empty() {
+            return vec![Combiner::ASSIGN; self.inits().len()];
+        }
+        let combiner =
+            |it: &Accumulator| Combiner { kind: it.kind, from_identity: it.out.is_none() };
+        accumulators.iter().map(combiner).collect()
+    }
+
+    /// The accumulators; none in map form.
+    pub fn accumulators(self) -> Vec<Accumulator<'c>> {
+        let attributes = mlir::array_attr(self.op, "accumulators");
+        attributes.into_iter().filter_map(Accumulator::from_attribute).collect()
     }
 
     /// The block that computes one value per destination.
@@ -303,13 +347,19 @@ impl<'c> GenericParts<'c> {
         let folded: Vec<_> = self.inits.iter().map(scalar).collect();
         let mut regions = vec![mlir::region_with_block(&inputs, builder.location).0];
         if epilogue {
-            let arguments = [folded, inputs].concat();
+            let arguments = [folded.clone(), inputs].concat();
             regions.push(mlir::region_with_block(&arguments, builder.location).0);
         }
         let maps: Vec<_> =
             self.maps.iter().map(|map| map::to_attribute(context, ir, map)).collect();
-        let combiners: Vec<_> =
-            self.combiners.iter().map(|combiner| combiner.attribute(context)).collect();
+        let is_map = self.combiners.iter().all(|it| *it == Combiner::ASSIGN);
+        let accumulator = |(out, (combiner, ty)): (usize, (&Combiner, &Type<'c>))| {
+            let out = (!combiner.from_identity).then_some(out);
+            Accumulator { ty: *ty, kind: combiner.kind, out }.attribute()
+        };
+        let folds = self.combiners.iter().zip(&folded).enumerate();
+        let accumulators: Vec<_> =
+            if is_map { Vec::new() } else { folds.map(accumulator).collect() };
         let results: Vec<_> =
             self.inits.iter().map(|init| init.r#type()).filter(|ty| mlir::is_tensor(*ty)).collect();
         let groups = [self.runtimes.len(), self.inputs.len(), self.inits.len()];
@@ -320,7 +370,7 @@ impl<'c> GenericParts<'c> {
             &[
                 ("domain", map::to_attribute(context, ir, &self.domain)),
                 ("maps", mlir::array(context, &maps)),
-                ("combiners", mlir::array(context, &combiners)),
+                ("accumulators", mlir::array(context, &accumulators)),
                 ("operandSegmentSizes", mlir::segments(context, &groups)),
             ],
             regions,

@@ -24,7 +24,7 @@
 //! Before, a tile of 4 rows at `%o`:
 //!
 //! ```mlir
-//! %r = imap.generic <(i)[k], i in [0, 15], k in [0, 7]> ins(%x[i * 2, k]) outs(%y[i]) ..
+//! %r = imap.generic (i)[k] domain: i in [0, 15], k in [0, 7] ins(%x[i * 2, k]) outs(%y[i]) ..
 //! ```
 //!
 //! After:
@@ -33,7 +33,7 @@
 //! %p = imap.apply <(d0) -> (d0 * 2)>(%o)
 //! %xt = tensor.extract_slice %x[%p, 0] [7, 8] [1, 1]
 //! %yt = tensor.extract_slice %y[%o] [4] [1]
-//! %rt = imap.generic <(i)[k], i in [0, 3], k in [0, 7]> ins(%xt[i * 2, k]) outs(%yt[i]) ..
+//! %rt = imap.generic (i)[k] domain: i in [0, 3], k in [0, 7] ins(%xt[i * 2, k]) outs(%yt[i]) ..
 //! ```
 
 use super::{

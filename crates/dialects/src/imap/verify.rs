@@ -8,14 +8,14 @@
 //! Not checked here: that accesses stay inside their operands. Front ends prove it, or emit
 //! `imap.check` before the operation, which is then valid though it is never reached.
 
-use super::{Combiner, CombinerKind, Generic, map};
+use super::{CombinerKind, Generic, map};
 use crate::{
     diagnostic::Report,
     mlir::{self, Blk, Op, Val},
     tc::syntax::builtins,
 };
 use melior::ir::{BlockLike, Type, ValueLike, operation::OperationLike};
-use tc_ir::{expr::Var, map::IndexingMap};
+use tc_ir::{FrozenMap, expr::Var};
 
 /// Verifies an operation of the dialect.
 ///
@@ -36,16 +36,11 @@ fn error<'c, T>(message: impl Into<String>) -> Result<T, Report<'c>> {
 }
 
 fn verify_generic<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
-    let ir = tc_ir::Context::new();
     let generic = Generic::cast(op).expect("dispatched on the name");
-    let domain = generic.domain(&ir);
+    let domain = generic.frozen_domain();
     let (runtimes, inputs, inits) = (generic.runtimes(), generic.inputs(), generic.inits());
-    let attributes = mlir::array_attr(op, "maps");
-    let maps = generic.maps(&ir);
-    if maps.len() != attributes.len() {
-        return error("expected 'maps' to hold indexing maps only");
-    }
-    verify_domain(&domain, &runtimes)?;
+    let maps = generic.frozen_maps();
+    verify_domain(domain, &runtimes)?;
 
     let runtime_tensors: Vec<_> =
         runtimes.iter().enumerate().filter(|(_, value)| is_shaped(value.r#type())).collect();
@@ -60,43 +55,43 @@ fn verify_generic<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
     let operands =
         inputs.iter().chain(&inits).chain(runtime_tensors.iter().map(|(_, value)| *value));
     for (number, (map, operand)) in maps.iter().zip(operands).enumerate() {
-        verify_map(number, map, &domain, *operand)?;
+        verify_map(number, map, domain, *operand)?;
     }
     for (map, (number, _)) in maps[inputs.len() + inits.len()..].iter().zip(&runtime_tensors) {
         let later = |var: &Var| matches!(var, Var::Runtime(used) if *used as usize >= *number);
-        if ir.vars_of_all(&map.results).iter().any(later) {
+        if map.result_vars().iter().any(later) {
             return error(format!(
                 "the map of runtime variable {number} uses a runtime variable that is not before it"
             ));
         }
     }
     for (number, map) in maps[inputs.len()..inputs.len() + inits.len()].iter().enumerate() {
-        if uses_range(&ir, map) {
+        if uses_range(map) {
             return error(format!("the map of destination {number} uses a range variable"));
         }
-        verify_destination(&ir, number, map, &domain)?;
+        verify_destination(number, map, domain)?;
     }
-    verify_combiners(generic, &domain, inits.len())?;
-    verify_regions(generic, &ir, &inputs, &inits, &maps)
+    verify_accumulators(generic, domain)?;
+    verify_regions(generic, &inputs, &inits, &maps)
 }
 
 fn is_shaped(ty: Type) -> bool {
     mlir::is_tensor(ty) || mlir::is_memref(ty)
 }
 
-fn uses_range(ir: &tc_ir::Context, map: &IndexingMap) -> bool {
-    ir.vars_of_all(&map.results).iter().any(|var| matches!(var, Var::Range(_)))
+fn uses_range(map: &FrozenMap) -> bool {
+    map.result_vars().iter().any(|var| matches!(var, Var::Range(_)))
 }
 
 /// C2 and C6.
-fn verify_domain<'c>(domain: &IndexingMap, runtimes: &[Val<'c>]) -> Result<(), Report<'c>> {
-    if !domain.results.is_empty() {
+fn verify_domain<'c>(domain: &FrozenMap, runtimes: &[Val<'c>]) -> Result<(), Report<'c>> {
+    if domain.num_results() != 0 {
         return error("expected a domain without results");
     }
-    if domain.runtimes.len() != runtimes.len() {
+    let (.., num_runtimes) = domain.counts();
+    if num_runtimes != runtimes.len() {
         return error(format!(
-            "the domain has {} runtime variables, but {} operands are given for them",
-            domain.runtimes.len(),
+            "the domain has {num_runtimes} runtime variables, but {} operands are given for them",
             runtimes.len()
         ));
     }
@@ -108,11 +103,14 @@ fn verify_domain<'c>(domain: &IndexingMap, runtimes: &[Val<'c>]) -> Result<(), R
             ));
         }
     }
-    for (kind, variables) in [("dimension", &domain.dims), ("range", &domain.ranges)] {
-        for (number, variable) in variables.iter().enumerate() {
-            if variable.lower.is_none() || variable.upper.is_none() {
-                return error(format!("{kind} variable {number} of the domain has no bounds"));
-            }
+    for (var, variable) in domain.vars() {
+        let (kind, number) = match var {
+            Var::Dim(number) => ("dimension", number),
+            Var::Range(number) => ("range", number),
+            Var::Runtime(_) => break,
+        };
+        if variable.lower.is_none() || variable.upper.is_none() {
+            return error(format!("{kind} variable {number} of the domain has no bounds"));
         }
     }
     Ok(())
@@ -121,26 +119,25 @@ fn verify_domain<'c>(domain: &IndexingMap, runtimes: &[Val<'c>]) -> Result<(), R
 /// C1.
 fn verify_map<'c>(
     number: usize,
-    map: &IndexingMap,
-    domain: &IndexingMap,
+    map: &FrozenMap,
+    domain: &FrozenMap,
     operand: Val<'c>,
 ) -> Result<(), Report<'c>> {
-    let counts = |map: &IndexingMap| (map.dims.len(), map.ranges.len(), map.runtimes.len());
-    if counts(map) != counts(domain) {
+    if map.counts() != domain.counts() {
         let text = |(dims, ranges, runtimes)| {
             format!("{dims} dimension, {ranges} range and {runtimes} runtime variables")
         };
         return error(format!(
             "map {number} has {}, but the domain has {}",
-            text(counts(map)),
-            text(counts(domain))
+            text(map.counts()),
+            text(domain.counts())
         ));
     }
     let rank = mlir::shape(operand.r#type()).len();
-    if map.results.len() != rank {
+    if map.num_results() != rank {
         return error(format!(
             "map {number} has {} results, but its operand has {rank} dimensions",
-            map.results.len()
+            map.num_results()
         ));
     }
     Ok(())
@@ -148,16 +145,15 @@ fn verify_map<'c>(
 
 /// C7.
 fn verify_destination<'c>(
-    ir: &tc_ir::Context,
     number: usize,
-    map: &IndexingMap,
-    domain: &IndexingMap,
+    map: &FrozenMap,
+    domain: &FrozenMap,
 ) -> Result<(), Report<'c>> {
-    let used = ir.vars_of_all(&map.results);
-    for dim in (0..).take(domain.dims.len()) {
-        let interval = domain.dims[dim as usize].constant_interval(ir);
-        let has_several = interval.is_some_and(|it| it.lo < it.hi);
-        if has_several && !used.contains(&Var::Dim(dim)) {
+    let used = map.result_vars();
+    for (var, variable) in domain.vars() {
+        let Var::Dim(dim) = var else { break };
+        let has_several = domain.interval(variable).is_some_and(|it| it.lo < it.hi);
+        if has_several && !used.contains(&var) {
             return error(format!(
                 "the map of destination {number} does not use dimension variable {dim}, so that \
                  several values are meant for one element; make it a range variable"
@@ -168,46 +164,61 @@ fn verify_destination<'c>(
 }
 
 /// C4.
-fn verify_combiners<'c>(
-    generic: Generic<'c>,
-    domain: &IndexingMap,
-    num_inits: usize,
-) -> Result<(), Report<'c>> {
-    let combiners = generic.combiners();
-    if combiners.len() != mlir::array_attr(generic.op(), "combiners").len() {
-        return error("expected 'combine' to hold combiners only");
+fn verify_accumulators<'c>(generic: Generic<'c>, domain: &FrozenMap) -> Result<(), Report<'c>> {
+    let (accumulators, inits) = (generic.accumulators(), generic.inits());
+    if accumulators.is_empty() {
+        let (_, num_ranges, _) = domain.counts();
+        if num_ranges != 0 {
+            return error("has range variables, but no 'fold' over them");
+        }
+        if generic.epilogue().is_some() {
+            return error("has an epilogue, but no 'fold' before it");
+        }
+        return Ok(());
     }
-    if combiners.len() != num_inits {
+    if accumulators.len() != inits.len() {
         return error(format!(
-            "expected one combiner per destination, {num_inits} in all, but found {}",
-            combiners.len()
+            "expected one accumulator per destination, {} in all, but found {}",
+            inits.len(),
+            accumulators.len()
         ));
     }
-    if !domain.ranges.is_empty() && combiners.iter().any(|it| it.kind == CombinerKind::Assign) {
-        return error("'assign' needs a domain without range variables; combine with a reduction");
-    }
-    for (combiner, init) in combiners.iter().zip(generic.inits()) {
-        check_combiner_type(*combiner, mlir::element_type(init.r#type()))?;
+    let context = mlir::context_of(generic.op());
+    for (number, (accumulator, init)) in accumulators.iter().zip(inits).enumerate() {
+        let element = mlir::signless(context, mlir::element_type(init.r#type()));
+        if accumulator.ty != element {
+            return error(format!(
+                "expected accumulator {number} to have the element type of its destination, \
+                 '{element}', but found '{}'",
+                accumulator.ty
+            ));
+        }
+        if accumulator.out.is_some_and(|out| out != number) {
+            return error(format!(
+                "accumulator {number} starts from another destination; expected 'from outs \
+                 {number}'"
+            ));
+        }
+        check_combiner_type(accumulator.kind, element)?;
     }
     Ok(())
 }
 
 /// Whether a combiner works on an element type.
-pub(crate) fn check_combiner_type<'c>(combiner: Combiner, ty: Type<'c>) -> Result<(), Report<'c>> {
-    let any = matches!(combiner.kind, CombinerKind::Assign | CombinerKind::Add | CombinerKind::Mul);
-    if any || combiner.kind.is_float_extremum() == mlir::is_float(ty) {
+pub(crate) fn check_combiner_type<'c>(kind: CombinerKind, ty: Type<'c>) -> Result<(), Report<'c>> {
+    let any = matches!(kind, CombinerKind::Assign | CombinerKind::Add | CombinerKind::Mul);
+    if any || kind.is_float_extremum() == mlir::is_float(ty) {
         return Ok(());
     }
-    error(format!("the combiner '{}' does not work on '{ty}'", combiner.kind.name()))
+    error(format!("the combiner '{}' does not work on '{ty}'", kind.name()))
 }
 
 /// C5.
 fn verify_regions<'c>(
     generic: Generic<'c>,
-    ir: &tc_ir::Context,
     inputs: &[Val<'c>],
     inits: &[Val<'c>],
-    maps: &[IndexingMap],
+    maps: &[&FrozenMap],
 ) -> Result<(), Report<'c>> {
     let context = mlir::context_of(generic.op());
     let scalar = |value: &Val<'c>| mlir::signless(context, mlir::element_type(value.r#type()));
@@ -221,7 +232,7 @@ fn verify_regions<'c>(
     if let Some(epilogue) = generic.epilogue() {
         verify_block("epilogue", epilogue, &[folded.clone(), scalars].concat(), &folded)?;
         for (number, argument) in mlir::arguments(epilogue)[inits.len()..].iter().enumerate() {
-            if !mlir::uses(*argument).is_empty() && uses_range(ir, &maps[number]) {
+            if !mlir::uses(*argument).is_empty() && uses_range(maps[number]) {
                 return error(format!(
                     "the epilogue uses input {number}, whose map uses a range variable"
                 ));
@@ -267,11 +278,10 @@ fn verify_index<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
     let Some(generic) = mlir::ancestor(op, Generic::NAME).and_then(Generic::cast) else {
         return error("expects to stand in an 'imap.generic'");
     };
-    let ir = tc_ir::Context::new();
-    let domain = generic.domain(&ir);
+    let (num_dims, num_ranges, _) = generic.frozen_domain().counts();
     let (kind, count) = match index_variable(op) {
-        Some(Var::Range(_)) => ("range", domain.ranges.len()),
-        _ => ("dimension", domain.dims.len()),
+        Some(Var::Range(_)) => ("range", num_ranges),
+        _ => ("dimension", num_dims),
     };
     let number = mlir::integer_attr(op, "number").unwrap_or(0);
     if number as usize >= count {
@@ -290,21 +300,20 @@ pub fn index_variable(op: Op) -> Option<Var> {
 }
 
 fn verify_apply<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
-    let ir = tc_ir::Context::new();
-    let Some(map) = op.attribute("map").ok().and_then(|it| map::from_attribute(&ir, it)) else {
+    let Some(map) = op.attribute("map").ok().and_then(map::frozen) else {
         return error("expected an indexing map");
     };
-    let num_vars = map.dims.len() + map.ranges.len() + map.runtimes.len();
+    let num_vars = map.num_vars();
     if op.operand_count() != num_vars {
         return error(format!(
             "expected one operand per variable of the map, {num_vars} in all, but found {}",
             op.operand_count()
         ));
     }
-    if op.result_count() != map.results.len() {
+    if op.result_count() != map.num_results() {
         return error(format!(
             "expected one result per result of the map, {} in all, but found {}",
-            map.results.len(),
+            map.num_results(),
             op.result_count()
         ));
     }

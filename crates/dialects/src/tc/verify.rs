@@ -137,7 +137,7 @@ fn verify_comprehension<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
     }
     // C2
     let combiner = it.combiner();
-    check_combiner_type(combiner, scalar)?;
+    check_combiner_type(combiner.kind, scalar)?;
     match it.outs() {
         Some(_) if !combiner.reads_destination() => {
             return error("has 'outs', but its combiner does not start from it");

@@ -186,8 +186,23 @@ impl MapDisplay<'_> {
         self.names.get(&var).cloned().unwrap_or_else(|| default_name(var))
     }
 
-    fn expr(&self, expr: Expr) -> impl fmt::Display {
+    /// An expression with the names of the map's variables.
+    pub fn expr(&self, expr: Expr) -> impl fmt::Display {
         self.ctx.display_with(expr, |var| self.name(var))
+    }
+
+    /// The variables: `(d0, d1)[s0]{rt0}`.
+    pub fn space(&self) -> impl fmt::Display {
+        fmt::from_fn(|f| {
+            self.variables(f, ["(", ")"], self.map.dims.len(), Var::Dim)?;
+            if !self.map.ranges.is_empty() {
+                self.variables(f, ["[", "]"], self.map.ranges.len(), Var::Range)?;
+            }
+            if !self.map.runtimes.is_empty() {
+                self.variables(f, ["{", "}"], self.map.runtimes.len(), Var::Runtime)?;
+            }
+            Ok(())
+        })
     }
 
     fn variables(
@@ -207,7 +222,8 @@ impl MapDisplay<'_> {
         f.write_str(brackets[1])
     }
 
-    fn domain(&self) -> Vec<String> {
+    /// The entries of the domain: bounds, then constraints.
+    pub fn domain(&self) -> Vec<String> {
         let constrained: HashSet<Expr> = self.map.constraints.iter().map(|c| c.expr).collect();
         let mut entries = Vec::new();
         for (var, variable) in self.map.vars() {
@@ -240,14 +256,7 @@ impl fmt::Display for MapDisplay<'_> {
         if self.map.is_known_empty(self.ctx) && !(f.alternate() && has_variables) {
             return f.write_str("KNOWN EMPTY");
         }
-        self.variables(f, ["(", ")"], self.map.dims.len(), Var::Dim)?;
-        if !self.map.ranges.is_empty() {
-            self.variables(f, ["[", "]"], self.map.ranges.len(), Var::Range)?;
-        }
-        if !self.map.runtimes.is_empty() {
-            self.variables(f, ["{", "}"], self.map.runtimes.len(), Var::Runtime)?;
-        }
-        f.write_str(" -> (")?;
+        write!(f, "{} -> (", self.space())?;
         for (i, &result) in self.map.results.iter().enumerate() {
             if 0 < i {
                 f.write_str(", ")?;

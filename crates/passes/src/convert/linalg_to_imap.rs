@@ -18,13 +18,12 @@
 //!     -> tensor<4x2xf32>
 //! ```
 //!
-//! After, with `maps` shortened:
+//! After:
 //!
 //! ```mlir
 //! %empty = tensor.empty() : tensor<4x2xf32>
-//! %C = imap.generic #imap.map<(d0, d1)[s0] -> (), domain: d0 in [0, 3], d1 in [0, 1], s0 in [0, 2]>
-//!     ins(%A, %B : tensor<4x3xf32>, tensor<3x2xf32>) outs(%empty : tensor<4x2xf32>)
-//!     maps [(d0, s0), (s0, d1), (d0, d1)] combine [#imap.combiner<add from identity>] {
+//! %C = imap.generic (d0, d1)[s0] domain: d0 in [0, 3], d1 in [0, 1], s0 in [0, 2]
+//!     ins(%A[d0, s0], %B[s0, d1] : tensor<4x3xf32>, tensor<3x2xf32>) outs(%empty[d0, d1] : tensor<4x2xf32>) fold [add f32] {
 //! ^bb0(%a: f32, %b: f32):
 //!   %p = arith.mulf %a, %b : f32
 //!   imap.yield %p : f32

@@ -25,10 +25,8 @@
 //!
 //! ```mlir
 //! %init = tensor.empty(%N) : tensor<?xf32>
-//! %C = imap.generic #imap.map<(i){N} -> (), domain: i in [0, N - 1], N in [1, 2147483647]>
-//!     runtime(%N : index) ins(%A : tensor<?xf32>) outs(%init : tensor<?xf32>)
-//!     maps [#imap.map<(i){N} -> (i)>, #imap.map<(i){N} -> (i)>]
-//!     combine [#imap.combiner<assign>] {
+//! %C = imap.generic (i){N} domain: i in [0, N - 1], N in [1, 2147483647]
+//!     runtime(%N : index) ins(%A[i] : tensor<?xf32>) outs(%init[i] : tensor<?xf32>) {
 //! ^bb0(%a: f32):
 //!   imap.yield %a : f32
 //! } -> tensor<?xf32>

@@ -39,11 +39,8 @@
 //!
 //! ```mlir
 //! %init = tensor.empty() : tensor<3x5xf64>
-//! %C = imap.generic #imap.map<(d0, d1)[s0] -> (), domain: d0 in [0, 2], d1 in [0, 4], s0 in [0, 3]>
-//!     ins(%A, %B : tensor<3x4xf64>, tensor<4x5xf64>) outs(%init : tensor<3x5xf64>)
-//!     maps [#imap.map<(d0, d1)[s0] -> (d0, s0)>, #imap.map<(d0, d1)[s0] -> (s0, d1)>,
-//!           #imap.map<(d0, d1)[s0] -> (d0, d1)>]
-//!     combine [#imap.combiner<add from identity>] {
+//! %C = imap.generic (d0, d1)[s0] domain: d0 in [0, 2], d1 in [0, 4], s0 in [0, 3]
+//!     ins(%A[d0, s0], %B[s0, d1] : tensor<3x4xf64>, tensor<4x5xf64>) outs(%init[d0, d1] : tensor<3x5xf64>) fold [add f64] {
 //! ^bb0(%a: f64, %b: f64):
 //!   %p = arith.mulf %a, %b : f64
 //!   imap.yield %p : f64

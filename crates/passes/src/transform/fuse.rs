@@ -17,11 +17,11 @@
 //! is returned, or read at computed positions, is stored anyway and stays apart. A broadcast, which
 //! reads fewer elements than it writes, is computed by each of its readers.
 //!
-//! Before, with `maps` shortened:
+//! Before, shortened:
 //!
 //! ```mlir
-//! %s = imap.generic <(i)[k] ..> ins(%A) outs(%e) maps [(i, k), (i)] combine [add from identity] {..}
-//! %r = imap.generic <(i) ..> ins(%s, %b) outs(%e) maps [(i), (i), (i)] combine [assign] {
+//! %s = imap.generic (i)[k] .. ins(%A[i, k] ..) outs(%e[i] ..) fold [add f32] {..}
+//! %r = imap.generic (i) .. ins(%s[i], %b[i] ..) outs(%e[i] ..) {
 //! ^bb0(%x: f32, %y: f32):
 //!   %z = arith.addf %x, %y : f32
 //!   imap.yield %z : f32
@@ -31,7 +31,7 @@
 //! After:
 //!
 //! ```mlir
-//! %r = imap.generic <(i)[k] ..> ins(%A, %b) outs(%e) maps [(i, k), (i), (i)] combine [add from identity] {..}
+//! %r = imap.generic (i)[k] .. ins(%A[i, k], %b[i] ..) outs(%e[i] ..) fold [add f32] {..}
 //! epilogue {
 //! ^bb0(%x: f32, %a: f32, %y: f32):
 //!   %z = arith.addf %x, %y : f32

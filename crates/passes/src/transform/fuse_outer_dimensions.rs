@@ -8,9 +8,8 @@
 //!
 //! ```mlir
 //! %t = memref.alloc() : memref<64x16x16xf64>
-//! imap.generic <(d0, d1, d2)[s0] -> (), domain: d0 in [0, 63], ..> ins(%S, %u : ..) outs(%t : ..)
-//!     maps [#imap.map<(d0, d1, d2)[s0] -> (d1, s0)>, .., #imap.map<(d0, d1, d2)[s0] -> (d0, d1, d2)>]
-//! imap.generic <(d0, d1, d2)[s0] -> (), domain: d0 in [0, 63], ..> ins(%S, %t : ..) outs(%v : ..) ..
+//! imap.generic (d0, d1, d2)[s0] domain: d0 in [0, 63], .. ins(%S[d1, s0], .. : ..) outs(%t[d0, d1, d2] : ..) ..
+//! imap.generic (d0, d1, d2)[s0] domain: d0 in [0, 63], .. ins(%S, %t : ..) outs(%v : ..) ..
 //! ```
 //!
 //! After:
@@ -18,9 +17,8 @@
 //! ```mlir
 //! %t = memref.alloc() : memref<16x16xf64>
 //! scf.for %e = %c0 to %c64 step %c1 {
-//!   imap.generic <(d0, d1)[s0]{rt0} -> (), domain: d0 in [0, 15], .., rt0 in [0, 63]>
-//!       runtime(%e : index) ins(%S, %u : ..) outs(%t : memref<16x16xf64>)
-//!       maps [#imap.map<(d0, d1)[s0]{rt0} -> (d0, s0)>, .., #imap.map<(d0, d1)[s0]{rt0} -> (d0, d1)>]
+//!   imap.generic (d0, d1)[s0]{rt0} domain: d0 in [0, 15], .., rt0 in [0, 63]
+//!       runtime(%e : index) ins(%S[d0, s0], .. : ..) outs(%t[d0, d1] : memref<16x16xf64>) ..
 //!   imap.generic .. ins(%S, %t : ..) outs(%v : ..) ..
 //! }
 //! ```

@@ -7,7 +7,7 @@
 //!
 //! ```mlir
 //! %r = scf.while (%i = %start) : (tensor<i32>) -> tensor<i32> {
-//!   %c = imap.generic <() -> ()> ins(%i, %n : tensor<i32>, tensor<i32>) outs(%e : tensor<i1>) .. {
+//!   %c = imap.generic () ins(%i, %n : tensor<i32>, tensor<i32>) outs(%e : tensor<i1>) .. {
 //!   ^bb0(%a: i32, %b: i32):
 //!     %less = arith.cmpi slt, %a, %b : i32
 //!     imap.yield %less : i1

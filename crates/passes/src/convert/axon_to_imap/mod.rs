@@ -35,8 +35,8 @@
 //!   %holds = arith.cmpi eq, %sum, %c8
 //!   imap.check %holds, "join.axon:1:49: result of the function needs (+ m n) = 8"
 //!   %init = tensor.empty(%sum) : tensor<?xf32>
-//!   %first = imap.generic <(d0){m} ..> runtime(%m) ins(%x) outs(%init) maps [(d0), (d0)] ..
-//!   %both = imap.generic <(d0){m, n} ..> runtime(%m, %n) ins(%y) outs(%first) maps [(d0), (d0 + m)] ..
+//!   %first = imap.generic (d0){m} .. runtime(%m ..) ins(%x[d0] ..) outs(%init[d0] ..) {..}
+//!   %both = imap.generic (d0){m, n} .. runtime(%m, %n ..) ins(%y[d0] ..) outs(%first[d0 + m] ..) {..}
 //!   %result = tensor.cast %both : tensor<?xf32> to tensor<8xf32>
 //!   return %result
 //! }

@@ -5,7 +5,7 @@ use super::{super::index_expr::IndexExprs, super::loops, Choices};
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike};
 use std::collections::{BTreeMap, BTreeSet};
 use tc_dialects::{
-    imap::{Combiner, CombinerKind, Generic, verify::index_variable},
+    imap::{Combiner, Generic, verify::index_variable},
     mlir::{self, Blk, Builder, Op, Val, ValueMap},
 };
 use tc_ir::{Context, Expr, IndexingMap, Node, Var, map::VarIntervals};
@@ -27,11 +27,6 @@ pub(super) struct Output<'c> {
 }
 
 impl<'c> Output<'c> {
-    /// Whether values are stored as they are, at the points that satisfy the constraints only.
-    pub fn is_assigned(&self) -> bool {
-        self.combiner.kind == CombinerKind::Assign
-    }
-
     /// The identity of the fold.
     pub fn identity(&self, builder: &Builder<'c>) -> Val<'c> {
         self.combiner.build_identity(builder, self.element)
@@ -471,6 +466,16 @@ impl<'c> Nest<'c> {
         }
     }
 
+    /// Whether values are stored as they are, at the points that satisfy the constraints only.
+    pub fn is_map_form(&self) -> bool {
+        self.outputs.iter().all(|it| it.combiner == Combiner::ASSIGN)
+    }
+
+    /// Evaluates the body at the point of the scope.
+    pub fn compute(&self, builder: &Builder<'c>, scope: &mut Scope<'c>) -> Vec<Val<'c>> {
+        self.copy_block(builder, scope, self.generic.body(), &[])
+    }
+
     /// Evaluates the body at the point of the scope and folds its values into `folded`.
     pub fn fold(
         &self,
@@ -478,15 +483,13 @@ impl<'c> Nest<'c> {
         scope: &mut Scope<'c>,
         folded: &[Val<'c>],
     ) -> Vec<Val<'c>> {
-        let values = self.copy_block(builder, scope, self.generic.body(), &[]);
+        let values = self.compute(builder, scope);
         self.outputs
             .iter()
             .zip(folded.iter().zip(values))
             .map(|(output, (acc, new))| {
                 let value = output.combiner.build(builder, *acc, new);
-                if output.combiner.kind != CombinerKind::Assign
-                    && let Some(op) = mlir::defining_op(value)
-                {
+                if let Some(op) = mlir::defining_op(value) {
                     self.relax(op, "#arith.fastmath<reassoc,contract>");
                 }
                 value

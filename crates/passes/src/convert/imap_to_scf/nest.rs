@@ -2,7 +2,7 @@
 
 use super::{
     Choices, MAX_VARIABLES, collapse,
-    emit::{Nest, Output, Scope, hoist_indices},
+    emit::{Nest, Scope, hoist_indices},
     order::{self, Plan},
     pack,
     partial_sums::{self, PartialSums, Step},
@@ -103,7 +103,7 @@ fn in_registers<'c>(
     });
 }
 
-/// Computes and stores the results at one point of the dimension variables. An `assign` stores
+/// Computes and stores the results at one point of the dimension variables. The map form stores
 /// only if the constraints hold; a fold stores its start otherwise.
 pub(super) fn at_point<'c>(
     nest: &Nest<'c>,
@@ -113,28 +113,22 @@ pub(super) fn at_point<'c>(
     narrowing: &BTreeMap<Var, Vec<usize>>,
     tested: &[usize],
 ) {
-    let num_outputs = nest.outputs.len();
-    if nest.outputs.iter().all(Output::is_assigned) {
+    let store = |builder: &Builder<'c>, scope: &mut Scope<'c>, stored: Vec<Val<'c>>| {
+        for (number, value) in stored.into_iter().enumerate() {
+            nest.store_output(builder, scope, number, value);
+        }
+    };
+    if nest.is_map_form() {
         nest.guarded(builder, scope, tested, &[], &mut |builder, scope| {
-            let start: Vec<_> = (0..num_outputs).map(|it| nest.start(builder, scope, it)).collect();
-            let values = nest.fold(builder, scope, &start);
-            let stored = nest.finish(builder, scope, values);
-            for (number, value) in stored.into_iter().enumerate() {
-                nest.store_output(builder, scope, number, value);
-            }
+            let values = nest.compute(builder, scope);
+            store(builder, scope, values);
             Vec::new()
         });
         return;
     }
     let mut scope = scope.clone();
-    let mut start: Vec<_> =
-        (0..num_outputs).map(|it| nest.start(builder, &mut scope, it)).collect();
-    // Beside folds, an `assign` has to know whether the point satisfies the constraints.
-    let may_skip_stores = !tested.is_empty() && nest.outputs.iter().any(Output::is_assigned);
-    let boolean = builder.int_type(1);
-    if may_skip_stores {
-        start.push(builder.integer(boolean, 0));
-    }
+    let start: Vec<_> =
+        (0..nest.outputs.len()).map(|it| nest.start(builder, &mut scope, it)).collect();
     let mut fold = |builder: &Builder<'c>, scope: &Scope<'c>, ranges: &[Var], held: &[Val<'c>]| {
         reduction_loops(
             nest,
@@ -145,11 +139,7 @@ pub(super) fn at_point<'c>(
             held,
             &mut |inside, scope, held| {
                 nest.guarded(inside, scope, tested, held, &mut |inside, scope| {
-                    let mut values = nest.fold(inside, scope, &held[..num_outputs]);
-                    if may_skip_stores {
-                        values.push(inside.integer(boolean, 1));
-                    }
-                    values
+                    nest.fold(inside, scope, held)
                 })
             },
         )
@@ -163,20 +153,8 @@ pub(super) fn at_point<'c>(
             sums.build_in_values(nest, builder, &scope, ranges, narrowing, values, &mut fold)
         }
     };
-    let is_inside = folded.get(num_outputs).copied();
-    let stored = nest.finish(builder, &mut scope, folded[..num_outputs].to_vec());
-    for (number, value) in stored.into_iter().enumerate() {
-        match is_inside.filter(|_| nest.outputs[number].is_assigned()) {
-            None => nest.store_output(builder, &mut scope, number, value),
-            Some(is_inside) => {
-                let mut store = |builder: &Builder<'c>| {
-                    nest.store_output(builder, &mut scope.clone(), number, value);
-                    Vec::new()
-                };
-                loops::build_if(builder, is_inside, &mut store, &mut |_| Vec::new());
-            }
-        }
-    }
+    let stored = nest.finish(builder, &mut scope, folded);
+    store(builder, &mut scope, stored);
 }
 
 fn in_rows<'c>(

@@ -1,7 +1,7 @@
 //! Which reductions and transpositions are done in vectors, and with what blocks.
 
 use super::super::{
-    emit::{Nest, Output, index_of},
+    emit::{Nest, index_of},
     order::{Plan, step_along},
     partial_sums::PartialSums,
 };
@@ -154,8 +154,7 @@ fn transposition(nest: &Nest, dims: &[Var]) -> Option<Tiling> {
     let lane = *dims.last()?;
     let epilogue = nest.generic.epilogue();
     // A block stores all of its elements.
-    let may_skip_stores =
-        !nest.domain.constraints.is_empty() && nest.outputs.iter().any(Output::is_assigned);
+    let may_skip_stores = !nest.domain.constraints.is_empty() && nest.is_map_form();
     if may_skip_stores
         || !is_elementwise(nest.generic.body(), lane)
         || epilogue.is_some_and(|epilogue| !is_elementwise(epilogue, lane))

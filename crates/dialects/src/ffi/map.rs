@@ -1,0 +1,178 @@
+//! Attributes of `imap`. For `#imap.map`, C++ keeps a counted reference to a [`FrozenMap`] and
+//! calls here for the rest.
+
+use super::{Receiver, panic_text, string_ref, text};
+use crate::imap::map;
+use melior::{
+    Context,
+    ir::{Attribute, AttributeLike, Type, TypeLike},
+};
+use mlir_sys::{MlirAttribute, MlirContext, MlirStringRef, MlirType};
+use std::{
+    ffi::c_void,
+    hash::{DefaultHasher, Hash, Hasher},
+    panic::{AssertUnwindSafe, catch_unwind},
+    ptr,
+    sync::Arc,
+};
+use tc_ir::FrozenMap;
+
+unsafe extern "C" {
+    fn tcMapGet(context: MlirContext, map: *const c_void) -> MlirAttribute;
+    fn tcMapOf(attribute: MlirAttribute) -> *const c_void;
+    fn tcAccumulatorGet(ty: MlirType, kind: MlirStringRef, out: i64) -> MlirAttribute;
+    fn tcAccumulatorParts(
+        attribute: MlirAttribute,
+        ty: *mut MlirType,
+        kind: *mut MlirStringRef,
+        out: *mut i64,
+    ) -> bool;
+}
+
+/// The attribute of a map.
+pub(crate) fn map_attribute(context: &Context, map: FrozenMap) -> Attribute<'_> {
+    let raw = Arc::into_raw(Arc::new(map));
+    // SAFETY: C++ takes the reference, and keeps it as long as the context.
+    unsafe { Attribute::from_raw(tcMapGet(context.to_raw(), raw.cast())) }
+}
+
+/// The map of an attribute, if it is one.
+pub(crate) fn map_of<'c>(attribute: Attribute<'c>) -> Option<&'c FrozenMap> {
+    // SAFETY: the attribute's storage holds a reference as long as the context lives.
+    unsafe { tcMapOf(attribute.to_raw()).cast::<FrozenMap>().as_ref() }
+}
+
+/// `#imap.acc` of a type, a combiner and the number of the destination that it starts from.
+pub(crate) fn accumulator_attribute<'c>(
+    ty: Type<'c>,
+    kind: &str,
+    out: Option<usize>,
+) -> Attribute<'c> {
+    let out = out.map_or(-1, |out| out as i64);
+    // SAFETY: the type lives as long as the context; the name is one of the enumeration's.
+    unsafe { Attribute::from_raw(tcAccumulatorGet(ty.to_raw(), string_ref(kind), out)) }
+}
+
+/// The parts of `#imap.acc`, as [`accumulator_attribute`] takes them.
+pub(crate) fn accumulator_parts<'c>(
+    attribute: Attribute<'c>,
+) -> Option<(Type<'c>, &'static str, Option<usize>)> {
+    let mut ty = MlirType { ptr: ptr::null_mut() };
+    let (mut kind, mut out) = (string_ref(""), 0);
+    // SAFETY: the results live across the call; a type lives as long as its context, and the
+    // names of combiners are static.
+    unsafe {
+        tcAccumulatorParts(attribute.to_raw(), &mut ty, &mut kind, &mut out)
+            .then(|| (Type::from_raw(ty), text(kind), usize::try_from(out).ok()))
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn tcRustParseMap(
+    source: MlirStringRef,
+    state: *mut c_void,
+    reject: extern "C" fn(*mut c_void, usize, MlirStringRef),
+) -> *const FrozenMap {
+    // SAFETY: the text lives across the call.
+    let source = unsafe { text(source) };
+    match catch_unwind(|| map::parse(source)) {
+        Ok(Ok(map)) => return Arc::into_raw(Arc::new(map)),
+        Ok(Err(error)) => reject(state, error.offset, string_ref(&error.message)),
+        Err(payload) => {
+            reject(state, 0, string_ref(&format!("internal error: {}", panic_text(&*payload))));
+        }
+    }
+    ptr::null()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn tcRustPrintMap(map: *const FrozenMap, state: *mut c_void, accept: Receiver) {
+    // SAFETY: the caller holds a reference.
+    let map = unsafe { &*map };
+    print(state, accept, || map::text(map));
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn tcRustPrintDomain(domain: *const FrozenMap, state: *mut c_void, accept: Receiver) {
+    // SAFETY: the caller holds a reference.
+    let domain = unsafe { &*domain };
+    print(state, accept, || map::domain_text(domain));
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn tcRustPrintSubscripts(
+    domain: *const FrozenMap,
+    map: *const FrozenMap,
+    state: *mut c_void,
+    accept: Receiver,
+) {
+    // SAFETY: the caller holds references.
+    let (domain, map) = unsafe { (&*domain, &*map) };
+    print(state, accept, || map::subscripts_text(domain, map));
+}
+
+fn print(state: *mut c_void, accept: Receiver, text: impl FnOnce() -> String) {
+    let text = catch_unwind(AssertUnwindSafe(text));
+    accept(state, string_ref(text.as_deref().unwrap_or("internal error")));
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn tcRustCopyMap(map: *const FrozenMap) -> *const FrozenMap {
+    // SAFETY: the caller holds a reference, which `Arc::into_raw` gave.
+    unsafe { Arc::increment_strong_count(map) };
+    map
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn tcRustDropMap(map: *const FrozenMap) {
+    // SAFETY: the caller gives up a reference, which `Arc::into_raw` gave.
+    unsafe { Arc::decrement_strong_count(map) };
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn tcRustEqualMaps(first: *const FrozenMap, second: *const FrozenMap) -> bool {
+    // SAFETY: the caller holds references.
+    ptr::eq(first, second) || unsafe { *first == *second }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn tcRustHashMap(map: *const FrozenMap) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    // SAFETY: the caller holds a reference.
+    unsafe { (*map).hash(&mut hasher) };
+    hasher.finish()
+}
+
+/// # Safety
+/// The arrays must have the lengths that are passed with them.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn tcRustFoldApply(
+    map: *const FrozenMap,
+    num_operands: usize,
+    operands: *const i64,
+    num_results: usize,
+    results: *mut i64,
+) -> bool {
+    // SAFETY: as for this function; an empty array may be null.
+    let (map, operands, results) = unsafe {
+        (
+            &*map,
+            if num_operands == 0 {
+                &[]
+            } else {
+                std::slice::from_raw_parts(operands, num_operands)
+            },
+            if num_results == 0 {
+                &mut []
+            } else {
+                std::slice::from_raw_parts_mut(results, num_results)
+            },
+        )
+    };
+    catch_unwind(AssertUnwindSafe(|| map::evaluate(map, operands)))
+        .ok()
+        .flatten()
+        .filter(|values| values.len() == results.len())
+        .map(|values| results.copy_from_slice(&values))
+        .is_some()
+}
