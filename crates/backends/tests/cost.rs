@@ -16,7 +16,7 @@ use tc_backends::{
 };
 use tc_dialects::{
     Language,
-    imap::{CombinerKind, Generic},
+    imap::Generic,
     mlir::{self, Blk},
 };
 use tc_passes::analysis::cost::Formula;
@@ -83,12 +83,12 @@ fn enumerate(module: &Module) -> (i64, i64) {
                 let entry = read.entry(mlir::value_key(*input));
                 entry.or_insert((width.into(), HashSet::new())).1.insert(at(number));
             }
-            for (number, combiner) in generic.combiners().iter().enumerate() {
-                let ty = mlir::element_type(generic.inits()[number].r#type());
-                let is_fold = combiner.kind != CombinerKind::Assign;
-                flops += i64::from(is_fold && mlir::is_float(ty));
-                assert!(!combiner.reads_destination(), "the tests have no such operation");
-                written[number].insert(at(inputs.len() + number));
+            for accumulator in generic.accumulators() {
+                flops += i64::from(mlir::is_float(accumulator.ty));
+                assert!(accumulator.destination().is_none(), "the tests have no such operation");
+            }
+            for (number, written) in written.iter_mut().enumerate() {
+                written.insert(at(inputs.len() + number));
             }
             starts.insert(point.dims);
         }
@@ -279,10 +279,9 @@ fn inner_loops_may_depend_on_the_index_of_outer_ones() {
 #[test]
 fn unsupported_operations_have_unknown_work() {
     let context = tc_dialects::new_context();
-    let text = "func.func @f(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>, %c: tensor<4x4xf32>) -> tensor<4x4xf32> {
-      %d = linalg.matmul ins(%a, %b : tensor<4x4xf32>, tensor<4x4xf32>)
-        outs(%c : tensor<4x4xf32>) -> tensor<4x4xf32>
-      return %d : tensor<4x4xf32>
+    let text = "func.func @f(%a: tensor<4x4xf32>, %c: tensor<4xf32>) -> tensor<4xf32> {
+      %d = linalg.reduce { arith.subf } ins(%a : tensor<4x4xf32>) outs(%c : tensor<4xf32>) dimensions = [1]
+      return %d : tensor<4xf32>
     }";
     let cost = only(&lower(&context, Language::Mlir, text, &[]), &Options::default());
     assert_eq!((cost.flops, cost.bytes), (None, None));
@@ -467,7 +466,9 @@ fn memory_in_parallel_loops_counts_once_per_thread() {
       %d = scf.forall (%i) in (64) shared_outs(%o = %c) -> tensor<64x32xf32> {
         %row = tensor.extract_slice %a[%i, 0] [1, 32] [1, 1] : tensor<64x32xf32> to tensor<32xf32>
         %t = tensor.empty() : tensor<32xf32>
-        %x = linalg.exp ins(%row : tensor<32xf32>) outs(%t : tensor<32xf32>) -> tensor<32xf32>
+        %rows = tensor.extract_slice %a[0, 0] [4, 32] [1, 1] : tensor<64x32xf32> to tensor<4x32xf32>
+        %x = linalg.reduce { arith.subf } ins(%rows : tensor<4x32xf32>)
+          outs(%t : tensor<32xf32>) dimensions = [0]
         %u = tensor.empty() : tensor<32xf32>
         %y = linalg.add ins(%x, %row : tensor<32xf32>, tensor<32xf32>)
           outs(%u : tensor<32xf32>) -> tensor<32xf32>

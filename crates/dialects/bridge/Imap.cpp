@@ -225,7 +225,7 @@ const TcMap *tcMapOf(MlirAttribute attribute) {
 // Accumulators
 //===----------------------------------------------------------------------===//
 
-/// `add f32`, `add f32 from outs 0`
+/// `add f32`, `add f32 from 5.0`, `add f32 from outs 0`
 static Attribute parseAccumulator(AsmParser &parser) {
   SMLoc location = parser.getCurrentLocation();
   StringRef name;
@@ -238,27 +238,32 @@ static Attribute parseAccumulator(AsmParser &parser) {
     return {};
   }
   Type type;
+  TypedAttr start;
   int64_t out = -1;
   if (failed(parser.parseType(type)))
     return {};
   if (succeeded(parser.parseOptionalKeyword("from"))) {
-    if (failed(parser.parseKeyword("outs")))
-      return {};
+    bool isDestination = succeeded(parser.parseOptionalKeyword("outs"));
     location = parser.getCurrentLocation();
-    if (failed(parser.parseInteger(out)))
+    if (isDestination ? failed(parser.parseInteger(out))
+                      : failed(parser.parseAttribute(start, type)))
       return {};
-    if (out < 0) {
+    if (isDestination && out < 0) {
       parser.emitError(location, "expected the number of a destination");
       return {};
     }
   }
-  return AccumulatorAttr::get(parser.getContext(), type, *kind, out);
+  return AccumulatorAttr::get(parser.getContext(), type, *kind, start, out);
 }
 
 static void printAccumulator(AsmPrinter &printer, AccumulatorAttr accumulator) {
   printer << stringifyCombinerKind(accumulator.getKind()) << ' ' << accumulator.getType();
   if (accumulator.getOut() >= 0)
     printer << " from outs " << accumulator.getOut();
+  if (TypedAttr start = accumulator.getStart()) {
+    printer << " from ";
+    printer.printAttributeWithoutType(start);
+  }
 }
 
 Attribute AccumulatorAttr::parse(AsmParser &parser, Type) {
@@ -276,20 +281,23 @@ void AccumulatorAttr::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
-MlirAttribute tcAccumulatorGet(MlirType type, MlirStringRef name, int64_t out) {
+MlirAttribute tcAccumulatorGet(MlirType type, MlirStringRef name, MlirAttribute start,
+                               int64_t out) {
   std::optional<CombinerKind> kind = symbolizeCombinerKind(unwrap(name));
   if (!kind)
     return {nullptr};
-  return wrap(AccumulatorAttr::get(unwrap(type).getContext(), unwrap(type), *kind, out));
+  return wrap(AccumulatorAttr::get(unwrap(type).getContext(), unwrap(type), *kind,
+                                   dyn_cast_or_null<TypedAttr>(unwrap(start)), out));
 }
 
 bool tcAccumulatorParts(MlirAttribute attribute, MlirType *type, MlirStringRef *kind,
-                        int64_t *out) {
+                        MlirAttribute *start, int64_t *out) {
   auto accumulator = dyn_cast<AccumulatorAttr>(unwrap(attribute));
   if (!accumulator)
     return false;
   *type = wrap(accumulator.getType());
   *kind = wrap(stringifyCombinerKind(accumulator.getKind()));
+  *start = wrap(Attribute(accumulator.getStart()));
   *out = accumulator.getOut();
   return true;
 }

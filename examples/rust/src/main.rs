@@ -17,7 +17,7 @@ use std::error::Error;
 use tc_backends::{cpu, run::run_pipeline, runtime::Tensor};
 use tc_dialects::{
     diagnostic::{self, Printer},
-    imap::{self, Combiner, CombinerKind, GenericParts},
+    imap::{self, Accumulator, CombinerKind, GenericParts, Start},
     mlir::{self, Builder, Val},
 };
 use tc_ir::{Expr, IndexingMap, map::Variable};
@@ -133,13 +133,15 @@ fn product<'c>(builder: &Builder<'c>, x: Val<'c>, w: Val<'c>, sizes: &[Val<'c>; 
     };
     let (i, j, k) = (ir.dim(0), ir.dim(1), ir.range(0));
     let init = empty(builder, x, &[sizes[0], sizes[2]]);
+    let ty = mlir::element_type(init.r#type());
+    let sum = Accumulator { ty, kind: CombinerKind::Add, start: Start::Identity };
     let parts = GenericParts {
         maps: vec![map(&domain, &[i, k]), map(&domain, &[k, j]), map(&domain, &[i, j])],
         domain,
         runtimes: sizes.to_vec(),
         inputs: vec![x, w],
         inits: vec![init],
-        combiners: vec![Combiner { kind: CombinerKind::Add, from_identity: true }],
+        accumulators: vec![sum],
     };
     fill(builder, &ir, &parts, |body, scalars| {
         body.value("arith.mulf", scalars, scalars[0].r#type())
@@ -172,7 +174,7 @@ fn relu<'c>(
         runtimes: vec![sizes[0], sizes[2]],
         inputs: vec![matrix, vector],
         inits: vec![init],
-        combiners: vec![Combiner::ASSIGN],
+        accumulators: Vec::new(),
     };
     fill(builder, &ir, &parts, |body, scalars| {
         let ty = scalars[0].r#type();

@@ -35,7 +35,7 @@ func.func @matmul(%A: tensor<?x?xf32>, %B: tensor<?x?xf32>) -> tensor<?x?xf32> {
 // CHECK:         %[[ZEROS:.*]] = imap.generic
 // CHECK:           imap.yield %cst_0
 // CHECK:         imap.generic {{.*}} outs(%[[ONES]][{{.*}}] : tensor<3xf32>) fold [add f32 from outs 0]
-// CHECK:         %[[SUM:.*]] = imap.generic {{.*}}<add from identity>
+// CHECK:         %[[SUM:.*]] = imap.generic {{.*}} fold [add f32]
 // CHECK:         return %{{.*}}, %[[SUM]], %[[ZEROS]]
 func.func @start(%a: tensor<3x4xf32>) -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) {
   %one = arith.constant 1.0 : f32
@@ -51,8 +51,7 @@ func.func @start(%a: tensor<3x4xf32>) -> (tensor<3xf32>, tensor<3xf32>, tensor<3
 // The window of a pooling has extents only.
 // CHECK-LABEL: func.func @pooling(
 // CHECK:         imap.generic {{.*}} s0 in [0, 1], s1 in [0, 2]
-// CHECK-SAME:    ins(%arg0[{{.*}}] : tensor<1x9x9x3xf32>) outs(%arg2[{{.*}}] : tensor<1x4x3x3xf32>)
-// CHECK-SAME:    (0, d1 * 2 + s0, d2 * 3 + s1, d3)
+// CHECK-SAME:    ins(%arg0[0, d1 * 2 + s0, d2 * 3 + s1, d3] : tensor<1x9x9x3xf32>) outs(%arg2[{{.*}}] : tensor<1x4x3x3xf32>)
 // CHECK-SAME:    fold [maximumf f32 from outs 0]
 func.func @pooling(%x: tensor<1x9x9x3xf32>, %window: tensor<2x3xf32>, %init: tensor<1x4x3x3xf32>) -> tensor<1x4x3x3xf32> {
   %r = linalg.pooling_nhwc_max {strides = dense<[2, 3]> : vector<2xi64>} ins(%x, %window : tensor<1x9x9x3xf32>, tensor<2x3xf32>)

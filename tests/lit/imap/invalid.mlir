@@ -103,24 +103,24 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// imap.generic C4: one per destination
+// imap.generic C5: accumulators without an epilogue
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @below {{'imap.generic' op expected one accumulator per destination, 1 in all, but found 2}}
+  // expected-error @below {{'imap.generic' op has accumulators of (f32, f32) and destinations of (f32); an epilogue must map the one to the other}}
   %0 = imap.generic (i) domain: i in [0, 3]
       ins(%a[i] : tensor<4xf32>) outs(%a[i] : tensor<4xf32>) fold [add f32, add f32 from outs 0] {
   ^bb0(%x: f32):
-    imap.yield %x : f32
+    imap.yield %x, %x : f32, f32
   } -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
 
 // -----
 
-// imap.generic C4: the element type of the destination
+// imap.generic C4: the type of the start
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @below {{'imap.generic' op expected accumulator 0 to have the element type of its destination, 'f32', but found 'f64'}}
+  // expected-error @below {{'imap.generic' op accumulator 0 of 'f64' starts from destination 0 of 'f32'}}
   %0 = imap.generic (i) domain: i in [0, 3]
-      ins(%a[i] : tensor<4xf32>) outs(%a[i] : tensor<4xf32>) fold [add f64] {
+      ins(%a[i] : tensor<4xf32>) outs(%a[i] : tensor<4xf32>) fold [add f64 from outs 0] {
   ^bb0(%x: f32):
     imap.yield %x : f32
   } -> tensor<4xf32>
@@ -129,9 +129,25 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// imap.generic C4: starts from its destination
+// imap.generic C4: two accumulators in one destination
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @below {{'imap.generic' op accumulator 0 starts from another destination; expected 'from outs 0'}}
+  // expected-error @below {{'imap.generic' op two accumulators start from destination 0}}
+  %0 = imap.generic (i) domain: i in [0, 3]
+      ins(%a[i] : tensor<4xf32>) outs(%a[i] : tensor<4xf32>) fold [add f32 from outs 0, mul f32 from outs 0] {
+  ^bb0(%x: f32):
+    imap.yield %x, %x : f32, f32
+  } epilogue {
+  ^bb0(%s: f32, %p: f32, %x: f32):
+    imap.yield %s : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic C4: a destination that is there
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op accumulator 0 starts from destination 1, but there are 1}}
   %0 = imap.generic (i) domain: i in [0, 3]
       ins(%a[i] : tensor<4xf32>) outs(%a[i] : tensor<4xf32>) fold [add f32 from outs 1] {
   ^bb0(%x: f32):

@@ -57,6 +57,28 @@ func.func @epilogue(%a: tensor<4xi32>, %b: tensor<4xf64>) -> (tensor<4xi32>, ten
   return %0#0, %0#1 : tensor<4xi32>, tensor<4xf64>
 }
 
+// A start that is a constant, and accumulators that the epilogue maps to another type.
+// CHECK-LABEL: func.func @mean(
+// CHECK:       imap.generic (i)[k] domain: i in [0, 3], k in [0, 7] ins(%{{.*}}[i, k] : tensor<4x8xf32>) outs(%{{.*}}[i] : tensor<4xbf16>) fold [add f32 from 5.000000e-01, add i32] {
+// CHECK:       } epilogue {
+// CHECK-NEXT:  ^bb0(%{{.*}}: f32, %{{.*}}: i32, %{{.*}}: f32):
+// CHECK:       } -> tensor<4xbf16>
+func.func @mean(%x: tensor<4x8xf32>, %e: tensor<4xbf16>) -> tensor<4xbf16> {
+  %0 = imap.generic (i)[k] domain: i in [0, 3], k in [0, 7]
+      ins(%x[i, k] : tensor<4x8xf32>) outs(%e[i] : tensor<4xbf16>) fold [add f32 from 0.5, add i32] {
+  ^bb0(%a: f32):
+    %one = arith.constant 1 : i32
+    imap.yield %a, %one : f32, i32
+  } epilogue {
+  ^bb0(%sum: f32, %count: i32, %a: f32):
+    %n = arith.sitofp %count : i32 to f32
+    %mean = arith.divf %sum, %n : f32
+    %half = arith.truncf %mean : f32 to bf16
+    imap.yield %half : bf16
+  } -> tensor<4xbf16>
+  return %0 : tensor<4xbf16>
+}
+
 // On buffers there are no results; a look-up table is a runtime variable with a map.
 // CHECK-LABEL: func.func @lookup(
 // CHECK:       imap.generic (i){row} domain: i in [0, 3], row in [0, 9]

@@ -3,7 +3,7 @@
 module attributes {transform.with_named_sequence} {
 func.func @identity(%x: tensor<6x40xi32>) -> tensor<6xi32> {
   %e = tensor.empty() : tensor<6xi32>
-  // expected-error @below {{cannot tile range 'j': an accumulator starts from the identity, so that every tile would give a final value; fold from the destination and make the epilogue an operation of its own}}
+  // expected-error @below {{cannot tile range 'j': an accumulator does not start from a destination, so that every tile would give a final value; fold from the destination and make the epilogue an operation of its own}}
   // expected-error @below {{to tile operation}}
   // expected-error @below {{failed to generate tiling loops}}
   %r = imap.generic (i)[j] domain: i in [0, 5], j in [0, 39]

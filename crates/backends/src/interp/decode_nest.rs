@@ -2,13 +2,17 @@
 
 use super::{
     decode::{Decoder, Known, is_last_use, scalar_type},
+    decode_scalar::constant,
     error::Error,
     fold::FoldKind,
-    program::{At, Code, Inside, Inst, Loop, MemoryInst, Nest, Output, Place, Reg, Start},
+    program::{
+        Accumulator, At, Code, FoldStart, Inside, Inst, Loop, MemoryInst, Nest, Output, Place, Reg,
+        Start,
+    },
 };
-use melior::ir::ValueLike;
+use melior::ir::{Type, ValueLike};
 use tc_dialects::{
-    imap::{Combiner, Generic},
+    imap::{self, Combiner, CombinerKind, Generic},
     mlir::{self, Op, Val},
     tc::Comprehension,
 };
@@ -130,8 +134,8 @@ impl Decoder {
         let at = self.at(op);
         let domain = generic.domain(&self.ir);
         let maps = generic.maps(&self.ir);
-        let combiners = generic.combiners();
-        if maps.len() < inputs.len() + inits.len() || combiners.len() != inits.len() {
+        let accumulators = generic.accumulators();
+        if maps.len() < inputs.len() + inits.len() {
             return Err(unsupported());
         }
         let mut stages = Stages::default();
@@ -162,23 +166,27 @@ impl Decoder {
         let values =
             yielded.into_iter().map(|it| self.scalar(op, it)).collect::<Result<Vec<_>, _>>()?;
 
-        let folded = self.new_regs(inits.len());
+        let folded = self.new_regs(accumulators.len());
         let mut epilogue = Code::new();
-        let mut stored = folded.clone();
+        let mut stored = if accumulators.is_empty() { values.clone() } else { folded.clone() };
         if let Some(block) = generic.epilogue() {
             let arguments = mlir::arguments(block);
             for (argument, reg) in arguments.iter().zip(&folded) {
                 self.bind(*argument, *reg);
             }
-            let arguments = &arguments[inits.len().min(arguments.len())..];
+            let arguments = &arguments[folded.len().min(arguments.len())..];
             epilogue = self.inputs((op, at), &read, arguments, &registers, Stage::Dim)?;
             let yielded = self.block(block, &mut epilogue)?;
             stored = yielded.into_iter().map(|it| self.scalar(op, it)).collect::<Result<_, _>>()?;
         }
         (self.dims, self.ranges) = outer;
-        if values.len() != inits.len() || stored.len() != inits.len() {
+        if values.len() < accumulators.len() || stored.len() != inits.len() {
             return Err(Error::at(op, "yields too few values"));
         }
+        let accumulators = accumulators.iter().zip(values.iter().zip(&folded));
+        let accumulators = accumulators
+            .map(|(it, (value, folded))| accumulator(op, it, *value, *folded))
+            .collect::<Result<_, _>>()?;
         let mut results = mlir::results(op).into_iter();
 
         let mut outputs = Vec::new();
@@ -198,16 +206,7 @@ impl Decoder {
                 // No tensor results: the register stays unused.
                 Place::Memory(memory) => (Start::Memory(memory), 0),
             };
-            outputs.push(Output {
-                start,
-                to,
-                fold: fold_kind(op, combiners[number], init)?,
-                from_identity: combiners[number].from_identity,
-                position,
-                value: values[number],
-                folded: folded[number],
-                stored: stored[number],
-            });
+            outputs.push(Output { start, to, position, stored: stored[number] });
         }
         let [before, per_dim, constraint_code] = stages.code;
         let constraints =
@@ -222,6 +221,7 @@ impl Decoder {
             constraint_code,
             constraints,
             body,
+            accumulators,
             epilogue,
             outputs,
         })));
@@ -436,18 +436,21 @@ impl Decoder {
             }
         };
         let combiner = statement.combiner();
-        let folded = self.new_reg();
         let result = statement.result();
-        let output = Output {
-            start,
-            to: self.new_tensor(result),
-            fold: fold_kind(op, combiner, result)?,
-            from_identity: combiner.from_identity,
-            position,
-            value,
-            folded,
-            stored: folded,
-        };
+        let mut accumulators = Vec::new();
+        if combiner != Combiner::ASSIGN {
+            accumulators.push(Accumulator {
+                fold: fold_kind(op, combiner.kind, mlir::element_type(result.r#type()))?,
+                start: match combiner.from_identity {
+                    true => FoldStart::Identity,
+                    false => FoldStart::Output(0),
+                },
+                value,
+                folded: self.new_reg(),
+            });
+        }
+        let stored = accumulators.first().map_or(value, |it| it.folded);
+        let output = Output { start, to: self.new_tensor(result), position, stored };
         let constraints =
             constrained.into_iter().zip(domain.constraints.iter().map(|it| it.interval)).collect();
         code.push(Inst::Nest(Box::new(Nest {
@@ -460,6 +463,7 @@ impl Decoder {
             constraint_code,
             constraints,
             body,
+            accumulators,
             epilogue: Code::new(),
             outputs: vec![output],
         })));
@@ -482,14 +486,29 @@ fn name_of(variable: &Variable, default: &str, number: usize) -> String {
     variable.name.as_ref().map_or_else(|| format!("{default}{number}"), |name| name.to_string())
 }
 
-fn fold_kind(op: Op, combiner: Combiner, tensor: Val) -> Result<FoldKind, Error> {
-    scalar_type(mlir::element_type(tensor.r#type()))
-        .and_then(|ty| FoldKind::of(combiner, ty))
-        .ok_or_else(|| {
-            let message = format!(
-                "combines '{}' by '{combiner}', which the interpreter does not support",
-                tensor.r#type()
-            );
-            Error::at(op, message)
-        })
+fn accumulator(
+    op: Op,
+    accumulator: &imap::Accumulator,
+    value: Reg,
+    folded: Reg,
+) -> Result<Accumulator, Error> {
+    let start = match accumulator.start {
+        imap::Start::Identity => FoldStart::Identity,
+        imap::Start::Destination(number) => FoldStart::Output(number),
+        imap::Start::Constant(attribute) => {
+            let value = constant(accumulator.ty, attribute);
+            let unknown = || Error::at(op, "starts a fold from an unknown constant");
+            FoldStart::Constant(value.ok_or_else(unknown)?)
+        }
+    };
+    Ok(Accumulator { fold: fold_kind(op, accumulator.kind, accumulator.ty)?, start, value, folded })
+}
+
+fn fold_kind(op: Op, kind: CombinerKind, ty: Type) -> Result<FoldKind, Error> {
+    scalar_type(ty).and_then(|scalar| FoldKind::of(kind, scalar)).ok_or_else(|| {
+        let name = kind.name();
+        let message =
+            format!("combines '{ty}' by '{name}', which the interpreter does not support");
+        Error::at(op, message)
+    })
 }

@@ -9,9 +9,9 @@ use super::{
     program::{Code, Inst, Reg},
     scalar::{FloatBinary, FloatPredicate, FloatUnary, Scalar},
 };
-use melior::ir::{ValueLike, attribute::FloatAttribute, operation::OperationLike};
+use melior::ir::{Attribute, Type, ValueLike, attribute::FloatAttribute, operation::OperationLike};
 use tc_dialects::{
-    imap::{Combiner, CombinerKind, Generic},
+    imap::{CombinerKind, Generic},
     mlir::{self, Op, Val},
     tc::Comprehension,
 };
@@ -216,15 +216,7 @@ impl Decoder {
     pub(super) fn scalar_constant(&mut self, op: Op) -> Result<(), Error> {
         let result = mlir::result(op, 0);
         let attribute = op.attribute("value").ok();
-        let value = match scalar_type(result.r#type()) {
-            Some(ScalarType::Int(width)) => {
-                attribute.and_then(mlir::integer_of).map(|value| Scalar::int(wrap(value, width)))
-            }
-            Some(ScalarType::Float(_)) => attribute
-                .and_then(|attribute| FloatAttribute::try_from(attribute).ok())
-                .map(|value| Scalar::exact(value.value())),
-            None => None,
-        };
+        let value = attribute.and_then(|attribute| constant(result.r#type(), attribute));
         let value = value.ok_or_else(|| self.unsupported_type(op, result))?;
         let reg = self.new_scalar(result);
         self.constants.push((reg, value));
@@ -333,7 +325,7 @@ impl Decoder {
 
 /// The fold of a `vector.kind`.
 fn reduction(kind: &str, ty: ScalarType) -> Option<FoldKind> {
-    let combiner = |kind| FoldKind::of(Combiner { kind, from_identity: true }, ty);
+    let combiner = |kind| FoldKind::of(kind, ty);
     match (kind, ty) {
         ("add", _) => combiner(CombinerKind::Add),
         ("mul", _) => combiner(CombinerKind::Mul),
@@ -352,6 +344,16 @@ fn reduction(kind: &str, ty: ScalarType) -> Option<FoldKind> {
     }
 }
 
+/// The value of a constant of a scalar type.
+pub(super) fn constant(ty: Type, attribute: Attribute) -> Option<Scalar> {
+    match scalar_type(ty)? {
+        ScalarType::Int(width) => Some(Scalar::int(wrap(mlir::integer_of(attribute)?, width))),
+        ScalarType::Float(_) => {
+            Some(Scalar::exact(FloatAttribute::try_from(attribute).ok()?.value()))
+        }
+    }
+}
+
 /// Whether a product may be contracted with a sum: one that it is a term of, perhaps after a
 /// change of sign or a choice.
 fn goes_into_sum(product: Val) -> bool {
@@ -360,13 +362,14 @@ fn goes_into_sum(product: Val) -> bool {
         | "vector.reduction" => true,
         "imap.yield" | "tc.yield" => {
             let parent = mlir::parent(user);
-            let combiner =
-                match parent.map(|parent| (Generic::cast(parent), Comprehension::cast(parent))) {
-                    Some((Some(generic), _)) => generic.combiners().get(operand).copied(),
-                    Some((_, Some(statement))) => Some(statement.combiner()),
-                    _ => None,
-                };
-            combiner.is_some_and(|combiner| combiner.kind == CombinerKind::Add)
+            let kind = match parent
+                .map(|parent| (Generic::cast(parent), Comprehension::cast(parent)))
+            {
+                Some((Some(generic), _)) => generic.accumulators().get(operand).map(|it| it.kind),
+                Some((_, Some(statement))) => Some(statement.combiner().kind),
+                _ => None,
+            };
+            kind == Some(CombinerKind::Add)
         }
         _ => false,
     })

@@ -12,12 +12,11 @@ use super::{
     integer::{self, IntBinary, ScalarType, signed_extreme},
     scalar::{FloatBinary, FloatType, Scalar, two_sum_error},
 };
-use tc_dialects::imap::{Combiner, CombinerKind};
+use tc_dialects::imap::CombinerKind;
 
 /// How the values of one element are folded.
 #[derive(Copy, Clone, Debug)]
 pub(crate) enum FoldKind {
-    Last,
     Sum(FloatType),
     Product(FloatType),
     Int(IntBinary, u32),
@@ -26,9 +25,8 @@ pub(crate) enum FoldKind {
 
 impl FoldKind {
     /// The fold of a combiner on a type; `None` where the combiner does not work on it.
-    pub(crate) fn of(combiner: Combiner, ty: ScalarType) -> Option<Self> {
-        Some(match (combiner.kind, ty) {
-            (CombinerKind::Assign, _) => Self::Last,
+    pub(crate) fn of(kind: CombinerKind, ty: ScalarType) -> Option<Self> {
+        Some(match (kind, ty) {
             (CombinerKind::Add, ScalarType::Float(ty)) => Self::Sum(ty),
             (CombinerKind::Mul, ScalarType::Float(ty)) => Self::Product(ty),
             (CombinerKind::MinF, ScalarType::Float(ty)) => Self::Float(FloatBinary::MinNum, ty),
@@ -57,7 +55,7 @@ impl FoldKind {
         })
     }
 
-    /// The value that changes nothing; 0 where every value counts.
+    /// The value that changes nothing.
     pub(crate) fn identity(self) -> Scalar {
         match self {
             Self::Product(_) => Scalar::exact(1.0),
@@ -72,7 +70,7 @@ impl FoldKind {
                 IntBinary::MinUnsigned | IntBinary::And => -1,
                 _ => 0,
             }),
-            Self::Last | Self::Sum(_) => Scalar::int(0),
+            Self::Sum(_) => Scalar::int(0),
         }
     }
 }
@@ -95,7 +93,7 @@ impl Fold {
             FoldKind::Sum(ty) => Self::Sum(Sum::new(ty)),
             FoldKind::Product(ty) => Self::Product(Product::new(ty)),
             _ => match start {
-                Some(start) if start.is_undefined() && !matches!(kind, FoldKind::Last) => {
+                Some(start) if start.is_undefined() => {
                     return Self::Undefined(start);
                 }
                 start => return Self::Plain(kind, start.unwrap_or(kind.identity())),
@@ -109,7 +107,7 @@ impl Fold {
 
     /// Folds one more value in.
     pub(crate) fn add(&mut self, value: Scalar) {
-        if value.is_undefined() && !matches!(self, Self::Plain(FoldKind::Last, _)) {
+        if value.is_undefined() {
             *self = Self::Undefined(value);
         }
         match self {
@@ -459,7 +457,6 @@ mod tests {
         }
         assert_eq!(parts(fold(FoldKind::Float(FloatBinary::MinNum, F32), &[2.0, 1.0])).0, 1.0);
         assert_eq!(parts(fold(FoldKind::Float(FloatBinary::MaxNum, F32), &[2.0, 3.0])).0, 3.0);
-        assert_eq!(parts(fold(FoldKind::Last, &[2.0, 3.0])).0, 3.0);
     }
 
     #[test]
@@ -467,8 +464,6 @@ mod tests {
         let mut fold = Fold::new(FoldKind::Sum(F32), Some(Scalar::exact(1.0)));
         fold.add(Scalar::exact(1.0).uncertain());
         assert!(!fold.finish().is_certain());
-        let undefined = Fold::new(FoldKind::Last, Some(Scalar::undefined(0)));
-        assert!(!undefined.finish().is_certain());
     }
 
     /// Folds in f32 from the left, from the right, and pairwise.

@@ -8,8 +8,8 @@ use super::{
     integer::{self, Undefined, unsigned, wrap},
     memory::{Heap, MemRef},
     program::{
-        At, Branch, Code, CountedLoop, If, IndexOp, Inside, Inst, Loop, Moves, Nest, Output, Place,
-        Program, Reg, Slice, Start, TensorReg, While,
+        At, Branch, Code, CountedLoop, FoldStart, If, IndexOp, Inside, Inst, Loop, Moves, Nest,
+        Output, Place, Program, Reg, Slice, Start, TensorReg, While,
     },
     scalar::Scalar,
 };
@@ -840,7 +840,7 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Computes the elements of one point of the dimensions. An `assign` stores only where the
+    /// Computes the elements of one point of the dimensions. The map form stores only where the
     /// constraints hold; a fold stores everywhere.
     fn point(
         &mut self,
@@ -850,30 +850,36 @@ impl<'p> Machine<'p> {
     ) -> Result<()> {
         self.count_point(nest.at)?;
         self.code(&nest.per_dim)?;
-        folds.clear();
-        let mut offsets = smallvec::SmallVec::<[Option<usize>; 4]>::new();
-        for (output, array) in nest.outputs.iter().zip(&*outputs) {
-            let mut start = None;
-            let mut offset = None;
-            if !output.is_assigned() {
-                match (array, &output.start) {
-                    (Some(array), _) => {
-                        let stored_at = self.stored_at(nest, output, array)?;
-                        start = (!output.from_identity).then(|| array.scalars[stored_at]);
-                        offset = Some(stored_at);
-                    }
-                    (None, Start::Memory(memory)) if !output.from_identity => {
-                        start = Some(self.load(*memory, &output.position, 0, nest.at)?);
-                    }
-                    _ => {}
-                }
+        if nest.accumulators.is_empty() {
+            let Some(certain) = self.satisfies(nest)? else { return Ok(()) };
+            self.code(&nest.body)?;
+            for output in nest.outputs.iter().filter(|_| !certain) {
+                self.regs[output.stored] = self.regs[output.stored].uncertain();
             }
-            folds.push(Fold::new(output.fold, start));
-            offsets.push(offset);
+            return self.store_outputs(nest, outputs);
         }
-        let mut is_inside = true;
+        folds.clear();
+        for accumulator in &nest.accumulators {
+            let start = match accumulator.start {
+                FoldStart::Identity => None,
+                FoldStart::Constant(value) => Some(value),
+                FoldStart::Output(number) => {
+                    let output = &nest.outputs[number];
+                    match (&outputs[number], &output.start) {
+                        (Some(array), _) => {
+                            Some(array.scalars[self.stored_at(nest, output, array)?])
+                        }
+                        (None, Start::Memory(memory)) => {
+                            Some(self.load(*memory, &output.position, 0, nest.at)?)
+                        }
+                        (None, _) => None,
+                    }
+                }
+            };
+            folds.push(Fold::new(accumulator.fold, start));
+        }
         if nest.ranges.is_empty() {
-            is_inside = self.term(nest, folds)?;
+            self.term(nest, folds)?;
         } else {
             let mut ranges = Odometer::new(self, &nest.ranges, nest)?;
             while ranges.step(&mut self.regs) {
@@ -881,24 +887,20 @@ impl<'p> Machine<'p> {
                 self.term(nest, folds)?;
             }
         }
-        if !is_inside && nest.outputs.iter().all(Output::is_assigned) {
-            return Ok(());
-        }
-        for (output, fold) in nest.outputs.iter().zip(folds) {
-            self.regs[output.folded] = fold.finish();
+        for (accumulator, fold) in nest.accumulators.iter().zip(folds) {
+            self.regs[accumulator.folded] = fold.finish();
         }
         self.code(&nest.epilogue)?;
-        for ((output, array), offset) in nest.outputs.iter().zip(outputs).zip(offsets) {
-            if !is_inside && output.is_assigned() {
-                continue;
-            }
+        self.store_outputs(nest, outputs)
+    }
+
+    /// Stores the elements of the current point.
+    fn store_outputs(&mut self, nest: &Nest, outputs: &mut [Option<Rc<Array>>]) -> Result<()> {
+        for (output, array) in nest.outputs.iter().zip(outputs) {
             let stored = self.regs[output.stored];
             match (array, &output.start) {
                 (Some(array), _) => {
-                    let offset = match offset {
-                        Some(offset) => offset,
-                        None => self.stored_at(nest, output, array)?,
-                    };
+                    let offset = self.stored_at(nest, output, array)?;
                     Rc::make_mut(array).scalars[offset] = stored;
                 }
                 (None, Start::Memory(memory)) => {
@@ -919,9 +921,9 @@ impl<'p> Machine<'p> {
         )
     }
 
-    /// Folds in the values of one point, if it satisfies the constraints; returns whether it
-    /// does.
-    fn term(&mut self, nest: &'p Nest, folds: &mut [Fold]) -> Result<bool> {
+    /// Whether the current point satisfies the constraints: `None` if not, otherwise whether that is
+    /// certain.
+    fn satisfies(&mut self, nest: &'p Nest) -> Result<Option<bool>> {
         self.code(&nest.constraint_code)?;
         let mut certain = true;
         for (reg, interval) in &nest.constraints {
@@ -929,15 +931,21 @@ impl<'p> Machine<'p> {
             self.defined(value, "a constraint", nest.at)?;
             certain &= value.is_certain();
             if value.is_certain() && !interval.contains(value.as_int()) {
-                return Ok(false);
+                return Ok(None);
             }
         }
+        Ok(Some(certain))
+    }
+
+    /// Folds in the values of one point, if it satisfies the constraints.
+    fn term(&mut self, nest: &'p Nest, folds: &mut [Fold]) -> Result<()> {
+        let Some(certain) = self.satisfies(nest)? else { return Ok(()) };
         self.code(&nest.body)?;
-        for (output, fold) in nest.outputs.iter().zip(folds) {
-            let value = self.regs[output.value];
+        for (accumulator, fold) in nest.accumulators.iter().zip(folds) {
+            let value = self.regs[accumulator.value];
             fold.add(if certain { value } else { value.uncertain() });
         }
-        Ok(true)
+        Ok(())
     }
 
     fn count_point(&mut self, at: At) -> Result<()> {

@@ -499,22 +499,30 @@ pub(crate) struct Output {
     pub(crate) start: Start,
     /// The tensor that results; unused for memory.
     pub(crate) to: TensorReg,
-    pub(crate) fold: FoldKind,
-    pub(crate) from_identity: bool,
     /// The position of the element.
     pub(crate) position: Vec<Reg>,
-    /// What the body computes, per point of the ranges.
-    pub(crate) value: Reg,
-    /// Where the epilogue expects the folded value, and has what is stored.
-    pub(crate) folded: Reg,
+    /// What is stored.
     pub(crate) stored: Reg,
 }
 
-impl Output {
-    /// Whether values are stored as they are, at the points that satisfy the constraints only.
-    pub(crate) fn is_assigned(&self) -> bool {
-        matches!(self.fold, FoldKind::Last)
-    }
+/// What a fold starts from.
+#[derive(Copy, Clone, Debug)]
+pub(crate) enum FoldStart {
+    Identity,
+    Constant(Scalar),
+    /// The element of the output of this number.
+    Output(usize),
+}
+
+/// One accumulator of a nest.
+#[derive(Clone, Debug)]
+pub(crate) struct Accumulator {
+    pub(crate) fold: FoldKind,
+    pub(crate) start: FoldStart,
+    /// What the body computes, per point of the ranges.
+    pub(crate) value: Reg,
+    /// Where the folded value goes.
+    pub(crate) folded: Reg,
 }
 
 /// An `imap.generic` or a `tc.comprehension`.
@@ -534,6 +542,9 @@ pub(crate) struct Nest {
     pub(crate) constraints: Vec<(Reg, Interval)>,
     /// Run where the constraints hold.
     pub(crate) body: Code,
+    /// What is folded. If it is nothing, what the body computes is stored at the points that
+    /// satisfy the constraints only.
+    pub(crate) accumulators: Vec<Accumulator>,
     /// Run after the ranges.
     pub(crate) epilogue: Code,
     pub(crate) outputs: Vec<Output>,

@@ -25,8 +25,10 @@ pub const FEATURES: &[&str] = &[
     "a quotient",
     "a read twice",
     "a remainder",
+    "a start that is a constant",
     "a strided destination",
     "a table",
+    "an accumulator without a destination",
     "an epilogue",
     "an extent of 0",
     "an extent of 1",
@@ -98,6 +100,8 @@ pub fn features(program: &Program) -> Vec<&'static str> {
         "a strided destination",
     );
     note(!tables.is_empty(), "a table");
+    note(operations.iter().any(|it| it.has_own_sum), "an accumulator without a destination");
+    note(outputs.iter().any(|it| it.combiner.ends_with(['3', '5'])), "a start that is a constant");
     note(operations.iter().any(|it| it.has_epilogue), "an epilogue");
     note(extents.contains(&0), "an extent of 0");
     note(extents.contains(&1), "an extent of 1");
@@ -434,7 +438,17 @@ impl Generator {
                     vec![Step { op, with }, Step { op: "clamp", with: Operand::Constant(0) }];
             }
         }
-        Operation { dims, ranges, runtimes, constraints, inputs, outputs, has_epilogue }
+        let has_own_sum = has_epilogue && self.random.chance(40);
+        Operation {
+            dims,
+            ranges,
+            runtimes,
+            constraints,
+            inputs,
+            outputs,
+            has_epilogue,
+            has_own_sum,
+        }
     }
 
     /// Runtime variables from tables: by a dimension, or by another one of them.
@@ -517,7 +531,9 @@ impl Generator {
             false => "assign",
             true => *self.random.pick(&[
                 "add from identity",
+                "add from 3",
                 "maxs from identity",
+                "maxs from -5",
                 "mins from identity",
                 "add",
                 "maxs",

@@ -2,11 +2,11 @@
 
 use melior::{
     Context,
-    ir::{Location, Module, Type, r#type::FunctionType},
+    ir::{Location, Module, Type, ValueLike, r#type::FunctionType},
 };
 use tc_backends::runtime::Tensor;
 use tc_dialects::{
-    imap::{self, Combiner, GenericParts},
+    imap::{self, Accumulator, CombinerKind, GenericParts, Start},
     mlir::{self, Builder, Val},
 };
 use tc_ir::{Expr, IndexingMap, Interval, Variable, map::Constraint};
@@ -25,6 +25,16 @@ impl Element {
         matches!(self, Self::F32 | Self::F64)
     }
 
+    /// Another type of its kind.
+    fn other<'c>(self, b: &Builder<'c>) -> Type<'c> {
+        match self {
+            Self::I8 => b.int_type(32),
+            Self::I32 => b.int_type(64),
+            Self::F32 => Type::float64(b.context),
+            Self::F64 => Type::float32(b.context),
+        }
+    }
+
     fn ty<'c>(self, b: &Builder<'c>) -> Type<'c> {
         match self {
             Self::I8 => b.int_type(8),
@@ -33,6 +43,18 @@ impl Element {
             Self::F64 => Type::float64(b.context),
         }
     }
+}
+
+/// Converts a number to another type of its kind.
+fn convert<'c>(b: &Builder<'c>, value: Val<'c>, ty: Type<'c>) -> Val<'c> {
+    let is_wider = mlir::byte_width(value.r#type()) < mlir::byte_width(ty);
+    let name = match (mlir::is_float(ty), is_wider) {
+        (true, true) => "arith.extf",
+        (true, false) => "arith.truncf",
+        (false, true) => "arith.extsi",
+        (false, false) => "arith.trunci",
+    };
+    b.value(name, &[value], ty)
 }
 
 /// An extent: a number, or the size of a number.
@@ -136,7 +158,8 @@ pub struct Output {
     pub shape: Vec<Extent>,
     pub init: Init,
     pub position: Vec<Index>,
-    /// As `#imap.combiner` spells it, for integers.
+    /// "assign", or the combiner and the start of the accumulator: "add" starts from the destination,
+    /// "maxs from identity", "add from 3".
     pub combiner: &'static str,
     /// How the body makes the value: it starts from `first` and takes steps.
     pub first: Operand,
@@ -170,6 +193,9 @@ pub struct Operation {
     pub inputs: Vec<(Source, Vec<Index>)>,
     pub outputs: Vec<Output>,
     pub has_epilogue: bool,
+    /// With an epilogue, one more accumulator: the sum of the first values in another type, which the
+    /// epilogue adds to the first result.
+    pub has_own_sum: bool,
 }
 
 /// A function, and what it is called with.
@@ -350,7 +376,15 @@ impl Program {
         });
         let reads = operation.inputs.iter().map(|(_, position)| position);
         let writes = operation.outputs.iter().map(|it| &it.position);
-        let combiners = operation.outputs.iter().map(|it| self.combiner(b.context, it.combiner));
+        let outputs = operation.outputs.iter().enumerate();
+        let mut accumulators: Vec<_> =
+            outputs.filter_map(|(number, it)| self.accumulator(b, it.combiner, number)).collect();
+        let own_sum = operation.has_own_sum && operation.has_epilogue;
+        let wide = self.element.other(b);
+        if own_sum {
+            let (kind, start) = (CombinerKind::Add, Start::Identity);
+            accumulators.push(Accumulator { ty: wide, kind, start });
+        }
         let num_inputs = inputs.len();
         let parts = GenericParts {
             domain,
@@ -358,12 +392,12 @@ impl Program {
             runtimes,
             inputs,
             inits,
-            combiners: combiners.collect(),
+            accumulators,
         };
         let generic = parts.build(ir, b, operation.has_epilogue);
         let inside = Builder::at_end(b.context, generic.body(), b.location);
         let arguments = mlir::arguments(generic.body());
-        let values: Vec<_> = operation
+        let mut values: Vec<_> = operation
             .outputs
             .iter()
             .map(|output| {
@@ -371,29 +405,55 @@ impl Program {
                 self.steps(&inside, start, &output.body, &arguments)
             })
             .collect();
+        if own_sum {
+            values.push(convert(&inside, values[0], wide));
+        }
         imap::build_yield(&inside, &values);
         if let Some(block) = generic.epilogue() {
             let inside = Builder::at_end(b.context, block, b.location);
             let arguments = mlir::arguments(block);
             let (folded, inputs) = arguments.split_at(arguments.len() - num_inputs);
+            let mut folded = folded.to_vec();
+            if own_sum {
+                let ty = self.element.ty(b);
+                let sum = convert(&inside, folded[operation.outputs.len()], ty);
+                let name = if self.element.is_float() { "arith.addf" } else { "arith.addi" };
+                folded[0] = inside.value(name, &[folded[0], sum], ty);
+            }
             let values: Vec<_> = operation
                 .outputs
                 .iter()
                 .zip(folded)
-                .map(|(output, folded)| self.steps(&inside, *folded, &output.epilogue, inputs))
+                .map(|(output, folded)| self.steps(&inside, folded, &output.epilogue, inputs))
                 .collect();
             imap::build_yield(&inside, &values);
         }
         mlir::results(generic.op())
     }
 
-    fn combiner(&self, context: &Context, name: &str) -> Combiner {
-        let name = match self.element.is_float() {
-            true => name.replace("mins", "minf").replace("maxs", "maxf"),
-            false => name.to_string(),
+    fn accumulator<'c>(
+        &self,
+        b: &Builder<'c>,
+        combiner: &str,
+        output: usize,
+    ) -> Option<Accumulator<'c>> {
+        if combiner == "assign" {
+            return None;
+        }
+        let (kind, start) = combiner.split_once(" from ").unwrap_or((combiner, ""));
+        let is_float = self.element.is_float();
+        let kind = match is_float {
+            true => kind.replace("mins", "minf").replace("maxs", "maxf"),
+            false => kind.to_string(),
         };
-        let attribute = mlir::parse_attribute(context, &format!("#imap.combiner<{name}>"));
-        Combiner::from_attribute(attribute).expect("the name is one of a combiner")
+        let start = match start {
+            "" => format!(" from outs {output}"),
+            "identity" => String::new(),
+            value if is_float => format!(" from {value}.0"),
+            value => format!(" from {value}"),
+        };
+        let text = format!("#imap.acc<{kind} {}{start}>", self.element.ty(b));
+        Accumulator::from_attribute(mlir::parse_attribute(b.context, &text))
     }
 
     fn operand<'c>(&self, b: &Builder<'c>, operand: Operand, inputs: &[Val<'c>]) -> Val<'c> {

@@ -43,6 +43,9 @@ pub fn candidates(program: &Program) -> Vec<Program> {
                 it.constraints.remove(constraint);
             });
         }
+        if operation.has_own_sum {
+            add(&|it| it.has_own_sum = false);
+        }
         if operation.has_epilogue {
             add(&|it| it.has_epilogue = false);
         }

@@ -20,11 +20,17 @@ use tc_ir::FrozenMap;
 unsafe extern "C" {
     fn tcMapGet(context: MlirContext, map: *const c_void) -> MlirAttribute;
     fn tcMapOf(attribute: MlirAttribute) -> *const c_void;
-    fn tcAccumulatorGet(ty: MlirType, kind: MlirStringRef, out: i64) -> MlirAttribute;
+    fn tcAccumulatorGet(
+        ty: MlirType,
+        kind: MlirStringRef,
+        start: MlirAttribute,
+        out: i64,
+    ) -> MlirAttribute;
     fn tcAccumulatorParts(
         attribute: MlirAttribute,
         ty: *mut MlirType,
         kind: *mut MlirStringRef,
+        start: *mut MlirAttribute,
         out: *mut i64,
     ) -> bool;
 }
@@ -42,28 +48,36 @@ pub(crate) fn map_of<'c>(attribute: Attribute<'c>) -> Option<&'c FrozenMap> {
     unsafe { tcMapOf(attribute.to_raw()).cast::<FrozenMap>().as_ref() }
 }
 
-/// `#imap.acc` of a type, a combiner and the number of the destination that it starts from.
+/// `#imap.acc` of a type, a combiner and the constant or the number of the destination that it starts
+/// from.
 pub(crate) fn accumulator_attribute<'c>(
     ty: Type<'c>,
     kind: &str,
+    start: Option<Attribute<'c>>,
     out: Option<usize>,
 ) -> Attribute<'c> {
+    let start = start.map_or(MlirAttribute { ptr: ptr::null() }, |start| start.to_raw());
     let out = out.map_or(-1, |out| out as i64);
     // SAFETY: the type lives as long as the context; the name is one of the enumeration's.
-    unsafe { Attribute::from_raw(tcAccumulatorGet(ty.to_raw(), string_ref(kind), out)) }
+    unsafe { Attribute::from_raw(tcAccumulatorGet(ty.to_raw(), string_ref(kind), start, out)) }
 }
 
 /// The parts of `#imap.acc`, as [`accumulator_attribute`] takes them.
 pub(crate) fn accumulator_parts<'c>(
     attribute: Attribute<'c>,
-) -> Option<(Type<'c>, &'static str, Option<usize>)> {
-    let mut ty = MlirType { ptr: ptr::null_mut() };
+) -> Option<(Type<'c>, &'static str, Option<Attribute<'c>>, Option<usize>)> {
+    let mut ty = MlirType { ptr: ptr::null() };
+    let mut start = MlirAttribute { ptr: ptr::null() };
     let (mut kind, mut out) = (string_ref(""), 0);
     // SAFETY: the results live across the call; a type lives as long as its context, and the
     // names of combiners are static.
     unsafe {
-        tcAccumulatorParts(attribute.to_raw(), &mut ty, &mut kind, &mut out)
-            .then(|| (Type::from_raw(ty), text(kind), usize::try_from(out).ok()))
+        tcAccumulatorParts(attribute.to_raw(), &mut ty, &mut kind, &mut start, &mut out).then(
+            || {
+                let start = (!start.ptr.is_null()).then(|| Attribute::from_raw(start));
+                (Type::from_raw(ty), text(kind), start, usize::try_from(out).ok())
+            },
+        )
     }
 }
 

@@ -1,7 +1,7 @@
 //! Sizes of operands as expressions over the runtime variables of an `imap.generic`, and which
 //! destinations the operation stores completely.
 
-use super::{CombinerKind, Generic, GenericParts, map};
+use super::{Generic, GenericParts, map};
 use crate::mlir::{self, Op, Val};
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
@@ -128,16 +128,16 @@ impl<'c> Generic<'c> {
             inputs: self.inputs(),
             inits: self.inits(),
             maps: self.maps(ir),
-            combiners: self.combiners(),
+            accumulators: self.accumulators(),
         }
     }
 
     /// Whether the results depend on the contents of a destination: a fold starts from it, or the
     /// operation does not store every element.
     pub fn reads_destination(self, destination: usize) -> bool {
-        let combiner = self.combiners().get(destination).copied();
-        let Some(combiner) = combiner.filter(|it| !it.reads_destination()) else { return true };
-        if combiner.kind == CombinerKind::Assign && self.frozen_domain().has_constraints() {
+        let accumulators = self.accumulators();
+        let skips_stores = accumulators.is_empty() && self.frozen_domain().has_constraints();
+        if skips_stores || accumulators.iter().any(|it| it.destination() == Some(destination)) {
             return true;
         }
         let ir = Context::new();

@@ -109,12 +109,13 @@ def Imap_AccumulatorAttr : Imap_Attr<"Accumulator", "acc"> {
   let summary = "What a fold accumulates: the type, the operation and the start";
   let description = [{
     `#imap.acc<add f32>` starts from the identity of the operation: 0, 1, the largest or the
-    lowest value of the type; the infinities for floats. `#imap.acc<add f32 from outs 0>` starts
-    from what destination 0 holds.
+    lowest value of the type; the infinities for floats. `#imap.acc<add f32 from 5.0>` starts from
+    a constant, and `#imap.acc<add f32 from outs 0>` from what destination 0 holds.
   }];
   let parameters = (ins
     "::mlir::Type":$type,
     EnumParameter<Imap_CombinerKind>:$kind,
+    OptionalParameter<"::mlir::TypedAttr">:$start,
     DefaultValuedParameter<"int64_t", "-1">:$out);
   let hasCustomAssemblyFormat = 1;
 }
@@ -175,8 +176,9 @@ def Imap_GenericOp : Imap_Op<"generic", [
     `runtimes`. The map of a tensor among `runtimes` may use only runtime variables before its
     own.
 
-    The epilogue has one argument per accumulator followed by one per input; it may use an
-    input only if its map has no range variable.
+    The epilogue has one argument per accumulator followed by one per input, and yields one value
+    per destination, of any element type. It may use an input only if its map has no range
+    variable.
 
     The operation implements `TilingInterface` and `PartialReductionOpInterface`. Loops
     are numbered dimension variables first, then range variables. A tile of a range
@@ -186,8 +188,8 @@ def Imap_GenericOp : Imap_Op<"generic", [
       * C1: every map has the variables of the domain, and as many results as its operand has dimensions.
       * C2: every runtime variable has an operand; an `index` or a tensor of integers.
       * C3: the map of a destination uses dimension and runtime variables only.
-      * C4: map form: no range variables and no epilogue. Fold form: one accumulator of the element type per destination, which starts from the identity or from this destination.
-      * C5: body and epilogue take the element types of their operands and yield one value of the element type per destination.
+      * C4: map form: no range variables and no epilogue. Fold form: a start has the type of the accumulator, and at most one accumulator starts from each destination.
+      * C5: the body takes the elements of the inputs and yields one value per destination, in fold form one per accumulator. The epilogue maps the accumulators and the inputs to one value per destination; it may be absent if accumulators and destinations agree in number and types.
       * C6: dimension and range variables have bounds on both sides.
       * C7: the map of a destination uses every dimension variable that is known to have several values.
 

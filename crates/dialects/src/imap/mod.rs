@@ -98,9 +98,56 @@ impl CombinerKind {
         let found = Self::NAMES.iter().find(|(kind, _)| *kind == self);
         found.expect("every kind has a name").1
     }
+
+    /// Emits the combination of an accumulated value with a new one.
+    pub fn build<'c>(self, builder: &Builder<'c>, acc: Val<'c>, new: Val<'c>) -> Val<'c> {
+        let ty = acc.r#type();
+        let float = mlir::is_float(mlir::element_type(ty));
+        let name = match self {
+            Self::Assign => return new,
+            Self::Add if float => "arith.addf",
+            Self::Add => "arith.addi",
+            Self::Mul if float => "arith.mulf",
+            Self::Mul => "arith.muli",
+            Self::MinF => "arith.minnumf",
+            Self::MaxF => "arith.maxnumf",
+            Self::MinS => "arith.minsi",
+            Self::MaxS => "arith.maxsi",
+            Self::MinU => "arith.minui",
+            Self::MaxU => "arith.maxui",
+            Self::And => "arith.andi",
+            Self::Or => "arith.ori",
+            Self::MinimumF => "arith.minimumf",
+            Self::MaximumF => "arith.maximumf",
+        };
+        builder.value(name, &[acc, new], ty)
+    }
+
+    /// Emits the identity of the operation in a type; for `assign`, zero.
+    pub fn build_identity<'c>(self, builder: &Builder<'c>, ty: Type<'c>) -> Val<'c> {
+        let index_width = ty.is_index().then_some(64);
+        let Some(width) = mlir::integer_width(ty).or(index_width) else {
+            let value = match self {
+                Self::Mul => 1.0,
+                Self::MinF | Self::MinimumF => f64::INFINITY,
+                Self::MaxF | Self::MaximumF => f64::NEG_INFINITY,
+                _ => 0.0,
+            };
+            return builder.float(ty, value);
+        };
+        let signed_max = if width >= 64 { i64::MAX } else { (1i64 << (width - 1)) - 1 };
+        let value = match self {
+            Self::Mul => 1,
+            Self::MinS => signed_max,
+            Self::MaxS => -signed_max - 1,
+            Self::MinU | Self::And => -1,
+            _ => 0,
+        };
+        builder.integer(ty, value)
+    }
 }
 
-/// The combiner of one result of an [`imap.generic`](Generic) or of a comprehension.
+/// The combiner of one result of a lowering, or of a comprehension.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Combiner {
     /// The operation.
@@ -134,53 +181,17 @@ impl Combiner {
         };
         Some(Self { kind: CombinerKind::of_name(name)?, from_identity })
     }
+}
 
-    /// Emits the combination of an accumulated value with a new one.
-    pub fn build<'c>(self, builder: &Builder<'c>, acc: Val<'c>, new: Val<'c>) -> Val<'c> {
-        let ty = acc.r#type();
-        let float = mlir::is_float(mlir::element_type(ty));
-        let name = match self.kind {
-            CombinerKind::Assign => return new,
-            CombinerKind::Add if float => "arith.addf",
-            CombinerKind::Add => "arith.addi",
-            CombinerKind::Mul if float => "arith.mulf",
-            CombinerKind::Mul => "arith.muli",
-            CombinerKind::MinF => "arith.minnumf",
-            CombinerKind::MaxF => "arith.maxnumf",
-            CombinerKind::MinS => "arith.minsi",
-            CombinerKind::MaxS => "arith.maxsi",
-            CombinerKind::MinU => "arith.minui",
-            CombinerKind::MaxU => "arith.maxui",
-            CombinerKind::And => "arith.andi",
-            CombinerKind::Or => "arith.ori",
-            CombinerKind::MinimumF => "arith.minimumf",
-            CombinerKind::MaximumF => "arith.maximumf",
-        };
-        builder.value(name, &[acc, new], ty)
-    }
-
-    /// Emits the identity of the operation in a type; for `assign`, zero.
-    pub fn build_identity<'c>(self, builder: &Builder<'c>, ty: Type<'c>) -> Val<'c> {
-        let index_width = ty.is_index().then_some(64);
-        let Some(width) = mlir::integer_width(ty).or(index_width) else {
-            let value = match self.kind {
-                CombinerKind::Mul => 1.0,
-                CombinerKind::MinF | CombinerKind::MinimumF => f64::INFINITY,
-                CombinerKind::MaxF | CombinerKind::MaximumF => f64::NEG_INFINITY,
-                _ => 0.0,
-            };
-            return builder.float(ty, value);
-        };
-        let signed_max = if width >= 64 { i64::MAX } else { (1i64 << (width - 1)) - 1 };
-        let value = match self.kind {
-            CombinerKind::Mul => 1,
-            CombinerKind::MinS => signed_max,
-            CombinerKind::MaxS => -signed_max - 1,
-            CombinerKind::MinU | CombinerKind::And => -1,
-            _ => 0,
-        };
-        builder.integer(ty, value)
-    }
+/// What a fold starts from.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Start<'c> {
+    /// The identity of the operation.
+    Identity,
+    /// A constant of the accumulator's type.
+    Constant(Attribute<'c>),
+    /// What the destination of this number holds.
+    Destination(usize),
 }
 
 /// What a fold accumulates.
@@ -190,20 +201,84 @@ pub struct Accumulator<'c> {
     pub ty: Type<'c>,
     /// The operation, which is not [`CombinerKind::Assign`].
     pub kind: CombinerKind,
-    /// The destination that it starts from; `None` is the identity of the operation.
-    pub out: Option<usize>,
+    /// What it starts from.
+    pub start: Start<'c>,
 }
 
 impl<'c> Accumulator<'c> {
+    /// The accumulators of the element types of destinations, for one combiner each; none, which is
+    /// the map form, if all of them assign.
+    pub fn of_combiners(
+        context: &'c Context,
+        combiners: &[Combiner],
+        inits: &[Val<'c>],
+    ) -> Vec<Self> {
+        if combiners.iter().all(|it| *it == Combiner::ASSIGN) {
+            return Vec::new();
+        }
+        let accumulator = |(number, (combiner, init)): (usize, (&Combiner, &Val<'c>))| Self {
+            ty: mlir::signless(context, mlir::element_type(init.r#type())),
+            kind: combiner.kind,
+            start: match combiner.from_identity {
+                true => Start::Identity,
+                false => Start::Destination(number),
+            },
+        };
+        combiners.iter().zip(inits).enumerate().map(accumulator).collect()
+    }
+
     /// The attribute `#imap.acc<..>`.
     pub fn attribute(self) -> Attribute<'c> {
-        ffi::accumulator_attribute(self.ty, self.kind.name(), self.out)
+        let (start, out) = match self.start {
+            Start::Identity => (None, None),
+            Start::Constant(start) => (Some(start), None),
+            Start::Destination(out) => (None, Some(out)),
+        };
+        ffi::accumulator_attribute(self.ty, self.kind.name(), start, out)
     }
 
     /// Reads the attribute `#imap.acc<..>`.
     pub fn from_attribute(attribute: Attribute<'c>) -> Option<Self> {
-        let (ty, name, out) = ffi::accumulator_parts(attribute)?;
-        Some(Self { ty, kind: CombinerKind::of_name(name)?, out })
+        let (ty, name, start, out) = ffi::accumulator_parts(attribute)?;
+        let start = match (start, out) {
+            (_, Some(out)) => Start::Destination(out),
+            (Some(start), None) => Start::Constant(start),
+            (None, None) => Start::Identity,
+        };
+        Some(Self { ty, kind: CombinerKind::of_name(name)?, start })
+    }
+
+    /// The destination that it starts from.
+    pub fn destination(&self) -> Option<usize> {
+        match self.start {
+            Start::Destination(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a sum or a product of floats, which rounds.
+    pub fn rounds(&self) -> bool {
+        matches!(self.kind, CombinerKind::Add | CombinerKind::Mul) && mlir::is_float(self.ty)
+    }
+
+    /// Emits the identity of the operation.
+    pub fn build_identity(&self, builder: &Builder<'c>) -> Val<'c> {
+        self.kind.build_identity(builder, self.ty)
+    }
+
+    /// Emits the start; `held` loads from the destination of a number.
+    pub fn build_start(
+        &self,
+        builder: &Builder<'c>,
+        held: impl FnOnce(usize) -> Val<'c>,
+    ) -> Val<'c> {
+        match self.start {
+            Start::Identity => self.build_identity(builder),
+            Start::Constant(value) => {
+                builder.value_with("arith.constant", &[], self.ty, &[("value", value)])
+            }
+            Start::Destination(number) => held(number),
+        }
     }
 }
 
@@ -273,17 +348,6 @@ impl<'c> Generic<'c> {
         domain.ranges.is_empty() && lhs.results == rhs.results && is_bijective
     }
 
-    /// The combiner of each destination.
-    pub fn combiners(self) -> Vec<Combiner> {
-        let accumulators = self.accumulators();
-        if accumulators.is_empty() {
-            return vec![Combiner::ASSIGN; self.inits().len()];
-        }
-        let combiner =
-            |it: &Accumulator| Combiner { kind: it.kind, from_identity: it.out.is_none() };
-        accumulators.iter().map(combiner).collect()
-    }
-
     /// The accumulators; none in map form.
     pub fn accumulators(self) -> Vec<Accumulator<'c>> {
         let attributes = mlir::array_attr(self.op, "accumulators");
@@ -314,8 +378,8 @@ pub struct GenericParts<'c> {
     pub inits: Vec<Val<'c>>,
     /// One map per input, destination and tensor among the runtimes, in this order.
     pub maps: Vec<IndexingMap>,
-    /// One per destination.
-    pub combiners: Vec<Combiner>,
+    /// What is accumulated; nothing in map form.
+    pub accumulators: Vec<Accumulator<'c>>,
 }
 
 impl<'c> GenericParts<'c> {
@@ -344,22 +408,15 @@ impl<'c> GenericParts<'c> {
         let context = builder.context;
         let scalar = |value: &Val<'c>| mlir::signless(context, mlir::element_type(value.r#type()));
         let inputs: Vec<_> = self.inputs.iter().map(scalar).collect();
-        let folded: Vec<_> = self.inits.iter().map(scalar).collect();
         let mut regions = vec![mlir::region_with_block(&inputs, builder.location).0];
         if epilogue {
-            let arguments = [folded.clone(), inputs].concat();
+            let folded = self.accumulators.iter().map(|it| it.ty).collect();
+            let arguments = [folded, inputs].concat();
             regions.push(mlir::region_with_block(&arguments, builder.location).0);
         }
         let maps: Vec<_> =
             self.maps.iter().map(|map| map::to_attribute(context, ir, map)).collect();
-        let is_map = self.combiners.iter().all(|it| *it == Combiner::ASSIGN);
-        let accumulator = |(out, (combiner, ty)): (usize, (&Combiner, &Type<'c>))| {
-            let out = (!combiner.from_identity).then_some(out);
-            Accumulator { ty: *ty, kind: combiner.kind, out }.attribute()
-        };
-        let folds = self.combiners.iter().zip(&folded).enumerate();
-        let accumulators: Vec<_> =
-            if is_map { Vec::new() } else { folds.map(accumulator).collect() };
+        let accumulators: Vec<_> = self.accumulators.iter().map(|it| it.attribute()).collect();
         let results: Vec<_> =
             self.inits.iter().map(|init| init.r#type()).filter(|ty| mlir::is_tensor(*ty)).collect();
         let groups = [self.runtimes.len(), self.inputs.len(), self.inits.len()];

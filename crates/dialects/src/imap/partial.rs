@@ -5,11 +5,11 @@
 //! them, from the start of the operation and with its epilogue.
 
 use super::{
-    Combiner, CombinerKind, Generic, GenericParts, build_yield,
+    Accumulator, Generic, GenericParts, Start, build_yield,
     tiling::{Index, Reason, Slice, Span, Tiled, Tiler},
 };
 use crate::mlir::{self, Builder, Op, Val, ValueMap};
-use melior::ir::{Type, ValueLike};
+use melior::ir::ValueLike;
 use std::collections::HashMap;
 use tc_ir::{
     Context, Interval,
@@ -41,7 +41,11 @@ fn check(tiler: &Tiler, split: &Split) -> Result<(), Reason> {
     if !tiler.operands.iter().all(|operand| mlir::is_tensor(operand.r#type())) {
         return Err("cannot split an operation on buffers; split before bufferization".to_string());
     }
-    debug_assert!(tiler.parts.combiners.iter().all(|it| it.kind != CombinerKind::Assign));
+    // Upstream replaces the destinations by the partial results, one for one.
+    let is_paired = tiler.parts.accumulators.len() == tiler.parts.inits.len();
+    if !is_paired {
+        return Err("cannot split a fold with other accumulators than destinations".to_string());
+    }
     Ok(())
 }
 
@@ -84,7 +88,8 @@ pub fn initial_tensors<'c>(
     let mut tiler = Tiler::new(&ir, generic, builder);
     check(&tiler, split)?;
     let mut tensors = Vec::new();
-    for (init, combiner) in tiler.parts.inits.clone().into_iter().zip(generic.combiners()) {
+    let inits = tiler.parts.inits.clone();
+    for (init, accumulator) in inits.into_iter().zip(generic.accumulators()) {
         let rank = mlir::shape(init.r#type()).len();
         let mut extents: Vec<_> = (0..rank).map(|dim| tiler.extent(init, dim)).collect();
         for number in &split.loops {
@@ -92,19 +97,17 @@ pub fn initial_tensors<'c>(
             extents.push(tiler.expr(size, "size", Interval::NON_NEGATIVE));
         }
         let extents: Vec<_> = extents.into_iter().map(|extent| tiler.index(extent)).collect();
-        let element = mlir::element_type(init.r#type());
-        tensors.push(build_identities(&ir, &builder, &extents, element, combiner));
+        tensors.push(build_identities(&ir, &builder, &extents, &accumulator));
     }
     Ok(tensors)
 }
 
-/// A tensor with the identity of a combiner in all elements.
+/// A tensor with the identity of an accumulator in all elements.
 fn build_identities<'c>(
     ir: &Context,
     builder: &Builder<'c>,
     extents: &[Index<'c>],
-    element: Type<'c>,
-    combiner: Combiner,
+    accumulator: &Accumulator<'c>,
 ) -> Val<'c> {
     let (mut shape, mut sizes, mut dims) = (Vec::new(), Vec::new(), Vec::new());
     for extent in extents {
@@ -121,7 +124,7 @@ fn build_identities<'c>(
             }
         }
     }
-    let empty = builder.value("tensor.empty", &sizes, mlir::tensor_type(&shape, element));
+    let empty = builder.value("tensor.empty", &sizes, mlir::tensor_type(&shape, accumulator.ty));
     let mut domain = IndexingMap::identity_of(ir, dims);
     domain.runtimes = vec![Variable::bounded(ir, Interval::new(0, i64::MAX)); sizes.len()];
     let map = unbounded(&domain, domain.results.clone());
@@ -132,11 +135,11 @@ fn build_identities<'c>(
         inputs: Vec::new(),
         inits: vec![empty],
         maps: vec![map],
-        combiners: vec![Combiner::ASSIGN],
+        accumulators: Vec::new(),
     };
     let fill = parts.build(ir, builder, false);
     let inside = Builder::at_end(builder.context, fill.body(), builder.location);
-    let identity = combiner.build_identity(&inside, mlir::signless(builder.context, element));
+    let identity = accumulator.build_identity(&inside);
     build_yield(&inside, &[identity]);
     mlir::result(fill.op(), 0)
 }
@@ -176,8 +179,7 @@ pub fn tile<'c>(
     for number in 0..tiler.operands.len() {
         let mut parts = tiler.slices(number);
         let mut operand = tiler.operands[number];
-        let destination =
-            number.checked_sub(first_init).filter(|it| *it < generic.combiners().len());
+        let destination = number.checked_sub(first_init).filter(|it| *it < generic.inits().len());
         if let Some(destination) = destination {
             operand = *partials.get(destination).ok_or("expected a tensor for each result")?;
             parts.extend(tiler.split_slices(split));
@@ -186,8 +188,8 @@ pub fn tile<'c>(
         operands.push(tiler.slice_operand(operand, &parts, &mut slices));
     }
     let mut parts = tiler.tile_parts(operands, subscripts);
-    for combiner in &mut parts.combiners {
-        combiner.from_identity = false;
+    for (number, accumulator) in parts.accumulators.iter_mut().enumerate() {
+        accumulator.start = Start::Destination(number);
     }
     let mut renumbered = HashMap::new();
     if split.places.is_none() {
@@ -295,7 +297,7 @@ pub fn merge<'c>(
         inputs,
         inits: tiler.parts.inits.clone(),
         maps,
-        combiners: tiler.parts.combiners.clone(),
+        accumulators: tiler.parts.accumulators.clone(),
     };
     parts.drop_unused_runtimes(&ir);
     let is_range = |var: &Var| matches!(var, Var::Range(_));

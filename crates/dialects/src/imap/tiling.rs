@@ -37,7 +37,7 @@
 //! ```
 
 use super::{
-    CombinerKind, Generic, GenericParts, build_apply,
+    Generic, GenericParts, build_apply,
     extents::{extent_expr, is_index, queried_extent, size_expr},
     verify::index_variable,
 };
@@ -397,8 +397,8 @@ impl<'a, 'c> Tiler<'a, 'c> {
     /// How the hull of a subscript lies in an operand.
     fn fit(&self, operand: usize, expr: Expr, extent: Option<Expr>) -> Fit {
         let constraints = &self.parts.domain.constraints;
-        let is_stored_everywhere = self.is_destination(operand)
-            && self.parts.combiners[operand - self.parts.inputs.len()].kind != CombinerKind::Assign;
+        let is_stored_everywhere =
+            self.is_destination(operand) && !self.parts.accumulators.is_empty();
         if constraints.is_empty() || is_stored_everywhere {
             return Fit::Inside;
         }
@@ -444,9 +444,9 @@ impl<'a, 'c> Tiler<'a, 'c> {
     fn check_ranges(&self) -> Result<(), Reason> {
         let is_range = |it: &&Loop| matches!(it.var, Var::Range(_)) && it.cut.is_some();
         let Some(cut) = self.loops.iter().find(is_range) else { return Ok(()) };
-        let starts = self.parts.combiners.iter().any(|combiner| combiner.from_identity);
+        let starts = self.parts.accumulators.iter().any(|it| it.destination().is_none());
         let why = match (starts, self.generic.epilogue().is_some()) {
-            (true, _) => "an accumulator starts from the identity",
+            (true, _) => "an accumulator does not start from a destination",
             (_, true) => "there is an epilogue",
             _ => return Ok(()),
         };
@@ -539,7 +539,7 @@ impl<'a, 'c> Tiler<'a, 'c> {
             inputs: operands,
             inits,
             maps,
-            combiners: self.parts.combiners.clone(),
+            accumulators: self.parts.accumulators.clone(),
         };
         parts.drop_unused_runtimes(ir);
         parts

@@ -15,6 +15,7 @@ use crate::{
     tc::syntax::builtins,
 };
 use melior::ir::{BlockLike, Type, ValueLike, operation::OperationLike};
+use std::collections::BTreeSet;
 use tc_ir::{FrozenMap, expr::Var};
 
 /// Verifies an operation of the dialect.
@@ -176,30 +177,27 @@ fn verify_accumulators<'c>(generic: Generic<'c>, domain: &FrozenMap) -> Result<(
         }
         return Ok(());
     }
-    if accumulators.len() != inits.len() {
-        return error(format!(
-            "expected one accumulator per destination, {} in all, but found {}",
-            inits.len(),
-            accumulators.len()
-        ));
-    }
     let context = mlir::context_of(generic.op());
-    for (number, (accumulator, init)) in accumulators.iter().zip(inits).enumerate() {
+    let mut started = BTreeSet::new();
+    for (number, accumulator) in accumulators.iter().enumerate() {
+        check_combiner_type(accumulator.kind, accumulator.ty)?;
+        let Some(out) = accumulator.destination() else { continue };
+        let Some(init) = inits.get(out) else {
+            return error(format!(
+                "accumulator {number} starts from destination {out}, but there are {}",
+                inits.len()
+            ));
+        };
         let element = mlir::signless(context, mlir::element_type(init.r#type()));
         if accumulator.ty != element {
             return error(format!(
-                "expected accumulator {number} to have the element type of its destination, \
-                 '{element}', but found '{}'",
+                "accumulator {number} of '{}' starts from destination {out} of '{element}'",
                 accumulator.ty
             ));
         }
-        if accumulator.out.is_some_and(|out| out != number) {
-            return error(format!(
-                "accumulator {number} starts from another destination; expected 'from outs \
-                 {number}'"
-            ));
+        if !started.insert(out) {
+            return error(format!("two accumulators start from destination {out}"));
         }
-        check_combiner_type(accumulator.kind, element)?;
     }
     Ok(())
 }
@@ -223,23 +221,38 @@ fn verify_regions<'c>(
     let context = mlir::context_of(generic.op());
     let scalar = |value: &Val<'c>| mlir::signless(context, mlir::element_type(value.r#type()));
     let scalars: Vec<_> = inputs.iter().map(scalar).collect();
-    let folded: Vec<_> = inits.iter().map(scalar).collect();
+    let stored: Vec<_> = inits.iter().map(scalar).collect();
+    let folded: Vec<_> = generic.accumulators().iter().map(|it| it.ty).collect();
     let num_epilogues = generic.op().region_count() - 1;
     if 1 < num_epilogues {
         return error(format!("expected at most one epilogue, but found {num_epilogues}"));
     }
+    if folded.is_empty() {
+        return verify_block("body", generic.body(), &scalars, &stored);
+    }
     verify_block("body", generic.body(), &scalars, &folded)?;
     if let Some(epilogue) = generic.epilogue() {
-        verify_block("epilogue", epilogue, &[folded.clone(), scalars].concat(), &folded)?;
-        for (number, argument) in mlir::arguments(epilogue)[inits.len()..].iter().enumerate() {
+        verify_block("epilogue", epilogue, &[folded.clone(), scalars].concat(), &stored)?;
+        for (number, argument) in mlir::arguments(epilogue)[folded.len()..].iter().enumerate() {
             if !mlir::uses(*argument).is_empty() && uses_range(maps[number]) {
                 return error(format!(
                     "the epilogue uses input {number}, whose map uses a range variable"
                 ));
             }
         }
+    } else if folded != stored {
+        return error(format!(
+            "has accumulators of ({}) and destinations of ({}); an epilogue must map the one to \
+             the other",
+            list(&folded),
+            list(&stored)
+        ));
     }
     Ok(())
+}
+
+fn list(types: &[Type]) -> String {
+    types.iter().map(|ty| ty.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 fn verify_block<'c>(
@@ -249,8 +262,6 @@ fn verify_block<'c>(
     yields: &[Type<'c>],
 ) -> Result<(), Report<'c>> {
     let types = |values: Vec<Val<'c>>| values.iter().map(|it| it.r#type()).collect::<Vec<_>>();
-    let list =
-        |types: &[Type]| types.iter().map(|ty| ty.to_string()).collect::<Vec<_>>().join(", ");
     let found = types(mlir::arguments(block));
     if found != arguments {
         return error(format!(

@@ -13,9 +13,9 @@
 //! Before, with `maps` shortened:
 //!
 //! ```mlir
-//! %C = imap.generic #imap.map<(m, n)[k] -> (), domain: m in [0, 3], n in [0, 1], k in [0, 2]>
+//! %C = imap.generic (m, n)[k] domain: m in [0, 3], n in [0, 1], k in [0, 2]
 //!     ins(%A, %B : tensor<4x3xf32>, tensor<3x2xf32>) outs(%empty : tensor<4x2xf32>)
-//!     maps [(m, k), (k, n), (m, n)] combine [#imap.combiner<add from identity>] {
+//!     maps [(m, k), (k, n), (m, n)] fold [add f32] {
 //! ^bb0(%a: f32, %b: f32):
 //!   %p = arith.mulf %a, %b : f32
 //!   imap.yield %p : f32
@@ -44,7 +44,7 @@ use std::collections::BTreeSet;
 use tc_dialects::{
     diagnostic::{RemarkKind, remark},
     imap::{
-        self, Combiner, Generic, GenericParts,
+        self, Accumulator, Generic, GenericParts,
         extents::{extent_expr, is_index},
         verify::index_variable,
     },
@@ -116,6 +116,14 @@ impl<'c, 'i> Loops<'c, 'i> {
         if !parts.domain.constraints.is_empty() {
             return Err("the domain has constraints".to_string());
         }
+        let is_paired = |(number, it): (usize, &Accumulator)| {
+            let init = parts.inits.get(number);
+            init.is_some_and(|init| mlir::element_type(init.r#type()) == it.ty)
+                && it.destination().is_none_or(|destination| destination == number)
+        };
+        if !parts.accumulators.iter().enumerate().all(is_paired) {
+            return Err("an accumulator is not of the type of its destination".to_string());
+        }
         let intervals = parts.domain.intervals(ir);
         let mut extents = Vec::new();
         for variable in parts.domain.dims.iter().chain(&parts.domain.ranges) {
@@ -175,9 +183,11 @@ impl<'c, 'i> Loops<'c, 'i> {
             operands.map(|(operand, index)| self.slice(&b, &sizes, *operand, index)).collect();
         let slices = inputs.split_off(self.parts.inputs.len());
         let mut outputs = slices.clone();
-        for (output, combiner) in outputs.iter_mut().zip(&self.parts.combiners) {
-            if combiner.from_identity {
-                output.tensor = build_fill(&b, *combiner, output.tensor);
+        let accumulators = &self.parts.accumulators;
+        for (output, accumulator) in outputs.iter_mut().zip(accumulators) {
+            if accumulator.destination().is_none() {
+                let start = accumulator.build_start(&b, |_| unreachable!("it has no destination"));
+                output.tensor = build_fill(&b, start, output.tensor);
             }
         }
 
@@ -185,8 +195,11 @@ impl<'c, 'i> Loops<'c, 'i> {
         let body = self.generic.body();
         loops.build(&b, &inputs, &mut outputs, |inside, read, elements| {
             let values = copy(inside, body, &mlir::arguments(body), read);
-            let combined = self.parts.combiners.iter().zip(elements).zip(values);
-            combined.map(|((it, element), value)| it.build(inside, *element, value)).collect()
+            if accumulators.is_empty() {
+                return values;
+            }
+            let combined = accumulators.iter().zip(elements).zip(values);
+            combined.map(|((it, element), value)| it.kind.build(inside, *element, value)).collect()
         });
         if let Some(epilogue) = self.generic.epilogue() {
             let arguments = mlir::arguments(epilogue);
@@ -448,15 +461,14 @@ fn copy<'c>(
     yielded.map(|value| map.get(value).unwrap_or(value)).collect()
 }
 
-/// Emits a `linalg.fill` with the identity of a combiner.
-fn build_fill<'c>(b: &Builder<'c>, combiner: Combiner, tensor: Val<'c>) -> Val<'c> {
+/// Emits a `linalg.fill`.
+fn build_fill<'c>(b: &Builder<'c>, value: Val<'c>, tensor: Val<'c>) -> Val<'c> {
     let ty = tensor.r#type();
     let element = mlir::element_type(ty);
-    let identity = combiner.build_identity(b, element);
     let (region, block) = mlir::region_with_block(&[element, element], b.location);
     let stored = mlir::arguments(block)[0];
     Builder::at_end(b.context, block, b.location).op("linalg.yield", &[stored], &[]);
     let attributes = [("operandSegmentSizes", mlir::segments(b.context, &[1, 1]))];
-    let fill = b.op_with("linalg.fill", &[identity, tensor], &[ty], &attributes, vec![region]);
+    let fill = b.op_with("linalg.fill", &[value, tensor], &[ty], &attributes, vec![region]);
     mlir::result(fill, 0)
 }

@@ -152,8 +152,7 @@ fn convert<'c>(ir: &Context, op: Op<'c>, structured: Structured<'c>) {
 fn filled_with_identity<'c>(b: &Builder<'c>, init: Val<'c>, kind: CombinerKind) -> Option<Val<'c>> {
     let fill = mlir::defining_op(init).filter(|it| mlir::is(*it, "linalg.fill"))?;
     let value = mlir::defining_op(mlir::operand(fill, 0))?.attribute("value").ok()?;
-    let combiner = Combiner { kind, from_identity: true };
-    let identity = combiner.build_identity(b, mlir::element_type(init.r#type()));
+    let identity = kind.build_identity(b, mlir::element_type(init.r#type()));
     let identity = mlir::defining_op(identity)?;
     let is_equal = identity.attribute("value").ok() == Some(value);
     mlir::erase(identity);

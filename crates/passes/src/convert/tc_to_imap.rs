@@ -457,7 +457,11 @@ impl<'c, 'i> Converter<'c, 'i> {
             inputs: inputs.iter().map(|operand| operand.tensor).collect(),
             inits: vec![init],
             maps,
-            combiners: vec![combiner],
+            accumulators: imap::Accumulator::of_combiners(
+                self.builder.context,
+                &[combiner],
+                &[init],
+            ),
         };
         parts.drop_unused_runtimes(ir);
         parts

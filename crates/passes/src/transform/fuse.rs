@@ -50,7 +50,7 @@ use std::collections::{BTreeSet, HashMap};
 use tc_dialects::{
     diagnostic::{RemarkKind, remark},
     imap::{
-        self, Combiner, CombinerKind, Generic, GenericParts,
+        self, Accumulator, Generic, GenericParts,
         extents::{reaches_all, shifted_dim},
         verify::index_variable,
     },
@@ -270,7 +270,7 @@ impl<'c> Node<'c> {
             inputs: generic.inputs(),
             inits: generic.inits(),
             maps,
-            combiners: generic.combiners(),
+            accumulators: generic.accumulators(),
         };
         let mut tail = parts.maps[parts.inputs.len() + parts.inits.len()..].iter();
         let is_shaped = |value: &Val| !value.r#type().is_index();
@@ -341,7 +341,7 @@ impl<'c> Node<'c> {
     fn is_reduction(&self) -> bool {
         !self.parts.domain.ranges.is_empty()
             || self.generic.epilogue().is_some()
-            || self.parts.combiners.iter().any(|it| it.kind != CombinerKind::Assign)
+            || !self.parts.accumulators.is_empty()
     }
 }
 
@@ -614,12 +614,8 @@ fn check_epilogue(
     if !consumer.parts.domain.constraints.is_empty() {
         return Err("the domain of the consumer has constraints".to_string());
     }
-    if producer.parts.combiners.iter().any(|it| it.reads_destination()) {
+    if producer.parts.accumulators.iter().any(|it| it.destination().is_some()) {
         return Err("the producer accumulates into a tensor that is there".to_string());
-    }
-    let element = |node: &Node| mlir::element_type(node.parts.inits[0].r#type()).to_string();
-    if element(consumer) != element(producer) {
-        return Err("the element types of the two results differ".to_string());
     }
     let maps: BTreeSet<_> =
         reads.iter().map(|number| &consumer.parts.maps[*number].results).collect();
@@ -871,12 +867,12 @@ impl<'c, 'i> Frame<'c, 'i> {
         &self,
         inits: &[Val<'c>],
         init_maps: &[Vec<Expr>],
-        combiners: &[Combiner],
+        accumulators: &[Accumulator<'c>],
         epilogue: bool,
     ) -> GenericParts<'c> {
         // Folds store, and their epilogue reads, where the constraints do not hold as well.
         let mut whole = self.domain.clone();
-        if combiners.iter().any(|it| it.kind != CombinerKind::Assign) {
+        if !accumulators.is_empty() {
             whole.constraints.clear();
         }
         let inside = if epilogue { &whole } else { &self.domain };
@@ -908,7 +904,7 @@ impl<'c, 'i> Frame<'c, 'i> {
             inputs: self.inputs.iter().map(|(value, _)| *value).collect(),
             inits: inits.to_vec(),
             maps,
-            combiners: combiners.to_vec(),
+            accumulators: accumulators.to_vec(),
         };
         parts.drop_unused_runtimes(self.ir);
         parts
@@ -998,10 +994,10 @@ impl<'c, 'i> Plan<'c, 'i> {
             .map(|map| map.results.clone())
             .collect();
         let epilogue = consumer.generic.epilogue().is_some();
-        let (inits, combiners) = (&consumer.parts.inits, &consumer.parts.combiners);
-        let parts = frame.parts(inits, &init_maps, combiners, epilogue);
+        let (inits, accumulators) = (&consumer.parts.inits, &consumer.parts.accumulators);
+        let parts = frame.parts(inits, &init_maps, accumulators, epilogue);
         let fused = parts.build(ir, &builder, epilogue);
-        let num_folded = consumer.parts.inits.len();
+        let num_folded = accumulators.len();
         let blocks = [(Some(consumer.generic.body()), Some(fused.body()), 0)];
         let epilogues = [(consumer.generic.epilogue(), fused.epilogue(), num_folded)];
         for (old, new, offset) in blocks.into_iter().chain(epilogues) {
@@ -1019,14 +1015,9 @@ impl<'c, 'i> Plan<'c, 'i> {
                     let (inputs, dims) = &bodies[&number];
                     let arguments: Vec<_> =
                         inputs.iter().map(|input| new_arguments[offset + input]).collect();
-                    let value = self.copy_body(
-                        &frame,
-                        &inside,
-                        self.producer.generic.body(),
-                        &arguments,
-                        dims,
-                    );
-                    values.insert(*argument, value);
+                    let body = self.producer.generic.body();
+                    let yielded = self.copy_body(&frame, &inside, body, &arguments, dims);
+                    values.insert(*argument, yielded[0]);
                 }
             }
             copy_rest(&inside, old, &mut values);
@@ -1062,30 +1053,31 @@ impl<'c, 'i> Plan<'c, 'i> {
         }
         let builder = self.builder();
         let init_map = consumer.init_map().results.clone();
-        let parts =
-            frame.parts(&consumer.parts.inits, &[init_map], &producer.parts.combiners, true);
+        let accumulators = &producer.parts.accumulators;
+        let parts = frame.parts(&consumer.parts.inits, &[init_map], accumulators, true);
         let fused = parts.build(ir, &builder, true);
 
         let inside = Builder::at_end(builder.context, fused.body(), builder.location);
         let new_arguments = mlir::arguments(fused.body());
         let arguments: Vec<_> = producer_inputs.iter().map(|input| new_arguments[*input]).collect();
-        let value = self.copy_body(&frame, &inside, producer.generic.body(), &arguments, &dims);
-        imap::build_yield(&inside, &[value]);
+        let values = self.copy_body(&frame, &inside, producer.generic.body(), &arguments, &dims);
+        imap::build_yield(&inside, &values);
 
         let epilogue = fused.epilogue().expect("it was asked for");
         let inside = Builder::at_end(builder.context, epilogue, builder.location);
         let new_arguments = mlir::arguments(epilogue);
-        let folded = match producer.generic.epilogue() {
-            None => new_arguments[0],
+        let (folded, read) = new_arguments.split_at(accumulators.len());
+        let result = match producer.generic.epilogue() {
+            None => folded[0],
             Some(old) => {
-                let inputs = producer_inputs.iter().map(|input| new_arguments[1 + input]);
-                let arguments: Vec<_> = std::iter::once(new_arguments[0]).chain(inputs).collect();
-                self.copy_body(&frame, &inside, old, &arguments, &dims)
+                let inputs = producer_inputs.iter().map(|input| read[*input]);
+                let arguments: Vec<_> = folded.iter().copied().chain(inputs).collect();
+                self.copy_body(&frame, &inside, old, &arguments, &dims)[0]
             }
         };
         let mut values = ValueMap::default();
         for (number, argument) in mlir::arguments(consumer.generic.body()).into_iter().enumerate() {
-            let value = numbers.get(&number).map_or(folded, |input| new_arguments[1 + input]);
+            let value = numbers.get(&number).map_or(result, |input| read[*input]);
             values.insert(argument, value);
         }
         copy_rest(&inside, consumer.generic.body(), &mut values);
@@ -1101,15 +1093,15 @@ impl<'c, 'i> Plan<'c, 'i> {
         block: Blk<'c>,
         arguments: &[Val<'c>],
         dims: &[Expr],
-    ) -> Val<'c> {
+    ) -> Vec<Val<'c>> {
         let mut values = ValueMap::default();
         for (old, new) in mlir::arguments(block).into_iter().zip(arguments) {
             values.insert(old, *new);
         }
         for op in mlir::ops(block) {
             if mlir::is(op, "imap.yield") {
-                let value = mlir::operand(op, 0);
-                return values.get(value).unwrap_or(value);
+                let copy = |value| values.get(value).unwrap_or(value);
+                return mlir::operands(op).into_iter().map(copy).collect();
             }
             let copy = inside.located(op.location()).copy(op, &mut values);
             let mut inner = Vec::new();
@@ -1172,8 +1164,8 @@ fn temporary_bytes<'c>(blocks: &[Blk<'c>]) -> String {
         let domain = generic.domain(&ir);
         for (number, result) in mlir::results(generic.op()).into_iter().enumerate() {
             let returned = mlir::uses(result).iter().any(|(user, _)| user.result_count() == 0);
-            let combiner = generic.combiners().get(number).copied();
-            if returned || combiner.is_some_and(Combiner::reads_destination) {
+            let starts_here = |it: &Accumulator| it.destination() == Some(number);
+            if returned || generic.accumulators().iter().any(starts_here) {
                 continue;
             }
             let element = mlir::element_type(result.r#type());

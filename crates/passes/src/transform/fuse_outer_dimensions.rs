@@ -347,7 +347,7 @@ fn at_index<'c>(
         inputs: inputs.to_vec(),
         inits: inits.to_vec(),
         maps,
-        combiners: generic.combiners(),
+        accumulators: generic.accumulators(),
     };
     let new = parts.build(ir, builder, generic.epilogue().is_some());
     copy_block(generic.body(), new.body(), builder);

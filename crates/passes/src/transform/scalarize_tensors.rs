@@ -46,7 +46,7 @@ use melior::ir::{
 };
 use tc_dialects::{
     diagnostic::{RemarkKind, remark},
-    imap::{Combiner, Generic, GenericParts},
+    imap::{Generic, GenericParts},
     mlir::{self, Blk, Builder, Op, Val, ValueMap},
     pass::{Failure, PassInfo, PassRun},
 };
@@ -200,8 +200,7 @@ fn inline_point<'c>(ir: &Context, generic: Generic<'c>) -> bool {
         && domain.ranges.is_empty()
         && domain.runtimes.is_empty()
         && domain.constraints.is_empty()
-        && generic.epilogue().is_none()
-        && generic.combiners().iter().all(|combiner| *combiner == Combiner::ASSIGN)
+        && generic.accumulators().is_empty()
         && results.len() == generic.inits().len()
         && results.iter().all(|result| scalar_type(result.r#type()).is_some());
     let is_tensor = |input: &Val| {
@@ -272,13 +271,13 @@ fn capture_scalars<'c>(ir: &Context, generic: Generic<'c>) -> bool {
         inputs: kept.map(|(_, input)| *input).collect(),
         inits: generic.inits(),
         maps,
-        combiners: generic.combiners(),
+        accumulators: generic.accumulators(),
     };
     let new = parts.build(ir, &Builder::before(op), generic.epilogue().is_some());
     let regions = [Some((generic.body(), new.body())), generic.epilogue().zip(new.epilogue())];
     for (number, (old, new)) in regions.into_iter().flatten().enumerate() {
         // The epilogue has the folded values before its inputs.
-        let num_folded = if number == 0 { 0 } else { parts.inits.len() };
+        let num_folded = if number == 0 { 0 } else { parts.accumulators.len() };
         let mut map = ValueMap::default();
         let mut left = mlir::arguments(new).into_iter();
         for (number, argument) in mlir::arguments(old).into_iter().enumerate() {

@@ -80,13 +80,10 @@ impl Known {
         let is_point = |variable: &tc_ir::map::Variable| {
             variable.lower.is_some() && variable.lower == variable.upper
         };
-        let is_assigned =
-            generic.combiners().iter().all(|it| *it == tc_dialects::imap::Combiner::ASSIGN);
         let variables = domain.dims.iter().chain(&domain.ranges);
         if !variables.into_iter().all(is_point)
             || !domain.constraints.is_empty()
-            || !is_assigned
-            || generic.epilogue().is_some()
+            || !generic.accumulators().is_empty()
         {
             return None;
         }

@@ -7,7 +7,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
 };
 use tc_dialects::{
-    imap::{CombinerKind, Generic},
+    imap::Generic,
     mlir::{self, Blk, Op, Val},
 };
 use tc_ir::{Context, Expr, IndexingMap, Var};
@@ -198,7 +198,7 @@ impl<'i> Counter<'_, 'i> {
     fn generic(&self, op: Op, depth: usize) -> Work {
         let Some(generic) = Generic::cast(op) else { return self.none() };
         let space = Space::new(generic, self.extents);
-        let (domain, maps, combiners) = (&space.domain, &space.maps, generic.combiners());
+        let (domain, maps, accumulators) = (&space.domain, &space.maps, generic.accumulators());
         let all: BTreeSet<_> = domain
             .vars()
             .map(|(var, _)| var)
@@ -222,16 +222,14 @@ impl<'i> Counter<'_, 'i> {
             }
         }
         let outputs = generic.inits().into_iter().zip(&maps[generic.inputs().len()..]);
-        for ((init, map), combiner) in outputs.zip(&combiners) {
-            let is_fold = combiner.kind != CombinerKind::Assign;
-            let written = self.count(&space, &space.needs(&map.results), !is_fold);
-            let read = if combiner.reads_destination() { written } else { self.constant(0) };
+        for (number, (init, map)) in outputs.enumerate() {
+            let is_map = accumulators.is_empty();
+            let written = self.count(&space, &space.needs(&map.results), is_map);
+            let is_read = accumulators.iter().any(|it| it.destination() == Some(number));
+            let read = if is_read { written } else { self.constant(0) };
             self.access(&mut work, init, read, written);
         }
-        let folds = combiners.iter().zip(generic.inits()).filter(|(combiner, init)| {
-            let is_float = mlir::is_float(mlir::element_type(init.r#type()));
-            combiner.kind != CombinerKind::Assign && is_float
-        });
+        let folds = accumulators.iter().filter(|it| mlir::is_float(it.ty));
         let folds = self.mul(points, self.constant(folds.count() as i64));
         work.flops = self.add(work.flops, folds);
         self.add_block(&mut work, generic.body(), points, depth);

@@ -728,7 +728,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
         let accesses = self.over_output(at, &[0, 1])?;
         if accesses.is_empty(ir) {
             return self.generate(b, shape, &|b, _| {
-                let zero = combiner.build_identity(b, compute_type(b, shape.element_type));
+                let zero = kind.build_identity(b, compute_type(b, shape.element_type));
                 Ok(vec![zero; shape.element_type.num_parts()])
             });
         }

@@ -8,7 +8,7 @@ use crate::convert::loops::{build_alloc, build_for, build_scratch};
 use melior::ir::{Attribute, ValueLike, r#type::MemRefType};
 use tc_dialects::{
     hlo::{ArrayShape, ElementType, indexing::Accesses},
-    imap::{self, Combiner, Generic, GenericParts},
+    imap::{self, Accumulator, Combiner, Generic, GenericParts},
     mlir::{self, Builder, Val},
     tc::MAX_EXTENT,
 };
@@ -154,13 +154,17 @@ impl<'c, 'i> Nest<'c, 'i> {
             }
             IndexingMap { results: map.results, ..frame.clone() }
         });
+        let maps = maps.collect();
+        let inits: Vec<_> = self.outputs.iter().map(|(init, ..)| *init).collect();
+        let combiners: Vec<_> = self.outputs.iter().map(|(.., combiner)| *combiner).collect();
+        let accumulators = Accumulator::of_combiners(b.context, &combiners, &inits);
         let mut parts = GenericParts {
-            maps: maps.collect(),
+            maps,
             domain: self.domain,
             runtimes: self.runtimes,
             inputs: self.inputs.iter().map(|(tensor, _)| *tensor).collect(),
-            inits: self.outputs.iter().map(|(init, ..)| *init).collect(),
-            combiners: self.outputs.iter().map(|(.., combiner)| *combiner).collect(),
+            inits,
+            accumulators,
         };
         parts.drop_unused_runtimes(self.ir);
         parts.build(self.ir, b, epilogue)

@@ -5,7 +5,7 @@ use super::{super::index_expr::IndexExprs, super::loops, Choices};
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike};
 use std::collections::{BTreeMap, BTreeSet};
 use tc_dialects::{
-    imap::{Combiner, Generic, verify::index_variable},
+    imap::{Accumulator, Generic, verify::index_variable},
     mlir::{self, Blk, Builder, Op, Val, ValueMap},
 };
 use tc_ir::{Context, Expr, IndexingMap, Node, Var, map::VarIntervals};
@@ -18,19 +18,11 @@ pub(super) struct Input<'c> {
     pub is_used: bool,
 }
 
-/// A destination, where it is written and how values are folded.
+/// A destination, and where it is written.
 pub(super) struct Output<'c> {
     pub buffer: Val<'c>,
     pub map: IndexingMap,
-    pub combiner: Combiner,
     pub element: Type<'c>,
-}
-
-impl<'c> Output<'c> {
-    /// The identity of the fold.
-    pub fn identity(&self, builder: &Builder<'c>) -> Val<'c> {
-        self.combiner.build_identity(builder, self.element)
-    }
 }
 
 /// What is known at a place in the nest: the values of variables, narrowed bounds, and
@@ -58,6 +50,8 @@ pub(super) struct Nest<'c> {
     pub intervals: VarIntervals,
     pub inputs: Vec<Input<'c>>,
     pub outputs: Vec<Output<'c>>,
+    /// What is folded; nothing in map form.
+    pub accumulators: Vec<Accumulator<'c>>,
     /// The operand of each runtime variable, with its map if it is read from a buffer.
     pub runtimes: Vec<(Val<'c>, Option<IndexingMap>)>,
     pub choices: Choices,
@@ -77,13 +71,13 @@ impl<'c> Nest<'c> {
         };
         let body = mlir::arguments(generic.body());
         let epilogue = generic.epilogue().map(mlir::arguments).unwrap_or_default();
-        let inits = generic.inits();
+        let (inits, accumulators) = (generic.inits(), generic.accumulators());
         let inputs = generic
             .inputs()
             .into_iter()
             .enumerate()
             .map(|(number, buffer)| {
-                let in_epilogue = epilogue.get(inits.len() + number);
+                let in_epilogue = epilogue.get(accumulators.len() + number);
                 let is_used = !mlir::uses(body[number]).is_empty()
                     || in_epilogue.is_some_and(|value| !mlir::uses(*value).is_empty());
                 Input { buffer, map: next_map(), is_used }
@@ -91,11 +85,9 @@ impl<'c> Nest<'c> {
             .collect();
         let outputs = inits
             .into_iter()
-            .zip(generic.combiners())
-            .map(|(buffer, combiner)| Output {
+            .map(|buffer| Output {
                 buffer,
                 map: next_map(),
-                combiner,
                 element: mlir::element_type(buffer.r#type()),
             })
             .collect();
@@ -104,7 +96,7 @@ impl<'c> Nest<'c> {
             .into_iter()
             .map(|value| (value, mlir::is_memref(value.r#type()).then(&mut next_map)))
             .collect();
-        Self { ir, generic, domain, intervals, inputs, outputs, runtimes, choices }
+        Self { ir, generic, domain, intervals, inputs, outputs, accumulators, runtimes, choices }
     }
 
     /// The scope outside all loops: runtime variables given as values, and variables of
@@ -456,19 +448,26 @@ impl<'c> Nest<'c> {
         builder.op("memref.store", &operands, &[]);
     }
 
-    /// What the fold of destination `number` starts from.
+    /// What an accumulator starts from.
     pub fn start(&self, builder: &Builder<'c>, scope: &mut Scope<'c>, number: usize) -> Val<'c> {
-        let output = &self.outputs[number];
-        if output.combiner.reads_destination() {
-            self.load_output(builder, scope, number)
-        } else {
-            output.identity(builder)
-        }
+        let load = |output| self.load_output(builder, scope, output);
+        self.accumulators[number].build_start(builder, load)
     }
 
     /// Whether values are stored as they are, at the points that satisfy the constraints only.
     pub fn is_map_form(&self) -> bool {
-        self.outputs.iter().all(|it| it.combiner == Combiner::ASSIGN)
+        self.accumulators.is_empty()
+    }
+
+    /// The number of values that the body computes.
+    pub fn num_values(&self) -> usize {
+        if self.is_map_form() { self.outputs.len() } else { self.accumulators.len() }
+    }
+
+    /// Whether each destination can hold an accumulator.
+    pub fn is_paired(&self) -> bool {
+        let elements = self.outputs.iter().map(|it| it.element);
+        elements.eq(self.accumulators.iter().map(|it| it.ty))
     }
 
     /// Evaluates the body at the point of the scope.
@@ -484,11 +483,11 @@ impl<'c> Nest<'c> {
         folded: &[Val<'c>],
     ) -> Vec<Val<'c>> {
         let values = self.compute(builder, scope);
-        self.outputs
+        self.accumulators
             .iter()
             .zip(folded.iter().zip(values))
-            .map(|(output, (acc, new))| {
-                let value = output.combiner.build(builder, *acc, new);
+            .map(|(accumulator, (acc, new))| {
+                let value = accumulator.kind.build(builder, *acc, new);
                 if let Some(op) = mlir::defining_op(value) {
                     self.relax(op, "#arith.fastmath<reassoc,contract>");
                 }

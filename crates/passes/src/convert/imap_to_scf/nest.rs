@@ -2,7 +2,7 @@
 
 use super::{
     Choices, MAX_VARIABLES, collapse,
-    emit::{Nest, Scope, hoist_indices},
+    emit::{Nest, Output, Scope, hoist_indices},
     order::{self, Plan},
     pack,
     partial_sums::{self, PartialSums, Step},
@@ -14,7 +14,7 @@ use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
 use std::collections::BTreeMap;
 use tc_dialects::{
     diagnostic::Report,
-    imap::Generic,
+    imap::{Generic, Start},
     mlir::{self, Builder, Op, Val},
 };
 use tc_ir::Var;
@@ -128,7 +128,7 @@ pub(super) fn at_point<'c>(
     }
     let mut scope = scope.clone();
     let start: Vec<_> =
-        (0..nest.outputs.len()).map(|it| nest.start(builder, &mut scope, it)).collect();
+        (0..nest.accumulators.len()).map(|it| nest.start(builder, &mut scope, it)).collect();
     let mut fold = |builder: &Builder<'c>, scope: &Scope<'c>, ranges: &[Var], held: &[Val<'c>]| {
         reduction_loops(
             nest,
@@ -148,7 +148,8 @@ pub(super) fn at_point<'c>(
     let folded = match PartialSums::of(nest, ranges, chains) {
         None => fold(builder, &scope, ranges, &start),
         Some(sums) => {
-            let zeros: Vec<_> = nest.outputs.iter().map(|it| it.identity(builder)).collect();
+            let zeros: Vec<_> =
+                nest.accumulators.iter().map(|it| it.build_identity(builder)).collect();
             let values = (&start[..], &zeros[..]);
             sums.build_in_values(nest, builder, &scope, ranges, narrowing, values, &mut fold)
         }
@@ -173,7 +174,7 @@ fn in_rows<'c>(
     let place = dims.iter().rposition(|var| needs.contains(var)).map_or(0, |last| last + 1);
     loops.insert(place, Loop::stretches(row, STRETCH));
     let sums = PartialSums::of(nest, ranges, 1);
-    let parts = sums.as_ref().map(|sums| PartBuffers::allocate(nest, builder, row, sums));
+    let parts = PartBuffers::allocate(nest, builder, row, sums.as_ref());
     let rows = Rows { nest, row, narrowing: &narrowing, tested: &tested, parts };
     outer_loops(nest, builder, scope, &loops, &mut |builder, scope| {
         rows.start(builder, scope);
@@ -185,20 +186,28 @@ fn in_rows<'c>(
     });
 }
 
-/// The parts of sums in memory: per output that is divided, a buffer for each part, except for the result,
-/// which the destination holds.
+/// The accumulators of a row in memory: per accumulator a buffer for each part of its sum, or one
+/// for the value. `None` is the destination, where it can hold the result.
 struct PartBuffers<'c> {
     buffers: Vec<Vec<Option<Val<'c>>>>,
+    /// The part that is the result, per accumulator.
+    results: Vec<usize>,
     /// Whether a buffer has the elements of one stretch. Otherwise it is like the destination: the
     /// stretches that run in parallel must not share one.
     hold_stretch: bool,
 }
 
 impl<'c> PartBuffers<'c> {
-    fn allocate(nest: &Nest<'c>, builder: &Builder<'c>, row: Var, sums: &PartialSums) -> Self {
+    fn allocate(
+        nest: &Nest<'c>,
+        builder: &Builder<'c>,
+        row: Var,
+        sums: Option<&PartialSums>,
+    ) -> Self {
         let hold_stretch = !nest.choices.parallel;
         let length = nest.extent(row).unwrap_or(STRETCH).min(STRETCH);
-        let allocate = |buffer: Val<'c>| {
+        let allocate = |number: usize| {
+            let buffer = output_of(nest, number).buffer;
             let shape = match hold_stretch {
                 true => vec![Some(length)],
                 false => mlir::shape(buffer.r#type()),
@@ -207,21 +216,24 @@ impl<'c> PartBuffers<'c> {
                 .filter(|dim| shape[*dim].is_none())
                 .map(|dim| builder.dim(buffer, dim))
                 .collect();
-            let element = mlir::element_type(buffer.r#type());
-            let ty = collapse::memref(&shape, element);
+            let ty = collapse::memref(&shape, nest.accumulators[number].ty);
             loops::build_scratch(builder, ty, &dynamic)
         };
-        let of_output = |number: usize| {
-            let destination = nest.outputs[number].buffer;
-            if !partial_sums::is_float_sum(nest, number) {
-                return Vec::new();
-            }
-            (0..sums.num_parts())
-                .map(|part| (part != sums.result()).then(|| allocate(destination)))
-                .collect()
-        };
-        Self { buffers: (0..nest.outputs.len()).map(of_output).collect(), hold_stretch }
+        let (mut buffers, mut results) = (Vec::new(), Vec::new());
+        for number in 0..nest.accumulators.len() {
+            let sums = sums.filter(|_| partial_sums::is_float_sum(nest, number));
+            let (num_parts, result) = sums.map_or((1, 0), |it| (it.num_parts(), it.result()));
+            let buffer = |part| (part != result || !nest.is_paired()).then(|| allocate(number));
+            buffers.push((0..num_parts).map(buffer).collect());
+            results.push(result);
+        }
+        Self { buffers, results, hold_stretch }
     }
+}
+
+/// A destination that has an element per value of an accumulator: its own if there is one.
+fn output_of<'a, 'c>(nest: &'a Nest<'c>, accumulator: usize) -> &'a Output<'c> {
+    &nest.outputs[accumulator.min(nest.outputs.len() - 1)]
 }
 
 /// A stretch of a row that is accumulated in memory.
@@ -230,16 +242,11 @@ struct Rows<'a, 'c> {
     row: Var,
     narrowing: &'a BTreeMap<Var, Vec<usize>>,
     tested: &'a [usize],
-    parts: Option<PartBuffers<'c>>,
+    parts: PartBuffers<'c>,
 }
 
 impl<'c> Rows<'_, 'c> {
-    /// The buffers of the parts of an output; the destination is not one of them.
-    fn buffers(&self, number: usize) -> &[Option<Val<'c>>] {
-        self.parts.as_ref().map_or(&[], |parts| &parts.buffers[number])
-    }
-
-    /// The buffer of a part of an output, and the indices of the element at hand.
+    /// The buffer of a part of an accumulator, and the indices of the element at hand.
     fn place(
         &self,
         builder: &Builder<'c>,
@@ -247,11 +254,9 @@ impl<'c> Rows<'_, 'c> {
         number: usize,
         part: usize,
     ) -> (Val<'c>, Vec<Val<'c>>) {
-        let output = &self.nest.outputs[number];
-        let own = self.buffers(number).get(part).copied().flatten();
-        if let Some(buffer) = own
-            && self.parts.as_ref().is_some_and(|parts| parts.hold_stretch)
-        {
+        let output = output_of(self.nest, number);
+        let own = self.parts.buffers[number][part];
+        if let (Some(buffer), true) = (own, self.parts.hold_stretch) {
             let ((start, _), value) = (scope.stretches[&self.row], scope.values[&self.row]);
             let index = builder.value("arith.subi", &[value, start], builder.index_type());
             return (buffer, vec![index]);
@@ -286,23 +291,27 @@ impl<'c> Rows<'_, 'c> {
     /// Stores the values that the folds start from.
     fn start(&self, builder: &Builder<'c>, scope: &Scope<'c>) {
         let nest = self.nest;
-        let reads_destination = |number: usize| nest.outputs[number].combiner.reads_destination();
-        let outputs = 0..nest.outputs.len();
-        if self.parts.is_none() && outputs.clone().all(reads_destination) {
+        let is_there = |number: usize, part: usize| {
+            part == self.parts.results[number]
+                && self.parts.buffers[number][part].is_none()
+                && nest.accumulators[number].start == Start::Destination(number)
+        };
+        let missing: Vec<_> = (0..nest.accumulators.len())
+            .flat_map(|number| {
+                (0..self.parts.buffers[number].len()).map(move |part| (number, part))
+            })
+            .filter(|(number, part)| !is_there(*number, *part))
+            .collect();
+        if missing.is_empty() {
             return;
         }
         row_loop(nest, builder, scope, self.row, &[], &mut |builder, scope| {
-            for number in outputs.clone() {
-                for (part, buffer) in self.buffers(number).iter().enumerate() {
-                    if buffer.is_some() {
-                        let zero = nest.outputs[number].identity(builder);
-                        self.store(builder, scope, number, part, zero);
-                    }
-                }
-                if !reads_destination(number) {
-                    let start = nest.start(builder, scope, number);
-                    nest.store_output(builder, scope, number, start);
-                }
+            for (number, part) in &missing {
+                let value = match *part == self.parts.results[*number] {
+                    true => nest.start(builder, scope, *number),
+                    false => nest.accumulators[*number].build_identity(builder),
+                };
+                self.store(builder, scope, *number, *part, value);
             }
         });
     }
@@ -311,12 +320,10 @@ impl<'c> Rows<'_, 'c> {
     fn fold(&self, builder: &Builder<'c>, scope: &Scope<'c>, ranges: &[Var]) {
         let Self { nest, row, narrowing, tested, .. } = *self;
         let narrowed = narrowing.get(&row).cloned().unwrap_or_default();
-        let outputs = 0..nest.outputs.len();
         reduction_loops(nest, builder, scope, ranges, narrowing, &[], &mut |builder, scope, _| {
             row_loop(nest, builder, scope, row, &narrowed, &mut |builder, scope| {
                 nest.guarded(builder, scope, tested, &[], &mut |builder, scope| {
-                    let held: Vec<_> = outputs
-                        .clone()
+                    let held: Vec<_> = (0..nest.accumulators.len())
                         .map(|number| self.load(builder, scope, number, 0))
                         .collect();
                     for (number, value) in nest.fold(builder, scope, &held).into_iter().enumerate()
@@ -346,11 +353,11 @@ impl<'c> Rows<'_, 'c> {
         };
         let do_step = |builder: &Builder<'c>, step: Step, _: &mut Vec<Vec<Val<'c>>>| {
             row_loop(nest, builder, scope, self.row, &[], &mut |builder, scope| {
-                for number in 0..nest.outputs.len() {
-                    if self.buffers(number).is_empty() {
+                for number in 0..nest.accumulators.len() {
+                    if !partial_sums::is_float_sum(nest, number) {
                         continue;
                     }
-                    let zero = nest.outputs[number].identity(builder);
+                    let zero = nest.accumulators[number].build_identity(builder);
                     let parts = step.parts();
                     let before: Vec<_> =
                         parts.map(|part| self.load(builder, scope, number, part)).collect();
@@ -372,9 +379,9 @@ impl<'c> Rows<'_, 'c> {
             return;
         }
         row_loop(nest, builder, scope, self.row, &[], &mut |builder, scope| {
-            let outputs = 0..nest.outputs.len();
+            let results = self.parts.results.iter().enumerate();
             let folded: Vec<_> =
-                outputs.map(|number| nest.load_output(builder, scope, number)).collect();
+                results.map(|(number, part)| self.load(builder, scope, number, *part)).collect();
             for (number, value) in nest.finish(builder, scope, folded).into_iter().enumerate() {
                 nest.store_output(builder, scope, number, value);
             }

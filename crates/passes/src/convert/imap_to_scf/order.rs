@@ -8,7 +8,7 @@
 //! move farthest are outermost.
 
 use super::{Choices, emit::Nest};
-use tc_dialects::{imap::CombinerKind, mlir};
+use tc_dialects::imap::Accumulator;
 use tc_ir::{Expr, IndexingMap, Var};
 
 /// The cost of one step that leaves the cache line.
@@ -72,10 +72,7 @@ fn cost(nest: &Nest, choices: Choices, var: Var) -> u64 {
         cost += SHORT - extent;
     }
     // A float sum in source order is one chain of dependent additions.
-    let chained = nest.outputs.iter().any(|output| {
-        matches!(output.combiner.kind, CombinerKind::Add | CombinerKind::Mul)
-            && mlir::is_float(output.element)
-    });
+    let chained = nest.accumulators.iter().any(Accumulator::rounds);
     if matches!(var, Var::Range(_)) && choices.strict_fp && chained {
         cost += FAR / 2;
     }

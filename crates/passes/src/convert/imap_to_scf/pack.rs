@@ -18,7 +18,7 @@ use crate::convert::loops::build_scratch;
 use melior::ir::{ValueLike, r#type::MemRefType};
 use std::collections::BTreeSet;
 use tc_dialects::{
-    imap::{self, Combiner, Generic, GenericParts},
+    imap::{self, Generic, GenericParts},
     mlir::{self, Builder},
 };
 use tc_ir::{Constraint, Expr, IndexingMap, Var, Variable};
@@ -150,7 +150,7 @@ fn copy<'c>(nest: &mut Nest<'c>, builder: &Builder<'c>, number: usize, lane: Var
         inputs: vec![input.buffer],
         inits: vec![packed],
         maps: vec![map_of(ir.substitute_all(&input.map.results, &renamed)), map_of(places)],
-        combiners: vec![Combiner::ASSIGN],
+        accumulators: Vec::new(),
     };
     let generic = parts.build(ir, builder, false);
     let body = generic.body();

@@ -129,11 +129,11 @@ pub(super) struct PartialSums {
     has_blocks: bool,
 }
 
-/// Whether the sum of an output is divided if it is long.
-pub(super) fn is_float_sum(nest: &Nest, output: usize) -> bool {
-    let output = &nest.outputs[output];
-    output.combiner.kind == CombinerKind::Add
-        && mlir::is_float(output.element)
+/// Whether the sum of an accumulator is divided if it is long.
+pub(super) fn is_float_sum(nest: &Nest, accumulator: usize) -> bool {
+    let accumulator = &nest.accumulators[accumulator];
+    accumulator.kind == CombinerKind::Add
+        && mlir::is_float(accumulator.ty)
         && !nest.choices.strict_fp
 }
 
@@ -153,7 +153,8 @@ pub(super) fn vectorized_chains(nest: &Nest, ranges: &[Var]) -> i64 {
     if !is_contiguous || !is_straight || !nest.domain.constraints.is_empty() {
         return 1;
     }
-    let widths = nest.outputs.iter().map(|output| mlir::byte_width(output.element));
+    let stored = nest.outputs.iter().map(|output| output.element);
+    let widths = stored.chain(nest.accumulators.iter().map(|it| it.ty)).map(mlir::byte_width);
     let widest = i64::from(widths.max().unwrap_or(1).max(1));
     (nest.choices.vector_bits / 8 / widest).max(1)
 }
@@ -163,7 +164,7 @@ impl PartialSums {
     /// floating-point sum. The values of the last range variable go to `chains` partial sums
     /// in turn.
     pub fn of(nest: &Nest, ranges: &[Var], chains: i64) -> Option<Self> {
-        if !(0..nest.outputs.len()).any(|output| is_float_sum(nest, output)) {
+        if !(0..nest.accumulators.len()).any(|number| is_float_sum(nest, number)) {
             return None;
         }
         let ceil_div = |a: i64, b: i64| a.div_euclid(b) + i64::from(a.rem_euclid(b) != 0);
@@ -331,7 +332,7 @@ impl PartialSums {
     }
 
     /// Builds the loops with all parts in values, from those that the folds start from. The
-    /// values of the outputs alternate. `zeros` are the identities of their folds.
+    /// values of the accumulators alternate. `zeros` are their identities.
     #[allow(clippy::too_many_arguments)]
     pub fn build_in_values<'c>(
         &self,
@@ -343,7 +344,7 @@ impl PartialSums {
         (start, zeros): (&[Val<'c>], &[Val<'c>]),
         fold: &mut FoldStrip<'_, 'c>,
     ) -> Vec<Val<'c>> {
-        let is_divided = |value: &usize| is_float_sum(nest, value % nest.outputs.len());
+        let is_divided = |value: &usize| is_float_sum(nest, value % nest.accumulators.len());
         let divided: Vec<usize> = (0..start.len()).filter(is_divided).collect();
         let of_divided = |values: &[Val<'c>]| -> Vec<Val<'c>> {
             divided.iter().map(|number| values[*number]).collect()

@@ -60,7 +60,7 @@ pub(super) fn estimate<'c>(
 /// The operations per point: loads, the operations of the body, and folds or stores.
 fn operations(nest: &Nest) -> u64 {
     let mut operations = nest.inputs.iter().filter(|input| input.is_used).count() as u64;
-    operations += nest.outputs.len() as u64;
+    operations += nest.num_values() as u64;
     for op in mlir::ops(nest.generic.body()) {
         mlir::walk(op, &mut |inner| operations += cost(inner));
     }

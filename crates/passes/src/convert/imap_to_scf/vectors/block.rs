@@ -12,7 +12,7 @@ use crate::convert::loops;
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike};
 use std::collections::{BTreeMap, HashMap};
 use tc_dialects::{
-    imap::CombinerKind,
+    imap::{Accumulator, CombinerKind, Start},
     mlir::{self, Blk, Builder, Op, Val},
 };
 use tc_ir::{IndexingMap, Var};
@@ -143,8 +143,8 @@ impl<'a, 'c> Block<'a, 'c> {
         let nest = self.nest;
         let mut start = Vec::new();
         for point in &self.points {
-            for number in 0..nest.outputs.len() {
-                start.push(self.start(builder, point, number));
+            for accumulator in &nest.accumulators {
+                start.push(self.start(builder, point, accumulator));
             }
         }
         let order = &self.tiling.ranges;
@@ -181,9 +181,9 @@ impl<'a, 'c> Block<'a, 'c> {
                 let zeros: Vec<_> = self
                     .points
                     .iter()
-                    .flat_map(|(_, vector)| nest.outputs.iter().map(|it| (it, *vector)))
-                    .map(|(output, vector)| {
-                        let zero = output.identity(builder);
+                    .flat_map(|(_, vector)| nest.accumulators.iter().map(|it| (it, *vector)))
+                    .map(|(accumulator, vector)| {
+                        let zero = accumulator.build_identity(builder);
                         broadcast(builder, zero, self.rows[vector as usize].lanes)
                     })
                     .collect();
@@ -199,16 +199,26 @@ impl<'a, 'c> Block<'a, 'c> {
         }
     }
 
-    /// What the fold of a result starts from at a point.
-    fn start(&self, builder: &Builder<'c>, point: &(Vec<i64>, i64), number: usize) -> Val<'c> {
+    /// What an accumulator starts from at a point. Lanes along a range start from the identity.
+    fn start(
+        &self,
+        builder: &Builder<'c>,
+        point: &(Vec<i64>, i64),
+        accumulator: &Accumulator<'c>,
+    ) -> Val<'c> {
         let row = self.rows[point.1 as usize];
-        let output = &self.nest.outputs[number];
-        if !self.tiling.lane_is_range() && output.combiner.reads_destination() {
-            let mut scope = self.at(builder, &self.scope, point);
-            return self.load_vector(builder, &mut scope, output.buffer, &output.map, row);
-        }
-        let identity = output.identity(builder);
-        broadcast(builder, identity, row.lanes)
+        let start = match (accumulator.start, self.tiling.lane_is_range()) {
+            (Start::Destination(number), false) => {
+                let mut scope = self.at(builder, &self.scope, point);
+                let output = &self.nest.outputs[number];
+                return self.load_vector(builder, &mut scope, output.buffer, &output.map, row);
+            }
+            (Start::Constant(_), false) => {
+                accumulator.build_start(builder, |_| unreachable!("it starts from a constant"))
+            }
+            _ => accumulator.build_identity(builder),
+        };
+        broadcast(builder, start, row.lanes)
     }
 
     /// The loop along lanes that are a range variable: full vectors, then the rest.
@@ -247,8 +257,8 @@ impl<'a, 'c> Block<'a, 'c> {
                     .collect();
                 let new = self.fold(builder, &mut scope, &folded, &rows);
                 // Lanes past the end must not count.
-                let num_outputs = self.nest.outputs.len();
-                let points = self.points.iter().flat_map(|it| vec![it; num_outputs]);
+                let num_values = self.nest.num_values();
+                let points = self.points.iter().flat_map(|it| vec![it; num_values]);
                 points
                     .zip(new.into_iter().zip(&folded))
                     .map(|((_, vector), (new, old))| match rows[*vector as usize].mask {
@@ -272,13 +282,19 @@ impl<'a, 'c> Block<'a, 'c> {
         let nest = self.nest;
         let mut loaded = HashMap::new();
         let mut result = Vec::new();
-        for (point, held) in self.points.iter().zip(folded.chunks(nest.outputs.len())) {
+        let mut held = folded.iter();
+        for point in &self.points {
             let row = rows[point.1 as usize];
             let mut here = self.at(builder, scope, point);
             let block = nest.generic.body();
             let values = self.evaluate(builder, &mut here, block, &[], point, row, &mut loaded);
-            for ((output, held), value) in nest.outputs.iter().zip(held).zip(values) {
-                let value = output.combiner.build(builder, *held, value);
+            if nest.is_map_form() {
+                result.extend(values);
+                continue;
+            }
+            for (accumulator, value) in nest.accumulators.iter().zip(values) {
+                let held = *held.next().expect("a value per point and accumulator");
+                let value = accumulator.kind.build(builder, held, value);
                 if let Some(op) = mlir::defining_op(value) {
                     nest.relax(op, "#arith.fastmath<reassoc,contract>");
                 }
@@ -484,7 +500,7 @@ impl<'a, 'c> Block<'a, 'c> {
         let nest = self.nest;
         let epilogue = nest.generic.epilogue();
         let mut loaded = HashMap::new();
-        for (point, folded) in self.points.iter().zip(folded.chunks(nest.outputs.len())) {
+        for (point, folded) in self.points.iter().zip(folded.chunks(nest.num_values())) {
             let row = self.rows[point.1 as usize];
             let mut scope = self.at(builder, &self.scope, point);
             let stored = match epilogue {
@@ -538,21 +554,22 @@ impl<'a, 'c> Block<'a, 'c> {
     /// Folds each vector across its lanes and stores the results one by one.
     fn finish_points(&self, builder: &Builder<'c>, folded: &[Val<'c>]) {
         let nest = self.nest;
-        let num_outputs = nest.outputs.len();
-        let neighbours = num_outputs * self.tiling.vectors as usize;
+        let num_values = nest.accumulators.len();
+        let neighbours = num_values * self.tiling.vectors as usize;
         let firsts = self.points.iter().filter(|(_, vector)| *vector == 0);
         for (point, folded) in firsts.zip(folded.chunks(neighbours)) {
             let mut scope = self.at(builder, &self.scope, point);
             let mut results = Vec::new();
-            for (number, output) in nest.outputs.iter().enumerate() {
+            for (number, accumulator) in nest.accumulators.iter().enumerate() {
+                let kind = accumulator.kind;
                 let mut vector = folded[number];
-                for other in folded[num_outputs..].iter().skip(number).step_by(num_outputs) {
-                    vector = output.combiner.build(builder, vector, *other);
+                for other in folded[num_values..].iter().skip(number).step_by(num_values) {
+                    vector = kind.build(builder, vector, *other);
                 }
-                let mut value = self.across(builder, output.combiner.kind, vector, output.element);
-                if output.combiner.reads_destination() {
-                    let held = nest.load_output(builder, &mut scope, number);
-                    value = output.combiner.build(builder, held, value);
+                let mut value = self.across(builder, kind, vector, accumulator.ty);
+                if accumulator.start != Start::Identity {
+                    let start = nest.start(builder, &mut scope, number);
+                    value = kind.build(builder, start, value);
                 }
                 results.push(value);
             }

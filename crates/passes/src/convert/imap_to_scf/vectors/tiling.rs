@@ -8,7 +8,7 @@ use super::super::{
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
 use tc_dialects::{
-    imap::CombinerKind,
+    imap::Accumulator,
     mlir::{self, Blk},
 };
 use tc_ir::Var;
@@ -145,7 +145,9 @@ pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
             .is_none_or(|epilogue| is_elementwise(epilogue, lane)),
         transposed: Vec::new(),
     };
-    is_rectangular(nest, &tiling).then_some(tiling)
+    // An epilogue that works on single values finds the accumulators in the destinations.
+    let has_place = tiling.vector_epilogue || nest.is_paired();
+    (has_place && is_rectangular(nest, &tiling)).then_some(tiling)
 }
 
 /// The tiling of an operation on elements of which some inputs are contiguous in another
@@ -209,7 +211,8 @@ fn element_width(nest: &Nest) -> Option<i64> {
     let inputs = nest.inputs.iter().filter(|input| input.is_used);
     let elements = inputs
         .map(|input| (mlir::element_type(input.buffer.r#type()), true))
-        .chain(nest.outputs.iter().map(|output| (output.element, false)));
+        .chain(nest.outputs.iter().map(|output| (output.element, false)))
+        .chain(nest.accumulators.iter().map(|it| (it.ty, false)));
     let mut widest = 0;
     for (element, is_read) in elements {
         let width = match mlir::integer_width(element) {
@@ -256,22 +259,19 @@ fn is_elementwise(block: Blk, lane: Var) -> bool {
 
 /// Whether the values of each result may be folded in any order.
 fn may_reorder(nest: &Nest) -> bool {
-    nest.outputs.iter().all(|output| {
-        let sum = matches!(output.combiner.kind, CombinerKind::Add | CombinerKind::Mul);
-        !(nest.choices.strict_fp && sum && mlir::is_float(output.element))
-    })
+    !nest.choices.strict_fp || !nest.accumulators.iter().any(Accumulator::rounds)
 }
 
 /// Whether a result is the smallest or largest of floats.
 fn has_float_extremes(nest: &Nest) -> bool {
-    nest.outputs.iter().any(|output| output.combiner.kind.is_float_extremum())
+    nest.accumulators.iter().any(|it| it.kind.is_float_extremum())
 }
 
 /// Chooses how many neighbouring vectors and unrolled points a block has, so that its
 /// results fill the registers and leave some for operands.
 fn block(nest: &Nest, lane: Var, lanes: i64, candidates: &[Var]) -> (i64, Vec<(Var, i64)>) {
     let registers = if nest.choices.vector_registers < 32 { 12 } else { 28 };
-    let budget = (registers / nest.outputs.len() as i64).max(1);
+    let budget = (registers / nest.num_values() as i64).max(1);
     let ceil_div = |a: i64, b: i64| a.div_euclid(b) + i64::from(a.rem_euclid(b) != 0);
     // Blocks of equal size, instead of full ones and a small rest.
     let even = |var: Var, factor: i64| match nest.extent(var) {
