@@ -218,6 +218,7 @@ impl Relation {
         solver.bind_source(source);
         solver.solve(targets.first()?)?;
         solver.restrict()?;
+        let index = solver.values(source)?;
         let indices = targets.iter().map(|target| solver.values(target)).collect::<Option<_>>()?;
         let runtimes = solver.runtimes(&solver.unrestricted())?;
         let Solver { map: mut domain, free_dims: dims, .. } = solver;
@@ -226,7 +227,17 @@ impl Relation {
                 domain.constraints.push(constraint);
             }
         }
-        Some(Accesses { domain, dims, indices, runtimes })
+        // The whole output is computed, also where there is nothing to read.
+        if direction == Direction::OutputToInput {
+            for (number, (narrowed, dim)) in (0..).zip(domain.dims.iter_mut().zip(dims)) {
+                if *narrowed != dim {
+                    let interval = narrowed.constant_interval(ctx)?;
+                    domain.constraints.push(Constraint { expr: ctx.dim(number), interval });
+                    *narrowed = dim;
+                }
+            }
+        }
+        Some(Accesses { domain, index, indices, runtimes })
     }
 }
 

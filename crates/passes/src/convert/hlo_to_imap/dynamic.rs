@@ -3,15 +3,17 @@
 
 use super::{
     Lowering,
-    nest::{IndexMath, Memory, Nest, empty, for_each, identity},
+    nest::{IndexMath, Memory, Point, for_each},
     scalar,
-    value::{Array, Scalar},
+    value::{Array, Scalar, storage_type},
 };
 use crate::convert::loops::build_if;
 use tc_dialects::{
-    hlo::{ArrayShape, Attribute, ElementKind, ElementType, Instruction},
-    imap::Combiner,
-    mlir::{self, Builder, Val},
+    hlo::{
+        ArrayShape, Attribute, ElementKind, ElementType, Instruction,
+        indexing::{Accesses, InstructionRef, RuntimeVariable},
+    },
+    mlir::{Builder, Val},
 };
 
 /// An integer element as an index. What does not fit is far outside of any array anyway.
@@ -30,65 +32,43 @@ pub(in crate::convert) fn to_index<'c>(
 }
 
 impl<'c> Lowering<'c, '_> {
-    /// Where a slice starts, moved so that it fits: an index per dimension and the last one there
-    /// is room for.
-    fn starts(
+    /// The values of the runtime variables of accesses that all iterations share.
+    pub(super) fn starts(
         &self,
         b: &Builder<'c>,
-        indices: &[&Array<'c>],
-        dims: &[i64],
-        sizes: &[i64],
-    ) -> Vec<(Val<'c>, i64)> {
-        let mut starts = Vec::new();
-        for (number, (dim, size)) in dims.iter().zip(sizes).enumerate() {
-            // One index per dimension, or all of them in one array.
-            let (array, place) = match indices {
-                [only] if only.shape.rank() == 1 => (*only, vec![b.index(number as i64)]),
-                _ => (indices[number], Vec::new()),
-            };
-            let ty = mlir::element_type(melior::ir::ValueLike::r#type(&array.parts[0]));
-            let operands = [&[array.parts[0]], place.as_slice()].concat();
-            let value = b.value("tensor.extract", &operands, ty);
-            let last = dim - size;
-            starts.push((b.clamp_index(to_index(b, array.element(), value), last), last));
-        }
-        starts
+        at: InstructionRef,
+        accesses: &Accesses,
+        operands: &[&Array<'c>],
+    ) -> Result<Vec<Val<'c>>, String> {
+        let point = Point { ir: self.ir, accesses, dims: &[], ranges: &[], runtimes: &[] };
+        let start = |runtime: &RuntimeVariable| {
+            let array = operands[self.operand_of(at, runtime)?];
+            let ty = storage_type(b, array.element());
+            let place = point.emit(b, &runtime.map.results);
+            let value = b.value("tensor.extract", &[&[array.parts[0]], &place[..]].concat(), ty);
+            let value = to_index(b, array.element(), value);
+            Ok(runtime.moved_into.map_or(value, |interval| b.clamp_index(value, interval.hi)))
+        };
+        accesses.runtimes.iter().map(start).collect()
     }
 
-    pub(super) fn dynamic_slice(
-        &self,
-        b: &Builder<'c>,
-        operands: &[&Array<'c>],
-        shape: &ArrayShape,
-    ) -> Result<Array<'c>, String> {
-        let (source, indices) = (operands[0], &operands[1..]);
-        let starts = self.starts(b, indices, source.dims(), &shape.dims);
-        let inits = empty(b, shape);
-        let parts = source.parts.iter().zip(inits).map(|(part, init)| {
-            let mut nest = Nest::new(self.ir, &shape.dims);
-            let mut index = identity(self.ir, shape.rank());
-            for (at, (start, last)) in index.iter_mut().zip(&starts) {
-                *at = self.ir.add(*at, nest.runtime(*start, *last));
-            }
-            nest.read(*part, index);
-            nest.write(init, identity(self.ir, shape.rank()), Combiner::ASSIGN);
-            Ok(nest.build(b, |_, values| Ok(values.to_vec()))?[0])
-        });
-        Ok(Array { parts: parts.collect::<Result<_, String>>()?, shape: shape.clone() })
+    /// The number of the operand that a runtime variable is read from.
+    fn operand_of(&self, at: InstructionRef, runtime: &RuntimeVariable) -> Result<usize, String> {
+        let source = runtime.source.instruction().instruction;
+        let operands = &self.module[at.computation][at.instruction].operands;
+        let number = operands.iter().position(|operand| *operand == source);
+        number.ok_or_else(|| self.unrelated(at))
     }
 
     pub(super) fn dynamic_update_slice(
         &self,
         b: &Builder<'c>,
+        at: InstructionRef,
         operands: &[&Array<'c>],
     ) -> Result<Array<'c>, String> {
-        let (target, update, indices) = (operands[0], operands[1], &operands[2..]);
-        let starts = self.starts(b, indices, target.dims(), update.dims());
-        let ir = self.ir;
-        self.insert_by_map(b, update, target.clone(), &starts, &|starts| {
-            let dims = identity(ir, starts.len());
-            dims.into_iter().zip(starts).map(|(dim, start)| ir.add(dim, *start)).collect()
-        })
+        let accesses = &self.over_operands(at, &[1])?[0];
+        let starts = self.starts(b, at, accesses, operands)?;
+        self.insert_along(b, accesses, starts, operands[1], operands[0].clone())
     }
 
     pub(super) fn gather(

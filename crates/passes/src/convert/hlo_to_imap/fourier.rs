@@ -62,7 +62,7 @@ impl<'c> Lowering<'c, '_> {
         array = self.transform(b, &array, last, is_inverse)?;
         if *kind == FftType::Rfft {
             let half = ArrayShape::new(ElementType::C128, shape.dims.clone());
-            array = self.gather_by_map(b, &array, &half, identity(self.ir, shape.rank()))?;
+            array = self.gather_by_map(b, &array, &half, &identity(self.ir, shape.rank()))?;
         }
         for dim in others {
             array = self.transform(b, &array, dim, is_inverse)?;

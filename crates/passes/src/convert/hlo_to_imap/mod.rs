@@ -416,22 +416,23 @@ impl<'c, 'm> Lowering<'c, 'm> {
         };
         let one = |array: Array<'c>| vec![array];
         let found = match instruction.opcode {
-            Opcode::Broadcast | Opcode::Transpose | Opcode::Reverse | Opcode::Slice => {
-                one(self.rearrange(b, instruction, arrays[0], shape)?)
-            }
-            Opcode::Reshape => one(self.rearrange(b, instruction, arrays[0], shape)?),
+            Opcode::Broadcast
+            | Opcode::Transpose
+            | Opcode::Reverse
+            | Opcode::Slice
+            | Opcode::DynamicSlice
+            | Opcode::Reshape => one(self.rearrange(b, at, &arrays, shape)?),
             Opcode::Bitcast if arrays[0].element() == shape.element_type => {
-                one(self.rearrange(b, instruction, arrays[0], shape)?)
+                one(self.rearrange(b, at, &arrays, shape)?)
             }
             Opcode::Bitcast | Opcode::BitcastConvert => {
-                one(self.bitcast_convert(b, instruction, arrays[0], shape)?)
+                one(self.bitcast_convert(b, at, arrays[0], shape)?)
             }
-            Opcode::Concatenate => one(self.concatenate(b, instruction, &arrays, shape)?),
-            Opcode::Pad => one(self.pad(b, instruction, arrays[0], arrays[1], shape)?),
+            Opcode::Concatenate => one(self.concatenate(b, at, &arrays, shape)?),
+            Opcode::Pad => one(self.pad(b, at, &arrays, shape)?),
             Opcode::Iota => one(self.iota(b, instruction, shape)?),
             Opcode::Dot | Opcode::Convolution => one(self.contraction(b, at, &arrays, shape)?),
-            Opcode::DynamicSlice => one(self.dynamic_slice(b, &arrays, shape)?),
-            Opcode::DynamicUpdateSlice => one(self.dynamic_update_slice(b, &arrays)?),
+            Opcode::DynamicUpdateSlice => one(self.dynamic_update_slice(b, at, &arrays)?),
             Opcode::Gather => one(self.gather(b, instruction, arrays[0], arrays[1], shape)?),
             Opcode::Scatter => self.scatter(b, instruction, &arrays)?,
             Opcode::Map => one(self.map(b, instruction, &arrays, shape)?),
@@ -630,10 +631,11 @@ impl<'c, 'm> Lowering<'c, 'm> {
     fn bitcast_convert(
         &self,
         b: &Builder<'c>,
-        instruction: &Instruction,
+        at: InstructionRef,
         source: &Array<'c>,
         shape: &ArrayShape,
     ) -> Result<Array<'c>, String> {
+        let opcode = self.module[at.computation][at.instruction].opcode;
         let (from, to) = (source.element(), shape.element_type);
         let (have, want) = (from.bits(), to.bits());
         if from == to {
@@ -642,8 +644,8 @@ impl<'c, 'm> Lowering<'c, 'm> {
         if have == want && !from.is_complex() && !to.is_complex() {
             // A bitcast may change the order of dimensions besides.
             let moved = ArrayShape { element_type: from, ..shape.clone() };
-            let source = if instruction.opcode == Opcode::Bitcast {
-                self.rearrange(b, instruction, source, &moved)?
+            let source = if opcode == Opcode::Bitcast {
+                self.rearrange(b, at, &[source], &moved)?
             } else {
                 source.clone()
             };
@@ -653,10 +655,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
             });
         }
         if from.is_complex() || to.is_complex() {
-            return Err(format!(
-                "'{}' from '{from}' to '{to}' is not supported",
-                instruction.opcode
-            ));
+            return Err(format!("'{opcode}' from '{from}' to '{to}' is not supported"));
         }
         if want < have {
             // One element becomes several, along a new last dimension.
@@ -734,7 +733,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
         }
         let summed = ArrayShape { element_type: sum, ..shape.clone() };
         let elements: Vec<_> = factors.iter().map(|factor| factor.element()).collect();
-        let mut nest = Nest::along(ir, &accesses);
+        let mut nest = Nest::along(ir, &accesses, Vec::new());
         for (factor, index) in factors.iter().zip(&accesses.indices) {
             factor.parts.iter().for_each(|part| nest.read(*part, index.clone()));
         }
@@ -768,6 +767,16 @@ impl<'c, 'm> Lowering<'c, 'm> {
     /// The loops over the elements of an output, which read operands.
     fn over_output(&self, at: InstructionRef, operands: &[usize]) -> Result<Accesses, String> {
         let found = Accesses::over_output(self.ir, self.module, at, 0, operands);
+        found.ok_or_else(|| self.unrelated(at))
+    }
+
+    /// For each of the operands, the loops over those of its elements that stand in the output.
+    fn over_operands(
+        &self,
+        at: InstructionRef,
+        operands: &[usize],
+    ) -> Result<Vec<Accesses>, String> {
+        let found = Accesses::over_operands(self.ir, self.module, at, 0, operands);
         found.ok_or_else(|| self.unrelated(at))
     }
 

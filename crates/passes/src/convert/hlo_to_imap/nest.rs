@@ -4,7 +4,10 @@ use super::{
     coding::{decode, encode},
     value::{Array, Scalar, storage_type, tensor_type},
 };
-use crate::convert::loops::{build_alloc, build_for, build_scratch};
+use crate::convert::{
+    index_expr::IndexExprs,
+    loops::{build_alloc, build_for, build_scratch},
+};
 use melior::ir::{Attribute, ValueLike, r#type::MemRefType};
 use tc_dialects::{
     hlo::{ArrayShape, ElementType, indexing::Accesses},
@@ -18,6 +21,7 @@ use tc_ir::{
 };
 
 /// An `imap.generic` to be built.
+#[derive(Clone)]
 pub(in crate::convert) struct Nest<'c, 'i> {
     ir: &'i Context,
     domain: IndexingMap,
@@ -59,10 +63,10 @@ impl<'c, 'i> Nest<'c, 'i> {
         Self { ir, domain, runtimes, inputs: Vec::new(), outputs: Vec::new() }
     }
 
-    /// Over the loops of accesses, without the values of their runtime variables.
-    pub(super) fn along(ir: &'i Context, accesses: &Accesses) -> Self {
+    /// Over the loops of accesses, given the values of their runtime variables.
+    pub(super) fn along(ir: &'i Context, accesses: &Accesses, runtimes: Vec<Val<'c>>) -> Self {
         let domain = accesses.domain.clone();
-        Self { ir, domain, runtimes: Vec::new(), inputs: Vec::new(), outputs: Vec::new() }
+        Self { ir, domain, runtimes, inputs: Vec::new(), outputs: Vec::new() }
     }
 
     /// Adds a range variable, from 0 to below `extent`; a single value needs none.
@@ -286,16 +290,18 @@ impl<'c> Memory<'c> {
         }
     }
 
-    /// Writes all elements of `source` at the index that `index` gives for theirs.
+    /// Writes the elements of `source` to where accesses over it lead.
     pub(super) fn insert(
         &self,
         b: &Builder<'c>,
         source: &Self,
-        index: &dyn Fn(&Builder<'c>, &[Val<'c>]) -> Vec<Val<'c>>,
+        ir: &Context,
+        accesses: &Accesses,
     ) -> Result<(), String> {
         let stored = storage_type(b, self.element());
         for_each(b, &source.shape.dims, &mut |b, from| {
-            let to = index(b, from);
+            let point = Point { ir, accesses, dims: from, ranges: &[], runtimes: &[] };
+            let to = point.emit(b, &accesses.indices[0]);
             for (source, target) in source.parts.iter().zip(&self.parts) {
                 let value = b.value("memref.load", &[&[*source], from].concat(), stored);
                 b.op("memref.store", &[&[value, *target], &to[..]].concat(), &[]);
@@ -311,6 +317,33 @@ impl<'c> Memory<'c> {
 
 fn memref_type<'c>(b: &Builder<'c>, shape: &ArrayShape) -> melior::ir::Type<'c> {
     MemRefType::new(storage_type(b, shape.element_type), &shape.dims, None, None).into()
+}
+
+/// The values of the variables of accesses in loops over memory.
+pub(super) struct Point<'a, 'c> {
+    pub(super) ir: &'a Context,
+    pub(super) accesses: &'a Accesses,
+    pub(super) dims: &'a [Val<'c>],
+    pub(super) ranges: &'a [Val<'c>],
+    pub(super) runtimes: &'a [Val<'c>],
+}
+
+impl<'c> Point<'_, 'c> {
+    /// The values of expressions over the variables.
+    pub(super) fn emit(&self, b: &Builder<'c>, exprs: &[Expr]) -> Vec<Val<'c>> {
+        let intervals = self.accesses.domain.intervals(self.ir);
+        let emitter = IndexExprs {
+            builder: *b,
+            ir: self.ir,
+            intervals: &|var| intervals.of(var),
+            no_overflow: true,
+        };
+        emitter.emit(exprs, &|var| match var {
+            Var::Dim(number) => self.dims.get(number as usize).copied(),
+            Var::Range(number) => self.ranges.get(number as usize).copied(),
+            Var::Runtime(number) => self.runtimes.get(number as usize).copied(),
+        })
+    }
 }
 
 /// What fills a nest of loops: from the indices.

@@ -132,7 +132,7 @@ impl<'c> Lowering<'c, '_> {
         for (memory, shape) in rows.into_iter().zip(results) {
             let all = memory.array(b);
             let index = super::identity(self.ir, shape.rank());
-            found.push(self.gather_by_map(b, &all, shape, index)?);
+            found.push(self.gather_by_map(b, &all, shape, &index)?);
         }
         Ok(found)
     }

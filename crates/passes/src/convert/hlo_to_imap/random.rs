@@ -99,7 +99,7 @@ impl<'c> Lowering<'c, '_> {
                 let mut padded = blocks;
                 padded.dims[dim] *= 2;
                 let all = self.interleave(b, &words, dim, padded)?;
-                self.gather_by_map(b, &all, shape, identity(self.ir, shape.rank()))?
+                self.gather_by_map(b, &all, shape, &identity(self.ir, shape.rank()))?
             }
             None => words.swap_remove(0),
         };
@@ -129,7 +129,7 @@ impl<'c> Lowering<'c, '_> {
         let padded = ArrayShape::new(shape.element_type, vec![num_blocks * per_block]);
         let all = self.interleave(b, &words, 0, padded)?;
         let position = row_major(self.ir, &identity(self.ir, shape.rank()), &shape.dims);
-        let array = self.gather_by_map(b, &all, shape, vec![position])?;
+        let array = self.gather_by_map(b, &all, shape, &[position])?;
         Ok(Bits { array, num_blocks })
     }
 
@@ -190,7 +190,7 @@ impl<'c> Lowering<'c, '_> {
             let mut index = identity(ir, array.dims().len());
             let scaled = ir.mul(index[dim], ir.constant(arrays.len() as i64));
             index[dim] = ir.add(scaled, ir.constant(number as i64));
-            result = self.insert_by_map(b, array, result, &[], &|_| index.clone())?;
+            result = self.insert_by_map(b, array, result, &index)?;
         }
         Ok(result)
     }
