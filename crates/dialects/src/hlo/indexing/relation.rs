@@ -210,10 +210,10 @@ impl Relation {
         let mut solver = Solver::new(ctx, self);
         solver.for_loops = true;
         if self.vars.iter().any(|interval| interval.is_empty()) {
-            solver.map.dims = vec![Variable::bounded(ctx, Interval::EMPTY); source.len()];
-            let indices = targets.iter().map(|index| vec![ctx.constant(0); index.len()]);
-            let indices = indices.collect();
-            return Some(Accesses { domain: solver.map, indices, ..Accesses::default() });
+            let mut domain = solver.map;
+            domain.dims = vec![Variable::default(); source.len()];
+            domain.set_known_empty(ctx);
+            return Some(Accesses { domain, ..Accesses::default() });
         }
         solver.bind_source(source);
         solver.solve(targets.first()?)?;

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::convert::{
     index_expr::IndexExprs,
-    loops::{build_alloc, build_for, build_scratch},
+    loops::{build_alloc, build_for, build_if, build_scratch},
 };
 use melior::ir::{Attribute, ValueLike, r#type::MemRefType};
 use tc_dialects::{
@@ -344,6 +344,54 @@ impl<'c> Point<'_, 'c> {
             Var::Runtime(number) => self.runtimes.get(number as usize).copied(),
         })
     }
+
+    /// Whether the constraints hold, and runtime variables that are not moved into their bounds are
+    /// in them; `None` if that is always so.
+    pub(super) fn is_inside(&self, b: &Builder<'c>) -> Option<Val<'c>> {
+        let Accesses { domain, runtimes, .. } = self.accesses;
+        let free = (0..).zip(runtimes).filter(|(_, runtime)| runtime.moved_into.is_none());
+        let bounds = free.map(|(number, _)| {
+            (self.ir.runtime(number), domain.interval(self.ir, Var::Runtime(number)))
+        });
+        let constraints = domain.constraints.iter().map(|it| (it.expr, it.interval));
+        let inside = bounds.chain(constraints).map(|(expr, Interval { lo, hi })| {
+            let first = self.ir.sub(expr, self.ir.constant(lo));
+            b.is_inside(self.emit(b, &[first])[0], hi - lo + 1)
+        });
+        inside.reduce(|x, y| b.and(x, y))
+    }
+}
+
+/// How many values variables with constant bounds have.
+pub(super) fn extents(ir: &Context, variables: &[Variable]) -> Vec<i64> {
+    let extent = |variable: &Variable| {
+        let Interval { lo, hi } = variable.constant_interval(ir).unwrap_or(Interval::EMPTY);
+        hi.saturating_sub(lo).saturating_add(1).max(0)
+    };
+    variables.iter().map(extent).collect()
+}
+
+/// What `then` computes where `inside` holds, or everywhere if it is `None`; elsewhere the given
+/// values.
+///
+/// # Errors
+/// Those of `then`.
+pub(super) fn build_inside<'c>(
+    b: &Builder<'c>,
+    inside: Option<Val<'c>>,
+    otherwise: &[Val<'c>],
+    then: &mut dyn FnMut(&Builder<'c>) -> Result<Vec<Val<'c>>, String>,
+) -> Result<Vec<Val<'c>>, String> {
+    let Some(inside) = inside else { return then(b) };
+    let mut failed = Ok(());
+    let mut values = |b: &Builder<'c>| {
+        then(b).unwrap_or_else(|error| {
+            failed = Err(error);
+            otherwise.to_vec()
+        })
+    };
+    let values = build_if(b, inside, &mut values, &mut |_| otherwise.to_vec());
+    failed.map(|()| values)
 }
 
 /// What fills a nest of loops: from the indices.

@@ -330,6 +330,21 @@ fn bitcast_convert_adds_or_drops_a_dimension() {
 }
 
 /// Arrays without elements, as operands, as results, and as both.
+/// Also if no variable is left that could be without values.
+#[test]
+fn loops_over_empty_arrays_access_nothing() {
+    let reduce = "dimensions={0}, to_apply=add";
+    let is_empty = |output: &[i64]| {
+        let operand = [&[0], output].concat();
+        let module = parse(&module(&[&operand, &[]], output, "reduce", reduce));
+        let at = InstructionRef { computation: module.entry, instruction: module.entry().root };
+        let ctx = Context::new();
+        Accesses::over_output(&ctx, &module, at, 0, &[0]).expect("a relation").is_empty(&ctx)
+    };
+    assert!(is_empty(&[]));
+    assert!(is_empty(&[3]));
+}
+
 #[test]
 fn empty_arrays() {
     let check = |operands: &[&[i64]],
