@@ -92,9 +92,11 @@ pub fn print_ir_after_all() {
     PRINT_IR.store(true, Ordering::Relaxed);
 }
 
-/// A pass manager for modules.
+/// A pass manager for modules. Only debug builds verify the module after each pass: that takes about as long
+/// as the passes.
 pub fn manager(context: &Context) -> PassManager<'_> {
     let manager = PassManager::new(context);
+    manager.enable_verifier(cfg!(debug_assertions));
     if PRINT_IR.load(Ordering::Relaxed) {
         manager.enable_ir_printing(&PassIrPrintingOptions {
             before_all: false,

@@ -22,7 +22,12 @@ use crate::{
     interp::{self, Outcome},
     runtime::{ElementType, Tensor, TensorError, npy::NpyError},
 };
-use melior::{Context, ir::Module, ir::ValueLike, utility};
+use melior::{
+    Context,
+    ir::ValueLike,
+    ir::{Module, operation::OperationLike},
+    utility,
+};
 use std::collections::BTreeMap;
 use tc_dialects::{
     mlir, pass,
@@ -116,7 +121,7 @@ pub struct Session<'c> {
     inferred: Module<'c>,
 }
 
-/// Runs a textual pipeline on a module.
+/// Runs a textual pipeline on a module, and verifies the result.
 ///
 /// # Errors
 /// A pass failed; its diagnostics went to the handlers of the context.
@@ -127,7 +132,8 @@ pub fn run_pipeline(module: &mut Module, pipeline: &str) -> Result<(), Error> {
     let pipeline = format!("builtin.module({pipeline})");
     utility::parse_pass_pipeline(manager.as_operation_pass_manager(), &pipeline)
         .map_err(|error| Error::Refused(error.to_string()))?;
-    manager.run(module).map_err(|_| Error::Diagnosed)
+    manager.run(module).map_err(|_| Error::Diagnosed)?;
+    if module.as_operation().verify() { Ok(()) } else { Err(Error::Diagnosed) }
 }
 
 fn copy<'c>(module: &Module<'c>) -> Result<Module<'c>, Error> {
