@@ -190,6 +190,11 @@ pub fn ops<'c>(block: Blk<'c>) -> Vec<Op<'c>> {
     result
 }
 
+/// The first operation of a block.
+pub fn first<'c>(block: Blk<'c>) -> Option<Op<'c>> {
+    block.first_operation().map(op_ref)
+}
+
 /// The operation after another one in its block.
 pub fn next<'c>(op: Op<'c>) -> Option<Op<'c>> {
     op.next_in_block().map(op_ref)
@@ -709,6 +714,17 @@ pub fn dense_bytes(attribute: Attribute, count: usize, width: usize) -> Option<(
         }
         let data = mlir_sys::mlirDenseElementsAttrGetRawData(raw).cast::<u8>();
         Some((std::slice::from_raw_parts(data, stored.checked_mul(width)?).to_vec(), is_splat))
+    }
+}
+
+/// The element that all elements of a dense elements attribute are; `None` of another attribute.
+pub fn splat_of(attribute: Attribute<'_>) -> Option<Attribute<'_>> {
+    // SAFETY: the last function is called on dense elements only, of which one is stored.
+    unsafe {
+        let raw = attribute.to_raw();
+        let is_splat = mlir_sys::mlirAttributeIsADenseElements(raw)
+            && mlir_sys::mlirDenseElementsAttrIsSplat(raw);
+        is_splat.then(|| Attribute::from_raw(mlir_sys::mlirDenseElementsAttrGetSplatValue(raw)))
     }
 }
 

@@ -74,6 +74,9 @@ pub fn destinations(upstream: bool) -> String {
     passes.extend([
         // Loops and branches carry scalars where they can, and loops that count are 'scf.for'.
         "scalarize-tensors",
+        // 'canonicalize' visits all loops around a change again, so it should find little to change in
+        // them. Where it makes a bound known, more loops count afterwards.
+        "raise-while-to-for",
         "canonicalize",
         "cse",
         "raise-while-to-for",

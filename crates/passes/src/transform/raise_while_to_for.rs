@@ -143,12 +143,13 @@ impl<'c> Counter<'c> {
         let builder = Builder::before(op);
         let (inits, index) = (mlir::operands(op), builder.index_type());
         let ty = inits[self.place].r#type();
-        let to_index = |value: Val<'c>| match ty.is_index() {
-            true => value,
-            false => builder.value("arith.index_cast", &[value], index),
+        let to_index = |value: Val<'c>| match constant(value) {
+            _ if ty.is_index() => value,
+            Some(value) => builder.index(value),
+            None => builder.value("arith.index_cast", &[value], index),
         };
         let (lower, upper) = (to_index(inits[self.place]), to_index(self.bound));
-        let mut carried = inits;
+        let mut carried = inits.clone();
         carried.remove(self.place);
         let types: Vec<_> = carried.iter().map(|value| value.r#type()).collect();
         let (region, block) =
@@ -159,12 +160,13 @@ impl<'c> Counter<'c> {
         let operands = [&bounds, carried.as_slice()].concat();
         let new = builder.op_with("scf.for", &operands, &types, &[], vec![region]);
         let last = match self.last {
-            Some(last) => builder.index(last),
-            None => builder.value("arith.maxsi", &[lower, upper], index),
-        };
-        let last = match ty.is_index() {
-            true => last,
-            false => builder.value("arith.index_cast", &[last], ty),
+            _ if mlir::uses(mlir::result(op, self.place)).is_empty() => inits[self.place],
+            Some(last) => builder.integer(ty, last),
+            None if ty.is_index() => builder.value("arith.maxsi", &[lower, upper], index),
+            None => {
+                let last = builder.value("arith.maxsi", &[lower, upper], index);
+                builder.value("arith.index_cast", &[last], ty)
+            }
         };
         let mut results = mlir::results(new);
         results.insert(self.place, last);
@@ -175,21 +177,25 @@ impl<'c> Counter<'c> {
     fn move_body(&self, old: Blk<'c>, new: Blk<'c>, is_index: bool) {
         let old_end = mlir::terminator(old);
         let builder = Builder::at_end(mlir::context_of(old_end), new, old_end.location());
+        let mut yielded = mlir::operands(old_end);
+        let next = yielded.remove(self.place);
+        mlir::erase(old_end);
+        if mlir::uses(next).is_empty()
+            && !yielded.contains(&next)
+            && let Some(add) = mlir::defining_op(next)
+        {
+            mlir::erase(add);
+        }
         let mut arguments = mlir::arguments(new);
         let counter = arguments.remove(0);
         let old_arguments = mlir::arguments(old);
-        let counter = match is_index {
+        let own = old_arguments[self.place];
+        let counter = match is_index || mlir::uses(own).is_empty() {
             true => counter,
-            false => {
-                let ty = old_arguments[self.place].r#type();
-                builder.value("arith.index_cast", &[counter], ty)
-            }
+            false => builder.value("arith.index_cast", &[counter], own.r#type()),
         };
         arguments.insert(self.place, counter);
-        let mut yielded = mlir::operands(old_end);
-        yielded.remove(self.place);
         let end = builder.op("scf.yield", &yielded, &[]);
-        mlir::erase(old_end);
         for op in mlir::ops(old) {
             mlir::move_before(op, end);
         }

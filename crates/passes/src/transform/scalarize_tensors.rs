@@ -19,7 +19,7 @@
 //! }
 //! ```
 //!
-//! After `canonicalize`, which removes the pairs of `tensor.from_elements` and `tensor.extract`:
+//! After:
 //!
 //! ```mlir
 //! %s = tensor.extract %start[] : tensor<i32>
@@ -38,6 +38,9 @@
 //! * An `imap.generic` with one point, whose results have rank 0, becomes the operations of its body.
 //! * `scf.for`, `scf.while`, `scf.if` and `scf.index_switch` carry and yield scalars.
 //! * An `imap.generic` that reads a `tensor.from_elements` of rank 0 uses the scalar in its body.
+//!
+//! Elements of tensors that the pass made, and of constants, are folded here. `canonicalize` would visit all
+//! loops around a change again, which takes quadratic time in nested loops.
 //!
 //! Remark: the number of operations of each kind.
 
@@ -70,10 +73,11 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         let (mut generics, mut control_flow) = (Vec::new(), Vec::new());
         mlir::walk(function, &mut |op| match Generic::cast(op) {
             Some(generic) => generics.push(generic),
-            None => control_flow.push(op),
+            None => control_flow.extend(first_carried(op).map(|first| (op, first))),
         });
         // Operations inside of one that is rebuilt move with its regions.
-        let num_control = control_flow.into_iter().filter(|op| carry_scalars(*op)).count();
+        let num_control =
+            control_flow.into_iter().filter(|(op, first)| carry_scalars(*op, *first)).count();
         let (mut num_points, mut num_captures) = (0, 0);
         for generic in generics {
             if inline_point(&ir, generic) {
@@ -82,6 +86,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
                 num_captures += 1;
             }
         }
+        erase_unused(function);
         remark(
             function.location(),
             RemarkKind::Analysis,
@@ -114,7 +119,7 @@ fn scalar_type(ty: Type<'_>) -> Option<Type<'_>> {
 fn extract<'c>(tensor: Val<'c>, location: Location<'c>) -> Val<'c> {
     let next = match mlir::defining_op(tensor) {
         Some(op) => mlir::next(op),
-        None => mlir::argument_block(tensor).and_then(|block| mlir::ops(block).first().copied()),
+        None => mlir::argument_block(tensor).and_then(mlir::first),
     };
     let next = next.expect("a block ends with a terminator, which defines no tensor");
     element(&Builder::before(next).located(location), tensor, &[])
@@ -122,17 +127,31 @@ fn extract<'c>(tensor: Val<'c>, location: Location<'c>) -> Val<'c> {
 
 /// The element of a tensor at a place.
 fn element<'c>(builder: &Builder<'c>, tensor: Val<'c>, place: &[i64]) -> Val<'c> {
+    if let Some(scalar) = scalar_of(tensor) {
+        return scalar;
+    }
+    let constant = mlir::defining_op(tensor).filter(|op| mlir::is(*op, "arith.constant"));
+    let elements = constant.and_then(|op| op.attribute("value").ok());
+    if let Some(value) = elements.and_then(mlir::splat_of) {
+        return builder.constant(mlir::element_type(tensor.r#type()), value);
+    }
     let place: Vec<_> = place.iter().map(|index| builder.index(*index)).collect();
     let operands = [&[tensor], place.as_slice()].concat();
     builder.value("tensor.extract", &operands, mlir::element_type(tensor.r#type()))
 }
 
-/// Lets the users of a scalar that has taken the place of a tensor use a tensor of it.
-fn wrap<'c>(builder: &Builder<'c>, scalar: Val<'c>, tensor: Type<'c>) {
-    let users = mlir::uses(scalar);
-    let tensor = builder.value("tensor.from_elements", &[scalar], tensor);
-    for (user, number) in users {
-        mlir::set_operand(user, number, tensor);
+/// Lets these users of a tensor of rank 0 use a scalar in its place.
+fn wrap<'c>(builder: &Builder<'c>, users: Vec<(Op<'c>, usize)>, scalar: Val<'c>, tensor: Type<'c>) {
+    let (extracts, others): (Vec<_>, Vec<_>) =
+        users.into_iter().partition(|(user, _)| mlir::is(*user, "tensor.extract"));
+    if !others.is_empty() {
+        let tensor = builder.value("tensor.from_elements", &[scalar], tensor);
+        for (user, number) in others {
+            mlir::set_operand(user, number, tensor);
+        }
+    }
+    for (extract, _) in extracts {
+        mlir::replace(extract, &[scalar]);
     }
 }
 
@@ -147,25 +166,28 @@ fn unwrap_operands(op: Op, first: usize) {
 
 /// Makes scalars of the arguments of a block that are tensors of rank 0.
 fn unwrap_arguments(block: Blk) {
-    let first = mlir::ops(block)[0];
     for argument in mlir::arguments(block) {
         let tensor = argument.r#type();
         if let Some(scalar) = scalar_type(tensor) {
             mlir::set_type(argument, scalar);
-            wrap(&Builder::before(first), argument, tensor);
+            let first = mlir::first(block).expect("a block of control flow has a terminator");
+            wrap(&Builder::before(first), mlir::uses(argument), argument, tensor);
         }
     }
 }
 
+/// The first operand of control flow that is carried; `None` of another operation.
+fn first_carried(op: Op) -> Option<usize> {
+    match mlir::name(op) {
+        "scf.for" => Some(3),
+        "scf.while" => Some(0),
+        "scf.if" | "scf.index_switch" => Some(1),
+        _ => None,
+    }
+}
+
 /// Lets control flow carry and yield scalars. Returns whether anything changed.
-fn carry_scalars(op: Op) -> bool {
-    // The first operand that is carried.
-    let first = match mlir::name(op) {
-        "scf.for" => 3,
-        "scf.while" => 0,
-        "scf.if" | "scf.index_switch" => 1,
-        _ => return false,
-    };
+fn carry_scalars(op: Op, first: usize) -> bool {
     let blocks: Vec<_> = (0..op.region_count()).flat_map(|it| mlir::blocks(op, it)).collect();
     let carried = mlir::operands(op).into_iter().skip(first).chain(mlir::results(op));
     // What the condition of `scf.while` passes on has types of its own: those of the results.
@@ -182,10 +204,11 @@ fn carry_scalars(op: Op) -> bool {
     let types: Vec<_> = tensors.iter().map(|ty| scalar_type(*ty).unwrap_or(*ty)).collect();
     let new = mlir::rebuild(op, &mlir::operands(op), &types);
     mlir::replace(op, &mlir::results(new));
-    let next = mlir::next(new).expect("control flow is no terminator");
     for (result, tensor) in mlir::results(new).into_iter().zip(tensors) {
         if result.r#type() != tensor {
-            wrap(&Builder::before(next).located(new.location()), result, tensor);
+            let next = mlir::next(new).expect("control flow is no terminator");
+            let builder = Builder::before(next).located(new.location());
+            wrap(&builder, mlir::uses(result), result, tensor);
         }
     }
     true
@@ -226,13 +249,11 @@ fn inline_point<'c>(ir: &Context, generic: Generic<'c>) -> bool {
         map.insert(argument, scalar);
     }
     let terminator = copy_body(&builder, generic.body(), &mut map);
-    let scalars = mlir::operands(terminator).into_iter();
-    let tensors = scalars.zip(&results).map(|(scalar, result)| {
+    for (scalar, result) in mlir::operands(terminator).into_iter().zip(results) {
         let scalar = map.get(scalar).unwrap_or(scalar);
-        builder.value("tensor.from_elements", &[scalar], result.r#type())
-    });
-    let tensors: Vec<_> = tensors.collect();
-    mlir::replace(op, &tensors);
+        wrap(&builder, mlir::uses(result), scalar, result.r#type());
+    }
+    mlir::erase(op);
     true
 }
 
@@ -291,4 +312,22 @@ fn capture_scalars<'c>(ir: &Context, generic: Generic<'c>) -> bool {
     }
     mlir::replace(op, &mlir::results(new.op()));
     true
+}
+
+/// Operations that do nothing but give their result.
+const PURE: [&str; 3] = ["tensor.empty", "tensor.extract", "tensor.from_elements"];
+
+/// Erases the tensors, and the elements of tensors, that nothing uses.
+fn erase_unused(function: Op) {
+    let mut candidates = Vec::new();
+    mlir::walk(function, &mut |op| {
+        let is_pure = PURE.contains(&mlir::name(op));
+        candidates.extend(is_pure.then_some(op));
+    });
+    // Users come before what they use.
+    for op in candidates.into_iter().rev() {
+        if mlir::uses(mlir::result(op, 0)).is_empty() {
+            mlir::erase(op);
+        }
+    }
 }
