@@ -11,6 +11,7 @@
 //!   bufferization decides about a copy.
 //! * Of the readers of any other tensor in a block, the first and the last one get a
 //!   `bufferization.to_buffer`. A write between them then has a conflict, as with all readers.
+//! * An operation that reads a tensor at the element that it overwrites there has one buffer for both.
 //! * The end of a chain that other operations use becomes a tensor again (`bufferization.to_tensor`).
 //!
 //! An operation on `tensor.empty` whose result leaves a region stays, because elimination of empty tensors
@@ -388,15 +389,23 @@ impl<'a, 'c> Chains<'a, 'c> {
         let op = generic.op();
         let builder = Builder::before(op);
         let num_inputs = op.operand_count() - op.result_count();
-        let mut operands = mlir::operands(op);
-        for (number, operand) in operands.iter_mut().enumerate() {
-            if number < num_inputs {
-                *operand =
-                    self.buffers.get(&mlir::value_key(*operand)).copied().unwrap_or(*operand);
-            } else {
-                let result = mlir::result(op, number - num_inputs);
-                *operand = self.buffer(&builder, *operand, result);
-            }
+        let tensors = mlir::operands(op);
+        let mut operands = tensors.clone();
+        for (number, result) in mlir::results(op).into_iter().enumerate() {
+            let init = num_inputs + number;
+            operands[init] = self.buffer(&builder, tensors[init], result);
+        }
+        for number in 0..num_inputs {
+            let tensor = tensors[number];
+            // What overwrites each element that it reads has one buffer for both.
+            let overwritten = (num_inputs..tensors.len()).find(|init| {
+                tensors[*init] == tensor
+                    && self.roots.get(&mlir::value_key(operands[*init])) == Some(&tensor)
+                    && generic.touches_same_element(number, *init)
+            });
+            let chained = || self.buffers.get(&mlir::value_key(tensor)).copied();
+            operands[number] =
+                overwritten.map(|init| operands[init]).or_else(chained).unwrap_or(tensor);
         }
         let new = mlir::rebuild(op, &operands, &[]);
         self.order.replace(op, new);
@@ -409,7 +418,8 @@ impl<'a, 'c> Chains<'a, 'c> {
                 let name = "bufferization.to_tensor";
                 let mut tensor = builder.value_with(name, &[*buffer], result.r#type(), &attributes);
                 if let Some(root) = self.roots.get(&mlir::value_key(*buffer))
-                    && is_yielded(result)
+                    && (is_yielded(result)
+                        || mlir::argument_block(*root).is_some() && enters_loop(result))
                 {
                     // Analysis sees that a loop carries one buffer; the copy to itself is folded.
                     let name = "bufferization.materialize_in_destination";
@@ -561,6 +571,12 @@ fn leaves_region(generic: Generic) -> bool {
 fn is_yielded(value: Val) -> bool {
     let mut users = mlir::uses(value).into_iter().map(|(user, _)| user);
     users.any(|op| mlir::is(op, "scf.yield") || mlir::is(op, "scf.condition"))
+}
+
+/// Whether a loop starts with a value.
+fn enters_loop(value: Val) -> bool {
+    let mut users = mlir::uses(value).into_iter().map(|(user, _)| user);
+    users.any(|op| mlir::is(op, "scf.for") || mlir::is(op, "scf.while"))
 }
 
 fn start(init: Val) -> Start {
