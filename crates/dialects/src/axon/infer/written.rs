@@ -8,6 +8,7 @@ use crate::tc::{
     MAX_EXTENT,
     syntax::{Diagnostic, Reason, Span},
 };
+use std::mem::discriminant;
 use std::rc::Rc;
 use tc_ir::shape::{
     Dim, Item, Shape,
@@ -74,24 +75,24 @@ impl Inference {
                 }
                 let known = self.annotations.iter().rev().find_map(|it| it.types.get(&name.text));
                 if let Some(&ty) = known {
+                    self.sign(&name.text, name.span, Named::Type(ty));
                     return ty;
                 }
                 let level = self.innermost().level;
                 let ty = self.types.var(level);
                 self.innermost().types.insert(Rc::clone(&name.text), ty);
                 self.names.types.push((ty, name.text.to_string()));
+                self.sign(&name.text, name.span, Named::Type(ty));
                 ty
             }
         }
     }
 
     /// Remembers a name of a type of the innermost function.
-    fn sign(&mut self, name: &text::Name, named: Option<Named>) {
-        if let Some(named) = named
-            && !self.in_prelude
-        {
-            let span = place_span(&name.place);
-            self.innermost().written.entry(name.text.clone()).or_insert((span, named));
+    fn sign(&mut self, name: &str, span: Span, named: Named) {
+        if !self.in_prelude {
+            let key = (discriminant(&named), name.to_string());
+            self.innermost().written.entry(key).or_insert((span, named));
         }
     }
 
@@ -115,6 +116,7 @@ impl Inference {
         }
         let known = self.annotations.iter().rev().find_map(|it| it.elems.get(&name.text));
         if let Some(&elem) = known {
+            self.sign(&name.text, name.span, Named::Elem(elem));
             return elem;
         }
         let innermost = self.innermost();
@@ -123,6 +125,7 @@ impl Inference {
         let elem = self.types.elem_var(level, class);
         self.innermost().elems.insert(Rc::clone(&name.text), elem);
         self.names.elems.push((elem, name.text.to_string()));
+        self.sign(&name.text, name.span, Named::Elem(elem));
         elem
     }
 
@@ -145,7 +148,9 @@ impl Inference {
     pub(super) fn shape_name(&mut self, name: &text::Name) -> Shape {
         let known = self.annotations.iter().rev().find_map(|it| it.shapes.get(&name.text));
         if let Some(shape) = known.cloned() {
-            self.sign(name, shape.as_var().map(Named::Shape));
+            if let Some(var) = shape.as_var() {
+                self.sign(&name.text, place_span(&name.place), Named::Shape(var));
+            }
             return shape;
         }
         if self.annotations.iter().any(|it| it.dims.contains_key(&name.text)) {
@@ -159,7 +164,7 @@ impl Inference {
         let level = self.innermost().level;
         let var = self.types.solver.shape_var(level);
         self.innermost().shapes.insert(name.text.clone(), Shape::var(var));
-        self.sign(name, Some(Named::Shape(var)));
+        self.sign(&name.text, place_span(&name.place), Named::Shape(var));
         self.names.shapes.push((var, name.text.clone()));
         Shape::var(var)
     }
@@ -171,7 +176,7 @@ impl Inference {
             let known = self.annotations.iter().rev().find_map(|it| it.dims.get(&name.text));
             if let Some(dim) = known.cloned() {
                 if let Dim::Var(var) = dim {
-                    self.sign(name, Some(Named::Dim(var)));
+                    self.sign(&name.text, place_span(&name.place), Named::Dim(var));
                 }
                 continue;
             }
@@ -186,7 +191,7 @@ impl Inference {
             let level = self.innermost().level;
             let var = self.types.solver.dim_var(level);
             self.innermost().dims.insert(name.text.clone(), Dim::Var(var));
-            self.sign(name, Some(Named::Dim(var)));
+            self.sign(&name.text, place_span(&name.place), Named::Dim(var));
             self.names.dims.push((var, name.text.clone()));
         }
         let annotations = &self.annotations;

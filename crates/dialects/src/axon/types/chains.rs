@@ -52,6 +52,18 @@ impl Types {
         self.chains(vec![(elem, Goal::Known)], &self.edges)
     }
 
+    /// What says that two element types are equal.
+    pub(crate) fn why_equal_elems(&self, a: Elem, b: Elem) -> Vec<Origin> {
+        self.chains(vec![(a, Goal::Node(b))], &self.edges)
+    }
+
+    /// What says that two type variables are equal. More than is needed may be among it.
+    pub(crate) fn why_equal_vars(&mut self, a: Ty, b: Ty) -> Vec<Origin> {
+        let root = self.find(a);
+        let equal = if root == self.find(b) { self.equal.get(&root) } else { None };
+        equal.into_iter().flatten().flat_map(|equal| equal.origins.iter().copied()).collect()
+    }
+
     /// The shortest chains of equalities from element types to goals. What is equal in a use
     /// of a definition is so because of a chain in the definition.
     fn chains(
