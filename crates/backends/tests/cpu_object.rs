@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
 };
-use tc_backends::cpu::{Options, Program};
+use tc_backends::cpu::{Options, Program, header};
 
 const SOURCE: &str = r#"
 func.func @upsample(%A: tensor<?x?xf32> {tc.name = "upsample_B_extent_1", tc.sizes = ["M", "N"]},
@@ -194,6 +194,38 @@ fn functions_are_found_by_their_names() {
         "double_ 0.000 6.000\nexp_ 1.000 20.086\nmalloc_ 0.000 3.000\nmain_ 0.000 3.000\n\
          a_b 0.000 3.000\na_b_ 0.000 9.000\nhalves 1 3 5\n"
     );
+}
+
+/// Functions that have the names of functions and variables of the C library or the linker, which the
+/// program needs.
+#[test]
+fn names_of_the_c_library_are_left_to_it() {
+    let context = tc_dialects::new_context();
+    let names = ["_start", "_init", "_end", "environ", "mmap", "fstat", "etext", "strlcpy", "add"];
+    let define = |name: &&str| {
+        format!(
+            "func.func @{name}(%x: tensor<4xf32>) -> tensor<4xf32> {{\n\
+             %r = arith.addf %x, %x : tensor<4xf32>\nreturn %r : tensor<4xf32>\n}}\n"
+        )
+    };
+    let text: String = names.iter().map(define).collect();
+    let module = Module::parse(&context, &text).expect("the module parses");
+    let program = Program::lower(&module, &Options::default()).expect("the module lowers");
+    let in_c =
+        ["x_start", "x_init", "x_end", "environ_", "mmap_", "fstat_", "etext_", "strlcpy_", "add"];
+    assert_eq!(header::function_names(program.signatures()), in_c);
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cpu_object_library_names");
+    let calls: String = in_c.iter().map(|name| format!("  {name}(x, y), sum += y[3];\n")).collect();
+    let main = format!(
+        "#include \"functions.h\"\n#include <stdio.h>\n#include <stdlib.h>\nint main(void) {{\n  \
+         float x[4] = {{0, 1, 2, 3}}, y[4], sum = 0;\n{calls}  char *memory = malloc(1 << 24);\n  \
+         if (!memory || !getenv(\"PATH\")) return 1;\n  printf(\"%g\\n\", sum);\n  free(memory);\n  \
+         return 0;\n}}\n"
+    );
+    write(&folder, &program, &main);
+    let run = |command: &mut Command| run(&folder, command);
+    run(Command::new("cc").args(["-Wall", "-Werror", "main.c", "functions.o", "-o", "main"]));
+    assert_eq!(run(&mut Command::new("./main")), "54\n");
 }
 
 /// Parameters that have the names of macros and of keywords.

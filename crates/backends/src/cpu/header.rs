@@ -14,8 +14,9 @@ use super::{
 };
 use crate::runtime::ElementType;
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     fmt::Write,
+    sync::LazyLock,
 };
 use tc_ir::{Context, Expr, Node, Var, polynomial};
 use tc_passes::transform::check_allocations::OUT_OF_MEMORY;
@@ -47,33 +48,15 @@ const MACROS: &[&str] = &[
     "va_end", "va_start",
 ];
 
-/// Functions of the C library that compilers know, or that are declared wherever a header is read
-/// that programs usually read; those of `math.h` without their suffix.
-#[rustfmt::skip]
-const LIBRARY: &[&str] = &[
-    "abort", "abs", "aligned_alloc", "alloca", "atexit", "atof", "atoi", "atol", "bcmp", "bcopy", "bsearch",
-    "bzero", "calloc", "clock", "close", "div", "exit", "fclose", "fflush", "ffs", "fgetc", "fgets", "fopen",
-    "fprintf", "fputc", "fputs", "fread", "free", "fscanf", "fseek", "ftell", "fwrite", "getc", "getchar",
-    "getenv", "index", "isalnum", "isalpha", "isascii", "isblank", "iscntrl", "isdigit", "isgraph",
-    "islower", "isprint", "ispunct", "isspace", "isupper", "isxdigit", "labs", "ldiv", "llabs", "lldiv",
-    "longjmp", "malloc", "memchr", "memcmp", "memcpy", "memmove", "memset", "open", "perror", "pipe",
-    "printf", "putc", "putchar", "puts", "qsort", "raise", "rand", "random", "read", "realloc", "remove",
-    "rename", "rewind", "rindex", "scanf", "select", "setjmp", "signal", "sleep", "snprintf", "sprintf",
-    "srand", "sscanf", "stpcpy", "strcat", "strchr", "strcmp", "strcpy", "strdup", "strlen", "strncat",
-    "strncmp", "strncpy", "strrchr", "strstr", "strtod", "strtof", "strtok", "strtol", "system", "time",
-    "toascii", "tolower", "toupper", "ungetc", "vprintf", "wait", "write",
-];
-#[rustfmt::skip]
-const MATH: &[&str] = &[
-    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cabs", "cacos", "carg", "casin", "catan",
-    "cbrt", "ccos", "ceil", "cexp", "cimag", "clog", "conj", "copysign", "cos", "cosh", "cpow", "cproj",
-    "creal", "csin", "csqrt", "ctan", "drem", "erf", "erfc", "exp", "exp10", "exp2", "expm1", "fabs", "fdim",
-    "finite", "floor", "fma", "fmax", "fmin", "fmod", "frexp", "gamma", "hypot", "ilogb", "isinf", "isnan",
-    "j0", "j1", "jn", "ldexp", "lgamma", "llrint", "llround", "log", "log10", "log1p", "log2", "logb",
-    "lrint", "lround", "modf", "nan", "nearbyint", "nextafter", "nexttoward", "pow", "remainder", "remquo",
-    "rint", "round", "scalb", "scalbln", "scalbn", "signbit", "significand", "sin", "sincos", "sinh", "sqrt",
-    "tan", "tanh", "tgamma", "trunc", "y0", "y1", "yn",
-];
+/// Names that the C library and the linker define. A function of such a name would take the place of
+/// theirs in the whole program.
+static LIBRARY: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    let lines = include_str!("library_names.txt").lines();
+    lines.filter(|line| !line.starts_with('#')).flat_map(str::split_whitespace).collect()
+});
+
+/// How names of the OpenMP runtime begin.
+const OPENMP: &[&str] = &["GOMP_", "kmp_", "kmpc_", "omp_", "ompt_"];
 
 /// How the names of macros of `stdint.h` begin and end.
 const MACRO_STARTS: &[&str] =
@@ -181,14 +164,17 @@ fn letters(name: &str) -> String {
     name.chars().map(|it| if it.is_ascii_alphanumeric() || it == '_' { it } else { '_' }).collect()
 }
 
-/// The name of a function, not that of one of the C library.
+/// The name of a function, not that of one of the C library or a runtime. C reserves all names of functions
+/// that begin with an underscore.
 fn function_name(name: &str) -> String {
-    let is_math = |it: &str| MATH.contains(&it);
-    let is_taken = LIBRARY.contains(&name)
+    let is_taken = LIBRARY.contains(name)
         || MACROS.contains(&name)
-        || is_math(name)
-        || name.strip_suffix(['f', 'l']).is_some_and(is_math);
-    if is_taken { format!("{name}_") } else { name.to_string() }
+        || OPENMP.iter().any(|prefix| name.starts_with(prefix));
+    match name.starts_with('_') {
+        true => format!("x{name}"),
+        false if is_taken => format!("{name}_"),
+        false => name.to_string(),
+    }
 }
 
 /// Whether a name begins like those of C implementations, or of the compiled code.
