@@ -81,6 +81,19 @@ pub fn import<'c>(
         Language::Hlo => hlo::dialect::import(context, file_name, contents),
         Language::Tml => tml::import::import(context, file_name, contents),
         Language::Axon => axon::dialect::import(context, file_name, contents),
-        Language::Mlir => ffi::parse(context, file_name, contents),
+        Language::Mlir => {
+            let module = ffi::parse(context, file_name, contents)?;
+            mlir::ops(mlir::block_ref(module.body())).into_iter().for_each(name_arguments);
+            Some(module)
+        }
     }
+}
+
+/// Names the arguments of a function by its attributes `tc.name`: the parser drops the names in the text.
+fn name_arguments(op: mlir::Op) {
+    let Some(block) = mlir::body(op, 0).filter(|_| mlir::is(op, "func.func")) else { return };
+    let attributes = mlir::array_attr(op, "arg_attrs").into_iter();
+    let names = attributes.map(|it| mlir::dictionary_entry(it, "tc.name"));
+    let names = names.map(|name| name.and_then(mlir::string_of).unwrap_or_default());
+    mlir::name_arguments(mlir::context_of(op), block, names);
 }

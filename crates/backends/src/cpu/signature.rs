@@ -152,11 +152,19 @@ pub(super) fn read(module: &Module) -> Option<Vec<Signature>> {
             let dictionary = dictionary.and_then(|it| DictionaryAttribute::try_from(it).ok());
             let get = |name: &str| dictionary.as_ref().and_then(|it| it.element_by_name(name));
             let Some(argument) = read_argument(number, value, &get) else {
+                let role = if get("tc.output").is_some() { "a result" } else { "an argument" };
+                let ty = value.r#type();
+                // Tensors are buffers by now.
+                let found = match mlir::is_memref(ty) {
+                    true => format!("{role} with elements of type '{}'", mlir::element_type(ty)),
+                    false => format!("{role} of type '{ty}'"),
+                };
+                let names: Vec<_> = ElementType::ALL.iter().map(|it| it.name()).collect();
                 tc_dialects::diagnostic::Report::op_error(
                     op,
                     format!(
-                        "has an argument of type '{}', which callers cannot pass",
-                        value.r#type()
+                        "has {found}, which callers cannot pass; expected tensors or buffers of {}",
+                        names.join(", ")
                     ),
                 )
                 .emit();

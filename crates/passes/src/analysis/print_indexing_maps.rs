@@ -27,9 +27,10 @@
 //! map everywhere in the output; no map has exceptions; a `scan` needs the inputs of the same step only;
 //! with several batch groups, a convolution reads every group of the batch.
 
+use melior::ir::Location;
 use std::io::{self, BufWriter, Write};
 use tc_dialects::{
-    diagnostic::Report,
+    diagnostic::{Report, Severity},
     hlo::{
         dialect,
         indexing::{Indexing, Selection},
@@ -80,8 +81,10 @@ pub(super) fn selected(pass: &PassRun, indexing: &Indexing) -> io::Result<Option
         return Ok(None);
     }
     indexing.select(names).map(Some).map_err(|name| {
-        let expected = "expected names of instructions or computations in 'only'";
-        io::Error::new(io::ErrorKind::NotFound, format!("{expected}, found '{name}'"))
+        let message = format!(
+            "option 'only' expects names of instructions or computations of the module, found '{name}'"
+        );
+        io::Error::new(io::ErrorKind::NotFound, message)
     })
 }
 
@@ -98,6 +101,11 @@ pub(super) fn print(
     let mut out = BufWriter::new(io::stdout().lock());
     match write(Indexing::of(&module), &mut out).and_then(|()| out.flush()) {
         // A reader that stops early, such as `head`, is no failure.
+        // No place in the program is wrong.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let nowhere = Location::unknown(pass.context);
+            Err(fail(Report::at(nowhere, Severity::Error, error.to_string())))
+        }
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(fail(Report::op_error(pass.op, format!("cannot be printed: {error}"))))
         }
