@@ -228,3 +228,40 @@ func.func @carried(%x: tensor<4xf32>, %u: tensor<2xf32>, %n: index) -> tensor<4x
   }
   return %r : tensor<4xf32>
 }
+
+// -----
+
+// An operation reads the elements that it overwrites from the buffer of both, and a loop inside of the loop
+// goes on with it. An element elsewhere is read from a buffer of its own.
+// CHECK-LABEL: func.func @own_element
+// CHECK:         scf.for {{.*}} iter_args(%[[Y:.*]] = %{{.*}})
+// CHECK:           %[[M:.*]] = bufferization.to_buffer %[[Y]] : tensor<4xf32> to memref<4xf32>
+// CHECK-NEXT:      imap.generic {{.*}} ins(%[[M]][{{.*}}] : memref<4xf32>) outs(%[[M]][{{.*}}] : memref<4xf32>)
+// CHECK:           %[[A:.*]] = bufferization.to_tensor %[[M]] restrict writable
+// CHECK-NEXT:      %[[R:.*]] = bufferization.materialize_in_destination %[[A]] in %[[Y]]
+// CHECK-NEXT:      scf.for {{.*}} iter_args(%[[Z:.*]] = %[[R]])
+// CHECK-DAG:         %[[W:.*]] = bufferization.to_buffer %[[Z]] : tensor<4xf32> to memref<4xf32>
+// CHECK-DAG:         %[[READ:.*]] = bufferization.to_buffer %[[Z]] read_only
+// CHECK:             imap.generic {{.*}} ins(%[[READ]][{{.*}}] : memref<4xf32>) outs(%[[W]][{{.*}}] : memref<4xf32>)
+func.func @own_element(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%y = %x) -> tensor<4xf32> {
+    %a = imap.generic (d0) domain: d0 in [0, 3]
+      ins(%y[d0] : tensor<4xf32>) outs(%y[d0] : tensor<4xf32>) {
+    ^bb0(%in: f32):
+      %b = arith.addf %in, %in : f32
+      imap.yield %b : f32
+    } -> tensor<4xf32>
+    %s = scf.for %j = %c0 to %n step %c1 iter_args(%z = %a) -> tensor<4xf32> {
+      %c = imap.generic (d0) domain: d0 in [0, 2]
+        ins(%z[d0 + 1] : tensor<4xf32>) outs(%z[d0] : tensor<4xf32>) {
+      ^bb0(%in: f32):
+        imap.yield %in : f32
+      } -> tensor<4xf32>
+      scf.yield %c : tensor<4xf32>
+    }
+    scf.yield %s : tensor<4xf32>
+  }
+  return %r : tensor<4xf32>
+}
