@@ -120,7 +120,11 @@ impl Source {
         diagnostic::attach(context, move |received| eprint!("{}", printer.render(&received)));
         let module = tc_dialects::import(context, *language, name, contents, self.relaxed);
         let module = module.ok_or(Error::Diagnosed)?;
-        linalg::report_kept(mlir::op_ref(module.as_operation()));
+        // Only the chosen function is run.
+        let name = self.entry.as_deref();
+        let is_chosen = |op: &mlir::Op| name.is_some() && mlir::string_attr(*op, "sym_name") == name;
+        let chosen = mlir::ops(mlir::block_ref(module.body())).into_iter().find(is_chosen);
+        linalg::report_kept(chosen.unwrap_or(mlir::op_ref(module.as_operation())));
         Session::new(context, module, explain)
     }
 }
