@@ -12,7 +12,10 @@ use super::{
     value::{Array, compute_type, sum_type},
 };
 use tc_dialects::{
-    hlo::{ArrayShape, Attribute, ElementType, Instruction, Opcode, Value as AttributeValue},
+    hlo::{
+        ArrayShape, Attribute, ElementType, Opcode, Value as AttributeValue,
+        indexing::InstructionRef,
+    },
     imap::{Combiner, CombinerKind},
     mlir::{Builder, Val},
 };
@@ -58,6 +61,7 @@ impl<'c> Floats<'_, 'c> {
 struct BatchNorm<'a, 'c, 'm> {
     lowering: &'a Lowering<'c, 'm>,
     b: &'a Builder<'c>,
+    at: InstructionRef,
     /// The shape of what is normalized.
     shape: &'a ArrayShape,
     /// The dimension of the features.
@@ -102,22 +106,18 @@ impl<'c> BatchNorm<'_, 'c, '_> {
         if shape.dims[0] == 0 {
             return Ok(empty_array(b, &shape));
         }
-        if self.shape.num_elements() == Some(0) {
+        // The second output has an element per feature, which reads those of the operand.
+        let accesses = self.lowering.over_output(self.at, 1, &[0])?;
+        if accesses.is_empty(self.lowering.ir) {
             let zero = |b: &Builder<'c>, _: &[Val<'c>]| {
                 Ok(vec![Floats { b, element: self.element }.constant(0.0)])
             };
             return self.lowering.generate(b, &shape, &zero);
         }
         let ir = self.lowering.ir;
-        let mut nest = Nest::new(ir, &shape.dims);
-        let place: Vec<_> = (0..self.shape.rank())
-            .map(|dim| match dim == self.feature {
-                true => ir.dim(0),
-                false => nest.range(self.shape.dims[dim]),
-            })
-            .collect();
+        let mut nest = Nest::along(ir, &accesses, Vec::new());
         for source in sources {
-            nest.read(source.parts[0], self.index(source, &place));
+            nest.read(source.parts[0], self.index(source, &accesses.indices[0]));
         }
         let combiner = Combiner { kind: CombinerKind::Add, from_identity: true };
         nest.write(empty(b, &shape)[0], identity(ir, 1), combiner);
@@ -222,9 +222,10 @@ impl<'c> Lowering<'c, '_> {
     pub(super) fn batch_norm(
         &self,
         b: &Builder<'c>,
-        instruction: &Instruction,
+        at: InstructionRef,
         operands: &[&Array<'c>],
     ) -> Result<Vec<Array<'c>>, String> {
+        let instruction = &self.module[at.computation][at.instruction];
         let epsilon = match instruction.attribute(Attribute::Epsilon) {
             Some(AttributeValue::Number(epsilon)) => *epsilon,
             _ => return Err(format!("'{}' without '{}'", instruction.opcode, Attribute::Epsilon)),
@@ -233,6 +234,7 @@ impl<'c> Lowering<'c, '_> {
         let norm = BatchNorm {
             lowering: self,
             b,
+            at,
             shape,
             feature: instruction.integer(Attribute::FeatureIndex).unwrap_or(0) as usize,
             epsilon,

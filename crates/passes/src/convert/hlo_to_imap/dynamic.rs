@@ -92,7 +92,7 @@ impl<'c> Lowering<'c, '_> {
         operands: &[&Array<'c>],
         shape: &ArrayShape,
     ) -> Result<Array<'c>, String> {
-        let accesses = &self.over_output(at, &[0])?;
+        let accesses = &self.over_output(at, 0, &[0])?;
         let (from, indices) = (Memory::of(b, operands[0]), Memory::of(b, operands[1]));
         let to = Memory::allocate(b, shape);
         for_each(b, &shape.dims, &mut |b, dims| {

@@ -10,14 +10,16 @@
 //! | instructions | lowering |
 //! |---|---|
 //! | element-wise instructions, `iota`, data movement | `imap.generic` with the maps of its operands |
-//! | `dot`, `convolution`, `reduce` by sum, product or bits | `imap.generic` with range variables |
+//! | `dot`, `convolution`; `reduce`, `reduce-window` by one operation | `imap.generic` with range variables |
 //! | `dynamic-slice`, `dynamic-update-slice` | `imap.generic` with runtime variables |
-//! | other reductions, windows, `gather`, `scatter`, `sort` | loops over memory |
+//! | other reductions, `select-and-scatter`, `gather`, `scatter`, `sort` | loops over memory |
 //! | `fft`, `cholesky`, `triangular-solve` | loops over memory, without a library |
 //! | custom calls of LAPACK's `potrf`, `trsm`, `getrf`, `gtsv` as JAX prints them | the same |
 //! | `batch-norm-*` | `imap.generic`: sums per feature, and element-wise computations |
 //! | `rng-bit-generator` | `imap.generic`, one iteration per block of bits |
 //! | `while`, `conditional` | `scf.while`, `scf.if` |
+//!
+//! The subscripts come from the [relations](Accesses) of the indexing analysis.
 //!
 //! Layouts do not change values; only `bitcast` uses them.
 //!
@@ -435,7 +437,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
             Opcode::DynamicUpdateSlice => one(self.dynamic_update_slice(b, at, &arrays)?),
             Opcode::Gather => one(self.gather(b, at, &arrays, shape)?),
             Opcode::Scatter => self.scatter(b, at, &arrays)?,
-            Opcode::Map => one(self.map(b, instruction, &arrays, shape)?),
+            Opcode::Map => one(self.map(b, at, &arrays, shape)?),
             Opcode::Reduce | Opcode::ReduceWindow => self.reduce(b, at, &arrays, &results)?,
             Opcode::SelectAndScatter => one(self.select_and_scatter(b, at, &arrays)?),
             Opcode::Sort => self.sort(b, instruction, &arrays)?,
@@ -453,7 +455,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
                 self.rng_bit_generator(b, instruction, arrays[0], bits)?
             }
             Opcode::BatchNormTraining | Opcode::BatchNormInference | Opcode::BatchNormGrad => {
-                self.batch_norm(b, instruction, &arrays)?
+                self.batch_norm(b, at, &arrays)?
             }
             Opcode::PartitionId | Opcode::ReplicaId => one(self.integer(b, shape, 0)?),
             Opcode::GetDimensionSize => {
@@ -468,7 +470,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
             | Opcode::CollectiveBroadcast => self.of_one_device(instruction, &arrays, &results)?,
             Opcode::CustomCall => self.custom_call(b, instruction, &arrays, &results)?,
             opcode if scalar::is_element_wise(opcode) => {
-                one(self.element_wise(b, instruction, &arrays, shape)?)
+                one(self.element_wise(b, at, &arrays, shape)?)
             }
             opcode => {
                 let advice = instead_of(opcode).map(|advice| format!("; {advice}"));
@@ -576,27 +578,27 @@ impl<'c, 'm> Lowering<'c, 'm> {
         Ok(Array { parts, shape: shape.clone() })
     }
 
-    /// Sources at the index of the result; scalars at their only one.
+    /// The operands of an instruction with the index of each at an element of the result.
     fn aligned<'a>(
         &self,
-        sources: &[&'a Array<'c>],
-        shape: &ArrayShape,
-    ) -> Vec<(&'a Array<'c>, Vec<tc_ir::Expr>)> {
-        let index = |source: &Array| {
-            if source.shape.is_scalar() { Vec::new() } else { identity(self.ir, shape.rank()) }
-        };
-        sources.iter().map(|source| (*source, index(source))).collect()
+        at: InstructionRef,
+        operands: &[&'a Array<'c>],
+    ) -> Result<Vec<(&'a Array<'c>, Vec<tc_ir::Expr>)>, String> {
+        let numbers: Vec<_> = (0..operands.len()).collect();
+        let indices = self.over_output(at, 0, &numbers)?.indices;
+        Ok(operands.iter().copied().zip(indices).collect())
     }
 
     fn element_wise(
         &self,
         b: &Builder<'c>,
-        instruction: &Instruction,
-        sources: &[&Array<'c>],
+        at: InstructionRef,
+        operands: &[&Array<'c>],
         shape: &ArrayShape,
     ) -> Result<Array<'c>, String> {
-        let elements: Vec<_> = sources.iter().map(|source| source.element()).collect();
-        self.compute(b, shape, &self.aligned(sources, shape), &|inside, scalars| {
+        let instruction = &self.module[at.computation][at.instruction];
+        let elements: Vec<_> = operands.iter().map(|operand| operand.element()).collect();
+        self.compute(b, shape, &self.aligned(at, operands)?, &|inside, scalars| {
             let operands: Vec<_> = elements.iter().copied().zip(scalars.iter().cloned()).collect();
             scalar::apply(inside, instruction, &operands)
         })
@@ -606,12 +608,13 @@ impl<'c, 'm> Lowering<'c, 'm> {
     fn map(
         &self,
         b: &Builder<'c>,
-        instruction: &Instruction,
-        sources: &[&Array<'c>],
+        at: InstructionRef,
+        operands: &[&Array<'c>],
         shape: &ArrayShape,
     ) -> Result<Array<'c>, String> {
+        let instruction = &self.module[at.computation][at.instruction];
         let applied = self.applied(instruction, HloAttribute::ToApply)?;
-        self.compute(b, shape, &self.aligned(sources, shape), &|inside, scalars| {
+        self.compute(b, shape, &self.aligned(at, operands)?, &|inside, scalars| {
             let mut results = scalar::computation(inside, self.module, applied, scalars)?;
             Ok(results.swap_remove(0))
         })
@@ -723,7 +726,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
         let sum = value::sum_type(shape.element_type);
         let kind = if sum == ElementType::Pred { CombinerKind::Or } else { CombinerKind::Add };
         let combiner = Combiner { kind, from_identity: true };
-        let accesses = self.over_output(at, &[0, 1])?;
+        let accesses = self.over_output(at, 0, &[0, 1])?;
         if accesses.is_empty(ir) {
             return self.generate(b, shape, &|b, _| {
                 let zero = kind.build_identity(b, compute_type(b, shape.element_type));
@@ -764,8 +767,13 @@ impl<'c, 'm> Lowering<'c, 'm> {
     }
 
     /// The loops over the elements of an output, which read operands.
-    fn over_output(&self, at: InstructionRef, operands: &[usize]) -> Result<Accesses, String> {
-        let found = Accesses::over_output(self.ir, self.module, at, 0, operands);
+    fn over_output(
+        &self,
+        at: InstructionRef,
+        output: usize,
+        operands: &[usize],
+    ) -> Result<Accesses, String> {
+        let found = Accesses::over_output(self.ir, self.module, at, output, operands);
         found.ok_or_else(|| self.unrelated(at))
     }
 

@@ -104,7 +104,7 @@ impl<'c> Lowering<'c, '_> {
         operands: &[&Array<'c>],
         shape: &ArrayShape,
     ) -> Result<Array<'c>, String> {
-        let accesses = self.over_output(at, &[0])?;
+        let accesses = self.over_output(at, 0, &[0])?;
         let nest = Nest::along(self.ir, &accesses, self.starts(b, at, &accesses, operands)?);
         let target = (empty_array(b, shape), &accesses.index[..]);
         self.move_elements(b, &nest, (operands[0], &accesses.indices[0]), target)

@@ -28,7 +28,7 @@ impl<'c> Lowering<'c, '_> {
         let instruction = &self.module[at.computation][at.instruction];
         let applied = self.applied(instruction, Attribute::ToApply)?;
         let (sources, inits) = operands.split_at(operands.len() / 2);
-        let accesses = self.over_output(at, &[0])?;
+        let accesses = self.over_output(at, 0, &[0])?;
         if accesses.is_empty(self.ir) {
             let results = results.iter().zip(inits);
             return results.map(|(shape, init)| self.fill(b, shape, init)).collect();
