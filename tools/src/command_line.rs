@@ -122,7 +122,8 @@ impl Source {
         let module = module.ok_or(Error::Diagnosed)?;
         // Only the chosen function is run.
         let name = self.entry.as_deref();
-        let is_chosen = |op: &mlir::Op| name.is_some() && mlir::string_attr(*op, "sym_name") == name;
+        let is_chosen =
+            |op: &mlir::Op| name.is_some() && mlir::string_attr(*op, "sym_name") == name;
         let chosen = mlir::ops(mlir::block_ref(module.body())).into_iter().find(is_chosen);
         linalg::report_kept(chosen.unwrap_or(mlir::op_ref(module.as_operation())));
         Session::new(context, module, explain)

@@ -548,16 +548,19 @@ impl Generator {
         };
         if self.random.chance(50) {
             let (other, other_type) = self.argument(&shapes[0]);
-            let ty = &outputs[0].1;
+            let (result, ty) = (results[0].clone(), outputs[0].1.clone());
+            let (out, out_type) = match self.random.chance(50) {
+                true => (&result, &ty),
+                false => (&other, &other_type),
+            };
             let name = self.random.pick(&["add", "mul", "max"]);
             let _ = writeln!(
                 self.body,
-                "  %c = linalg.{name} ins({}, {other} : {ty}, {other_type}) outs({other} : {other_type}) -> \
-                 {other_type}",
-                results[0]
+                "  %c = linalg.{name} ins({result}, {other} : {ty}, {other_type}) outs({out} : {out_type}) -> \
+                 {out_type}"
             );
             results[0] = "%c".to_string();
-            let types: Vec<_> = [other_type]
+            let types: Vec<_> = [out_type.clone()]
                 .into_iter()
                 .chain(outputs[1..].iter().map(|it| it.1.clone()))
                 .collect();
@@ -609,9 +612,14 @@ impl Generator {
             true => &["addf", "subf", "mulf", "maximumf", "minimumf"],
             false => &["addi", "subi", "muli", "maxsi", "minui", "andi", "xori"],
         };
-        let folds: &[&str] = match self.is_float() {
-            true => &["addf", "maximumf", "minimumf", "maxnumf", "minnumf"],
-            false => &["addi", "addi", "muli", "maxsi", "minsi", "maxui", "minui", "andi", "ori"],
+        let folds: &[&str] = match (self.is_float(), self.extents.contains(&0)) {
+            (true, _) => &["addf", "maximumf", "minimumf", "maxnumf", "minnumf"],
+            // If a value absorbs all others, MLIR does not read the destination, although there may be
+            // no values.
+            (false, true) => &["addi"],
+            (false, false) => {
+                &["addi", "addi", "muli", "maxsi", "minsi", "maxui", "minui", "andi", "ori"]
+            }
         };
         let mut yielded = Vec::new();
         for number in 0..num_outputs {

@@ -2,6 +2,12 @@
 // RUN: FileCheck %s < %t.mlir
 // RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
 
+// And back.
+// RUN: tc-opt %t.mlir --convert-imap-to-linalg | FileCheck %s --check-prefix=BACK
+// BACK-DAG: #[[INPUT:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (0, d1 * 2 + d4, d2 * 3 + d5, d3)>
+// BACK-DAG: #[[OUTPUT:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d3)>
+// BACK-DAG: #[[WINDOW:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d4, d5)>
+
 // A fill with the identity becomes the start of the fold. Sizes are runtime variables.
 // CHECK-LABEL: func.func @matmul(
 // CHECK:         %[[M:.*]] = tensor.dim %arg0, %c0
@@ -35,7 +41,7 @@ func.func @matmul(%A: tensor<?x?xf32>, %B: tensor<?x?xf32>) -> tensor<?x?xf32> {
 // CHECK:         %[[ZEROS:.*]] = imap.generic
 // CHECK:           imap.yield %cst_0
 // CHECK:         imap.generic {{.*}} outs(%[[ONES]][{{.*}}] : tensor<3xf32>) fold [add f32 from outs 0]
-// CHECK:         %[[SUM:.*]] = imap.generic {{.*}} fold [add f32]
+// CHECK:         %[[SUM:.*]] = imap.generic {{.*}}fold [add f32] {
 // CHECK:         return %{{.*}}, %[[SUM]], %[[ZEROS]]
 func.func @start(%a: tensor<3x4xf32>) -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) {
   %one = arith.constant 1.0 : f32
@@ -51,8 +57,12 @@ func.func @start(%a: tensor<3x4xf32>) -> (tensor<3xf32>, tensor<3xf32>, tensor<3
 // The window of a pooling has extents only.
 // CHECK-LABEL: func.func @pooling(
 // CHECK:         imap.generic {{.*}} s0 in [0, 1], s1 in [0, 2]
-// CHECK-SAME:    ins(%arg0[0, d1 * 2 + s0, d2 * 3 + s1, d3] : tensor<1x9x9x3xf32>) outs(%arg2[{{.*}}] : tensor<1x4x3x3xf32>)
+// CHECK-SAME:    ins(%arg0[0, d1 * 2 + s0, d2 * 3 + s1, d3] : {{.*}}) outs(%arg2[0, d1, d2, d3] : {{.*}})
 // CHECK-SAME:    fold [maximumf f32 from outs 0]
+// BACK-LABEL:  func.func @pooling(
+// BACK:          %[[EMPTY:.*]] = tensor.empty() : tensor<2x3xi1>
+// BACK:          linalg.generic {indexing_maps = [#[[INPUT]], #[[WINDOW]], #[[OUTPUT]]]
+// BACK-SAME:     ins(%arg0, %[[EMPTY]] :
 func.func @pooling(%x: tensor<1x9x9x3xf32>, %window: tensor<2x3xf32>, %init: tensor<1x4x3x3xf32>) -> tensor<1x4x3x3xf32> {
   %r = linalg.pooling_nhwc_max {strides = dense<[2, 3]> : vector<2xi64>} ins(%x, %window : tensor<1x9x9x3xf32>, tensor<2x3xf32>)
       outs(%init : tensor<1x4x3x3xf32>) -> tensor<1x4x3x3xf32>
@@ -102,6 +112,18 @@ func.func @folds(%a: tensor<4x5xi32>, %m: tensor<5xi32>, %s: tensor<5xi32>) -> (
     linalg.yield %v, %w : i32, i32
   } -> (tensor<5xi32>, tensor<5xi32>)
   return %r#0, %r#1 : tensor<5xi32>, tensor<5xi32>
+}
+
+// A destination that is only overwritten does not keep its producer from being fused.
+// CHECK-LABEL: func.func @overwritten(
+// CHECK:         %[[DIM:.*]] = tensor.dim %arg1
+// CHECK:         %[[EXP:.*]] = imap.generic {{.*}} outs(%arg1[
+// CHECK:         %[[EMPTY:.*]] = tensor.empty(%[[DIM]])
+// CHECK:         imap.generic {{.*}} ins(%[[EXP]][{{.*}} outs(%[[EMPTY]][
+func.func @overwritten(%a: tensor<?xf32>, %b: tensor<?xf32>) -> tensor<?xf32> {
+  %e = linalg.exp ins(%a : tensor<?xf32>) outs(%b : tensor<?xf32>) -> tensor<?xf32>
+  %r = linalg.negf ins(%e : tensor<?xf32>) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  return %r : tensor<?xf32>
 }
 
 // Operations that stay.

@@ -5,7 +5,7 @@
 //! `tc.name` or as `arg0`, `arg1`, ..; a result by `tc.name` or as `out0`, `out1`, .. A scalar argument
 //! is passed as a tensor without dimensions; the value of an `index` is given like a size.
 
-use super::{Error, Options, Session, Sizes, copy, run_pipeline, try_size};
+use super::{Error, Options, Session, Sizes, TO_IMAP, copy, run_pipeline, try_size};
 use crate::{
     cpu::{self, Argument, CallError, Extent, Function, Role, Signature},
     interp::{self, Outcome},
@@ -95,8 +95,7 @@ impl<'c> Session<'c> {
 
 fn fuse<'c>(mut module: Module<'c>, options: &Options) -> Result<Module<'c>, Error> {
     let fuse = if options.no_fuse { "" } else { ",imap-fuse,canonicalize,cse" };
-    let convert = "func.func(convert-linalg-to-imap)";
-    run_pipeline(&mut module, &format!("{convert},canonicalize,cse{fuse}"))?;
+    run_pipeline(&mut module, &format!("{TO_IMAP},canonicalize,cse{fuse}"))?;
     Ok(module)
 }
 

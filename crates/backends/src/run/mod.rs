@@ -121,6 +121,9 @@ pub struct Session<'c> {
     inferred: Module<'c>,
 }
 
+/// The passes that make `imap` operations of what MLIR's own dialects compute elementwise or in loops.
+const TO_IMAP: &str = "func.func(convert-elementwise-to-linalg,convert-linalg-to-imap)";
+
 /// Runs a textual pipeline on a module, and verifies the result.
 ///
 /// # Errors
@@ -249,7 +252,7 @@ impl<'c> Session<'c> {
         passes.extend([
             "tc-infer-ranges".to_string(),
             format!("tc-runtime-checks{{kind={}}}", options.checks.kind()),
-            "convert-tc-to-imap,func.func(convert-linalg-to-imap),canonicalize,cse".to_string(),
+            format!("convert-tc-to-imap,{TO_IMAP},canonicalize,cse"),
         ]);
         if !options.no_fuse {
             passes.push("imap-fuse,canonicalize,cse".to_string());

@@ -10,12 +10,11 @@
 //! the loops. So an operand that is larger than the domain is sliced, and an empty tensor has the extents
 //! that no operand has.
 //!
-//! Before, with `maps` shortened:
+//! Before:
 //!
 //! ```mlir
 //! %C = imap.generic (m, n)[k] domain: m in [0, 3], n in [0, 1], k in [0, 2]
-//!     ins(%A, %B : tensor<4x3xf32>, tensor<3x2xf32>) outs(%empty : tensor<4x2xf32>)
-//!     maps [(m, k), (k, n), (m, n)] fold [add f32] {
+//!     ins(%A[m, k], %B[k, n] : tensor<4x3xf32>, tensor<3x2xf32>) outs(%empty[m, n] : tensor<4x2xf32>) fold [add f32] {
 //! ^bb0(%a: f32, %b: f32):
 //!   %p = arith.mulf %a, %b : f32
 //!   imap.yield %p : f32
@@ -121,8 +120,11 @@ impl<'c, 'i> Loops<'c, 'i> {
             init.is_some_and(|init| mlir::element_type(init.r#type()) == it.ty)
                 && it.destination().is_none_or(|destination| destination == number)
         };
-        if !parts.accumulators.iter().enumerate().all(is_paired) {
-            return Err("an accumulator is not of the type of its destination".to_string());
+        let accumulators = &parts.accumulators;
+        let are_paired = accumulators.len() == parts.inits.len()
+            && accumulators.iter().enumerate().all(is_paired);
+        if !accumulators.is_empty() && !are_paired {
+            return Err("the accumulators do not have the types of the destinations".to_string());
         }
         let intervals = parts.domain.intervals(ir);
         let mut extents = Vec::new();
@@ -168,6 +170,20 @@ impl<'c, 'i> Loops<'c, 'i> {
                     "a subscript of destination {number} is neither a constant nor a variable that is \
                      no other subscript"
                 ));
+            }
+        }
+        // Simplification replaces a variable of one value by 0; upstream looks for it.
+        for (exprs, init) in subscripts[parts.inputs.len()..].iter_mut().zip(&parts.inits) {
+            let shape = mlir::shape(init.r#type());
+            for number in 0..num_dims {
+                let variable = ir.dim(number);
+                let is_one = ir.as_constant(extents[number as usize]) == Some(1);
+                let is_free =
+                    |dim: &usize| shape[*dim] == Some(1) && ir.as_constant(exprs[*dim]) == Some(0);
+                let place = (0..exprs.len()).find(is_free);
+                if let Some(dim) = place.filter(|_| is_one && !exprs.contains(&variable)) {
+                    exprs[dim] = variable;
+                }
             }
         }
         Ok(Self { ir, generic, parts, extents, subscripts })

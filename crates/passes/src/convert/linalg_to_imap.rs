@@ -41,7 +41,7 @@ use tc_dialects::{
     mlir::{self, Builder, Op, Val, ValueMap},
     pass::{Failure, PassInfo, PassRun},
 };
-use tc_ir::{Context, IndexingMap, Var, map::Variable};
+use tc_ir::{Context, Expr, IndexingMap, Var, map::Variable};
 
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
@@ -103,14 +103,22 @@ fn convert<'c>(ir: &Context, op: Op<'c>, structured: Structured<'c>) {
         *combiner = Combiner { kind: fold.kind, from_identity: filled.is_some() };
         *init = filled.unwrap_or(*init);
     }
-    for ((init, index), combiner) in inits.iter().zip(&subscripts[inputs.len()..]).zip(combiners) {
+    let arguments = mlir::arguments(body);
+    let stored = &subscripts[inputs.len()..];
+    for ((init, index), argument) in inits.iter_mut().zip(stored).zip(&arguments[inputs.len()..]) {
+        let is_read = !folds.is_empty() || !mlir::uses(*argument).is_empty();
+        if !is_read && is_computed(*init) && stores_all(ir, *init, index) {
+            *init = build_empty(&b, *init);
+        }
+    }
+    for ((init, index), combiner) in inits.iter().zip(stored).zip(combiners) {
         nest.write(*init, index.clone(), combiner);
     }
     // Without reductions, the destination is one more input if the body uses its elements.
     let sources = inputs.iter().chain(inits.iter().filter(|_| folds.is_empty()));
     let mut values = ValueMap::default();
     let mut read = Vec::new();
-    for ((source, index), argument) in sources.zip(&subscripts).zip(mlir::arguments(body)) {
+    for ((source, index), argument) in sources.zip(&subscripts).zip(arguments) {
         if !mlir::is_tensor(source.r#type()) {
             values.insert(argument, *source);
         } else if !mlir::uses(argument).is_empty() {
@@ -146,6 +154,25 @@ fn convert<'c>(ir: &Context, op: Op<'c>, structured: Structured<'c>) {
         yielded.into_iter().map(|value| values.get(value).unwrap_or(value)).collect();
     imap::build_yield(&inside, &yielded);
     mlir::replace(op, &mlir::results(generic.op()));
+}
+
+/// Whether another structured operation computes a tensor. As a destination that is only overwritten, it
+/// would keep that operation from being fused.
+fn is_computed(tensor: Val) -> bool {
+    mlir::defining_op(tensor).is_some_and(|op| mlir::name(op).starts_with("linalg."))
+}
+
+/// Whether subscripts, each a variable or a constant, reach all elements of a destination.
+fn stores_all(ir: &Context, init: Val, index: &[Expr]) -> bool {
+    let mut dims = index.iter().zip(mlir::shape(init.r#type()));
+    dims.all(|(expr, extent)| ir.as_constant(*expr).is_none() || extent == Some(1))
+}
+
+/// An empty tensor of the type and the extents of another one.
+fn build_empty<'c>(b: &Builder<'c>, tensor: Val<'c>) -> Val<'c> {
+    let shape = mlir::shape(tensor.r#type()).into_iter().enumerate();
+    let dynamic = shape.filter(|(_, extent)| extent.is_none()).map(|(dim, _)| b.dim(tensor, dim));
+    b.value("tensor.empty", &dynamic.collect::<Vec<_>>(), tensor.r#type())
 }
 
 /// The tensor that a `linalg.fill` overwrites with the identity of a combiner to give `init`.
