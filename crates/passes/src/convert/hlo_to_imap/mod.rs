@@ -19,7 +19,7 @@
 //! | `rng-bit-generator` | `imap.generic`, one iteration per block of bits |
 //! | `while`, `conditional` | `scf.while`, `scf.if` |
 //!
-//! The subscripts come from the [relations](Accesses) of the indexing analysis.
+//! The subscripts come from the relations of the indexing analysis.
 //!
 //! Layouts do not change values; only `bitcast` uses them.
 //!
