@@ -202,12 +202,13 @@ void tcHloSetOrigin(MlirOperation op, MlirStringRef name, MlirStringRef metadata
 MlirAttribute tcMapGet(MlirContext context, const TcMap *map);
 /// The map of `#imap.map`; null for another attribute.
 const TcMap *tcMapOf(MlirAttribute attribute);
-/// `#imap.acc`; null if there is no combiner of this name. A null `start` with `out` = -1 stands for
-/// the identity.
-MlirAttribute tcAccumulatorGet(MlirType type, MlirStringRef kind, MlirAttribute start, int64_t out);
+/// `#imap.acc`; null if there is no combiner of this name. `identity` is that of the combiner
+/// "custom", otherwise null. A null `start` with `out` = -1 stands for the identity.
+MlirAttribute tcAccumulatorGet(MlirType type, MlirStringRef kind, MlirAttribute identity,
+                               MlirAttribute start, int64_t out);
 /// The parts of `#imap.acc`: false for another attribute.
 bool tcAccumulatorParts(MlirAttribute attribute, MlirType *type, MlirStringRef *kind,
-                        MlirAttribute *start, int64_t *out);
+                        MlirAttribute *identity, MlirAttribute *start, int64_t *out);
 /// `#hlo.layout`, and its parts: false for another attribute.
 MlirAttribute tcHloLayoutGet(MlirContext context, size_t rank, const int64_t *minorToMajor,
                              MlirStringRef properties);

@@ -225,23 +225,33 @@ const TcMap *tcMapOf(MlirAttribute attribute) {
 // Accumulators
 //===----------------------------------------------------------------------===//
 
-/// `add f32`, `add f32 from 5.0`, `add f32 from outs 0`
+/// `add f32`, `add f32 from 5.0`, `add f32 from outs 0`, `f32 identity 0.0`
 static Attribute parseAccumulator(AsmParser &parser) {
   SMLoc location = parser.getCurrentLocation();
+  CombinerKind kind = CombinerKind::Custom;
   StringRef name;
-  if (failed(parser.parseKeyword(&name)))
-    return {};
-  std::optional<CombinerKind> kind = symbolizeCombinerKind(name);
-  if (!kind || kind == CombinerKind::Assign) {
-    parser.emitError(location) << "'" << name << "' is no combiner; expected 'add', 'mul', 'minf', "
-      "'maxf', 'minimumf', 'maximumf', 'mins', 'maxs', 'minu', 'maxu', 'and' or 'or'";
-    return {};
-  }
   Type type;
-  TypedAttr start;
+  TypedAttr identity, start;
   int64_t out = -1;
-  if (failed(parser.parseType(type)))
-    return {};
+  OptionalParseResult optionalType = parser.parseOptionalType(type);
+  if (optionalType.has_value()) {
+    if (failed(*optionalType) || failed(parser.parseKeyword("identity")) ||
+        failed(parser.parseAttribute(identity, type)))
+      return {};
+  } else {
+    if (failed(parser.parseKeyword(&name)))
+      return {};
+    std::optional<CombinerKind> named = symbolizeCombinerKind(name);
+    if (!named || named == CombinerKind::Assign || named == CombinerKind::Custom) {
+      parser.emitError(location) << "'" << name << "' is no combiner; expected 'add', 'mul', "
+        "'minf', 'maxf', 'minimumf', 'maximumf', 'mins', 'maxs', 'minu', 'maxu', 'and' or 'or', or "
+        "a type and 'identity'";
+      return {};
+    }
+    kind = *named;
+    if (failed(parser.parseType(type)))
+      return {};
+  }
   if (succeeded(parser.parseOptionalKeyword("from"))) {
     bool isDestination = succeeded(parser.parseOptionalKeyword("outs"));
     location = parser.getCurrentLocation();
@@ -253,11 +263,16 @@ static Attribute parseAccumulator(AsmParser &parser) {
       return {};
     }
   }
-  return AccumulatorAttr::get(parser.getContext(), type, *kind, start, out);
+  return AccumulatorAttr::get(parser.getContext(), type, kind, identity, start, out);
 }
 
 static void printAccumulator(AsmPrinter &printer, AccumulatorAttr accumulator) {
-  printer << stringifyCombinerKind(accumulator.getKind()) << ' ' << accumulator.getType();
+  if (TypedAttr identity = accumulator.getIdentity()) {
+    printer << accumulator.getType() << " identity ";
+    printer.printAttributeWithoutType(identity);
+  } else {
+    printer << stringifyCombinerKind(accumulator.getKind()) << ' ' << accumulator.getType();
+  }
   if (accumulator.getOut() >= 0)
     printer << " from outs " << accumulator.getOut();
   if (TypedAttr start = accumulator.getStart()) {
@@ -281,22 +296,24 @@ void AccumulatorAttr::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
-MlirAttribute tcAccumulatorGet(MlirType type, MlirStringRef name, MlirAttribute start,
-                               int64_t out) {
+MlirAttribute tcAccumulatorGet(MlirType type, MlirStringRef name, MlirAttribute identity,
+                               MlirAttribute start, int64_t out) {
   std::optional<CombinerKind> kind = symbolizeCombinerKind(unwrap(name));
   if (!kind)
     return {nullptr};
   return wrap(AccumulatorAttr::get(unwrap(type).getContext(), unwrap(type), *kind,
+                                   dyn_cast_or_null<TypedAttr>(unwrap(identity)),
                                    dyn_cast_or_null<TypedAttr>(unwrap(start)), out));
 }
 
 bool tcAccumulatorParts(MlirAttribute attribute, MlirType *type, MlirStringRef *kind,
-                        MlirAttribute *start, int64_t *out) {
+                        MlirAttribute *identity, MlirAttribute *start, int64_t *out) {
   auto accumulator = dyn_cast<AccumulatorAttr>(unwrap(attribute));
   if (!accumulator)
     return false;
   *type = wrap(accumulator.getType());
   *kind = wrap(stringifyCombinerKind(accumulator.getKind()));
+  *identity = wrap(Attribute(accumulator.getIdentity()));
   *start = wrap(Attribute(accumulator.getStart()));
   *out = accumulator.getOut();
   return true;
@@ -491,9 +508,11 @@ ParseResult GenericOp::parse(OpAsmParser &parser, OperationState &result) {
   properties.setAccumulators(parser.getBuilder().getArrayAttr(accumulators));
   properties.setOperandSegmentSizes(counts);
   if (failed(parser.parseOptionalAttrDictWithKeyword(result.attributes)) ||
-      failed(assembly.parseRegion()) ||
-      (succeeded(parser.parseOptionalKeyword("epilogue")) && failed(assembly.parseRegion())))
+      failed(assembly.parseRegion()))
     return failure();
+  for (StringRef keyword : {"combine", "epilogue"})
+    if (succeeded(parser.parseOptionalKeyword(keyword)) && failed(assembly.parseRegion()))
+      return failure();
   return failure(succeeded(parser.parseOptionalArrow()) &&
                  failed(parser.parseTypeList(result.types)));
 }
@@ -520,8 +539,11 @@ void GenericOp::print(OpAsmPrinter &printer) {
                             getOperandSegmentSizesAttrName()});
   printer << ' ';
   printer.printRegion(getScalar());
-  for (Region &region : getEpilogue()) {
-    printer << " epilogue ";
+  bool hasCombiner = llvm::any_of(
+      getAccumulators().getAsRange<AccumulatorAttr>(),
+      [](AccumulatorAttr accumulator) { return accumulator.getKind() == CombinerKind::Custom; });
+  for (auto [number, region] : llvm::enumerate(getTail())) {
+    printer << (hasCombiner && number == 0 ? " combine " : " epilogue ");
     printer.printRegion(region);
   }
   if (!getResultTypes().empty())

@@ -15,7 +15,9 @@ use crate::{
     pass::{Options, PassInfo, PassOption, PassRun, PipelineInfo},
     tc, tml,
 };
-pub(crate) use map::{accumulator_attribute, accumulator_parts, map_attribute, map_of};
+pub(crate) use map::{
+    AccumulatorParts, accumulator_attribute, accumulator_parts, map_attribute, map_of,
+};
 use melior::{
     Context,
     dialect::DialectRegistry,

@@ -134,7 +134,7 @@ fn product<'c>(builder: &Builder<'c>, x: Val<'c>, w: Val<'c>, sizes: &[Val<'c>; 
     let (i, j, k) = (ir.dim(0), ir.dim(1), ir.range(0));
     let init = empty(builder, x, &[sizes[0], sizes[2]]);
     let ty = mlir::element_type(init.r#type());
-    let sum = Accumulator { ty, kind: CombinerKind::Add, start: Start::Identity };
+    let sum = Accumulator { ty, kind: CombinerKind::Add, identity: None, start: Start::Identity };
     let parts = GenericParts {
         maps: vec![map(&domain, &[i, k]), map(&domain, &[k, j]), map(&domain, &[i, j])],
         domain,
@@ -142,6 +142,7 @@ fn product<'c>(builder: &Builder<'c>, x: Val<'c>, w: Val<'c>, sizes: &[Val<'c>; 
         inputs: vec![x, w],
         inits: vec![init],
         accumulators: vec![sum],
+        combiner: None,
     };
     fill(builder, &ir, &parts, |body, scalars| {
         body.value("arith.mulf", scalars, scalars[0].r#type())
@@ -175,6 +176,7 @@ fn relu<'c>(
         inputs: vec![matrix, vector],
         inits: vec![init],
         accumulators: Vec::new(),
+        combiner: None,
     };
     fill(builder, &ir, &parts, |body, scalars| {
         let ty = scalars[0].r#type();

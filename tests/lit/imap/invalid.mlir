@@ -116,6 +116,52 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
+// imap.generic C4: a region combines
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op has accumulators without a combiner; expected a region 'combine'}}
+  %0 = imap.generic (i) domain: i in [0, 3]
+      ins(%a[i] : tensor<4xf32>) outs(%a[i] : tensor<4xf32>) fold [f32 identity 0.0] {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic C4: combiners with names and without
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op expected all accumulators to name a combiner, or none}}
+  %0:2 = imap.generic (i) domain: i in [0, 3]
+      ins(%a[i] : tensor<4xf32>) outs(%a[i], %a[i] : tensor<4xf32>, tensor<4xf32>) fold [f32 identity 0.0, add f32] {
+  ^bb0(%x: f32):
+    imap.yield %x, %x : f32, f32
+  } combine {
+  ^bb0(%p: f32, %q: f32, %r: f32, %s: f32):
+    imap.yield %p, %q : f32, f32
+  } -> tensor<4xf32>, tensor<4xf32>
+  return %0#0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic C5: a combiner depends on what it combines alone
+func.func @f(%a: tensor<4xf32>, %scale: f32) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op the combiner depends on more than what it combines, in 'arith.mulf'; only constants and its arguments are known there}}
+  %0 = imap.generic (i) domain: i in [0, 3]
+      ins(%a[i] : tensor<4xf32>) outs(%a[i] : tensor<4xf32>) fold [f32 identity 0.0] {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } combine {
+  ^bb0(%p: f32, %q: f32):
+    %r = arith.mulf %q, %scale : f32
+    imap.yield %r : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
 // imap.generic C4: the type of the start
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @below {{'imap.generic' op accumulator 0 of 'f64' starts from destination 0 of 'f32'}}
@@ -177,7 +223,7 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 // imap.generic C4: combiners only
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
   %0 = imap.generic (i) domain: i in [0, 3]
-      // expected-error @below {{'sub' is no combiner; expected 'add', 'mul', 'minf', 'maxf', 'minimumf', 'maximumf', 'mins', 'maxs', 'minu', 'maxu', 'and' or 'or'}}
+      // expected-error @below {{'sub' is no combiner; expected 'add', 'mul', 'minf', 'maxf', 'minimumf', 'maximumf', 'mins', 'maxs', 'minu', 'maxu', 'and' or 'or', or a type and 'identity'}}
       ins(%a[i] : tensor<4xf32>) outs(%a[i] : tensor<4xf32>) fold [sub f32] {
   ^bb0(%x: f32):
     imap.yield %x : f32

@@ -6,13 +6,13 @@ use super::{
     error::Error,
     fold::FoldKind,
     program::{
-        Accumulator, At, Code, FoldStart, Inside, Inst, Loop, MemoryInst, Nest, Output, Place, Reg,
-        Start,
+        Accumulator, At, Code, Combiner, FoldStart, Inside, Inst, Loop, MemoryInst, Nest, Output,
+        Place, Reg, Start,
     },
 };
 use melior::ir::{Type, ValueLike};
 use tc_dialects::{
-    imap::{self, Combiner, CombinerKind, Generic},
+    imap::{self, CombinerKind, Generic},
     mlir::{self, Op, Val},
     tc::Comprehension,
 };
@@ -166,6 +166,21 @@ impl Decoder {
         let values =
             yielded.into_iter().map(|it| self.scalar(op, it)).collect::<Result<Vec<_>, _>>()?;
 
+        let mut combiner = None;
+        if let Some(block) = generic.combiner() {
+            let arguments = self.new_regs(2 * accumulators.len());
+            for (argument, reg) in mlir::arguments(block).iter().zip(&arguments) {
+                self.bind(*argument, *reg);
+            }
+            let mut code = Code::new();
+            let yielded = self.block(block, &mut code)?;
+            let results: Vec<_> =
+                yielded.into_iter().map(|it| self.scalar(op, it)).collect::<Result<_, _>>()?;
+            if results.len() != accumulators.len() {
+                return Err(Error::at(op, "yields too few values"));
+            }
+            combiner = Some(Combiner { arguments, code, results });
+        }
         let folded = self.new_regs(accumulators.len());
         let mut epilogue = Code::new();
         let mut stored = if accumulators.is_empty() { values.clone() } else { folded.clone() };
@@ -222,6 +237,7 @@ impl Decoder {
             constraints,
             body,
             accumulators,
+            combiner,
             epilogue,
             outputs,
         })));
@@ -438,7 +454,7 @@ impl Decoder {
         let combiner = statement.combiner();
         let result = statement.result();
         let mut accumulators = Vec::new();
-        if combiner != Combiner::ASSIGN {
+        if combiner != imap::Combiner::ASSIGN {
             accumulators.push(Accumulator {
                 fold: fold_kind(op, combiner.kind, mlir::element_type(result.r#type()))?,
                 start: match combiner.from_identity {
@@ -464,6 +480,7 @@ impl Decoder {
             constraints,
             body,
             accumulators,
+            combiner: None,
             epilogue: Code::new(),
             outputs: vec![output],
         })));
@@ -492,14 +509,14 @@ fn accumulator(
     value: Reg,
     folded: Reg,
 ) -> Result<Accumulator, Error> {
-    let start = match accumulator.start {
-        imap::Start::Identity => FoldStart::Identity,
-        imap::Start::Destination(number) => FoldStart::Output(number),
-        imap::Start::Constant(attribute) => {
+    let start = match (accumulator.start, accumulator.identity) {
+        (imap::Start::Destination(number), _) => FoldStart::Output(number),
+        (imap::Start::Constant(attribute), _) | (imap::Start::Identity, Some(attribute)) => {
             let value = constant(accumulator.ty, attribute);
             let unknown = || Error::at(op, "starts a fold from an unknown constant");
             FoldStart::Constant(value.ok_or_else(unknown)?)
         }
+        (imap::Start::Identity, None) => FoldStart::Identity,
     };
     Ok(Accumulator { fold: fold_kind(op, accumulator.kind, accumulator.ty)?, start, value, folded })
 }

@@ -21,12 +21,15 @@ pub(crate) enum FoldKind {
     Product(FloatType),
     Int(IntBinary, u32),
     Float(FloatBinary, FloatType),
+    /// A combiner of all accumulators: the last value stays.
+    Custom,
 }
 
 impl FoldKind {
     /// The fold of a combiner on a type; `None` where the combiner does not work on it.
     pub(crate) fn of(kind: CombinerKind, ty: ScalarType) -> Option<Self> {
         Some(match (kind, ty) {
+            (CombinerKind::Custom, _) => Self::Custom,
             (CombinerKind::Add, ScalarType::Float(ty)) => Self::Sum(ty),
             (CombinerKind::Mul, ScalarType::Float(ty)) => Self::Product(ty),
             (CombinerKind::MinF, ScalarType::Float(ty)) => Self::Float(FloatBinary::MinNum, ty),
@@ -70,7 +73,7 @@ impl FoldKind {
                 IntBinary::MinUnsigned | IntBinary::And => -1,
                 _ => 0,
             }),
-            Self::Sum(_) => Scalar::int(0),
+            Self::Sum(_) | Self::Custom => Scalar::int(0),
         }
     }
 }
@@ -93,7 +96,7 @@ impl Fold {
             FoldKind::Sum(ty) => Self::Sum(Sum::new(ty)),
             FoldKind::Product(ty) => Self::Product(Product::new(ty)),
             _ => match start {
-                Some(start) if start.is_undefined() => {
+                Some(start) if start.is_undefined() && !matches!(kind, FoldKind::Custom) => {
                     return Self::Undefined(start);
                 }
                 start => return Self::Plain(kind, start.unwrap_or(kind.identity())),
@@ -107,7 +110,7 @@ impl Fold {
 
     /// Folds one more value in.
     pub(crate) fn add(&mut self, value: Scalar) {
-        if value.is_undefined() {
+        if value.is_undefined() && !matches!(self, Self::Plain(FoldKind::Custom, _)) {
             *self = Self::Undefined(value);
         }
         match self {

@@ -941,6 +941,21 @@ impl<'p> Machine<'p> {
     fn term(&mut self, nest: &'p Nest, folds: &mut [Fold]) -> Result<()> {
         let Some(certain) = self.satisfies(nest)? else { return Ok(()) };
         self.code(&nest.body)?;
+        if let Some(combiner) = &nest.combiner {
+            let (old, new) = combiner.arguments.split_at(folds.len());
+            for (fold, reg) in folds.iter().zip(old) {
+                self.regs[*reg] = fold.finish();
+            }
+            for (accumulator, reg) in nest.accumulators.iter().zip(new) {
+                let value = self.regs[accumulator.value];
+                self.regs[*reg] = if certain { value } else { value.uncertain() };
+            }
+            self.code(&combiner.code)?;
+            for (fold, reg) in folds.iter_mut().zip(&combiner.results) {
+                fold.add(self.regs[*reg]);
+            }
+            return Ok(());
+        }
         for (accumulator, fold) in nest.accumulators.iter().zip(folds) {
             let value = self.regs[accumulator.value];
             fold.add(if certain { value } else { value.uncertain() });

@@ -514,6 +514,15 @@ pub(crate) enum FoldStart {
     Output(usize),
 }
 
+/// The combiner of all accumulators of a nest.
+#[derive(Clone, Debug)]
+pub(crate) struct Combiner {
+    /// Where the values so far go, then the new ones.
+    pub(crate) arguments: Vec<Reg>,
+    pub(crate) code: Code,
+    pub(crate) results: Vec<Reg>,
+}
+
 /// One accumulator of a nest.
 #[derive(Clone, Debug)]
 pub(crate) struct Accumulator {
@@ -545,6 +554,8 @@ pub(crate) struct Nest {
     /// What is folded. If it is nothing, what the body computes is stored at the points that
     /// satisfy the constraints only.
     pub(crate) accumulators: Vec<Accumulator>,
+    /// What combines them, if it is none of the known combiners.
+    pub(crate) combiner: Option<Combiner>,
     /// Run after the ranges.
     pub(crate) epilogue: Code,
     pub(crate) outputs: Vec<Output>,

@@ -383,7 +383,7 @@ impl Program {
         let wide = self.element.other(b);
         if own_sum {
             let (kind, start) = (CombinerKind::Add, Start::Identity);
-            accumulators.push(Accumulator { ty: wide, kind, start });
+            accumulators.push(Accumulator { ty: wide, kind, identity: None, start });
         }
         let num_inputs = inputs.len();
         let parts = GenericParts {
@@ -393,6 +393,7 @@ impl Program {
             inputs,
             inits,
             accumulators,
+            combiner: None,
         };
         let generic = parts.build(ir, b, operation.has_epilogue);
         let inside = Builder::at_end(b.context, generic.body(), b.location);

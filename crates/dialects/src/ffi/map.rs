@@ -23,6 +23,7 @@ unsafe extern "C" {
     fn tcAccumulatorGet(
         ty: MlirType,
         kind: MlirStringRef,
+        identity: MlirAttribute,
         start: MlirAttribute,
         out: i64,
     ) -> MlirAttribute;
@@ -30,6 +31,7 @@ unsafe extern "C" {
         attribute: MlirAttribute,
         ty: *mut MlirType,
         kind: *mut MlirStringRef,
+        identity: *mut MlirAttribute,
         start: *mut MlirAttribute,
         out: *mut i64,
     ) -> bool;
@@ -48,36 +50,50 @@ pub(crate) fn map_of<'c>(attribute: Attribute<'c>) -> Option<&'c FrozenMap> {
     unsafe { tcMapOf(attribute.to_raw()).cast::<FrozenMap>().as_ref() }
 }
 
-/// `#imap.acc` of a type, a combiner and the constant or the number of the destination that it starts
-/// from.
-pub(crate) fn accumulator_attribute<'c>(
-    ty: Type<'c>,
-    kind: &str,
-    start: Option<Attribute<'c>>,
-    out: Option<usize>,
-) -> Attribute<'c> {
-    let start = start.map_or(MlirAttribute { ptr: ptr::null() }, |start| start.to_raw());
-    let out = out.map_or(-1, |out| out as i64);
-    // SAFETY: the type lives as long as the context; the name is one of the enumeration's.
-    unsafe { Attribute::from_raw(tcAccumulatorGet(ty.to_raw(), string_ref(kind), start, out)) }
+/// The parts of `#imap.acc`.
+pub(crate) struct AccumulatorParts<'c> {
+    pub ty: Type<'c>,
+    pub kind: &'static str,
+    pub identity: Option<Attribute<'c>>,
+    /// The constant, or the number of the destination, that it starts from.
+    pub start: Option<Attribute<'c>>,
+    pub out: Option<usize>,
 }
 
-/// The parts of `#imap.acc`, as [`accumulator_attribute`] takes them.
-pub(crate) fn accumulator_parts<'c>(
-    attribute: Attribute<'c>,
-) -> Option<(Type<'c>, &'static str, Option<Attribute<'c>>, Option<usize>)> {
-    let mut ty = MlirType { ptr: ptr::null() };
-    let mut start = MlirAttribute { ptr: ptr::null() };
-    let (mut kind, mut out) = (string_ref(""), 0);
-    // SAFETY: the results live across the call; a type lives as long as its context, and the
-    // names of combiners are static.
+/// `#imap.acc` of these parts.
+pub(crate) fn accumulator_attribute<'c>(parts: &AccumulatorParts<'c>) -> Attribute<'c> {
+    let raw = |attribute: Option<Attribute<'c>>| {
+        attribute.map_or(MlirAttribute { ptr: ptr::null() }, |it| it.to_raw())
+    };
+    let out = parts.out.map_or(-1, |out| out as i64);
+    let (identity, start) = (raw(parts.identity), raw(parts.start));
+    // SAFETY: the type lives as long as the context; the name is one of the enumeration's.
     unsafe {
-        tcAccumulatorParts(attribute.to_raw(), &mut ty, &mut kind, &mut start, &mut out).then(
-            || {
-                let start = (!start.ptr.is_null()).then(|| Attribute::from_raw(start));
-                (Type::from_raw(ty), text(kind), start, usize::try_from(out).ok())
-            },
-        )
+        let kind = string_ref(parts.kind);
+        Attribute::from_raw(tcAccumulatorGet(parts.ty.to_raw(), kind, identity, start, out))
+    }
+}
+
+/// The parts of an attribute, if it is `#imap.acc`.
+pub(crate) fn accumulator_parts<'c>(attribute: Attribute<'c>) -> Option<AccumulatorParts<'c>> {
+    let mut ty = MlirType { ptr: ptr::null() };
+    let null = MlirAttribute { ptr: ptr::null() };
+    let (mut kind, mut identity, mut start, mut out) = (string_ref(""), null, null, 0);
+    // SAFETY: the results live across the call; types and attributes live as long as their
+    // context, and the names of combiners are static.
+    unsafe {
+        let raw = attribute.to_raw();
+        if !tcAccumulatorParts(raw, &mut ty, &mut kind, &mut identity, &mut start, &mut out) {
+            return None;
+        }
+        let given = |raw: MlirAttribute| (!raw.ptr.is_null()).then(|| Attribute::from_raw(raw));
+        Some(AccumulatorParts {
+            ty: Type::from_raw(ty),
+            kind: text(kind),
+            identity: given(identity),
+            start: given(start),
+            out: usize::try_from(out).ok(),
+        })
     }
 }
 

@@ -129,6 +129,7 @@ impl<'c> Generic<'c> {
             inits: self.inits(),
             maps: self.maps(ir),
             accumulators: self.accumulators(),
+            combiner: self.combiner(),
         }
     }
 

@@ -79,7 +79,8 @@ def Imap_CombinerKind : I32Enum<"CombinerKind", "the operation of a combiner", [
     I32EnumCase<"And", 9, "and">,
     I32EnumCase<"Or", 10, "or">,
     I32EnumCase<"MinimumF", 11, "minimumf">,
-    I32EnumCase<"MaximumF", 12, "maximumf">
+    I32EnumCase<"MaximumF", 12, "maximumf">,
+    I32EnumCase<"Custom", 13, "custom">
   ]> {
   let cppNamespace = "::tc::imap";
 }
@@ -111,10 +112,14 @@ def Imap_AccumulatorAttr : Imap_Attr<"Accumulator", "acc"> {
     `#imap.acc<add f32>` starts from the identity of the operation: 0, 1, the largest or the
     lowest value of the type; the infinities for floats. `#imap.acc<add f32 from 5.0>` starts from
     a constant, and `#imap.acc<add f32 from outs 0>` from what destination 0 holds.
+
+    `#imap.acc<f32 identity 0.0>` is folded by the region `combine` of the operation, and names the
+    identity.
   }];
   let parameters = (ins
     "::mlir::Type":$type,
     EnumParameter<Imap_CombinerKind>:$kind,
+    OptionalParameter<"::mlir::TypedAttr">:$identity,
     OptionalParameter<"::mlir::TypedAttr">:$start,
     DefaultValuedParameter<"int64_t", "-1">:$out);
   let hasCustomAssemblyFormat = 1;
@@ -176,6 +181,9 @@ def Imap_GenericOp : Imap_Op<"generic", [
     `runtimes`. The map of a tensor among `runtimes` may use only runtime variables before its
     own.
 
+    If no combiner has a name, the region `combine` maps two tuples of accumulators to one. It
+    must be associative and commutative, and the identities must be neutral.
+
     The epilogue has one argument per accumulator followed by one per input, and yields one value
     per destination, of any element type. It may use an input only if its map has no range
     variable.
@@ -188,8 +196,8 @@ def Imap_GenericOp : Imap_Op<"generic", [
       * C1: every map has the variables of the domain, and as many results as its operand has dimensions.
       * C2: every runtime variable has an operand; an `index` or a tensor of integers.
       * C3: the map of a destination uses dimension and runtime variables only.
-      * C4: map form: no range variables and no epilogue. Fold form: a start has the type of the accumulator, and at most one accumulator starts from each destination.
-      * C5: the body takes the elements of the inputs and yields one value per destination, in fold form one per accumulator. The epilogue maps the accumulators and the inputs to one value per destination; it may be absent if accumulators and destinations agree in number and types.
+      * C4: map form: no range variables and no epilogue. Fold form: a start has the type of the accumulator, and at most one accumulator starts from each destination. Either every accumulator names its combiner, or none does and there is a region `combine`.
+      * C5: the body takes the elements of the inputs and yields one value per destination, in fold form one per accumulator. The epilogue maps the accumulators and the inputs to one value per destination; it may be absent if accumulators and destinations agree in number and types. The region `combine` uses constants and its arguments only.
       * C6: dimension and range variables have bounds on both sides.
       * C7: the map of a destination uses every dimension variable that is known to have several values.
 
@@ -214,8 +222,9 @@ def Imap_GenericOp : Imap_Op<"generic", [
     TypedArrayAttrBase<Imap_MapAttr, "indexing maps">:$maps,
     DefaultValuedAttr<TypedArrayAttrBase<Imap_AccumulatorAttr, "accumulators">, "{}">:$accumulators);
   let results = (outs Variadic<AnyRankedTensor>:$results);
-  // Without an epilogue there is one region only: MLIR cannot clone an empty one (LLVM 22).
-  let regions = (region SizedRegion<1>:$scalar, VariadicRegion<SizedRegion<1>>:$epilogue);
+  // The tail is the region `combine` if no accumulator names a combiner, then the epilogue if there
+  // is one: MLIR cannot clone an empty region (LLVM 22).
+  let regions = (region SizedRegion<1>:$scalar, VariadicRegion<SizedRegion<1>>:$tail);
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitsMutable(); }

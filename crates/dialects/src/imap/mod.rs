@@ -10,8 +10,8 @@ pub mod tiling;
 pub mod verify;
 
 use crate::{
-    ffi,
-    mlir::{self, Blk, Builder, Val},
+    ffi::{self, AccumulatorParts},
+    mlir::{self, Blk, Builder, Val, ValueMap},
 };
 use melior::{
     Context,
@@ -65,10 +65,12 @@ pub enum CombinerKind {
     MinimumF,
     /// The larger float; a NaN wins.
     MaximumF,
+    /// What the region `combine` of the operation computes of all accumulators.
+    Custom,
 }
 
 impl CombinerKind {
-    const NAMES: [(Self, &str); 13] = [
+    const NAMES: [(Self, &str); 14] = [
         (Self::Assign, "assign"),
         (Self::Add, "add"),
         (Self::Mul, "mul"),
@@ -82,6 +84,7 @@ impl CombinerKind {
         (Self::Or, "or"),
         (Self::MinimumF, "minimumf"),
         (Self::MaximumF, "maximumf"),
+        (Self::Custom, "custom"),
     ];
 
     /// Whether this is the smallest or largest of floats.
@@ -100,11 +103,15 @@ impl CombinerKind {
     }
 
     /// Emits the combination of an accumulated value with a new one.
+    ///
+    /// # Panics
+    /// If the combiner has no name.
     pub fn build<'c>(self, builder: &Builder<'c>, acc: Val<'c>, new: Val<'c>) -> Val<'c> {
         let ty = acc.r#type();
         let float = mlir::is_float(mlir::element_type(ty));
         let name = match self {
             Self::Assign => return new,
+            Self::Custom => unreachable!("the region of the operation combines"),
             Self::Add if float => "arith.addf",
             Self::Add => "arith.addi",
             Self::Mul if float => "arith.mulf",
@@ -201,6 +208,8 @@ pub struct Accumulator<'c> {
     pub ty: Type<'c>,
     /// The operation, which is not [`CombinerKind::Assign`].
     pub kind: CombinerKind,
+    /// The identity of [`CombinerKind::Custom`]; the other combiners have their own.
+    pub identity: Option<Attribute<'c>>,
     /// What it starts from.
     pub start: Start<'c>,
 }
@@ -219,6 +228,7 @@ impl<'c> Accumulator<'c> {
         let accumulator = |(number, (combiner, init)): (usize, (&Combiner, &Val<'c>))| Self {
             ty: mlir::signless(context, mlir::element_type(init.r#type())),
             kind: combiner.kind,
+            identity: None,
             start: match combiner.from_identity {
                 true => Start::Identity,
                 false => Start::Destination(number),
@@ -234,18 +244,21 @@ impl<'c> Accumulator<'c> {
             Start::Constant(start) => (Some(start), None),
             Start::Destination(out) => (None, Some(out)),
         };
-        ffi::accumulator_attribute(self.ty, self.kind.name(), start, out)
+        let Self { ty, kind, identity, .. } = self;
+        let kind = kind.name();
+        ffi::accumulator_attribute(&AccumulatorParts { ty, kind, identity, start, out })
     }
 
     /// Reads the attribute `#imap.acc<..>`.
     pub fn from_attribute(attribute: Attribute<'c>) -> Option<Self> {
-        let (ty, name, start, out) = ffi::accumulator_parts(attribute)?;
+        let AccumulatorParts { ty, kind, identity, start, out } =
+            ffi::accumulator_parts(attribute)?;
         let start = match (start, out) {
             (_, Some(out)) => Start::Destination(out),
             (Some(start), None) => Start::Constant(start),
             (None, None) => Start::Identity,
         };
-        Some(Self { ty, kind: CombinerKind::of_name(name)?, start })
+        Some(Self { ty, kind: CombinerKind::of_name(kind)?, identity, start })
     }
 
     /// The destination that it starts from.
@@ -263,7 +276,14 @@ impl<'c> Accumulator<'c> {
 
     /// Emits the identity of the operation.
     pub fn build_identity(&self, builder: &Builder<'c>) -> Val<'c> {
-        self.kind.build_identity(builder, self.ty)
+        match self.identity {
+            Some(value) => self.build_constant(builder, value),
+            None => self.kind.build_identity(builder, self.ty),
+        }
+    }
+
+    fn build_constant(&self, builder: &Builder<'c>, value: Attribute<'c>) -> Val<'c> {
+        builder.value_with("arith.constant", &[], self.ty, &[("value", value)])
     }
 
     /// Emits the start; `held` loads from the destination of a number.
@@ -274,9 +294,7 @@ impl<'c> Accumulator<'c> {
     ) -> Val<'c> {
         match self.start {
             Start::Identity => self.build_identity(builder),
-            Start::Constant(value) => {
-                builder.value_with("arith.constant", &[], self.ty, &[("value", value)])
-            }
+            Start::Constant(value) => self.build_constant(builder, value),
             Start::Destination(number) => held(number),
         }
     }
@@ -359,9 +377,19 @@ impl<'c> Generic<'c> {
         mlir::body(self.op, 0).expect("a verified imap.generic has a body")
     }
 
+    /// Whether a region combines, rather than an operation per accumulator.
+    pub fn has_combiner(self) -> bool {
+        self.accumulators().iter().any(|it| it.kind == CombinerKind::Custom)
+    }
+
+    /// The block that maps two tuples of accumulators to one, if no combiner has a name.
+    pub fn combiner(self) -> Option<Blk<'c>> {
+        if self.has_combiner() { mlir::body(self.op, 1) } else { None }
+    }
+
     /// The block that maps folded values to what is stored.
     pub fn epilogue(self) -> Option<Blk<'c>> {
-        mlir::body(self.op, 1)
+        mlir::body(self.op, 1 + usize::from(self.has_combiner()))
     }
 }
 
@@ -380,6 +408,9 @@ pub struct GenericParts<'c> {
     pub maps: Vec<IndexingMap>,
     /// What is accumulated; nothing in map form.
     pub accumulators: Vec<Accumulator<'c>>,
+    /// The block that combines the accumulators, which is copied. If none of them has a combiner with
+    /// a name and this is absent, an empty block is made.
+    pub combiner: Option<Blk<'c>>,
 }
 
 impl<'c> GenericParts<'c> {
@@ -409,8 +440,21 @@ impl<'c> GenericParts<'c> {
         let scalar = |value: &Val<'c>| mlir::signless(context, mlir::element_type(value.r#type()));
         let inputs: Vec<_> = self.inputs.iter().map(scalar).collect();
         let mut regions = vec![mlir::region_with_block(&inputs, builder.location).0];
+        let folded: Vec<_> = self.accumulators.iter().map(|it| it.ty).collect();
+        if self.accumulators.iter().any(|it| it.kind == CombinerKind::Custom) {
+            let arguments = [folded.clone(), folded.clone()].concat();
+            let (region, block) = mlir::region_with_block(&arguments, builder.location);
+            if let Some(old) = self.combiner {
+                let inside = Builder::at_end(context, block, builder.location);
+                let mut values = ValueMap::default();
+                for (old, new) in mlir::arguments(old).into_iter().zip(mlir::arguments(block)) {
+                    values.insert(old, new);
+                }
+                mlir::ops(old).into_iter().for_each(|op| _ = inside.copy(op, &mut values));
+            }
+            regions.push(region);
+        }
         if epilogue {
-            let folded = self.accumulators.iter().map(|it| it.ty).collect();
             let arguments = [folded, inputs].concat();
             regions.push(mlir::region_with_block(&arguments, builder.location).0);
         }

@@ -136,6 +136,7 @@ fn build_identities<'c>(
         inits: vec![empty],
         maps: vec![map],
         accumulators: Vec::new(),
+        combiner: None,
     };
     let fill = parts.build(ir, builder, false);
     let inside = Builder::at_end(builder.context, fill.body(), builder.location);
@@ -298,6 +299,7 @@ pub fn merge<'c>(
         inits: tiler.parts.inits.clone(),
         maps,
         accumulators: tiler.parts.accumulators.clone(),
+        combiner: tiler.parts.combiner,
     };
     parts.drop_unused_runtimes(&ir);
     let is_range = |var: &Var| matches!(var, Var::Range(_));

@@ -540,6 +540,7 @@ impl<'a, 'c> Tiler<'a, 'c> {
             inits,
             maps,
             accumulators: self.parts.accumulators.clone(),
+            combiner: self.parts.combiner,
         };
         parts.drop_unused_runtimes(ir);
         parts

@@ -177,10 +177,17 @@ fn verify_accumulators<'c>(generic: Generic<'c>, domain: &FrozenMap) -> Result<(
         }
         return Ok(());
     }
+    let num_custom = accumulators.iter().filter(|it| it.kind == CombinerKind::Custom).count();
+    if num_custom != 0 && num_custom != accumulators.len() {
+        return error("expected all accumulators to name a combiner, or none");
+    }
     let context = mlir::context_of(generic.op());
     let mut started = BTreeSet::new();
     for (number, accumulator) in accumulators.iter().enumerate() {
         check_combiner_type(accumulator.kind, accumulator.ty)?;
+        if (accumulator.kind == CombinerKind::Custom) != accumulator.identity.is_some() {
+            return error(format!("accumulator {number} needs either a combiner or an identity"));
+        }
         let Some(out) = accumulator.destination() else { continue };
         let Some(init) = inits.get(out) else {
             return error(format!(
@@ -204,7 +211,10 @@ fn verify_accumulators<'c>(generic: Generic<'c>, domain: &FrozenMap) -> Result<(
 
 /// Whether a combiner works on an element type.
 pub(crate) fn check_combiner_type<'c>(kind: CombinerKind, ty: Type<'c>) -> Result<(), Report<'c>> {
-    let any = matches!(kind, CombinerKind::Assign | CombinerKind::Add | CombinerKind::Mul);
+    let any = matches!(
+        kind,
+        CombinerKind::Assign | CombinerKind::Add | CombinerKind::Mul | CombinerKind::Custom
+    );
     if any || kind.is_float_extremum() == mlir::is_float(ty) {
         return Ok(());
     }
@@ -223,7 +233,11 @@ fn verify_regions<'c>(
     let scalars: Vec<_> = inputs.iter().map(scalar).collect();
     let stored: Vec<_> = inits.iter().map(scalar).collect();
     let folded: Vec<_> = generic.accumulators().iter().map(|it| it.ty).collect();
-    let num_epilogues = generic.op().region_count() - 1;
+    let num_epilogues = (generic.op().region_count() - 1)
+        .checked_sub(usize::from(generic.has_combiner()))
+        .ok_or_else(|| {
+            Report::error("has accumulators without a combiner; expected a region 'combine'")
+        })?;
     if 1 < num_epilogues {
         return error(format!("expected at most one epilogue, but found {num_epilogues}"));
     }
@@ -231,6 +245,11 @@ fn verify_regions<'c>(
         return verify_block("body", generic.body(), &scalars, &stored);
     }
     verify_block("body", generic.body(), &scalars, &folded)?;
+    if let Some(combiner) = generic.combiner() {
+        let arguments = [folded.clone(), folded.clone()].concat();
+        verify_block("combiner", combiner, &arguments, &folded)?;
+        verify_captures(combiner)?;
+    }
     if let Some(epilogue) = generic.epilogue() {
         verify_block("epilogue", epilogue, &[folded.clone(), scalars].concat(), &stored)?;
         for (number, argument) in mlir::arguments(epilogue)[folded.len()..].iter().enumerate() {
@@ -249,6 +268,32 @@ fn verify_regions<'c>(
         ));
     }
     Ok(())
+}
+
+/// A combiner depends on what it combines alone.
+fn verify_captures<'c>(combiner: Blk<'c>) -> Result<(), Report<'c>> {
+    let mut ops = Vec::new();
+    mlir::ops(combiner).into_iter().for_each(|top| mlir::walk(top, &mut |op| ops.push(op)));
+    let inner = ops.iter().flat_map(|op| {
+        let blocks = (0..op.region_count()).flat_map(|region| mlir::blocks(*op, region));
+        blocks.flat_map(mlir::arguments).chain(mlir::results(*op))
+    });
+    let inside: BTreeSet<_> =
+        mlir::arguments(combiner).into_iter().chain(inner).map(mlir::value_key).collect();
+    let is_constant =
+        |value: Val<'c>| mlir::defining_op(value).is_some_and(|op| mlir::is(op, "arith.constant"));
+    let depends =
+        |value: &Val<'c>| !inside.contains(&mlir::value_key(*value)) && !is_constant(*value);
+    let is_free =
+        |op: &&Op<'c>| mlir::is(**op, "imap.index") || mlir::operands(**op).iter().any(depends);
+    match ops.iter().find(is_free) {
+        None => Ok(()),
+        Some(op) => error(format!(
+            "the combiner depends on more than what it combines, in '{}'; only constants and its \
+             arguments are known there",
+            mlir::name(*op)
+        )),
+    }
 }
 
 fn list(types: &[Type]) -> String {

@@ -126,6 +126,9 @@ impl<'c, 'i> Loops<'c, 'i> {
         if !accumulators.is_empty() && !are_paired {
             return Err("the accumulators do not have the types of the destinations".to_string());
         }
+        if generic.has_combiner() {
+            return Err("a region combines the accumulators".to_string());
+        }
         let intervals = parts.domain.intervals(ir);
         let mut extents = Vec::new();
         for variable in parts.domain.dims.iter().chain(&parts.domain.ranges) {

@@ -457,6 +457,7 @@ impl<'c, 'i> Converter<'c, 'i> {
             inputs: inputs.iter().map(|operand| operand.tensor).collect(),
             inits: vec![init],
             maps,
+            combiner: None,
             accumulators: imap::Accumulator::of_combiners(
                 self.builder.context,
                 &[combiner],

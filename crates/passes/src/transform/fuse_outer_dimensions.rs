@@ -109,7 +109,8 @@ impl<'c> Member<'c> {
     fn of(ir: &Context, op: Op<'c>) -> Option<Self> {
         let generic = Generic::cast(op).filter(|_| op.result_count() == 0)?;
         let mut is_plain = generic.runtimes().is_empty();
-        for block in [Some(generic.body()), generic.epilogue()].into_iter().flatten() {
+        let blocks = [Some(generic.body()), generic.combiner(), generic.epilogue()];
+        for block in blocks.into_iter().flatten() {
             for inner in mlir::ops(block) {
                 let name = mlir::name(inner);
                 is_plain &= inner.region_count() == 0
@@ -348,6 +349,7 @@ fn at_index<'c>(
         inits: inits.to_vec(),
         maps,
         accumulators: generic.accumulators(),
+        combiner: generic.combiner(),
     };
     let new = parts.build(ir, builder, generic.epilogue().is_some());
     copy_block(generic.body(), new.body(), builder);

@@ -293,6 +293,7 @@ fn capture_scalars<'c>(ir: &Context, generic: Generic<'c>) -> bool {
         inits: generic.inits(),
         maps,
         accumulators: generic.accumulators(),
+        combiner: generic.combiner(),
     };
     let new = parts.build(ir, &Builder::before(op), generic.epilogue().is_some());
     let regions = [Some((generic.body(), new.body())), generic.epilogue().zip(new.epilogue())];

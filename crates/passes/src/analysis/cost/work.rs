@@ -7,7 +7,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
 };
 use tc_dialects::{
-    imap::Generic,
+    imap::{Accumulator, CombinerKind, Generic},
     mlir::{self, Blk, Op, Val},
 };
 use tc_ir::{Context, Expr, IndexingMap, Var};
@@ -229,7 +229,11 @@ impl<'i> Counter<'_, 'i> {
             let read = if is_read { written } else { self.constant(0) };
             self.access(&mut work, init, read, written);
         }
-        let folds = accumulators.iter().filter(|it| mlir::is_float(it.ty));
+        if let Some(combiner) = generic.combiner() {
+            self.add_block(&mut work, combiner, points, depth);
+        }
+        let is_named = |it: &&Accumulator| it.kind != CombinerKind::Custom;
+        let folds = accumulators.iter().filter(is_named).filter(|it| mlir::is_float(it.ty));
         let folds = self.mul(points, self.constant(folds.count() as i64));
         work.flops = self.add(work.flops, folds);
         self.add_block(&mut work, generic.body(), points, depth);

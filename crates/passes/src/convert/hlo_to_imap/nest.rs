@@ -138,6 +138,19 @@ impl<'c, 'i> Nest<'c, 'i> {
 
     /// Builds it with empty blocks, one of them for an epilogue if that is asked for.
     pub(in crate::convert) fn build_generic(self, b: &Builder<'c>, epilogue: bool) -> Generic<'c> {
+        let combiners: Vec<_> = self.outputs.iter().map(|(.., combiner)| *combiner).collect();
+        let inits: Vec<_> = self.outputs.iter().map(|(init, ..)| *init).collect();
+        let accumulators = Accumulator::of_combiners(b.context, &combiners, &inits);
+        self.build_fold(b, accumulators, epilogue)
+    }
+
+    /// Builds it with empty blocks and other accumulators than the combiners of the destinations.
+    pub(super) fn build_fold(
+        self,
+        b: &Builder<'c>,
+        accumulators: Vec<Accumulator<'c>>,
+        epilogue: bool,
+    ) -> Generic<'c> {
         let unbounded = |it: &Variable| Variable { name: it.name.clone(), ..Variable::default() };
         let free = |variables: &[Variable]| variables.iter().map(unbounded).collect();
         let frame = IndexingMap {
@@ -159,16 +172,14 @@ impl<'c, 'i> Nest<'c, 'i> {
             IndexingMap { results: map.results, ..frame.clone() }
         });
         let maps = maps.collect();
-        let inits: Vec<_> = self.outputs.iter().map(|(init, ..)| *init).collect();
-        let combiners: Vec<_> = self.outputs.iter().map(|(.., combiner)| *combiner).collect();
-        let accumulators = Accumulator::of_combiners(b.context, &combiners, &inits);
         let mut parts = GenericParts {
             maps,
             domain: self.domain,
             runtimes: self.runtimes,
             inputs: self.inputs.iter().map(|(tensor, _)| *tensor).collect(),
-            inits,
+            inits: self.outputs.iter().map(|(init, ..)| *init).collect(),
             accumulators,
+            combiner: None,
         };
         parts.drop_unused_runtimes(self.ir);
         parts.build(self.ir, b, epilogue)

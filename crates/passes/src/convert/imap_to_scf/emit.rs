@@ -483,6 +483,9 @@ impl<'c> Nest<'c> {
         folded: &[Val<'c>],
     ) -> Vec<Val<'c>> {
         let values = self.compute(builder, scope);
+        if let Some(combiner) = self.generic.combiner() {
+            return self.copy_block(builder, scope, combiner, &[folded, &values[..]].concat());
+        }
         self.accumulators
             .iter()
             .zip(folded.iter().zip(values))

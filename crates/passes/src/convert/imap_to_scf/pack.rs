@@ -151,6 +151,7 @@ fn copy<'c>(nest: &mut Nest<'c>, builder: &Builder<'c>, number: usize, lane: Var
         inits: vec![packed],
         maps: vec![map_of(ir.substitute_all(&input.map.results, &renamed)), map_of(places)],
         accumulators: Vec::new(),
+        combiner: None,
     };
     let generic = parts.build(ir, builder, false);
     let body = generic.body();

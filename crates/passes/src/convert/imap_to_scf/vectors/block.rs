@@ -588,7 +588,7 @@ impl<'a, 'c> Block<'a, 'c> {
         element: Type<'c>,
     ) -> Val<'c> {
         let name = match kind {
-            CombinerKind::Assign | CombinerKind::Add => "add",
+            CombinerKind::Add => "add",
             CombinerKind::Mul => "mul",
             CombinerKind::MinF => "minnumf",
             CombinerKind::MaxF => "maxnumf",
@@ -600,6 +600,9 @@ impl<'a, 'c> Block<'a, 'c> {
             CombinerKind::Or => "or",
             CombinerKind::MinimumF => "minimumf",
             CombinerKind::MaximumF => "maximumf",
+            CombinerKind::Assign | CombinerKind::Custom => {
+                unreachable!("vectors fold by combiners with a name")
+            }
         };
         let kind = mlir::parse_attribute(builder.context, &format!("#vector.kind<{name}>"));
         let flags = mlir::parse_attribute(builder.context, "#arith.fastmath<reassoc>");

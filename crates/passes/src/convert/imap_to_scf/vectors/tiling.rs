@@ -71,7 +71,10 @@ impl Tiling {
 pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
     let inputs = nest.inputs.iter().filter(|input| input.is_used).map(|input| input.buffer);
     let mut buffers = inputs.chain(nest.outputs.iter().map(|output| output.buffer));
-    if nest.choices.vector_bits < 128 || !buffers.all(|it| mlir::is_contiguous(it.r#type())) {
+    if nest.choices.vector_bits < 128
+        || nest.generic.has_combiner()
+        || !buffers.all(|it| mlir::is_contiguous(it.r#type()))
+    {
         return None;
     }
     let (lane, dims, ranges) = match plan {
