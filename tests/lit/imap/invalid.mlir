@@ -487,7 +487,7 @@ func.func @f(%x: i32) {
 
 // -----
 
-// expected-error @+2 {{expected one of [assign, add, mul, minf, maxf, mins, maxs, minu, maxu, and, or, minimumf, maximumf] for the operation of a combiner, got: sub}}
+// expected-error @+2 {{expected one of [assign, add, mul, minf, maxf, mins, maxs, minu, maxu, and, or, minimumf, maximumf, custom] for the operation of a combiner, got: sub}}
 // expected-error @+1 {{failed to parse Imap_CombinerAttr parameter 'kind'}}
 #combiner = #imap.combiner<sub>
 

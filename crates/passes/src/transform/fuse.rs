@@ -271,6 +271,7 @@ impl<'c> Node<'c> {
             inits: generic.inits(),
             maps,
             accumulators: generic.accumulators(),
+            combiner: generic.combiner(),
         };
         let mut tail = parts.maps[parts.inputs.len() + parts.inits.len()..].iter();
         let is_shaped = |value: &Val| !value.r#type().is_index();
@@ -371,8 +372,11 @@ fn plan<'c, 'i>(
     let reads = consumer.reads_of(producer.generic);
     let has_one_result =
         |node: &Node| node.parts.inits.len() == 1 && mlir::results(node.generic.op()).len() == 1;
-    if !has_one_result(&producer) || !has_one_result(&consumer) {
+    if !has_one_result(&producer) || (producer.is_reduction() && !has_one_result(&consumer)) {
         return Err("only operations with one tensor result are fused".to_string());
+    }
+    if mlir::results(consumer.generic.op()).len() != consumer.parts.inits.len() {
+        return Err("the consumer works on buffers".to_string());
     }
     if consumer
         .parts
@@ -862,17 +866,18 @@ impl<'c, 'i> Frame<'c, 'i> {
         })
     }
 
-    /// The parts of an operation with these destinations, and with an epilogue if `epilogue`.
+    /// The parts of an operation with these destinations, with the folds of another operation, and with
+    /// an epilogue if `epilogue`.
     fn parts(
         &self,
         inits: &[Val<'c>],
         init_maps: &[Vec<Expr>],
-        accumulators: &[Accumulator<'c>],
+        folds: &Node<'c>,
         epilogue: bool,
     ) -> GenericParts<'c> {
         // Folds store, and their epilogue reads, where the constraints do not hold as well.
         let mut whole = self.domain.clone();
-        if !accumulators.is_empty() {
+        if !folds.parts.accumulators.is_empty() {
             whole.constraints.clear();
         }
         let inside = if epilogue { &whole } else { &self.domain };
@@ -904,7 +909,8 @@ impl<'c, 'i> Frame<'c, 'i> {
             inputs: self.inputs.iter().map(|(value, _)| *value).collect(),
             inits: inits.to_vec(),
             maps,
-            accumulators: accumulators.to_vec(),
+            accumulators: folds.parts.accumulators.clone(),
+            combiner: folds.parts.combiner,
         };
         parts.drop_unused_runtimes(self.ir);
         parts
@@ -995,7 +1001,7 @@ impl<'c, 'i> Plan<'c, 'i> {
             .collect();
         let epilogue = consumer.generic.epilogue().is_some();
         let (inits, accumulators) = (&consumer.parts.inits, &consumer.parts.accumulators);
-        let parts = frame.parts(inits, &init_maps, accumulators, epilogue);
+        let parts = frame.parts(inits, &init_maps, consumer, epilogue);
         let fused = parts.build(ir, &builder, epilogue);
         let num_folded = accumulators.len();
         let blocks = [(Some(consumer.generic.body()), Some(fused.body()), 0)];
@@ -1054,7 +1060,7 @@ impl<'c, 'i> Plan<'c, 'i> {
         let builder = self.builder();
         let init_map = consumer.init_map().results.clone();
         let accumulators = &producer.parts.accumulators;
-        let parts = frame.parts(&consumer.parts.inits, &[init_map], accumulators, true);
+        let parts = frame.parts(&consumer.parts.inits, &[init_map], producer, true);
         let fused = parts.build(ir, &builder, true);
 
         let inside = Builder::at_end(builder.context, fused.body(), builder.location);

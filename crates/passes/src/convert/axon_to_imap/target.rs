@@ -8,7 +8,7 @@ use super::{
             nest::identity,
             scalar,
             structure::reshape_index,
-            value::Scalar,
+            value::{Scalar, sum_type},
             window::combiner,
         },
         loops::build_for,
@@ -253,7 +253,8 @@ impl<'c> Target for Lowering<'c, '_> {
     ) -> Evaluated<Tensor<'c>> {
         let at = |error: String| refuse(span, error);
         let kind = machine.as_pointwise(function).map(|function| opcode(function).0);
-        let kind = kind.and_then(|opcode| combiner(opcode, of.element()));
+        let is_native = sum_type(of.element()) == of.element();
+        let kind = kind.and_then(|opcode| combiner(opcode, of.element())).filter(|_| is_native);
         let target = &mut machine.target;
         let ty = TensorType { element: of.ty.element, dims: of.ty.dims[1..].to_vec() };
         let of = &Tensor::stored(target.in_memory(of).map_err(at)?, of.ty.clone());

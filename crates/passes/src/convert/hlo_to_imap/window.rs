@@ -3,17 +3,23 @@
 
 use super::{
     Lowering,
-    nest::{IndexMath, Memory, Nest, Point, build_inside, extents, fold_box, for_each},
+    coding::{decode, encode},
+    nest::{
+        IndexMath, Memory, Nest, Point, build_inside, decode_all, empty, extents, fold_box,
+        for_each,
+    },
     scalar,
     value::{self, Array, Scalar},
 };
+use melior::ir::{Attribute as MlirAttribute, operation::OperationLike};
+use std::iter;
 use tc_dialects::{
     hlo::{
-        ArrayShape, Attribute, ComputationId, ElementKind, ElementType, Opcode,
+        ArrayShape, Attribute, ComputationId, ElementKind, ElementType, Literal, Opcode,
         indexing::{Accesses, InstructionRef},
     },
-    imap::{Combiner, CombinerKind},
-    mlir::{Builder, Val},
+    imap::{self, Accumulator, Combiner, CombinerKind, Generic, Start},
+    mlir::{self, Builder, Val},
 };
 
 impl<'c> Lowering<'c, '_> {
@@ -33,16 +39,112 @@ impl<'c> Lowering<'c, '_> {
             let results = results.iter().zip(inits);
             return results.map(|(shape, init)| self.fill(b, shape, init)).collect();
         }
-        let combiner = self.combiner(applied, sources[0].element());
-        let (Some(kind), [source]) = (combiner, sources) else {
+        let is_same =
+            |(source, shape): (&&Array, &&ArrayShape)| source.element() == shape.element_type;
+        if !sources.iter().zip(results).all(is_same) {
             return self.fold_each(b, applied, accesses, operands, results);
+        }
+        let combiner = match sources {
+            [source] => self.combiner(applied, source.element()),
+            _ => None,
         };
-        let filled = self.fill(b, results[0], inits[0])?;
+        let widen: fn(ElementType) -> ElementType = match combiner {
+            Some(_) => value::sum_type,
+            None => |element| element,
+        };
+        let starts = self.constants(b, at, sources.len(), widen);
         let mut nest = Nest::along(self.ir, &accesses, Vec::new());
-        nest.read(source.parts[0], accesses.indices[0].clone());
-        nest.write(filled.parts[0], accesses.index, Combiner { kind, from_identity: false });
-        let parts = nest.build(b, |_, values| Ok(values.to_vec()))?;
-        Ok(vec![Array { parts, shape: results[0].clone() }])
+        for (source, index) in sources.iter().zip(iter::repeat(&accesses.indices[0])) {
+            source.parts.iter().for_each(|part| nest.read(*part, index.clone()));
+        }
+        for init in results.iter().flat_map(|shape| empty(b, shape)) {
+            nest.write(init, accesses.index.clone(), Combiner::ASSIGN);
+        }
+        let generic = match (combiner, starts) {
+            (Some(kind), starts) => {
+                let (element, init) = (sources[0].element(), inits[0]);
+                let start = starts.map(|starts| starts[0]).ok_or(init);
+                fold_by_name(b, nest, element, kind, start)
+            }
+            (None, Some(starts)) => {
+                let elements: Vec<_> = sources.iter().map(|source| source.element()).collect();
+                self.fold_by_region(b, nest, &elements, applied, &starts)?
+            }
+            (None, None) => return self.fold_each(b, applied, accesses, operands, results),
+        };
+        let mut values = mlir::results(generic.op()).into_iter();
+        let array = |shape: &&ArrayShape| Array {
+            parts: values.by_ref().take(shape.element_type.num_parts()).collect(),
+            shape: (*shape).clone(),
+        };
+        Ok(results.iter().map(array).collect())
+    }
+
+    /// The constants that the last `count` operands of an instruction are, in the types with which
+    /// bodies calculate with the element types that `widen` gives; `None` if one is computed.
+    fn constants(
+        &self,
+        b: &Builder<'c>,
+        at: InstructionRef,
+        count: usize,
+        widen: fn(ElementType) -> ElementType,
+    ) -> Option<Vec<MlirAttribute<'c>>> {
+        let computation = &self.module[at.computation];
+        let operands: Vec<_> = computation.operands(&computation[at.instruction]).collect();
+        let mut values = Vec::new();
+        for operand in &operands[operands.len() - count..] {
+            let literal = operand.literal().and_then(Literal::as_array)?;
+            let element = literal.element_type;
+            values.extend(match literal.float(0) {
+                Some(value) => vec![b.float(value::compute_type(b, widen(element)), value)],
+                None => scalar::constant(b, literal, 0),
+            });
+        }
+        values.into_iter().map(constant_of).collect()
+    }
+
+    /// A fold by a computation, which starts from constants: by the contract of HLO, these are neutral.
+    fn fold_by_region(
+        &self,
+        b: &Builder<'c>,
+        nest: Nest<'c, '_>,
+        elements: &[ElementType],
+        applied: ComputationId,
+        starts: &[MlirAttribute<'c>],
+    ) -> Result<Generic<'c>, String> {
+        let parts = || elements.iter().flat_map(|it| iter::repeat_n(it.part(), it.num_parts()));
+        let accumulator = |(part, identity): (ElementType, &MlirAttribute<'c>)| Accumulator {
+            ty: value::compute_type(b, part),
+            kind: CombinerKind::Custom,
+            identity: Some(*identity),
+            start: Start::Identity,
+        };
+        let accumulators: Vec<_> = parts().zip(starts).map(accumulator).collect();
+        let num_values = accumulators.len();
+        let epilogue = elements.iter().any(|element| value::is_coded(*element));
+        let generic = nest.build_fold(b, accumulators, epilogue);
+        let inside =
+            |block| (Builder::at_end(b.context, block, b.location), mlir::arguments(block));
+        let (body, arguments) = inside(generic.body());
+        imap::build_yield(&body, &decode_all(&body, elements, &arguments).concat());
+        if let Some(block) = generic.combiner() {
+            let (combine, arguments) = inside(block);
+            let mut rest = arguments.into_iter();
+            let scalars: Vec<Scalar> = [elements, elements]
+                .concat()
+                .iter()
+                .map(|element| rest.by_ref().take(element.num_parts()).collect())
+                .collect();
+            let values = scalar::computation(&combine, self.module, applied, &scalars)?;
+            imap::build_yield(&combine, &values.concat());
+        }
+        if let Some(block) = generic.epilogue() {
+            let (end, arguments) = inside(block);
+            let folded = arguments[..num_values].iter().zip(parts());
+            let stored: Vec<_> = folded.map(|(it, part)| encode(&end, part, *it)).collect();
+            imap::build_yield(&end, &stored);
+        }
+        Ok(generic)
     }
 
     /// Folds by a computation, in loops over memory. The operands are the arrays read, then what the
@@ -149,21 +251,18 @@ impl<'c> Lowering<'c, '_> {
     }
 }
 
-/// The combiner that an opcode is on a type that is computed as it is stored.
+/// The combiner that an opcode is on a type that is computed as it is stored, or summed in `f32`.
 pub(in crate::convert) fn combiner(opcode: Opcode, element: ElementType) -> Option<CombinerKind> {
-    if element.bits() < 8 {
+    if element.bits() < 8 && !element.is_float() {
         return None;
     }
-    // A sum of halves would be rounded at each step.
-    let sums = matches!(element, ElementType::F32 | ElementType::F64);
-    let is_native = !value::is_coded(element);
     Some(match (opcode, element.kind()) {
         (Opcode::Add | Opcode::Or | Opcode::Maximum, ElementKind::Pred) => CombinerKind::Or,
         (Opcode::Multiply | Opcode::And | Opcode::Minimum, ElementKind::Pred) => CombinerKind::And,
-        (Opcode::Add, ElementKind::Float) if sums => CombinerKind::Add,
-        (Opcode::Multiply, ElementKind::Float) if sums => CombinerKind::Mul,
-        (Opcode::Maximum, ElementKind::Float) if is_native => CombinerKind::MaximumF,
-        (Opcode::Minimum, ElementKind::Float) if is_native => CombinerKind::MinimumF,
+        (Opcode::Add, ElementKind::Float) => CombinerKind::Add,
+        (Opcode::Multiply, ElementKind::Float) => CombinerKind::Mul,
+        (Opcode::Maximum, ElementKind::Float) => CombinerKind::MaximumF,
+        (Opcode::Minimum, ElementKind::Float) => CombinerKind::MinimumF,
         (_, ElementKind::Float | ElementKind::Complex | ElementKind::Pred) => return None,
         (Opcode::Add, _) => CombinerKind::Add,
         (Opcode::Multiply, _) => CombinerKind::Mul,
@@ -175,6 +274,53 @@ pub(in crate::convert) fn combiner(opcode: Opcode, element: ElementType) -> Opti
         (Opcode::Minimum, _) => CombinerKind::MinU,
         _ => return None,
     })
+}
+
+/// A fold of one array by a combiner with a name. What is less exact than `f32` is folded in it. A
+/// start that is no constant is combined at the end.
+fn fold_by_name<'c>(
+    b: &Builder<'c>,
+    mut nest: Nest<'c, '_>,
+    element: ElementType,
+    kind: CombinerKind,
+    start: Result<MlirAttribute<'c>, &Array<'c>>,
+) -> Generic<'c> {
+    let sum = value::sum_type(element);
+    let ty = value::compute_type(b, sum);
+    let decoded = |b: &Builder<'c>, stored| {
+        scalar::convert(b, element, sum, &[decode(b, element, stored)])[0]
+    };
+    let mut accumulator = Accumulator { ty, kind, identity: None, start: Start::Identity };
+    match start {
+        Ok(value) if Some(value) != constant_of(kind.build_identity(b, ty)) => {
+            accumulator.start = Start::Constant(value);
+        }
+        Ok(_) => {}
+        Err(init) => nest.read(init.parts[0], Vec::new()),
+    }
+    let epilogue = element != sum || start.is_err();
+    let generic = nest.build_fold(b, vec![accumulator], epilogue);
+    let inside = |block| (Builder::at_end(b.context, block, b.location), mlir::arguments(block));
+    let (body, arguments) = inside(generic.body());
+    imap::build_yield(&body, &[decoded(&body, arguments[0])]);
+    if let Some(block) = generic.epilogue() {
+        let (end, arguments) = inside(block);
+        let mut folded = arguments[0];
+        if start.is_err() {
+            folded = kind.build(&end, decoded(&end, arguments[2]), folded);
+        }
+        let result = scalar::convert(&end, sum, element, &[folded])[0];
+        imap::build_yield(&end, &[encode(&end, element, result)]);
+    }
+    generic
+}
+
+/// The value of a constant, which is erased.
+fn constant_of(constant: Val<'_>) -> Option<MlirAttribute<'_>> {
+    let op = mlir::defining_op(constant).filter(|op| mlir::is(*op, "arith.constant"))?;
+    let value = op.attribute("value").ok();
+    mlir::erase(op);
+    value
 }
 
 /// The values of several arrays, from their parts one after the other.
