@@ -116,24 +116,8 @@ pub struct Access {
     /// Whether the read is performed under a condition only: in a branch of `?:`, or on the right
     /// of `&&` or `||`.
     pub guarded: bool,
-    /// Inequalities that hold where a guarded read is performed.
-    pub guards: Vec<Guard>,
     /// Whether the access stands in an `exists` clause.
     pub from_exists: bool,
-}
-
-/// A comparison of two index expressions that holds. It was evaluated in integers of some width: it says
-/// something about the expressions only if both are among these integers.
-#[derive(Clone, Copy, Debug)]
-pub struct Guard {
-    /// The side that is at most the other.
-    pub low: Expr,
-    /// The side that is at least the other.
-    pub high: Expr,
-    /// Whether the sides differ.
-    pub is_strict: bool,
-    /// The integers in which the sides were compared.
-    pub integers: Interval,
 }
 
 /// The range of an index variable, over sizes.
@@ -356,13 +340,6 @@ pub enum Step {
         /// The dimension.
         dim: usize,
     },
-    /// An argument is in bounds wherever its guarded read is performed.
-    Guarded {
-        /// The access.
-        access: usize,
-        /// The dimension.
-        dim: usize,
-    },
     /// An argument is in bounds under a condition, by its position in [`Inference::preconditions`].
     Left {
         /// The precondition.
@@ -386,8 +363,6 @@ pub struct Inference {
     pub rounds: Vec<Vec<String>>,
     /// What is left to the caller.
     pub preconditions: Vec<Precondition>,
-    /// The accesses that only their guards keep in bounds.
-    pub guarded: BTreeSet<usize>,
     /// Errors and warnings, in the order of inference.
     pub diagnostics: Vec<Diagnostic>,
     /// The steps taken, for [`explain`].

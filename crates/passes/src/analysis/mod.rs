@@ -2,7 +2,6 @@
 
 pub mod cost;
 pub mod element_ranges;
-pub mod guards;
 pub mod index_exprs;
 pub mod index_values;
 pub mod linalg;

@@ -27,10 +27,7 @@
 //! attribute `rounds` on each comprehension, the names that each round resolved. Remarks: the numbers of
 //! variables, rounds, proven accesses and unproven accesses per function.
 
-use crate::analysis::{
-    guards::guards,
-    index_exprs::{IndexExprs, Leaves, element_read},
-};
+use crate::analysis::index_exprs::{IndexExprs, Leaves, element_read};
 use melior::ir::{
     Attribute, Identifier, Location, ValueLike, attribute::DictionaryAttribute,
     operation::OperationLike,
@@ -44,8 +41,8 @@ use tc_dialects::{
     tc::{
         Comprehension, Def, MAX_EXTENT, Size,
         ranges::{
-            self, Access, DeclaredRange, Guard, IndexVar, Inference, Kind, Precondition, Scope,
-            Statement, Value,
+            self, Access, DeclaredRange, IndexVar, Inference, Kind, Precondition, Scope, Statement,
+            Value,
         },
     },
 };
@@ -336,7 +333,6 @@ impl<'c, 'i> Engine<'c, 'i> {
                     if mlir::is(op, "tc.read") {
                         input.accesses.extend(self.access(
                             op,
-                            guards(op, block, &exprs),
                             op != top,
                             from_exists,
                             &exprs,
@@ -406,7 +402,6 @@ impl<'c, 'i> Engine<'c, 'i> {
     fn access(
         &self,
         read: Op<'c>,
-        guards: Vec<Guard>,
         guarded: bool,
         from_exists: bool,
         exprs: &IndexExprs<'c, '_>,
@@ -428,7 +423,6 @@ impl<'c, 'i> Engine<'c, 'i> {
             args,
             dims: info.bounds.clone(),
             guarded,
-            guards,
             from_exists,
         })
     }
@@ -438,12 +432,8 @@ impl<'c, 'i> Engine<'c, 'i> {
         let context = mlir::context_of(self.def.op());
         let open: BTreeSet<_> = inference.preconditions.iter().map(|it| it.access).collect();
         for (number, read) in reads.iter().enumerate() {
-            if open.contains(&number) {
-                continue;
-            }
-            self.counts.proven += 1;
-            // A read that is marked may be performed without its condition.
-            if !inference.guarded.contains(&number) {
+            if !open.contains(&number) {
+                self.counts.proven += 1;
                 mlir::set_attribute(*read, "in_bounds", Attribute::unit(context));
             }
         }
@@ -540,7 +530,6 @@ impl<'c, 'i> Engine<'c, 'i> {
                 args: (0..rank as u32).map(|dim| self.ir.dim(dim)).collect(),
                 dims: previous.bounds.clone(),
                 guarded: false,
-                guards: Vec::new(),
                 from_exists: false,
             }],
         };

@@ -27,14 +27,6 @@ impl Engine<'_> {
                     self.result.steps.push(Step::ByConstruction { access, dim });
                     continue;
                 }
-                if !place.guards.is_empty()
-                    && !self.is_in_bounds(&self.prover, access, dim)
-                    && self.is_in_bounds(&self.under_guards(access), access, dim)
-                {
-                    self.result.guarded.insert(access);
-                    self.result.steps.push(Step::Guarded { access, dim });
-                    continue;
-                }
                 let Some((precondition, notes)) = self.check(access, dim, &mut legal) else {
                     self.result.steps.push(Step::Proven { access, dim });
                     continue;
@@ -72,31 +64,6 @@ impl Engine<'_> {
             }
         }
         vars.iter().filter_map(|var| self.positions.get(var).copied()).collect()
-    }
-
-    fn is_in_bounds(&self, prover: &Prover, access: usize, dim: usize) -> bool {
-        let place = &self.statement.accesses[access];
-        let (argument, (lower, upper)) = (place.args[dim], place.dims[dim]);
-        prover.at_most(lower, argument) == Verdict::Proved
-            && prover.at_most(argument, upper) == Verdict::Proved
-    }
-
-    /// The prover with the conditions under which a read is performed.
-    fn under_guards(&self, access: usize) -> Prover<'_> {
-        let mut prover = self.prover.fork();
-        for guard in &self.statement.accesses[access].guards {
-            let least = self.context.constant(guard.integers.lo);
-            let largest = self.context.constant(guard.integers.hi);
-            let is_exact = [guard.low, guard.high].into_iter().all(|side| {
-                self.prover.at_most(least, side) == Verdict::Proved
-                    && self.prover.at_most(side, largest) == Verdict::Proved
-            });
-            if is_exact {
-                let distance = self.context.constant(guard.is_strict.into());
-                prover.assume_at_most(self.context.add(guard.low, distance), guard.high);
-            }
-        }
-        prover
     }
 
     /// The precondition of one argument and notes about it; `None` if it is in bounds. `legal` has the
@@ -184,8 +151,7 @@ impl Engine<'_> {
         if place.guarded {
             notes.push((
                 place.location,
-                "the read is performed under a condition, which is not known to imply this"
-                    .to_owned(),
+                "the read is performed under a condition, which is not considered".to_owned(),
             ));
         }
         if refuted && !place.guarded {

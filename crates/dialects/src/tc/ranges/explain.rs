@@ -76,9 +76,6 @@ pub fn explain(
                 format!("  {} holds by construction", place(*access, *dim))
             }
             Step::Proven { access, dim } => format!("  {} is proven", place(*access, *dim)),
-            Step::Guarded { access, dim } => {
-                format!("  {} is proven where the read is performed", place(*access, *dim))
-            }
             Step::Refuted { access, dim } => {
                 format!("  {} is out of bounds for all sizes", place(*access, *dim))
             }

@@ -63,7 +63,6 @@ impl Setting {
             args: args.to_vec(),
             dims,
             guarded: false,
-            guards: Vec::new(),
             from_exists: false,
         });
         self.statement.accesses.last_mut().expect("one was just added")
