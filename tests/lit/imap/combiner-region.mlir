@@ -2,6 +2,7 @@
 // RUN: tc-run %s --entry argmax --check
 // RUN: tc-run %s --entry variance --check
 // RUN: tc-run %s --entry from_destination --check
+// RUN: tc-run %s --entry exchanged --check
 
 // The largest element of a row and its index.
 // CHECK-LABEL: func.func @argmax(
@@ -82,4 +83,20 @@ func.func @from_destination(%x: tensor<4x9xi32>, %s: tensor<4xi32>) -> tensor<4x
     imap.yield %r : i32
   } -> tensor<4xi32>
   return %v : tensor<4xi32>
+}
+
+// Each accumulator starts from the destination of the other one, in rows that are folded in memory.
+func.func @exchanged(%x: tensor<9x400xi32>, %p: tensor<400xi32>, %q: tensor<400xi32>) -> (tensor<400xi32>, tensor<400xi32>) {
+  %r:2 = imap.generic (i)[j] domain: i in [0, 399], j in [0, 8]
+    ins(%x[j, i] : tensor<9x400xi32>) outs(%p[i], %q[i] : tensor<400xi32>, tensor<400xi32>)
+    fold [i32 identity 0 from outs 1, i32 identity 1 from outs 0] {
+  ^bb0(%a: i32):
+    imap.yield %a, %a : i32, i32
+  } combine {
+  ^bb0(%s0: i32, %p0: i32, %s1: i32, %p1: i32):
+    %s = arith.addi %s0, %s1 : i32
+    %t = arith.muli %p0, %p1 : i32
+    imap.yield %s, %t : i32, i32
+  } -> tensor<400xi32>, tensor<400xi32>
+  return %r#0, %r#1 : tensor<400xi32>, tensor<400xi32>
 }

@@ -162,6 +162,55 @@ func.func @f(%a: tensor<4xf32>, %scale: f32) -> tensor<4xf32> {
 
 // -----
 
+// imap.generic C4: what is accumulated is a number
+func.func @f(%a: tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>> {
+  // expected-error @below {{'imap.generic' op accumulator 0 has type 'complex<f32>'; expected a float, a signless integer or an index}}
+  %0 = imap.generic (i) domain: i in [0, 3]
+      ins(%a[i] : tensor<4xcomplex<f32>>) outs(%a[i] : tensor<4xcomplex<f32>>) fold [add complex<f32>] {
+  ^bb0(%x: complex<f32>):
+    imap.yield %x : complex<f32>
+  } -> tensor<4xcomplex<f32>>
+  return %0 : tensor<4xcomplex<f32>>
+}
+
+// -----
+
+// imap.generic C4: an identity is a number
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op accumulator 0 needs a number of type 'f32'}}
+  %0 = imap.generic (i) domain: i in [0, 3]
+      ins(%a[i] : tensor<4xf32>) outs(%a[i] : tensor<4xf32>) fold [f32 identity "x"] {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } combine {
+  ^bb0(%p: f32, %q: f32):
+    imap.yield %p : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic C5: ranges have no value in an epilogue
+func.func @f(%a: tensor<4x3xf32>, %e: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op the epilogue asks for a range variable, which has no value there}}
+  %0 = imap.generic (i)[k] domain: i in [0, 3], k in [0, 2]
+      ins(%a[i, k] : tensor<4x3xf32>) outs(%e[i] : tensor<4xf32>) fold [add f32] {
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  } epilogue {
+  ^bb0(%s: f32, %x: f32):
+    %k = imap.index range 0
+    %n = arith.index_cast %k : index to i32
+    %f = arith.sitofp %n : i32 to f32
+    %t = arith.addf %s, %f : f32
+    imap.yield %t : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
 // imap.generic C4: the type of the start
 func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @below {{'imap.generic' op accumulator 0 of 'f64' starts from destination 0 of 'f32'}}

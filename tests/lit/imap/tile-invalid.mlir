@@ -3,7 +3,7 @@
 module attributes {transform.with_named_sequence} {
 func.func @identity(%x: tensor<6x40xi32>) -> tensor<6xi32> {
   %e = tensor.empty() : tensor<6xi32>
-  // expected-error @below {{cannot tile range 'j': an accumulator does not start from a destination, so that every tile would give a final value; fold from the destination and make the epilogue an operation of its own}}
+  // expected-error @below {{cannot tile range 'j': an accumulator does not start from its destination, so that every tile would give a final value; fold from the destination and make the epilogue an operation of its own}}
   // expected-error @below {{to tile operation}}
   // expected-error @below {{failed to generate tiling loops}}
   %r = imap.generic (i)[j] domain: i in [0, 5], j in [0, 39]
@@ -12,6 +12,28 @@ func.func @identity(%x: tensor<6x40xi32>) -> tensor<6xi32> {
     imap.yield %a : i32
   } -> tensor<6xi32>
   return %r : tensor<6xi32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %g = transform.structured.match ops{["imap.generic"]} in %root : (!transform.any_op) -> !transform.any_op
+  %t, %l = transform.structured.tile_using_for %g tile_sizes [0, 8] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+  transform.yield
+}
+}
+
+// -----
+
+module attributes {transform.with_named_sequence} {
+func.func @other_destination(%x: tensor<6x40xi32>, %p: tensor<6xi32>, %q: tensor<6xi32>) -> (tensor<6xi32>, tensor<6xi32>) {
+  // expected-error @below {{cannot tile range 'j': an accumulator does not start from its destination}}
+  // expected-error @below {{to tile operation}}
+  // expected-error @below {{failed to generate tiling loops}}
+  %r:2 = imap.generic (i)[j] domain: i in [0, 5], j in [0, 39]
+      ins(%x[i, j] : tensor<6x40xi32>) outs(%p[i], %q[i] : tensor<6xi32>, tensor<6xi32>)
+      fold [add i32 from outs 1, maxs i32 from outs 0] {
+  ^bb0(%a: i32):
+    imap.yield %a, %a : i32, i32
+  } -> tensor<6xi32>, tensor<6xi32>
+  return %r#0, %r#1 : tensor<6xi32>, tensor<6xi32>
 }
 transform.named_sequence @__transform_main(%root: !transform.any_op) {
   %g = transform.structured.match ops{["imap.generic"]} in %root : (!transform.any_op) -> !transform.any_op

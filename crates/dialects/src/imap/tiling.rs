@@ -444,9 +444,11 @@ impl<'a, 'c> Tiler<'a, 'c> {
     fn check_ranges(&self) -> Result<(), Reason> {
         let is_range = |it: &&Loop| matches!(it.var, Var::Range(_)) && it.cut.is_some();
         let Some(cut) = self.loops.iter().find(is_range) else { return Ok(()) };
-        let starts = self.parts.accumulators.iter().any(|it| it.destination().is_none());
+        // A loop over tiles carries each result into the destination of the same number.
+        let mut accumulators = self.parts.accumulators.iter().enumerate();
+        let starts = accumulators.any(|(number, it)| it.destination() != Some(number));
         let why = match (starts, self.generic.epilogue().is_some()) {
-            (true, _) => "an accumulator does not start from a destination",
+            (true, _) => "an accumulator does not start from its destination",
             (_, true) => "there is an epilogue",
             _ => return Ok(()),
         };

@@ -8,13 +8,16 @@
 //! Not checked here: that accesses stay inside their operands. Front ends prove it, or emit
 //! `imap.check` before the operation, which is then valid though it is never reached.
 
-use super::{CombinerKind, Generic, map};
+use super::{CombinerKind, Generic, Start, map};
 use crate::{
     diagnostic::Report,
     mlir::{self, Blk, Op, Val},
     tc::syntax::builtins,
 };
-use melior::ir::{BlockLike, Type, ValueLike, operation::OperationLike};
+use melior::ir::{
+    Attribute, BlockLike, Type, TypeLike, ValueLike, attribute::FloatAttribute,
+    operation::OperationLike,
+};
 use std::collections::BTreeSet;
 use tc_ir::{FrozenMap, expr::Var};
 
@@ -184,7 +187,26 @@ fn verify_accumulators<'c>(generic: Generic<'c>, domain: &FrozenMap) -> Result<(
     let context = mlir::context_of(generic.op());
     let mut started = BTreeSet::new();
     for (number, accumulator) in accumulators.iter().enumerate() {
-        check_combiner_type(accumulator.kind, accumulator.ty)?;
+        let ty = accumulator.ty;
+        let is_number = ty.is_index()
+            || mlir::is_float(ty)
+            || mlir::integer_width(ty).is_some() && mlir::signless(context, ty) == ty;
+        if !is_number {
+            return error(format!(
+                "accumulator {number} has type '{ty}'; expected a float, a signless integer or an index"
+            ));
+        }
+        check_combiner_type(accumulator.kind, ty)?;
+        let constants = match accumulator.start {
+            Start::Constant(start) => [accumulator.identity, Some(start)],
+            _ => [accumulator.identity, None],
+        };
+        let is_constant = |it: &Attribute<'c>| {
+            mlir::integer_of(*it).is_some() || FloatAttribute::try_from(*it).is_ok()
+        };
+        if !constants.iter().flatten().all(is_constant) {
+            return error(format!("accumulator {number} needs a number of type '{ty}'"));
+        }
         if (accumulator.kind == CombinerKind::Custom) != accumulator.identity.is_some() {
             return error(format!("accumulator {number} needs either a combiner or an identity"));
         }
@@ -252,6 +274,16 @@ fn verify_regions<'c>(
     }
     if let Some(epilogue) = generic.epilogue() {
         verify_block("epilogue", epilogue, &[folded.clone(), scalars].concat(), &stored)?;
+        let mut asks_for_range = false;
+        for top in mlir::ops(epilogue) {
+            mlir::walk(top, &mut |op| {
+                asks_for_range |=
+                    mlir::is(op, "imap.index") && matches!(index_variable(op), Some(Var::Range(_)));
+            });
+        }
+        if asks_for_range {
+            return error("the epilogue asks for a range variable, which has no value there");
+        }
         for (number, argument) in mlir::arguments(epilogue)[folded.len()..].iter().enumerate() {
             if !mlir::uses(*argument).is_empty() && uses_range(maps[number]) {
                 return error(format!(

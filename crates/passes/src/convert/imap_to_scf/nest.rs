@@ -306,11 +306,15 @@ impl<'c> Rows<'_, 'c> {
             return;
         }
         row_loop(nest, builder, scope, self.row, &[], &mut |builder, scope| {
-            for (number, part) in &missing {
-                let value = match *part == self.parts.results[*number] {
+            // One accumulator may start from the destination that another one overwrites.
+            let values: Vec<_> = missing
+                .iter()
+                .map(|(number, part)| match *part == self.parts.results[*number] {
                     true => nest.start(builder, scope, *number),
                     false => nest.accumulators[*number].build_identity(builder),
-                };
+                })
+                .collect();
+            for ((number, part), value) in missing.iter().zip(values) {
                 self.store(builder, scope, *number, *part, value);
             }
         });
