@@ -115,30 +115,31 @@ OptionalParseResult parseToken(AsmParser &parser, TokenText &tokens) {
   return success();
 }
 
-/// An opening or a closing bracket, or nothing.
-char parseBracket(AsmParser &parser, bool opening) {
-  if (opening)
-    return succeeded(parser.parseOptionalLParen())    ? '('
-           : succeeded(parser.parseOptionalLSquare()) ? '['
-           : succeeded(parser.parseOptionalLBrace())  ? '{'
-                                                      : 0;
-  return succeeded(parser.parseOptionalRParen())    ? ')'
-         : succeeded(parser.parseOptionalRSquare()) ? ']'
-         : succeeded(parser.parseOptionalRBrace())  ? '}'
-                                                    : 0;
+/// The next token if it is one of some brackets, or 0.
+char parseBracket(AsmParser &parser, StringRef brackets) {
+  for (char bracket : brackets)
+    if (succeeded(bracket == '('   ? parser.parseOptionalLParen()
+                  : bracket == '[' ? parser.parseOptionalLSquare()
+                  : bracket == '{' ? parser.parseOptionalLBrace()
+                  : bracket == ')' ? parser.parseOptionalRParen()
+                  : bracket == ']' ? parser.parseOptionalRSquare()
+                                   : parser.parseOptionalRBrace()))
+      return bracket;
+  return 0;
 }
 
-/// Adds the tokens up to the bracket that closes `open`, with it.
-ParseResult parseGroup(AsmParser &parser, TokenText &tokens, char open) {
+/// Adds an opening bracket and the tokens up to the one that closes it, if there is one of `brackets`.
+OptionalParseResult parseOptionalGroup(AsmParser &parser, TokenText &tokens,
+                                       StringRef brackets = "([{") {
   SmallVector<char> closing;
-  auto push = [&](char open) { closing.push_back(open == '(' ? ')' : open == '[' ? ']' : '}'); };
-  push(open);
-  while (!closing.empty()) {
+  do {
     SMLoc location = parser.getCurrentLocation();
-    if (char open = parseBracket(parser, /*opening=*/true)) {
+    if (char open = parseBracket(parser, closing.empty() ? brackets : "([{")) {
       tokens.add(location, StringRef(&open, 1));
-      push(open);
-    } else if (char close = parseBracket(parser, /*opening=*/false)) {
+      closing.push_back(open == '(' ? ')' : open == '[' ? ']' : '}');
+    } else if (closing.empty()) {
+      return std::nullopt;
+    } else if (char close = parseBracket(parser, ")]}")) {
       if (close != closing.back())
         return parser.emitError(location) << "expected '" << StringRef(&closing.back(), 1) << "'";
       tokens.add(location, StringRef(&close, 1));
@@ -153,7 +154,7 @@ ParseResult parseGroup(AsmParser &parser, TokenText &tokens, char open) {
       if (failed(*token))
         return failure();
     }
-  }
+  } while (!closing.empty());
   return success();
 }
 
@@ -186,9 +187,9 @@ Attribute MapAttr::parse(AsmParser &parser, Type) {
     SMLoc location = parser.getCurrentLocation();
     if (succeeded(parser.parseOptionalGreater()))
       return parseMap(parser, tokens, location);
-    if (char open = parseBracket(parser, /*opening=*/true)) {
-      tokens.add(location, StringRef(&open, 1));
-      if (failed(parseGroup(parser, tokens, open)))
+    OptionalParseResult group = parseOptionalGroup(parser, tokens);
+    if (group.has_value()) {
+      if (failed(*group))
         return {};
     } else if (succeeded(parser.parseOptionalArrow())) {
       tokens.add(location, "->");
@@ -334,22 +335,12 @@ struct Assembly {
   /// `(names)[names]{names}`, then `domain:` and the bounds.
   ParseResult parseDomain(MapAttr &domain) {
     SMLoc location = parser.getCurrentLocation();
-    if (failed(parser.parseOptionalLParen()))
-      return parser.emitError(location, "expected '(' and the dimension variables; the variables "
-                                        "stand here, and subscripts at the operands");
-    space.add(location, "(");
-    if (failed(parseGroup(parser, space, '(')))
-      return failure();
-    location = parser.getCurrentLocation();
-    if (succeeded(parser.parseOptionalLSquare())) {
-      space.add(location, "[");
-      if (failed(parseGroup(parser, space, '[')))
-        return failure();
-      location = parser.getCurrentLocation();
-    }
-    if (succeeded(parser.parseOptionalLBrace())) {
-      space.add(location, "{");
-      if (failed(parseGroup(parser, space, '{')))
+    for (StringRef bracket : {"(", "[", "{"}) {
+      OptionalParseResult group = parseOptionalGroup(parser, space, bracket);
+      if (!group.has_value() && bracket == "(")
+        return parser.emitError(location, "expected '(' and the dimension variables; the variables "
+                                          "stand here, and subscripts at the operands");
+      if (group.has_value() && failed(*group))
         return failure();
       location = parser.getCurrentLocation();
     }
@@ -382,17 +373,12 @@ struct Assembly {
       SMLoc location = parser.getCurrentLocation();
       if (succeeded(parser.parseOptionalKeyword("in"))) {
         text.add(location, "in");
-        location = parser.getCurrentLocation();
-        text.add(location, "[");
-        return failure(failed(parser.parseLSquare()) || failed(parseGroup(parser, text, '[')));
+        OptionalParseResult bounds = parseOptionalGroup(parser, text, "[");
+        return bounds.has_value() ? *bounds : parser.parseLSquare();
       }
-      if (succeeded(parser.parseOptionalLParen())) {
-        text.add(location, "(");
-        if (failed(parseGroup(parser, text, '(')))
-          return failure();
-        continue;
-      }
-      OptionalParseResult token = parseToken(parser, text);
+      OptionalParseResult token = parseOptionalGroup(parser, text, "(");
+      if (!token.has_value())
+        token = parseToken(parser, text);
       if (!token.has_value())
         return parser.emitError(location, "expected an index expression and 'in' after it");
       if (failed(*token))
@@ -400,16 +386,20 @@ struct Assembly {
     }
   }
 
-  /// `[exprs]`
-  MapAttr parseSubscripts() {
-    TokenText text = space, inside;
-    text.add(parser.getCurrentLocation(), "-> (");
-    if (failed(parseGroup(parser, inside, '[')))
-      return {};
-    SMLoc end = inside.starts.back().second;
-    inside.text.back() = ')';
-    text.add(inside);
-    return parseMap(parser, text, end);
+  /// `[exprs]`, if there are subscripts.
+  OptionalParseResult parseOptionalSubscripts(MapAttr &map) {
+    TokenText text = space, subscripts;
+    SMLoc location = parser.getCurrentLocation();
+    OptionalParseResult group = parseOptionalGroup(parser, subscripts, "[");
+    if (!group.has_value() || failed(*group))
+      return group;
+    // The results of a map stand in parentheses.
+    subscripts.text.front() = '(';
+    subscripts.text.back() = ')';
+    text.add(location, "->");
+    text.add(subscripts);
+    map = parseMap(parser, text, subscripts.starts.back().second);
+    return success(bool(map));
   }
 
   /// `(accesses : types)`. A runtime variable that is an `index` has no subscripts; the maps of
@@ -422,10 +412,11 @@ struct Assembly {
       if (failed(parser.parseOperand(operands.emplace_back())))
         return failure();
       SMLoc location = parser.getCurrentLocation();
-      if (succeeded(parser.parseOptionalLSquare())) {
-        MapAttr map = parseSubscripts();
+      MapAttr map;
+      OptionalParseResult subscripts = parseOptionalSubscripts(map);
+      if (subscripts.has_value()) {
         found.push_back(map);
-        return success(bool(map));
+        return *subscripts;
       }
       if (!isRuntime)
         return parser.emitError(location, "expected the subscripts of the operand, '[]' if it has "

@@ -6,6 +6,12 @@
 //! as the context; this module makes them, and holds the calls of MLIR's C API that
 //! melior does not wrap. An [`Op`] must not be used after [`erase`].
 
+mod affine;
+mod builder;
+
+pub use affine::{affine_map, affine_results, linalg_subscripts};
+pub use builder::{Builder, ValueMap, copy_block};
+
 use melior::{
     Context, ContextRef,
     ir::{
@@ -20,7 +26,7 @@ use melior::{
         r#type::{FunctionType, IntegerType, RankedTensorType, TupleType},
     },
 };
-use mlir_sys::{MlirContext, MlirOperation, MlirValue};
+use mlir_sys::{MlirContext, MlirOperation};
 use std::{cell::RefCell, collections::HashMap};
 
 /// An operation of the context.
@@ -501,145 +507,6 @@ pub fn integers_of(attribute: Attribute) -> Option<Vec<i64>> {
     (0..array.len()).map(|index| array.element(index).ok()).collect()
 }
 
-/// The results of an affine map as index expressions over dimension variables; `None` if the attribute is
-/// not an affine map, or uses symbols.
-pub fn affine_results(ir: &tc_ir::Context, attribute: Attribute) -> Option<Vec<tc_ir::Expr>> {
-    // SAFETY: the functions are called on an affine map, and on expressions of the kind that they need.
-    unsafe {
-        if !mlir_sys::mlirAttributeIsAAffineMap(attribute.to_raw()) {
-            return None;
-        }
-        let map = mlir_sys::mlirAffineMapAttrGetValue(attribute.to_raw());
-        let results = 0..mlir_sys::mlirAffineMapGetNumResults(map);
-        results
-            .map(|number| affine_expr(ir, mlir_sys::mlirAffineMapGetResult(map, number)))
-            .collect()
-    }
-}
-
-/// A structured operation of `linalg`: the number of its loops, and for each operand its subscripts
-/// over the loops as dimension variables. `None` for any other operation, and if a map uses symbols.
-pub fn linalg_subscripts(ir: &tc_ir::Context, op: Op) -> Option<(usize, Vec<Vec<tc_ir::Expr>>)> {
-    // SAFETY: the operation is alive; any other one gives a null attribute. The elements of the
-    // attribute are affine maps.
-    let (maps, num_loops) = unsafe {
-        let maps = mlir_sys::mlirLinalgGetIndexingMapsAttribute(op.to_raw());
-        let maps = array_of(Attribute::from_option_raw(maps)?);
-        let first = mlir_sys::mlirAffineMapAttrGetValue(maps.first()?.to_raw());
-        (maps, mlir_sys::mlirAffineMapGetNumDims(first))
-    };
-    let subscripts = maps.into_iter().map(|map| affine_results(ir, map));
-    Some((usize::try_from(num_loops).ok()?, subscripts.collect::<Option<_>>()?))
-}
-
-/// An affine expression without symbols as an index expression.
-///
-/// # Safety
-/// The expression belongs to a context that is alive.
-unsafe fn affine_expr(ir: &tc_ir::Context, expr: mlir_sys::MlirAffineExpr) -> Option<tc_ir::Expr> {
-    use mlir_sys::*;
-    /// An expression to be converted, or the operation on the last two that have been.
-    enum Step {
-        Expr(MlirAffineExpr),
-        Apply(fn(&tc_ir::Context, tc_ir::Expr, tc_ir::Expr) -> tc_ir::Expr),
-    }
-    let mut steps = vec![Step::Expr(expr)];
-    let mut done = Vec::new();
-    while let Some(step) = steps.pop() {
-        let expr = match step {
-            Step::Expr(expr) => expr,
-            Step::Apply(apply) => {
-                let (rhs, lhs) = (done.pop()?, done.pop()?);
-                done.push(apply(ir, lhs, rhs));
-                continue;
-            }
-        };
-        // SAFETY: each function is called on an expression of its kind.
-        unsafe {
-            if mlirAffineExprIsADim(expr) {
-                done.push(ir.dim(u32::try_from(mlirAffineDimExprGetPosition(expr)).ok()?));
-                continue;
-            }
-            if mlirAffineExprIsAConstant(expr) {
-                done.push(ir.constant(mlirAffineConstantExprGetValue(expr)));
-                continue;
-            }
-            let apply: fn(&tc_ir::Context, tc_ir::Expr, tc_ir::Expr) -> tc_ir::Expr = match () {
-                () if mlirAffineExprIsAAdd(expr) => tc_ir::Context::add,
-                () if mlirAffineExprIsAMul(expr) => tc_ir::Context::mul,
-                () if mlirAffineExprIsAMod(expr) => tc_ir::Context::modulo,
-                () if mlirAffineExprIsAFloorDiv(expr) => tc_ir::Context::floor_div,
-                () if mlirAffineExprIsACeilDiv(expr) => tc_ir::Context::ceil_div,
-                () => return None,
-            };
-            steps.push(Step::Apply(apply));
-            steps.push(Step::Expr(mlirAffineBinaryOpExprGetRHS(expr)));
-            steps.push(Step::Expr(mlirAffineBinaryOpExprGetLHS(expr)));
-        }
-    }
-    done.pop()
-}
-
-/// An affine map over dimensions with these results, as an attribute. `None` if a result uses another
-/// variable, or is not affine.
-pub fn affine_map<'c>(
-    context: &'c Context,
-    ir: &tc_ir::Context,
-    num_dims: usize,
-    results: &[tc_ir::Expr],
-) -> Option<Attribute<'c>> {
-    use mlir_sys::*;
-    use tc_ir::{Node, Var};
-    let raw = context.to_raw();
-    let divisor = |expr| ir.as_constant(expr).filter(|value| 0 < *value);
-    let mut known: HashMap<tc_ir::Expr, MlirAffineExpr> = HashMap::new();
-    for expr in ir.topological(results) {
-        let node = ir.node(expr);
-        let operands = node.operands().map(|(lhs, rhs)| (known[&lhs], known[&rhs]));
-        // SAFETY: all operands belong to the context. Products have a constant factor, and divisors
-        // are positive.
-        let affine = unsafe {
-            match (node, operands) {
-                (Node::Const(value), _) => mlirAffineConstantExprGet(raw, value),
-                (Node::Var(Var::Dim(number)), _) if (number as usize) < num_dims => {
-                    mlirAffineDimExprGet(raw, number as isize)
-                }
-                (Node::Add(..), Some((lhs, rhs))) => mlirAffineAddExprGet(lhs, rhs),
-                (Node::Mul(_, factor), Some((lhs, rhs))) => {
-                    ir.as_constant(factor)?;
-                    mlirAffineMulExprGet(lhs, rhs)
-                }
-                (Node::FloorDiv(_, by), Some((lhs, rhs))) => {
-                    divisor(by)?;
-                    mlirAffineFloorDivExprGet(lhs, rhs)
-                }
-                (Node::CeilDiv(_, by), Some((lhs, rhs))) => {
-                    divisor(by)?;
-                    mlirAffineCeilDivExprGet(lhs, rhs)
-                }
-                (Node::Mod(_, by), Some((lhs, rhs))) => {
-                    divisor(by)?;
-                    mlirAffineModExprGet(lhs, rhs)
-                }
-                _ => return None,
-            }
-        };
-        known.insert(expr, affine);
-    }
-    let mut results: Vec<_> = results.iter().map(|expr| known[expr]).collect();
-    // SAFETY: the expressions belong to the context, and use `num_dims` dimensions at most.
-    unsafe {
-        let map = mlirAffineMapGet(
-            raw,
-            num_dims as isize,
-            0,
-            results.len() as isize,
-            results.as_mut_ptr(),
-        );
-        Attribute::from_option_raw(mlirAffineMapAttrGet(map))
-    }
-}
-
 /// The value of an attribute that is a truth value.
 pub fn bool_of(attribute: Attribute) -> Option<bool> {
     BoolAttribute::try_from(attribute).ok().map(|value| value.value())
@@ -904,6 +771,19 @@ pub fn dictionary<'c>(context: &'c Context, entries: &[(&str, Attribute<'c>)]) -
     DictionaryAttribute::new(context, &entries).into()
 }
 
+/// An integer of an integer type or of `index`, of which wider values keep their low bits.
+pub fn integer<'c>(context: &'c Context, ty: Type<'c>, value: i64) -> Attribute<'c> {
+    match integer_width(ty) {
+        Some(1) => BoolAttribute::new(context, value & 1 != 0).into(),
+        _ => IntegerAttribute::new(ty, value).into(),
+    }
+}
+
+/// A number of a floating-point type.
+pub fn float<'c>(context: &'c Context, ty: Type<'c>, value: f64) -> Attribute<'c> {
+    FloatAttribute::new(context, ty, value).into()
+}
+
 /// An attribute that is a truth value.
 pub fn bool_attr(context: &Context, value: bool) -> Attribute<'_> {
     BoolAttribute::new(context, value).into()
@@ -1018,254 +898,9 @@ pub fn type_of(attribute: Attribute) -> Option<Type> {
     TypeAttribute::try_from(attribute).ok().map(|it| it.value())
 }
 
-/// Creates operations at a place in a block, all with one location.
-#[derive(Copy, Clone)]
-pub struct Builder<'c> {
-    /// The context of what is created.
-    pub context: &'c Context,
-    /// The location of what is created.
-    pub location: Location<'c>,
-    block: Blk<'c>,
-    before: Option<Op<'c>>,
-}
-
-impl<'c> Builder<'c> {
-    /// Creates at the end of a block.
-    pub fn at_end(context: &'c Context, block: Blk<'c>, location: Location<'c>) -> Self {
-        Self { context, location, block, before: None }
-    }
-
-    /// Creates directly before an operation, with its location.
-    pub fn before(op: Op<'c>) -> Self {
-        let block = block_ref(op.block().expect("an operation that stands in a block"));
-        Self { context: context_of(op), location: op.location(), block, before: Some(op) }
-    }
-
-    /// The same place, another location.
-    pub fn located(mut self, location: Location<'c>) -> Self {
-        self.location = location;
-        self
-    }
-
-    /// The block in which operations are created.
-    pub fn block(&self) -> Blk<'c> {
-        self.block
-    }
-
-    /// Creates an operation from all its parts.
-    ///
-    /// # Panics
-    /// Never for operations whose parts are complete: a failure here is a mistake of
-    /// the caller, which the trampolines report as an internal error.
-    pub fn op_with(
-        &self,
-        name: &str,
-        operands: &[Val<'c>],
-        results: &[Type<'c>],
-        attributes: &[(&str, Attribute<'c>)],
-        regions: Vec<Region<'c>>,
-    ) -> Op<'c> {
-        let op = OperationBuilder::new(name, self.location)
-            .add_operands(operands)
-            .add_results(results)
-            .add_attributes(&self.named(attributes))
-            .add_regions_vec(regions);
-        self.insert(op)
-    }
-
-    /// Creates an operation without results and regions that goes to one of several blocks.
-    pub fn branch(
-        &self,
-        name: &str,
-        operands: &[Val<'c>],
-        attributes: &[(&str, Attribute<'c>)],
-        successors: &[Blk<'c>],
-    ) -> Op<'c> {
-        let successors: Vec<&Block> = successors.iter().map(|block| &**block).collect();
-        let op = OperationBuilder::new(name, self.location)
-            .add_operands(operands)
-            .add_attributes(&self.named(attributes))
-            .add_successors(&successors);
-        self.insert(op)
-    }
-
-    fn named(&self, attributes: &[(&str, Attribute<'c>)]) -> Vec<(Identifier<'c>, Attribute<'c>)> {
-        let named = |(name, attribute): &(&str, Attribute<'c>)| {
-            (Identifier::new(self.context, name), *attribute)
-        };
-        attributes.iter().map(named).collect()
-    }
-
-    fn insert(&self, op: OperationBuilder<'c>) -> Op<'c> {
-        let op = op.build().expect("an operation with all its parts");
-        op_ref(match self.before {
-            Some(before) => self.block.insert_operation_before(before, op),
-            None => self.block.append_operation(op),
-        })
-    }
-
-    /// Creates an operation without attributes and regions.
-    pub fn op(&self, name: &str, operands: &[Val<'c>], results: &[Type<'c>]) -> Op<'c> {
-        self.op_with(name, operands, results, &[], Vec::new())
-    }
-
-    /// Creates an operation with one result and returns that.
-    pub fn value(&self, name: &str, operands: &[Val<'c>], ty: Type<'c>) -> Val<'c> {
-        result(self.op(name, operands, &[ty]), 0)
-    }
-
-    /// Creates an operation with attributes and one result and returns that.
-    pub fn value_with(
-        &self,
-        name: &str,
-        operands: &[Val<'c>],
-        ty: Type<'c>,
-        attributes: &[(&str, Attribute<'c>)],
-    ) -> Val<'c> {
-        result(self.op_with(name, operands, &[ty], attributes, Vec::new()), 0)
-    }
-
-    /// `arith.constant` of any attribute.
-    pub fn constant(&self, ty: Type<'c>, value: Attribute<'c>) -> Val<'c> {
-        self.value_with("arith.constant", &[], ty, &[("value", value)])
-    }
-
-    /// A constant of an integer type or of `index`. Wider values keep their low bits.
-    pub fn integer(&self, ty: Type<'c>, value: i64) -> Val<'c> {
-        let attribute = match integer_width(ty) {
-            Some(1) => BoolAttribute::new(self.context, value & 1 != 0).into(),
-            _ => IntegerAttribute::new(ty, value).into(),
-        };
-        self.constant(ty, attribute)
-    }
-
-    /// A constant of a floating-point type.
-    pub fn float(&self, ty: Type<'c>, value: f64) -> Val<'c> {
-        self.constant(ty, FloatAttribute::new(self.context, ty, value).into())
-    }
-
-    /// An `index` constant.
-    pub fn index(&self, value: i64) -> Val<'c> {
-        self.integer(self.index_type(), value)
-    }
-
-    /// The type `index`.
-    pub fn index_type(&self) -> Type<'c> {
-        Type::index(self.context)
-    }
-
-    /// The type `i<width>`.
-    pub fn int_type(&self, width: u32) -> Type<'c> {
-        IntegerType::new(self.context, width).into()
-    }
-
-    /// `arith.cmpi` of scalars or vectors with a predicate named as in its assembly.
-    pub fn compare_int(&self, predicate: &str, lhs: Val<'c>, rhs: Val<'c>) -> Val<'c> {
-        const NAMES: [&str; 10] =
-            ["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"];
-        self.compare("arith.cmpi", &NAMES, predicate, lhs, rhs)
-    }
-
-    /// `arith.cmpf` of scalars or vectors with a predicate named as in its assembly.
-    pub fn compare_float(&self, predicate: &str, lhs: Val<'c>, rhs: Val<'c>) -> Val<'c> {
-        const NAMES: [&str; 16] = [
-            "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord", "ueq", "ugt", "uge", "ult",
-            "ule", "une", "uno", "true",
-        ];
-        self.compare("arith.cmpf", &NAMES, predicate, lhs, rhs)
-    }
-
-    fn compare(
-        &self,
-        op: &str,
-        names: &[&str],
-        predicate: &str,
-        lhs: Val<'c>,
-        rhs: Val<'c>,
-    ) -> Val<'c> {
-        let number = names.iter().position(|name| *name == predicate);
-        let number = number.expect("a predicate of the comparison");
-        let predicate = i64_attr(self.context, number as i64);
-        let (operands, bit) = (lhs.r#type(), self.int_type(1));
-        let ty = if operands.is_vector() {
-            let extents: Vec<u64> =
-                shape(operands).into_iter().flatten().map(|extent| extent as u64).collect();
-            Type::vector(&extents, bit)
-        } else {
-            bit
-        };
-        self.value_with(op, &[lhs, rhs], ty, &[("predicate", predicate)])
-    }
-
-    /// `arith.select`.
-    pub fn select(&self, condition: Val<'c>, yes: Val<'c>, no: Val<'c>) -> Val<'c> {
-        self.value("arith.select", &[condition, yes, no], yes.r#type())
-    }
-
-    /// The extent of a dimension of a tensor or memref: a constant where it is static.
-    pub fn dim(&self, tensor: Val<'c>, dim: usize) -> Val<'c> {
-        if let Some(Some(extent)) = shape(tensor.r#type()).get(dim) {
-            return self.index(*extent);
-        }
-        let name = if is_memref(tensor.r#type()) { "memref.dim" } else { "tensor.dim" };
-        let dim = self.index(dim as i64);
-        self.value(name, &[tensor, dim], self.index_type())
-    }
-
-    /// Copies an operation, with operands mapped, to this place; its results map to
-    /// those of the copy.
-    pub fn copy(&self, op: Op<'c>, map: &mut ValueMap<'c>) -> Op<'c> {
-        // SAFETY: the clone is owned by the block it is put into at once.
-        let copy: Op = unsafe { OperationRef::from_raw(mlir_sys::mlirOperationClone(op.to_raw())) };
-        let raw = copy.to_raw();
-        // SAFETY: as above; the position is in the same block.
-        unsafe {
-            match self.before {
-                Some(before) => mlir_sys::mlirBlockInsertOwnedOperationBefore(
-                    self.block.to_raw(),
-                    before.to_raw(),
-                    raw,
-                ),
-                None => mlir_sys::mlirBlockAppendOwnedOperation(self.block.to_raw(), raw),
-            }
-        }
-        walk(copy, &mut |inner| {
-            for (index, value) in operands(inner).into_iter().enumerate() {
-                if let Some(new) = map.get(value) {
-                    set_operand(inner, index, new);
-                }
-            }
-        });
-        for (old, new) in results(op).into_iter().zip(results(copy)) {
-            map.insert(old, new);
-        }
-        copy
-    }
-}
-
-/// Values and what stands for them in a copy.
-#[derive(Clone, Default)]
-pub struct ValueMap<'c>(HashMap<usize, Val<'c>>);
-
-impl<'c> ValueMap<'c> {
-    fn key(value: MlirValue) -> usize {
-        value.ptr as usize
-    }
-
-    /// Lets `new` stand for `old`.
-    pub fn insert(&mut self, old: Val<'c>, new: Val<'c>) {
-        self.0.insert(Self::key(old.to_raw()), new);
-    }
-
-    /// What stands for a value, if anything was said.
-    pub fn get(&self, value: Val<'c>) -> Option<Val<'c>> {
-        self.0.get(&Self::key(value.to_raw())).copied()
-    }
-}
-
 /// A key under which a value can stand in a map or set.
 pub fn value_key(value: Val) -> usize {
-    ValueMap::key(value.to_raw())
+    value.to_raw().ptr as usize
 }
 
 /// A key under which an operation can stand in a map.

@@ -302,13 +302,23 @@ impl Constants<'_> {
     /// The interval between two constants, `None` being infinite; `None` where one is no constant.
     #[inline]
     pub(crate) fn interval(&self, lower: Option<Expr>, upper: Option<Expr>) -> Option<Interval> {
-        let end = |bound: Option<Expr>, infinity| match bound.map(|it| self.0.node(it)) {
-            None => Some(infinity),
-            Some(Node::Const(value)) => Some(value),
-            Some(_) => None,
-        };
-        Some(Interval::new(end(lower, i64::MIN)?, end(upper, i64::MAX)?))
+        constant_interval(lower, upper, |expr| self.0.node(expr))
     }
+}
+
+/// The interval between two bounds that are constants, or absent and so infinite; `None` for others.
+#[inline]
+pub(crate) fn constant_interval(
+    lower: Option<Expr>,
+    upper: Option<Expr>,
+    node: impl Fn(Expr) -> Node,
+) -> Option<Interval> {
+    let end = |bound: Option<Expr>, infinity| match bound.map(&node) {
+        None => Some(infinity),
+        Some(Node::Const(value)) => Some(value),
+        Some(_) => None,
+    };
+    Some(Interval::new(end(lower, i64::MIN)?, end(upper, i64::MAX)?))
 }
 
 /// The interner that owns expressions. It only grows, works through `&self` and can move to

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::expr::{Context, Expr, Node, Var};
+use crate::expr::{Context, Expr, Node, Var, constant_interval};
 use crate::interval::Interval;
 use crate::map::{Constraint, IndexingMap, Variable};
 
@@ -96,13 +96,8 @@ impl FrozenMap {
 
     /// The bounds of a variable of this map, if they are constants or absent.
     pub fn interval(&self, variable: &Variable) -> Option<Interval> {
-        let end =
-            |bound: Option<Expr>, infinity| match bound.map(|it| self.nodes[it.frozen_place()]) {
-                None => Some(infinity),
-                Some(Node::Const(value)) => Some(value),
-                Some(_) => None,
-            };
-        Some(Interval::new(end(variable.lower, i64::MIN)?, end(variable.upper, i64::MAX)?))
+        let node = |expr: Expr| self.nodes[expr.frozen_place()];
+        constant_interval(variable.lower, variable.upper, node)
     }
 
     /// The variables that the results use.

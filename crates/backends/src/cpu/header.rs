@@ -164,7 +164,7 @@ fn letters(name: &str) -> String {
     name.chars().map(|it| if it.is_ascii_alphanumeric() || it == '_' { it } else { '_' }).collect()
 }
 
-/// The name of a function, not that of one of the C library or a runtime. C reserves all names of functions
+/// A name for a function that neither the C library nor the OpenMP runtime defines. C reserves function names
 /// that begin with an underscore.
 fn function_name(name: &str) -> String {
     let is_taken = LIBRARY.contains(name)

@@ -501,11 +501,11 @@ pub(crate) struct Output {
     pub(crate) to: TensorReg,
     /// The position of the element.
     pub(crate) position: Vec<Reg>,
-    /// What is stored.
+    /// The value to store.
     pub(crate) stored: Reg,
 }
 
-/// What a fold starts from.
+/// The start of a fold.
 #[derive(Copy, Clone, Debug)]
 pub(crate) enum FoldStart {
     Identity,
@@ -517,7 +517,7 @@ pub(crate) enum FoldStart {
 /// The combiner of all accumulators of a nest.
 #[derive(Clone, Debug)]
 pub(crate) struct Combiner {
-    /// Where the values so far go, then the new ones.
+    /// The values so far, then the new ones.
     pub(crate) arguments: Vec<Reg>,
     pub(crate) code: Code,
     pub(crate) results: Vec<Reg>,
@@ -528,9 +528,9 @@ pub(crate) struct Combiner {
 pub(crate) struct Accumulator {
     pub(crate) fold: FoldKind,
     pub(crate) start: FoldStart,
-    /// What the body computes, per point of the ranges.
+    /// The value of the body at one point of the ranges.
     pub(crate) value: Reg,
-    /// Where the folded value goes.
+    /// The value after the last point of the ranges.
     pub(crate) folded: Reg,
 }
 
@@ -551,10 +551,10 @@ pub(crate) struct Nest {
     pub(crate) constraints: Vec<(Reg, Interval)>,
     /// Run where the constraints hold.
     pub(crate) body: Code,
-    /// What is folded. If it is nothing, what the body computes is stored at the points that
-    /// satisfy the constraints only.
+    /// Without accumulators, the values of the body are stored, at points that satisfy the constraints
+    /// only.
     pub(crate) accumulators: Vec<Accumulator>,
-    /// What combines them, if it is none of the known combiners.
+    /// The region that combines them; `None` if each has a combiner with a name.
     pub(crate) combiner: Option<Combiner>,
     /// Run after the ranges.
     pub(crate) epilogue: Code,

@@ -11,7 +11,7 @@ pub mod verify;
 
 use crate::{
     ffi::{self, AccumulatorParts},
-    mlir::{self, Blk, Builder, Val, ValueMap},
+    mlir::{self, Blk, Builder, Val},
 };
 use melior::{
     Context,
@@ -65,7 +65,7 @@ pub enum CombinerKind {
     MinimumF,
     /// The larger float; a NaN wins.
     MaximumF,
-    /// What the region `combine` of the operation computes of all accumulators.
+    /// The region `combine` of the operation combines all accumulators.
     Custom,
 }
 
@@ -102,19 +102,13 @@ impl CombinerKind {
         found.expect("every kind has a name").1
     }
 
-    /// Emits the combination of an accumulated value with a new one.
-    ///
-    /// # Panics
-    /// If the combiner has no name.
-    pub fn build<'c>(self, builder: &Builder<'c>, acc: Val<'c>, new: Val<'c>) -> Val<'c> {
-        let ty = acc.r#type();
-        let float = mlir::is_float(mlir::element_type(ty));
-        let name = match self {
-            Self::Assign => return new,
-            Self::Custom => unreachable!("the region of the operation combines"),
-            Self::Add if float => "arith.addf",
+    /// The operation of `arith` on floats, or on integers; `None` if it is none.
+    fn operation(self, is_float: bool) -> Option<&'static str> {
+        Some(match self {
+            Self::Assign | Self::Custom => return None,
+            Self::Add if is_float => "arith.addf",
             Self::Add => "arith.addi",
-            Self::Mul if float => "arith.mulf",
+            Self::Mul if is_float => "arith.mulf",
             Self::Mul => "arith.muli",
             Self::MinF => "arith.minnumf",
             Self::MaxF => "arith.maxnumf",
@@ -126,12 +120,28 @@ impl CombinerKind {
             Self::Or => "arith.ori",
             Self::MinimumF => "arith.minimumf",
             Self::MaximumF => "arith.maximumf",
-        };
+        })
+    }
+
+    /// The combiner that an operation of `arith` of this name is, if it is one.
+    pub fn of_operation(name: &str) -> Option<Self> {
+        let is_it = |kind: &Self| [true, false].iter().any(|it| kind.operation(*it) == Some(name));
+        Self::NAMES.iter().map(|(kind, _)| *kind).find(is_it)
+    }
+
+    /// Emits the combination of an accumulated value with a new one.
+    ///
+    /// # Panics
+    /// If no operation of `arith` combines.
+    pub fn build<'c>(self, builder: &Builder<'c>, acc: Val<'c>, new: Val<'c>) -> Val<'c> {
+        let ty = acc.r#type();
+        let is_float = mlir::is_float(mlir::element_type(ty));
+        let name = self.operation(is_float).expect("a combiner that is an operation");
         builder.value(name, &[acc, new], ty)
     }
 
-    /// Emits the identity of the operation in a type; for `assign`, zero.
-    pub fn build_identity<'c>(self, builder: &Builder<'c>, ty: Type<'c>) -> Val<'c> {
+    /// The identity of the operation in a type; without an operation, zero.
+    pub fn identity<'c>(self, context: &'c Context, ty: Type<'c>) -> Attribute<'c> {
         let index_width = ty.is_index().then_some(64);
         let Some(width) = mlir::integer_width(ty).or(index_width) else {
             let value = match self {
@@ -140,7 +150,7 @@ impl CombinerKind {
                 Self::MaxF | Self::MaximumF => f64::NEG_INFINITY,
                 _ => 0.0,
             };
-            return builder.float(ty, value);
+            return mlir::float(context, ty, value);
         };
         let signed_max = if width >= 64 { i64::MAX } else { (1i64 << (width - 1)) - 1 };
         let value = match self {
@@ -150,7 +160,7 @@ impl CombinerKind {
             Self::MinU | Self::And => -1,
             _ => 0,
         };
-        builder.integer(ty, value)
+        mlir::integer(context, ty, value)
     }
 }
 
@@ -190,18 +200,18 @@ impl Combiner {
     }
 }
 
-/// What a fold starts from.
+/// The start of a fold.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Start<'c> {
     /// The identity of the operation.
     Identity,
     /// A constant of the accumulator's type.
     Constant(Attribute<'c>),
-    /// What the destination of this number holds.
+    /// The contents of the destination of this number.
     Destination(usize),
 }
 
-/// What a fold accumulates.
+/// A value that a fold accumulates.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Accumulator<'c> {
     /// The type of the value.
@@ -210,7 +220,7 @@ pub struct Accumulator<'c> {
     pub kind: CombinerKind,
     /// The identity of [`CombinerKind::Custom`]; the other combiners have their own.
     pub identity: Option<Attribute<'c>>,
-    /// What it starts from.
+    /// Its first value.
     pub start: Start<'c>,
 }
 
@@ -276,14 +286,8 @@ impl<'c> Accumulator<'c> {
 
     /// Emits the identity of the operation.
     pub fn build_identity(&self, builder: &Builder<'c>) -> Val<'c> {
-        match self.identity {
-            Some(value) => self.build_constant(builder, value),
-            None => self.kind.build_identity(builder, self.ty),
-        }
-    }
-
-    fn build_constant(&self, builder: &Builder<'c>, value: Attribute<'c>) -> Val<'c> {
-        builder.value_with("arith.constant", &[], self.ty, &[("value", value)])
+        let own = || self.kind.identity(builder.context, self.ty);
+        builder.constant(self.ty, self.identity.unwrap_or_else(own))
     }
 
     /// Emits the start; `held` loads from the destination of a number.
@@ -294,7 +298,7 @@ impl<'c> Accumulator<'c> {
     ) -> Val<'c> {
         match self.start {
             Start::Identity => self.build_identity(builder),
-            Start::Constant(value) => self.build_constant(builder, value),
+            Start::Constant(value) => builder.constant(self.ty, value),
             Start::Destination(number) => held(number),
         }
     }
@@ -406,7 +410,7 @@ pub struct GenericParts<'c> {
     pub inits: Vec<Val<'c>>,
     /// One map per input, destination and tensor among the runtimes, in this order.
     pub maps: Vec<IndexingMap>,
-    /// What is accumulated; nothing in map form.
+    /// The accumulators; none in map form.
     pub accumulators: Vec<Accumulator<'c>>,
     /// The block that combines the accumulators, which is copied. If none of them has a combiner with
     /// a name and this is absent, an empty block is made.
@@ -445,12 +449,7 @@ impl<'c> GenericParts<'c> {
             let arguments = [folded.clone(), folded.clone()].concat();
             let (region, block) = mlir::region_with_block(&arguments, builder.location);
             if let Some(old) = self.combiner {
-                let inside = Builder::at_end(context, block, builder.location);
-                let mut values = ValueMap::default();
-                for (old, new) in mlir::arguments(old).into_iter().zip(mlir::arguments(block)) {
-                    values.insert(old, new);
-                }
-                mlir::ops(old).into_iter().for_each(|op| _ = inside.copy(op, &mut values));
+                mlir::copy_block(context, old, block, builder.location);
             }
             regions.push(region);
         }

@@ -43,7 +43,7 @@ use super::{
 };
 use crate::{
     ffi,
-    mlir::{self, Blk, Builder, Op, Val, ValueMap},
+    mlir::{self, Blk, Builder, Op, Val},
 };
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
@@ -550,10 +550,8 @@ impl<'a, 'c> Tiler<'a, 'c> {
 
     /// Copies a region of the operation. `renumber` gives the variables of the copy.
     pub(super) fn copy_region(&self, from: Blk<'c>, to: Blk<'c>, renumber: &dyn Fn(Var) -> Var) {
-        let mut values = ValueMap::default();
-        for (from, to) in mlir::arguments(from).into_iter().zip(mlir::arguments(to)) {
-            values.insert(from, to);
-        }
+        let arguments = mlir::arguments(from).into_iter().zip(mlir::arguments(to));
+        let mut values = arguments.collect();
         let builder = Builder::at_end(self.builder.context, to, self.builder.location);
         let mut indices = Vec::new();
         for op in mlir::ops(from) {

@@ -199,21 +199,7 @@ fn folds<'c>(body: Blk<'c>, num_inputs: usize) -> Result<Vec<Fold<'c>>, Rejectio
 /// The fold that yields `result` from the element of a destination.
 fn fold<'c>(result: Val<'c>, element: Val<'c>) -> Option<Fold<'c>> {
     let combine = mlir::defining_op(result)?;
-    let kind = match mlir::name(combine) {
-        "arith.addf" | "arith.addi" => CombinerKind::Add,
-        "arith.mulf" | "arith.muli" => CombinerKind::Mul,
-        "arith.minnumf" => CombinerKind::MinF,
-        "arith.maxnumf" => CombinerKind::MaxF,
-        "arith.minsi" => CombinerKind::MinS,
-        "arith.maxsi" => CombinerKind::MaxS,
-        "arith.minui" => CombinerKind::MinU,
-        "arith.maxui" => CombinerKind::MaxU,
-        "arith.andi" => CombinerKind::And,
-        "arith.ori" => CombinerKind::Or,
-        "arith.minimumf" => CombinerKind::MinimumF,
-        "arith.maximumf" => CombinerKind::MaximumF,
-        _ => return None,
-    };
+    let kind = CombinerKind::of_operation(mlir::name(combine))?;
     let is_used_once = |value| mlir::uses(value).len() == 1;
     let operands = mlir::operands(combine);
     let number = operands.iter().position(|it| *it == element)?;

@@ -469,10 +469,7 @@ fn copy<'c>(
     arguments: &[Val<'c>],
     values: &[Val<'c>],
 ) -> Vec<Val<'c>> {
-    let mut map = ValueMap::default();
-    for (old, new) in arguments.iter().zip(values) {
-        map.insert(*old, *new);
-    }
+    let mut map = arguments.iter().copied().zip(values.iter().copied()).collect::<ValueMap>();
     for op in mlir::ops(body).into_iter().filter(|op| !mlir::is(*op, "imap.yield")) {
         b.copy(op, &mut map);
     }

@@ -99,7 +99,7 @@ fn convert<'c>(ir: &Context, op: Op<'c>, structured: Structured<'c>) {
     let mut nest = Nest::within(ir, domain, runtimes);
     let mut combiners = vec![Combiner::ASSIGN; inits.len()];
     for ((init, fold), combiner) in inits.iter_mut().zip(&folds).zip(&mut combiners) {
-        let filled = filled_with_identity(&b, *init, fold.kind);
+        let filled = filled_with_identity(*init, fold.kind);
         *combiner = Combiner { kind: fold.kind, from_identity: filled.is_some() };
         *init = filled.unwrap_or(*init);
     }
@@ -176,12 +176,9 @@ fn build_empty<'c>(b: &Builder<'c>, tensor: Val<'c>) -> Val<'c> {
 }
 
 /// The tensor that a `linalg.fill` overwrites with the identity of a combiner to give `init`.
-fn filled_with_identity<'c>(b: &Builder<'c>, init: Val<'c>, kind: CombinerKind) -> Option<Val<'c>> {
+fn filled_with_identity(init: Val<'_>, kind: CombinerKind) -> Option<Val<'_>> {
     let fill = mlir::defining_op(init).filter(|it| mlir::is(*it, "linalg.fill"))?;
     let value = mlir::defining_op(mlir::operand(fill, 0))?.attribute("value").ok()?;
-    let identity = kind.build_identity(b, mlir::element_type(init.r#type()));
-    let identity = mlir::defining_op(identity)?;
-    let is_equal = identity.attribute("value").ok() == Some(value);
-    mlir::erase(identity);
-    is_equal.then(|| mlir::operand(fill, 1))
+    let identity = kind.identity(mlir::context_of(fill), mlir::element_type(init.r#type()));
+    (identity == value).then(|| mlir::operand(fill, 1))
 }

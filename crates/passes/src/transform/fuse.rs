@@ -1100,10 +1100,8 @@ impl<'c, 'i> Plan<'c, 'i> {
         arguments: &[Val<'c>],
         dims: &[Expr],
     ) -> Vec<Val<'c>> {
-        let mut values = ValueMap::default();
-        for (old, new) in mlir::arguments(block).into_iter().zip(arguments) {
-            values.insert(old, *new);
-        }
+        let arguments = arguments.iter().copied();
+        let mut values: ValueMap = mlir::arguments(block).into_iter().zip(arguments).collect();
         for op in mlir::ops(block) {
             if mlir::is(op, "imap.yield") {
                 let copy = |value| values.get(value).unwrap_or(value);

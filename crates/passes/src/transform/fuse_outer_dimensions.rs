@@ -42,7 +42,7 @@ use std::collections::{HashMap, HashSet};
 use tc_dialects::{
     diagnostic::{RemarkKind, Report, remark},
     imap::{Generic, GenericParts},
-    mlir::{self, Blk, Builder, Op, Val, ValueMap},
+    mlir::{self, Builder, Op, Val},
     pass::{Failure, PassInfo, PassOption, PassRun},
 };
 use tc_ir::{Context, IndexingMap, expr::Var, map::Variable};
@@ -352,19 +352,8 @@ fn at_index<'c>(
         combiner: generic.combiner(),
     };
     let new = parts.build(ir, builder, generic.epilogue().is_some());
-    copy_block(generic.body(), new.body(), builder);
+    mlir::copy_block(builder.context, generic.body(), new.body(), builder.location);
     if let (Some(old), Some(new)) = (generic.epilogue(), new.epilogue()) {
-        copy_block(old, new, builder);
-    }
-}
-
-fn copy_block<'c>(old: Blk<'c>, new: Blk<'c>, builder: &Builder<'c>) {
-    let inside = Builder::at_end(builder.context, new, builder.location);
-    let mut map = ValueMap::default();
-    for (old, new) in mlir::arguments(old).into_iter().zip(mlir::arguments(new)) {
-        map.insert(old, new);
-    }
-    for op in mlir::ops(old) {
-        inside.copy(op, &mut map);
+        mlir::copy_block(builder.context, old, new, builder.location);
     }
 }

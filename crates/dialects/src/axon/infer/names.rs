@@ -1,8 +1,8 @@
 //! Names of one signature that inference makes equal.
 //!
 //! Different names suggest different sizes, shapes or types. If a function allows only equal ones, that is a
-//! warning, with the places from which it follows. Names of what is known in the end are not reported:
-//! programs give names to sizes and types that they know.
+//! warning, with the places from which it follows. A name is not reported if inference finds a number or a
+//! known type for it: programs give names to sizes and types that they know.
 
 use super::super::types::{Elem, Node, Ty};
 use super::Inference;
@@ -38,7 +38,7 @@ impl Inference {
                 if MAX_DIAGNOSTICS <= self.warnings.len() {
                     return;
                 }
-                // What is equal has one canonical form.
+                // Equal sizes, shapes or types have one canonical form.
                 let Some(key) = self.canonical(named) else { continue };
                 match known.get(&key).cloned() {
                     Some(first) => self.warn_of_equal_names(&first, &name, named, span),

@@ -729,7 +729,8 @@ impl<'c, 'm> Lowering<'c, 'm> {
         let accesses = self.over_output(at, 0, &[0, 1])?;
         if accesses.is_empty(ir) {
             return self.generate(b, shape, &|b, _| {
-                let zero = kind.build_identity(b, compute_type(b, shape.element_type));
+                let ty = compute_type(b, shape.element_type);
+                let zero = b.constant(ty, kind.identity(b.context, ty));
                 Ok(vec![zero; shape.element_type.num_parts()])
             });
         }

@@ -65,8 +65,7 @@ impl<'c, 'i> Nest<'c, 'i> {
 
     /// Over the loops of accesses, given the values of their runtime variables.
     pub(super) fn along(ir: &'i Context, accesses: &Accesses, runtimes: Vec<Val<'c>>) -> Self {
-        let domain = accesses.domain.clone();
-        Self { ir, domain, runtimes, inputs: Vec::new(), outputs: Vec::new() }
+        Self::within(ir, accesses.domain.clone(), runtimes)
     }
 
     /// Adds a range variable, from 0 to below `extent`; a single value needs none.
@@ -214,12 +213,20 @@ pub(super) fn decode_all<'c>(
     elements: &[ElementType],
     stored: &[Val<'c>],
 ) -> Vec<Scalar<'c>> {
-    let mut stored = stored.iter();
-    let mut scalar = |element: &ElementType| -> Scalar<'c> {
-        let parts = stored.by_ref().take(element.num_parts());
-        parts.map(|value| decode(b, element.part(), *value)).collect()
+    let decoded = |(element, parts): (&ElementType, Scalar<'c>)| {
+        parts.into_iter().map(|value| decode(b, element.part(), value)).collect()
     };
-    elements.iter().map(&mut scalar).collect()
+    elements.iter().zip(scalars(stored, elements.iter().copied())).map(decoded).collect()
+}
+
+/// Elements of these types, from their parts one after the other.
+pub(super) fn scalars<'c>(
+    parts: &[Val<'c>],
+    elements: impl IntoIterator<Item = ElementType>,
+) -> Vec<Scalar<'c>> {
+    let mut parts = parts.iter().copied();
+    let scalar = |element: ElementType| parts.by_ref().take(element.num_parts()).collect();
+    elements.into_iter().map(scalar).collect()
 }
 
 /// The parts of an element as they are stored.

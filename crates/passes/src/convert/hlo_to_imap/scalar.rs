@@ -9,7 +9,7 @@ use super::{
     complex,
     value::{Scalar, compute_type, storage_type},
 };
-use melior::ir::{Type, ValueLike};
+use melior::ir::{Attribute as MlirAttribute, Type, ValueLike};
 use tc_dialects::{
     hlo::{
         ArrayLiteral, Attribute, ComparisonType, ComputationId, Direction, ElementKind,
@@ -171,14 +171,29 @@ pub(in crate::convert) fn constant<'c>(
     literal: &ArrayLiteral,
     position: usize,
 ) -> Scalar<'c> {
-    let element = literal.element_type;
+    let ty = compute_type(b, literal.element_type);
+    let numbers = numbers(b, literal, position, literal.element_type);
+    numbers.into_iter().map(|number| b.constant(ty, number)).collect()
+}
+
+/// The numbers of an element of a literal, in the type with which bodies calculate for `element`, which
+/// is as exact as that of the literal.
+pub(super) fn numbers<'c>(
+    b: &Builder<'c>,
+    literal: &ArrayLiteral,
+    position: usize,
+    element: ElementType,
+) -> Vec<MlirAttribute<'c>> {
     let ty = compute_type(b, element);
     if let Some((real, imaginary)) = literal.complex(position) {
-        return vec![b.float(ty, real), b.float(ty, imaginary)];
+        return vec![mlir::float(b.context, ty, real), mlir::float(b.context, ty, imaginary)];
     }
     vec![match literal.float(position) {
-        Some(value) => b.float(ty, value),
-        None => b.integer(ty, literal.integer(position).unwrap_or(0) as i64),
+        Some(value) => mlir::float(b.context, ty, value),
+        None => {
+            let value = literal.integer(position).unwrap_or(0) as i64;
+            mlir::integer(b.context, ty, value)
+        }
     }]
 }
 

@@ -6,12 +6,12 @@ use super::{
     coding::{decode, encode},
     nest::{
         IndexMath, Memory, Nest, Point, build_inside, decode_all, empty, extents, fold_box,
-        for_each,
+        for_each, scalars,
     },
     scalar,
-    value::{self, Array, Scalar},
+    value::{self, Array},
 };
-use melior::ir::{Attribute as MlirAttribute, operation::OperationLike};
+use melior::ir::Attribute as MlirAttribute;
 use std::iter;
 use tc_dialects::{
     hlo::{
@@ -19,7 +19,7 @@ use tc_dialects::{
         indexing::{Accesses, InstructionRef},
     },
     imap::{self, Accumulator, Combiner, CombinerKind, Generic, Start},
-    mlir::{self, Builder, Val},
+    mlir::{self, Builder},
 };
 
 impl<'c> Lowering<'c, '_> {
@@ -54,8 +54,8 @@ impl<'c> Lowering<'c, '_> {
         };
         let starts = self.constants(b, at, sources.len(), widen);
         let mut nest = Nest::along(self.ir, &accesses, Vec::new());
-        for (source, index) in sources.iter().zip(iter::repeat(&accesses.indices[0])) {
-            source.parts.iter().for_each(|part| nest.read(*part, index.clone()));
+        for part in sources.iter().flat_map(|source| &source.parts) {
+            nest.read(*part, accesses.indices[0].clone());
         }
         for init in results.iter().flat_map(|shape| empty(b, shape)) {
             nest.write(init, accesses.index.clone(), Combiner::ASSIGN);
@@ -94,13 +94,9 @@ impl<'c> Lowering<'c, '_> {
         let mut values = Vec::new();
         for operand in &operands[operands.len() - count..] {
             let literal = operand.literal().and_then(Literal::as_array)?;
-            let element = literal.element_type;
-            values.extend(match literal.float(0) {
-                Some(value) => vec![b.float(value::compute_type(b, widen(element)), value)],
-                None => scalar::constant(b, literal, 0),
-            });
+            values.extend(scalar::numbers(b, literal, 0, widen(literal.element_type)));
         }
-        values.into_iter().map(constant_of).collect()
+        Some(values)
     }
 
     /// A fold by a computation, which starts from constants: by the contract of HLO, these are neutral.
@@ -129,13 +125,8 @@ impl<'c> Lowering<'c, '_> {
         imap::build_yield(&body, &decode_all(&body, elements, &arguments).concat());
         if let Some(block) = generic.combiner() {
             let (combine, arguments) = inside(block);
-            let mut rest = arguments.into_iter();
-            let scalars: Vec<Scalar> = [elements, elements]
-                .concat()
-                .iter()
-                .map(|element| rest.by_ref().take(element.num_parts()).collect())
-                .collect();
-            let values = scalar::computation(&combine, self.module, applied, &scalars)?;
+            let both = scalars(&arguments, elements.iter().chain(elements).copied());
+            let values = scalar::computation(&combine, self.module, applied, &both)?;
             imap::build_yield(&combine, &values.concat());
         }
         if let Some(block) = generic.epilogue() {
@@ -171,11 +162,12 @@ impl<'c> Lowering<'c, '_> {
                 build_inside(b, point.is_inside(b), carried, &mut |b| {
                     let index = point.emit(b, &accesses.indices[0]);
                     let new = from.iter().map(|memory| memory.load(b, &index));
-                    let arguments: Vec<_> = split(carried, &from).into_iter().chain(new).collect();
+                    let old = scalars(carried, from.iter().map(Memory::element));
+                    let arguments: Vec<_> = old.into_iter().chain(new).collect();
                     Ok(scalar::computation(b, self.module, applied, &arguments)?.concat())
                 })
             })?;
-            let values = split(&folded, &to);
+            let values = scalars(&folded, to.iter().map(Memory::element));
             to.iter().zip(values).for_each(|(memory, value)| memory.store(b, dims, &value));
             Ok(())
         })?;
@@ -292,7 +284,7 @@ fn fold_by_name<'c>(
     };
     let mut accumulator = Accumulator { ty, kind, identity: None, start: Start::Identity };
     match start {
-        Ok(value) if Some(value) != constant_of(kind.build_identity(b, ty)) => {
+        Ok(value) if value != kind.identity(b.context, ty) => {
             accumulator.start = Start::Constant(value);
         }
         Ok(_) => {}
@@ -313,23 +305,4 @@ fn fold_by_name<'c>(
         imap::build_yield(&end, &[encode(&end, element, result)]);
     }
     generic
-}
-
-/// The value of a constant, which is erased.
-fn constant_of(constant: Val<'_>) -> Option<MlirAttribute<'_>> {
-    let op = mlir::defining_op(constant).filter(|op| mlir::is(*op, "arith.constant"))?;
-    let value = op.attribute("value").ok();
-    mlir::erase(op);
-    value
-}
-
-/// The values of several arrays, from their parts one after the other.
-fn split<'c>(values: &[Val<'c>], like: &[Memory<'c>]) -> Vec<Scalar<'c>> {
-    let mut rest = values;
-    let mut next = |memory: &Memory<'c>| {
-        let (scalar, others) = rest.split_at(memory.element().num_parts());
-        rest = others;
-        scalar.to_vec()
-    };
-    like.iter().map(&mut next).collect()
 }
