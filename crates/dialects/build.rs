@@ -43,19 +43,19 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     // One library per dialect and one for the driver: a change recompiles its own only.
-    for (library, source) in [
-        ("tc_imap", "Imap.cpp"),
-        ("tc_tc", "Tc.cpp"),
-        ("tc_hlo", "Hlo.cpp"),
-        ("tc_tml", "Tml.cpp"),
-        ("tc_axon", "Axon.cpp"),
-        ("tc_driver", "Driver.cpp"),
+    for (library, sources) in [
+        ("tc_imap", &["Imap.cpp", "Assembly.cpp"][..]),
+        ("tc_tc", &["Tc.cpp"]),
+        ("tc_hlo", &["Hlo.cpp"]),
+        ("tc_tml", &["Tml.cpp"]),
+        ("tc_axon", &["Axon.cpp"]),
+        ("tc_driver", &["Driver.cpp"]),
     ] {
         cc::Build::new()
             .cpp(true)
             // g++ and the shared libMLIR disagree on TypeIDs that have no explicit definition.
             .compiler("clang++-22")
-            .file(Path::new("bridge").join(source))
+            .files(sources.iter().map(|source| Path::new("bridge").join(source)))
             .include("bridge")
             .include(&out)
             .flag("-isystem")

@@ -16,7 +16,7 @@ use tc_backends::{
 };
 use tc_dialects::{
     Language,
-    imap::Generic,
+    imap::{Generic, Indexed},
     mlir::{self, Blk},
 };
 use tc_passes::analysis::cost::Formula;

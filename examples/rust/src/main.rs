@@ -17,7 +17,7 @@ use std::error::Error;
 use tc_backends::{cpu, run::run_pipeline, runtime::Tensor};
 use tc_dialects::{
     diagnostic::{self, Printer},
-    imap::{self, Accumulator, CombinerKind, GenericParts, Start},
+    imap::{self, Accumulator, CombinerKind, GenericParts, Indexed, Start},
     mlir::{self, Builder, Val},
 };
 use tc_ir::{Expr, IndexingMap, map::Variable};

@@ -12,7 +12,7 @@ use super::{
 };
 use melior::ir::{Type, ValueLike};
 use tc_dialects::{
-    imap::{self, CombinerKind, Generic},
+    imap::{self, CombinerKind, Generic, Indexed},
     mlir::{self, Op, Val},
     tc::Comprehension,
 };

@@ -11,7 +11,7 @@ use super::{
 };
 use melior::ir::{Attribute, Type, ValueLike, attribute::FloatAttribute, operation::OperationLike};
 use tc_dialects::{
-    imap::{CombinerKind, Generic},
+    imap::{CombinerKind, Generic, Indexed},
     mlir::{self, Op, Val},
     tc::Comprehension,
 };

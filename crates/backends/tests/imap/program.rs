@@ -6,7 +6,7 @@ use melior::{
 };
 use tc_backends::runtime::Tensor;
 use tc_dialects::{
-    imap::{self, Accumulator, CombinerKind, GenericParts, Start},
+    imap::{self, Accumulator, CombinerKind, GenericParts, Indexed, Start},
     mlir::{self, Builder, Val},
 };
 use tc_ir::{Expr, IndexingMap, Interval, Variable, map::Constraint};

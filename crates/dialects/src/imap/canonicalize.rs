@@ -5,7 +5,7 @@
 //!   compute or that a loop counts, such as the size of a tile that may be cut at the end.
 
 use super::{
-    Generic,
+    Generic, Indexed,
     extents::{constant_index, is_index},
     map,
 };

@@ -11,7 +11,7 @@ pub mod verify;
 
 use crate::{
     ffi::{self, AccumulatorParts},
-    mlir::{self, Blk, Builder, Val},
+    mlir::{self, Blk, Builder, Op, Val},
 };
 use melior::{
     Context,
@@ -316,44 +316,67 @@ mlir::op_view! {
     Generic, "imap.generic"
 }
 
-impl<'c> Generic<'c> {
+/// An operation with an iteration domain and an indexing map per operand.
+pub trait Indexed<'c>: Copy {
+    /// The operation itself.
+    fn op(self) -> Op<'c>;
+
     /// The iteration domain, a map without results.
-    pub fn domain(self, ir: &tc_ir::Context) -> IndexingMap {
+    fn domain(self, ir: &tc_ir::Context) -> IndexingMap {
         self.frozen_domain().thaw(ir)
     }
 
     /// The iteration domain, as the attribute holds it.
-    pub fn frozen_domain(self) -> &'c FrozenMap {
-        let attribute = self.op.attribute("domain").ok();
-        attribute.and_then(map::frozen).expect("a verified imap.generic has a domain")
+    fn frozen_domain(self) -> &'c FrozenMap {
+        let attribute = self.op().attribute("domain").ok();
+        attribute.and_then(map::frozen).expect("a verified operation has a domain")
     }
 
     /// The values of the runtime variables: an `index` or an integer tensor each.
-    pub fn runtimes(self) -> Vec<Val<'c>> {
-        mlir::operand_group(self.op, 0)
+    fn runtimes(self) -> Vec<Val<'c>> {
+        mlir::operand_group(self.op(), 0)
     }
 
     /// The tensors read.
-    pub fn inputs(self) -> Vec<Val<'c>> {
-        mlir::operand_group(self.op, 1)
+    fn inputs(self) -> Vec<Val<'c>> {
+        mlir::operand_group(self.op(), 1)
     }
 
     /// The destinations.
-    pub fn inits(self) -> Vec<Val<'c>> {
-        mlir::operand_group(self.op, 2)
+    fn inits(self) -> Vec<Val<'c>> {
+        mlir::operand_group(self.op(), 2)
     }
 
     /// The indexing maps: of the inputs, the destinations, and the tensors among the
     /// runtimes.
-    pub fn maps(self, ir: &tc_ir::Context) -> Vec<IndexingMap> {
+    fn maps(self, ir: &tc_ir::Context) -> Vec<IndexingMap> {
         self.frozen_maps().into_iter().map(|map| map.thaw(ir)).collect()
     }
 
     /// The indexing maps, as the attributes hold them.
-    pub fn frozen_maps(self) -> Vec<&'c FrozenMap> {
-        mlir::array_attr(self.op, "maps").into_iter().filter_map(map::frozen).collect()
+    fn frozen_maps(self) -> Vec<&'c FrozenMap> {
+        mlir::array_attr(self.op(), "maps").into_iter().filter_map(map::frozen).collect()
     }
 
+    /// The accumulators; none in map form.
+    fn accumulators(self) -> Vec<Accumulator<'c>> {
+        let attributes = mlir::array_attr(self.op(), "accumulators");
+        attributes.into_iter().filter_map(Accumulator::from_attribute).collect()
+    }
+
+    /// The block that computes the values of a point.
+    fn body(self) -> Blk<'c> {
+        mlir::body(self.op(), 0).expect("a verified operation has a body")
+    }
+}
+
+impl<'c> Indexed<'c> for Generic<'c> {
+    fn op(self) -> Op<'c> {
+        self.op
+    }
+}
+
+impl<'c> Generic<'c> {
     /// Whether each iteration touches one element through both of two operands, given by their
     /// numbers, which no other iteration touches: what one reads may then be overwritten by the
     /// other. That is so without range variables, if both have one map, and that lists every
@@ -368,17 +391,6 @@ impl<'c> Generic<'c> {
         let is_dim = |var: &Var| matches!(var, Var::Dim(_));
         let is_bijective = dims.len() == domain.dims.len() && dims.iter().all(is_dim);
         domain.ranges.is_empty() && lhs.results == rhs.results && is_bijective
-    }
-
-    /// The accumulators; none in map form.
-    pub fn accumulators(self) -> Vec<Accumulator<'c>> {
-        let attributes = mlir::array_attr(self.op, "accumulators");
-        attributes.into_iter().filter_map(Accumulator::from_attribute).collect()
-    }
-
-    /// The block that computes one value per destination.
-    pub fn body(self) -> Blk<'c> {
-        mlir::body(self.op, 0).expect("a verified imap.generic has a body")
     }
 
     /// Whether a region combines, rather than an operation per accumulator.

@@ -5,7 +5,7 @@
 //! them, from the start of the operation and with its epilogue.
 
 use super::{
-    Accumulator, Generic, GenericParts, Start, build_yield,
+    Accumulator, Generic, GenericParts, Indexed, Start, build_yield,
     tiling::{Index, Reason, Slice, Span, Tiled, Tiler},
 };
 use crate::mlir::{self, Builder, Op, Val, ValueMap};

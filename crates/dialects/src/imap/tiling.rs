@@ -37,7 +37,7 @@
 //! ```
 
 use super::{
-    Generic, GenericParts, build_apply,
+    Generic, GenericParts, Indexed, build_apply,
     extents::{extent_expr, is_index, queried_extent, size_expr},
     verify::index_variable,
 };

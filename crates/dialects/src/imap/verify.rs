@@ -8,7 +8,7 @@
 //! Not checked here: that accesses stay inside their operands. Front ends prove it, or emit
 //! `imap.check` before the operation, which is then valid though it is never reached.
 
-use super::{CombinerKind, Generic, Start, map};
+use super::{CombinerKind, Generic, Indexed, Start, map};
 use crate::{
     diagnostic::Report,
     mlir::{self, Blk, Op, Val},
@@ -41,9 +41,23 @@ fn error<'c, T>(message: impl Into<String>) -> Result<T, Report<'c>> {
 
 fn verify_generic<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
     let generic = Generic::cast(op).expect("dispatched on the name");
-    let domain = generic.frozen_domain();
-    let (runtimes, inputs, inits) = (generic.runtimes(), generic.inputs(), generic.inits());
-    let maps = generic.frozen_maps();
+    let (domain, inputs, inits) = (generic.frozen_domain(), generic.inputs(), generic.inits());
+    let maps = verify_accesses(generic)?;
+    for (number, map) in maps[inputs.len()..inputs.len() + inits.len()].iter().enumerate() {
+        if uses_range(map) {
+            return error(format!("the map of destination {number} uses a range variable"));
+        }
+        verify_destination(number, map, domain)?;
+    }
+    verify_accumulators(generic, domain)?;
+    verify_regions(generic, &inputs, &inits, &maps)
+}
+
+/// The maps: C1, C2 and C6.
+fn verify_accesses<'c>(op: impl Indexed<'c>) -> Result<Vec<&'c FrozenMap>, Report<'c>> {
+    let domain = op.frozen_domain();
+    let (runtimes, inputs, inits, maps) =
+        (op.runtimes(), op.inputs(), op.inits(), op.frozen_maps());
     verify_domain(domain, &runtimes)?;
 
     let runtime_tensors: Vec<_> =
@@ -69,14 +83,7 @@ fn verify_generic<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
             ));
         }
     }
-    for (number, map) in maps[inputs.len()..inputs.len() + inits.len()].iter().enumerate() {
-        if uses_range(map) {
-            return error(format!("the map of destination {number} uses a range variable"));
-        }
-        verify_destination(number, map, domain)?;
-    }
-    verify_accumulators(generic, domain)?;
-    verify_regions(generic, &inputs, &inits, &maps)
+    Ok(maps)
 }
 
 fn is_shaped(ty: Type) -> bool {

@@ -7,7 +7,7 @@
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::{BTreeMap, HashMap};
 use tc_dialects::{
-    imap::{self, Generic},
+    imap::{self, Generic, Indexed},
     mlir::{self, Op, Val},
 };
 use tc_ir::{

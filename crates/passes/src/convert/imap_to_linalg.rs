@@ -43,7 +43,7 @@ use std::collections::BTreeSet;
 use tc_dialects::{
     diagnostic::{RemarkKind, remark},
     imap::{
-        self, Accumulator, Generic, GenericParts,
+        self, Accumulator, Generic, GenericParts, Indexed,
         extents::{extent_expr, is_index},
         verify::index_variable,
     },

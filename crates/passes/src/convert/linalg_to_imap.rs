@@ -37,7 +37,7 @@ use super::hlo_to_imap::nest::Nest;
 use crate::analysis::linalg::{Structured, operations, remark_kept};
 use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::{
-    imap::{self, Combiner, CombinerKind},
+    imap::{self, Combiner, CombinerKind, Indexed},
     mlir::{self, Builder, Op, Val, ValueMap},
     pass::{Failure, PassInfo, PassRun},
 };

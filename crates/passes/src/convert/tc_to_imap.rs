@@ -44,7 +44,7 @@ use melior::ir::{
 use std::collections::{BTreeMap, HashMap, HashSet};
 use tc_dialects::{
     diagnostic::Report,
-    imap::{self, GenericParts},
+    imap::{self, GenericParts, Indexed},
     mlir::{self, Builder, Op, Val, ValueMap},
     pass::{Failure, PassInfo, PassRun},
     tc::{Comprehension, Def},

@@ -56,7 +56,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use tc_dialects::{
     diagnostic::{RemarkKind, Report, remark},
-    imap::{self, Combiner, CombinerKind},
+    imap::{self, Combiner, CombinerKind, Indexed},
     mlir::{self, Blk, Builder, Op, Val},
     pass::{Failure, PassInfo, PassRun},
     tml::{Program, dims, extents, num_elements, syntax::checked::round_up},

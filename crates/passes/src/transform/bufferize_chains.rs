@@ -48,7 +48,7 @@ use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike, r#type::M
 use std::collections::{HashMap, HashSet};
 use tc_dialects::{
     diagnostic::{RemarkKind, Report, remark},
-    imap::Generic,
+    imap::{Generic, Indexed},
     mlir::{self, Blk, Builder, Op, Val},
     pass::{Failure, PassInfo, PassOption, PassRun},
 };

@@ -27,7 +27,7 @@
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 use tc_dialects::{
-    imap::Generic,
+    imap::{Generic, Indexed},
     mlir::{self, Builder, Op, Val},
     pass::{Failure, PassInfo, PassRun},
 };

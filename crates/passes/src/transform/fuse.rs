@@ -50,7 +50,7 @@ use std::collections::{BTreeSet, HashMap};
 use tc_dialects::{
     diagnostic::{RemarkKind, remark},
     imap::{
-        self, Accumulator, Generic, GenericParts,
+        self, Accumulator, Generic, GenericParts, Indexed,
         extents::{reaches_all, shifted_dim},
         verify::index_variable,
     },

@@ -41,7 +41,7 @@ use melior::ir::{ValueLike, operation::OperationLike, r#type::MemRefType};
 use std::collections::{HashMap, HashSet};
 use tc_dialects::{
     diagnostic::{RemarkKind, Report, remark},
-    imap::{Generic, GenericParts},
+    imap::{Generic, GenericParts, Indexed},
     mlir::{self, Builder, Op, Val},
     pass::{Failure, PassInfo, PassOption, PassRun},
 };

@@ -34,7 +34,7 @@ use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 use tc_dialects::{
     diagnostic::{RemarkKind, remark},
-    imap::Generic,
+    imap::{Generic, Indexed},
     mlir::{self, Blk, Op, Val},
     pass::{Failure, PassInfo, PassRun},
 };

@@ -49,7 +49,7 @@ use melior::ir::{
 };
 use tc_dialects::{
     diagnostic::{RemarkKind, remark},
-    imap::{Generic, GenericParts},
+    imap::{Generic, GenericParts, Indexed},
     mlir::{self, Blk, Builder, Op, Val, ValueMap},
     pass::{Failure, PassInfo, PassRun},
 };

@@ -3,7 +3,7 @@
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::{cell::RefCell, collections::HashMap};
 use tc_dialects::{
-    imap::{self, Generic},
+    imap::{self, Generic, Indexed},
     mlir::{self, Op, Val},
 };
 use tc_ir::{

@@ -4,7 +4,7 @@ use super::extents::root;
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 use tc_dialects::{
-    imap::Generic,
+    imap::{Generic, Indexed},
     mlir::{self, Blk, Op, Val},
 };
 

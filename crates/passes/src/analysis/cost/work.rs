@@ -7,7 +7,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
 };
 use tc_dialects::{
-    imap::{Accumulator, CombinerKind, Generic},
+    imap::{Accumulator, CombinerKind, Generic, Indexed},
     mlir::{self, Blk, Op, Val},
 };
 use tc_ir::{Context, Expr, IndexingMap, Var};

@@ -11,7 +11,7 @@ use crate::convert::{
 use melior::ir::{Attribute, ValueLike, r#type::MemRefType};
 use tc_dialects::{
     hlo::{ArrayShape, ElementType, indexing::Accesses},
-    imap::{self, Accumulator, Combiner, Generic, GenericParts},
+    imap::{self, Accumulator, Combiner, Generic, GenericParts, Indexed},
     mlir::{self, Builder, Val},
     tc::MAX_EXTENT,
 };

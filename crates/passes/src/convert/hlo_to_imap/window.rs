@@ -18,7 +18,7 @@ use tc_dialects::{
         ArrayShape, Attribute, ComputationId, ElementKind, ElementType, Literal, Opcode,
         indexing::{Accesses, InstructionRef},
     },
-    imap::{self, Accumulator, Combiner, CombinerKind, Generic, Start},
+    imap::{self, Accumulator, Combiner, CombinerKind, Generic, Indexed, Start},
     mlir::{self, Builder},
 };
 

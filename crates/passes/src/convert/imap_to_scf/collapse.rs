@@ -12,7 +12,10 @@
 use super::emit::{Nest, index_of};
 use melior::ir::{Type, ValueLike, r#type::MemRefType};
 use std::collections::BTreeSet;
-use tc_dialects::mlir::{self, Builder, Val};
+use tc_dialects::{
+    imap::Indexed,
+    mlir::{self, Builder, Val},
+};
 use tc_ir::{IndexingMap, Interval, Node, Var};
 
 /// Collapses variables until none is left to be.

@@ -5,7 +5,7 @@ use super::{super::index_expr::IndexExprs, super::loops, Choices};
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike};
 use std::collections::{BTreeMap, BTreeSet};
 use tc_dialects::{
-    imap::{Accumulator, Generic, verify::index_variable},
+    imap::{Accumulator, Generic, Indexed, verify::index_variable},
     mlir::{self, Blk, Builder, Op, Val, ValueMap},
 };
 use tc_ir::{Context, Expr, IndexingMap, Node, Var, map::VarIntervals};

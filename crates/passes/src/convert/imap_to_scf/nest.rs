@@ -14,7 +14,7 @@ use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
 use std::collections::BTreeMap;
 use tc_dialects::{
     diagnostic::Report,
-    imap::{Generic, Start},
+    imap::{Generic, Indexed, Start},
     mlir::{self, Builder, Op, Val},
 };
 use tc_ir::Var;

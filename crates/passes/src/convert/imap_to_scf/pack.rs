@@ -18,7 +18,7 @@ use crate::convert::loops::build_scratch;
 use melior::ir::{ValueLike, r#type::MemRefType};
 use std::collections::BTreeSet;
 use tc_dialects::{
-    imap::{self, Generic, GenericParts},
+    imap::{self, Generic, GenericParts, Indexed},
     mlir::{self, Builder},
 };
 use tc_ir::{Constraint, Expr, IndexingMap, Var, Variable};

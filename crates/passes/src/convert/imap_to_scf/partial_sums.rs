@@ -35,7 +35,7 @@ use std::{
     ops::{Range, RangeInclusive},
 };
 use tc_dialects::{
-    imap::CombinerKind,
+    imap::{CombinerKind, Indexed},
     mlir::{self, Builder, Op, Val},
 };
 use tc_ir::Var;

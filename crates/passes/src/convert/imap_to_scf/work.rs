@@ -6,7 +6,10 @@
 
 use super::emit::{Nest, Scope};
 use melior::ir::Type;
-use tc_dialects::mlir::{self, Builder, Op, Val};
+use tc_dialects::{
+    imap::Indexed,
+    mlir::{self, Builder, Op, Val},
+};
 use tc_ir::Var;
 
 /// The cost of a mathematical function or of a call, in operations.

@@ -12,7 +12,7 @@ use crate::convert::loops;
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike};
 use std::collections::{BTreeMap, HashMap};
 use tc_dialects::{
-    imap::{Accumulator, CombinerKind, Start},
+    imap::{Accumulator, CombinerKind, Indexed, Start},
     mlir::{self, Blk, Builder, Op, Val},
 };
 use tc_ir::{IndexingMap, Var};

@@ -8,7 +8,7 @@ use super::super::{
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
 use tc_dialects::{
-    imap::Accumulator,
+    imap::{Accumulator, Indexed},
     mlir::{self, Blk},
 };
 use tc_ir::Var;

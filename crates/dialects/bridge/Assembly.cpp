@@ -1,0 +1,446 @@
+//===- Assembly.cpp - assembly of operations with indexing maps -----------===//
+
+#include "Assembly.h"
+
+#include "mlir/CAPI/IR.h"
+#include "mlir/CAPI/Support.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/SmallString.h"
+
+using namespace mlir;
+using namespace tc::imap;
+
+//===----------------------------------------------------------------------===//
+// Text of maps: C++ collects the tokens, and Rust parses them
+//===----------------------------------------------------------------------===//
+
+void TokenText::add(SMLoc location, StringRef token) {
+  if (!text.empty())
+    text += ' ';
+  starts.emplace_back(text.size(), location);
+  text += token;
+}
+
+void TokenText::add(const TokenText &other) {
+  if (!text.empty())
+    text += ' ';
+  for (auto [start, location] : other.starts)
+    starts.emplace_back(text.size() + start, location);
+  text += other.text;
+}
+
+SMLoc TokenText::locate(size_t offset, SMLoc end) const {
+  SMLoc found = end;
+  for (auto [start, location] : starts)
+    if (start <= offset)
+      found = location;
+  return offset >= text.size() ? end : found;
+}
+
+namespace {
+
+/// Why a text is no map, and where.
+struct MapError {
+  std::string message;
+  size_t offset = 0;
+};
+
+/// Adds the next token of an expression, if there is one. Brackets do not belong to it.
+OptionalParseResult parseToken(AsmParser &parser, TokenText &tokens) {
+  SMLoc location = parser.getCurrentLocation();
+  std::string keyword;
+  StringRef token = succeeded(parser.parseOptionalMinus())   ? "-"
+                    : succeeded(parser.parseOptionalPlus())  ? "+"
+                    : succeeded(parser.parseOptionalStar())  ? "*"
+                    : succeeded(parser.parseOptionalSlash()) ? "/"
+                                                             : "";
+  if (!token.empty()) {
+    tokens.add(location, token);
+    return success();
+  }
+  if (succeeded(parser.parseOptionalKeywordOrString(&keyword))) {
+    tokens.add(location, keyword);
+    return success();
+  }
+  APInt value;
+  OptionalParseResult integer = parser.parseOptionalInteger(value);
+  if (!integer.has_value() || failed(*integer))
+    return integer;
+  SmallString<24> digits;
+  value.toString(digits, 10, /*Signed=*/false);
+  tokens.add(location, digits);
+  return success();
+}
+
+/// The next token if it is one of some brackets, or 0.
+char parseBracket(AsmParser &parser, StringRef brackets) {
+  for (char bracket : brackets)
+    if (succeeded(bracket == '('   ? parser.parseOptionalLParen()
+                  : bracket == '[' ? parser.parseOptionalLSquare()
+                  : bracket == '{' ? parser.parseOptionalLBrace()
+                  : bracket == ')' ? parser.parseOptionalRParen()
+                  : bracket == ']' ? parser.parseOptionalRSquare()
+                                   : parser.parseOptionalRBrace()))
+      return bracket;
+  return 0;
+}
+
+/// Adds an opening bracket and the tokens up to the one that closes it, if there is one of `brackets`.
+OptionalParseResult parseOptionalGroup(AsmParser &parser, TokenText &tokens,
+                                       StringRef brackets = "([{") {
+  SmallVector<char> closing;
+  do {
+    SMLoc location = parser.getCurrentLocation();
+    if (char open = parseBracket(parser, closing.empty() ? brackets : "([{")) {
+      tokens.add(location, StringRef(&open, 1));
+      closing.push_back(open == '(' ? ')' : open == '[' ? ']' : '}');
+    } else if (closing.empty()) {
+      return std::nullopt;
+    } else if (char close = parseBracket(parser, ")]}")) {
+      if (close != closing.back())
+        return parser.emitError(location) << "expected '" << StringRef(&closing.back(), 1) << "'";
+      tokens.add(location, StringRef(&close, 1));
+      closing.pop_back();
+    } else if (succeeded(parser.parseOptionalComma())) {
+      tokens.add(location, ",");
+    } else {
+      OptionalParseResult token = parseToken(parser, tokens);
+      if (!token.has_value())
+        return parser.emitError(location) << "expected an index expression or '"
+                                          << StringRef(&closing.back(), 1) << "'";
+      if (failed(*token))
+        return failure();
+    }
+  } while (!closing.empty());
+  return success();
+}
+
+MapAttr parseMap(AsmParser &parser, const TokenText &tokens, SMLoc end) {
+  MapError error;
+  const TcMap *map = tcRustParseMap(wrap(StringRef(tokens.text)), &error,
+                                    [](void *state, size_t offset, MlirStringRef message) {
+                                      auto *error = static_cast<MapError *>(state);
+                                      error->offset = offset;
+                                      error->message = unwrap(message).str();
+                                    });
+  if (map)
+    return MapAttr::get(parser.getContext(), Map(map));
+  parser.emitError(tokens.locate(error.offset, end), error.message);
+  return {};
+}
+
+/// Receives text from Rust.
+void printText(void *printer, MlirStringRef text) {
+  static_cast<AsmPrinter *>(printer)->getStream() << unwrap(text);
+}
+
+} // namespace
+
+Attribute MapAttr::parse(AsmParser &parser, Type) {
+  if (failed(parser.parseLess()))
+    return {};
+  TokenText tokens;
+  while (true) {
+    SMLoc location = parser.getCurrentLocation();
+    if (succeeded(parser.parseOptionalGreater()))
+      return parseMap(parser, tokens, location);
+    OptionalParseResult group = parseOptionalGroup(parser, tokens);
+    if (group.has_value()) {
+      if (failed(*group))
+        return {};
+    } else if (succeeded(parser.parseOptionalArrow())) {
+      tokens.add(location, "->");
+    } else if (succeeded(parser.parseOptionalComma())) {
+      tokens.add(location, ",");
+    } else if (succeeded(parser.parseOptionalColon())) {
+      tokens.add(location, ":");
+    } else {
+      OptionalParseResult token = parseToken(parser, tokens);
+      if (!token.has_value())
+        parser.emitError(location, "expected an indexing map, or '>' after it");
+      if (!token.has_value() || failed(*token))
+        return {};
+    }
+  }
+}
+
+void MapAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  tcRustPrintMap(getMap().get(), &printer, printText);
+  printer << '>';
+}
+
+MlirAttribute tcMapGet(MlirContext context, const TcMap *map) {
+  return wrap(MapAttr::get(unwrap(context), Map(map)));
+}
+
+const TcMap *tcMapOf(MlirAttribute attribute) {
+  auto map = dyn_cast<MapAttr>(unwrap(attribute));
+  return map ? map.getMap().get() : nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Accumulators
+//===----------------------------------------------------------------------===//
+
+/// `add f32`, `add f32 from 5.0`, `add f32 from outs 0`, `f32 identity 0.0`
+static Attribute parseAccumulator(AsmParser &parser) {
+  SMLoc location = parser.getCurrentLocation();
+  CombinerKind kind = CombinerKind::Custom;
+  StringRef name;
+  Type type;
+  TypedAttr identity, start;
+  int64_t out = -1;
+  OptionalParseResult optionalType = parser.parseOptionalType(type);
+  if (optionalType.has_value()) {
+    if (failed(*optionalType) || failed(parser.parseKeyword("identity")) ||
+        failed(parser.parseAttribute(identity, type)))
+      return {};
+  } else {
+    if (failed(parser.parseKeyword(&name)))
+      return {};
+    std::optional<CombinerKind> named = symbolizeCombinerKind(name);
+    if (!named || named == CombinerKind::Assign || named == CombinerKind::Custom) {
+      parser.emitError(location) << "'" << name << "' is no combiner; expected 'add', 'mul', "
+        "'minf', 'maxf', 'minimumf', 'maximumf', 'mins', 'maxs', 'minu', 'maxu', 'and' or 'or', or "
+        "a type and 'identity'";
+      return {};
+    }
+    kind = *named;
+    if (failed(parser.parseType(type)))
+      return {};
+  }
+  if (succeeded(parser.parseOptionalKeyword("from"))) {
+    bool isDestination = succeeded(parser.parseOptionalKeyword("outs"));
+    location = parser.getCurrentLocation();
+    if (isDestination ? failed(parser.parseInteger(out))
+                      : failed(parser.parseAttribute(start, type)))
+      return {};
+    if (isDestination && out < 0) {
+      parser.emitError(location, "expected the number of a destination");
+      return {};
+    }
+  }
+  return AccumulatorAttr::get(parser.getContext(), type, kind, identity, start, out);
+}
+
+static void printAccumulator(AsmPrinter &printer, AccumulatorAttr accumulator) {
+  if (TypedAttr identity = accumulator.getIdentity()) {
+    printer << accumulator.getType() << " identity ";
+    printer.printAttributeWithoutType(identity);
+  } else {
+    printer << stringifyCombinerKind(accumulator.getKind()) << ' ' << accumulator.getType();
+  }
+  if (accumulator.getOut() >= 0)
+    printer << " from outs " << accumulator.getOut();
+  if (TypedAttr start = accumulator.getStart()) {
+    printer << " from ";
+    printer.printAttributeWithoutType(start);
+  }
+}
+
+Attribute AccumulatorAttr::parse(AsmParser &parser, Type) {
+  if (failed(parser.parseLess()))
+    return {};
+  Attribute accumulator = parseAccumulator(parser);
+  if (!accumulator || failed(parser.parseGreater()))
+    return {};
+  return accumulator;
+}
+
+void AccumulatorAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  printAccumulator(printer, *this);
+  printer << '>';
+}
+
+MlirAttribute tcAccumulatorGet(MlirType type, MlirStringRef name, MlirAttribute identity,
+                               MlirAttribute start, int64_t out) {
+  std::optional<CombinerKind> kind = symbolizeCombinerKind(unwrap(name));
+  if (!kind)
+    return {nullptr};
+  return wrap(AccumulatorAttr::get(unwrap(type).getContext(), unwrap(type), *kind,
+                                   dyn_cast_or_null<TypedAttr>(unwrap(identity)),
+                                   dyn_cast_or_null<TypedAttr>(unwrap(start)), out));
+}
+
+bool tcAccumulatorParts(MlirAttribute attribute, MlirType *type, MlirStringRef *kind,
+                        MlirAttribute *identity, MlirAttribute *start, int64_t *out) {
+  auto accumulator = dyn_cast<AccumulatorAttr>(unwrap(attribute));
+  if (!accumulator)
+    return false;
+  *type = wrap(accumulator.getType());
+  *kind = wrap(stringifyCombinerKind(accumulator.getKind()));
+  *identity = wrap(Attribute(accumulator.getIdentity()));
+  *start = wrap(Attribute(accumulator.getStart()));
+  *out = accumulator.getOut();
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Variables, operands and subscripts
+//===----------------------------------------------------------------------===//
+
+ParseResult Assembly::parseDomain(MapAttr &domain) {
+  SMLoc location = parser.getCurrentLocation();
+  for (StringRef bracket : {"(", "[", "{"}) {
+    OptionalParseResult group = parseOptionalGroup(parser, space, bracket);
+    if (!group.has_value() && bracket == "(")
+      return parser.emitError(location, "expected '(' and the dimension variables; the variables "
+                                        "stand here, and subscripts at the operands");
+    if (group.has_value() && failed(*group))
+      return failure();
+    location = parser.getCurrentLocation();
+  }
+  TokenText text = space;
+  text.add(location, "-> ( )");
+  if (succeeded(parser.parseOptionalKeyword("domain"))) {
+    text.add(location, ", domain :");
+    location = parser.getCurrentLocation();
+    if (failed(parser.parseColon()) || failed(parseIntervals(text)))
+      return failure();
+  }
+  domain = parseMap(parser, text, location);
+  return success(bool(domain));
+}
+
+/// `expr in [lo, hi]`, separated by commas.
+ParseResult Assembly::parseIntervals(TokenText &text) {
+  while (true) {
+    if (failed(parseInterval(text)))
+      return failure();
+    SMLoc location = parser.getCurrentLocation();
+    if (failed(parser.parseOptionalComma()))
+      return success();
+    text.add(location, ",");
+  }
+}
+
+ParseResult Assembly::parseInterval(TokenText &text) {
+  while (true) {
+    SMLoc location = parser.getCurrentLocation();
+    if (succeeded(parser.parseOptionalKeyword("in"))) {
+      text.add(location, "in");
+      OptionalParseResult bounds = parseOptionalGroup(parser, text, "[");
+      return bounds.has_value() ? *bounds : parser.parseLSquare();
+    }
+    OptionalParseResult token = parseOptionalGroup(parser, text, "(");
+    if (!token.has_value())
+      token = parseToken(parser, text);
+    if (!token.has_value())
+      return parser.emitError(location, "expected an index expression and 'in' after it");
+    if (failed(*token))
+      return failure();
+  }
+}
+
+/// `[exprs]`, if there are subscripts.
+OptionalParseResult Assembly::parseOptionalSubscripts(MapAttr &map) {
+  TokenText text = space, subscripts;
+  SMLoc location = parser.getCurrentLocation();
+  OptionalParseResult group = parseOptionalGroup(parser, subscripts, "[");
+  if (!group.has_value() || failed(*group))
+    return group;
+  // The results of a map stand in parentheses.
+  subscripts.text.front() = '(';
+  subscripts.text.back() = ')';
+  text.add(location, "->");
+  text.add(subscripts);
+  map = parseMap(parser, text, subscripts.starts.back().second);
+  return success(bool(map));
+}
+
+ParseResult Assembly::parseAccesses(SmallVectorImpl<Attribute> &found, bool isRuntime, int32_t &count) {
+  SmallVector<OpAsmParser::UnresolvedOperand> operands;
+  SmallVector<Type> types;
+  SMLoc location = parser.getCurrentLocation();
+  auto parseAccess = [&]() -> ParseResult {
+    if (failed(parser.parseOperand(operands.emplace_back())))
+      return failure();
+    SMLoc location = parser.getCurrentLocation();
+    MapAttr map;
+    OptionalParseResult subscripts = parseOptionalSubscripts(map);
+    if (subscripts.has_value()) {
+      found.push_back(map);
+      return *subscripts;
+    }
+    if (!isRuntime)
+      return parser.emitError(location, "expected the subscripts of the operand, '[]' if it has "
+                                        "no dimensions");
+    return success();
+  };
+  if (failed(parser.parseLParen()) || failed(parser.parseCommaSeparatedList(parseAccess)) ||
+      failed(parser.parseColonTypeList(types)) || failed(parser.parseRParen()) ||
+      failed(parser.resolveOperands(operands, types, location, result.operands)))
+    return failure();
+  count = operands.size();
+  return success();
+}
+
+ParseResult Assembly::parseOperands(SmallVectorImpl<Attribute> &maps,
+                                    std::array<int32_t, 3> &counts) {
+  SmallVector<Attribute> runtimeMaps;
+  if (succeeded(parser.parseOptionalKeyword("runtime")) &&
+      failed(parseAccesses(runtimeMaps, /*isRuntime=*/true, counts[0])))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("ins")) &&
+      failed(parseAccesses(maps, /*isRuntime=*/false, counts[1])))
+    return failure();
+  if (failed(parser.parseKeyword("outs")) ||
+      failed(parseAccesses(maps, /*isRuntime=*/false, counts[2])))
+    return failure();
+  llvm::append_range(maps, runtimeMaps);
+  return success();
+}
+
+ParseResult Assembly::parseAccumulators(SmallVectorImpl<Attribute> &accumulators) {
+  SMLoc location = parser.getCurrentLocation();
+  auto parseOne = [&]() -> ParseResult {
+    accumulators.push_back(parseAccumulator(parser));
+    return success(bool(accumulators.back()));
+  };
+  if (failed(parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseOne)))
+    return failure();
+  if (accumulators.empty())
+    return parser.emitError(location, "expected at least one accumulator");
+  return success();
+}
+
+void Writer::printDomain() {
+  printer << ' ';
+  tcRustPrintDomain(domain, static_cast<AsmPrinter *>(&printer), printText);
+}
+
+void Writer::printAccesses(StringRef keyword, OperandRange operands, ArrayRef<Attribute> &maps) {
+  if (operands.empty())
+    return;
+  printer << ' ' << keyword << '(';
+  llvm::interleaveComma(operands, printer, [&](Value operand) {
+    printer << operand;
+    if (!isa<ShapedType>(operand.getType()) || maps.empty())
+      return;
+    tcRustPrintSubscripts(domain, cast<MapAttr>(maps.front()).getMap().get(),
+                          static_cast<AsmPrinter *>(&printer), printText);
+    maps = maps.drop_front();
+  });
+  printer << " : " << operands.getTypes() << ')';
+}
+
+void Writer::printOperands(OperandRange runtimes, OperandRange inputs, OperandRange inits,
+                           ArrayRef<Attribute> maps) {
+  ArrayRef<Attribute> runtimeMaps =
+      maps.drop_front(std::min<size_t>(maps.size(), inputs.size() + inits.size()));
+  printAccesses("runtime", runtimes, runtimeMaps);
+  printAccesses("ins", inputs, maps);
+  printAccesses("outs", inits, maps);
+}
+
+void Writer::printAccumulators(ArrayAttr accumulators) {
+  if (accumulators.empty())
+    return;
+  printer << " fold [";
+  llvm::interleaveComma(
+      accumulators.getAsRange<AccumulatorAttr>(), printer,
+      [&](AccumulatorAttr accumulator) { printAccumulator(printer, accumulator); });
+  printer << ']';
+}
