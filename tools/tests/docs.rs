@@ -249,7 +249,7 @@ fn examples_of_the_assembly_round_trip() {
         assert_eq!(parse(&printed).as_operation().to_string(), printed);
         parsed += 1;
     }
-    assert_eq!(parsed, 2);
+    assert!(4 <= parsed);
 }
 
 #[test]

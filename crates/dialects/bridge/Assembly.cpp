@@ -5,6 +5,7 @@
 #include "mlir/CAPI/IR.h"
 #include "mlir/CAPI/Support.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/SmallString.h"
 
 using namespace mlir;
@@ -27,6 +28,32 @@ void TokenText::add(const TokenText &other) {
   for (auto [start, location] : other.starts)
     starts.emplace_back(text.size() + start, location);
   text += other.text;
+}
+
+/// The variables of a kind that a condition may name.
+static constexpr unsigned maxVariables = 1024;
+
+std::string TokenText::standardSpace() const {
+  std::array<StringRef, 3> names = {"d", "s", "rt"}, brackets = {"()", "[]", "{}"};
+  std::array<unsigned, 3> counts = {};
+  for (auto [number, start] : llvm::enumerate(llvm::make_first_range(starts))) {
+    size_t end = number + 1 < starts.size() ? starts[number + 1].first : text.size();
+    StringRef token = StringRef(text).slice(start, end).trim();
+    for (auto [name, count] : llvm::zip_equal(names, counts)) {
+      StringRef digits = token;
+      unsigned found;
+      if (digits.consume_front(name) && !digits.getAsInteger(10, found) && found < maxVariables)
+        count = std::max(count, found + 1);
+    }
+  }
+  std::string space;
+  for (auto [name, count, bracket] : llvm::zip_equal(names, counts, brackets)) {
+    space += bracket.front();
+    for (unsigned number = 0; number < count; ++number)
+      space += (Twine(number ? ", " : "") + name + Twine(number)).str();
+    space += bracket.back();
+  }
+  return space;
 }
 
 SMLoc TokenText::locate(size_t offset, SMLoc end) const {
@@ -334,7 +361,7 @@ ParseResult Assembly::parseInterval(TokenText &text) {
   }
 }
 
-/// `[exprs]`, if there are subscripts.
+/// `[exprs]`, if there are subscripts, and `where` conditions that are joined by `and`.
 OptionalParseResult Assembly::parseOptionalSubscripts(MapAttr &map) {
   TokenText text = space, subscripts;
   SMLoc location = parser.getCurrentLocation();
@@ -346,13 +373,85 @@ OptionalParseResult Assembly::parseOptionalSubscripts(MapAttr &map) {
   subscripts.text.back() = ')';
   text.add(location, "->");
   text.add(subscripts);
-  map = parseMap(parser, text, subscripts.starts.back().second);
+  location = parser.getCurrentLocation();
+  if (succeeded(parser.parseOptionalKeyword("where"))) {
+    text.add(location, ", where");
+    while (true) {
+      if (failed(parseInterval(text)))
+        return failure();
+      location = parser.getCurrentLocation();
+      if (failed(parser.parseOptionalKeyword("and")))
+        break;
+      text.add(location, ",");
+    }
+  }
+  map = parseMap(parser, text, location);
   return success(bool(map));
 }
 
-ParseResult Assembly::parseAccesses(SmallVectorImpl<Attribute> &found, bool isRuntime, int32_t &count) {
+ParseResult Assembly::parseConditions(MapAttr &map) {
+  SMLoc location = parser.getCurrentLocation();
+  TokenText conditions, text;
+  if (failed(parser.parseLParen()) || failed(parseIntervals(conditions)))
+    return failure();
+  text.add(location, conditions.standardSpace() + " -> ( ) , where");
+  text.add(conditions);
+  location = parser.getCurrentLocation();
+  map = parseMap(parser, text, location);
+  return failure(!map || failed(parser.parseRParen()));
+}
+
+ParseResult Assembly::parseNumber(Number &number) {
+  number.location = parser.getCurrentLocation();
+  bool isNegative = succeeded(parser.parseOptionalMinus());
+  number.isHexadecimal =
+      !isNegative && !strncmp(parser.getCurrentLocation().getPointer(), "0x", 2);
+  OptionalParseResult integer = parser.parseOptionalInteger(number.integer);
+  if (integer.has_value()) {
+    if (isNegative)
+      number.integer = -number.integer.sext(number.integer.getBitWidth() + 1);
+    return *integer;
+  }
+  number.isFloat = true;
+  if (failed(parser.parseFloat(number.value)))
+    return failure();
+  if (isNegative)
+    number.value = -number.value;
+  return success();
+}
+
+/// A number as an element of a type; null after an error.
+TypedAttr Assembly::numberOfType(const Number &number, Type type) {
+  Builder &builder = parser.getBuilder();
+  if (auto floatType = dyn_cast<FloatType>(type)) {
+    unsigned width = floatType.getWidth();
+    if (number.isFloat)
+      return builder.getFloatAttr(floatType, number.value);
+    if (number.isHexadecimal && number.integer.isIntN(width)) {
+      APInt bits = number.integer.zextOrTrunc(width);
+      return builder.getFloatAttr(floatType, APFloat(floatType.getFloatSemantics(), bits));
+    }
+  } else if (type.isIntOrIndex() && !number.isFloat) {
+    unsigned width = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
+    const APInt &value = number.integer;
+    if (value.isSignedIntN(width) || (!value.isNegative() && value.isIntN(width))) {
+      Type signless = type.isIndex() ? type : builder.getIntegerType(width);
+      return builder.getIntegerAttr(signless, value.sextOrTrunc(width));
+    }
+  }
+  parser.emitError(number.location)
+      << "expected a number of type " << type
+      << "; a float has a point, such as '1.0', or is its bits in hexadecimal";
+  return {};
+}
+
+ParseResult Assembly::parseAccesses(SmallVectorImpl<Attribute> &found,
+                                    SmallVectorImpl<Attribute> &fills, bool isRuntime,
+                                    int32_t &count) {
   SmallVector<OpAsmParser::UnresolvedOperand> operands;
   SmallVector<Type> types;
+  // Per access with subscripts, its operand and the number after `else`.
+  SmallVector<std::pair<size_t, std::optional<Number>>> constants;
   SMLoc location = parser.getCurrentLocation();
   auto parseAccess = [&]() -> ParseResult {
     if (failed(parser.parseOperand(operands.emplace_back())))
@@ -361,8 +460,14 @@ ParseResult Assembly::parseAccesses(SmallVectorImpl<Attribute> &found, bool isRu
     MapAttr map;
     OptionalParseResult subscripts = parseOptionalSubscripts(map);
     if (subscripts.has_value()) {
+      if (failed(*subscripts))
+        return failure();
       found.push_back(map);
-      return *subscripts;
+      std::optional<Number> &constant =
+          constants.emplace_back(operands.size() - 1, std::nullopt).second;
+      if (succeeded(parser.parseOptionalKeyword("else")))
+        return parseNumber(constant.emplace());
+      return success();
     }
     if (!isRuntime)
       return parser.emitError(location, "expected the subscripts of the operand, '[]' if it has "
@@ -373,23 +478,34 @@ ParseResult Assembly::parseAccesses(SmallVectorImpl<Attribute> &found, bool isRu
       failed(parser.parseColonTypeList(types)) || failed(parser.parseRParen()) ||
       failed(parser.resolveOperands(operands, types, location, result.operands)))
     return failure();
+  for (auto &[operand, number] : constants) {
+    Attribute fill = parser.getBuilder().getUnitAttr();
+    if (number)
+      fill = numberOfType(*number, getElementTypeOrSelf(types[operand]));
+    if (!fill)
+      return failure();
+    fills.push_back(fill);
+  }
   count = operands.size();
   return success();
 }
 
-ParseResult Assembly::parseOperands(SmallVectorImpl<Attribute> &maps,
+ParseResult Assembly::parseOperands(SmallVectorImpl<Attribute> &maps, ArrayAttr &fills,
                                     std::array<int32_t, 3> &counts) {
-  SmallVector<Attribute> runtimeMaps;
+  SmallVector<Attribute> runtimeMaps, constants, runtimeConstants;
   if (succeeded(parser.parseOptionalKeyword("runtime")) &&
-      failed(parseAccesses(runtimeMaps, /*isRuntime=*/true, counts[0])))
+      failed(parseAccesses(runtimeMaps, runtimeConstants, /*isRuntime=*/true, counts[0])))
     return failure();
   if (succeeded(parser.parseOptionalKeyword("ins")) &&
-      failed(parseAccesses(maps, /*isRuntime=*/false, counts[1])))
+      failed(parseAccesses(maps, constants, /*isRuntime=*/false, counts[1])))
     return failure();
   if (failed(parser.parseKeyword("outs")) ||
-      failed(parseAccesses(maps, /*isRuntime=*/false, counts[2])))
+      failed(parseAccesses(maps, constants, /*isRuntime=*/false, counts[2])))
     return failure();
   llvm::append_range(maps, runtimeMaps);
+  llvm::append_range(constants, runtimeConstants);
+  if (!llvm::all_of(constants, llvm::IsaPred<UnitAttr>))
+    fills = parser.getBuilder().getArrayAttr(constants);
   return success();
 }
 
@@ -411,7 +527,14 @@ void Writer::printDomain() {
   tcRustPrintDomain(domain, static_cast<AsmPrinter *>(&printer), printText);
 }
 
-void Writer::printAccesses(StringRef keyword, OperandRange operands, ArrayRef<Attribute> &maps) {
+void Writer::printConditions() {
+  printer << " (";
+  tcRustPrintConditions(domain, static_cast<AsmPrinter *>(&printer), printText);
+  printer << ')';
+}
+
+void Writer::printAccesses(StringRef keyword, OperandRange operands, ArrayRef<Attribute> &maps,
+                           ArrayRef<Attribute> &fills) {
   if (operands.empty())
     return;
   printer << ' ' << keyword << '(';
@@ -419,20 +542,30 @@ void Writer::printAccesses(StringRef keyword, OperandRange operands, ArrayRef<At
     printer << operand;
     if (!isa<ShapedType>(operand.getType()) || maps.empty())
       return;
-    tcRustPrintSubscripts(domain, cast<MapAttr>(maps.front()).getMap().get(),
-                          static_cast<AsmPrinter *>(&printer), printText);
+    tcRustPrintAccess(domain, cast<MapAttr>(maps.front()).getMap().get(),
+                      static_cast<AsmPrinter *>(&printer), printText);
     maps = maps.drop_front();
+    if (fills.empty())
+      return;
+    if (!isa<UnitAttr>(fills.front())) {
+      printer << " else ";
+      printer.printAttributeWithoutType(fills.front());
+    }
+    fills = fills.drop_front();
   });
   printer << " : " << operands.getTypes() << ')';
 }
 
 void Writer::printOperands(OperandRange runtimes, OperandRange inputs, OperandRange inits,
-                           ArrayRef<Attribute> maps) {
-  ArrayRef<Attribute> runtimeMaps =
-      maps.drop_front(std::min<size_t>(maps.size(), inputs.size() + inits.size()));
-  printAccesses("runtime", runtimes, runtimeMaps);
-  printAccesses("ins", inputs, maps);
-  printAccesses("outs", inits, maps);
+                           ArrayAttr allMaps, ArrayAttr allFills) {
+  ArrayRef<Attribute> maps = allMaps.getValue();
+  ArrayRef<Attribute> fills = allFills ? allFills.getValue() : ArrayRef<Attribute>();
+  size_t numFixed = inputs.size() + inits.size();
+  ArrayRef<Attribute> runtimeMaps = maps.drop_front(std::min(maps.size(), numFixed));
+  ArrayRef<Attribute> runtimeFills = fills.drop_front(std::min(fills.size(), numFixed));
+  printAccesses("runtime", runtimes, runtimeMaps, runtimeFills);
+  printAccesses("ins", inputs, maps, fills);
+  printAccesses("outs", inits, maps, fills);
 }
 
 void Writer::printAccumulators(ArrayAttr accumulators) {

@@ -15,6 +15,9 @@ struct TokenText {
   void add(llvm::SMLoc location, llvm::StringRef token);
   void add(const TokenText &other);
 
+  /// The variables with standard names, up to the highest number of each kind that a token has.
+  std::string standardSpace() const;
+
   /// Where the token that holds the byte `offset` begins.
   llvm::SMLoc locate(size_t offset, llvm::SMLoc end) const;
 };
@@ -29,14 +32,19 @@ struct Assembly {
   mlir::ParseResult parseDomain(MapAttr &domain);
 
   /// `(accesses : types)`. A runtime variable that is an `index` has no subscripts; the maps of
-  /// the others go to `found`.
-  mlir::ParseResult parseAccesses(llvm::SmallVectorImpl<mlir::Attribute> &found, bool isRuntime,
+  /// the others go to `found`, and the number after `else`, or a unit, to `fills`.
+  mlir::ParseResult parseAccesses(llvm::SmallVectorImpl<mlir::Attribute> &found,
+                                  llvm::SmallVectorImpl<mlir::Attribute> &fills, bool isRuntime,
                                   int32_t &count);
 
-  /// `runtime(..) ins(..) outs(..)`: the maps in the order of the attribute `maps`, and the number
-  /// of operands in each group.
+  /// `runtime(..) ins(..) outs(..)`: the maps in the order of the attribute `maps`, the attribute
+  /// `fills`, which is null without an `else`, and the number of operands in each group.
   mlir::ParseResult parseOperands(llvm::SmallVectorImpl<mlir::Attribute> &maps,
-                                  std::array<int32_t, 3> &counts);
+                                  mlir::ArrayAttr &fills, std::array<int32_t, 3> &counts);
+
+  /// `(conditions)`. Variables have their standard names, `d0`, `s0`, `rt0`: the names of the
+  /// operation around are not known while one in its region is read.
+  mlir::ParseResult parseConditions(MapAttr &map);
 
   /// `[accumulators]`, at least one.
   mlir::ParseResult parseAccumulators(llvm::SmallVectorImpl<mlir::Attribute> &accumulators);
@@ -47,6 +55,16 @@ private:
   mlir::ParseResult parseIntervals(TokenText &text);
   mlir::ParseResult parseInterval(TokenText &text);
   mlir::OptionalParseResult parseOptionalSubscripts(MapAttr &map);
+
+  /// A number, whose type is read later.
+  struct Number {
+    llvm::SMLoc location;
+    bool isFloat = false, isHexadecimal = false;
+    llvm::APInt integer;
+    double value = 0;
+  };
+  mlir::ParseResult parseNumber(Number &number);
+  mlir::TypedAttr numberOfType(const Number &number, mlir::Type type);
 };
 
 /// Writes it.
@@ -55,14 +73,18 @@ struct Writer {
   const TcMap *domain;
 
   void printDomain();
-  /// The operands in their groups; `maps` is the attribute of this name.
+  /// The operands in their groups; `maps` and `fills`, which may be null, are the attributes of these
+  /// names.
   void printOperands(mlir::OperandRange runtimes, mlir::OperandRange inputs,
-                     mlir::OperandRange inits, llvm::ArrayRef<mlir::Attribute> maps);
+                     mlir::OperandRange inits, mlir::ArrayAttr maps, mlir::ArrayAttr fills);
   void printAccumulators(mlir::ArrayAttr accumulators);
+  /// The constraints of `domain`, as `imap.inside` has them.
+  void printConditions();
 
 private:
   void printAccesses(llvm::StringRef keyword, mlir::OperandRange operands,
-                     llvm::ArrayRef<mlir::Attribute> &maps);
+                     llvm::ArrayRef<mlir::Attribute> &maps,
+                     llvm::ArrayRef<mlir::Attribute> &fills);
 };
 
 } // namespace tc::imap

@@ -30,9 +30,11 @@ const TcMap *tcRustParseMap(MlirStringRef text, void *state,
 void tcRustPrintMap(const TcMap *map, void *state, void (*accept)(void *, MlirStringRef));
 /// Gives the variables of a domain and their bounds to `accept`, as they stand in an operation.
 void tcRustPrintDomain(const TcMap *domain, void *state, void (*accept)(void *, MlirStringRef));
-/// Gives the subscripts of a map, with the names of the domain, to `accept`.
-void tcRustPrintSubscripts(const TcMap *domain, const TcMap *map, void *state,
-                           void (*accept)(void *, MlirStringRef));
+/// Gives the subscripts and the guard of a map, with the names of the domain, to `accept`.
+void tcRustPrintAccess(const TcMap *domain, const TcMap *map, void *state,
+                       void (*accept)(void *, MlirStringRef));
+/// Gives the constraints of a map to `accept`.
+void tcRustPrintConditions(const TcMap *map, void *state, void (*accept)(void *, MlirStringRef));
 /// Another reference to the same map.
 const TcMap *tcRustCopyMap(const TcMap *map);
 /// Gives a reference back.

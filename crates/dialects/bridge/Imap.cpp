@@ -55,7 +55,9 @@ ParseResult GenericOp::parse(OpAsmParser &parser, OperationState &result) {
   std::array<int32_t, 3> counts = {};
   SmallVector<Attribute> maps, accumulators;
   MapAttr domain;
-  if (failed(assembly.parseDomain(domain)) || failed(assembly.parseOperands(maps, counts)))
+  ArrayAttr fills;
+  if (failed(assembly.parseDomain(domain)) ||
+      failed(assembly.parseOperands(maps, fills, counts)))
     return failure();
   SMLoc location = parser.getCurrentLocation();
   if (succeeded(parser.parseOptionalKeyword("fold"))) {
@@ -70,6 +72,7 @@ ParseResult GenericOp::parse(OpAsmParser &parser, OperationState &result) {
   }
   properties.setDomain(domain);
   properties.setMaps(parser.getBuilder().getArrayAttr(maps));
+  properties.setFills(fills);
   properties.setAccumulators(parser.getBuilder().getArrayAttr(accumulators));
   properties.setOperandSegmentSizes(counts);
   if (failed(parser.parseOptionalAttrDictWithKeyword(result.attributes)) ||
@@ -85,11 +88,11 @@ ParseResult GenericOp::parse(OpAsmParser &parser, OperationState &result) {
 void GenericOp::print(OpAsmPrinter &printer) {
   Writer writer{printer, getDomain().getMap().get()};
   writer.printDomain();
-  writer.printOperands(getRuntimes(), getInputs(), getInits(), getMaps().getValue());
+  writer.printOperands(getRuntimes(), getInputs(), getInits(), getMaps(), getFillsAttr());
   writer.printAccumulators(getAccumulators());
   printer.printOptionalAttrDictWithKeyword(
-      (*this)->getAttrs(), {getDomainAttrName(), getMapsAttrName(), getAccumulatorsAttrName(),
-                            getOperandSegmentSizesAttrName()});
+      (*this)->getAttrs(), {getDomainAttrName(), getMapsAttrName(), getFillsAttrName(),
+                            getAccumulatorsAttrName(), getOperandSegmentSizesAttrName()});
   printer << ' ';
   printer.printRegion(getScalar());
   bool hasCombiner = llvm::any_of(
@@ -103,11 +106,31 @@ void GenericOp::print(OpAsmPrinter &printer) {
     printer << " -> " << getResultTypes();
 }
 
+/// `(conditions) : i1`
+ParseResult InsideOp::parse(OpAsmParser &parser, OperationState &result) {
+  MapAttr map;
+  Type type;
+  if (failed(Assembly{parser, result}.parseConditions(map)) ||
+      failed(parser.parseOptionalAttrDict(result.attributes)) ||
+      failed(parser.parseColonType(type)))
+    return failure();
+  result.getOrAddProperties<Properties>().setMap(map);
+  result.addTypes(type);
+  return success();
+}
+
+void InsideOp::print(OpAsmPrinter &printer) {
+  Writer{printer, getMap().getMap().get()}.printConditions();
+  printer.printOptionalAttrDict((*this)->getAttrs(), {getMapAttrName()});
+  printer << " : " << getType();
+}
+
 //===----------------------------------------------------------------------===//
 // Verifiers, effects, folds
 //===----------------------------------------------------------------------===//
 
 LogicalResult GenericOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
+LogicalResult InsideOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
 LogicalResult IndexOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
 LogicalResult ApplyOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
 LogicalResult BuiltinOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }

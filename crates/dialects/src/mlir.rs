@@ -464,6 +464,17 @@ pub fn integer_of(attribute: Attribute) -> Option<i64> {
     IntegerAttribute::try_from(attribute).ok().map(|number| number.value())
 }
 
+/// Erases an argument of a block, which nothing uses.
+pub fn erase_argument(block: Blk, number: usize) {
+    // SAFETY: the block is alive and has the argument.
+    unsafe { mlir_sys::mlirBlockEraseArgument(block.to_raw(), number as u32) };
+}
+
+/// Whether an attribute is an integer or a float.
+pub fn is_number(attribute: Attribute) -> bool {
+    IntegerAttribute::try_from(attribute).is_ok() || FloatAttribute::try_from(attribute).is_ok()
+}
+
 /// The value of an attribute that is an integer of at most 64 bits, of an unsigned type too.
 pub fn wide_integer_of(attribute: Attribute) -> Option<i128> {
     let value = IntegerAttribute::try_from(attribute).ok()?.value();

@@ -105,6 +105,11 @@ impl FrozenMap {
         self.vars_of(self.map.results.iter().copied())
     }
 
+    /// The variables that the constraints use.
+    pub fn constraint_vars(&self) -> BTreeSet<Var> {
+        self.vars_of(self.map.constraints.iter().map(|it| it.expr))
+    }
+
     /// The variables that the bounds of a variable of this map use.
     pub fn bound_vars(&self, variable: &Variable) -> BTreeSet<Var> {
         self.vars_of([variable.lower, variable.upper].into_iter().flatten())
@@ -220,6 +225,24 @@ mod tests {
         assert_eq!(map.bound_vars(variables[0]), BTreeSet::from([Var::Runtime(0)]));
         assert_eq!(map.interval(variables[0]), None);
         assert_eq!(map.interval(variables[1]), Some(Interval::new(0, 4)));
+    }
+
+    #[test]
+    fn conditions_are_constraints() {
+        let ir = Context::new();
+        let text = "(i)[k]{n} -> (i), where i in [0, 3], k in [0, n - 1], i + k in [2, inf]";
+        let map = IndexingMap::parse(&ir, text).expect("a map");
+        assert!(map.vars().all(|(_, variable)| (variable.lower, variable.upper) == (None, None)));
+        for (i, k, n) in
+            (-1..5).flat_map(|i| (-1..5).flat_map(move |k| (-1..5).map(move |n| (i, k, n))))
+        {
+            let expected = (0..4).contains(&i) && (0..n).contains(&k) && 2 <= i + k;
+            assert_eq!(map.satisfies_constraints(&ir, &[i], &[k], &[n]), Ok(expected));
+        }
+        let map = FrozenMap::of(&ir, &map);
+        let all = [Var::Dim(0), Var::Range(0), Var::Runtime(0)];
+        assert_eq!(map.constraint_vars(), BTreeSet::from(all));
+        assert_eq!(map.result_vars(), BTreeSet::from([Var::Dim(0)]));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The text form of expressions and indexing maps.
 //!
 //! ```text
-//! map        := vars "->" "(" [expr {"," expr}] ")" ["," "domain:" entry {"," entry}]
+//! map        := vars "->" "(" [expr {"," expr}] ")" ["," ("domain:" | "where") entry {"," entry}]
 //! vars       := "(" names ")" ["[" names "]"] ["{" names "}"]
 //! entry      := expr "in" "[" bound "," bound "]"
 //! bound      := "inf" | "-inf" | expr
@@ -13,7 +13,8 @@
 //! The form is XLA's (`indexing_map_serialization.h`): `/` is `floordiv`, bounds are
 //! inclusive, an empty domain prints as `KNOWN EMPTY`, or by `{:#}` with its variables. The first
 //! entry of a variable gives its bounds, every other entry is a constraint, which is kept as it is written: bounds may say where a
-//! reduction has results, and constraints on the same variable which of them it adds to. Three extensions: a bound of a variable may
+//! reduction has results, and constraints on the same variable which of them it adds to. After `where`, every entry is a constraint, whose
+//! bounds may be expressions over runtime variables. Three extensions: a bound of a variable may
 //! be an expression over runtime variables, an infinite bound is `inf` or `-inf`, and an
 //! unbounded variable has no entry.
 //!

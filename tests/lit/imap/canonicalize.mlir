@@ -180,3 +180,80 @@ func.func @empty_slice(%i: index) -> tensor<4x8xf32> {
   } -> tensor<4x8xf32>
   return %r : tensor<4x8xf32>
 }
+
+// -----
+
+// A guard that the bounds prove goes, and so does its constant.
+// CHECK-LABEL: func.func @guard_holds
+// CHECK:         ins(%{{.*}}[i - 1], %{{.*}}[i] where i in [2, 3] : tensor<8xf32>, tensor<8xf32>)
+func.func @guard_holds(%x: tensor<8xf32>) -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<4xf32>
+  %y = imap.generic (i) domain: i in [1, 4]
+      ins(%x[i - 1] where i - 1 in [0, 7] else 1.0, %x[i] where i in [2, 3] and i in [0, 4] : tensor<8xf32>, tensor<8xf32>)
+      outs(%e[i - 1] : tensor<4xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %s = arith.addf %a, %b : f32
+    imap.yield %s : f32
+  } -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// One that never holds leaves the constant, in the epilogue, too, and of a runtime variable.
+// CHECK-LABEL: func.func @guard_fails
+// CHECK-SAME:    (%[[X:.*]]: tensor<8xf32>, %{{.*}}: tensor<8xi32>)
+// CHECK:         %[[C:.*]] = arith.constant 2.500000e+00 : f32
+// CHECK:         imap.generic (i)[k] domain: i in [0, 3], k in [0, 1] ins(%[[X]][i + 3] : tensor<8xf32>) outs
+// CHECK-NEXT:    ^bb0(%[[A:.*]]: f32):
+// CHECK-NEXT:      %[[M:.*]] = arith.mulf %[[A]], %[[C]] : f32
+// CHECK-NEXT:      imap.yield %[[M]] : f32
+// CHECK-NEXT:    } epilogue {
+// CHECK-NEXT:    ^bb0(%[[S:.*]]: f32, %{{.*}}: f32):
+// CHECK-NEXT:      %[[R:.*]] = arith.addf %[[S]], %[[C]] : f32
+// CHECK-NEXT:      imap.yield %[[R]] : f32
+func.func @guard_fails(%x: tensor<8xf32>, %t: tensor<8xi32>) -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<4xf32>
+  %y = imap.generic (i)[k]{r} domain: i in [0, 3], k in [0, 1], r in [0, 3]
+      runtime(%t[i] where i in [9, inf] else 3 : tensor<8xi32>)
+      ins(%x[i] where i in [4, 7] else 2.5, %x[i + r] : tensor<8xf32>, tensor<8xf32>)
+      outs(%e[i] : tensor<4xf32>) fold [add f32] {
+  ^bb0(%a: f32, %b: f32):
+    %m = arith.mulf %b, %a : f32
+    imap.yield %m : f32
+  } epilogue {
+  ^bb0(%s: f32, %a: f32, %b: f32):
+    %r = arith.addf %s, %a : f32
+    imap.yield %r : f32
+  } -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// imap.inside becomes a constant, or keeps what is open. Runtime variables that only it uses stay.
+// CHECK-LABEL: func.func @inside
+// CHECK:         %[[ZERO:.*]] = arith.constant 0.000000e+00 : f32
+// CHECK:         imap.generic (i){r} domain: i in [0, 3] runtime(%{{.*}}[i] : tensor<8xi32>) ins(%{{.*}}[i] : tensor<8xf32>)
+// CHECK-NEXT:    ^bb0(%[[A:.*]]: f32):
+// CHECK-NEXT:      %[[IN:.*]] = imap.inside (rt0 in [-1, 5]) : i1
+// CHECK-NEXT:      %[[R:.*]] = arith.select %[[IN]], %[[A]], %[[ZERO]] : f32
+// CHECK-NEXT:      imap.yield %[[R]] : f32
+func.func @inside(%x: tensor<8xf32>, %t: tensor<8xi32>) -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<4xf32>
+  %c3 = arith.constant 3 : index
+  %y = imap.generic (i){N, r} domain: i in [0, N], N in [0, 9]
+      runtime(%c3, %t[i] : index, tensor<8xi32>)
+      ins(%x[i] : tensor<8xf32>) outs(%e[i] : tensor<4xf32>) {
+  ^bb0(%a: f32):
+    %zero = arith.constant 0.0 : f32
+    %always = imap.inside (d0 - rt0 in [-9, 0], d0 in [0, 7]) : i1
+    %never = imap.inside (d0 in [0, 7], rt0 + d0 in [7, 9]) : i1
+    %open = imap.inside (d0 in [0, 7], rt1 in [-1, 5]) : i1
+    %b = arith.select %always, %a, %zero : f32
+    %c = arith.select %never, %zero, %b : f32
+    %d = arith.select %open, %c, %zero : f32
+    imap.yield %d : f32
+  } -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}

@@ -25,7 +25,7 @@ use melior::ir::{
 };
 use std::{collections::HashMap, rc::Rc};
 use tc_dialects::{
-    imap::verify::index_variable,
+    imap::{Inside, verify::index_variable},
     mlir::{self, Blk, Op, Val},
     tc::{Def, Size},
 };
@@ -66,6 +66,7 @@ pub(super) struct Decoder {
     /// The variables of the `imap.generic` whose regions are being decoded.
     pub(super) dims: Vec<Reg>,
     pub(super) ranges: Vec<Reg>,
+    pub(super) runtimes: Vec<Reg>,
     depth: usize,
 }
 
@@ -87,6 +88,7 @@ pub(crate) fn decode(op: Op) -> Result<Program, Error> {
         sizes: Vec::new(),
         dims: Vec::new(),
         ranges: Vec::new(),
+        runtimes: Vec::new(),
         depth: 0,
     };
     let [body] = mlir::blocks(op, 0)[..] else {
@@ -597,6 +599,20 @@ impl Decoder {
                 let to = self.new_scalar(mlir::result(op, 0));
                 code.push(Inst::Copy { to, from: reg });
                 Ok(())
+            }
+            "inside" => {
+                let inside = Inside::cast(op).ok_or_else(|| self.unsupported(op))?;
+                let conditions = inside.conditions(&self.ir);
+                let (dims, ranges) = (self.dims.clone(), self.ranges.clone());
+                let runtimes = self.runtimes.clone();
+                let value_of = |var| match var {
+                    Var::Dim(number) => dims.get(number as usize).copied(),
+                    Var::Range(number) => ranges.get(number as usize).copied(),
+                    Var::Runtime(number) => runtimes.get(number as usize).copied(),
+                };
+                let at = self.at(op);
+                let to = self.new_scalar(mlir::result(op, 0));
+                self.holds(&conditions, &value_of, &mut Known::new(), (to, false), at, code)
             }
             "apply" => self.apply(op, code),
             "builtin" => {

@@ -6,17 +6,21 @@ use super::{
     error::Error,
     fold::FoldKind,
     program::{
-        Accumulator, At, Code, Combiner, FoldStart, Inside, Inst, Loop, MemoryInst, Nest, Output,
-        Place, Reg, Start,
+        Accumulator, At, Branch, Code, Combiner, FoldStart, If, Inside, Inst, Loop, MemoryInst,
+        Moves, Nest, Output, Place, Reg, Start,
     },
+    scalar::Scalar,
 };
-use melior::ir::{Type, ValueLike};
+use melior::ir::{Attribute, Type, ValueLike};
 use tc_dialects::{
     imap::{self, CombinerKind, Generic, Indexed},
     mlir::{self, Op, Val},
     tc::Comprehension,
 };
-use tc_ir::{Expr, IndexingMap, Var, Variable};
+use tc_ir::{Constraint, Expr, IndexingMap, Var, Variable};
+
+/// A map, and the constant where its constraints do not hold.
+type Access<'c> = (IndexingMap, Option<Attribute<'c>>);
 
 /// The registers of the variables of a domain.
 struct Registers {
@@ -133,7 +137,7 @@ impl Decoder {
         let (inputs, inits) = (generic.inputs(), generic.inits());
         let at = self.at(op);
         let domain = generic.domain(&self.ir);
-        let maps = generic.maps(&self.ir);
+        let (maps, fills) = (generic.maps(&self.ir), generic.fills());
         let accumulators = generic.accumulators();
         if maps.len() < inputs.len() + inits.len() {
             return Err(unsupported());
@@ -145,9 +149,10 @@ impl Decoder {
             runtimes: Vec::new(),
             stages: Vec::new(),
         };
-        let runtime_maps = &maps[inputs.len() + inits.len()..];
+        let accesses: Vec<_> = maps.iter().cloned().zip(fills).collect();
+        let tensors = &accesses[inputs.len() + inits.len()..];
         let mut body =
-            self.runtimes(op, generic.runtimes(), runtime_maps, at, &mut registers, &mut stages)?;
+            self.runtimes(op, generic.runtimes(), tensors, at, &mut registers, &mut stages)?;
         self.runtime_bounds(&domain, &registers, at, &mut stages, &mut body)?;
         let dims = self.loops((op, at), &domain, &registers, Stage::Dim, &mut stages)?;
         let ranges = self.loops((op, at), &domain, &registers, Stage::Point, &mut stages)?;
@@ -158,8 +163,9 @@ impl Decoder {
         let outer = (
             std::mem::replace(&mut self.dims, registers.dims.clone()),
             std::mem::replace(&mut self.ranges, registers.ranges.clone()),
+            std::mem::replace(&mut self.runtimes, registers.runtimes.clone()),
         );
-        let read: Vec<_> = inputs.iter().copied().zip(maps.iter().cloned()).collect();
+        let read: Vec<_> = inputs.iter().copied().zip(accesses.iter().cloned()).collect();
         let arguments = mlir::arguments(generic.body());
         body.extend(self.inputs((op, at), &read, &arguments, &registers, Stage::Point)?);
         let yielded = self.block(generic.body(), &mut body)?;
@@ -194,7 +200,7 @@ impl Decoder {
             let yielded = self.block(block, &mut epilogue)?;
             stored = yielded.into_iter().map(|it| self.scalar(op, it)).collect::<Result<_, _>>()?;
         }
-        (self.dims, self.ranges) = outer;
+        (self.dims, self.ranges, self.runtimes) = outer;
         if values.len() < accumulators.len() || stored.len() != inits.len() {
             return Err(Error::at(op, "yields too few values"));
         }
@@ -250,13 +256,13 @@ impl Decoder {
         &mut self,
         op: Op,
         values: Vec<Val>,
-        maps: &[IndexingMap],
+        accesses: &[Access],
         at: At,
         registers: &mut Registers,
         stages: &mut Stages,
     ) -> Result<Code, Error> {
         let mut checks = Code::new();
-        let mut maps = maps.iter();
+        let mut accesses = accesses.iter();
         for value in values {
             if scalar_type(value.r#type()).is_some() {
                 registers.runtimes.push(self.scalar(op, value)?);
@@ -264,12 +270,29 @@ impl Decoder {
                 continue;
             }
             let place = self.place(op, value)?;
-            let results = maps.next().map(|map| map.results.clone()).unwrap_or_default();
-            let (indices, stage) = self.staged(&results, registers, Stage::Before, at, stages)?;
+            let access = accesses.next().ok_or_else(|| Error::at(op, "has too few maps"))?;
+            let guard = access.0.constraints.iter().map(|it| it.expr);
+            let exprs: Vec<_> = access.0.results.iter().copied().chain(guard).collect();
+            let vars = self.ir.vars_of_all(&exprs);
+            let stage =
+                vars.into_iter().map(|var| registers.stage(var)).fold(Stage::Before, Stage::max);
             let to = self.new_reg();
-            let read = |lenient| read(to, place, indices.clone(), lenient, at);
-            stages.code[stage as usize].push(read(true));
-            checks.push(read(false));
+            let value_of = |var| registers.get(var, stage);
+            let element = mlir::element_type(value.r#type());
+            let known = &mut stages.known[stage as usize];
+            let code = &mut stages.code[stage as usize];
+            self.read_at((op, at), (to, element), place, access, true, &value_of, known, code)?;
+            let known = &mut Known::new();
+            self.read_at(
+                (op, at),
+                (to, element),
+                place,
+                access,
+                false,
+                &value_of,
+                known,
+                &mut checks,
+            )?;
             registers.runtimes.push(to);
             registers.stages.push(stage);
         }
@@ -295,6 +318,7 @@ impl Decoder {
             let value = registers.runtimes[number];
             let read = checks.iter().any(|it| match it {
                 Inst::Read { to, .. } => *to == value,
+                Inst::If(guarded) => guarded.scalars.iter().any(|(to, _)| *to == value),
                 Inst::Memory(inst, _) => {
                     matches!(&**inst, MemoryInst::Load { to, .. } if to[..] == [value])
                 }
@@ -324,24 +348,88 @@ impl Decoder {
     fn inputs<'c>(
         &mut self,
         (op, at): (Op<'c>, At),
-        inputs: &[(Val<'c>, IndexingMap)],
+        inputs: &[(Val<'c>, Access<'c>)],
         arguments: &[Val<'c>],
         registers: &Registers,
         stage: Stage,
     ) -> Result<Code, Error> {
         let mut code = Code::new();
         let mut known = Known::new();
-        for ((input, map), argument) in inputs.iter().zip(arguments) {
+        for ((input, access), argument) in inputs.iter().zip(arguments) {
             if mlir::uses(*argument).is_empty() {
                 continue;
             }
             let value_of = |var| registers.get(var, stage);
-            let indices = self.exprs(&map.results, &value_of, &mut known, at, &mut code)?;
             let place = self.place(op, *input)?;
-            let to = self.new_scalar(*argument);
-            code.push(read(to, place, indices, false, at));
+            let to = (self.new_scalar(*argument), argument.r#type());
+            self.read_at((op, at), to, place, access, false, &value_of, &mut known, &mut code)?;
         }
         Ok(code)
+    }
+
+    /// Emits whether conditions hold. If `lenient`, an undefined value leaves that open.
+    pub(super) fn holds(
+        &mut self,
+        conditions: &[Constraint],
+        value_of: &dyn Fn(Var) -> Option<Reg>,
+        known: &mut Known,
+        (to, lenient): (Reg, bool),
+        at: At,
+        code: &mut Code,
+    ) -> Result<(), Error> {
+        let exprs: Vec<_> = conditions.iter().map(|it| it.expr).collect();
+        let regs = self.exprs(&exprs, value_of, known, at, code)?;
+        let conditions = regs.into_iter().zip(conditions.iter().map(|it| it.interval)).collect();
+        code.push(Inst::Holds { to, conditions, lenient, at });
+        Ok(())
+    }
+
+    /// Emits the read of an element. Where the guard does not hold, the constant is read.
+    #[allow(clippy::too_many_arguments)]
+    fn read_at<'c>(
+        &mut self,
+        (op, at): (Op<'c>, At),
+        (to, ty): (Reg, Type<'c>),
+        place: Place,
+        (map, fill): &Access<'c>,
+        lenient: bool,
+        value_of: &dyn Fn(Var) -> Option<Reg>,
+        known: &mut Known,
+        code: &mut Code,
+    ) -> Result<(), Error> {
+        if map.constraints.is_empty() {
+            let indices = self.exprs(&map.results, value_of, known, at, code)?;
+            code.push(read(to, place, indices, lenient, at));
+            return Ok(());
+        }
+        let condition = self.new_reg();
+        self.holds(&map.constraints, value_of, known, (condition, lenient), at, code)?;
+        let mut then = Code::new();
+        let indices = self.exprs(&map.results, value_of, &mut Known::new(), at, &mut then)?;
+        let element = self.new_reg();
+        then.push(read(element, place, indices, lenient, at));
+        let unknown = || Error::at(op, "has a guard with an unknown constant");
+        let is_float = scalar_type(ty).ok_or_else(unknown)?.is_float();
+        let value = match fill {
+            Some(fill) => constant(ty, *fill).ok_or_else(unknown)?,
+            None if is_float => Scalar::exact(0.0),
+            None => Scalar::int(0),
+        };
+        let constant = self.new_reg();
+        self.constants.push((constant, value));
+        let branch = |code, from| Branch {
+            code,
+            results: Moves { scalars: vec![(to, from)], ..Moves::default() },
+        };
+        code.push(Inst::If(Box::new(If {
+            condition,
+            then: branch(then, element),
+            otherwise: branch(Code::new(), constant),
+            scalars: vec![(to, is_float)],
+            tensors: Vec::new(),
+            at,
+        })));
+        Ok(())
     }
 
     /// The domain of a comprehension, and the registers of its variables.

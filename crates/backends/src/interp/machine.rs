@@ -15,7 +15,10 @@ use super::{
 };
 use crate::runtime::Shape;
 use std::rc::Rc;
-use tc_ir::expr::{checked_ceil_div, checked_floor_div};
+use tc_ir::{
+    Interval,
+    expr::{checked_ceil_div, checked_floor_div},
+};
 
 /// A tensor of scalars, row-major.
 #[derive(Clone, Debug)]
@@ -280,6 +283,11 @@ impl<'p> Machine<'p> {
                 }
             }
             Inst::Inside(inside, at) => return self.inside(inside, *at),
+            Inst::Holds { to, conditions, lenient, at } => {
+                let holds = self.holds(conditions, "a condition", *lenient, *at)?;
+                self.regs[*to] = holds
+                    .map_or(Scalar::bool(false), |certain| Scalar::bool(true).certain_if(certain));
+            }
             Inst::Constant { to, array } => self.tensors[*to] = Some(Rc::clone(array)),
             Inst::Empty { to, shape, at } => {
                 let shape = self.shape(shape, *at)?;
@@ -925,10 +933,23 @@ impl<'p> Machine<'p> {
     /// certain.
     fn satisfies(&mut self, nest: &'p Nest) -> Result<Option<bool>> {
         self.code(&nest.constraint_code)?;
+        self.holds(&nest.constraints, "a constraint", false, nest.at)
+    }
+
+    /// Whether values lie in intervals: `None` if not, otherwise whether that is certain.
+    fn holds(
+        &self,
+        conditions: &[(Reg, Interval)],
+        what: &str,
+        lenient: bool,
+        at: At,
+    ) -> Result<Option<bool>> {
         let mut certain = true;
-        for (reg, interval) in &nest.constraints {
+        for (reg, interval) in conditions {
             let value = self.regs[*reg];
-            self.defined(value, "a constraint", nest.at)?;
+            if !lenient {
+                self.defined(value, what, at)?;
+            }
             certain &= value.is_certain();
             if value.is_certain() && !interval.contains(value.as_int()) {
                 return Ok(None);

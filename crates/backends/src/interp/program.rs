@@ -204,6 +204,13 @@ pub(crate) enum Inst {
     Memory(Box<MemoryInst>, At),
     /// A runtime variable must be inside its bounds.
     Inside(Box<Inside>, At),
+    /// Whether values lie in intervals. If `lenient`, an undefined value leaves that open.
+    Holds {
+        to: Reg,
+        conditions: Vec<(Reg, Interval)>,
+        lenient: bool,
+        at: At,
+    },
     /// A tensor of known elements.
     Constant {
         to: TensorReg,

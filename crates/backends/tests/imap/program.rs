@@ -389,6 +389,7 @@ impl Program {
         let parts = GenericParts {
             domain,
             maps: reads.chain(writes).chain(tables).map(|it| map(it)).collect(),
+            fills: Vec::new(),
             runtimes,
             inputs,
             inits,

@@ -130,7 +130,7 @@ extern "C" fn tcRustPrintDomain(domain: *const FrozenMap, state: *mut c_void, ac
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn tcRustPrintSubscripts(
+extern "C" fn tcRustPrintAccess(
     domain: *const FrozenMap,
     map: *const FrozenMap,
     state: *mut c_void,
@@ -138,7 +138,14 @@ extern "C" fn tcRustPrintSubscripts(
 ) {
     // SAFETY: the caller holds references.
     let (domain, map) = unsafe { (&*domain, &*map) };
-    print(state, accept, || map::subscripts_text(domain, map));
+    print(state, accept, || map::access_text(domain, map));
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn tcRustPrintConditions(map: *const FrozenMap, state: *mut c_void, accept: Receiver) {
+    // SAFETY: the caller holds a reference.
+    let map = unsafe { &*map };
+    print(state, accept, || map::conditions_text(map));
 }
 
 fn print(state: *mut c_void, accept: Receiver, text: impl FnOnce() -> String) {

@@ -1,22 +1,27 @@
-//! Canonicalization of `imap.generic`: what is known of the values of runtime variables.
+//! Canonicalization of `imap.generic`: what is known of the values of runtime variables, and of
+//! conditions.
 //!
 //! * A constant value replaces its variable.
 //! * The bounds of a variable shrink to what upstream proves of a value that `affine` operations
 //!   compute or that a loop counts, such as the size of a tile that may be cut at the end.
+//! * A guard that the bounds of the variables prove is dropped. Where one never holds, the constant
+//!   replaces the argument or the runtime variable. `imap.inside` becomes a constant likewise.
 
 use super::{
-    Generic, Indexed,
+    Generic, GenericParts, Indexed, Inside, build_fill,
     extents::{constant_index, is_index},
-    map,
+    map, renumbering, substitute_in_conditions,
 };
 use crate::{
     ffi,
-    mlir::{self, Op, Val},
+    mlir::{self, Builder, Op, Val},
 };
+use melior::ir::ValueLike;
 use tc_ir::{
     Context, Interval,
     expr::{Expr, Var},
-    map::{IndexingMap, Variable},
+    map::{Constraint, IndexingMap, Variable},
+    simplify::Simplifier,
 };
 
 /// Whether upstream can bound a value by looking at few operations.
@@ -56,17 +61,153 @@ fn substitute(ir: &Context, map: &mut IndexingMap, replacement: &dyn Fn(Var) -> 
     }
 }
 
+/// What the bounds of variables say about conditions that must all hold.
+enum Outcome {
+    /// These are left, if any.
+    Open(Vec<Constraint>),
+    /// One of them never holds.
+    Never,
+}
+
+/// Simplifies conditions, given the bounds of variables. A constraint of a domain says nothing about
+/// them: an epilogue runs where it does not hold.
+fn decide(ir: &Context, bounds: &IndexingMap, conditions: &[Constraint]) -> Outcome {
+    let mut simplifier = Simplifier::for_map(ir, bounds);
+    let mut open = Vec::new();
+    for Constraint { expr, interval } in conditions {
+        let expr = simplifier.simplify(ir.canonicalize(*expr));
+        let values = simplifier.interval_of(expr);
+        if !values.is_empty() && values.intersect(*interval).is_empty() {
+            return Outcome::Never;
+        }
+        if !interval.covers(values) {
+            open.push(Constraint { expr, interval: *interval });
+        }
+    }
+    Outcome::Open(open)
+}
+
+/// Whether conditions changed.
+fn differ(ir: &Context, old: &[Constraint], new: &[Constraint]) -> bool {
+    let mut old = IndexingMap { constraints: old.to_vec(), ..IndexingMap::default() };
+    let mut new = IndexingMap { constraints: new.to_vec(), ..IndexingMap::default() };
+    old.sort_constraints(ir);
+    new.sort_constraints(ir);
+    old != new
+}
+
+/// Simplifies the guards of accesses. Returns whether something changed, and the values of the
+/// runtime variables that are never read.
+fn simplify_guards(
+    ir: &Context,
+    generic: Generic,
+    parts: &mut GenericParts,
+    bounds: &IndexingMap,
+) -> (bool, Vec<Option<i64>>) {
+    let mut has_changed = false;
+    let mut never_read = Vec::new();
+    parts.fills.resize(parts.maps.len(), None);
+    for number in 0..parts.maps.len() {
+        let old = &parts.maps[number].constraints;
+        if old.is_empty() {
+            continue;
+        }
+        match decide(ir, bounds, old) {
+            Outcome::Open(new) => {
+                has_changed |= differ(ir, old, &new);
+                if new.is_empty() {
+                    parts.fills[number] = None;
+                }
+                parts.maps[number].constraints = new;
+            }
+            Outcome::Never => never_read.push(number),
+        }
+    }
+    let num_fixed = parts.inputs.len() + parts.inits.len();
+    let tensors: Vec<_> =
+        (0..parts.runtimes.len()).filter(|number| !is_index(parts.runtimes[*number])).collect();
+    let mut values = vec![None; parts.runtimes.len()];
+    for number in never_read.iter().filter_map(|number| number.checked_sub(num_fixed)) {
+        let fill = parts.fills[num_fixed + number].and_then(mlir::integer_of).unwrap_or(0);
+        let runtime = tensors[number];
+        let element = mlir::element_type(parts.runtimes[runtime].r#type());
+        let interval = bounds.interval(ir, Var::Runtime(runtime as u32));
+        values[runtime] = Some(match mlir::integer_width(element) {
+            Some(width @ ..64) if 0 <= interval.lo => fill.rem_euclid(1 << width),
+            _ => fill,
+        });
+        has_changed = true;
+    }
+    // From the last on, so that numbers stay valid.
+    never_read.retain(|number| *number < parts.inputs.len());
+    for number in never_read.into_iter().rev() {
+        let num_folded = parts.accumulators.len();
+        for (block, first) in generic.blocks().into_iter().zip([0, num_folded]) {
+            let argument = mlir::arguments(block)[first + number];
+            if !mlir::uses(argument).is_empty() {
+                let builder = Builder::before(mlir::ops(block)[0]);
+                let fill = build_fill(&builder, parts.fills[number], argument.r#type());
+                mlir::replace_uses(argument, fill);
+            }
+            mlir::erase_argument(block, first + number);
+        }
+        parts.inputs.remove(number);
+        parts.maps.remove(number);
+        parts.fills.remove(number);
+        has_changed = true;
+    }
+    (has_changed, values)
+}
+
+/// Simplifies what each `imap.inside` tests. Returns whether something changed.
+fn simplify_tests(ir: &Context, generic: Generic, bounds: &IndexingMap) -> bool {
+    let mut has_changed = false;
+    for inside in Inside::all_of(&generic.blocks()) {
+        let op = inside.op();
+        let result = mlir::result(op, 0);
+        if mlir::uses(result).is_empty() {
+            continue;
+        }
+        let old = inside.conditions(ir);
+        let builder = Builder::before(op);
+        let holds = match decide(ir, bounds, &old) {
+            Outcome::Never => false,
+            Outcome::Open(new) if new.is_empty() => true,
+            Outcome::Open(new) => {
+                if differ(ir, &old, &new) {
+                    inside.set_conditions(ir, &new);
+                    has_changed = true;
+                }
+                continue;
+            }
+        };
+        // The driver erases the operation, which it may have in its list.
+        let constant = mlir::integer(builder.context, result.r#type(), holds.into());
+        mlir::replace_uses(result, builder.constant(result.r#type(), constant));
+        has_changed = true;
+    }
+    has_changed
+}
+
 /// Canonicalizes an operation in place, and returns whether it changed.
 pub fn canonicalize(generic: Generic) -> bool {
     // Most operations need no look at their maps.
     let is_known = |value: &Val| constant_index(*value).is_some() || has_bounds(*value);
-    if !generic.runtimes().iter().any(|value| is_index(*value) && is_known(value)) {
+    if !generic.runtimes().iter().any(|value| is_index(*value) && is_known(value))
+        && !generic.has_guards()
+        && Inside::all_of(&generic.blocks()).is_empty()
+    {
         return false;
     }
     let ir = Context::new();
     let mut parts = generic.parts(&ir);
-    let constants: Vec<_> = parts.runtimes.iter().map(|value| constant_index(*value)).collect();
-    let mut has_changed = constants.iter().any(Option::is_some);
+    let bounds = IndexingMap { constraints: Vec::new(), ..parts.domain.clone() };
+    let mut has_changed = simplify_tests(&ir, generic, &bounds);
+    let (guards_changed, never_read) = simplify_guards(&ir, generic, &mut parts, &bounds);
+    has_changed |= guards_changed;
+    let values = parts.runtimes.iter().zip(never_read);
+    let constants: Vec<_> = values.map(|(value, fill)| constant_index(*value).or(fill)).collect();
+    has_changed |= constants.iter().any(Option::is_some);
     for (variable, value) in parts.domain.runtimes.iter_mut().zip(&parts.runtimes) {
         if is_index(*value)
             && let Some(bounded) = bounded(&ir, variable, *value)
@@ -78,17 +219,27 @@ pub fn canonicalize(generic: Generic) -> bool {
     if !has_changed {
         return false;
     }
+    let constant = |var| match var {
+        Var::Runtime(number) => constants[number as usize].map(|value| ir.constant(value)),
+        _ => None,
+    };
     for map in std::iter::once(&mut parts.domain).chain(&mut parts.maps) {
-        substitute(&ir, map, &|var| match var {
-            Var::Runtime(number) => constants[number as usize].map(|value| ir.constant(value)),
-            _ => None,
-        });
+        substitute(&ir, map, &constant);
     }
-    parts.drop_unused_runtimes(&ir);
+    let blocks = generic.blocks();
+    substitute_in_conditions(&ir, &blocks, &constant);
+    let insides = Inside::all_of(&blocks).into_iter();
+    let conditions: Vec<_> = insides.flat_map(|it| it.conditions(&ir)).collect();
+    let kept = parts.drop_unused_runtimes(&ir, &conditions);
+    substitute_in_conditions(&ir, &blocks, &renumbering(&ir, &kept));
     let context = mlir::context_of(generic.op());
     let maps: Vec<_> = parts.maps.iter().map(|map| map::to_attribute(context, &ir, map)).collect();
     let groups = [parts.runtimes.len(), parts.inputs.len(), parts.inits.len()];
     let op = generic.op();
+    match parts.fills_attribute(context) {
+        Some(fills) => mlir::set_attribute(op, "fills", fills),
+        None => mlir::remove_attribute(op, "fills"),
+    }
     mlir::set_operands(op, &[parts.runtimes, parts.inputs, parts.inits].concat());
     mlir::set_attribute(op, "operandSegmentSizes", mlir::segments(context, &groups));
     mlir::set_attribute(op, "domain", map::to_attribute(context, &ir, &parts.domain));

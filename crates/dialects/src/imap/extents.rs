@@ -128,6 +128,7 @@ impl<'c> Generic<'c> {
             inputs: self.inputs(),
             inits: self.inits(),
             maps: self.maps(ir),
+            fills: self.fills(),
             accumulators: self.accumulators(),
             combiner: self.combiner(),
         }

@@ -181,12 +181,18 @@ def Imap_GenericOp : Imap_Op<"generic", [
     `runtimes`. The map of a tensor among `runtimes` may use only runtime variables before its
     own.
 
+    An access of `ins` or `runtime` may have a *guard*, `%x[i - 1] where i - 1 in [0, 7] and .. else 0.5`:
+    conditions over the variables. Where one of them does not hold, the tensor is not touched, and
+    the body or the runtime variable has the constant after `else`, which is zero if it is absent.
+    The constraints of a map are its guard. The optional attribute `fills` holds one constant or
+    unit per map.
+
     If no combiner has a name, the region `combine` maps two tuples of accumulators to one. It
     must be associative and commutative, and the identities must be neutral.
 
     The epilogue has one argument per accumulator followed by one per input, and yields one value
-    per destination, of any element type. It may use an input only if its map has no range
-    variable.
+    per destination, of any element type. It may use an input only if its map and its guard have no
+    range variable.
 
     The operation implements `TilingInterface` and `PartialReductionOpInterface`. Loops
     are numbered dimension variables first, then range variables. A tile of a range
@@ -200,6 +206,8 @@ def Imap_GenericOp : Imap_Op<"generic", [
       * C5: the body takes the elements of the inputs and yields one value per destination, in fold form one per accumulator. The epilogue maps the accumulators and the inputs to one value per destination; it may be absent if accumulators and destinations agree in number and types. The region `combine` uses constants and its arguments only.
       * C6: dimension and range variables have bounds on both sides.
       * C7: the map of a destination uses every dimension variable that is known to have several values.
+      * C8: a destination has no guard. The guard of a tensor among `runtimes` uses only runtime variables before its own.
+      * C9: a constant after `else` has a guard before it and the type of the elements. That of a runtime variable lies in its bounds.
 
     Example, a matrix product of dynamic sizes:
 
@@ -220,6 +228,7 @@ def Imap_GenericOp : Imap_Op<"generic", [
     Variadic<Imap_TensorOrMemRef>:$inputs,
     Variadic<Imap_TensorOrMemRef>:$inits,
     TypedArrayAttrBase<Imap_MapAttr, "indexing maps">:$maps,
+    OptionalAttr<ArrayAttr>:$fills,
     DefaultValuedAttr<TypedArrayAttrBase<Imap_AccumulatorAttr, "accumulators">, "{}">:$accumulators);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   // The tail is the region `combine` if no accumulator names a combiner, then the epilogue if there
@@ -251,6 +260,22 @@ def Imap_IndexOp : Imap_Op<"index", [Pure]> {
   let results = (outs Index:$result);
   // The kind prints a space of its own.
   let assemblyFormat = "`` $kind $number attr-dict";
+  let hasVerifier = 1;
+}
+
+def Imap_InsideOp : Imap_Op<"inside", [Pure]> {
+  let summary = "Whether conditions on the variables of the enclosing `imap.generic` hold";
+  let description = [{
+    The guard of an access as a value of the body or the epilogue. Dimension, range and runtime variables
+    are `d0`, `s0` and `rt0`, by their numbers. In an epilogue, range variables have no value.
+
+    ```mlir
+    %in = imap.inside (d0 - 1 in [0, 7], d0 + s0 - rt0 in [-inf, -1]) : i1
+    ```
+  }];
+  let arguments = (ins Imap_MapAttr:$map);
+  let results = (outs I1:$result);
+  let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
 }
 

@@ -5,7 +5,12 @@
 
 use crate::ffi;
 use melior::{Context, ir::Attribute};
-use tc_ir::{FrozenMap, expr::Node, map::IndexingMap, text::ParseError};
+use tc_ir::{
+    FrozenMap,
+    expr::Node,
+    map::{Constraint, IndexingMap},
+    text::{MapDisplay, ParseError},
+};
 
 /// Parses the text of a map.
 ///
@@ -46,14 +51,31 @@ pub(crate) fn domain_text(domain: &FrozenMap) -> String {
     format!("{}{keyword}{}", display.space(), entries.join(", "))
 }
 
-/// The results of a map as subscripts, with the names that a domain has for the variables.
-pub(crate) fn subscripts_text(domain: &FrozenMap, map: &FrozenMap) -> String {
+/// The results of a map as subscripts and its constraints as a guard, with the names that a domain
+/// has for the variables.
+pub(crate) fn access_text(domain: &FrozenMap, map: &FrozenMap) -> String {
     let ir = tc_ir::Context::new();
     let (domain, map) = (domain.thaw(&ir), map.thaw(&ir));
     let display = domain.display(&ir);
     let results: Vec<_> =
         map.results.iter().map(|result| display.expr(*result).to_string()).collect();
-    format!("[{}]", results.join(", "))
+    let conditions = conditions(&display, &map);
+    let keyword = if conditions.is_empty() { "" } else { " where " };
+    format!("[{}]{keyword}{}", results.join(", "), conditions.join(" and "))
+}
+
+/// The constraints of a map, with the names that it has for the variables.
+pub(crate) fn conditions_text(map: &FrozenMap) -> String {
+    let ir = tc_ir::Context::new();
+    let map = map.thaw(&ir);
+    conditions(&map.display(&ir), &map).join(", ")
+}
+
+fn conditions(display: &MapDisplay, map: &IndexingMap) -> Vec<String> {
+    let condition = |it: &Constraint| format!("{} in {}", display.expr(it.expr), it.interval);
+    let mut conditions: Vec<_> = map.constraints.iter().map(condition).collect();
+    conditions.sort();
+    conditions
 }
 
 /// The attribute of a map.

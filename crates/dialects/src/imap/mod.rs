@@ -22,7 +22,7 @@ use tc_ir::{
     FrozenMap,
     expr::{Expr, Var},
     interval::Interval,
-    map::{IndexingMap, Variable},
+    map::{Constraint, IndexingMap, Variable},
 };
 
 #[allow(missing_docs)]
@@ -358,6 +358,18 @@ pub trait Indexed<'c>: Copy {
         mlir::array_attr(self.op(), "maps").into_iter().filter_map(map::frozen).collect()
     }
 
+    /// Per map, the constant that the body sees where the guard of the access fails; `None` is zero.
+    fn fills(self) -> Vec<Option<Attribute<'c>>> {
+        let fills = mlir::array_attr(self.op(), "fills");
+        let constant = |fill: &Attribute<'c>| Some(*fill).filter(|it| mlir::is_number(*it));
+        (0..self.frozen_maps().len()).map(|number| constant(fills.get(number)?)).collect()
+    }
+
+    /// Whether an access has a guard.
+    fn has_guards(self) -> bool {
+        self.frozen_maps().iter().any(|map| map.has_constraints())
+    }
+
     /// The accumulators; none in map form.
     fn accumulators(self) -> Vec<Accumulator<'c>> {
         let attributes = mlir::array_attr(self.op(), "accumulators");
@@ -407,6 +419,89 @@ impl<'c> Generic<'c> {
     pub fn epilogue(self) -> Option<Blk<'c>> {
         mlir::body(self.op, 1 + usize::from(self.has_combiner()))
     }
+
+    /// The blocks that may depend on the point: the body, and the epilogue if there is one.
+    pub fn blocks(self) -> Vec<Blk<'c>> {
+        [Some(self.body()), self.epilogue()].into_iter().flatten().collect()
+    }
+}
+
+mlir::op_view! {
+    /// An `imap.inside`.
+    Inside, "imap.inside"
+}
+
+impl<'c> Inside<'c> {
+    /// What it tests, over the variables of the enclosing operation.
+    pub fn conditions(self, ir: &tc_ir::Context) -> Vec<Constraint> {
+        self.frozen_map().thaw(ir).constraints
+    }
+
+    /// Replaces what it tests.
+    fn set_conditions(self, ir: &tc_ir::Context, conditions: &[Constraint]) {
+        let context = mlir::context_of(self.op);
+        let map = map::to_attribute(context, ir, &conditions_map(ir, conditions));
+        mlir::set_attribute(self.op, "map", map);
+    }
+
+    /// Replaces variables in what it tests.
+    pub fn substitute(self, ir: &tc_ir::Context, replacement: &dyn Fn(Var) -> Option<Expr>) {
+        let mut map = self.frozen_map().thaw(ir);
+        map.substitute(ir, replacement);
+        self.set_conditions(ir, &map.constraints);
+    }
+
+    /// The map whose constraints it tests.
+    pub fn frozen_map(self) -> &'c FrozenMap {
+        let attribute = self.op.attribute("map").ok();
+        attribute.and_then(map::frozen).expect("a verified imap.inside has a map")
+    }
+
+    /// The operations of this kind in blocks.
+    pub fn all_of(blocks: &[Blk<'c>]) -> Vec<Self> {
+        let mut found = Vec::new();
+        for op in blocks.iter().flat_map(|block| mlir::ops(*block)) {
+            mlir::walk(op, &mut |op| found.extend(Self::cast(op)));
+        }
+        found
+    }
+}
+
+/// A map without results, with these constraints and as many variables as they need.
+fn conditions_map(ir: &tc_ir::Context, conditions: &[Constraint]) -> IndexingMap {
+    let mut map = IndexingMap { constraints: conditions.to_vec(), ..IndexingMap::default() };
+    let exprs: Vec<_> = conditions.iter().map(|it| it.expr).collect();
+    for var in ir.vars_of_all(&exprs) {
+        let (variables, number) = match var {
+            Var::Dim(number) => (&mut map.dims, number),
+            Var::Range(number) => (&mut map.ranges, number),
+            Var::Runtime(number) => (&mut map.runtimes, number),
+        };
+        let count = variables.len().max(number as usize + 1);
+        variables.resize(count, Variable::default());
+    }
+    map
+}
+
+/// Emits `imap.inside`: whether the constraints hold at the point.
+pub fn build_inside<'c>(
+    builder: &Builder<'c>,
+    ir: &tc_ir::Context,
+    conditions: &[Constraint],
+) -> Val<'c> {
+    let map = map::to_attribute(builder.context, ir, &conditions_map(ir, conditions));
+    builder.value_with("imap.inside", &[], builder.int_type(1), &[("map", map)])
+}
+
+/// Replaces variables in what every `imap.inside` of some blocks tests.
+pub fn substitute_in_conditions(
+    ir: &tc_ir::Context,
+    blocks: &[Blk],
+    replacement: &dyn Fn(Var) -> Option<Expr>,
+) {
+    for inside in Inside::all_of(blocks) {
+        inside.substitute(ir, replacement);
+    }
 }
 
 /// The parts of an `imap.generic` to be built.
@@ -420,8 +515,11 @@ pub struct GenericParts<'c> {
     pub inputs: Vec<Val<'c>>,
     /// The destinations.
     pub inits: Vec<Val<'c>>,
-    /// One map per input, destination and tensor among the runtimes, in this order.
+    /// One map per input, destination and tensor among the runtimes, in this order. Its constraints
+    /// are the guard of the access.
     pub maps: Vec<IndexingMap>,
+    /// Per map, the constant where the guard fails; `None` is zero. What is absent is `None`, too.
+    pub fills: Vec<Option<Attribute<'c>>>,
     /// The accumulators; none in map form.
     pub accumulators: Vec<Accumulator<'c>>,
     /// The block that combines the accumulators, which is copied. If none of them has a combiner with
@@ -430,23 +528,38 @@ pub struct GenericParts<'c> {
 }
 
 impl<'c> GenericParts<'c> {
-    /// Drops the runtime variables that nothing uses, and the maps of their tensors.
-    pub fn drop_unused_runtimes(&mut self, ir: &tc_ir::Context) {
+    /// Drops the runtime variables that neither maps nor `conditions`, of `imap.inside`, use, and the
+    /// maps of their tensors. Returns the old numbers of those that are left.
+    pub fn drop_unused_runtimes(
+        &mut self,
+        ir: &tc_ir::Context,
+        conditions: &[Constraint],
+    ) -> Vec<usize> {
         let num_fixed = self.inputs.len() + self.inits.len();
         let mut tensor_maps: Vec<Option<IndexingMap>> = Vec::new();
+        self.fills.resize(self.maps.len(), None);
+        let mut tail_fills = self.fills.split_off(num_fixed).into_iter();
+        let mut fills = Vec::new();
         let mut tail = self.maps.split_off(num_fixed).into_iter();
         for value in &self.runtimes {
             let shaped = mlir::is_tensor(value.r#type()) || mlir::is_memref(value.r#type());
             tensor_maps.push(if shaped { tail.next() } else { None });
+            fills.push(if shaped { tail_fills.next().flatten() } else { None });
         }
-        let domain_and_maps = std::iter::once(&self.domain).chain(&self.maps);
-        let used = used_runtimes(ir, domain_and_maps, &tensor_maps);
-        let used: Vec<_> = used.into_iter().collect();
-        self.maps.extend(used.iter().filter_map(|number| tensor_maps[*number].take()));
+        let conditions = conditions_map(ir, conditions);
+        let maps = [&self.domain, &conditions].into_iter().chain(&self.maps);
+        let used: Vec<_> = used_runtimes(ir, maps, &tensor_maps).into_iter().collect();
+        for number in &used {
+            if let Some(map) = tensor_maps[*number].take() {
+                self.maps.push(map);
+                self.fills.push(fills[*number]);
+            }
+        }
         for map in std::iter::once(&mut self.domain).chain(&mut self.maps) {
             keep_runtimes(ir, map, &used);
         }
         self.runtimes = used.iter().map(|number| self.runtimes[*number]).collect();
+        used
     }
 
     /// Builds the operation with empty blocks for the body and, if `epilogue`, the
@@ -475,19 +588,30 @@ impl<'c> GenericParts<'c> {
         let results: Vec<_> =
             self.inits.iter().map(|init| init.r#type()).filter(|ty| mlir::is_tensor(*ty)).collect();
         let groups = [self.runtimes.len(), self.inputs.len(), self.inits.len()];
+        let mut attributes = vec![
+            ("domain", map::to_attribute(context, ir, &self.domain)),
+            ("maps", mlir::array(context, &maps)),
+            ("accumulators", mlir::array(context, &accumulators)),
+            ("operandSegmentSizes", mlir::segments(context, &groups)),
+        ];
+        attributes.extend(self.fills_attribute(context).map(|fills| ("fills", fills)));
         let op = builder.op_with(
             Generic::NAME,
             &[self.runtimes.clone(), self.inputs.clone(), self.inits.clone()].concat(),
             &results,
-            &[
-                ("domain", map::to_attribute(context, ir, &self.domain)),
-                ("maps", mlir::array(context, &maps)),
-                ("accumulators", mlir::array(context, &accumulators)),
-                ("operandSegmentSizes", mlir::segments(context, &groups)),
-            ],
+            &attributes,
             regions,
         );
         Generic { op }
+    }
+
+    /// The attribute `fills`, if there is a constant.
+    fn fills_attribute(&self, context: &'c Context) -> Option<Attribute<'c>> {
+        let fill = |number: usize| self.fills.get(number).copied().flatten();
+        let fills: Vec<_> = (0..self.maps.len()).map(fill).collect();
+        let of = |fill: &Option<Attribute<'c>>| fill.unwrap_or_else(|| Attribute::unit(context));
+        let attributes: Vec<_> = fills.iter().map(of).collect();
+        fills.iter().any(Option::is_some).then(|| mlir::array(context, &attributes))
     }
 }
 
@@ -521,20 +645,30 @@ fn used_runtimes<'a>(
                 work.extend(map.runtimes.get(number..=number).map(bounds).unwrap_or_default());
             }
             work.extend(tensor_map.iter().flat_map(|map| &map.results));
+            let guards = tensor_map.iter().flat_map(|map| &map.constraints);
+            work.extend(guards.map(|it| it.expr));
         }
     }
     used
 }
 
-/// Keeps the runtime variables of these numbers, in this order; the map uses no other.
-fn keep_runtimes(ir: &tc_ir::Context, map: &mut IndexingMap, kept: &[usize]) {
-    map.substitute(ir, &|var| match var {
+/// Gives runtime variables their places among those of these numbers.
+pub fn renumbering<'a>(
+    ir: &'a tc_ir::Context,
+    kept: &'a [usize],
+) -> impl Fn(Var) -> Option<Expr> + use<'a> {
+    move |var| match var {
         Var::Runtime(number) => {
             let place = kept.iter().position(|kept| *kept == number as usize)?;
             Some(ir.runtime(place as u32))
         }
         _ => None,
-    });
+    }
+}
+
+/// Keeps the runtime variables of these numbers, in this order; the map uses no other.
+fn keep_runtimes(ir: &tc_ir::Context, map: &mut IndexingMap, kept: &[usize]) {
+    map.substitute(ir, &renumbering(ir, kept));
     map.runtimes = kept.iter().map(|number| map.runtimes[*number].clone()).collect();
 }
 
@@ -595,6 +729,12 @@ pub(crate) fn set_index_variable(op: mlir::Op, var: Var) {
     let kind = mlir::parse_attribute(context, &format!("#imap<variable {kind}>"));
     mlir::set_attribute(op, "kind", kind);
     mlir::set_attribute(op, "number", mlir::i64_attr(context, i64::from(number)));
+}
+
+/// Emits the constant that the body sees where the guard of an access fails.
+pub fn build_fill<'c>(builder: &Builder<'c>, fill: Option<Attribute<'c>>, ty: Type<'c>) -> Val<'c> {
+    let zero = || CombinerKind::Add.identity(builder.context, ty);
+    builder.constant(ty, fill.unwrap_or_else(zero))
 }
 
 /// Emits `imap.yield`.

@@ -5,7 +5,8 @@
 //! them, from the start of the operation and with its epilogue.
 
 use super::{
-    Accumulator, Generic, GenericParts, Indexed, Start, build_yield,
+    Accumulator, Generic, GenericParts, Indexed, Inside, Start, build_yield,
+    substitute_in_conditions,
     tiling::{Index, Reason, Slice, Span, Tiled, Tiler},
 };
 use crate::mlir::{self, Builder, Op, Val, ValueMap};
@@ -135,6 +136,7 @@ fn build_identities<'c>(
         inputs: Vec::new(),
         inits: vec![empty],
         maps: vec![map],
+        fills: Vec::new(),
         accumulators: Vec::new(),
         combiner: None,
     };
@@ -188,7 +190,7 @@ pub fn tile<'c>(
         subscripts.push(parts.iter().map(|part| part.index).collect());
         operands.push(tiler.slice_operand(operand, &parts, &mut slices));
     }
-    let mut parts = tiler.tile_parts(operands, subscripts);
+    let (mut parts, runtimes) = tiler.tile_parts(operands, subscripts);
     for (number, accumulator) in parts.accumulators.iter_mut().enumerate() {
         accumulator.start = Start::Destination(number);
     }
@@ -213,7 +215,7 @@ pub fn tile<'c>(
     }
     let new = parts.build(&ir, &builder, false);
     let renumber = |var| renumbered.get(&var).copied().unwrap_or(var);
-    tiler.copy_region(generic.body(), new.body(), &renumber);
+    tiler.copy_region(generic.body(), new.body(), &renumber, &runtimes);
     tiler.copy_attributes(new.op());
     Ok(Tiled { slices, op: new.op() })
 }
@@ -282,28 +284,38 @@ pub fn merge<'c>(
         .filter(|(_, argument)| !mlir::uses(**argument).is_empty())
         .map(|(number, _)| number)
         .collect();
-    for number in &kept {
-        inputs.push(tiler.parts.inputs[*number]);
-        maps.push(unbounded(&domain, results(*number)));
+    let map = |number: usize| {
+        let constraints = tiler.parts.maps[number].constraints.clone();
+        IndexingMap { constraints, ..unbounded(&domain, results(number)) }
+    };
+    let mut fills = vec![None; maps.len()];
+    let tensors = destinations.end..tiler.parts.maps.len();
+    inputs.extend(kept.iter().map(|number| tiler.parts.inputs[*number]));
+    for number in kept.iter().copied().chain(destinations).chain(tensors) {
+        maps.push(map(number));
+        fills.push(tiler.parts.fills[number]);
     }
-    maps.extend(destinations.map(|number| unbounded(&domain, results(number))));
-    let num_fixed = maps.len();
-    maps.extend(
-        (first_init + tiler.parts.inits.len()..tiler.parts.maps.len())
-            .map(|number| unbounded(&domain, results(number))),
-    );
+    let num_fixed = inputs.len() + tiler.parts.inits.len();
     let mut parts = GenericParts {
         domain,
         runtimes: tiler.values.clone(),
         inputs,
         inits: tiler.parts.inits.clone(),
         maps,
+        fills,
         accumulators: tiler.parts.accumulators.clone(),
         combiner: tiler.parts.combiner,
     };
-    parts.drop_unused_runtimes(&ir);
+    let epilogue: Vec<_> = generic.epilogue().into_iter().collect();
+    let insides = Inside::all_of(&epilogue).into_iter();
+    let conditions: Vec<_> = insides.flat_map(|it| it.conditions(&ir)).collect();
+    let runtimes = parts.drop_unused_runtimes(&ir, &conditions);
     let is_range = |var: &Var| matches!(var, Var::Range(_));
-    if parts.maps[num_fixed..].iter().any(|map| ir.vars_of_all(&map.results).iter().any(is_range)) {
+    let uses_range = |map: &IndexingMap| {
+        let guard: Vec<_> = map.constraints.iter().map(|it| it.expr).collect();
+        ir.vars_of_all(&[&map.results[..], &guard].concat()).iter().any(is_range)
+    };
+    if parts.maps[num_fixed..].iter().any(uses_range) {
         return Err("the epilogue uses a runtime variable that is read per range".to_string());
     }
     let new = parts.build(&ir, &builder, generic.epilogue().is_some());
@@ -322,6 +334,7 @@ pub fn merge<'c>(
         for op in mlir::ops(from) {
             inside.copy(op, &mut values);
         }
+        substitute_in_conditions(&ir, &[to], &super::renumbering(&ir, &runtimes));
     }
     tiler.copy_attributes(new.op());
     Ok(new.op())

@@ -12,7 +12,7 @@
 //! * **Bounds.** A hull must not stick out of its operand. Without constraints it cannot, because
 //!   every point of the box accesses the operand. With constraints, either bounds prove it, or a
 //!   constraint bounds the subscript itself and the slice is clamped to the operand, or the
-//!   dimension stays whole. An input is clamped only if an `imap.generic` computes it, which
+//!   dimension stays whole. The guard of an access counts as constraints. An input is clamped only if an `imap.generic` computes it, which
 //!   fusion may then compute per tile: otherwise static shapes are worth more than a slice.
 //! * **Variables.** A cut variable counts from 0 in the tile. Its offset becomes a runtime variable
 //!   of type `index` where irregular subscripts, constraints or `imap.index` need it.
@@ -37,7 +37,7 @@
 //! ```
 
 use super::{
-    Generic, GenericParts, Indexed, build_apply,
+    Generic, GenericParts, Inside, build_apply,
     extents::{extent_expr, is_index, queried_extent, size_expr},
     verify::index_variable,
 };
@@ -396,7 +396,8 @@ impl<'a, 'c> Tiler<'a, 'c> {
 
     /// How the hull of a subscript lies in an operand.
     fn fit(&self, operand: usize, expr: Expr, extent: Option<Expr>) -> Fit {
-        let constraints = &self.parts.domain.constraints;
+        let guard = &self.parts.maps[operand].constraints;
+        let constraints = [&self.parts.domain.constraints[..], guard].concat();
         let is_stored_everywhere =
             self.is_destination(operand) && !self.parts.accumulators.is_empty();
         if constraints.is_empty() || is_stored_everywhere {
@@ -487,24 +488,31 @@ impl<'a, 'c> Tiler<'a, 'c> {
             }
         }
         let constraints = std::mem::take(&mut domain.constraints);
-        let mut simplifier = Simplifier::for_map(ir, &domain);
-        for Constraint { expr, interval } in constraints {
-            let expr = ir.substitute(expr, &|var| self.shifted(var));
-            let expr = simplifier.simplify(self.canonical(expr));
-            if !interval.covers(simplifier.interval_of(expr)) {
-                domain.constraints.push(Constraint { expr, interval });
-            }
-        }
+        domain.constraints = self.shifted_constraints(&domain, &constraints);
         domain.sort_constraints(ir);
         domain
     }
 
-    /// The parts of the operation on the tile, given its operands with maps and their subscripts.
+    /// The constraints over the variables of the tile, without those that its bounds prove.
+    fn shifted_constraints(&self, bounds: &IndexingMap, all: &[Constraint]) -> Vec<Constraint> {
+        let ir = self.ir;
+        let mut simplifier = Simplifier::for_map(ir, bounds);
+        let shifted = all.iter().map(|it| {
+            let expr = ir.substitute(it.expr, &|var| self.shifted(var));
+            Constraint { expr: simplifier.simplify(self.canonical(expr)), ..*it }
+        });
+        let shifted: Vec<_> = shifted.collect();
+        let is_open = |it: &Constraint| !it.interval.covers(simplifier.interval_of(it.expr));
+        shifted.into_iter().filter(is_open).collect()
+    }
+
+    /// The parts of the operation on the tile, given its operands with maps and their subscripts, and
+    /// the places of its runtime variables among those of the tiler.
     pub(super) fn tile_parts(
         &self,
         mut operands: Vec<Val<'c>>,
         subscripts: Vec<Vec<Expr>>,
-    ) -> GenericParts<'c> {
+    ) -> (GenericParts<'c>, Vec<usize>) {
         let ir = self.ir;
         let mut domain = self.tile_domain();
         let mut simplifier = Simplifier::for_map(ir, &domain);
@@ -514,11 +522,19 @@ impl<'a, 'c> Tiler<'a, 'c> {
                 (variable.lower, variable.upper) = (None, None);
             }
         }
+        let bounds = IndexingMap { constraints: Vec::new(), ..domain.clone() };
+        let mut fills = self.parts.fills.clone();
         let mut maps: Vec<_> = subscripts
             .into_iter()
-            .map(|results| {
+            .enumerate()
+            .map(|(number, results)| {
                 let results = results.into_iter().map(|it| simplifier.simplify(it)).collect();
-                IndexingMap { results, ..blank.clone() }
+                let guard = &self.parts.maps[number].constraints;
+                let constraints = self.shifted_constraints(&bounds, guard);
+                if constraints.is_empty() {
+                    fills[number] = None;
+                }
+                IndexingMap { results, constraints, ..blank.clone() }
             })
             .collect();
         let num_inits = self.parts.inits.len();
@@ -541,15 +557,31 @@ impl<'a, 'c> Tiler<'a, 'c> {
             inputs: operands,
             inits,
             maps,
+            fills,
             accumulators: self.parts.accumulators.clone(),
             combiner: self.parts.combiner,
         };
-        parts.drop_unused_runtimes(ir);
-        parts
+        let mut conditions = Vec::new();
+        for inside in Inside::all_of(&self.generic.blocks()) {
+            conditions.extend(inside.conditions(ir));
+        }
+        for condition in &mut conditions {
+            let expr = ir.substitute(condition.expr, &|var| self.shifted(var));
+            condition.expr = ir.substitute(expr, &super::renumbering(ir, &order));
+        }
+        let kept = parts.drop_unused_runtimes(ir, &conditions);
+        (parts, kept.into_iter().map(|place| order[place]).collect())
     }
 
-    /// Copies a region of the operation. `renumber` gives the variables of the copy.
-    pub(super) fn copy_region(&self, from: Blk<'c>, to: Blk<'c>, renumber: &dyn Fn(Var) -> Var) {
+    /// Copies a region of the operation. `renumber` gives the variables of the copy, and `runtimes` the
+    /// places of its runtime variables among those of the tiler.
+    pub(super) fn copy_region(
+        &self,
+        from: Blk<'c>,
+        to: Blk<'c>,
+        renumber: &dyn Fn(Var) -> Var,
+        runtimes: &[usize],
+    ) {
         let arguments = mlir::arguments(from).into_iter().zip(mlir::arguments(to));
         let mut values = arguments.collect();
         let builder = Builder::at_end(self.builder.context, to, self.builder.location);
@@ -561,6 +593,16 @@ impl<'a, 'c> Tiler<'a, 'c> {
                 );
             });
         }
+        let ir = self.ir;
+        let of_copy = super::renumbering(ir, runtimes);
+        super::substitute_in_conditions(ir, &[to], &|var| match var {
+            Var::Runtime(_) => of_copy(var),
+            _ => {
+                let found = self.loops.iter().find(|it| it.var == var)?;
+                let offset = found.cut.map_or(ir.constant(0), |(offset, _)| offset);
+                Some(ir.add(ir.var(renumber(var)), ir.substitute(offset, &of_copy)))
+            }
+        });
         for (op, var) in indices {
             super::set_index_variable(op, renumber(var));
             let Some(next) = mlir::next(op) else { continue };
@@ -705,7 +747,7 @@ pub fn tile<'c>(
         subscripts.push(parts.iter().map(|part| part.index).collect());
         operands.push(tiler.slice_operand(tiler.operands[number], &parts, &mut slices));
     }
-    let mut parts = tiler.tile_parts(operands, subscripts);
+    let (mut parts, runtimes) = tiler.tile_parts(operands, subscripts);
     if keep_operands {
         let missing = tiler.parts.runtimes.len().checked_sub(parts.runtimes.len());
         let missing = missing.ok_or("the tile has more runtime variables than the operation")?;
@@ -717,9 +759,8 @@ pub fn tile<'c>(
         }
     }
     let new = parts.build(&ir, &builder, generic.epilogue().is_some());
-    tiler.copy_region(generic.body(), new.body(), &|var| var);
-    if let (Some(from), Some(to)) = (generic.epilogue(), new.epilogue()) {
-        tiler.copy_region(from, to, &|var| var);
+    for (from, to) in generic.blocks().into_iter().zip(new.blocks()) {
+        tiler.copy_region(from, to, &|var| var, &runtimes);
     }
     tiler.copy_attributes(new.op());
     Ok(Tiled { slices, op: new.op() })

@@ -1,22 +1,22 @@
 //! Verifiers of the `imap` dialect.
 //!
-//! `imap.generic`: C1 to C7 of its definition. `imap.index`: stands in an
-//! `imap.generic` that has the variable. `imap.apply`: as many operands as the map has
+//! `imap.generic`: C1 to C9 of its definition. `imap.index` and `imap.inside`: stand in an
+//! `imap.generic` that has the variables. `imap.apply`: as many operands as the map has
 //! variables, as many results as it has results. `imap.builtin`: a known name with as
 //! many operands as the function has arguments.
 //!
 //! Not checked here: that accesses stay inside their operands. Front ends prove it, or emit
 //! `imap.check` before the operation, which is then valid though it is never reached.
 
-use super::{CombinerKind, Generic, Indexed, Start, map};
+use super::{CombinerKind, Generic, Indexed, Inside, Start, map};
 use crate::{
     diagnostic::Report,
     mlir::{self, Blk, Op, Val},
     tc::syntax::builtins,
 };
-use melior::ir::{
-    Attribute, BlockLike, Type, TypeLike, ValueLike, attribute::FloatAttribute,
-    operation::OperationLike,
+use melior::{
+    Context,
+    ir::{AttributeLike, BlockLike, Type, TypeLike, ValueLike, operation::OperationLike},
 };
 use std::collections::BTreeSet;
 use tc_ir::{FrozenMap, expr::Var};
@@ -29,6 +29,7 @@ pub fn verify<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
     match mlir::name(op) {
         "imap.generic" => verify_generic(op),
         "imap.index" => verify_index(op),
+        "imap.inside" => verify_inside(op),
         "imap.apply" => verify_apply(op),
         "imap.builtin" => verify_builtin(op),
         _ => Ok(()),
@@ -44,8 +45,14 @@ fn verify_generic<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
     let (domain, inputs, inits) = (generic.frozen_domain(), generic.inputs(), generic.inits());
     let maps = verify_accesses(generic)?;
     for (number, map) in maps[inputs.len()..inputs.len() + inits.len()].iter().enumerate() {
-        if uses_range(map) {
+        if uses_range(map, &BTreeSet::new()) {
             return error(format!("the map of destination {number} uses a range variable"));
+        }
+        if map.has_constraints() {
+            return error(format!(
+                "the access of destination {number} has a guard; write the condition as a \
+                 constraint of the domain"
+            ));
         }
         verify_destination(number, map, domain)?;
     }
@@ -53,7 +60,7 @@ fn verify_generic<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
     verify_regions(generic, &inputs, &inits, &maps)
 }
 
-/// The maps: C1, C2 and C6.
+/// The maps and the guards: C1, C2, C6 and C9, and C8 of runtime variables.
 fn verify_accesses<'c>(op: impl Indexed<'c>) -> Result<Vec<&'c FrozenMap>, Report<'c>> {
     let domain = op.frozen_domain();
     let (runtimes, inputs, inits, maps) =
@@ -83,15 +90,97 @@ fn verify_accesses<'c>(op: impl Indexed<'c>) -> Result<Vec<&'c FrozenMap>, Repor
             ));
         }
     }
+    let tensors: Vec<_> = runtime_tensors.iter().map(|(number, _)| *number).collect();
+    verify_guards(op, &maps, &tensors)?;
     Ok(maps)
+}
+
+/// Guards and the constants after `else`. `tensors` are the numbers of the runtime variables that are
+/// read from tensors.
+fn verify_guards<'c>(
+    op: impl Indexed<'c>,
+    maps: &[&FrozenMap],
+    tensors: &[usize],
+) -> Result<(), Report<'c>> {
+    let (domain, inputs, inits) = (op.frozen_domain(), op.inputs(), op.inits());
+    let runtimes = op.runtimes();
+    let num_fixed = maps.len() - tensors.len();
+    let num_fills = mlir::array_attr(op.op(), "fills").len();
+    if num_fills != 0 && num_fills != maps.len() {
+        return error(format!(
+            "expected one fill per map, {} in all, but found {num_fills}",
+            maps.len()
+        ));
+    }
+    let context = mlir::context_of(op.op());
+    for (number, (map, fill)) in maps.iter().zip(op.fills()).enumerate() {
+        let runtime = number.checked_sub(num_fixed).map(|place| tensors[place]);
+        let (name, operand) = match runtime {
+            Some(runtime) => (format!("runtime variable {runtime}"), runtimes[runtime]),
+            None if number < inputs.len() => (format!("input {number}"), inputs[number]),
+            None => {
+                let number = number - inputs.len();
+                (format!("destination {number}"), inits[number])
+            }
+        };
+        if !map.has_constraints() {
+            match fill {
+                None => continue,
+                Some(_) => return error(format!("{name} has an 'else', but no 'where' before it")),
+            }
+        }
+        let ty = mlir::signless(context, mlir::element_type(operand.r#type()));
+        if !is_number(context, ty) {
+            return error(format!("{name} has a guard and elements of '{ty}'; expected numbers"));
+        }
+        if fill.is_some() && (inputs.len()..num_fixed).contains(&number) {
+            return error(format!("{name} has an 'else', but nothing is read there"));
+        }
+        if let Some(fill) = fill.filter(|fill| fill.r#type() != ty) {
+            return error(format!("{name} has elements of '{ty}', but '{fill}' after 'else'"));
+        }
+        let Some(runtime) = runtime else { continue };
+        let later = |var: &Var| matches!(var, Var::Runtime(used) if *used as usize >= runtime);
+        if map.constraint_vars().iter().any(later) {
+            return error(format!(
+                "the guard of runtime variable {runtime} uses a runtime variable that is not before it"
+            ));
+        }
+        let variable = domain.vars().find(|(var, _)| *var == Var::Runtime(runtime as u32));
+        let interval = variable.and_then(|(_, variable)| domain.interval(variable));
+        let mut value = fill.and_then(mlir::integer_of).unwrap_or(0);
+        // A variable that is never negative is read as an unsigned number.
+        if let (Some(0..), Some(width @ ..64)) = (interval.map(|it| it.lo), mlir::integer_width(ty))
+        {
+            value = value.rem_euclid(1 << width);
+        }
+        if let Some(interval) = interval
+            && !interval.contains(value)
+        {
+            return error(format!(
+                "runtime variable {runtime} is {value} where its guard fails, outside of its bounds \
+                 {interval}; write another number after 'else'"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a type is one of floats, signless integers, or `index`.
+fn is_number<'c>(context: &'c Context, ty: Type<'c>) -> bool {
+    ty.is_index()
+        || mlir::is_float(ty)
+        || mlir::integer_width(ty).is_some() && mlir::signless(context, ty) == ty
 }
 
 fn is_shaped(ty: Type) -> bool {
     mlir::is_tensor(ty) || mlir::is_memref(ty)
 }
 
-fn uses_range(map: &FrozenMap) -> bool {
-    map.result_vars().iter().any(|var| matches!(var, Var::Range(_)))
+/// Whether an access depends on range variables, or on the runtime variables in `ranged`.
+fn uses_range(map: &FrozenMap, ranged: &BTreeSet<Var>) -> bool {
+    let vars = map.result_vars().into_iter().chain(map.constraint_vars());
+    vars.into_iter().any(|var| matches!(var, Var::Range(_)) || ranged.contains(&var))
 }
 
 /// C2 and C6.
@@ -195,10 +284,7 @@ fn verify_accumulators<'c>(generic: Generic<'c>, domain: &FrozenMap) -> Result<(
     let mut started = BTreeSet::new();
     for (number, accumulator) in accumulators.iter().enumerate() {
         let ty = accumulator.ty;
-        let is_number = ty.is_index()
-            || mlir::is_float(ty)
-            || mlir::integer_width(ty).is_some() && mlir::signless(context, ty) == ty;
-        if !is_number {
+        if !is_number(context, ty) {
             return error(format!(
                 "accumulator {number} has type '{ty}'; expected a float, a signless integer or an index"
             ));
@@ -208,10 +294,7 @@ fn verify_accumulators<'c>(generic: Generic<'c>, domain: &FrozenMap) -> Result<(
             Start::Constant(start) => [accumulator.identity, Some(start)],
             _ => [accumulator.identity, None],
         };
-        let is_constant = |it: &Attribute<'c>| {
-            mlir::integer_of(*it).is_some() || FloatAttribute::try_from(*it).is_ok()
-        };
-        if !constants.iter().flatten().all(is_constant) {
+        if !constants.iter().flatten().all(|it| mlir::is_number(*it)) {
             return error(format!("accumulator {number} needs a number of type '{ty}'"));
         }
         if (accumulator.kind == CombinerKind::Custom) != accumulator.identity.is_some() {
@@ -282,17 +365,27 @@ fn verify_regions<'c>(
     if let Some(epilogue) = generic.epilogue() {
         verify_block("epilogue", epilogue, &[folded.clone(), scalars].concat(), &stored)?;
         let mut asks_for_range = false;
+        let mut ranged = BTreeSet::new();
+        let runtimes = generic.runtimes().into_iter().zip(0..);
+        let tensors = runtimes.filter(|(value, _)| is_shaped(value.r#type()));
+        for (map, (_, number)) in maps[inputs.len() + inits.len()..].iter().zip(tensors) {
+            if uses_range(map, &ranged) {
+                ranged.insert(Var::Runtime(number));
+            }
+        }
         for top in mlir::ops(epilogue) {
             mlir::walk(top, &mut |op| {
                 asks_for_range |=
                     mlir::is(op, "imap.index") && matches!(index_variable(op), Some(Var::Range(_)));
+                asks_for_range |=
+                    Inside::cast(op).is_some_and(|it| uses_range(it.frozen_map(), &ranged));
             });
         }
         if asks_for_range {
             return error("the epilogue asks for a range variable, which has no value there");
         }
         for (number, argument) in mlir::arguments(epilogue)[folded.len()..].iter().enumerate() {
-            if !mlir::uses(*argument).is_empty() && uses_range(maps[number]) {
+            if !mlir::uses(*argument).is_empty() && uses_range(maps[number], &ranged) {
                 return error(format!(
                     "the epilogue uses input {number}, whose map uses a range variable"
                 ));
@@ -323,8 +416,7 @@ fn verify_captures<'c>(combiner: Blk<'c>) -> Result<(), Report<'c>> {
         |value: Val<'c>| mlir::defining_op(value).is_some_and(|op| mlir::is(op, "arith.constant"));
     let depends =
         |value: &Val<'c>| !inside.contains(&mlir::value_key(*value)) && !is_constant(*value);
-    let is_free =
-        |op: &&Op<'c>| mlir::is(**op, "imap.index") || mlir::operands(**op).iter().any(depends);
+    let is_free = |op: &&Op<'c>| is_of_point(**op) || mlir::operands(**op).iter().any(depends);
     match ops.iter().find(is_free) {
         None => Ok(()),
         Some(op) => error(format!(
@@ -383,6 +475,37 @@ fn verify_index<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
         return error(format!("asks for {kind} variable {number}, but the domain has {count}"));
     }
     Ok(())
+}
+
+fn verify_inside<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
+    let Some(generic) = mlir::ancestor(op, Generic::NAME).and_then(Generic::cast) else {
+        return error("expects to stand in an 'imap.generic'");
+    };
+    let Some(map) = op.attribute("map").ok().and_then(map::frozen) else {
+        return error("expected an indexing map");
+    };
+    if map.num_results() != 0 || map.vars().any(|(_, it)| (&it.lower, &it.upper) != (&None, &None))
+    {
+        return error("expected a map of constraints, without results and bounds of variables");
+    }
+    let (dims, ranges, runtimes) = map.counts();
+    let (num_dims, num_ranges, num_runtimes) = generic.frozen_domain().counts();
+    let kinds = [
+        ("dimension", dims, num_dims),
+        ("range", ranges, num_ranges),
+        ("runtime", runtimes, num_runtimes),
+    ];
+    for (kind, used, count) in kinds {
+        if count < used {
+            return error(format!("uses {kind} variable {}, but the domain has {count}", used - 1));
+        }
+    }
+    Ok(())
+}
+
+/// Whether an operation asks for something about the point of the enclosing operation.
+fn is_of_point(op: Op) -> bool {
+    mlir::is(op, "imap.index") || mlir::is(op, Inside::NAME)
 }
 
 /// The variable whose value an `imap.index` gives.

@@ -325,6 +325,8 @@ impl<'a> Parser<'a> {
         if self.take(",") {
             if self.take_word("domain") && self.take(":") {
                 self.domain(&mut map, &resolve)?;
+            } else if self.take_word("where") {
+                self.conditions(&mut map, &resolve)?;
             } else {
                 self.position = before;
             }
@@ -383,6 +385,35 @@ impl<'a> Parser<'a> {
                     variable.upper = entry.upper;
                 }
                 None => map.constraints.push(self.constraint(entry)?),
+            }
+            if !self.take(",") {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Entries that are constraints, whatever they are on.
+    fn conditions(
+        &mut self,
+        map: &mut IndexingMap,
+        resolve: &dyn Fn(&str) -> Option<Var>,
+    ) -> Result<(), ParseError> {
+        let constant = |bound: Option<Expr>, infinity| match bound {
+            Some(bound) => self.ctx.as_constant(bound),
+            None => Some(infinity),
+        };
+        loop {
+            let Entry { expr, lower, upper, .. } = self.entry(resolve, map)?;
+            let ends = (constant(lower, i64::MIN), constant(upper, i64::MAX));
+            if let (Some(lo), Some(hi)) = ends {
+                map.constraints.push(Constraint { expr, interval: Interval::new(lo, hi) });
+            } else {
+                let above = lower.map(|lower| self.ctx.sub(expr, lower));
+                let below = upper.map(|upper| self.ctx.sub(upper, expr));
+                map.constraints.extend(above.into_iter().chain(below).map(|it| Constraint {
+                    expr: self.ctx.canonicalize(it),
+                    interval: Interval::NON_NEGATIVE,
+                }));
             }
             if !self.take(",") {
                 return Ok(());

@@ -139,6 +139,10 @@ impl IndexValues {
         }
         let operands = generic.inputs().into_iter().chain(generic.inits());
         for (map, operand) in generic.maps(ir).iter().zip(operands) {
+            // A guard lets an element be anything.
+            if !map.constraints.is_empty() {
+                continue;
+            }
             for (dim, result) in map.results.iter().enumerate() {
                 if ir.vars(*result).contains(&element)
                     && let Some(extent) = self.extent(operand, dim, MAX_DEPTH)

@@ -43,7 +43,7 @@ use std::collections::BTreeSet;
 use tc_dialects::{
     diagnostic::{RemarkKind, remark},
     imap::{
-        self, Accumulator, Generic, GenericParts, Indexed,
+        self, Accumulator, Generic, GenericParts, Indexed, Inside,
         extents::{extent_expr, is_index},
         verify::index_variable,
     },
@@ -114,6 +114,9 @@ impl<'c, 'i> Loops<'c, 'i> {
         }
         if !parts.domain.constraints.is_empty() {
             return Err("the domain has constraints".to_string());
+        }
+        if generic.has_guards() || !Inside::all_of(&generic.blocks()).is_empty() {
+            return Err("it has guards".to_string());
         }
         let is_paired = |(number, it): (usize, &Accumulator)| {
             let init = parts.inits.get(number);

@@ -457,6 +457,7 @@ impl<'c, 'i> Converter<'c, 'i> {
             inputs: inputs.iter().map(|operand| operand.tensor).collect(),
             inits: vec![init],
             maps,
+            fills: Vec::new(),
             combiner: None,
             accumulators: imap::Accumulator::of_combiners(
                 self.builder.context,
@@ -464,7 +465,7 @@ impl<'c, 'i> Converter<'c, 'i> {
                 &[init],
             ),
         };
-        parts.drop_unused_runtimes(ir);
+        parts.drop_unused_runtimes(ir, &[]);
         parts
     }
 

@@ -45,12 +45,12 @@
 //! before and after.
 
 use crate::analysis::linalg;
-use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
+use melior::ir::{Attribute, TypeLike, ValueLike, operation::OperationLike};
 use std::collections::{BTreeSet, HashMap};
 use tc_dialects::{
     diagnostic::{RemarkKind, remark},
     imap::{
-        self, Accumulator, Generic, GenericParts, Indexed,
+        self, Accumulator, Generic, GenericParts, Indexed, Inside,
         extents::{reaches_all, shifted_dim},
         verify::index_variable,
     },
@@ -60,7 +60,7 @@ use tc_dialects::{
 use tc_ir::{
     Context,
     expr::{Expr, Var},
-    map::{IndexingMap, Variable},
+    map::{Constraint, IndexingMap, Variable},
     polynomial,
     prove::{Prover, Verdict},
     simplify::Simplifier,
@@ -238,12 +238,57 @@ fn describe_maps<'c>(
     )
 }
 
+/// Where an element is read, under which conditions, and what stands for it elsewhere.
+#[derive(Clone, PartialEq)]
+struct Read<'c> {
+    results: Vec<Expr>,
+    guard: Vec<Constraint>,
+    fill: Option<Attribute<'c>>,
+}
+
+impl<'c> Read<'c> {
+    fn of(parts: &GenericParts<'c>, number: usize) -> Self {
+        let map = &parts.maps[number];
+        let (results, guard) = (map.results.clone(), map.constraints.clone());
+        Self { results, guard, fill: parts.fills[number] }
+    }
+
+    fn exprs(&self) -> Vec<Expr> {
+        self.guard.iter().map(|it| it.expr).chain(self.results.iter().copied()).collect()
+    }
+
+    fn substitute(&self, ir: &Context, replacement: &dyn Fn(Var) -> Option<Expr>) -> Self {
+        Self {
+            results: ir.substitute_all(&self.results, replacement),
+            guard: substitute_conditions(ir, &self.guard, replacement),
+            fill: self.fill,
+        }
+    }
+}
+
+fn substitute_conditions(
+    ir: &Context,
+    conditions: &[Constraint],
+    replacement: &dyn Fn(Var) -> Option<Expr>,
+) -> Vec<Constraint> {
+    let substitute = |it: &Constraint| Constraint {
+        expr: ir.substitute(it.expr, replacement),
+        interval: it.interval,
+    };
+    conditions.iter().map(substitute).collect()
+}
+
+/// What every `imap.inside` of some blocks tests.
+fn conditions_in(ir: &Context, blocks: &[Blk]) -> Vec<Constraint> {
+    Inside::all_of(blocks).into_iter().flat_map(|inside| inside.conditions(ir)).collect()
+}
+
 /// An operation taken apart. Its maps use no variable that has one value.
 struct Node<'c> {
     generic: Generic<'c>,
     parts: GenericParts<'c>,
-    /// Per runtime variable, the map of the tensor it is read from.
-    runtime_maps: Vec<Option<Vec<Expr>>>,
+    /// Per runtime variable, where in a tensor it is read, if it is.
+    runtime_reads: Vec<Option<Read<'c>>>,
 }
 
 impl<'c> Node<'c> {
@@ -259,6 +304,12 @@ impl<'c> Node<'c> {
             .collect();
         let mut maps = generic.maps(ir);
         if !fixed.is_empty() {
+            let guards = |map: &mut IndexingMap| {
+                let guard = std::mem::take(&mut map.constraints);
+                map.constraints =
+                    substitute_conditions(ir, &guard, &|var| fixed.get(&var).copied());
+            };
+            maps.iter_mut().for_each(guards);
             for result in maps.iter_mut().flat_map(|map| &mut map.results) {
                 let replaced = ir.substitute(*result, &|var| fixed.get(&var).copied());
                 *result = ir.canonicalize(replaced);
@@ -270,17 +321,19 @@ impl<'c> Node<'c> {
             inputs: generic.inputs(),
             inits: generic.inits(),
             maps,
+            fills: generic.fills(),
             accumulators: generic.accumulators(),
             combiner: generic.combiner(),
         };
-        let mut tail = parts.maps[parts.inputs.len() + parts.inits.len()..].iter();
+        let mut tail = parts.inputs.len() + parts.inits.len()..;
         let is_shaped = |value: &Val| !value.r#type().is_index();
-        let runtime_maps = parts
+        let runtime_reads = parts
             .runtimes
             .iter()
-            .map(|value| is_shaped(value).then(|| tail.next())?.map(|map| map.results.clone()))
+            .map(|value| is_shaped(value).then(|| tail.next())?)
+            .map(|number| number.map(|number| Read::of(&parts, number)))
             .collect();
-        Self { generic, parts, runtime_maps }
+        Self { generic, parts, runtime_reads }
     }
 
     fn init_map(&self) -> &IndexingMap {
@@ -308,9 +361,9 @@ impl<'c> Node<'c> {
         while let Some(var) = work.pop() {
             let Var::Runtime(number) = var else { return true };
             if seen.insert(number)
-                && let Some(Some(map)) = self.runtime_maps.get(number as usize)
+                && let Some(Some(read)) = self.runtime_reads.get(number as usize)
             {
-                work.extend(ir.vars_of_all(map));
+                work.extend(ir.vars_of_all(&read.exprs()));
             }
         }
         false
@@ -396,6 +449,9 @@ fn plan<'c, 'i>(
         check_uses(consumer.generic, producer.generic)?;
     }
     check_memory(consumer.generic, producer.generic)?;
+    if reads.iter().any(|read| !consumer.parts.maps[*read].constraints.is_empty()) {
+        return Err("the consumer reads the result of the producer under a guard".to_string());
+    }
     let inverse = invert(ir, &producer)?;
     let base = consumer.parts.runtimes.len() as u32;
     let dims: Vec<Vec<Expr>> = reads
@@ -423,10 +479,10 @@ fn plan<'c, 'i>(
     if size > MAX_BODY {
         return Err(format!("the fused body would have {size} operations, more than {MAX_BODY}"));
     }
-    let inputs = &producer.parts.maps[..producer.parts.inputs.len()];
-    let read = inputs.iter().map(|map| &map.results);
-    let read = read.chain(producer.runtime_maps.iter().flatten()).flatten();
-    for (result, dims) in read.flat_map(|result| dims.iter().map(move |dims| (*result, dims))) {
+    let inputs = (0..producer.parts.inputs.len()).map(|number| Read::of(&producer.parts, number));
+    let read = inputs.chain(producer.runtime_reads.iter().flatten().cloned());
+    let read = read.flat_map(|read| read.exprs());
+    for (result, dims) in read.flat_map(|result| dims.iter().map(move |dims| (result, dims))) {
         let dim = |var| match var {
             Var::Dim(number) => dims.get(number as usize).copied(),
             _ => None,
@@ -672,10 +728,10 @@ fn check_index_uses(
             });
         }
     }
-    let runtime_maps: Vec<_> = consumer.runtime_maps.iter().chain(&producer.runtime_maps).collect();
+    let reads: Vec<_> = consumer.runtime_reads.iter().chain(&producer.runtime_reads).collect();
     let from_tensor = |var: &Var| {
         matches!(var, Var::Runtime(number)
-            if runtime_maps.get(*number as usize).is_some_and(|map| map.is_some()))
+            if reads.get(*number as usize).is_some_and(|read| read.is_some()))
     };
     for exprs in dims {
         for number in &asked {
@@ -724,7 +780,8 @@ fn body_work(block: Blk) -> usize {
     for top in mlir::ops(block) {
         mlir::walk(top, &mut |op| {
             work += match mlir::name(op) {
-                "imap.yield" | "imap.index" | "imap.apply" | "arith.constant" | "scf.yield" => 0,
+                "imap.yield" | "imap.index" | "imap.inside" | "imap.apply" | "arith.constant"
+                | "scf.yield" => 0,
                 "imap.builtin" | "arith.divf" | "arith.floordivsi" | "arith.divui"
                 | "arith.remsi" | "arith.remui" => 8,
                 _ => 1,
@@ -745,8 +802,8 @@ struct Frame<'c, 'i> {
     ir: &'i Context,
     domain: IndexingMap,
     runtimes: Vec<Val<'c>>,
-    runtime_maps: Vec<Option<Vec<Expr>>>,
-    inputs: Vec<(Val<'c>, Vec<Expr>)>,
+    runtime_reads: Vec<Option<Read<'c>>>,
+    inputs: Vec<(Val<'c>, Read<'c>)>,
 }
 
 impl<'c, 'i> Frame<'c, 'i> {
@@ -756,7 +813,7 @@ impl<'c, 'i> Frame<'c, 'i> {
             ir,
             domain: node.parts.domain.clone(),
             runtimes: node.parts.runtimes.clone(),
-            runtime_maps: node.runtime_maps.clone(),
+            runtime_reads: node.runtime_reads.clone(),
             inputs: Vec::new(),
         }
     }
@@ -783,8 +840,8 @@ impl<'c, 'i> Frame<'c, 'i> {
         let mut needed = BTreeSet::new();
         while let Some(number) = work.pop() {
             if needed.insert(number) {
-                let map = node.runtime_maps[number].iter().flatten().copied();
-                let exprs: Vec<_> = map.chain(bounds(&variables[number])).collect();
+                let read = node.runtime_reads[number].iter().flat_map(Read::exprs);
+                let exprs: Vec<_> = read.chain(bounds(&variables[number])).collect();
                 work.extend(runtime_numbers(ir, &exprs));
             }
         }
@@ -831,8 +888,8 @@ impl<'c, 'i> Frame<'c, 'i> {
             Var::Runtime(number) => exprs[number as usize],
             Var::Range(_) => None,
         };
-        let map = node.runtime_maps[number].as_ref();
-        let map = map.map(|results| ir.substitute_all(results, &renumbered));
+        let read = node.runtime_reads[number].as_ref();
+        let read = read.map(|read| read.substitute(ir, &renumbered));
         let in_bounds: Vec<_> = bounds(&variable).collect();
         let are_known = runtime_numbers(ir, &in_bounds).all(|it| exprs[it].is_some());
         let renumbered = |bound: Option<Expr>| bound.map(|it| ir.substitute(it, &renumbered));
@@ -841,7 +898,7 @@ impl<'c, 'i> Frame<'c, 'i> {
         let is_equal = |known: &usize| {
             let other = &self.domain.runtimes[*known];
             self.runtimes[*known] == value
-                && self.runtime_maps[*known] == map
+                && self.runtime_reads[*known] == read
                 && (other.lower, other.upper) == (lower, upper)
         };
         let known = (0..self.runtimes.len()).find(is_equal).filter(|_| are_known);
@@ -850,7 +907,7 @@ impl<'c, 'i> Frame<'c, 'i> {
                 variable.name = None;
             }
             self.runtimes.push(value);
-            self.runtime_maps.push(map);
+            self.runtime_reads.push(read);
             self.domain.runtimes.push(variable);
             self.runtimes.len() - 1
         });
@@ -858,23 +915,25 @@ impl<'c, 'i> Frame<'c, 'i> {
     }
 
     /// Adds an input, or finds an equal one, and gives its number.
-    fn add_input(&mut self, value: Val<'c>, results: Vec<Expr>) -> usize {
-        let known = self.inputs.iter().position(|known| *known == (value, results.clone()));
+    fn add_input(&mut self, value: Val<'c>, read: Read<'c>) -> usize {
+        let known = self.inputs.iter().position(|known| *known == (value, read.clone()));
         known.unwrap_or_else(|| {
-            self.inputs.push((value, results));
+            self.inputs.push((value, read));
             self.inputs.len() - 1
         })
     }
 
     /// The parts of an operation with these destinations, with the folds of another operation, and with
-    /// an epilogue if `epilogue`.
+    /// an epilogue if `epilogue`; and the numbers of the runtime variables that are left. `conditions`
+    /// are those of `imap.inside`.
     fn parts(
         &self,
         inits: &[Val<'c>],
         init_maps: &[Vec<Expr>],
         folds: &Node<'c>,
         epilogue: bool,
-    ) -> GenericParts<'c> {
+        conditions: &[Constraint],
+    ) -> (GenericParts<'c>, Vec<usize>) {
         // Folds store, and their epilogue reads, where the constraints do not hold as well.
         let mut whole = self.domain.clone();
         if !folds.parts.accumulators.is_empty() {
@@ -895,25 +954,37 @@ impl<'c, 'i> Frame<'c, 'i> {
             runtimes: strip(&self.domain.runtimes),
             ..IndexingMap::default()
         };
-        let map = |simplifier: &mut Simplifier, results: &[Expr]| IndexingMap {
-            results: results.iter().map(|expr| simplifier.simplify(*expr)).collect(),
-            ..frame.clone()
+        let (mut maps, mut fills) = (Vec::new(), Vec::new());
+        let mut add = |simplifier: &mut Simplifier, read: &Read<'c>| {
+            let mut constraints = Vec::new();
+            for Constraint { expr, interval } in &read.guard {
+                let expr = simplifier.simplify(*expr);
+                if !interval.covers(simplifier.interval_of(expr)) {
+                    constraints.push(Constraint { expr, interval: *interval });
+                }
+            }
+            fills.push(read.fill.filter(|_| !constraints.is_empty()));
+            let results = read.results.iter().map(|expr| simplifier.simplify(*expr)).collect();
+            maps.push(IndexingMap { results, constraints, ..frame.clone() });
         };
-        let inputs = self.inputs.iter();
-        let mut maps: Vec<_> = inputs.map(|(_, results)| map(&mut of_inputs, results)).collect();
-        let others = init_maps.iter().chain(self.runtime_maps.iter().flatten());
-        maps.extend(others.map(|results| map(&mut of_others, results)));
+        self.inputs.iter().for_each(|(_, read)| add(&mut of_inputs, read));
+        for results in init_maps {
+            let read = Read { results: results.clone(), guard: Vec::new(), fill: None };
+            add(&mut of_others, &read);
+        }
+        self.runtime_reads.iter().flatten().for_each(|read| add(&mut of_others, read));
         let mut parts = GenericParts {
             domain: self.domain.clone(),
             runtimes: self.runtimes.clone(),
             inputs: self.inputs.iter().map(|(value, _)| *value).collect(),
             inits: inits.to_vec(),
             maps,
+            fills,
             accumulators: folds.parts.accumulators.clone(),
             combiner: folds.parts.combiner,
         };
-        parts.drop_unused_runtimes(self.ir);
-        parts
+        let kept = parts.drop_unused_runtimes(self.ir, conditions);
+        (parts, kept)
     }
 }
 
@@ -937,6 +1008,25 @@ fn runtime_numbers(ir: &Context, exprs: &[Expr]) -> impl Iterator<Item = usize> 
     })
 }
 
+/// A copy of the producer in the operation under construction.
+struct Copied {
+    /// The numbers of its inputs.
+    inputs: Vec<usize>,
+    /// Its dimension and runtime variables.
+    dims: Vec<Expr>,
+    runtimes: Vec<Expr>,
+}
+
+impl Copied {
+    fn replacement(&self, var: Var) -> Option<Expr> {
+        match var {
+            Var::Dim(number) => self.dims.get(number as usize).copied(),
+            Var::Runtime(number) => self.runtimes.get(number as usize).copied(),
+            Var::Range(_) => None,
+        }
+    }
+}
+
 impl<'c, 'i> Plan<'c, 'i> {
     fn build(self) -> Generic<'c> {
         if self.epilogue { self.build_epilogue() } else { self.build_producer() }
@@ -949,30 +1039,28 @@ impl<'c, 'i> Plan<'c, 'i> {
         builder.located(imap::fused_location(builder.context, consumer.location(), producer))
     }
 
-    /// The maps of the producer's inputs over the consumer's variables, added to the frame:
-    /// the numbers of the inputs, the dimension variables, and the runtime variables.
-    fn add_producer_inputs(
-        &self,
-        frame: &mut Frame<'c, 'i>,
-        dims: &[Expr],
-    ) -> (Vec<usize>, Vec<Expr>) {
+    /// Adds the reads of the producer's inputs, over the consumer's variables, to the frame.
+    fn add_producer_inputs(&self, frame: &mut Frame<'c, 'i>, dims: &[Expr]) -> Copied {
         let base = self.consumer.parts.runtimes.len();
         let (dims, runtimes) = frame.add_runtimes(&self.producer, base, dims);
         let parts = &self.producer.parts;
-        let numbers = parts
-            .inputs
-            .iter()
-            .zip(&parts.maps)
-            .map(|(value, map)| {
-                let results = self.ir.substitute_all(&map.results, &|var| match var {
-                    Var::Dim(dim) => dims.get(dim as usize).copied(),
-                    Var::Runtime(number) => runtimes.get(number as usize).copied(),
-                    Var::Range(_) => None,
-                });
-                frame.add_input(*value, results)
-            })
-            .collect();
-        (numbers, dims)
+        let mut copied = Copied { inputs: Vec::new(), dims, runtimes };
+        for (number, value) in parts.inputs.iter().enumerate() {
+            let read = Read::of(parts, number).substitute(self.ir, &|var| copied.replacement(var));
+            copied.inputs.push(frame.add_input(*value, read));
+        }
+        copied
+    }
+
+    /// What every `imap.inside` of the operation under construction tests.
+    fn conditions<'a>(&self, copies: impl Iterator<Item = &'a Copied>) -> Vec<Constraint> {
+        let mut conditions = conditions_in(self.ir, &self.consumer.generic.blocks());
+        let of_producer = conditions_in(self.ir, &self.producer.generic.blocks());
+        for copied in copies {
+            let replacement = |var| copied.replacement(var);
+            conditions.extend(substitute_conditions(self.ir, &of_producer, &replacement));
+        }
+        conditions
     }
 
     fn build_producer(self) -> Generic<'c> {
@@ -981,15 +1069,15 @@ impl<'c, 'i> Plan<'c, 'i> {
         let mut frame = Frame::of(ir, consumer);
         // What stands for each input of the consumer: an input, or a body of the producer.
         let mut numbers: HashMap<usize, usize> = HashMap::new();
-        let mut bodies: HashMap<usize, (Vec<usize>, Vec<Expr>)> = HashMap::new();
+        let mut bodies: HashMap<usize, Copied> = HashMap::new();
         for (number, value) in consumer.parts.inputs.iter().enumerate() {
             match self.reads.iter().position(|read| *read == number) {
                 Some(read) => {
                     bodies.insert(number, self.add_producer_inputs(&mut frame, &self.dims[read]));
                 }
                 None => {
-                    let results = consumer.parts.maps[number].results.clone();
-                    numbers.insert(number, frame.add_input(*value, results));
+                    let read = Read::of(&consumer.parts, number);
+                    numbers.insert(number, frame.add_input(*value, read));
                 }
             }
         }
@@ -1001,7 +1089,8 @@ impl<'c, 'i> Plan<'c, 'i> {
             .collect();
         let epilogue = consumer.generic.epilogue().is_some();
         let (inits, accumulators) = (&consumer.parts.inits, &consumer.parts.accumulators);
-        let parts = frame.parts(inits, &init_maps, consumer, epilogue);
+        let conditions = self.conditions(bodies.values());
+        let (parts, kept) = frame.parts(inits, &init_maps, consumer, epilogue, &conditions);
         let fused = parts.build(ir, &builder, epilogue);
         let num_folded = accumulators.len();
         let blocks = [(Some(consumer.generic.body()), Some(fused.body()), 0)];
@@ -1018,16 +1107,17 @@ impl<'c, 'i> Plan<'c, 'i> {
                 if let Some(new) = numbers.get(&number) {
                     values.insert(*argument, new_arguments[offset + new]);
                 } else if !mlir::uses(*argument).is_empty() {
-                    let (inputs, dims) = &bodies[&number];
+                    let copied = &bodies[&number];
                     let arguments: Vec<_> =
-                        inputs.iter().map(|input| new_arguments[offset + input]).collect();
+                        copied.inputs.iter().map(|input| new_arguments[offset + input]).collect();
                     let body = self.producer.generic.body();
-                    let yielded = self.copy_body(&frame, &inside, body, &arguments, dims);
+                    let yielded = self.copy_body(&frame, &inside, body, &arguments, copied);
                     values.insert(*argument, yielded[0]);
                 }
             }
             copy_rest(&inside, old, &mut values);
         }
+        imap::substitute_in_conditions(ir, &fused.blocks(), &imap::renumbering(ir, &kept));
         fused
     }
 
@@ -1036,7 +1126,7 @@ impl<'c, 'i> Plan<'c, 'i> {
         let (consumer, producer) = (&self.consumer, &self.producer);
         let mut frame = Frame::of(ir, consumer);
         let base = consumer.parts.runtimes.len();
-        let (dims, runtimes) = frame.add_runtimes(producer, base, &self.dims[0]);
+        let (_, runtimes) = frame.add_runtimes(producer, base, &self.dims[0]);
         let replacement = in_place_of_runtimes(&runtimes);
         frame.domain.ranges = producer
             .parts
@@ -1049,24 +1139,26 @@ impl<'c, 'i> Plan<'c, 'i> {
                 upper: variable.upper.map(|bound| ir.substitute(bound, &replacement)),
             })
             .collect();
-        let (producer_inputs, _) = self.add_producer_inputs(&mut frame, &self.dims[0]);
+        let copied = self.add_producer_inputs(&mut frame, &self.dims[0]);
         let mut numbers: HashMap<usize, usize> = HashMap::new();
         for (number, value) in consumer.parts.inputs.iter().enumerate() {
             if !self.reads.contains(&number) {
-                let results = consumer.parts.maps[number].results.clone();
-                numbers.insert(number, frame.add_input(*value, results));
+                let read = Read::of(&consumer.parts, number);
+                numbers.insert(number, frame.add_input(*value, read));
             }
         }
         let builder = self.builder();
         let init_map = consumer.init_map().results.clone();
         let accumulators = &producer.parts.accumulators;
-        let parts = frame.parts(&consumer.parts.inits, &[init_map], producer, true);
+        let conditions = self.conditions(std::iter::once(&copied));
+        let inits = &consumer.parts.inits;
+        let (parts, kept) = frame.parts(inits, &[init_map], producer, true, &conditions);
         let fused = parts.build(ir, &builder, true);
 
         let inside = Builder::at_end(builder.context, fused.body(), builder.location);
         let new_arguments = mlir::arguments(fused.body());
-        let arguments: Vec<_> = producer_inputs.iter().map(|input| new_arguments[*input]).collect();
-        let values = self.copy_body(&frame, &inside, producer.generic.body(), &arguments, &dims);
+        let arguments: Vec<_> = copied.inputs.iter().map(|input| new_arguments[*input]).collect();
+        let values = self.copy_body(&frame, &inside, producer.generic.body(), &arguments, &copied);
         imap::build_yield(&inside, &values);
 
         let epilogue = fused.epilogue().expect("it was asked for");
@@ -1076,9 +1168,9 @@ impl<'c, 'i> Plan<'c, 'i> {
         let result = match producer.generic.epilogue() {
             None => folded[0],
             Some(old) => {
-                let inputs = producer_inputs.iter().map(|input| read[*input]);
+                let inputs = copied.inputs.iter().map(|input| read[*input]);
                 let arguments: Vec<_> = folded.iter().copied().chain(inputs).collect();
-                self.copy_body(&frame, &inside, old, &arguments, &dims)[0]
+                self.copy_body(&frame, &inside, old, &arguments, &copied)[0]
             }
         };
         let mut values = ValueMap::default();
@@ -1087,6 +1179,7 @@ impl<'c, 'i> Plan<'c, 'i> {
             values.insert(argument, value);
         }
         copy_rest(&inside, consumer.generic.body(), &mut values);
+        imap::substitute_in_conditions(ir, &fused.blocks(), &imap::renumbering(ir, &kept));
         fused
     }
 
@@ -1098,7 +1191,7 @@ impl<'c, 'i> Plan<'c, 'i> {
         inside: &Builder<'c>,
         block: Blk<'c>,
         arguments: &[Val<'c>],
-        dims: &[Expr],
+        copied: &Copied,
     ) -> Vec<Val<'c>> {
         let arguments = arguments.iter().copied();
         let mut values: ValueMap = mlir::arguments(block).into_iter().zip(arguments).collect();
@@ -1111,12 +1204,16 @@ impl<'c, 'i> Plan<'c, 'i> {
             let mut inner = Vec::new();
             mlir::walk(copy, &mut |op| inner.push(op));
             for asked in inner {
+                if let Some(inside) = Inside::cast(asked) {
+                    inside.substitute(self.ir, &|var| copied.replacement(var));
+                }
                 let Some(Var::Dim(number)) =
                     mlir::is(asked, "imap.index").then(|| index_variable(asked)).flatten()
                 else {
                     continue;
                 };
-                let value = build_index(frame, &Builder::before(asked), dims[number as usize]);
+                let dim = copied.dims[number as usize];
+                let value = build_index(frame, &Builder::before(asked), dim);
                 if asked == copy {
                     values.insert(mlir::result(op, 0), value);
                 }

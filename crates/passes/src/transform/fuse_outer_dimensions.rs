@@ -348,6 +348,7 @@ fn at_index<'c>(
         inputs: inputs.to_vec(),
         inits: inits.to_vec(),
         maps,
+        fills: generic.fills(),
         accumulators: generic.accumulators(),
         combiner: generic.combiner(),
     };

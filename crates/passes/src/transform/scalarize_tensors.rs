@@ -49,11 +49,11 @@ use melior::ir::{
 };
 use tc_dialects::{
     diagnostic::{RemarkKind, remark},
-    imap::{Generic, GenericParts, Indexed},
+    imap::{Generic, GenericParts, Indexed, Inside},
     mlir::{self, Blk, Builder, Op, Val, ValueMap},
     pass::{Failure, PassInfo, PassRun},
 };
-use tc_ir::Context;
+use tc_ir::{Context, IndexingMap};
 
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
@@ -223,6 +223,8 @@ fn inline_point<'c>(ir: &Context, generic: Generic<'c>) -> bool {
         && domain.ranges.is_empty()
         && domain.runtimes.is_empty()
         && domain.constraints.is_empty()
+        && !generic.has_guards()
+        && Inside::all_of(&[generic.body()]).is_empty()
         && generic.accumulators().is_empty()
         && results.len() == generic.inits().len()
         && results.iter().all(|result| scalar_type(result.r#type()).is_some());
@@ -277,14 +279,20 @@ fn scalar_of(tensor: Val<'_>) -> Option<Val<'_>> {
 /// are any.
 fn capture_scalars<'c>(ir: &Context, generic: Generic<'c>) -> bool {
     let op = generic.op();
-    let (inputs, mut maps) = (generic.inputs(), generic.maps(ir));
-    let scalars: Vec<_> = inputs.iter().map(|input| scalar_of(*input)).collect();
+    let (inputs, mut maps, mut fills) = (generic.inputs(), generic.maps(ir), generic.fills());
+    let reads = inputs.iter().zip(&maps);
+    let scalar = |(input, map): (&Val<'c>, &IndexingMap)| {
+        if map.constraints.is_empty() { scalar_of(*input) } else { None }
+    };
+    let scalars: Vec<_> = reads.map(scalar).collect();
     if scalars.iter().all(Option::is_none) {
         return false;
     }
     let is_kept = |number: &usize| scalars.get(*number).is_none_or(Option::is_none);
     let mut number = 0..;
     maps.retain(|_| number.next().is_some_and(|it| is_kept(&it)));
+    let mut number = 0..;
+    fills.retain(|_| number.next().is_some_and(|it| is_kept(&it)));
     let kept = inputs.iter().enumerate().filter(|(it, _)| is_kept(it));
     let parts = GenericParts {
         domain: generic.domain(ir),
@@ -292,6 +300,7 @@ fn capture_scalars<'c>(ir: &Context, generic: Generic<'c>) -> bool {
         inputs: kept.map(|(_, input)| *input).collect(),
         inits: generic.inits(),
         maps,
+        fills,
         accumulators: generic.accumulators(),
         combiner: generic.combiner(),
     };

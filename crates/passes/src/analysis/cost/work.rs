@@ -10,7 +10,7 @@ use tc_dialects::{
     imap::{Accumulator, CombinerKind, Generic, Indexed},
     mlir::{self, Blk, Op, Val},
 };
-use tc_ir::{Context, Expr, IndexingMap, Var};
+use tc_ir::{Constraint, Context, Expr, IndexingMap, Var};
 
 /// The most points of a box that are enumerated to count those that satisfy constraints.
 const MAX_POINTS: u64 = 1 << 20;
@@ -205,9 +205,9 @@ impl<'i> Counter<'_, 'i> {
             .filter(|var| !matches!(var, Var::Runtime(_)))
             .collect();
         let dims: BTreeSet<_> = (0..domain.dims.len() as u32).map(Var::Dim).collect();
-        let points = self.count(&space, &all, true);
+        let points = self.count(&space, &all, &domain.constraints);
         // Where constraints exclude all points, a fold stores its start.
-        let stored = self.count(&space, &dims, false);
+        let stored = self.count(&space, &dims, &[]);
 
         let mut work = Operation { flops: self.constant(0), accesses: BTreeMap::new() };
         let tensors = space.elements.iter();
@@ -217,14 +217,15 @@ impl<'i> Counter<'_, 'i> {
         for (operand, map) in read {
             let place = (mlir::value_key(root(operand)), map.results.clone());
             if seen.insert(place) {
-                let read = self.count(&space, &space.needs(&map.results), true);
+                let inside = [&domain.constraints[..], &map.constraints].concat();
+                let read = self.count(&space, &space.needs(&map.results), &inside);
                 self.access(&mut work, operand, read, self.constant(0));
             }
         }
         let outputs = generic.inits().into_iter().zip(&maps[generic.inputs().len()..]);
         for (number, (init, map)) in outputs.enumerate() {
-            let is_map = accumulators.is_empty();
-            let written = self.count(&space, &space.needs(&map.results), is_map);
+            let constraints = if accumulators.is_empty() { &domain.constraints[..] } else { &[] };
+            let written = self.count(&space, &space.needs(&map.results), constraints);
             let is_read = accumulators.iter().any(|it| it.destination() == Some(number));
             let read = if is_read { written } else { self.constant(0) };
             self.access(&mut work, init, read, written);
@@ -356,20 +357,17 @@ impl<'i> Counter<'_, 'i> {
         Some(self.extents.not_negative(self.ir.ceil_div(self.ir.sub(upper, lower), step)))
     }
 
-    /// The number of points of some variables of a domain, of those that satisfy the constraints on
-    /// them if `constrained`.
-    fn count(&self, space: &Space, vars: &BTreeSet<Var>, constrained: bool) -> Amount {
+    /// The number of points of some variables of a domain that satisfy the constraints on them.
+    fn count(&self, space: &Space, vars: &BTreeSet<Var>, constraints: &[Constraint]) -> Amount {
         let mut total = self.constant(1);
         let mut left = vars.clone();
-        if constrained {
-            for group in space.constraints_on(vars) {
-                let mut concerned = BTreeSet::new();
-                for number in &group {
-                    concerned.extend(space.needs(&[space.domain.constraints[*number].expr]));
-                }
-                left = &left - &concerned;
-                total = self.mul(total, self.enumerate(space, &concerned, &group));
+        for group in space.those_on(vars, constraints) {
+            let mut concerned = BTreeSet::new();
+            for constraint in &group {
+                concerned.extend(space.needs(&[constraint.expr]));
             }
+            left = &left - &concerned;
+            total = self.mul(total, self.enumerate(space, &concerned, &group));
         }
         for var in left {
             total = self.mul(total, self.extent(space, var));
@@ -384,7 +382,7 @@ impl<'i> Counter<'_, 'i> {
     }
 
     /// Counts the points of constant bounds that satisfy constraints, one by one.
-    fn enumerate(&self, space: &Space, vars: &BTreeSet<Var>, constraints: &[usize]) -> Amount {
+    fn enumerate(&self, space: &Space, vars: &BTreeSet<Var>, constraints: &[Constraint]) -> Amount {
         let mut dims = Vec::new();
         let mut total = 1_u64;
         for var in vars {
@@ -406,13 +404,12 @@ impl<'i> Counter<'_, 'i> {
             let bounds = (self.ir.constant(lower), self.ir.constant(upper));
             map.dims.push(tc_ir::map::Variable::between(bounds.0, bounds.1));
         }
-        for number in constraints {
-            let constraint = &space.domain.constraints[*number];
+        for constraint in constraints {
             let expr = self.ir.substitute(space.resolved(constraint.expr)?, &renamed);
             let interval = constraint.interval;
             let text = tc_ir::polynomial::text(self.ir, expr, &tc_ir::text::default_name);
             key.push((text, interval.lo, interval.hi));
-            map.constraints.push(tc_ir::Constraint { expr, interval });
+            map.constraints.push(Constraint { expr, interval });
         }
         let known = self.points.borrow().get(&key).copied();
         let count = known.unwrap_or_else(|| {
@@ -457,7 +454,9 @@ impl<'a, 'c, 'i> Space<'a, 'c, 'i> {
             }
             let Var::Runtime(number) = var else { continue };
             if let Some(map) = self.elements.get(&number).and_then(|map| self.maps.get(*map)) {
-                pending.extend(ir.vars_of_all(&map.results));
+                let guard = map.constraints.iter().map(|it| it.expr);
+                let exprs: Vec<_> = map.results.iter().copied().chain(guard).collect();
+                pending.extend(ir.vars_of_all(&exprs));
             }
         }
         needs.retain(|var| !matches!(var, Var::Runtime(_)));
@@ -483,19 +482,19 @@ impl<'a, 'c, 'i> Space<'a, 'c, 'i> {
     }
 
     /// The constraints that depend on these variables only, in groups that have no variable in common.
-    fn constraints_on(&self, vars: &BTreeSet<Var>) -> Vec<Vec<usize>> {
-        let mut groups: Vec<(BTreeSet<Var>, Vec<usize>)> = Vec::new();
-        for (number, constraint) in self.domain.constraints.iter().enumerate() {
+    fn those_on(&self, vars: &BTreeSet<Var>, constraints: &[Constraint]) -> Vec<Vec<Constraint>> {
+        let mut groups: Vec<(BTreeSet<Var>, Vec<Constraint>)> = Vec::new();
+        for constraint in constraints {
             let mut needs = self.needs(&[constraint.expr]);
             if !needs.is_subset(vars) {
                 continue;
             }
-            let mut group = vec![number];
-            groups.retain(|(others, numbers)| {
+            let mut group = vec![*constraint];
+            groups.retain(|(others, constraints)| {
                 let is_apart = others.is_disjoint(&needs);
                 if !is_apart {
                     needs.extend(others);
-                    group.extend(numbers);
+                    group.extend(constraints);
                 }
                 is_apart
             });
@@ -551,6 +550,7 @@ fn is_free(name: &str) -> bool {
             | "imap.apply"
             | "imap.check"
             | "imap.index"
+            | "imap.inside"
             | "imap.yield"
             | "memref.alloc"
             | "memref.alloca"

@@ -173,6 +173,7 @@ impl<'c, 'i> Nest<'c, 'i> {
         let maps = maps.collect();
         let mut parts = GenericParts {
             maps,
+            fills: Vec::new(),
             domain: self.domain,
             runtimes: self.runtimes,
             inputs: self.inputs.iter().map(|(tensor, _)| *tensor).collect(),
@@ -180,7 +181,7 @@ impl<'c, 'i> Nest<'c, 'i> {
             accumulators,
             combiner: None,
         };
-        parts.drop_unused_runtimes(self.ir);
+        parts.drop_unused_runtimes(self.ir, &[]);
         parts.build(self.ir, b, epilogue)
     }
 }

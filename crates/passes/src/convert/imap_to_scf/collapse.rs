@@ -9,11 +9,11 @@
 //! `b` stays in the domain with one value, so that no variable changes its number; loops
 //! over single values are not built. Only constant extents of `b` are looked at.
 
-use super::emit::{Nest, index_of};
+use super::emit::{Nest, accessed, constrained, index_of};
 use melior::ir::{Type, ValueLike, r#type::MemRefType};
 use std::collections::BTreeSet;
 use tc_dialects::{
-    imap::Indexed,
+    imap::Inside,
     mlir::{self, Builder, Val},
 };
 use tc_ir::{IndexingMap, Interval, Node, Var};
@@ -28,8 +28,13 @@ pub(super) fn collapse<'c>(nest: &mut Nest<'c>, builder: &Builder<'c>) {
 
 /// The variables of which the body or the epilogue asks for the value.
 fn indices(nest: &Nest) -> BTreeSet<Var> {
-    let blocks = [Some(nest.generic.body()), nest.generic.epilogue()];
-    blocks.into_iter().flatten().flat_map(mlir::ops).filter_map(index_of).collect()
+    let blocks = nest.generic.blocks();
+    let ops = blocks.iter().copied().flat_map(mlir::ops);
+    let mut found: BTreeSet<_> = ops.filter_map(index_of).collect();
+    for inside in Inside::all_of(&blocks) {
+        found.extend(nest.needs(&constrained(&inside.conditions(&nest.ir))));
+    }
+    found
 }
 
 /// A pair that is one variable to every operand.
@@ -42,7 +47,10 @@ fn find(nest: &Nest, used_as_value: &BTreeSet<Var>) -> Option<(Var, Var)> {
         pinned.extend(nest.needs(&[constraint.expr]));
     }
     for (_, map) in &nest.runtimes {
-        pinned.extend(map.iter().flat_map(|map| nest.needs(&map.results)));
+        pinned.extend(map.iter().flat_map(|map| nest.needs(&accessed(map))));
+    }
+    for input in nest.inputs.iter().filter(|input| input.is_used) {
+        pinned.extend(nest.needs(&constrained(&input.map.constraints)));
     }
     let free = |var: &Var| !pinned.contains(var) && nest.fixed(*var).is_none();
     // The pairs that the first destination has, then those of the inputs: a pair has to

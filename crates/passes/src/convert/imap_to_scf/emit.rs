@@ -5,15 +5,18 @@ use super::{super::index_expr::IndexExprs, super::loops, Choices};
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike};
 use std::collections::{BTreeMap, BTreeSet};
 use tc_dialects::{
-    imap::{Accumulator, Generic, Indexed, verify::index_variable},
+    imap::{self, Accumulator, Generic, Indexed, Inside, verify::index_variable},
     mlir::{self, Blk, Builder, Op, Val, ValueMap},
 };
-use tc_ir::{Context, Expr, IndexingMap, Node, Var, map::VarIntervals};
+use tc_ir::{Constraint, Context, Expr, IndexingMap, Node, Var, map::VarIntervals};
 
 /// An input and where it is read.
 pub(super) struct Input<'c> {
     pub buffer: Val<'c>,
+    /// The constraints are the guard.
     pub map: IndexingMap,
+    /// The constant where the guard fails.
+    pub fill: Option<Attribute<'c>>,
     /// Whether the body or the epilogue uses the element.
     pub is_used: bool,
 }
@@ -54,6 +57,8 @@ pub(super) struct Nest<'c> {
     pub accumulators: Vec<Accumulator<'c>>,
     /// The operand of each runtime variable, with its map if it is read from a buffer.
     pub runtimes: Vec<(Val<'c>, Option<IndexingMap>)>,
+    /// Per runtime variable, the constant where the guard of the read fails.
+    pub runtime_fills: Vec<Option<Attribute<'c>>>,
     pub choices: Choices,
 }
 
@@ -62,12 +67,15 @@ impl<'c> Nest<'c> {
         let ir = Context::new();
         let domain = generic.domain(&ir);
         let intervals = domain.intervals(&ir);
-        let mut maps = generic.maps(&ir).into_iter();
+        let mut accesses = generic.maps(&ir).into_iter().zip(generic.fills());
         // Simplified, so that a map depends on the variables that it names.
-        let mut next_map = || {
-            let mut map = maps.next().expect("a verified imap.generic has a map per operand");
+        let mut next_access = || {
+            let (mut map, fill) =
+                accesses.next().expect("a verified imap.generic has a map per operand");
+            let guard = std::mem::take(&mut map.constraints);
             map.simplify(&ir);
-            map
+            map.constraints = guard;
+            (map, fill)
         };
         let body = mlir::arguments(generic.body());
         let epilogue = generic.epilogue().map(mlir::arguments).unwrap_or_default();
@@ -80,23 +88,37 @@ impl<'c> Nest<'c> {
                 let in_epilogue = epilogue.get(accumulators.len() + number);
                 let is_used = !mlir::uses(body[number]).is_empty()
                     || in_epilogue.is_some_and(|value| !mlir::uses(*value).is_empty());
-                Input { buffer, map: next_map(), is_used }
+                let (map, fill) = next_access();
+                Input { buffer, map, fill, is_used }
             })
             .collect();
         let outputs = inits
             .into_iter()
             .map(|buffer| Output {
                 buffer,
-                map: next_map(),
+                map: next_access().0,
                 element: mlir::element_type(buffer.r#type()),
             })
             .collect();
-        let runtimes = generic
-            .runtimes()
-            .into_iter()
-            .map(|value| (value, mlir::is_memref(value.r#type()).then(&mut next_map)))
-            .collect();
-        Self { ir, generic, domain, intervals, inputs, outputs, accumulators, runtimes, choices }
+        let (mut runtimes, mut runtime_fills) = (Vec::new(), Vec::new());
+        for value in generic.runtimes() {
+            let access = mlir::is_memref(value.r#type()).then(&mut next_access);
+            let (map, fill) = access.map_or((None, None), |(map, fill)| (Some(map), fill));
+            runtimes.push((value, map));
+            runtime_fills.push(fill);
+        }
+        Self {
+            ir,
+            generic,
+            domain,
+            intervals,
+            inputs,
+            outputs,
+            accumulators,
+            runtimes,
+            runtime_fills,
+            choices,
+        }
     }
 
     /// The scope outside all loops: runtime variables given as values, and variables of
@@ -156,7 +178,7 @@ impl<'c> Nest<'c> {
             match var {
                 Var::Runtime(number) => {
                     if let Some((_, Some(map))) = self.runtimes.get(number as usize) {
-                        work.extend(self.ir.vars_of_all(&map.results));
+                        work.extend(self.ir.vars_of_all(&accessed(map)));
                     }
                 }
                 _ if self.fixed(var).is_some() => {}
@@ -211,8 +233,8 @@ impl<'c> Nest<'c> {
         for number in self.unread_runtimes(scope, exprs) {
             let (buffer, map) = &self.runtimes[number as usize];
             let map = map.as_ref().expect("a runtime variable without a map has a value");
-            let indices = self.emit(builder, scope, &map.results, true);
-            let element = self.load(builder, scope, *buffer, &indices);
+            let fill = self.runtime_fills[number as usize];
+            let element = self.load_at(builder, scope, *buffer, map, fill);
             let index = builder.index_type();
             // A variable that is never negative is read as an unsigned number, which
             // it may well be; a signed element that keeps to the bounds reads the same.
@@ -239,7 +261,7 @@ impl<'c> Nest<'c> {
                 && found.insert(number)
                 && let Some((_, Some(map))) = self.runtimes.get(number as usize)
             {
-                work.extend(self.ir.vars_of_all(&map.results));
+                work.extend(self.ir.vars_of_all(&accessed(map)));
             }
         }
         found
@@ -358,10 +380,29 @@ impl<'c> Nest<'c> {
             ready = vec![*first];
             late = rest.to_vec();
         }
+        let ready: Vec<_> =
+            ready.into_iter().map(|number| self.domain.constraints[number]).collect();
+        let Some(condition) = self.condition(builder, &mut scope, &ready) else {
+            return self.guarded(builder, &scope, &late, otherwise, then);
+        };
+        loops::build_if(
+            builder,
+            condition,
+            &mut |inside| self.guarded(inside, &scope, &late, otherwise, then),
+            &mut |_| otherwise.to_vec(),
+        )
+    }
+
+    /// Whether constraints hold; `None` if they say nothing.
+    pub fn condition(
+        &self,
+        builder: &Builder<'c>,
+        scope: &mut Scope<'c>,
+        constraints: &[Constraint],
+    ) -> Option<Val<'c>> {
         let mut condition: Option<Val> = None;
-        for number in ready {
-            let constraint = &self.domain.constraints[number];
-            let value = self.exprs(builder, &mut scope, &[constraint.expr], false)[0];
+        for constraint in constraints {
+            let value = self.exprs(builder, scope, &[constraint.expr], false)[0];
             let ends = [("sge", constraint.interval.lo), ("sle", constraint.interval.hi)];
             for (predicate, end) in ends {
                 if end == i64::MIN || end == i64::MAX {
@@ -375,15 +416,7 @@ impl<'c> Nest<'c> {
                 });
             }
         }
-        let Some(condition) = condition else {
-            return self.guarded(builder, &scope, &late, otherwise, then);
-        };
-        loops::build_if(
-            builder,
-            condition,
-            &mut |inside| self.guarded(inside, &scope, &late, otherwise, then),
-            &mut |_| otherwise.to_vec(),
-        )
+        condition
     }
 
     /// Loads an element of a buffer.
@@ -399,16 +432,30 @@ impl<'c> Nest<'c> {
         builder.value("memref.load", &operands, element)
     }
 
-    /// The element of a buffer that a map selects.
+    /// The element of a buffer that a map selects, or a constant where its constraints do not hold.
     pub fn load_at(
         &self,
         builder: &Builder<'c>,
         scope: &mut Scope<'c>,
         buffer: Val<'c>,
         map: &IndexingMap,
+        fill: Option<Attribute<'c>>,
     ) -> Val<'c> {
-        let indices = self.exprs(builder, scope, &map.results, true);
-        self.load(builder, scope, buffer, &indices)
+        let Some(condition) = self.condition(builder, scope, &map.constraints) else {
+            let indices = self.exprs(builder, scope, &map.results, true);
+            return self.load(builder, scope, buffer, &indices);
+        };
+        let ty = mlir::signless(builder.context, mlir::element_type(buffer.r#type()));
+        let results = loops::build_if(
+            builder,
+            condition,
+            &mut |inside| {
+                let indices = self.exprs(inside, &mut scope.clone(), &map.results, true);
+                vec![self.load(inside, scope, buffer, &indices)]
+            },
+            &mut |inside| vec![imap::build_fill(inside, fill, ty)],
+        );
+        results[0]
     }
 
     /// What destination `number` holds.
@@ -419,7 +466,7 @@ impl<'c> Nest<'c> {
         number: usize,
     ) -> Val<'c> {
         let output = &self.outputs[number];
-        self.load_at(builder, scope, output.buffer, &output.map)
+        self.load_at(builder, scope, output.buffer, &output.map, None)
     }
 
     /// Stores a value in destination `number`.
@@ -530,7 +577,8 @@ impl<'c> Nest<'c> {
             if mlir::uses(*argument).is_empty() {
                 continue;
             }
-            map.insert(*argument, self.load_at(builder, scope, input.buffer, &input.map));
+            let value = self.load_at(builder, scope, input.buffer, &input.map, input.fill);
+            map.insert(*argument, value);
         }
         for op in mlir::ops(block) {
             if mlir::is(op, "imap.yield") {
@@ -539,6 +587,12 @@ impl<'c> Nest<'c> {
             }
             if let Some(var) = index_of(op) {
                 map.insert(mlir::result(op, 0), scope.values[&var]);
+            } else if let Some(inside) = Inside::cast(op) {
+                let i1 = builder.int_type(1);
+                let holds = self.condition(builder, scope, &inside.conditions(&self.ir));
+                let always = || builder.constant(i1, mlir::integer(builder.context, i1, 1));
+                let holds = holds.unwrap_or_else(always);
+                map.insert(mlir::result(op, 0), holds);
             } else {
                 let copy = builder.copy(op, &mut map);
                 mlir::walk(copy, &mut |op| self.relax(op, "#arith.fastmath<contract>"));
@@ -560,19 +614,30 @@ impl<'c> Nest<'c> {
     }
 }
 
+/// The expressions that an access evaluates: the guard and the subscripts.
+pub(super) fn accessed(map: &IndexingMap) -> Vec<Expr> {
+    [&constrained(&map.constraints)[..], &map.results].concat()
+}
+
+/// What constraints restrict.
+pub(super) fn constrained(constraints: &[Constraint]) -> Vec<Expr> {
+    constraints.iter().map(|it| it.expr).collect()
+}
+
 /// The variable of an `imap.index`.
 pub(super) fn index_of(op: Op) -> Option<Var> {
     mlir::is(op, "imap.index").then(|| index_variable(op)).flatten()
 }
 
-/// Moves every `imap.index` that stands in a nested region to the front of the body, so
-/// that copying the body meets them first.
+/// Moves every `imap.index` and `imap.inside` that stands in a nested region to the front of the body,
+/// so that copying the body meets them first.
 pub(super) fn hoist_indices(generic: Generic) {
-    for block in [Some(generic.body()), generic.epilogue()].into_iter().flatten() {
+    for block in generic.blocks() {
         let first = mlir::ops(block)[0];
         for op in mlir::ops(block) {
             mlir::walk(op, &mut |inner| {
-                if mlir::is(inner, "imap.index") && inner != first {
+                let is_of_point = mlir::is(inner, "imap.index") || mlir::is(inner, Inside::NAME);
+                if is_of_point && inner != first {
                     mlir::move_before(inner, first);
                 }
             });

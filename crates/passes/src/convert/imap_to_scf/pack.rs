@@ -75,7 +75,8 @@ fn misfits(nest: &Nest, dims: &[Var], ranges: &[Var], lane: Var) -> Option<Vec<u
         }
         let vars = nest.ir.vars_of_all(&input.map.results);
         let needs = nest.needs(&input.map.results);
-        let is_plain = vars.iter().all(|var| !matches!(var, Var::Runtime(_)));
+        let is_plain = vars.iter().all(|var| !matches!(var, Var::Runtime(_)))
+            && input.map.constraints.is_empty();
         let mut elements: i64 = 1;
         for var in &needs {
             elements = elements.checked_mul(nest.extent(*var)?)?;
@@ -150,6 +151,7 @@ fn copy<'c>(nest: &mut Nest<'c>, builder: &Builder<'c>, number: usize, lane: Var
         inputs: vec![input.buffer],
         inits: vec![packed],
         maps: vec![map_of(ir.substitute_all(&input.map.results, &renamed)), map_of(places)],
+        fills: Vec::new(),
         accumulators: Vec::new(),
         combiner: None,
     };

@@ -385,7 +385,7 @@ impl<'a, 'c> Block<'a, 'c> {
             let value = self.load_vector(builder, scope, input.buffer, &input.map, row);
             Lanes { value, is_vector: true }
         } else {
-            let value = self.nest.load_at(builder, scope, input.buffer, &input.map);
+            let value = self.nest.load_at(builder, scope, input.buffer, &input.map, input.fill);
             Lanes { value, is_vector: false }
         }
     }

@@ -69,9 +69,13 @@ impl Tiling {
 
 /// The tiling of a reduction, if it can be done in vectors and gains from it.
 pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
-    let inputs = nest.inputs.iter().filter(|input| input.is_used).map(|input| input.buffer);
+    let inputs = nest.inputs.iter().filter(|input| input.is_used);
+    // A guard would have to be tested for each lane.
+    let has_guards = inputs.clone().any(|input| !input.map.constraints.is_empty());
+    let inputs = inputs.map(|input| input.buffer);
     let mut buffers = inputs.chain(nest.outputs.iter().map(|output| output.buffer));
     if nest.choices.vector_bits < 128
+        || has_guards
         || nest.generic.has_combiner()
         || !buffers.all(|it| mlir::is_contiguous(it.r#type()))
     {
