@@ -2,8 +2,8 @@
 
 use super::{
     program::{
-        Argument, Element, Extent, Index, Init, Operand, Operation, Output, Program, Runtime,
-        RuntimeSource, Source, Step, Var,
+        Argument, Condition, Element, Extent, Guard, Index, Init, Input, Operand, Operation,
+        Output, Program, Runtime, RuntimeSource, Source, Step, Var,
     },
     random::Random,
 };
@@ -12,6 +12,9 @@ use super::{
 pub const FEATURES: &[&str] = &[
     "a bound that a table gives",
     "a chain of tables",
+    "a condition in a body",
+    "a condition in an epilogue",
+    "a constant after else",
     "a constraint",
     "a destination in place",
     "a destination that is read later",
@@ -19,6 +22,9 @@ pub const FEATURES: &[&str] = &[
     "a fold",
     "a fold from the destination",
     "a fraction",
+    "a guard",
+    "a guard on a runtime variable",
+    "a guarded table",
     "a max",
     "a min",
     "a partly written destination",
@@ -62,13 +68,25 @@ pub fn features(program: &Program) -> Vec<&'static str> {
         inits.into_iter().any(|source| {
             operations[number + 1..]
                 .iter()
-                .any(|it| it.inputs.iter().any(|(read, _)| *read == source))
+                .any(|it| it.inputs.iter().any(|read| read.source == source))
                 || program.results.contains(&source)
         })
     });
     let extents: Vec<_> = outputs.iter().flat_map(|it| program.extents(&it.shape)).collect();
     note(table_bound, "a bound that a table gives");
     note(chained, "a chain of tables");
+    let steps = || outputs.iter().flat_map(|it| it.body.iter().map(|step| (0, step)));
+    let later = || outputs.iter().flat_map(|it| it.epilogue.iter().map(|step| (1, step)));
+    let tests = |place| steps().chain(later()).any(|(at, it)| at == place && it.op == "inside");
+    note(tests(0), "a condition in a body");
+    note(tests(1), "a condition in an epilogue");
+    let guards: Vec<_> = operations.iter().flat_map(|it| &it.inputs).map(|it| &it.guard).collect();
+    let has_guard = |it: &Guard| !it.conditions.is_empty();
+    note(guards.iter().any(|it| has_guard(it)), "a guard");
+    note(guards.iter().any(|it| it.fill.is_some()), "a constant after else");
+    let of_runtime = guards.iter().any(|it| format!("{:?}", it.conditions).contains("Runtime"));
+    note(of_runtime, "a guard on a runtime variable");
+    note(tables.iter().any(|it| has_guard(&it.guard)), "a guarded table");
     note(operations.iter().any(|it| !it.constraints.is_empty()), "a constraint");
     let in_place = |it: &Output| matches!(it.init, Init::Value(Source::Result(..)));
     note(outputs.iter().any(|it| in_place(it)), "a destination in place");
@@ -90,7 +108,7 @@ pub fn features(program: &Program) -> Vec<&'static str> {
             it.inputs
                 .iter()
                 .enumerate()
-                .any(|(at, (source, _))| it.inputs[..at].iter().any(|(other, _)| other == source))
+                .any(|(at, read)| it.inputs[..at].iter().any(|it| it.source == read.source))
         }),
         "a read twice",
     );
@@ -330,7 +348,8 @@ impl Generator {
         let mut runtimes = Vec::new();
         // The sizes come first, as runtime variables of the same numbers.
         for size in 0..self.program.sizes.len() {
-            runtimes.push(Runtime { source: RuntimeSource::Size(size), bounds: (0, 1 << 31) });
+            let (source, guard) = (RuntimeSource::Size(size), Guard::default());
+            runtimes.push(Runtime { source, bounds: (0, 1 << 31), guard });
             known.push(Known { var: Var::Runtime(size), values: Values::Size(size) });
         }
         // Many operations run over an earlier tensor, which they read at the current point.
@@ -395,21 +414,42 @@ impl Generator {
             known.iter().filter(|it| !matches!(it.var, Var::Runtime(_))).cloned().collect();
         let mut usable = order.clone();
         usable.extend(known.iter().filter(|it| matches!(it.var, Var::Runtime(_))).cloned());
-        let here = |source| (source, (0..num_dims).map(|it| Index::Var(Var::Dim(it))).collect());
-        let mut inputs: Vec<(Source, Vec<Index>)> = followed.map(here).into_iter().collect();
+        let here = |source| Input {
+            source,
+            position: (0..num_dims).map(|it| Index::Var(Var::Dim(it))).collect(),
+            guard: Guard::default(),
+        };
+        let mut inputs: Vec<Input> = followed.map(here).into_iter().collect();
         for _ in 0..self.random.between(1, 3) {
             let source = match inputs.first() {
-                Some((first, _)) if self.random.chance(25) => *first,
+                Some(first) if self.random.chance(25) => first.source,
                 _ => self.source(),
             };
             let shape = self.program.shape(source).to_vec();
+            let is_guarded = self.random.chance(30);
+            let mut guard = Guard::default();
             let position: Option<Vec<_>> = shape
                 .iter()
                 .enumerate()
-                .map(|(dim, extent)| self.subscript(*extent, dim, &usable))
+                .map(|(dim, extent)| match is_guarded && self.random.chance(70) {
+                    true => Some(self.guarded(*extent, &usable, &mut guard.conditions)),
+                    false => self.subscript(*extent, dim, &usable),
+                })
                 .collect();
-            inputs.extend(position.map(|position| (source, position)));
+            if is_guarded && self.random.chance(20) {
+                guard.conditions.extend(self.condition(&usable));
+            }
+            if !guard.conditions.is_empty() && self.random.chance(60) {
+                guard.fill = Some(self.random.between(-5, 5) as i8);
+            }
+            inputs.extend(position.map(|position| Input { source, position, guard }));
         }
+        let dims_alone: Vec<_> =
+            order.iter().filter(|it| matches!(it.var, Var::Dim(_))).cloned().collect();
+        let tested = [&usable, &dims_alone].map(|known| {
+            let count = self.random.between(1, 2);
+            (0..count).filter_map(|_| self.condition(known)).collect::<Vec<_>>()
+        });
         let has_epilogue = is_fold && self.random.chance(40);
         let num_outputs = self.random.weighted(&[0, 75, 25]);
         let dims_known: Vec<_> =
@@ -417,14 +457,18 @@ impl Generator {
         let mut outputs: Vec<Output> = Vec::new();
         for _ in 0..num_outputs {
             let is_sparse = !is_fold && !constraints.is_empty();
-            let output = self.output(&dims_known, is_fold, is_sparse, inputs.len(), &outputs);
+            let mut output = self.output(&dims_known, is_fold, is_sparse, inputs.len(), &outputs);
+            if !tested[0].is_empty() && self.random.chance(20) {
+                let with = self.operand(&dims_known, inputs.len());
+                output.body.insert(0, Step { op: "inside", with });
+            }
             outputs.push(output);
         }
         // An epilogue reads inputs whose maps depend on dimensions only.
         if has_epilogue {
             let readable: Vec<_> = (0..inputs.len())
                 .filter(|it| {
-                    let text = format!("{:?}", inputs[*it].1);
+                    let text = format!("{:?}", inputs[*it]);
                     !text.contains("Range") && !text.contains("Runtime") && constraints.is_empty()
                 })
                 .collect();
@@ -433,7 +477,8 @@ impl Generator {
                     Some(input) => Operand::Input(*input),
                     None => Operand::Constant(3),
                 };
-                let op = *self.random.pick(&["add", "sub", "select"]);
+                let ops = ["add", "sub", "select", "inside"];
+                let op = *self.random.pick(&ops[..if tested[1].is_empty() { 3 } else { 4 }]);
                 output.epilogue =
                     vec![Step { op, with }, Step { op: "clamp", with: Operand::Constant(0) }];
             }
@@ -445,10 +490,52 @@ impl Generator {
             runtimes,
             constraints,
             inputs,
+            tested,
             outputs,
             has_epilogue,
             has_own_sum,
         }
+    }
+
+    /// A subscript that may be outside of a dimension, and the conditions under which it is not.
+    fn guarded(
+        &mut self,
+        extent: Extent,
+        known: &[Known],
+        conditions: &mut Vec<Condition>,
+    ) -> Index {
+        let var = self.random.pick(known).var;
+        let shift = Box::new(constant(self.random.between(-3, 3)));
+        let index = match self.random.weighted(&[6, 2, 1]) {
+            0 => Index::Add(boxed(var), shift),
+            1 => Index::Sub(shift, boxed(var)),
+            _ => Index::Add(Box::new(Index::Times(boxed(var), 2)), shift),
+        };
+        match extent {
+            Extent::Fixed(extent) => conditions.push((index.clone(), 0, extent - 1)),
+            Extent::Size(size) => {
+                let size = Index::Var(Var::Runtime(size));
+                conditions.push((index.clone(), 0, i64::MAX));
+                let left = Index::Sub(Box::new(size), Box::new(index.clone()));
+                conditions.push((left, 1, i64::MAX));
+            }
+        }
+        index
+    }
+
+    /// A condition that holds at some points.
+    fn condition(&mut self, known: &[Known]) -> Option<Condition> {
+        let known: Vec<_> = known.iter().filter_map(Known::between).collect();
+        if known.is_empty() {
+            return None;
+        }
+        let (var, lo, hi) = *self.random.pick(&known);
+        let (other, least, most) = *self.random.pick(&known);
+        let expr = Index::Sub(boxed(var), Box::new(Index::FloorDiv(boxed(other), 2)));
+        let (lo, hi) = (lo - most.div_euclid(2), hi - least.div_euclid(2));
+        let first = lo + self.random.between(-1, 2);
+        let last = if self.random.chance(30) { i64::MAX } else { hi - self.random.between(-1, 1) };
+        Some((expr, first, last.max(first)))
     }
 
     /// Runtime variables from tables: by a dimension, or by another one of them.
@@ -468,12 +555,17 @@ impl Generator {
             })
             .collect();
         for _ in 0..self.random.between(1, 2) {
-            let (extent, index) = self.random.pick(&positions).clone();
+            let (extent, mut index) = self.random.pick(&positions).clone();
             let hi = self.random.between(0, 4);
             let table = self.table(vec![extent], 0, hi);
             let var = Var::Runtime(runtimes.len());
+            let mut guard = Guard::default();
+            if self.random.chance(30) {
+                index = self.guarded(extent, known, &mut guard.conditions);
+                guard.fill = self.random.chance(60).then(|| self.random.between(0, hi) as i8);
+            }
             let source = RuntimeSource::Table(table, vec![index]);
-            runtimes.push(Runtime { source, bounds: (0, hi) });
+            runtimes.push(Runtime { source, bounds: (0, hi), guard });
             known.push(Known { var, values: Values::Between(0, hi) });
             // The next one is likely read at this one.
             let chained = (Extent::Fixed(hi + 1), Index::Var(var));

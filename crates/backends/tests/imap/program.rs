@@ -132,11 +132,30 @@ pub struct Argument {
     pub is_table: bool,
 }
 
+/// An expression and the closed interval that it lies in.
+pub type Condition = (Index, i64, i64);
+
+/// The conditions under which an element is read, and what is read elsewhere: zero, or a number.
+#[derive(Clone, Debug, Default)]
+pub struct Guard {
+    pub conditions: Vec<Condition>,
+    pub fill: Option<i8>,
+}
+
 /// A runtime variable: a size, or an element of a table; with closed bounds.
 #[derive(Clone, Debug)]
 pub struct Runtime {
     pub source: RuntimeSource,
     pub bounds: (i64, i64),
+    pub guard: Guard,
+}
+
+/// An input.
+#[derive(Clone, Debug)]
+pub struct Input {
+    pub source: Source,
+    pub position: Vec<Index>,
+    pub guard: Guard,
 }
 
 #[derive(Clone, Debug)]
@@ -189,8 +208,10 @@ pub struct Operation {
     pub dims: Vec<(Index, Index)>,
     pub ranges: Vec<(Index, Index)>,
     pub runtimes: Vec<Runtime>,
-    pub constraints: Vec<(Index, i64, i64)>,
-    pub inputs: Vec<(Source, Vec<Index>)>,
+    pub constraints: Vec<Condition>,
+    pub inputs: Vec<Input>,
+    /// What the step "inside" tests in bodies, and in epilogues.
+    pub tested: [Vec<Condition>; 2],
     pub outputs: Vec<Output>,
     pub has_epilogue: bool,
     /// With an epilogue, one more accumulator: the sum of the first values in another type, which the
@@ -208,6 +229,14 @@ pub struct Program {
     pub operations: Vec<Operation>,
     /// What the function returns.
     pub results: Vec<Source>,
+}
+
+fn build_conditions(ir: &tc_ir::Context, conditions: &[Condition]) -> Vec<Constraint> {
+    let build = |(expr, lo, hi): &Condition| Constraint {
+        expr: expr.build(ir),
+        interval: Interval::new(*lo, *hi),
+    };
+    conditions.iter().map(build).collect()
 }
 
 impl Program {
@@ -306,8 +335,7 @@ impl Program {
                 }
             });
             let inits: Vec<_> = inits.collect();
-            let inputs: Vec<_> =
-                operation.inputs.iter().map(|(source, _)| value(*source)).collect();
+            let inputs: Vec<_> = operation.inputs.iter().map(|it| value(it.source)).collect();
             let runtimes = operation.runtimes.iter().map(|it| match it.source {
                 RuntimeSource::Size(size) => sizes[size],
                 RuntimeSource::Table(argument, _) => arguments[argument],
@@ -354,28 +382,31 @@ impl Program {
             ranges: operation.ranges.iter().map(between).collect(),
             runtimes: operation.runtimes.iter().map(bounded).collect(),
             results: Vec::new(),
-            constraints: operation
-                .constraints
-                .iter()
-                .map(|(expr, lo, hi)| Constraint {
-                    expr: expr.build(ir),
-                    interval: Interval::new(*lo, *hi),
-                })
-                .collect(),
+            constraints: build_conditions(ir, &operation.constraints),
         };
-        let map = |results: &[Index]| IndexingMap {
+        let no_guard = Guard::default();
+        let map = |(results, guard): (&Vec<Index>, &Guard)| IndexingMap {
             dims: vec![Variable::default(); operation.dims.len()],
             ranges: vec![Variable::default(); operation.ranges.len()],
             runtimes: vec![Variable::default(); operation.runtimes.len()],
             results: results.iter().map(|it| it.build(ir)).collect(),
-            constraints: Vec::new(),
+            constraints: build_conditions(ir, &guard.conditions),
         };
         let tables = operation.runtimes.iter().filter_map(|it| match &it.source {
-            RuntimeSource::Table(_, position) => Some(position),
+            RuntimeSource::Table(_, position) => Some((position, &it.guard)),
             RuntimeSource::Size(_) => None,
         });
-        let reads = operation.inputs.iter().map(|(_, position)| position);
-        let writes = operation.outputs.iter().map(|it| &it.position);
+        let reads = operation.inputs.iter().map(|it| (&it.position, &it.guard));
+        let writes = operation.outputs.iter().map(|it| (&it.position, &no_guard));
+        let element = self.element.ty(b);
+        let fill = |ty: Type<'c>, guard: &Guard| {
+            guard.fill.map(|fill| match mlir::is_float(ty) {
+                true => mlir::float(b.context, ty, fill.into()),
+                false => mlir::integer(b.context, ty, fill.into()),
+            })
+        };
+        let fills = reads.clone().chain(writes.clone()).map(|(_, guard)| fill(element, guard));
+        let fills = fills.chain(tables.clone().map(|(_, guard)| fill(b.int_type(32), guard)));
         let outputs = operation.outputs.iter().enumerate();
         let mut accumulators: Vec<_> =
             outputs.filter_map(|(number, it)| self.accumulator(b, it.combiner, number)).collect();
@@ -388,8 +419,8 @@ impl Program {
         let num_inputs = inputs.len();
         let parts = GenericParts {
             domain,
-            maps: reads.chain(writes).chain(tables).map(|it| map(it)).collect(),
-            fills: Vec::new(),
+            fills: fills.collect(),
+            maps: reads.chain(writes).chain(tables).map(map).collect(),
             runtimes,
             inputs,
             inits,
@@ -404,7 +435,8 @@ impl Program {
             .iter()
             .map(|output| {
                 let start = self.operand(&inside, output.first, &arguments);
-                self.steps(&inside, start, &output.body, &arguments)
+                let tested = build_conditions(ir, &operation.tested[0]);
+                self.steps(&inside, ir, start, &output.body, &arguments, &tested)
             })
             .collect();
         if own_sum {
@@ -426,7 +458,10 @@ impl Program {
                 .outputs
                 .iter()
                 .zip(folded)
-                .map(|(output, folded)| self.steps(&inside, folded, &output.epilogue, inputs))
+                .map(|(output, folded)| {
+                    let tested = build_conditions(ir, &operation.tested[1]);
+                    self.steps(&inside, ir, folded, &output.epilogue, inputs, &tested)
+                })
                 .collect();
             imap::build_yield(&inside, &values);
         }
@@ -480,9 +515,11 @@ impl Program {
     fn steps<'c>(
         &self,
         b: &Builder<'c>,
+        ir: &tc_ir::Context,
         start: Val<'c>,
         steps: &[Step],
         inputs: &[Val<'c>],
+        tested: &[Constraint],
     ) -> Val<'c> {
         let ty = self.element.ty(b);
         let mut value = start;
@@ -497,6 +534,10 @@ impl Program {
                         false => b.compare_int("slt", value, other),
                     };
                     b.select(less, value, other)
+                }
+                "inside" => {
+                    let inside = imap::build_inside(b, ir, tested);
+                    b.select(inside, value, other)
                 }
                 // Keeps numbers small, so that sums of floats stay exact.
                 "clamp" => {

@@ -43,6 +43,11 @@ pub fn candidates(program: &Program) -> Vec<Program> {
                 it.constraints.remove(constraint);
             });
         }
+        for (input, parts) in operation.inputs.iter().enumerate() {
+            if parts.guard.fill.is_some() {
+                add(&|it| it.inputs[input].guard.fill = None);
+            }
+        }
         if operation.has_own_sum {
             add(&|it| it.has_own_sum = false);
         }
@@ -132,7 +137,7 @@ fn with_smaller_size(program: &Program, size: usize) -> Option<Program> {
 
 fn for_each_source(program: &mut Program, change: &mut dyn FnMut(&mut Source)) {
     for operation in &mut program.operations {
-        operation.inputs.iter_mut().for_each(|(source, _)| change(source));
+        operation.inputs.iter_mut().for_each(|input| change(&mut input.source));
         for output in &mut operation.outputs {
             if let Init::Value(source) = &mut output.init {
                 change(source);
