@@ -36,6 +36,10 @@ pub(super) struct Scope<'c> {
     /// Bounds of a stretch of a variable, the upper one excluded.
     pub stretches: BTreeMap<Var, (Val<'c>, Val<'c>)>,
     pub buffers: ValueMap<'c>,
+    /// Conditions that hold.
+    pub held: Vec<Constraint>,
+    /// Conditions, one of which does not hold.
+    pub failed: Vec<Vec<Constraint>>,
 }
 
 impl<'c> Scope<'c> {
@@ -285,24 +289,44 @@ impl<'c> Nest<'c> {
                 (values[0], values[1])
             }
         };
-        let index = builder.index_type();
-        for (min, end) in narrowing.iter().map(|number| self.narrowed(*number, var)) {
-            if let Some(min) = min {
-                let value = self.exprs(builder, scope, &[min], false)[0];
-                lower = builder.value("arith.maxsi", &[lower, value], index);
-            }
-            if let Some(end) = end {
-                let value = self.exprs(builder, scope, &[end], false)[0];
-                upper = builder.value("arith.minsi", &[upper, value], index);
-            }
+        for number in narrowing {
+            let constraint = &self.domain.constraints[*number];
+            (lower, upper) = self.narrow(builder, scope, constraint, var, (lower, upper));
         }
         (lower, upper)
     }
 
+    /// The part of the values of `var` between two bounds, the upper one excluded, at which a
+    /// constraint holds.
+    pub fn narrow(
+        &self,
+        builder: &Builder<'c>,
+        scope: &mut Scope<'c>,
+        constraint: &Constraint,
+        var: Var,
+        (mut lower, mut upper): (Val<'c>, Val<'c>),
+    ) -> (Val<'c>, Val<'c>) {
+        let index = builder.index_type();
+        let (min, end) = self.narrowed(constraint, var);
+        if let Some(min) = min {
+            let value = self.exprs(builder, scope, &[min], false)[0];
+            lower = builder.value("arith.maxsi", &[lower, value], index);
+        }
+        if let Some(end) = end {
+            let value = self.exprs(builder, scope, &[end], false)[0];
+            upper = builder.value("arith.minsi", &[upper, value], index);
+        }
+        (lower, upper)
+    }
+
+    /// Whether elements have to be read for the values of expressions.
+    pub fn must_read(&self, scope: &Scope<'c>, exprs: &[Expr]) -> bool {
+        !self.unread_runtimes(scope, exprs).is_empty()
+    }
+
     /// Where a constraint `±var + rest in [lo, hi]` lets `var` begin and, excluded, end.
-    fn narrowed(&self, constraint: usize, var: Var) -> (Option<Expr>, Option<Expr>) {
+    fn narrowed(&self, constraint: &Constraint, var: Var) -> (Option<Expr>, Option<Expr>) {
         let ir = &self.ir;
-        let constraint = &self.domain.constraints[constraint];
         let factor = self.coefficient(constraint.expr, var).unwrap_or(1);
         let rest = ir.substitute(constraint.expr, &|it| (it == var).then(|| ir.constant(0)));
         let rest = ir.wrap(rest);
@@ -393,15 +417,16 @@ impl<'c> Nest<'c> {
         )
     }
 
-    /// Whether constraints hold; `None` if they say nothing.
+    /// Whether constraints hold; `None` if that is known.
     pub fn condition(
         &self,
         builder: &Builder<'c>,
         scope: &mut Scope<'c>,
         constraints: &[Constraint],
     ) -> Option<Val<'c>> {
+        let held = scope.held.clone();
         let mut condition: Option<Val> = None;
-        for constraint in constraints {
+        for constraint in constraints.iter().filter(|it| !held.contains(it)) {
             let value = self.exprs(builder, scope, &[constraint.expr], false)[0];
             let ends = [("sge", constraint.interval.lo), ("sle", constraint.interval.hi)];
             for (predicate, end) in ends {
@@ -441,11 +466,14 @@ impl<'c> Nest<'c> {
         map: &IndexingMap,
         fill: Option<Attribute<'c>>,
     ) -> Val<'c> {
+        let ty = mlir::signless(builder.context, mlir::element_type(buffer.r#type()));
+        if scope.failed.contains(&map.constraints) {
+            return imap::build_fill(builder, fill, ty);
+        }
         let Some(condition) = self.condition(builder, scope, &map.constraints) else {
             let indices = self.exprs(builder, scope, &map.results, true);
             return self.load(builder, scope, buffer, &indices);
         };
-        let ty = mlir::signless(builder.context, mlir::element_type(buffer.r#type()));
         let results = loops::build_if(
             builder,
             condition,
@@ -588,10 +616,14 @@ impl<'c> Nest<'c> {
             if let Some(var) = index_of(op) {
                 map.insert(mlir::result(op, 0), scope.values[&var]);
             } else if let Some(inside) = Inside::cast(op) {
-                let i1 = builder.int_type(1);
-                let holds = self.condition(builder, scope, &inside.conditions(&self.ir));
-                let always = || builder.constant(i1, mlir::integer(builder.context, i1, 1));
-                let holds = holds.unwrap_or_else(always);
+                let conditions = inside.conditions(&self.ir);
+                let known = |value| builder.integer(builder.int_type(1), value);
+                let holds = match scope.failed.contains(&conditions) {
+                    true => known(0),
+                    false => {
+                        self.condition(builder, scope, &conditions).unwrap_or_else(|| known(1))
+                    }
+                };
                 map.insert(mlir::result(op, 0), holds);
             } else {
                 let copy = builder.copy(op, &mut map);

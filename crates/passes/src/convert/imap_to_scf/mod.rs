@@ -17,7 +17,8 @@
 //! outermost one or two of them, if there is enough work (`work.rs`).
 //! A constraint of the domain narrows the innermost loop over a variable that it mentions, if
 //! the points of that loop may be skipped and the variable occurs with the factor 1 or -1.
-//! Otherwise it is tested inside. If it does not hold, an `assign` stores nothing.
+//! Otherwise it is tested inside. If it does not hold, an `assign` stores nothing. Guards split the
+//! innermost loop, or are tested at each element (`guards.rs`).
 //!
 //! Long floating-point sums are divided into partial sums (`partial_sums.rs`). Allocations inside of an
 //! operation, of packed inputs and partial sums, have the attribute `imap.scratch`.
@@ -30,6 +31,7 @@
 
 mod collapse;
 mod emit;
+mod guards;
 mod nest;
 mod order;
 mod pack;

@@ -3,6 +3,7 @@
 use super::{
     Choices, MAX_VARIABLES, collapse,
     emit::{Nest, Output, Scope, hoist_indices},
+    guards::{has_tests, split_loop},
     order::{self, Plan},
     pack,
     partial_sums::{self, PartialSums, Step},
@@ -134,7 +135,7 @@ pub(super) fn at_point<'c>(
             nest,
             builder,
             scope,
-            ranges,
+            (ranges, true),
             narrowing,
             held,
             &mut |inside, scope, held| {
@@ -305,7 +306,7 @@ impl<'c> Rows<'_, 'c> {
         if missing.is_empty() {
             return;
         }
-        row_loop(nest, builder, scope, self.row, &[], &mut |builder, scope| {
+        row_loop(nest, builder, scope, self.row, &[], false, &mut |builder, scope| {
             // One accumulator may start from the destination that another one overwrites.
             let values: Vec<_> = missing
                 .iter()
@@ -324,8 +325,9 @@ impl<'c> Rows<'_, 'c> {
     fn fold(&self, builder: &Builder<'c>, scope: &Scope<'c>, ranges: &[Var]) {
         let Self { nest, row, narrowing, tested, .. } = *self;
         let narrowed = narrowing.get(&row).cloned().unwrap_or_default();
+        let ranges = (ranges, false);
         reduction_loops(nest, builder, scope, ranges, narrowing, &[], &mut |builder, scope, _| {
-            row_loop(nest, builder, scope, row, &narrowed, &mut |builder, scope| {
+            row_loop(nest, builder, scope, row, &narrowed, true, &mut |builder, scope| {
                 nest.guarded(builder, scope, tested, &[], &mut |builder, scope| {
                     let held: Vec<_> = (0..nest.accumulators.len())
                         .map(|number| self.load(builder, scope, number, 0))
@@ -356,7 +358,7 @@ impl<'c> Rows<'_, 'c> {
             Vec::new()
         };
         let do_step = |builder: &Builder<'c>, step: Step, _: &mut Vec<Vec<Val<'c>>>| {
-            row_loop(nest, builder, scope, self.row, &[], &mut |builder, scope| {
+            row_loop(nest, builder, scope, self.row, &[], false, &mut |builder, scope| {
                 for number in 0..nest.accumulators.len() {
                     if !partial_sums::is_float_sum(nest, number) {
                         continue;
@@ -382,7 +384,7 @@ impl<'c> Rows<'_, 'c> {
         if nest.generic.epilogue().is_none() {
             return;
         }
-        row_loop(nest, builder, scope, self.row, &[], &mut |builder, scope| {
+        row_loop(nest, builder, scope, self.row, &[], false, &mut |builder, scope| {
             let results = self.parts.results.iter().enumerate();
             let folded: Vec<_> =
                 results.map(|(number, part)| self.load(builder, scope, number, *part)).collect();
@@ -393,32 +395,40 @@ impl<'c> Rows<'_, 'c> {
     }
 }
 
-/// One loop over a dimension variable.
+/// One loop over a dimension variable. If it evaluates the body, guards may split it.
 pub(super) fn row_loop<'c>(
     nest: &Nest<'c>,
     builder: &Builder<'c>,
     scope: &Scope<'c>,
     var: Var,
     narrowing: &[usize],
+    has_body: bool,
     body: &mut dyn FnMut(&Builder<'c>, &mut Scope<'c>),
 ) {
     let mut scope = scope.clone();
-    let (lower, upper) = nest.loop_bounds(builder, &mut scope, var, narrowing);
-    let one = builder.index(1);
-    loops::build_for(builder, (lower, upper, one), &[], &mut |builder, value, _| {
-        let mut scope = scope.clone();
-        scope.values.insert(var, value);
-        body(builder, &mut scope);
-        Vec::new()
-    });
+    let bounds = nest.loop_bounds(builder, &mut scope, var, narrowing);
+    let mut emit = |builder: &Builder<'c>, scope: &Scope<'c>, (lower, upper), _: &[Val<'c>]| {
+        let one = builder.index(1);
+        loops::build_for(builder, (lower, upper, one), &[], &mut |builder, value, _| {
+            let mut scope = scope.clone();
+            scope.values.insert(var, value);
+            body(builder, &mut scope);
+            Vec::new()
+        })
+    };
+    match has_body {
+        true => split_loop(nest, builder, &scope, (var, bounds), &[], &mut emit),
+        false => emit(builder, &scope, bounds, &[]),
+    };
 }
 
-/// The loops over the range variables, which carry the folded values.
+/// The loops over the range variables, which carry the folded values. Guards may split the innermost of
+/// them.
 pub(super) fn reduction_loops<'c>(
     nest: &Nest<'c>,
     builder: &Builder<'c>,
     scope: &Scope<'c>,
-    ranges: &[Var],
+    (ranges, may_split): (&[Var], bool),
     narrowing: &BTreeMap<Var, Vec<usize>>,
     carried: &[Val<'c>],
     body: &mut FoldBody<'_, 'c>,
@@ -428,13 +438,22 @@ pub(super) fn reduction_loops<'c>(
     };
     let mut scope = scope.clone();
     let narrowed = narrowing.get(var).map_or(&[][..], Vec::as_slice);
-    let (lower, upper) = nest.loop_bounds(builder, &mut scope, *var, narrowed);
-    let one = builder.index(1);
-    loops::build_for(builder, (lower, upper, one), carried, &mut |builder, value, carried| {
-        let mut scope = scope.clone();
-        scope.values.insert(*var, value);
-        reduction_loops(nest, builder, &scope, rest, narrowing, carried, body)
-    })
+    let bounds = nest.loop_bounds(builder, &mut scope, *var, narrowed);
+    let mut emit = |builder: &Builder<'c>,
+                    scope: &Scope<'c>,
+                    (lower, upper),
+                    carried: &[Val<'c>]| {
+        let one = builder.index(1);
+        loops::build_for(builder, (lower, upper, one), carried, &mut |builder, value, carried| {
+            let mut scope = scope.clone();
+            scope.values.insert(*var, value);
+            reduction_loops(nest, builder, &scope, (rest, may_split), narrowing, carried, body)
+        })
+    };
+    match rest.is_empty() && may_split {
+        true => split_loop(nest, builder, &scope, (*var, bounds), carried, &mut emit),
+        false => emit(builder, &scope, bounds, carried),
+    }
 }
 
 /// The loops over the dimension variables, the first of them parallel if that was asked for
@@ -448,7 +467,10 @@ pub(super) fn outer_loops<'c>(
 ) {
     let mut scope = scope.clone();
     let independent = |it: &&Loop| nest.bound_needs(it.var).is_empty();
-    let num_parallel = loops.iter().take_while(independent).take(2).count();
+    // A loop that guards split is serial.
+    let is_split = nest.is_map_form() && 1 < loops.len() && has_tests(nest);
+    let most = 2.min(loops.len() - usize::from(is_split));
+    let num_parallel = loops.iter().take_while(independent).take(most).count();
     let work = match nest.choices.parallel && num_parallel != 0 {
         true => work::estimate(nest, builder, &mut scope),
         false => Work::Known(false),
@@ -506,13 +528,19 @@ fn serial_loops<'c>(
         return body(builder, scope);
     };
     let mut scope = scope.clone();
-    let bounds = loop_of(nest, builder, &mut scope, *first);
-    loops::build_for(builder, bounds, &[], &mut |builder, value, _| {
-        let mut scope = scope.clone();
-        enter(builder, &mut scope, *first, value, bounds.1);
-        serial_loops(nest, builder, &scope, rest, body);
-        Vec::new()
-    });
+    let (lower, upper, step) = loop_of(nest, builder, &mut scope, *first);
+    let mut emit = |builder: &Builder<'c>, scope: &Scope<'c>, (lower, upper), _: &[Val<'c>]| {
+        loops::build_for(builder, (lower, upper, step), &[], &mut |builder, value, _| {
+            let mut scope = scope.clone();
+            enter(builder, &mut scope, *first, value, upper);
+            serial_loops(nest, builder, &scope, rest, body);
+            Vec::new()
+        })
+    };
+    match rest.is_empty() && nest.is_map_form() {
+        true => split_loop(nest, builder, &scope, (first.var, (lower, upper)), &[], &mut emit),
+        false => emit(builder, &scope, (lower, upper), &[]),
+    };
 }
 
 /// Lower bound, excluded upper bound and step of a loop.

@@ -234,7 +234,7 @@ impl PartialSums {
             nest,
             builder,
             scope,
-            outer,
+            (outer, false),
             narrowing,
             &carried,
             &mut |builder, scope, carried| {

@@ -161,7 +161,7 @@ impl<'a, 'c> Block<'a, 'c> {
                     nest,
                     builder,
                     scope,
-                    outer,
+                    (outer, false),
                     &narrowing,
                     held,
                     &mut |inside, scope, held| {

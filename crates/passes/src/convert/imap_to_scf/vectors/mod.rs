@@ -146,7 +146,7 @@ fn point_loops<'c>(nest: &Nest<'c>, builder: &Builder<'c>, scope: &Scope<'c>, va
         let all: Vec<_> = (0..nest.domain.constraints.len()).collect();
         return at_point(nest, builder, scope, &[], &BTreeMap::new(), &all);
     };
-    row_loop(nest, builder, scope, *var, &[], &mut |builder, scope| {
+    row_loop(nest, builder, scope, *var, &[], false, &mut |builder, scope| {
         point_loops(nest, builder, scope, rest);
     });
 }
