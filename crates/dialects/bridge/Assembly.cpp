@@ -156,12 +156,11 @@ MapAttr parseMap(AsmParser &parser, const TokenText &tokens, SMLoc end) {
   return {};
 }
 
-/// Receives text from Rust.
-void printText(void *printer, MlirStringRef text) {
+} // namespace
+
+void tc::imap::printText(void *printer, MlirStringRef text) {
   static_cast<AsmPrinter *>(printer)->getStream() << unwrap(text);
 }
-
-} // namespace
 
 Attribute MapAttr::parse(AsmParser &parser, Type) {
   if (failed(parser.parseLess()))
@@ -506,6 +505,24 @@ ParseResult Assembly::parseOperands(SmallVectorImpl<Attribute> &maps, ArrayAttr 
   llvm::append_range(constants, runtimeConstants);
   if (!llvm::all_of(constants, llvm::IsaPred<UnitAttr>))
     fills = parser.getBuilder().getArrayAttr(constants);
+  return success();
+}
+
+ParseResult Assembly::parseDimension(int64_t &number) {
+  SMLoc location = parser.getCurrentLocation();
+  StringRef name;
+  if (failed(parser.parseKeyword(&name)))
+    return failure();
+  TokenText text = space;
+  text.add(location, "-> (");
+  text.add(location, name);
+  text.add(location, ")");
+  MapAttr map = parseMap(parser, text, location);
+  if (!map)
+    return failure();
+  number = tcRustDimensionOf(map.getMap().get());
+  if (number < 0)
+    return parser.emitError(location) << "'" << name << "' is no dimension variable";
   return success();
 }
 

@@ -7,6 +7,9 @@
 
 namespace tc::imap {
 
+/// Receives text from Rust for an `AsmPrinter`.
+void printText(void *printer, MlirStringRef text);
+
 /// Tokens as text, and where in the source each of them begins.
 struct TokenText {
   std::string text;
@@ -48,6 +51,9 @@ struct Assembly {
 
   /// `[accumulators]`, at least one.
   mlir::ParseResult parseAccumulators(llvm::SmallVectorImpl<mlir::Attribute> &accumulators);
+
+  /// The name of a dimension variable: its number.
+  mlir::ParseResult parseDimension(int64_t &number);
 
   mlir::ParseResult parseRegion() { return parser.parseRegion(*result.addRegion()); }
 

@@ -35,6 +35,11 @@ void tcRustPrintAccess(const TcMap *domain, const TcMap *map, void *state,
                        void (*accept)(void *, MlirStringRef));
 /// Gives the constraints of a map to `accept`.
 void tcRustPrintConditions(const TcMap *map, void *state, void (*accept)(void *, MlirStringRef));
+/// Gives the name of a dimension variable to `accept`.
+void tcRustPrintDimension(const TcMap *domain, int64_t number, void *state,
+                          void (*accept)(void *, MlirStringRef));
+/// The number of the dimension variable that the only result of a map is, or -1.
+int64_t tcRustDimensionOf(const TcMap *map);
 /// Another reference to the same map.
 const TcMap *tcRustCopyMap(const TcMap *map);
 /// Gives a reference back.

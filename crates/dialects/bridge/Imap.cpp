@@ -46,17 +46,22 @@ Operation *ImapDialect::materializeConstant(OpBuilder &builder, Attribute value,
 }
 
 //===----------------------------------------------------------------------===//
-// Assembly of imap.generic
+// Assembly
 //===----------------------------------------------------------------------===//
 
-ParseResult GenericOp::parse(OpAsmParser &parser, OperationState &result) {
+/// What stands between the bounds and the operands of an operation.
+using ParseClause = llvm::function_ref<ParseResult(Assembly &)>;
+
+/// Reads the form that operations with maps share, but for a clause after the bounds.
+template <typename Op>
+static ParseResult parseIndexed(OpAsmParser &parser, OperationState &result, ParseClause parseClause) {
   Assembly assembly{parser, result};
-  auto &properties = result.getOrAddProperties<Properties>();
+  auto &properties = result.getOrAddProperties<typename Op::Properties>();
   std::array<int32_t, 3> counts = {};
   SmallVector<Attribute> maps, accumulators;
   MapAttr domain;
   ArrayAttr fills;
-  if (failed(assembly.parseDomain(domain)) ||
+  if (failed(assembly.parseDomain(domain)) || failed(parseClause(assembly)) ||
       failed(assembly.parseOperands(maps, fills, counts)))
     return failure();
   SMLoc location = parser.getCurrentLocation();
@@ -70,11 +75,11 @@ ParseResult GenericOp::parse(OpAsmParser &parser, OperationState &result) {
                             "'fold [add f32]' for 'combine [add from identity]', 'fold [add f32 "
                             "from outs 0]' for 'combine [add]', and nothing for 'assign'");
   }
-  properties.setDomain(domain);
-  properties.setMaps(parser.getBuilder().getArrayAttr(maps));
-  properties.setFills(fills);
-  properties.setAccumulators(parser.getBuilder().getArrayAttr(accumulators));
-  properties.setOperandSegmentSizes(counts);
+  properties.domain = domain;
+  properties.maps = parser.getBuilder().getArrayAttr(maps);
+  properties.fills = fills;
+  properties.accumulators = parser.getBuilder().getArrayAttr(accumulators);
+  properties.operandSegmentSizes = counts;
   if (failed(parser.parseOptionalAttrDictWithKeyword(result.attributes)) ||
       failed(assembly.parseRegion()))
     return failure();
@@ -85,25 +90,67 @@ ParseResult GenericOp::parse(OpAsmParser &parser, OperationState &result) {
                  failed(parser.parseTypeList(result.types)));
 }
 
-void GenericOp::print(OpAsmPrinter &printer) {
-  Writer writer{printer, getDomain().getMap().get()};
+/// Writes it; `printClause` writes what follows the bounds, which the attributes `elided` hold.
+template <typename Op>
+static void printIndexed(Op op, OpAsmPrinter &printer, ArrayRef<StringRef> elided,
+                         llvm::function_ref<void()> printClause) {
+  Writer writer{printer, op.getDomain().getMap().get()};
   writer.printDomain();
-  writer.printOperands(getRuntimes(), getInputs(), getInits(), getMaps(), getFillsAttr());
-  writer.printAccumulators(getAccumulators());
-  printer.printOptionalAttrDictWithKeyword(
-      (*this)->getAttrs(), {getDomainAttrName(), getMapsAttrName(), getFillsAttrName(),
-                            getAccumulatorsAttrName(), getOperandSegmentSizesAttrName()});
+  printClause();
+  writer.printOperands(op.getRuntimes(), op.getInputs(), op.getInits(), op.getMaps(),
+                       op.getFillsAttr());
+  writer.printAccumulators(op.getAccumulators());
+  SmallVector<StringRef> known = {op.getDomainAttrName(), op.getMapsAttrName(),
+                                  op.getFillsAttrName(), op.getAccumulatorsAttrName(),
+                                  op.getOperandSegmentSizesAttrName()};
+  llvm::append_range(known, elided);
+  printer.printOptionalAttrDictWithKeyword(op->getAttrs(), known);
   printer << ' ';
-  printer.printRegion(getScalar());
+  printer.printRegion(op.getScalar());
   bool hasCombiner = llvm::any_of(
-      getAccumulators().getAsRange<AccumulatorAttr>(),
+      op.getAccumulators().template getAsRange<AccumulatorAttr>(),
       [](AccumulatorAttr accumulator) { return accumulator.getKind() == CombinerKind::Custom; });
-  for (auto [number, region] : llvm::enumerate(getTail())) {
+  for (auto [number, region] : llvm::enumerate(op.getTail())) {
     printer << (hasCombiner && number == 0 ? " combine " : " epilogue ");
     printer.printRegion(region);
   }
-  if (!getResultTypes().empty())
-    printer << " -> " << getResultTypes();
+  if (!op.getResultTypes().empty())
+    printer << " -> " << op.getResultTypes();
+}
+
+ParseResult GenericOp::parse(OpAsmParser &parser, OperationState &result) {
+  return parseIndexed<GenericOp>(parser, result, [](Assembly &) { return success(); });
+}
+
+void GenericOp::print(OpAsmPrinter &printer) { printIndexed(*this, printer, {}, [] {}); }
+
+ParseResult ScanOp::parse(OpAsmParser &parser, OperationState &result) {
+  return parseIndexed<ScanOp>(parser, result, [&](Assembly &assembly) -> ParseResult {
+    Properties &properties = result.getOrAddProperties<Properties>();
+    StringRef direction;
+    int64_t dim;
+    if (failed(parser.parseKeyword("scan", " and the scanned variable")) ||
+        failed(assembly.parseDimension(dim)))
+      return failure();
+    SMLoc location = parser.getCurrentLocation();
+    if (failed(parser.parseKeyword(&direction)))
+      return failure();
+    if (direction != "inclusive" && direction != "exclusive")
+      return parser.emitError(location, "expected 'inclusive' or 'exclusive'");
+    properties.dim = parser.getBuilder().getI64IntegerAttr(dim);
+    if (direction == "exclusive")
+      properties.exclusive = parser.getBuilder().getUnitAttr();
+    return success();
+  });
+}
+
+void ScanOp::print(OpAsmPrinter &printer) {
+  printIndexed(*this, printer, {getDimAttrName(), getExclusiveAttrName()}, [&] {
+    printer << " scan ";
+    tcRustPrintDimension(getDomain().getMap().get(), getDim(), static_cast<AsmPrinter *>(&printer),
+                         printText);
+    printer << (getExclusive() ? " exclusive" : " inclusive");
+  });
 }
 
 /// `(conditions) : i1`
@@ -131,16 +178,17 @@ void InsideOp::print(OpAsmPrinter &printer) {
 
 LogicalResult GenericOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
 LogicalResult InsideOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
+LogicalResult ScanOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
 LogicalResult IndexOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
 LogicalResult ApplyOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
 LogicalResult BuiltinOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
 
 /// What a function returns has the name of the result.
-void GenericOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
-  auto function = dyn_cast<FunctionOpInterface>((*this)->getParentOp());
+static void setResultNames(Operation *op, OpAsmSetValueNameFn setName) {
+  auto function = dyn_cast<FunctionOpInterface>(op->getParentOp());
   if (!function)
     return;
-  for (OpResult result : getResults())
+  for (OpResult result : op->getResults())
     for (OpOperand &use : result.getUses())
       if (use.getOwner()->hasTrait<OpTrait::ReturnLike>() &&
           use.getOwner()->getParentOp() == function &&
@@ -149,6 +197,14 @@ void GenericOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
           setName(result, name.getValue());
           break;
         }
+}
+
+void GenericOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setResultNames(getOperation(), setName);
+}
+
+void ScanOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setResultNames(getOperation(), setName);
 }
 
 /// Buffers are read; destinations are read and written.
@@ -165,6 +221,11 @@ addBufferEffects(DestinationStyleOpInterface op,
 }
 
 void GenericOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  addBufferEffects(cast<DestinationStyleOpInterface>(getOperation()), effects);
+}
+
+void ScanOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
   addBufferEffects(cast<DestinationStyleOpInterface>(getOperation()), effects);
 }
@@ -545,14 +606,15 @@ static LogicalResult bufferizeInPlace(Operation *op, RewriterBase &rewriter,
 
 namespace {
 
-struct GenericBufferization
-    : bufferization::DstBufferizableOpInterfaceExternalModel<GenericBufferization, GenericOp> {
+template <typename Op>
+struct Bufferization
+    : bufferization::DstBufferizableOpInterfaceExternalModel<Bufferization<Op>, Op> {
   bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
                               const bufferization::AnalysisState &) const {
-    auto generic = cast<GenericOp>(op);
-    if (!generic.isDpsInit(&operand))
+    auto destinationStyle = cast<Op>(op);
+    if (!destinationStyle.isDpsInit(&operand))
       return true;
-    unsigned first = generic.getInitsMutable().begin()->getOperandNumber();
+    unsigned first = destinationStyle.getInitsMutable().begin()->getOperandNumber();
     return tcRustReadsDestination(wrap(op), operand.getOperandNumber() - first);
   }
 
@@ -575,6 +637,7 @@ struct GenericBufferization
 
 void tc::imap::registerBufferization(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, ImapDialect *) {
-    GenericOp::attachInterface<GenericBufferization>(*context);
+    GenericOp::attachInterface<Bufferization<GenericOp>>(*context);
+    ScanOp::attachInterface<Bufferization<ScanOp>>(*context);
   });
 }

@@ -10,7 +10,8 @@ mod tiling;
 use crate::{
     Language, axon,
     diagnostic::{RemarkKind, Severity},
-    hlo, imap,
+    hlo,
+    imap::{self, AnyIndexed, Indexed},
     mlir::{self, Op, Val},
     pass::{Options, PassInfo, PassOption, PassRun, PipelineInfo},
     tc, tml,
@@ -396,7 +397,7 @@ extern "C" fn tcRustTouchesSameElement(op: MlirOperation, first: usize, second: 
     guarded(op, || {
         // SAFETY: bufferization analyzes an operation that is alive.
         let op: Op = unsafe { OperationRef::from_raw(op) };
-        imap::Generic::cast(op).is_some_and(|generic| generic.touches_same_element(first, second))
+        AnyIndexed::cast(op).is_some_and(|it| it.touches_same_element(first, second))
     })
 }
 
@@ -406,7 +407,7 @@ extern "C" fn tcRustReadsDestination(op: MlirOperation, destination: usize) -> b
     !guarded(op, || {
         // SAFETY: bufferization analyzes an operation that is alive.
         let op: Op = unsafe { OperationRef::from_raw(op) };
-        imap::Generic::cast(op).is_some_and(|generic| !generic.reads_destination(destination))
+        AnyIndexed::cast(op).is_some_and(|it| !it.reads_destination(destination))
     })
 }
 

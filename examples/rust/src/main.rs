@@ -141,6 +141,7 @@ fn product<'c>(builder: &Builder<'c>, x: Val<'c>, w: Val<'c>, sizes: &[Val<'c>; 
         runtimes: sizes.to_vec(),
         inputs: vec![x, w],
         inits: vec![init],
+        fills: Vec::new(),
         accumulators: vec![sum],
         combiner: None,
     };
@@ -175,6 +176,7 @@ fn relu<'c>(
         runtimes: vec![sizes[0], sizes[2]],
         inputs: vec![matrix, vector],
         inits: vec![init],
+        fills: Vec::new(),
         accumulators: Vec::new(),
         combiner: None,
     };

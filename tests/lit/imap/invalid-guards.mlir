@@ -189,7 +189,7 @@ func.func @f(%a: tensor<4x5xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
 
 // imap.inside
 func.func @f() -> i1 {
-  // expected-error @below {{'imap.inside' op expects to stand in an 'imap.generic'}}
+  // expected-error @below {{'imap.inside' op expects to stand in an operation with variables, such as 'imap.generic'}}
   %in = imap.inside (d0 in [0, 1]) : i1
   return %in : i1
 }

@@ -448,7 +448,7 @@ func.func @f(%a: tensor<4xf32>, %b: tensor<3xf32>) -> tensor<3xf32> {
 
 // imap.index: in an imap.generic
 func.func @f() -> index {
-  // expected-error @below {{'imap.index' op expects to stand in an 'imap.generic'}}
+  // expected-error @below {{'imap.index' op expects to stand in an operation with variables, such as 'imap.generic'}}
   %0 = imap.index dim 0
   return %0 : index
 }

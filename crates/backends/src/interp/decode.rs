@@ -587,7 +587,7 @@ impl Decoder {
 
     fn imap(&mut self, op: Op, name: &str, code: &mut Code) -> Result<(), Error> {
         match name {
-            "generic" => self.generic(op, code),
+            "generic" | "scan" => self.indexed(op, code),
             "index" => {
                 let reg = match index_variable(op) {
                     Some(Var::Dim(number)) => self.dims.get(number as usize),

@@ -1,4 +1,4 @@
-//! Decodes `imap.generic` and `tc.comprehension` into a [`Nest`].
+//! Decodes `imap.generic`, `imap.scan` and `tc.comprehension` into a [`Nest`].
 
 use super::{
     decode::{Decoder, Known, is_last_use, scalar_type},
@@ -7,13 +7,13 @@ use super::{
     fold::FoldKind,
     program::{
         Accumulator, At, Branch, Code, Combiner, FoldStart, If, Inside, Inst, Loop, MemoryInst,
-        Moves, Nest, Output, Place, Reg, Start,
+        Moves, Nest, Output, Place, Reg, Scan, Start,
     },
     scalar::Scalar,
 };
 use melior::ir::{Attribute, Type, ValueLike};
 use tc_dialects::{
-    imap::{self, CombinerKind, Generic, Indexed},
+    imap::{self, AnyIndexed, CombinerKind, Indexed},
     mlir::{self, Op, Val},
     tc::Comprehension,
 };
@@ -130,10 +130,11 @@ impl Decoder {
         (0..count).map(|_| self.new_reg()).collect()
     }
 
-    /// `imap.generic`.
-    pub(super) fn generic<'c>(&mut self, op: Op<'c>, code: &mut Code) -> Result<(), Error> {
+    /// `imap.generic` and `imap.scan`.
+    pub(super) fn indexed<'c>(&mut self, op: Op<'c>, code: &mut Code) -> Result<(), Error> {
         let unsupported = || Error::at(op, "is not supported by the interpreter");
-        let generic = Generic::cast(op).ok_or_else(unsupported)?;
+        let generic = AnyIndexed::cast(op).ok_or_else(unsupported)?;
+        let scan = imap::Scan::cast(op);
         let (inputs, inits) = (generic.inputs(), generic.inits());
         let at = self.at(op);
         let domain = generic.domain(&self.ir);
@@ -154,7 +155,11 @@ impl Decoder {
         let mut body =
             self.runtimes(op, generic.runtimes(), tensors, at, &mut registers, &mut stages)?;
         self.runtime_bounds(&domain, &registers, at, &mut stages, &mut body)?;
-        let dims = self.loops((op, at), &domain, &registers, Stage::Dim, &mut stages)?;
+        let mut dims = self.loops((op, at), &domain, &registers, Stage::Dim, &mut stages)?;
+        if let Some(scan) = scan {
+            let scanned = dims.remove(scan.dim() as usize);
+            dims.push(scanned);
+        }
         let ranges = self.loops((op, at), &domain, &registers, Stage::Point, &mut stages)?;
         let constrained: Vec<_> = domain.constraints.iter().map(|it| it.expr).collect();
         let (constrained, _) =
@@ -234,6 +239,10 @@ impl Decoder {
             constrained.into_iter().zip(domain.constraints.iter().map(|it| it.interval)).collect();
         code.push(Inst::Nest(Box::new(Nest {
             at,
+            scan: scan.map(|it| match it.is_exclusive() {
+                true => Scan::Exclusive,
+                false => Scan::Inclusive,
+            }),
             must_run: false,
             dims,
             ranges,
@@ -559,6 +568,7 @@ impl Decoder {
             constrained.into_iter().zip(domain.constraints.iter().map(|it| it.interval)).collect();
         code.push(Inst::Nest(Box::new(Nest {
             at,
+            scan: None,
             must_run: true,
             dims,
             ranges,

@@ -11,7 +11,7 @@ use super::{
 };
 use melior::ir::{Attribute, Type, ValueLike, attribute::FloatAttribute, operation::OperationLike};
 use tc_dialects::{
-    imap::{CombinerKind, Generic, Indexed},
+    imap::{AnyIndexed, CombinerKind, Indexed},
     mlir::{self, Op, Val},
     tc::Comprehension,
 };
@@ -363,7 +363,7 @@ fn goes_into_sum(product: Val) -> bool {
         "imap.yield" | "tc.yield" => {
             let parent = mlir::parent(user);
             let kind = match parent
-                .map(|parent| (Generic::cast(parent), Comprehension::cast(parent)))
+                .map(|parent| (AnyIndexed::cast(parent), Comprehension::cast(parent)))
             {
                 Some((Some(generic), _)) => generic.accumulators().get(operand).map(|it| it.kind),
                 Some((_, Some(statement))) => Some(statement.combiner().kind),

@@ -9,7 +9,7 @@ use super::{
     memory::{Heap, MemRef},
     program::{
         At, Branch, Code, CountedLoop, FoldStart, If, IndexOp, Inside, Inst, Loop, Moves, Nest,
-        Output, Place, Program, Reg, Slice, Start, TensorReg, While,
+        Output, Place, Program, Reg, Scan, Slice, Start, TensorReg, While,
     },
     scalar::Scalar,
 };
@@ -799,7 +799,8 @@ impl<'p> Machine<'p> {
         }
         let mut folds: Vec<Fold> = Vec::with_capacity(outputs.len());
         while dims.step(&mut self.regs) {
-            let point = self.point(nest, &mut outputs, &mut folds);
+            let starts = nest.scan.is_none() || dims.is_first_of_last(&self.regs);
+            let point = self.point(nest, &mut outputs, &mut folds, starts);
             if let Err(mut error) = point {
                 error.message.push_str(&self.where_in(nest));
                 return Err(error);
@@ -855,6 +856,7 @@ impl<'p> Machine<'p> {
         nest: &'p Nest,
         outputs: &mut [Option<Rc<Array>>],
         folds: &mut Vec<Fold>,
+        starts: bool,
     ) -> Result<()> {
         self.count_point(nest.at)?;
         self.code(&nest.per_dim)?;
@@ -866,6 +868,41 @@ impl<'p> Machine<'p> {
             }
             return self.store_outputs(nest, outputs);
         }
+        if starts {
+            self.start_folds(nest, outputs, folds)?;
+        }
+        if nest.scan == Some(Scan::Exclusive) {
+            self.finish_folds(nest, folds);
+        }
+        if nest.ranges.is_empty() {
+            self.term(nest, folds)?;
+        } else {
+            let mut ranges = Odometer::new(self, &nest.ranges, nest)?;
+            while ranges.step(&mut self.regs) {
+                self.count_point(nest.at)?;
+                self.term(nest, folds)?;
+            }
+        }
+        if nest.scan != Some(Scan::Exclusive) {
+            self.finish_folds(nest, folds);
+        }
+        self.code(&nest.epilogue)?;
+        self.store_outputs(nest, outputs)
+    }
+
+    fn finish_folds(&mut self, nest: &Nest, folds: &[Fold]) {
+        for (accumulator, fold) in nest.accumulators.iter().zip(folds) {
+            self.regs[accumulator.folded] = fold.finish();
+        }
+    }
+
+    /// Gives the accumulators their starts.
+    fn start_folds(
+        &self,
+        nest: &Nest,
+        outputs: &[Option<Rc<Array>>],
+        folds: &mut Vec<Fold>,
+    ) -> Result<()> {
         folds.clear();
         for accumulator in &nest.accumulators {
             let start = match accumulator.start {
@@ -886,20 +923,7 @@ impl<'p> Machine<'p> {
             };
             folds.push(Fold::new(accumulator.fold, start));
         }
-        if nest.ranges.is_empty() {
-            self.term(nest, folds)?;
-        } else {
-            let mut ranges = Odometer::new(self, &nest.ranges, nest)?;
-            while ranges.step(&mut self.regs) {
-                self.count_point(nest.at)?;
-                self.term(nest, folds)?;
-            }
-        }
-        for (accumulator, fold) in nest.accumulators.iter().zip(folds) {
-            self.regs[accumulator.folded] = fold.finish();
-        }
-        self.code(&nest.epilogue)?;
-        self.store_outputs(nest, outputs)
+        Ok(())
     }
 
     /// Stores the elements of the current point.
@@ -1086,6 +1110,12 @@ impl<'p> Odometer<'p> {
             return machine.too_many_points(nest.at);
         }
         Ok(Self { loops, bounds, state })
+    }
+
+    /// Whether the last variable has its first value.
+    fn is_first_of_last(&self, regs: &[Scalar]) -> bool {
+        let last = self.loops.last().zip(self.bounds.last());
+        last.is_some_and(|(it, (lower, _))| regs[it.variable].as_int() == *lower)
     }
 
     /// Sets the variables to the next point; `false` after the last.

@@ -541,10 +541,21 @@ pub(crate) struct Accumulator {
     pub(crate) folded: Reg,
 }
 
-/// An `imap.generic` or a `tc.comprehension`.
+/// Which values a scan stores.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Scan {
+    /// Those after the value of the point is folded.
+    Inclusive,
+    /// Those before.
+    Exclusive,
+}
+
+/// An `imap.generic`, an `imap.scan` or a `tc.comprehension`.
 #[derive(Clone, Debug)]
 pub(crate) struct Nest {
     pub(crate) at: At,
+    /// In a scan, accumulators start at the first point of the last dimension.
+    pub(crate) scan: Option<Scan>,
     /// Whether a loop without a point is an error, as TC has it.
     pub(crate) must_run: bool,
     pub(crate) dims: Vec<Loop>,

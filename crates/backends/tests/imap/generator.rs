@@ -383,7 +383,7 @@ impl Generator {
         self.tables(&mut runtimes, &mut known);
         let is_fold = self.random.chance(45);
         let mut ranges = Vec::new();
-        for number in 0..if is_fold { self.random.weighted(&[10, 70, 20]) } else { 0 } {
+        for number in 0..if is_fold { self.random.weighted(&[20, 62, 18]) } else { 0 } {
             let var = Var::Range(number);
             let hi = self.random.between(0, 4);
             let table =
@@ -398,6 +398,8 @@ impl Generator {
             ranges.push((constant(0), upper));
             known.push(Known { var, values: Values::Between(0, hi) });
         }
+        let is_scan = is_fold && ranges.is_empty() && self.random.chance(60);
+        let scan = is_scan.then(|| (self.random.below(num_dims) as u32, self.random.chance(30)));
         let points = known.iter().filter(|it| !it.is_runtime()).filter_map(Known::between);
         let points: Vec<_> = points.collect();
         let mut constraints = Vec::new();
@@ -485,6 +487,7 @@ impl Generator {
         }
         let has_own_sum = has_epilogue && self.random.chance(40);
         Operation {
+            scan,
             dims,
             ranges,
             runtimes,

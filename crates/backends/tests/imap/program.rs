@@ -6,7 +6,7 @@ use melior::{
 };
 use tc_backends::runtime::Tensor;
 use tc_dialects::{
-    imap::{self, Accumulator, CombinerKind, GenericParts, Indexed, Start},
+    imap::{self, Accumulator, AnyIndexed, CombinerKind, GenericParts, Indexed, Start},
     mlir::{self, Builder, Val},
 };
 use tc_ir::{Expr, IndexingMap, Interval, Variable, map::Constraint};
@@ -202,9 +202,11 @@ pub enum Operand {
     Dim(usize),
 }
 
-/// An `imap.generic`.
+/// An `imap.generic` or an `imap.scan`.
 #[derive(Clone, Debug)]
 pub struct Operation {
+    /// The scanned dimension, and whether the scan is exclusive.
+    pub scan: Option<(u32, bool)>,
     pub dims: Vec<(Index, Index)>,
     pub ranges: Vec<(Index, Index)>,
     pub runtimes: Vec<Runtime>,
@@ -410,6 +412,11 @@ impl Program {
         let outputs = operation.outputs.iter().enumerate();
         let mut accumulators: Vec<_> =
             outputs.filter_map(|(number, it)| self.accumulator(b, it.combiner, number)).collect();
+        if operation.scan.is_some() {
+            for accumulator in accumulators.iter_mut().filter(|it| it.destination().is_some()) {
+                accumulator.start = Start::Identity;
+            }
+        }
         let own_sum = operation.has_own_sum && operation.has_epilogue;
         let wide = self.element.other(b);
         if own_sum {
@@ -427,7 +434,10 @@ impl Program {
             accumulators,
             combiner: None,
         };
-        let generic = parts.build(ir, b, operation.has_epilogue);
+        let generic: AnyIndexed = match operation.scan {
+            Some(scan) => parts.build_scan(ir, b, operation.has_epilogue, scan).into(),
+            None => parts.build(ir, b, operation.has_epilogue).into(),
+        };
         let inside = Builder::at_end(b.context, generic.body(), b.location);
         let arguments = mlir::arguments(generic.body());
         let mut values: Vec<_> = operation

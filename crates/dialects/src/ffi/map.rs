@@ -130,6 +130,25 @@ extern "C" fn tcRustPrintDomain(domain: *const FrozenMap, state: *mut c_void, ac
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn tcRustPrintDimension(
+    domain: *const FrozenMap,
+    number: i64,
+    state: *mut c_void,
+    accept: Receiver,
+) {
+    // SAFETY: the caller holds a reference.
+    let domain = unsafe { &*domain };
+    print(state, accept, || map::dimension_text(domain, number));
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn tcRustDimensionOf(map: *const FrozenMap) -> i64 {
+    // SAFETY: the caller holds a reference.
+    let map = unsafe { &*map };
+    catch_unwind(|| map::dimension(map)).ok().flatten().map_or(-1, i64::from)
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn tcRustPrintAccess(
     domain: *const FrozenMap,
     map: *const FrozenMap,

@@ -133,24 +133,21 @@ impl<'c> Generic<'c> {
             combiner: self.combiner(),
         }
     }
+}
 
-    /// Whether the results depend on the contents of a destination: a fold starts from it, or the
-    /// operation does not store every element.
-    pub fn reads_destination(self, destination: usize) -> bool {
-        let accumulators = self.accumulators();
-        let skips_stores = accumulators.is_empty() && self.frozen_domain().has_constraints();
-        if skips_stores || accumulators.iter().any(|it| it.destination() == Some(destination)) {
-            return true;
-        }
-        let ir = Context::new();
-        let domain = self.domain(&ir);
-        let place = self.inputs().len() + destination;
-        let map = mlir::array_attr(self.op, "maps").get(place).copied();
-        let map = map.and_then(|map| map::from_attribute(&ir, map));
-        let init = self.inits().get(destination).copied();
-        let covers = map
-            .zip(init)
-            .is_some_and(|(map, init)| reaches_all(&ir, &domain, &self.runtimes(), &map, init));
-        !covers
+/// [`Indexed::reads_destination`].
+pub(super) fn reads_destination<'c>(op: impl Indexed<'c>, destination: usize) -> bool {
+    let accumulators = op.accumulators();
+    let skips_stores = accumulators.is_empty() && op.frozen_domain().has_constraints();
+    if skips_stores || accumulators.iter().any(|it| it.destination() == Some(destination)) {
+        return true;
     }
+    let ir = Context::new();
+    let domain = op.domain(&ir);
+    let map = op.frozen_maps().get(op.inputs().len() + destination).copied();
+    let init = op.inits().get(destination).copied();
+    let covers = map
+        .zip(init)
+        .is_some_and(|(map, init)| reaches_all(&ir, &domain, &op.runtimes(), &map.thaw(&ir), init));
+    !covers
 }

@@ -242,14 +242,59 @@ def Imap_GenericOp : Imap_Op<"generic", [
   let hasCanonicalizeMethod = 1;
 }
 
-def Imap_YieldOp : Imap_Op<"yield", [Pure, ReturnLike, Terminator, HasParent<"GenericOp">]> {
+def Imap_ScanOp : Imap_Op<"scan", [
+    AttrSizedOperandSegments, DestinationStyleOpInterface,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, RecursiveMemoryEffects,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "A fold along one dimension variable that stores every intermediate value";
+  let description = [{
+    The fold form of `imap.generic` with a dimension variable, the scanned one, in place of range
+    variables. For all other dimension variables the values of the body are folded in the order of
+    the scanned variable. At each point the epilogue of the accumulators is stored, after its own
+    value is folded (`inclusive`) or before (`exclusive`). A point that a constraint excludes folds
+    nothing. Accumulators start from their identities or from constants.
+
+    The combiner must be associative. A scan from the end has subscripts such as `n - 1 - t`.
+
+    Constraints: C1, C2, C5 to C9 of `imap.generic`; there are accumulators, and no range variables.
+
+    Sums along the rows of a matrix:
+
+    ```mlir
+    %y = imap.scan (i, t) domain: i in [0, 3], t in [0, 7] scan t inclusive
+      ins(%x[i, t] : tensor<4x8xf32>) outs(%e[i, t] : tensor<4x8xf32>) fold [add f32] {
+    ^bb0(%a: f32):
+      imap.yield %a : f32
+    } -> tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins
+    Imap_MapAttr:$domain,
+    Variadic<Imap_RuntimeType>:$runtimes,
+    Variadic<Imap_TensorOrMemRef>:$inputs,
+    Variadic<Imap_TensorOrMemRef>:$inits,
+    TypedArrayAttrBase<Imap_MapAttr, "indexing maps">:$maps,
+    OptionalAttr<ArrayAttr>:$fills,
+    TypedArrayAttrBase<Imap_AccumulatorAttr, "accumulators">:$accumulators,
+    ConfinedAttr<I64Attr, [IntNonNegative]>:$dim,
+    UnitAttr:$exclusive);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$scalar, VariadicRegion<SizedRegion<1>>:$tail);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitsMutable(); }
+  }];
+  let hasVerifier = 1;
+}
+
+def Imap_YieldOp : Imap_Op<"yield", [Pure, ReturnLike, Terminator, ParentOneOf<["GenericOp", "ScanOp"]>]> {
   let summary = "Yields the values of a region of an `imap` operation";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
 }
 
 def Imap_IndexOp : Imap_Op<"index", [Pure]> {
-  let summary = "The value of a dimension or range variable of the enclosing `imap.generic`";
+  let summary = "The value of a dimension or range variable of the enclosing operation";
   let description = [{
     ```mlir
     %i = imap.index dim 0

@@ -6,7 +6,7 @@
 use crate::ffi;
 use melior::{Context, ir::Attribute};
 use tc_ir::{
-    FrozenMap,
+    FrozenMap, Var,
     expr::Node,
     map::{Constraint, IndexingMap},
     text::{MapDisplay, ParseError},
@@ -49,6 +49,23 @@ pub(crate) fn domain_text(domain: &FrozenMap) -> String {
     let entries = display.domain();
     let keyword = if entries.is_empty() { "" } else { " domain: " };
     format!("{}{keyword}{}", display.space(), entries.join(", "))
+}
+
+/// The name of a dimension variable, as an operation shows it.
+pub(crate) fn dimension_text(domain: &FrozenMap, number: i64) -> String {
+    let ir = tc_ir::Context::new();
+    let domain = domain.thaw(&ir);
+    let number = u32::try_from(number).unwrap_or(u32::MAX);
+    domain.display(&ir).expr(ir.dim(number)).to_string()
+}
+
+/// The dimension variable that the only result of a map is.
+pub(crate) fn dimension(map: &FrozenMap) -> Option<u32> {
+    let ir = tc_ir::Context::new();
+    match (ir.as_var(map.thaw(&ir).results[0]), map.num_results()) {
+        (Some(Var::Dim(number)), 1) => Some(number),
+        _ => None,
+    }
 }
 
 /// The results of a map as subscripts and its constraints as a guard, with the names that a domain

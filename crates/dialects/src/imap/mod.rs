@@ -380,20 +380,12 @@ pub trait Indexed<'c>: Copy {
     fn body(self) -> Blk<'c> {
         mlir::body(self.op(), 0).expect("a verified operation has a body")
     }
-}
 
-impl<'c> Indexed<'c> for Generic<'c> {
-    fn op(self) -> Op<'c> {
-        self.op
-    }
-}
-
-impl<'c> Generic<'c> {
     /// Whether each iteration touches one element through both of two operands, given by their
     /// numbers, which no other iteration touches: what one reads may then be overwritten by the
     /// other. That is so without range variables, if both have one map, and that lists every
     /// dimension variable once.
-    pub fn touches_same_element(self, first: usize, second: usize) -> bool {
+    fn touches_same_element(self, first: usize, second: usize) -> bool {
         let ir = tc_ir::Context::new();
         let (domain, maps) = (self.domain(&ir), self.maps(&ir));
         let place = |operand: usize| operand.checked_sub(self.runtimes().len());
@@ -406,23 +398,101 @@ impl<'c> Generic<'c> {
     }
 
     /// Whether a region combines, rather than an operation per accumulator.
-    pub fn has_combiner(self) -> bool {
+    fn has_combiner(self) -> bool {
         self.accumulators().iter().any(|it| it.kind == CombinerKind::Custom)
     }
 
     /// The block that maps two tuples of accumulators to one, if no combiner has a name.
-    pub fn combiner(self) -> Option<Blk<'c>> {
-        if self.has_combiner() { mlir::body(self.op, 1) } else { None }
+    fn combiner(self) -> Option<Blk<'c>> {
+        if self.has_combiner() { mlir::body(self.op(), 1) } else { None }
     }
 
     /// The block that maps folded values to what is stored.
-    pub fn epilogue(self) -> Option<Blk<'c>> {
-        mlir::body(self.op, 1 + usize::from(self.has_combiner()))
+    fn epilogue(self) -> Option<Blk<'c>> {
+        mlir::body(self.op(), 1 + usize::from(self.has_combiner()))
+    }
+
+    /// Whether the results depend on the contents of a destination: a fold starts from it, or the
+    /// operation does not store every element.
+    fn reads_destination(self, destination: usize) -> bool {
+        extents::reads_destination(self, destination)
     }
 
     /// The blocks that may depend on the point: the body, and the epilogue if there is one.
-    pub fn blocks(self) -> Vec<Blk<'c>> {
+    fn blocks(self) -> Vec<Blk<'c>> {
         [Some(self.body()), self.epilogue()].into_iter().flatten().collect()
+    }
+}
+
+mlir::op_view! {
+    /// An `imap.scan`.
+    Scan, "imap.scan"
+}
+
+impl Scan<'_> {
+    /// The number of the scanned dimension variable.
+    pub fn dim(self) -> u32 {
+        let number = mlir::integer_attr(self.op, "dim").and_then(|it| u32::try_from(it).ok());
+        number.expect("a verified imap.scan has a scanned dimension")
+    }
+
+    /// Whether what is stored at a point lacks the value of the point.
+    pub fn is_exclusive(self) -> bool {
+        self.op.attribute("exclusive").is_ok()
+    }
+}
+
+/// Any operation with maps.
+#[derive(Copy, Clone, Debug)]
+pub struct AnyIndexed<'c> {
+    op: Op<'c>,
+}
+
+impl<'c> AnyIndexed<'c> {
+    /// Views an operation as one with maps, if it is one.
+    pub fn cast(op: Op<'c>) -> Option<Self> {
+        [Generic::NAME, Scan::NAME].contains(&mlir::name(op)).then_some(Self { op })
+    }
+
+    /// The operation around another one.
+    pub fn around(op: Op<'c>) -> Option<Self> {
+        let mut parent = mlir::parent(op);
+        while let Some(op) = parent {
+            if let Some(found) = Self::cast(op) {
+                return Some(found);
+            }
+            parent = mlir::parent(op);
+        }
+        None
+    }
+
+    /// The operation itself.
+    pub fn op(self) -> Op<'c> {
+        self.op
+    }
+}
+
+macro_rules! indexed {
+    ($($view:ident),*) => {$(
+        impl<'c> Indexed<'c> for $view<'c> {
+            fn op(self) -> Op<'c> {
+                self.op
+            }
+        }
+    )*};
+}
+
+indexed!(Generic, Scan, AnyIndexed);
+
+impl<'c> From<Generic<'c>> for AnyIndexed<'c> {
+    fn from(generic: Generic<'c>) -> Self {
+        Self { op: generic.op }
+    }
+}
+
+impl<'c> From<Scan<'c>> for AnyIndexed<'c> {
+    fn from(scan: Scan<'c>) -> Self {
+        Self { op: scan.op }
     }
 }
 
@@ -565,6 +635,31 @@ impl<'c> GenericParts<'c> {
     /// Builds the operation with empty blocks for the body and, if `epilogue`, the
     /// epilogue; their arguments are those that the operation's definition asks for.
     pub fn build(&self, ir: &tc_ir::Context, builder: &Builder<'c>, epilogue: bool) -> Generic<'c> {
+        Generic { op: self.build_op(ir, builder, epilogue, (Generic::NAME, Vec::new())) }
+    }
+
+    /// Builds an `imap.scan` along a dimension variable, as [`build`](Self::build) does.
+    pub fn build_scan(
+        &self,
+        ir: &tc_ir::Context,
+        builder: &Builder<'c>,
+        epilogue: bool,
+        (dim, is_exclusive): (u32, bool),
+    ) -> Scan<'c> {
+        let mut attributes = vec![("dim", mlir::i64_attr(builder.context, i64::from(dim)))];
+        if is_exclusive {
+            attributes.push(("exclusive", Attribute::unit(builder.context)));
+        }
+        Scan { op: self.build_op(ir, builder, epilogue, (Scan::NAME, attributes)) }
+    }
+
+    fn build_op(
+        &self,
+        ir: &tc_ir::Context,
+        builder: &Builder<'c>,
+        epilogue: bool,
+        (name, mut attributes): (&str, Vec<(&str, Attribute<'c>)>),
+    ) -> Op<'c> {
         let context = builder.context;
         let scalar = |value: &Val<'c>| mlir::signless(context, mlir::element_type(value.r#type()));
         let inputs: Vec<_> = self.inputs.iter().map(scalar).collect();
@@ -588,21 +683,15 @@ impl<'c> GenericParts<'c> {
         let results: Vec<_> =
             self.inits.iter().map(|init| init.r#type()).filter(|ty| mlir::is_tensor(*ty)).collect();
         let groups = [self.runtimes.len(), self.inputs.len(), self.inits.len()];
-        let mut attributes = vec![
+        attributes.extend([
             ("domain", map::to_attribute(context, ir, &self.domain)),
             ("maps", mlir::array(context, &maps)),
             ("accumulators", mlir::array(context, &accumulators)),
             ("operandSegmentSizes", mlir::segments(context, &groups)),
-        ];
+        ]);
         attributes.extend(self.fills_attribute(context).map(|fills| ("fills", fills)));
-        let op = builder.op_with(
-            Generic::NAME,
-            &[self.runtimes.clone(), self.inputs.clone(), self.inits.clone()].concat(),
-            &results,
-            &attributes,
-            regions,
-        );
-        Generic { op }
+        let operands = [&self.runtimes[..], &self.inputs, &self.inits].concat();
+        builder.op_with(name, &operands, &results, &attributes, regions)
     }
 
     /// The attribute `fills`, if there is a constant.

@@ -37,7 +37,7 @@
 //! ```
 
 use super::{
-    Generic, GenericParts, Inside, build_apply,
+    Generic, GenericParts, Indexed, Inside, build_apply,
     extents::{extent_expr, is_index, queried_extent, size_expr},
     verify::index_variable,
 };

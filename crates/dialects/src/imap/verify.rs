@@ -1,14 +1,14 @@
 //! Verifiers of the `imap` dialect.
 //!
-//! `imap.generic`: C1 to C9 of its definition. `imap.index` and `imap.inside`: stand in an
-//! `imap.generic` that has the variables. `imap.apply`: as many operands as the map has
+//! `imap.generic` and `imap.scan`: C1 to C9 of their definition. `imap.index` and `imap.inside`: stand
+//! in an operation that has the variables. `imap.apply`: as many operands as the map has
 //! variables, as many results as it has results. `imap.builtin`: a known name with as
 //! many operands as the function has arguments.
 //!
 //! Not checked here: that accesses stay inside their operands. Front ends prove it, or emit
 //! `imap.check` before the operation, which is then valid though it is never reached.
 
-use super::{CombinerKind, Generic, Indexed, Inside, Start, map};
+use super::{AnyIndexed, CombinerKind, Generic, Indexed, Inside, Scan, Start, map};
 use crate::{
     diagnostic::Report,
     mlir::{self, Blk, Op, Val},
@@ -28,6 +28,7 @@ use tc_ir::{FrozenMap, expr::Var};
 pub fn verify<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
     match mlir::name(op) {
         "imap.generic" => verify_generic(op),
+        "imap.scan" => verify_scan(op),
         "imap.index" => verify_index(op),
         "imap.inside" => verify_inside(op),
         "imap.apply" => verify_apply(op),
@@ -44,7 +45,43 @@ fn verify_generic<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
     let generic = Generic::cast(op).expect("dispatched on the name");
     let (domain, inputs, inits) = (generic.frozen_domain(), generic.inputs(), generic.inits());
     let maps = verify_accesses(generic)?;
-    for (number, map) in maps[inputs.len()..inputs.len() + inits.len()].iter().enumerate() {
+    verify_destinations(&maps[inputs.len()..inputs.len() + inits.len()], domain)?;
+    verify_accumulators(generic, domain)?;
+    verify_regions(generic, &inputs, &inits, &maps)
+}
+
+fn verify_scan<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
+    let scan = Scan::cast(op).expect("dispatched on the name");
+    let (domain, inputs, inits) = (scan.frozen_domain(), scan.inputs(), scan.inits());
+    let maps = verify_accesses(scan)?;
+    let (num_dims, num_ranges, _) = domain.counts();
+    if num_dims <= scan.dim() as usize {
+        return error(format!(
+            "scans dimension variable {}, but the domain has {num_dims}",
+            scan.dim()
+        ));
+    }
+    if num_ranges != 0 {
+        return error("has range variables; only a dimension variable can be scanned");
+    }
+    verify_destinations(&maps[inputs.len()..inputs.len() + inits.len()], domain)?;
+    let accumulators = scan.accumulators();
+    if accumulators.is_empty() {
+        return error("expected a 'fold'");
+    }
+    if let Some(number) = accumulators.iter().position(|it| it.destination().is_some()) {
+        return error(format!(
+            "accumulator {number} starts from a destination, which a scan overwrites; combine the \
+             start in the epilogue"
+        ));
+    }
+    verify_accumulators(scan, domain)?;
+    verify_regions(scan, &inputs, &inits, &maps)
+}
+
+/// C3 and C7.
+fn verify_destinations<'c>(maps: &[&FrozenMap], domain: &FrozenMap) -> Result<(), Report<'c>> {
+    for (number, map) in maps.iter().enumerate() {
         if uses_range(map, &BTreeSet::new()) {
             return error(format!("the map of destination {number} uses a range variable"));
         }
@@ -56,8 +93,7 @@ fn verify_generic<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
         }
         verify_destination(number, map, domain)?;
     }
-    verify_accumulators(generic, domain)?;
-    verify_regions(generic, &inputs, &inits, &maps)
+    Ok(())
 }
 
 /// The maps and the guards: C1, C2, C6 and C9, and C8 of runtime variables.
@@ -264,7 +300,10 @@ fn verify_destination<'c>(
 }
 
 /// C4.
-fn verify_accumulators<'c>(generic: Generic<'c>, domain: &FrozenMap) -> Result<(), Report<'c>> {
+fn verify_accumulators<'c>(
+    generic: impl Indexed<'c>,
+    domain: &FrozenMap,
+) -> Result<(), Report<'c>> {
     let (accumulators, inits) = (generic.accumulators(), generic.inits());
     if accumulators.is_empty() {
         let (_, num_ranges, _) = domain.counts();
@@ -335,7 +374,7 @@ pub(crate) fn check_combiner_type<'c>(kind: CombinerKind, ty: Type<'c>) -> Resul
 
 /// C5.
 fn verify_regions<'c>(
-    generic: Generic<'c>,
+    generic: impl Indexed<'c>,
     inputs: &[Val<'c>],
     inits: &[Val<'c>],
     maps: &[&FrozenMap],
@@ -462,10 +501,10 @@ fn verify_block<'c>(
 }
 
 fn verify_index<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
-    let Some(generic) = mlir::ancestor(op, Generic::NAME).and_then(Generic::cast) else {
-        return error("expects to stand in an 'imap.generic'");
+    let Some(around) = AnyIndexed::around(op) else {
+        return error("expects to stand in an operation with variables, such as 'imap.generic'");
     };
-    let (num_dims, num_ranges, _) = generic.frozen_domain().counts();
+    let (num_dims, num_ranges, _) = around.frozen_domain().counts();
     let (kind, count) = match index_variable(op) {
         Some(Var::Range(_)) => ("range", num_ranges),
         _ => ("dimension", num_dims),
@@ -478,8 +517,8 @@ fn verify_index<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
 }
 
 fn verify_inside<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
-    let Some(generic) = mlir::ancestor(op, Generic::NAME).and_then(Generic::cast) else {
-        return error("expects to stand in an 'imap.generic'");
+    let Some(around) = AnyIndexed::around(op) else {
+        return error("expects to stand in an operation with variables, such as 'imap.generic'");
     };
     let Some(map) = op.attribute("map").ok().and_then(map::frozen) else {
         return error("expected an indexing map");
@@ -489,7 +528,7 @@ fn verify_inside<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
         return error("expected a map of constraints, without results and bounds of variables");
     }
     let (dims, ranges, runtimes) = map.counts();
-    let (num_dims, num_ranges, num_runtimes) = generic.frozen_domain().counts();
+    let (num_dims, num_ranges, num_runtimes) = around.frozen_domain().counts();
     let kinds = [
         ("dimension", dims, num_dims),
         ("range", ranges, num_ranges),

@@ -7,7 +7,7 @@
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::{BTreeMap, HashMap};
 use tc_dialects::{
-    imap::{self, Generic, Indexed},
+    imap::{self, AnyIndexed, Generic, Indexed},
     mlir::{self, Op, Val},
 };
 use tc_ir::{
@@ -88,7 +88,7 @@ impl IndexValues {
             }
             "tensor.cast" => self.extent(mlir::operand(op, 0), dim, depth),
             _ => {
-                let init = Generic::cast(op)?.inits().get(mlir::number(tensor)).copied()?;
+                let init = AnyIndexed::cast(op)?.inits().get(mlir::number(tensor)).copied()?;
                 self.extent(init, dim, depth)
             }
         }

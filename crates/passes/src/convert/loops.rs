@@ -20,6 +20,11 @@ pub fn build_scratch<'c>(builder: &Builder<'c>, ty: Type<'c>, extents: &[Val<'c>
     builder.value_with("memref.alloc", extents, ty, &attributes)
 }
 
+/// Emits the allocation of memory on the stack of a thread, of a `memref` type of static shape.
+pub fn build_stack<'c>(builder: &Builder<'c>, ty: Type<'c>) -> Val<'c> {
+    builder.value_with("memref.alloca", &[], ty, &alloc_attributes(builder, 0))
+}
+
 fn alloc_attributes<'c>(
     builder: &Builder<'c>,
     num_extents: usize,

@@ -27,7 +27,7 @@
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 use tc_dialects::{
-    imap::{Generic, Indexed},
+    imap::{AnyIndexed, Indexed},
     mlir::{self, Builder, Op, Val},
     pass::{Failure, PassInfo, PassRun},
 };
@@ -50,7 +50,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         let operands = mlir::operands(op);
         let passed_on = mlir::is(op, "scf.yield")
             && mlir::parent(op).is_some_and(|parent| mlir::is(parent, "scf.if"));
-        let first = match Generic::cast(op) {
+        let first = match AnyIndexed::cast(op) {
             Some(generic) => operands.len() - generic.inits().len(),
             None if passed_on => 0,
             // What canonicalization makes of branches that only pass on.
@@ -67,7 +67,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         let tensor = mlir::operand(op, number);
         let last = last_uses.get(&mlir::value_key(tensor)).copied().unwrap_or(0);
         if (is_computed(tensor) || joins_computed(op, number)) && place < last {
-            let is_read = Generic::cast(op).is_none_or(|generic| {
+            let is_read = AnyIndexed::cast(op).is_none_or(|generic| {
                 generic.reads_destination(number + generic.inits().len() - op.operand_count())
             });
             let new = if is_read { copy(tensor, op) } else { empty_like(tensor, op) };
@@ -80,7 +80,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
 /// Whether a tensor comes from an `imap.generic`, so that it has a destination of its own.
 fn is_computed(tensor: Val) -> bool {
     mlir::is_tensor(tensor.r#type())
-        && mlir::defining_op(tensor).is_some_and(|op| Generic::cast(op).is_some())
+        && mlir::defining_op(tensor).is_some_and(|op| AnyIndexed::cast(op).is_some())
 }
 
 /// Whether an operand of `scf.yield` is a tensor in whose place another branch yields one that it computes:

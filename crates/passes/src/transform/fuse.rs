@@ -50,7 +50,7 @@ use std::collections::{BTreeSet, HashMap};
 use tc_dialects::{
     diagnostic::{RemarkKind, remark},
     imap::{
-        self, Accumulator, Generic, GenericParts, Indexed, Inside,
+        self, Accumulator, AnyIndexed, Generic, GenericParts, Indexed, Inside,
         extents::{reaches_all, shifted_dim},
         verify::index_variable,
     },
@@ -506,7 +506,7 @@ fn check_uses<'c>(consumer: Generic<'c>, producer: Generic<'c>) -> Result<(), St
         if user == consumer.op() {
             continue;
         }
-        return Err(match Generic::cast(user) {
+        return Err(match AnyIndexed::cast(user) {
             Some(_) => "the result of the producer has several consumers".to_string(),
             None if mlir::is(user, "tensor.extract") => {
                 "the result of the producer is read at computed positions".to_string()
@@ -536,8 +536,8 @@ fn own_access(op: Op) -> Access {
     let is_memory =
         |value: &Val| value.r#type().is_mem_ref() || value.r#type().is_unranked_mem_ref();
     let has_memory = mlir::operands(op).iter().any(is_memory);
-    if let Some(generic) = Generic::cast(op) {
-        return match generic.inits().iter().any(is_memory) {
+    if let Some(indexed) = AnyIndexed::cast(op) {
+        return match indexed.inits().iter().any(is_memory) {
             true => Access::Writes,
             false if has_memory => Access::Reads,
             false => Access::None,

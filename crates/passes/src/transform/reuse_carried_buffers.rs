@@ -34,7 +34,7 @@ use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 use tc_dialects::{
     diagnostic::{RemarkKind, remark},
-    imap::{Generic, Indexed},
+    imap::{AnyIndexed, Indexed},
     mlir::{self, Blk, Op, Val},
     pass::{Failure, PassInfo, PassRun},
 };
@@ -126,7 +126,7 @@ impl<'c> Loop<'c> {
     }
 
     /// The operation whose destination, the operand of a number, is an empty tensor that becomes `next`.
-    fn writer(&self, next: Val<'c>) -> Option<(Generic<'c>, usize)> {
+    fn writer(&self, next: Val<'c>) -> Option<(AnyIndexed<'c>, usize)> {
         let mut value = next;
         loop {
             let op = mlir::defining_op(value)?;
@@ -136,7 +136,7 @@ impl<'c> Loop<'c> {
                 return None;
             }
             let number = mlir::number(value);
-            let generic = Generic::cast(op);
+            let generic = AnyIndexed::cast(op);
             let operand = match generic {
                 Some(generic) => mlir::operands(op).len() - generic.inits().len() + number,
                 None if mlir::is(op, "scf.for") => 3 + number,
@@ -161,7 +161,7 @@ impl<'c> Loop<'c> {
 
 /// Whether an operation reads an operand, and gives no other name to its buffer.
 fn is_read(op: Op, operand: usize) -> bool {
-    match Generic::cast(op) {
+    match AnyIndexed::cast(op) {
         Some(generic) => operand < mlir::operands(op).len() - generic.inits().len(),
         None => mlir::is(op, "tensor.extract") || mlir::is(op, "tensor.dim"),
     }

@@ -7,7 +7,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
 };
 use tc_dialects::{
-    imap::{Accumulator, CombinerKind, Generic, Indexed},
+    imap::{Accumulator, AnyIndexed, CombinerKind, Indexed},
     mlir::{self, Blk, Op, Val},
 };
 use tc_ir::{Constraint, Context, Expr, IndexingMap, Var};
@@ -129,7 +129,7 @@ impl<'i> Counter<'_, 'i> {
             |number| mlir::body(op, number).map_or(self.none(), |it| self.block(it, depth));
         let moved = |bytes: Amount| Work { flops: self.constant(0), bytes };
         match mlir::name(op) {
-            "imap.generic" => self.generic(op, depth),
+            "imap.generic" | "imap.scan" => self.indexed(op, depth),
             "scf.for" if !has_tensor_operations(op) => {
                 let mut nest = Operation { flops: self.constant(0), accesses: BTreeMap::new() };
                 self.add_op(&mut nest, op, self.constant(1), depth);
@@ -195,8 +195,8 @@ impl<'i> Counter<'_, 'i> {
         }
     }
 
-    fn generic(&self, op: Op, depth: usize) -> Work {
-        let Some(generic) = Generic::cast(op) else { return self.none() };
+    fn indexed(&self, op: Op, depth: usize) -> Work {
+        let Some(generic) = AnyIndexed::cast(op) else { return self.none() };
         let space = Space::new(generic, self.extents);
         let (domain, maps, accumulators) = (&space.domain, &space.maps, generic.accumulators());
         let all: BTreeSet<_> = domain
@@ -432,7 +432,7 @@ struct Space<'a, 'c, 'i> {
 }
 
 impl<'a, 'c, 'i> Space<'a, 'c, 'i> {
-    fn new(generic: Generic<'c>, extents: &'a Extents<'i>) -> Self {
+    fn new(generic: AnyIndexed<'c>, extents: &'a Extents<'i>) -> Self {
         let (domain, maps) = (generic.domain(extents.ir), generic.maps(extents.ir));
         let runtimes = generic.runtimes();
         let first = generic.inputs().len() + generic.inits().len();

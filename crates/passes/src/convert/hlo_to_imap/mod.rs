@@ -38,6 +38,7 @@ pub(super) mod nest;
 mod order;
 mod random;
 pub(super) mod scalar;
+mod scan;
 pub(super) mod structure;
 pub(super) mod value;
 pub(super) mod window;

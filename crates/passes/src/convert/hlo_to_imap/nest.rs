@@ -11,7 +11,7 @@ use crate::convert::{
 use melior::ir::{Attribute, ValueLike, r#type::MemRefType};
 use tc_dialects::{
     hlo::{ArrayShape, ElementType, indexing::Accesses},
-    imap::{self, Accumulator, Combiner, Generic, GenericParts, Indexed},
+    imap::{self, Accumulator, AnyIndexed, Combiner, GenericParts, Indexed},
     mlir::{self, Builder, Val},
     tc::MAX_EXTENT,
 };
@@ -28,6 +28,8 @@ pub(in crate::convert) struct Nest<'c, 'i> {
     runtimes: Vec<Val<'c>>,
     inputs: Vec<(Val<'c>, Vec<Expr>)>,
     outputs: Vec<(Val<'c>, Vec<Expr>, Combiner)>,
+    /// The scanned dimension variable, and whether the scan is exclusive.
+    scan: Option<(u32, bool)>,
 }
 
 impl<'c, 'i> Nest<'c, 'i> {
@@ -60,12 +62,17 @@ impl<'c, 'i> Nest<'c, 'i> {
         domain: IndexingMap,
         runtimes: Vec<Val<'c>>,
     ) -> Self {
-        Self { ir, domain, runtimes, inputs: Vec::new(), outputs: Vec::new() }
+        Self { ir, domain, runtimes, inputs: Vec::new(), outputs: Vec::new(), scan: None }
     }
 
     /// Over the loops of accesses, given the values of their runtime variables.
     pub(super) fn along(ir: &'i Context, accesses: &Accesses, runtimes: Vec<Val<'c>>) -> Self {
         Self::within(ir, accesses.domain.clone(), runtimes)
+    }
+
+    /// Scans along a dimension variable; no range variable may be added.
+    pub(super) fn scan(&mut self, dim: u32, is_exclusive: bool) {
+        self.scan = Some((dim, is_exclusive));
     }
 
     /// Adds a range variable, from 0 to below `extent`; a single value needs none.
@@ -136,7 +143,11 @@ impl<'c, 'i> Nest<'c, 'i> {
     }
 
     /// Builds it with empty blocks, one of them for an epilogue if that is asked for.
-    pub(in crate::convert) fn build_generic(self, b: &Builder<'c>, epilogue: bool) -> Generic<'c> {
+    pub(in crate::convert) fn build_generic(
+        self,
+        b: &Builder<'c>,
+        epilogue: bool,
+    ) -> AnyIndexed<'c> {
         let combiners: Vec<_> = self.outputs.iter().map(|(.., combiner)| *combiner).collect();
         let inits: Vec<_> = self.outputs.iter().map(|(init, ..)| *init).collect();
         let accumulators = Accumulator::of_combiners(b.context, &combiners, &inits);
@@ -149,7 +160,7 @@ impl<'c, 'i> Nest<'c, 'i> {
         b: &Builder<'c>,
         accumulators: Vec<Accumulator<'c>>,
         epilogue: bool,
-    ) -> Generic<'c> {
+    ) -> AnyIndexed<'c> {
         let unbounded = |it: &Variable| Variable { name: it.name.clone(), ..Variable::default() };
         let free = |variables: &[Variable]| variables.iter().map(unbounded).collect();
         let frame = IndexingMap {
@@ -182,7 +193,10 @@ impl<'c, 'i> Nest<'c, 'i> {
             combiner: None,
         };
         parts.drop_unused_runtimes(self.ir, &[]);
-        parts.build(self.ir, b, epilogue)
+        match self.scan {
+            Some(scan) => parts.build_scan(self.ir, b, epilogue, scan).into(),
+            None => parts.build(self.ir, b, epilogue).into(),
+        }
     }
 }
 

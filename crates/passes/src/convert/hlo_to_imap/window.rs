@@ -8,7 +8,7 @@ use super::{
         IndexMath, Memory, Nest, Point, build_inside, decode_all, empty, extents, fold_box,
         for_each, scalars,
     },
-    scalar,
+    scalar, scan,
     value::{self, Array},
 };
 use melior::ir::Attribute as MlirAttribute;
@@ -18,7 +18,7 @@ use tc_dialects::{
         ArrayShape, Attribute, ComputationId, ElementKind, ElementType, Literal, Opcode,
         indexing::{Accesses, InstructionRef},
     },
-    imap::{self, Accumulator, Combiner, CombinerKind, Generic, Indexed, Start},
+    imap::{self, Accumulator, AnyIndexed, Combiner, CombinerKind, Indexed, Start},
     mlir::{self, Builder},
 };
 
@@ -34,7 +34,7 @@ impl<'c> Lowering<'c, '_> {
         let instruction = &self.module[at.computation][at.instruction];
         let applied = self.applied(instruction, Attribute::ToApply)?;
         let (sources, inits) = operands.split_at(operands.len() / 2);
-        let accesses = self.over_output(at, 0, &[0])?;
+        let mut accesses = self.over_output(at, 0, &[0])?;
         if accesses.is_empty(self.ir) {
             let results = results.iter().zip(inits);
             return results.map(|(shape, init)| self.fill(b, shape, init)).collect();
@@ -53,7 +53,14 @@ impl<'c> Lowering<'c, '_> {
             None => |element| element,
         };
         let starts = self.constants(b, at, sources.len(), widen);
+        if combiner.is_none() && starts.is_none() {
+            return self.fold_each(b, applied, accesses, operands, results);
+        }
+        let scan = scan::of_window(self.ir, &mut accesses);
         let mut nest = Nest::along(self.ir, &accesses, Vec::new());
+        if let Some(scan) = scan {
+            nest.scan(scan.dim, scan.is_exclusive);
+        }
         for part in sources.iter().flat_map(|source| &source.parts) {
             nest.read(*part, accesses.indices[0].clone());
         }
@@ -66,11 +73,12 @@ impl<'c> Lowering<'c, '_> {
                 let start = starts.map(|starts| starts[0]).ok_or(init);
                 fold_by_name(b, nest, element, kind, start)
             }
-            (None, Some(starts)) => {
+            (None, starts) => {
                 let elements: Vec<_> = sources.iter().map(|source| source.element()).collect();
-                self.fold_by_region(b, nest, &elements, applied, &starts)?
+                let is_reversed = scan.is_some_and(|it| it.is_reversed);
+                let starts = starts.unwrap_or_default();
+                self.fold_by_region(b, nest, &elements, (applied, is_reversed), &starts)?
             }
-            (None, None) => return self.fold_each(b, applied, accesses, operands, results),
         };
         let mut values = mlir::results(generic.op()).into_iter();
         let array = |shape: &&ArrayShape| Array {
@@ -100,14 +108,15 @@ impl<'c> Lowering<'c, '_> {
     }
 
     /// A fold by a computation, which starts from constants: by the contract of HLO, these are neutral.
+    /// It is given the new value first if it is folded in reverse.
     fn fold_by_region(
         &self,
         b: &Builder<'c>,
         nest: Nest<'c, '_>,
         elements: &[ElementType],
-        applied: ComputationId,
+        (applied, is_reversed): (ComputationId, bool),
         starts: &[MlirAttribute<'c>],
-    ) -> Result<Generic<'c>, String> {
+    ) -> Result<AnyIndexed<'c>, String> {
         let parts = || elements.iter().flat_map(|it| iter::repeat_n(it.part(), it.num_parts()));
         let accumulator = |(part, identity): (ElementType, &MlirAttribute<'c>)| Accumulator {
             ty: value::compute_type(b, part),
@@ -125,7 +134,10 @@ impl<'c> Lowering<'c, '_> {
         imap::build_yield(&body, &decode_all(&body, elements, &arguments).concat());
         if let Some(block) = generic.combiner() {
             let (combine, arguments) = inside(block);
-            let both = scalars(&arguments, elements.iter().chain(elements).copied());
+            let mut both = scalars(&arguments, elements.iter().chain(elements).copied());
+            if is_reversed {
+                both.rotate_left(elements.len());
+            }
             let values = scalar::computation(&combine, self.module, applied, &both)?;
             imap::build_yield(&combine, &values.concat());
         }
@@ -276,7 +288,7 @@ fn fold_by_name<'c>(
     element: ElementType,
     kind: CombinerKind,
     start: Result<MlirAttribute<'c>, &Array<'c>>,
-) -> Generic<'c> {
+) -> AnyIndexed<'c> {
     let sum = value::sum_type(element);
     let ty = value::compute_type(b, sum);
     let decoded = |b: &Builder<'c>, stored| {

@@ -13,7 +13,7 @@ use super::emit::{Nest, accessed, constrained, index_of};
 use melior::ir::{Type, ValueLike, r#type::MemRefType};
 use std::collections::BTreeSet;
 use tc_dialects::{
-    imap::Inside,
+    imap::{Indexed, Inside},
     mlir::{self, Builder, Val},
 };
 use tc_ir::{IndexingMap, Interval, Node, Var};

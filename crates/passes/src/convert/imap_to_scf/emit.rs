@@ -5,7 +5,7 @@ use super::{super::index_expr::IndexExprs, super::loops, Choices};
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike};
 use std::collections::{BTreeMap, BTreeSet};
 use tc_dialects::{
-    imap::{self, Accumulator, Generic, Indexed, Inside, verify::index_variable},
+    imap::{self, Accumulator, AnyIndexed, Indexed, Inside, verify::index_variable},
     mlir::{self, Blk, Builder, Op, Val, ValueMap},
 };
 use tc_ir::{Constraint, Context, Expr, IndexingMap, Node, Var, map::VarIntervals};
@@ -40,6 +40,8 @@ pub(super) struct Scope<'c> {
     pub held: Vec<Constraint>,
     /// Conditions, one of which does not hold.
     pub failed: Vec<Vec<Constraint>>,
+    /// Scratch memory of the thread.
+    pub scratch: Vec<Val<'c>>,
 }
 
 impl<'c> Scope<'c> {
@@ -49,10 +51,10 @@ impl<'c> Scope<'c> {
     }
 }
 
-/// An `imap.generic` taken apart.
+/// An operation with maps taken apart.
 pub(super) struct Nest<'c> {
     pub ir: Context,
-    pub generic: Generic<'c>,
+    pub generic: AnyIndexed<'c>,
     pub domain: IndexingMap,
     pub intervals: VarIntervals,
     pub inputs: Vec<Input<'c>>,
@@ -67,7 +69,7 @@ pub(super) struct Nest<'c> {
 }
 
 impl<'c> Nest<'c> {
-    pub fn new(generic: Generic<'c>, choices: Choices) -> Self {
+    pub fn new(generic: AnyIndexed<'c>, choices: Choices) -> Self {
         let ir = Context::new();
         let domain = generic.domain(&ir);
         let intervals = domain.intervals(&ir);
@@ -663,7 +665,7 @@ pub(super) fn index_of(op: Op) -> Option<Var> {
 
 /// Moves every `imap.index` and `imap.inside` that stands in a nested region to the front of the body,
 /// so that copying the body meets them first.
-pub(super) fn hoist_indices(generic: Generic) {
+pub(super) fn hoist_indices(generic: AnyIndexed) {
     for block in generic.blocks() {
         let first = mlir::ops(block)[0];
         for op in mlir::ops(block) {

@@ -1,7 +1,7 @@
-//! `convert-imap-to-scf`: an `imap.generic` on buffers becomes a nest of loops.
+//! `convert-imap-to-scf`: operations with maps on buffers become nests of loops.
 //!
-//! Three shapes of nests, chosen per operation by what the innermost loop would touch
-//! (`order.rs`):
+//! `scan.rs` has the loops of an `imap.scan`. Those of an `imap.generic` have one of three shapes,
+//! chosen per operation by what the innermost loop would touch (`order.rs`):
 //!
 //! * *In registers*: loops over the dimension variables, inside them loops over the
 //!   range variables that carry the folded values, then the epilogue and one store. For
@@ -36,11 +36,12 @@ mod nest;
 mod order;
 mod pack;
 mod partial_sums;
+mod scan;
 mod vectors;
 mod work;
 
 use tc_dialects::{
-    imap::Generic,
+    imap::{AnyIndexed, Generic, Scan},
     mlir,
     pass::{Failure, PassInfo, PassOption, PassRun},
 };
@@ -51,7 +52,7 @@ pub const MAX_VARIABLES: usize = 64;
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "convert-imap-to-scf",
-    summary: "Turn imap.generic on buffers into loops",
+    summary: "Turn imap.generic and imap.scan on buffers into loops",
     anchor: "func.func",
     options: &[
         PassOption {
@@ -111,13 +112,18 @@ fn run(run: &PassRun) -> Result<(), Failure> {
         vector_bits: run.options.number("vector-bits").unwrap_or(0),
         vector_registers: run.options.number("vector-registers").unwrap_or(0),
     };
-    let mut generics = Vec::new();
-    mlir::walk(run.op, &mut |op| generics.extend(Generic::cast(op)));
+    let mut found = Vec::new();
+    mlir::walk(run.op, &mut |op| found.extend(AnyIndexed::cast(op).map(AnyIndexed::op)));
     let mut failed = false;
-    for generic in generics {
-        run.enter(generic.op());
-        if let Err(report) = nest::convert(generic, choices) {
-            report.emit_on(generic.op());
+    for op in found {
+        run.enter(op);
+        let converted = match (Generic::cast(op), Scan::cast(op)) {
+            (Some(generic), _) => nest::convert(generic, choices),
+            (_, Some(scan)) => scan::convert(scan, choices),
+            (None, None) => Ok(()),
+        };
+        if let Err(report) = converted {
+            report.emit_on(op);
             failed = true;
         }
     }

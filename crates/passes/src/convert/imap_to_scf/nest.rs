@@ -11,18 +11,18 @@ use super::{
     work::{self, Work},
 };
 use crate::convert::loops;
-use melior::ir::{BlockLike, ValueLike, operation::OperationLike};
+use melior::ir::{BlockLike, Type, ValueLike, operation::OperationLike};
 use std::collections::BTreeMap;
 use tc_dialects::{
     diagnostic::Report,
-    imap::{Generic, Indexed, Start},
+    imap::{AnyIndexed, Generic, Indexed, Start},
     mlir::{self, Builder, Op, Val},
 };
 use tc_ir::Var;
 
 /// Elements of a row that are accumulated before the next stretch of it: 2 KiB of
 /// floats, so that what is accumulated and a panel of an input stay in cache.
-const STRETCH: i64 = 512;
+pub(super) const STRETCH: i64 = 512;
 /// At most this many pairs of buffers are declared distinct per operation.
 const MAX_DISTINCT: usize = 16;
 
@@ -54,8 +54,9 @@ pub(super) fn convert<'c>(generic: Generic<'c>, choices: Choices) -> Result<(), 
     if op.result_count() != 0 {
         return Err(Report::error("expected buffers as operands, found tensors"));
     }
-    hoist_indices(generic);
-    let mut nest = Nest::new(generic, choices);
+    let indexed = AnyIndexed::from(generic);
+    hoist_indices(indexed);
+    let mut nest = Nest::new(indexed, choices);
     let num_variables = nest.domain.dims.len() + nest.domain.ranges.len();
     if MAX_VARIABLES < num_variables {
         return Err(Report::error(format!(
@@ -99,7 +100,7 @@ fn in_registers<'c>(
     let (narrowing, tested) =
         nest.distribute_constraints(&order, &|var| matches!(var, Var::Range(_)));
     let loops: Vec<_> = dims.iter().copied().map(Loop::over).collect();
-    outer_loops(nest, builder, scope, &loops, &mut |builder, scope| {
+    outer_loops(nest, builder, scope, &loops, &[], &mut |builder, scope| {
         at_point(nest, builder, scope, ranges, &narrowing, &tested);
     });
 }
@@ -177,7 +178,7 @@ fn in_rows<'c>(
     let sums = PartialSums::of(nest, ranges, 1);
     let parts = PartBuffers::allocate(nest, builder, row, sums.as_ref());
     let rows = Rows { nest, row, narrowing: &narrowing, tested: &tested, parts };
-    outer_loops(nest, builder, scope, &loops, &mut |builder, scope| {
+    outer_loops(nest, builder, scope, &loops, &[], &mut |builder, scope| {
         rows.start(builder, scope);
         match &sums {
             None => rows.fold(builder, scope, ranges),
@@ -457,12 +458,14 @@ pub(super) fn reduction_loops<'c>(
 }
 
 /// The loops over the dimension variables, the first of them parallel if that was asked for
-/// and there is enough work, which the program tests if it depends on sizes.
+/// and there is enough work, which the program tests if it depends on sizes. Each thread has
+/// scratch memory of these types.
 pub(super) fn outer_loops<'c>(
     nest: &Nest<'c>,
     builder: &Builder<'c>,
     scope: &Scope<'c>,
     loops: &[Loop],
+    scratch: &[Type<'c>],
     body: &mut dyn FnMut(&Builder<'c>, &Scope<'c>),
 ) {
     let mut scope = scope.clone();
@@ -477,9 +480,11 @@ pub(super) fn outer_loops<'c>(
     };
     let mut emit = |builder: &Builder<'c>, in_parallel: bool| {
         if in_parallel {
-            parallel_loops(nest, builder, &scope, loops, num_parallel, body);
+            parallel_loops(nest, builder, &scope, loops, num_parallel, scratch, body);
         } else {
             let mut scope = scope.clone();
+            scope.scratch =
+                scratch.iter().map(|ty| loops::build_scratch(builder, *ty, &[])).collect();
             declare_distinct(nest, builder, &mut scope);
             serial_loops(nest, builder, &scope, loops, body);
         }
@@ -501,6 +506,7 @@ fn parallel_loops<'c>(
     scope: &Scope<'c>,
     loops: &[Loop],
     num_parallel: usize,
+    scratch: &[Type<'c>],
     body: &mut dyn FnMut(&Builder<'c>, &Scope<'c>),
 ) {
     let mut scope = scope.clone();
@@ -509,6 +515,7 @@ fn parallel_loops<'c>(
         parallel.iter().map(|it| loop_of(nest, builder, &mut scope, *it)).collect();
     loops::build_parallel(builder, &bounds, &mut |builder, values| {
         let mut scope = scope.clone();
+        scope.scratch = scratch.iter().map(|ty| loops::build_stack(builder, *ty)).collect();
         declare_distinct(nest, builder, &mut scope);
         for ((it, value), (_, upper, _)) in parallel.iter().zip(values).zip(&bounds) {
             enter(builder, &mut scope, *it, *value, *upper);

@@ -114,6 +114,27 @@ pub(super) fn plan(nest: &Nest, choices: Choices) -> Option<Plan> {
     Some(Plan::Registers { dims, ranges })
 }
 
+/// The other variables of a scan: those of the loops around it, and the one whose loop goes
+/// inside it, if one is worth that. `None` as for [`plan`].
+pub(super) fn around(
+    nest: &Nest,
+    choices: Choices,
+    scanned: Var,
+) -> Option<(Vec<Var>, Option<Var>)> {
+    let is_other = |var: &Var| nest.fixed(*var).is_none() && *var != scanned;
+    let others = (0..nest.domain.dims.len() as u32).map(Var::Dim).filter(is_other);
+    let mut others: Vec<_> = others.map(|var| (cost(nest, choices, var), var)).collect();
+    others.sort_by_key(|(cost, _)| std::cmp::Reverse(*cost));
+    let scanned_cost = cost(nest, choices, scanned);
+    let is_free = |row: Var| others.iter().all(|(_, var)| !nest.bound_needs(*var).contains(&row));
+    let row = others.last().filter(|(cost, row)| *cost < scanned_cost && is_free(*row));
+    let row = row.map(|(_, row)| *row);
+    let rest = others.into_iter().map(|(_, var)| var).filter(|var| Some(*var) != row).collect();
+    let rest = respect_bounds(nest, &[], rest)?;
+    let known = |var: Var| nest.bound_needs(var).iter().all(|it| rest.contains(it));
+    (known(scanned) && row.is_none_or(known)).then_some((rest, row))
+}
+
 /// Reorders `wanted` so that each variable comes after those its bounds need.
 fn respect_bounds(nest: &Nest, outer: &[Var], wanted: Vec<Var>) -> Option<Vec<Var>> {
     let mut result: Vec<Var> = Vec::new();

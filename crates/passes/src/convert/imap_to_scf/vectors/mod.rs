@@ -61,7 +61,7 @@ pub(super) fn build<'c>(
             loops.push(Loop::stretches(*var, factor * BLOCKS_PER_STRETCH));
         }
     }
-    outer_loops(nest, builder, scope, &loops, &mut |builder, scope| {
+    outer_loops(nest, builder, scope, &loops, &[], &mut |builder, scope| {
         if tiling.lane_is_range() {
             return unrolled_loops(nest, builder, scope, tiling, &[], None);
         }

@@ -1,0 +1,266 @@
+//! Loops of `imap.scan`.
+//!
+//! Three shapes:
+//!
+//! * *In rows*: where another dimension variable is contiguous in more operands than the scanned one,
+//!   its loop goes innermost, and the accumulators of a stretch of it are held in memory.
+//! * *In blocks*: where the scanned variable is contiguous, the values of a stretch are stored in
+//!   memory, whole vectors of them are scanned in log2(lanes) steps, and what comes out is stored.
+//!   Source of the steps: Hillis and Steele, "Data Parallel Algorithms" (1986). This changes
+//!   the order of floating-point operations.
+//! * *In registers*: otherwise, one point at a time.
+//!
+//! An excluded point folds the identity, or nothing if a region combines.
+
+use super::{
+    Choices, MAX_VARIABLES, collapse,
+    emit::{Nest, Scope, hoist_indices},
+    nest::{Loop, STRETCH, outer_loops, row_loop},
+    order,
+};
+use crate::convert::loops::build_for;
+use melior::ir::{Type, TypeLike, ValueLike, operation::OperationLike};
+use tc_dialects::{
+    diagnostic::Report,
+    imap::{AnyIndexed, Indexed, Scan},
+    mlir::{self, Builder, Val},
+};
+use tc_ir::Var;
+
+/// Replaces an `imap.scan` on buffers by loops.
+pub(super) fn convert<'c>(scan: Scan<'c>, choices: Choices) -> Result<(), Report<'c>> {
+    let op = scan.op();
+    if op.result_count() != 0 {
+        return Err(Report::error("expected buffers as operands, found tensors"));
+    }
+    let indexed = AnyIndexed::from(scan);
+    hoist_indices(indexed);
+    let nest = Nest::new(indexed, choices);
+    let num_variables = nest.domain.dims.len();
+    if MAX_VARIABLES < num_variables {
+        return Err(Report::error(format!(
+            "has {num_variables} variables; at most {MAX_VARIABLES} are supported"
+        )));
+    }
+    let scanned = Var::Dim(scan.dim());
+    let circular = || Report::error("has variables whose bounds depend on each other");
+    let (others, row) = order::around(&nest, choices, scanned).ok_or_else(circular)?;
+    let builder = Builder::before(op);
+    let scope = nest.outer_scope(&builder);
+    let lanes = block_lanes(&nest).filter(|_| row.is_none());
+    let loops = Loops { nest: &nest, scanned, is_exclusive: scan.is_exclusive() };
+    let mut outer: Vec<_> = others.iter().copied().map(Loop::over).collect();
+    outer.extend(row.map(|row| Loop::stretches(row, STRETCH)));
+    let scratch: Vec<_> = match row.is_some() || lanes.is_some() {
+        true => {
+            nest.accumulators.iter().map(|it| collapse::memref(&[Some(STRETCH)], it.ty)).collect()
+        }
+        false => Vec::new(),
+    };
+    outer_loops(
+        &nest,
+        &builder,
+        &scope,
+        &outer,
+        &scratch,
+        &mut |builder, scope| match (row, lanes) {
+            (Some(row), _) => loops.in_rows(builder, scope, row),
+            (None, Some(lanes)) => loops.in_blocks(builder, scope, lanes),
+            (None, None) => loops.in_registers(builder, scope),
+        },
+    );
+    mlir::erase(op);
+    Ok(())
+}
+
+/// The lanes of a vector that holds accumulators; `None` if they are not scanned in vectors.
+fn block_lanes(nest: &Nest) -> Option<i64> {
+    let is_exact = |rounds: bool| !rounds || !nest.choices.strict_fp;
+    let can = nest.generic.combiner().is_none()
+        && nest.accumulators.iter().all(|it| is_exact(it.rounds()) && !it.ty.is_index())
+        && nest.accumulators.iter().all(|it| mlir::integer_width(it.ty) != Some(1));
+    let bits = nest.accumulators.iter().map(|it| 8 * i64::from(mlir::byte_width(it.ty))).max()?;
+    let lanes = nest.choices.vector_bits / bits;
+    (can && 2 <= lanes && STRETCH % lanes == 0).then_some(lanes)
+}
+
+struct Loops<'a, 'c> {
+    nest: &'a Nest<'c>,
+    scanned: Var,
+    is_exclusive: bool,
+}
+
+impl<'c> Loops<'_, 'c> {
+    /// Folds the value of a point into the accumulators, if the constraints hold.
+    fn fold(&self, builder: &Builder<'c>, scope: &Scope<'c>, held: &[Val<'c>]) -> Vec<Val<'c>> {
+        self.where_inside(builder, scope, held, &|builder, scope| {
+            self.nest.fold(builder, scope, held)
+        })
+    }
+
+    /// Computes values where the constraints hold.
+    fn where_inside(
+        &self,
+        builder: &Builder<'c>,
+        scope: &Scope<'c>,
+        otherwise: &[Val<'c>],
+        then: &dyn Fn(&Builder<'c>, &mut Scope<'c>) -> Vec<Val<'c>>,
+    ) -> Vec<Val<'c>> {
+        let constraints: Vec<_> = (0..self.nest.domain.constraints.len()).collect();
+        self.nest.guarded(builder, scope, &constraints, otherwise, &mut |builder, scope| {
+            then(builder, scope)
+        })
+    }
+
+    fn starts(&self, builder: &Builder<'c>) -> Vec<Val<'c>> {
+        let held = |_| unreachable!("a scan starts from no destination");
+        self.nest.accumulators.iter().map(|it| it.build_start(builder, held)).collect()
+    }
+
+    /// Stores the results of a point.
+    fn store(&self, builder: &Builder<'c>, scope: &mut Scope<'c>, folded: Vec<Val<'c>>) {
+        for (number, value) in self.nest.finish(builder, scope, folded).into_iter().enumerate() {
+            self.nest.store_output(builder, scope, number, value);
+        }
+    }
+
+    /// What is stored at a point: the accumulators before or after it.
+    fn chosen(&self, before: &[Val<'c>], after: &[Val<'c>]) -> Vec<Val<'c>> {
+        if self.is_exclusive { before.to_vec() } else { after.to_vec() }
+    }
+
+    fn in_registers(&self, builder: &Builder<'c>, scope: &Scope<'c>) {
+        let mut scope = scope.clone();
+        let (lower, upper) = self.nest.loop_bounds(builder, &mut scope, self.scanned, &[]);
+        let bounds = (lower, upper, builder.index(1));
+        build_for(builder, bounds, &self.starts(builder), &mut |builder, value, held| {
+            let mut scope = scope.clone();
+            scope.values.insert(self.scanned, value);
+            let folded = self.fold(builder, &scope, held);
+            self.store(builder, &mut scope, self.chosen(held, &folded));
+            folded
+        });
+    }
+
+    fn in_rows(&self, builder: &Builder<'c>, scope: &Scope<'c>, row: Var) {
+        let nest = self.nest;
+        let place = |builder: &Builder<'c>, scope: &Scope<'c>| {
+            let (start, value) = (scope.stretches[&row].0, scope.values[&row]);
+            [minus(builder, value, start)]
+        };
+        row_loop(nest, builder, scope, row, &[], false, &mut |builder, scope| {
+            let place = place(builder, scope);
+            for (buffer, value) in scope.scratch.iter().zip(self.starts(builder)) {
+                nest.store(builder, scope, value, *buffer, &place);
+            }
+        });
+        row_loop(nest, builder, scope, self.scanned, &[], false, &mut |builder, scope| {
+            row_loop(nest, builder, scope, row, &[], true, &mut |builder, scope| {
+                let place = place(builder, scope);
+                let buffers = scope.scratch.clone();
+                let held: Vec<_> =
+                    buffers.iter().map(|it| nest.load(builder, scope, *it, &place)).collect();
+                let folded = self.fold(builder, scope, &held);
+                for (buffer, value) in buffers.iter().zip(&folded) {
+                    nest.store(builder, scope, *value, *buffer, &place);
+                }
+                self.store(builder, scope, self.chosen(&held, &folded));
+            });
+        });
+    }
+
+    fn in_blocks(&self, builder: &Builder<'c>, scope: &Scope<'c>, lanes: i64) {
+        let nest = self.nest;
+        let mut scope = scope.clone();
+        let (lower, upper) = nest.loop_bounds(builder, &mut scope, self.scanned, &[]);
+        let bounds = (lower, upper, builder.index(STRETCH));
+        let vector = |value: Val<'c>| Type::vector(&[lanes as u64], value.r#type());
+        let spread = |value: Val<'c>| builder.value("vector.broadcast", &[value], vector(value));
+        let starts: Vec<_> = self.starts(builder).into_iter().map(spread).collect();
+        let identities: Vec<_> =
+            nest.accumulators.iter().map(|it| it.build_identity(builder)).collect();
+        let neutral: Vec<_> = identities.iter().copied().map(spread).collect();
+        build_for(builder, bounds, &starts, &mut |builder, start, held| {
+            let mut scope = scope.clone();
+            let (index, length) = (builder.index_type(), builder.index(STRETCH));
+            let end = builder.value("arith.addi", &[start, length], index);
+            let end = builder.value("arith.minsi", &[end, upper], index);
+            scope.stretches.insert(self.scanned, (start, end));
+            row_loop(nest, builder, &scope, self.scanned, &[], true, &mut |builder, scope| {
+                let place = [minus(builder, scope.values[&self.scanned], start)];
+                let values = self.where_inside(builder, scope, &identities, &|builder, scope| {
+                    nest.compute(builder, scope)
+                });
+                for (buffer, value) in scope.scratch.iter().zip(values) {
+                    nest.store(builder, scope, value, *buffer, &place);
+                }
+            });
+            let length = minus(builder, end, start);
+            let blocks = (builder.index(0), length, builder.index(lanes));
+            let held = build_for(builder, blocks, held, &mut |builder, place, held| {
+                let scan = |number: usize| {
+                    let buffer = scope.scratch[number];
+                    self.scan_block(builder, buffer, place, number, (neutral[number], held[number]))
+                };
+                (0..held.len()).map(scan).collect()
+            });
+            row_loop(nest, builder, &scope, self.scanned, &[], false, &mut |builder, scope| {
+                let place = [minus(builder, scope.values[&self.scanned], start)];
+                let buffers = scope.scratch.clone();
+                let folded = buffers.iter().map(|it| nest.load(builder, scope, *it, &place));
+                let folded = folded.collect();
+                self.store(builder, scope, folded);
+            });
+            held
+        });
+    }
+
+    /// Scans one vector of a buffer, after those before, whose fold all lanes of `held` have. Returns
+    /// the fold that includes it, in all lanes.
+    fn scan_block(
+        &self,
+        builder: &Builder<'c>,
+        buffer: Val<'c>,
+        place: Val<'c>,
+        number: usize,
+        (neutral, held): (Val<'c>, Val<'c>),
+    ) -> Val<'c> {
+        let ty = held.r#type();
+        let lanes = self.lanes(ty);
+        let accumulator = &self.nest.accumulators[number];
+        let combine = |before: Val<'c>, after: Val<'c>| {
+            let value = accumulator.kind.build(builder, before, after);
+            if let Some(op) = mlir::defining_op(value) {
+                self.nest.relax(op, "#arith.fastmath<contract>");
+            }
+            value
+        };
+        // Lanes of the second operand are numbered after those of the first.
+        let shuffle = |first: Val<'c>, second: Val<'c>, from: &dyn Fn(i64) -> i64| {
+            let mask: Vec<_> = (0..lanes).map(from).collect();
+            let mask = mlir::i64_array(builder.context, &mask);
+            builder.value_with("vector.shuffle", &[first, second], ty, &[("mask", mask)])
+        };
+        let mut value = builder.value("vector.load", &[buffer, place], ty);
+        let mut distance = 1;
+        while distance < lanes {
+            value = combine(shuffle(neutral, value, &|lane| lanes + lane - distance), value);
+            distance *= 2;
+        }
+        value = combine(held, value);
+        let stored = match self.is_exclusive {
+            true => shuffle(held, value, &|lane| if lane == 0 { 0 } else { lanes + lane - 1 }),
+            false => value,
+        };
+        builder.op("vector.store", &[stored, buffer, place], &[]);
+        shuffle(value, value, &|_| lanes - 1)
+    }
+
+    fn lanes(&self, vector: Type<'c>) -> i64 {
+        mlir::shape(vector)[0].expect("the vectors have a fixed length")
+    }
+}
+
+fn minus<'c>(builder: &Builder<'c>, value: Val<'c>, start: Val<'c>) -> Val<'c> {
+    builder.value("arith.subi", &[value, start], builder.index_type())
+}
