@@ -179,6 +179,7 @@ void InsideOp::print(OpAsmPrinter &printer) {
 LogicalResult GenericOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
 LogicalResult InsideOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
 LogicalResult ScanOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
+LogicalResult SortOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
 LogicalResult IndexOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
 LogicalResult ApplyOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
 LogicalResult BuiltinOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
@@ -228,6 +229,18 @@ void GenericOp::getEffects(
 void ScanOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
   addBufferEffects(cast<DestinationStyleOpInterface>(getOperation()), effects);
+}
+
+void SortOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  for (OpOperand &operand : (*this)->getOpOperands()) {
+    if (!isa<MemRefType>(operand.get().getType()))
+      continue;
+    if (isDpsInit(&operand))
+      effects.emplace_back(MemoryEffects::Write::get(), &operand);
+    else
+      effects.emplace_back(MemoryEffects::Read::get(), &operand);
+  }
 }
 
 LogicalResult ApplyOp::fold(FoldAdaptor adaptor, SmallVectorImpl<OpFoldResult> &results) {
@@ -633,11 +646,32 @@ struct Bufferization
   }
 };
 
+struct SortBufferization
+    : bufferization::DstBufferizableOpInterfaceExternalModel<SortBufferization, SortOp> {
+  bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
+                              const bufferization::AnalysisState &) const {
+    return !cast<SortOp>(op).isDpsInit(&operand);
+  }
+
+  /// A row is written from its front, and never before the items there are read.
+  bool bufferizesToElementwiseAccess(Operation *, const bufferization::AnalysisState &,
+                                     ArrayRef<OpOperand *>) const {
+    return true;
+  }
+
+  LogicalResult bufferize(Operation *op, RewriterBase &rewriter,
+                          const bufferization::BufferizationOptions &options,
+                          bufferization::BufferizationState &state) const {
+    return bufferizeInPlace(op, rewriter, options, state);
+  }
+};
+
 } // namespace
 
 void tc::imap::registerBufferization(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, ImapDialect *) {
     GenericOp::attachInterface<Bufferization<GenericOp>>(*context);
     ScanOp::attachInterface<Bufferization<ScanOp>>(*context);
+    SortOp::attachInterface<SortBufferization>(*context);
   });
 }

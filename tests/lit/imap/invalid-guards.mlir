@@ -171,7 +171,7 @@ func.func @f(%a: tensor<4x5xf32>, %b: tensor<4xf32>, %t: tensor<5xi32>) -> tenso
 
 // A combiner depends on what it combines alone.
 func.func @f(%a: tensor<4x5xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @below {{'imap.generic' op the combiner depends on more than what it combines, in 'imap.inside'; only constants and its arguments are known there}}
+  // expected-error @below {{'imap.generic' op the combiner depends on more than its arguments, in 'imap.inside'; only constants and its arguments are known there}}
   %0 = imap.generic (i)[k] domain: i in [0, 3], k in [0, 4]
       ins(%a[i, k] : tensor<4x5xf32>) outs(%b[i] : tensor<4xf32>) fold [f32 identity 0.0] {
   ^bb0(%x: f32):

@@ -147,7 +147,7 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 
 // imap.generic C5: a combiner depends on what it combines alone
 func.func @f(%a: tensor<4xf32>, %scale: f32) -> tensor<4xf32> {
-  // expected-error @below {{'imap.generic' op the combiner depends on more than what it combines, in 'arith.mulf'; only constants and its arguments are known there}}
+  // expected-error @below {{'imap.generic' op the combiner depends on more than its arguments, in 'arith.mulf'; only constants and its arguments are known there}}
   %0 = imap.generic (i) domain: i in [0, 3]
       ins(%a[i] : tensor<4xf32>) outs(%a[i] : tensor<4xf32>) fold [f32 identity 0.0] {
   ^bb0(%x: f32):

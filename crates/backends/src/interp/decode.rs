@@ -588,6 +588,7 @@ impl Decoder {
     fn imap(&mut self, op: Op, name: &str, code: &mut Code) -> Result<(), Error> {
         match name {
             "generic" | "scan" => self.indexed(op, code),
+            "sort" => self.sort(op, code),
             "index" => {
                 let reg = match index_variable(op) {
                     Some(Var::Dim(number)) => self.dims.get(number as usize),

@@ -369,6 +369,7 @@ impl<'p> Machine<'p> {
                 self.set_tensor(*tensor, array);
             }
             Inst::Nest(nest) => return self.nest(nest),
+            Inst::Sort(sort) => return self.sort(sort),
         }
         Ok(())
     }
@@ -1008,7 +1009,7 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    fn count_point(&mut self, at: At) -> Result<()> {
+    pub(crate) fn count_point(&mut self, at: At) -> Result<()> {
         self.num_points += 1;
         if self.num_points <= self.limits.points { Ok(()) } else { self.too_many_points(at) }
     }

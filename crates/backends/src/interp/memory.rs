@@ -270,7 +270,7 @@ impl<'p> Machine<'p> {
         })
     }
 
-    fn set_elements(&mut self, view: &MemRef, scalars: &[Scalar], at: At) -> Result<()> {
+    pub(crate) fn set_elements(&mut self, view: &MemRef, scalars: &[Scalar], at: At) -> Result<()> {
         self.writable(view, at)?;
         for (place, scalar) in view.places().zip(scalars) {
             let place = self.checked_place(view, place, at)?;

@@ -43,6 +43,7 @@ mod machine;
 mod memory;
 mod program;
 mod scalar;
+mod sort;
 #[cfg(test)]
 mod tests;
 

@@ -11,6 +11,7 @@ use super::{
     integer::{IntBinary, IntPredicate, IntUnary, ScalarType},
     machine::Array,
     scalar::{FloatBinary, FloatPredicate, FloatType, FloatUnary, Scalar},
+    sort::Sort,
 };
 use crate::runtime::ElementType;
 use std::rc::Rc;
@@ -242,6 +243,7 @@ pub(crate) enum Inst {
         at: At,
     },
     Nest(Box<Nest>),
+    Sort(Box<Sort>),
 }
 
 /// An instruction on memory.

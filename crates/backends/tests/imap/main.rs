@@ -10,6 +10,7 @@ mod program;
 #[path = "../support/random.rs"]
 mod random;
 mod shrink;
+mod sort;
 mod tiling;
 
 use generator::{FEATURES, features, generate};

@@ -287,7 +287,54 @@ def Imap_ScanOp : Imap_Op<"scan", [
   let hasVerifier = 1;
 }
 
-def Imap_YieldOp : Imap_Op<"yield", [Pure, ReturnLike, Terminator, ParentOneOf<["GenericOp", "ScanOp"]>]> {
+def Imap_SortOp : Imap_Op<"sort", [
+    AttrSizedOperandSegments, DestinationStyleOpInterface,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, RecursiveMemoryEffects]> {
+  let summary = "Sorts the rows of tensors along a dimension";
+  let description = [{
+    The elements of the inputs at one place are one item. The items of each row along `dim` are put
+    in order by the region, which tells whether the first of two items must stand before the
+    second. It takes both elements of the first input, then of the second, and so on. It must be a
+    strict weak order; of items that it leaves undecided, `stable` keeps the order.
+
+    A destination per input receives the sorted rows. One more destination, of integers, receives
+    where the items stood in their rows. Destinations that are shorter than the inputs along `dim`
+    receive the first items. What they held before does not matter.
+
+    Constraints:
+      * S1: at least one input, one destination per input of the same element type, and at most one more destination, whose elements are integers or `index`.
+      * S2: the inputs have one shape, and so do the destinations. These agree except along `dim`, where destinations may be shorter.
+      * S3: the region takes two elements per input and yields an `i1`. It uses constants and its arguments only.
+
+    Example, the eight smallest elements of each row and where they stood:
+
+    ```mlir
+    %first:2 = imap.sort dim = 1 stable ins(%x : tensor<4x99xf32>) outs(%v, %n : tensor<4x8xf32>, tensor<4x8xi32>) {
+    ^bb0(%x0: f32, %x1: f32):
+      %less = arith.cmpf olt, %x0, %x1 : f32
+      imap.yield %less : i1
+    } -> tensor<4x8xf32>, tensor<4x8xi32>
+    ```
+  }];
+  let arguments = (ins
+    ConfinedAttr<I64Attr, [IntNonNegative]>:$dim,
+    UnitAttr:$stable,
+    Variadic<Imap_TensorOrMemRef>:$inputs,
+    Variadic<Imap_TensorOrMemRef>:$inits);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$comparator);
+  let assemblyFormat = [{
+    `dim` `=` $dim (`stable` $stable^)? `ins` `(` $inputs `:` type($inputs) `)`
+    `outs` `(` $inits `:` type($inits) `)` attr-dict-with-keyword $comparator (`->` type($results)^)?
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitsMutable(); }
+  }];
+  let hasVerifier = 1;
+}
+
+def Imap_YieldOp : Imap_Op<"yield", [
+    Pure, ReturnLike, Terminator, ParentOneOf<["GenericOp", "ScanOp", "SortOp"]>]> {
   let summary = "Yields the values of a region of an `imap` operation";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";

@@ -6,6 +6,7 @@ pub mod canonicalize;
 pub mod extents;
 pub mod map;
 pub mod partial;
+mod sort;
 pub mod tiling;
 pub mod verify;
 
@@ -24,6 +25,8 @@ use tc_ir::{
     interval::Interval,
     map::{Constraint, IndexingMap, Variable},
 };
+
+pub use sort::Sort;
 
 #[allow(missing_docs)]
 mod generated {

@@ -1,14 +1,14 @@
 //! Verifiers of the `imap` dialect.
 //!
 //! `imap.generic` and `imap.scan`: C1 to C9 of their definition. `imap.index` and `imap.inside`: stand
-//! in an operation that has the variables. `imap.apply`: as many operands as the map has
+//! in an operation that has the variables. `imap.sort`: S1 to S3. `imap.apply`: as many operands as the map has
 //! variables, as many results as it has results. `imap.builtin`: a known name with as
 //! many operands as the function has arguments.
 //!
 //! Not checked here: that accesses stay inside their operands. Front ends prove it, or emit
 //! `imap.check` before the operation, which is then valid though it is never reached.
 
-use super::{AnyIndexed, CombinerKind, Generic, Indexed, Inside, Scan, Start, map};
+use super::{AnyIndexed, CombinerKind, Generic, Indexed, Inside, Scan, Sort, Start, map};
 use crate::{
     diagnostic::Report,
     mlir::{self, Blk, Op, Val},
@@ -29,6 +29,7 @@ pub fn verify<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
     match mlir::name(op) {
         "imap.generic" => verify_generic(op),
         "imap.scan" => verify_scan(op),
+        "imap.sort" => Sort::cast(op).map_or(Ok(()), Sort::verify),
         "imap.index" => verify_index(op),
         "imap.inside" => verify_inside(op),
         "imap.apply" => verify_apply(op),
@@ -37,7 +38,7 @@ pub fn verify<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
     }
 }
 
-fn error<'c, T>(message: impl Into<String>) -> Result<T, Report<'c>> {
+pub(super) fn error<'c, T>(message: impl Into<String>) -> Result<T, Report<'c>> {
     Err(Report::error(message))
 }
 
@@ -399,7 +400,7 @@ fn verify_regions<'c>(
     if let Some(combiner) = generic.combiner() {
         let arguments = [folded.clone(), folded.clone()].concat();
         verify_block("combiner", combiner, &arguments, &folded)?;
-        verify_captures(combiner)?;
+        verify_captures("combiner", combiner)?;
     }
     if let Some(epilogue) = generic.epilogue() {
         verify_block("epilogue", epilogue, &[folded.clone(), scalars].concat(), &stored)?;
@@ -441,16 +442,16 @@ fn verify_regions<'c>(
     Ok(())
 }
 
-/// A combiner depends on what it combines alone.
-fn verify_captures<'c>(combiner: Blk<'c>) -> Result<(), Report<'c>> {
+/// A region such as the combiner depends on its arguments alone.
+pub(super) fn verify_captures<'c>(what: &str, region: Blk<'c>) -> Result<(), Report<'c>> {
     let mut ops = Vec::new();
-    mlir::ops(combiner).into_iter().for_each(|top| mlir::walk(top, &mut |op| ops.push(op)));
+    mlir::ops(region).into_iter().for_each(|top| mlir::walk(top, &mut |op| ops.push(op)));
     let inner = ops.iter().flat_map(|op| {
         let blocks = (0..op.region_count()).flat_map(|region| mlir::blocks(*op, region));
         blocks.flat_map(mlir::arguments).chain(mlir::results(*op))
     });
     let inside: BTreeSet<_> =
-        mlir::arguments(combiner).into_iter().chain(inner).map(mlir::value_key).collect();
+        mlir::arguments(region).into_iter().chain(inner).map(mlir::value_key).collect();
     let is_constant =
         |value: Val<'c>| mlir::defining_op(value).is_some_and(|op| mlir::is(op, "arith.constant"));
     let depends =
@@ -459,7 +460,7 @@ fn verify_captures<'c>(combiner: Blk<'c>) -> Result<(), Report<'c>> {
     match ops.iter().find(is_free) {
         None => Ok(()),
         Some(op) => error(format!(
-            "the combiner depends on more than what it combines, in '{}'; only constants and its \
+            "the {what} depends on more than its arguments, in '{}'; only constants and its \
              arguments are known there",
             mlir::name(*op)
         )),
@@ -470,7 +471,7 @@ fn list(types: &[Type]) -> String {
     types.iter().map(|ty| ty.to_string()).collect::<Vec<_>>().join(", ")
 }
 
-fn verify_block<'c>(
+pub(super) fn verify_block<'c>(
     what: &str,
     block: Blk<'c>,
     arguments: &[Type<'c>],

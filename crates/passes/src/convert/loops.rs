@@ -59,6 +59,28 @@ pub fn build_for<'c>(
     mlir::results(op)
 }
 
+/// Emits `scf.while` over carried values and returns the last ones. `goes_on` computes the condition
+/// from the carried values, `body` the next carried values.
+pub fn build_while<'c>(
+    builder: &Builder<'c>,
+    inits: &[Val<'c>],
+    goes_on: &mut dyn FnMut(&Builder<'c>, &[Val<'c>]) -> Val<'c>,
+    body: &mut dyn FnMut(&Builder<'c>, &[Val<'c>]) -> Vec<Val<'c>>,
+) -> Vec<Val<'c>> {
+    use melior::ir::ValueLike;
+    let types: Vec<_> = inits.iter().map(|value| value.r#type()).collect();
+    let (before, before_block) = mlir::region_with_block(&types, builder.location);
+    let (after, after_block) = mlir::region_with_block(&types, builder.location);
+    let inside = Builder::at_end(builder.context, before_block, builder.location);
+    let carried = mlir::arguments(before_block);
+    let condition = goes_on(&inside, &carried);
+    inside.op("scf.condition", &[&[condition], &carried[..]].concat(), &[]);
+    let inside = Builder::at_end(builder.context, after_block, builder.location);
+    let next = body(&inside, &mlir::arguments(after_block));
+    inside.op("scf.yield", &next, &[]);
+    mlir::results(builder.op_with("scf.while", inits, &types, &[], vec![before, after]))
+}
+
 /// Emits `scf.parallel` over loops given by lower bound, excluded upper bound and step.
 pub fn build_parallel<'c>(
     builder: &Builder<'c>,

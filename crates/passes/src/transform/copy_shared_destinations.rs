@@ -27,7 +27,7 @@
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 use tc_dialects::{
-    imap::{AnyIndexed, Indexed},
+    imap::{AnyIndexed, Indexed, Sort},
     mlir::{self, Builder, Op, Val},
     pass::{Failure, PassInfo, PassRun},
 };
@@ -50,12 +50,13 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         let operands = mlir::operands(op);
         let passed_on = mlir::is(op, "scf.yield")
             && mlir::parent(op).is_some_and(|parent| mlir::is(parent, "scf.if"));
-        let first = match AnyIndexed::cast(op) {
-            Some(generic) => operands.len() - generic.inits().len(),
-            None if passed_on => 0,
+        let first = match (AnyIndexed::cast(op), Sort::cast(op)) {
+            (Some(generic), _) => operands.len() - generic.inits().len(),
+            (_, Some(sort)) => operands.len() - sort.inits().len(),
+            _ if passed_on => 0,
             // What canonicalization makes of branches that only pass on.
-            None if mlir::is(op, "arith.select") => 1,
-            None => operands.len(),
+            _ if mlir::is(op, "arith.select") => 1,
+            _ => operands.len(),
         };
         found.extend((first..operands.len()).map(|number| (place, op, number)));
         for operand in operands {
@@ -67,9 +68,12 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         let tensor = mlir::operand(op, number);
         let last = last_uses.get(&mlir::value_key(tensor)).copied().unwrap_or(0);
         if (is_computed(tensor) || joins_computed(op, number)) && place < last {
-            let is_read = AnyIndexed::cast(op).is_none_or(|generic| {
-                generic.reads_destination(number + generic.inits().len() - op.operand_count())
-            });
+            let is_read = match AnyIndexed::cast(op) {
+                Some(generic) => {
+                    generic.reads_destination(number + generic.inits().len() - op.operand_count())
+                }
+                None => Sort::cast(op).is_none(),
+            };
             let new = if is_read { copy(tensor, op) } else { empty_like(tensor, op) };
             mlir::set_operand(op, number, new);
         }
@@ -77,10 +81,11 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether a tensor comes from an `imap.generic`, so that it has a destination of its own.
+/// Whether a tensor comes from an operation of `imap`, so that it has a destination of its own.
 fn is_computed(tensor: Val) -> bool {
     mlir::is_tensor(tensor.r#type())
-        && mlir::defining_op(tensor).is_some_and(|op| AnyIndexed::cast(op).is_some())
+        && mlir::defining_op(tensor)
+            .is_some_and(|op| AnyIndexed::cast(op).is_some() || Sort::cast(op).is_some())
 }
 
 /// Whether an operand of `scf.yield` is a tensor in whose place another branch yields one that it computes:

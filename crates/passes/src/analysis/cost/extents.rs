@@ -3,7 +3,7 @@
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::{cell::RefCell, collections::HashMap};
 use tc_dialects::{
-    imap::{self, AnyIndexed, Indexed},
+    imap::{self, AnyIndexed, Indexed, Sort},
     mlir::{self, Op, Val},
 };
 use tc_ir::{
@@ -192,7 +192,11 @@ impl<'i> Extents<'i> {
                 self.extent_within(mlir::operand(op, 1), dim, depth)
             }
             _ => {
-                let init = AnyIndexed::cast(op)?.inits().get(mlir::number(shaped)).copied()?;
+                let inits = match AnyIndexed::cast(op) {
+                    Some(indexed) => indexed.inits(),
+                    None => Sort::cast(op)?.inits(),
+                };
+                let init = inits.get(mlir::number(shaped)).copied()?;
                 self.extent_within(init, dim, depth)
             }
         }

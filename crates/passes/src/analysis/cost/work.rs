@@ -7,7 +7,7 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
 };
 use tc_dialects::{
-    imap::{Accumulator, AnyIndexed, CombinerKind, Indexed},
+    imap::{Accumulator, AnyIndexed, CombinerKind, Indexed, Sort},
     mlir::{self, Blk, Op, Val},
 };
 use tc_ir::{Constraint, Context, Expr, IndexingMap, Var};
@@ -130,6 +130,7 @@ impl<'i> Counter<'_, 'i> {
         let moved = |bytes: Amount| Work { flops: self.constant(0), bytes };
         match mlir::name(op) {
             "imap.generic" | "imap.scan" => self.indexed(op, depth),
+            "imap.sort" => self.sort(op, depth),
             "scf.for" if !has_tensor_operations(op) => {
                 let mut nest = Operation { flops: self.constant(0), accesses: BTreeMap::new() };
                 self.add_op(&mut nest, op, self.constant(1), depth);
@@ -241,6 +242,26 @@ impl<'i> Counter<'_, 'i> {
         if let Some(epilogue) = generic.epilogue() {
             self.add_block(&mut work, epilogue, stored, depth);
         }
+        self.work(&work)
+    }
+
+    /// A sort compares each item about log2 of the row's length times.
+    fn sort(&self, op: Op, depth: usize) -> Work {
+        let Some(sort) = Sort::cast(op) else { return self.none() };
+        let mut work = Operation { flops: self.constant(0), accesses: BTreeMap::new() };
+        let inputs = sort.inputs();
+        for input in &inputs {
+            self.access(&mut work, *input, self.extents.elements(*input), self.constant(0));
+        }
+        for init in sort.inits() {
+            self.access(&mut work, init, self.constant(0), self.extents.elements(init));
+        }
+        let extent = self.extents.extent(inputs[0], sort.dim());
+        let extent = extent.and_then(|extent| self.ir.as_constant(extent));
+        let depth_of_tree = extent.map(|extent| i64::from((extent.max(1) as u64).ilog2()));
+        let items = self.extents.elements(inputs[0]);
+        let num_comparisons = self.mul(items, depth_of_tree.and_then(|depth| self.constant(depth)));
+        self.add_block(&mut work, sort.comparator(), num_comparisons, depth);
         self.work(&work)
     }
 

@@ -1,15 +1,17 @@
-//! `sort` and `topk`: a stable merge sort of each row.
+//! `sort` and `topk`: an `imap.sort` each, or the fold of each row where only the first element is asked
+//! for.
 
 use super::{
     Lowering,
-    nest::{IndexMath, Memory, fold, for_each},
+    coding::{decode, encode},
+    nest::{Nest, empty_array, identity},
     scalar,
-    value::{Array, Scalar},
+    value::{self, Array, Scalar},
 };
-use crate::convert::loops::build_if;
 use tc_dialects::{
     hlo::{ArrayShape, Attribute, ElementKind, ElementType, Instruction, Shape},
-    mlir::{Builder, Val},
+    imap::{self, Accumulator, Combiner, CombinerKind, Indexed, Sort, Start},
+    mlir::{self, Builder, Val},
 };
 
 /// Whether the first of two elements, of several arrays each, has to stand before the second.
@@ -28,19 +30,17 @@ impl<'c> Lowering<'c, '_> {
         if sources[0].shape.is_scalar() {
             return Ok(sources.iter().map(|source| (*source).clone()).collect());
         }
-        let results: Vec<_> = sources.iter().map(|source| Memory::copy_of(b, source)).collect();
-        sort_rows(b, &results, sources[0].dims(), dim, &|b, x, y| {
+        let results: Vec<_> = sources.iter().map(|source| &source.shape).collect();
+        sort_rows(b, sources, &results, dim, &|b, x, y| {
             // The computation takes both elements of the first array, then of the second, ..
             let arguments: Vec<_> =
                 x.iter().zip(y).flat_map(|(x, y)| [x.clone(), y.clone()]).collect();
             Ok(scalar::computation(b, self.module, applied, &arguments)?[0][0])
-        })?;
-        Ok(results.into_iter().map(|memory| memory.array(b)).collect())
+        })
     }
 
-    /// `topk`: the first elements of each row in order, and their indices; of equal elements the
-    /// one with the lower index comes first. Floats are in their total order: -0 is less than 0, and
-    /// a positive NaN is the largest.
+    /// `topk`: the first elements of each row in order, and their indices. Floats are in their total
+    /// order: -0 is less than 0, and a positive NaN is the largest.
     pub(super) fn top_k(
         &self,
         b: &Builder<'c>,
@@ -105,15 +105,24 @@ impl<'c> Lowering<'c, '_> {
         {
             return Err(format!("expected '{}' to compare two {element}", computation.name));
         }
-        self.first_of_rows(b, source, results, &|b, x, y| {
-            let mut arguments: Vec<_> =
+        let compare = |b: &Builder<'c>, x: &[Scalar<'c>], y: &[Scalar<'c>]| {
+            let arguments: Vec<_> =
                 x.iter().zip(y).flat_map(|(x, y)| [x.clone(), y.clone()]).collect();
-            arguments.truncate(takes.len());
             Ok(scalar::computation(b, self.module, *compare, &arguments)?[0][0])
-        })
+        };
+        if takes.len() == 2 {
+            return self.first_of_rows(b, source, results, &compare);
+        }
+        let dim = source.shape.rank() - 1;
+        let numbers = ArrayShape { element_type: ElementType::S32, ..source.shape.clone() };
+        let numbers = self.generate(b, &numbers, &|b, index| {
+            Ok(vec![b.value("arith.index_cast", &[index[dim]], b.int_type(32))])
+        })?;
+        sort_rows(b, &[source, &numbers], results, dim, &compare)
     }
 
-    /// The first elements of the sorted rows of an array, and their indices.
+    /// The first elements of the sorted rows of an array, and their indices. Of equal elements the one
+    /// with the lower index comes first.
     fn first_of_rows(
         &self,
         b: &Builder<'c>,
@@ -122,114 +131,113 @@ impl<'c> Lowering<'c, '_> {
         less: &Less<'_, 'c>,
     ) -> Result<Vec<Array<'c>>, String> {
         let dim = source.shape.rank() - 1;
-        let numbers = ArrayShape { element_type: ElementType::S32, ..source.shape.clone() };
-        let numbers = self.generate(b, &numbers, &|b, index| {
-            Ok(vec![b.value("arith.index_cast", &[index[dim]], b.int_type(32))])
-        })?;
-        let rows = [Memory::copy_of(b, source), Memory::copy_of(b, &numbers)];
-        sort_rows(b, &rows, source.dims(), dim, less)?;
-        let mut found = Vec::new();
-        for (memory, shape) in rows.into_iter().zip(results) {
-            let all = memory.array(b);
-            let index = super::identity(self.ir, shape.rank());
-            found.push(self.gather_by_map(b, &all, shape, &index)?);
+        if results[0].dims[dim] == 1 && !results[0].dims.contains(&0) {
+            return self.best_of_rows(b, source, results, less);
         }
-        Ok(found)
+        sort_rows(b, &[source], results, dim, less)
+    }
+
+    /// As [`Self::first_of_rows`] of one element: a fold that compares elements.
+    fn best_of_rows(
+        &self,
+        b: &Builder<'c>,
+        source: &Array<'c>,
+        results: &[&ArrayShape],
+        less: &Less<'_, 'c>,
+    ) -> Result<Vec<Array<'c>>, String> {
+        let (element, rank) = (source.element(), source.shape.rank());
+        let mut nest = Nest::new(self.ir, &results[0].dims);
+        let mut index = identity(self.ir, rank);
+        let has_several = source.dims()[rank - 1] != 1;
+        index[rank - 1] = nest.range(source.dims()[rank - 1]);
+        nest.read(source.parts[0], index);
+        for shape in results {
+            let init = empty_array(b, shape).parts[0];
+            nest.write(init, identity(self.ir, rank), Combiner::ASSIGN);
+        }
+        let (number, item) = (b.int_type(32), value::compute_type(b, element));
+        // The index -1 stands for no element yet.
+        let neutral = [
+            (item, CombinerKind::Add.identity(b.context, item)),
+            (number, mlir::integer(b.context, number, -1)),
+        ];
+        let accumulators = neutral.map(|(ty, identity)| Accumulator {
+            ty,
+            kind: CombinerKind::Custom,
+            identity: Some(identity),
+            start: Start::Identity,
+        });
+        let generic = nest.build_fold(b, accumulators.to_vec(), value::is_coded(element));
+        let inside =
+            |block| (Builder::at_end(b.context, block, b.location), mlir::arguments(block));
+        let (body, arguments) = inside(generic.body());
+        let place = match has_several {
+            true => {
+                let place = imap::build_index(&body, "range", 0);
+                body.value("arith.index_cast", &[place], number)
+            }
+            false => body.integer(number, 0),
+        };
+        imap::build_yield(&body, &[decode(&body, element, arguments[0]), place]);
+        if let Some(block) = generic.combiner() {
+            let (combine, arguments) = inside(block);
+            let [x, i, y, j] = arguments[..] else { return Err("expected two items".to_string()) };
+            let none = combine.integer(number, -1);
+            let (left, right) = ([vec![x]], [vec![y]]);
+            let (comes_first, comes_last) =
+                (less(&combine, &left, &right)?, less(&combine, &right, &left)?);
+            let both = |name: &str, x, y| combine.value(name, &[x, y], combine.int_type(1));
+            let is_equal = both("arith.xori", comes_last, combine.integer(combine.int_type(1), 1));
+            let is_earlier = both("arith.andi", is_equal, combine.compare_int("slt", i, j));
+            let wins = both("arith.ori", comes_first, is_earlier);
+            let is_some = combine.compare_int("ne", i, none);
+            let is_alone = combine.compare_int("eq", j, none);
+            let takes_left = both("arith.ori", is_alone, both("arith.andi", is_some, wins));
+            let chosen = [combine.select(takes_left, x, y), combine.select(takes_left, i, j)];
+            imap::build_yield(&combine, &chosen);
+        }
+        if let Some(block) = generic.epilogue() {
+            let (end, arguments) = inside(block);
+            imap::build_yield(&end, &[encode(&end, element, arguments[0]), arguments[1]]);
+        }
+        let values = mlir::results(generic.op()).into_iter().zip(results);
+        Ok(values.map(|(it, shape)| Array { parts: vec![it], shape: (*shape).clone() }).collect())
     }
 }
 
-/// Sorts the rows of several arrays of the same sizes along a dimension, by what is in all of
-/// them. Runs of 1, 2, 4, .. elements are merged from one of two rows of scratch into the other.
+/// Sorts the rows of several arrays of the same sizes along a dimension, by what is in all of them. The
+/// results may be shorter; one more result receives where the elements stood.
 fn sort_rows<'c>(
     b: &Builder<'c>,
-    arrays: &[Memory<'c>],
-    dims: &[i64],
+    sources: &[&Array<'c>],
+    results: &[&ArrayShape],
     dim: usize,
     less: &Less<'_, 'c>,
-) -> Result<(), String> {
-    let extent = dims[dim];
-    let row =
-        |memory: &Memory<'c>| Memory::scratch(b, &ArrayShape::new(memory.element(), vec![extent]));
-    let scratch: [Vec<_>; 2] = [arrays.iter().map(row).collect(), arrays.iter().map(row).collect()];
-    let mut others = dims.to_vec();
-    others[dim] = 1;
-    for_each(b, &others, &mut |b, place| {
-        let at = |index: Val<'c>| {
-            let mut place = place.to_vec();
-            place[dim] = index;
-            place
-        };
-        for_each(b, &[extent], &mut |b, index| {
-            for (array, row) in arrays.iter().zip(&scratch[0]) {
-                row.store(b, index, &array.load(b, &at(index[0])));
+) -> Result<Vec<Array<'c>>, String> {
+    let mut sorted: Vec<_> = results.iter().map(|shape| empty_array(b, shape)).collect();
+    let inputs: Vec<_> = sources.iter().flat_map(|source| source.parts.clone()).collect();
+    let inits: Vec<_> = sorted.iter().flat_map(|array| array.parts.clone()).collect();
+    let sort = Sort::build(b, dim, &inputs, &inits);
+    let compare = Builder::at_end(b.context, sort.comparator(), b.location);
+    let arguments = mlir::arguments(sort.comparator());
+    let (mut x, mut y, mut parts) = (Vec::new(), Vec::new(), arguments.chunks(2));
+    for source in sources {
+        let part = source.element().part();
+        let mut both = [Scalar::new(), Scalar::new()];
+        for pair in parts.by_ref().take(source.parts.len()) {
+            for (scalar, value) in both.iter_mut().zip(pair) {
+                scalar.push(decode(&compare, part, *value));
             }
-            Ok(())
-        })?;
-        let (mut width, mut current) = (1, 0);
-        while width < extent {
-            merge_runs(b, &scratch[current], &scratch[1 - current], extent, width, less)?;
-            current = 1 - current;
-            width *= 2;
         }
-        for_each(b, &[extent], &mut |b, index| {
-            for (array, row) in arrays.iter().zip(&scratch[current]) {
-                array.store(b, &at(index[0]), &row.load(b, index));
-            }
-            Ok(())
-        })
-    })
-}
-
-/// Merges pairs of sorted runs of `width` elements.
-fn merge_runs<'c>(
-    b: &Builder<'c>,
-    from: &[Memory<'c>],
-    to: &[Memory<'c>],
-    extent: i64,
-    width: i64,
-    less: &Less<'_, 'c>,
-) -> Result<(), String> {
-    let num_pairs = (extent + 2 * width - 1) / (2 * width);
-    for_each(b, &[num_pairs], &mut |b, pair| {
-        let ty = b.index_type();
-        let last = b.index(extent);
-        let bounded = |value: Val<'c>| b.value("arith.minsi", &[value, last], ty);
-        let start = b.scale_index(pair[0], 2 * width);
-        let middle = bounded(b.add_index(start, b.index(width)));
-        let end = bounded(b.add_index(start, b.index(2 * width)));
-        let count = b.sub_index(end, start);
-        fold(b, count, &[start, middle], &mut |b, number, carried| {
-            let (left, right) = (carried[0], carried[1]);
-            let load = |b: &Builder<'c>, index: Val<'c>| -> Vec<Scalar<'c>> {
-                from.iter().map(|memory| memory.load(b, &[index])).collect()
-            };
-            let has_left = b.compare_int("slt", left, middle);
-            let has_right = b.compare_int("slt", right, end);
-            let both = b.and(has_left, has_right);
-            let mut failed = Ok(());
-            let takes_right = build_if(
-                b,
-                both,
-                &mut |b| {
-                    let (x, y) = (load(b, right), load(b, left));
-                    vec![less(b, &x, &y).unwrap_or_else(|error| {
-                        failed = Err(error);
-                        both
-                    })]
-                },
-                &mut |_| vec![has_right],
-            )[0];
-            failed?;
-            let taken = b.select(takes_right, right, left);
-            let place = b.add_index(start, number);
-            for (memory, value) in to.iter().zip(load(b, taken)) {
-                memory.store(b, &[place], &value);
-            }
-            let one = b.index(1);
-            let next_left = b.select(takes_right, left, b.add_index(left, one));
-            let next_right = b.select(takes_right, b.add_index(right, one), right);
-            Ok(vec![next_left, next_right])
-        })?;
-        Ok(())
-    })
+        let [first, second] = both;
+        x.push(first);
+        y.push(second);
+    }
+    let is_less = less(&compare, &x, &y)?;
+    imap::build_yield(&compare, &[is_less]);
+    let mut values = mlir::results(sort.op()).into_iter();
+    for array in &mut sorted {
+        array.parts = values.by_ref().take(array.parts.len()).collect();
+    }
+    Ok(sorted)
 }

@@ -1,4 +1,5 @@
-//! `convert-imap-to-scf`: operations with maps on buffers become nests of loops.
+//! `convert-imap-to-scf`: operations with maps on buffers become nests of loops, and an `imap.sort`
+//! loops that sort its rows (`sort.rs`).
 //!
 //! `scan.rs` has the loops of an `imap.scan`. Those of an `imap.generic` have one of three shapes,
 //! chosen per operation by what the innermost loop would touch (`order.rs`):
@@ -37,14 +38,18 @@ mod order;
 mod pack;
 mod partial_sums;
 mod scan;
+mod sort;
 mod vectors;
 mod work;
 
 use tc_dialects::{
-    imap::{AnyIndexed, Generic, Scan},
+    imap::{Generic, Scan, Sort},
     mlir,
     pass::{Failure, PassInfo, PassOption, PassRun},
 };
+
+/// The operations that become loops.
+const CONVERTED: [&str; 3] = [Generic::NAME, Scan::NAME, Sort::NAME];
 
 /// How many dimension and range variables an operation may have.
 pub const MAX_VARIABLES: usize = 64;
@@ -52,7 +57,7 @@ pub const MAX_VARIABLES: usize = 64;
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "convert-imap-to-scf",
-    summary: "Turn imap.generic and imap.scan on buffers into loops",
+    summary: "Turn operations of imap on buffers into loops",
     anchor: "func.func",
     options: &[
         PassOption {
@@ -112,15 +117,19 @@ fn run(run: &PassRun) -> Result<(), Failure> {
         vector_bits: run.options.number("vector-bits").unwrap_or(0),
         vector_registers: run.options.number("vector-registers").unwrap_or(0),
     };
-    let mut found = Vec::new();
-    mlir::walk(run.op, &mut |op| found.extend(AnyIndexed::cast(op).map(AnyIndexed::op)));
+    let mut ops = Vec::new();
+    mlir::walk(run.op, &mut |op| {
+        if CONVERTED.contains(&mlir::name(op)) {
+            ops.push(op);
+        }
+    });
     let mut failed = false;
-    for op in found {
+    for op in ops {
         run.enter(op);
         let converted = match (Generic::cast(op), Scan::cast(op)) {
             (Some(generic), _) => nest::convert(generic, choices),
             (_, Some(scan)) => scan::convert(scan, choices),
-            (None, None) => Ok(()),
+            (None, None) => Sort::cast(op).map_or(Ok(()), |sort| sort::convert(sort, choices)),
         };
         if let Err(report) = converted {
             report.emit_on(op);

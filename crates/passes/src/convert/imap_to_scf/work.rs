@@ -8,7 +8,7 @@ use super::emit::{Nest, Scope};
 use melior::ir::Type;
 use tc_dialects::{
     imap::Indexed,
-    mlir::{self, Builder, Op, Val},
+    mlir::{self, Blk, Builder, Op, Val},
 };
 use tc_ir::Var;
 
@@ -64,7 +64,13 @@ pub(super) fn estimate<'c>(
 fn operations(nest: &Nest) -> u64 {
     let mut operations = nest.inputs.iter().filter(|input| input.is_used).count() as u64;
     operations += nest.num_values() as u64;
-    for op in mlir::ops(nest.generic.body()) {
+    operations + of_block(nest.generic.body())
+}
+
+/// The operations of a block, nested ones as well.
+pub(super) fn of_block(block: Blk) -> u64 {
+    let mut operations = 0;
+    for op in mlir::ops(block) {
         mlir::walk(op, &mut |inner| operations += cost(inner));
     }
     operations

@@ -1,0 +1,506 @@
+//! `imap.sort` on buffers becomes loops that sort one row after the other.
+//!
+//! All of them keep the order of items that the comparator leaves undecided, and stay inside their
+//! memory whatever it answers. With n items in a row, of which k are kept:
+//!
+//! * *Insertion*, if k is at most log2 n, or n at most [`MAX_RUN`]: each item that must stand before
+//!   the last one kept is inserted into the destination. For items in random order this is one
+//!   comparison for most of them, and at worst as many as for sorting, k n.
+//! * *Merging* otherwise: runs of a few items are sorted by insertion, and merged pairwise from one
+//!   row of memory to another and back. If 2 k is less than n, 2 k items at a time: the k best so far
+//!   and those after them that must stand before the last of these. That takes O(n log k) steps.
+//!
+//! The rows of a last dimension that is kept whole are sorted in the destination, others in scratch
+//! memory. One row of it serves all rows of a thread.
+
+use super::{Choices, work};
+use crate::convert::loops;
+use melior::ir::{Type, TypeLike, ValueLike, operation::OperationLike};
+use tc_dialects::{
+    diagnostic::Report,
+    imap::Sort,
+    mlir::{self, Builder, Val, ValueMap},
+};
+
+/// The most items that insertion sorts as a run. It compares an item with a quarter of the run on average:
+/// for up to 16 items that is at most the log2 of their number, what merging them would take.
+const MAX_RUN: i64 = 16;
+
+/// The values of an item: an element per input, and its place if that is asked for.
+type Item<'c> = Vec<Val<'c>>;
+
+/// A row of items in memory.
+#[derive(Clone)]
+struct Row<'c> {
+    /// A buffer per value of an item; an input has none for the place.
+    buffers: Vec<Val<'c>>,
+    /// The indices of an item, where that of the dimension of the row does not matter.
+    indices: Vec<Val<'c>>,
+    dim: usize,
+}
+
+/// An `imap.sort` taken apart.
+struct Sorter<'c> {
+    sort: Sort<'c>,
+    choices: Choices,
+    inits: Vec<Val<'c>>,
+    /// The number of items in a row, and of those that are kept, if they are constants.
+    extent: Option<i64>,
+    kept: Option<i64>,
+}
+
+/// Replaces an `imap.sort` on buffers by loops.
+pub(super) fn convert<'c>(sort: Sort<'c>, choices: Choices) -> Result<(), Report<'c>> {
+    let op = sort.op();
+    if op.result_count() != 0 {
+        return Err(Report::error("expected buffers as operands, found tensors"));
+    }
+    let (inputs, inits) = (sort.inputs(), sort.inits());
+    let extent = |buffer: Val<'c>| mlir::shape(buffer.r#type())[sort.dim()];
+    let (extent, kept) = (extent(inputs[0]), extent(inits[0]));
+    let b = Builder::before(op);
+    let sorter = Sorter { sort, choices, inits, extent, kept };
+    if kept.is_none() {
+        // Without items there is no last one to compare with.
+        let has_items = b.compare_int("sgt", sorter.kept(&b), b.index(0));
+        loops::build_branches(&b, has_items, &mut |b, has_items| {
+            if has_items {
+                sorter.rows(b);
+            }
+            Vec::new()
+        });
+    } else if kept != Some(0) {
+        sorter.rows(&b);
+    }
+    mlir::erase(op);
+    Ok(())
+}
+
+impl<'c> Sorter<'c> {
+    fn extent(&self, b: &Builder<'c>) -> Val<'c> {
+        b.dim(self.sort.inputs()[0], self.sort.dim())
+    }
+
+    fn kept(&self, b: &Builder<'c>) -> Val<'c> {
+        b.dim(self.inits[0], self.sort.dim())
+    }
+
+    /// Whether insertion alone sorts a row.
+    fn inserts(&self) -> bool {
+        let (Some(extent), Some(kept)) = (self.extent, self.kept) else { return false };
+        extent <= MAX_RUN || kept <= i64::from(extent.ilog2())
+    }
+
+    /// Whether the destination has room for a whole row, next to each other.
+    fn sorts_in_place(&self) -> bool {
+        self.kept.is_some()
+            && self.extent == self.kept
+            && self.sort.dim() + 1 == mlir::shape(self.inits[0].r#type()).len()
+    }
+
+    /// The loops over rows.
+    fn rows(&self, b: &Builder<'c>) {
+        let shape = mlir::shape(self.inits[0].r#type());
+        let dims: Vec<_> = (0..shape.len()).filter(|dim| *dim != self.sort.dim()).collect();
+        let num_parallel = dims.len().min(2);
+        let emit = |b: &Builder<'c>, in_parallel: bool| {
+            let (parallel, serial) = dims.split_at(if in_parallel { num_parallel } else { 0 });
+            // What runs in parallel must not share memory, and may not allocate it.
+            let scratch: Vec<_> = (0..2).map(|number| self.scratch(b, number, parallel)).collect();
+            let mut indices = vec![b.index(0); shape.len()];
+            if parallel.is_empty() {
+                return self.serial_rows(b, serial, &mut indices, &scratch, &[]);
+            }
+            let bounds: Vec<_> = parallel.iter().map(|dim| self.bounds(b, *dim)).collect();
+            loops::build_parallel(b, &bounds, &mut |b, values| {
+                let mut indices = indices.clone();
+                for (dim, value) in parallel.iter().zip(values) {
+                    indices[*dim] = *value;
+                }
+                self.serial_rows(b, serial, &mut indices, &scratch, values);
+            });
+        };
+        if !self.choices.parallel || num_parallel == 0 {
+            return emit(b, false);
+        }
+        let threshold = self.choices.parallel_threshold.div_ceil(self.work_per_item());
+        let threshold = i64::try_from(threshold).unwrap_or(i64::MAX);
+        let shape = mlir::shape(self.sort.inputs()[0].r#type());
+        let size =
+            shape.iter().try_fold(1_i64, |size, extent| Some(size.saturating_mul((*extent)?)));
+        if let Some(size) = size {
+            return emit(b, threshold <= size);
+        }
+        let extents = (0..shape.len()).map(|dim| b.dim(self.sort.inputs()[0], dim));
+        let size =
+            extents.reduce(|size, extent| b.value("arith.muli", &[size, extent], b.index_type()));
+        let size = size.unwrap_or_else(|| b.index(1));
+        let is_enough = b.compare_int("sge", size, b.index(threshold));
+        loops::build_branches(b, is_enough, &mut |b, is_enough| {
+            emit(b, is_enough);
+            Vec::new()
+        });
+    }
+
+    /// The operations per item: as many comparisons as it takes to find its place.
+    fn work_per_item(&self) -> u64 {
+        let comparison = work::of_block(self.sort.comparator()) + self.inits.len() as u64;
+        let num_comparisons = match self.extent {
+            _ if self.inserts() => 1,
+            Some(extent) => u64::from(extent.max(2).ilog2()),
+            None => 1,
+        };
+        (comparison * num_comparisons).max(1)
+    }
+
+    fn bounds(&self, b: &Builder<'c>, dim: usize) -> (Val<'c>, Val<'c>, Val<'c>) {
+        (b.index(0), b.dim(self.inits[0], dim), b.index(1))
+    }
+
+    fn serial_rows(
+        &self,
+        b: &Builder<'c>,
+        dims: &[usize],
+        indices: &mut Vec<Val<'c>>,
+        scratch: &[Vec<Val<'c>>],
+        thread: &[Val<'c>],
+    ) {
+        let Some((dim, rest)) = dims.split_first() else {
+            return self.row(b, indices, scratch, thread);
+        };
+        loops::build_for(b, self.bounds(b, *dim), &[], &mut |b, value, _| {
+            indices[*dim] = value;
+            self.serial_rows(b, rest, indices, scratch, thread);
+            Vec::new()
+        });
+    }
+
+    /// Memory for the items that are merged, one row for each point of some dimensions; none where the
+    /// destination serves.
+    fn scratch(&self, b: &Builder<'c>, number: usize, parallel: &[usize]) -> Vec<Val<'c>> {
+        if self.inserts() || (number == 0 && self.sorts_in_place()) {
+            return Vec::new();
+        }
+        let capacity = self.capacity(b);
+        let outer = mlir::shape(self.inits[0].r#type());
+        let mut shape: Vec<_> = parallel.iter().map(|dim| outer[*dim]).collect();
+        let mut extents: Vec<_> = parallel
+            .iter()
+            .filter(|dim| outer[**dim].is_none())
+            .map(|dim| b.dim(self.inits[0], *dim))
+            .collect();
+        let constant = self.constant_capacity();
+        shape.push(constant);
+        extents.extend(constant.is_none().then_some(capacity));
+        let allocate = |init: &Val<'c>| {
+            let ty = super::collapse::memref(&shape, mlir::element_type(init.r#type()));
+            loops::build_scratch(b, ty, &extents)
+        };
+        self.inits.iter().map(allocate).collect()
+    }
+
+    fn constant_capacity(&self) -> Option<i64> {
+        let (extent, kept) = (self.extent?, self.kept?);
+        Some(kept.saturating_mul(2).min(extent))
+    }
+
+    /// How many items are sorted at a time.
+    fn capacity(&self, b: &Builder<'c>) -> Val<'c> {
+        if let Some(capacity) = self.constant_capacity() {
+            return b.index(capacity);
+        }
+        let double = b.value("arith.muli", &[self.kept(b), b.index(2)], b.index_type());
+        b.value("arith.minsi", &[double, self.extent(b)], b.index_type())
+    }
+
+    /// Sorts one row.
+    fn row(
+        &self,
+        b: &Builder<'c>,
+        indices: &[Val<'c>],
+        scratch: &[Vec<Val<'c>>],
+        thread: &[Val<'c>],
+    ) {
+        let dim = self.sort.dim();
+        let row = |buffers: Vec<Val<'c>>| Row { buffers, indices: indices.to_vec(), dim };
+        let (source, target) = (row(self.sort.inputs()), row(self.inits.clone()));
+        if self.inserts() {
+            return self.insert_all(b, &source, &target);
+        }
+        let in_scratch = |buffers: &[Val<'c>]| Row {
+            buffers: buffers.to_vec(),
+            indices: [thread, &[b.index(0)]].concat(),
+            dim: thread.len(),
+        };
+        let other = in_scratch(&scratch[1]);
+        if self.sorts_in_place() {
+            return self.merge_sort(b, &source, [&target, &other], self.extent(b));
+        }
+        let work = in_scratch(&scratch[0]);
+        if self.constant_capacity() == self.extent && self.extent.is_some() {
+            self.merge_sort(b, &source, [&work, &other], self.extent(b));
+        } else {
+            self.sort_in_batches(b, &source, [&work, &other]);
+        }
+        self.copy(b, &work, &target, (b.index(0), self.kept(b)), b.index(0));
+    }
+
+    /// Inserts every item into the target.
+    fn insert_all(&self, b: &Builder<'c>, source: &Row<'c>, target: &Row<'c>) {
+        let (zero, kept, one) = (b.index(0), self.kept(b), b.index(1));
+        loops::build_for(b, (zero, kept, one), &[], &mut |b, number, _| {
+            let item = self.load(b, source, number);
+            self.insert(b, target, b.index(0), number, &item);
+            Vec::new()
+        });
+        if self.kept == self.extent {
+            return;
+        }
+        let last = sub(b, kept, one);
+        let worst = self.load(b, target, last);
+        loops::build_for(b, (kept, self.extent(b), one), &worst, &mut |b, number, worst| {
+            let item = self.load(b, source, number);
+            let is_better = self.less(b, &item, worst);
+            loops::build_branches(b, is_better, &mut |b, is_better| {
+                if !is_better {
+                    return worst.to_vec();
+                }
+                self.insert(b, target, b.index(0), last, &item);
+                self.load(b, target, last)
+            })
+        });
+    }
+
+    /// Leaves the first items of the source in order in the first of two rows of memory.
+    fn sort_in_batches(&self, b: &Builder<'c>, source: &Row<'c>, rows: [&Row<'c>; 2]) {
+        let (extent, kept, capacity) = (self.extent(b), self.kept(b), self.capacity(b));
+        let last = sub(b, kept, b.index(1));
+        let is_below = |b: &Builder<'c>, number: Val<'c>| b.compare_int("slt", number, extent);
+        loops::build_while(
+            b,
+            &[b.index(0)],
+            &mut |b, carried| is_below(b, carried[0]),
+            &mut |b, carried| {
+                let is_first = b.compare_int("eq", carried[0], b.index(0));
+                let count = b.select(is_first, b.index(0), kept);
+                let worst = self.load(b, rows[0], last);
+                let filled = loops::build_while(
+                    b,
+                    &[carried[0], count],
+                    &mut |b, carried| {
+                        let has_room = b.compare_int("slt", carried[1], capacity);
+                        and(b, is_below(b, carried[0]), has_room)
+                    },
+                    &mut |b, carried| {
+                        let item = self.load(b, source, carried[0]);
+                        let is_better =
+                            loops::build_if(b, is_first, &mut |_| vec![is_first], &mut |b| {
+                                vec![self.less(b, &item, &worst)]
+                            })[0];
+                        self.store(b, rows[0], carried[1], &item);
+                        let next = add(b, carried[1], b.index(1));
+                        vec![add(b, carried[0], b.index(1)), b.select(is_better, next, carried[1])]
+                    },
+                );
+                self.merge_sort(b, rows[0], rows, filled[1]);
+                vec![filled[0]]
+            },
+        );
+    }
+
+    /// Sorts items of the source, which may be the first of the two rows, into that.
+    fn merge_sort(&self, b: &Builder<'c>, source: &Row<'c>, rows: [&Row<'c>; 2], count: Val<'c>) {
+        let (zero, one, run) = (b.index(0), b.index(1), b.index(self.run()));
+        let bounded =
+            |b: &Builder<'c>, end: Val<'c>| b.value("arith.minsi", &[end, count], b.index_type());
+        loops::build_for(b, (zero, count, run), &[], &mut |b, start, _| {
+            let end = bounded(b, add(b, start, run));
+            loops::build_for(b, (start, end, one), &[], &mut |b, number, _| {
+                let item = self.load(b, source, number);
+                self.insert(b, rows[0], start, number, &item);
+                Vec::new()
+            });
+            Vec::new()
+        });
+        loops::build_while(
+            b,
+            &[run],
+            &mut |b, carried| b.compare_int("slt", carried[0], count),
+            &mut |b, carried| {
+                let mut width = carried[0];
+                for (from, to) in [(rows[0], rows[1]), (rows[1], rows[0])] {
+                    let double = add(b, width, width);
+                    loops::build_for(b, (zero, count, double), &[], &mut |b, start, _| {
+                        let middle = bounded(b, add(b, start, width));
+                        let end = bounded(b, add(b, start, double));
+                        self.merge(b, from, to, [start, middle, end]);
+                        Vec::new()
+                    });
+                    width = double;
+                }
+                vec![width]
+            },
+        );
+    }
+
+    /// The length of the runs that are sorted by insertion. Merging goes in pairs of passes, so that it ends
+    /// where it began: of a known number of items, a power of four runs wastes none.
+    fn run(&self) -> i64 {
+        let Some(count) = self.constant_capacity() else { return MAX_RUN / 2 };
+        let mut num_runs = 1;
+        while MAX_RUN < ceil_div(count, num_runs) {
+            num_runs *= 4;
+        }
+        ceil_div(count, num_runs)
+    }
+
+    /// Merges two sorted runs, `start` to `middle` to `end`.
+    fn merge(
+        &self,
+        b: &Builder<'c>,
+        from: &Row<'c>,
+        to: &Row<'c>,
+        [start, middle, end]: [Val<'c>; 3],
+    ) {
+        let one = b.index(1);
+        let ends = loops::build_while(
+            b,
+            &[start, middle, start],
+            &mut |b, carried| {
+                let has_left = b.compare_int("slt", carried[0], middle);
+                let has_right = b.compare_int("slt", carried[1], end);
+                and(b, has_left, has_right)
+            },
+            &mut |b, carried| {
+                let (left, right) = (carried[0], carried[1]);
+                let (x, y) = (self.load(b, from, left), self.load(b, from, right));
+                let takes_right = self.less(b, &y, &x);
+                let pairs = x.iter().zip(&y);
+                let item: Vec<_> = pairs.map(|(x, y)| b.select(takes_right, *y, *x)).collect();
+                self.store(b, to, carried[2], &item);
+                let next_left = b.select(takes_right, left, add(b, left, one));
+                let next_right = b.select(takes_right, add(b, right, one), right);
+                vec![next_left, next_right, add(b, carried[2], one)]
+            },
+        );
+        // One of the runs is used up. What is left of the other one stands behind.
+        self.copy(b, from, to, (ends[0], middle), ends[2]);
+        let left = sub(b, middle, ends[0]);
+        self.copy(b, from, to, (ends[1], end), add(b, ends[2], left));
+    }
+
+    /// Copies the items from `first` to before `end` to a place of another row.
+    fn copy(
+        &self,
+        b: &Builder<'c>,
+        from: &Row<'c>,
+        to: &Row<'c>,
+        (first, end): (Val<'c>, Val<'c>),
+        place: Val<'c>,
+    ) {
+        let shift = sub(b, place, first);
+        loops::build_for(b, (first, end, b.index(1)), &[], &mut |b, number, _| {
+            let item = self.load(b, from, number);
+            self.store(b, to, add(b, number, shift), &item);
+            Vec::new()
+        });
+    }
+
+    /// Inserts an item into the sorted ones from `first` to before `end`, and moves those behind it by
+    /// one.
+    fn insert(
+        &self,
+        b: &Builder<'c>,
+        row: &Row<'c>,
+        first: Val<'c>,
+        end: Val<'c>,
+        item: &[Val<'c>],
+    ) {
+        let one = b.index(1);
+        let place = loops::build_while(
+            b,
+            &[end],
+            &mut |b, carried| {
+                let has_before = b.compare_int("slt", first, carried[0]);
+                loops::build_if(
+                    b,
+                    has_before,
+                    &mut |b| {
+                        let before = self.load(b, row, sub(b, carried[0], one));
+                        vec![self.less(b, item, &before)]
+                    },
+                    &mut |_| vec![has_before],
+                )[0]
+            },
+            &mut |b, carried| {
+                let before = sub(b, carried[0], one);
+                let moved = self.load(b, row, before);
+                self.store(b, row, carried[0], &moved);
+                vec![before]
+            },
+        )[0];
+        self.store(b, row, place, item);
+    }
+
+    /// Whether the first of two items must stand before the second.
+    fn less(&self, b: &Builder<'c>, x: &[Val<'c>], y: &[Val<'c>]) -> Val<'c> {
+        let block = self.sort.comparator();
+        let elements = x.iter().zip(y).flat_map(|(x, y)| [*x, *y]);
+        let mut map: ValueMap = mlir::arguments(block).into_iter().zip(elements).collect();
+        let ops = mlir::ops(block);
+        let (terminator, ops) = ops.split_last().expect("a verified comparator has a terminator");
+        for op in ops {
+            b.copy(*op, &mut map);
+        }
+        let less = mlir::operand(*terminator, 0);
+        map.get(less).unwrap_or(less)
+    }
+
+    fn load(&self, b: &Builder<'c>, row: &Row<'c>, number: Val<'c>) -> Item<'c> {
+        let indices = row.at(number);
+        let values = self.inits.iter().enumerate().map(|(value, init)| {
+            let ty = mlir::element_type(init.r#type());
+            match row.buffers.get(value) {
+                Some(buffer) => b.value("memref.load", &[&[*buffer], &indices[..]].concat(), ty),
+                None => place(b, number, ty),
+            }
+        });
+        values.collect()
+    }
+
+    fn store(&self, b: &Builder<'c>, row: &Row<'c>, number: Val<'c>, item: &[Val<'c>]) {
+        let indices = row.at(number);
+        for (buffer, value) in row.buffers.iter().zip(item) {
+            b.op("memref.store", &[&[*value, *buffer], &indices[..]].concat(), &[]);
+        }
+    }
+}
+
+impl<'c> Row<'c> {
+    fn at(&self, number: Val<'c>) -> Vec<Val<'c>> {
+        let mut indices = self.indices.clone();
+        indices[self.dim] = number;
+        indices
+    }
+}
+
+/// The place of an item as an element of a destination.
+fn place<'c>(b: &Builder<'c>, number: Val<'c>, ty: Type<'c>) -> Val<'c> {
+    if ty.is_index() { number } else { b.value("arith.index_cast", &[number], ty) }
+}
+
+fn ceil_div(dividend: i64, divisor: i64) -> i64 {
+    (dividend + divisor - 1) / divisor
+}
+
+fn add<'c>(b: &Builder<'c>, x: Val<'c>, y: Val<'c>) -> Val<'c> {
+    b.value("arith.addi", &[x, y], b.index_type())
+}
+
+fn sub<'c>(b: &Builder<'c>, x: Val<'c>, y: Val<'c>) -> Val<'c> {
+    b.value("arith.subi", &[x, y], b.index_type())
+}
+
+fn and<'c>(b: &Builder<'c>, x: Val<'c>, y: Val<'c>) -> Val<'c> {
+    b.value("arith.andi", &[x, y], b.int_type(1))
+}
