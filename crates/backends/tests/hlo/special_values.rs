@@ -90,6 +90,41 @@ fn topk_orders_zeros_and_nans() {
     }
 }
 
+/// One element is found without a sort.
+#[test]
+fn topk_of_one_is_the_first_of_all() {
+    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    let rows = [
+        [-0.0, 0.0, 0.0, -0.0],
+        [1.0, nan, -inf, nan],
+        [-inf, -nan, -nan, inf],
+        [-2.0, -1.0, -1.0, -2.0],
+    ];
+    let numbers = [[0, 1, 1, 0], [u64::MAX, 3, 0, u64::MAX], [1 << 63, 1, 7, 1 << 7], [5, 5, 5, 5]];
+    for element in [F32, F16, BF16, F64, Pred, S4, U4, S8, U8, S32, U32, U64] {
+        let x = match element {
+            _ if element.is_float() => floats(element, &[4, 4], rows.as_flattened()),
+            _ => {
+                let bits = element.bits();
+                let sign = |value: u64| element == S4 && value >> 3 & 1 == 1;
+                let wrapped =
+                    numbers.as_flattened().iter().map(|value| value & u64::MAX >> (64 - bits));
+                let stored = wrapped.map(|value| if sign(value) { value | 0xf0 } else { value });
+                integers(element, &[4, 4], &stored.collect::<Vec<_>>())
+            }
+        };
+        for largest in [true, false] {
+            let first = |k: usize| {
+                let result = format!("({element}[4,{k}], s32[4,{k}])");
+                let found = apply(&format!("topk(x), k={k}, largest={largest}"), &result, &x);
+                let first = |array: &Array| bits(array).into_iter().step_by(k).collect::<Vec<_>>();
+                (first(&found[0]), first(&found[1]))
+            };
+            assert_eq!(first(1), first(4), "{element}, largest={largest}");
+        }
+    }
+}
+
 /// Complex functions where their parts overflow; `None` where either value may stand.
 #[test]
 fn complex_numbers_at_infinity() {

@@ -8,6 +8,7 @@ use super::{
     scalar,
     value::{self, Array, Scalar},
 };
+use melior::ir::{Type, ValueLike};
 use tc_dialects::{
     hlo::{ArrayShape, Attribute, ElementKind, ElementType, Instruction, Shape},
     imap::{self, Accumulator, Combiner, CombinerKind, Indexed, Sort, Start},
@@ -50,17 +51,14 @@ impl<'c> Lowering<'c, '_> {
     ) -> Result<Vec<Array<'c>>, String> {
         let largest = instruction.attribute(Attribute::Largest).is_none()
             || instruction.flag(Attribute::Largest);
-        let kind = source.element().kind();
-        self.first_of_rows(b, source, results, &|b, x, y| {
-            let (x, y) = if largest { (x[0][0], y[0][0]) } else { (y[0][0], x[0][0]) };
-            Ok(match kind {
-                ElementKind::Float => {
-                    let (x, y) = (scalar::total_order(b, x), scalar::total_order(b, y));
-                    b.compare_int("sgt", x, y)
-                }
-                ElementKind::Signed => b.compare_int("sgt", x, y),
-                _ => b.compare_int("ugt", x, y),
-            })
+        let keys = Keys { kind: source.element().kind(), largest };
+        let dim = source.shape.rank() - 1;
+        if results[0].dims[dim] == 1 && !results[0].dims.contains(&0) {
+            return self.best_of_rows(b, source, results, keys);
+        }
+        sort_rows(b, &[source], results, dim, &|b, x, y| {
+            let (x, y) = (keys.of(b, x[0][0]), keys.of(b, y[0][0]));
+            Ok(b.compare_int("sgt", x, y))
         })
     }
 
@@ -110,10 +108,10 @@ impl<'c> Lowering<'c, '_> {
                 x.iter().zip(y).flat_map(|(x, y)| [x.clone(), y.clone()]).collect();
             Ok(scalar::computation(b, self.module, *compare, &arguments)?[0][0])
         };
-        if takes.len() == 2 {
-            return self.first_of_rows(b, source, results, &compare);
-        }
         let dim = source.shape.rank() - 1;
+        if takes.len() == 2 {
+            return sort_rows(b, &[source], results, dim, &compare);
+        }
         let numbers = ArrayShape { element_type: ElementType::S32, ..source.shape.clone() };
         let numbers = self.generate(b, &numbers, &|b, index| {
             Ok(vec![b.value("arith.index_cast", &[index[dim]], b.int_type(32))])
@@ -121,29 +119,13 @@ impl<'c> Lowering<'c, '_> {
         sort_rows(b, &[source, &numbers], results, dim, &compare)
     }
 
-    /// The first elements of the sorted rows of an array, and their indices. Of equal elements the one
-    /// with the lower index comes first.
-    fn first_of_rows(
-        &self,
-        b: &Builder<'c>,
-        source: &Array<'c>,
-        results: &[&ArrayShape],
-        less: &Less<'_, 'c>,
-    ) -> Result<Vec<Array<'c>>, String> {
-        let dim = source.shape.rank() - 1;
-        if results[0].dims[dim] == 1 && !results[0].dims.contains(&0) {
-            return self.best_of_rows(b, source, results, less);
-        }
-        sort_rows(b, &[source], results, dim, less)
-    }
-
-    /// As [`Self::first_of_rows`] of one element: a fold that compares elements.
+    /// The first element of each row in order, and its index: a fold that compares keys.
     fn best_of_rows(
         &self,
         b: &Builder<'c>,
         source: &Array<'c>,
         results: &[&ArrayShape],
-        less: &Less<'_, 'c>,
+        keys: Keys,
     ) -> Result<Vec<Array<'c>>, String> {
         let (element, rank) = (source.element(), source.shape.rank());
         let mut nest = Nest::new(self.ir, &results[0].dims);
@@ -155,54 +137,87 @@ impl<'c> Lowering<'c, '_> {
             let init = empty_array(b, shape).parts[0];
             nest.write(init, identity(self.ir, rank), Combiner::ASSIGN);
         }
-        let (number, item) = (b.int_type(32), value::compute_type(b, element));
-        // The index -1 stands for no element yet.
-        let neutral = [
-            (item, CombinerKind::Add.identity(b.context, item)),
-            (number, mlir::integer(b.context, number, -1)),
-        ];
-        let accumulators = neutral.map(|(ty, identity)| Accumulator {
+        let item = value::compute_type(b, element);
+        let key = match mlir::integer_width(item) {
+            Some(width) => b.int_type(width),
+            None => b.int_type(8 * mlir::byte_width(item)),
+        };
+        // No key is less, and no index greater.
+        let neutral = [(key, CombinerKind::MaxS), (b.int_type(32), CombinerKind::MinS)];
+        let accumulators = neutral.map(|(ty, kind)| Accumulator {
             ty,
             kind: CombinerKind::Custom,
-            identity: Some(identity),
+            identity: Some(kind.identity(b.context, ty)),
             start: Start::Identity,
         });
-        let generic = nest.build_fold(b, accumulators.to_vec(), value::is_coded(element));
+        let generic = nest.build_fold(b, accumulators.to_vec(), true);
         let inside =
             |block| (Builder::at_end(b.context, block, b.location), mlir::arguments(block));
         let (body, arguments) = inside(generic.body());
         let place = match has_several {
             true => {
                 let place = imap::build_index(&body, "range", 0);
-                body.value("arith.index_cast", &[place], number)
+                body.value("arith.index_cast", &[place], b.int_type(32))
             }
-            false => body.integer(number, 0),
+            false => body.integer(b.int_type(32), 0),
         };
-        imap::build_yield(&body, &[decode(&body, element, arguments[0]), place]);
-        if let Some(block) = generic.combiner() {
-            let (combine, arguments) = inside(block);
-            let [x, i, y, j] = arguments[..] else { return Err("expected two items".to_string()) };
-            let none = combine.integer(number, -1);
-            let (left, right) = ([vec![x]], [vec![y]]);
-            let (comes_first, comes_last) =
-                (less(&combine, &left, &right)?, less(&combine, &right, &left)?);
-            let both = |name: &str, x, y| combine.value(name, &[x, y], combine.int_type(1));
-            let is_equal = both("arith.xori", comes_last, combine.integer(combine.int_type(1), 1));
-            let is_earlier = both("arith.andi", is_equal, combine.compare_int("slt", i, j));
-            let wins = both("arith.ori", comes_first, is_earlier);
-            let is_some = combine.compare_int("ne", i, none);
-            let is_alone = combine.compare_int("eq", j, none);
-            let takes_left = both("arith.ori", is_alone, both("arith.andi", is_some, wins));
-            let chosen = [combine.select(takes_left, x, y), combine.select(takes_left, i, j)];
-            imap::build_yield(&combine, &chosen);
-        }
-        if let Some(block) = generic.epilogue() {
-            let (end, arguments) = inside(block);
-            imap::build_yield(&end, &[encode(&end, element, arguments[0]), arguments[1]]);
-        }
+        let key = keys.of(&body, decode(&body, element, arguments[0]));
+        imap::build_yield(&body, &[key, place]);
+        let (combine, arguments) = inside(generic.combiner().expect("no combiner has a name"));
+        let [x, i, y, j] = arguments[..] else { return Err("expected two items".to_string()) };
+        let both = |name: &str, x, y| combine.value(name, &[x, y], combine.int_type(1));
+        let is_earlier = combine.compare_int("slt", i, j);
+        let wins_tie = both("arith.andi", combine.compare_int("eq", x, y), is_earlier);
+        let takes_left = both("arith.ori", combine.compare_int("sgt", x, y), wins_tie);
+        let chosen = [combine.select(takes_left, x, y), combine.select(takes_left, i, j)];
+        imap::build_yield(&combine, &chosen);
+        let (end, arguments) = inside(generic.epilogue().expect("it was asked for"));
+        let best = keys.element(&end, arguments[0], item);
+        imap::build_yield(&end, &[encode(&end, element, best), arguments[1]]);
         let values = mlir::results(generic.op()).into_iter().zip(results);
         Ok(values.map(|(it, shape)| Array { parts: vec![it], shape: (*shape).clone() }).collect())
     }
+}
+
+/// Signed integers in place of elements: the first element has the greatest.
+#[derive(Clone, Copy)]
+struct Keys {
+    kind: ElementKind,
+    /// Whether the largest element is the first one.
+    largest: bool,
+}
+
+impl Keys {
+    fn of<'c>(self, b: &Builder<'c>, element: Val<'c>) -> Val<'c> {
+        let key = match self.kind {
+            ElementKind::Float => scalar::total_order(b, element),
+            ElementKind::Signed => element,
+            _ => flip_sign(b, element),
+        };
+        self.in_direction(b, key)
+    }
+
+    /// The element of a type that has a key.
+    fn element<'c>(self, b: &Builder<'c>, key: Val<'c>, ty: Type<'c>) -> Val<'c> {
+        let key = self.in_direction(b, key);
+        match self.kind {
+            ElementKind::Float => b.value("arith.bitcast", &[scalar::flip_negative(b, key)], ty),
+            ElementKind::Signed => key,
+            _ => flip_sign(b, key),
+        }
+    }
+
+    /// Twice, it changes nothing.
+    fn in_direction<'c>(self, b: &Builder<'c>, key: Val<'c>) -> Val<'c> {
+        let ty = key.r#type();
+        if self.largest { key } else { b.value("arith.xori", &[key, b.integer(ty, -1)], ty) }
+    }
+}
+
+/// From the order of unsigned integers to that of signed ones, or back.
+fn flip_sign<'c>(b: &Builder<'c>, x: Val<'c>) -> Val<'c> {
+    let sign = CombinerKind::MaxS.identity(b.context, x.r#type());
+    b.value("arith.xori", &[x, b.constant(x.r#type(), sign)], x.r#type())
 }
 
 /// Sorts the rows of several arrays of the same sizes along a dimension, by what is in all of them. The

@@ -549,9 +549,15 @@ fn integer_predicate(direction: Direction, signed: bool) -> &'static str {
 
 /// A signed integer that orders floats as `-NaN < -inf < .. < -0 < 0 < .. < inf < NaN`.
 pub(super) fn total_order<'c>(b: &Builder<'c>, x: Val<'c>) -> Val<'c> {
-    let width = 8 * mlir::byte_width(x.r#type());
-    let ty = b.int_type(width);
+    let ty = b.int_type(8 * mlir::byte_width(x.r#type()));
     let bits = b.value("arith.bitcast", &[x], ty);
+    flip_negative(b, bits)
+}
+
+/// Negative integers with all bits flipped but the sign. Twice, it changes nothing.
+pub(super) fn flip_negative<'c>(b: &Builder<'c>, bits: Val<'c>) -> Val<'c> {
+    let ty = bits.r#type();
+    let width = 8 * mlir::byte_width(ty);
     let sign = b.value("arith.shrsi", &[bits, b.integer(ty, i64::from(width) - 1)], ty);
     let others = b.integer(ty, if width == 64 { i64::MAX } else { (1 << (width - 1)) - 1 });
     let flipped = b.value("arith.andi", &[sign, others], ty);
