@@ -8,6 +8,9 @@
 // RUN: tc-run %s --entry table --check
 // RUN: tc-run %s --entry max_pool --check
 // RUN: tc-run %s --entry epilogue --check
+// RUN: tc-run %s --entry band --check
+// RUN: tc-run %s --entry products --check
+// RUN: tc-run %s --entry bags --check
 // RUN: tc-run %s --entry halo --check --size N=37
 // RUN: tc-run %s --entry halo --check --size N=1
 
@@ -119,4 +122,44 @@ func.func @halo(%x: tensor<?xf32> {tc.name = "X", tc.sizes = ["N"]}) -> (tensor<
     imap.yield %s : f32
   } -> tensor<?xf32>
   return %y : tensor<?xf32>
+}
+
+// Lanes along a dimension, masked per value of the range.
+func.func @band(%x: tensor<40x50xf32>, %w: tensor<9xf32>) -> tensor<40x67xf32> {
+  %e = tensor.empty() : tensor<40x67xf32>
+  %y = imap.generic (i, j)[k] domain: i in [0, 39], j in [0, 66], k in [0, 8]
+      ins(%x[i, j + k - 9] where j + k - 9 in [0, 49] and i + k in [3, 40] else 2.0, %w[k] : tensor<40x50xf32>, tensor<9xf32>)
+      outs(%e[i, j] : tensor<40x67xf32>) fold [add f32] {
+  ^bb0(%a: f32, %b: f32):
+    %m = arith.mulf %a, %b : f32
+    imap.yield %m : f32
+  } -> tensor<40x67xf32>
+  return %y : tensor<40x67xf32>
+}
+
+// Lanes along the range.
+func.func @products(%x: tensor<37x100xf32>, %w: tensor<19x120xf32>) -> tensor<37x19xf32> {
+  %e = tensor.empty() : tensor<37x19xf32>
+  %y = imap.generic (i, j)[k] domain: i in [0, 36], j in [0, 18], k in [0, 119]
+      ins(%x[i, k - 5] where k in [5, 104] and i - k in [-80, 20] else 0.5, %w[j, k] : tensor<37x100xf32>, tensor<19x120xf32>)
+      outs(%e[i, j] : tensor<37x19xf32>) fold [add f32] {
+  ^bb0(%a: f32, %b: f32):
+    %m = arith.mulf %a, %b : f32
+    %in = imap.inside (d0 - s0 in [-100, 10], d1 in [1, 17]) : i1
+    %n = arith.select %in, %m, %a : f32
+    imap.yield %n : f32
+  } -> tensor<37x19xf32>
+  return %y : tensor<37x19xf32>
+}
+
+// Sums of rows of a table.
+func.func @bags(%table: tensor<30x70xf32>, %ids: tensor<64x9xi32>) -> tensor<64x70xf32> {
+  %e = tensor.empty() : tensor<64x70xf32>
+  %y = imap.generic (t, d)[k]{r} domain: t in [0, 63], d in [0, 69], k in [0, 8]
+      runtime(%ids[t, k] : tensor<64x9xi32>) ins(%table[r, d] where r in [0, 29] else 1.0 : tensor<30x70xf32>)
+      outs(%e[t, d] : tensor<64x70xf32>) fold [add f32] {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<64x70xf32>
+  return %y : tensor<64x70xf32>
 }

@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        emit::{Nest, Scope, index_of},
+        emit::{Nest, Scope, accessed, index_of},
         nest::reduction_loops,
         partial_sums::PartialSums,
     },
@@ -12,10 +12,10 @@ use crate::convert::loops;
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike};
 use std::collections::{BTreeMap, HashMap};
 use tc_dialects::{
-    imap::{Accumulator, CombinerKind, Indexed, Start},
+    imap::{self, Accumulator, CombinerKind, Indexed, Inside, Start},
     mlir::{self, Blk, Builder, Op, Val},
 };
-use tc_ir::{IndexingMap, Var};
+use tc_ir::{Constraint, IndexingMap, Var};
 
 /// Elements of inputs that are loaded already: by the number of the input and the place
 /// in the block.
@@ -211,7 +211,8 @@ impl<'a, 'c> Block<'a, 'c> {
             (Start::Destination(number), false) => {
                 let mut scope = self.at(builder, &self.scope, point);
                 let output = &self.nest.outputs[number];
-                return self.load_vector(builder, &mut scope, output.buffer, &output.map, row);
+                let place = (output.buffer, &output.map);
+                return self.load_vector(builder, &mut scope, place, None, row);
             }
             (Start::Constant(_), false) => {
                 accumulator.build_start(builder, |_| unreachable!("it starts from a constant"))
@@ -353,9 +354,15 @@ impl<'a, 'c> Block<'a, 'c> {
             }
             let operands: Vec<_> = mlir::operands(op).into_iter().map(lanes_of).collect();
             let result = mlir::results(op).first().map(|value| mlir::value_key(*value));
-            let lanes = match index_of(op) {
-                Some(var) => Lanes { value: scope.values[&var], is_vector: false },
-                None => self.copy(builder, op, &operands, row.lanes),
+            let lanes = if let Some(var) = index_of(op) {
+                Lanes { value: scope.values[&var], is_vector: false }
+            } else if let Some(inside) = Inside::cast(op) {
+                let conditions = inside.conditions(&self.nest.ir);
+                let always =
+                    || Lanes { value: builder.integer(builder.int_type(1), 1), is_vector: false };
+                self.inside(builder, scope, &conditions, row.lanes).unwrap_or_else(always)
+            } else {
+                self.copy(builder, op, &operands, row.lanes)
             };
             values.extend(result.map(|result| (result, lanes)));
         }
@@ -365,7 +372,7 @@ impl<'a, 'c> Block<'a, 'c> {
     /// The offsets of a point in the variables that a map depends on: where they are
     /// equal, so is the element.
     fn place(&self, map: &IndexingMap, (offsets, vector): &(Vec<i64>, i64)) -> Vec<i64> {
-        let needs = self.nest.needs(&map.results);
+        let needs = self.nest.needs(&accessed(map));
         let unrolled = self.tiling.unrolled.iter().map(|(var, _)| *var).zip(offsets);
         unrolled
             .chain([(self.tiling.lane, vector)])
@@ -382,7 +389,16 @@ impl<'a, 'c> Block<'a, 'c> {
     ) -> Lanes<'c> {
         let input = &self.nest.inputs[number];
         if self.nest.needs(&input.map.results).contains(&self.tiling.lane) {
-            let value = self.load_vector(builder, scope, input.buffer, &input.map, row);
+            let inside = self.inside(builder, scope, &input.map.constraints, row.lanes);
+            let mask = match (row.mask, inside) {
+                (Some(mask), Some(inside)) => {
+                    let ty = mask.r#type();
+                    Some(builder.value("arith.andi", &[mask, inside.value], ty))
+                }
+                (mask, inside) => mask.or(inside.map(|it| it.value)),
+            };
+            let (row, place) = (Row { mask, ..row }, (input.buffer, &input.map));
+            let value = self.load_vector(builder, scope, place, input.fill, row);
             Lanes { value, is_vector: true }
         } else {
             let value = self.nest.load_at(builder, scope, input.buffer, &input.map, input.fill);
@@ -390,13 +406,69 @@ impl<'a, 'c> Block<'a, 'c> {
         }
     }
 
-    /// Neighbouring elements; zeros in the lanes that a mask leaves out.
+    /// In which lanes conditions hold; `None` in all of them. The value is a vector.
+    fn inside(
+        &self,
+        builder: &Builder<'c>,
+        scope: &mut Scope<'c>,
+        conditions: &[Constraint],
+        lanes: i64,
+    ) -> Option<Lanes<'c>> {
+        let nest = self.nest;
+        let index = builder.index_type();
+        let mask_type = vector_type(builder.int_type(1), lanes);
+        let mut masks = Vec::new();
+        for condition in conditions {
+            if !nest.needs(&[condition.expr]).contains(&self.tiling.lane) {
+                let holds = nest.condition(builder, scope, &[*condition]);
+                masks.extend(holds.map(|holds| broadcast(builder, holds, lanes)));
+                continue;
+            }
+            let rises = nest.coefficient(condition.expr, self.tiling.lane) == Some(1);
+            let first = nest.exprs(builder, scope, &[condition.expr], false)[0];
+            let distance = |from, to| builder.value("arith.subi", &[to, from], index);
+            // The values of the lanes are `first`, `first + 1`, .., or `first`, `first - 1`, ..
+            let (lo, hi) = (condition.interval.lo, condition.interval.hi);
+            if lo != i64::MIN {
+                let end = builder.index(lo);
+                masks.push(match rises {
+                    true => self.lanes_from(builder, distance(first, end), lanes),
+                    false => self.lanes_to(builder, distance(end, first), lanes),
+                });
+            }
+            if hi != i64::MAX {
+                let end = builder.index(hi);
+                masks.push(match rises {
+                    true => self.lanes_to(builder, distance(first, end), lanes),
+                    false => self.lanes_from(builder, distance(end, first), lanes),
+                });
+            }
+        }
+        let all = masks.into_iter().reduce(|x, y| builder.value("arith.andi", &[x, y], mask_type));
+        all.map(|value| Lanes { value, is_vector: true })
+    }
+
+    /// The lanes from a number on.
+    fn lanes_from(&self, builder: &Builder<'c>, first: Val<'c>, lanes: i64) -> Val<'c> {
+        let before = mask(builder, first, lanes);
+        let one = builder.integer(builder.int_type(1), 1);
+        let all = broadcast(builder, one, lanes);
+        builder.value("arith.xori", &[before, all], all.r#type())
+    }
+
+    /// The lanes up to a number.
+    fn lanes_to(&self, builder: &Builder<'c>, last: Val<'c>, lanes: i64) -> Val<'c> {
+        let one = builder.index(1);
+        mask(builder, builder.value("arith.addi", &[last, one], builder.index_type()), lanes)
+    }
+
+    /// Neighbouring elements, and a constant in the lanes that a mask leaves out.
     fn load_vector(
         &self,
         builder: &Builder<'c>,
         scope: &mut Scope<'c>,
-        buffer: Val<'c>,
-        map: &IndexingMap,
+        (buffer, map): (Val<'c>, &IndexingMap),
+        fill: Option<Attribute<'c>>,
         row: Row<'c>,
     ) -> Val<'c> {
         let element = mlir::element_type(buffer.r#type());
@@ -404,13 +476,9 @@ impl<'a, 'c> Block<'a, 'c> {
         let indices = self.nest.exprs(builder, scope, &map.results, true);
         let place = [&[scope.buffer(buffer)], &indices[..]].concat();
         let Some(mask) = row.mask else { return builder.value("vector.load", &place, ty) };
-        let zero = if mlir::is_float(element) {
-            builder.float(element, 0.0)
-        } else {
-            builder.integer(element, 0)
-        };
-        let zeros = broadcast(builder, zero, row.lanes);
-        builder.value("vector.maskedload", &[&place[..], &[mask, zeros]].concat(), ty)
+        let others = imap::build_fill(builder, fill, element);
+        let others = broadcast(builder, others, row.lanes);
+        builder.value("vector.maskedload", &[&place[..], &[mask, others]].concat(), ty)
     }
 
     /// Loads a square block of an input that is contiguous in the unrolled variable, one
@@ -424,8 +492,8 @@ impl<'a, 'c> Block<'a, 'c> {
                 let offset = builder.index(lane);
                 *value = builder.value("arith.addi", &[*value, offset], builder.index_type());
             }
-            let (buffer, map) = (input.buffer, &input.map);
-            rows.push(self.load_vector(builder, &mut scope, buffer, map, self.rows[0]));
+            let place = (input.buffer, &input.map);
+            rows.push(self.load_vector(builder, &mut scope, place, None, self.rows[0]));
         }
         for (offset, value) in self.transpose(builder, rows).into_iter().enumerate() {
             let place = self.place(&input.map, &(vec![offset as i64], 0));

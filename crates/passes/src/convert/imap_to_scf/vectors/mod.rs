@@ -21,7 +21,8 @@
 //! load square blocks of it, and transpose them in registers.
 //!
 //! Only bodies of operations that work element by element on vectors are taken, with
-//! operands that are contiguous in the lanes or independent of them.
+//! operands that are contiguous in the lanes or independent of them. Guards, and conditions in bodies,
+//! are masks: they hold for all lanes alike, from one lane on, or up to one.
 
 mod block;
 mod tiling;

@@ -1,17 +1,18 @@
 //! Which reductions and transpositions are done in vectors, and with what blocks.
 
 use super::super::{
-    emit::{Nest, index_of},
+    emit::{Nest, accessed, constrained, index_of},
+    guards::has_tests,
     order::{Plan, step_along},
     partial_sums::PartialSums,
 };
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
 use tc_dialects::{
-    imap::{Accumulator, Indexed},
+    imap::{Accumulator, Indexed, Inside},
     mlir::{self, Blk},
 };
-use tc_ir::Var;
+use tc_ir::{Constraint, Var};
 
 /// The most lanes of a block that is transposed: as many vectors have to be held at once.
 const MAX_TRANSPOSED: i64 = 16;
@@ -69,13 +70,9 @@ impl Tiling {
 
 /// The tiling of a reduction, if it can be done in vectors and gains from it.
 pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
-    let inputs = nest.inputs.iter().filter(|input| input.is_used);
-    // A guard would have to be tested for each lane.
-    let has_guards = inputs.clone().any(|input| !input.map.constraints.is_empty());
-    let inputs = inputs.map(|input| input.buffer);
+    let inputs = nest.inputs.iter().filter(|input| input.is_used).map(|input| input.buffer);
     let mut buffers = inputs.chain(nest.outputs.iter().map(|output| output.buffer));
     if nest.choices.vector_bits < 128
-        || has_guards
         || nest.generic.has_combiner()
         || !buffers.all(|it| mlir::is_contiguous(it.r#type()))
     {
@@ -90,7 +87,7 @@ pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
     };
     let width = element_width(nest)?;
     let lanes = nest.choices.vector_bits / width;
-    if lanes < 2 || !operands_fit(nest, lane) || !is_elementwise(nest.generic.body(), lane) {
+    if lanes < 2 || !operands_fit(nest, lane) || !is_elementwise(nest, nest.generic.body(), lane) {
         return None;
     }
     if matches!(lane, Var::Range(_)) && !may_reorder(nest) {
@@ -98,12 +95,12 @@ pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
     }
     let reused = |var: Var| {
         let inputs = nest.inputs.iter().filter(|input| input.is_used);
-        inputs.filter(|input| !nest.needs(&input.map.results).contains(&var)).count()
+        inputs.filter(|input| !nest.needs(&accessed(&input.map)).contains(&var)).count()
     };
     // What is shared between unrolled points has to be loaded per lane to matter.
     let loads_lanes = |var: Var| {
         nest.inputs.iter().any(|input| {
-            let needs = nest.needs(&input.map.results);
+            let needs = nest.needs(&accessed(&input.map));
             input.is_used && needs.contains(&lane) && !needs.contains(&var)
         })
     };
@@ -149,7 +146,7 @@ pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
         vector_epilogue: nest
             .generic
             .epilogue()
-            .is_none_or(|epilogue| is_elementwise(epilogue, lane)),
+            .is_none_or(|epilogue| is_elementwise(nest, epilogue, lane)),
         transposed: Vec::new(),
     };
     // An epilogue that works on single values finds the accumulators in the destinations.
@@ -164,9 +161,11 @@ fn transposition(nest: &Nest, dims: &[Var]) -> Option<Tiling> {
     let epilogue = nest.generic.epilogue();
     // A block stores all of its elements.
     let may_skip_stores = !nest.domain.constraints.is_empty() && nest.is_map_form();
+    // Without a fold, guards split loops instead.
     if may_skip_stores
-        || !is_elementwise(nest.generic.body(), lane)
-        || epilogue.is_some_and(|epilogue| !is_elementwise(epilogue, lane))
+        || has_tests(nest)
+        || !is_elementwise(nest, nest.generic.body(), lane)
+        || epilogue.is_some_and(|epilogue| !is_elementwise(nest, epilogue, lane))
         || nest.outputs.iter().any(|output| step_along(nest, &output.map, lane) != Some(1))
     {
         return None;
@@ -239,22 +238,43 @@ fn element_width(nest: &Nest) -> Option<i64> {
 }
 
 /// Whether every operand is contiguous in the lanes or does not depend on them, and the
-/// destinations are contiguous in lanes that are a dimension variable.
+/// destinations are contiguous in lanes that are a dimension variable. A guard becomes a mask.
 fn operands_fit(nest: &Nest, lane: Var) -> bool {
-    let inputs = nest.inputs.iter().filter(|input| input.is_used);
-    let inputs_fit =
-        inputs.map(|input| step_along(nest, &input.map, lane)).all(|it| matches!(it, Some(0 | 1)));
+    let mut inputs = nest.inputs.iter().filter(|input| input.is_used);
+    let inputs_fit = inputs.all(|input| match step_along(nest, &input.map, lane) {
+        Some(0) => !nest.needs(&constrained(&input.map.constraints)).contains(&lane),
+        Some(1) => have_masks(nest, &input.map.constraints, lane),
+        _ => false,
+    });
     let wanted = i64::from(matches!(lane, Var::Dim(_)));
     inputs_fit
         && nest.outputs.iter().all(|output| step_along(nest, &output.map, lane) == Some(wanted))
 }
 
-/// Whether a block consists of operations on elements, and of indices other than the
-/// lanes.
-fn is_elementwise(block: Blk, lane: Var) -> bool {
+/// Whether conditions hold for all lanes alike, or from one lane on, or up to one.
+fn have_masks(nest: &Nest, conditions: &[Constraint], lane: Var) -> bool {
+    conditions.iter().all(|condition| {
+        if !nest.needs(&[condition.expr]).contains(&lane) {
+            return true;
+        }
+        // A runtime variable that is read at a place along the lanes differs per lane.
+        let vars = nest.ir.vars(condition.expr).into_iter();
+        let runtimes = vars.filter(|var| matches!(var, Var::Runtime(_)));
+        let runtimes: Vec<_> = runtimes.map(|var| nest.ir.var(var)).collect();
+        !nest.needs(&runtimes).contains(&lane)
+            && matches!(nest.coefficient(condition.expr, lane), Some(1 | -1))
+    })
+}
+
+/// Whether a block consists of operations on elements, of indices other than the lanes, and of
+/// conditions that are masks.
+fn is_elementwise(nest: &Nest, block: Blk, lane: Var) -> bool {
     mlir::ops(block).into_iter().all(|op| {
         if let Some(var) = index_of(op) {
             return var != lane;
+        }
+        if let Some(inside) = Inside::cast(op) {
+            return have_masks(nest, &inside.conditions(&nest.ir), lane);
         }
         let scalars = mlir::operands(op).into_iter().chain(mlir::results(op));
         let fits = mlir::is(op, "imap.yield")
