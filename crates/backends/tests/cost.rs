@@ -79,6 +79,10 @@ fn enumerate(module: &Module) -> (i64, i64) {
             let at = |map: usize| maps[map].evaluate(&ir, &point.dims, &point.ranges, &[]).unwrap();
             flops += operations(Some(generic.body()));
             for (number, input) in inputs.iter().enumerate() {
+                let guard = &maps[number];
+                if guard.satisfies_constraints(&ir, &point.dims, &point.ranges, &[]) != Ok(true) {
+                    continue;
+                }
                 let width = mlir::byte_width(mlir::element_type(input.r#type()));
                 let entry = read.entry(mlir::value_key(*input));
                 entry.or_insert((width.into(), HashSet::new())).1.insert(at(number));

@@ -190,6 +190,7 @@ fn with_random_sizes(source: &str, random: &mut Random) -> String {
 
 const TILES: &str = include_str!("../../../../tests/lit/imap/tile.mlir");
 const REDUCTIONS: &str = include_str!("../../../../tests/lit/imap/tile-reduction.mlir");
+const GUARDS: &str = include_str!("../../../../tests/lit/imap/tile-guards.mlir");
 
 #[test]
 fn tiled_functions_agree_with_the_interpreter() {
@@ -206,10 +207,17 @@ fn reductions_in_parts_agree_with_the_interpreter() {
 }
 
 #[test]
+fn guarded_tiles_agree_with_the_interpreter() {
+    for threads in [1, 2] {
+        assert_eq!(check(GUARDS, threads), 4);
+    }
+}
+
+#[test]
 fn tile_sizes_do_not_change_values() {
     for seed in 0..6 {
         let mut random = Random::new(seed);
-        for source in [TILES, REDUCTIONS] {
+        for source in [TILES, REDUCTIONS, GUARDS] {
             let source = with_random_sizes(source, &mut random);
             let context = tc_dialects::new_context();
             let (_, received) = diagnostic::collect(&context);

@@ -73,18 +73,55 @@ enum Outcome {
 /// them: an epilogue runs where it does not hold.
 fn decide(ir: &Context, bounds: &IndexingMap, conditions: &[Constraint]) -> Outcome {
     let mut simplifier = Simplifier::for_map(ir, bounds);
-    let mut open = Vec::new();
+    let mut open: Vec<Constraint> = Vec::new();
     for Constraint { expr, interval } in conditions {
         let expr = simplifier.simplify(ir.canonicalize(*expr));
         let values = simplifier.interval_of(expr);
         if !values.is_empty() && values.intersect(*interval).is_empty() {
             return Outcome::Never;
         }
-        if !interval.covers(values) {
-            open.push(Constraint { expr, interval: *interval });
+        if interval.covers(values) {
+            continue;
+        }
+        let new = reduced(ir, Constraint { expr, interval: *interval });
+        match open.iter_mut().find(|it| it.expr == new.expr) {
+            Some(known) => {
+                known.interval = known.interval.intersect(new.interval);
+                if known.interval.is_empty() && !values.is_empty() {
+                    return Outcome::Never;
+                }
+            }
+            None => open.push(new),
         }
     }
     Outcome::Open(open)
+}
+
+/// A condition without a constant part or a common factor of the terms: `i in [1, 2]` for
+/// `i * 2 + 3 in [4, 8]`.
+fn reduced(ir: &Context, condition: Constraint) -> Constraint {
+    let Some(linear) = ir.linear_terms(condition.expr) else { return condition };
+    let factors = linear.terms.iter().map(|(_, factor)| factor.unsigned_abs());
+    let Ok(factor) = i64::try_from(factors.fold(0, tc_ir::expr::gcd)) else { return condition };
+    if factor == 0 || (factor == 1 && linear.constant == 0) {
+        return condition;
+    }
+    let end = |end: i64, infinity: i64| {
+        if end == infinity { Some(end) } else { end.checked_sub(linear.constant) }
+    };
+    let Interval { lo, hi } = condition.interval;
+    let (Some(lo), Some(hi)) = (end(lo, i64::MIN), end(hi, i64::MAX)) else { return condition };
+    let lo = match lo {
+        i64::MIN => lo,
+        _ => lo.div_euclid(factor) + i64::from(lo.rem_euclid(factor) != 0),
+    };
+    let hi = if hi == i64::MAX { hi } else { hi.div_euclid(factor) };
+    let interval = Interval::new(lo, hi);
+    let terms = linear.terms.iter();
+    let sum = terms.fold(ir.constant(0), |sum, (term, times)| {
+        ir.add(sum, ir.mul(*term, ir.constant(times / factor)))
+    });
+    Constraint { expr: ir.canonicalize(sum), interval }
 }
 
 /// Whether conditions changed.
@@ -115,9 +152,6 @@ fn simplify_guards(
         match decide(ir, bounds, old) {
             Outcome::Open(new) => {
                 has_changed |= differ(ir, old, &new);
-                if new.is_empty() {
-                    parts.fills[number] = None;
-                }
                 parts.maps[number].constraints = new;
             }
             Outcome::Never => never_read.push(number),

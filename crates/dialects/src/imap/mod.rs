@@ -697,9 +697,12 @@ impl<'c> GenericParts<'c> {
         builder.op_with(name, &operands, &results, &attributes, regions)
     }
 
-    /// The attribute `fills`, if there is a constant.
+    /// The attribute `fills`, if there is a constant. One without a guard is left out.
     fn fills_attribute(&self, context: &'c Context) -> Option<Attribute<'c>> {
-        let fill = |number: usize| self.fills.get(number).copied().flatten();
+        let is_guarded = |number: usize| !self.maps[number].constraints.is_empty();
+        let fill = |number: usize| {
+            self.fills.get(number).copied().flatten().filter(|_| is_guarded(number))
+        };
         let fills: Vec<_> = (0..self.maps.len()).map(fill).collect();
         let of = |fill: &Option<Attribute<'c>>| fill.unwrap_or_else(|| Attribute::unit(context));
         let attributes: Vec<_> = fills.iter().map(of).collect();

@@ -523,7 +523,6 @@ impl<'a, 'c> Tiler<'a, 'c> {
             }
         }
         let bounds = IndexingMap { constraints: Vec::new(), ..domain.clone() };
-        let mut fills = self.parts.fills.clone();
         let mut maps: Vec<_> = subscripts
             .into_iter()
             .enumerate()
@@ -531,9 +530,6 @@ impl<'a, 'c> Tiler<'a, 'c> {
                 let results = results.into_iter().map(|it| simplifier.simplify(it)).collect();
                 let guard = &self.parts.maps[number].constraints;
                 let constraints = self.shifted_constraints(&bounds, guard);
-                if constraints.is_empty() {
-                    fills[number] = None;
-                }
                 IndexingMap { results, constraints, ..blank.clone() }
             })
             .collect();
@@ -557,7 +553,7 @@ impl<'a, 'c> Tiler<'a, 'c> {
             inputs: operands,
             inits,
             maps,
-            fills,
+            fills: self.parts.fills.clone(),
             accumulators: self.parts.accumulators.clone(),
             combiner: self.parts.combiner,
         };

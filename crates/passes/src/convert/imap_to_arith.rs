@@ -4,7 +4,7 @@
 //! `tc_f_f32` or `tc_f_f64`, declared as a private function of the module. Operands of a narrower type
 //! are widened to `f32`, and the result is narrowed.
 //!
-//! Operations in the body of an `imap.generic` are converted too. Two kinds stay: `imap.index` and
+//! Operations in the body of an `imap.generic` are converted too. These stay: `imap.index`, `imap.inside` and
 //! `imap.yield` belong to `convert-imap-to-scf`, and `imap.check` belongs to
 //! `convert-results-to-destinations`.
 

@@ -17,6 +17,10 @@
 //! is returned, or read at computed positions, is stored anyway and stays apart. A broadcast, which
 //! reads fewer elements than it writes, is computed by each of its readers.
 //!
+//! Guards of the producer go along with its maps. Where the guard of the consumer's read fails, the body of the
+//! producer runs on the constants of its inputs, and its value is not used (`imap.inside`). A reduction takes in no
+//! producer with guards.
+//!
 //! Before, shortened:
 //!
 //! ```mlir
@@ -392,6 +396,14 @@ impl<'c> Node<'c> {
             && self.parts.maps[..self.parts.inputs.len()].iter().all(is_smaller)
     }
 
+    /// Whether it stores its only input as it is, or a constant where the guard of the read fails.
+    fn copies(&self, constant: Option<Attribute<'c>>) -> bool {
+        let body = self.generic.body();
+        let (arguments, yielded) = (mlir::arguments(body), mlir::operands(mlir::terminator(body)));
+        let is_copy = arguments == yielded && mlir::ops(body).len() == 1 && arguments.len() == 1;
+        is_copy && (self.parts.maps[0].constraints.is_empty() || self.parts.fills[0] == constant)
+    }
+
     fn is_reduction(&self) -> bool {
         !self.parts.domain.ranges.is_empty()
             || self.generic.epilogue().is_some()
@@ -449,9 +461,7 @@ fn plan<'c, 'i>(
         check_uses(consumer.generic, producer.generic)?;
     }
     check_memory(consumer.generic, producer.generic)?;
-    if reads.iter().any(|read| !consumer.parts.maps[*read].constraints.is_empty()) {
-        return Err("the consumer reads the result of the producer under a guard".to_string());
-    }
+    check_guards(&consumer, &producer, &reads)?;
     let inverse = invert(ir, &producer)?;
     let base = consumer.parts.runtimes.len() as u32;
     let dims: Vec<Vec<Expr>> = reads
@@ -497,6 +507,44 @@ fn plan<'c, 'i>(
     let consumer_map = consumer.parts.maps[reads[0]].display(ir).to_string();
     let producer_map = producer.init_map().display(ir).to_string();
     Ok(Plan { ir, consumer, producer, reads, dims, epilogue, consumer_map, producer_map })
+}
+
+/// Whether guards allow to compute the producer where it is read. Where the guard of that read fails,
+/// the producer is computed from constants, and not used.
+fn check_guards(consumer: &Node, producer: &Node, reads: &[usize]) -> Result<(), String> {
+    if producer.generic.has_guards() && consumer.is_reduction() {
+        return Err("the reduction would test the guards of the producer at each point".into());
+    }
+    if reads.iter().all(|read| consumer.parts.maps[*read].constraints.is_empty()) {
+        return Ok(());
+    }
+    if producer.is_reduction() {
+        return Err("the consumer reads the reduction under a guard".to_string());
+    }
+    if producer.runtime_reads.iter().any(Option::is_some) {
+        return Err("the producer reads indices, and the consumer reads it under a guard".into());
+    }
+    match is_total(producer.generic.body()) {
+        true => Ok(()),
+        false => Err("the body of the producer cannot run where the consumer does not read".into()),
+    }
+}
+
+/// Whether a body computes something from any values, without access to memory or a division of
+/// integers.
+fn is_total(block: Blk) -> bool {
+    mlir::ops(block).into_iter().all(|op| {
+        let name = mlir::name(op);
+        let is_division = ["arith.div", "arith.rem", "arith.floordiv", "arith.ceildiv"]
+            .iter()
+            .any(|division| name.starts_with(division));
+        let is_float = mlir::results(op)
+            .iter()
+            .all(|result| mlir::is_float(mlir::element_type(result.r#type())));
+        op.region_count() == 0
+            && (!is_division || is_float)
+            && ["arith.", "math.", "imap."].iter().any(|dialect| name.starts_with(dialect))
+    })
 }
 
 /// All uses of the producer have to be plain reads of operations, and of this one alone
@@ -594,6 +642,7 @@ fn check_written<'c>(
             // An epilogue reads at points that the constraints exclude, too.
             frame.domain.constraints.clear();
         }
+        frame.domain.constraints.extend(&consumer.parts.maps[*read].constraints);
         let prover = Prover::for_domain(ir, &frame.domain);
         let in_frame = |expr| ir.substitute(expr, &in_place_of_runtimes(&runtimes));
         let at_most = |low, high| prover.at_most(low, high) == Verdict::Proved;
@@ -963,7 +1012,7 @@ impl<'c, 'i> Frame<'c, 'i> {
                     constraints.push(Constraint { expr, interval: *interval });
                 }
             }
-            fills.push(read.fill.filter(|_| !constraints.is_empty()));
+            fills.push(read.fill);
             let results = read.results.iter().map(|expr| simplifier.simplify(*expr)).collect();
             maps.push(IndexingMap { results, constraints, ..frame.clone() });
         };
@@ -1039,14 +1088,26 @@ impl<'c, 'i> Plan<'c, 'i> {
         builder.located(imap::fused_location(builder.context, consumer.location(), producer))
     }
 
-    /// Adds the reads of the producer's inputs, over the consumer's variables, to the frame.
-    fn add_producer_inputs(&self, frame: &mut Frame<'c, 'i>, dims: &[Expr]) -> Copied {
+    /// Adds the reads of the producer's inputs, over the consumer's variables, to the frame. They are
+    /// under the guard of the consumer's read as well.
+    fn add_producer_inputs(
+        &self,
+        frame: &mut Frame<'c, 'i>,
+        dims: &[Expr],
+        guard: &[Constraint],
+        fill: Option<Attribute<'c>>,
+    ) -> Copied {
         let base = self.consumer.parts.runtimes.len();
         let (dims, runtimes) = frame.add_runtimes(&self.producer, base, dims);
         let parts = &self.producer.parts;
         let mut copied = Copied { inputs: Vec::new(), dims, runtimes };
         for (number, value) in parts.inputs.iter().enumerate() {
-            let read = Read::of(parts, number).substitute(self.ir, &|var| copied.replacement(var));
+            let read = Read::of(parts, number);
+            let mut read = read.substitute(self.ir, &|var| copied.replacement(var));
+            read.guard.extend(guard);
+            if !guard.is_empty() && self.producer.copies(fill) {
+                read.fill = fill;
+            }
             copied.inputs.push(frame.add_input(*value, read));
         }
         copied
@@ -1055,6 +1116,8 @@ impl<'c, 'i> Plan<'c, 'i> {
     /// What every `imap.inside` of the operation under construction tests.
     fn conditions<'a>(&self, copies: impl Iterator<Item = &'a Copied>) -> Vec<Constraint> {
         let mut conditions = conditions_in(self.ir, &self.consumer.generic.blocks());
+        let guards = self.reads.iter().map(|read| &self.consumer.parts.maps[*read].constraints);
+        conditions.extend(guards.flatten());
         let of_producer = conditions_in(self.ir, &self.producer.generic.blocks());
         for copied in copies {
             let replacement = |var| copied.replacement(var);
@@ -1073,7 +1136,10 @@ impl<'c, 'i> Plan<'c, 'i> {
         for (number, value) in consumer.parts.inputs.iter().enumerate() {
             match self.reads.iter().position(|read| *read == number) {
                 Some(read) => {
-                    bodies.insert(number, self.add_producer_inputs(&mut frame, &self.dims[read]));
+                    let guard = &consumer.parts.maps[number].constraints;
+                    let (dims, fill) = (&self.dims[read], consumer.parts.fills[number]);
+                    let copied = self.add_producer_inputs(&mut frame, dims, guard, fill);
+                    bodies.insert(number, copied);
                 }
                 None => {
                     let read = Read::of(&consumer.parts, number);
@@ -1111,8 +1177,15 @@ impl<'c, 'i> Plan<'c, 'i> {
                     let arguments: Vec<_> =
                         copied.inputs.iter().map(|input| new_arguments[offset + input]).collect();
                     let body = self.producer.generic.body();
-                    let yielded = self.copy_body(&frame, &inside, body, &arguments, copied);
-                    values.insert(*argument, yielded[0]);
+                    let mut value = self.copy_body(&frame, &inside, body, &arguments, copied)[0];
+                    let guard = &consumer.parts.maps[number].constraints;
+                    let fill = consumer.parts.fills[number];
+                    if !guard.is_empty() && !self.producer.copies(fill) {
+                        let holds = imap::build_inside(&inside, ir, guard);
+                        let fill = imap::build_fill(&inside, fill, value.r#type());
+                        value = inside.select(holds, value, fill);
+                    }
+                    values.insert(*argument, value);
                 }
             }
             copy_rest(&inside, old, &mut values);
@@ -1139,7 +1212,7 @@ impl<'c, 'i> Plan<'c, 'i> {
                 upper: variable.upper.map(|bound| ir.substitute(bound, &replacement)),
             })
             .collect();
-        let copied = self.add_producer_inputs(&mut frame, &self.dims[0]);
+        let copied = self.add_producer_inputs(&mut frame, &self.dims[0], &[], None);
         let mut numbers: HashMap<usize, usize> = HashMap::new();
         for (number, value) in consumer.parts.inputs.iter().enumerate() {
             if !self.reads.contains(&number) {

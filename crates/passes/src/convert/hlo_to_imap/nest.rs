@@ -20,13 +20,16 @@ use tc_ir::{
     map::{Constraint, Variable},
 };
 
+/// The conditions under which an element is read, and the constant elsewhere; `None` is zero.
+pub(in crate::convert) type Guard<'c> = (Vec<Constraint>, Option<Attribute<'c>>);
+
 /// An `imap.generic` to be built.
 #[derive(Clone)]
 pub(in crate::convert) struct Nest<'c, 'i> {
     ir: &'i Context,
     domain: IndexingMap,
     runtimes: Vec<Val<'c>>,
-    inputs: Vec<(Val<'c>, Vec<Expr>)>,
+    inputs: Vec<(Val<'c>, Vec<Expr>, Guard<'c>)>,
     outputs: Vec<(Val<'c>, Vec<Expr>, Combiner)>,
     /// The scanned dimension variable, and whether the scan is exclusive.
     scan: Option<(u32, bool)>,
@@ -113,7 +116,17 @@ impl<'c, 'i> Nest<'c, 'i> {
 
     /// Reads a tensor at an index.
     pub(in crate::convert) fn read(&mut self, tensor: Val<'c>, index: Vec<Expr>) {
-        self.inputs.push((tensor, index));
+        self.read_where(tensor, index, (Vec::new(), None));
+    }
+
+    /// Reads a tensor at an index, under a guard.
+    pub(in crate::convert) fn read_where(
+        &mut self,
+        tensor: Val<'c>,
+        index: Vec<Expr>,
+        guard: Guard<'c>,
+    ) {
+        self.inputs.push((tensor, index, guard));
     }
 
     /// Writes to a tensor at an index.
@@ -169,9 +182,9 @@ impl<'c, 'i> Nest<'c, 'i> {
             runtimes: free(&self.domain.runtimes),
             ..IndexingMap::default()
         };
-        let inputs = self.inputs.iter().map(|(_, index)| index);
-        let indices = inputs.chain(self.outputs.iter().map(|(_, index, _)| index));
-        let maps = indices.map(|index| {
+        let inputs = self.inputs.iter().map(|(_, index, (guard, _))| (index, &guard[..]));
+        let outputs = self.outputs.iter().map(|(_, index, _)| (index, &[][..]));
+        let maps = inputs.chain(outputs).map(|(index, guard)| {
             let results = index.iter().map(|expr| self.ir.canonicalize(*expr)).collect();
             let mut map = IndexingMap { results, ..self.domain.clone() };
             map.constraints.clear();
@@ -179,15 +192,16 @@ impl<'c, 'i> Nest<'c, 'i> {
             if !map.is_known_empty(self.ir) {
                 map.simplify(self.ir);
             }
-            IndexingMap { results: map.results, ..frame.clone() }
+            let constraints = guard.to_vec();
+            IndexingMap { results: map.results, constraints, ..frame.clone() }
         });
         let maps = maps.collect();
         let mut parts = GenericParts {
             maps,
-            fills: Vec::new(),
+            fills: self.inputs.iter().map(|(.., (_, fill))| *fill).collect(),
             domain: self.domain,
             runtimes: self.runtimes,
-            inputs: self.inputs.iter().map(|(tensor, _)| *tensor).collect(),
+            inputs: self.inputs.iter().map(|(tensor, ..)| *tensor).collect(),
             inits: self.outputs.iter().map(|(init, ..)| *init).collect(),
             accumulators,
             combiner: None,

@@ -2,17 +2,18 @@
 
 use super::{
     Lowering,
-    nest::{Memory, Nest, empty_array, identity},
+    nest::{Memory, Nest, empty, empty_array, identity},
     scalar,
     value::Array,
 };
+use melior::ir::operation::OperationLike;
 use tc_dialects::{
     hlo::{
         ArrayShape, Instruction,
         indexing::{Accesses, InstructionRef},
     },
-    imap::Combiner,
-    mlir::{Builder, Val},
+    imap::{self, Combiner},
+    mlir::{self, Builder, Val},
 };
 use tc_ir::{Context, Expr};
 
@@ -135,7 +136,8 @@ impl<'c> Lowering<'c, '_> {
         Ok(result)
     }
 
-    /// `pad`: what is cut off by negative padding is not written.
+    /// `pad`: a read under a guard. What is cut off by negative padding is not read. Padding between
+    /// elements is stored first: a guard would take a remainder at each point.
     pub(super) fn pad(
         &self,
         b: &Builder<'c>,
@@ -143,9 +145,36 @@ impl<'c> Lowering<'c, '_> {
         operands: &[&Array<'c>],
         shape: &ArrayShape,
     ) -> Result<Array<'c>, String> {
-        let filled = self.fill(b, shape, operands[1])?;
-        let accesses = &self.over_operands(at, &[0])?[0];
-        self.insert_along(b, accesses, Vec::new(), operands[0], filled)
+        let mut accesses = self.over_output(at, 0, &[0])?;
+        let padding = self.module[at.computation][at.instruction].padding();
+        if accesses.is_empty(self.ir) || padding.iter().any(|it| it.interior != 0) {
+            let filled = self.fill(b, shape, operands[1])?;
+            let accesses = &self.over_operands(at, &[0])?[0];
+            return self.insert_along(b, accesses, Vec::new(), operands[0], filled);
+        }
+        let guard = std::mem::take(&mut accesses.domain.constraints);
+        let nest = Nest::along(self.ir, &accesses, Vec::new());
+        let mut parts = Vec::new();
+        for (part, value) in operands[0].parts.iter().zip(&operands[1].parts) {
+            let mut nest = nest.clone();
+            let constant = mlir::defining_op(*value).filter(|op| mlir::is(*op, "arith.constant"));
+            let constant = constant.and_then(|op| mlir::splat_of(op.attribute("value").ok()?));
+            nest.read_where(*part, accesses.indices[0].clone(), (guard.clone(), constant));
+            if constant.is_none() && !guard.is_empty() {
+                nest.read(*value, Vec::new());
+            }
+            let init = empty(b, shape)[0];
+            nest.write(init, accesses.index.clone(), Combiner::ASSIGN);
+            let padded = nest.build(b, |b, values| match *values {
+                [element, value] => {
+                    let inside = imap::build_inside(b, self.ir, &guard);
+                    Ok(vec![b.select(inside, element, value)])
+                }
+                _ => Ok(values.to_vec()),
+            })?;
+            parts.push(padded[0]);
+        }
+        Ok(Array { parts, shape: shape.clone() })
     }
 
     /// `iota`.
