@@ -280,3 +280,68 @@ pub fn canonicalize(generic: Generic) -> bool {
     mlir::set_attribute(op, "maps", mlir::array(context, &maps));
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Points of a box of two variables.
+    fn points() -> impl Iterator<Item = [i64; 2]> {
+        (-3..=4).flat_map(|i| (0..=5).map(move |j| [i, j]))
+    }
+
+    #[test]
+    fn decided_conditions_hold_at_the_same_points() {
+        let ir = Context::new();
+        let bounds = IndexingMap {
+            dims: [(-3, 4), (0, 5)]
+                .map(|(lo, hi)| Variable::bounded(&ir, Interval::new(lo, hi)))
+                .to_vec(),
+            ..IndexingMap::default()
+        };
+        let condition = |[a, b, c]: [i64; 3], lo: i64, hi: i64| {
+            let sum = ir.wrap(ir.dim(0)) * a + ir.wrap(ir.dim(1)) * b + c;
+            Constraint { expr: sum.expr(), interval: Interval::new(lo, hi) }
+        };
+        let (mut never, mut always, mut fewer) = (0, 0, 0);
+        for a in -3..=3 {
+            for b in [-4, -2, 0, 1, 6] {
+                for c in [-5, 0, 7] {
+                    for (lo, hi) in
+                        [(-9, -1), (0, 3), (i64::MIN, 2), (-1, i64::MAX), (3, 2), (-99, 99)]
+                    {
+                        let first = condition([a, b, c], lo, hi);
+                        for second in
+                            [condition([2 * a, 2 * b, 0], -7, 9), condition([0, 3, 1], 2, 8)]
+                        {
+                            let old = [first, second];
+                            let holds = |all: &[Constraint], [i, j]: [i64; 2]| {
+                                let constraints = all.to_vec();
+                                let map = IndexingMap { constraints, ..bounds.clone() };
+                                map.satisfies_constraints(&ir, &[i, j], &[], &[]) == Ok(true)
+                            };
+                            match decide(&ir, &bounds, &old) {
+                                Outcome::Never => {
+                                    assert!(!points().any(|point| holds(&old, point)));
+                                    never += 1;
+                                }
+                                Outcome::Open(new) => {
+                                    for point in points() {
+                                        assert_eq!(holds(&old, point), holds(&new, point));
+                                    }
+                                    always += usize::from(new.is_empty());
+                                    fewer += usize::from(new.len() == 1);
+                                    let Outcome::Open(again) = decide(&ir, &bounds, &new) else {
+                                        panic!("conditions that were open");
+                                    };
+                                    assert!(!differ(&ir, &new, &again));
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        assert!(100 < never && 10 < always && 100 < fewer, "{never}, {always}, {fewer}");
+    }
+}
