@@ -65,6 +65,18 @@ func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
+// imap.generic C9: numbers
+func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'imap.generic' op expected a number or 'unit' per map in 'fills', but found '"one"'}}
+  %0 = "imap.generic"(%a, %a) <{domain = #imap.map<(i) -> (), domain: i in [0, 3]>, fills = ["one", unit], maps = [#imap.map<(i) -> (i), domain: i in [-inf, inf], i in [1, 2]>, #imap.map<(i) -> (i)>], operandSegmentSizes = array<i32: 0, 1, 1>}> ({
+  ^bb0(%x: f32):
+    imap.yield %x : f32
+  }) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
 // imap.generic C9: the bounds of a runtime variable
 func.func @f(%a: tensor<4xf32>, %t: tensor<4xi8>) -> tensor<4xf32> {
   // expected-error @below {{'imap.generic' op runtime variable 0 is 0 where its guard fails, outside of its bounds [1, 3]; write another number after 'else'}}

@@ -16,7 +16,9 @@ use crate::{
 };
 use melior::{
     Context,
-    ir::{AttributeLike, BlockLike, Type, TypeLike, ValueLike, operation::OperationLike},
+    ir::{
+        Attribute, AttributeLike, BlockLike, Type, TypeLike, ValueLike, operation::OperationLike,
+    },
 };
 use std::collections::BTreeSet;
 use tc_ir::{FrozenMap, expr::Var};
@@ -142,7 +144,14 @@ fn verify_guards<'c>(
     let (domain, inputs, inits) = (op.frozen_domain(), op.inputs(), op.inits());
     let runtimes = op.runtimes();
     let num_fixed = maps.len() - tensors.len();
-    let num_fills = mlir::array_attr(op.op(), "fills").len();
+    let fills = mlir::array_attr(op.op(), "fills");
+    let is_fill = |fill: &Attribute<'c>| mlir::is_number(*fill) || fill.to_string() == "unit";
+    if let Some(fill) = fills.iter().find(|fill| !is_fill(fill)) {
+        return error(format!(
+            "expected a number or 'unit' per map in 'fills', but found '{fill}'"
+        ));
+    }
+    let num_fills = fills.len();
     if num_fills != 0 && num_fills != maps.len() {
         return error(format!(
             "expected one fill per map, {} in all, but found {num_fills}",
