@@ -61,6 +61,10 @@ bool tcRustReadsDestination(MlirOperation op, size_t destination);
 /// Canonicalizes an `imap.generic` in place; whether it changed.
 bool tcRustCanonicalize(MlirOperation op);
 
+/// Builds an `imap.generic` without what nothing uses before another one, if there is such.
+/// `replace` gets the number of each result that is used, and its replacement.
+bool tcRustPrune(MlirOperation op, void *state, void (*replace)(void *, size_t, MlirValue));
+
 //===- Tiling of imap.generic ---------------------------------------------===//
 // A function that returns false has reported the reason.
 

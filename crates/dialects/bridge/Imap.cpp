@@ -269,6 +269,19 @@ void ImapDialect::getCanonicalizationPatterns(RewritePatternSet &patterns) const
 }
 
 LogicalResult GenericOp::canonicalize(GenericOp op, PatternRewriter &rewriter) {
+  struct State {
+    GenericOp op;
+    SmallVector<std::pair<Value, Value>> results;
+  } state{op, {}};
+  if (tcRustPrune(wrap(op.getOperation()), &state, [](void *raw, size_t number, MlirValue value) {
+        auto *state = static_cast<State *>(raw);
+        state->results.emplace_back(state->op->getResult(number), unwrap(value));
+      })) {
+    for (auto [old, replacement] : state.results)
+      rewriter.replaceAllUsesWith(old, replacement);
+    rewriter.eraseOp(op);
+    return success();
+  }
   rewriter.startOpModification(op);
   bool hasChanged = tcRustCanonicalize(wrap(op.getOperation()));
   if (hasChanged)

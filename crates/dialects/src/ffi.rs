@@ -421,6 +421,23 @@ extern "C" fn tcRustCanonicalize(op: MlirOperation) -> bool {
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn tcRustPrune(
+    op: MlirOperation,
+    state: *mut c_void,
+    replace: extern "C" fn(*mut c_void, usize, MlirValue),
+) -> bool {
+    guarded(op, || {
+        // SAFETY: a pattern rewrites an operation that is alive.
+        let op: Op = unsafe { OperationRef::from_raw(op) };
+        let pruned = imap::Generic::cast(op).and_then(imap::prune::prune);
+        for (number, value) in pruned.iter().flatten() {
+            replace(state, *number, value.to_raw());
+        }
+        pruned.is_some()
+    })
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn tcRustLanguage(file_name: MlirStringRef, contents: MlirStringRef) -> Language {
     // SAFETY: the texts live across the call.
     Language::of(unsafe { text(file_name) }, unsafe { bytes(contents) })

@@ -71,7 +71,7 @@ func.func @masked(%table: tensor<6x11xi32>, %ids: tensor<23xi32>) -> tensor<23x1
 // CHECK-LABEL: func.func @parts(
 // CHECK: scf.for %[[J:.*]] = %c0 to %c37 step %c8
 // CHECK: imap.generic (i, j)
-// CHECK-SAME: where i + j + j_offset in [2, 40] else 5, %{{.*}}[i - 2] where i in [2, inf] else 4 :
+// CHECK-SAME: where i + j + j_offset in [2, 40] else 5 :
 // CHECK: imap.inside (d1 + rt0 in [3, inf]) : i1
 // CHECK: imap.generic (i)[j]
 // CHECK-SAME: %{{.*}}[i - 2] where i in [2, inf] else 4 :

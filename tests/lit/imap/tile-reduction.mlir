@@ -116,7 +116,7 @@ func.func @sum_dynamic(%x: tensor<?x?xi32> {tc.sizes = ["M", "N"]}) -> (tensor<?
 // CHECK: %[[S3:.*]] = tensor.extract_slice %[[ACC2]][0, 0] [6, %[[SIZE]]] [1, 1]
 // CHECK: %[[R3:.*]]:2 = imap.generic (i, j){j_size} domain: i in [0, 5], j in [0, j_size - 1], j_size in [5, 8]
 // CHECK-SAME: runtime(%[[SIZE]] :
-// CHECK-SAME: ins(%[[S]][i, j], %[[B]][i] :
+// CHECK-SAME: ins(%[[S]][i, j] :
 // CHECK-SAME: outs(%[[S2]][i, j], %[[S3]][i, j] :
 // CHECK-SAME: fold [maxs {{.*}} from outs 0, add {{.*}} from outs 1]
 // CHECK: tensor.insert_slice %[[R3]]#0 into %[[ACC]][0, 0] [6, %[[SIZE]]] [1, 1]

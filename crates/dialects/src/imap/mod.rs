@@ -6,6 +6,7 @@ pub mod canonicalize;
 pub mod extents;
 pub mod map;
 pub mod partial;
+pub(crate) mod prune;
 mod sort;
 pub mod tiling;
 pub mod verify;

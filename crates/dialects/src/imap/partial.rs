@@ -7,7 +7,7 @@
 use super::{
     Accumulator, Generic, GenericParts, Indexed, Inside, Start, build_yield,
     substitute_in_conditions,
-    tiling::{Index, Reason, Slice, Span, Tiled, Tiler},
+    tiling::{Index, Reason, Slice, Span, Tiled, Tiler, copy_attributes},
 };
 use crate::mlir::{self, Builder, Op, Val, ValueMap};
 use melior::ir::ValueLike;
@@ -216,7 +216,7 @@ pub fn tile<'c>(
     let new = parts.build(&ir, &builder, false);
     let renumber = |var| renumbered.get(&var).copied().unwrap_or(var);
     tiler.copy_region(generic.body(), new.body(), &renumber, &runtimes);
-    tiler.copy_attributes(new.op());
+    copy_attributes(tiler.generic.op(), new.op());
     Ok(Tiled { slices, op: new.op() })
 }
 
@@ -336,6 +336,6 @@ pub fn merge<'c>(
         }
         substitute_in_conditions(&ir, &[to], &super::renumbering(&ir, &runtimes));
     }
-    tiler.copy_attributes(new.op());
+    copy_attributes(tiler.generic.op(), new.op());
     Ok(new.op())
 }

@@ -615,14 +615,14 @@ impl<'a, 'c> Tiler<'a, 'c> {
             mlir::set_operand(sum, 0, index);
         }
     }
+}
 
-    /// Copies the attributes that are not part of the definition of the operation.
-    pub(super) fn copy_attributes(&self, to: Op<'c>) {
-        for (name, attribute) in self.generic.op().attributes() {
-            let Ok(name) = name.as_string_ref().as_str() else { continue };
-            if to.attribute(name).is_err() {
-                mlir::set_attribute(to, name, attribute);
-            }
+/// Copies the attributes that are not part of the definition of an operation.
+pub(super) fn copy_attributes<'c>(from: Op<'c>, to: Op<'c>) {
+    for (name, attribute) in from.attributes() {
+        let Ok(name) = name.as_string_ref().as_str() else { continue };
+        if name != "fills" && to.attribute(name).is_err() {
+            mlir::set_attribute(to, name, attribute);
         }
     }
 }
@@ -758,7 +758,7 @@ pub fn tile<'c>(
     for (from, to) in generic.blocks().into_iter().zip(new.blocks()) {
         tiler.copy_region(from, to, &|var| var, &runtimes);
     }
-    tiler.copy_attributes(new.op());
+    copy_attributes(tiler.generic.op(), new.op());
     Ok(Tiled { slices, op: new.op() })
 }
 

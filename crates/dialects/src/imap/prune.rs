@@ -1,0 +1,215 @@
+//! Canonicalization of `imap.generic`: drop what nothing uses.
+//!
+//! * Results that nothing uses go, with their destinations. In a fold whose accumulators have no names
+//!   of their own for combiners, or that has an epilogue, the epilogue maps what is folded to the others.
+//! * Accumulators with a named combiner go if neither a result nor the epilogue uses them.
+//! * Inputs that no region uses go, and equal reads of one tensor become one.
+//!
+//! Before:
+//!
+//! ```mlir
+//! %r:2 = imap.generic (i)[j] .. ins(%x[i, j], %y[i, j] ..) outs(%e[i], %f[i] ..) fold [add f32, add f32] {
+//! ^bb0(%a: f32, %b: f32):
+//!   imap.yield %a, %b : f32, f32
+//! } -> tensor<4xf32>, tensor<4xf32>
+//! return %r#1 : tensor<4xf32>
+//! ```
+//!
+//! After:
+//!
+//! ```mlir
+//! %r = imap.generic (i)[j] .. ins(%y[i, j] ..) outs(%f[i] ..) fold [add f32] {
+//! ^bb0(%b: f32):
+//!   imap.yield %b : f32
+//! } -> tensor<4xf32>
+//! return %r : tensor<4xf32>
+//! ```
+
+use super::{CombinerKind, Generic, Indexed, Start, build_yield, tiling::copy_attributes};
+use crate::mlir::{self, Blk, Builder, Val, ValueMap};
+use melior::ir::operation::OperationLike;
+use std::collections::BTreeSet;
+use tc_ir::Context;
+
+/// The numbers of what an operation keeps.
+struct Kept {
+    results: Vec<usize>,
+    accumulators: Vec<usize>,
+    inputs: Vec<usize>,
+    /// Per input, the one that reads the same.
+    representatives: Vec<usize>,
+}
+
+impl Kept {
+    fn of(generic: Generic) -> Self {
+        let op = generic.op();
+        let (accumulators, inits) = (generic.accumulators(), generic.inits());
+        let is_used = |number: &usize| {
+            mlir::results(op).get(*number).is_none_or(|it| !mlir::uses(*it).is_empty())
+        };
+        let mut results: BTreeSet<usize> = (0..inits.len()).filter(is_used).collect();
+        let mut kept: Vec<usize>;
+        loop {
+            kept = (0..accumulators.len())
+                .filter(|number| match generic.epilogue() {
+                    _ if accumulators[*number].kind == CombinerKind::Custom => true,
+                    Some(block) => is_needed(mlir::arguments(block)[*number], block, &results),
+                    None => results.contains(number),
+                })
+                .collect();
+            if kept.is_empty() && !accumulators.is_empty() {
+                // A fold has something to fold.
+                kept.push(0);
+            }
+            let starts: Vec<_> =
+                kept.iter().filter_map(|number| accumulators[*number].destination()).collect();
+            if starts.iter().all(|start| results.contains(start)) {
+                break;
+            }
+            results.extend(starts);
+        }
+        let yielded: BTreeSet<usize> = match accumulators.is_empty() {
+            true => results.clone(),
+            false => kept.iter().copied().collect(),
+        };
+        let inputs = generic.inputs();
+        let representatives = representatives(generic);
+        let is_read = |number: &usize| {
+            let body = generic.body();
+            is_needed(mlir::arguments(body)[*number], body, &yielded)
+                || generic.epilogue().is_some_and(|block| {
+                    let argument = mlir::arguments(block)[accumulators.len() + number];
+                    is_needed(argument, block, &results)
+                })
+        };
+        let read: BTreeSet<usize> =
+            (0..inputs.len()).filter(is_read).map(|number| representatives[number]).collect();
+        Self {
+            results: results.into_iter().collect(),
+            accumulators: kept,
+            inputs: read.into_iter().collect(),
+            representatives,
+        }
+    }
+}
+
+/// Whether an argument of a block is used otherwise than by what is yielded as a dropped value.
+fn is_needed<'c>(argument: Val<'c>, block: Blk<'c>, yielded: &BTreeSet<usize>) -> bool {
+    let terminator = mlir::terminator(block);
+    mlir::uses(argument).iter().any(|(op, operand)| *op != terminator || yielded.contains(operand))
+}
+
+/// Per input, the first one that reads the same element of the same tensor.
+fn representatives(generic: Generic) -> Vec<usize> {
+    let (inputs, maps) = (generic.inputs(), mlir::array_attr(generic.op(), "maps"));
+    let fills = mlir::array_attr(generic.op(), "fills");
+    let is_same = |first: usize, second: usize| {
+        inputs[first] == inputs[second]
+            && maps[first] == maps[second]
+            && fills.get(first) == fills.get(second)
+    };
+    let first = |number: usize| (0..number).find(|it| is_same(*it, number)).unwrap_or(number);
+    (0..inputs.len()).map(first).collect()
+}
+
+/// Builds the operation without what nothing uses before it. Returns the results that are left, by their
+/// old numbers, and `None` if all is used.
+pub(crate) fn prune<'c>(generic: Generic<'c>) -> Option<Vec<(usize, Val<'c>)>> {
+    let op = generic.op();
+    let has_results = op.result_count() != 0;
+    if has_results && mlir::results(op).iter().all(|it| mlir::uses(*it).is_empty()) {
+        // All of it is dead.
+        return None;
+    }
+    let kept = Kept::of(generic);
+    let (inputs, inits) = (generic.inputs(), generic.inits());
+    let accumulators = generic.accumulators();
+    if kept.results.len() == inits.len()
+        && kept.accumulators.len() == accumulators.len()
+        && kept.inputs.len() == inputs.len()
+    {
+        return None;
+    }
+    let ir = Context::new();
+    let mut parts = generic.parts(&ir);
+    parts.fills.resize(parts.maps.len(), None);
+    let num_fixed = inputs.len() + inits.len();
+    let operands = kept.inputs.iter().copied();
+    let operands = operands.chain(kept.results.iter().map(|number| inputs.len() + number));
+    let access: Vec<_> = operands.chain(num_fixed..parts.maps.len()).collect();
+    parts.maps = access.iter().map(|number| parts.maps[*number].clone()).collect();
+    parts.fills = access.iter().map(|number| parts.fills[*number]).collect();
+    parts.inputs = kept.inputs.iter().map(|number| inputs[*number]).collect();
+    parts.inits = kept.results.iter().map(|number| inits[*number]).collect();
+    parts.accumulators = kept.accumulators.iter().map(|number| accumulators[*number]).collect();
+    for accumulator in &mut parts.accumulators {
+        if let Some(start) = accumulator.destination() {
+            let place = kept.results.iter().position(|number| *number == start);
+            accumulator.start = Start::Destination(place.expect("starts are kept"));
+        }
+    }
+    parts.combiner = generic.combiner();
+    let old_epilogue = generic.epilogue();
+    // Without one, accumulators and results are the same.
+    let is_paired = old_epilogue.is_none() && kept.accumulators == kept.results;
+    let has_epilogue = !accumulators.is_empty() && !is_paired;
+    let builder = Builder::before(op);
+    let new = parts.build(&ir, &builder, has_epilogue);
+    copy_attributes(op, new.op());
+
+    let yielded = if accumulators.is_empty() { &kept.results } else { &kept.accumulators };
+    let arguments = mlir::arguments(new.body());
+    let input = |number: usize, arguments: &[Val<'c>]| {
+        let place = kept.inputs.iter().position(|it| *it == kept.representatives[number]);
+        place.map(|place| arguments[place])
+    };
+    let old = mlir::arguments(generic.body()).into_iter().enumerate();
+    let map = old.filter_map(|(number, old)| Some((old, input(number, &arguments)?))).collect();
+    copy(
+        generic.body(),
+        &Builder::at_end(builder.context, new.body(), builder.location),
+        map,
+        yielded,
+    );
+    if let Some(block) = new.epilogue() {
+        let inside = Builder::at_end(builder.context, block, builder.location);
+        let arguments = mlir::arguments(block);
+        let (folded, read) = arguments.split_at(kept.accumulators.len());
+        let fold = |number: usize| {
+            let place = kept.accumulators.iter().position(|it| *it == number);
+            place.map(|place| folded[place])
+        };
+        match old_epilogue {
+            None => {
+                let values: Vec<_> =
+                    kept.results.iter().filter_map(|number| fold(*number)).collect();
+                build_yield(&inside, &values);
+            }
+            Some(old) => {
+                let old_arguments = mlir::arguments(old).into_iter().enumerate();
+                let new_of = |number: usize| match number.checked_sub(accumulators.len()) {
+                    None => fold(number),
+                    Some(number) => input(number, read),
+                };
+                let map = old_arguments
+                    .filter_map(|(number, old)| Some((old, new_of(number)?)))
+                    .collect();
+                copy(old, &inside, map, &kept.results);
+            }
+        }
+    }
+    Some(kept.results.into_iter().zip(mlir::results(new.op())).collect())
+}
+
+/// Copies a block and yields some of its values.
+fn copy<'c>(from: Blk<'c>, to: &Builder<'c>, mut map: ValueMap<'c>, yielded: &[usize]) {
+    let ops = mlir::ops(from);
+    let (terminator, ops) = ops.split_last().expect("a verified block has a terminator");
+    for op in ops {
+        to.copy(*op, &mut map);
+    }
+    let values = mlir::operands(*terminator);
+    let values: Vec<_> =
+        yielded.iter().map(|number| map.get(values[*number]).unwrap_or(values[*number])).collect();
+    build_yield(to, &values);
+}
