@@ -404,7 +404,7 @@ fn run(code: &cpu::Compiled, name: &str, inputs: &[Array]) -> Result<Vec<Array>,
             let message = format!("{found} bytes for {}{dims:?}", input.shape.element_type);
             return Err(hlo::Error::Call(message));
         }
-        tensors.push(hlo::to_file_tensor(input)?);
+        tensors.extend(hlo::to_tensors(input)?);
     }
     let results = function.run(&tensors.iter().collect::<Vec<_>>()).map_err(refused)?;
     let signature = function.signature();
@@ -414,12 +414,8 @@ fn run(code: &cpu::Compiled, name: &str, inputs: &[Array]) -> Result<Vec<Array>,
 
 /// A result as an array of its element type.
 fn from_tensor(argument: &cpu::Argument, tensor: &Tensor) -> Array {
-    let coded = argument.bits_of.as_deref().and_then(tc_dialects::hlo::ElementType::from_name);
-    let plain = axon::ElementType::ALL.into_iter().filter(|it| *it != axon::ElementType::Bf16);
-    let plain = plain.map(|it| (interp::stored(it), hlo_element(it)));
-    let element = coded.or_else(|| {
-        plain.into_iter().find(|(stored, _)| *stored == argument.element).map(|it| it.1)
-    });
+    let mut all = axon::ElementType::ALL.into_iter().map(hlo_element);
+    let element = all.find(|it| hlo::stored(*it) == argument.element);
     let element = element.expect("an element type of the language");
     let dims: Vec<_> = tensor.shape().iter().map(|size| *size as i64).collect();
     Array { shape: ArrayShape::new(element, dims), bytes: tensor.bytes().to_vec() }

@@ -211,9 +211,8 @@ fn describe(shape: &ArrayShape) -> String {
     format!("{}{:?}", shape.element_type, shape.dims)
 }
 
-/// The type in memory of the parts of an array: unsigned integers for bits of `bf16` and of 8-bit
-/// floats.
-fn stored(element: ElementType) -> Stored {
+/// The type in memory of the parts of an array: unsigned integers for bits of 8-bit floats.
+pub(crate) fn stored(element: ElementType) -> Stored {
     let part = element.part();
     match (part.kind(), part.bits()) {
         (ElementKind::Pred, _) => Stored::Bool,
@@ -228,7 +227,7 @@ fn stored(element: ElementType) -> Stored {
         (_, 64) => Stored::F64,
         (_, 32) => Stored::F32,
         (_, 16) if part == ElementType::F16 => Stored::F16,
-        (_, 16) => Stored::U16,
+        (_, 16) => Stored::Bf16,
         _ => Stored::U8,
     }
 }
@@ -269,8 +268,12 @@ pub fn to_tensors(array: &Array) -> Result<Vec<Tensor>, Error> {
 pub fn to_file_tensor(array: &Array) -> Result<Tensor, Error> {
     let mut dims: Vec<_> = array.shape.dims.iter().map(|dim| *dim as usize).collect();
     dims.extend(array.shape.element_type.is_complex().then_some(2));
-    let mut tensor = Tensor::zeros(stored(array.shape.element_type), &dims)
-        .map_err(|error| Error::Call(error.to_string()))?;
+    let element = match stored(array.shape.element_type) {
+        Stored::Bf16 => Stored::U16,
+        element => element,
+    };
+    let mut tensor =
+        Tensor::zeros(element, &dims).map_err(|error| Error::Call(error.to_string()))?;
     tensor.bytes_mut().copy_from_slice(&array.bytes);
     Ok(tensor)
 }

@@ -278,7 +278,7 @@ fn c_type(element: ElementType) -> &'static str {
     match element {
         ElementType::Bool => "bool",
         ElementType::U8 => "uint8_t",
-        ElementType::U16 => "uint16_t",
+        ElementType::U16 | ElementType::Bf16 => "uint16_t",
         ElementType::U32 => "uint32_t",
         ElementType::U64 => "uint64_t",
         ElementType::I8 => "int8_t",
@@ -369,7 +369,9 @@ fn describe(signature: &Signature, names: &Names, number: usize) -> String {
         Role::Output => "written",
         Role::InOut => "read and written",
     };
-    let encoding = argument.bits_of.as_ref().map(|it| format!(", the bits of {it}"));
+    let is_bf16 = argument.element == ElementType::Bf16;
+    let encoding = argument.bits_of.as_deref().or(is_bf16.then_some("bf16"));
+    let encoding = encoding.map(|it| format!(", the bits of {it}"));
     format!(
         "{}: {} {}{}, {role}{}",
         names.arguments[number],

@@ -184,7 +184,8 @@ pub fn to_llvm(options: &Options, upstream: bool) -> String {
     passes.extend([
         "expand-strided-metadata",
         "lower-affine",
-        "func.func(arith-expand)",
+        // Conversions of bf16, which few processors have.
+        "func.func(arith-expand{include-bf16=true})",
         "convert-scf-to-cf",
         "convert-math-to-llvm",
         "convert-math-to-libm",

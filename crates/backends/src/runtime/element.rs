@@ -1,6 +1,6 @@
 //! Element types, and their bytes.
 
-use half::f16;
+use half::{bf16, f16};
 use melior::ir::{Type, TypeLike};
 use std::fmt;
 use tc_dialects::mlir;
@@ -28,6 +28,8 @@ pub enum ElementType {
     I64,
     /// IEEE 754 binary16.
     F16,
+    /// The upper half of a binary32.
+    Bf16,
     /// IEEE 754 binary32.
     F32,
     /// IEEE 754 binary64.
@@ -36,7 +38,7 @@ pub enum ElementType {
 
 impl ElementType {
     /// Every element type.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Bool,
         Self::U8,
         Self::U16,
@@ -47,6 +49,7 @@ impl ElementType {
         Self::I32,
         Self::I64,
         Self::F16,
+        Self::Bf16,
         Self::F32,
         Self::F64,
     ];
@@ -60,6 +63,9 @@ impl ElementType {
         }
         if ty.is_f16() {
             return Some(Self::F16);
+        }
+        if ty.is_bf16() {
+            return Some(Self::Bf16);
         }
         if ty.is_f32() {
             return Some(Self::F32);
@@ -86,7 +92,7 @@ impl ElementType {
     pub fn size(self) -> usize {
         match self {
             Self::Bool | Self::U8 | Self::I8 => 1,
-            Self::U16 | Self::I16 | Self::F16 => 2,
+            Self::U16 | Self::I16 | Self::F16 | Self::Bf16 => 2,
             Self::U32 | Self::I32 | Self::F32 => 4,
             Self::U64 | Self::I64 | Self::F64 => 8,
         }
@@ -94,7 +100,7 @@ impl ElementType {
 
     /// Whether it is a floating-point type.
     pub fn is_float(self) -> bool {
-        matches!(self, Self::F16 | Self::F32 | Self::F64)
+        matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64)
     }
 
     /// Whether it is a signed integer type.
@@ -123,6 +129,7 @@ impl ElementType {
             Self::I32 => "int32",
             Self::I64 => "int64",
             Self::F16 => "float16",
+            Self::Bf16 => "bfloat16",
             Self::F32 => "float32",
             Self::F64 => "float64",
         }
@@ -141,6 +148,8 @@ impl ElementType {
             Self::I32 => "<i4",
             Self::I64 => "<i8",
             Self::F16 => "<f2",
+            // As the package ml_dtypes writes it.
+            Self::Bf16 => "<V2",
             Self::F32 => "<f4",
             Self::F64 => "<f8",
         }
@@ -160,6 +169,7 @@ impl ElementType {
             Self::I32 => Number::Signed(i32::get(bytes).into()),
             Self::I64 => Number::Signed(i64::get(bytes)),
             Self::F16 => Number::Float(f16::get(bytes).to_f64()),
+            Self::Bf16 => Number::Float(bf16::get(bytes).to_f64()),
             Self::F32 => Number::Float(f32::get(bytes).into()),
             Self::F64 => Number::Float(f64::get(bytes)),
         }
@@ -172,6 +182,7 @@ impl ElementType {
             let value = number.to_f64();
             return match self {
                 Self::F16 => f16::from_f64(value).put(bytes),
+                Self::Bf16 => bf16::from_f64(value).put(bytes),
                 Self::F32 => (value as f32).put(bytes),
                 _ => value.put(bytes),
             };
@@ -260,7 +271,7 @@ macro_rules! element {
 element! {
     u8 => U8, u16 => U16, u32 => U32, u64 => U64,
     i8 => I8, i16 => I16, i32 => I32, i64 => I64,
-    f16 => F16, f32 => F32, f64 => F64
+    f16 => F16, bf16 => Bf16, f32 => F32, f64 => F64
 }
 
 impl Element for bool {

@@ -49,6 +49,7 @@ pub fn random(
         // Steps within an interval of length 2: a product of two numbers has at most twice
         // as many bits, which leaves room for a sum in the same type.
         let steps: u64 = match element {
+            ElementType::Bf16 => 1 << 3,
             ElementType::F16 => 1 << 4,
             ElementType::F32 => 1 << 9,
             _ => 1 << 20,

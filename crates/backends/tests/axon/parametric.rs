@@ -68,7 +68,7 @@ impl Parametric {
 
     fn run(&self, arrays: &[Array]) -> Result<Vec<Tensor>, CallError> {
         let tensors: Vec<_> =
-            arrays.iter().map(|it| hlo::to_file_tensor(it).expect("small")).collect();
+            arrays.iter().flat_map(|it| hlo::to_tensors(it).expect("small")).collect();
         self.function().run(&tensors.iter().collect::<Vec<_>>())
     }
 
@@ -109,7 +109,7 @@ fn array(ty: &TensorType, seed: u64) -> Array {
 /// The bits of `bf16` as `f32`, which the interpreter compares with.
 fn widened(tensor: &Tensor, element: tc_backends::runtime::ElementType) -> Tensor {
     use tc_backends::runtime::ElementType as E;
-    if (tensor.element(), element) != (E::U16, E::F32) {
+    if (tensor.element(), element) != (E::Bf16, E::F32) {
         return tensor.clone();
     }
     let mut wide = Tensor::zeros(E::F32, tensor.shape()).expect("small");

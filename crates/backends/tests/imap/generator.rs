@@ -31,6 +31,7 @@ pub const FEATURES: &[&str] = &[
     "a quotient",
     "a read twice",
     "a remainder",
+    "a scan",
     "a start that is a constant",
     "a strided destination",
     "a table",
@@ -93,6 +94,7 @@ pub fn features(program: &Program) -> Vec<&'static str> {
     note(read_later, "a destination that is read later");
     note(outputs.iter().any(|it| format!("{:?}", it.shape).contains("Size")), "a dynamic size");
     note(outputs.iter().any(|it| it.combiner != "assign"), "a fold");
+    note(program.operations.iter().any(|it| it.scan.is_some()), "a scan");
     note(
         outputs.iter().any(|it| ["add", "maxs"].contains(&it.combiner)),
         "a fold from the destination",
@@ -198,7 +200,7 @@ pub fn generate(seed: u64) -> Program {
     }
     // A few are so long that buffers are assigned without one-shot bufferization.
     let count =
-        if it.random.chance(3) { it.random.between(28, 36) } else { it.random.between(1, 5) };
+        if it.random.chance(4) { it.random.between(33, 42) } else { it.random.between(1, 5) };
     for _ in 0..count {
         let operation = it.operation();
         it.program.operations.push(operation);

@@ -1,7 +1,7 @@
 //! Between stored and computed elements: `bf16`, the 8-bit and 4-bit floats, and integers of
 //! fewer than 8 bits.
 
-use super::value::{compute_type, is_coded, storage_type};
+use super::value::{compute_type, is_narrow, storage_type};
 use melior::ir::Type;
 use tc_dialects::{
     hlo::{ElementKind, ElementType},
@@ -15,13 +15,8 @@ pub(in crate::convert) fn decode<'c>(
     stored: Val<'c>,
 ) -> Val<'c> {
     match element {
-        element if !is_coded(element) => stored,
-        ElementType::BF16 => {
-            let bits = b.value("arith.extui", &[stored], b.int_type(32));
-            let bits =
-                b.value("arith.shli", &[bits, b.integer(b.int_type(32), 16)], b.int_type(32));
-            b.value("arith.bitcast", &[bits], Type::float32(b.context))
-        }
+        element if !is_narrow(element) => stored,
+        ElementType::BF16 => b.value("arith.extf", &[stored], Type::float32(b.context)),
         element => decode_by_table(b, element, stored),
     }
 }
@@ -47,22 +42,8 @@ pub(in crate::convert) fn encode<'c>(
     value: Val<'c>,
 ) -> Val<'c> {
     match element {
-        element if !is_coded(element) => value,
-        ElementType::BF16 => {
-            let i32_type = b.int_type(32);
-            let constant = |value| b.integer(i32_type, value);
-            let bits = b.value("arith.bitcast", &[value], i32_type);
-            let high = b.value("arith.shrui", &[bits, constant(16)], i32_type);
-            let odd = b.value("arith.andi", &[high, constant(1)], i32_type);
-            let bias = b.value("arith.addi", &[odd, constant(0x7fff)], i32_type);
-            let rounded = b.value("arith.addi", &[bits, bias], i32_type);
-            let rounded = b.value("arith.shrui", &[rounded, constant(16)], i32_type);
-            // A NaN stays one: its payload must not be rounded away.
-            let quiet = b.value("arith.ori", &[high, constant(0x40)], i32_type);
-            let is_nan = b.compare_float("uno", value, value);
-            let bits = b.select(is_nan, quiet, rounded);
-            b.value("arith.trunci", &[bits], b.int_type(16))
-        }
+        element if !is_narrow(element) => value,
+        ElementType::BF16 => b.value("arith.truncf", &[value], Type::bfloat16(b.context)),
         element => Format::of(element).encode(b, value),
     }
 }
@@ -91,7 +72,7 @@ pub(in crate::convert) fn normalize<'c>(
     element: ElementType,
     value: Val<'c>,
 ) -> Val<'c> {
-    if is_coded(element) {
+    if is_narrow(element) {
         return decode(b, element, encode(b, element, value));
     }
     let bits = element.bits();

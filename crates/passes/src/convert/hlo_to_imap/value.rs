@@ -2,7 +2,7 @@
 //!
 //! An element type has a *storage* type, of which tensors are, and a *compute* type, with which
 //! bodies of loops calculate. They differ for what processors do not calculate with: `bf16` and
-//! the 8-bit floats are stored as their bits and computed as `f32`, rounded after every operation;
+//! the 8-bit floats, which are stored as their bits, are computed as `f32`, rounded after every operation;
 //! integers of fewer than 8 bits are stored and computed as `i8`, wrapped after every operation.
 //! A complex array is two tensors, of the real and the imaginary parts.
 
@@ -78,6 +78,7 @@ pub(in crate::convert) fn storage_type<'c>(
         ElementKind::Signed | ElementKind::Unsigned => builder.int_type(part.bits().max(8)),
         _ => match part {
             ElementType::F16 => Type::float16(builder.context),
+            ElementType::BF16 => Type::bfloat16(builder.context),
             ElementType::F32 => Type::float32(builder.context),
             ElementType::F64 => Type::float64(builder.context),
             coded => builder.int_type(coded.bits().max(8)),
@@ -87,17 +88,22 @@ pub(in crate::convert) fn storage_type<'c>(
 
 /// The type with which bodies calculate, of one part for complex numbers.
 pub(super) fn compute_type<'c>(builder: &Builder<'c>, element: ElementType) -> Type<'c> {
-    if is_coded(element) { Type::float32(builder.context) } else { storage_type(builder, element) }
+    if is_narrow(element) { Type::float32(builder.context) } else { storage_type(builder, element) }
+}
+
+/// Whether it is a float that bodies calculate with as `f32`.
+pub(super) fn is_narrow(element: ElementType) -> bool {
+    element.is_float() && !matches!(element, ElementType::F16 | ElementType::F32 | ElementType::F64)
 }
 
 /// Whether it is a float that is stored as its bits.
 pub(super) fn is_coded(element: ElementType) -> bool {
-    element.is_float() && !matches!(element, ElementType::F16 | ElementType::F32 | ElementType::F64)
+    is_narrow(element) && element != ElementType::BF16
 }
 
 /// The type in which long sums of elements are carried.
 pub(in crate::convert) fn sum_type(element: ElementType) -> ElementType {
-    if is_coded(element) || element == ElementType::F16 { ElementType::F32 } else { element }
+    if is_narrow(element) || element == ElementType::F16 { ElementType::F32 } else { element }
 }
 
 /// The tensor type of one part of an array.

@@ -126,7 +126,7 @@ impl<'c> Lowering<'c, '_> {
         };
         let accumulators: Vec<_> = parts().zip(starts).map(accumulator).collect();
         let num_values = accumulators.len();
-        let epilogue = elements.iter().any(|element| value::is_coded(*element));
+        let epilogue = elements.iter().any(|element| value::is_narrow(*element));
         let generic = nest.build_fold(b, accumulators, epilogue);
         let inside =
             |block| (Builder::at_end(b.context, block, b.location), mlir::arguments(block));
