@@ -95,6 +95,20 @@ func.func @parts(%x: tensor<6x37xi32>, %b: tensor<4xi32>, %y: tensor<6xi32>) -> 
   return %r : tensor<6xi32>
 }
 
+// A guard that holds in the tile goes, and the constant with it.
+// CHECK-LABEL: func.func @held(
+// CHECK: scf.for
+// CHECK: imap.generic (i) domain: i in [0, 3] ins(%{{.*}}[i] : tensor<4xi32>)
+func.func @held(%x: tensor<16xi32>) -> tensor<16xi32> {
+  %e = tensor.empty() : tensor<16xi32>
+  %r = imap.generic (i) domain: i in [0, 15]
+      ins(%x[i] where i in [0, 20] else 3 : tensor<16xi32>) outs(%e[i] : tensor<16xi32>) attributes {held} {
+  ^bb0(%a: i32):
+    imap.yield %a : i32
+  } -> tensor<16xi32>
+  return %r : tensor<16xi32>
+}
+
 transform.named_sequence @__transform_main(%root: !transform.any_op) {
   %padded = transform.structured.match attributes {padded} in %root : (!transform.any_op) -> !transform.any_op
   %padded_tile, %padded_loops:2 = transform.structured.tile_using_for %padded tile_sizes [5, 8] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op)
@@ -102,6 +116,8 @@ transform.named_sequence @__transform_main(%root: !transform.any_op) {
   %padded_fused_tile, %padded_fused_loops = transform.structured.fuse %padded_fused tile_sizes [5, 0] {apply_cleanup} : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
   %masked = transform.structured.match attributes {masked} in %root : (!transform.any_op) -> !transform.any_op
   %masked_tile, %masked_loops = transform.structured.tile_using_for %masked tile_sizes [6] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+  %held = transform.structured.match attributes {held} in %root : (!transform.any_op) -> !transform.any_op
+  %held_tile, %held_loops = transform.structured.tile_using_for %held tile_sizes [4] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
   %parts = transform.structured.match attributes {parts} in %root : (!transform.any_op) -> !transform.any_op
   %parts_parts:4 = transform.structured.tile_reduction_using_for %parts by tile_sizes = [0, 8] : (!transform.any_op) -> (!transform.any_op, !transform.any_op, !transform.any_op, !transform.any_op)
   transform.yield

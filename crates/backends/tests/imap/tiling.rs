@@ -209,7 +209,7 @@ fn reductions_in_parts_agree_with_the_interpreter() {
 #[test]
 fn guarded_tiles_agree_with_the_interpreter() {
     for threads in [1, 2] {
-        assert_eq!(check(GUARDS, threads), 4);
+        assert_eq!(check(GUARDS, threads), 5);
     }
 }
 
