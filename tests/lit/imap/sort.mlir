@@ -37,13 +37,18 @@ func.func @in_place(%x: tensor<?xi32>) -> tensor<?xi32> {
   return %r : tensor<?xi32>
 }
 
-// Two of many: each item that is greater than the last one kept is inserted into the destination.
+// Two of many: each item that is greater than the last one kept is inserted into the destination. Whether
+// one is, is asked for a vector of them first.
 // LOOPS-LABEL: func.func @insertion(
 // LOOPS-NOT:     memref.alloc
 // LOOPS:         scf.for
 // LOOPS:           scf.for %{{.*}} = %{{.*}} to %c2
 // LOOPS:             scf.while
-// LOOPS:           scf.for %{{.*}} = %c2 to %c99
+// LOOPS:           scf.for %{{.*}} = %c2 to %c98 step %c16
+// LOOPS:             %[[ANY:[0-9]+]] = scf.for
+// LOOPS:               arith.cmpi sgt
+// LOOPS:               arith.ori
+// LOOPS:             scf.if %[[ANY]]
 // LOOPS:             arith.cmpi sgt
 // LOOPS:             scf.if
 // LOOPS-NOT:     imap.

@@ -5,7 +5,9 @@
 //!
 //! * *Insertion*, if k is at most log2 n, or n at most [`MAX_RUN`]: each item that must stand before
 //!   the last one kept is inserted into the destination. For items in random order this is one
-//!   comparison for most of them, and at worst as many as for sorting, k n.
+//!   comparison for most of them, and at worst as many as for sorting, k n. Items next to each other
+//!   are compared a vector at a time, which LLVM makes of the loop, and one by one only if one of them
+//!   must stand before.
 //! * *Merging* otherwise: runs of a few items are sorted by insertion, and merged pairwise from one
 //!   row of memory to another and back. If 2 k is less than n, 2 k items at a time: the k best so far
 //!   and those after them that must stand before the last of these. That takes O(n log k) steps.
@@ -256,9 +258,49 @@ impl<'c> Sorter<'c> {
         if self.kept == self.extent {
             return;
         }
-        let last = sub(b, kept, one);
-        let worst = self.load(b, target, last);
-        loops::build_for(b, (kept, self.extent(b), one), &worst, &mut |b, number, worst| {
+        let worst = self.load(b, target, sub(b, kept, one));
+        let Some(lanes) = self.lanes() else {
+            self.insert_better(b, [source, target], (kept, self.extent(b)), &worst);
+            return;
+        };
+        let num_others = sub(b, self.extent(b), kept);
+        let rest = b.value("arith.remsi", &[num_others, b.index(lanes)], b.index_type());
+        let end = sub(b, self.extent(b), rest);
+        let worst =
+            loops::build_for(b, (kept, end, b.index(lanes)), &worst, &mut |b, start, worst| {
+                let bounds = (start, add(b, start, b.index(lanes)));
+                let none = b.integer(b.int_type(1), 0);
+                let is_any_better = loops::build_for(
+                    b,
+                    (bounds.0, bounds.1, one),
+                    &[none],
+                    &mut |b, number, any| {
+                        let item = self.load(b, source, number);
+                        let is_better = self.less(b, &item, worst);
+                        vec![b.value("arith.ori", &[any[0], is_better], b.int_type(1))]
+                    },
+                )[0];
+                loops::build_branches(b, is_any_better, &mut |b, is_any_better| {
+                    if !is_any_better {
+                        return worst.to_vec();
+                    }
+                    self.insert_better(b, [source, target], bounds, worst)
+                })
+            });
+        self.insert_better(b, [source, target], (end, self.extent(b)), &worst);
+    }
+
+    /// Inserts those items of the source from `first` to before `end` that must stand before the last one
+    /// of the target. Returns the last one then.
+    fn insert_better(
+        &self,
+        b: &Builder<'c>,
+        [source, target]: [&Row<'c>; 2],
+        (first, end): (Val<'c>, Val<'c>),
+        worst: &[Val<'c>],
+    ) -> Item<'c> {
+        let last = sub(b, self.kept(b), b.index(1));
+        loops::build_for(b, (first, end, b.index(1)), worst, &mut |b, number, worst| {
             let item = self.load(b, source, number);
             let is_better = self.less(b, &item, worst);
             loops::build_branches(b, is_better, &mut |b, is_better| {
@@ -268,7 +310,16 @@ impl<'c> Sorter<'c> {
                 self.insert(b, target, b.index(0), last, &item);
                 self.load(b, target, last)
             })
-        });
+        })
+    }
+
+    /// The elements of the first input in a vector, if a row lies next to each other.
+    fn lanes(&self) -> Option<i64> {
+        let ty = self.sort.inputs()[0].r#type();
+        let is_last = self.sort.dim() + 1 == mlir::shape(ty).len();
+        let bits = 8 * i64::from(mlir::byte_width(mlir::element_type(ty)));
+        let lanes = self.choices.vector_bits / bits;
+        (is_last && mlir::is_contiguous(ty) && 1 < lanes).then_some(lanes)
     }
 
     /// Leaves the first items of the source in order in the first of two rows of memory.
