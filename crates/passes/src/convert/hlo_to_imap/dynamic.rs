@@ -3,7 +3,9 @@
 
 use super::{
     Lowering,
-    nest::{IndexMath, Memory, Point, build_inside, extents, for_each},
+    nest::{
+        IndexMath, Memory, Nest, Point, build_inside, empty_array, extents, for_each, identity,
+    },
     scalar,
     value::{Array, storage_type},
 };
@@ -14,6 +16,7 @@ use tc_dialects::{
     },
     mlir::{Builder, Val},
 };
+use tc_ir::Var;
 
 /// An integer element as an index. What does not fit is far outside of any array anyway.
 pub(in crate::convert) fn to_index<'c>(
@@ -85,6 +88,55 @@ impl<'c> Lowering<'c, '_> {
         self.insert_along(b, accesses, starts, operands[1], operands[0].clone())
     }
 
+    /// The loops of accesses whose runtime variables are elements of operands. Those that have to be
+    /// in an interval are moved into it where the accesses use them.
+    fn through_tables<'i>(
+        &'i self,
+        b: &Builder<'c>,
+        at: InstructionRef,
+        accesses: &mut Accesses,
+        operands: &[&Array<'c>],
+    ) -> Result<Nest<'c, 'i>, String> {
+        let ir = self.ir;
+        let mut nest = Nest::along(ir, accesses, Vec::new());
+        let mut moved = Vec::new();
+        let mut widened: Option<(usize, Array<'c>)> = None;
+        for (number, runtime) in (0..).zip(&accesses.runtimes) {
+            let operand = self.operand_of(at, runtime)?;
+            let mut table = operands[operand].clone();
+            let is_unsigned = table.element().kind() != ElementKind::Signed;
+            if table.element() == ElementType::U64 {
+                let known = widened.take().filter(|(known, _)| *known == operand);
+                let values = known.map_or_else(|| self.as_indices(b, &table), |(_, it)| Ok(it))?;
+                table = values.clone();
+                widened = Some((operand, values));
+            }
+            nest.table(table.parts[0], runtime.map.results.clone(), is_unsigned);
+            moved.push(runtime.moved_into.map(|interval| {
+                let value = ir.max(ir.runtime(number), ir.constant(interval.lo));
+                ir.min(value, ir.constant(interval.hi))
+            }));
+        }
+        let moved_value = |var| match var {
+            Var::Runtime(number) => moved[number as usize],
+            _ => None,
+        };
+        for index in &mut accesses.indices {
+            *index = ir.substitute_all(index, &moved_value);
+        }
+        Ok(nest)
+    }
+
+    /// Unsigned numbers of 64 bits as indices: what does not fit is far outside of any array anyway.
+    fn as_indices(&self, b: &Builder<'c>, array: &Array<'c>) -> Result<Array<'c>, String> {
+        let sources = [(array, identity(self.ir, array.shape.rank()))];
+        self.compute(b, &array.shape, &sources, &|b, values| {
+            let (value, ty) = (values[0][0], b.int_type(64));
+            let is_large = b.compare_int("slt", value, b.integer(ty, 0));
+            Ok(vec![b.select(is_large, b.integer(ty, i64::MAX), value)])
+        })
+    }
+
     pub(super) fn gather(
         &self,
         b: &Builder<'c>,
@@ -92,17 +144,14 @@ impl<'c> Lowering<'c, '_> {
         operands: &[&Array<'c>],
         shape: &ArrayShape,
     ) -> Result<Array<'c>, String> {
-        let accesses = &self.over_output(at, 0, &[0])?;
-        let (from, indices) = (Memory::of(b, operands[0]), Memory::of(b, operands[1]));
-        let to = Memory::allocate(b, shape);
-        for_each(b, &shape.dims, &mut |b, dims| {
-            let load = |_, place: &[Val<'c>]| indices.load(b, place)[0];
-            let runtimes = &self.runtimes(b, at, (accesses, dims), operands, &load)?;
-            let point = Point { ir: self.ir, accesses, dims, ranges: &[], runtimes };
-            to.store(b, dims, &from.load(b, &point.emit(b, &accesses.indices[0])));
-            Ok(())
-        })?;
-        Ok(to.array(b))
+        let mut accesses = self.over_output(at, 0, &[0])?;
+        let target = empty_array(b, shape);
+        if accesses.is_empty(self.ir) {
+            return Ok(target);
+        }
+        let nest = self.through_tables(b, at, &mut accesses, operands)?;
+        let from = (operands[0], &accesses.indices[0][..]);
+        self.move_elements(b, &nest, from, (target, &accesses.index))
     }
 
     /// `scatter`: an update whose window does not fit is left out.

@@ -29,6 +29,8 @@ pub(in crate::convert) struct Nest<'c, 'i> {
     ir: &'i Context,
     domain: IndexingMap,
     runtimes: Vec<Val<'c>>,
+    /// The indices of the elements that runtime variables are, of those read from tensors.
+    tables: Vec<Vec<Expr>>,
     inputs: Vec<(Val<'c>, Vec<Expr>, Guard<'c>)>,
     outputs: Vec<(Val<'c>, Vec<Expr>, Combiner)>,
     /// The scanned dimension variable, and whether the scan is exclusive.
@@ -65,7 +67,8 @@ impl<'c, 'i> Nest<'c, 'i> {
         domain: IndexingMap,
         runtimes: Vec<Val<'c>>,
     ) -> Self {
-        Self { ir, domain, runtimes, inputs: Vec::new(), outputs: Vec::new(), scan: None }
+        let (tables, inputs, outputs) = (Vec::new(), Vec::new(), Vec::new());
+        Self { ir, domain, runtimes, tables, inputs, outputs, scan: None }
     }
 
     /// Over the loops of accesses, given the values of their runtime variables.
@@ -99,6 +102,19 @@ impl<'c, 'i> Nest<'c, 'i> {
         self.domain.runtimes.push(Variable::bounded(self.ir, Interval::new(0, last)));
         self.runtimes.push(value);
         self.ir.runtime(number)
+    }
+
+    /// Gives the next runtime variable of the domain the elements of a tensor. It has the bounds of the
+    /// type, and those of unsigned integers if `is_unsigned`.
+    pub(super) fn table(&mut self, tensor: Val<'c>, index: Vec<Expr>, is_unsigned: bool) {
+        let variable = &mut self.domain.runtimes[self.runtimes.len()];
+        *variable = Variable { name: variable.name.clone(), ..Variable::default() };
+        if is_unsigned {
+            let interval = imap::element_interval(mlir::element_type(tensor.r#type()), true);
+            variable.set_interval(self.ir, interval);
+        }
+        self.runtimes.push(tensor);
+        self.tables.push(index);
     }
 
     /// The body applies only where an expression has a value in the interval. It never becomes a
@@ -184,7 +200,8 @@ impl<'c, 'i> Nest<'c, 'i> {
         };
         let inputs = self.inputs.iter().map(|(_, index, (guard, _))| (index, &guard[..]));
         let outputs = self.outputs.iter().map(|(_, index, _)| (index, &[][..]));
-        let maps = inputs.chain(outputs).map(|(index, guard)| {
+        let tables = self.tables.iter().map(|index| (index, &[][..]));
+        let maps = inputs.chain(outputs).chain(tables).map(|(index, guard)| {
             let results = index.iter().map(|expr| self.ir.canonicalize(*expr)).collect();
             let mut map = IndexingMap { results, ..self.domain.clone() };
             map.constraints.clear();

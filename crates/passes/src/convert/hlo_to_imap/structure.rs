@@ -24,7 +24,7 @@ const MAX_INSERTIONS: usize = 64;
 impl<'c> Lowering<'c, '_> {
     /// Writes elements of `source` into a copy of `target`, at each point of a nest that at the first
     /// index to the second.
-    fn move_elements(
+    pub(super) fn move_elements(
         &self,
         b: &Builder<'c>,
         nest: &Nest<'c, '_>,
