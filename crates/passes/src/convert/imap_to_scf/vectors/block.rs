@@ -571,6 +571,14 @@ impl<'a, 'c> Block<'a, 'c> {
         for (point, folded) in self.points.iter().zip(folded.chunks(nest.num_values())) {
             let row = self.rows[point.1 as usize];
             let mut scope = self.at(builder, &self.scope, point);
+            if self.is_held() {
+                let first = point.1 * self.tiling.lanes;
+                let place = [builder.index(self.row_of(point)), builder.index(first)];
+                for (buffer, value) in self.scope.scratch.iter().zip(folded) {
+                    builder.op("vector.store", &[&[*value, *buffer], &place[..]].concat(), &[]);
+                }
+                continue;
+            }
             let stored = match epilogue {
                 Some(epilogue) if self.tiling.vector_epilogue => {
                     self.evaluate(builder, &mut scope, epilogue, folded, point, row, &mut loaded)
@@ -595,28 +603,79 @@ impl<'a, 'c> Block<'a, 'c> {
         }
     }
 
-    /// Runs an epilogue that does not work on vectors over the block that was stored.
+    /// Whether scratch memory holds the accumulators of the block.
+    fn is_held(&self) -> bool {
+        !self.scope.scratch.is_empty()
+    }
+
+    /// The number of the row of the block that a point is in.
+    fn row_of(&self, point: &(Vec<i64>, i64)) -> i64 {
+        let before = self.points.iter().filter(|it| it.1 == 0).take_while(|it| it.0 != point.0);
+        before.count() as i64
+    }
+
+    /// Runs an epilogue that does not work on vectors, in loops over the block that was stored.
     fn finish_one_by_one(&self, builder: &Builder<'c>) {
+        let last = self.points.last().map_or(&[][..], |(offsets, _)| offsets);
+        let row = builder.index(0);
+        self.finish_rows(builder, &self.scope, (&self.tiling.unrolled[..last.len()], last), row);
+    }
+
+    /// The loops over the unrolled variables, whose last offsets are given, and over the lanes. `row` is
+    /// the number of the rows before, divided by the rows of one iteration.
+    fn finish_rows(
+        &self,
+        builder: &Builder<'c>,
+        scope: &Scope<'c>,
+        (unrolled, last): (&[(Var, i64)], &[i64]),
+        row: Val<'c>,
+    ) {
+        let index = builder.index_type();
+        let one = builder.index(1);
+        let (Some(((var, _), unrolled)), Some((end, last))) =
+            (unrolled.split_first(), last.split_first())
+        else {
+            return self.finish_row(builder, scope, row);
+        };
+        let count = builder.index(end + 1);
+        let bounds = (builder.index(0), count, one);
+        loops::build_for(builder, bounds, &[], &mut |builder, offset, _| {
+            let mut scope = scope.clone();
+            if let Some(first) = scope.values.get(var) {
+                let value = builder.value("arith.addi", &[*first, offset], index);
+                scope.values.insert(*var, value);
+            }
+            let before = builder.value("arith.muli", &[row, count], index);
+            let row = builder.value("arith.addi", &[before, offset], index);
+            self.finish_rows(builder, &scope, (unrolled, last), row);
+            Vec::new()
+        });
+    }
+
+    fn finish_row(&self, builder: &Builder<'c>, scope: &Scope<'c>, row: Val<'c>) {
         let nest = self.nest;
         let (lower, upper) = self.scope.stretches[&self.tiling.lane];
-        let one = builder.index(1);
-        let mut rows: Vec<&(Vec<i64>, i64)> = Vec::new();
-        rows.extend(self.points.iter().filter(|(_, vector)| *vector == 0));
-        for point in rows {
-            let row = self.at(builder, &self.scope, point);
-            loops::build_for(builder, (lower, upper, one), &[], &mut |builder, value, _| {
-                let mut scope = row.clone();
-                scope.values.insert(self.tiling.lane, value);
-                let folded: Vec<_> = (0..nest.outputs.len())
-                    .map(|number| nest.load_output(builder, &mut scope, number))
-                    .collect();
-                let stored = nest.finish(builder, &mut scope, folded);
-                for (number, value) in stored.into_iter().enumerate() {
-                    nest.store_output(builder, &mut scope, number, value);
+        let bounds = (lower, upper, builder.index(1));
+        loops::build_for(builder, bounds, &[], &mut |builder, value, _| {
+            let mut scope = scope.clone();
+            scope.values.insert(self.tiling.lane, value);
+            let folded = match self.is_held() {
+                true => {
+                    let offset = builder.value("arith.subi", &[value, lower], value.r#type());
+                    let buffers = self.scope.scratch.iter();
+                    buffers.map(|it| nest.load(builder, &scope, *it, &[row, offset])).collect()
                 }
-                Vec::new()
-            });
-        }
+                false => {
+                    let numbers = 0..nest.outputs.len();
+                    numbers.map(|it| nest.load_output(builder, &mut scope, it)).collect()
+                }
+            };
+            let stored = nest.finish(builder, &mut scope, folded);
+            for (number, value) in stored.into_iter().enumerate() {
+                nest.store_output(builder, &mut scope, number, value);
+            }
+            Vec::new()
+        });
     }
 
     /// Folds each vector across its lanes and stores the results one by one.

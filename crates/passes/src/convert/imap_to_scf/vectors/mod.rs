@@ -30,6 +30,7 @@ mod tiling;
 pub(super) use tiling::{Tiling, tiling};
 
 use super::{
+    collapse::memref,
     emit::{Nest, Scope},
     nest::{Loop, at_point, outer_loops, row_loop},
 };
@@ -62,7 +63,12 @@ pub(super) fn build<'c>(
             loops.push(Loop::stretches(*var, factor * BLOCKS_PER_STRETCH));
         }
     }
-    outer_loops(nest, builder, scope, &loops, &[], &mut |builder, scope| {
+    let held = tiling.held(nest).map(|shape| {
+        let accumulators = nest.accumulators.iter();
+        accumulators.map(|it| memref(&shape, it.ty)).collect::<Vec<_>>()
+    });
+    let scratch = held.unwrap_or_default();
+    outer_loops(nest, builder, scope, &loops, &scratch, &mut |builder, scope| {
         if tiling.lane_is_range() {
             return unrolled_loops(nest, builder, scope, tiling, &[], None);
         }

@@ -62,6 +62,14 @@ impl Tiling {
         if self.lane_is_range() { self.width() } else { 1 }
     }
 
+    /// The shape of the memory that holds a block for an epilogue that works on single values; `None` if
+    /// it finds the accumulators in registers or in the destinations.
+    pub fn held(&self, nest: &Nest) -> Option<[Option<i64>; 2]> {
+        let is_held = !self.vector_epilogue && !self.lane_is_range() && !nest.is_paired();
+        let num_rows = self.unrolled.iter().map(|(_, factor)| factor).product();
+        is_held.then_some([Some(num_rows), Some(self.width())])
+    }
+
     /// Points of the lane variable that one block covers.
     pub fn width(&self) -> i64 {
         self.lanes * self.vectors
@@ -149,9 +157,7 @@ pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
             .is_none_or(|epilogue| is_elementwise(nest, epilogue, lane)),
         transposed: Vec::new(),
     };
-    // An epilogue that works on single values finds the accumulators in the destinations.
-    let has_place = tiling.vector_epilogue || nest.is_paired();
-    (has_place && is_rectangular(nest, &tiling)).then_some(tiling)
+    is_rectangular(nest, &tiling).then_some(tiling)
 }
 
 /// The tiling of an operation on elements of which some inputs are contiguous in another
@@ -226,7 +232,7 @@ fn element_width(nest: &Nest) -> Option<i64> {
             Some(width @ (8 | 16 | 32 | 64)) => i64::from(width),
             Some(_) => return None,
             None => match element.to_string().as_str() {
-                "f16" => 16,
+                "f16" | "bf16" => 16,
                 "f32" => 32,
                 "f64" => 64,
                 _ => return None,
