@@ -107,9 +107,12 @@ static void printIndexed(Op op, OpAsmPrinter &printer, ArrayRef<StringRef> elide
   printer.printOptionalAttrDictWithKeyword(op->getAttrs(), known);
   printer << ' ';
   printer.printRegion(op.getScalar());
-  bool hasCombiner = llvm::any_of(
-      op.getAccumulators().template getAsRange<AccumulatorAttr>(),
-      [](AccumulatorAttr accumulator) { return accumulator.getKind() == CombinerKind::Custom; });
+  bool hasCombiner =
+      std::is_same_v<Op, ScatterOp> ||
+      llvm::any_of(op.getAccumulators().template getAsRange<AccumulatorAttr>(),
+                   [](AccumulatorAttr accumulator) {
+                     return accumulator.getKind() == CombinerKind::Custom;
+                   });
   for (auto [number, region] : llvm::enumerate(op.getTail())) {
     printer << (hasCombiner && number == 0 ? " combine " : " epilogue ");
     printer.printRegion(region);
@@ -123,6 +126,23 @@ ParseResult GenericOp::parse(OpAsmParser &parser, OperationState &result) {
 }
 
 void GenericOp::print(OpAsmPrinter &printer) { printIndexed(*this, printer, {}, [] {}); }
+
+ParseResult ScatterOp::parse(OpAsmParser &parser, OperationState &result) {
+  Properties &properties = result.getOrAddProperties<Properties>();
+  if (succeeded(parser.parseOptionalKeyword("unique")))
+    properties.unique = parser.getBuilder().getUnitAttr();
+  if (succeeded(parser.parseOptionalKeyword("sorted")))
+    properties.sorted = parser.getBuilder().getUnitAttr();
+  return parseIndexed<ScatterOp>(parser, result, [](Assembly &) { return success(); });
+}
+
+void ScatterOp::print(OpAsmPrinter &printer) {
+  if (getUnique())
+    printer << " unique";
+  if (getSorted())
+    printer << " sorted";
+  printIndexed(*this, printer, {getUniqueAttrName(), getSortedAttrName()}, [] {});
+}
 
 ParseResult ScanOp::parse(OpAsmParser &parser, OperationState &result) {
   return parseIndexed<ScanOp>(parser, result, [&](Assembly &assembly) -> ParseResult {
@@ -178,6 +198,7 @@ void InsideOp::print(OpAsmPrinter &printer) {
 
 LogicalResult GenericOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
 LogicalResult InsideOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
+LogicalResult ScatterOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
 LogicalResult ScanOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
 LogicalResult SortOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
 LogicalResult IndexOp::verify() { return success(tcRustVerify(wrap(getOperation()))); }
@@ -204,6 +225,10 @@ void GenericOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setResultNames(getOperation(), setName);
 }
 
+void ScatterOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setResultNames(getOperation(), setName);
+}
+
 void ScanOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setResultNames(getOperation(), setName);
 }
@@ -222,6 +247,11 @@ addBufferEffects(DestinationStyleOpInterface op,
 }
 
 void GenericOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  addBufferEffects(cast<DestinationStyleOpInterface>(getOperation()), effects);
+}
+
+void ScatterOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
   addBufferEffects(cast<DestinationStyleOpInterface>(getOperation()), effects);
 }
@@ -685,6 +715,7 @@ void tc::imap::registerBufferization(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, ImapDialect *) {
     GenericOp::attachInterface<Bufferization<GenericOp>>(*context);
     ScanOp::attachInterface<Bufferization<ScanOp>>(*context);
+    ScatterOp::attachInterface<Bufferization<ScatterOp>>(*context);
     SortOp::attachInterface<SortBufferization>(*context);
   });
 }

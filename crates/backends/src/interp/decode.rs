@@ -587,7 +587,7 @@ impl Decoder {
 
     fn imap(&mut self, op: Op, name: &str, code: &mut Code) -> Result<(), Error> {
         match name {
-            "generic" | "scan" => self.indexed(op, code),
+            "generic" | "scan" | "scatter" => self.indexed(op, code),
             "sort" => self.sort(op, code),
             "index" => {
                 let reg = match index_variable(op) {

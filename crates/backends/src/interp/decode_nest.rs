@@ -130,18 +130,21 @@ impl Decoder {
         (0..count).map(|_| self.new_reg()).collect()
     }
 
-    /// `imap.generic` and `imap.scan`.
+    /// `imap.generic`, `imap.scan` and `imap.scatter`.
     pub(super) fn indexed<'c>(&mut self, op: Op<'c>, code: &mut Code) -> Result<(), Error> {
         let unsupported = || Error::at(op, "is not supported by the interpreter");
         let generic = AnyIndexed::cast(op).ok_or_else(unsupported)?;
         let scan = imap::Scan::cast(op);
         let (inputs, inits) = (generic.inputs(), generic.inits());
         let at = self.at(op);
-        let domain = generic.domain(&self.ir);
+        let mut domain = generic.domain(&self.ir);
         let (maps, fills) = (generic.maps(&self.ir), generic.fills());
         let accumulators = generic.accumulators();
         if maps.len() < inputs.len() + inits.len() {
             return Err(unsupported());
+        }
+        if mlir::is(op, imap::Scatter::NAME) {
+            domain.constraints.extend_from_slice(&maps[inputs.len()].constraints);
         }
         let mut stages = Stages::default();
         let mut registers = Registers {
@@ -243,6 +246,7 @@ impl Decoder {
                 true => Scan::Exclusive,
                 false => Scan::Inclusive,
             }),
+            is_scatter: mlir::is(op, imap::Scatter::NAME),
             must_run: false,
             dims,
             ranges,
@@ -569,6 +573,7 @@ impl Decoder {
         code.push(Inst::Nest(Box::new(Nest {
             at,
             scan: None,
+            is_scatter: false,
             must_run: true,
             dims,
             ranges,

@@ -869,6 +869,9 @@ impl<'p> Machine<'p> {
             }
             return self.store_outputs(nest, outputs);
         }
+        if nest.is_scatter && self.satisfies(nest)?.is_none() {
+            return Ok(());
+        }
         if starts {
             self.start_folds(nest, outputs, folds)?;
         }

@@ -552,12 +552,14 @@ pub(crate) enum Scan {
     Exclusive,
 }
 
-/// An `imap.generic`, an `imap.scan` or a `tc.comprehension`.
+/// An `imap.generic`, an `imap.scan`, an `imap.scatter` or a `tc.comprehension`.
 #[derive(Clone, Debug)]
 pub(crate) struct Nest {
     pub(crate) at: At,
     /// In a scan, accumulators start at the first point of the last dimension.
     pub(crate) scan: Option<Scan>,
+    /// Whether a point that does not satisfy the constraints stores nothing, in a fold too.
+    pub(crate) is_scatter: bool,
     /// Whether a loop without a point is an error, as TC has it.
     pub(crate) must_run: bool,
     pub(crate) dims: Vec<Loop>,

@@ -1,7 +1,7 @@
 //! Sizes of operands as expressions over the runtime variables of an `imap.generic`, and which
 //! destinations the operation stores completely.
 
-use super::{Generic, GenericParts, Indexed, map};
+use super::{Generic, GenericParts, Indexed, Scatter, map};
 use crate::mlir::{self, Op, Val};
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
@@ -137,6 +137,9 @@ impl<'c> Generic<'c> {
 
 /// [`Indexed::reads_destination`].
 pub(super) fn reads_destination<'c>(op: impl Indexed<'c>, destination: usize) -> bool {
+    if mlir::is(op.op(), Scatter::NAME) {
+        return true;
+    }
     let accumulators = op.accumulators();
     let skips_stores = accumulators.is_empty() && op.frozen_domain().has_constraints();
     if skips_stores || accumulators.iter().any(|it| it.destination() == Some(destination)) {

@@ -242,6 +242,55 @@ def Imap_GenericOp : Imap_Op<"generic", [
   let hasCanonicalizeMethod = 1;
 }
 
+def Imap_ScatterOp : Imap_Op<"scatter", [
+    AttrSizedOperandSegments, DestinationStyleOpInterface,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, RecursiveMemoryEffects,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "Updates of elements of the destinations that anything may address";
+  let description = [{
+    At each point of the dimension variables, in lexicographic order, the body computes one value per
+    destination. Without `fold` and `combine` it replaces the element, so that the last update of an
+    element wins. With `fold` the element is combined with it by an operation, and the region `combine`
+    maps the elements and the values to the new elements.
+
+    The subscripts of destinations may use runtime variables that are read from tensors. Where the
+    guard after `where`, or a constraint of the domain, does not hold, there is no update.
+
+    `unique` promises that no element is updated twice, `sorted` that the updates are in the order of
+    the elements.
+
+    Constraints: C1, C2, C6, C8 and C9 of `imap.generic`; there are no range variables and no epilogue;
+    all destinations have one guard, without `else`.
+
+    ```mlir
+    %g = imap.scatter (b, d){r} domain: b in [0, 511], d in [0, 767] runtime(%ids[b] : tensor<512xi32>)
+      ins(%u[b, d] : tensor<512x768xf32>)
+      outs(%zeros[r, d] where r in [0, 999] : tensor<1000x768xf32>) fold [add f32] {
+    ^bb0(%x: f32):
+      imap.yield %x : f32
+    } -> tensor<1000x768xf32>
+    ```
+  }];
+  let arguments = (ins
+    Imap_MapAttr:$domain,
+    Variadic<Imap_RuntimeType>:$runtimes,
+    Variadic<Imap_TensorOrMemRef>:$inputs,
+    Variadic<Imap_TensorOrMemRef>:$inits,
+    TypedArrayAttrBase<Imap_MapAttr, "indexing maps">:$maps,
+    OptionalAttr<ArrayAttr>:$fills,
+    DefaultValuedAttr<TypedArrayAttrBase<Imap_AccumulatorAttr, "accumulators">, "{}">:$accumulators,
+    UnitAttr:$unique,
+    UnitAttr:$sorted);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  // The tail is the region `combine`, if there is one.
+  let regions = (region SizedRegion<1>:$scalar, VariadicRegion<SizedRegion<1>>:$tail);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitsMutable(); }
+  }];
+  let hasVerifier = 1;
+}
+
 def Imap_ScanOp : Imap_Op<"scan", [
     AttrSizedOperandSegments, DestinationStyleOpInterface,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, RecursiveMemoryEffects,
@@ -334,7 +383,7 @@ def Imap_SortOp : Imap_Op<"sort", [
 }
 
 def Imap_YieldOp : Imap_Op<"yield", [
-    Pure, ReturnLike, Terminator, ParentOneOf<["GenericOp", "ScanOp", "SortOp"]>]> {
+    Pure, ReturnLike, Terminator, ParentOneOf<["GenericOp", "ScanOp", "ScatterOp", "SortOp"]>]> {
   let summary = "Yields the values of a region of an `imap` operation";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";

@@ -182,6 +182,9 @@ impl Combiner {
     /// Stores the value.
     pub const ASSIGN: Self = Self { kind: CombinerKind::Assign, from_identity: false };
 
+    /// The region `combine` of the operation combines the value with what the destination holds.
+    const CUSTOM: Self = Self { kind: CombinerKind::Custom, from_identity: false };
+
     /// Whether what the destination held before takes part.
     pub fn reads_destination(self) -> bool {
         self.kind != CombinerKind::Assign && !self.from_identity
@@ -377,7 +380,19 @@ pub trait Indexed<'c>: Copy {
     /// The accumulators; none in map form.
     fn accumulators(self) -> Vec<Accumulator<'c>> {
         let attributes = mlir::array_attr(self.op(), "accumulators");
-        attributes.into_iter().filter_map(Accumulator::from_attribute).collect()
+        let mut found: Vec<_> =
+            attributes.into_iter().filter_map(Accumulator::from_attribute).collect();
+        if mlir::is(self.op(), Scatter::NAME) {
+            let context = mlir::context_of(self.op());
+            if found.is_empty() && self.op().region_count() == 2 {
+                let combiners = vec![Combiner::CUSTOM; self.inits().len()];
+                return Accumulator::of_combiners(context, &combiners, &self.inits());
+            }
+            for (number, accumulator) in found.iter_mut().enumerate() {
+                accumulator.start = Start::Destination(number);
+            }
+        }
+        found
     }
 
     /// The block that computes the values of a point.
@@ -429,6 +444,11 @@ pub trait Indexed<'c>: Copy {
 }
 
 mlir::op_view! {
+    /// An `imap.scatter`. Its accumulators start from the destinations.
+    Scatter, "imap.scatter"
+}
+
+mlir::op_view! {
     /// An `imap.scan`.
     Scan, "imap.scan"
 }
@@ -455,7 +475,8 @@ pub struct AnyIndexed<'c> {
 impl<'c> AnyIndexed<'c> {
     /// Views an operation as one with maps, if it is one.
     pub fn cast(op: Op<'c>) -> Option<Self> {
-        [Generic::NAME, Scan::NAME].contains(&mlir::name(op)).then_some(Self { op })
+        let names = [Generic::NAME, Scan::NAME, Scatter::NAME];
+        names.contains(&mlir::name(op)).then_some(Self { op })
     }
 
     /// The operation around another one.
@@ -486,11 +507,17 @@ macro_rules! indexed {
     )*};
 }
 
-indexed!(Generic, Scan, AnyIndexed);
+indexed!(Generic, Scan, Scatter, AnyIndexed);
 
 impl<'c> From<Generic<'c>> for AnyIndexed<'c> {
     fn from(generic: Generic<'c>) -> Self {
         Self { op: generic.op }
+    }
+}
+
+impl<'c> From<Scatter<'c>> for AnyIndexed<'c> {
+    fn from(scatter: Scatter<'c>) -> Self {
+        Self { op: scatter.op }
     }
 }
 
@@ -657,6 +684,18 @@ impl<'c> GenericParts<'c> {
         Scan { op: self.build_op(ir, builder, epilogue, (Scan::NAME, attributes)) }
     }
 
+    /// Builds an `imap.scatter`, as [`build`](Self::build) does. Accumulators start from the destinations.
+    pub fn build_scatter(
+        &self,
+        ir: &tc_ir::Context,
+        builder: &Builder<'c>,
+        is_unique: bool,
+    ) -> Scatter<'c> {
+        let unique = is_unique.then(|| ("unique", Attribute::unit(builder.context)));
+        let attributes = unique.into_iter().collect();
+        Scatter { op: self.build_op(ir, builder, false, (Scatter::NAME, attributes)) }
+    }
+
     fn build_op(
         &self,
         ir: &tc_ir::Context,
@@ -683,7 +722,10 @@ impl<'c> GenericParts<'c> {
         }
         let maps: Vec<_> =
             self.maps.iter().map(|map| map::to_attribute(context, ir, map)).collect();
-        let accumulators: Vec<_> = self.accumulators.iter().map(|it| it.attribute()).collect();
+        let is_written =
+            |it: &&Accumulator| name != Scatter::NAME || it.kind != CombinerKind::Custom;
+        let accumulators: Vec<_> =
+            self.accumulators.iter().filter(is_written).map(|it| it.attribute()).collect();
         let results: Vec<_> =
             self.inits.iter().map(|init| init.r#type()).filter(|ty| mlir::is_tensor(*ty)).collect();
         let groups = [self.runtimes.len(), self.inputs.len(), self.inits.len()];

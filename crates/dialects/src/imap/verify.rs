@@ -8,7 +8,10 @@
 //! Not checked here: that accesses stay inside their operands. Front ends prove it, or emit
 //! `imap.check` before the operation, which is then valid though it is never reached.
 
-use super::{AnyIndexed, CombinerKind, Generic, Indexed, Inside, Scan, Sort, Start, map};
+use super::{
+    Accumulator, AnyIndexed, CombinerKind, Generic, Indexed, Inside, Scan, Scatter, Sort, Start,
+    map,
+};
 use crate::{
     diagnostic::Report,
     mlir::{self, Blk, Op, Val},
@@ -31,6 +34,7 @@ pub fn verify<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
     match mlir::name(op) {
         "imap.generic" => verify_generic(op),
         "imap.scan" => verify_scan(op),
+        "imap.scatter" => verify_scatter(op),
         "imap.sort" => Sort::cast(op).map_or(Ok(()), Sort::verify),
         "imap.index" => verify_index(op),
         "imap.inside" => verify_inside(op),
@@ -80,6 +84,36 @@ fn verify_scan<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
     }
     verify_accumulators(scan, domain)?;
     verify_regions(scan, &inputs, &inits, &maps)
+}
+
+fn verify_scatter<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
+    let scatter = Scatter::cast(op).expect("dispatched on the name");
+    let (inputs, inits) = (scatter.inputs(), scatter.inits());
+    let maps = verify_accesses(scatter)?;
+    let (_, num_ranges, _) = scatter.frozen_domain().counts();
+    if num_ranges != 0 {
+        return error("has range variables; all variables of a scatter are dimensions");
+    }
+    let written = mlir::array_attr(op, "accumulators");
+    let written: Vec<_> = written.into_iter().filter_map(Accumulator::from_attribute).collect();
+    if 1 + usize::from(written.is_empty()) < op.region_count() {
+        return error("expected a region 'combine' or a 'fold', and no epilogue");
+    }
+    for (number, accumulator) in written.iter().enumerate() {
+        if accumulator.start != Start::Identity || accumulator.kind == CombinerKind::Custom {
+            return error(format!(
+                "accumulator {number} starts from the destination; expected an operation and a type"
+            ));
+        }
+        check_combiner_type(accumulator.kind, accumulator.ty)?;
+    }
+    let ir = tc_ir::Context::new();
+    let outputs = inputs.len()..inputs.len() + inits.len();
+    let guards: Vec<_> = maps[outputs].iter().map(|it| it.thaw(&ir).constraints).collect();
+    if guards.windows(2).any(|pair| pair[0] != pair[1]) {
+        return error("expected all destinations to have the same guard");
+    }
+    verify_regions(scatter, &inputs, &inits, &maps)
 }
 
 /// C3 and C7.

@@ -129,7 +129,7 @@ impl<'i> Counter<'_, 'i> {
             |number| mlir::body(op, number).map_or(self.none(), |it| self.block(it, depth));
         let moved = |bytes: Amount| Work { flops: self.constant(0), bytes };
         match mlir::name(op) {
-            "imap.generic" | "imap.scan" => self.indexed(op, depth),
+            "imap.generic" | "imap.scan" | "imap.scatter" => self.indexed(op, depth),
             "imap.sort" => self.sort(op, depth),
             "scf.for" if !has_tensor_operations(op) => {
                 let mut nest = Operation { flops: self.constant(0), accesses: BTreeMap::new() };

@@ -3,20 +3,20 @@
 
 use super::{
     Lowering,
-    nest::{
-        IndexMath, Memory, Nest, Point, build_inside, empty_array, extents, for_each, identity,
-    },
+    nest::{IndexMath, Nest, Point, decode_all, empty_array, encode_all, identity},
     scalar,
-    value::{Array, storage_type},
+    value::{Array, is_narrow, storage_type},
 };
+use melior::ir::ValueLike;
 use tc_dialects::{
     hlo::{
-        ArrayShape, Attribute, ElementKind, ElementType,
+        ArrayShape, Attribute, ComputationId, ElementKind, ElementType, Opcode,
         indexing::{Accesses, InstructionRef, RuntimeVariable},
     },
-    mlir::{Builder, Val},
+    imap::{self, Accumulator, Combiner, CombinerKind, Indexed, Start},
+    mlir::{self, Builder, Val},
 };
-use tc_ir::Var;
+use tc_ir::{Constraint, Var};
 
 /// An integer element as an index. What does not fit is far outside of any array anyway.
 pub(in crate::convert) fn to_index<'c>(
@@ -34,26 +34,6 @@ pub(in crate::convert) fn to_index<'c>(
 }
 
 impl<'c> Lowering<'c, '_> {
-    /// The values of the runtime variables of accesses at an iteration. `load` reads an element of an
-    /// operand.
-    fn runtimes(
-        &self,
-        b: &Builder<'c>,
-        at: InstructionRef,
-        (accesses, dims): (&Accesses, &[Val<'c>]),
-        operands: &[&Array<'c>],
-        load: &dyn Fn(usize, &[Val<'c>]) -> Val<'c>,
-    ) -> Result<Vec<Val<'c>>, String> {
-        let point = Point { ir: self.ir, accesses, dims, ranges: &[], runtimes: &[] };
-        let value = |runtime: &RuntimeVariable| {
-            let number = self.operand_of(at, runtime)?;
-            let value = load(number, &point.emit(b, &runtime.map.results));
-            let value = to_index(b, operands[number].element(), value);
-            Ok(runtime.moved_into.map_or(value, |interval| b.clamp_index(value, interval.hi)))
-        };
-        accesses.runtimes.iter().map(value).collect()
-    }
-
     /// The values of the runtime variables of accesses that all iterations share.
     pub(super) fn starts(
         &self,
@@ -62,11 +42,16 @@ impl<'c> Lowering<'c, '_> {
         accesses: &Accesses,
         operands: &[&Array<'c>],
     ) -> Result<Vec<Val<'c>>, String> {
-        self.runtimes(b, at, (accesses, &[]), operands, &|number, place| {
-            let array = operands[number];
+        let point = Point { ir: self.ir, accesses, dims: &[], ranges: &[], runtimes: &[] };
+        let value = |runtime: &RuntimeVariable| {
+            let array = operands[self.operand_of(at, runtime)?];
+            let place = point.emit(b, &runtime.map.results);
             let ty = storage_type(b, array.element());
-            b.value("tensor.extract", &[&[array.parts[0]], place].concat(), ty)
-        })
+            let value = b.value("tensor.extract", &[&[array.parts[0]], &place[..]].concat(), ty);
+            let value = to_index(b, array.element(), value);
+            Ok(runtime.moved_into.map_or(value, |interval| b.clamp_index(value, interval.hi)))
+        };
+        accesses.runtimes.iter().map(value).collect()
     }
 
     /// The number of the operand that a runtime variable is read from.
@@ -166,31 +151,74 @@ impl<'c> Lowering<'c, '_> {
         let applied = self.applied(instruction, Attribute::ToApply)?;
         let count = operands.len() / 2;
         let (targets, updates) = (&operands[..count], &operands[count + 1..]);
-        let accesses = &self.over_operands(at, &[count + 1])?[0];
+        let mut accesses = self.over_operands(at, &[count + 1])?.remove(0);
         if accesses.is_empty(ir) {
             return Ok(targets.iter().map(|target| (*target).clone()).collect());
         }
-        let results: Vec<_> = targets.iter().map(|target| Memory::copy_of(b, target)).collect();
-        let indices = Memory::of(b, operands[count]);
-        let sources: Vec<_> = updates.iter().map(|update| Memory::of(b, update)).collect();
-        for_each(b, &extents(ir, &accesses.domain.dims), &mut |b, dims| {
-            let load = |_, place: &[Val<'c>]| indices.load(b, place)[0];
-            let runtimes = &self.runtimes(b, at, (accesses, dims), operands, &load)?;
-            let point = Point { ir, accesses, dims, ranges: &[], runtimes };
-            build_inside(b, point.is_inside(b), &[], &mut |b| {
-                let place = point.emit(b, &accesses.index);
-                let index = point.emit(b, &accesses.indices[0]);
-                let old = results.iter().map(|memory| memory.load(b, &index));
-                let new = sources.iter().map(|memory| memory.load(b, &place));
-                let arguments: Vec<_> = old.chain(new).collect();
-                let values = scalar::computation(b, self.module, applied, &arguments)?;
-                for (memory, value) in results.iter().zip(&values) {
-                    memory.store(b, &index, value);
-                }
-                Ok(Vec::new())
-            })?;
-            Ok(())
-        })?;
-        Ok(results.into_iter().map(|memory| memory.array(b)).collect())
+        let mut guard = std::mem::take(&mut accesses.domain.constraints);
+        for number in (0..).take(accesses.runtimes.len()) {
+            let interval = accesses.domain.interval(ir, Var::Runtime(number));
+            guard.push(Constraint { expr: ir.runtime(number), interval });
+        }
+        let mut nest = self.through_tables(b, at, &mut accesses, operands)?;
+        nest.scatter(guard, instruction.flag(Attribute::UniqueIndices));
+        let elements: Vec<_> = targets.iter().map(|target| target.element()).collect();
+        for part in updates.iter().flat_map(|update| &update.parts) {
+            nest.read(*part, accesses.index.clone());
+        }
+        for part in targets.iter().flat_map(|target| &target.parts) {
+            nest.write(*part, accesses.indices[0].clone(), Combiner::ASSIGN);
+        }
+        let kind = match elements[..] {
+            [element] if !is_narrow(element) => self.combiner(applied, element),
+            _ => None,
+        };
+        let kind = if self.replaces(applied) { None } else { kind.or(Some(CombinerKind::Custom)) };
+        let parts = targets.iter().flat_map(|target| &target.parts);
+        let accumulator = |kind| {
+            move |(number, part): (usize, &Val<'c>)| Accumulator {
+                ty: mlir::element_type(part.r#type()),
+                kind,
+                identity: None,
+                start: match kind {
+                    CombinerKind::Custom => Start::Destination(number),
+                    _ => Start::Identity,
+                },
+            }
+        };
+        let accumulators =
+            kind.map_or_else(Vec::new, |kind| parts.enumerate().map(accumulator(kind)).collect());
+        let scatter = nest.build_fold(b, accumulators, false);
+        let inside =
+            |block| (Builder::at_end(b.context, block, b.location), mlir::arguments(block));
+        let (body, arguments) = inside(scatter.body());
+        imap::build_yield(&body, &arguments);
+        if let Some(block) = scatter.combiner() {
+            let (combine, arguments) = inside(block);
+            let both: Vec<_> = elements.iter().chain(&elements).copied().collect();
+            let arguments = decode_all(&combine, &both, &arguments);
+            let values = scalar::computation(&combine, self.module, applied, &arguments)?;
+            let stored = elements.iter().zip(&values);
+            let stored = stored.flat_map(|(element, value)| encode_all(&combine, *element, value));
+            imap::build_yield(&combine, &stored.collect::<Vec<_>>());
+        }
+        let mut values = mlir::results(scatter.op()).into_iter();
+        let array = |target: &&Array<'c>| Array {
+            parts: values.by_ref().take(target.parts.len()).collect(),
+            shape: target.shape.clone(),
+        };
+        Ok(targets.iter().map(array).collect())
+    }
+
+    /// Whether a computation of old and new values gives the new ones.
+    fn replaces(&self, applied: ComputationId) -> bool {
+        let computation = &self.module[applied];
+        let (root, parameters) = (computation.root(), &computation.parameters);
+        let new = &parameters[parameters.len() / 2..];
+        match (root.opcode, new) {
+            (Opcode::Tuple, _) => root.operands == new,
+            (_, [new]) => std::ptr::eq(root, &computation[*new]),
+            _ => false,
+        }
     }
 }

@@ -13,7 +13,8 @@
 //! | `dot`, `convolution`; `reduce`, `reduce-window` by one operation | `imap.generic` with range variables |
 //! | `dynamic-slice`, `dynamic-update-slice`, `gather` | `imap.generic` with runtime variables |
 //! | `sort`, `topk` | `imap.sort`; of one element, `imap.generic` with a region that combines |
-//! | other reductions, `select-and-scatter`, `scatter` | loops over memory |
+//! | `scatter` | `imap.scatter` |
+//! | other reductions, `select-and-scatter` | loops over memory |
 //! | `fft`, `cholesky`, `triangular-solve` | loops over memory, without a library |
 //! | custom calls of LAPACK's `potrf`, `trsm`, `getrf`, `gtsv` as JAX prints them | the same |
 //! | `batch-norm-*` | `imap.generic`: sums per feature, and element-wise computations |

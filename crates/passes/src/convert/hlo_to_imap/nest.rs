@@ -35,6 +35,8 @@ pub(in crate::convert) struct Nest<'c, 'i> {
     outputs: Vec<(Val<'c>, Vec<Expr>, Combiner)>,
     /// The scanned dimension variable, and whether the scan is exclusive.
     scan: Option<(u32, bool)>,
+    /// The guard of the destinations of a scatter, and whether its updates are of different elements.
+    scatter: Option<(Vec<Constraint>, bool)>,
 }
 
 impl<'c, 'i> Nest<'c, 'i> {
@@ -68,7 +70,7 @@ impl<'c, 'i> Nest<'c, 'i> {
         runtimes: Vec<Val<'c>>,
     ) -> Self {
         let (tables, inputs, outputs) = (Vec::new(), Vec::new(), Vec::new());
-        Self { ir, domain, runtimes, tables, inputs, outputs, scan: None }
+        Self { ir, domain, runtimes, tables, inputs, outputs, scan: None, scatter: None }
     }
 
     /// Over the loops of accesses, given the values of their runtime variables.
@@ -79,6 +81,11 @@ impl<'c, 'i> Nest<'c, 'i> {
     /// Scans along a dimension variable; no range variable may be added.
     pub(super) fn scan(&mut self, dim: u32, is_exclusive: bool) {
         self.scan = Some((dim, is_exclusive));
+    }
+
+    /// Updates elements of the destinations where constraints hold.
+    pub(super) fn scatter(&mut self, guard: Vec<Constraint>, is_unique: bool) {
+        self.scatter = Some((guard, is_unique));
     }
 
     /// Adds a range variable, from 0 to below `extent`; a single value needs none.
@@ -199,7 +206,8 @@ impl<'c, 'i> Nest<'c, 'i> {
             ..IndexingMap::default()
         };
         let inputs = self.inputs.iter().map(|(_, index, (guard, _))| (index, &guard[..]));
-        let outputs = self.outputs.iter().map(|(_, index, _)| (index, &[][..]));
+        let guard = self.scatter.as_ref().map_or(&[][..], |(guard, _)| guard);
+        let outputs = self.outputs.iter().map(|(_, index, _)| (index, guard));
         let tables = self.tables.iter().map(|index| (index, &[][..]));
         let maps = inputs.chain(outputs).chain(tables).map(|(index, guard)| {
             let results = index.iter().map(|expr| self.ir.canonicalize(*expr)).collect();
@@ -224,9 +232,10 @@ impl<'c, 'i> Nest<'c, 'i> {
             combiner: None,
         };
         parts.drop_unused_runtimes(self.ir, &[]);
-        match self.scan {
-            Some(scan) => parts.build_scan(self.ir, b, epilogue, scan).into(),
-            None => parts.build(self.ir, b, epilogue).into(),
+        match (self.scan, self.scatter) {
+            (Some(scan), _) => parts.build_scan(self.ir, b, epilogue, scan).into(),
+            (_, Some((_, is_unique))) => parts.build_scatter(self.ir, b, is_unique).into(),
+            (None, None) => parts.build(self.ir, b, epilogue).into(),
         }
     }
 }

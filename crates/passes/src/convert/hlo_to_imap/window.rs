@@ -188,7 +188,11 @@ impl<'c> Lowering<'c, '_> {
 
     /// The combiner that a computation is, if it is one: a single operation on its parameters, in a
     /// type that is computed as it is stored.
-    fn combiner(&self, applied: ComputationId, element: ElementType) -> Option<CombinerKind> {
+    pub(super) fn combiner(
+        &self,
+        applied: ComputationId,
+        element: ElementType,
+    ) -> Option<CombinerKind> {
         let computation = &self.module[applied];
         let root = computation.root();
         let on_parameters = computation.instructions.len() == 3

@@ -38,18 +38,19 @@ mod order;
 mod pack;
 mod partial_sums;
 mod scan;
+mod scatter;
 mod sort;
 mod vectors;
 mod work;
 
 use tc_dialects::{
-    imap::{Generic, Scan, Sort},
+    imap::{Generic, Scan, Scatter, Sort},
     mlir,
     pass::{Failure, PassInfo, PassOption, PassRun},
 };
 
 /// The operations that become loops.
-const CONVERTED: [&str; 3] = [Generic::NAME, Scan::NAME, Sort::NAME];
+const CONVERTED: [&str; 4] = [Generic::NAME, Scan::NAME, Scatter::NAME, Sort::NAME];
 
 /// How many dimension and range variables an operation may have.
 pub const MAX_VARIABLES: usize = 64;
@@ -126,11 +127,11 @@ fn run(run: &PassRun) -> Result<(), Failure> {
     let mut failed = false;
     for op in ops {
         run.enter(op);
-        let converted = match (Generic::cast(op), Scan::cast(op)) {
-            (Some(generic), _) => nest::convert(generic, choices),
-            (_, Some(scan)) => scan::convert(scan, choices),
-            (None, None) => Sort::cast(op).map_or(Ok(()), |sort| sort::convert(sort, choices)),
-        };
+        let generic = Generic::cast(op).map(|it| nest::convert(it, choices));
+        let scan = || Scan::cast(op).map(|it| scan::convert(it, choices));
+        let scatter = || Scatter::cast(op).map(|it| scatter::convert(it, choices));
+        let sort = || Sort::cast(op).map(|it| sort::convert(it, choices));
+        let converted = generic.or_else(scan).or_else(scatter).or_else(sort).unwrap_or(Ok(()));
         if let Err(report) = converted {
             report.emit_on(op);
             failed = true;

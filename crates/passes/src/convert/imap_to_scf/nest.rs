@@ -582,7 +582,7 @@ fn enter<'c>(
 
 /// Declares every destination distinct from the other buffers, where they stem from
 /// different arguments or allocations.
-fn declare_distinct<'c>(nest: &Nest<'c>, builder: &Builder<'c>, scope: &mut Scope<'c>) {
+pub(super) fn declare_distinct<'c>(nest: &Nest<'c>, builder: &Builder<'c>, scope: &mut Scope<'c>) {
     let outputs: Vec<_> = nest.outputs.iter().map(|output| output.buffer).collect();
     let runtimes = nest.runtimes.iter().filter(|(_, map)| map.is_some()).map(|(value, _)| *value);
     let mut others: Vec<Val> =
