@@ -916,7 +916,8 @@ impl<'p> Machine<'p> {
                     let output = &nest.outputs[number];
                     match (&outputs[number], &output.start) {
                         (Some(array), _) => {
-                            Some(array.scalars[self.stored_at(nest, output, array)?])
+                            let offset = self.stored_at(nest, output, array)?;
+                            Some(offset.map_or(Scalar::UNKNOWN, |offset| array.scalars[offset]))
                         }
                         (None, Start::Memory(memory)) => {
                             Some(self.load(*memory, &output.position, 0, nest.at)?)
@@ -936,8 +937,16 @@ impl<'p> Machine<'p> {
             let stored = self.regs[output.stored];
             match (array, &output.start) {
                 (Some(array), _) => {
-                    let offset = self.stored_at(nest, output, array)?;
-                    Rc::make_mut(array).scalars[offset] = stored;
+                    let array = Rc::make_mut(array);
+                    match self.stored_at(nest, output, array)? {
+                        Some(offset) => array.scalars[offset] = stored,
+                        // It may be any element.
+                        None => {
+                            for scalar in array.scalars.iter_mut().filter(|it| it.is_certain()) {
+                                *scalar = scalar.uncertain();
+                            }
+                        }
+                    }
                 }
                 (None, Start::Memory(memory)) => {
                     self.store(*memory, &output.position, 0, stored, nest.at)?;
@@ -948,13 +957,10 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    /// The row-major position of the element that an output stores at the current point.
-    fn stored_at(&self, nest: &Nest, output: &Output, array: &Array) -> Result<usize> {
-        let offset = self.element(array, &output.position, false, nest.at)?;
-        offset.map_or_else(
-            || self.open(nest.at, "cannot be run: where it stores depends on rounding"),
-            Ok,
-        )
+    /// The row-major position of the element that an output stores at the current point; `None` if it
+    /// depends on rounding.
+    fn stored_at(&self, nest: &Nest, output: &Output, array: &Array) -> Result<Option<usize>> {
+        self.element(array, &output.position, false, nest.at)
     }
 
     /// Whether the current point satisfies the constraints: `None` if not, otherwise whether that is

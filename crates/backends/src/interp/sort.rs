@@ -89,7 +89,8 @@ impl<'p> Machine<'p> {
         let num_outer: usize = shape[..dim].iter().product();
         for row in 0..num_outer * step {
             let (outer, inner) = (row / step, row % step);
-            let order = self.sorted_row(sort, &inputs, outer * extent * step + inner, step)?;
+            let first = outer * extent * step + inner;
+            let (order, is_certain) = self.sorted_row(sort, &inputs, first, step)?;
             for (number, output) in outputs.iter_mut().enumerate() {
                 let output = Rc::make_mut(output);
                 for (to, from) in order.iter().take(kept[dim]).enumerate() {
@@ -100,7 +101,8 @@ impl<'p> Machine<'p> {
                             Scalar::int(integer::wrap(place, sort.place_width))
                         }
                     };
-                    output.scalars[(outer * kept[dim] + to) * step + inner] = scalar;
+                    output.scalars[(outer * kept[dim] + to) * step + inner] =
+                        scalar.certain_if(is_certain);
                 }
             }
         }
@@ -127,14 +129,16 @@ impl<'p> Machine<'p> {
         places.iter().map(array).collect()
     }
 
-    /// The places of a row's items in order. A merge sort, which any comparator leaves a permutation.
+    /// The places of a row's items in order, and whether rounding leaves the order as it is. A merge
+    /// sort, which any comparator leaves a permutation.
     fn sorted_row(
         &mut self,
         sort: &'p Sort,
         inputs: &[Rc<Array>],
         first: usize,
         step: usize,
-    ) -> Result<Vec<usize>> {
+    ) -> Result<(Vec<usize>, bool)> {
+        let mut is_certain = true;
         let extent = inputs[0].shape[sort.dim];
         let mut order: Vec<_> = (0..extent).map(|number| first + number * step).collect();
         let mut width = 1;
@@ -143,7 +147,9 @@ impl<'p> Machine<'p> {
             for pair in order.chunks(2 * width) {
                 let (mut left, mut right) = pair.split_at(width.min(pair.len()));
                 while let ([x, lefts @ ..], [y, rights @ ..]) = (left, right) {
-                    if self.is_less(sort, inputs, *y, *x)? {
+                    let less = self.compare_items(sort, inputs, *y, *x)?;
+                    is_certain &= less.is_certain();
+                    if less.is_true() {
                         merged.push(*y);
                         right = rights;
                     } else {
@@ -156,16 +162,17 @@ impl<'p> Machine<'p> {
             order = merged;
             width *= 2;
         }
-        Ok(order)
+        Ok((order, is_certain))
     }
 
-    fn is_less(
+    /// Whether the first of two items stands before the second.
+    fn compare_items(
         &mut self,
         sort: &'p Sort,
         inputs: &[Rc<Array>],
         first: usize,
         second: usize,
-    ) -> Result<bool> {
+    ) -> Result<Scalar> {
         self.count_point(sort.at)?;
         for (input, arguments) in inputs.iter().zip(sort.arguments.chunks(2)) {
             for (argument, place) in arguments.iter().zip([first, second]) {
@@ -173,6 +180,8 @@ impl<'p> Machine<'p> {
             }
         }
         self.code(&sort.comparator)?;
-        Ok(self.certain(sort.less, "the order of two items", sort.at)? != 0)
+        let less = self.regs[sort.less];
+        self.defined(less, "the order of two items", sort.at)?;
+        Ok(less)
     }
 }
