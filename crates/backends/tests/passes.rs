@@ -37,14 +37,14 @@ const SLOW: &[&str] = &[
     "transformer_encoder",
 ];
 
-/// Errors of cases that run for a number of iterations which rounding decides.
-const OPEN: &[(&str, &[&str])] = &[(
-    "mandelbrot",
-    &[
-        "module.hlo:117:3: error: 'scf.while' op cannot be run: the condition depends on rounding",
-        "optimized.hlo:152:3: error: 'scf.while' op cannot be run: the condition depends on rounding",
-    ],
-)];
+/// Errors of modules whose loops run for a number of iterations which rounding decides: those of the
+/// program, or of a sort whose keys are equal but for rounding.
+const OPEN: &[(&str, &str)] = &[
+    ("mandelbrot", "module.hlo:117:3: error: 'scf.while' op"),
+    ("mandelbrot", "optimized.hlo:152:3: error: 'scf.while' op"),
+    ("sort_single", "module.hlo:58:8: error: 'scf.while' op"),
+    ("beam_search", "module.hlo:196:3: error: 'scf.while' op"),
+];
 
 /// Results that JAX does not compute by the rules of HLO: by a library with another algorithm, or with
 /// subnormal numbers as zeros.
@@ -160,10 +160,15 @@ fn check_all<'f>(files: impl Iterator<Item = &'f PathBuf>, least: usize, changin
     let (mut all, mut failures) = (Stats::default(), Vec::new());
     for path in files {
         let case = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
-        let open = OPEN.iter().find(|(name, _)| *name == case).map(|(_, error)| *error);
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        let open = OPEN.iter().find(|(name, error)| *name == case && error.starts_with(&*file));
         let start = std::time::Instant::now();
+        let says = |error: &str, expected: &str| {
+            let expected = format!("{expected} cannot be run: the condition depends on rounding");
+            error.lines().next().is_some_and(|line| line.ends_with(&expected))
+        };
         match (check(path), open) {
-            (Err(error), Some(open)) if open.contains(&&*error) => {}
+            (Err(error), Some((_, expected))) if says(&error, expected) => {}
             (Err(error), _) => failures.push(format!("{}: {error}", path.display())),
             (Ok(_), Some(_)) => failures.push(format!("{}: it can be run", path.display())),
             (Ok(stats), None) => {
