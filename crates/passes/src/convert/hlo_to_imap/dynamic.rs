@@ -16,7 +16,7 @@ use tc_dialects::{
     imap::{self, Accumulator, Combiner, CombinerKind, Indexed, Start},
     mlir::{self, Builder, Val},
 };
-use tc_ir::{Constraint, Var};
+use tc_ir::{Constraint, Expr, Var};
 
 /// An integer element as an index. What does not fit is far outside of any array anyway.
 pub(in crate::convert) fn to_index<'c>(
@@ -162,12 +162,24 @@ impl<'c> Lowering<'c, '_> {
         }
         let mut nest = self.through_tables(b, at, &mut accesses, operands)?;
         nest.scatter(guard, instruction.flag(Attribute::UniqueIndices));
-        let elements: Vec<_> = targets.iter().map(|target| target.element()).collect();
         for part in updates.iter().flat_map(|update| &update.parts) {
             nest.read(*part, accesses.index.clone());
         }
+        self.build_scatter(b, nest, applied, targets, &accesses.indices[0])
+    }
+
+    /// Builds a scatter that reads its updates: a computation combines them with the elements of targets.
+    pub(super) fn build_scatter(
+        &self,
+        b: &Builder<'c>,
+        mut nest: Nest<'c, '_>,
+        applied: ComputationId,
+        targets: &[&Array<'c>],
+        index: &[Expr],
+    ) -> Result<Vec<Array<'c>>, String> {
+        let elements: Vec<_> = targets.iter().map(|target| target.element()).collect();
         for part in targets.iter().flat_map(|target| &target.parts) {
-            nest.write(*part, accesses.indices[0].clone(), Combiner::ASSIGN);
+            nest.write(*part, index.to_vec(), Combiner::ASSIGN);
         }
         let kind = match elements[..] {
             [element] if !is_narrow(element) => self.combiner(applied, element),

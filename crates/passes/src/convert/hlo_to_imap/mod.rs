@@ -14,7 +14,8 @@
 //! | `dynamic-slice`, `dynamic-update-slice`, `gather` | `imap.generic` with runtime variables |
 //! | `sort`, `topk` | `imap.sort`; of one element, `imap.generic` with a region that combines |
 //! | `scatter` | `imap.scatter` |
-//! | other reductions, `select-and-scatter` | loops over memory |
+//! | `select-and-scatter` | `imap.generic` that finds the places, and `imap.scatter` |
+//! | reductions by a computation from a computed start | loops over memory |
 //! | `fft`, `cholesky`, `triangular-solve` | loops over memory, without a library |
 //! | custom calls of LAPACK's `potrf`, `trsm`, `getrf`, `gtsv` as JAX prints them | the same |
 //! | `batch-norm-*` | `imap.generic`: sums per feature, and element-wise computations |

@@ -6,12 +6,12 @@ use super::{
     coding::{decode, encode},
     nest::{
         IndexMath, Memory, Nest, Point, build_inside, decode_all, empty, extents, fold_box,
-        for_each, scalars,
+        for_each, identity, scalars,
     },
     scalar, scan,
     value::{self, Array},
 };
-use melior::ir::Attribute as MlirAttribute;
+use melior::ir::{Attribute as MlirAttribute, Type};
 use std::iter;
 use tc_dialects::{
     hlo::{
@@ -19,7 +19,11 @@ use tc_dialects::{
         indexing::{Accesses, InstructionRef},
     },
     imap::{self, Accumulator, AnyIndexed, Combiner, CombinerKind, Indexed, Start},
-    mlir::{self, Builder},
+    mlir::{self, Builder, Val},
+};
+use tc_ir::{
+    IndexingMap, Interval,
+    map::{Constraint, Variable},
 };
 
 impl<'c> Lowering<'c, '_> {
@@ -217,45 +221,114 @@ impl<'c> Lowering<'c, '_> {
         let scatter = self.applied(instruction, Attribute::Scatter)?;
         let filled = self.fill(b, &operand.shape, init)?;
         // The result has the sizes of the operand: what may be written is what is compared.
-        let accesses = &self.over_operands(at, &[1])?[0];
+        let accesses = self.over_operands(at, &[1])?.remove(0);
         if accesses.is_empty(ir) {
             return Ok(filled);
         }
-        let result = Memory::copy_of(b, &filled);
-        let (from, updates) = (Memory::of(b, operand), Memory::of(b, source));
-        let num_values = operand.element().num_parts();
-        let ranges = extents(ir, &accesses.domain.ranges);
-        for_each(b, &extents(ir, &accesses.domain.dims), &mut |b, dims| {
-            // Carried: whether anything was selected, the value, and its index.
-            let mut first = vec![b.integer(b.int_type(1), 0)];
-            let origin = vec![b.index(0); operand.shape.rank()];
-            first.extend(from.load(b, &origin));
-            first.extend(&origin);
-            let found = fold_box(b, &ranges, &first, &mut |b, ranges, carried| {
-                let point = Point { ir, accesses, dims, ranges, runtimes: &[] };
-                build_inside(b, point.is_inside(b), carried, &mut |b| {
-                    let index = point.emit(b, &accesses.indices[0]);
-                    let new = from.load(b, &index);
-                    let arguments = [carried[1..1 + num_values].to_vec(), new.clone()];
-                    let kept = scalar::computation(b, self.module, select, &arguments)?[0][0];
-                    let keeps = b.and(carried[0], kept);
-                    let candidates = carried[1..].iter().zip(new.iter().chain(&index));
-                    let chosen = candidates.map(|(old, new)| b.select(keeps, *old, *new));
-                    Ok([b.integer(b.int_type(1), 1)].into_iter().chain(chosen).collect())
-                })
-            })?;
-            let index = &found[1 + num_values..];
-            build_inside(b, Some(found[0]), &[], &mut |b| {
-                let point = Point { ir, accesses, dims, ranges: &[], runtimes: &[] };
-                let place = point.emit(b, &accesses.index);
-                let arguments = [result.load(b, index), updates.load(b, &place)];
-                let values = scalar::computation(b, self.module, scatter, &arguments)?;
-                result.store(b, index, &values[0]);
-                Ok(Vec::new())
-            })?;
-            Ok(())
-        })?;
-        Ok(result.array(b))
+        let places = self.selected_places(b, select, &accesses, operand)?;
+        let domain = IndexingMap {
+            dims: accesses.domain.dims.clone(),
+            runtimes: vec![Variable::default()],
+            ..IndexingMap::default()
+        };
+        let mut nest = Nest::within(ir, domain, Vec::new());
+        nest.table(places, identity(ir, accesses.domain.dims.len()), false);
+        let mut place = ir.runtime(0);
+        let count = operand.shape.num_elements().unwrap_or(0);
+        let interval = Interval::new(0, count.saturating_sub(1));
+        nest.scatter(vec![Constraint { expr: place, interval }], false);
+        source.parts.iter().for_each(|part| nest.read(*part, accesses.index.clone()));
+        let mut index = Vec::new();
+        for extent in operand.dims().iter().rev() {
+            let extent = ir.constant(*extent);
+            index.insert(0, ir.modulo(place, extent));
+            place = ir.floor_div(place, extent);
+        }
+        Ok(self.build_scatter(b, nest, scatter, &[&filled], &index)?.remove(0))
+    }
+
+    /// Per window, the row-major place of the element that a computation selects, or -1 if the window has
+    /// none. Of two elements the computation is given the one that comes first in the window first.
+    fn selected_places(
+        &self,
+        b: &Builder<'c>,
+        select: ComputationId,
+        accesses: &Accesses,
+        operand: &Array<'c>,
+    ) -> Result<Val<'c>, String> {
+        let ir = self.ir;
+        let (element, long, truth) = (operand.element(), b.int_type(64), b.int_type(1));
+        let extents = extents(ir, &accesses.domain.dims);
+        let shape = ArrayShape::new(ElementType::S64, extents.clone());
+        let mut nest = Nest::along(ir, accesses, Vec::new());
+        operand.parts.iter().for_each(|part| nest.read(*part, accesses.indices[0].clone()));
+        nest.write(empty(b, &shape)[0], identity(ir, extents.len()), Combiner::ASSIGN);
+        // Whether anything is selected, the value, and its place.
+        let part = value::compute_type(b, element.part());
+        let values = std::iter::repeat_n(part, element.num_parts());
+        let types: Vec<_> = [truth].into_iter().chain(values).chain([long]).collect();
+        let kind = CombinerKind::Custom;
+        let accumulator = |ty: &Type<'c>| Accumulator {
+            ty: *ty,
+            kind,
+            identity: Some(kind.identity(b.context, *ty)),
+            start: Start::Identity,
+        };
+        let fold = nest.build_fold(b, types.iter().map(accumulator).collect(), true);
+        let inside =
+            |block| (Builder::at_end(b.context, block, b.location), mlir::arguments(block));
+        let (body, arguments) = inside(fold.body());
+        let dims =
+            (0..accesses.domain.dims.len() as u32).map(|it| imap::build_index(&body, "dim", it));
+        let ranges = (0..accesses.domain.ranges.len() as u32)
+            .map(|it| imap::build_index(&body, "range", it));
+        let point: Vec<_> = dims.chain(ranges).collect();
+        let strided = accesses.indices[0].iter().zip(operand.dims());
+        let place = strided.fold(ir.constant(0), |place, (index, extent)| {
+            ir.add(ir.mul(place, ir.constant(*extent)), *index)
+        });
+        let map = IndexingMap {
+            dims: vec![Variable::default(); accesses.domain.dims.len()],
+            ranges: vec![Variable::default(); accesses.domain.ranges.len()],
+            results: vec![place],
+            ..IndexingMap::default()
+        };
+        let place = imap::build_apply(&body, ir, &map, &point)[0];
+        let place = body.value("arith.index_cast", &[place], long);
+        let values = decode_all(&body, &[element], &arguments).remove(0);
+        let found = body.integer(truth, 1);
+        imap::build_yield(&body, &[&[found], &values[..], &[place]].concat());
+
+        if let Some(block) = fold.combiner() {
+            let (c, arguments) = inside(block);
+            let (old, new) = arguments.split_at(types.len());
+            let split = |side: &[Val<'c>]| -> (Val<'c>, Vec<Val<'c>>, Val<'c>) {
+                (side[0], side[1..types.len() - 1].to_vec(), side[types.len() - 1])
+            };
+            let ((old_found, old_values, old_place), (new_found, new_values, new_place)) =
+                (split(old), split(new));
+            let keeps = |first: &Vec<Val<'c>>, second: &Vec<Val<'c>>| {
+                let arguments = [first.clone(), second.clone()];
+                Ok::<_, String>(scalar::computation(&c, self.module, select, &arguments)?[0][0])
+            };
+            let is_first = c.compare_int("slt", old_place, new_place);
+            let forward = keeps(&old_values, &new_values)?;
+            let backward = scalar::not(&c, keeps(&new_values, &old_values)?);
+            let keeps = c.select(is_first, forward, backward);
+            let is_alone = scalar::not(&c, new_found);
+            let keeps = c.and(old_found, c.value("arith.ori", &[is_alone, keeps], truth));
+            let found = c.value("arith.ori", &[old_found, new_found], truth);
+            let chosen =
+                old[1..].iter().zip(&new[1..]).map(|(old, new)| c.select(keeps, *old, *new));
+            imap::build_yield(&c, &[found].into_iter().chain(chosen).collect::<Vec<_>>());
+        }
+        if let Some(block) = fold.epilogue() {
+            let (end, arguments) = inside(block);
+            let none = end.integer(long, -1);
+            let place = end.select(arguments[0], arguments[types.len() - 1], none);
+            imap::build_yield(&end, &[place]);
+        }
+        Ok(mlir::result(fold.op(), 0))
     }
 }
 
