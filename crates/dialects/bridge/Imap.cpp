@@ -49,7 +49,7 @@ Operation *ImapDialect::materializeConstant(OpBuilder &builder, Attribute value,
 // Assembly
 //===----------------------------------------------------------------------===//
 
-/// What stands between the bounds and the operands of an operation.
+/// Parses the clause between the bounds and the operands of an operation.
 using ParseClause = llvm::function_ref<ParseResult(Assembly &)>;
 
 /// Reads the form that operations with maps share, but for a clause after the bounds.

@@ -61,7 +61,7 @@ fn substitute(ir: &Context, map: &mut IndexingMap, replacement: &dyn Fn(Var) -> 
     }
 }
 
-/// What the bounds of variables say about conditions that must all hold.
+/// The result of checking a conjunction of conditions against the bounds of the variables.
 enum Outcome {
     /// These are left, if any.
     Open(Vec<Constraint>),
@@ -262,8 +262,7 @@ pub fn canonicalize(generic: Generic) -> bool {
     }
     let blocks = generic.blocks();
     substitute_in_conditions(&ir, &blocks, &constant);
-    let insides = Inside::all_of(&blocks).into_iter();
-    let conditions: Vec<_> = insides.flat_map(|it| it.conditions(&ir)).collect();
+    let conditions = Inside::conditions_in(&ir, &blocks);
     let kept = parts.drop_unused_runtimes(&ir, &conditions);
     substitute_in_conditions(&ir, &blocks, &renumbering(&ir, &kept));
     let context = mlir::context_of(generic.op());

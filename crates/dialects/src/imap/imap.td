@@ -142,10 +142,31 @@ class Imap_Op<string mnemonic, list<Trait> traits = []>
 def Imap_TensorOrMemRef : AnyTypeOf<[AnyRankedTensor, AnyStridedMemRef]>;
 def Imap_RuntimeType : AnyTypeOf<[Index, AnyRankedTensor, AnyStridedMemRef]>;
 
-def Imap_GenericOp : Imap_Op<"generic", [
-    AttrSizedOperandSegments, DestinationStyleOpInterface,
-    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, RecursiveMemoryEffects,
-    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>,
+/// An operation with an iteration domain and an indexing map per operand. The tail holds the regions
+/// after the body: MLIR cannot clone an empty region (LLVM 22).
+class Imap_IndexedOp<string mnemonic, dag attributes, list<Trait> traits = []>
+    : Imap_Op<mnemonic, [
+        AttrSizedOperandSegments, DestinationStyleOpInterface,
+        DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, RecursiveMemoryEffects,
+        DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>] # traits> {
+  let arguments = !con((ins
+    Imap_MapAttr:$domain,
+    Variadic<Imap_RuntimeType>:$runtimes,
+    Variadic<Imap_TensorOrMemRef>:$inputs,
+    Variadic<Imap_TensorOrMemRef>:$inits,
+    TypedArrayAttrBase<Imap_MapAttr, "indexing maps">:$maps,
+    OptionalAttr<ArrayAttr>:$fills), attributes);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$scalar, VariadicRegion<SizedRegion<1>>:$tail);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitsMutable(); }
+  }];
+  let hasVerifier = 1;
+}
+
+def Imap_GenericOp : Imap_IndexedOp<"generic",
+    (ins DefaultValuedAttr<TypedArrayAttrBase<Imap_AccumulatorAttr, "accumulators">, "{}">:$accumulators), [
     DeclareOpInterfaceMethods<TilingInterface, [
       "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
       "getResultTilePosition", "generateResultTileValue", "getIterationDomainTileFromResultTile",
@@ -222,30 +243,12 @@ def Imap_GenericOp : Imap_Op<"generic", [
     } -> tensor<?x?xf32>
     ```
   }];
-  let arguments = (ins
-    Imap_MapAttr:$domain,
-    Variadic<Imap_RuntimeType>:$runtimes,
-    Variadic<Imap_TensorOrMemRef>:$inputs,
-    Variadic<Imap_TensorOrMemRef>:$inits,
-    TypedArrayAttrBase<Imap_MapAttr, "indexing maps">:$maps,
-    OptionalAttr<ArrayAttr>:$fills,
-    DefaultValuedAttr<TypedArrayAttrBase<Imap_AccumulatorAttr, "accumulators">, "{}">:$accumulators);
-  let results = (outs Variadic<AnyRankedTensor>:$results);
-  // The tail is the region `combine` if no accumulator names a combiner, then the epilogue if there
-  // is one: MLIR cannot clone an empty region (LLVM 22).
-  let regions = (region SizedRegion<1>:$scalar, VariadicRegion<SizedRegion<1>>:$tail);
-  let hasCustomAssemblyFormat = 1;
-  let extraClassDeclaration = [{
-    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitsMutable(); }
-  }];
-  let hasVerifier = 1;
   let hasCanonicalizeMethod = 1;
 }
 
-def Imap_ScatterOp : Imap_Op<"scatter", [
-    AttrSizedOperandSegments, DestinationStyleOpInterface,
-    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, RecursiveMemoryEffects,
-    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+def Imap_ScatterOp : Imap_IndexedOp<"scatter",
+    (ins DefaultValuedAttr<TypedArrayAttrBase<Imap_AccumulatorAttr, "accumulators">, "{}">:$accumulators,
+         UnitAttr:$unique, UnitAttr:$sorted)> {
   let summary = "Updates of elements of the destinations that anything may address";
   let description = [{
     At each point of the dimension variables, in lexicographic order, the body computes one value per
@@ -271,30 +274,11 @@ def Imap_ScatterOp : Imap_Op<"scatter", [
     } -> tensor<1000x768xf32>
     ```
   }];
-  let arguments = (ins
-    Imap_MapAttr:$domain,
-    Variadic<Imap_RuntimeType>:$runtimes,
-    Variadic<Imap_TensorOrMemRef>:$inputs,
-    Variadic<Imap_TensorOrMemRef>:$inits,
-    TypedArrayAttrBase<Imap_MapAttr, "indexing maps">:$maps,
-    OptionalAttr<ArrayAttr>:$fills,
-    DefaultValuedAttr<TypedArrayAttrBase<Imap_AccumulatorAttr, "accumulators">, "{}">:$accumulators,
-    UnitAttr:$unique,
-    UnitAttr:$sorted);
-  let results = (outs Variadic<AnyRankedTensor>:$results);
-  // The tail is the region `combine`, if there is one.
-  let regions = (region SizedRegion<1>:$scalar, VariadicRegion<SizedRegion<1>>:$tail);
-  let hasCustomAssemblyFormat = 1;
-  let extraClassDeclaration = [{
-    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitsMutable(); }
-  }];
-  let hasVerifier = 1;
 }
 
-def Imap_ScanOp : Imap_Op<"scan", [
-    AttrSizedOperandSegments, DestinationStyleOpInterface,
-    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, RecursiveMemoryEffects,
-    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+def Imap_ScanOp : Imap_IndexedOp<"scan",
+    (ins TypedArrayAttrBase<Imap_AccumulatorAttr, "accumulators">:$accumulators,
+         ConfinedAttr<I64Attr, [IntNonNegative]>:$dim, UnitAttr:$exclusive)> {
   let summary = "A fold along one dimension variable that stores every intermediate value";
   let description = [{
     The fold form of `imap.generic` with a dimension variable, the scanned one, in place of range
@@ -317,23 +301,6 @@ def Imap_ScanOp : Imap_Op<"scan", [
     } -> tensor<4x8xf32>
     ```
   }];
-  let arguments = (ins
-    Imap_MapAttr:$domain,
-    Variadic<Imap_RuntimeType>:$runtimes,
-    Variadic<Imap_TensorOrMemRef>:$inputs,
-    Variadic<Imap_TensorOrMemRef>:$inits,
-    TypedArrayAttrBase<Imap_MapAttr, "indexing maps">:$maps,
-    OptionalAttr<ArrayAttr>:$fills,
-    TypedArrayAttrBase<Imap_AccumulatorAttr, "accumulators">:$accumulators,
-    ConfinedAttr<I64Attr, [IntNonNegative]>:$dim,
-    UnitAttr:$exclusive);
-  let results = (outs Variadic<AnyRankedTensor>:$results);
-  let regions = (region SizedRegion<1>:$scalar, VariadicRegion<SizedRegion<1>>:$tail);
-  let hasCustomAssemblyFormat = 1;
-  let extraClassDeclaration = [{
-    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitsMutable(); }
-  }];
-  let hasVerifier = 1;
 }
 
 def Imap_SortOp : Imap_Op<"sort", [

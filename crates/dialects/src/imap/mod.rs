@@ -533,7 +533,7 @@ mlir::op_view! {
 }
 
 impl<'c> Inside<'c> {
-    /// What it tests, over the variables of the enclosing operation.
+    /// The conditions, over the variables of the enclosing operation.
     pub fn conditions(self, ir: &tc_ir::Context) -> Vec<Constraint> {
         self.frozen_map().thaw(ir).constraints
     }
@@ -556,6 +556,11 @@ impl<'c> Inside<'c> {
     pub fn frozen_map(self) -> &'c FrozenMap {
         let attribute = self.op.attribute("map").ok();
         attribute.and_then(map::frozen).expect("a verified imap.inside has a map")
+    }
+
+    /// The conditions of all operations of this kind in blocks.
+    pub fn conditions_in(ir: &tc_ir::Context, blocks: &[Blk<'c>]) -> Vec<Constraint> {
+        Self::all_of(blocks).into_iter().flat_map(|inside| inside.conditions(ir)).collect()
     }
 
     /// The operations of this kind in blocks.
@@ -603,6 +608,12 @@ pub fn substitute_in_conditions(
     for inside in Inside::all_of(blocks) {
         inside.substitute(ir, replacement);
     }
+}
+
+/// The destinations of an operation, if it is one of `imap` that has some.
+pub fn destinations(op: Op<'_>) -> Option<Vec<Val<'_>>> {
+    let inits = AnyIndexed::cast(op).map(Indexed::inits);
+    inits.or_else(|| Some(Sort::cast(op)?.inits()))
 }
 
 /// The parts of an `imap.generic` to be built.
@@ -722,10 +733,13 @@ impl<'c> GenericParts<'c> {
         }
         let maps: Vec<_> =
             self.maps.iter().map(|map| map::to_attribute(context, ir, map)).collect();
-        let is_written =
-            |it: &&Accumulator| name != Scatter::NAME || it.kind != CombinerKind::Custom;
-        let accumulators: Vec<_> =
-            self.accumulators.iter().filter(is_written).map(|it| it.attribute()).collect();
+        let mut accumulators = self.accumulators.clone();
+        if name == Scatter::NAME {
+            // All of them start from the destinations, and those of a region stand for no attribute.
+            accumulators.retain(|it| it.kind != CombinerKind::Custom);
+            accumulators.iter_mut().for_each(|it| it.start = Start::Identity);
+        }
+        let accumulators: Vec<_> = accumulators.iter().map(|it| it.attribute()).collect();
         let results: Vec<_> =
             self.inits.iter().map(|init| init.r#type()).filter(|ty| mlir::is_tensor(*ty)).collect();
         let groups = [self.runtimes.len(), self.inputs.len(), self.inits.len()];

@@ -307,8 +307,7 @@ pub fn merge<'c>(
         combiner: tiler.parts.combiner,
     };
     let epilogue: Vec<_> = generic.epilogue().into_iter().collect();
-    let insides = Inside::all_of(&epilogue).into_iter();
-    let conditions: Vec<_> = insides.flat_map(|it| it.conditions(&ir)).collect();
+    let conditions = Inside::conditions_in(&ir, &epilogue);
     let runtimes = parts.drop_unused_runtimes(&ir, &conditions);
     let is_range = |var: &Var| matches!(var, Var::Range(_));
     let uses_range = |map: &IndexingMap| {

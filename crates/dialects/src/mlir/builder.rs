@@ -19,6 +19,11 @@ impl<'c> Builder<'c> {
         Self { context, location, block, before: None }
     }
 
+    /// Creates at the end of a block, with the same location; and the arguments of the block.
+    pub fn inside(&self, block: Blk<'c>) -> (Self, Vec<Val<'c>>) {
+        (Self::at_end(self.context, block, self.location), super::arguments(block))
+    }
+
     /// Creates directly before an operation, with its location.
     pub fn before(op: Op<'c>) -> Self {
         let block = block_ref(op.block().expect("an operation that stands in a block"));

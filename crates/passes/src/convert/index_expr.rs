@@ -6,7 +6,7 @@
 //! may be zero is replaced by one, so that an expression on a path not taken cannot trap.
 //! One that cannot is clamped, so that `hoist-divisions` and LLVM see it too.
 
-use melior::ir::Attribute;
+use melior::ir::{Attribute, ValueLike};
 use tc_dialects::mlir::{self, Builder, Val};
 use tc_ir::{Context, Expr, Interval, Node, Var};
 
@@ -116,4 +116,47 @@ impl<'c> IndexExprs<'_, 'c> {
 /// The attribute that lets LLVM assume that a signed sum or product does not overflow.
 pub fn no_signed_wrap<'c>(builder: &Builder<'c>) -> Attribute<'c> {
     mlir::parse_attribute(builder.context, "#arith.overflow<nsw>")
+}
+
+/// Sums, products and comparisons of indices.
+pub(in crate::convert) trait IndexMath<'c> {
+    fn add_index(&self, x: Val<'c>, y: Val<'c>) -> Val<'c>;
+    fn sub_index(&self, x: Val<'c>, y: Val<'c>) -> Val<'c>;
+    fn scale_index(&self, x: Val<'c>, factor: i64) -> Val<'c>;
+    fn and(&self, x: Val<'c>, y: Val<'c>) -> Val<'c>;
+    /// Whether `0 <= x < extent`.
+    fn is_inside(&self, x: Val<'c>, extent: i64) -> Val<'c>;
+    /// The nearest index from 0 to `last`.
+    fn clamp_index(&self, x: Val<'c>, last: i64) -> Val<'c>;
+}
+
+impl<'c> IndexMath<'c> for Builder<'c> {
+    fn add_index(&self, x: Val<'c>, y: Val<'c>) -> Val<'c> {
+        self.value("arith.addi", &[x, y], x.r#type())
+    }
+
+    fn sub_index(&self, x: Val<'c>, y: Val<'c>) -> Val<'c> {
+        self.value("arith.subi", &[x, y], x.r#type())
+    }
+
+    fn scale_index(&self, x: Val<'c>, factor: i64) -> Val<'c> {
+        if factor == 1 {
+            return x;
+        }
+        self.value("arith.muli", &[x, self.index(factor)], x.r#type())
+    }
+
+    fn and(&self, x: Val<'c>, y: Val<'c>) -> Val<'c> {
+        self.value("arith.andi", &[x, y], self.int_type(1))
+    }
+
+    fn is_inside(&self, x: Val<'c>, extent: i64) -> Val<'c> {
+        // As unsigned numbers, negative ones are too large.
+        self.compare_int("ult", x, self.index(extent))
+    }
+
+    fn clamp_index(&self, x: Val<'c>, last: i64) -> Val<'c> {
+        let low = self.value("arith.maxsi", &[x, self.index(0)], x.r#type());
+        self.value("arith.minsi", &[low, self.index(last)], x.r#type())
+    }
 }

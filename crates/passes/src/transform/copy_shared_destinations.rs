@@ -27,7 +27,7 @@
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 use tc_dialects::{
-    imap::{AnyIndexed, Indexed, Sort},
+    imap::{self, AnyIndexed, Indexed},
     mlir::{self, Builder, Op, Val},
     pass::{Failure, PassInfo, PassRun},
 };
@@ -50,13 +50,12 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         let operands = mlir::operands(op);
         let passed_on = mlir::is(op, "scf.yield")
             && mlir::parent(op).is_some_and(|parent| mlir::is(parent, "scf.if"));
-        let first = match (AnyIndexed::cast(op), Sort::cast(op)) {
-            (Some(generic), _) => operands.len() - generic.inits().len(),
-            (_, Some(sort)) => operands.len() - sort.inits().len(),
-            _ if passed_on => 0,
+        let first = match imap::destinations(op) {
+            Some(inits) => operands.len() - inits.len(),
+            None if passed_on => 0,
             // What canonicalization makes of branches that only pass on.
-            _ if mlir::is(op, "arith.select") => 1,
-            _ => operands.len(),
+            None if mlir::is(op, "arith.select") => 1,
+            None => operands.len(),
         };
         found.extend((first..operands.len()).map(|number| (place, op, number)));
         for operand in operands {
@@ -68,12 +67,10 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         let tensor = mlir::operand(op, number);
         let last = last_uses.get(&mlir::value_key(tensor)).copied().unwrap_or(0);
         if (is_computed(tensor) || joins_computed(op, number)) && place < last {
-            let is_read = match AnyIndexed::cast(op) {
-                Some(generic) => {
-                    generic.reads_destination(number + generic.inits().len() - op.operand_count())
-                }
-                None => Sort::cast(op).is_none(),
-            };
+            let is_read = imap::destinations(op).is_none_or(|inits| {
+                let number = number + inits.len() - op.operand_count();
+                AnyIndexed::cast(op).is_some_and(|it| it.reads_destination(number))
+            });
             let new = if is_read { copy(tensor, op) } else { empty_like(tensor, op) };
             mlir::set_operand(op, number, new);
         }
@@ -84,8 +81,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
 /// Whether a tensor comes from an operation of `imap`, so that it has a destination of its own.
 fn is_computed(tensor: Val) -> bool {
     mlir::is_tensor(tensor.r#type())
-        && mlir::defining_op(tensor)
-            .is_some_and(|op| AnyIndexed::cast(op).is_some() || Sort::cast(op).is_some())
+        && mlir::defining_op(tensor).is_some_and(|op| imap::destinations(op).is_some())
 }
 
 /// Whether an operand of `scf.yield` is a tensor in whose place another branch yields one that it computes:

@@ -3,7 +3,7 @@
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::{cell::RefCell, collections::HashMap};
 use tc_dialects::{
-    imap::{self, AnyIndexed, Indexed, Sort},
+    imap,
     mlir::{self, Op, Val},
 };
 use tc_ir::{
@@ -192,11 +192,7 @@ impl<'i> Extents<'i> {
                 self.extent_within(mlir::operand(op, 1), dim, depth)
             }
             _ => {
-                let inits = match AnyIndexed::cast(op) {
-                    Some(indexed) => indexed.inits(),
-                    None => Sort::cast(op)?.inits(),
-                };
-                let init = inits.get(mlir::number(shaped)).copied()?;
+                let init = imap::destinations(op)?.get(mlir::number(shaped)).copied()?;
                 self.extent_within(init, dim, depth)
             }
         }

@@ -10,10 +10,10 @@
 //! rounding errors of sums and products.
 
 use super::{
-    nest::IndexMath,
     scalar::{builtin, resize_float},
     value::{Scalar, compute_type},
 };
+use crate::convert::index_expr::IndexMath;
 use melior::ir::{Type, ValueLike};
 use tc_dialects::{
     hlo::{ElementType, Opcode},

@@ -3,17 +3,17 @@
 
 use super::{
     Lowering,
-    nest::{IndexMath, Nest, Point, decode_all, empty_array, encode_all, identity},
+    nest::{Nest, Point, decode_all, empty_array, encode_all, identity},
     scalar,
     value::{Array, is_narrow, storage_type},
 };
-use melior::ir::ValueLike;
+use crate::convert::index_expr::IndexMath;
 use tc_dialects::{
     hlo::{
         ArrayShape, Attribute, ComputationId, ElementKind, ElementType, Opcode,
         indexing::{Accesses, InstructionRef, RuntimeVariable},
     },
-    imap::{self, Accumulator, Combiner, CombinerKind, Indexed, Start},
+    imap::{self, Combiner, CombinerKind, Indexed},
     mlir::{self, Builder, Val},
 };
 use tc_ir::{Constraint, Expr, Var};
@@ -84,18 +84,15 @@ impl<'c> Lowering<'c, '_> {
     ) -> Result<Nest<'c, 'i>, String> {
         let ir = self.ir;
         let mut nest = Nest::along(ir, accesses, Vec::new());
+        // All runtime variables are elements of the same operand.
+        let Some(first) = accesses.runtimes.first() else { return Ok(nest) };
+        let mut table = operands[self.operand_of(at, first)?].clone();
+        let is_unsigned = table.element().kind() != ElementKind::Signed;
+        if table.element() == ElementType::U64 {
+            table = self.as_indices(b, &table)?;
+        }
         let mut moved = Vec::new();
-        let mut widened: Option<(usize, Array<'c>)> = None;
         for (number, runtime) in (0..).zip(&accesses.runtimes) {
-            let operand = self.operand_of(at, runtime)?;
-            let mut table = operands[operand].clone();
-            let is_unsigned = table.element().kind() != ElementKind::Signed;
-            if table.element() == ElementType::U64 {
-                let known = widened.take().filter(|(known, _)| *known == operand);
-                let values = known.map_or_else(|| self.as_indices(b, &table), |(_, it)| Ok(it))?;
-                table = values.clone();
-                widened = Some((operand, values));
-            }
             nest.table(table.parts[0], runtime.map.results.clone(), is_unsigned);
             moved.push(runtime.moved_into.map(|interval| {
                 let value = ir.max(ir.runtime(number), ir.constant(interval.lo));
@@ -178,35 +175,21 @@ impl<'c> Lowering<'c, '_> {
         index: &[Expr],
     ) -> Result<Vec<Array<'c>>, String> {
         let elements: Vec<_> = targets.iter().map(|target| target.element()).collect();
-        for part in targets.iter().flat_map(|target| &target.parts) {
-            nest.write(*part, index.to_vec(), Combiner::ASSIGN);
-        }
         let kind = match elements[..] {
-            [element] if !is_narrow(element) => self.combiner(applied, element),
-            _ => None,
-        };
-        let kind = if self.replaces(applied) { None } else { kind.or(Some(CombinerKind::Custom)) };
-        let parts = targets.iter().flat_map(|target| &target.parts);
-        let accumulator = |kind| {
-            move |(number, part): (usize, &Val<'c>)| Accumulator {
-                ty: mlir::element_type(part.r#type()),
-                kind,
-                identity: None,
-                start: match kind {
-                    CombinerKind::Custom => Start::Destination(number),
-                    _ => Start::Identity,
-                },
+            _ if self.replaces(applied) => CombinerKind::Assign,
+            [element] if !is_narrow(element) => {
+                self.combiner(applied, element).unwrap_or(CombinerKind::Custom)
             }
+            _ => CombinerKind::Custom,
         };
-        let accumulators =
-            kind.map_or_else(Vec::new, |kind| parts.enumerate().map(accumulator(kind)).collect());
-        let scatter = nest.build_fold(b, accumulators, false);
-        let inside =
-            |block| (Builder::at_end(b.context, block, b.location), mlir::arguments(block));
-        let (body, arguments) = inside(scatter.body());
+        for part in targets.iter().flat_map(|target| &target.parts) {
+            nest.write(*part, index.to_vec(), Combiner { kind, from_identity: false });
+        }
+        let scatter = nest.build_generic(b, false);
+        let (body, arguments) = b.inside(scatter.body());
         imap::build_yield(&body, &arguments);
         if let Some(block) = scatter.combiner() {
-            let (combine, arguments) = inside(block);
+            let (combine, arguments) = b.inside(block);
             let both: Vec<_> = elements.iter().chain(&elements).copied().collect();
             let arguments = decode_all(&combine, &both, &arguments);
             let values = scalar::computation(&combine, self.module, applied, &arguments)?;

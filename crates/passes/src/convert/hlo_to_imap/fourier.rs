@@ -7,10 +7,10 @@
 
 use super::{
     Lowering, complex,
-    nest::{IndexMath, Memory, for_each, identity},
+    nest::{Memory, for_each, identity},
     value::{Array, Scalar, storage_type, tensor_type},
 };
-use crate::convert::loops::build_if;
+use crate::convert::{index_expr::IndexMath, loops::build_if};
 use melior::ir::ValueLike;
 use std::{
     cmp::Ordering,

@@ -6,10 +6,11 @@
 
 use super::{
     Lowering, complex,
-    nest::{IndexMath, Memory, fold, for_each, identity},
+    nest::{Memory, fold, for_each, identity},
     scalar,
     value::{Array, Scalar, compute_type, sum_type},
 };
+use crate::convert::index_expr::IndexMath;
 use melior::ir::ValueLike;
 use tc_dialects::{
     hlo::{

@@ -5,7 +5,7 @@ use super::{
     value::{Array, Scalar, storage_type, tensor_type},
 };
 use crate::convert::{
-    index_expr::IndexExprs,
+    index_expr::{IndexExprs, IndexMath},
     loops::{build_alloc, build_for, build_if, build_scratch},
 };
 use melior::ir::{Attribute, ValueLike, r#type::MemRefType};
@@ -20,7 +20,7 @@ use tc_ir::{
     map::{Constraint, Variable},
 };
 
-/// The conditions under which an element is read, and the constant elsewhere; `None` is zero.
+/// The conditions of a read, and the constant if one of them fails; `None` is zero.
 pub(in crate::convert) type Guard<'c> = (Vec<Constraint>, Option<Attribute<'c>>);
 
 /// An `imap.generic` to be built.
@@ -553,47 +553,4 @@ pub(super) fn fold_box<'c>(
         })
     }
     level(b, dims, &mut Vec::new(), inits, body)
-}
-
-/// Sums, products and comparisons of indices.
-pub(super) trait IndexMath<'c> {
-    fn add_index(&self, x: Val<'c>, y: Val<'c>) -> Val<'c>;
-    fn sub_index(&self, x: Val<'c>, y: Val<'c>) -> Val<'c>;
-    fn scale_index(&self, x: Val<'c>, factor: i64) -> Val<'c>;
-    fn and(&self, x: Val<'c>, y: Val<'c>) -> Val<'c>;
-    /// Whether `0 <= x < extent`.
-    fn is_inside(&self, x: Val<'c>, extent: i64) -> Val<'c>;
-    /// The nearest index from 0 to `last`.
-    fn clamp_index(&self, x: Val<'c>, last: i64) -> Val<'c>;
-}
-
-impl<'c> IndexMath<'c> for Builder<'c> {
-    fn add_index(&self, x: Val<'c>, y: Val<'c>) -> Val<'c> {
-        self.value("arith.addi", &[x, y], x.r#type())
-    }
-
-    fn sub_index(&self, x: Val<'c>, y: Val<'c>) -> Val<'c> {
-        self.value("arith.subi", &[x, y], x.r#type())
-    }
-
-    fn scale_index(&self, x: Val<'c>, factor: i64) -> Val<'c> {
-        if factor == 1 {
-            return x;
-        }
-        self.value("arith.muli", &[x, self.index(factor)], x.r#type())
-    }
-
-    fn and(&self, x: Val<'c>, y: Val<'c>) -> Val<'c> {
-        self.value("arith.andi", &[x, y], self.int_type(1))
-    }
-
-    fn is_inside(&self, x: Val<'c>, extent: i64) -> Val<'c> {
-        // As unsigned numbers, negative ones are too large.
-        self.compare_int("ult", x, self.index(extent))
-    }
-
-    fn clamp_index(&self, x: Val<'c>, last: i64) -> Val<'c> {
-        let low = self.value("arith.maxsi", &[x, self.index(0)], x.r#type());
-        self.value("arith.minsi", &[low, self.index(last)], x.r#type())
-    }
 }

@@ -151,9 +151,7 @@ impl<'c> Lowering<'c, '_> {
             start: Start::Identity,
         });
         let generic = nest.build_fold(b, accumulators.to_vec(), true);
-        let inside =
-            |block| (Builder::at_end(b.context, block, b.location), mlir::arguments(block));
-        let (body, arguments) = inside(generic.body());
+        let (body, arguments) = b.inside(generic.body());
         let place = match has_several {
             true => {
                 let place = imap::build_index(&body, "range", 0);
@@ -163,7 +161,7 @@ impl<'c> Lowering<'c, '_> {
         };
         let key = keys.of(&body, decode(&body, element, arguments[0]));
         imap::build_yield(&body, &[key, place]);
-        let (combine, arguments) = inside(generic.combiner().expect("no combiner has a name"));
+        let (combine, arguments) = b.inside(generic.combiner().expect("no combiner has a name"));
         let [x, i, y, j] = arguments[..] else { return Err("expected two items".to_string()) };
         let both = |name: &str, x, y| combine.value(name, &[x, y], combine.int_type(1));
         let is_earlier = combine.compare_int("slt", i, j);
@@ -171,7 +169,7 @@ impl<'c> Lowering<'c, '_> {
         let takes_left = both("arith.ori", combine.compare_int("sgt", x, y), wins_tie);
         let chosen = [combine.select(takes_left, x, y), combine.select(takes_left, i, j)];
         imap::build_yield(&combine, &chosen);
-        let (end, arguments) = inside(generic.epilogue().expect("it was asked for"));
+        let (end, arguments) = b.inside(generic.epilogue().expect("it was asked for"));
         let best = keys.element(&end, arguments[0], item);
         imap::build_yield(&end, &[encode(&end, element, best), arguments[1]]);
         let values = mlir::results(generic.op()).into_iter().zip(results);

@@ -3,7 +3,7 @@
 use tc_dialects::hlo::indexing::Accesses;
 use tc_ir::{Context, Expr, Interval, Node, Var, map::Constraint};
 
-/// How the elements along a dimension are scanned.
+/// The kind of a scan along a dimension.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) struct Scan {
     /// The dimension variable.

@@ -5,12 +5,13 @@ use super::{
     Lowering,
     coding::{decode, encode},
     nest::{
-        IndexMath, Memory, Nest, Point, build_inside, decode_all, empty, extents, fold_box,
-        for_each, identity, scalars,
+        Memory, Nest, Point, build_inside, decode_all, empty, extents, fold_box, for_each,
+        identity, scalars,
     },
     scalar, scan,
     value::{self, Array},
 };
+use crate::convert::index_expr::IndexMath;
 use melior::ir::{Attribute as MlirAttribute, Type};
 use std::iter;
 use tc_dialects::{
@@ -132,12 +133,10 @@ impl<'c> Lowering<'c, '_> {
         let num_values = accumulators.len();
         let epilogue = elements.iter().any(|element| value::is_narrow(*element));
         let generic = nest.build_fold(b, accumulators, epilogue);
-        let inside =
-            |block| (Builder::at_end(b.context, block, b.location), mlir::arguments(block));
-        let (body, arguments) = inside(generic.body());
+        let (body, arguments) = b.inside(generic.body());
         imap::build_yield(&body, &decode_all(&body, elements, &arguments).concat());
         if let Some(block) = generic.combiner() {
-            let (combine, arguments) = inside(block);
+            let (combine, arguments) = b.inside(block);
             let mut both = scalars(&arguments, elements.iter().chain(elements).copied());
             if is_reversed {
                 both.rotate_left(elements.len());
@@ -146,7 +145,7 @@ impl<'c> Lowering<'c, '_> {
             imap::build_yield(&combine, &values.concat());
         }
         if let Some(block) = generic.epilogue() {
-            let (end, arguments) = inside(block);
+            let (end, arguments) = b.inside(block);
             let folded = arguments[..num_values].iter().zip(parts());
             let stored: Vec<_> = folded.map(|(it, part)| encode(&end, part, *it)).collect();
             imap::build_yield(&end, &stored);
@@ -275,9 +274,7 @@ impl<'c> Lowering<'c, '_> {
             start: Start::Identity,
         };
         let fold = nest.build_fold(b, types.iter().map(accumulator).collect(), true);
-        let inside =
-            |block| (Builder::at_end(b.context, block, b.location), mlir::arguments(block));
-        let (body, arguments) = inside(fold.body());
+        let (body, arguments) = b.inside(fold.body());
         let dims =
             (0..accesses.domain.dims.len() as u32).map(|it| imap::build_index(&body, "dim", it));
         let ranges = (0..accesses.domain.ranges.len() as u32)
@@ -300,7 +297,7 @@ impl<'c> Lowering<'c, '_> {
         imap::build_yield(&body, &[&[found], &values[..], &[place]].concat());
 
         if let Some(block) = fold.combiner() {
-            let (c, arguments) = inside(block);
+            let (c, arguments) = b.inside(block);
             let (old, new) = arguments.split_at(types.len());
             let split = |side: &[Val<'c>]| -> (Val<'c>, Vec<Val<'c>>, Val<'c>) {
                 (side[0], side[1..types.len() - 1].to_vec(), side[types.len() - 1])
@@ -323,7 +320,7 @@ impl<'c> Lowering<'c, '_> {
             imap::build_yield(&c, &[found].into_iter().chain(chosen).collect::<Vec<_>>());
         }
         if let Some(block) = fold.epilogue() {
-            let (end, arguments) = inside(block);
+            let (end, arguments) = b.inside(block);
             let none = end.integer(long, -1);
             let place = end.select(arguments[0], arguments[types.len() - 1], none);
             imap::build_yield(&end, &[place]);
@@ -381,11 +378,10 @@ fn fold_by_name<'c>(
     }
     let epilogue = element != sum || start.is_err();
     let generic = nest.build_fold(b, vec![accumulator], epilogue);
-    let inside = |block| (Builder::at_end(b.context, block, b.location), mlir::arguments(block));
-    let (body, arguments) = inside(generic.body());
+    let (body, arguments) = b.inside(generic.body());
     imap::build_yield(&body, &[decoded(&body, arguments[0])]);
     if let Some(block) = generic.epilogue() {
-        let (end, arguments) = inside(block);
+        let (end, arguments) = b.inside(block);
         let mut folded = arguments[0];
         if start.is_err() {
             folded = kind.build(&end, decoded(&end, arguments[2]), folded);

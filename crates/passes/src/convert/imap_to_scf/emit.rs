@@ -1,10 +1,11 @@
 //! The parts of an `imap.generic` as a loop nest needs them: values of variables,
 //! bounds, accesses, and copies of the body.
 
-use super::{super::index_expr::IndexExprs, super::loops, Choices};
+use super::{super::index_expr::IndexExprs, super::loops, Choices, MAX_VARIABLES};
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike};
 use std::collections::{BTreeMap, BTreeSet};
 use tc_dialects::{
+    diagnostic::Report,
     imap::{self, Accumulator, AnyIndexed, Indexed, Inside, verify::index_variable},
     mlir::{self, Blk, Builder, Op, Val, ValueMap},
 };
@@ -69,7 +70,22 @@ pub(super) struct Nest<'c> {
 }
 
 impl<'c> Nest<'c> {
-    pub fn new(generic: AnyIndexed<'c>, choices: Choices) -> Self {
+    /// Takes an operation on buffers apart.
+    ///
+    /// # Errors
+    /// It is an operation on tensors, or has more than [`MAX_VARIABLES`] dimension and range variables.
+    pub fn new(generic: AnyIndexed<'c>, choices: Choices) -> Result<Self, Report<'c>> {
+        if generic.op().result_count() != 0 {
+            return Err(Report::error("expected buffers as operands, found tensors"));
+        }
+        let (num_dims, num_ranges, _) = generic.frozen_domain().counts();
+        let num_variables = num_dims + num_ranges;
+        if MAX_VARIABLES < num_variables {
+            return Err(Report::error(format!(
+                "has {num_variables} variables; at most {MAX_VARIABLES} are supported"
+            )));
+        }
+        hoist_indices(generic);
         let ir = Context::new();
         let domain = generic.domain(&ir);
         let intervals = domain.intervals(&ir);
@@ -113,7 +129,7 @@ impl<'c> Nest<'c> {
             runtimes.push((value, map));
             runtime_fills.push(fill);
         }
-        Self {
+        Ok(Self {
             ir,
             generic,
             domain,
@@ -124,7 +140,7 @@ impl<'c> Nest<'c> {
             runtimes,
             runtime_fills,
             choices,
-        }
+        })
     }
 
     /// The scope outside all loops: runtime variables given as values, and variables of
@@ -194,6 +210,16 @@ impl<'c> Nest<'c> {
             }
         }
         found
+    }
+
+    /// The runtime variables of an expression that are read from buffers.
+    pub fn elements_in(&self, expr: Expr) -> Vec<Expr> {
+        let is_element = |var: &Var| {
+            matches!(var, Var::Runtime(number)
+                if self.runtimes.get(*number as usize).is_some_and(|(_, map)| map.is_some()))
+        };
+        let vars = self.ir.vars(expr).into_iter();
+        vars.filter(is_element).map(|var| self.ir.var(var)).collect()
     }
 
     /// The bounds of a dimension or range variable.
@@ -358,11 +384,7 @@ impl<'c> Nest<'c> {
             let needs = self.needs(&[constraint.expr]);
             let last = order.iter().rev().find(|var| needs.contains(var));
             // Through an element that is read there, the constraint may need the variable.
-            let direct = self.ir.vars(constraint.expr);
-            let from_buffers = direct.iter().any(|var| {
-                matches!(var, Var::Runtime(number)
-                    if self.runtimes.get(*number as usize).is_some_and(|it| it.1.is_some()))
-            });
+            let from_buffers = !self.elements_in(constraint.expr).is_empty();
             match last {
                 Some(var)
                     if may_skip(*var)
@@ -653,7 +675,7 @@ pub(super) fn accessed(map: &IndexingMap) -> Vec<Expr> {
     [&constrained(&map.constraints)[..], &map.results].concat()
 }
 
-/// What constraints restrict.
+/// The expressions of constraints.
 pub(super) fn constrained(constraints: &[Constraint]) -> Vec<Expr> {
     constraints.iter().map(|it| it.expr).collect()
 }
@@ -665,7 +687,7 @@ pub(super) fn index_of(op: Op) -> Option<Var> {
 
 /// Moves every `imap.index` and `imap.inside` that stands in a nested region to the front of the body,
 /// so that copying the body meets them first.
-pub(super) fn hoist_indices(generic: AnyIndexed) {
+fn hoist_indices(generic: AnyIndexed) {
     for block in generic.blocks() {
         let first = mlir::ops(block)[0];
         for op in mlir::ops(block) {

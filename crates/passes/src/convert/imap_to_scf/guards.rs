@@ -17,7 +17,7 @@ use tc_dialects::{
     imap::{Indexed, Inside},
     mlir::{self, Builder, Val},
 };
-use tc_ir::{Constraint, Expr, Var};
+use tc_ir::{Constraint, Var};
 
 /// Iterations below which a loop is not worth a split.
 const SHORT: i64 = 16;
@@ -34,7 +34,7 @@ struct Test {
     open: Vec<Constraint>,
 }
 
-/// What the body tests in a scope.
+/// The tests that the body needs in a scope.
 fn tests(nest: &Nest, scope: &Scope) -> Vec<Test> {
     let body = nest.generic.body();
     let arguments = mlir::arguments(body).into_iter().zip(&nest.inputs);
@@ -58,7 +58,7 @@ pub(super) fn has_tests(nest: &Nest) -> bool {
     !tests(nest, &Scope::default()).is_empty()
 }
 
-/// What the conditions mean for a loop over `var`.
+/// A loop over `var` that is split by conditions.
 struct Split<'a, 'c> {
     nest: &'a Nest<'c>,
     var: Var,
@@ -75,13 +75,7 @@ impl<'c> Split<'_, 'c> {
     /// overflow.
     fn is_linear(&self, condition: &Constraint) -> bool {
         let nest = self.nest;
-        let vars = nest.ir.vars(condition.expr);
-        let of_buffer = |var: &Var| {
-            matches!(var, Var::Runtime(number)
-                if nest.runtimes.get(*number as usize).is_some_and(|(_, map)| map.is_some()))
-        };
-        let read: Vec<Expr> =
-            vars.into_iter().filter(of_buffer).map(|var| nest.ir.var(var)).collect();
+        let read = nest.elements_in(condition.expr);
         let is_bounded = || {
             let values = nest.ir.interval_of(condition.expr, &|var| nest.intervals.of(var));
             values.is_bounded()
@@ -89,6 +83,23 @@ impl<'c> Split<'_, 'c> {
         matches!(nest.coefficient(condition.expr, self.var), Some(1 | -1))
             && !nest.needs(&read).contains(&self.var)
             && (read.is_empty() || is_bounded())
+    }
+
+    /// The conditions of a kind that are not known to hold, and the tests that have one.
+    fn open(
+        &self,
+        scope: &Scope<'c>,
+        is_of_kind: &dyn Fn(&Constraint) -> bool,
+    ) -> (Vec<Constraint>, Vec<Vec<Constraint>>) {
+        let (mut conditions, mut deciding) = (Vec::new(), Vec::new());
+        for Test { all, open } in tests(self.nest, scope) {
+            let count = conditions.len();
+            conditions.extend(open.into_iter().filter(is_of_kind));
+            if count < conditions.len() {
+                deciding.push(all);
+            }
+        }
+        (conditions, deciding)
     }
 
     /// Tests what does not depend on the variable.
@@ -100,17 +111,7 @@ impl<'c> Split<'_, 'c> {
         emit: &mut EmitLoop<'_, 'c>,
     ) -> Vec<Val<'c>> {
         let mut scope = scope.clone();
-        let tests = tests(self.nest, &scope);
-        let mut invariants = Vec::new();
-        let mut deciding = Vec::new();
-        for test in &tests {
-            let open = test.open.iter().copied().filter(|it| self.is_invariant(it));
-            let open: Vec<_> = open.collect();
-            if !open.is_empty() {
-                deciding.push(&test.all);
-                invariants.extend(open);
-            }
-        }
+        let (invariants, deciding) = self.open(&scope, &|it| self.is_invariant(it));
         let condition = self.nest.condition(builder, &mut scope, &invariants);
         let mut held = scope.clone();
         held.held.extend(&invariants);
@@ -121,7 +122,7 @@ impl<'c> Split<'_, 'c> {
             if holds {
                 return self.by_ends(inside, &held, carried, emit);
             }
-            let [failing] = deciding[..] else {
+            let [failing] = &deciding[..] else {
                 return emit(inside, &scope, self.bounds, carried);
             };
             let mut failed = scope.clone();
@@ -139,15 +140,7 @@ impl<'c> Split<'_, 'c> {
         emit: &mut EmitLoop<'_, 'c>,
     ) -> Vec<Val<'c>> {
         let mut scope = scope.clone();
-        let (mut conditions, mut deciding) = (Vec::new(), Vec::new());
-        for test in tests(self.nest, &scope) {
-            let linear: Vec<_> =
-                test.open.iter().copied().filter(|it| self.is_linear(it)).collect();
-            if !linear.is_empty() {
-                deciding.push(test.all);
-                conditions.extend(linear);
-            }
-        }
+        let (conditions, deciding) = self.open(&scope, &|it| self.is_linear(it));
         if conditions.is_empty() {
             return emit(builder, &scope, self.bounds, carried);
         }

@@ -1,8 +1,8 @@
 //! Builds the loops of a [`Plan`].
 
 use super::{
-    Choices, MAX_VARIABLES, collapse,
-    emit::{Nest, Output, Scope, hoist_indices},
+    Choices, collapse,
+    emit::{Nest, Output, Scope},
     guards::{has_tests, split_loop},
     order::{self, Plan},
     pack,
@@ -15,7 +15,7 @@ use melior::ir::{BlockLike, Type, ValueLike, operation::OperationLike};
 use std::collections::BTreeMap;
 use tc_dialects::{
     diagnostic::Report,
-    imap::{AnyIndexed, Generic, Indexed, Start},
+    imap::{Generic, Indexed, Start},
     mlir::{self, Builder, Op, Val},
 };
 use tc_ir::Var;
@@ -51,18 +51,7 @@ impl Loop {
 /// Replaces an `imap.generic` on buffers by loops.
 pub(super) fn convert<'c>(generic: Generic<'c>, choices: Choices) -> Result<(), Report<'c>> {
     let op = generic.op();
-    if op.result_count() != 0 {
-        return Err(Report::error("expected buffers as operands, found tensors"));
-    }
-    let indexed = AnyIndexed::from(generic);
-    hoist_indices(indexed);
-    let mut nest = Nest::new(indexed, choices);
-    let num_variables = nest.domain.dims.len() + nest.domain.ranges.len();
-    if MAX_VARIABLES < num_variables {
-        return Err(Report::error(format!(
-            "has {num_variables} variables; at most {MAX_VARIABLES} are supported"
-        )));
-    }
+    let mut nest = Nest::new(generic.into(), choices)?;
     let builder = Builder::before(op);
     collapse::collapse(&mut nest, &builder);
     let circular = || Report::error("has variables whose bounds depend on each other");

@@ -13,16 +13,17 @@
 //! An excluded point folds the identity, or nothing if a region combines.
 
 use super::{
-    Choices, MAX_VARIABLES, collapse,
-    emit::{Nest, Scope, hoist_indices},
+    Choices, collapse,
+    emit::{Nest, Scope},
     nest::{Loop, STRETCH, outer_loops, row_loop},
     order,
+    vectors::broadcast,
 };
-use crate::convert::loops::build_for;
-use melior::ir::{Type, TypeLike, ValueLike, operation::OperationLike};
+use crate::convert::{index_expr::IndexMath, loops::build_for};
+use melior::ir::{TypeLike, ValueLike};
 use tc_dialects::{
     diagnostic::Report,
-    imap::{AnyIndexed, Indexed, Scan},
+    imap::{Indexed, Scan},
     mlir::{self, Builder, Val},
 };
 use tc_ir::Var;
@@ -30,18 +31,7 @@ use tc_ir::Var;
 /// Replaces an `imap.scan` on buffers by loops.
 pub(super) fn convert<'c>(scan: Scan<'c>, choices: Choices) -> Result<(), Report<'c>> {
     let op = scan.op();
-    if op.result_count() != 0 {
-        return Err(Report::error("expected buffers as operands, found tensors"));
-    }
-    let indexed = AnyIndexed::from(scan);
-    hoist_indices(indexed);
-    let nest = Nest::new(indexed, choices);
-    let num_variables = nest.domain.dims.len();
-    if MAX_VARIABLES < num_variables {
-        return Err(Report::error(format!(
-            "has {num_variables} variables; at most {MAX_VARIABLES} are supported"
-        )));
-    }
+    let nest = Nest::new(scan.into(), choices)?;
     let scanned = Var::Dim(scan.dim());
     let circular = || Report::error("has variables whose bounds depend on each other");
     let (others, row) = order::around(&nest, choices, scanned).ok_or_else(circular)?;
@@ -124,7 +114,7 @@ impl<'c> Loops<'_, 'c> {
         }
     }
 
-    /// What is stored at a point: the accumulators before or after it.
+    /// The accumulators to store at a point: those before or after its value is folded.
     fn chosen(&self, before: &[Val<'c>], after: &[Val<'c>]) -> Vec<Val<'c>> {
         if self.is_exclusive { before.to_vec() } else { after.to_vec() }
     }
@@ -146,7 +136,7 @@ impl<'c> Loops<'_, 'c> {
         let nest = self.nest;
         let place = |builder: &Builder<'c>, scope: &Scope<'c>| {
             let (start, value) = (scope.stretches[&row].0, scope.values[&row]);
-            [minus(builder, value, start)]
+            [builder.sub_index(value, start)]
         };
         row_loop(nest, builder, scope, row, &[], false, &mut |builder, scope| {
             let place = place(builder, scope);
@@ -174,20 +164,18 @@ impl<'c> Loops<'_, 'c> {
         let mut scope = scope.clone();
         let (lower, upper) = nest.loop_bounds(builder, &mut scope, self.scanned, &[]);
         let bounds = (lower, upper, builder.index(STRETCH));
-        let vector = |value: Val<'c>| Type::vector(&[lanes as u64], value.r#type());
-        let spread = |value: Val<'c>| builder.value("vector.broadcast", &[value], vector(value));
+        let spread = |value: Val<'c>| broadcast(builder, value, lanes);
         let starts: Vec<_> = self.starts(builder).into_iter().map(spread).collect();
         let identities: Vec<_> =
             nest.accumulators.iter().map(|it| it.build_identity(builder)).collect();
         let neutral: Vec<_> = identities.iter().copied().map(spread).collect();
         build_for(builder, bounds, &starts, &mut |builder, start, held| {
             let mut scope = scope.clone();
-            let (index, length) = (builder.index_type(), builder.index(STRETCH));
-            let end = builder.value("arith.addi", &[start, length], index);
-            let end = builder.value("arith.minsi", &[end, upper], index);
+            let end = builder.add_index(start, builder.index(STRETCH));
+            let end = builder.value("arith.minsi", &[end, upper], builder.index_type());
             scope.stretches.insert(self.scanned, (start, end));
             row_loop(nest, builder, &scope, self.scanned, &[], true, &mut |builder, scope| {
-                let place = [minus(builder, scope.values[&self.scanned], start)];
+                let place = [builder.sub_index(scope.values[&self.scanned], start)];
                 let values = self.where_inside(builder, scope, &identities, &|builder, scope| {
                     nest.compute(builder, scope)
                 });
@@ -195,17 +183,18 @@ impl<'c> Loops<'_, 'c> {
                     nest.store(builder, scope, value, *buffer, &place);
                 }
             });
-            let length = minus(builder, end, start);
+            let length = builder.sub_index(end, start);
             let blocks = (builder.index(0), length, builder.index(lanes));
             let held = build_for(builder, blocks, held, &mut |builder, place, held| {
                 let scan = |number: usize| {
                     let buffer = scope.scratch[number];
-                    self.scan_block(builder, buffer, place, number, (neutral[number], held[number]))
+                    let values = (neutral[number], held[number]);
+                    self.scan_block(builder, (buffer, place), number, lanes, values)
                 };
                 (0..held.len()).map(scan).collect()
             });
             row_loop(nest, builder, &scope, self.scanned, &[], false, &mut |builder, scope| {
-                let place = [minus(builder, scope.values[&self.scanned], start)];
+                let place = [builder.sub_index(scope.values[&self.scanned], start)];
                 let buffers = scope.scratch.clone();
                 let folded = buffers.iter().map(|it| nest.load(builder, scope, *it, &place));
                 let folded = folded.collect();
@@ -220,13 +209,12 @@ impl<'c> Loops<'_, 'c> {
     fn scan_block(
         &self,
         builder: &Builder<'c>,
-        buffer: Val<'c>,
-        place: Val<'c>,
+        (buffer, place): (Val<'c>, Val<'c>),
         number: usize,
+        lanes: i64,
         (neutral, held): (Val<'c>, Val<'c>),
     ) -> Val<'c> {
         let ty = held.r#type();
-        let lanes = self.lanes(ty);
         let accumulator = &self.nest.accumulators[number];
         let combine = |before: Val<'c>, after: Val<'c>| {
             let value = accumulator.kind.build(builder, before, after);
@@ -255,12 +243,4 @@ impl<'c> Loops<'_, 'c> {
         builder.op("vector.store", &[stored, buffer, place], &[]);
         shuffle(value, value, &|_| lanes - 1)
     }
-
-    fn lanes(&self, vector: Type<'c>) -> i64 {
-        mlir::shape(vector)[0].expect("the vectors have a fixed length")
-    }
-}
-
-fn minus<'c>(builder: &Builder<'c>, value: Val<'c>, start: Val<'c>) -> Val<'c> {
-    builder.value("arith.subi", &[value, start], builder.index_type())
 }

@@ -5,14 +5,13 @@
 //! rows have one test and one load of their index.
 
 use super::{
-    Choices, MAX_VARIABLES,
-    emit::{Nest, Scope, hoist_indices},
+    Choices,
+    emit::{Nest, Scope},
     nest::{declare_distinct, row_loop},
 };
-use melior::ir::operation::OperationLike;
 use tc_dialects::{
     diagnostic::Report,
-    imap::{AnyIndexed, Scatter},
+    imap::Scatter,
     mlir::{self, Builder},
 };
 use tc_ir::Var;
@@ -20,18 +19,7 @@ use tc_ir::Var;
 /// Replaces an `imap.scatter` on buffers by loops.
 pub(super) fn convert<'c>(scatter: Scatter<'c>, choices: Choices) -> Result<(), Report<'c>> {
     let op = scatter.op();
-    if op.result_count() != 0 {
-        return Err(Report::error("expected buffers as operands, found tensors"));
-    }
-    let indexed = AnyIndexed::from(scatter);
-    hoist_indices(indexed);
-    let mut nest = Nest::new(indexed, choices);
-    let num_variables = nest.domain.dims.len();
-    if MAX_VARIABLES < num_variables {
-        return Err(Report::error(format!(
-            "has {num_variables} variables; at most {MAX_VARIABLES} are supported"
-        )));
-    }
+    let mut nest = Nest::new(scatter.into(), choices)?;
     // The destinations have one guard.
     let guards = nest.outputs.iter_mut().map(|it| std::mem::take(&mut it.map.constraints));
     let guard = guards.last();
@@ -40,7 +28,7 @@ pub(super) fn convert<'c>(scatter: Scatter<'c>, choices: Choices) -> Result<(), 
     let mut scope = nest.outer_scope(&builder);
     declare_distinct(&nest, &builder, &mut scope);
     let is_loop = |var: &Var| nest.fixed(*var).is_none();
-    let dims: Vec<_> = (0..num_variables as u32).map(Var::Dim).filter(is_loop).collect();
+    let dims: Vec<_> = (0..nest.domain.dims.len() as u32).map(Var::Dim).filter(is_loop).collect();
     let conditions: Vec<_> = (0..nest.domain.constraints.len()).collect();
     update(&nest, &builder, &scope, &dims, &conditions);
     mlir::erase(op);

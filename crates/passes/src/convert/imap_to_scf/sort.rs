@@ -16,7 +16,7 @@
 //! memory. One row of it serves all rows of a thread.
 
 use super::{Choices, work};
-use crate::convert::loops;
+use crate::convert::{index_expr::IndexMath, loops};
 use melior::ir::{Type, TypeLike, ValueLike, operation::OperationLike};
 use tc_dialects::{
     diagnostic::Report,
@@ -107,7 +107,7 @@ impl<'c> Sorter<'c> {
         let num_parallel = dims.len().min(2);
         let emit = |b: &Builder<'c>, in_parallel: bool| {
             let (parallel, serial) = dims.split_at(if in_parallel { num_parallel } else { 0 });
-            // What runs in parallel must not share memory, and may not allocate it.
+            // Parallel iterations must not share memory, and cannot allocate it.
             let scratch: Vec<_> = (0..2).map(|number| self.scratch(b, number, parallel)).collect();
             let mut indices = vec![b.index(0); shape.len()];
             if parallel.is_empty() {
@@ -206,7 +206,7 @@ impl<'c> Sorter<'c> {
         Some(kept.saturating_mul(2).min(extent))
     }
 
-    /// How many items are sorted at a time.
+    /// The number of items that are sorted at a time.
     fn capacity(&self, b: &Builder<'c>) -> Val<'c> {
         if let Some(capacity) = self.constant_capacity() {
             return b.index(capacity);
@@ -258,17 +258,17 @@ impl<'c> Sorter<'c> {
         if self.kept == self.extent {
             return;
         }
-        let worst = self.load(b, target, sub(b, kept, one));
+        let worst = self.load(b, target, b.sub_index(kept, one));
         let Some(lanes) = self.lanes() else {
             self.insert_better(b, [source, target], (kept, self.extent(b)), &worst);
             return;
         };
-        let num_others = sub(b, self.extent(b), kept);
+        let num_others = b.sub_index(self.extent(b), kept);
         let rest = b.value("arith.remsi", &[num_others, b.index(lanes)], b.index_type());
-        let end = sub(b, self.extent(b), rest);
+        let end = b.sub_index(self.extent(b), rest);
         let worst =
             loops::build_for(b, (kept, end, b.index(lanes)), &worst, &mut |b, start, worst| {
-                let bounds = (start, add(b, start, b.index(lanes)));
+                let bounds = (start, b.add_index(start, b.index(lanes)));
                 let none = b.integer(b.int_type(1), 0);
                 let is_any_better = loops::build_for(
                     b,
@@ -299,7 +299,7 @@ impl<'c> Sorter<'c> {
         (first, end): (Val<'c>, Val<'c>),
         worst: &[Val<'c>],
     ) -> Item<'c> {
-        let last = sub(b, self.kept(b), b.index(1));
+        let last = b.sub_index(self.kept(b), b.index(1));
         loops::build_for(b, (first, end, b.index(1)), worst, &mut |b, number, worst| {
             let item = self.load(b, source, number);
             let is_better = self.less(b, &item, worst);
@@ -325,7 +325,7 @@ impl<'c> Sorter<'c> {
     /// Leaves the first items of the source in order in the first of two rows of memory.
     fn sort_in_batches(&self, b: &Builder<'c>, source: &Row<'c>, rows: [&Row<'c>; 2]) {
         let (extent, kept, capacity) = (self.extent(b), self.kept(b), self.capacity(b));
-        let last = sub(b, kept, b.index(1));
+        let last = b.sub_index(kept, b.index(1));
         let is_below = |b: &Builder<'c>, number: Val<'c>| b.compare_int("slt", number, extent);
         loops::build_while(
             b,
@@ -340,7 +340,7 @@ impl<'c> Sorter<'c> {
                     &[carried[0], count],
                     &mut |b, carried| {
                         let has_room = b.compare_int("slt", carried[1], capacity);
-                        and(b, is_below(b, carried[0]), has_room)
+                        b.and(is_below(b, carried[0]), has_room)
                     },
                     &mut |b, carried| {
                         let item = self.load(b, source, carried[0]);
@@ -349,8 +349,11 @@ impl<'c> Sorter<'c> {
                                 vec![self.less(b, &item, &worst)]
                             })[0];
                         self.store(b, rows[0], carried[1], &item);
-                        let next = add(b, carried[1], b.index(1));
-                        vec![add(b, carried[0], b.index(1)), b.select(is_better, next, carried[1])]
+                        let next = b.add_index(carried[1], b.index(1));
+                        vec![
+                            b.add_index(carried[0], b.index(1)),
+                            b.select(is_better, next, carried[1]),
+                        ]
                     },
                 );
                 self.merge_sort(b, rows[0], rows, filled[1]);
@@ -365,7 +368,7 @@ impl<'c> Sorter<'c> {
         let bounded =
             |b: &Builder<'c>, end: Val<'c>| b.value("arith.minsi", &[end, count], b.index_type());
         loops::build_for(b, (zero, count, run), &[], &mut |b, start, _| {
-            let end = bounded(b, add(b, start, run));
+            let end = bounded(b, b.add_index(start, run));
             loops::build_for(b, (start, end, one), &[], &mut |b, number, _| {
                 let item = self.load(b, source, number);
                 self.insert(b, rows[0], start, number, &item);
@@ -380,10 +383,10 @@ impl<'c> Sorter<'c> {
             &mut |b, carried| {
                 let mut width = carried[0];
                 for (from, to) in [(rows[0], rows[1]), (rows[1], rows[0])] {
-                    let double = add(b, width, width);
+                    let double = b.add_index(width, width);
                     loops::build_for(b, (zero, count, double), &[], &mut |b, start, _| {
-                        let middle = bounded(b, add(b, start, width));
-                        let end = bounded(b, add(b, start, double));
+                        let middle = bounded(b, b.add_index(start, width));
+                        let end = bounded(b, b.add_index(start, double));
                         self.merge(b, from, to, [start, middle, end]);
                         Vec::new()
                     });
@@ -420,7 +423,7 @@ impl<'c> Sorter<'c> {
             &mut |b, carried| {
                 let has_left = b.compare_int("slt", carried[0], middle);
                 let has_right = b.compare_int("slt", carried[1], end);
-                and(b, has_left, has_right)
+                b.and(has_left, has_right)
             },
             &mut |b, carried| {
                 let (left, right) = (carried[0], carried[1]);
@@ -429,15 +432,15 @@ impl<'c> Sorter<'c> {
                 let pairs = x.iter().zip(&y);
                 let item: Vec<_> = pairs.map(|(x, y)| b.select(takes_right, *y, *x)).collect();
                 self.store(b, to, carried[2], &item);
-                let next_left = b.select(takes_right, left, add(b, left, one));
-                let next_right = b.select(takes_right, add(b, right, one), right);
-                vec![next_left, next_right, add(b, carried[2], one)]
+                let next_left = b.select(takes_right, left, b.add_index(left, one));
+                let next_right = b.select(takes_right, b.add_index(right, one), right);
+                vec![next_left, next_right, b.add_index(carried[2], one)]
             },
         );
         // One of the runs is used up. What is left of the other one stands behind.
         self.copy(b, from, to, (ends[0], middle), ends[2]);
-        let left = sub(b, middle, ends[0]);
-        self.copy(b, from, to, (ends[1], end), add(b, ends[2], left));
+        let left = b.sub_index(middle, ends[0]);
+        self.copy(b, from, to, (ends[1], end), b.add_index(ends[2], left));
     }
 
     /// Copies the items from `first` to before `end` to a place of another row.
@@ -449,10 +452,10 @@ impl<'c> Sorter<'c> {
         (first, end): (Val<'c>, Val<'c>),
         place: Val<'c>,
     ) {
-        let shift = sub(b, place, first);
+        let shift = b.sub_index(place, first);
         loops::build_for(b, (first, end, b.index(1)), &[], &mut |b, number, _| {
             let item = self.load(b, from, number);
-            self.store(b, to, add(b, number, shift), &item);
+            self.store(b, to, b.add_index(number, shift), &item);
             Vec::new()
         });
     }
@@ -477,14 +480,14 @@ impl<'c> Sorter<'c> {
                     b,
                     has_before,
                     &mut |b| {
-                        let before = self.load(b, row, sub(b, carried[0], one));
+                        let before = self.load(b, row, b.sub_index(carried[0], one));
                         vec![self.less(b, item, &before)]
                     },
                     &mut |_| vec![has_before],
                 )[0]
             },
             &mut |b, carried| {
-                let before = sub(b, carried[0], one);
+                let before = b.sub_index(carried[0], one);
                 let moved = self.load(b, row, before);
                 self.store(b, row, carried[0], &moved);
                 vec![before]
@@ -542,16 +545,4 @@ fn place<'c>(b: &Builder<'c>, number: Val<'c>, ty: Type<'c>) -> Val<'c> {
 
 fn ceil_div(dividend: i64, divisor: i64) -> i64 {
     (dividend + divisor - 1) / divisor
-}
-
-fn add<'c>(b: &Builder<'c>, x: Val<'c>, y: Val<'c>) -> Val<'c> {
-    b.value("arith.addi", &[x, y], b.index_type())
-}
-
-fn sub<'c>(b: &Builder<'c>, x: Val<'c>, y: Val<'c>) -> Val<'c> {
-    b.value("arith.subi", &[x, y], b.index_type())
-}
-
-fn and<'c>(b: &Builder<'c>, x: Val<'c>, y: Val<'c>) -> Val<'c> {
-    b.value("arith.andi", &[x, y], b.int_type(1))
 }

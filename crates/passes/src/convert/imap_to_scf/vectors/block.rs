@@ -745,7 +745,12 @@ fn vector_type<'c>(element: Type<'c>, lanes: i64) -> Type<'c> {
     Type::vector(&[lanes as u64], element)
 }
 
-fn broadcast<'c>(builder: &Builder<'c>, value: Val<'c>, lanes: i64) -> Val<'c> {
+/// A vector of equal lanes.
+pub(in super::super) fn broadcast<'c>(
+    builder: &Builder<'c>,
+    value: Val<'c>,
+    lanes: i64,
+) -> Val<'c> {
     builder.value("vector.broadcast", &[value], vector_type(value.r#type(), lanes))
 }
 

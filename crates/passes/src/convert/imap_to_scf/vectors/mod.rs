@@ -27,6 +27,7 @@
 mod block;
 mod tiling;
 
+pub(super) use block::broadcast;
 pub(super) use tiling::{Tiling, tiling};
 
 use super::{
