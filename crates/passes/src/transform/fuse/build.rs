@@ -1,0 +1,500 @@
+//! Builds the fused operation of a plan.
+
+use super::{
+    legality::Plan,
+    node::{Node, Read, substitute_conditions},
+};
+use melior::ir::{Attribute, ValueLike, operation::OperationLike};
+use std::collections::{BTreeSet, HashMap};
+use tc_dialects::{
+    imap::{self, Generic, GenericParts, Indexed, Inside, verify::index_variable},
+    mlir::{self, Blk, Builder, Val, ValueMap},
+};
+use tc_ir::{
+    Context,
+    expr::{Expr, Var},
+    map::{Constraint, IndexingMap, Variable},
+    simplify::Simplifier,
+};
+
+/// The operation under construction: variables, and operands with their maps.
+pub(super) struct Frame<'c, 'i> {
+    pub(super) ir: &'i Context,
+    pub(super) domain: IndexingMap,
+    pub(super) runtimes: Vec<Val<'c>>,
+    pub(super) runtime_reads: Vec<Option<Read<'c>>>,
+    pub(super) inputs: Vec<(Val<'c>, Read<'c>)>,
+}
+
+impl<'c, 'i> Frame<'c, 'i> {
+    /// The variables of a node.
+    pub(super) fn of(ir: &'i Context, node: &Node<'c>) -> Self {
+        Self {
+            ir,
+            domain: node.parts.domain.clone(),
+            runtimes: node.parts.runtimes.clone(),
+            runtime_reads: node.runtime_reads.clone(),
+            inputs: Vec::new(),
+        }
+    }
+
+    /// Adds the runtime variables of the producer at these values of its dimension
+    /// variables. Returns these values and the runtime variables as expressions of this
+    /// operation. Equal runtime variables are shared.
+    ///
+    /// `dims` refers to runtime variable `k` of the producer as number `base + k`.
+    pub(super) fn add_runtimes(
+        &mut self,
+        node: &Node<'c>,
+        base: usize,
+        dims: &[Expr],
+    ) -> (Vec<Expr>, Vec<Expr>) {
+        let ir = self.ir;
+        let variables = &node.parts.domain.runtimes;
+        let num_before = self.runtimes.len();
+        let mut exprs: Vec<Option<Expr>> = vec![None; variables.len()];
+        // The variables in `dims`, and those that they need, come first: they do not depend on
+        // the dimension variables.
+        let in_dims = runtime_numbers(ir, dims).filter_map(|number| number.checked_sub(base));
+        let mut work: Vec<usize> = in_dims.collect();
+        let mut needed = BTreeSet::new();
+        while let Some(number) = work.pop() {
+            if needed.insert(number) {
+                let read = node.runtime_reads[number].iter().flat_map(Read::exprs);
+                let exprs: Vec<_> = read.chain(bounds(&variables[number])).collect();
+                work.extend(runtime_numbers(ir, &exprs));
+            }
+        }
+        for number in needed {
+            self.add_runtime(node, number, &[], &mut exprs);
+        }
+        let dims = ir.substitute_all(dims, &|var| match var {
+            Var::Runtime(number) => *exprs.get((number as usize).checked_sub(base)?)?,
+            _ => None,
+        });
+        for number in 0..variables.len() {
+            if exprs[number].is_none() {
+                self.add_runtime(node, number, &dims, &mut exprs);
+            }
+        }
+        let exprs: Vec<Expr> = exprs.into_iter().flatten().collect();
+        // Bounds may use any of the variables.
+        for (expr, variable) in exprs.iter().zip(variables) {
+            if let Some(Var::Runtime(place)) = ir.as_var(*expr)
+                && num_before <= place as usize
+            {
+                let renumbered = |bound: Expr| ir.substitute(bound, &in_place_of_runtimes(&exprs));
+                let new = &mut self.domain.runtimes[place as usize];
+                new.lower = variable.lower.map(renumbered);
+                new.upper = variable.upper.map(renumbered);
+            }
+        }
+        (dims, exprs)
+    }
+
+    /// Adds a runtime variable of the producer, or finds an equal one, and notes its expression.
+    pub(super) fn add_runtime(
+        &mut self,
+        node: &Node<'c>,
+        number: usize,
+        dims: &[Expr],
+        exprs: &mut [Option<Expr>],
+    ) {
+        let ir = self.ir;
+        let value = node.parts.runtimes[number];
+        let mut variable = node.parts.domain.runtimes[number].clone();
+        let renumbered = |var| match var {
+            Var::Dim(dim) => dims.get(dim as usize).copied(),
+            Var::Runtime(number) => exprs[number as usize],
+            Var::Range(_) => None,
+        };
+        let read = node.runtime_reads[number].as_ref();
+        let read = read.map(|read| read.substitute(ir, &renumbered));
+        let in_bounds: Vec<_> = bounds(&variable).collect();
+        let are_known = runtime_numbers(ir, &in_bounds).all(|it| exprs[it].is_some());
+        let renumbered = |bound: Option<Expr>| bound.map(|it| ir.substitute(it, &renumbered));
+        let (lower, upper) = (renumbered(variable.lower), renumbered(variable.upper));
+        // Bounds decide how an element is read: as a signed or as an unsigned number.
+        let is_equal = |known: &usize| {
+            let other = &self.domain.runtimes[*known];
+            self.runtimes[*known] == value
+                && self.runtime_reads[*known] == read
+                && (other.lower, other.upper) == (lower, upper)
+        };
+        let known = (0..self.runtimes.len()).find(is_equal).filter(|_| are_known);
+        let place = known.unwrap_or_else(|| {
+            if self.domain.runtimes.iter().any(|other| other.name == variable.name) {
+                variable.name = None;
+            }
+            self.runtimes.push(value);
+            self.runtime_reads.push(read);
+            self.domain.runtimes.push(variable);
+            self.runtimes.len() - 1
+        });
+        exprs[number] = Some(ir.runtime(place as u32));
+    }
+
+    /// Adds an input, or finds an equal one, and gives its number.
+    pub(super) fn add_input(&mut self, value: Val<'c>, read: Read<'c>) -> usize {
+        let known = self.inputs.iter().position(|known| *known == (value, read.clone()));
+        known.unwrap_or_else(|| {
+            self.inputs.push((value, read));
+            self.inputs.len() - 1
+        })
+    }
+
+    /// The parts of an operation with these destinations, with the folds of another operation, and with
+    /// an epilogue if `epilogue`; and the numbers of the runtime variables that are left. `conditions`
+    /// are those of `imap.inside`.
+    pub(super) fn parts(
+        &self,
+        inits: &[Val<'c>],
+        init_maps: &[Vec<Expr>],
+        folds: &Node<'c>,
+        epilogue: bool,
+        conditions: &[Constraint],
+    ) -> (GenericParts<'c>, Vec<usize>) {
+        // Folds store, and their epilogue reads, where the constraints do not hold as well.
+        let mut whole = self.domain.clone();
+        if !folds.parts.accumulators.is_empty() {
+            whole.constraints.clear();
+        }
+        let inside = if epilogue { &whole } else { &self.domain };
+        let mut of_inputs = Simplifier::for_map(self.ir, inside);
+        let mut of_others = Simplifier::for_map(self.ir, &whole);
+        let strip = |variables: &[Variable]| {
+            variables
+                .iter()
+                .map(|it| Variable { name: it.name.clone(), ..Variable::default() })
+                .collect()
+        };
+        let frame = IndexingMap {
+            dims: strip(&self.domain.dims),
+            ranges: strip(&self.domain.ranges),
+            runtimes: strip(&self.domain.runtimes),
+            ..IndexingMap::default()
+        };
+        let (mut maps, mut fills) = (Vec::new(), Vec::new());
+        let mut add = |simplifier: &mut Simplifier, read: &Read<'c>| {
+            let mut constraints = Vec::new();
+            for Constraint { expr, interval } in &read.guard {
+                let expr = simplifier.simplify(*expr);
+                if !interval.covers(simplifier.interval_of(expr)) {
+                    constraints.push(Constraint { expr, interval: *interval });
+                }
+            }
+            fills.push(read.fill);
+            let results = read.results.iter().map(|expr| simplifier.simplify(*expr)).collect();
+            maps.push(IndexingMap { results, constraints, ..frame.clone() });
+        };
+        self.inputs.iter().for_each(|(_, read)| add(&mut of_inputs, read));
+        for results in init_maps {
+            let read = Read { results: results.clone(), guard: Vec::new(), fill: None };
+            add(&mut of_others, &read);
+        }
+        self.runtime_reads.iter().flatten().for_each(|read| add(&mut of_others, read));
+        let mut parts = GenericParts {
+            domain: self.domain.clone(),
+            runtimes: self.runtimes.clone(),
+            inputs: self.inputs.iter().map(|(value, _)| *value).collect(),
+            inits: inits.to_vec(),
+            maps,
+            fills,
+            accumulators: folds.parts.accumulators.clone(),
+            combiner: folds.parts.combiner,
+        };
+        let kept = parts.drop_unused_runtimes(self.ir, conditions);
+        (parts, kept)
+    }
+}
+
+pub(super) fn bounds(variable: &Variable) -> impl Iterator<Item = Expr> + use<> {
+    variable.lower.into_iter().chain(variable.upper)
+}
+
+/// Puts expressions in the place of the runtime variables of these numbers.
+pub(super) fn in_place_of_runtimes(exprs: &[Expr]) -> impl Fn(Var) -> Option<Expr> {
+    move |var| match var {
+        Var::Runtime(number) => exprs.get(number as usize).copied(),
+        _ => None,
+    }
+}
+
+/// The numbers of the runtime variables in expressions.
+fn runtime_numbers(ir: &Context, exprs: &[Expr]) -> impl Iterator<Item = usize> + use<> {
+    ir.vars_of_all(exprs).into_iter().filter_map(|var| match var {
+        Var::Runtime(number) => Some(number as usize),
+        _ => None,
+    })
+}
+
+/// A copy of the producer in the operation under construction.
+struct Copied {
+    /// The numbers of its inputs.
+    inputs: Vec<usize>,
+    /// Its dimension and runtime variables.
+    dims: Vec<Expr>,
+    runtimes: Vec<Expr>,
+}
+
+impl Copied {
+    fn replacement(&self, var: Var) -> Option<Expr> {
+        match var {
+            Var::Dim(number) => self.dims.get(number as usize).copied(),
+            Var::Runtime(number) => self.runtimes.get(number as usize).copied(),
+            Var::Range(_) => None,
+        }
+    }
+}
+
+impl<'c, 'i> Plan<'c, 'i> {
+    pub(super) fn build(self) -> Generic<'c> {
+        if self.epilogue { self.build_epilogue() } else { self.build_producer() }
+    }
+
+    fn builder(&self) -> Builder<'c> {
+        let consumer = self.consumer.generic.op();
+        let builder = Builder::before(consumer);
+        let producer = self.producer.generic.op().location();
+        builder.located(imap::fused_location(builder.context, consumer.location(), producer))
+    }
+
+    /// Adds the reads of the producer's inputs, over the consumer's variables, to the frame. They are
+    /// under the guard of the consumer's read as well.
+    fn add_producer_inputs(
+        &self,
+        frame: &mut Frame<'c, 'i>,
+        dims: &[Expr],
+        guard: &[Constraint],
+        fill: Option<Attribute<'c>>,
+    ) -> Copied {
+        let base = self.consumer.parts.runtimes.len();
+        let (dims, runtimes) = frame.add_runtimes(&self.producer, base, dims);
+        let parts = &self.producer.parts;
+        let mut copied = Copied { inputs: Vec::new(), dims, runtimes };
+        for (number, value) in parts.inputs.iter().enumerate() {
+            let read = Read::of(parts, number);
+            let mut read = read.substitute(self.ir, &|var| copied.replacement(var));
+            read.guard.extend(guard);
+            if !guard.is_empty() && self.producer.copies(fill) {
+                read.fill = fill;
+            }
+            copied.inputs.push(frame.add_input(*value, read));
+        }
+        copied
+    }
+
+    /// The conditions of every `imap.inside` of the operation under construction.
+    fn conditions<'a>(&self, copies: impl Iterator<Item = &'a Copied>) -> Vec<Constraint> {
+        let mut conditions = Inside::conditions_in(self.ir, &self.consumer.generic.blocks());
+        let guards = self.reads.iter().map(|read| &self.consumer.parts.maps[*read].constraints);
+        conditions.extend(guards.flatten());
+        let of_producer = Inside::conditions_in(self.ir, &self.producer.generic.blocks());
+        for copied in copies {
+            let replacement = |var| copied.replacement(var);
+            conditions.extend(substitute_conditions(self.ir, &of_producer, &replacement));
+        }
+        conditions
+    }
+
+    fn build_producer(self) -> Generic<'c> {
+        let ir = self.ir;
+        let consumer = &self.consumer;
+        let mut frame = Frame::of(ir, consumer);
+        // What stands for each input of the consumer: an input, or a body of the producer.
+        let mut numbers: HashMap<usize, usize> = HashMap::new();
+        let mut bodies: HashMap<usize, Copied> = HashMap::new();
+        for (number, value) in consumer.parts.inputs.iter().enumerate() {
+            match self.reads.iter().position(|read| *read == number) {
+                Some(read) => {
+                    let guard = &consumer.parts.maps[number].constraints;
+                    let (dims, fill) = (&self.dims[read], consumer.parts.fills[number]);
+                    let copied = self.add_producer_inputs(&mut frame, dims, guard, fill);
+                    bodies.insert(number, copied);
+                }
+                None => {
+                    let read = Read::of(&consumer.parts, number);
+                    numbers.insert(number, frame.add_input(*value, read));
+                }
+            }
+        }
+        let builder = self.builder();
+        let init_maps: Vec<_> = consumer.parts.maps[consumer.parts.inputs.len()..]
+            .iter()
+            .take(consumer.parts.inits.len())
+            .map(|map| map.results.clone())
+            .collect();
+        let epilogue = consumer.generic.epilogue().is_some();
+        let (inits, accumulators) = (&consumer.parts.inits, &consumer.parts.accumulators);
+        let conditions = self.conditions(bodies.values());
+        let (parts, kept) = frame.parts(inits, &init_maps, consumer, epilogue, &conditions);
+        let fused = parts.build(ir, &builder, epilogue);
+        let num_folded = accumulators.len();
+        let blocks = [(Some(consumer.generic.body()), Some(fused.body()), 0)];
+        let epilogues = [(consumer.generic.epilogue(), fused.epilogue(), num_folded)];
+        for (old, new, offset) in blocks.into_iter().chain(epilogues) {
+            let (Some(old), Some(new)) = (old, new) else { continue };
+            let inside = Builder::at_end(builder.context, new, builder.location);
+            let (old_arguments, new_arguments) = (mlir::arguments(old), mlir::arguments(new));
+            let mut values = ValueMap::default();
+            for folded in 0..offset {
+                values.insert(old_arguments[folded], new_arguments[folded]);
+            }
+            for (number, argument) in old_arguments[offset..].iter().enumerate() {
+                if let Some(new) = numbers.get(&number) {
+                    values.insert(*argument, new_arguments[offset + new]);
+                } else if !mlir::uses(*argument).is_empty() {
+                    let copied = &bodies[&number];
+                    let arguments: Vec<_> =
+                        copied.inputs.iter().map(|input| new_arguments[offset + input]).collect();
+                    let body = self.producer.generic.body();
+                    let mut value = self.copy_body(&frame, &inside, body, &arguments, copied)[0];
+                    let guard = &consumer.parts.maps[number].constraints;
+                    let fill = consumer.parts.fills[number];
+                    if !guard.is_empty() && !self.producer.copies(fill) {
+                        let holds = imap::build_inside(&inside, ir, guard);
+                        let fill = imap::build_fill(&inside, fill, value.r#type());
+                        value = inside.select(holds, value, fill);
+                    }
+                    values.insert(*argument, value);
+                }
+            }
+            copy_rest(&inside, old, &mut values);
+        }
+        imap::substitute_in_conditions(ir, &fused.blocks(), &imap::renumbering(ir, &kept));
+        fused
+    }
+
+    fn build_epilogue(self) -> Generic<'c> {
+        let ir = self.ir;
+        let (consumer, producer) = (&self.consumer, &self.producer);
+        let mut frame = Frame::of(ir, consumer);
+        let base = consumer.parts.runtimes.len();
+        let (_, runtimes) = frame.add_runtimes(producer, base, &self.dims[0]);
+        let replacement = in_place_of_runtimes(&runtimes);
+        frame.domain.ranges = producer
+            .parts
+            .domain
+            .ranges
+            .iter()
+            .map(|variable| Variable {
+                name: variable.name.clone(),
+                lower: variable.lower.map(|bound| ir.substitute(bound, &replacement)),
+                upper: variable.upper.map(|bound| ir.substitute(bound, &replacement)),
+            })
+            .collect();
+        let copied = self.add_producer_inputs(&mut frame, &self.dims[0], &[], None);
+        let mut numbers: HashMap<usize, usize> = HashMap::new();
+        for (number, value) in consumer.parts.inputs.iter().enumerate() {
+            if !self.reads.contains(&number) {
+                let read = Read::of(&consumer.parts, number);
+                numbers.insert(number, frame.add_input(*value, read));
+            }
+        }
+        let builder = self.builder();
+        let init_map = consumer.init_map().results.clone();
+        let accumulators = &producer.parts.accumulators;
+        let conditions = self.conditions(std::iter::once(&copied));
+        let inits = &consumer.parts.inits;
+        let (parts, kept) = frame.parts(inits, &[init_map], producer, true, &conditions);
+        let fused = parts.build(ir, &builder, true);
+
+        let inside = Builder::at_end(builder.context, fused.body(), builder.location);
+        let new_arguments = mlir::arguments(fused.body());
+        let arguments: Vec<_> = copied.inputs.iter().map(|input| new_arguments[*input]).collect();
+        let values = self.copy_body(&frame, &inside, producer.generic.body(), &arguments, &copied);
+        imap::build_yield(&inside, &values);
+
+        let epilogue = fused.epilogue().expect("it was asked for");
+        let inside = Builder::at_end(builder.context, epilogue, builder.location);
+        let new_arguments = mlir::arguments(epilogue);
+        let (folded, read) = new_arguments.split_at(accumulators.len());
+        let result = match producer.generic.epilogue() {
+            None => folded[0],
+            Some(old) => {
+                let inputs = copied.inputs.iter().map(|input| read[*input]);
+                let arguments: Vec<_> = folded.iter().copied().chain(inputs).collect();
+                self.copy_body(&frame, &inside, old, &arguments, &copied)[0]
+            }
+        };
+        let mut values = ValueMap::default();
+        for (number, argument) in mlir::arguments(consumer.generic.body()).into_iter().enumerate() {
+            let value = numbers.get(&number).map_or(result, |input| read[*input]);
+            values.insert(argument, value);
+        }
+        copy_rest(&inside, consumer.generic.body(), &mut values);
+        imap::substitute_in_conditions(ir, &fused.blocks(), &imap::renumbering(ir, &kept));
+        fused
+    }
+
+    /// Copies a block of the producer with these arguments and dimension variables, and
+    /// gives what it yields.
+    fn copy_body(
+        &self,
+        frame: &Frame<'c, 'i>,
+        inside: &Builder<'c>,
+        block: Blk<'c>,
+        arguments: &[Val<'c>],
+        copied: &Copied,
+    ) -> Vec<Val<'c>> {
+        let arguments = arguments.iter().copied();
+        let mut values: ValueMap = mlir::arguments(block).into_iter().zip(arguments).collect();
+        for op in mlir::ops(block) {
+            if mlir::is(op, "imap.yield") {
+                let copy = |value| values.get(value).unwrap_or(value);
+                return mlir::operands(op).into_iter().map(copy).collect();
+            }
+            let copy = inside.located(op.location()).copy(op, &mut values);
+            let mut inner = Vec::new();
+            mlir::walk(copy, &mut |op| inner.push(op));
+            for asked in inner {
+                if let Some(inside) = Inside::cast(asked) {
+                    inside.substitute(self.ir, &|var| copied.replacement(var));
+                }
+                let Some(Var::Dim(number)) =
+                    mlir::is(asked, "imap.index").then(|| index_variable(asked)).flatten()
+                else {
+                    continue;
+                };
+                let dim = copied.dims[number as usize];
+                let value = build_index(frame, &Builder::before(asked), dim);
+                if asked == copy {
+                    values.insert(mlir::result(op, 0), value);
+                }
+                mlir::replace(asked, &[value]);
+            }
+        }
+        unreachable!("a verified body ends in imap.yield")
+    }
+}
+
+/// Copies the operations of a block of the consumer, its terminator included.
+fn copy_rest<'c>(inside: &Builder<'c>, block: Blk<'c>, values: &mut ValueMap<'c>) {
+    for op in mlir::ops(block) {
+        inside.located(op.location()).copy(op, values);
+    }
+}
+
+/// Emits the value of an expression over the variables of the operation under construction.
+fn build_index<'c>(frame: &Frame<'c, '_>, builder: &Builder<'c>, expr: Expr) -> Val<'c> {
+    let ir = frame.ir;
+    let vars: Vec<Var> = ir.vars(expr).into_iter().collect();
+    let operands: Vec<Val> = vars
+        .iter()
+        .map(|var| {
+            let (kind, number) = match *var {
+                Var::Runtime(number) => return frame.runtimes[number as usize],
+                Var::Dim(number) => ("dim", number),
+                Var::Range(number) => ("range", number),
+            };
+            imap::build_index(builder, kind, number)
+        })
+        .collect();
+    let position = |var: Var| vars.iter().position(|known| *known == var);
+    let map = IndexingMap {
+        dims: vec![Variable::default(); vars.len()],
+        results: vec![ir.substitute(expr, &|var| position(var).map(|place| ir.dim(place as u32)))],
+        ..IndexingMap::default()
+    };
+    imap::build_apply(builder, ir, &map, &operands)[0]
+}

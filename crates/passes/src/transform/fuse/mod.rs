@@ -1,0 +1,285 @@
+//! `imap-fuse`: composes a producer's indexing maps into those of its consumer.
+//!
+//! Two rewrites, tried on every pair of an `imap.generic` and one in the same block whose result it
+//! reads, in bodies of loops and branches too, last consumers first, until neither applies:
+//!
+//! * **Producer into consumer.** A producer without reductions is computed where it is
+//!   read: with `f` the consumer's map to the intermediate tensor and `o` the producer's
+//!   map to it, an input of the producer with map `g` becomes an input of the consumer
+//!   with map `g . inverse(o) . f`. One copy of the body per distinct `f`.
+//! * **Epilogue.** A consumer without reductions, which reads each element of a reduction's
+//!   result once, becomes the epilogue of the reduction.
+//!
+//! Results are unchanged: the same operations happen in the same order per element, nothing is
+//! computed that the producer does not compute, and memory that it reads does not change before
+//! the consumer. A producer is only recomputed if that is cheap: it is read once per element, or
+//! the work of its body times the number of reads stays within `max-recompute`. One whose result
+//! is returned, or read at computed positions, is stored anyway and stays apart. A broadcast, which
+//! reads fewer elements than it writes, is computed by each of its readers.
+//!
+//! Guards of the producer go along with its maps. Where the guard of the consumer's read fails, the body of the
+//! producer runs on the constants of its inputs, and its value is not used (`imap.inside`). A reduction takes in no
+//! producer with guards.
+//!
+//! Before, shortened:
+//!
+//! ```mlir
+//! %s = imap.generic (i)[k] .. ins(%A[i, k] ..) outs(%e[i] ..) fold [add f32] {..}
+//! %r = imap.generic (i) .. ins(%s[i], %b[i] ..) outs(%e[i] ..) {
+//! ^bb0(%x: f32, %y: f32):
+//!   %z = arith.addf %x, %y : f32
+//!   imap.yield %z : f32
+//! } -> tensor<?xf32>
+//! ```
+//!
+//! After:
+//!
+//! ```mlir
+//! %r = imap.generic (i)[k] .. ins(%A[i, k], %b[i] ..) outs(%e[i] ..) fold [add f32] {..}
+//! epilogue {
+//! ^bb0(%x: f32, %a: f32, %y: f32):
+//!   %z = arith.addf %x, %y : f32
+//!   imap.yield %z : f32
+//! } -> tensor<?xf32>
+//! ```
+//!
+//! Options: `max-recompute` (default 16). Remarks: `fused` for each rewrite; `apart` for
+//! each pair that is left, with both maps and the reason; `linalg` for each operation of that
+//! dialect, which is never fused; `temporaries` per function, the bytes of intermediate tensors
+//! before and after.
+
+mod build;
+mod legality;
+mod node;
+
+use crate::analysis::linalg;
+use legality::{Plan, plan};
+use melior::ir::{ValueLike, operation::OperationLike};
+use node::Node;
+use tc_dialects::{
+    diagnostic::{RemarkKind, remark},
+    imap::{Accumulator, Generic, Indexed},
+    mlir::{self, Blk, Op},
+    pass::{Failure, PassInfo, PassOption, PassRun},
+};
+use tc_ir::{
+    Context,
+    expr::{Expr, Var},
+    polynomial,
+};
+
+/// The pass.
+pub const PASS: PassInfo = PassInfo {
+    argument: "imap-fuse",
+    summary: "Fuse producers into consumers by composing indexing maps",
+    anchor: "builtin.module",
+    options: &[PassOption {
+        name: "max-recompute",
+        description: "The most operations per element that may be computed again",
+        default: "16",
+    }],
+    dependent_dialects: &["arith", "imap", "tensor"],
+    run,
+};
+
+fn run(pass: &PassRun) -> Result<(), Failure> {
+    let Some(max_recompute) = pass.options.number("max-recompute") else {
+        tc_dialects::diagnostic::Report::op_error(pass.op, "'max-recompute' expects a number")
+            .emit();
+        return Err(Failure);
+    };
+    let Some(module) = mlir::body(pass.op, 0) else { return Ok(()) };
+    for function in mlir::ops(module) {
+        if function.region_count() == 1
+            && let Some(block) = mlir::body(function, 0)
+        {
+            pass.enter(function);
+            linalg::remark_not_fused(function, PASS.argument);
+            fuse_function(function, block, max_recompute.max(0) as usize);
+        }
+    }
+    Ok(())
+}
+
+fn generics<'c>(block: Blk<'c>) -> Vec<Generic<'c>> {
+    mlir::ops(block).into_iter().filter_map(Generic::cast).collect()
+}
+
+/// The blocks inside of a block, and itself, that have operations to fuse.
+fn blocks_to_fuse<'c>(block: Blk<'c>, found: &mut Vec<Blk<'c>>) {
+    if !generics(block).is_empty() {
+        found.push(block);
+    }
+    for op in mlir::ops(block).into_iter().filter(|op| Generic::cast(*op).is_none()) {
+        for region in 0..op.region_count() {
+            mlir::blocks(op, region).into_iter().for_each(|inner| blocks_to_fuse(inner, found));
+        }
+    }
+}
+
+fn fuse_function<'c>(function: Op<'c>, block: Blk<'c>, max_recompute: usize) {
+    let mut blocks = Vec::new();
+    blocks_to_fuse(block, &mut blocks);
+    if blocks.is_empty() {
+        return;
+    }
+    let ir = Context::new();
+    let name = mlir::string_attr(function, "sym_name").unwrap_or_default();
+    let before = temporary_bytes(&blocks);
+    let num_fused: usize =
+        blocks.iter().map(|block| fuse_block(&ir, *block, name, max_recompute)).sum();
+    let num_generics: usize = blocks.iter().map(|block| generics(*block).len()).sum();
+    remark(
+        function.location(),
+        RemarkKind::Analysis,
+        PASS.argument,
+        "temporaries",
+        name,
+        &[
+            ("Fused", &num_fused.to_string()),
+            ("Generics", &num_generics.to_string()),
+            ("BytesBefore", &before),
+            ("BytesAfter", &temporary_bytes(&blocks)),
+        ],
+    );
+}
+
+/// Fuses the operations of a block, and says how many were.
+fn fuse_block<'c>(ir: &Context, block: Blk<'c>, function: &str, max_recompute: usize) -> usize {
+    let mut num_fused = 0;
+    // Consumers from the last to the first. A consumer that took in a producer is looked at
+    // again, because it has new producers.
+    let mut pending = generics(block);
+    while let Some(consumer) = pending.pop() {
+        let Some((producer, plan)) = find_fusion(ir, consumer, max_recompute) else { continue };
+        let maps = (plan.consumer_map.clone(), plan.producer_map.clone());
+        let fused = plan.build();
+        mlir::replace(consumer.op(), &mlir::results(fused.op()));
+        let kind = if fused.epilogue().is_some() { "epilogue" } else { "producer" };
+        remark(
+            fused.op().location(),
+            RemarkKind::Passed,
+            PASS.argument,
+            "fused",
+            function,
+            &[("As", kind), ("ConsumerMap", &maps.0), ("ProducerMap", &maps.1)],
+        );
+        num_fused += 1;
+        if mlir::results(producer.op()).iter().all(|result| mlir::uses(*result).is_empty()) {
+            pending.retain(|generic| generic.op() != producer.op());
+            mlir::erase(producer.op());
+        }
+        pending.push(fused);
+    }
+    report_missed(ir, block, function, max_recompute);
+    num_fused
+}
+
+/// The first producer that can be fused into a consumer, and how.
+fn find_fusion<'c, 'i>(
+    ir: &'i Context,
+    consumer: Generic<'c>,
+    max_recompute: usize,
+) -> Option<(Generic<'c>, Plan<'c, 'i>)> {
+    producers(consumer).into_iter().find_map(|producer| {
+        plan(ir, consumer, producer, max_recompute).ok().map(|plan| (producer, plan))
+    })
+}
+
+/// The operations of its block whose results a consumer reads, each once. What is calculated before
+/// a loop is not calculated again in each of its iterations.
+fn producers<'c>(consumer: Generic<'c>) -> Vec<Generic<'c>> {
+    let mut found: Vec<Generic> = Vec::new();
+    let parent = mlir::parent(consumer.op());
+    for value in mlir::operands(consumer.op()) {
+        if let Some(producer) = mlir::defining_op(value).and_then(Generic::cast)
+            && mlir::parent(producer.op()) == parent
+            && !found.iter().any(|known| known.op() == producer.op())
+        {
+            found.push(producer);
+        }
+    }
+    found
+}
+
+/// Says of each pair that is left why it is not fused.
+fn report_missed<'c>(ir: &Context, block: Blk<'c>, function: &str, max_recompute: usize) {
+    for consumer in generics(block) {
+        for producer in producers(consumer) {
+            let Err(refusal) = plan(ir, consumer, producer, max_recompute) else { continue };
+            let maps = describe_maps(ir, consumer, producer);
+            remark(
+                consumer.op().location(),
+                RemarkKind::Missed,
+                PASS.argument,
+                "apart",
+                function,
+                &[("ConsumerMap", &maps.0), ("ProducerMap", &maps.1), ("Reason", &refusal)],
+            );
+        }
+    }
+}
+
+fn describe_maps<'c>(
+    ir: &Context,
+    consumer: Generic<'c>,
+    producer: Generic<'c>,
+) -> (String, String) {
+    let (consumer, producer) = (Node::new(ir, consumer), Node::new(ir, producer));
+    let reads = consumer.reads_of(producer.generic);
+    let map = reads.first().map(|number| &consumer.parts.maps[*number]);
+    (
+        map.map_or_else(|| "none".to_string(), |map| map.display(ir).to_string()),
+        producer.init_map().display(ir).to_string(),
+    )
+}
+
+/// The bytes of the tensors that operations of some blocks define and that are not returned, as an
+/// expression of the names of sizes.
+fn temporary_bytes<'c>(blocks: &[Blk<'c>]) -> String {
+    let ir = Context::new();
+    let mut names: Vec<String> = Vec::new();
+    let mut total = ir.constant(0);
+    for generic in blocks.iter().flat_map(|block| generics(*block)) {
+        let domain = generic.domain(&ir);
+        for (number, result) in mlir::results(generic.op()).into_iter().enumerate() {
+            let returned = mlir::uses(result).iter().any(|(user, _)| user.result_count() == 0);
+            let starts_here = |it: &Accumulator| it.destination() == Some(number);
+            if returned || generic.accumulators().iter().any(starts_here) {
+                continue;
+            }
+            let element = mlir::element_type(result.r#type());
+            let mut bytes = ir.constant(mlir::byte_width(element) as i64);
+            for dim in &domain.dims {
+                let (Some(lower), Some(upper)) = (dim.lower, dim.upper) else { continue };
+                bytes = (ir.wrap(bytes) * (ir.wrap(upper) - lower + 1)).expr();
+            }
+            let named: Vec<Expr> = domain
+                .runtimes
+                .iter()
+                .enumerate()
+                .map(|(number, variable)| {
+                    let name = variable
+                        .name
+                        .as_deref()
+                        .map_or_else(|| format!("rt{number}"), str::to_string);
+                    let place =
+                        names.iter().position(|known| *known == name).unwrap_or_else(|| {
+                            names.push(name);
+                            names.len() - 1
+                        });
+                    ir.runtime(place as u32)
+                })
+                .collect();
+            let bytes = ir.substitute(bytes, &|var| match var {
+                Var::Runtime(number) => named.get(number as usize).copied(),
+                _ => None,
+            });
+            total = ir.add(total, bytes);
+        }
+    }
+    polynomial::text(&ir, total, &|var| match var {
+        Var::Runtime(number) => names[number as usize].clone(),
+        other => tc_ir::text::default_name(other),
+    })
+}
