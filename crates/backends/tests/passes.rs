@@ -37,8 +37,8 @@ const SLOW: &[&str] = &[
     "transformer_encoder",
 ];
 
-/// Errors of modules whose loops run for a number of iterations which rounding decides: those of the
-/// program, or of a sort whose keys are equal but for rounding.
+/// Expected errors of modules in which rounding decides the number of iterations of a loop. The loop
+/// belongs to the program, or to a sort whose keys differ by rounding only.
 const OPEN: &[(&str, &str)] = &[
     ("mandelbrot", "module.hlo:117:3: error: 'scf.while' op"),
     ("mandelbrot", "optimized.hlo:152:3: error: 'scf.while' op"),

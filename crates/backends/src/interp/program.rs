@@ -546,9 +546,9 @@ pub(crate) struct Accumulator {
 /// Which values a scan stores.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Scan {
-    /// Those after the value of the point is folded.
+    /// The values after the value of the point is folded.
     Inclusive,
-    /// Those before.
+    /// The values before it is folded.
     Exclusive,
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct Sort {
     at: At,
     dim: usize,
     inputs: Vec<Place>,
-    /// What the destinations hold before.
+    /// The initial contents of the destinations.
     inits: Vec<Place>,
     /// The tensors that result, or the memory of the destinations.
     results: Vec<Place>,

@@ -135,7 +135,7 @@ pub struct Argument {
 /// An expression and the closed interval that it lies in.
 pub type Condition = (Index, i64, i64);
 
-/// The conditions under which an element is read, and what is read elsewhere: zero, or a number.
+/// The conditions of a read, and the value if one of them fails: zero or a number.
 #[derive(Clone, Debug, Default)]
 pub struct Guard {
     pub conditions: Vec<Condition>,
@@ -212,7 +212,7 @@ pub struct Operation {
     pub runtimes: Vec<Runtime>,
     pub constraints: Vec<Condition>,
     pub inputs: Vec<Input>,
-    /// What the step "inside" tests in bodies, and in epilogues.
+    /// The conditions of the step "inside" in bodies and in epilogues.
     pub tested: [Vec<Condition>; 2],
     pub outputs: Vec<Output>,
     pub has_epilogue: bool,

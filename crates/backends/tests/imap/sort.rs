@@ -1,4 +1,4 @@
-//! Random `imap.sort` operations: every pass of the CPU pipeline keeps what the interpreter computes,
+//! Random `imap.sort` operations. Every pass of the CPU pipeline preserves the result of the interpreter,
 //! the interpreter agrees with a stable sort of Rust, and no comparator leads outside of memory.
 
 use crate::{from_environment, passes, random::Random};
@@ -197,7 +197,7 @@ impl Case {
         inputs
     }
 
-    /// What the results are, by the sort of the standard library.
+    /// The expected results, computed with the sort of the standard library.
     fn expected(&self, values: &[Vec<f64>]) -> Vec<Vec<f64>> {
         let (extent, step) = (self.shape[self.dim], self.shape[self.dim + 1..].iter().product());
         let num_outer: usize = self.shape[..self.dim].iter().product();
@@ -294,7 +294,7 @@ fn random_sorts_agree() {
     }
 }
 
-/// What is no strict weak order sorts nothing, but loses no item, and neither panics nor writes outside.
+/// A comparator that is not a strict weak order loses no item, does not panic and writes nothing out of bounds.
 #[test]
 fn any_comparator_keeps_the_items() {
     let mut random = Random::new(1);
