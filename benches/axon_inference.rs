@@ -6,7 +6,7 @@
 //! the shapes of all of them depend on each other.
 
 use std::{fmt::Write, time::Instant};
-use tc_dialects::{axon, tc::syntax::SourceFile};
+use tc_dialects::{axon, text::SourceFile};
 
 /// A program with a number of calls in its last function, `net`.
 fn mixed(num_calls: usize) -> String {

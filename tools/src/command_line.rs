@@ -19,10 +19,10 @@ use tc_backends::{
 };
 use tc_dialects::{
     axon::Given,
-    diagnostic::{self, Printer},
     files::{self, MAX_SOURCE_BYTES},
+    imap::MAX_EXTENT,
     mlir, pass,
-    tc::MAX_EXTENT,
+    report::{self, Printer},
     tml::syntax::checked::Checked,
 };
 use tc_passes::analysis::linalg;
@@ -117,7 +117,7 @@ impl Source {
         let mut printer = Printer::default();
         let Text { language, name, contents } = text;
         printer.add_source(name, contents);
-        diagnostic::attach(context, move |received| eprint!("{}", printer.render(&received)));
+        report::attach(context, move |received| eprint!("{}", printer.render(&received)));
         let module = tc_dialects::import(context, *language, name, contents, self.relaxed);
         let module = module.ok_or(Error::Diagnosed)?;
         // Only the chosen function is run.

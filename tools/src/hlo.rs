@@ -14,10 +14,11 @@ use tc_backends::{
     runtime::npy,
 };
 use tc_dialects::{
-    diagnostic::{self, Printer},
-    hlo::{self, ArrayShape, ElementKind},
+    element::ElementKind,
+    hlo::{self, ArrayShape},
     mlir,
-    tc::syntax::SourceFile,
+    report::{self, Printer},
+    text::SourceFile,
 };
 
 /// A program.
@@ -100,7 +101,7 @@ impl Program {
 pub(crate) fn report_errors(context: &Context, source: &SourceFile) -> DiagnosticHandlerId {
     let mut printer = Printer::default();
     printer.add_source(source.name(), source.text().as_bytes());
-    diagnostic::attach(context, move |received| {
+    report::attach(context, move |received| {
         if received.is_error() {
             eprint!("{}", printer.render(&received));
         }

@@ -19,10 +19,11 @@ use tc_backends::{
     },
 };
 use tc_dialects::{
-    diagnostic::{self, Printer},
+    report::{self, Printer},
+    text::{Diagnostic, SourceFile},
     tml::{
         import,
-        syntax::{Checked, Diagnostic, SourceFile, ast::Qualifier, read},
+        syntax::{Checked, ast::Qualifier, read},
     },
 };
 
@@ -51,7 +52,7 @@ impl Program {
     pub fn import<'c>(&self, context: &'c Context) -> melior::ir::Module<'c> {
         let mut printer = Printer::default();
         printer.add_source(self.source.name(), self.source.text().as_bytes());
-        diagnostic::attach(context, move |received| {
+        report::attach(context, move |received| {
             if received.is_error() {
                 eprint!("{}", printer.render(&received));
             }

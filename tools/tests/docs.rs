@@ -15,9 +15,9 @@ use std::{
 use tc_backends::{cpu::pipeline::LOWER_TO_CPU, run::run_pipeline};
 use tc_dialects::{
     Language,
-    diagnostic::{self, Received},
+    builtins::BUILTINS,
     pass::{PassInfo, PassOption},
-    tc::syntax::builtins::BUILTINS,
+    report::{self, Received},
 };
 use tc_passes::{PASSES, PIPELINES};
 
@@ -273,7 +273,7 @@ fn code_blocks(page: &str) -> Vec<(&str, &str)> {
 /// The errors and warnings of a program, and of a pipeline on it.
 fn messages(language: Language, text: &str, relaxed: bool, pipeline: &str) -> Vec<Received> {
     let context = tc_dialects::new_context();
-    let (_, received) = diagnostic::collect(&context);
+    let (_, received) = report::collect(&context);
     let module = tc_dialects::import(&context, language, "example", text.as_bytes(), relaxed);
     if let Some(mut module) = module {
         let _ = run_pipeline(&mut module, pipeline);

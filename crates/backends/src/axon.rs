@@ -9,7 +9,7 @@
 //!
 //! ```
 //! use tc_backends::{axon::{Function, Program}, cpu, hlo::Array};
-//! use tc_dialects::hlo::{ArrayShape, ElementType};
+//! use tc_dialects::{element::ElementType, hlo::ArrayShape};
 //!
 //! let text = "fn (x : f32 [m], y : f32 [n]) : f32 [8] { concat(x, y) }";
 //! let program = Program::read("join.axon", text.into()).unwrap();
@@ -37,9 +37,9 @@ use tc_dialects::{
         syntax::ast,
         to_hlo::{axon_element, hlo_element, to_hlo},
     },
-    diagnostic::{self, Printer},
     hlo::{ArrayShape, Module},
-    tc::syntax::{Diagnostic, SourceFile, Span},
+    report::{self, Printer},
+    text::{Diagnostic, SourceFile, Span},
     tml::import::program_name,
 };
 use tc_passes::convert::axon_to_imap;
@@ -249,7 +249,7 @@ impl Session<'_> {
 /// There is no memory for it.
 pub fn values(array: &Array) -> Result<Tensor, hlo::Error> {
     let stored = hlo::to_file_tensor(array)?;
-    if array.shape.element_type != tc_dialects::hlo::ElementType::BF16 {
+    if array.shape.element_type != tc_dialects::element::ElementType::BF16 {
         return Ok(stored);
     }
     let tensor = Tensor::zeros(ElementType::F32, stored.shape());
@@ -357,7 +357,7 @@ impl Function {
         let given = given.collect::<Result<Vec<_>, Error>>()?;
         let entry = self.entry.as_deref();
         let context = tc_dialects::new_context();
-        let (_, reported) = diagnostic::collect(&context);
+        let (_, reported) = report::collect(&context);
         let source = &self.program.source;
         let explain = |error: hlo::Error| {
             let mut printer = Printer::default();

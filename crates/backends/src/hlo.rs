@@ -11,7 +11,8 @@ use melior::{
     ir::{Location, operation::OperationLike as _},
 };
 use tc_dialects::{
-    hlo::{ArrayShape, ComputationId, ElementKind, ElementType, InstructionId, Module},
+    element::{ElementKind, ElementType},
+    hlo::{ArrayShape, ComputationId, InstructionId, Module},
     mlir,
 };
 use tc_passes::convert::hlo_to_imap;
@@ -305,7 +306,7 @@ fn from_tensors<'t>(
 pub fn locations<'c>(
     context: &'c Context,
     module: &Module,
-    source: &tc_dialects::tc::syntax::SourceFile,
+    source: &tc_dialects::text::SourceFile,
 ) -> impl use<'c> + Fn(ComputationId, InstructionId) -> Location<'c> {
     let places: Vec<Vec<_>> = module
         .computations

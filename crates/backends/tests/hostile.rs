@@ -16,7 +16,7 @@ use tc_backends::{
     run::{Error, Options, Session, Sizes, random_inputs},
     runtime::{Tensor, npy},
 };
-use tc_dialects::{diagnostic, mlir, tc::import::import};
+use tc_dialects::{mlir, report, tc::import::import};
 
 /// No answer after this long counts as none. Much more than it takes, for slow and busy machines.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -53,7 +53,7 @@ fn watched<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'sta
 /// Imports, infers, and compiles a program for all sizes.
 fn answer_to(bytes: &[u8], sizes: &Sizes) -> Answer {
     let context = tc_dialects::new_context();
-    let (_, diagnostics) = diagnostic::collect(&context);
+    let (_, diagnostics) = report::collect(&context);
     let refused = || {
         let diagnostics = diagnostics.borrow();
         let error = diagnostics.iter().find(|it| it.is_error()).expect("the reason is said");
@@ -276,7 +276,7 @@ fn front(bytes: &[u8]) {
     static CONTEXT: LazyLock<()> = LazyLock::new(tc_passes::register);
     LazyLock::force(&CONTEXT);
     let context = tc_dialects::new_context();
-    let (_, diagnostics) = diagnostic::collect(&context);
+    let (_, diagnostics) = report::collect(&context);
     if let Some(source) = import(&context, "damaged.tc", bytes, false)
         && Session::new(&context, source, false).is_ok()
     {
@@ -434,7 +434,7 @@ fn maps_in_mlir_text() {
         let text = module(&map);
         watched(name, move || {
             let context = tc_dialects::new_context();
-            let (_, diagnostics) = diagnostic::collect(&context);
+            let (_, diagnostics) = report::collect(&context);
             let Some(mut module) = Module::parse(&context, &text) else {
                 let diagnostics = diagnostics.borrow();
                 assert!(diagnostics.iter().any(|it| it.is_error() && it.place.is_some()));

@@ -16,7 +16,7 @@ use tc_backends::{
     run::run_pipeline,
     runtime::Tensor,
 };
-use tc_dialects::{diagnostic, mlir};
+use tc_dialects::{mlir, report};
 
 const TO_IMAP: &str = "func.func(convert-linalg-to-imap),canonicalize,cse";
 const BACK: &str = "func.func(convert-imap-to-linalg),canonicalize,cse";
@@ -53,7 +53,7 @@ fn are_equal(lhs: &Tensor, rhs: &Tensor) -> bool {
 /// Checks the function `f` of a module. Returns how many operations of `imap` are left after fusion.
 fn check(text: &str, inputs: &[Tensor], kept: Kept) -> Result<usize, String> {
     let context = tc_dialects::new_context();
-    let (_, received) = diagnostic::collect(&context);
+    let (_, received) = report::collect(&context);
     let said = |what: String| {
         let messages: Vec<_> = received.borrow().iter().map(|it| it.message.clone()).collect();
         format!("{what}: {}", messages.join("; "))

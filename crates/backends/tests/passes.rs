@@ -18,8 +18,9 @@ use tc_backends::{
     runtime::{Tensor, npy},
 };
 use tc_dialects::{
-    diagnostic,
-    hlo::{self, ArrayShape, ElementKind},
+    element::ElementKind,
+    hlo::{self, ArrayShape},
+    report,
 };
 
 /// Cases that are interpreted for seconds per pass.
@@ -108,7 +109,7 @@ fn check(path: &Path) -> Result<Option<Stats>, String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let (source, module, _) = hlo::read(&name, text);
     let context = tc_dialects::new_context();
-    let (_, received) = diagnostic::collect(&context);
+    let (_, received) = report::collect(&context);
     let Some(module) = module else { return Ok(None) };
     let places = backend::locations(&context, &module, &source);
     let Ok(mut lowered) = backend::convert(&context, &module, &places) else { return Ok(None) };

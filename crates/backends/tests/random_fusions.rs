@@ -16,7 +16,7 @@ use tc_backends::{
     run::run_pipeline,
     runtime::Tensor,
 };
-use tc_dialects::{diagnostic, mlir};
+use tc_dialects::{mlir, report};
 
 /// One chain in so many is compiled.
 const COMPILED: u64 = 12;
@@ -378,7 +378,7 @@ fn num_generics(module: &Module) -> usize {
 /// Checks a chain. Returns how many operations it has before and after fusion.
 fn check(text: &str, inputs: &[Tensor], compiled: bool) -> Result<(usize, usize), String> {
     let context = tc_dialects::new_context();
-    let (_, received) = diagnostic::collect(&context);
+    let (_, received) = report::collect(&context);
     let said = |what: String| {
         let messages: Vec<_> = received.borrow().iter().map(|it| it.message.clone()).collect();
         format!("{what}: {}", messages.join("; "))

@@ -8,7 +8,10 @@ use tc_backends::{
     hlo::{Array, Executable, locations},
     runtime::Tensor,
 };
-use tc_dialects::hlo::{self, ArrayShape, ElementType};
+use tc_dialects::{
+    element::ElementType,
+    hlo::{self, ArrayShape},
+};
 
 /// The error of a compiled sum is at most this multiple of the error of pairwise summation.
 const BOUND: f64 = 4.0;

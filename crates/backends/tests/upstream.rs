@@ -6,7 +6,7 @@ use tc_backends::{
     cpu::{Options, Program},
     runtime::{Element, Tensor},
 };
-use tc_dialects::diagnostic;
+use tc_dialects::report;
 
 /// The inputs of functions of one number: zero, one and less and more, of both signs.
 const NUMBERS: [f64; 8] = [-2.5, -1.0, -0.75, 0.0, 0.25, 0.5, 1.0, 3.25];
@@ -16,7 +16,7 @@ fn run(source: &str, inputs: &[&Tensor], threads: usize) -> Result<Vec<Tensor>, 
     let context = tc_dialects::new_context();
     let module = Module::parse(&context, source);
     let module = module.unwrap_or_else(|| panic!("the module parses:\n{source}"));
-    let (_, diagnostics) = diagnostic::collect(&context);
+    let (_, diagnostics) = report::collect(&context);
     match Program::lower(&module, &Options { threads, ..Options::default() }) {
         Ok(program) => {
             let code = program.jit().unwrap_or_else(|error| panic!("{error}:\n{source}"));

@@ -1,20 +1,13 @@
-//! Everything that crosses into C++: the declarations of `bridge/Bridge.h` and the
-//! functions that it calls.
+//! Calls of the functions of `bridge/Bridge.h`, and what every function that C++ calls needs.
 //!
-//! Every function exported here catches panics and turns them into an error at the
+//! A function that C++ calls catches panics and turns them into an error at the
 //! operation being worked on, because unwinding into C++ is undefined behaviour.
 
 mod map;
-mod tiling;
 
 use crate::{
-    Language, axon,
-    diagnostic::{RemarkKind, Severity},
-    hlo,
-    imap::{self, AnyIndexed, Indexed},
     mlir::{self, Op, Val},
-    pass::{Options, PassInfo, PassOption, PassRun, PipelineInfo},
-    tc, tml,
+    text::Severity,
 };
 pub(crate) use map::{
     AccumulatorParts, accumulator_attribute, accumulator_parts, map_attribute, map_of,
@@ -22,7 +15,7 @@ pub(crate) use map::{
 use melior::{
     Context,
     dialect::DialectRegistry,
-    ir::{Attribute, AttributeLike, Location, Module, OperationRef, ValueLike},
+    ir::{Attribute, AttributeLike, Location, Module, ValueLike},
 };
 use mlir_sys::{
     MlirAttribute, MlirContext, MlirDialectRegistry, MlirLocation, MlirModule, MlirOperation,
@@ -35,56 +28,11 @@ use std::{
     sync::Once,
 };
 
-#[repr(C)]
-struct TcPassOption {
-    name: MlirStringRef,
-    description: MlirStringRef,
-    default: MlirStringRef,
-}
-
-/// `TcPass` of the bridge, followed by what only Rust reads.
-#[repr(C)]
-struct TcPass {
-    argument: MlirStringRef,
-    description: MlirStringRef,
-    anchor: MlirStringRef,
-    options: *const TcPassOption,
-    num_options: usize,
-    run: extern "C" fn(*const TcPass, MlirOperation, *const MlirStringRef) -> bool,
-    dependent_dialects: extern "C" fn(*const TcPass, MlirDialectRegistry),
-    info: &'static PassInfo,
-}
-
 /// Receives a text for the state that is passed with it.
-type Receiver = extern "C" fn(*mut c_void, MlirStringRef);
-
-/// `TcPipeline` of the bridge, followed by a field that only Rust reads.
-#[repr(C)]
-struct TcPipeline {
-    argument: MlirStringRef,
-    description: MlirStringRef,
-    options: *const TcPassOption,
-    num_options: usize,
-    build: extern "C" fn(
-        *const TcPipeline,
-        *const MlirStringRef,
-        *mut c_void,
-        accept: Receiver,
-        reject: Receiver,
-    ),
-    info: &'static PipelineInfo,
-}
+pub(crate) type Receiver = extern "C" fn(*mut c_void, MlirStringRef);
 
 unsafe extern "C" {
     fn tcRegisterDialects(registry: MlirDialectRegistry);
-    fn tcInsertDialect(registry: MlirDialectRegistry, name: MlirStringRef);
-    fn tcRegisterPass(pass: *const c_void);
-    fn tcRegisterPipeline(
-        argument: MlirStringRef,
-        description: MlirStringRef,
-        pipeline: MlirStringRef,
-    );
-    fn tcRegisterPipelineBuilder(pipeline: *const c_void);
     fn tcEmitDiagnostic(
         location: MlirLocation,
         severity: c_int,
@@ -134,13 +82,16 @@ unsafe extern "C" {
     ) -> bool;
 }
 
-fn string_ref(text: &str) -> MlirStringRef {
+/// A text as C++ reads it.
+pub(crate) fn string_ref(text: &str) -> MlirStringRef {
     MlirStringRef { data: text.as_ptr().cast(), length: text.len() }
 }
 
+/// The bytes of a text of C++.
+///
 /// # Safety
 /// `text` must be valid for `'a`.
-unsafe fn bytes<'a>(text: MlirStringRef) -> &'a [u8] {
+pub(crate) unsafe fn bytes<'a>(text: MlirStringRef) -> &'a [u8] {
     if text.length == 0 {
         return &[];
     }
@@ -148,10 +99,11 @@ unsafe fn bytes<'a>(text: MlirStringRef) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(text.data.cast(), text.length) }
 }
 
+/// A text of C++. MLIR's strings may hold any bytes: those that are not UTF-8 read as empty.
+///
 /// # Safety
-/// `text` must be valid for `'a`. MLIR's strings may hold any bytes: those that are
-/// not UTF-8 read as empty.
-unsafe fn text<'a>(text: MlirStringRef) -> &'a str {
+/// `text` must be valid for `'a`.
+pub(crate) unsafe fn text<'a>(text: MlirStringRef) -> &'a str {
     // SAFETY: as for this function.
     str::from_utf8(unsafe { bytes(text) }).unwrap_or_default()
 }
@@ -179,7 +131,7 @@ pub fn panic_text(payload: &(dyn std::any::Any + Send)) -> &str {
 }
 
 /// Runs `work` at `op`; a panic becomes an error there, and `false`.
-fn guarded(op: MlirOperation, work: impl FnOnce() -> bool) -> bool {
+pub(crate) fn guarded(op: MlirOperation, work: impl FnOnce() -> bool) -> bool {
     let outer = CURRENT.replace(Some(op));
     let result = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
         let at = CURRENT.get().unwrap_or(op);
@@ -219,7 +171,7 @@ pub(crate) fn emit(
 /// Emits an optimization remark, if the context records them.
 pub(crate) fn emit_remark(
     location: Location,
-    kind: RemarkKind,
+    kind: c_int,
     pass: &str,
     name: &str,
     function: &str,
@@ -231,7 +183,7 @@ pub(crate) fn emit_remark(
     unsafe {
         tcEmitRemark(
             location.to_raw(),
-            kind as c_int,
+            kind,
             string_ref(pass),
             string_ref(name),
             string_ref(function),
@@ -256,282 +208,6 @@ pub fn register_dialects(registry: &DialectRegistry) {
     unsafe { tcRegisterDialects(registry.to_raw()) }
 }
 
-/// Options for MLIR's pass registry, which keeps them until the process ends.
-fn leak_options(options: &[PassOption]) -> &'static [TcPassOption] {
-    let options: Vec<_> = options
-        .iter()
-        .map(|option| TcPassOption {
-            name: string_ref(option.name),
-            description: string_ref(option.description),
-            default: string_ref(option.default),
-        })
-        .collect();
-    options.leak()
-}
-
-/// The values that C++ passes for options.
-///
-/// # Safety
-/// There must be one value per option.
-unsafe fn option_values(options: &[PassOption], values: *const MlirStringRef) -> Vec<String> {
-    // SAFETY: as for this function.
-    (0..options.len()).map(|index| unsafe { text(*values.add(index)) }.to_string()).collect()
-}
-
-/// Registers a pass with MLIR's pass registry. Called once per pass and process.
-pub(crate) fn register_pass(info: &'static PassInfo) {
-    let options = leak_options(info.options);
-    let pass: &'static TcPass = Box::leak(Box::new(TcPass {
-        argument: string_ref(info.argument),
-        description: string_ref(info.summary),
-        anchor: string_ref(info.anchor),
-        options: options.as_ptr(),
-        num_options: options.len(),
-        run: run_pass,
-        dependent_dialects,
-        info,
-    }));
-    // SAFETY: `pass` and all it points at are 'static.
-    unsafe { tcRegisterPass(std::ptr::from_ref(pass).cast()) }
-}
-
-/// Registers `--argument` as another name of a textual pass pipeline.
-pub fn register_pipeline(argument: &str, description: &str, pipeline: &str) {
-    // MLIR keeps references to the first two: they are leaked, once per pipeline.
-    let argument: &'static str = argument.to_string().leak();
-    let description: &'static str = description.to_string().leak();
-    // SAFETY: the strings are 'static, and the pipeline is copied.
-    unsafe {
-        tcRegisterPipeline(string_ref(argument), string_ref(description), string_ref(pipeline))
-    }
-}
-
-/// Registers a pipeline with options with MLIR's pass registry. Called once per pipeline and process.
-pub(crate) fn register_pipeline_builder(info: &'static PipelineInfo) {
-    let options = leak_options(info.options);
-    let pipeline: &'static TcPipeline = Box::leak(Box::new(TcPipeline {
-        argument: string_ref(info.argument),
-        description: string_ref(info.summary),
-        options: options.as_ptr(),
-        num_options: options.len(),
-        build: build_pipeline,
-        info,
-    }));
-    // SAFETY: `pipeline` and all it points at are 'static.
-    unsafe { tcRegisterPipelineBuilder(std::ptr::from_ref(pipeline).cast()) }
-}
-
-extern "C" fn build_pipeline(
-    pipeline: *const TcPipeline,
-    values: *const MlirStringRef,
-    state: *mut c_void,
-    accept: Receiver,
-    reject: Receiver,
-) {
-    let build = || {
-        // SAFETY: C++ passes back the 'static pipeline it was given, and one value per option.
-        let (info, values) = unsafe {
-            let info = (*pipeline).info;
-            (info, option_values(info.options, values))
-        };
-        (info.build)(&Options::new(info.options, values))
-    };
-    match catch_unwind(AssertUnwindSafe(build)) {
-        Ok(Ok(passes)) => accept(state, string_ref(&passes)),
-        Ok(Err(reason)) => reject(state, string_ref(&reason)),
-        Err(payload) => {
-            let reason = format!("internal error: {} (please report it)", panic_text(&*payload));
-            reject(state, string_ref(&reason));
-        }
-    }
-}
-
-extern "C" fn dependent_dialects(pass: *const TcPass, registry: MlirDialectRegistry) {
-    // SAFETY: C++ passes back the 'static pass it was given.
-    for name in unsafe { &*pass }.info.dependent_dialects {
-        // SAFETY: the registry is alive during the call.
-        unsafe { tcInsertDialect(registry, string_ref(name)) }
-    }
-}
-
-extern "C" fn run_pass(
-    pass: *const TcPass,
-    op: MlirOperation,
-    values: *const MlirStringRef,
-) -> bool {
-    guarded(op, || {
-        // SAFETY: as in `dependent_dialects`; there is one value per option.
-        let (info, values) = unsafe {
-            let info = (*pass).info;
-            (info, option_values(info.options, values))
-        };
-        // SAFETY: the operation and its context outlive the pass run.
-        let (op, context) = unsafe {
-            let op: Op = OperationRef::from_raw(op);
-            (op, mlir::context_of(op))
-        };
-        let run = PassRun { op, context, options: Options::new(info.options, values) };
-        (info.run)(&run).is_ok()
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn tcRustVerify(op: MlirOperation) -> bool {
-    guarded(op, || {
-        // SAFETY: MLIR verifies an operation that is alive.
-        let op: Op = unsafe { OperationRef::from_raw(op) };
-        let result = match mlir::name(op).split_once('.') {
-            Some(("imap", _)) => imap::verify::verify(op),
-            Some(("tc", _)) => tc::verify::verify(op),
-            Some(("hlo", _)) => hlo::dialect::verify(op),
-            Some(("tml", _)) => tml::verify::verify(op),
-            Some(("axon", _)) => axon::dialect::verify::verify(op),
-            _ => Ok(()),
-        };
-        result.map_err(|error| error.emit_on(op)).is_ok()
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn tcRustTouchesSameElement(op: MlirOperation, first: usize, second: usize) -> bool {
-    guarded(op, || {
-        // SAFETY: bufferization analyzes an operation that is alive.
-        let op: Op = unsafe { OperationRef::from_raw(op) };
-        AnyIndexed::cast(op).is_some_and(|it| it.touches_same_element(first, second))
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn tcRustReadsDestination(op: MlirOperation, destination: usize) -> bool {
-    // After a panic, a read is assumed.
-    !guarded(op, || {
-        // SAFETY: bufferization analyzes an operation that is alive.
-        let op: Op = unsafe { OperationRef::from_raw(op) };
-        AnyIndexed::cast(op).is_some_and(|it| !it.reads_destination(destination))
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn tcRustCanonicalize(op: MlirOperation) -> bool {
-    guarded(op, || {
-        // SAFETY: a pattern rewrites an operation that is alive.
-        let op: Op = unsafe { OperationRef::from_raw(op) };
-        imap::Generic::cast(op).is_some_and(imap::canonicalize::canonicalize)
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn tcRustPrune(
-    op: MlirOperation,
-    state: *mut c_void,
-    replace: extern "C" fn(*mut c_void, usize, MlirValue),
-) -> bool {
-    guarded(op, || {
-        // SAFETY: a pattern rewrites an operation that is alive.
-        let op: Op = unsafe { OperationRef::from_raw(op) };
-        let pruned = imap::Generic::cast(op).and_then(imap::prune::prune);
-        for (number, value) in pruned.iter().flatten() {
-            replace(state, *number, value.to_raw());
-        }
-        pruned.is_some()
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn tcRustLanguage(file_name: MlirStringRef, contents: MlirStringRef) -> Language {
-    // SAFETY: the texts live across the call.
-    Language::of(unsafe { text(file_name) }, unsafe { bytes(contents) })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn tcRustExplain(
-    code: MlirStringRef,
-    state: *mut c_void,
-    accept: extern "C" fn(*mut c_void, MlirStringRef),
-) -> bool {
-    // SAFETY: the text lives across the call.
-    let code = unsafe { text(code) };
-    match catch_unwind(|| crate::explain(code)) {
-        Ok(Ok(explanation)) => {
-            accept(state, string_ref(explanation));
-            true
-        }
-        Ok(Err(message)) => {
-            accept(state, string_ref(&message));
-            false
-        }
-        Err(_) => false,
-    }
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn tcRustImport(
-    context: MlirContext,
-    language: Language,
-    file_name: MlirStringRef,
-    contents: MlirStringRef,
-    relaxed: bool,
-) -> MlirModule {
-    let null = MlirModule { ptr: std::ptr::null_mut() };
-    // SAFETY: context and texts live across the call.
-    let (context, file_name, contents) =
-        unsafe { (mlir::context_from_raw(context), text(file_name), bytes(contents)) };
-    let import = || crate::import(context, language, file_name, contents, relaxed);
-    match catch_unwind(AssertUnwindSafe(import)) {
-        Ok(Some(module)) => {
-            let raw = module.to_raw();
-            // The caller owns the module from here on.
-            std::mem::forget(module);
-            raw
-        }
-        Ok(None) => null,
-        Err(payload) => {
-            let location = Location::new(context, file_name, 1, 1);
-            let message = format!("internal error: {}", panic_text(&*payload));
-            emit(location, Severity::Error, &message, &[]);
-            null
-        }
-    }
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn tcRustIsShown(source: MlirStringRef, file: MlirStringRef) -> bool {
-    // SAFETY: the texts live across the call.
-    let (source, file) = unsafe { (text(source), text(file)) };
-    catch_unwind(|| crate::files::is_shown(source, file)).unwrap_or(false)
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn tcRustCheckInput(
-    file: MlirStringRef,
-    state: *mut c_void,
-    reject: extern "C" fn(*mut c_void, MlirStringRef),
-) -> bool {
-    // SAFETY: the text lives across the call.
-    let file = unsafe { text(file) };
-    match catch_unwind(|| crate::files::open(file).map_err(|error| error.to_string())) {
-        Ok(Err(error)) => {
-            reject(state, string_ref(&format!("cannot open input file '{file}': {error}")));
-            false
-        }
-        _ => true,
-    }
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn tcRustExportHlo(
-    module: MlirOperation,
-    state: *mut c_void,
-    accept: extern "C" fn(*mut c_void, MlirStringRef),
-) -> bool {
-    guarded(module, || {
-        // SAFETY: the module is alive during the call.
-        let op: Op = unsafe { OperationRef::from_raw(module) };
-        let exported = hlo::dialect::export(op).map_err(|error| error.emit_on(op));
-        exported.map(|module| accept(state, string_ref(&module.to_string()))).is_ok()
-    })
-}
-
 /// The name of an instruction of HLO, and its metadata.
 pub(crate) fn hlo_origin<'c>(op: Op<'c>) -> (Option<&'c str>, Option<&'c str>) {
     let none = || MlirStringRef { data: std::ptr::null(), length: 0 };
@@ -553,22 +229,25 @@ pub(crate) fn set_hlo_origin(op: Op, name: &str, metadata: Option<&str>) {
     }
 }
 
-/// A layout as an attribute. The dialect `hlo` must be loaded.
-pub(crate) fn hlo_layout<'c>(context: &'c Context, layout: &hlo::Layout) -> Attribute<'c> {
-    let dims = &layout.minor_to_major;
+/// A layout of HLO as an attribute. The dialect `hlo` must be loaded.
+pub(crate) fn hlo_layout<'c>(
+    context: &'c Context,
+    minor_to_major: &[i64],
+    properties: &str,
+) -> Attribute<'c> {
     // SAFETY: the numbers and the text are copied.
     unsafe {
         Attribute::from_raw(tcHloLayoutGet(
             context.to_raw(),
-            dims.len(),
-            dims.as_ptr(),
-            string_ref(&layout.properties),
+            minor_to_major.len(),
+            minor_to_major.as_ptr(),
+            string_ref(properties),
         ))
     }
 }
 
-/// The layout that an attribute is, if it is one.
-pub(crate) fn hlo_layout_of(attribute: Attribute) -> Option<hlo::Layout> {
+/// The dimensions from minor to major and the properties of an attribute, if it is a layout of HLO.
+pub(crate) fn hlo_layout_of<'c>(attribute: Attribute<'c>) -> Option<(&'c [i64], &'c str)> {
     let (mut rank, mut dims) = (0, std::ptr::null());
     let mut properties = MlirStringRef { data: std::ptr::null(), length: 0 };
     // SAFETY: of a layout the parts are set to what belongs to the context.
@@ -578,7 +257,7 @@ pub(crate) fn hlo_layout_of(attribute: Attribute) -> Option<hlo::Layout> {
             return None;
         }
         let dims = if rank == 0 { &[] } else { std::slice::from_raw_parts(dims, rank) };
-        Some(hlo::Layout { minor_to_major: dims.to_vec(), properties: text(properties).to_owned() })
+        Some((dims, text(properties)))
     }
 }
 

@@ -16,9 +16,9 @@ use melior::{
 use std::error::Error;
 use tc_backends::{cpu, run::run_pipeline, runtime::Tensor};
 use tc_dialects::{
-    diagnostic::{self, Printer},
     imap::{self, Accumulator, CombinerKind, GenericParts, Indexed, Start},
     mlir::{self, Builder, Val},
+    report::{self, Printer},
 };
 use tc_ir::{Expr, IndexingMap, map::Variable};
 
@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn new_context() -> Context {
     let context = tc_dialects::new_context();
     let mut printer = Printer::default();
-    diagnostic::attach(&context, move |received| eprint!("{}", printer.render(&received)));
+    report::attach(&context, move |received| eprint!("{}", printer.render(&received)));
     for dialect in DIALECTS {
         context.get_or_load_dialect(dialect);
     }
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn a_wrong_program_is_reported() {
         let context = new_context();
-        let (handler, received) = diagnostic::collect(&context);
+        let (handler, received) = report::collect(&context);
         let module = build(&context).unwrap();
         let mut generics = Vec::new();
         mlir::walk(mlir::op_ref(module.as_operation()), &mut |op| {

@@ -160,7 +160,7 @@ pub(super) fn read(module: &Module) -> Option<Vec<Signature>> {
                     false => format!("{role} of type '{ty}'"),
                 };
                 let names: Vec<_> = ElementType::ALL.iter().map(|it| it.name()).collect();
-                tc_dialects::diagnostic::Report::op_error(
+                tc_dialects::report::Report::op_error(
                     op,
                     format!(
                         "has {found}, which callers cannot pass; expected tensors or buffers of {}",

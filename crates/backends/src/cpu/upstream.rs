@@ -8,8 +8,8 @@ use melior::ir::{
     Attribute, BlockLike, Module, Type, TypeLike, ValueLike, operation::OperationLike,
 };
 use tc_dialects::{
-    diagnostic::Report,
     mlir::{self, Op},
+    report::Report,
 };
 
 /// The dialects that the pipeline lowers.
@@ -337,7 +337,7 @@ pub(super) fn report_undefined(module: &Module, symbol: &str) {
     let op = found.unwrap_or_else(|| mlir::op_ref(module.as_operation()));
     Report::at(
         op.location(),
-        tc_dialects::diagnostic::Severity::Error,
+        tc_dialects::text::Severity::Error,
         format!("the program needs '{symbol}', which it does not define; define or remove it"),
     )
     .emit();

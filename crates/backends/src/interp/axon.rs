@@ -24,7 +24,7 @@ use tc_dialects::{
         },
         syntax::ast::Program,
     },
-    tc::syntax::Span,
+    text::Span,
 };
 use tc_ir::shape::{Arithmetic, Dim};
 

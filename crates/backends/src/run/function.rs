@@ -20,9 +20,8 @@ use std::{
     path::Path,
 };
 use tc_dialects::{
-    imap,
+    imap::{self, MAX_EXTENT},
     mlir::{self, Builder, Op, Val},
-    tc::MAX_EXTENT,
 };
 use tc_ir::IndexingMap;
 use tc_passes::analysis::index_values::IndexValues;

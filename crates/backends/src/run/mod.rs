@@ -258,7 +258,7 @@ impl<'c> Session<'c> {
             passes.push("imap-fuse,canonicalize,cse".to_string());
         }
         // What inference warns about has been said when the file was opened.
-        let silence = tc_dialects::diagnostic::collect(self.context);
+        let silence = tc_dialects::report::collect(self.context);
         let result = run_pipeline(&mut module, &passes.join(","));
         self.context.detach_diagnostic_handler(silence.0);
         if result.is_err() {
@@ -377,10 +377,10 @@ fn check_given_sizes(def: Def, sizes: &Sizes) -> Result<(), Error> {
                 names.join(", ")
             )));
         }
-        if !(1..=tc_dialects::tc::MAX_EXTENT).contains(value) {
+        if !(1..=tc_dialects::imap::MAX_EXTENT).contains(value) {
             return Err(Error::Usage(format!(
                 "size {name}={value} is not between 1 and {}",
-                tc_dialects::tc::MAX_EXTENT
+                tc_dialects::imap::MAX_EXTENT
             )));
         }
     }

@@ -16,6 +16,7 @@ use tc_backends::{
 };
 use tc_dialects::{
     axon::{self, ElementType, Given, TensorType},
+    element,
     hlo::{self, ArrayShape, Opcode},
 };
 
@@ -362,18 +363,18 @@ fn functions_are_compiled_for_what_they_are_called_with() {
     };
     let floats = |size: usize| {
         let values: Vec<_> = (0..size).map(|value| value as f32).collect();
-        array(hlo::ElementType::F32, &values, &[size as i64])
+        array(element::ElementType::F32, &values, &[size as i64])
     };
-    let scalar = array(hlo::ElementType::F32, &[2.0], &[]);
+    let scalar = array(element::ElementType::F32, &[2.0], &[]);
     let expected = [0., 2., 4., 0., 2., 4., 6., 8.];
     for _ in 0..2 {
         let results = pair.call(&[floats(3), floats(5), scalar.clone()]).expect("they fit");
-        assert_eq!(results, [array(hlo::ElementType::F32, &expected, &[8])]);
+        assert_eq!(results, [array(element::ElementType::F32, &expected, &[8])]);
     }
     assert_eq!(pair.num_compiled(), 1);
     let results = pair.call(&[floats(1), floats(7), scalar.clone()]).expect("they fit");
     let expected = [0., 0., 2., 4., 6., 8., 10., 12.];
-    assert_eq!(results, [array(hlo::ElementType::F32, &expected, &[8])]);
+    assert_eq!(results, [array(element::ElementType::F32, &expected, &[8])]);
     assert_eq!(pair.num_compiled(), 2);
     let mut refused = |inputs: &[Array]| {
         let error = pair.call(inputs).expect_err("they do not fit").to_string();
@@ -384,9 +385,9 @@ fn functions_are_compiled_for_what_they_are_called_with() {
         "pair.axon:2:19: error: what is given for 'p.1' has shape [4], expected [5]: size 4 is not 5 [AX0301]"
     );
     let mut other = scalar.clone();
-    other.shape.element_type = hlo::ElementType::S32;
+    other.shape.element_type = element::ElementType::S32;
     assert!(refused(&[floats(3), floats(5), other.clone()]).starts_with("pair.axon:"));
-    other.shape.element_type = hlo::ElementType::C64;
+    other.shape.element_type = element::ElementType::C64;
     assert_eq!(refused(&[floats(3), floats(5), other]), "'k' cannot be c64");
     assert_eq!(refused(&[floats(3)]), "expected 3 inputs (p.0, p.1, k), found 1");
     assert_eq!(refused(&[floats(0), floats(8), scalar]), "size 0 of 'p.0' is not positive");

@@ -4,7 +4,7 @@
 
 use super::{floats, reals, run};
 use std::{collections::BTreeMap, f64::consts::PI};
-use tc_dialects::hlo::ElementType::{self, *};
+use tc_dialects::element::ElementType::{self, *};
 
 /// Operands and results, part by part, of one opcode.
 #[derive(Default)]

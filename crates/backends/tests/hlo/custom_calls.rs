@@ -1,7 +1,7 @@
 //! Custom calls that are no library's.
 
 use super::{bits, floats, reals, run, try_run};
-use tc_dialects::hlo::ElementType;
+use tc_dialects::element::ElementType;
 
 /// `comparison` is what the call refers to.
 fn top_k(comparison: &str, called: &str, result: &str) -> String {

@@ -2,7 +2,7 @@
 
 use super::{floats, reals, run};
 use std::f64::consts::PI;
-use tc_dialects::hlo::ElementType;
+use tc_dialects::element::ElementType;
 
 /// `sum_j x[j] * exp(-2 * pi * i * j * k / n)` along one dimension, of pairs.
 fn transform(x: &[f64], dims: &[usize], dim: usize, sign: f64) -> Vec<f64> {

@@ -5,7 +5,10 @@
 
 use super::{random::Random, reference::Tensor};
 use std::fmt::Write as _;
-use tc_dialects::hlo::{ArrayShape, ElementKind, ElementType};
+use tc_dialects::{
+    element::{ElementKind, ElementType},
+    hlo::ArrayShape,
+};
 
 const FLOATS: [ElementType; 4] =
     [ElementType::F32, ElementType::F64, ElementType::F16, ElementType::BF16];

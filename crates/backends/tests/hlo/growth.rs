@@ -6,7 +6,7 @@ use tc_backends::{
     cpu,
     hlo::{locations, lower},
 };
-use tc_dialects::hlo::{self, ElementType};
+use tc_dialects::{element::ElementType, hlo};
 
 /// The optimized LLVM IR of a module.
 fn llvm_ir(text: &str) -> String {

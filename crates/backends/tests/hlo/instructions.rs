@@ -1,7 +1,7 @@
 //! Instructions that no program of JAX has on a CPU, against their definitions.
 
 use super::{Array, bits, floats, integers, reals, run, try_run};
-use tc_dialects::hlo::ElementType::{self, *};
+use tc_dialects::element::ElementType::{self, *};
 
 fn module(parameters: &[&str], root: &str) -> String {
     let parameters = parameters.iter().enumerate();

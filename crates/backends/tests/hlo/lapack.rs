@@ -6,7 +6,7 @@ use super::{
     linear_algebra::{BATCHES, Complex, Matrices, assert_product, multiply},
     reals, run, try_run,
 };
-use tc_dialects::hlo::ElementType::{self, *};
+use tc_dialects::element::ElementType::{self, *};
 
 const TYPES: [(ElementType, char); 4] = [(F32, 's'), (F64, 'd'), (C64, 'c'), (C128, 'z')];
 /// Orders of matrices: those with special cases, an odd one, and one longer than a vector.

@@ -3,7 +3,7 @@
 //! and 10.3), with bounds that grow with the size.
 
 use super::{floats, reals, run};
-use tc_dialects::hlo::ElementType;
+use tc_dialects::element::ElementType;
 
 pub(super) type Complex = (f64, f64);
 

@@ -24,8 +24,9 @@ use tc_backends::{
     hlo::{Array, Executable, locations},
 };
 use tc_dialects::{
-    diagnostic,
-    hlo::{self, ArrayShape, ElementType},
+    element::ElementType,
+    hlo::{self, ArrayShape},
+    report,
 };
 
 fn from_environment(name: &str, default: u64) -> u64 {
@@ -38,7 +39,7 @@ fn try_run(text: &str, inputs: &[Array]) -> Result<Vec<Array>, String> {
     let (source, module, diagnostics) = hlo::read("test.hlo", text.as_bytes().to_vec());
     let Some(module) = module else { return Err(diagnostics[0].message.clone()) };
     let context = tc_dialects::new_context();
-    let (_, received) = diagnostic::collect(&context);
+    let (_, received) = report::collect(&context);
     let places = locations(&context, &module, &source);
     let executable = Executable::compile(&context, &module, &places, &cpu::Options::default())
         .map_err(|error| {

@@ -2,7 +2,7 @@
 //! `kat_vectors`), and its other types and shapes against those.
 
 use super::{bits, integers, run, try_run};
-use tc_dialects::hlo::ElementType;
+use tc_dialects::element::ElementType;
 
 /// The next state and the bits.
 fn generate(algorithm: &str, state: &[u64], result: &str) -> (Vec<u64>, Vec<u64>) {

@@ -11,7 +11,7 @@ use super::{
     try_run,
 };
 use tc_backends::hlo::Array;
-use tc_dialects::hlo::{self, ElementType};
+use tc_dialects::{element::ElementType, hlo};
 
 /// Failures after which the rest is not tried.
 const MAX_FAILURES: usize = 5;

@@ -3,9 +3,12 @@
 //! Source: OpenXLA, "Operation Semantics". Floats hold integers too, as small as the generator
 //! keeps them, so that no operation rounds and results have to be equal.
 
-use tc_dialects::hlo::{
-    ArrayShape, Attribute, ComputationId, Direction, ElementKind, ElementType, Instruction, Module,
-    Opcode, Shape, Value as AttributeValue, WindowDim,
+use tc_dialects::{
+    element::{ElementKind, ElementType},
+    hlo::{
+        ArrayShape, Attribute, ComputationId, Direction, Instruction, Module, Opcode, Shape,
+        Value as AttributeValue, WindowDim,
+    },
 };
 
 /// An array of integers, row-major.

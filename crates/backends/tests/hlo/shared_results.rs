@@ -1,7 +1,7 @@
 //! Results with several readers, of which some are updated in place, and loops that exchange tensors.
 
 use crate::{floats, integers, reals, run};
-use tc_dialects::hlo::ElementType::{F32, Pred, S32};
+use tc_dialects::element::ElementType::{F32, Pred, S32};
 
 /// Adds one argument to the other.
 const ADD: &str =

@@ -2,7 +2,10 @@
 
 use super::{Array, bits, floats, integers, reals, run};
 use std::cmp::Ordering;
-use tc_dialects::hlo::{ArrayShape, ElementType, ElementType::*, Shape};
+use tc_dialects::{
+    element::ElementType::{self, *},
+    hlo::{ArrayShape, Shape},
+};
 
 fn apply(operation: &str, result: &str, x: &Array) -> Vec<Array> {
     let shape = Shape::Array(x.shape.clone());

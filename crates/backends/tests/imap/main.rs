@@ -22,7 +22,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 use tc_backends::{cpu, interp::compare, run::run_pipeline, runtime::Tensor};
-use tc_dialects::{diagnostic, mlir};
+use tc_dialects::{mlir, report};
 
 /// One program in so many is compiled, too.
 const COMPILED: u64 = 15;
@@ -70,7 +70,7 @@ fn check(program: &Program, seed: u64) -> Result<Stats, String> {
 
 fn check_program(program: &Program, seed: u64) -> Result<Stats, String> {
     let context = tc_dialects::new_context();
-    let (_, received) = diagnostic::collect(&context);
+    let (_, received) = report::collect(&context);
     let said = |error: String| {
         let messages: Vec<_> = received.borrow().iter().map(|it| it.message.clone()).collect();
         format!("{error}\n{}", messages.join("\n"))

@@ -9,7 +9,7 @@ use tc_backends::{
     interp::compare,
     runtime::{Number, Tensor},
 };
-use tc_dialects::diagnostic;
+use tc_dialects::report;
 
 /// Lengths of rows: none, one, odd ones, and those around the lengths of runs.
 const EXTENTS: [usize; 10] = [0, 1, 2, 3, 7, 16, 17, 33, 64, 150];
@@ -264,7 +264,7 @@ fn check(seed: u64) -> Result<(), String> {
     let case = Case::random(&mut random);
     let text = case.text(&case.comparator());
     let context = tc_dialects::new_context();
-    let (_, received) = diagnostic::collect(&context);
+    let (_, received) = report::collect(&context);
     let module = Module::parse(&context, &text);
     let module = module.ok_or_else(|| format!("{:?}\n{text}", received.borrow()))?;
     let values = case.values(&mut random);

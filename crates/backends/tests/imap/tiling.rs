@@ -12,8 +12,8 @@ use tc_backends::{
     runtime::Tensor,
 };
 use tc_dialects::{
-    diagnostic,
     mlir::{self, Op},
+    report,
 };
 
 /// Extents for the dynamic dimensions of all arguments of a function, in order.
@@ -137,7 +137,7 @@ impl<'c> Functions<'c> {
 /// Checks all functions of a module, and returns how many there are.
 fn check(source: &str, threads: usize) -> usize {
     let context = tc_dialects::new_context();
-    let (_, received) = diagnostic::collect(&context);
+    let (_, received) = report::collect(&context);
     let messages = || {
         let received = received.borrow();
         received.iter().map(|it| it.message.clone()).collect::<Vec<_>>().join("; ")
@@ -220,7 +220,7 @@ fn tile_sizes_do_not_change_values() {
         for source in [TILES, REDUCTIONS, GUARDS] {
             let source = with_random_sizes(source, &mut random);
             let context = tc_dialects::new_context();
-            let (_, received) = diagnostic::collect(&context);
+            let (_, received) = report::collect(&context);
             let parse = || Module::parse(&context, &source).expect("other sizes parse");
             Functions::new(&parse).compare(&mut random, |_, _, _| {});
             let received = received.borrow();

@@ -11,7 +11,10 @@ use tc_backends::{
     run::{Error, Options, Session, Sizes, random_inputs},
     runtime::{Tensor, random},
 };
-use tc_dialects::{diagnostic, tc::Def, tc::import::import};
+use tc_dialects::{
+    report,
+    tc::{Def, import::import},
+};
 
 /// What came of a program.
 #[derive(Debug)]
@@ -69,7 +72,7 @@ struct Run<'a> {
 
 fn check_program(text: &str, sizes: &[Sizes], seed: u64) -> Verdict {
     let context = tc_dialects::new_context();
-    let (_, diagnostics) = diagnostic::collect(&context);
+    let (_, diagnostics) = report::collect(&context);
     let first_error = || {
         let diagnostics = diagnostics.borrow();
         let error = diagnostics.iter().find(|it| it.is_error()).or(diagnostics.last());

@@ -1,10 +1,13 @@
 //! Makes a failing program smaller, greedily: a change stays if the program still fails in
 //! the same way.
 
-use tc_dialects::tc::syntax::{
-    Options, SourceFile,
-    ast::{Clause, Expr, ExprKind, Program},
-    parse_program,
+use tc_dialects::{
+    tc::syntax::{
+        Options,
+        ast::{Clause, Expr, ExprKind, Program},
+        parse_program,
+    },
+    text::SourceFile,
 };
 
 /// The smallest program found for which `fails` holds, within a number of tries.

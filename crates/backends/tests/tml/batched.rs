@@ -16,7 +16,10 @@ use tc_backends::{
         value::{Bounded, Division},
     },
 };
-use tc_dialects::tml::syntax::{SourceFile, check as check_types, parse_program};
+use tc_dialects::{
+    text::SourceFile,
+    tml::syntax::{check as check_types, parse_program},
+};
 
 /// A program in which each variable is assigned to once; `x0` and `x1` are passed, the last one is a result.
 fn generate(random: &mut Random) -> String {

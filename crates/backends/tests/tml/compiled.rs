@@ -29,10 +29,7 @@ use tc_backends::{
         value::{Bounded, Division, Magnitude},
     },
 };
-use tc_dialects::{
-    diagnostic,
-    tml::{import, syntax::SourceFile},
-};
+use tc_dialects::{report, text::SourceFile, tml::import};
 
 /// Programs of more work are left out.
 const LIMITS: Limits = Limits { points: 1 << 19, elements: 1 << 16 };
@@ -75,7 +72,7 @@ pub fn check<V: Magnitude>(
     counts: &mut Counts,
 ) -> Result<(), String> {
     let context = tc_dialects::new_context();
-    let (_, received) = diagnostic::collect(&context);
+    let (_, received) = report::collect(&context);
     let source = SourceFile::new("random.tml", text);
     let module = import::import_program(&context, &source, machine.program());
     let executable = Executable::compile(&module, options)

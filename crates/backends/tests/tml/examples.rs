@@ -7,9 +7,12 @@ use tc_backends::{
     runtime::{ElementType, Tensor, random},
     tml::executable::{Executable, Options, lower},
 };
-use tc_dialects::tml::{
-    import,
-    syntax::{Checked, SourceFile, read},
+use tc_dialects::{
+    text::SourceFile,
+    tml::{
+        import,
+        syntax::{Checked, read},
+    },
 };
 
 /// An example with other extents: each pair replaces one text by another.

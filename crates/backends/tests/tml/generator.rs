@@ -3,7 +3,10 @@
 use super::random::Random;
 use num_rational::BigRational;
 use std::{collections::BTreeMap, fmt::Write};
-use tc_dialects::tml::syntax::{Checked, SourceFile, check, parse_program};
+use tc_dialects::{
+    text::SourceFile,
+    tml::syntax::{Checked, check, parse_program},
+};
 
 /// A program and what its variables hold in the beginning; `None` is undefined.
 pub struct Program {

@@ -5,7 +5,7 @@
 
 use super::syntax::ast::{Let, Pattern, Program};
 use super::syntax::parser::{self, Declaration};
-use crate::tc::syntax::SourceFile;
+use crate::text::SourceFile;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::OnceLock;

@@ -1,7 +1,7 @@
 //! Signatures as text.
 
 use super::types::{Class, Elem, Node, Ty, Types};
-use crate::tc::syntax::Span;
+use crate::text::Span;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use tc_ir::{

@@ -26,7 +26,7 @@ use super::syntax::ast::{Expr, ExprKind, Function, Pattern, Program, TypeExpr, T
 use super::syntax::parser::Declaration;
 use super::syntax::with_stack;
 use super::types::{Class, Elem, Integer, Node, Renaming, Scheme, Ty, Types};
-use crate::tc::syntax::{Diagnostic, Reason, SourceFile, Span, diagnostic::sorted_and_capped};
+use crate::text::{Diagnostic, Reason, SourceFile, Span, diagnostic::sorted_and_capped};
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::rc::Rc;

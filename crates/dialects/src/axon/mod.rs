@@ -8,7 +8,7 @@
 //! [`evaluate`](mod@evaluate) runs it at known sizes; [`dialect`] is the same as MLIR, and the only part that needs it.
 //!
 //! ```
-//! use tc_dialects::{axon, tc::syntax::SourceFile};
+//! use tc_dialects::{axon, text::SourceFile};
 //!
 //! let text = "softmax = fn (x : f32 s) {
 //!     y = reduce(max, -inf, x);

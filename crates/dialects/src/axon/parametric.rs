@@ -6,7 +6,7 @@
 //! the code of the function relies on it.
 //!
 //! ```
-//! use tc_dialects::{axon, tc::syntax::SourceFile};
+//! use tc_dialects::{axon, text::SourceFile};
 //!
 //! let text = "join = fn(x : f32 [m], y : f32 [n]) : f32 [8] { concat(x, y) };";
 //! let (program, _) = axon::syntax::parse_program(&SourceFile::new("join.axon", text));
@@ -24,9 +24,9 @@ use super::infer::Inferred;
 use super::specialize::{Given, Instance, Leaf, Refusal, Subst, TensorType, UNDETERMINED};
 use super::syntax::ast::Program;
 use super::types::{MAX_PARTS, Node, Ty};
-use crate::tc::{
-    MAX_EXTENT,
-    syntax::{Diagnostic, Reason, Span},
+use crate::{
+    imap::MAX_EXTENT,
+    text::{Diagnostic, Reason, Span},
 };
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -11,9 +11,9 @@ use super::display::{KnownNames, Printer};
 use super::infer::{Inferred, Run, Valued, What};
 use super::syntax::ast::{ExprKind, Function, Pattern, Program};
 use super::types::{Class, Elem, ElementType, Node, Renaming, Ty, Types};
-use crate::tc::{
-    MAX_EXTENT,
-    syntax::{Diagnostic, Reason, Span},
+use crate::{
+    imap::MAX_EXTENT,
+    text::{Diagnostic, Reason, Span},
 };
 use std::collections::{HashMap, HashSet};
 use std::fmt;

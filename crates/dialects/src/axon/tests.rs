@@ -6,7 +6,7 @@ mod programs;
 mod schemes;
 
 use super::*;
-use crate::tc::syntax::SourceFile;
+use crate::text::SourceFile;
 use proptest::prelude::*;
 use tc_ir::shape::{Dim, DimOp, DimVar};
 

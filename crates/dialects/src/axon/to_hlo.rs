@@ -14,12 +14,15 @@ use super::infer::Inferred;
 use super::specialize::{Instance, TensorType, refuse};
 use super::syntax::ast::Program;
 use super::types::ElementType;
-use crate::hlo::{
-    ArrayLiteral, ArrayShape, Attribute, Computation, ComputationId, ConvolutionDims, Direction,
-    ElementType as HloElement, Header, Instruction, InstructionId, Literal, Module, Opcode,
-    Payload, Shape, SliceDim, StackFrames, Value as AttributeValue, WindowDim,
+use crate::text::{Diagnostic, Span};
+use crate::{
+    element::ElementType as HloElement,
+    hlo::{
+        ArrayLiteral, ArrayShape, Attribute, Computation, ComputationId, ConvolutionDims,
+        Direction, Header, Instruction, InstructionId, Literal, Module, Opcode, Payload, Shape,
+        SliceDim, StackFrames, Value as AttributeValue, WindowDim,
+    },
 };
-use crate::tc::syntax::{Diagnostic, Span};
 use std::collections::HashMap;
 use tc_ir::shape::{Arithmetic, Dim};
 

@@ -5,7 +5,7 @@
 //! an array with dimensions is kept as that one value, so that memory never grows with a number
 //! in the text.
 
-use super::{ElementKind, ElementType};
+use crate::element::{ElementKind, ElementType};
 use std::fmt::{self, Write};
 
 /// The value of a constant.

@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use tc_dialects::hlo::{self, Opcode, syntax};
-//! use tc_dialects::tc::syntax::SourceFile;
+//! use tc_dialects::text::SourceFile;
 //!
 //! let source = SourceFile::new("dot.hlo", "
 //!     HloModule example
@@ -33,7 +33,6 @@
 
 mod attributes;
 pub mod dialect;
-mod element;
 pub mod indexing;
 mod literal;
 mod module;
@@ -49,7 +48,6 @@ pub use attributes::{
     PaddingDim, RandomAlgorithm, RandomDistribution, ReplicaGroups, ScatterDims, SliceDim,
     Transposition, Value, WindowDim,
 };
-pub use element::{ElementKind, ElementType};
 pub use literal::{ArrayLiteral, Literal};
 pub use module::{
     Computation, ComputationId, FileLocation, Header, Instruction, InstructionId, Module, Payload,
@@ -59,7 +57,7 @@ pub use opcode::{Arity, Attribute, COMMON, Opcode, ValueKind};
 pub use shape::{ArrayShape, Layout, Shape, WithoutLayout};
 pub use verify::verify;
 
-use crate::tc::syntax::{Diagnostic, SourceFile};
+use crate::text::{Diagnostic, SourceFile};
 
 /// Parses and verifies the bytes of a file. There is a module unless there are diagnostics, which
 /// the source file that comes back locates.

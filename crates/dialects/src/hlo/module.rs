@@ -10,7 +10,7 @@ use super::{
     ArrayShape, Attribute, ConvolutionDims, DotDims, GatherDims, Literal, Opcode, PaddingDim,
     ReplicaGroups, ScatterDims, Shape, SliceDim, Value, ValueKind, WindowDim,
 };
-use crate::tc::syntax::Span;
+use crate::text::Span;
 use std::{borrow::Cow, ops::Index};
 
 /// The position of a computation in its module.

@@ -3,7 +3,7 @@
 //! Sizes are `i64` from 0 on, as in XLA. Element and byte counts are computed with checks: a
 //! shape of hostile text may have more elements than 64 bits count.
 
-use super::ElementType;
+use crate::element::ElementType;
 use std::fmt::{self, Display, Formatter, Write};
 
 /// Where the elements of an array stand in memory. A layout never changes a value.

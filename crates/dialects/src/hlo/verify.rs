@@ -40,7 +40,7 @@ use super::{
     Module, Opcode, Payload, Shape, Value,
     syntax::parser::{differs, is_permutation},
 };
-use crate::tc::syntax::{
+use crate::text::{
     Diagnostic, Reason, Span,
     diagnostic::{MAX_DIAGNOSTICS, sorted_and_capped},
 };

@@ -40,6 +40,9 @@ mod generated {
 /// Typed operations and builders that are generated from `imap.td`.
 pub use generated::imap as ods;
 
+/// The largest extent of a dimension, and the largest value of a size variable.
+pub const MAX_EXTENT: i64 = i32::MAX as i64;
+
 /// How the values of one element are folded.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum CombinerKind {

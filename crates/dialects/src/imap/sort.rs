@@ -2,8 +2,8 @@
 
 use super::verify::{error, verify_block, verify_captures};
 use crate::{
-    diagnostic::Report,
     mlir::{self, Blk, Builder, Val},
+    report::Report,
 };
 use melior::{
     Context,

@@ -13,9 +13,9 @@ use super::{
     map,
 };
 use crate::{
-    diagnostic::Report,
+    builtins,
     mlir::{self, Blk, Op, Val},
-    tc::syntax::builtins,
+    report::Report,
 };
 use melior::{
     Context,

@@ -17,21 +17,25 @@ mod scalar;
 mod tests;
 
 use self::{
-    body::{Emitted, Emitter, Scope, dictionary, location, source_text},
+    body::{Emitted, Emitter, Scope, dictionary, source_text},
     plan::{LetForm, Need, Plan, first_variable, outer_reads},
 };
 use super::{
     Comprehension, Def, ranges,
     syntax::{
-        self, Diagnostic, Options, Reason, SourceFile,
+        self, Options,
         checked::{Checked, Dim, Equivalent, Expr, Function, Statement},
-        diagnostic::{MAX_DIAGNOSTICS, similar},
     },
 };
+use crate::text::{
+    Diagnostic, Reason, SourceFile,
+    diagnostic::{MAX_DIAGNOSTICS, similar},
+};
 use crate::{
-    diagnostic::{Report, Severity},
     imap::Combiner,
     mlir::{self, Blk, Builder, Val},
+    report::{Report, location},
+    text::Severity,
 };
 use melior::{
     Context,
@@ -58,7 +62,7 @@ pub fn import<'c>(
             Ok(source) => source,
             Err(failure) => {
                 let (source, error) = *failure;
-                report(context, &source, &error).emit();
+                Report::in_source(context, &source, &error).emit();
                 return None;
             }
         };
@@ -71,7 +75,7 @@ pub fn import<'c>(
         diagnostics.extend(found);
     }
     for diagnostic in &diagnostics {
-        report(context, &source, diagnostic).emit();
+        Report::in_source(context, &source, diagnostic).emit();
     }
     if diagnostics.iter().any(Diagnostic::is_error) {
         return None;
@@ -113,24 +117,6 @@ pub fn import_program<'c>(
         import_function(context, source, function, block).map_err(|error| vec![*error])?;
     }
     Ok(module)
-}
-
-/// A diagnostic of the front end as one of MLIR, with the code at the end of the message.
-pub fn report<'c>(
-    context: &'c Context,
-    source: &SourceFile,
-    diagnostic: &Diagnostic,
-) -> Report<'c> {
-    let severity = match diagnostic.severity() {
-        syntax::Severity::Error => Severity::Error,
-        syntax::Severity::Warning => Severity::Warning,
-    };
-    let message = format!("{} [{}]", diagnostic.message, diagnostic.code());
-    let mut report = Report::at(location(context, source, diagnostic.span), severity, message);
-    for (span, text) in &diagnostic.notes {
-        report = report.note(Some(location(context, source, *span)), text);
-    }
-    report
 }
 
 fn non_rectangular_ranges<'c>(

@@ -26,9 +26,6 @@ mod generated {
 /// Typed operations and builders that are generated from `tc.td`.
 pub use generated::tc as ods;
 
-/// The largest extent of a dimension, and the largest value of a size variable.
-pub const MAX_EXTENT: i64 = i32::MAX as i64;
-
 /// One dimension of an input: the name of its size variable, or its extent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Size<'c> {

@@ -30,6 +30,7 @@ mod report;
 #[cfg(test)]
 mod tests;
 
+use crate::text::Severity;
 use std::collections::BTreeSet;
 
 use tc_ir::expr::{Context, Expr, Var};
@@ -158,15 +159,6 @@ pub struct Precondition {
     pub guarded: bool,
     /// Whether it fails for all sizes, by itself or with the other preconditions of its access.
     pub refuted: bool,
-}
-
-/// How bad a diagnostic is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Severity {
-    /// The statement has no meaning.
-    Error,
-    /// The statement is accepted.
-    Warning,
 }
 
 /// What a diagnostic is about.

@@ -3,11 +3,12 @@
 //! Not checked here: that accesses stay inside their tensors, which is what range
 //! inference proves or leaves as preconditions.
 
-use super::{Comprehension, Def, MAX_EXTENT, Parameter, Size};
+use super::{Comprehension, Def, Parameter, Size};
+use crate::imap::MAX_EXTENT;
 use crate::{
-    diagnostic::Report,
     imap::{CombinerKind, verify::check_combiner_type},
     mlir::{self, Op},
+    report::Report,
 };
 use melior::ir::{BlockLike, ValueLike, operation::OperationLike, r#type::TypeLike};
 use std::collections::HashSet;

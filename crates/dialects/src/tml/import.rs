@@ -5,13 +5,14 @@
 //! 5 of the report). Every operation has the location of the expression that it stands for.
 
 use super::syntax::{
-    self, Diagnostic, SourceFile, Span,
+    self,
     checked::{Checked, Element, Expr, ExprKind, Operator, Qualifier, TensorType},
 };
 use super::{INOUT, NAME, Program};
 use crate::{
     mlir::{self, Builder, Val},
-    tc::import::report,
+    report::{Report, location},
+    text::{Diagnostic, SourceFile, Span},
 };
 use melior::{
     Context,
@@ -56,7 +57,7 @@ pub fn passing(program: &Checked) -> Vec<Passing> {
 pub fn import<'c>(context: &'c Context, file_name: &str, bytes: &[u8]) -> Option<Module<'c>> {
     let (source, checked, diagnostics) = syntax::read(file_name, bytes.to_vec());
     for diagnostic in &diagnostics {
-        report(context, &source, diagnostic).emit();
+        Report::in_source(context, &source, diagnostic).emit();
     }
     let failed = diagnostics.iter().any(Diagnostic::is_error);
     (!failed).then(|| import_program(context, &source, &checked))
@@ -83,10 +84,7 @@ pub fn import_program<'c>(
     for dialect in ["tml", "func", "imap", "tensor", "arith"] {
         context.get_or_load_dialect(dialect);
     }
-    let at = |span: Span| {
-        let (line, column) = source.line_col(span.start);
-        Location::new(context, source.name(), line, column)
-    };
+    let at = |span| location(context, source, span);
     let passing = passing(program);
     let types: Vec<_> =
         program.variables.iter().map(|variable| tensor_type(context, &variable.ty)).collect();

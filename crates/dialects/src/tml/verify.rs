@@ -2,8 +2,8 @@
 
 use super::{Parameter, Program, dims, syntax::checked::round_up};
 use crate::{
-    diagnostic::Report,
     mlir::{self, Op},
+    report::Report,
 };
 use melior::ir::{BlockLike, Type, ValueLike};
 use std::collections::{HashMap, HashSet};

@@ -3,9 +3,10 @@
 
 use melior::ir::{Type, TypeLike, ValueLike, operation::OperationLike};
 use tc_dialects::{
-    diagnostic::{RemarkKind, Report, Severity, remark},
     imap::CombinerKind,
     mlir::{self, Blk, Op, Val},
+    report::{RemarkKind, Report, remark},
+    text::Severity,
 };
 use tc_ir::{Context, Expr, Var};
 

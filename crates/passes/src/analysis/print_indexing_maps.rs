@@ -30,12 +30,13 @@
 use melior::ir::Location;
 use std::io::{self, BufWriter, Write};
 use tc_dialects::{
-    diagnostic::{Report, Severity},
     hlo::{
         dialect,
         indexing::{Indexing, Selection},
     },
     pass::{Failure, PassInfo, PassOption, PassRun},
+    report::Report,
+    text::Severity,
 };
 
 /// The pass.

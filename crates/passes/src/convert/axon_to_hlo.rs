@@ -14,9 +14,9 @@ use tc_dialects::{
         Given,
         dialect::{PROGRAM, Read},
     },
-    diagnostic::Report,
     mlir::{self, Op},
     pass::{Failure, PassInfo, PassOption, PassRun},
+    report::Report,
 };
 
 /// The pass.

@@ -17,10 +17,10 @@ use melior::ir::{
 };
 use std::collections::BTreeMap;
 use tc_dialects::{
-    diagnostic::Report,
     imap,
     mlir::{self, Builder, Op},
     pass::{Failure, PassInfo, PassRun},
+    report::Report,
 };
 use tc_ir::Context;
 

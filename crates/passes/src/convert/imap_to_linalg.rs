@@ -41,7 +41,6 @@
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
 use tc_dialects::{
-    diagnostic::{RemarkKind, remark},
     imap::{
         self, Accumulator, Generic, GenericParts, Indexed, Inside,
         extents::{extent_expr, is_index},
@@ -49,6 +48,7 @@ use tc_dialects::{
     },
     mlir::{self, Blk, Builder, Val, ValueMap},
     pass::{Failure, PassInfo, PassRun},
+    report::{RemarkKind, remark},
 };
 use tc_ir::{Context, Expr, Var};
 

@@ -33,10 +33,10 @@ use melior::{
     },
 };
 use tc_dialects::{
-    diagnostic::{self, Report},
     imap,
     mlir::{self, Blk, Builder, Op, Val},
     pass::{Failure, PassInfo, PassRun},
+    report::{self, Report},
 };
 
 /// The attribute of a function that checks the extents of its destinations.
@@ -236,7 +236,7 @@ fn check_extents<'c>(
             let holds = b.compare_int("eq", b.dim(*argument, dim), expected);
             let name = name(entries).unwrap_or_default();
             let message = format!("expected dimension {dim} of '{name}' to be {text}");
-            imap::build_check(&b, holds, &diagnostic::placed(location, &message));
+            imap::build_check(&b, holds, &report::placed(location, &message));
         };
         let checked = find(entries, CHECKED_TYPE).and_then(mlir::type_of);
         for (dim, size) in checked.map(mlir::shape).unwrap_or_default().into_iter().enumerate() {

@@ -43,10 +43,10 @@ use melior::ir::{
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use tc_dialects::{
-    diagnostic::Report,
     imap::{self, GenericParts, Indexed},
     mlir::{self, Builder, Op, Val, ValueMap},
     pass::{Failure, PassInfo, PassRun},
+    report::Report,
     tc::{Comprehension, Def},
 };
 use tc_ir::{

@@ -55,10 +55,10 @@ use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike, r#type::F
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use tc_dialects::{
-    diagnostic::{RemarkKind, Report, remark},
     imap::{self, Combiner, CombinerKind, Indexed},
     mlir::{self, Blk, Builder, Op, Val},
     pass::{Failure, PassInfo, PassRun},
+    report::{RemarkKind, Report, remark},
     tml::{Program, dims, extents, num_elements, syntax::checked::round_up},
 };
 use tc_ir::{Context, Expr};

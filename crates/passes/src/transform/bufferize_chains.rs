@@ -47,10 +47,10 @@
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike, r#type::MemRefType};
 use std::collections::{HashMap, HashSet};
 use tc_dialects::{
-    diagnostic::{RemarkKind, Report, remark},
     imap::{Generic, Indexed},
     mlir::{self, Blk, Builder, Op, Val},
     pass::{Failure, PassInfo, PassOption, PassRun},
+    report::{RemarkKind, Report, remark},
 };
 
 /// The pass.

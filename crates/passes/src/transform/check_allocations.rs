@@ -49,9 +49,9 @@ use melior::ir::{
 };
 use std::collections::HashMap;
 use tc_dialects::{
-    diagnostic::{RemarkKind, remark},
     mlir::{self, Blk, Builder, Op, Val},
     pass::{Failure, PassInfo, PassRun},
+    report::{RemarkKind, remark},
 };
 
 /// The pass.

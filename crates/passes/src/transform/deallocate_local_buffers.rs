@@ -27,9 +27,9 @@ use super::outline_loops::VIEWS;
 use melior::ir::{Attribute, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 use tc_dialects::{
-    diagnostic::{RemarkKind, remark},
     mlir::{self, Builder, Op},
     pass::{Failure, PassInfo, PassRun},
+    report::{RemarkKind, remark},
 };
 
 /// The pass.

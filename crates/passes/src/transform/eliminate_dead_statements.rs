@@ -23,9 +23,9 @@
 
 use melior::ir::operation::OperationLike;
 use tc_dialects::{
-    diagnostic::{RemarkKind, remark},
     mlir,
     pass::{Failure, PassInfo, PassRun},
+    report::{RemarkKind, remark},
     tml::Program,
 };
 

@@ -26,9 +26,9 @@
 use crate::convert::loops::build_for;
 use melior::ir::{Type, ValueLike, operation::OperationLike, r#type::MemRefType};
 use tc_dialects::{
-    diagnostic::{RemarkKind, remark},
     mlir::{self, Builder, Op},
     pass::{Failure, PassInfo, PassRun},
+    report::{RemarkKind, remark},
 };
 
 /// The pass.

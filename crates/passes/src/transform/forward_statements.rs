@@ -26,9 +26,9 @@
 use melior::ir::operation::OperationLike;
 use std::collections::HashMap;
 use tc_dialects::{
-    diagnostic::{RemarkKind, remark},
     mlir::{self, Val},
     pass::{Failure, PassInfo, PassRun},
+    report::{RemarkKind, remark},
     tml::{Program, num_elements},
 };
 

@@ -40,10 +40,10 @@ use crate::convert::loops::{build_alloc, build_for};
 use melior::ir::{ValueLike, operation::OperationLike, r#type::MemRefType};
 use std::collections::{HashMap, HashSet};
 use tc_dialects::{
-    diagnostic::{RemarkKind, Report, remark},
     imap::{Generic, GenericParts, Indexed},
     mlir::{self, Builder, Op, Val},
     pass::{Failure, PassInfo, PassOption, PassRun},
+    report::{RemarkKind, Report, remark},
 };
 use tc_ir::{Context, IndexingMap, expr::Var, map::Variable};
 

@@ -31,9 +31,9 @@
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::{HashMap, HashSet};
 use tc_dialects::{
-    diagnostic::{RemarkKind, remark},
     mlir::{self, Blk, Op},
     pass::{Failure, PassInfo, PassRun},
+    report::{RemarkKind, remark},
 };
 
 /// The pass.

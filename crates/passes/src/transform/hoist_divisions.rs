@@ -38,9 +38,9 @@
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use std::collections::{HashMap, HashSet};
 use tc_dialects::{
-    diagnostic::{RemarkKind, remark},
     mlir::{self, Op, Val},
     pass::{Failure, PassInfo, PassRun},
+    report::{RemarkKind, remark},
 };
 
 /// The pass.

@@ -34,17 +34,18 @@ use melior::ir::{
 };
 use std::collections::{BTreeSet, HashMap};
 use tc_dialects::{
-    diagnostic::{RemarkKind, Report, Severity, remark},
-    imap::{self, map},
+    imap::{self, MAX_EXTENT, map},
     mlir::{self, Op, Val},
     pass::{Failure, Options, PassInfo, PassOption, PassRun},
+    report::{RemarkKind, Report, remark},
     tc::{
-        Comprehension, Def, MAX_EXTENT, Size,
+        Comprehension, Def, Size,
         ranges::{
             self, Access, DeclaredRange, IndexVar, Inference, Kind, Precondition, Scope, Statement,
             Value,
         },
     },
+    text::Severity,
 };
 use tc_ir::{
     Context,
@@ -744,10 +745,7 @@ impl<'c, 'i> Engine<'c, 'i> {
 
 fn emit_diagnostics(inference: &Inference, locations: &[Location]) {
     for diagnostic in &inference.diagnostics {
-        let severity = match diagnostic.kind.severity() {
-            ranges::Severity::Error => Severity::Error,
-            ranges::Severity::Warning => Severity::Warning,
-        };
+        let severity = diagnostic.kind.severity();
         let message = format!("{} [{}]", diagnostic.message, diagnostic.kind.code());
         let mut report = Report::at(locations[diagnostic.location], severity, message);
         for (location, text) in &diagnostic.notes {

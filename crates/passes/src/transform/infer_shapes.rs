@@ -29,9 +29,9 @@ use tc_dialects::{
         Options,
         dialect::{PROGRAM, Read},
     },
-    diagnostic::Report,
     mlir,
     pass::{Failure, PassInfo, PassOption, PassRun},
+    report::Report,
 };
 
 /// The pass.

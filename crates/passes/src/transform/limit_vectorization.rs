@@ -38,9 +38,9 @@
 
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use tc_dialects::{
-    diagnostic::{RemarkKind, Report, remark},
     mlir::{self, Op},
     pass::{Failure, PassInfo, PassOption, PassRun},
+    report::{RemarkKind, Report, remark},
 };
 
 /// The pass.

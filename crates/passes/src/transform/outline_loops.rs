@@ -45,9 +45,9 @@ use melior::ir::{
 };
 use std::collections::{HashMap, HashSet, hash_map::Entry};
 use tc_dialects::{
-    diagnostic::{RemarkKind, Report, remark},
     mlir::{self, Builder, Op, Val, ValueMap},
     pass::{Failure, PassInfo, PassOption, PassRun},
+    report::{RemarkKind, Report, remark},
 };
 
 /// The pass.

@@ -36,9 +36,9 @@
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike, r#type::FunctionType};
 use std::collections::HashSet;
 use tc_dialects::{
-    diagnostic::{RemarkKind, Report, remark},
     mlir::{self, Builder, Op, Val, ValueMap},
     pass::{Failure, PassInfo, PassOption, PassRun},
+    report::{RemarkKind, Report, remark},
     tml::{EXTENTS, INOUT, NAME, Program, extents, syntax::checked::round_up},
 };
 

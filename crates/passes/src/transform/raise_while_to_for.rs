@@ -41,9 +41,9 @@
 
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use tc_dialects::{
-    diagnostic::{RemarkKind, remark},
     mlir::{self, Blk, Builder, Op, Val},
     pass::{Failure, PassInfo, PassRun},
+    report::{RemarkKind, remark},
 };
 
 /// The pass.

@@ -29,9 +29,9 @@
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::{BTreeSet, HashMap};
 use tc_dialects::{
-    diagnostic::{RemarkKind, remark},
     mlir::{self, Builder, Op, Val},
     pass::{Failure, PassInfo, PassRun},
+    report::{RemarkKind, remark},
     tml::{Program, dims, extents, syntax::checked::MAX_RANK},
 };
 

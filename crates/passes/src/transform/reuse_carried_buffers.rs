@@ -33,10 +33,10 @@
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 use tc_dialects::{
-    diagnostic::{RemarkKind, remark},
     imap::{AnyIndexed, Indexed},
     mlir::{self, Blk, Op, Val},
     pass::{Failure, PassInfo, PassRun},
+    report::{RemarkKind, remark},
 };
 
 /// The pass.

@@ -53,11 +53,12 @@ use crate::analysis::index_exprs::{IndexExprs, Leaves, element_read};
 use melior::ir::{Location, ValueLike, operation::OperationLike};
 use std::collections::{HashMap, HashSet};
 use tc_dialects::{
-    diagnostic::{RemarkKind, Report, Severity, remark},
-    imap::{self, map},
+    imap::{self, MAX_EXTENT, map},
     mlir::{self, Builder, Op, Val},
     pass::{Failure, PassInfo, PassOption, PassRun},
-    tc::{Comprehension, Def, MAX_EXTENT, Size},
+    report::{RemarkKind, Report, remark},
+    tc::{Comprehension, Def, Size},
+    text::Severity,
 };
 use tc_ir::{
     Context,

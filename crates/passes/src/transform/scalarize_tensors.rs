@@ -48,10 +48,10 @@ use melior::ir::{
     Location, Type, TypeLike, ValueLike, operation::OperationLike, r#type::IntegerType,
 };
 use tc_dialects::{
-    diagnostic::{RemarkKind, remark},
     imap::{Generic, GenericParts, Indexed, Inside},
     mlir::{self, Blk, Builder, Op, Val, ValueMap},
     pass::{Failure, PassInfo, PassRun},
+    report::{RemarkKind, remark},
 };
 use tc_ir::{Context, IndexingMap};
 

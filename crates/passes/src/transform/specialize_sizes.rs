@@ -26,10 +26,12 @@ use melior::ir::{
     r#type::FunctionType,
 };
 use tc_dialects::{
-    diagnostic::{RemarkKind, Report, Severity, remark},
+    imap::MAX_EXTENT,
     mlir::{self, Builder, Op, Val},
     pass::{Failure, PassInfo, PassOption, PassRun},
-    tc::{Def, MAX_EXTENT, Size},
+    report::{RemarkKind, Report, remark},
+    tc::{Def, Size},
+    text::Severity,
 };
 
 /// The pass.

@@ -28,9 +28,9 @@
 
 use melior::ir::{Attribute, Type, TypeLike, ValueLike, operation::OperationLike};
 use tc_dialects::{
-    diagnostic::{RemarkKind, remark},
     mlir::{self, Builder, Op, Val},
     pass::{Failure, PassInfo, PassRun},
+    report::{RemarkKind, remark},
 };
 
 /// The pass.

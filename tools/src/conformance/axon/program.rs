@@ -11,7 +11,7 @@ use tc_dialects::{
         self,
         syntax::ast::{TypeExpr, TypeKind},
     },
-    tc::syntax::SourceFile,
+    text::SourceFile,
 };
 use tc_ir::shape::{
     Arithmetic, Dim, DimVar,

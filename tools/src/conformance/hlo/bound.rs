@@ -7,7 +7,10 @@
 //! A library function counts 4, a reduction of `k` terms `k`; a loop counts its body as often
 //! as its counter says, where that can be seen.
 
-use tc_dialects::hlo::{Attribute, ComputationId, ElementType, Instruction, Module, Opcode};
+use tc_dialects::{
+    element::ElementType,
+    hlo::{Attribute, ComputationId, Instruction, Module, Opcode},
+};
 
 /// What a loop counts whose number of steps is not written down.
 const UNKNOWN_TRIPS: f64 = 100.0;

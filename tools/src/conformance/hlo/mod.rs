@@ -15,7 +15,7 @@ use run::{Elements, agree};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use tc_backends::hlo::Array;
-use tc_dialects::hlo::{ArrayShape, ElementType};
+use tc_dialects::{element::ElementType, hlo::ArrayShape};
 
 /// The file that describes a program, in a folder with its texts, inputs and outputs.
 pub(super) const CASE_FILE: &str = "case.json";

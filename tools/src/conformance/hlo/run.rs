@@ -5,8 +5,9 @@ use tc_backends::{
     hlo::{Array, Error, Executable, locations},
 };
 use tc_dialects::{
-    diagnostic,
-    hlo::{self, ElementType, Module},
+    element::ElementType,
+    hlo::{self, Module},
+    report,
 };
 
 /// A program and its outputs, or why it does not run.
@@ -17,7 +18,7 @@ pub(super) fn run(text: String, inputs: &[Array]) -> Result<(Module, Vec<Array>)
         return Err(format!("refused: {first}"));
     };
     let context = tc_dialects::new_context();
-    let (_, received) = diagnostic::collect(&context);
+    let (_, received) = report::collect(&context);
     let places = locations(&context, &module, &source);
     let executable = Executable::compile(&context, &module, &places, &cpu::Options::default());
     let executable = executable.map_err(|error| match error {

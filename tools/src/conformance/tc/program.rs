@@ -12,16 +12,15 @@ use tc_backends::{
     runtime::Tensor,
 };
 use tc_dialects::{
-    diagnostic::{self, Received},
     mlir::{self, Op},
+    report::{self, Received},
     tc::{
         Def,
         import::import_program,
         ranges::Kind,
-        syntax::{
-            self, Checked, Diagnostic, Reason, SourceFile, ast::Program, check, parse_program,
-        },
+        syntax::{self, Checked, ast::Program, check, parse_program},
     },
+    text::{Diagnostic, Reason, SourceFile},
 };
 
 /// What one interpretation may use: a case is small, whatever its sizes say.
@@ -77,7 +76,7 @@ pub(super) struct Session {
 impl Session {
     pub(super) fn new() -> Self {
         let context = tc_dialects::new_context();
-        let (_, received) = diagnostic::collect(&context);
+        let (_, received) = report::collect(&context);
         Self { context, received }
     }
 

@@ -15,13 +15,11 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use tc_backends::run::{Sizes, run_pipeline};
 use tc_dialects::{
-    diagnostic::Received,
     imap::map::from_attribute,
     mlir,
-    tc::{
-        Comprehension, Def,
-        syntax::{Reason, checked::Dim},
-    },
+    report::Received,
+    tc::{Comprehension, Def, syntax::checked::Dim},
+    text::Reason,
 };
 use tc_ir::{Expr, IndexingMap, Var};
 

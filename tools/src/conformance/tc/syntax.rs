@@ -7,9 +7,9 @@ use crate::conformance::{
 };
 use serde_json::Value;
 use std::collections::BTreeSet;
-use tc_dialects::tc::syntax::{
-    Diagnostic, Reason,
-    ast::{Expr, ExprKind, UnaryOp},
+use tc_dialects::{
+    tc::syntax::ast::{Expr, ExprKind, UnaryOp},
+    text::{Diagnostic, Reason},
 };
 
 /// The deepest nesting of an expected grouping.

@@ -19,7 +19,7 @@ use tc_backends::{
     },
 };
 use tc_dialects::{
-    diagnostic,
+    report,
     tml::{import, syntax::Checked},
 };
 
@@ -56,7 +56,7 @@ pub(super) fn run(row: &Value, _: &Options) -> Result<Outcome, Mismatch> {
     let bounded = final_store(bounded)?;
     let compiled = |vector_length: Option<i64>| {
         let context = tc_dialects::new_context();
-        let (_, received) = diagnostic::collect(&context);
+        let (_, received) = report::collect(&context);
         let module = import::import_program(&context, &source, &program);
         let options = executable::Options { vector_length, ..executable::Options::default() };
         let agreed = Executable::compile(&module, &options)

@@ -8,7 +8,10 @@ use super::{
     row::{self, Mismatch, field},
 };
 use serde_json::Value;
-use tc_dialects::tml::syntax::{Checked, Diagnostic, SourceFile, checked::round_up, read};
+use tc_dialects::{
+    text::{Diagnostic, SourceFile},
+    tml::syntax::{Checked, checked::round_up, read},
+};
 
 /// The kinds of rows.
 pub(super) const KINDS: &[Kind] = &[

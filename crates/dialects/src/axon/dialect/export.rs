@@ -7,9 +7,9 @@
 use super::{PROGRAM, builtin};
 use crate::axon::builtins::{is_builtin, is_in_prelude};
 use crate::{
-    diagnostic::Report,
     mlir::{self, Blk, Op, Val, value_key},
-    tc::syntax::Span,
+    report::Report,
+    text::Span,
 };
 use melior::ir::operation::OperationLike;
 use std::collections::{HashMap, HashSet};

@@ -1,23 +1,21 @@
 //! Imports Axon programs into the dialect.
 
 use super::{PROGRAM, operation_name};
-use crate::axon::{
-    builtins::{is_builtin, is_in_prelude},
-    display::Printer,
-    infer::Inferred,
-    syntax::{
-        self,
-        ast::{CallOption, Expr, ExprKind, Function, Let, Pattern, Program, TypeExpr},
-        with_stack,
-    },
-    types::{MAX_PARTS, Node, Ty},
-};
 use crate::{
-    mlir::{self, Builder, Val},
-    tc::{
-        import::report,
-        syntax::{Diagnostic, Reason, SourceFile, Span},
+    axon::{
+        builtins::{is_builtin, is_in_prelude},
+        display::Printer,
+        infer::Inferred,
+        syntax::{
+            self,
+            ast::{CallOption, Expr, ExprKind, Function, Let, Pattern, Program, TypeExpr},
+            with_stack,
+        },
+        types::{MAX_PARTS, Node, Ty},
     },
+    mlir::{self, Builder, Val},
+    report::{Report, location},
+    text::{Diagnostic, Reason, SourceFile, Span},
 };
 use melior::{
     Context,
@@ -35,20 +33,17 @@ use std::rc::Rc;
 pub fn import<'c>(context: &'c Context, file_name: &str, bytes: &[u8]) -> Option<Module<'c>> {
     let (source, program, diagnostics) = syntax::read(file_name, bytes.to_vec());
     for diagnostic in &diagnostics {
-        report(context, &source, diagnostic).emit();
+        Report::in_source(context, &source, diagnostic).emit();
     }
     if !diagnostics.is_empty() {
         return None;
     }
-    let at = |span: Span| {
-        let (line, column) = source.line_col(span.start);
-        Location::new(context, source.name(), line, column)
-    };
+    let at = |span| location(context, &source, span);
     let same = |name: &str| name.to_string();
     match import_program(context, &source, &program, &at, &same, None) {
         Ok(module) => Some(module),
         Err(diagnostic) => {
-            report(context, &source, &diagnostic).emit();
+            Report::in_source(context, &source, &diagnostic).emit();
             None
         }
     }

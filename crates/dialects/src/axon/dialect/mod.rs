@@ -15,10 +15,10 @@ use super::{
     Given, Inferred, Options, Refusal, infer, parametric::Parametric, syntax, to_hlo::to_hlo,
 };
 use crate::{
-    diagnostic::{Report, Severity},
     hlo,
     mlir::{self, Op},
-    tc::syntax::{Diagnostic, SourceFile, Span},
+    report::Report,
+    text::{Diagnostic, SourceFile, Span},
 };
 use export::Exported;
 use import::import_program;
@@ -87,14 +87,7 @@ impl<'c> Places<'c> {
     }
 
     fn report(&self, diagnostic: &Diagnostic) -> Report<'c> {
-        let message = format!("{} [{}]", diagnostic.message, diagnostic.code());
-        let severity = match diagnostic.is_error() {
-            true => Severity::Error,
-            false => Severity::Warning,
-        };
-        let report = Report::at(self.location(diagnostic.span), severity, message);
-        let notes = diagnostic.notes.iter();
-        notes.fold(report, |report, (span, text)| report.note(Some(self.location(*span)), text))
+        Report::of(diagnostic, |span| self.location(span))
     }
 
     fn refused(&self, refusal: Refusal) -> Report<'c> {

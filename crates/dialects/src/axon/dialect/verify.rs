@@ -2,14 +2,14 @@
 //! have to do with each other is for inference to say, but for those of functions.
 
 use super::{PROGRAM, builtin, export::options};
-use crate::axon::{
-    builtins::{is_builtin, is_in_prelude, num_params},
-    syntax::parser::parse_signature,
-};
 use crate::{
-    diagnostic::Report,
+    axon::{
+        builtins::{is_builtin, is_in_prelude, num_params},
+        syntax::parser::parse_signature,
+    },
     mlir::{self, Blk, Op},
-    tc::syntax::SourceFile,
+    report::Report,
+    text::SourceFile,
 };
 use melior::ir::{Type, TypeLike, ValueLike, operation::OperationLike, r#type::FunctionType};
 use tc_ir::shape::text;

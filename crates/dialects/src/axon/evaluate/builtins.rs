@@ -4,7 +4,7 @@ use super::{
     Callee, Evaluated, Machine, Place, Pointwise, Target, Value, Window, constant, unknown_size,
 };
 use crate::axon::specialize::{Subst, refuse};
-use crate::tc::syntax::Span;
+use crate::text::Span;
 use std::rc::Rc;
 use tc_ir::shape::{Dim, Shape};
 

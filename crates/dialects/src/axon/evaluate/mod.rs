@@ -19,7 +19,7 @@ use super::syntax::ast::{Expr, ExprKind, Function, Let, Name, Pattern, Program};
 use super::syntax::parser::Declaration;
 use super::syntax::with_stack;
 use super::types::{ElementType, MAX_PARTS, Node, Ty, Types};
-use crate::tc::syntax::{Diagnostic, Reason, Span};
+use crate::text::{Diagnostic, Reason, Span};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use tc_ir::shape::{Arithmetic, Dim, Item, Shape};

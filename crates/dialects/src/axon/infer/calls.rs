@@ -7,7 +7,7 @@ use super::super::types::{Class, Kind, Node, Ty};
 use super::{
     Annotations, Binding, BuiltinUse, Inference, NAMELESS, What, count, elem_names, quoted,
 };
-use crate::tc::syntax::{Diagnostic, Reason, Span};
+use crate::text::{Diagnostic, Reason, Span};
 use std::rc::Rc;
 use tc_ir::shape::{
     Dim, DimOp, Item, Shape,

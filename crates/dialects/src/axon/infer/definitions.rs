@@ -3,7 +3,7 @@
 use super::super::syntax::ast::{Expr, ExprKind, Let, Pattern};
 use super::super::types::{Generality, MAX_PARTS, Node, Scheme, Ty, Types, TypesMark};
 use super::{Binding, Inference, What};
-use crate::tc::syntax::{Reason, Span};
+use crate::text::{Reason, Span};
 use std::rc::Rc;
 use tc_ir::shape::solve::{Conflict, Mark};
 

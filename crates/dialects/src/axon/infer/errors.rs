@@ -5,7 +5,7 @@ use super::super::syntax::parser::OptionDeclaration;
 use super::super::types::{Class, Difference, Mismatch, Node, Path, Ty, Types};
 use super::conditions::Needed;
 use super::{Inference, OriginInfo, What, count};
-use crate::tc::syntax::{Diagnostic, Reason, Span};
+use crate::text::{Diagnostic, Reason, Span};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;

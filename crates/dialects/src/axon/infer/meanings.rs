@@ -3,7 +3,7 @@
 use super::super::display::Printer;
 use super::super::types::{Node, Path, Step, Ty};
 use super::{BuiltinUse, Inference, OriginInfo, Place, What};
-use crate::tc::syntax::{Diagnostic, Span};
+use crate::text::{Diagnostic, Span};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;

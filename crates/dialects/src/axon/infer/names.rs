@@ -6,7 +6,7 @@
 
 use super::super::types::{Elem, Node, Ty};
 use super::Inference;
-use crate::tc::syntax::{Diagnostic, Reason, Span, diagnostic::MAX_DIAGNOSTICS};
+use crate::text::{Diagnostic, Reason, Span, diagnostic::MAX_DIAGNOSTICS};
 use std::collections::HashMap;
 use std::mem::Discriminant;
 use tc_ir::shape::{Dim, DimVar, Shape, ShapeVar, solve::Origin};

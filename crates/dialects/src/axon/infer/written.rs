@@ -4,9 +4,9 @@ use super::super::syntax::ast::{Name, TypeExpr, TypeKind};
 use super::super::types::{Class, Elem, ElementType, Node, Ty};
 use super::names::Named;
 use super::{Annotations, Inference, What};
-use crate::tc::{
-    MAX_EXTENT,
-    syntax::{Diagnostic, Reason, Span},
+use crate::{
+    imap::MAX_EXTENT,
+    text::{Diagnostic, Reason, Span},
 };
 use std::mem::discriminant;
 use std::rc::Rc;

@@ -4,7 +4,7 @@
 //! operators in a row, of which there may be [`super::parser::MAX_OPERATORS`]: walks recurse, and take more
 //! stack where they need it.
 
-use crate::tc::syntax::Span;
+use crate::text::Span;
 use std::rc::Rc;
 use tc_ir::shape::text::{DimExpr, ShapeExpr};
 

@@ -3,8 +3,10 @@
 //! Identifiers are those of figure 1 of the paper. `#` starts a comment.
 
 use super::super::builtins;
-use crate::tc::syntax::Reason;
-use crate::tokens::{self, Token, decimal, is_word_byte, run, run_on};
+use crate::text::{
+    Reason,
+    tokens::{self, Token, decimal, is_word_byte, run, run_on},
+};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -256,7 +258,7 @@ fn number(bytes: &[u8], at: usize) -> (TokenKind, usize) {
 mod tests {
     use super::TokenKind::*;
     use super::*;
-    use crate::tokens::tokenize;
+    use crate::text::tokens::tokenize;
 
     fn kinds(text: &str) -> Vec<TokenKind> {
         let mut kinds: Vec<_> = tokenize(text).iter().map(|token| token.kind).collect();

@@ -6,7 +6,7 @@ pub mod parser;
 
 pub use parser::{parse_program, parse_signature};
 
-use crate::tc::syntax::{Diagnostic, Reason, SourceFile};
+use crate::text::{Diagnostic, Reason, SourceFile};
 
 /// Runs a step of a walk over a syntax tree, on more stack if little is left.
 pub(crate) fn with_stack<R>(step: impl FnOnce() -> R) -> R {

@@ -12,8 +12,10 @@ use super::ast::{
     TypeExpr, TypeKind,
 };
 use super::lexer::TokenKind;
-use crate::tc::syntax::{Diagnostic, Reason, SourceFile, Span};
-use crate::tokens::{Cursor, Failed, Parsed, Token};
+use crate::text::{
+    Diagnostic, Reason, SourceFile, Span,
+    tokens::{Cursor, Failed, Parsed, Token},
+};
 use std::collections::HashSet;
 use std::rc::Rc;
 use tc_ir::shape::text::{self, Part, ShapeExpr};

@@ -5,7 +5,7 @@
 
 use super::programs::drawn;
 use super::*;
-use crate::tc::syntax::{Diagnostic, Reason, Span};
+use crate::text::{Diagnostic, Reason, Span};
 use infer::{OriginInfo, What};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use std::collections::HashSet;

@@ -1,7 +1,7 @@
 //! Type schemes of polymorphic definitions.
 
 use super::{Class, Elem, ElemNode, MAX_DEPTH, Node, Ty, Types};
-use crate::tc::syntax::Span;
+use crate::text::Span;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use tc_ir::shape::{

@@ -6,7 +6,6 @@ use super::{
     values::{literal, value},
 };
 use crate::{
-    diagnostic::{Report, Severity},
     ffi,
     hlo::{
         Attribute, Computation, ComputationId, FileLocation, Header, Instruction, InstructionId,
@@ -16,7 +15,8 @@ use crate::{
         verify::is_name,
     },
     mlir::{self, Op, Val},
-    tc::syntax::Span,
+    report::Report,
+    text::{Severity, Span},
 };
 use melior::{
     Context,

@@ -6,17 +6,14 @@ use super::{
     values::{attribute, constant},
 };
 use crate::{
-    diagnostic::{Report, Severity},
     ffi,
     hlo::{
         self, Attribute, Computation, ComputationId, Instruction, InstructionId, Module, Payload,
         StackFrames,
     },
     mlir::{self, Blk, Builder, Val},
-    tc::{
-        import::report,
-        syntax::{SourceFile, Span},
-    },
+    report::{Report, location},
+    text::{Severity, SourceFile, Span},
 };
 use melior::{
     Context,
@@ -32,7 +29,7 @@ use melior::{
 pub fn import<'c>(context: &'c Context, file_name: &str, bytes: &[u8]) -> Option<MlirModule<'c>> {
     let (source, module, diagnostics) = hlo::read(file_name, bytes.to_vec());
     for diagnostic in &diagnostics {
-        report(context, &source, diagnostic).emit();
+        Report::in_source(context, &source, diagnostic).emit();
     }
     import_module(context, &source, &module?).map_err(Report::emit).ok()
 }
@@ -46,10 +43,7 @@ pub fn import_module<'c>(
     source: &SourceFile,
     module: &Module,
 ) -> Result<MlirModule<'c>, Report<'c>> {
-    let at = |span: Span| {
-        let (line, column) = source.line_col(span.start);
-        Location::new(context, source.name(), line, column)
-    };
+    let at = |span| location(context, source, span);
     let place = Location::new(context, source.name(), 0, 0);
     import_located(context, place, &at, module)
 }

@@ -24,8 +24,8 @@ pub use import::{import, import_located, import_module};
 
 use super::{Attribute, COMMON, Opcode, verify as verify_module};
 use crate::{
-    diagnostic::Report,
     mlir::{self, Op},
+    report::Report,
 };
 use export::{Exporter, Scope};
 use std::{collections::HashMap, sync::OnceLock};

@@ -3,9 +3,9 @@
 
 use super::*;
 use crate::{
-    diagnostic,
     hlo::{Arity, Module, ValueKind, read, tests::corpus},
-    tc::syntax::SourceFile,
+    report,
+    text::SourceFile,
 };
 use melior::{
     Context,
@@ -35,7 +35,7 @@ fn exported(module: &melior::ir::Module) -> String {
 
 /// The module after it was printed and parsed.
 fn reparsed<'c>(context: &'c Context, name: &str, text: &str) -> melior::ir::Module<'c> {
-    let (handler, received) = diagnostic::collect(context);
+    let (handler, received) = report::collect(context);
     let module = melior::ir::Module::parse(context, text);
     context.detach_diagnostic_handler(handler);
     module.unwrap_or_else(|| panic!("{name}: {:?}\n{text}", received.borrow()))

@@ -1,8 +1,9 @@
 //! Shapes as types, and back. Each distinct one is made once per module.
 
 use crate::{
+    element::{ElementKind, ElementType},
     ffi,
-    hlo::{ArrayShape, ElementKind, ElementType, Layout, Shape, syntax::parser::is_permutation},
+    hlo::{ArrayShape, Layout, Shape, syntax::parser::is_permutation},
     mlir,
 };
 use melior::{
@@ -72,7 +73,9 @@ impl<'c> Types<'c> {
             Shape::Token => self.token,
             Shape::Array(array) => {
                 let layout = array.layout.as_deref().filter(|layout| !is_default(layout));
-                let layout = layout.map(|layout| ffi::hlo_layout(self.context, layout));
+                let layout = layout.map(|layout| {
+                    ffi::hlo_layout(self.context, &layout.minor_to_major, &layout.properties)
+                });
                 mlir::static_tensor_type(&array.dims, self.elements[&array.element_type], layout)
             }
             Shape::Tuple(elements) => {
@@ -141,11 +144,14 @@ impl Shapes {
 
 /// The layout of an array of this rank.
 fn layout(encoding: Attribute, rank: usize) -> Result<Layout, String> {
-    let Some(layout) = ffi::hlo_layout_of(encoding) else {
+    let Some((minor_to_major, properties)) = ffi::hlo_layout_of(encoding) else {
         return Err(format!("expected a layout as encoding, but found {encoding}"));
     };
-    match layout.minor_to_major.len() == rank && is_permutation(&layout.minor_to_major) {
-        true => Ok(layout),
+    match minor_to_major.len() == rank && is_permutation(minor_to_major) {
+        true => Ok(Layout {
+            minor_to_major: minor_to_major.to_vec(),
+            properties: properties.to_string(),
+        }),
         false => Err(format!("expected a layout of {rank} dimensions, but found {encoding}")),
     }
 }

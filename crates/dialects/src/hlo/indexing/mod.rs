@@ -9,7 +9,7 @@
 //!
 //! ```
 //! use tc_dialects::hlo::{indexing::Indexing, syntax};
-//! use tc_dialects::tc::syntax::SourceFile;
+//! use tc_dialects::text::SourceFile;
 //!
 //! let source = SourceFile::new("dot.hlo", "
 //!     HloModule example

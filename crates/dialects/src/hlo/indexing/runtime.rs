@@ -7,7 +7,10 @@
 //! fit in its type.
 
 use super::{Direction, Indexing, InstructionRef, Op, OperandIndexing, Reads, RuntimeSource};
-use crate::hlo::{Attribute, ElementKind, ElementType, Literal, Opcode};
+use crate::{
+    element::{ElementKind, ElementType},
+    hlo::{Attribute, Literal, Opcode},
+};
 use tc_ir::{Context, Expr, IndexingMap, Interval, Var};
 
 /// How many operations are looked through on the way to a value.

@@ -11,8 +11,9 @@ mod windows;
 
 use super::*;
 use crate::{
-    hlo::{ElementType, Shape, syntax},
-    tc::syntax::SourceFile,
+    element::ElementType,
+    hlo::{Shape, syntax},
+    text::SourceFile,
 };
 use std::collections::BTreeSet;
 use tc_ir::{IndexingMap, Interval, Var};

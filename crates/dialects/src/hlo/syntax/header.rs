@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     hlo::{FileLocation, Header, ProgramShape, StackFrame, StackFrames},
-    tc::syntax::Reason,
+    text::Reason,
 };
 
 /// Attributes of a module that have no effect on its meaning.

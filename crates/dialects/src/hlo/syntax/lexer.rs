@@ -4,7 +4,7 @@
 //! grammar of its own (`window`, `dim_labels`, constants, opaque text) can be read byte by byte.
 //! What is no token becomes [`TokenKind::Unknown`]; the lexer itself never fails.
 
-use crate::tc::syntax::Span;
+use crate::text::Span;
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

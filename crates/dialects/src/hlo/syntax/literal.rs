@@ -5,8 +5,9 @@
 
 use super::lexer::Lexer;
 use crate::{
-    hlo::{ArrayLiteral, ArrayShape, ElementKind, ElementType, Literal, Shape},
-    tc::syntax::{Diagnostic, Reason, Span},
+    element::{ElementKind, ElementType},
+    hlo::{ArrayLiteral, ArrayShape, Literal, Shape},
+    text::{Diagnostic, Reason, Span},
 };
 
 type Parsed<T> = Result<T, Diagnostic>;

@@ -11,7 +11,7 @@
 //! instructions must be written; bounded dynamic sizes (`f32[<=7]`) and the opcodes that start and finish asynchronous
 //! work are not read.
 //!
-//! Limits: [`MAX_FILE_BYTES`](crate::tc::syntax::diagnostic::MAX_FILE_BYTES),
+//! Limits: [`MAX_FILE_BYTES`](crate::text::source::MAX_FILE_BYTES),
 //! [`parser::MAX_NESTING`]. Time and memory are linear in the text.
 
 mod header;
@@ -24,7 +24,7 @@ mod shapes;
 mod tests;
 mod values;
 
-use crate::tc::syntax::diagnostic::BYTE_ORDER_MARK;
+use crate::text::source::BYTE_ORDER_MARK;
 
 pub use parser::{parse_bytes, parse_module, parse_value};
 pub use printer::{PrintOptions, print, print_typed_attributes, print_value};

@@ -18,7 +18,7 @@ use crate::{
         Attribute, Computation, ComputationId, Header, Instruction, InstructionId, Module, Opcode,
         Payload, ProgramShape, StackFrames, Value,
     },
-    tc::syntax::{
+    text::{
         Diagnostic, Reason, SourceFile, Span,
         diagnostic::{MAX_DIAGNOSTICS, sorted_and_capped},
     },

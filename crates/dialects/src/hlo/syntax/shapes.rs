@@ -5,8 +5,9 @@ use super::{
     parser::{Parsed, Parser, is_permutation, shortened},
 };
 use crate::{
-    hlo::{ArrayShape, ElementType, Layout, Shape},
-    tc::syntax::{Reason, Span},
+    element::ElementType,
+    hlo::{ArrayShape, Layout, Shape},
+    text::{Reason, Span},
 };
 
 /// What an opening brace after a shape may be.

@@ -9,7 +9,7 @@ use crate::{
         Attribute, ConvolutionDims, Instruction, InstructionId, Opcode, PaddingDim, ReplicaGroups,
         SliceDim, Value, ValueKind, WindowDim,
     },
-    tc::syntax::{Reason, Span},
+    text::{Reason, Span},
 };
 use std::collections::HashMap;
 

@@ -30,9 +30,9 @@
 //!     the same type, the same batch dimensions, and matrices that can be multiplied from that side.
 
 use super::{Cx, Inferred, dims_of, remaining, same, window};
-use crate::hlo::{
-    ArrayShape, Attribute, ConvolutionDims, DotDims, ElementKind, ElementType, FftType, Opcode,
-    Shape, Value,
+use crate::{
+    element::{ElementKind, ElementType},
+    hlo::{ArrayShape, Attribute, ConvolutionDims, DotDims, FftType, Opcode, Shape, Value},
 };
 
 pub(super) fn infer(cx: &Cx) -> Inferred {

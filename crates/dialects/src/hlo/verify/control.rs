@@ -22,8 +22,9 @@
 //!     takes such a tuple and gives its first element.
 
 use super::{Cx, Inferred, gives, is_permutation, one_or_tuple, same, takes, window};
-use crate::hlo::{
-    ArrayShape, Attribute, ElementKind, ElementType, Opcode, ReplicaGroups, Shape, Value,
+use crate::{
+    element::{ElementKind, ElementType},
+    hlo::{ArrayShape, Attribute, Opcode, ReplicaGroups, Shape, Value},
 };
 use std::collections::HashSet;
 

@@ -19,8 +19,9 @@
 //!     operand.
 
 use super::{Cx, Inferred, Opcode};
-use crate::hlo::{
-    ArrayShape, Attribute, ComparisonType, Direction, ElementKind, ElementType, Shape, Value,
+use crate::{
+    element::{ElementKind, ElementType},
+    hlo::{ArrayShape, Attribute, ComparisonType, Direction, Shape, Value},
 };
 
 /// The element types that an opcode is defined for.

@@ -19,7 +19,10 @@
 //!     of the operand.
 
 use super::{Cx, Inferred, dims_of, is_permutation, out_of_range, same, size};
-use crate::hlo::{ArrayShape, Attribute, ElementType, Opcode, Shape};
+use crate::{
+    element::ElementType,
+    hlo::{ArrayShape, Attribute, Opcode, Shape},
+};
 
 pub(super) fn infer(cx: &Cx) -> Inferred {
     match cx.instruction.opcode {

@@ -2,7 +2,7 @@
 //! plain from the corpus.
 
 use super::*;
-use crate::{hlo::read, tc::syntax::SourceFile};
+use crate::{hlo::read, text::SourceFile};
 
 /// Computations that the instructions of the tests refer to.
 const COMPUTATIONS: &str = "
@@ -622,7 +622,7 @@ fn structure_of_modules_made_otherwise() {
         (
             &|m| {
                 m.computations[main].instructions[1].shape =
-                    Shape::scalar(crate::hlo::ElementType::S32)
+                    Shape::scalar(crate::element::ElementType::S32)
             },
             "'constant': expected a value of the shape",
         ),

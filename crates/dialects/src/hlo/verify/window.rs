@@ -32,7 +32,10 @@
 use super::{
     Cx, Inferred, dims_of, gives, has_parameters, one_or_tuple, remaining, same, size, takes,
 };
-use crate::hlo::{ArrayShape, Attribute, ElementType, Opcode, Shape, WindowDim};
+use crate::{
+    element::ElementType,
+    hlo::{ArrayShape, Attribute, Opcode, Shape, WindowDim},
+};
 
 pub(super) fn infer(cx: &Cx) -> Inferred {
     match cx.instruction.opcode {

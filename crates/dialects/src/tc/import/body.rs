@@ -8,13 +8,14 @@ use super::{
     scalar::{self, Literal},
 };
 use crate::{
-    diagnostic::{Report, Severity},
     mlir::{self, Blk, Builder, Val},
+    report::{Report, location},
     tc::syntax::{
-        Reason, ScalarType, SourceFile, Span, Type,
+        ScalarType, Type,
         checked::{ArithOp, CompareOp, Expr, ExprKind, Function, Source, Statement},
         parser,
     },
+    text::{Reason, Severity, SourceFile, Span},
 };
 use melior::{
     Context,
@@ -90,12 +91,6 @@ impl<'c> Scope<'_, 'c> {
         self.extents.insert((statement, dim), value);
         value
     }
-}
-
-/// The location of a place in the source.
-pub(super) fn location<'c>(context: &'c Context, source: &SourceFile, span: Span) -> Location<'c> {
-    let (line, column) = source.line_col(span.start);
-    Location::new(context, source.name(), line, column)
 }
 
 /// The source text of a span on one line, without comments.

@@ -10,15 +10,13 @@ use super::{
     scalar::{self, Literal},
 };
 use crate::{
-    imap,
+    imap::{self, MAX_EXTENT},
     mlir::{self, Val},
-    tc::{
-        MAX_EXTENT,
-        syntax::{
-            Span, Type,
-            checked::{ArithOp, Expr, ExprKind},
-        },
+    tc::syntax::{
+        Type,
+        checked::{ArithOp, Expr, ExprKind},
     },
+    text::Span,
 };
 use tc_ir::{IndexingMap, Interval, Node, Var, Variable};
 

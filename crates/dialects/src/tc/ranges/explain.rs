@@ -3,7 +3,8 @@
 use tc_ir::expr::Context;
 
 use super::names::Names;
-use super::{Access, Inference, Scope, Severity, Statement, Step};
+use super::{Access, Inference, Scope, Statement, Step};
+use crate::text::Severity;
 
 /// The inference as text, round by round: what each access argument gave, the ranges, and at the
 /// end which arguments are in bounds and under what conditions.

@@ -6,7 +6,7 @@ use tc_ir::expr::{Expr, Node, Var};
 
 use super::engine::Engine;
 use super::{IndexVar, Kind, Value};
-use crate::tc::syntax::diagnostic::{MAX_DIAGNOSTICS, similar};
+use crate::text::diagnostic::{MAX_DIAGNOSTICS, similar};
 
 impl Engine<'_> {
     /// Reports the variables that the rounds left, those that share an access together.

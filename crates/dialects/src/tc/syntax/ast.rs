@@ -4,8 +4,8 @@
 //! Trees from the parser are at most [`super::parser::MAX_HEIGHT`] high, so that walks over them
 //! may recurse.
 
-use super::diagnostic::Span;
 use super::types::ScalarType;
+use crate::text::{Name, Span};
 
 /// A whole source file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,15 +14,6 @@ pub struct Program {
     pub defs: Vec<Def>,
     /// Whether the program was read with [`super::Options::relaxed`].
     pub relaxed: bool,
-}
-
-/// A name and where it stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Name {
-    /// The spelling.
-    pub text: String,
-    /// Where it stands.
-    pub span: Span,
 }
 
 /// `def name(inputs) -> (outputs) { statements }`

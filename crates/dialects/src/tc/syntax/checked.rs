@@ -13,9 +13,9 @@
 //! - a size variable, index variable or extent has type `int32` or [`Type::Index`].
 
 use super::ast::{Assign, Reduction};
-use super::builtins::Builtin;
-use super::diagnostic::Span;
 use super::types::{ScalarType, Type};
+use crate::builtins::Builtin;
+use crate::text::Span;
 
 /// The functions of a source file.
 #[derive(Clone, Debug, Default, PartialEq)]

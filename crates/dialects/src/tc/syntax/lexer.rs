@@ -3,9 +3,11 @@
 //! Source: the TC language, "Lexical". The longest match decides, so `maximum` is a name and `max=!`
 //! one token.
 
-use super::diagnostic::Reason;
 use super::types::ScalarType;
-use crate::tokens::{self, Token, decimal, is_word_byte, run, run_on};
+use crate::text::{
+    Reason,
+    tokens::{self, Token, decimal, is_word_byte, run, run_on},
+};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,7 +215,7 @@ fn number(bytes: &[u8], at: usize, integer: bool) -> (TokenKind, usize) {
 mod tests {
     use super::TokenKind::*;
     use super::*;
-    use crate::tokens::tokenize;
+    use crate::text::tokens::tokenize;
 
     fn kinds(text: &str) -> Vec<TokenKind> {
         let mut kinds: Vec<_> = tokenize(text).iter().map(|token| token.kind).collect();

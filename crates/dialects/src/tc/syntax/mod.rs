@@ -7,11 +7,11 @@
 //! Source: the TC language reference, which puts together what the original implementation accepts; the
 //! conformance data of `tests/conformance/tc` holds its cases.
 //!
-//! Limits: [`diagnostic::MAX_FILE_BYTES`], those of [`crate::tokens`], [`parser::MAX_NESTING`],
+//! Limits: [`MAX_FILE_BYTES`](crate::text::source::MAX_FILE_BYTES), those of [`crate::text::tokens`], [`parser::MAX_NESTING`],
 //! [`parser::MAX_HEIGHT`]; beyond one of them a program is refused with a located error.
 //!
 //! ```
-//! use tc_dialects::tc::syntax::{Options, SourceFile, check, parse_program};
+//! use tc_dialects::{tc::syntax::{Options, check, parse_program}, text::SourceFile};
 //!
 //! let source = SourceFile::new("sum.tc", "def sum(float(N) A) -> (s) { s +=! A(i) }");
 //! let (program, errors) = parse_program(&source, &Options::default());
@@ -22,9 +22,7 @@
 //! ```
 
 pub mod ast;
-pub mod builtins;
 pub mod checked;
-pub mod diagnostic;
 pub mod lexer;
 pub mod parser;
 mod printer;
@@ -34,7 +32,6 @@ mod tests;
 pub mod types;
 
 pub use checked::Checked;
-pub use diagnostic::{Diagnostic, Reason, Severity, SourceFile, Span, Stage};
 pub use parser::parse_program;
 pub use sema::check;
 pub use types::{ScalarType, Type};

@@ -10,13 +10,15 @@
 
 use super::Options;
 use super::ast::{
-    Assign, BinaryOp, Clause, Def, Dim, Equivalent, Expr, ExprKind, Name, Param, Program,
-    Reduction, Statement, TensorType, UnaryOp,
+    Assign, BinaryOp, Clause, Def, Dim, Equivalent, Expr, ExprKind, Param, Program, Reduction,
+    Statement, TensorType, UnaryOp,
 };
-use super::diagnostic::{Diagnostic, Reason, SourceFile, Span};
 use super::lexer::TokenKind;
 use super::types::ScalarType;
-use crate::tokens::{Cursor, Failed, Parsed, Token};
+use crate::text::{
+    Diagnostic, Name, Reason, SourceFile, Span,
+    tokens::{Cursor, Failed, Parsed, Token},
+};
 
 /// Deepest nesting of parentheses, calls and branches.
 pub const MAX_NESTING: u32 = 200;

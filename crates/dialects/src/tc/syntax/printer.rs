@@ -7,10 +7,10 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::ast::{
-    Clause, Def, Dim, Equivalent, Expr, ExprKind, Name, Param, Program, Statement, TensorType,
-    UnaryOp,
+    Clause, Def, Dim, Equivalent, Expr, ExprKind, Param, Program, Statement, TensorType, UnaryOp,
 };
 use super::parser::LOCAL;
+use crate::text::Name;
 
 /// Binding strength of `? :`, weaker than every operator between two operands.
 const SELECT: u8 = 0;

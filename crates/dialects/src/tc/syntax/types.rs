@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::diagnostic::similar;
+use crate::text::diagnostic::similar;
 
 /// The type of one tensor element or of one value of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

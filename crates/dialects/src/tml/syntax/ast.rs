@@ -1,11 +1,10 @@
 //! The syntax tree of a TML program, as the parser builds it and the printer writes it.
 //!
 //! Names are not resolved and numbers keep their spelling; [`super::check()`] gives them a meaning. Trees
-//! from the parser are at most [`crate::tc::syntax::parser::MAX_HEIGHT`] high, so that walks over them
+//! from the parser are at most [`super::parser::MAX_HEIGHT`] high, so that walks over them
 //! may recurse.
 
-use super::Span;
-pub use crate::tc::syntax::ast::Name;
+use crate::text::{Name, Span};
 
 /// `prog`: declarations, then statements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -11,12 +11,13 @@
 //! The last step is the analysis of section 5: uses of variables that nothing has assigned to before, and
 //! results that nothing is assigned to, in programs that say with qualifiers what is initialized.
 
-use super::ast::{self, BinaryOp, Name};
+use super::ast::Qualifier;
+use super::ast::{self, BinaryOp};
 use super::checked::{
     Checked, Expr, ExprKind, MAX_RANK, Operator, Statement, TensorType, Variable,
 };
-use super::{Diagnostic, Reason, Span, ast::Qualifier};
-use crate::tc::{MAX_EXTENT, syntax::diagnostic::sorted_and_capped};
+use crate::text::{Diagnostic, Name, Reason, Span};
+use crate::{imap::MAX_EXTENT, text::diagnostic::sorted_and_capped};
 use std::collections::{HashMap, HashSet};
 
 /// Extents of which a diagnostic says where they were declared.

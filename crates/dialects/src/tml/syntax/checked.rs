@@ -1,10 +1,10 @@
 //! A well-formed program: names resolved, types known, sugar expanded.
 //!
 //! What is left is the core of the report: its seven kinds of expressions with one pair of dimensions
-//! each. Trees are at most [`crate::tc::syntax::parser::MAX_HEIGHT`] high, so that walks may recurse.
+//! each. Trees are at most [`super::parser::MAX_HEIGHT`] high, so that walks may recurse.
 
-use super::Span;
 pub use super::ast::{Element, Qualifier};
+use crate::text::Span;
 use std::fmt;
 
 /// Most dimensions that a tensor has, intermediate ones included.

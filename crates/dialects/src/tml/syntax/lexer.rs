@@ -3,8 +3,10 @@
 //! Source: figure 1. `[0-9][0-9]*` is an integer, `[a-zA-Z][a-zA-Z0-9]*` a name; the longest match
 //! decides.
 
-use super::Reason;
-use crate::tokens::{self, Token, run};
+use crate::text::{
+    Reason,
+    tokens::{self, Token, run},
+};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

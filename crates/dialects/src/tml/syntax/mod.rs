@@ -17,11 +17,11 @@
 //!   dimension p_k of `x`. Two entries are always a swap.
 //! * `//` starts a comment, up to the end of the line.
 //!
-//! Limits: those of [`crate::tc::syntax`], [`checked::MAX_RANK`], and extents up to
-//! [`crate::tc::MAX_EXTENT`]; beyond one of them a program is refused with a located error.
+//! Limits: those of [`crate::text`], [`checked::MAX_RANK`], and extents up to
+//! [`crate::imap::MAX_EXTENT`]; beyond one of them a program is refused with a located error.
 //!
 //! ```
-//! use tc_dialects::tml::syntax::{SourceFile, check, parse_program};
+//! use tc_dialects::{text::SourceFile, tml::syntax::{check, parse_program}};
 //!
 //! let text = "var A : [3 4]  var B : [4 5]  var C : [3 5]  C = A # B . [2 3]";
 //! let (program, errors) = parse_program(&SourceFile::new("matmul.tml", text));
@@ -40,7 +40,7 @@ mod printer;
 #[cfg(test)]
 mod tests;
 
-pub use crate::tc::syntax::{Diagnostic, Reason, Severity, SourceFile, Span};
+use crate::text::{Diagnostic, Reason, SourceFile};
 pub use check::check;
 pub use checked::Checked;
 pub use parser::parse_program;

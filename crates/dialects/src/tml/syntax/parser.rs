@@ -5,13 +5,18 @@
 //! reports several mistakes; what has a mistake is left out of the tree. Time and memory are linear. The
 //! limits on nesting and height are those of TC, for the same reason.
 
-use super::ast::{
-    BinaryOp, Declaration, Element, Expr, ExprKind, Name, Program, Qualifier, Statement,
-};
+use super::ast::{BinaryOp, Declaration, Element, Expr, ExprKind, Program, Qualifier, Statement};
 use super::lexer::TokenKind;
-use super::{Diagnostic, Reason, SourceFile, Span};
-use crate::tc::syntax::parser::{MAX_HEIGHT, MAX_NESTING};
-use crate::tokens::{Cursor, Failed, Parsed, Token};
+use crate::text::{
+    Diagnostic, Name, Reason, SourceFile, Span,
+    tokens::{Cursor, Failed, Parsed, Token},
+};
+
+/// Deepest nesting of parentheses.
+pub const MAX_NESTING: u32 = 200;
+
+/// Greatest height of an expression tree.
+pub const MAX_HEIGHT: u32 = 400;
 
 /// Parses a program; what could not be parsed is left out and reported.
 pub fn parse_program(source: &SourceFile) -> (Program, Vec<Diagnostic>) {

@@ -1,6 +1,7 @@
 //! Writes a syntax tree as text that parses back to the same tree.
 
-use super::ast::{Declaration, Expr, ExprKind, Name, Program, Statement};
+use super::ast::{Declaration, Expr, ExprKind, Program, Statement};
+use crate::text::Name;
 use std::fmt;
 
 fn numbers(names: &[Name]) -> String {

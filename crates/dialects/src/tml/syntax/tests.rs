@@ -1,6 +1,6 @@
 use super::checked::{ExprKind, MAX_RANK, round_up};
+use super::parser::{MAX_HEIGHT, MAX_NESTING};
 use super::*;
-use crate::tc::syntax::parser::{MAX_HEIGHT, MAX_NESTING};
 use proptest::prelude::*;
 
 fn front_end(text: &str) -> (Checked, Vec<Diagnostic>) {

@@ -5,9 +5,8 @@
 //! overflow.
 
 use tc_dialects::{
-    imap,
+    imap::{self, MAX_EXTENT},
     mlir::{Builder, Val},
-    tc::MAX_EXTENT,
 };
 use tc_ir::{
     Context,

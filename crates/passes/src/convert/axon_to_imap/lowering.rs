@@ -19,11 +19,11 @@ use tc_dialects::{
         parametric::{Parametric, Requirement},
         to_hlo::hlo_element,
     },
-    diagnostic::placed,
-    hlo::ElementType as HloElement,
-    imap::{self, Combiner, CombinerKind},
+    element::ElementType as HloElement,
+    imap::{self, Combiner, CombinerKind, MAX_EXTENT},
     mlir::{self, Builder, Op, Val},
-    tc::{MAX_EXTENT, syntax::Span},
+    report::placed,
+    text::Span,
 };
 use tc_ir::{Expr, IndexingMap, Var, map::Variable, polynomial};
 

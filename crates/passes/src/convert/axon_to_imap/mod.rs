@@ -64,12 +64,12 @@ use tc_dialects::{
         syntax::ast::Program,
         to_hlo::hlo_element,
     },
-    diagnostic::placed,
     hlo::Shape,
     imap,
     mlir::{self, Builder},
     pass::{Failure, PassInfo, PassRun},
-    tc::syntax::{Diagnostic, Span},
+    report::placed,
+    text::{Diagnostic, Span},
 };
 use tc_ir::Expr;
 

@@ -26,13 +26,13 @@ use tc_dialects::{
         },
         to_hlo::{bits, hlo_element, opcode},
     },
+    element::{ElementKind, ElementType as HloElement},
     hlo::{
-        ArrayLiteral, Attribute as HloAttribute, ElementKind, ElementType as HloElement,
-        Instruction, Payload, Shape, Value as HloValue,
+        ArrayLiteral, Attribute as HloAttribute, Instruction, Payload, Shape, Value as HloValue,
     },
     imap::{self, Combiner},
     mlir::{self, Builder, Val},
-    tc::syntax::Span,
+    text::Span,
 };
 use tc_ir::{
     Expr,

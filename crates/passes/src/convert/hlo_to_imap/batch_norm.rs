@@ -12,10 +12,8 @@ use super::{
     value::{Array, compute_type, sum_type},
 };
 use tc_dialects::{
-    hlo::{
-        ArrayShape, Attribute, ElementType, Opcode, Value as AttributeValue,
-        indexing::InstructionRef,
-    },
+    element::ElementType,
+    hlo::{ArrayShape, Attribute, Opcode, Value as AttributeValue, indexing::InstructionRef},
     imap::{Combiner, CombinerKind},
     mlir::{Builder, Val},
 };

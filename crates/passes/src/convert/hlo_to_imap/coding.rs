@@ -4,7 +4,7 @@
 use super::value::{compute_type, is_narrow, storage_type};
 use melior::ir::Type;
 use tc_dialects::{
-    hlo::{ElementKind, ElementType},
+    element::{ElementKind, ElementType},
     mlir::{self, Builder, Val},
 };
 

@@ -16,7 +16,8 @@ use super::{
 use crate::convert::index_expr::IndexMath;
 use melior::ir::{Type, ValueLike};
 use tc_dialects::{
-    hlo::{ElementType, Opcode},
+    element::ElementType,
+    hlo::Opcode,
     mlir::{Builder, Val},
 };
 

@@ -3,9 +3,11 @@
 use super::{Lowering, value::Value};
 use melior::ir::ValueLike;
 use tc_dialects::{
-    diagnostic::{Report, Severity},
-    hlo::{Attribute, ComputationId, ElementType, Instruction},
+    element::ElementType,
+    hlo::{Attribute, ComputationId, Instruction},
     mlir::{self, Builder, Val},
+    report::Report,
+    text::Severity,
 };
 
 impl<'c> Lowering<'c, '_> {

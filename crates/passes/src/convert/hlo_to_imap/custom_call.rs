@@ -15,7 +15,8 @@
 
 use super::{Lowering, linear_algebra::TriangularForm, nest::identity, scalar, value::Array};
 use tc_dialects::{
-    hlo::{ArrayShape, Attribute, ElementType, Instruction, Opcode, Transposition},
+    element::ElementType,
+    hlo::{ArrayShape, Attribute, Instruction, Opcode, Transposition},
     imap,
     mlir::Builder,
 };

@@ -9,8 +9,9 @@ use super::{
 };
 use crate::convert::index_expr::IndexMath;
 use tc_dialects::{
+    element::{ElementKind, ElementType},
     hlo::{
-        ArrayShape, Attribute, ComputationId, ElementKind, ElementType, Opcode,
+        ArrayShape, Attribute, ComputationId, Opcode,
         indexing::{Accesses, InstructionRef, RuntimeVariable},
     },
     imap::{self, Combiner, CombinerKind, Indexed},

@@ -17,7 +17,8 @@ use std::{
     f64::consts::{FRAC_1_SQRT_2, FRAC_PI_2},
 };
 use tc_dialects::{
-    hlo::{ArrayShape, Attribute, ElementType, FftType, Instruction, Value as AttributeValue},
+    element::ElementType,
+    hlo::{ArrayShape, Attribute, FftType, Instruction, Value as AttributeValue},
     imap,
     mlir::{self, Builder, Val},
 };

@@ -13,10 +13,8 @@ use super::{
 use crate::convert::index_expr::IndexMath;
 use melior::ir::ValueLike;
 use tc_dialects::{
-    hlo::{
-        ArrayShape, Attribute, ElementType, Instruction, Opcode, Transposition,
-        Value as AttributeValue,
-    },
+    element::ElementType,
+    hlo::{ArrayShape, Attribute, Instruction, Opcode, Transposition, Value as AttributeValue},
     mlir::{Builder, Val},
 };
 

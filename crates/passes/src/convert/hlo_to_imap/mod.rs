@@ -56,15 +56,17 @@ use melior::{
 };
 use nest::{Nest, decode_all, empty, empty_array, encode_all, identity};
 use tc_dialects::{
-    diagnostic::{Report, Severity},
+    element::{ElementKind, ElementType},
     hlo::{
-        ArrayShape, Attribute as HloAttribute, ComputationId, ElementKind, ElementType,
-        Instruction, InstructionId, Literal, Module, Opcode, Shape, dialect,
+        ArrayShape, Attribute as HloAttribute, ComputationId, Instruction, InstructionId, Literal,
+        Module, Opcode, Shape, dialect,
         indexing::{Accesses, InstructionRef},
     },
     imap::{self, Combiner, CombinerKind},
     mlir::{self, Builder, Val},
     pass::{Failure, PassInfo, PassRun},
+    report::Report,
+    text::Severity,
 };
 use value::{Array, Scalar, Value, compute_type, storage_type, tensor_type};
 

@@ -10,10 +10,10 @@ use crate::convert::{
 };
 use melior::ir::{Attribute, ValueLike, r#type::MemRefType};
 use tc_dialects::{
-    hlo::{ArrayShape, ElementType, indexing::Accesses},
-    imap::{self, Accumulator, AnyIndexed, Combiner, GenericParts, Indexed},
+    element::ElementType,
+    hlo::{ArrayShape, indexing::Accesses},
+    imap::{self, Accumulator, AnyIndexed, Combiner, GenericParts, Indexed, MAX_EXTENT},
     mlir::{self, Builder, Val},
-    tc::MAX_EXTENT,
 };
 use tc_ir::{
     Context, Expr, IndexingMap, Interval, Node, Var,

@@ -10,7 +10,8 @@ use super::{
 };
 use melior::ir::{Type, ValueLike};
 use tc_dialects::{
-    hlo::{ArrayShape, Attribute, ElementKind, ElementType, Instruction, Shape},
+    element::{ElementKind, ElementType},
+    hlo::{ArrayShape, Attribute, Instruction, Shape},
     imap::{self, Accumulator, Combiner, CombinerKind, Indexed, Sort, Start},
     mlir::{self, Builder, Val},
 };

@@ -15,9 +15,8 @@ use super::{
 };
 use melior::ir::ValueLike;
 use tc_dialects::{
-    hlo::{
-        ArrayShape, Attribute, ElementType, Instruction, RandomAlgorithm, Value as AttributeValue,
-    },
+    element::ElementType,
+    hlo::{ArrayShape, Attribute, Instruction, RandomAlgorithm, Value as AttributeValue},
     imap::{self, Combiner},
     mlir::{Builder, Val},
 };

@@ -11,9 +11,10 @@ use super::{
 };
 use melior::ir::{Attribute as MlirAttribute, Type, ValueLike};
 use tc_dialects::{
+    element::{ElementKind, ElementType},
     hlo::{
-        ArrayLiteral, Attribute, ComparisonType, ComputationId, Direction, ElementKind,
-        ElementType, Instruction, Module, Opcode, Value as AttributeValue,
+        ArrayLiteral, Attribute, ComparisonType, ComputationId, Direction, Instruction, Module,
+        Opcode, Value as AttributeValue,
     },
     mlir::{self, Builder, Val},
 };

@@ -187,7 +187,7 @@ impl<'c> Lowering<'c, '_> {
         let dim = instruction.integer(tc_dialects::hlo::Attribute::IotaDimension).unwrap_or(0);
         self.generate(b, shape, &|b, index| {
             let wide = b.value("arith.index_cast", &[index[dim as usize]], b.int_type(64));
-            let from = tc_dialects::hlo::ElementType::S64;
+            let from = tc_dialects::element::ElementType::S64;
             Ok(scalar::convert(b, from, shape.element_type, &[wide]))
         })
     }

@@ -9,7 +9,8 @@
 use melior::ir::{Type, ValueLike};
 use std::rc::Rc;
 use tc_dialects::{
-    hlo::{ArrayShape, ElementKind, ElementType},
+    element::{ElementKind, ElementType},
+    hlo::ArrayShape,
     mlir::{self, Builder, Val},
 };
 

@@ -15,8 +15,9 @@ use crate::convert::index_expr::IndexMath;
 use melior::ir::{Attribute as MlirAttribute, Type};
 use std::iter;
 use tc_dialects::{
+    element::{ElementKind, ElementType},
     hlo::{
-        ArrayShape, Attribute, ComputationId, ElementKind, ElementType, Literal, Opcode,
+        ArrayShape, Attribute, ComputationId, Literal, Opcode,
         indexing::{Accesses, InstructionRef},
     },
     imap::{self, Accumulator, AnyIndexed, Combiner, CombinerKind, Indexed, Start},

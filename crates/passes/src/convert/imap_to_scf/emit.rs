@@ -5,9 +5,9 @@ use super::{super::index_expr::IndexExprs, super::loops, Choices, MAX_VARIABLES}
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike};
 use std::collections::{BTreeMap, BTreeSet};
 use tc_dialects::{
-    diagnostic::Report,
     imap::{self, Accumulator, AnyIndexed, Indexed, Inside, verify::index_variable},
     mlir::{self, Blk, Builder, Op, Val, ValueMap},
+    report::Report,
 };
 use tc_ir::{Constraint, Context, Expr, IndexingMap, Node, Var, map::VarIntervals};
 

@@ -14,9 +14,9 @@ use crate::convert::loops;
 use melior::ir::{BlockLike, Type, ValueLike, operation::OperationLike};
 use std::collections::BTreeMap;
 use tc_dialects::{
-    diagnostic::Report,
     imap::{Generic, Indexed, Start},
     mlir::{self, Builder, Op, Val},
+    report::Report,
 };
 use tc_ir::Var;
 

@@ -22,9 +22,9 @@ use super::{
 use crate::convert::{index_expr::IndexMath, loops::build_for};
 use melior::ir::{TypeLike, ValueLike};
 use tc_dialects::{
-    diagnostic::Report,
     imap::{Indexed, Scan},
     mlir::{self, Builder, Val},
+    report::Report,
 };
 use tc_ir::Var;
 

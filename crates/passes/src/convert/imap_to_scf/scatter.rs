@@ -10,9 +10,9 @@ use super::{
     nest::{declare_distinct, row_loop},
 };
 use tc_dialects::{
-    diagnostic::Report,
     imap::Scatter,
     mlir::{self, Builder},
+    report::Report,
 };
 use tc_ir::Var;
 

@@ -19,9 +19,9 @@ use super::{Choices, work};
 use crate::convert::{index_expr::IndexMath, loops};
 use melior::ir::{Type, TypeLike, ValueLike, operation::OperationLike};
 use tc_dialects::{
-    diagnostic::Report,
     imap::Sort,
     mlir::{self, Builder, Val, ValueMap},
+    report::Report,
 };
 
 /// The most items that insertion sorts as a run. It compares an item with a quarter of the run on average:

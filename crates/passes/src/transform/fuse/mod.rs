@@ -57,10 +57,10 @@ use legality::{Plan, plan};
 use melior::ir::{ValueLike, operation::OperationLike};
 use node::Node;
 use tc_dialects::{
-    diagnostic::{RemarkKind, remark},
     imap::{Accumulator, Generic, Indexed},
     mlir::{self, Blk, Op},
     pass::{Failure, PassInfo, PassOption, PassRun},
+    report::{RemarkKind, remark},
 };
 use tc_ir::{
     Context,
@@ -84,8 +84,7 @@ pub const PASS: PassInfo = PassInfo {
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
     let Some(max_recompute) = pass.options.number("max-recompute") else {
-        tc_dialects::diagnostic::Report::op_error(pass.op, "'max-recompute' expects a number")
-            .emit();
+        tc_dialects::report::Report::op_error(pass.op, "'max-recompute' expects a number").emit();
         return Err(Failure);
     };
     let Some(module) = mlir::body(pass.op, 0) else { return Ok(()) };

@@ -9,9 +9,9 @@ use super::{Checked, SizeValues};
 use melior::ir::{Attribute, Region, ValueLike, operation::OperationLike};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use tc_dialects::{
-    diagnostic::Report,
     imap::{self, Combiner, CombinerKind, map},
     mlir::{self, Blk, Builder, Op, Val, ValueMap},
+    report::Report,
     tc::Comprehension,
 };
 use tc_ir::{

@@ -1,7 +1,7 @@
 //! Whole computations, runtime variables, collectives, utilization.
 
 use super::*;
-use crate::hlo::ElementType;
+use crate::element::ElementType;
 
 fn root_texts(text: &str) -> Vec<Vec<String>> {
     let module = parse(text);

@@ -5,7 +5,7 @@ mod random;
 use super::*;
 use crate::{
     hlo::{Attribute, ComputationId, Module, Opcode, Value, read},
-    tc::syntax::SourceFile,
+    text::SourceFile,
 };
 use std::time::{Duration, Instant};
 

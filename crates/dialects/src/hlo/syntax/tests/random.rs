@@ -2,7 +2,7 @@
 
 use crate::{
     hlo::{read, syntax::print},
-    tc::syntax::Span,
+    text::Span,
 };
 use proptest::prelude::*;
 

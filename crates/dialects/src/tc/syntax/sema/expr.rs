@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use super::super::ast::{self, Assign, BinaryOp, UnaryOp};
-use super::super::builtins::{self, BUILTINS, Builtin};
 use super::super::checked::{
     ArithOp, CompareOp, Dim, Equivalent, Expr, ExprKind, IndexVariable, Let, RangeClause, Source,
 };
-use super::super::diagnostic::{Diagnostic, Reason, Span, similar};
 use super::super::types::{ScalarType, Type};
 use super::index::to_index;
 use super::{FunctionChecker, Symbol, builtin_redefined, redefined, shortened};
+use crate::builtins::{self, BUILTINS, Builtin};
+use crate::text::{Diagnostic, Name, Reason, Span, diagnostic::similar};
 
 /// What a name of the statement's scope stands for.
 #[derive(Clone, Copy)]
@@ -104,7 +104,7 @@ impl<'f, 'a> Scope<'f, 'a> {
 
     fn new_variable(&mut self, name: &'a str, span: Span) -> Option<usize> {
         if builtins::lookup(name).is_some() {
-            self.report(builtin_redefined(&ast::Name { text: name.to_owned(), span }));
+            self.report(builtin_redefined(&Name { text: name.to_owned(), span }));
             return None;
         }
         let variable = self.variables.len();
@@ -130,7 +130,7 @@ impl<'f, 'a> Scope<'f, 'a> {
 
     fn range(
         &mut self,
-        name: &'a ast::Name,
+        name: &'a Name,
         lower: &'a ast::Expr,
         upper: &'a ast::Expr,
     ) -> Option<RangeClause> {
@@ -145,7 +145,7 @@ impl<'f, 'a> Scope<'f, 'a> {
         })
     }
 
-    fn ranged_variable(&mut self, name: &'a ast::Name) -> Option<usize> {
+    fn ranged_variable(&mut self, name: &'a Name) -> Option<usize> {
         let text = name.text.as_str();
         let what = match self.locals.get(text) {
             Some(&(Local::Variable(variable), _)) => {
@@ -191,7 +191,7 @@ impl<'f, 'a> Scope<'f, 'a> {
         Some(to_index(value))
     }
 
-    fn bind(&mut self, name: &'a ast::Name, value: &'a ast::Expr) {
+    fn bind(&mut self, name: &'a Name, value: &'a ast::Expr) {
         self.reads = false;
         let value = self.value(value);
         let reads = self.reads;
@@ -536,7 +536,7 @@ impl<'f, 'a> Scope<'f, 'a> {
     }
 
     /// An access or the call of a built-in function.
-    fn apply(&mut self, name: &'a ast::Name, args: &'a [ast::Expr], span: Span) -> Option<Expr> {
+    fn apply(&mut self, name: &'a Name, args: &'a [ast::Expr], span: Span) -> Option<Expr> {
         if let Some(builtin) = builtins::lookup(&name.text) {
             return self.call(builtin, args, span);
         }
@@ -624,7 +624,7 @@ impl<'f, 'a> Scope<'f, 'a> {
     }
 
     /// `tensor.dim`; of an input it is the size or number that its type gives.
-    fn extent(&mut self, tensor: &ast::Name, dim: &ast::Name, span: Span) -> Option<Expr> {
+    fn extent(&mut self, tensor: &Name, dim: &Name, span: Span) -> Option<Expr> {
         let view = if builtins::lookup(&tensor.text).is_some() {
             self.error(
                 Reason::NotATensor,

@@ -6,8 +6,8 @@
 //! bools are converted as they are.
 
 use super::super::checked::{ArithOp, Expr, ExprKind};
-use super::super::diagnostic::Span;
 use super::super::types::{ScalarType, Type};
+use crate::text::Span;
 
 /// The value as an index. A float is truncated, which only the relaxed rules ask for.
 pub(super) fn to_index(expr: Expr) -> Expr {

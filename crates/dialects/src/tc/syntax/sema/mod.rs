@@ -22,10 +22,13 @@ use std::collections::{HashMap, HashSet};
 
 use self::expr::Scope;
 use super::ast;
-use super::builtins;
 use super::checked::{Checked, Dim, Function, Input, Output, SizeVariable, Statement};
-use super::diagnostic::{Diagnostic, MAX_DIAGNOSTICS, Reason, Span, similar, sorted_and_capped};
 use super::types::ScalarType;
+use crate::builtins;
+use crate::text::{
+    Diagnostic, Name, Reason, Span,
+    diagnostic::{MAX_DIAGNOSTICS, similar, sorted_and_capped},
+};
 
 /// Checks a program that was parsed without an error.
 ///
@@ -175,7 +178,7 @@ impl<'a> FunctionChecker<'a> {
     }
 
     /// Enters a name of the function's scope; an error leaves the first meaning.
-    fn declare(&mut self, name: &'a ast::Name, symbol: Symbol) -> bool {
+    fn declare(&mut self, name: &'a Name, symbol: Symbol) -> bool {
         if builtins::lookup(&name.text).is_some() {
             self.report(builtin_redefined(name));
             return false;
@@ -219,7 +222,7 @@ impl<'a> FunctionChecker<'a> {
     }
 
     /// A size variable in the type of an input, new or met before.
-    fn size(&mut self, name: &'a ast::Name) -> Option<Dim> {
+    fn size(&mut self, name: &'a Name) -> Option<Dim> {
         if let Some(&(Symbol::Size(size), _)) = self.symbols.get(name.text.as_str()) {
             return Some(Dim::Size(size));
         }
@@ -232,7 +235,7 @@ impl<'a> FunctionChecker<'a> {
     }
 
     /// A constant extent.
-    fn extent(&mut self, number: &ast::Name) -> Option<Dim> {
+    fn extent(&mut self, number: &Name) -> Option<Dim> {
         match number.text.parse::<i32>() {
             Ok(extent) if 1 <= extent => Some(Dim::Const(extent.into())),
             _ => {
@@ -279,7 +282,7 @@ impl<'a> FunctionChecker<'a> {
         }
     }
 
-    fn annotated_size(&mut self, name: &'a ast::Name) -> Option<Dim> {
+    fn annotated_size(&mut self, name: &'a Name) -> Option<Dim> {
         match self.symbols.get(name.text.as_str()) {
             Some(&(Symbol::Size(size), _)) => Some(Dim::Size(size)),
             Some((Symbol::FreeSize, _)) => Some(Dim::Free(name.text.clone())),
@@ -430,7 +433,7 @@ impl<'a> FunctionChecker<'a> {
 }
 
 impl FunctionChecker<'_> {
-    fn report_temporary(&mut self, name: &ast::Name) {
+    fn report_temporary(&mut self, name: &Name) {
         let error = Diagnostic::new(
             Reason::Temporary,
             name.span,
@@ -454,12 +457,12 @@ fn shortened(text: &str) -> String {
     }
 }
 
-fn redefined(name: &ast::Name, first: Span) -> Diagnostic {
+fn redefined(name: &Name, first: Span) -> Diagnostic {
     Diagnostic::new(Reason::Redefined, name.span, format!("'{}' is already declared", name.text))
         .note(first, "declared here")
 }
 
-fn builtin_redefined(name: &ast::Name) -> Diagnostic {
+fn builtin_redefined(name: &Name) -> Diagnostic {
     Diagnostic::new(
         Reason::BuiltinRedefined,
         name.span,

@@ -8,6 +8,9 @@ use super::ast::{self, Assign, Reduction, UnaryOp};
 use super::checked::{ArithOp, Checked, Dim, Expr, ExprKind, Source};
 use super::parser::{MAX_HEIGHT, MAX_NESTING};
 use super::*;
+use crate::text::{
+    Diagnostic, Reason, SourceFile, diagnostic::MAX_DIAGNOSTICS, source::MAX_FILE_BYTES,
+};
 
 const SYNTAX: &str = include_str!("../../../../../../tests/conformance/tc/syntax.jsonl");
 const PROGRAMS: [&str; 3] = [
@@ -668,7 +671,7 @@ fn sizes_of_files_and_tokens_are_limited() {
     assert_eq!(limit(&long), (1, 22));
     let statements = "o = 1\n".repeat(400_000);
     assert_eq!(limit(&format!("def f() -> (o) {{ {statements} }}")), (349_523, 3));
-    let bytes = vec![b'('; diagnostic::MAX_FILE_BYTES + 1];
+    let bytes = vec![b'('; MAX_FILE_BYTES + 1];
     let (_, error) = *SourceFile::from_bytes("big.tc", bytes, Reason::Syntax, Reason::Limit)
         .expect_err("over the limit");
     assert_eq!(error.reason, Reason::Limit);
@@ -678,9 +681,9 @@ fn sizes_of_files_and_tokens_are_limited() {
 fn many_errors_are_capped() {
     let text = "def f() -> (o) { o = Q(1) }\n".repeat(1000);
     let (_, diagnostics) = analyze(&text, false);
-    assert_eq!(diagnostics.len(), diagnostic::MAX_DIAGNOSTICS + 1);
+    assert_eq!(diagnostics.len(), MAX_DIAGNOSTICS + 1);
     let (_, diagnostics) = analyze(&"def ".repeat(10_000), false);
-    assert_eq!(diagnostics.len(), diagnostic::MAX_DIAGNOSTICS + 1);
+    assert_eq!(diagnostics.len(), MAX_DIAGNOSTICS + 1);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::super::checked::{Expr, ExprKind, Statement};
 use super::super::*;
 use super::parse;
+use crate::text::{Diagnostic, Reason, SourceFile, Span};
 
 /// Panics where a typed statement breaks an invariant of its module.
 fn verify_statement(statement: &Statement) {

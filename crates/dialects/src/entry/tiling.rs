@@ -1,14 +1,14 @@
 //! Trampolines of the interfaces for tiling `imap.generic`.
 
-use super::{Op, guarded};
 use crate::{
-    diagnostic::{RemarkKind, Report, remark},
+    ffi::guarded,
     imap::{
-        Generic, partial,
-        partial::Split,
+        Generic,
+        partial::{self, Split},
         tiling::{self, Index, Operand, Reason, Span, Tiled},
     },
-    mlir::{self, Builder, Val},
+    mlir::{self, Builder, Op, Val},
+    report::{RemarkKind, Report, remark},
 };
 use melior::ir::{BlockRef, OperationRef, ValueLike, operation::OperationLike};
 use mlir_sys::{MlirBlock, MlirOperation, MlirValue};

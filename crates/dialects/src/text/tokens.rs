@@ -5,7 +5,10 @@
 //! it meets them. Time and memory are linear; it stops at [`TokenKind::MAX_TOKENS`], which the parser
 //! reports as well.
 
-use crate::tc::syntax::diagnostic::{Diagnostic, MAX_DIAGNOSTICS, Reason, Span, sorted_and_capped};
+use crate::text::{
+    Diagnostic, Reason, Span,
+    diagnostic::{MAX_DIAGNOSTICS, sorted_and_capped},
+};
 
 /// Longest name or number, in bytes.
 pub const MAX_TOKEN_BYTES: usize = 1024;

@@ -1,7 +1,7 @@
 //! The explanations of diagnostic codes: the page `docs/src/errors.md`, which has a section for each.
 
 /// The page.
-const PAGE: &str = include_str!("../../../docs/src/errors.md");
+const PAGE: &str = include_str!("../../../../docs/src/errors.md");
 
 /// The start of a section.
 const HEADING: &str = "\n### ";
@@ -24,7 +24,7 @@ pub fn explain(code: &str) -> Result<&'static str, String> {
         return Ok(text);
     }
     let codes = sections().map(|(known, _)| known);
-    let similar = crate::tc::syntax::diagnostic::similar(&code.to_ascii_uppercase(), codes);
+    let similar = crate::text::diagnostic::similar(&code.to_ascii_uppercase(), codes);
     let similar = similar.unwrap_or("TC0024");
     Err(format!("'{code}' is not a diagnostic code; expected one such as '{similar}'"))
 }
@@ -41,7 +41,7 @@ pub fn sections() -> impl Iterator<Item = (&'static str, &'static str)> {
 #[cfg(test)]
 mod tests {
     use super::sections;
-    use crate::tc::{ranges::Kind, syntax::Reason};
+    use crate::{tc::ranges::Kind, text::Reason};
 
     #[test]
     fn every_code_has_one_section() {

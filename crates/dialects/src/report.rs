@@ -1,23 +1,16 @@
 //! Errors, warnings and remarks that end as MLIR diagnostics.
 
-use crate::{ffi, files, mlir::Op};
+use crate::{
+    ffi, files,
+    mlir::Op,
+    text::{self, Severity, SourceFile, Span},
+};
 use melior::{
     Context,
     diagnostic::{Diagnostic, DiagnosticHandlerId, DiagnosticSeverity},
     ir::{Location, operation::OperationLike},
 };
-use std::{cell::RefCell, collections::HashMap, rc::Rc};
-
-/// How serious a diagnostic is. The numbers are those of the C++ bridge.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Severity {
-    /// The input is wrong.
-    Error = 0,
-    /// The input may be wrong.
-    Warning = 1,
-    /// What the compiler did, or why it did not.
-    Remark = 2,
-}
+use std::{cell::RefCell, collections::HashMap, ffi::c_int, rc::Rc};
 
 /// What an optimization remark is about. The numbers are those of the C++ bridge.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -40,7 +33,7 @@ pub fn remark(
     function: &str,
     arguments: &[(&str, &str)],
 ) {
-    ffi::emit_remark(location, kind, pass, name, function, arguments);
+    ffi::emit_remark(location, kind as c_int, pass, name, function, arguments);
 }
 
 /// A diagnostic with the notes that belong to it, emitted by [`Report::emit`].
@@ -72,6 +65,23 @@ impl<'c> Report<'c> {
     /// An error at an operation, whose name goes before the message.
     pub fn op_error(op: Op<'c>, message: impl AsRef<str>) -> Self {
         Self::at(op.location(), Severity::Error, op_message(op, message.as_ref()))
+    }
+
+    /// A diagnostic of a front end, with its code at the end of the message; `at` locates its spans.
+    pub fn of(diagnostic: &text::Diagnostic, at: impl Fn(Span) -> Location<'c>) -> Self {
+        let message = format!("{} [{}]", diagnostic.message, diagnostic.code());
+        let report = Self::at(at(diagnostic.span), diagnostic.severity(), message);
+        let notes = diagnostic.notes.iter();
+        notes.fold(report, |report, (span, text)| report.note(Some(at(*span)), text))
+    }
+
+    /// A diagnostic of a front end on a source file.
+    pub fn in_source(
+        context: &'c Context,
+        source: &SourceFile,
+        diagnostic: &text::Diagnostic,
+    ) -> Self {
+        Self::of(diagnostic, |span| location(context, source, span))
     }
 
     /// Adds a note; without a location of its own it stands at the diagnostic's.
@@ -110,6 +120,12 @@ impl<'c> Report<'c> {
 
 fn op_message(op: Op, message: &str) -> String {
     format!("'{}' op {message}", crate::mlir::name(op))
+}
+
+/// The location of the start of a span.
+pub fn location<'c>(context: &'c Context, source: &SourceFile, span: Span) -> Location<'c> {
+    let (line, column) = source.line_col(span.start);
+    Location::new(context, source.name(), line, column)
 }
 
 /// A file, a line and a column.
@@ -237,11 +253,7 @@ impl Printer {
 
     /// The text of a diagnostic and its notes.
     pub fn render(&mut self, received: &Received) -> String {
-        let severity = match received.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-            Severity::Remark => "remark",
-        };
+        let severity = received.severity.name();
         let mut text = self.entry(received.place.as_ref(), severity, &received.message);
         for (place, note) in &received.notes {
             text += &self.entry(place.as_ref(), "note", note);

@@ -4,6 +4,10 @@
 //! stand in any textual pipeline next to upstream passes, and its documentation
 //! shows in `--help`.
 
+mod registry;
+
+pub use registry::register_pipeline;
+
 use crate::{ffi, mlir::Op};
 use melior::{
     Context,
@@ -58,7 +62,7 @@ impl PassInfo {
         // A poisoned lock still holds a valid set: insertion cannot leave it half done.
         let mut done = DONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if done.get_or_insert_default().insert(self.argument) {
-            ffi::register_pass(self);
+            registry::register_pass(self);
         }
     }
 }
@@ -79,7 +83,7 @@ pub struct PipelineInfo {
 impl PipelineInfo {
     /// Registers the pipeline, once per process.
     pub fn register(&'static self) {
-        ffi::register_pipeline_builder(self);
+        registry::register_pipeline_builder(self);
     }
 }
 
@@ -119,7 +123,7 @@ pub struct Options {
 }
 
 impl Options {
-    pub(crate) fn new(options: &'static [PassOption], values: Vec<String>) -> Self {
+    fn new(options: &'static [PassOption], values: Vec<String>) -> Self {
         Self { options, values }
     }
 
