@@ -30,11 +30,11 @@ func.func @last_wins(%y: tensor<10xi32>) -> tensor<10xi32> {
 
 // Two destinations are combined by a region that is no sum.
 // CHECK-LABEL: func.func @by_region(
-// CHECK:         imap.scatter unique sorted (i){r}
+// CHECK:         imap.scatter (i){r}
 // CHECK:         } combine {
 // CHECK-NEXT:    ^bb0(%{{.*}}: i32, %{{.*}}: f32, %{{.*}}: i32, %{{.*}}: f32):
 func.func @by_region(%ids: tensor<9xi32>, %u: tensor<9xf32>, %n: tensor<10xi32>, %y: tensor<10xf32>) -> (tensor<10xi32>, tensor<10xf32>) {
-  %g:2 = imap.scatter unique sorted (i){r} domain: i in [0, 8] runtime(%ids[i] : tensor<9xi32>)
+  %g:2 = imap.scatter (i){r} domain: i in [0, 8] runtime(%ids[i] : tensor<9xi32>)
     ins(%u[i] : tensor<9xf32>)
     outs(%n[r] where r in [0, 9], %y[r] where r in [0, 9] : tensor<10xi32>, tensor<10xf32>) {
   ^bb0(%x: f32):

@@ -7,7 +7,7 @@ use super::{
     fold::FoldKind,
     program::{
         Accumulator, At, Branch, Code, Combiner, FoldStart, If, Inside, Inst, Loop, MemoryInst,
-        Moves, Nest, Output, Place, Reg, Scan, Start,
+        Moves, Nest, Output, Place, Reg, Scan, Scatter, Start,
     },
     scalar::Scalar,
 };
@@ -143,7 +143,8 @@ impl Decoder {
         if maps.len() < inputs.len() + inits.len() {
             return Err(unsupported());
         }
-        if mlir::is(op, imap::Scatter::NAME) {
+        let scatter = imap::Scatter::cast(op);
+        if scatter.is_some() {
             domain.constraints.extend_from_slice(&maps[inputs.len()].constraints);
         }
         let mut stages = Stages::default();
@@ -155,6 +156,15 @@ impl Decoder {
         };
         let accesses: Vec<_> = maps.iter().cloned().zip(fills).collect();
         let tensors = &accesses[inputs.len() + inits.len()..];
+        let scatter = scatter.map(|it| {
+            let exprs = tensors.iter().flat_map(|(map, _)| {
+                map.results.iter().copied().chain(map.constraints.iter().map(|it| it.expr))
+            });
+            let read = self.ir.vars_of_all(&exprs.collect::<Vec<_>>());
+            let dims = (0..).map(Var::Dim).zip(&registers.dims);
+            let windows = dims.filter(|(var, _)| !read.contains(var)).map(|(_, reg)| *reg);
+            Scatter { promises: it.promises(), windows: windows.collect() }
+        });
         let mut body =
             self.runtimes(op, generic.runtimes(), tensors, at, &mut registers, &mut stages)?;
         self.runtime_bounds(&domain, &registers, at, &mut stages, &mut body)?;
@@ -246,7 +256,7 @@ impl Decoder {
                 true => Scan::Exclusive,
                 false => Scan::Inclusive,
             }),
-            is_scatter: mlir::is(op, imap::Scatter::NAME),
+            scatter,
             must_run: false,
             dims,
             ranges,
@@ -573,7 +583,7 @@ impl Decoder {
         code.push(Inst::Nest(Box::new(Nest {
             at,
             scan: None,
-            is_scatter: false,
+            scatter: None,
             must_run: true,
             dims,
             ranges,

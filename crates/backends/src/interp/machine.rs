@@ -9,12 +9,16 @@ use super::{
     memory::{Heap, MemRef},
     program::{
         At, Branch, Code, CountedLoop, FoldStart, If, IndexOp, Inside, Inst, Loop, Moves, Nest,
-        Output, Place, Program, Reg, Scan, Slice, Start, TensorReg, While,
+        Output, Place, Program, Reg, Scan, Scatter, Slice, Start, TensorReg, While,
     },
     scalar::Scalar,
 };
 use crate::runtime::Shape;
-use std::rc::Rc;
+use std::{
+    collections::{HashMap, HashSet},
+    rc::Rc,
+};
+use tc_dialects::imap::ScatterPromises;
 use tc_ir::{
     Interval,
     expr::{checked_ceil_div, checked_floor_div},
@@ -40,6 +44,22 @@ pub(crate) struct Machine<'p> {
     pub(crate) memories: Vec<Option<Rc<MemRef>>>,
     pub(crate) heap: Heap,
     num_points: u64,
+}
+
+/// State that a nest carries from one point to the next.
+#[derive(Default)]
+struct Carried {
+    folds: Vec<Fold>,
+    updated: Updated,
+}
+
+/// The elements that a scatter has updated, as far as its promises need them: the number of a
+/// destination and the subscripts.
+#[derive(Default)]
+struct Updated {
+    all: HashSet<(usize, Vec<i64>)>,
+    /// The last subscripts, by the number of a destination and the values of the window variables.
+    last: HashMap<(usize, Vec<i64>), Vec<i64>>,
 }
 
 /// Offset, size and stride of a slice in one dimension.
@@ -798,10 +818,10 @@ impl<'p> Machine<'p> {
         for output in &nest.outputs {
             outputs.push(self.start(nest, output)?);
         }
-        let mut folds: Vec<Fold> = Vec::with_capacity(outputs.len());
+        let mut carried = Carried::default();
         while dims.step(&mut self.regs) {
             let starts = nest.scan.is_none() || dims.is_first_of_last(&self.regs);
-            let point = self.point(nest, &mut outputs, &mut folds, starts);
+            let point = self.point(nest, &mut outputs, &mut carried, starts);
             if let Err(mut error) = point {
                 error.message.push_str(&self.where_in(nest));
                 return Err(error);
@@ -850,27 +870,33 @@ impl<'p> Machine<'p> {
         }
     }
 
-    /// Computes the elements of one point of the dimensions. The map form stores only where the
-    /// constraints hold; a fold stores everywhere.
+    /// Computes the elements of one point of the dimensions. The map form and a scatter store only
+    /// where the constraints hold; a fold stores everywhere.
     fn point(
         &mut self,
         nest: &'p Nest,
         outputs: &mut [Option<Rc<Array>>],
-        folds: &mut Vec<Fold>,
+        Carried { folds, updated }: &mut Carried,
         starts: bool,
     ) -> Result<()> {
         self.count_point(nest.at)?;
         self.code(&nest.per_dim)?;
+        let mut certain = true;
+        if nest.accumulators.is_empty() || nest.scatter.is_some() {
+            match self.satisfies(nest)? {
+                Some(holds) => certain = holds,
+                None => return Ok(()),
+            }
+        }
+        if let Some(scatter) = nest.scatter.as_ref().filter(|_| certain) {
+            self.keep_promises(nest, scatter, updated)?;
+        }
         if nest.accumulators.is_empty() {
-            let Some(certain) = self.satisfies(nest)? else { return Ok(()) };
             self.code(&nest.body)?;
             for output in nest.outputs.iter().filter(|_| !certain) {
                 self.regs[output.stored] = self.regs[output.stored].uncertain();
             }
             return self.store_outputs(nest, outputs);
-        }
-        if nest.is_scatter && self.satisfies(nest)?.is_none() {
-            return Ok(());
         }
         if starts {
             self.start_folds(nest, outputs, folds)?;
@@ -892,6 +918,33 @@ impl<'p> Machine<'p> {
         }
         self.code(&nest.epilogue)?;
         self.store_outputs(nest, outputs)
+    }
+
+    /// Checks what a scatter promises about the elements of the current point. Those that depend on
+    /// rounding may be any.
+    fn keep_promises(&self, nest: &Nest, scatter: &Scatter, updated: &mut Updated) -> Result<()> {
+        let values = |regs: &[Reg]| -> Option<Vec<i64>> {
+            let known = |reg: &Reg| Some(self.regs[*reg]).filter(|it| it.is_certain());
+            regs.iter().map(|reg| Some(known(reg)?.as_int())).collect()
+        };
+        let ScatterPromises { unique, sorted } = scatter.promises;
+        let windows = values(&scatter.windows).filter(|_| sorted);
+        for (number, output) in nest.outputs.iter().enumerate() {
+            let Some(element) = values(&output.position) else { continue };
+            if unique && !updated.all.insert((number, element.clone())) {
+                let message = format!("promises 'unique', but updates element {element:?} twice");
+                return self.fail(nest.at, message);
+            }
+            let Some(windows) = windows.clone() else { continue };
+            let before = updated.last.insert((number, windows), element.clone());
+            if let Some(before) = before.filter(|before| element < *before) {
+                let message = format!(
+                    "promises 'sorted', but updates element {element:?} after element {before:?}"
+                );
+                return self.fail(nest.at, message);
+            }
+        }
+        Ok(())
     }
 
     fn finish_folds(&mut self, nest: &Nest, folds: &[Fold]) {

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::runtime::ElementType;
 use std::rc::Rc;
+use tc_dialects::imap::ScatterPromises;
 use tc_ir::Interval;
 
 /// The number of a scalar register.
@@ -552,14 +553,22 @@ pub(crate) enum Scan {
     Exclusive,
 }
 
+/// What a scatter promises about the elements that it updates.
+#[derive(Clone, Debug)]
+pub(crate) struct Scatter {
+    pub(crate) promises: ScatterPromises,
+    /// The dimension variables on which the elements of runtime variables do not depend.
+    pub(crate) windows: Vec<Reg>,
+}
+
 /// An `imap.generic`, an `imap.scan`, an `imap.scatter` or a `tc.comprehension`.
 #[derive(Clone, Debug)]
 pub(crate) struct Nest {
     pub(crate) at: At,
     /// In a scan, accumulators start at the first point of the last dimension.
     pub(crate) scan: Option<Scan>,
-    /// Whether a point that does not satisfy the constraints stores nothing, in a fold too.
-    pub(crate) is_scatter: bool,
+    /// A point that does not satisfy the constraints stores nothing, in a fold too.
+    pub(crate) scatter: Option<Scatter>,
     /// Whether a loop without a point is an error, as TC has it.
     pub(crate) must_run: bool,
     pub(crate) dims: Vec<Loop>,

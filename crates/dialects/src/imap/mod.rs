@@ -451,6 +451,24 @@ mlir::op_view! {
     Scatter, "imap.scatter"
 }
 
+/// What an `imap.scatter` promises about the elements that it updates.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScatterPromises {
+    /// No element is updated twice.
+    pub unique: bool,
+    /// Among points that differ only in dimension variables that elements of `runtimes` depend on, later
+    /// ones do not update earlier elements, in row-major order.
+    pub sorted: bool,
+}
+
+impl Scatter<'_> {
+    /// What it promises.
+    pub fn promises(self) -> ScatterPromises {
+        let holds = |name| self.op.attribute(name).is_ok();
+        ScatterPromises { unique: holds("unique"), sorted: holds("sorted") }
+    }
+}
+
 mlir::op_view! {
     /// An `imap.scan`.
     Scan, "imap.scan"
@@ -698,15 +716,18 @@ impl<'c> GenericParts<'c> {
         Scan { op: self.build_op(ir, builder, epilogue, (Scan::NAME, attributes)) }
     }
 
-    /// Builds an `imap.scatter`, as [`build`](Self::build) does. Accumulators start from the destinations.
+    /// Builds an `imap.scatter` with these promises, as [`build`](Self::build) does. Accumulators start
+    /// from the destinations.
     pub fn build_scatter(
         &self,
         ir: &tc_ir::Context,
         builder: &Builder<'c>,
-        is_unique: bool,
+        promises: ScatterPromises,
     ) -> Scatter<'c> {
-        let unique = is_unique.then(|| ("unique", Attribute::unit(builder.context)));
-        let attributes = unique.into_iter().collect();
+        let names = [("unique", promises.unique), ("sorted", promises.sorted)];
+        let promised = names.into_iter().filter(|(_, holds)| *holds);
+        let attributes =
+            promised.map(|(name, _)| (name, Attribute::unit(builder.context))).collect();
         Scatter { op: self.build_op(ir, builder, false, (Scatter::NAME, attributes)) }
     }
 

@@ -14,7 +14,7 @@ use tc_dialects::{
         ArrayShape, Attribute, ComputationId, Opcode,
         indexing::{Accesses, InstructionRef, RuntimeVariable},
     },
-    imap::{self, Combiner, CombinerKind, Indexed},
+    imap::{self, Combiner, CombinerKind, Indexed, ScatterPromises},
     mlir::{self, Builder, Val},
 };
 use tc_ir::{Constraint, Expr, Var};
@@ -159,7 +159,15 @@ impl<'c> Lowering<'c, '_> {
             guard.push(Constraint { expr: ir.runtime(number), interval });
         }
         let mut nest = self.through_tables(b, at, &mut accesses, operands)?;
-        nest.scatter(guard, instruction.flag(Attribute::UniqueIndices));
+        // The start indices are sorted, to which batch dimensions add.
+        let has_batches = !instruction.scatter_dims().input_batching_dims.is_empty();
+        nest.scatter(
+            guard,
+            ScatterPromises {
+                unique: instruction.flag(Attribute::UniqueIndices),
+                sorted: instruction.flag(Attribute::IndicesAreSorted) && !has_batches,
+            },
+        );
         for part in updates.iter().flat_map(|update| &update.parts) {
             nest.read(*part, accesses.index.clone());
         }

@@ -12,7 +12,9 @@ use melior::ir::{Attribute, ValueLike, r#type::MemRefType};
 use tc_dialects::{
     element::ElementType,
     hlo::{ArrayShape, indexing::Accesses},
-    imap::{self, Accumulator, AnyIndexed, Combiner, GenericParts, Indexed, MAX_EXTENT},
+    imap::{
+        self, Accumulator, AnyIndexed, Combiner, GenericParts, Indexed, MAX_EXTENT, ScatterPromises,
+    },
     mlir::{self, Builder, Val},
 };
 use tc_ir::{
@@ -35,8 +37,8 @@ pub(in crate::convert) struct Nest<'c, 'i> {
     outputs: Vec<(Val<'c>, Vec<Expr>, Combiner)>,
     /// The scanned dimension variable, and whether the scan is exclusive.
     scan: Option<(u32, bool)>,
-    /// The guard of the destinations of a scatter, and whether its updates are of different elements.
-    scatter: Option<(Vec<Constraint>, bool)>,
+    /// The guard of the destinations of a scatter, and its promises.
+    scatter: Option<(Vec<Constraint>, ScatterPromises)>,
 }
 
 impl<'c, 'i> Nest<'c, 'i> {
@@ -84,8 +86,8 @@ impl<'c, 'i> Nest<'c, 'i> {
     }
 
     /// Updates elements of the destinations where constraints hold.
-    pub(super) fn scatter(&mut self, guard: Vec<Constraint>, is_unique: bool) {
-        self.scatter = Some((guard, is_unique));
+    pub(super) fn scatter(&mut self, guard: Vec<Constraint>, promises: ScatterPromises) {
+        self.scatter = Some((guard, promises));
     }
 
     /// Adds a range variable, from 0 to below `extent`; a single value needs none.
@@ -234,7 +236,7 @@ impl<'c, 'i> Nest<'c, 'i> {
         parts.drop_unused_runtimes(self.ir, &[]);
         match (self.scan, self.scatter) {
             (Some(scan), _) => parts.build_scan(self.ir, b, epilogue, scan).into(),
-            (_, Some((_, is_unique))) => parts.build_scatter(self.ir, b, is_unique).into(),
+            (_, Some((_, promises))) => parts.build_scatter(self.ir, b, promises).into(),
             (None, None) => parts.build(self.ir, b, epilogue).into(),
         }
     }

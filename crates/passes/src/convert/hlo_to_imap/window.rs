@@ -20,7 +20,9 @@ use tc_dialects::{
         ArrayShape, Attribute, ComputationId, Literal, Opcode,
         indexing::{Accesses, InstructionRef},
     },
-    imap::{self, Accumulator, AnyIndexed, Combiner, CombinerKind, Indexed, Start},
+    imap::{
+        self, Accumulator, AnyIndexed, Combiner, CombinerKind, Indexed, ScatterPromises, Start,
+    },
     mlir::{self, Builder, Val},
 };
 use tc_ir::{
@@ -236,7 +238,7 @@ impl<'c> Lowering<'c, '_> {
         let mut place = ir.runtime(0);
         let count = operand.shape.num_elements().unwrap_or(0);
         let interval = Interval::new(0, count.saturating_sub(1));
-        nest.scatter(vec![Constraint { expr: place, interval }], false);
+        nest.scatter(vec![Constraint { expr: place, interval }], ScatterPromises::default());
         source.parts.iter().for_each(|part| nest.read(*part, accesses.index.clone()));
         let mut index = Vec::new();
         for extent in operand.dims().iter().rev() {

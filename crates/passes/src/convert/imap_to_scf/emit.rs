@@ -2,14 +2,14 @@
 //! bounds, accesses, and copies of the body.
 
 use super::{super::index_expr::IndexExprs, super::loops, Choices, MAX_VARIABLES};
-use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike};
+use melior::ir::{Attribute, Type, TypeLike, ValueLike, operation::OperationLike};
 use std::collections::{BTreeMap, BTreeSet};
 use tc_dialects::{
     imap::{self, Accumulator, AnyIndexed, Indexed, Inside, verify::index_variable},
     mlir::{self, Blk, Builder, Op, Val, ValueMap},
     report::Report,
 };
-use tc_ir::{Constraint, Context, Expr, IndexingMap, Node, Var, map::VarIntervals};
+use tc_ir::{Constraint, Context, Expr, IndexingMap, Node, Var, Variable, map::VarIntervals};
 
 /// An input and where it is read.
 pub(super) struct Input<'c> {
@@ -87,7 +87,15 @@ impl<'c> Nest<'c> {
         }
         hoist_indices(generic);
         let ir = Context::new();
-        let domain = generic.domain(&ir);
+        let mut domain = generic.domain(&ir);
+        for (variable, value) in domain.runtimes.iter_mut().zip(generic.runtimes()) {
+            let element = mlir::element_type(value.r#type());
+            if variable.lower.is_none() && variable.upper.is_none() && !element.is_index() {
+                let interval = imap::element_interval(element, false);
+                let bounds = Variable::bounded(&ir, interval);
+                *variable = Variable { name: variable.name.take(), ..bounds };
+            }
+        }
         let intervals = domain.intervals(&ir);
         let mut accesses = generic.maps(&ir).into_iter().zip(generic.fills());
         // Simplified, so that a map depends on the variables that it names.

@@ -58,6 +58,18 @@ pub(super) fn has_tests(nest: &Nest) -> bool {
     !tests(nest, &Scope::default()).is_empty()
 }
 
+/// Whether a condition holds for an interval of the values of a variable, whose ends do not overflow.
+pub(super) fn is_linear(nest: &Nest, var: Var, condition: &Constraint) -> bool {
+    let read = nest.elements_in(condition.expr);
+    let is_bounded = || {
+        let values = nest.ir.interval_of(condition.expr, &|var| nest.intervals.of(var));
+        values.is_bounded()
+    };
+    matches!(nest.coefficient(condition.expr, var), Some(1 | -1))
+        && !nest.needs(&read).contains(&var)
+        && (read.is_empty() || is_bounded())
+}
+
 /// A loop over `var` that is split by conditions.
 struct Split<'a, 'c> {
     nest: &'a Nest<'c>,
@@ -69,20 +81,6 @@ impl<'c> Split<'_, 'c> {
     /// Whether a condition does not depend on the variable.
     fn is_invariant(&self, condition: &Constraint) -> bool {
         !self.nest.needs(&[condition.expr]).contains(&self.var)
-    }
-
-    /// Whether a condition holds for an interval of the values of the variable, whose ends do not
-    /// overflow.
-    fn is_linear(&self, condition: &Constraint) -> bool {
-        let nest = self.nest;
-        let read = nest.elements_in(condition.expr);
-        let is_bounded = || {
-            let values = nest.ir.interval_of(condition.expr, &|var| nest.intervals.of(var));
-            values.is_bounded()
-        };
-        matches!(nest.coefficient(condition.expr, self.var), Some(1 | -1))
-            && !nest.needs(&read).contains(&self.var)
-            && (read.is_empty() || is_bounded())
     }
 
     /// The conditions of a kind that are not known to hold, and the tests that have one.
@@ -140,7 +138,7 @@ impl<'c> Split<'_, 'c> {
         emit: &mut EmitLoop<'_, 'c>,
     ) -> Vec<Val<'c>> {
         let mut scope = scope.clone();
-        let (conditions, deciding) = self.open(&scope, &|it| self.is_linear(it));
+        let (conditions, deciding) = self.open(&scope, &|it| is_linear(self.nest, self.var, it));
         if conditions.is_empty() {
             return emit(builder, &scope, self.bounds, carried);
         }
@@ -177,7 +175,7 @@ pub(super) fn split_loop<'c>(
     let decided: Vec<Constraint> = tests(nest, scope)
         .into_iter()
         .flat_map(|test| test.open)
-        .filter(|it| split.is_invariant(it) || split.is_linear(it))
+        .filter(|it| split.is_invariant(it) || is_linear(nest, var, it))
         .collect();
     let is_short = nest.extent(var).is_some_and(|extent| extent < SHORT);
     let is_large = MAX_BODY < mlir::ops(nest.generic.body()).len();

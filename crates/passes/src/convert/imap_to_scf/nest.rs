@@ -457,19 +457,15 @@ pub(super) fn outer_loops<'c>(
     scratch: &[Type<'c>],
     body: &mut dyn FnMut(&Builder<'c>, &Scope<'c>),
 ) {
-    let mut scope = scope.clone();
     let independent = |it: &&Loop| nest.bound_needs(it.var).is_empty();
     // A loop that guards split is serial.
     let is_split = nest.is_map_form() && 1 < loops.len() && has_tests(nest);
     let most = 2.min(loops.len() - usize::from(is_split));
     let num_parallel = loops.iter().take_while(independent).take(most).count();
-    let work = match nest.choices.parallel && num_parallel != 0 {
-        true => work::estimate(nest, builder, &mut scope),
-        false => Work::Known(false),
-    };
-    let mut emit = |builder: &Builder<'c>, in_parallel: bool| {
+    let can = num_parallel != 0;
+    if_enough_work(nest, builder, scope, can, &mut |builder, scope, in_parallel| {
         if in_parallel {
-            parallel_loops(nest, builder, &scope, loops, num_parallel, scratch, body);
+            parallel_loops(nest, builder, scope, loops, num_parallel, scratch, body);
         } else {
             let mut scope = scope.clone();
             scope.scratch =
@@ -477,19 +473,35 @@ pub(super) fn outer_loops<'c>(
             declare_distinct(nest, builder, &mut scope);
             serial_loops(nest, builder, &scope, loops, body);
         }
+    });
+}
+
+/// Emits loops that run in parallel if that was asked for, they `can`, and there is enough work, which
+/// the program tests if it depends on sizes.
+pub(super) fn if_enough_work<'c>(
+    nest: &Nest<'c>,
+    builder: &Builder<'c>,
+    scope: &Scope<'c>,
+    can: bool,
+    emit: &mut dyn FnMut(&Builder<'c>, &Scope<'c>, bool),
+) {
+    let mut scope = scope.clone();
+    let work = match nest.choices.parallel && can {
+        true => work::estimate(nest, builder, &mut scope),
+        false => Work::Known(false),
     };
     match work {
-        Work::Known(is_enough) => emit(builder, is_enough),
+        Work::Known(is_enough) => emit(builder, &scope, is_enough),
         Work::Computed(is_enough) => {
             loops::build_branches(builder, is_enough, &mut |builder, is_enough| {
-                emit(builder, is_enough);
+                emit(builder, &scope, is_enough);
                 Vec::new()
             });
         }
     }
 }
 
-fn parallel_loops<'c>(
+pub(super) fn parallel_loops<'c>(
     nest: &Nest<'c>,
     builder: &Builder<'c>,
     scope: &Scope<'c>,

@@ -27,7 +27,7 @@ pub(super) enum Plan {
 
 /// How far one step of `var` moves in an operand with this map.
 fn step(nest: &Nest, map: &IndexingMap, var: Var) -> u64 {
-    let uses = |expr| nest.ir.vars(expr).contains(&var);
+    let uses = |expr| nest.needs(&[expr]).contains(&var);
     let Some((last, outer)) = map.results.split_last() else { return 0 };
     if outer.iter().any(|expr| uses(*expr)) {
         return FAR;
@@ -36,8 +36,9 @@ fn step(nest: &Nest, map: &IndexingMap, var: Var) -> u64 {
         return 0;
     }
     match nest.coefficient(*last, var) {
+        // Elements that are read at a place along `var` are anywhere.
+        Some(0) | None => FAR / 4,
         Some(factor) => factor.unsigned_abs().min(FAR),
-        None => FAR / 4,
     }
 }
 
@@ -133,6 +134,36 @@ pub(super) fn around(
     let rest = respect_bounds(nest, &[], rest)?;
     let known = |var: Var| nest.bound_needs(var).iter().all(|it| rest.contains(it));
     (known(scanned) && row.is_none_or(known)).then_some((rest, row))
+}
+
+/// The order of the loops of a scatter: `free` variables may go anywhere, the others keep their order.
+/// `None` if the bounds of the variables do not allow that.
+pub(super) fn of_scatter(
+    nest: &Nest,
+    choices: Choices,
+    dims: &[Var],
+    free: &[Var],
+) -> Option<Vec<Var>> {
+    let costed = |var: &Var| (cost(nest, choices, *var), *var);
+    let (mut movable, mut fixed): (Vec<_>, Vec<_>) =
+        dims.iter().map(costed).partition(|(_, var)| free.contains(var));
+    movable.sort_by_key(|(cost, _)| std::cmp::Reverse(*cost));
+    // From the innermost one outwards. A movable one goes inside, so that what the others need is
+    // done once.
+    let mut order = Vec::new();
+    loop {
+        let is_inner = match (movable.last(), fixed.last()) {
+            (Some((inner, _)), Some((outer, _))) => inner <= outer,
+            (inner, _) => inner.is_some(),
+        };
+        let list = if is_inner { &mut movable } else { &mut fixed };
+        let Some((_, var)) = list.pop() else { break };
+        order.push(var);
+    }
+    order.reverse();
+    let order = respect_bounds(nest, &[], order)?;
+    let is_fixed = |var: &&Var| !free.contains(var);
+    order.iter().filter(is_fixed).eq(dims.iter().filter(is_fixed)).then_some(order)
 }
 
 /// Reorders `wanted` so that each variable comes after those its bounds need.

@@ -1,20 +1,32 @@
 //! Loops of `imap.scatter`.
 //!
-//! The updates are done in lexicographic order of the dimension variables, the last of which is the
-//! innermost loop. Each condition is tested in the outermost loop in which it is known, so that
-//! rows have one test and one load of their index.
+//! The updates of one element are done in lexicographic order of the dimension variables. Two values of
+//! a *free* variable update different elements: it is a plain subscript of each destination, or the
+//! operation promises `unique`. The loops of the others are in the written order, and those of free
+//! variables where they touch memory in order (`order.rs`).
+//!
+//! Loops over free variables can be parallel. If they are inside of others, the outermost of them moves
+//! to the front; if it is the innermost loop, in strips.
+//!
+//! Each condition is tested in the outermost loop in which it is known, so that rows have one test
+//! and one load of their index, or narrows the loop over the last variable that it needs.
 
 use super::{
     Choices,
     emit::{Nest, Scope},
-    nest::{declare_distinct, row_loop},
+    guards,
+    nest::{Loop, STRETCH, declare_distinct, if_enough_work, parallel_loops, row_loop},
+    order,
 };
 use tc_dialects::{
     imap::Scatter,
     mlir::{self, Builder},
     report::Report,
 };
-use tc_ir::Var;
+use tc_ir::{Interval, Var};
+
+/// The most strips of a loop that threads share.
+const NUM_STRIPS: i64 = 16;
 
 /// Replaces an `imap.scatter` on buffers by loops.
 pub(super) fn convert<'c>(scatter: Scatter<'c>, choices: Choices) -> Result<(), Report<'c>> {
@@ -24,15 +36,79 @@ pub(super) fn convert<'c>(scatter: Scatter<'c>, choices: Choices) -> Result<(), 
     let guards = nest.outputs.iter_mut().map(|it| std::mem::take(&mut it.map.constraints));
     let guard = guards.last();
     nest.domain.constraints.extend(guard.unwrap_or_default());
-    let builder = Builder::before(op);
-    let mut scope = nest.outer_scope(&builder);
-    declare_distinct(&nest, &builder, &mut scope);
     let is_loop = |var: &Var| nest.fixed(*var).is_none();
     let dims: Vec<_> = (0..nest.domain.dims.len() as u32).map(Var::Dim).filter(is_loop).collect();
+    let is_free = |var: &Var| scatter.promises().unique || separates(&nest, *var);
+    let free: Vec<_> = dims.iter().copied().filter(is_free).collect();
+    let dims = order::of_scatter(&nest, choices, &dims, &free).ok_or_else(|| {
+        Report::error("has variables whose bounds depend on each other or on later ones")
+    })?;
+    let builder = Builder::before(op);
+    let scope = nest.outer_scope(&builder);
     let conditions: Vec<_> = (0..nest.domain.constraints.len()).collect();
-    update(&nest, &builder, &scope, &dims, &conditions);
+    let (outer, inner) = in_threads(&nest, &dims, &free);
+    let can = !outer.is_empty();
+    if_enough_work(&nest, &builder, &scope, can, &mut |builder, scope, in_parallel| {
+        if in_parallel {
+            let count = outer.len();
+            parallel_loops(&nest, builder, scope, &outer, count, &[], &mut |builder, scope| {
+                update(&nest, builder, scope, &inner, &conditions);
+            });
+        } else {
+            let mut scope = scope.clone();
+            declare_distinct(&nest, builder, &mut scope);
+            update(&nest, builder, &scope, &dims, &conditions);
+        }
+    });
     mlir::erase(op);
     Ok(())
+}
+
+/// Whether updates at two values of a dimension variable are always of different elements: in each
+/// destination it has a subscript that other varying terms change by less than its factor.
+fn separates(nest: &Nest, var: Var) -> bool {
+    nest.outputs.iter().all(|output| {
+        output.map.results.iter().any(|subscript| {
+            let Some(linear) = nest.ir.linear_terms(*subscript) else { return false };
+            let (mut factor, mut others) = (0, Interval::point(0));
+            for (term, coefficient) in linear.terms {
+                if nest.ir.as_var(term) == Some(var) {
+                    factor = coefficient;
+                } else if !nest.needs(&[term]).is_empty() {
+                    let values = nest.ir.interval_of(term, &|var| nest.intervals.of(var));
+                    others = others.add(values.mul(Interval::point(coefficient)));
+                }
+            }
+            others.num_members().is_some_and(|count| count <= factor.unsigned_abs())
+        })
+    })
+}
+
+/// The loops that can be parallel, and the variables of those inside, for loops in this order.
+fn in_threads(nest: &Nest, dims: &[Var], free: &[Var]) -> (Vec<Loop>, Vec<Var>) {
+    let can = |var: &&Var| free.contains(var) && nest.bound_needs(**var).is_empty();
+    let front = dims.iter().take_while(can).count().min(2);
+    if 0 < front {
+        // The innermost loop is left to vectors.
+        let front = front.min(dims.len().max(2) - 1);
+        let outer = dims[..front].iter().copied().map(Loop::over).collect();
+        return (outer, dims[front..].to_vec());
+    }
+    let Some(first) = dims.iter().find(can) else { return (Vec::new(), dims.to_vec()) };
+    if dims.last() != Some(first) {
+        let inner = dims.iter().copied().filter(|var| var != first).collect();
+        return (vec![Loop::over(*first)], inner);
+    }
+    let length = match nest.extent(*first) {
+        Some(extent) => {
+            let widths = nest.outputs.iter().map(|it| 8 * i64::from(mlir::byte_width(it.element)));
+            let lanes = nest.choices.vector_bits / widths.min().unwrap_or(8).max(8);
+            let lanes = lanes.max(1);
+            (extent + NUM_STRIPS * lanes - 1) / (NUM_STRIPS * lanes) * lanes
+        }
+        None => STRETCH,
+    };
+    (vec![Loop::stretches(*first, length)], dims.to_vec())
 }
 
 /// The loops over these dimension variables, in which these constraints are still to be tested.
@@ -43,20 +119,28 @@ fn update<'c>(
     dims: &[Var],
     conditions: &[usize],
 ) {
-    let is_known = |number: &usize| {
-        let needs = nest.needs(&[nest.domain.constraints[*number].expr]);
-        dims.iter().all(|var| !needs.contains(var))
-    };
+    let needs = |number: &usize| nest.needs(&[nest.domain.constraints[*number].expr]);
+    let is_known = |number: &usize| dims.iter().all(|var| !needs(number).contains(var));
     let (ready, late): (Vec<usize>, Vec<usize>) = conditions.iter().copied().partition(is_known);
     nest.guarded(builder, scope, &ready, &[], &mut |builder, scope| {
-        match dims.split_first() {
-            Some((var, rest)) => {
-                row_loop(nest, builder, scope, *var, &[], false, &mut |builder, scope| {
-                    update(nest, builder, scope, rest, &late);
-                });
-            }
-            None => store(nest, builder, scope),
-        }
+        let Some((var, rest)) = dims.split_first() else {
+            store(nest, builder, scope);
+            return Vec::new();
+        };
+        // No element is read for the bounds that is not read inside: there is a point, and no other
+        // condition is left.
+        let has_points = |var: &Var| nest.extent(*var).is_some_and(|extent| 0 < extent);
+        let may_read = late.len() == 1 && dims.iter().all(has_points);
+        let narrows = |number: &usize| {
+            let condition = &nest.domain.constraints[*number];
+            needs(number).is_disjoint(&rest.iter().copied().collect())
+                && guards::is_linear(nest, *var, condition)
+                && (may_read || !nest.must_read(scope, &[condition.expr]))
+        };
+        let (narrowing, tested): (Vec<usize>, Vec<usize>) = late.iter().partition(|it| narrows(it));
+        row_loop(nest, builder, scope, *var, &narrowing, false, &mut |builder, scope| {
+            update(nest, builder, scope, rest, &tested);
+        });
         Vec::new()
     });
 }
