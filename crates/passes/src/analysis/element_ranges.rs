@@ -6,7 +6,7 @@
 //! variables; the intervals of one input intersect. Used to draw random inputs, at given
 //! sizes.
 
-use super::index_exprs::{IndexExprs, Leaves, element_read};
+use super::index_reader::{IndexReader, Leaves, element_read};
 use std::collections::{BTreeMap, HashMap};
 use tc_dialects::{
     mlir::{self, Op, Val},
@@ -37,7 +37,7 @@ pub fn element_ranges(def: Def, sizes: &BTreeMap<String, i64>) -> BTreeMap<Strin
         return BTreeMap::new();
     }
     analysis.add_inputs(def, sizes);
-    let mut outer = IndexExprs::new(&ir, &names);
+    let mut outer = IndexReader::new(&ir, &names);
     for op in mlir::ops(def.body()) {
         match Comprehension::cast(op) {
             Some(statement) => analysis.visit(statement, &outer),
@@ -60,7 +60,7 @@ struct Analysis<'c, 'i> {
 }
 
 impl<'c> Leaves<'c> for Analysis<'c, '_> {
-    fn leaf(&mut self, exprs: &IndexExprs<'c, '_>, value: Val<'c>) -> Option<Expr> {
+    fn leaf(&mut self, exprs: &IndexReader<'c, '_>, value: Val<'c>) -> Option<Expr> {
         let input = element_read(value)
             .and_then(|(read, _)| self.inputs.get(&mlir::value_key(mlir::operand(read, 0))));
         self.elements.push(input.copied());
@@ -105,9 +105,9 @@ impl<'c, 'i> Analysis<'c, 'i> {
         Some((self.value(variable.lower?)?, self.value(variable.upper?)?))
     }
 
-    fn visit(&mut self, statement: Comprehension<'c>, outer: &IndexExprs<'c, '_>) {
+    fn visit(&mut self, statement: Comprehension<'c>, outer: &IndexReader<'c, '_>) {
         let Some(domain) = statement.domain(self.ir) else { return };
-        let mut exprs = IndexExprs::nested(outer);
+        let mut exprs = IndexReader::nested(outer);
         exprs.enter(statement, statement.body());
         exprs.visit_block(statement.body(), self);
         for top in mlir::ops(statement.body()) {
@@ -133,7 +133,7 @@ impl<'c, 'i> Analysis<'c, 'i> {
         self.bounds.insert(mlir::value_key(statement.result()), bounds);
     }
 
-    fn visit_read(&mut self, read: Op<'c>, exprs: &IndexExprs<'c, '_>, domain: &IndexingMap) {
+    fn visit_read(&mut self, read: Op<'c>, exprs: &IndexReader<'c, '_>, domain: &IndexingMap) {
         let Some(bounds) = self.bounds.get(&mlir::value_key(mlir::operand(read, 0))).cloned()
         else {
             return;

@@ -2,7 +2,7 @@
 
 pub mod cost;
 pub mod element_ranges;
-pub mod index_exprs;
+pub mod index_reader;
 pub mod index_values;
 pub mod linalg;
 pub mod print_graph;

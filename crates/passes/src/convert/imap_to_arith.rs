@@ -8,7 +8,7 @@
 //! `imap.yield` belong to `convert-imap-to-scf`, and `imap.check` belongs to
 //! `convert-results-to-destinations`.
 
-use super::index_expr::IndexExprs;
+use super::index_emitter::IndexEmitter;
 use melior::ir::{
     Attribute, ValueLike,
     attribute::{FlatSymbolRefAttribute, StringAttribute, TypeAttribute},
@@ -65,7 +65,7 @@ fn convert_apply<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
     let operands = mlir::operands(op);
     let value_of = |var| operands.get(map.position(var)).copied();
     let intervals = map.intervals(&ir);
-    let emitter = IndexExprs {
+    let emitter = IndexEmitter {
         builder: Builder::before(op),
         ir: &ir,
         intervals: &|var| intervals.of(var),

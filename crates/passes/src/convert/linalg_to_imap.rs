@@ -33,8 +33,8 @@
 //! Remarks: `linalg` for each operation that stays, with the reason. MLIR's own lowering compiles these.
 //! Results do not change, except that folds of floating-point numbers may be reassociated later.
 
-use super::hlo_to_imap::nest::Nest;
 use crate::analysis::linalg::{Structured, operations, remark_kept};
+use crate::convert::generic_builder::GenericBuilder;
 use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::{
     imap::{self, Combiner, CombinerKind, Indexed},
@@ -96,7 +96,7 @@ fn convert<'c>(ir: &Context, op: Op<'c>, structured: Structured<'c>) {
         variables.push(Variable::between(ir.constant(0), last));
     }
 
-    let mut nest = Nest::within(ir, domain, runtimes);
+    let mut nest = GenericBuilder::within(ir, domain, runtimes);
     let mut combiners = vec![Combiner::ASSIGN; inits.len()];
     for ((init, fold), combiner) in inits.iter_mut().zip(&folds).zip(&mut combiners) {
         let filled = filled_with_identity(*init, fold.kind);

@@ -1,14 +1,18 @@
 //! Passes between dialects.
 
+mod axon_program;
 pub mod axon_to_hlo;
 pub mod axon_to_imap;
+mod elements;
+mod generic_builder;
 pub mod hlo_to_imap;
 pub mod imap_to_arith;
 pub mod imap_to_linalg;
 pub mod imap_to_scf;
-mod index_expr;
+mod index_emitter;
 pub mod linalg_to_imap;
 pub(crate) mod loops;
 pub mod results_to_destinations;
+mod subscripts;
 pub mod tc_to_imap;
 pub mod tml_to_imap;

@@ -37,7 +37,8 @@
 //! `tc.extents` and `tc.origins` give the shape and the first index of each result as expressions of the
 //! sizes.
 
-use crate::analysis::index_exprs::{IndexExprs, Leaves, element_read};
+use super::elements::division::build_division;
+use crate::analysis::index_reader::{IndexReader, Leaves, element_read};
 use melior::ir::{
     Attribute, Region, Type, ValueLike, operation::OperationLike, r#type::FunctionType,
 };
@@ -134,7 +135,7 @@ fn convert_def<'c>(def: Def<'c>) -> Result<(), Report<'c>> {
         converter.sizes.push((name, size));
     }
     let names: Vec<_> = converter.sizes.iter().map(|(name, _)| *name).collect();
-    let mut outer = IndexExprs::new(&ir, &names);
+    let mut outer = IndexReader::new(&ir, &names);
     let mut outputs = Vec::new();
     for op in mlir::ops(def.body()) {
         converter.builder = builder.located(op.location());
@@ -201,7 +202,7 @@ struct OuterLeaves<'i> {
 }
 
 impl<'c> Leaves<'c> for OuterLeaves<'_> {
-    fn leaf(&mut self, _: &IndexExprs<'c, '_>, _: Val<'c>) -> Option<Expr> {
+    fn leaf(&mut self, _: &IndexReader<'c, '_>, _: Val<'c>) -> Option<Expr> {
         None
     }
 
@@ -225,7 +226,7 @@ struct RuntimeLeaves<'c, 'a, 'i> {
 }
 
 impl<'c> Leaves<'c> for RuntimeLeaves<'c, '_, '_> {
-    fn leaf(&mut self, exprs: &IndexExprs<'c, '_>, value: Val<'c>) -> Option<Expr> {
+    fn leaf(&mut self, exprs: &IndexReader<'c, '_>, value: Val<'c>) -> Option<Expr> {
         let (read, unsigned) = element_read(value)?;
         if unsigned || self.guarded.contains(&mlir::value_key(mlir::result(read, 0))) {
             return None;
@@ -253,7 +254,7 @@ impl<'c, 'i> Converter<'c, 'i> {
     }
 
     /// The tensor and the positions that a read touches, if its indices have expressions.
-    fn operand_of(&self, exprs: &IndexExprs<'c, '_>, read: Op<'c>) -> Option<Operand<'c>> {
+    fn operand_of(&self, exprs: &IndexReader<'c, '_>, read: Op<'c>) -> Option<Operand<'c>> {
         let info = self.tensors.get(&mlir::value_key(mlir::operand(read, 0)))?;
         let indices: Vec<_> = mlir::operands(read)[1..]
             .iter()
@@ -311,7 +312,7 @@ impl<'c, 'i> Converter<'c, 'i> {
     fn convert_comprehension(
         &mut self,
         statement: Comprehension<'c>,
-        outer: &IndexExprs<'c, '_>,
+        outer: &IndexReader<'c, '_>,
     ) -> Result<(), Report<'c>> {
         let Some(mut domain) = statement.domain(self.ir) else {
             let error = Report::op_error(statement.op(), "has no domain yet");
@@ -328,7 +329,7 @@ impl<'c, 'i> Converter<'c, 'i> {
 
         // Which reads become operands, and with which maps.
         let reads = collect_reads(statement);
-        let mut exprs = IndexExprs::nested(outer);
+        let mut exprs = IndexReader::nested(outer);
         exprs.enter(statement, statement.body());
         let guarded = reads.iter().filter(|read| read.conditional).map(|read| read.op);
         let mut leaves = RuntimeLeaves {
@@ -619,44 +620,4 @@ fn strip_bounds(variables: &[Variable]) -> Vec<Variable> {
 fn build_division_of<'c>(builder: &Builder<'c>, op: Op<'c>, remainder: bool) -> Val<'c> {
     let operands = (mlir::operand(op, 0), mlir::operand(op, 1));
     build_division(builder, operands, op.has_attribute("unsigned_"), remainder)
-}
-
-/// Integer division that floors, wraps at the most negative value, and gives 0 for a
-/// divisor of 0; or its remainder.
-pub(super) fn build_division<'c>(
-    builder: &Builder<'c>,
-    (lhs, rhs): (Val<'c>, Val<'c>),
-    unsigned: bool,
-    remainder: bool,
-) -> Val<'c> {
-    let ty = lhs.r#type();
-    let zero = builder.integer(ty, 0);
-    let one = builder.integer(ty, 1);
-    let is_zero = builder.compare_int("eq", rhs, zero);
-    if unsigned {
-        let divisor = builder.select(is_zero, one, rhs);
-        let name = if remainder { "arith.remui" } else { "arith.divui" };
-        let value = builder.value(name, &[lhs, divisor], ty);
-        return builder.select(is_zero, zero, value);
-    }
-    // A divisor of -1 is taken apart: the machine's division overflows on it.
-    let minus_one = builder.integer(ty, -1);
-    let is_minus_one = builder.compare_int("eq", rhs, minus_one);
-    let special = builder.value("arith.ori", &[is_zero, is_minus_one], builder.int_type(1));
-    let divisor = builder.select(special, one, rhs);
-    if remainder {
-        let value = builder.value("arith.remsi", &[lhs, divisor], ty);
-        let is_exact = builder.compare_int("eq", value, zero);
-        let value_negative = builder.compare_int("slt", value, zero);
-        let divisor_negative = builder.compare_int("slt", divisor, zero);
-        let same_sign = builder.compare_int("eq", value_negative, divisor_negative);
-        let keep = builder.value("arith.ori", &[is_exact, same_sign], builder.int_type(1));
-        let moved = builder.value("arith.addi", &[value, divisor], ty);
-        let floored = builder.select(keep, value, moved);
-        return builder.select(special, zero, floored);
-    }
-    let quotient = builder.value("arith.floordivsi", &[lhs, divisor], ty);
-    let negated = builder.value("arith.subi", &[zero, lhs], ty);
-    let value = builder.select(is_minus_one, negated, quotient);
-    builder.select(is_zero, zero, value)
 }

@@ -50,7 +50,7 @@
 //! Remarks, for each statement with its variable in its own expression: `in-place`, or `temporary` with
 //! the reason.
 
-use super::hlo_to_imap::nest::Nest;
+use crate::convert::generic_builder::GenericBuilder;
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike, r#type::FunctionType};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -502,7 +502,7 @@ impl<'c> Converter<'c, '_> {
         self.note_size(ty);
         let init = self.builder.value("tensor.empty", &[], ty);
         let shape: Vec<_> = mlir::shape(ty).into_iter().map(Option::unwrap_or_default).collect();
-        let mut nest = Nest::new(self.ir, &shape);
+        let mut nest = GenericBuilder::new(self.ir, &shape);
         let index = (0..shape.len() as u32).map(|dim| self.ir.dim(dim)).collect();
         nest.write(init, index, Combiner::ASSIGN);
         let zero = |builder: &Builder<'c>, _: &[Val<'c>]| {
@@ -540,7 +540,7 @@ impl<'c> Converter<'c, '_> {
                 }
             })
             .collect();
-        let mut nest = Nest::new(self.ir, &bounds);
+        let mut nest = GenericBuilder::new(self.ir, &bounds);
         let mut index: HashMap<usize, Expr> = HashMap::new();
         for (number, variable) in term.dims.iter().enumerate() {
             let variable = self.find(*variable);

@@ -27,7 +27,7 @@
 //! attribute `rounds` on each comprehension, the names that each round resolved. Remarks: the numbers of
 //! variables, rounds, proven accesses and unproven accesses per function.
 
-use crate::analysis::index_exprs::{IndexExprs, Leaves, element_read};
+use crate::analysis::index_reader::{IndexReader, Leaves, element_read};
 use melior::ir::{
     Attribute, Identifier, Location, ValueLike, attribute::DictionaryAttribute,
     operation::OperationLike,
@@ -129,7 +129,7 @@ fn infer_def(def: Def, options: &Options) -> Result<(), Failure> {
         record_rounds: options.flag("record-rounds"),
     };
     engine.add_inputs();
-    let mut outer = IndexExprs::new(&ir, &engine.sizes);
+    let mut outer = IndexReader::new(&ir, &engine.sizes);
     let mut text = format!("def {}\n", def.name());
     let mut result = Ok(());
     for op in mlir::ops(def.body()) {
@@ -190,7 +190,7 @@ struct OuterLeaves<'a, 'c, 'i> {
 }
 
 impl<'c> Leaves<'c> for OuterLeaves<'_, 'c, '_> {
-    fn leaf(&mut self, _: &IndexExprs<'c, '_>, _: Val<'c>) -> Option<Expr> {
+    fn leaf(&mut self, _: &IndexReader<'c, '_>, _: Val<'c>) -> Option<Expr> {
         None
     }
 
@@ -206,7 +206,7 @@ struct ScopeLeaves<'a, 'c, 'i> {
 }
 
 impl<'c> Leaves<'c> for ScopeLeaves<'_, 'c, '_> {
-    fn leaf(&mut self, exprs: &IndexExprs<'c, '_>, value: Val<'c>) -> Option<Expr> {
+    fn leaf(&mut self, exprs: &IndexReader<'c, '_>, value: Val<'c>) -> Option<Expr> {
         let read = element_read(value);
         let (text, interval) = match read {
             Some((read, unsigned)) => {
@@ -227,7 +227,7 @@ impl<'c> Leaves<'c> for ScopeLeaves<'_, 'c, '_> {
 }
 
 /// The index variables with which a value may change.
-fn dependences<'c>(exprs: &IndexExprs<'c, '_>, value: Val<'c>) -> BTreeSet<Var> {
+fn dependences<'c>(exprs: &IndexReader<'c, '_>, value: Val<'c>) -> BTreeSet<Var> {
     let mut found = BTreeSet::new();
     let mut seen = BTreeSet::new();
     let mut stack = vec![value];
@@ -300,7 +300,7 @@ impl<'c, 'i> Engine<'c, 'i> {
     fn infer_statement(
         &mut self,
         statement: Comprehension<'c>,
-        outer: &IndexExprs<'c, '_>,
+        outer: &IndexReader<'c, '_>,
         text: &mut String,
     ) -> Result<(), Failure> {
         let mut scope = Scope {
@@ -323,7 +323,7 @@ impl<'c, 'i> Engine<'c, 'i> {
             let upper = self.ir.sub(upper, self.ir.constant(1));
             input.declared.push(DeclaredRange { index_var: variable, lower, upper });
         }
-        let mut exprs = IndexExprs::nested(outer);
+        let mut exprs = IndexReader::nested(outer);
         for (block, from_exists) in [(Some(statement.body()), false), (statement.exists(), true)] {
             let Some(block) = block else { continue };
             exprs.enter(statement, block);
@@ -405,7 +405,7 @@ impl<'c, 'i> Engine<'c, 'i> {
         read: Op<'c>,
         guarded: bool,
         from_exists: bool,
-        exprs: &IndexExprs<'c, '_>,
+        exprs: &IndexReader<'c, '_>,
         locations: &mut Vec<Location<'c>>,
     ) -> Option<Access> {
         let info = self.tensors.get(&mlir::value_key(mlir::operand(read, 0)))?;

@@ -49,7 +49,7 @@ mod facts;
 mod scan;
 
 use self::scan::{Guard, Place, Scan, Slicer, Test};
-use crate::analysis::index_exprs::{IndexExprs, Leaves, element_read};
+use crate::analysis::index_reader::{IndexReader, Leaves, element_read};
 use melior::ir::{Location, ValueLike, operation::OperationLike};
 use std::collections::{HashMap, HashSet};
 use tc_dialects::{
@@ -165,7 +165,7 @@ fn check_def<'c>(def: Def<'c>, kind: Kind) -> Checked<'c, ()> {
         domains.push(domain);
     }
     checker.require_preconditions(def)?;
-    let mut outer = IndexExprs::new(&ir, &checker.sizes);
+    let mut outer = IndexReader::new(&ir, &checker.sizes);
     let mut number = 0;
     for op in mlir::ops(def.body()) {
         if let Some(statement) = Comprehension::cast(op) {
@@ -219,7 +219,7 @@ struct DataLeaves<'a, 'c, 'i> {
 }
 
 impl<'c> Leaves<'c> for DataLeaves<'_, 'c, '_> {
-    fn leaf(&mut self, _: &IndexExprs<'c, '_>, value: Val<'c>) -> Option<Expr> {
+    fn leaf(&mut self, _: &IndexReader<'c, '_>, value: Val<'c>) -> Option<Expr> {
         let read = element_read(value);
         let data = match read {
             Some((read, unsigned)) => {
@@ -255,7 +255,7 @@ struct Inspection<'a, 'c, 'i> {
     statement: Comprehension<'c>,
     number: usize,
     domain: &'a IndexingMap,
-    exprs: IndexExprs<'c, 'a>,
+    exprs: IndexReader<'c, 'a>,
     /// Knows the variables of the statement and its data too.
     prover: Prover<'i>,
     slicer: Slicer<'c>,
@@ -449,7 +449,7 @@ impl<'c, 'i> Checker<'c, 'i> {
         statement: Comprehension<'c>,
         number: usize,
         domain: &IndexingMap,
-        outer: &IndexExprs<'c, '_>,
+        outer: &IndexReader<'c, '_>,
     ) -> Checked<'c, ()> {
         let mut doubtful = Vec::new();
         for top in mlir::ops(statement.body()) {
@@ -463,7 +463,7 @@ impl<'c, 'i> Checker<'c, 'i> {
             return Ok(());
         }
         let first_data = self.data.len();
-        let mut exprs = IndexExprs::nested(outer);
+        let mut exprs = IndexReader::nested(outer);
         exprs.enter(statement, statement.body());
         let (mut slicer, mut vars) = (Slicer::new(statement), Vars::new());
         let numbering = Some((&mut slicer, &mut vars));

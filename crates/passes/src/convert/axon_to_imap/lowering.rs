@@ -1,14 +1,13 @@
 //! Values of the program, and what builds them.
 
-use super::{
-    super::hlo_to_imap::{
+use super::{HINT, checks::Conditions};
+use crate::convert::{
+    elements::{
         coding::{decode, encode, normalize},
-        nest::{Nest, identity},
-        scalar,
-        value::{multiply, storage_type, sum_type},
+        multiply, scalar, storage_type, sum_type,
     },
-    HINT,
-    checks::Conditions,
+    generic_builder::GenericBuilder,
+    subscripts::identity,
 };
 use melior::ir::{Attribute, Location, Type, ValueLike};
 use std::collections::HashSet;
@@ -234,12 +233,12 @@ impl<'c> Lowering<'c, '_> {
         }
     }
 
-    pub(super) fn nest(&self, dims: &[Expr]) -> Nest<'c, '_> {
-        Nest::over(self.ir, &self.sizes, dims)
+    pub(super) fn nest(&self, dims: &[Expr]) -> GenericBuilder<'c, '_> {
+        GenericBuilder::over(self.ir, &self.sizes, dims)
     }
 
     /// Reads operands in a nest. Those that are scalars are not read.
-    pub(super) fn read(nest: &mut Nest<'c, '_>, sources: &[Source<'_, 'c>]) {
+    pub(super) fn read(nest: &mut GenericBuilder<'c, '_>, sources: &[Source<'_, 'c>]) {
         for (source, index) in sources {
             if let Data::Stored(value) = source.data {
                 nest.read(value, index.clone());
@@ -348,7 +347,7 @@ impl<'c> Lowering<'c, '_> {
         &mut self,
         ty: TensorType<Expr>,
         (lhs, rhs): (&Tensor<'c>, &Tensor<'c>),
-        ranges: impl FnOnce(&mut Nest<'c, '_>) -> (Vec<Expr>, Vec<Expr>),
+        ranges: impl FnOnce(&mut GenericBuilder<'c, '_>) -> (Vec<Expr>, Vec<Expr>),
     ) -> Made<Tensor<'c>> {
         let (element, sum) = (lhs.element(), sum_type(lhs.element()));
         let init = match sum == element {

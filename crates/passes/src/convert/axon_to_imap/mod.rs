@@ -49,7 +49,8 @@ mod checks;
 mod lowering;
 mod target;
 
-use super::{axon_to_hlo, hlo_to_imap::describe_arrays};
+use super::axon_program;
+use crate::convert::elements::describe_arrays;
 use lowering::{Lowering, Tensor, tensor_type};
 use melior::{
     Context,
@@ -81,13 +82,13 @@ pub const PASS: PassInfo = PassInfo {
     argument: "convert-axon-to-imap",
     summary: "Convert an Axon definition to a function with symbolic sizes",
     anchor: "builtin.module",
-    options: axon_to_hlo::OPTIONS,
+    options: axon_program::OPTIONS,
     dependent_dialects: &DIALECTS,
     run,
 };
 
 fn run(pass: &PassRun) -> Result<(), Failure> {
-    axon_to_hlo::convert_program(pass, |read, entry, given, program| {
+    axon_program::convert_program(pass, |read, entry, given, program| {
         let ir = tc_ir::Context::new();
         read.parametric(entry, given, &ir, &mut |inferred, tree, parametric, name, location| {
             build(&Builder::before(program), inferred, tree, (&ir, parametric), name, location)

@@ -1,20 +1,18 @@
 //! Implements `evaluate::Target`: lowers each Axon built-in function to MLIR operations.
 
 use super::{
-    super::{
-        hlo_to_imap::{
-            coding::{decode, encode},
-            dynamic::to_index,
-            nest::identity,
-            scalar,
-            structure::reshape_index,
-            value::{Scalar, sum_type},
-            window::combiner,
-        },
-        loops::build_for,
-        tc_to_imap::build_division,
-    },
+    super::loops::build_for,
     lowering::{Data, Lowering, Tensor},
+};
+use crate::convert::{
+    elements::{
+        Scalar,
+        coding::{decode, encode},
+        division::build_division,
+        scalar::{self, combiner},
+        sum_type, to_index,
+    },
+    subscripts::{identity, reshape_index},
 };
 use melior::ir::{BlockLike, ValueLike};
 use tc_dialects::{

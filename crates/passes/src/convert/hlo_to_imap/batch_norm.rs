@@ -7,9 +7,13 @@
 
 use super::{
     Lowering,
-    nest::{Nest, decode_all, empty, empty_array, identity},
-    scalar,
-    value::{Array, compute_type, sum_type},
+    memory::{empty, empty_array},
+    value::Array,
+};
+use crate::convert::{
+    elements::{compute_type, decode_all, scalar, sum_type},
+    generic_builder::GenericBuilder,
+    subscripts::identity,
 };
 use tc_dialects::{
     element::ElementType,
@@ -113,7 +117,7 @@ impl<'c> BatchNorm<'_, 'c, '_> {
             return self.lowering.generate(b, &shape, &zero);
         }
         let ir = self.lowering.ir;
-        let mut nest = Nest::along(ir, &accesses, Vec::new());
+        let mut nest = GenericBuilder::within(ir, accesses.domain.clone(), Vec::new());
         for source in sources {
             nest.read(source.parts[0], self.index(source, &accesses.indices[0]));
         }

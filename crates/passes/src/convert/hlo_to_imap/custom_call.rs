@@ -13,7 +13,8 @@
 //! `*` is `s`, `d`, `c` or `z`, for `f32`, `f64`, `c64` and `c128`. Matrices are in the last two
 //! dimensions. LAPACK stores them by columns; layouts do not change values and are ignored.
 
-use super::{Lowering, linear_algebra::TriangularForm, nest::identity, scalar, value::Array};
+use super::{Lowering, linear_algebra::TriangularForm, value::Array};
+use crate::convert::{elements::scalar, subscripts::identity};
 use tc_dialects::{
     element::ElementType,
     hlo::{ArrayShape, Attribute, Instruction, Opcode, Transposition},

@@ -3,11 +3,16 @@
 
 use super::{
     Lowering,
-    nest::{Nest, Point, decode_all, empty_array, encode_all, identity},
-    scalar,
-    value::{Array, is_narrow, storage_type},
+    computation::build_computation,
+    memory::{Point, empty_array},
+    value::Array,
 };
-use crate::convert::index_expr::IndexMath;
+use crate::convert::{
+    elements::{decode_all, encode_all, is_narrow, storage_type, to_index},
+    generic_builder::GenericBuilder,
+    index_emitter::IndexMath,
+    subscripts::identity,
+};
 use tc_dialects::{
     element::{ElementKind, ElementType},
     hlo::{
@@ -18,21 +23,6 @@ use tc_dialects::{
     mlir::{self, Builder, Val},
 };
 use tc_ir::{Constraint, Expr, Var};
-
-/// An integer element as an index. What does not fit is far outside of any array anyway.
-pub(in crate::convert) fn to_index<'c>(
-    b: &Builder<'c>,
-    element: ElementType,
-    value: Val<'c>,
-) -> Val<'c> {
-    if element.kind() == ElementKind::Signed {
-        return b.value("arith.index_cast", &[value], b.index_type());
-    }
-    let index = b.value("arith.index_castui", &[value], b.index_type());
-    let least = b.index(0);
-    let is_large = b.compare_int("slt", index, least);
-    b.select(is_large, b.index(i64::MAX), index)
-}
 
 impl<'c> Lowering<'c, '_> {
     /// The values of the runtime variables of accesses that all iterations share.
@@ -82,9 +72,9 @@ impl<'c> Lowering<'c, '_> {
         at: InstructionRef,
         accesses: &mut Accesses,
         operands: &[&Array<'c>],
-    ) -> Result<Nest<'c, 'i>, String> {
+    ) -> Result<GenericBuilder<'c, 'i>, String> {
         let ir = self.ir;
-        let mut nest = Nest::along(ir, accesses, Vec::new());
+        let mut nest = GenericBuilder::within(ir, accesses.domain.clone(), Vec::new());
         // All runtime variables are elements of the same operand.
         let Some(first) = accesses.runtimes.first() else { return Ok(nest) };
         let mut table = operands[self.operand_of(at, first)?].clone();
@@ -178,7 +168,7 @@ impl<'c> Lowering<'c, '_> {
     pub(super) fn build_scatter(
         &self,
         b: &Builder<'c>,
-        mut nest: Nest<'c, '_>,
+        mut nest: GenericBuilder<'c, '_>,
         applied: ComputationId,
         targets: &[&Array<'c>],
         index: &[Expr],
@@ -201,7 +191,7 @@ impl<'c> Lowering<'c, '_> {
             let (combine, arguments) = b.inside(block);
             let both: Vec<_> = elements.iter().chain(&elements).copied().collect();
             let arguments = decode_all(&combine, &both, &arguments);
-            let values = scalar::computation(&combine, self.module, applied, &arguments)?;
+            let values = build_computation(&combine, self.module, applied, &arguments)?;
             let stored = elements.iter().zip(&values);
             let stored = stored.flat_map(|(element, value)| encode_all(&combine, *element, value));
             imap::build_yield(&combine, &stored.collect::<Vec<_>>());

@@ -6,11 +6,16 @@
 //! `c64` result is rounded once; a real transform costs as much as a complex one.
 
 use super::{
-    Lowering, complex,
-    nest::{Memory, for_each, identity},
-    value::{Array, Scalar, storage_type, tensor_type},
+    Lowering,
+    memory::{Memory, for_each},
+    value::{Array, tensor_type},
 };
-use crate::convert::{index_expr::IndexMath, loops::build_if};
+use crate::convert::{
+    elements::{Scalar, complex, storage_type},
+    index_emitter::IndexMath,
+    loops::build_if,
+    subscripts::identity,
+};
 use melior::ir::ValueLike;
 use std::{
     cmp::Ordering,

@@ -5,12 +5,15 @@
 //! exact than `f32` are calculated in it and rounded once, at the end.
 
 use super::{
-    Lowering, complex,
-    nest::{Memory, fold, for_each, identity},
-    scalar,
-    value::{Array, Scalar, compute_type, sum_type},
+    Lowering,
+    memory::{Memory, fold, for_each},
+    value::Array,
 };
-use crate::convert::index_expr::IndexMath;
+use crate::convert::{
+    elements::{Scalar, complex, compute_type, scalar, sum_type},
+    index_emitter::IndexMath,
+    subscripts::identity,
+};
 use melior::ir::ValueLike;
 use tc_dialects::{
     element::ElementType,

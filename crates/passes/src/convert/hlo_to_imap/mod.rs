@@ -30,22 +30,29 @@
 //! deep; collective instructions run on one device.
 
 mod batch_norm;
-pub(super) mod coding;
-mod complex;
+mod computation;
 mod control;
 mod custom_call;
-pub(super) mod dynamic;
+mod dynamic;
 mod fourier;
 mod linear_algebra;
-pub(super) mod nest;
+mod memory;
 mod order;
 mod random;
-pub(super) mod scalar;
 mod scan;
-pub(super) mod structure;
-pub(super) mod value;
-pub(super) mod window;
+mod structure;
+mod value;
+mod window;
 
+use super::{
+    elements::{
+        self, Scalar, coding, complex, compute_type, decode_all, describe_arrays, encode_all,
+        scalar, storage_type, to_bits,
+    },
+    generic_builder::GenericBuilder,
+    subscripts::identity,
+};
+use computation::build_computation;
 use linear_algebra::TriangularForm;
 use melior::{
     Context,
@@ -54,9 +61,9 @@ use melior::{
         r#type::FunctionType,
     },
 };
-use nest::{Nest, decode_all, empty, empty_array, encode_all, identity};
+use memory::{empty, empty_array};
 use tc_dialects::{
-    element::{ElementKind, ElementType},
+    element::ElementType,
     hlo::{
         ArrayShape, Attribute as HloAttribute, ComputationId, Instruction, InstructionId, Literal,
         Module, Opcode, Shape, dialect,
@@ -68,7 +75,7 @@ use tc_dialects::{
     report::Report,
     text::Severity,
 };
-use value::{Array, Scalar, Value, compute_type, storage_type, tensor_type};
+use value::{Array, Value, tensor_type};
 
 /// How deep calls, loops and conditionals may nest.
 pub const MAX_DEPTH: usize = 160;
@@ -197,35 +204,6 @@ fn build_main<'c>(
         vec![region],
     );
     Ok(())
-}
-
-/// What callers know the tensors of a value by, in order: a name, that of the array and the part of
-/// complex numbers; whether its integers are unsigned, as bits are; of what they are the bits.
-pub(super) fn describe_arrays<'c>(
-    context: &'c Context,
-    shape: &Shape,
-    name: &dyn Fn(usize) -> String,
-) -> Vec<Attribute<'c>> {
-    let mut described = Vec::new();
-    let mut number = 0;
-    shape.for_each_array(&mut |array| {
-        let part = array.element_type.part();
-        let is_coded = value::is_coded(part);
-        let suffixes: &[_] = if array.element_type.is_complex() { &["_re", "_im"] } else { &[""] };
-        for suffix in suffixes {
-            let name = mlir::string(context, &format!("{}{suffix}", name(number)));
-            let mut entries = vec![("tc.name", name)];
-            if is_coded || part.kind() == ElementKind::Unsigned {
-                entries.push(("tc.unsigned", Attribute::unit(context)));
-            }
-            if is_coded {
-                entries.push(("tc.bits_of", mlir::string(context, &part.to_string())));
-            }
-            described.push(mlir::dictionary(context, &entries));
-        }
-        number += 1;
-    });
-    described
 }
 
 /// The name that `describe_arrays` records.
@@ -568,7 +546,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
         if shape.num_elements() == Some(0) {
             return Ok(Array { parts: inits, shape: shape.clone() });
         }
-        let mut nest = Nest::new(self.ir, &shape.dims);
+        let mut nest = GenericBuilder::new(self.ir, &shape.dims);
         for (source, index) in sources {
             source.parts.iter().for_each(|part| nest.read(*part, index.clone()));
         }
@@ -621,7 +599,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
         let instruction = &self.module[at.computation][at.instruction];
         let applied = self.applied(instruction, HloAttribute::ToApply)?;
         self.compute(b, shape, &self.aligned(at, operands)?, &|inside, scalars| {
-            let mut results = scalar::computation(inside, self.module, applied, scalars)?;
+            let mut results = build_computation(inside, self.module, applied, scalars)?;
             Ok(results.swap_remove(0))
         })
     }
@@ -668,7 +646,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
         if want < have {
             // One element becomes several, along a new last dimension.
             let rank = source.shape.rank();
-            let mut nest = Nest::new(self.ir, &shape.dims);
+            let mut nest = GenericBuilder::new(self.ir, &shape.dims);
             nest.read(source.parts[0], identity(self.ir, rank));
             nest.write(empty(b, shape)[0], identity(self.ir, rank + 1), Combiner::ASSIGN);
             let parts = nest.build(b, |inside, stored| {
@@ -692,7 +670,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
         // Several elements, along the last dimension, become one.
         let rank = shape.rank();
         let count = want / have;
-        let mut nest = Nest::new(self.ir, &shape.dims);
+        let mut nest = GenericBuilder::new(self.ir, &shape.dims);
         for part in 0..count {
             let mut index = identity(self.ir, rank);
             index.push(self.ir.constant(i64::from(part)));
@@ -729,7 +707,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
         shape: &ArrayShape,
     ) -> Result<Array<'c>, String> {
         let ir = self.ir;
-        let sum = value::sum_type(shape.element_type);
+        let sum = elements::sum_type(shape.element_type);
         let kind = if sum == ElementType::Pred { CombinerKind::Or } else { CombinerKind::Add };
         let combiner = Combiner { kind, from_identity: true };
         let accesses = self.over_output(at, 0, &[0, 1])?;
@@ -742,7 +720,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
         }
         let summed = ArrayShape { element_type: sum, ..shape.clone() };
         let elements: Vec<_> = factors.iter().map(|factor| factor.element()).collect();
-        let mut nest = Nest::along(ir, &accesses, Vec::new());
+        let mut nest = GenericBuilder::within(ir, accesses.domain.clone(), Vec::new());
         for (factor, index) in factors.iter().zip(&accesses.indices) {
             factor.parts.iter().for_each(|part| nest.read(*part, index.clone()));
         }
@@ -760,7 +738,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
             if sum.is_complex() {
                 return Ok(complex::multiply(inside, x, y));
             }
-            Ok(vec![value::multiply(inside, sum, x[0], y[0])])
+            Ok(vec![elements::multiply(inside, sum, x[0], y[0])])
         })?;
         let sums = Array { parts, shape: summed };
         if sum == shape.element_type && 8 <= sum.bits() {
@@ -827,11 +805,6 @@ fn instead_of(opcode: Opcode) -> Option<&'static str> {
         Opcode::SetDimensionSize => Some("sizes are static; try a 'select' by an 'iota'"),
         _ => None,
     }
-}
-
-/// A value as an integer, or as a float, of the same width.
-fn to_bits<'c>(b: &Builder<'c>, value: Val<'c>, ty: melior::ir::Type<'c>) -> Val<'c> {
-    if value.r#type() == ty { value } else { b.value("arith.bitcast", &[value], ty) }
 }
 
 /// The arrays as a value of this structure.

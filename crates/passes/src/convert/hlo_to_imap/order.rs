@@ -1,12 +1,15 @@
 //! `sort` and `topk`: an `imap.sort` each, or the fold of each row where only the first element is asked
 //! for.
 
-use super::{
-    Lowering,
-    coding::{decode, encode},
-    nest::{Nest, empty_array, identity},
-    scalar,
-    value::{self, Array, Scalar},
+use super::{Lowering, computation::build_computation, memory::empty_array, value::Array};
+use crate::convert::{
+    elements::{
+        self, Scalar,
+        coding::{decode, encode},
+        scalar,
+    },
+    generic_builder::GenericBuilder,
+    subscripts::identity,
 };
 use melior::ir::{Type, ValueLike};
 use tc_dialects::{
@@ -37,7 +40,7 @@ impl<'c> Lowering<'c, '_> {
             // The computation takes both elements of the first array, then of the second, ..
             let arguments: Vec<_> =
                 x.iter().zip(y).flat_map(|(x, y)| [x.clone(), y.clone()]).collect();
-            Ok(scalar::computation(b, self.module, applied, &arguments)?[0][0])
+            Ok(build_computation(b, self.module, applied, &arguments)?[0][0])
         })
     }
 
@@ -107,7 +110,7 @@ impl<'c> Lowering<'c, '_> {
         let compare = |b: &Builder<'c>, x: &[Scalar<'c>], y: &[Scalar<'c>]| {
             let arguments: Vec<_> =
                 x.iter().zip(y).flat_map(|(x, y)| [x.clone(), y.clone()]).collect();
-            Ok(scalar::computation(b, self.module, *compare, &arguments)?[0][0])
+            Ok(build_computation(b, self.module, *compare, &arguments)?[0][0])
         };
         let dim = source.shape.rank() - 1;
         if takes.len() == 2 {
@@ -129,7 +132,7 @@ impl<'c> Lowering<'c, '_> {
         keys: Keys,
     ) -> Result<Vec<Array<'c>>, String> {
         let (element, rank) = (source.element(), source.shape.rank());
-        let mut nest = Nest::new(self.ir, &results[0].dims);
+        let mut nest = GenericBuilder::new(self.ir, &results[0].dims);
         let mut index = identity(self.ir, rank);
         let has_several = source.dims()[rank - 1] != 1;
         index[rank - 1] = nest.range(source.dims()[rank - 1]);
@@ -138,7 +141,7 @@ impl<'c> Lowering<'c, '_> {
             let init = empty_array(b, shape).parts[0];
             nest.write(init, identity(self.ir, rank), Combiner::ASSIGN);
         }
-        let item = value::compute_type(b, element);
+        let item = elements::compute_type(b, element);
         let key = match mlir::integer_width(item) {
             Some(width) => b.int_type(width),
             None => b.int_type(8 * mlir::byte_width(item)),

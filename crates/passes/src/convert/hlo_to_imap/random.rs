@@ -8,10 +8,13 @@
 
 use super::{
     Lowering,
-    coding::normalize,
-    nest::{Nest, empty, empty_array, identity},
-    structure::row_major,
-    value::{Array, compute_type},
+    memory::{empty, empty_array},
+    value::Array,
+};
+use crate::convert::{
+    elements::{coding::normalize, compute_type},
+    generic_builder::GenericBuilder,
+    subscripts::{identity, row_major},
 };
 use melior::ir::ValueLike;
 use tc_dialects::{
@@ -143,7 +146,7 @@ impl<'c> Lowering<'c, '_> {
         words: &WordsOf<'_, 'c>,
     ) -> Result<Vec<Array<'c>>, String> {
         let element = shape.element_type;
-        let mut nest = Nest::new(self.ir, &shape.dims);
+        let mut nest = GenericBuilder::new(self.ir, &shape.dims);
         for place in 0..state.dims()[0] {
             nest.read(state.parts[0], vec![self.ir.constant(place)]);
         }

@@ -2,10 +2,10 @@
 
 use super::{
     Lowering,
-    nest::{Memory, Nest, empty, empty_array, identity},
-    scalar,
+    memory::{Memory, empty, empty_array},
     value::Array,
 };
+use crate::convert::{elements::scalar, generic_builder::GenericBuilder, subscripts::identity};
 use melior::ir::operation::OperationLike;
 use tc_dialects::{
     hlo::{
@@ -15,7 +15,7 @@ use tc_dialects::{
     imap::{self, Combiner},
     mlir::{self, Builder, Val},
 };
-use tc_ir::{Context, Expr};
+use tc_ir::Expr;
 
 /// How many operands of `concatenate` are put into a tensor one after the other. Bufferization takes
 /// cubic time for such a chain, so that more are written to memory.
@@ -27,7 +27,7 @@ impl<'c> Lowering<'c, '_> {
     pub(super) fn move_elements(
         &self,
         b: &Builder<'c>,
-        nest: &Nest<'c, '_>,
+        nest: &GenericBuilder<'c, '_>,
         (source, from): (&Array<'c>, &[Expr]),
         (target, to): (Array<'c>, &[Expr]),
     ) -> Result<Array<'c>, String> {
@@ -52,7 +52,7 @@ impl<'c> Lowering<'c, '_> {
         if shape.num_elements() == Some(0) {
             return Ok(target);
         }
-        let nest = Nest::new(self.ir, &shape.dims);
+        let nest = GenericBuilder::new(self.ir, &shape.dims);
         let to = identity(self.ir, shape.rank());
         self.move_elements(b, &nest, (source, index), (target, &to))
     }
@@ -65,7 +65,7 @@ impl<'c> Lowering<'c, '_> {
         target: Array<'c>,
         index: &[Expr],
     ) -> Result<Array<'c>, String> {
-        let nest = Nest::new(self.ir, source.dims());
+        let nest = GenericBuilder::new(self.ir, source.dims());
         let from = identity(self.ir, source.dims().len());
         self.move_elements(b, &nest, (source, &from), (target, index))
     }
@@ -82,7 +82,7 @@ impl<'c> Lowering<'c, '_> {
         if accesses.is_empty(self.ir) {
             return Ok(target);
         }
-        let nest = Nest::along(self.ir, accesses, runtimes);
+        let nest = GenericBuilder::within(self.ir, accesses.domain.clone(), runtimes);
         self.move_elements(b, &nest, (source, &accesses.index), (target, &accesses.indices[0]))
     }
 
@@ -106,7 +106,11 @@ impl<'c> Lowering<'c, '_> {
         shape: &ArrayShape,
     ) -> Result<Array<'c>, String> {
         let accesses = self.over_output(at, 0, &[0])?;
-        let nest = Nest::along(self.ir, &accesses, self.starts(b, at, &accesses, operands)?);
+        let nest = GenericBuilder::within(
+            self.ir,
+            accesses.domain.clone(),
+            self.starts(b, at, &accesses, operands)?,
+        );
         let target = (empty_array(b, shape), &accesses.index[..]);
         self.move_elements(b, &nest, (operands[0], &accesses.indices[0]), target)
     }
@@ -153,7 +157,7 @@ impl<'c> Lowering<'c, '_> {
             return self.insert_along(b, accesses, Vec::new(), operands[0], filled);
         }
         let guard = std::mem::take(&mut accesses.domain.constraints);
-        let nest = Nest::along(self.ir, &accesses, Vec::new());
+        let nest = GenericBuilder::within(self.ir, accesses.domain.clone(), Vec::new());
         let mut parts = Vec::new();
         for (part, value) in operands[0].parts.iter().zip(&operands[1].parts) {
             let mut nest = nest.clone();
@@ -191,41 +195,4 @@ impl<'c> Lowering<'c, '_> {
             Ok(scalar::convert(b, from, shape.element_type, &[wide]))
         })
     }
-}
-
-/// Extents as expressions.
-fn constants(ir: &Context, dims: &[i64]) -> Vec<Expr> {
-    dims.iter().map(|extent| ir.constant(*extent)).collect()
-}
-
-/// The position of an index in an array in row-major order.
-pub(super) fn row_major(ir: &Context, index: &[Expr], dims: &[i64]) -> Expr {
-    linear(ir, index, &constants(ir, dims))
-}
-
-fn linear(ir: &Context, index: &[Expr], dims: &[Expr]) -> Expr {
-    let (mut position, mut stride) = (ir.constant(0), ir.constant(1));
-    for (index, extent) in index.iter().zip(dims).rev() {
-        position = ir.add(position, ir.mul(*index, stride));
-        stride = ir.mul(stride, *extent);
-    }
-    position
-}
-
-/// Where the element at `index` of an array of `to` stands in one of `from`, both row-major.
-pub(in crate::convert) fn reshape_index(
-    ir: &Context,
-    index: &[Expr],
-    to: &[Expr],
-    from: &[Expr],
-) -> Vec<Expr> {
-    let mut rest = linear(ir, index, to);
-    let mut result = vec![ir.constant(0); from.len()];
-    for (dim, extent) in from.iter().enumerate().rev() {
-        // An array without elements has no positions.
-        let extent = if ir.as_constant(*extent) == Some(0) { ir.constant(1) } else { *extent };
-        result[dim] = if dim == 0 { rest } else { ir.modulo(rest, extent) };
-        rest = ir.floor_div(rest, extent);
-    }
-    result
 }

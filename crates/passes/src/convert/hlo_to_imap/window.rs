@@ -3,19 +3,27 @@
 
 use super::{
     Lowering,
-    coding::{decode, encode},
-    nest::{
-        Memory, Nest, Point, build_inside, decode_all, empty, extents, fold_box, for_each,
-        identity, scalars,
-    },
-    scalar, scan,
-    value::{self, Array},
+    computation::build_computation,
+    memory::{Memory, Point, build_inside, empty, extents, fold_box, for_each},
+    scan,
+    value::Array,
 };
-use crate::convert::index_expr::IndexMath;
+use crate::convert::{
+    elements::{
+        self,
+        coding::{decode, encode},
+        decode_all,
+        scalar::{self, combiner},
+        scalars,
+    },
+    generic_builder::GenericBuilder,
+    index_emitter::IndexMath,
+    subscripts::identity,
+};
 use melior::ir::{Attribute as MlirAttribute, Type};
 use std::iter;
 use tc_dialects::{
-    element::{ElementKind, ElementType},
+    element::ElementType,
     hlo::{
         ArrayShape, Attribute, ComputationId, Literal, Opcode,
         indexing::{Accesses, InstructionRef},
@@ -57,7 +65,7 @@ impl<'c> Lowering<'c, '_> {
             _ => None,
         };
         let widen: fn(ElementType) -> ElementType = match combiner {
-            Some(_) => value::sum_type,
+            Some(_) => elements::sum_type,
             None => |element| element,
         };
         let starts = self.constants(b, at, sources.len(), widen);
@@ -65,7 +73,7 @@ impl<'c> Lowering<'c, '_> {
             return self.fold_each(b, applied, accesses, operands, results);
         }
         let scan = scan::of_window(self.ir, &mut accesses);
-        let mut nest = Nest::along(self.ir, &accesses, Vec::new());
+        let mut nest = GenericBuilder::within(self.ir, accesses.domain.clone(), Vec::new());
         if let Some(scan) = scan {
             nest.scan(scan.dim, scan.is_exclusive);
         }
@@ -120,21 +128,21 @@ impl<'c> Lowering<'c, '_> {
     fn fold_by_region(
         &self,
         b: &Builder<'c>,
-        nest: Nest<'c, '_>,
+        nest: GenericBuilder<'c, '_>,
         elements: &[ElementType],
         (applied, is_reversed): (ComputationId, bool),
         starts: &[MlirAttribute<'c>],
     ) -> Result<AnyIndexed<'c>, String> {
         let parts = || elements.iter().flat_map(|it| iter::repeat_n(it.part(), it.num_parts()));
         let accumulator = |(part, identity): (ElementType, &MlirAttribute<'c>)| Accumulator {
-            ty: value::compute_type(b, part),
+            ty: elements::compute_type(b, part),
             kind: CombinerKind::Custom,
             identity: Some(*identity),
             start: Start::Identity,
         };
         let accumulators: Vec<_> = parts().zip(starts).map(accumulator).collect();
         let num_values = accumulators.len();
-        let epilogue = elements.iter().any(|element| value::is_narrow(*element));
+        let epilogue = elements.iter().any(|element| elements::is_narrow(*element));
         let generic = nest.build_fold(b, accumulators, epilogue);
         let (body, arguments) = b.inside(generic.body());
         imap::build_yield(&body, &decode_all(&body, elements, &arguments).concat());
@@ -144,7 +152,7 @@ impl<'c> Lowering<'c, '_> {
             if is_reversed {
                 both.rotate_left(elements.len());
             }
-            let values = scalar::computation(&combine, self.module, applied, &both)?;
+            let values = build_computation(&combine, self.module, applied, &both)?;
             imap::build_yield(&combine, &values.concat());
         }
         if let Some(block) = generic.epilogue() {
@@ -182,7 +190,7 @@ impl<'c> Lowering<'c, '_> {
                     let new = from.iter().map(|memory| memory.load(b, &index));
                     let old = scalars(carried, from.iter().map(Memory::element));
                     let arguments: Vec<_> = old.into_iter().chain(new).collect();
-                    Ok(scalar::computation(b, self.module, applied, &arguments)?.concat())
+                    Ok(build_computation(b, self.module, applied, &arguments)?.concat())
                 })
             })?;
             let values = scalars(&folded, to.iter().map(Memory::element));
@@ -233,7 +241,7 @@ impl<'c> Lowering<'c, '_> {
             runtimes: vec![Variable::default()],
             ..IndexingMap::default()
         };
-        let mut nest = Nest::within(ir, domain, Vec::new());
+        let mut nest = GenericBuilder::within(ir, domain, Vec::new());
         nest.table(places, identity(ir, accesses.domain.dims.len()), false);
         let mut place = ir.runtime(0);
         let count = operand.shape.num_elements().unwrap_or(0);
@@ -262,11 +270,11 @@ impl<'c> Lowering<'c, '_> {
         let (element, long, truth) = (operand.element(), b.int_type(64), b.int_type(1));
         let extents = extents(ir, &accesses.domain.dims);
         let shape = ArrayShape::new(ElementType::S64, extents.clone());
-        let mut nest = Nest::along(ir, accesses, Vec::new());
+        let mut nest = GenericBuilder::within(ir, accesses.domain.clone(), Vec::new());
         operand.parts.iter().for_each(|part| nest.read(*part, accesses.indices[0].clone()));
         nest.write(empty(b, &shape)[0], identity(ir, extents.len()), Combiner::ASSIGN);
         // Whether anything is selected, the value, and its place.
-        let part = value::compute_type(b, element.part());
+        let part = elements::compute_type(b, element.part());
         let values = std::iter::repeat_n(part, element.num_parts());
         let types: Vec<_> = [truth].into_iter().chain(values).chain([long]).collect();
         let kind = CombinerKind::Custom;
@@ -309,7 +317,7 @@ impl<'c> Lowering<'c, '_> {
                 (split(old), split(new));
             let keeps = |first: &Vec<Val<'c>>, second: &Vec<Val<'c>>| {
                 let arguments = [first.clone(), second.clone()];
-                Ok::<_, String>(scalar::computation(&c, self.module, select, &arguments)?[0][0])
+                Ok::<_, String>(build_computation(&c, self.module, select, &arguments)?[0][0])
             };
             let is_first = c.compare_int("slt", old_place, new_place);
             let forward = keeps(&old_values, &new_values)?;
@@ -332,42 +340,17 @@ impl<'c> Lowering<'c, '_> {
     }
 }
 
-/// The combiner that an opcode is on a type that is computed as it is stored, or summed in `f32`.
-pub(in crate::convert) fn combiner(opcode: Opcode, element: ElementType) -> Option<CombinerKind> {
-    if element.bits() < 8 && !element.is_float() {
-        return None;
-    }
-    Some(match (opcode, element.kind()) {
-        (Opcode::Add | Opcode::Or | Opcode::Maximum, ElementKind::Pred) => CombinerKind::Or,
-        (Opcode::Multiply | Opcode::And | Opcode::Minimum, ElementKind::Pred) => CombinerKind::And,
-        (Opcode::Add, ElementKind::Float) => CombinerKind::Add,
-        (Opcode::Multiply, ElementKind::Float) => CombinerKind::Mul,
-        (Opcode::Maximum, ElementKind::Float) => CombinerKind::MaximumF,
-        (Opcode::Minimum, ElementKind::Float) => CombinerKind::MinimumF,
-        (_, ElementKind::Float | ElementKind::Complex | ElementKind::Pred) => return None,
-        (Opcode::Add, _) => CombinerKind::Add,
-        (Opcode::Multiply, _) => CombinerKind::Mul,
-        (Opcode::And, _) => CombinerKind::And,
-        (Opcode::Or, _) => CombinerKind::Or,
-        (Opcode::Maximum, ElementKind::Signed) => CombinerKind::MaxS,
-        (Opcode::Minimum, ElementKind::Signed) => CombinerKind::MinS,
-        (Opcode::Maximum, _) => CombinerKind::MaxU,
-        (Opcode::Minimum, _) => CombinerKind::MinU,
-        _ => return None,
-    })
-}
-
 /// A fold of one array by a combiner with a name. What is less exact than `f32` is folded in it. A
 /// start that is no constant is combined at the end.
 fn fold_by_name<'c>(
     b: &Builder<'c>,
-    mut nest: Nest<'c, '_>,
+    mut nest: GenericBuilder<'c, '_>,
     element: ElementType,
     kind: CombinerKind,
     start: Result<MlirAttribute<'c>, &Array<'c>>,
 ) -> AnyIndexed<'c> {
-    let sum = value::sum_type(element);
-    let ty = value::compute_type(b, sum);
+    let sum = elements::sum_type(element);
+    let ty = elements::compute_type(b, sum);
     let decoded = |b: &Builder<'c>, stored| {
         scalar::convert(b, element, sum, &[decode(b, element, stored)])[0]
     };

@@ -1,7 +1,7 @@
 //! The parts of an `imap.generic` as a loop nest needs them: values of variables,
 //! bounds, accesses, and copies of the body.
 
-use super::{super::index_expr::IndexExprs, super::loops, Choices, MAX_VARIABLES};
+use super::{super::index_emitter::IndexEmitter, super::loops, Choices, MAX_VARIABLES};
 use melior::ir::{Attribute, Type, TypeLike, ValueLike, operation::OperationLike};
 use std::collections::{BTreeMap, BTreeSet};
 use tc_dialects::{
@@ -264,7 +264,7 @@ impl<'c> Nest<'c> {
     ) -> Vec<Val<'c>> {
         let intervals = |var| self.intervals.of(var);
         let emitter =
-            IndexExprs { builder: *builder, ir: &self.ir, intervals: &intervals, no_overflow };
+            IndexEmitter { builder: *builder, ir: &self.ir, intervals: &intervals, no_overflow };
         emitter.emit(exprs, &|var| scope.values.get(&var).copied())
     }
 

@@ -12,7 +12,7 @@ use tc_ir::{Context, Expr, Interval, Node, Var};
 
 /// Emits expressions over variables of known values.
 #[derive(Copy, Clone)]
-pub struct IndexExprs<'a, 'c> {
+pub struct IndexEmitter<'a, 'c> {
     /// Where the operations are created.
     pub builder: Builder<'c>,
     /// The context of the expressions.
@@ -24,7 +24,7 @@ pub struct IndexExprs<'a, 'c> {
     pub no_overflow: bool,
 }
 
-impl<'c> IndexExprs<'_, 'c> {
+impl<'c> IndexEmitter<'_, 'c> {
     /// The values of expressions; a common subexpression is emitted once.
     ///
     /// # Panics

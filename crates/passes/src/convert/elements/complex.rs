@@ -9,11 +9,8 @@
 //! T. Dekker, "A floating-point technique for extending the available precision" (1971), for the
 //! rounding errors of sums and products.
 
-use super::{
-    scalar::{builtin, resize_float},
-    value::{Scalar, compute_type},
-};
-use crate::convert::index_expr::IndexMath;
+use super::{Scalar, builtin, compute_type, resize_float};
+use crate::convert::index_emitter::IndexMath;
 use melior::ir::{Type, ValueLike};
 use tc_dialects::{
     element::ElementType,
@@ -28,7 +25,7 @@ type Complex<'c> = (Val<'c>, Val<'c>);
 ///
 /// # Errors
 /// The opcode is not supported on them.
-pub(super) fn apply<'c>(
+pub fn apply<'c>(
     b: &Builder<'c>,
     opcode: Opcode,
     element: ElementType,
@@ -487,7 +484,7 @@ impl<'c> Parts<'_, 'c> {
 }
 
 /// The product of two complex numbers.
-pub(super) fn multiply<'c>(b: &Builder<'c>, x: &[Val<'c>], y: &[Val<'c>]) -> Scalar<'c> {
+pub fn multiply<'c>(b: &Builder<'c>, x: &[Val<'c>], y: &[Val<'c>]) -> Scalar<'c> {
     let at = Parts { b, ty: x[0].r#type() };
     let (re, im) = at.multiply((x[0], x[1]), (y[0], y[1]));
     vec![re, im]

@@ -5,29 +5,27 @@
 //! or more leave zeroes or copies of the sign, and floats out of range become the nearest integer.
 
 use super::{
-    coding::normalize,
-    complex,
-    value::{Scalar, compute_type, storage_type},
+    Scalar, builtin,
+    coding::{decode, encode, from_low_bits, low_bits, normalize},
+    complex, compute_type, resize_float, storage_type, to_bits,
 };
 use melior::ir::{Attribute as MlirAttribute, Type, ValueLike};
 use tc_dialects::{
     element::{ElementKind, ElementType},
     hlo::{
-        ArrayLiteral, Attribute, ComparisonType, ComputationId, Direction, Instruction, Module,
-        Opcode, Value as AttributeValue,
+        ArrayLiteral, Attribute, ComparisonType, Direction, Instruction, Opcode,
+        Value as AttributeValue,
     },
+    imap::CombinerKind,
     mlir::{self, Builder, Val},
 };
 
-/// How many instructions a computation of scalars may have, its calls built in place.
-const MAX_SCALAR_INSTRUCTIONS: usize = 1 << 14;
-
 /// An operand of an element-wise instruction: its type and its value.
-pub(super) type Operand<'c> = (ElementType, Scalar<'c>);
+pub type Operand<'c> = (ElementType, Scalar<'c>);
 
 /// Whether an instruction computes each element of its result from the elements at the same
 /// position, so that [`apply`] can compute one.
-pub(super) fn is_element_wise(opcode: Opcode) -> bool {
+pub fn is_element_wise(opcode: Opcode) -> bool {
     use Opcode::*;
     matches!(
         opcode,
@@ -94,7 +92,7 @@ pub(super) fn is_element_wise(opcode: Opcode) -> bool {
 ///
 /// # Errors
 /// The instruction is not defined on these types, or not supported.
-pub(in crate::convert) fn apply<'c>(
+pub fn apply<'c>(
     b: &Builder<'c>,
     instruction: &Instruction,
     operands: &[Operand<'c>],
@@ -152,7 +150,7 @@ pub(in crate::convert) fn apply<'c>(
 ///
 /// # Errors
 /// The opcode is not supported on them.
-pub(super) fn arithmetic<'c>(
+pub fn arithmetic<'c>(
     b: &Builder<'c>,
     opcode: Opcode,
     element: ElementType,
@@ -167,11 +165,7 @@ pub(super) fn arithmetic<'c>(
 }
 
 /// A constant scalar.
-pub(in crate::convert) fn constant<'c>(
-    b: &Builder<'c>,
-    literal: &ArrayLiteral,
-    position: usize,
-) -> Scalar<'c> {
+pub fn constant<'c>(b: &Builder<'c>, literal: &ArrayLiteral, position: usize) -> Scalar<'c> {
     let ty = compute_type(b, literal.element_type);
     let numbers = numbers(b, literal, position, literal.element_type);
     numbers.into_iter().map(|number| b.constant(ty, number)).collect()
@@ -179,7 +173,7 @@ pub(in crate::convert) fn constant<'c>(
 
 /// The numbers of an element of a literal, in the type with which bodies calculate for `element`, which
 /// is as exact as that of the literal.
-pub(super) fn numbers<'c>(
+pub fn numbers<'c>(
     b: &Builder<'c>,
     literal: &ArrayLiteral,
     position: usize,
@@ -213,7 +207,7 @@ fn truth<'c>(b: &Builder<'c>, opcode: Opcode, x: &[Val<'c>]) -> Result<Val<'c>, 
     Ok(b.value(name, &[x[0], x[1]], b.int_type(1)))
 }
 
-pub(super) fn not<'c>(b: &Builder<'c>, truth: Val<'c>) -> Val<'c> {
+pub fn not<'c>(b: &Builder<'c>, truth: Val<'c>) -> Val<'c> {
     b.value("arith.xori", &[truth, b.integer(b.int_type(1), 1)], b.int_type(1))
 }
 
@@ -308,15 +302,6 @@ fn integer<'c>(
     })
 }
 
-/// The bits that count, without a copy of the sign in the others.
-fn low_bits<'c>(b: &Builder<'c>, element: ElementType, x: Val<'c>) -> Val<'c> {
-    if 8 <= element.bits() {
-        return x;
-    }
-    let mask = b.integer(x.r#type(), (1 << element.bits()) - 1);
-    b.value("arith.andi", &[x, mask], x.r#type())
-}
-
 /// Quotient or remainder towards zero. By 0, the quotient has all bits set and the remainder is
 /// the dividend; the least number divided by -1 stays.
 fn divide<'c>(b: &Builder<'c>, opcode: Opcode, signed: bool, x: Val<'c>, y: Val<'c>) -> Val<'c> {
@@ -371,7 +356,7 @@ fn power<'c>(b: &Builder<'c>, element: ElementType, base: Val<'c>, exponent: Val
 }
 
 /// The scalar built-in of an opcode, if there is one.
-pub(super) fn builtin_of(opcode: Opcode) -> Option<&'static str> {
+pub fn builtin_of(opcode: Opcode) -> Option<&'static str> {
     Some(match opcode {
         Opcode::Acos => "acos",
         Opcode::Acosh => "acosh",
@@ -396,11 +381,6 @@ pub(super) fn builtin_of(opcode: Opcode) -> Option<&'static str> {
         Opcode::Tanh => "tanh",
         _ => return None,
     })
-}
-
-/// A call of a scalar built-in.
-pub(super) fn builtin<'c>(b: &Builder<'c>, name: &str, x: &[Val<'c>]) -> Val<'c> {
-    b.value_with("imap.builtin", x, x[0].r#type(), &[("name", mlir::string(b.context, name))])
 }
 
 fn float<'c>(
@@ -549,14 +529,14 @@ fn integer_predicate(direction: Direction, signed: bool) -> &'static str {
 }
 
 /// A signed integer that orders floats as `-NaN < -inf < .. < -0 < 0 < .. < inf < NaN`.
-pub(super) fn total_order<'c>(b: &Builder<'c>, x: Val<'c>) -> Val<'c> {
+pub fn total_order<'c>(b: &Builder<'c>, x: Val<'c>) -> Val<'c> {
     let ty = b.int_type(8 * mlir::byte_width(x.r#type()));
     let bits = b.value("arith.bitcast", &[x], ty);
     flip_negative(b, bits)
 }
 
 /// Negative integers with all bits flipped but the sign. Twice, it changes nothing.
-pub(super) fn flip_negative<'c>(b: &Builder<'c>, bits: Val<'c>) -> Val<'c> {
+pub fn flip_negative<'c>(b: &Builder<'c>, bits: Val<'c>) -> Val<'c> {
     let ty = bits.r#type();
     let width = 8 * mlir::byte_width(ty);
     let sign = b.value("arith.shrsi", &[bits, b.integer(ty, i64::from(width) - 1)], ty);
@@ -566,7 +546,7 @@ pub(super) fn flip_negative<'c>(b: &Builder<'c>, bits: Val<'c>) -> Val<'c> {
 }
 
 /// The same number in another type.
-pub(in crate::convert) fn convert<'c>(
+pub fn convert<'c>(
     b: &Builder<'c>,
     from: ElementType,
     to: ElementType,
@@ -657,16 +637,6 @@ fn stochastic_convert<'c>(
     Ok(b.select(moves, next, truncated))
 }
 
-/// A float in another float type.
-pub(super) fn resize_float<'c>(b: &Builder<'c>, x: Val<'c>, target: Type<'c>) -> Val<'c> {
-    let (have, want) = (mlir::byte_width(x.r#type()), mlir::byte_width(target));
-    match have.cmp(&want) {
-        std::cmp::Ordering::Equal => x,
-        std::cmp::Ordering::Greater => b.value("arith.truncf", &[x], target),
-        std::cmp::Ordering::Less => b.value("arith.extf", &[x], target),
-    }
-}
-
 /// The integer next to a float towards zero; the nearest one there is if it is out of range, and
 /// 0 for NaN.
 fn float_to_integer<'c>(b: &Builder<'c>, to: ElementType, x: Val<'c>) -> Val<'c> {
@@ -691,117 +661,33 @@ fn float_to_integer<'c>(b: &Builder<'c>, to: ElementType, x: Val<'c>) -> Val<'c>
 }
 
 /// The bits of an element as another type of the same width.
-pub(super) fn bitcast<'c>(
-    b: &Builder<'c>,
-    from: ElementType,
-    to: ElementType,
-    x: Val<'c>,
-) -> Val<'c> {
-    let (stored, target) = (super::coding::encode(b, from, x), storage_type(b, to));
-    let cast = super::to_bits(b, super::coding::low_bits(b, from, stored), target);
-    super::coding::decode(b, to, super::coding::from_low_bits(b, to, cast))
+pub fn bitcast<'c>(b: &Builder<'c>, from: ElementType, to: ElementType, x: Val<'c>) -> Val<'c> {
+    let (stored, target) = (encode(b, from, x), storage_type(b, to));
+    let cast = to_bits(b, low_bits(b, from, stored), target);
+    decode(b, to, from_low_bits(b, to, cast))
 }
 
-/// The results of a computation of scalars: one, or those of a tuple.
-///
-/// # Errors
-/// An instruction in it is not one of scalars, or not supported, or there are too many once
-/// calls are built in place.
-pub(super) fn computation<'c>(
-    b: &Builder<'c>,
-    module: &Module,
-    id: ComputationId,
-    arguments: &[Scalar<'c>],
-) -> Result<Vec<Scalar<'c>>, String> {
-    build_computation(b, module, id, arguments, (&mut 0, 0))
-}
-
-/// `num_built` counts instructions, `depth` calls.
-fn build_computation<'c>(
-    b: &Builder<'c>,
-    module: &Module,
-    id: ComputationId,
-    arguments: &[Scalar<'c>],
-    (num_built, depth): (&mut usize, usize),
-) -> Result<Vec<Scalar<'c>>, String> {
-    let computation = &module[id];
-    *num_built += computation.instructions.len();
-    if MAX_SCALAR_INSTRUCTIONS < *num_built || super::MAX_DEPTH < depth {
-        return Err(format!(
-            "expected a computation of at most {MAX_SCALAR_INSTRUCTIONS} scalar instructions in \
-             calls at most {} deep",
-            super::MAX_DEPTH
-        ));
+/// The combiner that an opcode is on a type that is computed as it is stored, or summed in `f32`.
+pub fn combiner(opcode: Opcode, element: ElementType) -> Option<CombinerKind> {
+    if element.bits() < 8 && !element.is_float() {
+        return None;
     }
-    let mut values: Vec<Vec<Scalar<'c>>> = Vec::with_capacity(computation.instructions.len());
-    for instruction in &computation.instructions {
-        let operand = |number: usize| &values[instruction.operands[number].index()];
-        let value = match instruction.opcode {
-            Opcode::Parameter => {
-                let number = instruction.parameter_number().unwrap_or(0) as usize;
-                vec![arguments.get(number).cloned().ok_or("a parameter without an argument")?]
-            }
-            Opcode::Constant => {
-                let literal = instruction.literal().ok_or("a constant without a value")?;
-                if literal.has_elided() {
-                    return Err(super::ELIDED.to_string());
-                }
-                let literal = literal.as_array();
-                vec![constant(b, literal.ok_or("a tuple constant is not supported here")?, 0)]
-            }
-            Opcode::Tuple => {
-                let elements =
-                    (0..instruction.operands.len()).map(|number| operand(number)[0].clone());
-                elements.collect()
-            }
-            Opcode::GetTupleElement => {
-                let index = instruction.integer(Attribute::Index).unwrap_or(0) as usize;
-                vec![operand(0)[index].clone()]
-            }
-            Opcode::Call | Opcode::Fusion | Opcode::Map => {
-                let called = instruction.called_computations().next();
-                let arguments: Vec<_> = (0..instruction.operands.len())
-                    .map(|number| operand(number)[0].clone())
-                    .collect();
-                let called = called.ok_or("a call of nothing")?;
-                build_computation(b, module, called, &arguments, (num_built, depth + 1))?
-            }
-            // Of scalars, these change nothing.
-            Opcode::Broadcast | Opcode::Reshape | Opcode::Transpose | Opcode::OptBarrier => {
-                operand(0).clone()
-            }
-            Opcode::Bitcast | Opcode::BitcastConvert => {
-                let from = element_of(&computation[instruction.operands[0]])?;
-                match (element_of(instruction)?, from.is_complex()) {
-                    (to, _) if from == to => operand(0).clone(),
-                    (to, false) => vec![vec![bitcast(b, from, to, operand(0)[0][0])]],
-                    (to, true) => {
-                        let opcode = instruction.opcode;
-                        return Err(format!("'{opcode}' from '{from}' to '{to}' is not supported"));
-                    }
-                }
-            }
-            opcode if is_element_wise(opcode) => {
-                let operands: Vec<_> = instruction
-                    .operands
-                    .iter()
-                    .map(|id| Ok((element_of(&computation[*id])?, values[id.index()][0].clone())))
-                    .collect::<Result<_, String>>()?;
-                vec![apply(b, instruction, &operands)?]
-            }
-            opcode => {
-                return Err(format!("'{opcode}' is not supported in a computation of scalars"));
-            }
-        };
-        values.push(value);
-    }
-    Ok(values.swap_remove(computation.root.index()))
-}
-
-fn element_of(instruction: &Instruction) -> Result<ElementType, String> {
-    let shape = instruction.array().filter(|shape| shape.is_scalar());
-    let shape = shape.ok_or_else(|| {
-        format!("'{}' is not a scalar, which computations of scalars need", instruction.name)
-    })?;
-    Ok(shape.element_type)
+    Some(match (opcode, element.kind()) {
+        (Opcode::Add | Opcode::Or | Opcode::Maximum, ElementKind::Pred) => CombinerKind::Or,
+        (Opcode::Multiply | Opcode::And | Opcode::Minimum, ElementKind::Pred) => CombinerKind::And,
+        (Opcode::Add, ElementKind::Float) => CombinerKind::Add,
+        (Opcode::Multiply, ElementKind::Float) => CombinerKind::Mul,
+        (Opcode::Maximum, ElementKind::Float) => CombinerKind::MaximumF,
+        (Opcode::Minimum, ElementKind::Float) => CombinerKind::MinimumF,
+        (_, ElementKind::Float | ElementKind::Complex | ElementKind::Pred) => return None,
+        (Opcode::Add, _) => CombinerKind::Add,
+        (Opcode::Multiply, _) => CombinerKind::Mul,
+        (Opcode::And, _) => CombinerKind::And,
+        (Opcode::Or, _) => CombinerKind::Or,
+        (Opcode::Maximum, ElementKind::Signed) => CombinerKind::MaxS,
+        (Opcode::Minimum, ElementKind::Signed) => CombinerKind::MinS,
+        (Opcode::Maximum, _) => CombinerKind::MaxU,
+        (Opcode::Minimum, _) => CombinerKind::MinU,
+        _ => return None,
+    })
 }

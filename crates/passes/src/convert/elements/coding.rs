@@ -1,7 +1,7 @@
 //! Between stored and computed elements: `bf16`, the 8-bit and 4-bit floats, and integers of
 //! fewer than 8 bits.
 
-use super::value::{compute_type, is_narrow, storage_type};
+use super::{compute_type, is_narrow, storage_type};
 use melior::ir::Type;
 use tc_dialects::{
     element::{ElementKind, ElementType},
@@ -9,11 +9,7 @@ use tc_dialects::{
 };
 
 /// From the storage type to the compute type.
-pub(in crate::convert) fn decode<'c>(
-    b: &Builder<'c>,
-    element: ElementType,
-    stored: Val<'c>,
-) -> Val<'c> {
+pub fn decode<'c>(b: &Builder<'c>, element: ElementType, stored: Val<'c>) -> Val<'c> {
     match element {
         element if !is_narrow(element) => stored,
         ElementType::BF16 => b.value("arith.extf", &[stored], Type::float32(b.context)),
@@ -36,11 +32,7 @@ fn decode_by_table<'c>(b: &Builder<'c>, element: ElementType, stored: Val<'c>) -
 }
 
 /// From the compute type to the storage type, rounded to nearest, ties to even.
-pub(in crate::convert) fn encode<'c>(
-    b: &Builder<'c>,
-    element: ElementType,
-    value: Val<'c>,
-) -> Val<'c> {
+pub fn encode<'c>(b: &Builder<'c>, element: ElementType, value: Val<'c>) -> Val<'c> {
     match element {
         element if !is_narrow(element) => value,
         ElementType::BF16 => b.value("arith.truncf", &[value], Type::bfloat16(b.context)),
@@ -49,7 +41,7 @@ pub(in crate::convert) fn encode<'c>(
 }
 
 /// The bits of a stored element, with zeros above them.
-pub(super) fn low_bits<'c>(b: &Builder<'c>, element: ElementType, stored: Val<'c>) -> Val<'c> {
+pub fn low_bits<'c>(b: &Builder<'c>, element: ElementType, stored: Val<'c>) -> Val<'c> {
     let bits = element.bits();
     if element.kind() == ElementKind::Pred || 8 <= bits {
         return stored;
@@ -59,7 +51,7 @@ pub(super) fn low_bits<'c>(b: &Builder<'c>, element: ElementType, stored: Val<'c
 }
 
 /// What is stored of an element with these bits, above which there may be anything.
-pub(super) fn from_low_bits<'c>(b: &Builder<'c>, element: ElementType, bits: Val<'c>) -> Val<'c> {
+pub fn from_low_bits<'c>(b: &Builder<'c>, element: ElementType, bits: Val<'c>) -> Val<'c> {
     match element.is_integer() {
         true => normalize(b, element, bits),
         false => low_bits(b, element, bits),
@@ -67,11 +59,7 @@ pub(super) fn from_low_bits<'c>(b: &Builder<'c>, element: ElementType, bits: Val
 }
 
 /// What an operation leaves in the compute type, as the element type holds it.
-pub(in crate::convert) fn normalize<'c>(
-    b: &Builder<'c>,
-    element: ElementType,
-    value: Val<'c>,
-) -> Val<'c> {
+pub fn normalize<'c>(b: &Builder<'c>, element: ElementType, value: Val<'c>) -> Val<'c> {
     if is_narrow(element) {
         return decode(b, element, encode(b, element, value));
     }

@@ -30,23 +30,23 @@ pub const MAX_COST: u32 = 400;
 pub trait Leaves<'c> {
     /// The expression of an index value, or `None` to leave it without one. `exprs`
     /// knows everything before it.
-    fn leaf(&mut self, exprs: &IndexExprs<'c, '_>, value: Val<'c>) -> Option<Expr>;
+    fn leaf(&mut self, exprs: &IndexReader<'c, '_>, value: Val<'c>) -> Option<Expr>;
 
     /// The expression of the extent of a dimension of a tensor.
     fn extent(&mut self, tensor: Val<'c>, dim: usize) -> Option<Expr>;
 }
 
 /// The expressions found so far.
-pub struct IndexExprs<'c, 'i> {
+pub struct IndexReader<'c, 'i> {
     /// Where the expressions live.
     pub ir: &'i Context,
     /// What was known outside of the statement.
-    outer: Option<&'i IndexExprs<'c, 'i>>,
+    outer: Option<&'i IndexReader<'c, 'i>>,
     sizes: HashMap<&'c str, Expr>,
     exprs: HashMap<usize, Expr>,
 }
 
-impl<'c, 'i> IndexExprs<'c, 'i> {
+impl<'c, 'i> IndexReader<'c, 'i> {
     /// Knows the size variables, as runtime variables in this order.
     pub fn new(ir: &'i Context, sizes: &[&'c str]) -> Self {
         let sizes = sizes
@@ -58,7 +58,7 @@ impl<'c, 'i> IndexExprs<'c, 'i> {
     }
 
     /// Knows all that `outer` knows, for the inside of a statement.
-    pub fn nested(outer: &'i IndexExprs<'c, 'i>) -> Self {
+    pub fn nested(outer: &'i IndexReader<'c, 'i>) -> Self {
         Self { ir: outer.ir, outer: Some(outer), sizes: outer.sizes.clone(), exprs: HashMap::new() }
     }
 

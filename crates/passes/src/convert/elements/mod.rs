@@ -1,0 +1,159 @@
+//! Elements of arrays: how they are stored, and how bodies compute with them.
+//!
+//! An element type has a *storage* type, of which tensors are, and a *compute* type, with which
+//! bodies of loops calculate. They differ for what processors do not calculate with: `bf16` and
+//! the 8-bit floats, which are stored as their bits, are computed as `f32`, rounded after every operation;
+//! integers of fewer than 8 bits are stored and computed as `i8`, wrapped after every operation.
+//! A complex number is two values, the real and the imaginary part.
+
+pub mod coding;
+pub mod complex;
+pub mod division;
+pub mod scalar;
+
+use coding::{decode, encode};
+use melior::{
+    Context,
+    ir::{Attribute, Type, ValueLike},
+};
+use tc_dialects::{
+    element::{ElementKind, ElementType},
+    hlo::Shape,
+    mlir::{self, Builder, Val},
+};
+
+/// One element, of the compute type: one value, or two for complex numbers.
+pub type Scalar<'c> = Vec<Val<'c>>;
+
+/// The type of the elements of a tensor, of one part of them for complex numbers.
+pub fn storage_type<'c>(builder: &Builder<'c>, element: ElementType) -> Type<'c> {
+    let part = element.part();
+    match part.kind() {
+        ElementKind::Pred => builder.int_type(1),
+        ElementKind::Signed | ElementKind::Unsigned => builder.int_type(part.bits().max(8)),
+        _ => match part {
+            ElementType::F16 => Type::float16(builder.context),
+            ElementType::BF16 => Type::bfloat16(builder.context),
+            ElementType::F32 => Type::float32(builder.context),
+            ElementType::F64 => Type::float64(builder.context),
+            coded => builder.int_type(coded.bits().max(8)),
+        },
+    }
+}
+
+/// The type with which bodies calculate, of one part for complex numbers.
+pub fn compute_type<'c>(builder: &Builder<'c>, element: ElementType) -> Type<'c> {
+    if is_narrow(element) { Type::float32(builder.context) } else { storage_type(builder, element) }
+}
+
+/// Whether it is a float that bodies calculate with as `f32`.
+pub fn is_narrow(element: ElementType) -> bool {
+    element.is_float() && !matches!(element, ElementType::F16 | ElementType::F32 | ElementType::F64)
+}
+
+/// Whether it is a float that is stored as its bits.
+pub fn is_coded(element: ElementType) -> bool {
+    is_narrow(element) && element != ElementType::BF16
+}
+
+/// The type in which long sums of elements are carried.
+pub fn sum_type(element: ElementType) -> ElementType {
+    if is_narrow(element) || element == ElementType::F16 { ElementType::F32 } else { element }
+}
+
+/// The product of two elements of the type of a sum.
+pub fn multiply<'c>(builder: &Builder<'c>, sum: ElementType, x: Val<'c>, y: Val<'c>) -> Val<'c> {
+    let name = match sum {
+        ElementType::Pred => "arith.andi",
+        sum if sum.is_float() => "arith.mulf",
+        _ => "arith.muli",
+    };
+    builder.value(name, &[x, y], x.r#type())
+}
+
+/// The elements that a body reads, decoded: one scalar per array.
+pub fn decode_all<'c>(
+    b: &Builder<'c>,
+    elements: &[ElementType],
+    stored: &[Val<'c>],
+) -> Vec<Scalar<'c>> {
+    let decoded = |(element, parts): (&ElementType, Scalar<'c>)| {
+        parts.into_iter().map(|value| decode(b, element.part(), value)).collect()
+    };
+    elements.iter().zip(scalars(stored, elements.iter().copied())).map(decoded).collect()
+}
+
+/// Elements of these types, from their parts one after the other.
+pub fn scalars<'c>(
+    parts: &[Val<'c>],
+    elements: impl IntoIterator<Item = ElementType>,
+) -> Vec<Scalar<'c>> {
+    let mut parts = parts.iter().copied();
+    let scalar = |element: ElementType| parts.by_ref().take(element.num_parts()).collect();
+    elements.into_iter().map(scalar).collect()
+}
+
+/// The parts of an element as they are stored.
+pub fn encode_all<'c>(b: &Builder<'c>, element: ElementType, x: &[Val<'c>]) -> Vec<Val<'c>> {
+    x.iter().map(|value| encode(b, element.part(), *value)).collect()
+}
+
+/// An integer element as an index. What does not fit is far outside of any array anyway.
+pub fn to_index<'c>(b: &Builder<'c>, element: ElementType, value: Val<'c>) -> Val<'c> {
+    if element.kind() == ElementKind::Signed {
+        return b.value("arith.index_cast", &[value], b.index_type());
+    }
+    let index = b.value("arith.index_castui", &[value], b.index_type());
+    let least = b.index(0);
+    let is_large = b.compare_int("slt", index, least);
+    b.select(is_large, b.index(i64::MAX), index)
+}
+
+/// A value as an integer, or as a float, of the same width.
+pub fn to_bits<'c>(b: &Builder<'c>, value: Val<'c>, ty: melior::ir::Type<'c>) -> Val<'c> {
+    if value.r#type() == ty { value } else { b.value("arith.bitcast", &[value], ty) }
+}
+
+/// What callers know the tensors of a value by, in order: a name, that of the array and the part of
+/// complex numbers; whether its integers are unsigned, as bits are; of what they are the bits.
+pub fn describe_arrays<'c>(
+    context: &'c Context,
+    shape: &Shape,
+    name: &dyn Fn(usize) -> String,
+) -> Vec<Attribute<'c>> {
+    let mut described = Vec::new();
+    let mut number = 0;
+    shape.for_each_array(&mut |array| {
+        let part = array.element_type.part();
+        let is_coded = is_coded(part);
+        let suffixes: &[_] = if array.element_type.is_complex() { &["_re", "_im"] } else { &[""] };
+        for suffix in suffixes {
+            let name = mlir::string(context, &format!("{}{suffix}", name(number)));
+            let mut entries = vec![("tc.name", name)];
+            if is_coded || part.kind() == ElementKind::Unsigned {
+                entries.push(("tc.unsigned", Attribute::unit(context)));
+            }
+            if is_coded {
+                entries.push(("tc.bits_of", mlir::string(context, &part.to_string())));
+            }
+            described.push(mlir::dictionary(context, &entries));
+        }
+        number += 1;
+    });
+    described
+}
+
+/// A call of a scalar built-in.
+pub fn builtin<'c>(b: &Builder<'c>, name: &str, x: &[Val<'c>]) -> Val<'c> {
+    b.value_with("imap.builtin", x, x[0].r#type(), &[("name", mlir::string(b.context, name))])
+}
+
+/// A float in another float type.
+pub fn resize_float<'c>(b: &Builder<'c>, x: Val<'c>, target: Type<'c>) -> Val<'c> {
+    let (have, want) = (mlir::byte_width(x.r#type()), mlir::byte_width(target));
+    match have.cmp(&want) {
+        std::cmp::Ordering::Equal => x,
+        std::cmp::Ordering::Greater => b.value("arith.truncf", &[x], target),
+        std::cmp::Ordering::Less => b.value("arith.extf", &[x], target),
+    }
+}
