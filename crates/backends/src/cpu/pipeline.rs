@@ -152,8 +152,8 @@ pub(super) fn to_nests(options: &Options, upstream: bool) -> String {
 fn from_nests(options: &Options) -> String {
     let mut passes = vec!["outline-loops"];
     if 1 < options.threads {
-        // Between the two, canonicalization removes regions that the second cannot handle.
-        passes.extend(["convert-scf-to-openmp", "canonicalize"]);
+        // Canonicalization removes regions that later passes cannot handle.
+        passes.extend(["convert-scf-to-openmp", "func.func(hoist-thread-memory)", "canonicalize"]);
     }
     passes.extend([
         // Only now, because canonicalization keeps regions that hold calls of functions.

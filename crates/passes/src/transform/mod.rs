@@ -12,6 +12,7 @@ pub mod fuse;
 pub mod fuse_outer_dimensions;
 pub mod hoist_deallocations;
 pub mod hoist_divisions;
+pub mod hoist_thread_memory;
 pub mod infer_ranges;
 pub mod infer_shapes;
 pub mod limit_vectorization;
