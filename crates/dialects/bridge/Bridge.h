@@ -65,7 +65,7 @@ bool tcRustCanonicalize(MlirOperation op);
 /// `replace` gets the number of each result that is used, and its replacement.
 bool tcRustPrune(MlirOperation op, void *state, void (*replace)(void *, size_t, MlirValue));
 
-//===- Tiling of imap.generic ---------------------------------------------===//
+//===- Tiling of operations of imap ---------------------------------------===//
 // A function that returns false has reported the reason.
 
 /// A constant, or a value that is not null.

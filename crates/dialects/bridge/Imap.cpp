@@ -408,7 +408,7 @@ struct Collected {
   SmallVector<Operation *> slices, ops;
   SmallVector<Value> values;
 
-  explicit Collected(GenericOp op) : builder(op.getContext()) {}
+  explicit Collected(Operation *op) : builder(op->getContext()) {}
 
   TcTiled raw() {
     return {this,
@@ -447,126 +447,162 @@ struct Collected {
 
 } // namespace
 
-SmallVector<utils::IteratorType> GenericOp::getLoopIteratorTypes() {
+namespace {
+
+SmallVector<utils::IteratorType> loopIteratorTypes(Operation *op) {
   SmallVector<utils::IteratorType> types;
-  tcRustParallelLoops(wrap(getOperation()), &types, [](void *state, bool isParallel) {
+  tcRustParallelLoops(wrap(op), &types, [](void *state, bool isParallel) {
     static_cast<SmallVector<utils::IteratorType> *>(state)->push_back(
         isParallel ? utils::IteratorType::parallel : utils::IteratorType::reduction);
   });
   return types;
 }
 
-SmallVector<Range> GenericOp::getIterationDomain(OpBuilder &b) {
-  Collected collected(*this);
+SmallVector<Range> iterationDomain(Operation *op, OpBuilder &b) {
+  Collected collected(op);
   TcTiled to = collected.raw();
   TcPlace place = toRust(b);
   SmallVector<Range> ranges;
-  if (tcRustIterationDomain(wrap(getOperation()), &place, &to))
+  if (tcRustIterationDomain(wrap(op), &place, &to))
     for (auto [offset, size] : llvm::zip_equal(collected.offsets, collected.sizes))
       ranges.push_back({offset, size, b.getIndexAttr(1)});
   return ranges;
 }
 
-static FailureOr<TilingResult> tileGeneric(GenericOp op, OpBuilder &b, Folds offsets, Folds sizes,
-                                           bool isFused = false, bool keepOperands = false) {
+FailureOr<TilingResult> tileOp(Operation *op, OpBuilder &b, Folds offsets, Folds sizes,
+                               bool isFused = false, bool keepOperands = false) {
   Collected collected(op);
   TcTiled to = collected.raw();
   TcPlace place = toRust(b);
   Tile spans(offsets, sizes);
   TcTile tile = spans.raw();
-  if (!tcRustTile(wrap(op.getOperation()), &place, &tile, isFused, keepOperands, &to))
+  if (!tcRustTile(wrap(op), &place, &tile, isFused, keepOperands, &to))
     return failure();
   return collected.tilingResult();
 }
 
-FailureOr<TilingResult> GenericOp::getTiledImplementation(OpBuilder &b, Folds offsets,
-                                                          Folds sizes) {
-  return tileGeneric(*this, b, offsets, sizes);
-}
-
-LogicalResult GenericOp::getResultTilePosition(OpBuilder &b, unsigned resultNumber, Folds offsets,
-                                               Folds sizes,
-                                               SmallVector<OpFoldResult> &resultOffsets,
-                                               SmallVector<OpFoldResult> &resultSizes) {
-  Collected collected(*this);
+LogicalResult resultTilePosition(Operation *op, OpBuilder &b, unsigned resultNumber, Folds offsets,
+                                 Folds sizes, SmallVector<OpFoldResult> &resultOffsets,
+                                 SmallVector<OpFoldResult> &resultSizes) {
+  Collected collected(op);
   TcTiled to = collected.raw();
   TcPlace place = toRust(b);
   Tile spans(offsets, sizes);
   TcTile tile = spans.raw();
-  if (!tcRustResultPosition(wrap(getOperation()), &place, resultNumber, &tile, &to))
+  if (!tcRustResultPosition(wrap(op), &place, resultNumber, &tile, &to))
     return failure();
   collected.moveSpansTo(resultOffsets, resultSizes);
   return success();
 }
 
 /// The tile of iterations for tiles of results or operands.
-static LogicalResult domainTile(GenericOp op, OpBuilder &b, ArrayRef<unsigned> numbers,
-                                bool isResult, ArrayRef<Tile> tiles,
-                                SmallVectorImpl<OpFoldResult> &domainOffsets,
-                                SmallVectorImpl<OpFoldResult> &domainSizes) {
+LogicalResult domainTile(Operation *op, OpBuilder &b, ArrayRef<unsigned> numbers, bool isResult,
+                         ArrayRef<Tile> tiles, SmallVectorImpl<OpFoldResult> &domainOffsets,
+                         SmallVectorImpl<OpFoldResult> &domainSizes) {
   Collected collected(op);
   TcTiled to = collected.raw();
   TcPlace place = toRust(b);
   auto raw = llvm::map_to_vector(tiles, [](const Tile &tile) { return tile.raw(); });
-  if (!tcRustDomainTile(wrap(op.getOperation()), &place, numbers.size(), numbers.data(), isResult,
-                        raw.data(), &to))
+  if (!tcRustDomainTile(wrap(op), &place, numbers.size(), numbers.data(), isResult, raw.data(),
+                        &to))
     return failure();
   collected.moveSpansTo(domainOffsets, domainSizes);
   return success();
 }
 
-LogicalResult GenericOp::getIterationDomainTileFromResultTile(
-    OpBuilder &b, unsigned resultNumber, Folds offsets, Folds sizes,
-    SmallVectorImpl<OpFoldResult> &domainOffsets, SmallVectorImpl<OpFoldResult> &domainSizes) {
-  return domainTile(*this, b, resultNumber, /*isResult=*/true, Tile(offsets, sizes), domainOffsets,
-                    domainSizes);
-}
-
-FailureOr<TilingResult> GenericOp::generateResultTileValue(OpBuilder &b, unsigned resultNumber,
-                                                           Folds offsets, Folds sizes) {
+FailureOr<TilingResult> resultTile(Operation *op, OpBuilder &b, unsigned resultNumber,
+                                   Folds offsets, Folds sizes) {
   SmallVector<OpFoldResult> domainOffsets, domainSizes;
-  if (failed(getIterationDomainTileFromResultTile(b, resultNumber, offsets, sizes, domainOffsets,
-                                                  domainSizes)))
+  if (failed(domainTile(op, b, resultNumber, /*isResult=*/true, Tile(offsets, sizes),
+                        domainOffsets, domainSizes)))
     return failure();
-  FailureOr<TilingResult> tile = tileGeneric(*this, b, domainOffsets, domainSizes, /*isFused=*/true);
+  FailureOr<TilingResult> tile = tileOp(op, b, domainOffsets, domainSizes, /*isFused=*/true);
   if (succeeded(tile))
     tile->tiledValues = {tile->tiledValues[resultNumber]};
   return tile;
 }
 
-LogicalResult GenericOp::getIterationDomainTileFromOperandTiles(
-    OpBuilder &b, ArrayRef<unsigned> operandNumbers, ArrayRef<SmallVector<OpFoldResult>> allOffsets,
-    ArrayRef<SmallVector<OpFoldResult>> allSizes, SmallVectorImpl<OpFoldResult> &domainOffsets,
-    SmallVectorImpl<OpFoldResult> &domainSizes) {
+LogicalResult domainTileOfOperands(Operation *op, OpBuilder &b, ArrayRef<unsigned> numbers,
+                                   ArrayRef<SmallVector<OpFoldResult>> allOffsets,
+                                   ArrayRef<SmallVector<OpFoldResult>> allSizes,
+                                   SmallVectorImpl<OpFoldResult> &domainOffsets,
+                                   SmallVectorImpl<OpFoldResult> &domainSizes) {
   SmallVector<Tile> tiles;
   for (auto [offsets, sizes] : llvm::zip_equal(allOffsets, allSizes))
     tiles.emplace_back(offsets, sizes);
-  return domainTile(*this, b, operandNumbers, /*isResult=*/false, tiles, domainOffsets,
-                    domainSizes);
+  return domainTile(op, b, numbers, /*isResult=*/false, tiles, domainOffsets, domainSizes);
 }
 
-FailureOr<TilingResult> GenericOp::getTiledImplementationFromOperandTiles(
-    OpBuilder &b, ArrayRef<unsigned> operandNumbers, ArrayRef<SmallVector<OpFoldResult>> allOffsets,
-    ArrayRef<SmallVector<OpFoldResult>> allSizes) {
+FailureOr<TilingResult> tileOfOperands(Operation *op, OpBuilder &b, ArrayRef<unsigned> numbers,
+                                       ArrayRef<SmallVector<OpFoldResult>> allOffsets,
+                                       ArrayRef<SmallVector<OpFoldResult>> allSizes) {
   SmallVector<OpFoldResult> offsets, sizes;
-  if (failed(getIterationDomainTileFromOperandTiles(b, operandNumbers, allOffsets, allSizes,
-                                                    offsets, sizes)))
+  if (failed(domainTileOfOperands(op, b, numbers, allOffsets, allSizes, offsets, sizes)))
     return failure();
   // The driver replaces an operand of the tile by its number.
-  return tileGeneric(*this, b, offsets, sizes, /*isFused=*/true, /*keepOperands=*/true);
+  return tileOp(op, b, offsets, sizes, /*isFused=*/true, /*keepOperands=*/true);
 }
 
-bool GenericOp::isOpFusableWithConsumerSlice(unsigned resultNumber, Folds, Folds) {
-  return tcRustHasTiles(wrap(getOperation()), resultNumber, /*isResult=*/true);
-}
+} // namespace
 
-bool GenericOp::isOpFusableWithProducerSlices(ArrayRef<unsigned> operandNumbers,
-                                              ArrayRef<SmallVector<OpFoldResult>>,
-                                              ArrayRef<SmallVector<OpFoldResult>>) {
-  return llvm::all_of(operandNumbers, [&](unsigned number) {
-    return tcRustHasTiles(wrap(getOperation()), number, /*isResult=*/false);
-  });
-}
+/// The methods of TilingInterface.
+#define TC_TILING_METHODS(Op)                                                                      \
+  SmallVector<utils::IteratorType> Op::getLoopIteratorTypes() {                                    \
+    return loopIteratorTypes(getOperation());                                                      \
+  }                                                                                                \
+  SmallVector<Range> Op::getIterationDomain(OpBuilder &b) {                                        \
+    return iterationDomain(getOperation(), b);                                                     \
+  }                                                                                                \
+  FailureOr<TilingResult> Op::getTiledImplementation(OpBuilder &b, Folds offsets, Folds sizes) {   \
+    return tileOp(getOperation(), b, offsets, sizes);                                              \
+  }                                                                                                \
+  LogicalResult Op::getResultTilePosition(OpBuilder &b, unsigned resultNumber, Folds offsets,      \
+                                          Folds sizes, SmallVector<OpFoldResult> &resultOffsets,   \
+                                          SmallVector<OpFoldResult> &resultSizes) {                \
+    return resultTilePosition(getOperation(), b, resultNumber, offsets, sizes, resultOffsets,      \
+                              resultSizes);                                                        \
+  }                                                                                                \
+  LogicalResult Op::getIterationDomainTileFromResultTile(                                          \
+      OpBuilder &b, unsigned resultNumber, Folds offsets, Folds sizes,                             \
+      SmallVectorImpl<OpFoldResult> &domainOffsets, SmallVectorImpl<OpFoldResult> &domainSizes) {  \
+    return domainTile(getOperation(), b, resultNumber, /*isResult=*/true, Tile(offsets, sizes),    \
+                      domainOffsets, domainSizes);                                                 \
+  }                                                                                                \
+  FailureOr<TilingResult> Op::generateResultTileValue(OpBuilder &b, unsigned resultNumber,         \
+                                                      Folds offsets, Folds sizes) {                \
+    return resultTile(getOperation(), b, resultNumber, offsets, sizes);                            \
+  }                                                                                                \
+  LogicalResult Op::getIterationDomainTileFromOperandTiles(                                        \
+      OpBuilder &b, ArrayRef<unsigned> operandNumbers,                                             \
+      ArrayRef<SmallVector<OpFoldResult>> allOffsets,                                              \
+      ArrayRef<SmallVector<OpFoldResult>> allSizes,                                                \
+      SmallVectorImpl<OpFoldResult> &domainOffsets, SmallVectorImpl<OpFoldResult> &domainSizes) {  \
+    return domainTileOfOperands(getOperation(), b, operandNumbers, allOffsets, allSizes,           \
+                                domainOffsets, domainSizes);                                       \
+  }                                                                                                \
+  FailureOr<TilingResult> Op::getTiledImplementationFromOperandTiles(                              \
+      OpBuilder &b, ArrayRef<unsigned> operandNumbers,                                             \
+      ArrayRef<SmallVector<OpFoldResult>> allOffsets,                                              \
+      ArrayRef<SmallVector<OpFoldResult>> allSizes) {                                              \
+    return tileOfOperands(getOperation(), b, operandNumbers, allOffsets, allSizes);                \
+  }                                                                                                \
+  bool Op::isOpFusableWithConsumerSlice(unsigned resultNumber, Folds, Folds) {                     \
+    return tcRustHasTiles(wrap(getOperation()), resultNumber, /*isResult=*/true);                  \
+  }                                                                                                \
+  bool Op::isOpFusableWithProducerSlices(ArrayRef<unsigned> operandNumbers,                        \
+                                         ArrayRef<SmallVector<OpFoldResult>>,                      \
+                                         ArrayRef<SmallVector<OpFoldResult>>) {                    \
+    return llvm::all_of(operandNumbers, [&](unsigned number) {                                     \
+      return tcRustHasTiles(wrap(getOperation()), number, /*isResult=*/false);                     \
+    });                                                                                            \
+  }
+
+TC_TILING_METHODS(GenericOp)
+TC_TILING_METHODS(ScanOp)
+TC_TILING_METHODS(ScatterOp)
+TC_TILING_METHODS(SortOp)
+
+#undef TC_TILING_METHODS
 
 //===----------------------------------------------------------------------===//
 // Reductions in parts
@@ -575,7 +611,7 @@ bool GenericOp::isOpFusableWithProducerSlices(ArrayRef<unsigned> operandNumbers,
 FailureOr<SmallVector<Value>> GenericOp::generateInitialTensorForPartialReduction(
     OpBuilder &b, Location, Folds tileSizes, const llvm::SetVector<unsigned> &reductionDims) {
   Split split(reductionDims, ReductionTilingStrategy::FullReduction, {}, {});
-  Collected collected(*this);
+  Collected collected(getOperation());
   TcTiled to = collected.raw();
   TcPlace place = toRust(b);
   SmallVector<TcIndex> sizes = toRust(tileSizes);
@@ -589,7 +625,7 @@ FailureOr<TilingResult> GenericOp::tileToPartialReduction(
     OpBuilder &b, Location, ReductionTilingStrategy strategy, ValueRange init, Folds offsets,
     Folds sizes, const llvm::SetVector<unsigned> &reductionDims, Folds splitReductionIvs) {
   Split split(reductionDims, strategy, splitReductionIvs, init);
-  Collected collected(*this);
+  Collected collected(getOperation());
   TcTiled to = collected.raw();
   TcPlace place = toRust(b);
   Tile spans(offsets, sizes);
@@ -602,7 +638,7 @@ FailureOr<TilingResult> GenericOp::tileToPartialReduction(
 FailureOr<MergeResult> GenericOp::mergeReductions(OpBuilder &b, Location, ValueRange partialReduce,
                                                   const llvm::SetVector<unsigned> &reductionDims) {
   Split split(reductionDims, ReductionTilingStrategy::FullReduction, {}, partialReduce);
-  Collected collected(*this);
+  Collected collected(getOperation());
   TcTiled to = collected.raw();
   TcPlace place = toRust(b);
   if (!tcRustMerge(wrap(getOperation()), &place, &split.raw, &to))
@@ -615,7 +651,7 @@ LogicalResult GenericOp::getPartialResultTilePosition(
     Folds sizes, const llvm::SetVector<unsigned> &reductionDims, Folds splitReductionIvs,
     SmallVector<OpFoldResult> &resultOffsets, SmallVector<OpFoldResult> &resultSizes) {
   Split split(reductionDims, strategy, splitReductionIvs, {});
-  Collected collected(*this);
+  Collected collected(getOperation());
   TcTiled to = collected.raw();
   TcPlace place = toRust(b);
   Tile spans(offsets, sizes);

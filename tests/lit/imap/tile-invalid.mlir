@@ -128,3 +128,69 @@ transform.named_sequence @__transform_main(%root: !transform.any_op) {
   transform.yield
 }
 }
+
+// -----
+
+module attributes {transform.with_named_sequence} {
+func.func @scanned(%x: tensor<6x40xi32>) -> tensor<6x40xi32> {
+  %e = tensor.empty() : tensor<6x40xi32>
+  // expected-error @below {{cannot tile 't': the scan goes along it; tile other dimensions}}
+  // expected-error @below {{to tile operation}}
+  // expected-error @below {{failed to generate tiling loops}}
+  %r = imap.scan (i, t) domain: i in [0, 5], t in [0, 39] scan t inclusive
+      ins(%x[i, t] : tensor<6x40xi32>) outs(%e[i, t] : tensor<6x40xi32>) fold [add i32] {
+  ^bb0(%a: i32):
+    imap.yield %a : i32
+  } -> tensor<6x40xi32>
+  return %r : tensor<6x40xi32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %g = transform.structured.match ops{["imap.scan"]} in %root : (!transform.any_op) -> !transform.any_op
+  %t, %l = transform.structured.tile_using_for %g tile_sizes [0, 8] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+  transform.yield
+}
+}
+
+// -----
+
+// In tiles of 'j', the updates of one element would be done in the order of 'j' first.
+module attributes {transform.with_named_sequence} {
+func.func @reordered(%x: tensor<6x40xi32>, %y: tensor<45xi32>) -> tensor<45xi32> {
+  // expected-error @below {{cannot tile 'j': updates of one element would change their order; tile plain subscripts of the destinations, or the first of the other variables}}
+  // expected-error @below {{to tile operation}}
+  // expected-error @below {{failed to generate tiling loops}}
+  %r = imap.scatter (i, j) domain: i in [0, 5], j in [0, 39]
+      ins(%x[i, j] : tensor<6x40xi32>) outs(%y[i + j] : tensor<45xi32>) {
+  ^bb0(%a: i32):
+    imap.yield %a : i32
+  } -> tensor<45xi32>
+  return %r : tensor<45xi32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %g = transform.structured.match ops{["imap.scatter"]} in %root : (!transform.any_op) -> !transform.any_op
+  %t, %l = transform.structured.tile_using_for %g tile_sizes [0, 8] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+  transform.yield
+}
+}
+
+// -----
+
+module attributes {transform.with_named_sequence} {
+func.func @sorted(%x: tensor<6x40xi32>) -> tensor<6x40xi32> {
+  %e = tensor.empty() : tensor<6x40xi32>
+  // expected-error @below {{cannot tile dimension 1: the sort goes along it; tile other dimensions}}
+  // expected-error @below {{to tile operation}}
+  // expected-error @below {{failed to generate tiling loops}}
+  %r = imap.sort dim = 1 ins(%x : tensor<6x40xi32>) outs(%e : tensor<6x40xi32>) {
+  ^bb0(%a: i32, %b: i32):
+    %less = arith.cmpi slt, %a, %b : i32
+    imap.yield %less : i1
+  } -> tensor<6x40xi32>
+  return %r : tensor<6x40xi32>
+}
+transform.named_sequence @__transform_main(%root: !transform.any_op) {
+  %g = transform.structured.match ops{["imap.sort"]} in %root : (!transform.any_op) -> !transform.any_op
+  %t, %l = transform.structured.tile_using_for %g tile_sizes [0, 8] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+  transform.yield
+}
+}

@@ -191,6 +191,7 @@ fn with_random_sizes(source: &str, random: &mut Random) -> String {
 const TILES: &str = include_str!("../../../../tests/lit/imap/tile.mlir");
 const REDUCTIONS: &str = include_str!("../../../../tests/lit/imap/tile-reduction.mlir");
 const GUARDS: &str = include_str!("../../../../tests/lit/imap/tile-guards.mlir");
+const SIBLINGS: &str = include_str!("../../../../tests/lit/imap/tile-siblings.mlir");
 
 #[test]
 fn tiled_functions_agree_with_the_interpreter() {
@@ -214,10 +215,17 @@ fn guarded_tiles_agree_with_the_interpreter() {
 }
 
 #[test]
+fn tiles_of_scans_scatters_and_sorts_agree_with_the_interpreter() {
+    for threads in [1, 2] {
+        assert_eq!(check(SIBLINGS, threads), 7);
+    }
+}
+
+#[test]
 fn tile_sizes_do_not_change_values() {
     for seed in 0..6 {
         let mut random = Random::new(seed);
-        for source in [TILES, REDUCTIONS, GUARDS] {
+        for source in [TILES, REDUCTIONS, GUARDS, SIBLINGS] {
             let source = with_random_sizes(source, &mut random);
             let context = tc_dialects::new_context();
             let (_, received) = report::collect(&context);

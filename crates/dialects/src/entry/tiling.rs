@@ -1,9 +1,9 @@
-//! Trampolines of the interfaces for tiling `imap.generic`.
+//! Trampolines of the interfaces for tiling operations of `imap`.
 
 use crate::{
     ffi::guarded,
     imap::{
-        Generic,
+        AnyIndexed, Generic, Sort,
         partial::{self, Split},
         tiling::{self, Index, Operand, Reason, Span, Tiled},
     },
@@ -144,17 +144,30 @@ fn report(op: Op, reason: &Reason, is_error: bool) {
     remark(op.location(), RemarkKind::Missed, "imap-tile", "not-fused", function, &arguments);
 }
 
-/// Runs `work` on an `imap.generic` with a builder at a place.
+/// An operation that can be tiled.
+enum Tileable<'c> {
+    Indexed(AnyIndexed<'c>),
+    Sort(Sort<'c>),
+}
+
+impl<'c> Tileable<'c> {
+    fn cast(op: Op<'c>) -> Option<Self> {
+        let indexed = AnyIndexed::cast(op).map(Self::Indexed);
+        indexed.or_else(|| Some(Self::Sort(Sort::cast(op)?)))
+    }
+}
+
+/// Runs `work` on an operation with a builder at a place.
 fn build(
     op: MlirOperation,
     place: *const TcPlace,
     is_error: bool,
-    work: impl FnOnce(Generic<'static>, Builder<'static>) -> Result<(), Reason>,
+    work: impl FnOnce(Tileable<'static>, Builder<'static>) -> Result<(), Reason>,
 ) -> bool {
     guarded(op, || {
         // SAFETY: operation and place are alive during the call.
         let (op, place): (Op<'static>, &TcPlace) = unsafe { (OperationRef::from_raw(op), &*place) };
-        let Some(generic) = Generic::cast(op) else { return false };
+        let Some(tileable) = Tileable::cast(op) else { return false };
         let builder = if place.before.ptr.is_null() {
             // SAFETY: as above.
             let block = unsafe { BlockRef::from_raw(place.block) };
@@ -163,15 +176,30 @@ fn build(
             // SAFETY: as above.
             Builder::before(unsafe { OperationRef::from_raw(place.before) }).located(op.location())
         };
-        let result = work(generic, builder);
+        let result = work(tileable, builder);
         result.map_err(|reason| report(op, &reason, is_error)).is_ok()
     })
 }
 
-/// Runs `work` on an `imap.generic`.
-fn query(op: MlirOperation, work: impl FnOnce(Generic<'static>) -> bool) -> bool {
+/// Runs `work` on an `imap.generic` with a builder at a place. A failure is an error.
+fn build_partial(
+    op: MlirOperation,
+    place: *const TcPlace,
+    work: impl FnOnce(Generic<'static>, Builder<'static>) -> Result<(), Reason>,
+) -> bool {
+    build(op, place, true, |tileable, builder| {
+        let generic = match tileable {
+            Tileable::Indexed(op) => Generic::cast(op.op()),
+            Tileable::Sort(_) => None,
+        };
+        work(generic.ok_or("only an 'imap.generic' is reduced in parts")?, builder)
+    })
+}
+
+/// Runs `work` on an operation.
+fn query(op: MlirOperation, work: impl FnOnce(Tileable<'static>) -> bool) -> bool {
     // SAFETY: the operation is alive during the call.
-    guarded(op, || Generic::cast(unsafe { OperationRef::from_raw(op) }).is_some_and(work))
+    guarded(op, || Tileable::cast(unsafe { OperationRef::from_raw(op) }).is_some_and(work))
 }
 
 #[unsafe(no_mangle)]
@@ -180,8 +208,12 @@ extern "C" fn tcRustParallelLoops(
     state: *mut c_void,
     accept: extern "C" fn(*mut c_void, bool),
 ) -> bool {
-    query(op, |generic| {
-        tiling::parallel_loops(generic).into_iter().for_each(|it| accept(state, it));
+    query(op, |tileable| {
+        let loops = match tileable {
+            Tileable::Indexed(op) => tiling::parallel_loops(op),
+            Tileable::Sort(sort) => sort.parallel_loops(),
+        };
+        loops.into_iter().for_each(|it| accept(state, it));
         true
     })
 }
@@ -192,8 +224,11 @@ extern "C" fn tcRustIterationDomain(
     place: *const TcPlace,
     to: *const TcTiled,
 ) -> bool {
-    build(op, place, true, |generic, builder| {
-        let spans = tiling::iteration_domain(generic, builder);
+    build(op, place, true, |tileable, builder| {
+        let spans = match tileable {
+            Tileable::Indexed(op) => tiling::iteration_domain(op, builder),
+            Tileable::Sort(sort) => sort.iteration_domain(builder),
+        };
         // SAFETY: the receiver is alive during the call.
         unsafe { &*to }.accept_spans(spans);
         Ok(())
@@ -209,10 +244,13 @@ extern "C" fn tcRustTile(
     keep_operands: bool,
     to: *const TcTiled,
 ) -> bool {
-    build(op, place, !is_fused, |generic, builder| {
+    build(op, place, !is_fused, |tileable, builder| {
         // SAFETY: tile and receiver are alive during the call.
         let (tile, to) = unsafe { (spans(tile), &*to) };
-        to.accept_tiled(tiling::tile(generic, builder, &tile, keep_operands)?);
+        to.accept_tiled(match tileable {
+            Tileable::Indexed(op) => tiling::tile(op, builder, &tile, keep_operands)?,
+            Tileable::Sort(sort) => sort.tile(builder, &tile)?,
+        });
         Ok(())
     })
 }
@@ -225,10 +263,13 @@ extern "C" fn tcRustResultPosition(
     tile: *const TcTile,
     to: *const TcTiled,
 ) -> bool {
-    build(op, place, true, |generic, builder| {
+    build(op, place, true, |tileable, builder| {
         // SAFETY: tile and receiver are alive during the call.
         let (tile, to) = unsafe { (spans(tile), &*to) };
-        to.accept_spans(tiling::result_position(generic, builder, result, &tile)?);
+        to.accept_spans(match tileable {
+            Tileable::Indexed(op) => tiling::result_position(op, builder, result, &tile)?,
+            Tileable::Sort(sort) => sort.result_position(builder, result, &tile),
+        });
         Ok(())
     })
 }
@@ -239,7 +280,10 @@ fn operand(number: usize, is_result: bool) -> Operand {
 
 #[unsafe(no_mangle)]
 extern "C" fn tcRustHasTiles(op: MlirOperation, number: usize, is_result: bool) -> bool {
-    query(op, |generic| tiling::has_tiles(generic, operand(number, is_result)))
+    query(op, |tileable| match tileable {
+        Tileable::Indexed(op) => tiling::has_tiles(op, operand(number, is_result)),
+        Tileable::Sort(_) => true,
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -252,7 +296,7 @@ extern "C" fn tcRustDomainTile(
     tiles: *const TcTile,
     to: *const TcTiled,
 ) -> bool {
-    build(op, place, false, |generic, builder| {
+    build(op, place, false, |tileable, builder| {
         // SAFETY: tiles and receiver are alive during the call; there are `count` of each.
         let (numbers, tiles, to) =
             unsafe { (elements(count, numbers), elements(count, tiles), &*to) };
@@ -262,7 +306,10 @@ extern "C" fn tcRustDomainTile(
             // SAFETY: as above.
             .map(|(number, tile)| (operand(*number as usize, is_result), unsafe { spans(tile) }))
             .collect();
-        to.accept_spans(tiling::domain_tile(generic, builder, &tiles)?);
+        to.accept_spans(match tileable {
+            Tileable::Indexed(op) => tiling::domain_tile(op, builder, &tiles)?,
+            Tileable::Sort(sort) => sort.domain_tile(builder, &tiles)?,
+        });
         Ok(())
     })
 }
@@ -276,7 +323,7 @@ extern "C" fn tcRustInitialTensors(
     parts: *const TcSplit,
     to: *const TcTiled,
 ) -> bool {
-    build(op, place, true, |generic, builder| {
+    build_partial(op, place, |generic, builder| {
         // SAFETY: sizes, split and receiver are alive during the call.
         let (sizes, (split, _), to): (Vec<_>, _, _) = unsafe {
             (elements(count, sizes).iter().map(|it| it.get()).collect(), split(parts), &*to)
@@ -296,7 +343,7 @@ extern "C" fn tcRustPartialTile(
     parts: *const TcSplit,
     to: *const TcTiled,
 ) -> bool {
-    build(op, place, true, |generic, builder| {
+    build_partial(op, place, |generic, builder| {
         // SAFETY: tile, split and receiver are alive during the call.
         let (tile, (split, partials), to) = unsafe { (spans(tile), split(parts), &*to) };
         to.accept_tiled(partial::tile(generic, builder, &partials, &tile, &split)?);
@@ -313,7 +360,7 @@ extern "C" fn tcRustPartialPosition(
     parts: *const TcSplit,
     to: *const TcTiled,
 ) -> bool {
-    build(op, place, true, |generic, builder| {
+    build_partial(op, place, |generic, builder| {
         // SAFETY: tile, split and receiver are alive during the call.
         let (tile, (split, _), to) = unsafe { (spans(tile), split(parts), &*to) };
         to.accept_spans(partial::result_position(generic, builder, result, &tile, &split)?);
@@ -328,7 +375,7 @@ extern "C" fn tcRustMerge(
     parts: *const TcSplit,
     to: *const TcTiled,
 ) -> bool {
-    build(op, place, true, |generic, builder| {
+    build_partial(op, place, |generic, builder| {
         // SAFETY: split and receiver are alive during the call.
         let ((split, partials), to) = unsafe { (split(parts), &*to) };
         let op = partial::merge(generic, builder, &partials, &split)?;

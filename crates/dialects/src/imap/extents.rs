@@ -1,7 +1,7 @@
 //! Sizes of operands as expressions over the runtime variables of an `imap.generic`, and which
 //! destinations the operation stores completely.
 
-use super::{Generic, GenericParts, Indexed, Scatter, map};
+use super::{AnyIndexed, Generic, GenericParts, Indexed, Scatter, map};
 use crate::mlir::{self, Op, Val};
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
@@ -122,6 +122,13 @@ pub fn reaches_all<'c>(
 impl<'c> Generic<'c> {
     /// The parts of the operation.
     pub fn parts(self, ir: &Context) -> GenericParts<'c> {
+        AnyIndexed::from(self).parts(ir)
+    }
+}
+
+impl<'c> AnyIndexed<'c> {
+    /// The parts of the operation.
+    pub(super) fn parts(self, ir: &Context) -> GenericParts<'c> {
         GenericParts {
             domain: self.domain(ir),
             runtimes: self.runtimes(),

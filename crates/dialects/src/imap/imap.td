@@ -139,6 +139,13 @@ def Imap_VariableKindAttr : EnumAttr<Imap_Dialect, Imap_VariableKind, "variable"
 class Imap_Op<string mnemonic, list<Trait> traits = []>
     : Op<Imap_Dialect, mnemonic, traits>;
 
+/// The tile of an operation, by itself, in the loops of a consumer and in those of a producer.
+def Imap_Tiling : DeclareOpInterfaceMethods<TilingInterface, [
+  "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
+  "getResultTilePosition", "generateResultTileValue", "getIterationDomainTileFromResultTile",
+  "getTiledImplementationFromOperandTiles", "getIterationDomainTileFromOperandTiles",
+  "isOpFusableWithConsumerSlice", "isOpFusableWithProducerSlices"]>;
+
 def Imap_TensorOrMemRef : AnyTypeOf<[AnyRankedTensor, AnyStridedMemRef]>;
 def Imap_RuntimeType : AnyTypeOf<[Index, AnyRankedTensor, AnyStridedMemRef]>;
 
@@ -146,7 +153,7 @@ def Imap_RuntimeType : AnyTypeOf<[Index, AnyRankedTensor, AnyStridedMemRef]>;
 /// after the body: MLIR cannot clone an empty region (LLVM 22).
 class Imap_IndexedOp<string mnemonic, dag attributes, list<Trait> traits = []>
     : Imap_Op<mnemonic, [
-        AttrSizedOperandSegments, DestinationStyleOpInterface,
+        AttrSizedOperandSegments, DestinationStyleOpInterface, Imap_Tiling,
         DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, RecursiveMemoryEffects,
         DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>] # traits> {
   let arguments = !con((ins
@@ -167,11 +174,6 @@ class Imap_IndexedOp<string mnemonic, dag attributes, list<Trait> traits = []>
 
 def Imap_GenericOp : Imap_IndexedOp<"generic",
     (ins DefaultValuedAttr<TypedArrayAttrBase<Imap_AccumulatorAttr, "accumulators">, "{}">:$accumulators), [
-    DeclareOpInterfaceMethods<TilingInterface, [
-      "getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
-      "getResultTilePosition", "generateResultTileValue", "getIterationDomainTileFromResultTile",
-      "getTiledImplementationFromOperandTiles", "getIterationDomainTileFromOperandTiles",
-      "isOpFusableWithConsumerSlice", "isOpFusableWithProducerSlices"]>,
     DeclareOpInterfaceMethods<PartialReductionOpInterface, [
       "generateInitialTensorForPartialReduction", "tileToPartialReduction", "mergeReductions",
       "getPartialResultTilePosition"]>]> {
@@ -259,8 +261,13 @@ def Imap_ScatterOp : Imap_IndexedOp<"scatter",
     The subscripts of destinations may use runtime variables that are read from tensors. Where the
     guard after `where`, or a constraint of the domain, does not hold, there is no update.
 
-    `unique` promises that no element is updated twice, `sorted` that the updates are in the order of
-    the elements.
+    `unique` promises that no element is updated twice. `sorted` promises an order: among points that
+    differ only in dimension variables on which elements of `runtime` depend, later points do not update
+    earlier elements, in row-major order.
+
+    The operation implements `TilingInterface`. A dimension is parallel if it is a plain subscript of
+    each destination. Of the other dimensions the first may be tiled, and all of them if the updates are
+    `unique`. A dimension of a destination that data addresses is whole in each tile.
 
     Constraints: C1, C2, C6, C8 and C9 of `imap.generic`; there are no range variables and no epilogue;
     all destinations have one guard, without `else`.
@@ -289,6 +296,8 @@ def Imap_ScanOp : Imap_IndexedOp<"scan",
 
     The combiner must be associative. A scan from the end has subscripts such as `n - 1 - t`.
 
+    The operation implements `TilingInterface`. The scanned dimension cannot be tiled.
+
     Constraints: C1, C2, C5 to C9 of `imap.generic`; there are accumulators, and no range variables.
 
     Sums along the rows of a matrix:
@@ -304,7 +313,7 @@ def Imap_ScanOp : Imap_IndexedOp<"scan",
 }
 
 def Imap_SortOp : Imap_Op<"sort", [
-    AttrSizedOperandSegments, DestinationStyleOpInterface,
+    AttrSizedOperandSegments, DestinationStyleOpInterface, Imap_Tiling,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>, RecursiveMemoryEffects]> {
   let summary = "Sorts the rows of tensors along a dimension";
   let description = [{
@@ -316,6 +325,8 @@ def Imap_SortOp : Imap_Op<"sort", [
     A destination per input receives the sorted rows. One more destination, of integers, receives
     where the items stood in their rows. Destinations that are shorter than the inputs along `dim`
     receive the first items. What they held before does not matter.
+
+    The operation implements `TilingInterface`, with a loop per dimension. `dim` cannot be tiled.
 
     Constraints:
       * S1: at least one input, one destination per input of the same element type, and at most one more destination, whose elements are integers or `index`.

@@ -731,6 +731,26 @@ impl<'c> GenericParts<'c> {
         Scatter { op: self.build_op(ir, builder, false, (Scatter::NAME, attributes)) }
     }
 
+    /// Builds an operation of the kind of another one, with an epilogue if that has one. It has the
+    /// same scanned dimension variable and promises.
+    pub(crate) fn build_like(
+        &self,
+        ir: &tc_ir::Context,
+        builder: &Builder<'c>,
+        other: AnyIndexed<'c>,
+    ) -> AnyIndexed<'c> {
+        let epilogue = other.epilogue().is_some();
+        if let Some(scan) = Scan::cast(other.op) {
+            return self
+                .build_scan(ir, builder, epilogue, (scan.dim(), scan.is_exclusive()))
+                .into();
+        }
+        match Scatter::cast(other.op) {
+            Some(scatter) => self.build_scatter(ir, builder, scatter.promises()).into(),
+            None => self.build(ir, builder, epilogue).into(),
+        }
+    }
+
     fn build_op(
         &self,
         ir: &tc_ir::Context,

@@ -86,7 +86,7 @@ pub fn initial_tensors<'c>(
     split: &Split<'c>,
 ) -> Result<Vec<Val<'c>>, Reason> {
     let ir = Context::new();
-    let mut tiler = Tiler::new(&ir, generic, builder);
+    let mut tiler = Tiler::new(&ir, generic.into(), builder);
     check(&tiler, split)?;
     let mut tensors = Vec::new();
     let inits = tiler.parts.inits.clone();
@@ -174,7 +174,7 @@ pub fn tile<'c>(
     split: &Split<'c>,
 ) -> Result<Tiled<'c>, Reason> {
     let ir = Context::new();
-    let mut tiler = Tiler::new(&ir, generic, builder);
+    let mut tiler = Tiler::new(&ir, generic.into(), builder);
     check(&tiler, split)?;
     tiler.cut(tile)?;
     let first_init = tiler.parts.inputs.len();
@@ -232,7 +232,7 @@ pub fn result_position<'c>(
     split: &Split<'c>,
 ) -> Result<Vec<Span<'c>>, Reason> {
     let ir = Context::new();
-    let mut tiler = Tiler::new(&ir, generic, builder);
+    let mut tiler = Tiler::new(&ir, generic.into(), builder);
     check(&tiler, split)?;
     tiler.cut(tile)?;
     let mut slices = tiler.slices(tiler.parts.inputs.len() + result);
@@ -251,7 +251,7 @@ pub fn merge<'c>(
     split: &Split<'c>,
 ) -> Result<Op<'c>, Reason> {
     let ir = Context::new();
-    let mut tiler = Tiler::new(&ir, generic, builder);
+    let mut tiler = Tiler::new(&ir, generic.into(), builder);
     check(&tiler, split)?;
     let first = *partials.first().ok_or("expected a tensor for each result")?;
     let rank = mlir::shape(first.r#type()).len();

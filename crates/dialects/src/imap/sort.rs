@@ -1,13 +1,19 @@
-//! `imap.sort`: its view from Rust, and its verifier.
+//! `imap.sort`: its view from Rust, its verifier, and tiles of it.
+//!
+//! A loop per dimension. The sorted one is whole in every tile.
 
-use super::verify::{error, verify_block, verify_captures};
+use super::{
+    extents::queried_extent,
+    tiling::{self, Index, Operand, Reason, Span, Tiled},
+    verify::{error, verify_block, verify_captures},
+};
 use crate::{
     mlir::{self, Blk, Builder, Val},
     report::Report,
 };
 use melior::{
     Context,
-    ir::{Attribute, Type, TypeLike, ValueLike},
+    ir::{Attribute, Type, TypeLike, ValueLike, operation::OperationLike},
 };
 
 mlir::op_view! {
@@ -61,6 +67,116 @@ impl<'c> Sort<'c> {
             vec![region],
         );
         Self { op }
+    }
+
+    /// Whether each loop is parallel: all but the sorted one.
+    pub(crate) fn parallel_loops(self) -> Vec<bool> {
+        (0..self.rank()).map(|dim| dim != self.dim()).collect()
+    }
+
+    /// Offset and size of each loop.
+    pub(crate) fn iteration_domain(self, builder: Builder<'c>) -> Vec<Span<'c>> {
+        let input = self.inputs()[0];
+        (0..self.rank()).map(|dim| whole(&builder, input, dim)).collect()
+    }
+
+    /// The operation on a tile, with slices of its operands.
+    ///
+    /// # Errors
+    /// It works on buffers, or the tile cuts the sorted dimension.
+    pub(crate) fn tile(self, builder: Builder<'c>, tile: &[Span<'c>]) -> Result<Tiled<'c>, Reason> {
+        let (inputs, inits) = (self.inputs(), self.inits());
+        if !inputs.iter().chain(&inits).all(|operand| mlir::is_tensor(operand.r#type())) {
+            return Err(tiling::ON_BUFFERS.to_string());
+        }
+        self.check_whole(&inputs, tile)?;
+        let mut slices = Vec::new();
+        let mut slice = |operand: &Val<'c>| {
+            let op = tiling::build_extract_slice(
+                &builder,
+                *operand,
+                &self.spans_of(&builder, *operand, tile),
+            );
+            slices.push(op);
+            mlir::result(op, 0)
+        };
+        let operands: Vec<_> = inputs.iter().chain(&inits).map(&mut slice).collect();
+        let (inputs, inits) = operands.split_at(inputs.len());
+        let new = Self::build(&builder, self.dim(), inputs, inits);
+        mlir::copy_block(builder.context, self.comparator(), new.comparator(), builder.location);
+        if self.op.attribute("stable").is_err() {
+            mlir::remove_attribute(new.op, "stable");
+        }
+        tiling::copy_attributes(self.op, new.op);
+        Ok(Tiled { slices, op: new.op })
+    }
+
+    /// The position of the tile of a result.
+    pub(crate) fn result_position(
+        self,
+        builder: Builder<'c>,
+        result: usize,
+        tile: &[Span<'c>],
+    ) -> Vec<Span<'c>> {
+        self.spans_of(&builder, self.inits()[result], tile)
+    }
+
+    /// The tile of iterations for equal tiles of operands.
+    ///
+    /// # Errors
+    /// The tiles differ, or cut the sorted dimension.
+    pub(crate) fn domain_tile(
+        self,
+        builder: Builder<'c>,
+        tiles: &[(Operand, Vec<Span<'c>>)],
+    ) -> Result<Vec<Span<'c>>, Reason> {
+        let (inputs, inits) = (self.inputs(), self.inits());
+        let mut found: Option<Vec<Span>> = None;
+        for (operand, tile) in tiles {
+            let operands = match *operand {
+                Operand::Number(number) if number < inputs.len() => &inputs,
+                _ => &inits,
+            };
+            self.check_whole(operands, tile)?;
+            let mut domain = tile.clone();
+            domain[self.dim()] = whole(&builder, inputs[0], self.dim());
+            let is_same = |found: &Vec<Span<'c>>| {
+                let mut pairs = found.iter().zip(&domain).enumerate();
+                pairs.all(|(dim, (one, other))| dim == self.dim() || one == other)
+            };
+            if found.as_ref().is_some_and(|found| !is_same(found)) {
+                return Err("the tiles of two operands belong to different rows".to_string());
+            }
+            found = Some(domain);
+        }
+        found.ok_or_else(|| "expected the tile of an operand".to_string())
+    }
+
+    fn rank(self) -> usize {
+        mlir::shape(self.inputs()[0].r#type()).len()
+    }
+
+    /// Rejects a tile that does not hold whole rows of operands.
+    fn check_whole(self, operands: &[Val<'c>], tile: &[Span<'c>]) -> Result<(), Reason> {
+        let dim = self.dim();
+        let extents: Vec<_> = operands.iter().map(|it| mlir::shape(it.r#type())[dim]).collect();
+        let is_extent = |size: Index<'c>| match size {
+            Index::Constant(size) => extents.contains(&Some(size)),
+            Index::Value(size) => queried_extent(size)
+                .is_some_and(|(tensor, of)| of == dim && operands.contains(&tensor)),
+        };
+        let span = tile.get(dim).ok_or("expected a tile of the rank of the inputs")?;
+        if span.offset == Index::Constant(0) && is_extent(span.size) {
+            return Ok(());
+        }
+        Err(format!("cannot tile dimension {dim}: the sort goes along it; tile other dimensions"))
+    }
+
+    /// The part of an operand that a tile accesses.
+    fn spans_of(self, builder: &Builder<'c>, operand: Val<'c>, tile: &[Span<'c>]) -> Vec<Span<'c>> {
+        let mut spans = tile.to_vec();
+        spans[self.dim()] = whole(builder, operand, self.dim());
+        spans
     }
 
     /// Checks S1 to S3.
@@ -131,6 +247,15 @@ impl<'c> Sort<'c> {
         verify_block("comparator", self.comparator(), &elements, &[flag])?;
         verify_captures("comparator", self.comparator())
     }
+}
+
+/// All indices of a dimension.
+fn whole<'c>(builder: &Builder<'c>, operand: Val<'c>, dim: usize) -> Span<'c> {
+    let size = match mlir::shape(operand.r#type())[dim] {
+        Some(extent) => Index::Constant(extent),
+        None => Index::Value(builder.dim(operand, dim)),
+    };
+    Span { offset: Index::Constant(0), size }
 }
 
 /// The types of two elements of a tensor.

@@ -1,4 +1,4 @@
-//! `TilingInterface` of `imap.generic`: the operation on a tile of its iteration domain.
+//! `TilingInterface` of operations with maps: the operation on a tile of its iteration domain.
 //!
 //! Loops are numbered dimension variables first, then range variables, and count from 0 whatever the
 //! lower bounds of the variables: the driver of LLVM 22 takes the size of a loop for its upper bound.
@@ -18,6 +18,9 @@
 //!   of type `index` where irregular subscripts, constraints or `imap.index` need it.
 //! * **Destinations.** Elements of the hull that no point stores keep the value of the destination.
 //!   A dimension loop is parallel if the hulls of different tiles are disjoint.
+//! * **Scans.** The scanned variable is not cut.
+//! * **Scatters.** Updates of one element stay in order: of the variables that are not parallel, the
+//!   first may be cut, and all of them if no element is updated twice. What data addresses stays whole.
 //! * **Ranges.** A cut range needs accumulators that start from the destination, and no epilogue:
 //!   otherwise each tile would start anew and finish too early.
 //!
@@ -37,7 +40,7 @@
 //! ```
 
 use super::{
-    Generic, GenericParts, Indexed, Inside, build_apply,
+    AnyIndexed, Generic, GenericParts, Indexed, Inside, Scan, Scatter, build_apply,
     extents::{extent_expr, is_index, queried_extent, size_expr},
     verify::index_variable,
 };
@@ -57,7 +60,7 @@ use tc_ir::{
 };
 
 /// An index that is known, or the value of one: `OpFoldResult`.
-#[derive(Copy, Clone, Debug)]
+#[derive(Copy, Clone, Debug, PartialEq)]
 pub enum Index<'c> {
     /// Known at compile time.
     Constant(i64),
@@ -66,7 +69,7 @@ pub enum Index<'c> {
 }
 
 /// The offset and the size of a tile in one dimension.
-#[derive(Copy, Clone, Debug)]
+#[derive(Copy, Clone, Debug, PartialEq)]
 pub struct Span<'c> {
     /// The first index.
     pub offset: Index<'c>,
@@ -85,6 +88,10 @@ pub struct Tiled<'c> {
 
 /// Why an operation cannot be tiled as asked.
 pub type Reason = String;
+
+/// Why an operation on buffers is not tiled.
+pub(super) const ON_BUFFERS: &str =
+    "cannot tile an operation on buffers; tile before bufferization";
 
 /// The dimension and range variables of a domain in the order of the loops.
 pub(super) fn loop_vars(domain: &IndexingMap) -> Vec<Var> {
@@ -149,7 +156,7 @@ fn is_computed(tensor: Val) -> bool {
 /// Tiles one operation.
 pub(super) struct Tiler<'a, 'c> {
     pub(super) ir: &'a Context,
-    pub(super) generic: Generic<'c>,
+    pub(super) generic: AnyIndexed<'c>,
     pub(super) builder: Builder<'c>,
     pub(super) parts: GenericParts<'c>,
     /// The operands that have maps: inputs, destinations, tensors among the runtimes.
@@ -162,7 +169,7 @@ pub(super) struct Tiler<'a, 'c> {
 
 impl<'a, 'c> Tiler<'a, 'c> {
     /// A tiler for the tile that holds all iterations.
-    pub(super) fn new(ir: &'a Context, generic: Generic<'c>, builder: Builder<'c>) -> Self {
+    pub(super) fn new(ir: &'a Context, generic: AnyIndexed<'c>, builder: Builder<'c>) -> Self {
         let parts = generic.parts(ir);
         let tensors = parts.runtimes.iter().copied().filter(|it| !is_index(*it)).collect();
         let operands = [parts.inputs.clone(), parts.inits.clone(), tensors].concat();
@@ -398,8 +405,8 @@ impl<'a, 'c> Tiler<'a, 'c> {
     fn fit(&self, operand: usize, expr: Expr, extent: Option<Expr>) -> Fit {
         let guard = &self.parts.maps[operand].constraints;
         let constraints = [&self.parts.domain.constraints[..], guard].concat();
-        let is_stored_everywhere =
-            self.is_destination(operand) && !self.parts.accumulators.is_empty();
+        let is_fold = !self.parts.accumulators.is_empty() && self.scatter().is_none();
+        let is_stored_everywhere = self.is_destination(operand) && is_fold;
         if constraints.is_empty() || is_stored_everywhere {
             return Fit::Inside;
         }
@@ -439,6 +446,80 @@ impl<'a, 'c> Tiler<'a, 'c> {
         };
         let (low, size) = (opaque(low, "first"), opaque(size, "count"));
         (low, (ir.wrap(low) + size - 1).expr())
+    }
+
+    fn scatter(&self) -> Option<Scatter<'c>> {
+        Scatter::cast(self.generic.op())
+    }
+
+    /// Whether each loop is parallel: different tiles along it store into disjoint hulls of every
+    /// destination. The scanned variable of a scan is not.
+    fn parallel_loops(&self) -> Vec<bool> {
+        let intervals = self.parts.domain.intervals(self.ir);
+        let scanned = Scan::cast(self.generic.op()).map(|it| Var::Dim(it.dim()));
+        let spread = |var: Var| {
+            let members = intervals.of(var).num_members()?;
+            Some(i128::from(members.saturating_sub(1)))
+        };
+        // Whether a step of the variable exceeds the spread of the others.
+        let separates = |linear: &Linear, var: Var| {
+            let (mut own, mut others) = (0, Some(0_i128));
+            for (term, factor) in &linear.terms {
+                let factor = i128::from(*factor).abs();
+                if *term == var {
+                    own = factor;
+                } else {
+                    let step = spread(*term).and_then(|spread| spread.checked_mul(factor));
+                    others = others.and_then(|others| others.checked_add(step?));
+                }
+            }
+            others.is_some_and(|others| others < own)
+        };
+        let is_separated = |operand: usize, var: Var| {
+            let init = self.operands[operand];
+            self.parts.maps[operand].results.iter().enumerate().any(|(dim, expr)| {
+                let extent = extent_expr(self.ir, &self.values, init, dim);
+                self.linear(*expr).is_some_and(|linear| separates(&linear, var))
+                    && !matches!(self.fit(operand, *expr, extent), Fit::Unknown)
+            })
+        };
+        let inits = self.parts.inputs.len()..self.parts.inputs.len() + self.parts.inits.len();
+        let is_parallel = |var: Var| {
+            let is_single = spread(var) == Some(0);
+            matches!(var, Var::Dim(_))
+                && scanned != Some(var)
+                && (is_single || inits.clone().all(|operand| is_separated(operand, var)))
+        };
+        self.loops.iter().map(|it| is_parallel(it.var)).collect()
+    }
+
+    /// Rejects tiles that would change results.
+    fn check_tile(&self) -> Result<(), Reason> {
+        self.check_ranges()?;
+        let is_cut = |it: &Loop| it.cut.is_some();
+        let name = |it: &Loop| name_of(&self.parts.domain, it.var);
+        if let Some(scan) = Scan::cast(self.generic.op())
+            && let Some(cut) = self.loops.get(scan.dim() as usize).filter(|it| is_cut(it))
+        {
+            return Err(format!(
+                "cannot tile '{}': the scan goes along it; tile other dimensions",
+                name(cut)
+            ));
+        }
+        if let Some(scatter) = self.scatter()
+            && !scatter.promises().unique
+        {
+            let parallel = self.parallel_loops().into_iter();
+            let ordered = self.loops.iter().zip(parallel).filter(|(_, is_parallel)| !is_parallel);
+            if let Some((cut, _)) = ordered.skip(1).find(|(it, _)| is_cut(it)) {
+                return Err(format!(
+                    "cannot tile '{}': updates of one element would change their order; tile \
+                     plain subscripts of the destinations, or the first of the other variables",
+                    name(cut)
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Rejects cut ranges of reductions that are not open at both ends.
@@ -664,50 +745,15 @@ pub(super) fn build_extract_slice<'c>(
     )
 }
 
-/// Whether each loop is parallel: different tiles along it store into disjoint hulls of every
-/// destination.
-pub fn parallel_loops(generic: Generic) -> Vec<bool> {
+/// Whether each loop is parallel.
+pub fn parallel_loops(generic: AnyIndexed) -> Vec<bool> {
     let ir = Context::new();
-    let tiler = Tiler::new(&ir, generic, Builder::before(generic.op()));
-    let intervals = tiler.parts.domain.intervals(&ir);
-    let spread = |var: Var| {
-        let members = intervals.of(var).num_members()?;
-        Some(i128::from(members.saturating_sub(1)))
-    };
-    // Whether a step of the variable exceeds the spread of the others.
-    let separates = |linear: &Linear, var: Var| {
-        let (mut own, mut others) = (0, Some(0_i128));
-        for (term, factor) in &linear.terms {
-            let factor = i128::from(*factor).abs();
-            if *term == var {
-                own = factor;
-            } else {
-                let step = spread(*term).and_then(|spread| spread.checked_mul(factor));
-                others = others.and_then(|others| others.checked_add(step?));
-            }
-        }
-        others.is_some_and(|others| others < own)
-    };
-    let is_separated = |operand: usize, var: Var| {
-        let init = tiler.operands[operand];
-        tiler.parts.maps[operand].results.iter().enumerate().any(|(dim, expr)| {
-            let extent = extent_expr(&ir, &tiler.values, init, dim);
-            tiler.linear(*expr).is_some_and(|linear| separates(&linear, var))
-                && !matches!(tiler.fit(operand, *expr, extent), Fit::Unknown)
-        })
-    };
-    let inits = tiler.parts.inputs.len()..tiler.parts.inputs.len() + tiler.parts.inits.len();
-    let is_parallel = |var: Var| {
-        let is_single = spread(var) == Some(0);
-        matches!(var, Var::Dim(_))
-            && (is_single || inits.clone().all(|operand| is_separated(operand, var)))
-    };
-    tiler.loops.iter().map(|it| is_parallel(it.var)).collect()
+    Tiler::new(&ir, generic, Builder::before(generic.op())).parallel_loops()
 }
 
 /// Offset and size of each loop. If bounds depend on data, these are of an interval that holds all
 /// iterations.
-pub fn iteration_domain<'c>(generic: Generic<'c>, builder: Builder<'c>) -> Vec<Span<'c>> {
+pub fn iteration_domain<'c>(generic: AnyIndexed<'c>, builder: Builder<'c>) -> Vec<Span<'c>> {
     let ir = Context::new();
     let tiler = Tiler::new(&ir, generic, builder);
     (0..tiler.loops.len())
@@ -725,7 +771,7 @@ pub fn iteration_domain<'c>(generic: Generic<'c>, builder: Builder<'c>) -> Vec<S
 /// The operation works on buffers, a reduction that is cut is not open, or the operands cannot keep
 /// their numbers.
 pub fn tile<'c>(
-    generic: Generic<'c>,
+    generic: AnyIndexed<'c>,
     builder: Builder<'c>,
     tile: &[Span<'c>],
     keep_operands: bool,
@@ -733,10 +779,10 @@ pub fn tile<'c>(
     let ir = Context::new();
     let mut tiler = Tiler::new(&ir, generic, builder);
     if !tiler.operands.iter().all(|operand| mlir::is_tensor(operand.r#type())) {
-        return Err("cannot tile an operation on buffers; tile before bufferization".to_string());
+        return Err(ON_BUFFERS.to_string());
     }
     tiler.cut(tile)?;
-    tiler.check_ranges()?;
+    tiler.check_tile()?;
     let (mut operands, mut subscripts, mut slices) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..tiler.operands.len() {
         let parts = tiler.slices(number);
@@ -754,7 +800,7 @@ pub fn tile<'c>(
             }
         }
     }
-    let new = parts.build(&ir, &builder, generic.epilogue().is_some());
+    let new = parts.build_like(&ir, &builder, generic);
     for (from, to) in generic.blocks().into_iter().zip(new.blocks()) {
         tiler.copy_region(from, to, &|var| var, &runtimes);
     }
@@ -767,7 +813,7 @@ pub fn tile<'c>(
 /// # Errors
 /// As [`tile`].
 pub fn result_position<'c>(
-    generic: Generic<'c>,
+    generic: AnyIndexed<'c>,
     builder: Builder<'c>,
     result: usize,
     tile: &[Span<'c>],
@@ -779,7 +825,7 @@ pub fn result_position<'c>(
     Ok(slices.iter().map(|slice| tiler.span(slice)).collect())
 }
 
-/// An operand of an `imap.generic`, as far as it has a map.
+/// An operand, as far as it has a map.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Operand {
     /// The destination of a result.
@@ -839,7 +885,7 @@ impl<'c> Tiler<'_, 'c> {
 }
 
 /// Whether each tile of an operand is the hull of a tile of iterations. Emits no operation.
-pub fn has_tiles(generic: Generic, operand: Operand) -> bool {
+pub fn has_tiles(generic: AnyIndexed, operand: Operand) -> bool {
     let ir = Context::new();
     let tiler = Tiler::new(&ir, generic, Builder::before(generic.op()));
     tiler.map_of(operand).and_then(|operand| tiler.axes(operand)).is_ok()
@@ -850,7 +896,7 @@ pub fn has_tiles(generic: Generic, operand: Operand) -> bool {
 /// # Errors
 /// There is no such tile, or its iterations access more than that.
 pub fn domain_tile<'c>(
-    generic: Generic<'c>,
+    generic: AnyIndexed<'c>,
     builder: Builder<'c>,
     tiles: &[(Operand, Vec<Span<'c>>)],
 ) -> Result<Vec<Span<'c>>, Reason> {
