@@ -1,9 +1,9 @@
-//! Random programs of `imap.generic`.
+//! Random programs of `imap`.
 
 use super::{
     program::{
-        Argument, Condition, Element, Extent, Guard, Index, Init, Input, Operand, Operation,
-        Output, Program, Runtime, RuntimeSource, Source, Step, Var,
+        Argument, Condition, Element, Extent, Guard, Index, Init, Input, Monoid, Operand,
+        Operation, Output, Program, Runtime, RuntimeSource, Source, Step, Var,
     },
     random::Random,
 };
@@ -12,6 +12,7 @@ use super::{
 pub const FEATURES: &[&str] = &[
     "a bound that a table gives",
     "a chain of tables",
+    "a combiner region",
     "a condition in a body",
     "a condition in an epilogue",
     "a constant after else",
@@ -32,6 +33,10 @@ pub const FEATURES: &[&str] = &[
     "a read twice",
     "a remainder",
     "a scan",
+    "a scatter",
+    "a scatter by a region",
+    "a scatter that replaces",
+    "a scatter through a table",
     "a start that is a constant",
     "a strided destination",
     "a table",
@@ -94,7 +99,20 @@ pub fn features(program: &Program) -> Vec<&'static str> {
     note(read_later, "a destination that is read later");
     note(outputs.iter().any(|it| format!("{:?}", it.shape).contains("Size")), "a dynamic size");
     note(outputs.iter().any(|it| it.combiner != "assign"), "a fold");
-    note(program.operations.iter().any(|it| it.scan.is_some()), "a scan");
+    note(operations.iter().any(|it| it.scan.is_some()), "a scan");
+    note(operations.iter().any(|it| it.monoid.is_some()), "a combiner region");
+    let scatters = || operations.iter().filter(|it| it.scatter.is_some());
+    note(scatters().next().is_some(), "a scatter");
+    note(scatters().any(|it| it.monoid.is_some()), "a scatter by a region");
+    let replaces = |it: &Operation| it.outputs.iter().any(|it| it.combiner == "assign");
+    note(scatters().any(replaces), "a scatter that replaces");
+    let through_table = |it: &Operation| {
+        let positions =
+            format!("{:?}", it.outputs.iter().map(|it| &it.position).collect::<Vec<_>>());
+        let mut runtimes = it.runtimes.iter().enumerate().filter(|(_, it)| is_table(it));
+        runtimes.any(|(number, _)| positions.contains(&format!("Runtime({number})")))
+    };
+    note(scatters().any(through_table), "a scatter through a table");
     note(
         outputs.iter().any(|it| ["add", "maxs"].contains(&it.combiner)),
         "a fold from the destination",
@@ -384,8 +402,11 @@ impl Generator {
         }
         self.tables(&mut runtimes, &mut known);
         let is_fold = self.random.chance(45);
+        let is_scatter = self.random.chance(15);
         let mut ranges = Vec::new();
-        for number in 0..if is_fold { self.random.weighted(&[20, 62, 18]) } else { 0 } {
+        for number in
+            0..if is_fold && !is_scatter { self.random.weighted(&[20, 62, 18]) } else { 0 }
+        {
             let var = Var::Range(number);
             let hi = self.random.between(0, 4);
             let table =
@@ -400,7 +421,7 @@ impl Generator {
             ranges.push((constant(0), upper));
             known.push(Known { var, values: Values::Between(0, hi) });
         }
-        let is_scan = is_fold && ranges.is_empty() && self.random.chance(60);
+        let is_scan = is_fold && !is_scatter && ranges.is_empty() && self.random.chance(60);
         let scan = is_scan.then(|| (self.random.below(num_dims) as u32, self.random.chance(30)));
         let points = known.iter().filter(|it| !it.is_runtime()).filter_map(Known::between);
         let points: Vec<_> = points.collect();
@@ -454,14 +475,22 @@ impl Generator {
             let count = self.random.between(1, 2);
             (0..count).filter_map(|_| self.condition(known)).collect::<Vec<_>>()
         });
-        let has_epilogue = is_fold && self.random.chance(40);
         let num_outputs = self.random.weighted(&[0, 75, 25]);
+        let can_combine = is_fold && (!is_scatter || num_outputs == 2);
+        let monoid = (can_combine && self.random.chance(if is_scatter { 50 } else { 25 }))
+            .then(|| *self.random.pick(&Monoid::ALL));
+        let must_finish = monoid.is_some() && num_outputs == 1;
+        let has_epilogue = is_fold && !is_scatter && (must_finish || self.random.chance(40));
+        let mut scatter = is_scatter.then(Guard::default);
         let dims_known: Vec<_> =
             order.iter().filter(|it| matches!(it.var, Var::Dim(_))).cloned().collect();
         let mut outputs: Vec<Output> = Vec::new();
         for _ in 0..num_outputs {
             let is_sparse = !is_fold && !constraints.is_empty();
             let mut output = self.output(&dims_known, is_fold, is_sparse, inputs.len(), &outputs);
+            if let Some(guard) = &mut scatter {
+                self.address(&mut output, &usable, &mut guard.conditions, &outputs);
+            }
             if !tested[0].is_empty() && self.random.chance(20) {
                 let with = self.operand(&dims_known, inputs.len());
                 output.body.insert(0, Step { op: "inside", with });
@@ -487,9 +516,11 @@ impl Generator {
                     vec![Step { op, with }, Step { op: "clamp", with: Operand::Constant(0) }];
             }
         }
-        let has_own_sum = has_epilogue && self.random.chance(40);
+        let has_own_sum = has_epilogue && monoid.is_none() && self.random.chance(40);
         Operation {
             scan,
+            scatter,
+            monoid,
             dims,
             ranges,
             runtimes,
@@ -500,6 +531,35 @@ impl Generator {
             has_epilogue,
             has_own_sum,
         }
+    }
+
+    /// Makes the destination of a scatter of an output: of another shape, addressed by anything. Where a
+    /// condition fails, there is no update.
+    fn address(
+        &mut self,
+        output: &mut Output,
+        known: &[Known],
+        conditions: &mut Vec<Condition>,
+        others: &[Output],
+    ) {
+        let (mut shape, mut position) = (Vec::new(), Vec::new());
+        for dim in 0..self.random.between(1, 3) as usize {
+            let extent = self.extent();
+            let index = match self.random.chance(50) {
+                true => self.guarded(extent, known, conditions),
+                false => match self.subscript(extent, dim, known) {
+                    Some(index) => index,
+                    None => self.guarded(extent, known, conditions),
+                },
+            };
+            shape.push(extent);
+            position.push(index);
+        }
+        if output.combiner != "assign" {
+            output.combiner = *self.random.pick(&["add", "maxs"]);
+        }
+        output.init = self.init(&shape, true, output.combiner, others);
+        (output.shape, output.position) = (shape, position);
     }
 
     /// A subscript that may be outside of a dimension, and the conditions under which it is not.

@@ -1,4 +1,4 @@
-//! Random programs of `imap.generic`: every pass of the CPU pipeline, and fusion, keeps what the
+//! Random programs of `imap`: every pass of the CPU pipeline, and fusion, keeps what the
 //! interpreter computes.
 //!
 //! `TC_RANDOM_PROGRAMS` sets the number of programs, `TC_RANDOM_SEED` the first seed.

@@ -1,12 +1,14 @@
-//! Programs of `imap.generic` as data, which can be made smaller, and the module that they stand for.
+//! Programs of `imap` as data, which can be made smaller, and the module that they stand for.
 
 use melior::{
     Context,
-    ir::{Location, Module, Type, ValueLike, r#type::FunctionType},
+    ir::{Attribute, Location, Module, Type, ValueLike, r#type::FunctionType},
 };
 use tc_backends::runtime::Tensor;
 use tc_dialects::{
-    imap::{self, Accumulator, AnyIndexed, CombinerKind, GenericParts, Indexed, Start},
+    imap::{
+        self, Accumulator, AnyIndexed, CombinerKind, GenericParts, Indexed, ScatterPromises, Start,
+    },
     mlir::{self, Builder, Val},
 };
 use tc_ir::{Expr, IndexingMap, Interval, Variable, map::Constraint};
@@ -202,11 +204,92 @@ pub enum Operand {
     Dim(usize),
 }
 
-/// An `imap.generic` or an `imap.scan`.
+/// An operation on pairs that is associative and commutative, and exact on small integers.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Monoid {
+    /// The pair that is last in lexicographic order.
+    ArgMax,
+    /// The maximum, and how often it occurs.
+    MaxCount,
+    /// The product of matrices `[[a, b], [0, a]]`.
+    Matrices,
+}
+
+impl Monoid {
+    pub const ALL: [Self; 3] = [Self::ArgMax, Self::MaxCount, Self::Matrices];
+
+    /// The neutral pair.
+    fn identity<'c>(self, b: &Builder<'c>, ty: Type<'c>) -> [Attribute<'c>; 2] {
+        let of = |kind: CombinerKind| kind.identity(b.context, ty);
+        let lowest = of(if mlir::is_float(ty) { CombinerKind::MaxF } else { CombinerKind::MaxS });
+        match self {
+            Self::ArgMax => [lowest; 2],
+            Self::MaxCount => [lowest, of(CombinerKind::Add)],
+            Self::Matrices => [of(CombinerKind::Mul), of(CombinerKind::Add)],
+        }
+    }
+
+    /// A pair made of two numbers.
+    fn pair<'c>(self, b: &Builder<'c>, first: Val<'c>, second: Val<'c>) -> [Val<'c>; 2] {
+        let ty = first.r#type();
+        let [zero, one] = [CombinerKind::Add, CombinerKind::Mul]
+            .map(|kind| b.constant(ty, kind.identity(b.context, ty)));
+        match self {
+            Self::ArgMax => [first, second],
+            Self::MaxCount => [first, one],
+            // Products of -1, 0 and 1 stay small.
+            Self::Matrices => {
+                let minus_one = subtract(b, zero, one);
+                let is_negative = less(b, first, zero);
+                let is_positive = less(b, zero, first);
+                let sign = b.select(is_positive, one, zero);
+                [b.select(is_negative, minus_one, sign), second]
+            }
+        }
+    }
+
+    fn combine<'c>(self, b: &Builder<'c>, values: &[Val<'c>]) -> [Val<'c>; 2] {
+        let [first, second, third, fourth] = [values[0], values[1], values[2], values[3]];
+        let (is_less, is_greater) = (less(b, first, third), less(b, third, first));
+        let add = |lhs, rhs| CombinerKind::Add.build(b, lhs, rhs);
+        let mul = |lhs, rhs| CombinerKind::Mul.build(b, lhs, rhs);
+        match self {
+            Self::ArgMax => {
+                let is_lower = less(b, second, fourth);
+                let tied = b.select(is_lower, fourth, second);
+                let with = b.select(is_greater, second, tied);
+                [b.select(is_less, third, first), b.select(is_less, fourth, with)]
+            }
+            Self::MaxCount => {
+                let with = b.select(is_greater, second, add(second, fourth));
+                [b.select(is_less, third, first), b.select(is_less, fourth, with)]
+            }
+            Self::Matrices => [mul(first, third), add(mul(first, fourth), mul(second, third))],
+        }
+    }
+}
+
+fn less<'c>(b: &Builder<'c>, lhs: Val<'c>, rhs: Val<'c>) -> Val<'c> {
+    match mlir::is_float(lhs.r#type()) {
+        true => b.compare_float("olt", lhs, rhs),
+        false => b.compare_int("slt", lhs, rhs),
+    }
+}
+
+fn subtract<'c>(b: &Builder<'c>, lhs: Val<'c>, rhs: Val<'c>) -> Val<'c> {
+    let name = if mlir::is_float(lhs.r#type()) { "arith.subf" } else { "arith.subi" };
+    b.value(name, &[lhs, rhs], lhs.r#type())
+}
+
+/// An `imap.generic`, an `imap.scan` or an `imap.scatter`.
 #[derive(Clone, Debug)]
 pub struct Operation {
     /// The scanned dimension, and whether the scan is exclusive.
     pub scan: Option<(u32, bool)>,
+    /// The guard of the destinations of a scatter.
+    pub scatter: Option<Guard>,
+    /// What a region does to two accumulators. With one destination, the epilogue adds them.
+    pub monoid: Option<Monoid>,
     pub dims: Vec<(Index, Index)>,
     pub ranges: Vec<(Index, Index)>,
     pub runtimes: Vec<Runtime>,
@@ -399,7 +482,8 @@ impl Program {
             RuntimeSource::Size(_) => None,
         });
         let reads = operation.inputs.iter().map(|it| (&it.position, &it.guard));
-        let writes = operation.outputs.iter().map(|it| (&it.position, &no_guard));
+        let written = operation.scatter.as_ref().unwrap_or(&no_guard);
+        let writes = operation.outputs.iter().map(|it| (&it.position, written));
         let element = self.element.ty(b);
         let fill = |ty: Type<'c>, guard: &Guard| {
             guard.fill.map(|fill| match mlir::is_float(ty) {
@@ -417,7 +501,20 @@ impl Program {
                 accumulator.start = Start::Identity;
             }
         }
-        let own_sum = operation.has_own_sum && operation.has_epilogue;
+        if let Some(monoid) = operation.monoid {
+            let starts = operation.outputs.iter().enumerate().map(|(number, it)| {
+                let from_outs = operation.scan.is_none() && ["add", "maxs"].contains(&it.combiner);
+                if from_outs { Start::Destination(number) } else { Start::Identity }
+            });
+            let starts = starts.chain([Start::Identity]);
+            let identities = monoid.identity(b, element).into_iter();
+            let accumulator = |(identity, start)| {
+                let (ty, kind, identity) = (element, CombinerKind::Custom, Some(identity));
+                Accumulator { ty, kind, identity, start }
+            };
+            accumulators = identities.zip(starts).map(accumulator).collect();
+        }
+        let own_sum = operation.has_own_sum && operation.has_epilogue && operation.monoid.is_none();
         let wide = self.element.other(b);
         if own_sum {
             let (kind, start) = (CombinerKind::Add, Start::Identity);
@@ -434,9 +531,10 @@ impl Program {
             accumulators,
             combiner: None,
         };
-        let generic: AnyIndexed = match operation.scan {
-            Some(scan) => parts.build_scan(ir, b, operation.has_epilogue, scan).into(),
-            None => parts.build(ir, b, operation.has_epilogue).into(),
+        let generic: AnyIndexed = match (operation.scan, &operation.scatter) {
+            (Some(scan), _) => parts.build_scan(ir, b, operation.has_epilogue, scan).into(),
+            (None, Some(_)) => parts.build_scatter(ir, b, ScatterPromises::default()).into(),
+            (None, None) => parts.build(ir, b, operation.has_epilogue).into(),
         };
         let inside = Builder::at_end(b.context, generic.body(), b.location);
         let arguments = mlir::arguments(generic.body());
@@ -452,7 +550,17 @@ impl Program {
         if own_sum {
             values.push(convert(&inside, values[0], wide));
         }
+        if let Some(monoid) = operation.monoid {
+            let other = || self.operand(&inside, operation.outputs[0].first, &arguments);
+            let second = values.get(1).copied().unwrap_or_else(other);
+            values = monoid.pair(&inside, values[0], second).to_vec();
+        }
         imap::build_yield(&inside, &values);
+        if let (Some(monoid), Some(block)) = (operation.monoid, generic.combiner()) {
+            let inside = Builder::at_end(b.context, block, b.location);
+            let values = monoid.combine(&inside, &mlir::arguments(block));
+            imap::build_yield(&inside, &values);
+        }
         if let Some(block) = generic.epilogue() {
             let inside = Builder::at_end(b.context, block, b.location);
             let arguments = mlir::arguments(block);
@@ -463,6 +571,9 @@ impl Program {
                 let sum = convert(&inside, folded[operation.outputs.len()], ty);
                 let name = if self.element.is_float() { "arith.addf" } else { "arith.addi" };
                 folded[0] = inside.value(name, &[folded[0], sum], ty);
+            }
+            if operation.monoid.is_some() && operation.outputs.len() == 1 {
+                folded[0] = CombinerKind::Add.build(&inside, folded[0], folded[1]);
             }
             let values: Vec<_> = operation
                 .outputs

@@ -51,7 +51,11 @@ pub fn candidates(program: &Program) -> Vec<Program> {
         if operation.has_own_sum {
             add(&|it| it.has_own_sum = false);
         }
-        if operation.has_epilogue {
+        let must_finish = operation.monoid.is_some() && operation.outputs.len() == 1;
+        if operation.monoid.is_some() {
+            add(&|it| it.monoid = None);
+        }
+        if operation.has_epilogue && !must_finish {
             add(&|it| it.has_epilogue = false);
         }
         for (output, parts) in operation.outputs.iter().enumerate() {
