@@ -12,6 +12,7 @@ mod builder;
 pub use affine::{affine_map, affine_results, linalg_subscripts};
 pub use builder::{Builder, ValueMap, copy_block};
 
+use crate::element::ElementType;
 use melior::{
     Context, ContextRef,
     ir::{
@@ -739,6 +740,11 @@ pub fn signless<'c>(context: &'c Context, ty: Type<'c>) -> Type<'c> {
     }
 }
 
+/// Whether a type is an integer without a sign of its own.
+pub fn is_signless(ty: Type) -> bool {
+    IntegerType::try_from(ty).is_ok_and(|integer| integer.is_signless())
+}
+
 /// Whether an integer type is unsigned.
 pub fn is_unsigned(ty: Type) -> bool {
     IntegerType::try_from(ty).is_ok_and(|integer| integer.is_unsigned())
@@ -758,6 +764,31 @@ pub fn byte_width(ty: Type) -> u32 {
 /// Whether a type is a floating-point type.
 pub fn is_float(ty: Type) -> bool {
     ty.is_float()
+}
+
+/// A float type of these elements.
+///
+/// # Panics
+/// They are no floats.
+pub fn float_type(context: &Context, element: ElementType) -> Type<'_> {
+    let name = element.name();
+    match element {
+        ElementType::F16 => Type::float16(context),
+        ElementType::BF16 => Type::bfloat16(context),
+        ElementType::F32 => Type::float32(context),
+        ElementType::F64 => Type::float64(context),
+        _ => {
+            assert!(element.is_float(), "{element} is no float");
+            // `f8e4m3fn` is `f8E4M3FN`.
+            parse_type(context, &format!("f{}", name[1..].to_uppercase()))
+        }
+    }
+}
+
+/// The element type that a float type of at most 8 bits is.
+pub fn small_float(ty: Type) -> Option<ElementType> {
+    let is_small = is_float(ty) && byte_width(ty) == 1;
+    if is_small { ElementType::from_name(&ty.to_string().to_lowercase()) } else { None }
 }
 
 /// Parses an attribute from text that this crate wrote itself.

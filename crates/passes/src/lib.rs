@@ -18,6 +18,7 @@ pub const PASSES: &[&PassInfo] = &[
     &analysis::print_indexing_maps::PASS,
     &convert::axon_to_hlo::PASS,
     &convert::axon_to_imap::PASS,
+    &convert::expand_narrow_types::PASS,
     &convert::hlo_to_imap::PASS,
     &convert::imap_to_arith::PASS,
     &convert::imap_to_linalg::PASS,

@@ -118,9 +118,9 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
 //--- narrow.mlir
 func.func @f(%x: tensor<f32>) -> tensor<f32> {
   %a = tensor.extract %x[] : tensor<f32>
-  // f8 has no conversions.
-  %b = arith.truncf %a : f32 to f8E4M3FN
-  %c = arith.extf %b : f8E4M3FN to f32
+  // f6 has no conversions.
+  %b = arith.truncf %a : f32 to f6E3M2FN
+  %c = arith.extf %b : f6E3M2FN to f32
   %r = tensor.from_elements %c : tensor<f32>
   return %r : tensor<f32>
 }

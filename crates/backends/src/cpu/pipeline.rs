@@ -72,6 +72,7 @@ pub fn destinations(upstream: bool) -> String {
         ]);
     }
     passes.extend([
+        "expand-narrow-types",
         // Loops and branches carry scalars where they can, and loops that count are 'scf.for'.
         "scalarize-tensors",
         // 'canonicalize' visits all loops around a change again, so it should find little to change in

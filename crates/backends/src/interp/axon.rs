@@ -8,7 +8,7 @@ use super::{
     Limits, Outcome,
     fold::{Fold, FoldKind},
     function,
-    integer::{self, IntBinary, IntPredicate},
+    integer::{self, IntBinary, IntPredicate, ScalarType},
     machine::Array,
     scalar::{FloatBinary, FloatPredicate, FloatType, FloatUnary, Scalar},
     to_array,
@@ -59,8 +59,10 @@ pub fn run_axon(
 ) -> Evaluated<Vec<Outcome>> {
     let reference = Reference { limits, points: 0 };
     let types = instance.parameters.iter().map(|(_, ty)| ty.clone());
-    let inputs =
-        types.zip(inputs).map(|(ty, input)| Tensor { ty, scalars: to_array(input).scalars.into() });
+    let inputs = types.zip(inputs).map(|(ty, input)| {
+        let scalars = to_array(input, domain(&ty).scalar()).scalars.into();
+        Tensor { ty, scalars }
+    });
     let inputs = inputs.collect();
     let (_, results) = evaluate(inferred, program, instance, reference, inputs)?;
     let outcome = |result: &Tensor| {
@@ -68,7 +70,7 @@ pub fn run_axon(
         let shape: Vec<_> = result.ty.dims.iter().map(|size| *size as usize).collect();
         let origin = vec![0; shape.len()];
         let array = Array { shape, origin, scalars: result.scalars.to_vec() };
-        Outcome { element, array: Rc::new(array) }
+        Outcome { element, scalar: domain(&result.ty).scalar(), array: Rc::new(array) }
     };
     Ok(results.iter().map(outcome).collect())
 }
@@ -116,6 +118,13 @@ fn domain(ty: &TensorType) -> Domain {
 }
 
 impl Domain {
+    fn scalar(self) -> ScalarType {
+        match self {
+            Self::Float(ty) => ScalarType::Float(ty),
+            Self::Int { width, .. } => ScalarType::Int(width),
+        }
+    }
+
     /// The fold of a function; none if its order matters.
     fn fold(self, function: Pointwise) -> Option<FoldKind> {
         Some(match (self, function) {

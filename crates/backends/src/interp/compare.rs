@@ -59,6 +59,7 @@ pub fn compare(outcome: &Outcome, found: &Tensor) -> Result<Stats, Mismatch> {
     }
     let mut stats = Stats { num_elements: found.num_elements(), ..Stats::default() };
     for (position, number) in found.numbers().enumerate() {
+        let number = outcome.value_of(number);
         if outcome.is_uncertain(position) {
             stats.num_uncertain += 1;
             continue;

@@ -121,8 +121,8 @@ pub(crate) fn decode(op: Op) -> Result<Program, Error> {
             continue;
         }
         let unsigned = has_unit(attributes.get(number).copied(), "tc.unsigned");
-        let element = element_of(op, value.r#type(), unsigned)?;
-        results.push((decoder.place(op, value)?, element));
+        let types = types_of(op, value.r#type(), unsigned)?;
+        results.push((decoder.place(op, value)?, types));
     }
     Ok(Program {
         parameters,
@@ -150,10 +150,11 @@ fn has_unit(attribute: Option<Attribute>, name: &str) -> bool {
     dictionary_element(attribute, name).is_some()
 }
 
-fn element_of(op: Op, ty: Type, unsigned: bool) -> Result<ElementType, Error> {
+/// The types of the elements of an argument or a result, in memory and as they are computed.
+fn types_of(op: Op, ty: Type, unsigned: bool) -> Result<(ElementType, ScalarType), Error> {
     let is_array = mlir::is_tensor(ty) || mlir::is_memref(ty);
     let element = if is_array { ElementType::of(ty, unsigned) } else { None };
-    element.ok_or_else(|| {
+    element.zip(scalar_type(mlir::element_type(ty))).ok_or_else(|| {
         Error::at(
             op,
             format!("has an argument or a result of type '{ty}'; expected a ranked tensor of a known element type"),
@@ -175,6 +176,9 @@ pub(super) fn scalar_type(ty: Type) -> Option<ScalarType> {
     if let Some(width) = mlir::integer_width(ty) {
         return (1..=64).contains(&width).then_some(ScalarType::Int(width));
     }
+    if let Some(small) = mlir::small_float(ty) {
+        return Some(ScalarType::Small(small));
+    }
     Some(ScalarType::Float(if ty.is_f16() {
         FloatType::F16
     } else if ty.is_bf16() {
@@ -194,13 +198,15 @@ impl Decoder {
         let mut parameters = Vec::new();
         for (number, value) in mlir::arguments(body).into_iter().enumerate() {
             let attribute = attributes.get(number).copied();
-            let element = element_of(op, value.r#type(), has_unit(attribute, "tc.unsigned"))?;
+            let unsigned = has_unit(attribute, "tc.unsigned");
+            let (element, scalar) = types_of(op, value.r#type(), unsigned)?;
             let name = dictionary_element(attribute, "tc.name").and_then(mlir::string_of);
             let output = dictionary_element(attribute, "tc.output").and_then(mlir::integer_of);
             self.define(op, value)?;
             parameters.push(Parameter {
                 name: name.map_or_else(|| format!("argument {number}"), |name| format!("'{name}'")),
                 element,
+                scalar,
                 shape: mlir::shape(value.r#type()),
                 place: self.place(op, value)?,
                 output: output.map(|it| (it as usize, has_unit(attribute, "tc.inout"))),
@@ -482,9 +488,11 @@ impl Decoder {
         }
     }
 
+    /// The type in which an operation on floats computes.
     pub(super) fn float_type(&self, op: Op, value: Val) -> Result<FloatType, Error> {
         match scalar_type(value.r#type()) {
             Some(ScalarType::Float(ty)) => Ok(ty),
+            Some(ScalarType::Small(_)) => Ok(FloatType::F32),
             _ => Err(self.unsupported_type(op, value)),
         }
     }
@@ -568,7 +576,8 @@ impl Decoder {
             .map_err(|error| Error::at(op, format!("has a constant that does not fit: {error}")))?;
         let bytes = if is_splat { bytes.repeat(count) } else { bytes };
         tensor.bytes_mut().copy_from_slice(&bytes);
-        Ok(super::to_array(&tensor))
+        let scalar = scalar_type(mlir::element_type(ty)).ok_or_else(unsupported)?;
+        Ok(super::to_array(&tensor, scalar))
     }
 
     /// A constant tensor or vector.

@@ -47,8 +47,19 @@ impl Decoder {
         for (number, to) in results.into_iter().enumerate() {
             // A scalar beside vectors is the condition of a selection.
             let regs: Vec<_> = lanes.iter().map(|it| it[number.min(it.len() - 1)]).collect();
-            let inst = self.lane(op, name, &operands, to, &regs)?;
-            code.push(inst);
+            match scalar_type(result.r#type()) {
+                Some(ScalarType::Small(ty))
+                    if !matches!(name, "arith.select" | "arith.bitcast") =>
+                {
+                    let from = self.new_reg();
+                    let inst = self.lane(op, name, &operands, from, &regs)?;
+                    code.extend([inst, Inst::RoundToSmall { ty, to, from }]);
+                }
+                _ => {
+                    let inst = self.lane(op, name, &operands, to, &regs)?;
+                    code.push(inst);
+                }
+            }
         }
         Ok(())
     }
@@ -348,7 +359,7 @@ fn reduction(kind: &str, ty: ScalarType) -> Option<FoldKind> {
 pub(super) fn constant(ty: Type, attribute: Attribute) -> Option<Scalar> {
     match scalar_type(ty)? {
         ScalarType::Int(width) => Some(Scalar::int(wrap(mlir::integer_of(attribute)?, width))),
-        ScalarType::Float(_) => {
+        ScalarType::Float(_) | ScalarType::Small(_) => {
             Some(Scalar::exact(FloatAttribute::try_from(attribute).ok()?.value()))
         }
     }

@@ -1,6 +1,7 @@
 //! Integers of any width up to 64 bits: exact, wrapping, kept extended by their sign.
 
 use super::scalar::{FloatType, SLACK, Scalar};
+use tc_dialects::element::ElementType;
 
 /// An operation on two integers.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -76,10 +77,15 @@ pub(crate) fn bitcast(operand: Scalar, from: ScalarType, to: ScalarType) -> Scal
             let value = operand.as_float();
             (ty.to_bits(value), operand.is_exact() && !value.is_nan())
         }
+        ScalarType::Small(ty) => {
+            let value = operand.as_float();
+            (ty.encode_float(value) as i64, operand.is_exact() && !value.is_nan())
+        }
     };
     let value = match to {
         ScalarType::Int(width) => Scalar::int(wrap(bits, width)),
         ScalarType::Float(ty) => Scalar::exact(ty.of_bits(bits)),
+        ScalarType::Small(ty) => Scalar::exact(ty.decode_float(unsigned(bits, ty.bits()))),
     };
     value.certain_if(certain)
 }
@@ -244,11 +250,13 @@ pub(crate) enum ScalarType {
     /// An integer of a width; `index` has 64 bits.
     Int(u32),
     Float(FloatType),
+    /// A float of at most 8 bits: operations on it are computed as `f32` and rounded.
+    Small(ElementType),
 }
 
 impl ScalarType {
     pub(crate) fn is_float(self) -> bool {
-        matches!(self, Self::Float(_))
+        !matches!(self, Self::Int(_))
     }
 }
 

@@ -11,7 +11,7 @@ use super::{
         At, Branch, Code, CountedLoop, FoldStart, If, IndexOp, Inside, Inst, Loop, Moves, Nest,
         Output, Place, Program, Reg, Scan, Scatter, Slice, Start, TensorReg, While,
     },
-    scalar::Scalar,
+    scalar::{self, Scalar},
 };
 use crate::runtime::Shape;
 use std::{
@@ -116,7 +116,7 @@ impl<'p> Machine<'p> {
             match parameter.place {
                 Place::Tensor(tensor) => self.set_tensor(tensor, input),
                 Place::Memory(memory) => {
-                    let is_float = parameter.element.is_float();
+                    let is_float = parameter.scalar.is_float();
                     let view = self.heap.allocate(input, is_float, false, program.at);
                     self.set_memory(memory, view);
                 }
@@ -243,6 +243,9 @@ impl<'p> Machine<'p> {
             }
             Inst::FloatConvert { ty, to, from } => {
                 regs[*to] = unary(regs[*from], |it| ty.convert(it));
+            }
+            Inst::RoundToSmall { ty, to, from } => {
+                regs[*to] = unary(regs[*from], |it| scalar::round_to_small(*ty, it));
             }
             Inst::IntToFloat { ty, width, signed, to, from } => {
                 regs[*to] = unary(regs[*from], |it| ty.of_int(it, *width, *signed));

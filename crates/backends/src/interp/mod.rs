@@ -52,6 +52,7 @@ pub use compare::{Mismatch, Stats, compare};
 pub use error::{Error, Note};
 
 use crate::runtime::{ElementType, Number, Shape, Tensor, TensorError};
+use integer::ScalarType;
 use machine::{Array, Machine};
 use program::{Parameter, Program};
 use scalar::Scalar;
@@ -166,20 +167,21 @@ impl Interpreter {
                 (None, Some(input)) => {
                     inputs.next();
                     check_input(program, parameter, input.borrow(), limits)?;
-                    to_array((*input).borrow())
+                    to_array((*input).borrow(), parameter.scalar)
                 }
                 (None, None) => return fail("takes more tensors".to_string()),
             };
             arrays.push(array);
         }
         let results = Machine::new(program, limits).run(arrays).map_err(|error| *error)?;
-        let mut elements: Vec<_> = program.results.iter().map(|(_, element)| *element).collect();
+        let mut types: Vec<_> = program.results.iter().map(|(_, types)| *types).collect();
+        let outputs = program.parameters.iter();
         let mut outputs: Vec<_> =
-            program.parameters.iter().filter_map(|it| Some((it.output?.0, it.element))).collect();
+            outputs.filter_map(|it| Some((it.output?.0, (it.element, it.scalar)))).collect();
         outputs.sort_unstable_by_key(|(number, _)| *number);
-        elements.extend(outputs.into_iter().map(|(_, element)| element));
-        let pairs = results.into_iter().zip(elements);
-        let outcomes: Vec<_> = pairs.map(|(array, element)| Outcome { element, array }).collect();
+        types.extend(outputs.into_iter().map(|(_, types)| types));
+        let outcome = |(array, (element, scalar))| Outcome { element, scalar, array };
+        let outcomes: Vec<_> = results.into_iter().zip(types).map(outcome).collect();
         if !self.allows_undefined_results {
             check_defined(program, &outcomes)?;
         }
@@ -286,12 +288,15 @@ pub fn run(op: Op, inputs: &[impl Borrow<Tensor>]) -> Result<Vec<Outcome>, Error
     Interpreter::new(op)?.run(inputs, Limits::default())
 }
 
-fn to_array(tensor: &Tensor) -> Array {
-    let width = tensor.element().width();
-    let scalar = |number| match number {
-        Number::Float(value) => Scalar::exact(value),
-        Number::Signed(value) => Scalar::int(value),
-        Number::Unsigned(value) => Scalar::int(integer::wrap(value as i64, width)),
+/// The elements of a tensor as scalars of a type.
+fn to_array(tensor: &Tensor, ty: ScalarType) -> Array {
+    let scalar = |number| match (ty, number) {
+        (ScalarType::Int(width), Number::Signed(value)) => Scalar::int(integer::wrap(value, width)),
+        (ScalarType::Int(width), Number::Unsigned(value)) => {
+            Scalar::int(integer::wrap(value as i64, width))
+        }
+        (ScalarType::Small(ty), Number::Unsigned(bits)) => Scalar::exact(ty.decode_float(bits)),
+        (_, number) => Scalar::exact(number.to_f64()),
     };
     Array {
         shape: tensor.shape().to_vec(),
@@ -304,6 +309,7 @@ fn to_array(tensor: &Tensor) -> Array {
 #[derive(Clone, Debug)]
 pub struct Outcome {
     element: ElementType,
+    scalar: ScalarType,
     array: Rc<Array>,
 }
 
@@ -329,15 +335,22 @@ impl Outcome {
         self.array.scalars.len()
     }
 
-    /// The value of an element, by its row-major position, which must be one.
+    /// The value of an element, by its row-major position, which must be one. That of a float whose bits
+    /// are the element is a float.
     pub fn number(&self, position: usize) -> Number {
         let scalar = self.array.scalars[position];
-        if self.element.is_float() {
-            Number::Float(scalar.as_float())
-        } else if self.element.is_signed() {
-            Number::Signed(scalar.as_int())
-        } else {
-            Number::Unsigned(integer::unsigned(scalar.as_int(), self.element.width()))
+        match self.scalar {
+            ScalarType::Float(_) | ScalarType::Small(_) => Number::Float(scalar.as_float()),
+            ScalarType::Int(_) if self.element.is_signed() => Number::Signed(scalar.as_int()),
+            ScalarType::Int(width) => Number::Unsigned(integer::unsigned(scalar.as_int(), width)),
+        }
+    }
+
+    /// The value of an element of a tensor of the same type.
+    fn value_of(&self, element: Number) -> Number {
+        match (element, self.scalar) {
+            (Number::Unsigned(bits), ScalarType::Small(ty)) => Number::Float(ty.decode_float(bits)),
+            _ => element,
         }
     }
 
@@ -384,7 +397,13 @@ impl Outcome {
         let mut tensor = Tensor::zeros(self.element, self.shape())?;
         let chunks = tensor.bytes_mut().chunks_exact_mut(self.element.size());
         for (position, bytes) in chunks.enumerate() {
-            self.element.write(self.number(position), bytes);
+            let number = match (self.number(position), self.scalar) {
+                (Number::Float(value), ScalarType::Small(ty)) => {
+                    Number::Unsigned(ty.encode_float(value))
+                }
+                (number, _) => number,
+            };
+            self.element.write(number, bytes);
         }
         Ok(tensor)
     }

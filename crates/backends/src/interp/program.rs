@@ -15,7 +15,7 @@ use super::{
 };
 use crate::runtime::ElementType;
 use std::rc::Rc;
-use tc_dialects::imap::ScatterPromises;
+use tc_dialects::{element, imap::ScatterPromises};
 use tc_ir::Interval;
 
 /// The number of a scalar register.
@@ -99,6 +99,12 @@ pub(crate) enum Inst {
     },
     FloatConvert {
         ty: FloatType,
+        to: Reg,
+        from: Reg,
+    },
+    /// Rounds to a float of at most 8 bits.
+    RoundToSmall {
+        ty: element::ElementType,
         to: Reg,
         from: Reg,
     },
@@ -597,6 +603,7 @@ pub(crate) struct Nest {
 pub(crate) struct Parameter {
     pub(crate) name: String,
     pub(crate) element: ElementType,
+    pub(crate) scalar: ScalarType,
     pub(crate) shape: Vec<Option<i64>>,
     pub(crate) place: Place,
     /// Whether it receives a result: the number of the result, and whether what it holds before the
@@ -626,7 +633,7 @@ pub(crate) struct Program {
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) sizes: Vec<SizeVariable>,
     pub(crate) code: Code,
-    pub(crate) results: Vec<(Place, ElementType)>,
+    pub(crate) results: Vec<(Place, (ElementType, ScalarType))>,
     /// The number of the failed check, or 0, and the messages of the checks.
     pub(crate) status: Option<(Reg, Vec<String>)>,
     /// The bodies of the functions that are called.

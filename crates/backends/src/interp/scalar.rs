@@ -16,6 +16,7 @@
 //! undefined as well, and the place that it comes from goes along.
 
 use half::{bf16, f16};
+use tc_dialects::element::ElementType;
 
 /// How much a bound is widened where it decides something, for its own rounding errors: a
 /// fold of 2^32 terms is off by at most 2^-21 of the bound.
@@ -487,6 +488,26 @@ impl FloatType {
     }
 }
 
+/// Conversion of a number to a float of at most 8 bits.
+pub(crate) fn round_to_small(ty: ElementType, operand: Scalar) -> Scalar {
+    let nearest = |value: f64| ty.decode_float(ty.encode_float(value));
+    let value = nearest(operand.as_float());
+    if operand.is_exact() || !operand.is_certain() {
+        return Scalar::float(value, operand.error);
+    }
+    // Rounding is monotone.
+    let radius = operand.error * SLACK;
+    let ends = [operand.as_float() - radius, operand.as_float() + radius];
+    let [low, high] = ends.map(nearest);
+    if low.is_finite() && high.is_finite() {
+        return Scalar::float(value, (high - value).max(value - low));
+    }
+    // Beyond the greatest number all values of a sign have the same result.
+    let same = |x: f64, y: f64| x == y || x.is_nan() && y.is_nan();
+    let is_one_sided = ends[0].is_sign_negative() == ends[1].is_sign_negative();
+    Scalar::exact(value).certain_if(is_one_sided && same(low, high))
+}
+
 /// A result that is not finite: certain if nothing about the operands is open.
 /// `signs_known` says that no operand whose zero or sign matters may be zero.
 fn special(value: f64, lhs: Scalar, rhs: Scalar, signs_known: bool) -> Scalar {
@@ -596,6 +617,26 @@ mod tests {
             found.as_float(),
             found.error
         );
+    }
+
+    proptest! {
+        /// Every number within the error rounds to one within the bound.
+        #[test]
+        fn rounding_to_small_floats_covers_its_operand(
+            value in prop_oneof![-1.0..1.0, -600.0..600.0, -70000.0..70000.0_f64],
+            error in prop_oneof![Just(0.0), 0.0..0.1, 0.0..1000.0_f64],
+            place in -1.0..1.0_f64,
+        ) {
+            for ty in ElementType::ALL.iter().filter(|it| it.is_float() && it.bits() <= 8) {
+                let found = round_to_small(*ty, f(value, error));
+                let rounded = ty.decode_float(ty.encode_float(value + place * error));
+                let distance = (found.as_float() - rounded).abs();
+                let agrees = distance <= found.error || found.as_float().is_nan() && rounded.is_nan();
+                let agrees = agrees || found.as_float() == rounded;
+                prop_assert!(!found.is_certain() || agrees, "{ty} {found:?} {rounded}");
+                prop_assert!(error != 0.0 || found.is_exact());
+            }
+        }
     }
 
     #[test]

@@ -55,7 +55,8 @@ impl ElementType {
     ];
 
     /// The element type of an MLIR type, or of the elements of a shaped one. A signless
-    /// integer is signed unless `unsigned` is set; `index` is a signed integer of 64 bits.
+    /// integer is signed unless `unsigned` is set; `index` is a signed integer of 64 bits. Integers of
+    /// fewer than 8 bits take a byte, and so do floats of at most 8 bits: their bits.
     pub fn of(ty: Type, unsigned: bool) -> Option<Self> {
         let ty = mlir::element_type(ty);
         if ty.is_index() {
@@ -73,14 +74,17 @@ impl ElementType {
         if ty.is_f64() {
             return Some(Self::F64);
         }
+        if mlir::small_float(ty).is_some() {
+            return Some(Self::U8);
+        }
         let unsigned = unsigned || mlir::is_unsigned(ty);
         Some(match (mlir::integer_width(ty)?, unsigned) {
             (1, _) => Self::Bool,
-            (8, true) => Self::U8,
+            (2..=8, true) => Self::U8,
             (16, true) => Self::U16,
             (32, true) => Self::U32,
             (64, true) => Self::U64,
-            (8, false) => Self::I8,
+            (2..=8, false) => Self::I8,
             (16, false) => Self::I16,
             (32, false) => Self::I32,
             (64, false) => Self::I64,

@@ -82,6 +82,94 @@ fn bits_of_one_type_are_the_same_number() {
     }
 }
 
+/// Numbers of a type, those half-way between two of them and their neighbours, and special values.
+#[test]
+fn small_floats_are_rounded_as_their_definition_says() {
+    let types = ElementType::ALL.iter().filter(|it| it.is_float() && it.bits() <= 8);
+    for &element in types {
+        let codes: Vec<_> = (0..1_u64 << element.bits()).collect();
+        let mut numbers: Vec<_> = codes.iter().map(|code| element.decode_float(*code)).collect();
+        numbers.retain(|number| number.is_finite());
+        numbers.sort_by(f64::total_cmp);
+        let halves: Vec<_> = numbers.windows(2).map(|pair| pair[0] / 2.0 + pair[1] / 2.0).collect();
+        numbers.extend(halves);
+        let largest = numbers.iter().copied().fold(0.0, f64::max);
+        numbers.extend([largest * 1.03, largest * 1.07, largest * 1.3, largest * 1.9, 1e-30]);
+        let near = |number: &f64| {
+            let number = *number as f32;
+            [number.next_down(), number, number.next_up()].map(f64::from)
+        };
+        let mut numbers: Vec<_> = numbers.iter().flat_map(near).collect();
+        numbers.extend([f64::INFINITY, f64::NAN, 0.0]);
+        let negative: Vec<_> = numbers.iter().map(|number| -number).collect();
+        numbers.extend(negative);
+        let count = numbers.len() as i64;
+        let rounded =
+            &apply("convert(x)", &format!("{element}[{count}]"), &floats(F32, &[count], &numbers))
+                [0];
+        for (number, found) in numbers.iter().zip(bits(rounded)) {
+            let expected = element.encode_float(*number);
+            let is_nan = element.decode_float(expected).is_nan();
+            let is_same = found == expected || is_nan && element.decode_float(found).is_nan();
+            assert!(is_same, "{element} {number:e}: expected {expected:#x}, found {found:#x}");
+        }
+        let stored = integers(element, &[codes.len() as i64], &codes);
+        let wide = &apply("convert(x)", &format!("f32[{}]", codes.len()), &stored)[0];
+        for (code, found) in codes.iter().zip(reals(wide)) {
+            let expected = element.decode_float(*code);
+            assert_eq!(expected.total_cmp(&found), Ordering::Equal, "{element} {code:#x}");
+        }
+    }
+}
+
+/// All pairs, with the results modulo the width.
+#[test]
+fn integers_of_a_few_bits_wrap() {
+    for element in [S2, U2, S4, U4] {
+        let (low, high) = element.integer_range();
+        let values: Vec<_> = (low..=high).collect();
+        let pairs: Vec<_> =
+            values.iter().flat_map(|x| values.iter().map(move |y| (*x, *y))).collect();
+        let side = |pick: fn(&(i128, i128)) -> i128| {
+            let bits: Vec<_> = pairs.iter().map(|pair| pick(pair) as u64).collect();
+            integers(element, &[pairs.len() as i64], &bits)
+        };
+        let sides = [side(|pair| pair.0), side(|pair| pair.1)];
+        let operations: [(&str, fn(i128, i128) -> i128); 7] = [
+            ("add", |x, y| x + y),
+            ("subtract", |x, y| x - y),
+            ("multiply", |x, y| x * y),
+            ("and", |x, y| x & y),
+            ("or", |x, y| x | y),
+            ("maximum", i128::max),
+            ("minimum", i128::min),
+        ];
+        for (name, operation) in operations {
+            let shape = format!("{element}[{}]", pairs.len());
+            let text = format!(
+                "HloModule m\nENTRY e {{\n  x = {shape} parameter(0)\n  y = {shape} parameter(1)\n  \
+                 ROOT r = {shape} {name}(x, y)\n}}"
+            );
+            for ((x, y), found) in pairs.iter().zip(bits(&run(&text, &sides)[0])) {
+                let modulus = high - low + 1;
+                let expected = (operation(*x, *y) - low).rem_euclid(modulus) + low;
+                assert_eq!(found, u64::from(expected as u8), "{element} {name} {x} {y}");
+            }
+        }
+        // The sum of all pairs of products.
+        let count = values.len();
+        let bits_of = |values: &[i128]| values.iter().map(|it| *it as u64).collect::<Vec<_>>();
+        let row = integers(element, &[count as i64], &bits_of(&values));
+        let text = format!(
+            "HloModule m\nENTRY e {{\n  x = {element}[{count}] parameter(0)\n  ROOT r = {element}[] \
+             dot(x, x), lhs_contracting_dims={{0}}, rhs_contracting_dims={{0}}\n}}"
+        );
+        let sum: i128 = values.iter().map(|it| it * it).sum();
+        let expected = (sum - low).rem_euclid(high - low + 1) + low;
+        assert_eq!(bits(&run(&text, &[row])[0]), [u64::from(expected as u8)], "{element} dot");
+    }
+}
+
 #[test]
 fn topk_orders_zeros_and_nans() {
     let values = [-0.0, 1.0, 0.0, -0.0, f64::NAN, 0.0, 2.0, f64::NEG_INFINITY];

@@ -4,6 +4,7 @@ mod axon_program;
 pub mod axon_to_hlo;
 pub mod axon_to_imap;
 mod elements;
+pub mod expand_narrow_types;
 mod generic_builder;
 pub mod hlo_to_imap;
 pub mod imap_to_arith;

@@ -12,23 +12,21 @@ use melior::{
 };
 use std::collections::HashMap;
 
-/// The spelling of an element type in MLIR.
-fn spelling(ty: ElementType) -> String {
-    let name = ty.name();
-    match ty.kind() {
+/// An element type of MLIR.
+fn element(context: &Context, ty: ElementType) -> Type<'_> {
+    let spelling = match ty.kind() {
         ElementKind::Pred => "i1".to_owned(),
         ElementKind::Signed => format!("i{}", ty.bits()),
         ElementKind::Unsigned => format!("ui{}", ty.bits()),
         ElementKind::Complex => format!("complex<f{}>", ty.bits() / 2),
-        // `f8e4m3fn` is `f8E4M3FN`.
-        ElementKind::Float if ty.bits() <= 8 => format!("f{}", name[1..].to_uppercase()),
-        ElementKind::Float => name.to_owned(),
-    }
+        ElementKind::Float => return mlir::float_type(context, ty),
+    };
+    mlir::parse_type(context, &spelling)
 }
 
 /// The element types of MLIR, in the order of ours.
 fn elements(context: &Context) -> impl Iterator<Item = (ElementType, Type<'_>)> {
-    ElementType::ALL.iter().map(|&ty| (ty, mlir::parse_type(context, &spelling(ty))))
+    ElementType::ALL.iter().map(|&ty| (ty, element(context, ty)))
 }
 
 fn token(context: &Context) -> Type<'_> {

@@ -1,9 +1,9 @@
 //! Elements of arrays: how they are stored, and how bodies compute with them.
 //!
 //! An element type has a *storage* type, of which tensors are, and a *compute* type, with which
-//! bodies of loops calculate. They differ for what processors do not calculate with: `bf16` and
-//! the 8-bit floats, which are stored as their bits, are computed as `f32`, rounded after every operation;
-//! integers of fewer than 8 bits are stored and computed as `i8`, wrapped after every operation.
+//! bodies of loops calculate. They differ for what processors do not calculate with: floats that are
+//! less exact than `f16`, `bf16` included, are computed as `f32`, rounded after every operation;
+//! integers of fewer than 8 bits are computed as `i8`, wrapped after every operation.
 //! A complex number is two values, the real and the imaginary part.
 
 pub mod coding;
@@ -30,35 +30,41 @@ pub fn storage_type<'c>(builder: &Builder<'c>, element: ElementType) -> Type<'c>
     let part = element.part();
     match part.kind() {
         ElementKind::Pred => builder.int_type(1),
-        ElementKind::Signed | ElementKind::Unsigned => builder.int_type(part.bits().max(8)),
-        _ => match part {
-            ElementType::F16 => Type::float16(builder.context),
-            ElementType::BF16 => Type::bfloat16(builder.context),
-            ElementType::F32 => Type::float32(builder.context),
-            ElementType::F64 => Type::float64(builder.context),
-            coded => builder.int_type(coded.bits().max(8)),
-        },
+        ElementKind::Signed | ElementKind::Unsigned => builder.int_type(part.bits()),
+        _ => mlir::float_type(builder.context, part),
     }
 }
 
 /// The type with which bodies calculate, of one part for complex numbers.
 pub fn compute_type<'c>(builder: &Builder<'c>, element: ElementType) -> Type<'c> {
-    if is_narrow(element) { Type::float32(builder.context) } else { storage_type(builder, element) }
+    match (is_narrow(element), element.is_float()) {
+        (false, _) => storage_type(builder, element),
+        (true, true) => Type::float32(builder.context),
+        (true, false) => builder.int_type(8),
+    }
 }
 
-/// Whether it is a float that bodies calculate with as `f32`.
+/// Whether bodies calculate with another type than that of the elements of tensors.
 pub fn is_narrow(element: ElementType) -> bool {
-    element.is_float() && !matches!(element, ElementType::F16 | ElementType::F32 | ElementType::F64)
+    match element {
+        ElementType::BF16 => true,
+        element => element.bits() < 16 && element.is_float() || is_narrow_integer(element),
+    }
 }
 
-/// Whether it is a float that is stored as its bits.
-pub fn is_coded(element: ElementType) -> bool {
-    is_narrow(element) && element != ElementType::BF16
+/// Whether it is an integer of fewer than 8 bits.
+fn is_narrow_integer(element: ElementType) -> bool {
+    element.is_integer() && element.bits() < 8
 }
 
 /// The type in which long sums of elements are carried.
 pub fn sum_type(element: ElementType) -> ElementType {
-    if is_narrow(element) || element == ElementType::F16 { ElementType::F32 } else { element }
+    match element {
+        element if element.is_float() && element.bits() <= 16 => ElementType::F32,
+        element if !is_narrow_integer(element) => element,
+        element if element.kind() == ElementKind::Signed => ElementType::S8,
+        _ => ElementType::U8,
+    }
 }
 
 /// The product of two elements of the type of a sum.
@@ -115,7 +121,7 @@ pub fn to_bits<'c>(b: &Builder<'c>, value: Val<'c>, ty: melior::ir::Type<'c>) ->
 }
 
 /// What callers know the tensors of a value by, in order: a name, that of the array and the part of
-/// complex numbers; whether its integers are unsigned, as bits are; of what they are the bits.
+/// complex numbers; whether its integers are unsigned.
 pub fn describe_arrays<'c>(
     context: &'c Context,
     shape: &Shape,
@@ -124,17 +130,12 @@ pub fn describe_arrays<'c>(
     let mut described = Vec::new();
     let mut number = 0;
     shape.for_each_array(&mut |array| {
-        let part = array.element_type.part();
-        let is_coded = is_coded(part);
         let suffixes: &[_] = if array.element_type.is_complex() { &["_re", "_im"] } else { &[""] };
         for suffix in suffixes {
             let name = mlir::string(context, &format!("{}{suffix}", name(number)));
             let mut entries = vec![("tc.name", name)];
-            if is_coded || part.kind() == ElementKind::Unsigned {
+            if array.element_type.kind() == ElementKind::Unsigned {
                 entries.push(("tc.unsigned", Attribute::unit(context)));
-            }
-            if is_coded {
-                entries.push(("tc.bits_of", mlir::string(context, &part.to_string())));
             }
             described.push(mlir::dictionary(context, &entries));
         }

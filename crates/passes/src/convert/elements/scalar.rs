@@ -6,7 +6,7 @@
 
 use super::{
     Scalar, builtin,
-    coding::{decode, encode, from_low_bits, low_bits, normalize},
+    coding::{decode, encode, normalize},
     complex, compute_type, resize_float, storage_type, to_bits,
 };
 use melior::ir::{Attribute as MlirAttribute, Type, ValueLike};
@@ -300,6 +300,15 @@ fn integer<'c>(
         }
         _ => return unsupported(opcode, element),
     })
+}
+
+/// The bits that count, without a copy of the sign in the others.
+fn low_bits<'c>(b: &Builder<'c>, element: ElementType, x: Val<'c>) -> Val<'c> {
+    if 8 <= element.bits() {
+        return x;
+    }
+    let mask = b.integer(x.r#type(), (1 << element.bits()) - 1);
+    b.value("arith.andi", &[x, mask], x.r#type())
 }
 
 /// Quotient or remainder towards zero. By 0, the quotient has all bits set and the remainder is
@@ -662,9 +671,7 @@ fn float_to_integer<'c>(b: &Builder<'c>, to: ElementType, x: Val<'c>) -> Val<'c>
 
 /// The bits of an element as another type of the same width.
 pub fn bitcast<'c>(b: &Builder<'c>, from: ElementType, to: ElementType, x: Val<'c>) -> Val<'c> {
-    let (stored, target) = (encode(b, from, x), storage_type(b, to));
-    let cast = to_bits(b, low_bits(b, from, stored), target);
-    decode(b, to, from_low_bits(b, to, cast))
+    decode(b, to, to_bits(b, encode(b, from, x), storage_type(b, to)))
 }
 
 /// The combiner that an opcode is on a type that is computed as it is stored, or summed in `f32`.

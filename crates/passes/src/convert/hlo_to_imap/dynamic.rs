@@ -8,7 +8,7 @@ use super::{
     value::Array,
 };
 use crate::convert::{
-    elements::{decode_all, encode_all, is_narrow, storage_type, to_index},
+    elements::{decode_all, encode_all, is_narrow, scalar, storage_type, sum_type, to_index},
     generic_builder::GenericBuilder,
     index_emitter::IndexMath,
     subscripts::identity,
@@ -81,6 +81,14 @@ impl<'c> Lowering<'c, '_> {
         let is_unsigned = table.element().kind() != ElementKind::Signed;
         if table.element() == ElementType::U64 {
             table = self.as_indices(b, &table)?;
+        } else if is_narrow(table.element()) {
+            // A runtime variable is stored as it is read.
+            let (from, shape) = (table.element(), table.shape.clone());
+            let wide = ArrayShape { element_type: sum_type(from), ..shape };
+            let sources = [(&table, identity(ir, wide.rank()))];
+            table = self.compute(b, &wide, &sources, &|b, values| {
+                Ok(scalar::convert(b, from, wide.element_type, &values[0]))
+            })?;
         }
         let mut moved = Vec::new();
         for (number, runtime) in (0..).zip(&accesses.runtimes) {

@@ -3,9 +3,10 @@
 //! This pass converts the entry computation to a function and inlines all computations that it calls:
 //! fusions and calls at their call sites, bodies of loops and conditionals inside `scf.while` and
 //! `scf.if`, and reducers element by element. Tuples disappear: the function has one argument per array
-//! of its parameters and one result per array of its value. Each has a name (`tc.name`), `tc.unsigned`
-//! if its integers are unsigned, and `tc.bits_of` if it stores the bits of a float type that MLIR's
-//! targets lack. The module `value` documents the storage of arrays.
+//! of its parameters and one result per array of its value. Each has a name (`tc.name`), and
+//! `tc.unsigned` if its integers are unsigned. Element types stay as they are: bodies extend elements
+//! that are less exact than `f16`, or have fewer than 8 bits, and truncate what they compute. The module
+//! `value` documents the types.
 //!
 //! | instructions | lowering |
 //! |---|---|
@@ -46,8 +47,8 @@ mod window;
 
 use super::{
     elements::{
-        self, Scalar, coding, complex, compute_type, decode_all, describe_arrays, encode_all,
-        scalar, storage_type, to_bits,
+        self, Scalar, complex, compute_type, decode_all, describe_arrays, encode_all, scalar,
+        storage_type, to_bits,
     },
     generic_builder::GenericBuilder,
     subscripts::identity,
@@ -483,9 +484,10 @@ impl<'c, 'm> Lowering<'c, 'm> {
                 let parts = shape.element_type.num_parts();
                 let num_stored = if literal.is_splat { 1 } else { count };
                 let part = |part: usize| {
-                    // Integers of fewer than 8 bits are stored with copies of their sign.
+                    // Literals hold integers of fewer than 8 bits with copies of their sign.
+                    let mask = u64::MAX >> (64 - shape.element_type.part().bits());
                     let bits = (0..num_stored).map(|at| match literal.integer(at) {
-                        Some(value) => value as u64,
+                        Some(value) => value as u64 & mask,
                         None => literal.bits(at * parts + part),
                     });
                     mlir::dense(ty, stored, &bits.collect::<Vec<_>>())
@@ -650,19 +652,14 @@ impl<'c, 'm> Lowering<'c, 'm> {
             nest.read(source.parts[0], identity(self.ir, rank));
             nest.write(empty(b, shape)[0], identity(self.ir, rank + 1), Combiner::ASSIGN);
             let parts = nest.build(b, |inside, stored| {
-                let wide = inside.int_type(have.max(8));
-                let narrow = inside.int_type(want.max(8));
+                let (wide, narrow) = (inside.int_type(have), inside.int_type(want));
                 let bits = to_bits(inside, stored[0], wide);
                 let part = imap::build_index(inside, "dim", rank as u32);
                 let part = inside.value("arith.index_cast", &[part], wide);
                 let width = inside.integer(wide, i64::from(want));
                 let shift = inside.value("arith.muli", &[part, width], wide);
                 let bits = inside.value("arith.shrui", &[bits, shift], wide);
-                let bits = match narrow == wide {
-                    true => bits,
-                    false => inside.value("arith.trunci", &[bits], narrow),
-                };
-                let bits = coding::from_low_bits(inside, to, bits);
+                let bits = inside.value("arith.trunci", &[bits], narrow);
                 Ok(vec![to_bits(inside, bits, storage_type(inside, to))])
             })?;
             return Ok(Array { parts, shape: shape.clone() });
@@ -678,20 +675,15 @@ impl<'c, 'm> Lowering<'c, 'm> {
         }
         nest.write(empty(b, shape)[0], identity(self.ir, rank), Combiner::ASSIGN);
         let parts = nest.build(b, |inside, stored| {
-            let wide = inside.int_type(want.max(8));
+            let wide = inside.int_type(want);
             let mut all = inside.integer(wide, 0);
             for (part, value) in stored.iter().enumerate() {
-                let bits = to_bits(inside, *value, inside.int_type(have.max(8)));
-                let bits = coding::low_bits(inside, from, bits);
-                let bits = match bits.r#type() == wide {
-                    true => bits,
-                    false => inside.value("arith.extui", &[bits], wide),
-                };
+                let bits = to_bits(inside, *value, inside.int_type(have));
+                let bits = inside.value("arith.extui", &[bits], wide);
                 let shift = inside.integer(wide, part as i64 * i64::from(have));
                 let bits = inside.value("arith.shli", &[bits, shift], wide);
                 all = inside.value("arith.ori", &[all, bits], wide);
             }
-            let all = coding::from_low_bits(inside, to, all);
             Ok(vec![to_bits(inside, all, storage_type(inside, to))])
         })?;
         Ok(Array { parts, shape: shape.clone() })
@@ -741,13 +733,11 @@ impl<'c, 'm> Lowering<'c, 'm> {
             Ok(vec![elements::multiply(inside, sum, x[0], y[0])])
         })?;
         let sums = Array { parts, shape: summed };
-        if sum == shape.element_type && 8 <= sum.bits() {
+        if sum == shape.element_type {
             return Ok(sums);
         }
-        let to = shape.element_type;
         self.compute(b, shape, &[(&sums, identity(ir, shape.rank()))], &|inside, scalars| {
-            let converted = scalar::convert(inside, sum, to, &scalars[0]);
-            Ok(converted.into_iter().map(|x| coding::normalize(inside, to.part(), x)).collect())
+            Ok(scalar::convert(inside, sum, shape.element_type, &scalars[0]))
         })
     }
 

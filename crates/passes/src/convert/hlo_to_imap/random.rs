@@ -12,7 +12,7 @@ use super::{
     value::Array,
 };
 use crate::convert::{
-    elements::{coding::normalize, compute_type},
+    elements::{coding::encode, compute_type},
     generic_builder::GenericBuilder,
     subscripts::{identity, row_major},
 };
@@ -169,7 +169,7 @@ impl<'c> Lowering<'c, '_> {
                 32 => words,
                 _ => {
                     let low = |word: &Val<'c>| b.value("arith.trunci", &[*word], ty);
-                    words.iter().map(low).map(|word| normalize(b, element, word)).collect()
+                    words.iter().map(low).map(|word| encode(b, element, word)).collect()
                 }
             };
             Ok(elements[..count].to_vec())
