@@ -20,8 +20,7 @@ use std::collections::HashSet;
 
 use crate::expr::{Context, Expr, Node, Var};
 use crate::interval::Interval;
-use crate::map::{IndexingMap, VarIntervals, Variable};
-use crate::simplify::ConstantBounds;
+use crate::map::{ConstantBounds, IndexingMap, VarIntervals, Variable};
 
 /// Why two maps do not compose.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

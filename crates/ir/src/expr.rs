@@ -23,6 +23,7 @@ mod linear;
 mod operators;
 mod traversal;
 
+use std::any::Any;
 use std::cell::{Ref, RefCell};
 use std::cmp::Ordering;
 use std::num::NonZeroU32;
@@ -31,7 +32,6 @@ use smallvec::SmallVec;
 
 use crate::hash::mix;
 use crate::interval::{Interval, ceil_div_wide, floor_div_wide};
-use crate::simplify::{Quotients, Tables};
 pub(crate) use linear::FewTerms;
 pub use linear::LinearTerms;
 pub use operators::{ExprRef, IntoExpr};
@@ -331,10 +331,8 @@ pub(crate) fn constant_interval(
 #[derive(Debug, Default)]
 pub struct Context {
     arena: RefCell<Arena>,
-    /// Empty, but with memory.
-    tables: RefCell<Tables>,
-    /// Empty, but with memory.
-    quotients: RefCell<Quotients>,
+    /// Values that are kept for their memory, one of a type.
+    scratch: RefCell<Vec<Box<dyn Any + Send>>>,
 }
 
 impl Context {
@@ -343,24 +341,20 @@ impl Context {
         Self::default()
     }
 
-    /// Tables with memory in them, where there are some.
-    pub(crate) fn take_tables(&self) -> Tables {
-        self.tables.take()
+    /// The value of a type that was kept last, with its memory, or a new one.
+    pub(crate) fn take_scratch<T: Any + Send + Default>(&self) -> T {
+        let mut scratch = self.scratch.borrow_mut();
+        let mut kept = scratch.iter_mut().filter_map(|value| value.downcast_mut::<T>());
+        kept.next().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Keeps empty tables for the next that takes some.
-    pub(crate) fn keep_tables(&self, tables: Tables) {
-        self.tables.replace(tables);
-    }
-
-    /// An empty list of quotients, with memory in it where there is some.
-    pub(crate) fn take_quotients(&self) -> Quotients {
-        self.quotients.take()
-    }
-
-    /// Keeps an empty list of quotients for the next that takes one.
-    pub(crate) fn keep_quotients(&self, quotients: Quotients) {
-        self.quotients.replace(quotients);
+    /// Keeps an empty value, with its memory, for the next that takes one of its type.
+    pub(crate) fn keep_scratch<T: Any + Send>(&self, value: T) {
+        let mut scratch = self.scratch.borrow_mut();
+        match scratch.iter_mut().find_map(|kept| kept.downcast_mut::<T>()) {
+            Some(kept) => *kept = value,
+            None => scratch.push(Box::new(value)),
+        }
     }
 
     /// The operation at the root of `expr`.

@@ -18,7 +18,6 @@
 
 use crate::expr::{Context, EvalError, Expr, Node, Var};
 use crate::interval::Interval;
-use crate::simplify::ConstantBounds;
 
 /// A variable of an [`IndexingMap`] with its closed bounds.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
@@ -124,6 +123,17 @@ pub enum DomainError {
     Eval(#[from] EvalError),
 }
 
+/// What constant bounds leave of a box.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(crate) enum ConstantBounds {
+    /// Nothing: a variable has no value.
+    Empty,
+    /// Points, where a variable has one value only.
+    SomeFixed,
+    /// Several values for each variable.
+    Free,
+}
+
 impl IndexingMap {
     /// The identity on a domain of the given constant extents: `(d0, ..) -> (d0, ..)` with
     /// `d_i in [0, extent - 1]`.
@@ -204,6 +214,26 @@ impl IndexingMap {
         intervals.dims = dims;
         intervals.ranges = ranges;
         intervals
+    }
+
+    /// What the bounds leave, if all of them are constants.
+    pub(crate) fn constant_bounds(&self, ctx: &Context) -> Option<ConstantBounds> {
+        let mut bounds = ConstantBounds::Free;
+        let constants = ctx.constants();
+        for variables in [&self.dims, &self.ranges, &self.runtimes] {
+            for variable in variables {
+                let interval = constants.interval(variable.lower, variable.upper)?;
+                if interval.lo < interval.hi {
+                    continue;
+                }
+                if interval.is_empty() {
+                    bounds = ConstantBounds::Empty;
+                } else if interval.as_point().is_some() && bounds == ConstantBounds::Free {
+                    bounds = ConstantBounds::SomeFixed;
+                }
+            }
+        }
+        Some(bounds)
     }
 
     /// Whether the domain is seen to be empty without simplification: a variable has no value

@@ -54,9 +54,7 @@ use crate::hash::{FastMap, FastSet};
 use crate::interval::Interval;
 use crate::map::{IndexingMap, VarIntervals};
 use crate::prove::Prover;
-pub(crate) use domain::ConstantBounds;
 use extrema::Extremum;
-pub(crate) use flat::Quotients;
 use known::{KnownMultiple, KnownSum};
 use sum::{Atom, Sum};
 use write::build;
@@ -107,7 +105,7 @@ struct AtomData {
 
 /// What a simplifier has found. Contexts keep the memory of the last one for the next.
 #[derive(Default, Debug)]
-pub(crate) struct Tables {
+struct Tables {
     atoms: Vec<AtomData>,
     /// The normal forms found so far; of written expressions too.
     expanded: FastMap<Expr, Sum>,
@@ -143,7 +141,7 @@ impl Drop for Simplifier<'_> {
         // To clear large tables takes longer than to make small ones.
         if self.tables.expanded.capacity() <= MAX_KEPT {
             self.tables.clear();
-            self.ctx.keep_tables(std::mem::take(&mut self.tables));
+            self.ctx.keep_scratch(std::mem::take(&mut self.tables));
         }
     }
 }
@@ -203,7 +201,7 @@ impl<'c> Simplifier<'c> {
             known: FastMap::default(),
             known_sums: None,
             known_multiples: Vec::new(),
-            tables: ctx.take_tables(),
+            tables: ctx.take_scratch(),
             prover: None,
             symbolic: BTreeSet::new(),
             equal: FastMap::default(),

@@ -8,9 +8,9 @@ use std::cell::Cell;
 
 use super::flat::FlatForms;
 use super::sum::Sum;
-use super::{ConstantBounds, Simplifier, build};
+use super::{Simplifier, build};
 use crate::expr::{Context, Expr, Node, Var};
-use crate::map::IndexingMap;
+use crate::map::{ConstantBounds, IndexingMap};
 
 impl IndexingMap {
     /// Sets the results to those of another map, simplified, with the expressions `read` for its

@@ -15,7 +15,7 @@ use crate::expr::{Context, Expr, Node, Var, checked_ceil_div, checked_floor_div,
 use crate::hash::FastSet;
 use crate::interval::Interval;
 use crate::linear_domain::{LinearAnswer, LinearDomain};
-use crate::map::{Constraint, IndexingMap, VarIntervals, Variable};
+use crate::map::{ConstantBounds, Constraint, IndexingMap, VarIntervals, Variable};
 use crate::period::all_values;
 use crate::prove::Verdict;
 
@@ -65,17 +65,6 @@ impl Settled {
             });
         !uses_changed || !self.constraints.remove(&constraint)
     }
-}
-
-/// What constant bounds leave of a box.
-#[derive(Copy, Clone, PartialEq, Eq)]
-pub(crate) enum ConstantBounds {
-    /// Nothing: a variable has no value.
-    Empty,
-    /// Points, where a variable has one value only.
-    SomeFixed,
-    /// Several values for each variable.
-    Free,
 }
 
 impl IndexingMap {
@@ -164,26 +153,6 @@ impl IndexingMap {
             }
         }
         *self != before
-    }
-
-    /// What the bounds leave, if all of them are constants.
-    pub(crate) fn constant_bounds(&self, ctx: &Context) -> Option<ConstantBounds> {
-        let mut bounds = ConstantBounds::Free;
-        let constants = ctx.constants();
-        for variables in [&self.dims, &self.ranges, &self.runtimes] {
-            for variable in variables {
-                let interval = constants.interval(variable.lower, variable.upper)?;
-                if interval.lo < interval.hi {
-                    continue;
-                }
-                if interval.is_empty() {
-                    bounds = ConstantBounds::Empty;
-                } else if interval.as_point().is_some() && bounds == ConstantBounds::Free {
-                    bounds = ConstantBounds::SomeFixed;
-                }
-            }
-        }
-        Some(bounds)
     }
 
     /// [`simplify`](Self::simplify) where there are no constraints and all bounds are

@@ -158,7 +158,7 @@ impl Quotient {
 
 /// The quotients that flat forms are made of. Contexts keep the memory of the last ones for the next.
 #[derive(Default, Debug)]
-pub(crate) struct Quotients {
+struct Quotients {
     vars: Vec<(Var, Interval)>,
     /// The forms of the expressions that are read in the place of dimension variables, once they are
     /// asked for.
@@ -215,7 +215,7 @@ impl Drop for FlatForms<'_> {
         quotients.all.clear();
         quotients.aliases.clear();
         quotients.known.clear();
-        self.ctx.keep_quotients(quotients);
+        self.ctx.keep_scratch(quotients);
     }
 }
 
@@ -224,7 +224,7 @@ impl<'c> FlatForms<'c> {
     /// there are many variables, or bounds that are no constants.
     pub(super) fn reading(ctx: &'c Context, map: &IndexingMap, read: &'c [Expr]) -> Option<Self> {
         let places = [map.dims.len(), map.dims.len() + map.ranges.len()];
-        let mut quotients = ctx.take_quotients();
+        let mut quotients: Quotients = ctx.take_scratch();
         for (var, variable) in map.vars() {
             if MAX_FLAT <= quotients.vars.len() {
                 return None;
