@@ -12,14 +12,14 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
 };
-use tc_backends::{cpu::pipeline::LOWER_TO_CPU, run::run_pipeline};
+use tc_backends::cpu::pipeline::LOWER_TO_CPU;
 use tc_dialects::{
     Language,
     builtins::BUILTINS,
     pass::{PassInfo, PassOption},
     report::{self, Received},
 };
-use tc_passes::{PASSES, PIPELINES};
+use tc_passes::{PASSES, PIPELINES, run_pipeline};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

@@ -3,7 +3,6 @@
 use crate::{
     cpu::{self, Buffers},
     interp,
-    run::run_pipeline,
     runtime::{ElementType as Stored, Tensor},
 };
 use melior::{
@@ -15,7 +14,7 @@ use tc_dialects::{
     hlo::{ArrayShape, ComputationId, InstructionId, Module},
     mlir,
 };
-use tc_passes::convert::hlo_to_imap;
+use tc_passes::{convert::hlo_to_imap, run_pipeline};
 
 /// An array: its shape, and its elements as literals hold them, row-major and little-endian, one
 /// byte for types of fewer than 8 bits, complex numbers as pairs.

@@ -440,10 +440,7 @@ fn maps_in_mlir_text() {
                 assert!(diagnostics.iter().any(|it| it.is_error() && it.place.is_some()));
                 return;
             };
-            let _ = tc_backends::run::run_pipeline(
-                &mut module,
-                "canonicalize,cse,convert-imap-to-arith",
-            );
+            let _ = tc_passes::run_pipeline(&mut module, "canonicalize,cse,convert-imap-to-arith");
             assert!(mlir::body(mlir::op_ref(module.as_operation()), 0).is_some());
         });
     }

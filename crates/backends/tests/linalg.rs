@@ -13,10 +13,10 @@ use std::fmt::Write;
 use tc_backends::{
     cpu,
     interp::{self, Interpreter, Limits},
-    run::run_pipeline,
     runtime::Tensor,
 };
 use tc_dialects::{mlir, report};
+use tc_passes::run_pipeline;
 
 const TO_IMAP: &str = "func.func(convert-linalg-to-imap),canonicalize,cse";
 const BACK: &str = "func.func(convert-imap-to-linalg),canonicalize,cse";

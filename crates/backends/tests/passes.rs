@@ -14,7 +14,6 @@ use tc_backends::{
     cpu,
     hlo::{self as backend, Array},
     interp::compare,
-    run::run_pipeline,
     runtime::{Tensor, npy},
 };
 use tc_dialects::{
@@ -22,6 +21,7 @@ use tc_dialects::{
     hlo::{self, ArrayShape},
     report,
 };
+use tc_passes::run_pipeline;
 
 /// Cases that are interpreted for seconds per pass.
 const SLOW: &[&str] = &[

@@ -13,10 +13,10 @@ use std::fmt::Write;
 use tc_backends::{
     cpu,
     interp::{self, Interpreter, Limits, Outcome},
-    run::run_pipeline,
     runtime::Tensor,
 };
 use tc_dialects::{mlir, report};
+use tc_passes::run_pipeline;
 
 /// One chain in so many is compiled.
 const COMPILED: u64 = 12;

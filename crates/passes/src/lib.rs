@@ -7,10 +7,19 @@
 
 pub mod analysis;
 pub mod convert;
+mod loops;
 pub mod transform;
 
+use melior::{
+    ir::{Module, operation::OperationLike},
+    utility,
+};
 use std::sync::Once;
-use tc_dialects::{pass::PassInfo, register_pipeline};
+use tc_dialects::{
+    mlir,
+    pass::{self, PassInfo},
+    register_pipeline,
+};
 
 /// Every pass of the crate.
 pub const PASSES: &[&PassInfo] = &[
@@ -97,4 +106,30 @@ pub fn register() {
             register_pipeline(argument, description, pipeline);
         }
     });
+}
+
+/// Why a pipeline did not succeed.
+#[derive(Debug, thiserror::Error)]
+pub enum PipelineError {
+    /// The text of the pipeline is wrong.
+    #[error("{0}")]
+    Invalid(String),
+    /// A pass failed, or the result is invalid; diagnostics have been emitted.
+    #[error("the program has errors")]
+    Diagnosed,
+}
+
+/// Runs a textual pipeline on a module, and verifies the result.
+///
+/// # Errors
+/// As [`PipelineError`] lists.
+pub fn run_pipeline(module: &mut Module, pipeline: &str) -> Result<(), PipelineError> {
+    register();
+    utility::register_all_passes();
+    let manager = pass::manager(mlir::context_of(mlir::op_ref(module.as_operation())));
+    let pipeline = format!("builtin.module({pipeline})");
+    utility::parse_pass_pipeline(manager.as_operation_pass_manager(), &pipeline)
+        .map_err(|error| PipelineError::Invalid(error.to_string()))?;
+    manager.run(module).map_err(|_| PipelineError::Diagnosed)?;
+    if module.as_operation().verify() { Ok(()) } else { Err(PipelineError::Diagnosed) }
 }

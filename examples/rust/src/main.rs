@@ -14,13 +14,14 @@ use melior::{
     },
 };
 use std::error::Error;
-use tc_backends::{cpu, run::run_pipeline, runtime::Tensor};
+use tc_backends::{cpu, runtime::Tensor};
 use tc_dialects::{
     imap::{self, Accumulator, CombinerKind, GenericParts, Indexed, Start},
     mlir::{self, Builder, Val},
     report::{self, Printer},
 };
 use tc_ir::{Expr, IndexingMap, map::Variable};
+use tc_passes::run_pipeline;
 
 /// The dialects whose operations are built here.
 const DIALECTS: [&str; 4] = ["arith", "func", "imap", "tensor"];

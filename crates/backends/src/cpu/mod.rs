@@ -40,10 +40,10 @@ pub use signature::{Argument, Extent, Role, Signature};
 pub use target::Target;
 pub(crate) use upstream::check_types;
 
-use crate::run::run_pipeline;
 use melior::ir::Module;
 use std::sync::Once;
 use tc_dialects::mlir;
+use tc_passes::run_pipeline;
 
 /// More threads than any machine has would only exhaust memory.
 pub const MAX_THREADS: usize = 4096;

@@ -7,10 +7,10 @@ use super::{
     error::Error,
     program::{Branch, Code, CountedLoop, Counter, Inst, MemoryInst, Moves, Place, Reg},
 };
-use crate::run::run_pipeline;
 use melior::ir::{Module, ValueLike};
 use tc_dialects::mlir::{self, Op, Val};
 use tc_ir::{Expr, Var};
+use tc_passes::run_pipeline;
 
 /// The module of a function with every structured operation as `linalg.generic`; `None` if there is
 /// nothing to do.

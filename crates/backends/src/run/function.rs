@@ -5,7 +5,7 @@
 //! `tc.name` or as `arg0`, `arg1`, ..; a result by `tc.name` or as `out0`, `out1`, .. A scalar argument
 //! is passed as a tensor without dimensions; the value of an `index` is given like a size.
 
-use super::{Error, Options, Session, Sizes, TO_IMAP, copy, run_pipeline, try_size};
+use super::{Error, Options, Session, Sizes, TO_IMAP, copy, try_size};
 use crate::{
     cpu::{self, Argument, CallError, Extent, Function, Role, Signature},
     interp::{self, Outcome},
@@ -24,7 +24,7 @@ use tc_dialects::{
     mlir::{self, Builder, Op, Val},
 };
 use tc_ir::IndexingMap;
-use tc_passes::analysis::index_values::IndexValues;
+use tc_passes::{analysis::index_values::IndexValues, run_pipeline};
 
 /// A function on tensors.
 pub struct TensorFunction<'c> {

@@ -24,16 +24,15 @@ use crate::{
 };
 use melior::{
     Context,
-    ir::ValueLike,
-    ir::{Module, operation::OperationLike},
-    utility,
+    ir::{Module, ValueLike},
 };
 use std::collections::BTreeMap;
 use tc_dialects::{
-    mlir, pass,
+    mlir,
     tc::{Def, Size},
 };
 use tc_ir::{Var, map::IndexingMap};
+use tc_passes::{PipelineError, run_pipeline};
 
 /// The values of size variables, by name.
 pub type Sizes = BTreeMap<String, i64>;
@@ -76,6 +75,15 @@ pub enum Error {
     /// The result is not what is expected.
     #[error("{0}")]
     Mismatch(String),
+}
+
+impl From<PipelineError> for Error {
+    fn from(error: PipelineError) -> Self {
+        match error {
+            PipelineError::Invalid(reason) => Self::Refused(reason),
+            PipelineError::Diagnosed => Self::Diagnosed,
+        }
+    }
 }
 
 /// What a program checks before the loops that rely on it, the larger ones more: the option `kind`
@@ -123,21 +131,6 @@ pub struct Session<'c> {
 
 /// The passes that make `imap` operations of what MLIR's own dialects compute elementwise or in loops.
 const TO_IMAP: &str = "func.func(convert-elementwise-to-linalg,convert-linalg-to-imap)";
-
-/// Runs a textual pipeline on a module, and verifies the result.
-///
-/// # Errors
-/// A pass failed; its diagnostics went to the handlers of the context.
-pub fn run_pipeline(module: &mut Module, pipeline: &str) -> Result<(), Error> {
-    tc_passes::register();
-    utility::register_all_passes();
-    let manager = pass::manager(mlir::context_of(mlir::op_ref(module.as_operation())));
-    let pipeline = format!("builtin.module({pipeline})");
-    utility::parse_pass_pipeline(manager.as_operation_pass_manager(), &pipeline)
-        .map_err(|error| Error::Refused(error.to_string()))?;
-    manager.run(module).map_err(|_| Error::Diagnosed)?;
-    if module.as_operation().verify() { Ok(()) } else { Err(Error::Diagnosed) }
-}
 
 fn copy<'c>(module: &Module<'c>) -> Result<Module<'c>, Error> {
     Module::from_operation((*module.as_operation()).clone()).ok_or(Error::Diagnosed)
@@ -266,7 +259,7 @@ impl<'c> Session<'c> {
                 error.report(self.context).emit();
             }
         }
-        result.map(|()| module)
+        Ok(result.map(|()| module)?)
     }
 
     /// Compiles a function for the sizes, or the file for all sizes if the options say so.

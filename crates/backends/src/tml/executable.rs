@@ -2,7 +2,6 @@
 
 use crate::{
     cpu::{self, Buffers},
-    run::run_pipeline,
     runtime::{ElementType, Tensor, TensorError},
 };
 use melior::ir::Module;
@@ -11,6 +10,7 @@ use tc_dialects::{
     mlir,
     tml::{Program, extents, syntax::checked::round_up},
 };
+use tc_passes::run_pipeline;
 
 /// How a program is compiled.
 #[derive(Clone, Debug, Default)]

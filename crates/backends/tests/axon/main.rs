@@ -221,7 +221,7 @@ fn every_function_of_the_table_runs() {
         "max" | "min" => format!("{name}(x, y)"),
         operator => format!("x {operator} y"),
     };
-    let names: Vec<_> = axon::builtins::names();
+    let names: Vec<_> = axon::syntax::builtins::names();
     assert!(30 < names.len());
     for name in names {
         let text = format!(

@@ -21,8 +21,9 @@ use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
 };
-use tc_backends::{cpu, interp::compare, run::run_pipeline, runtime::Tensor};
+use tc_backends::{cpu, interp::compare, runtime::Tensor};
 use tc_dialects::{mlir, report};
+use tc_passes::run_pipeline;
 
 /// One program in so many is compiled, too.
 const COMPILED: u64 = 15;

@@ -8,13 +8,13 @@ use melior::ir::Module;
 use tc_backends::{
     cpu,
     interp::{self, Interpreter, Limits, Outcome},
-    run::run_pipeline,
     runtime::Tensor,
 };
 use tc_dialects::{
     mlir::{self, Op},
     report,
 };
+use tc_passes::run_pipeline;
 
 /// Extents for the dynamic dimensions of all arguments of a function, in order.
 fn dynamic_extents(function: &str) -> &'static [&'static [usize]] {

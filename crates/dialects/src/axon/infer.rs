@@ -20,12 +20,12 @@ mod written;
 pub(crate) use meanings::Valued;
 
 use self::names::Signed;
-use super::builtins;
 use super::display::{Condition, KnownNames, Printer, Signature};
 use super::syntax::ast::{Expr, ExprKind, Function, Pattern, Program, TypeExpr, TypeKind};
 use super::syntax::parser::Declaration;
 use super::syntax::with_stack;
 use super::types::{Class, Elem, Integer, Node, Renaming, Scheme, Ty, Types};
+use crate::axon::syntax::builtins;
 use crate::text::{Diagnostic, Reason, SourceFile, Span, diagnostic::sorted_and_capped};
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;

@@ -23,7 +23,6 @@
 //! assert_eq!(signature.text, "f32 [a]@b -> f32 [a]@b");
 //! ```
 
-pub mod builtins;
 pub mod dialect;
 mod display;
 pub mod evaluate;

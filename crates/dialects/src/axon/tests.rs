@@ -56,8 +56,8 @@ fn error(text: &str) -> String {
 
 #[test]
 fn the_prelude_has_types() {
-    let inferred = infer(&builtins::prelude(), &Options::default());
-    let source = SourceFile::new("prelude.axon", builtins::PRELUDE);
+    let inferred = infer(&syntax::builtins::prelude(), &Options::default());
+    let source = SourceFile::new("prelude.axon", syntax::builtins::PRELUDE);
     assert_eq!(source.render_all(&inferred.diagnostics), "");
     assert_eq!(signature("f = softmax;"), "t [a]@b -> t [a]@b");
     assert_eq!(signature("f = linear;"), "(t [a,b], t [b,c], t [c]) -> t [a,c]");

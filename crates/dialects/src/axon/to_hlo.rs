@@ -6,25 +6,55 @@
 //! when it is first used. `reduce` becomes a `reduce`, whose computation takes scalars that it uses of
 //! the one around it as further operands that it passes on.
 
+use super::dialect::{Asked, Read};
 use super::evaluate::{
     Callee, Evaluated, Iterated, Machine, Made, Number, Pointwise, Target, Value, Window, constant,
     evaluate, stepped,
 };
 use super::infer::Inferred;
-use super::specialize::{Instance, TensorType, refuse};
+use super::specialize::{Given, Instance, TensorType, refuse};
 use super::syntax::ast::Program;
 use super::types::ElementType;
-use crate::text::{Diagnostic, Span};
 use crate::{
     element::ElementType as HloElement,
     hlo::{
-        ArrayLiteral, ArrayShape, Attribute, Computation, ComputationId, ConvolutionDims,
+        self, ArrayLiteral, ArrayShape, Attribute, Computation, ComputationId, ConvolutionDims,
         Direction, Header, Instruction, InstructionId, Literal, Module, Opcode, Payload, Shape,
         SliceDim, StackFrames, Value as AttributeValue, WindowDim,
     },
+    mlir,
+    report::Report,
+    text::{Diagnostic, Span},
 };
+use melior::ir::{Module as MlirModule, operation::OperationLike};
 use std::collections::HashMap;
 use tc_ir::shape::{Arithmetic, Dim};
+
+impl<'c> Read<'c> {
+    /// A definition of the program as a module of HLO, for given shapes of parameters; without a name,
+    /// the value of the program or its only definition.
+    ///
+    /// # Errors
+    /// What is asked for is not there, or cannot be executed.
+    pub fn to_hlo(
+        self,
+        entry: Option<&str>,
+        given: &[Given],
+    ) -> Result<MlirModule<'c>, Report<'c>> {
+        let mut asked = self.ask(entry, given)?;
+        let Asked { program, inferred, entry, given, .. } = &mut asked;
+        let instance = inferred.specialize(program, entry.as_deref(), given);
+        let mut instance = instance.map_err(|refusal| asked.places.refused(refusal))?;
+        asked.rename(&mut instance.parameters);
+        let name = asked.name(instance.name.as_deref());
+        let module = to_hlo(&mut asked.inferred, &asked.program, &instance, &name);
+        let places = asked.places;
+        let module = module.map_err(|diagnostic| places.report(&diagnostic))?;
+        let at = |span: Span| places.location(span);
+        let context = mlir::context_of(places.op);
+        hlo::dialect::import_located(context, places.op.location(), &at, &module)
+    }
+}
 
 /// The element type in HLO.
 pub fn hlo_element(element: ElementType) -> HloElement {

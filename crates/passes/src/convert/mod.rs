@@ -12,7 +12,6 @@ pub mod imap_to_linalg;
 pub mod imap_to_scf;
 mod index_emitter;
 pub mod linalg_to_imap;
-pub(crate) mod loops;
 pub mod results_to_destinations;
 mod subscripts;
 pub mod tc_to_imap;

@@ -23,7 +23,7 @@
 //!
 //! Copies of unranked buffers stay as they are. Remark: the number of copies that were expanded.
 
-use crate::convert::loops::build_for;
+use crate::loops::build_for;
 use melior::ir::{Type, ValueLike, operation::OperationLike, r#type::MemRefType};
 use tc_dialects::{
     mlir::{self, Builder, Op},

@@ -36,7 +36,7 @@
 //! Buffers are arguments of compiled functions, which are disjoint, and allocations. Remark: `fused`,
 //! for each group, with the bytes of temporaries before and after.
 
-use crate::convert::loops::{build_alloc, build_for};
+use crate::loops::{build_alloc, build_for};
 use melior::ir::{ValueLike, operation::OperationLike, r#type::MemRefType};
 use std::collections::{HashMap, HashSet};
 use tc_dialects::{

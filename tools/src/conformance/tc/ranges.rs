@@ -13,7 +13,7 @@ use crate::conformance::{
 use melior::ir::Module;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use tc_backends::run::{Sizes, run_pipeline};
+use tc_backends::run::Sizes;
 use tc_dialects::{
     imap::map::from_attribute,
     mlir,
@@ -22,6 +22,7 @@ use tc_dialects::{
     text::Reason,
 };
 use tc_ir::{Expr, IndexingMap, Var};
+use tc_passes::run_pipeline;
 
 /// Seeded sizes that are tried beyond those of a case.
 const NUM_CANDIDATES: usize = 400;

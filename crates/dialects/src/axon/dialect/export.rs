@@ -5,8 +5,8 @@
 //! number; which place belongs to which operation, and which name to which, is kept.
 
 use super::{PROGRAM, builtin};
-use crate::axon::builtins::{is_builtin, is_in_prelude};
 use crate::{
+    axon::syntax::builtins::{is_builtin, is_in_prelude},
     mlir::{self, Blk, Op, Val, value_key},
     report::Report,
     text::Span,

@@ -3,12 +3,12 @@
 use super::{PROGRAM, operation_name};
 use crate::{
     axon::{
-        builtins::{is_builtin, is_in_prelude},
         display::Printer,
         infer::Inferred,
         syntax::{
             self,
             ast::{CallOption, Expr, ExprKind, Function, Let, Pattern, Program, TypeExpr},
+            builtins::{is_builtin, is_in_prelude},
             with_stack,
         },
         types::{MAX_PARTS, Node, Ty},

@@ -11,11 +11,8 @@ pub mod verify;
 pub use import::import;
 
 use super::syntax::ast::Program;
-use super::{
-    Given, Inferred, Options, Refusal, infer, parametric::Parametric, syntax, to_hlo::to_hlo,
-};
+use super::{Given, Inferred, Options, Refusal, infer, parametric::Parametric, syntax};
 use crate::{
-    hlo,
     mlir::{self, Op},
     report::Report,
     text::{Diagnostic, SourceFile, Span},
@@ -64,7 +61,7 @@ pub fn builtin(op: Op<'_>) -> Option<&str> {
     let name = mlir::name(op).strip_prefix("axon.")?;
     let operator = OPERATORS.iter().find(|(_, operation)| *operation == name);
     let name = operator.map_or(name, |(name, _)| name);
-    super::builtins::is_builtin(name).then_some(name)
+    syntax::builtins::is_builtin(name).then_some(name)
 }
 
 /// A program of the dialect, read.
@@ -76,21 +73,21 @@ pub struct Read<'c> {
 }
 
 /// The operations that a program was written from.
-struct Places<'c> {
-    op: Op<'c>,
+pub(super) struct Places<'c> {
+    pub(super) op: Op<'c>,
     exported: Exported<'c>,
 }
 
 impl<'c> Places<'c> {
-    fn location(&self, span: Span) -> Location<'c> {
+    pub(super) fn location(&self, span: Span) -> Location<'c> {
         self.exported.op_at(span).unwrap_or(self.op).location()
     }
 
-    fn report(&self, diagnostic: &Diagnostic) -> Report<'c> {
+    pub(super) fn report(&self, diagnostic: &Diagnostic) -> Report<'c> {
         Report::of(diagnostic, |span| self.location(span))
     }
 
-    fn refused(&self, refusal: Refusal) -> Report<'c> {
+    pub(super) fn refused(&self, refusal: Refusal) -> Report<'c> {
         match refusal {
             Refusal::Request(reason) => Report::op_error(self.op, reason),
             Refusal::Program(diagnostics) => self.last_report(&diagnostics),
@@ -154,26 +151,6 @@ impl<'c> Read<'c> {
             .map_err(|diagnostic| places.report(&diagnostic))
     }
 
-    /// A definition of the program as a module of HLO, for given shapes of parameters; without a name,
-    /// the value of the program or its only definition.
-    ///
-    /// # Errors
-    /// What is asked for is not there, or cannot be executed.
-    pub fn to_hlo(self, entry: Option<&str>, given: &[Given]) -> Result<Module<'c>, Report<'c>> {
-        let mut asked = self.ask(entry, given)?;
-        let Asked { program, inferred, entry, given, .. } = &mut asked;
-        let instance = inferred.specialize(program, entry.as_deref(), given);
-        let mut instance = instance.map_err(|refusal| asked.places.refused(refusal))?;
-        asked.rename(&mut instance.parameters);
-        let name = asked.name(instance.name.as_deref());
-        let module = to_hlo(&mut asked.inferred, &asked.program, &instance, &name);
-        let places = asked.places;
-        let module = module.map_err(|diagnostic| places.report(&diagnostic))?;
-        let at = |span: Span| places.location(span);
-        let context = mlir::context_of(places.op);
-        hlo::dialect::import_located(context, places.op.location(), &at, &module)
-    }
-
     /// A definition of the program as an entry whose sizes are parameters, of which some may be given,
     /// and what `build` makes of it: from what is known about the program, the program, the entry, its
     /// name, and where places are.
@@ -200,7 +177,7 @@ impl<'c> Read<'c> {
     }
 
     /// Looks for an entry, and says of what is given which names it has in the text.
-    fn ask(self, entry: Option<&str>, given: &[Given]) -> Result<Asked<'c>, Report<'c>> {
+    pub(super) fn ask(self, entry: Option<&str>, given: &[Given]) -> Result<Asked<'c>, Report<'c>> {
         let Self { places, program, inferred, .. } = self;
         let definitions = definitions(places.op);
         if let Some(entry) = entry.filter(|entry| !definitions.contains(entry)) {
@@ -236,26 +213,26 @@ pub type Build<'a, 'c> = dyn FnMut(
     + 'a;
 
 /// A program of the dialect of which an entry is asked for, as it is called in the text.
-struct Asked<'c> {
-    places: Places<'c>,
-    program: Program,
-    inferred: Inferred,
-    entry: Option<String>,
-    given: Vec<Given>,
+pub(super) struct Asked<'c> {
+    pub(super) places: Places<'c>,
+    pub(super) program: Program,
+    pub(super) inferred: Inferred,
+    pub(super) entry: Option<String>,
+    pub(super) given: Vec<Given>,
     /// What the parameters of the entry are called in the text, and in the program.
     names: Vec<(String, &'c str)>,
 }
 
 impl Asked<'_> {
     /// Gives parameters the names that they have in the program.
-    fn rename<T>(&self, parameters: &mut [(String, T)]) {
+    pub(super) fn rename<T>(&self, parameters: &mut [(String, T)]) {
         for (name, _) in parameters {
             *name = renamed(name, self.names.iter().map(|(from, to)| (from.as_str(), *to)));
         }
     }
 
     /// What an entry is called in the program.
-    fn name(&self, name: Option<&str>) -> String {
+    pub(super) fn name(&self, name: Option<&str>) -> String {
         name.map_or("main", |name| self.places.exported.original(name)).to_string()
     }
 }
@@ -300,13 +277,13 @@ fn definitions(program: Op<'_>) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::axon::builtins::num_params;
+    use crate::axon::syntax::builtins::num_params;
 
     /// Every built-in function has an operation, and says which it is.
     #[test]
     fn built_in_functions_are_operations() {
         let context = crate::new_context();
-        for name in crate::axon::builtins::names() {
+        for name in crate::axon::syntax::builtins::names() {
             let operation = operation_name(&name);
             let number = num_params(&name).unwrap_or_default();
             let operands = |operand: &str| vec![operand; number].join(", ");

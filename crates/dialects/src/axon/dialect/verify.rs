@@ -3,9 +3,9 @@
 
 use super::{PROGRAM, builtin, export::options};
 use crate::{
-    axon::{
+    axon::syntax::{
         builtins::{is_builtin, is_in_prelude, num_params},
-        syntax::parser::parse_signature,
+        parser::parse_signature,
     },
     mlir::{self, Blk, Op},
     report::Report,

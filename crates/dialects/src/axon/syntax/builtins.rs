@@ -3,18 +3,18 @@
 //! Both are texts: `builtins.axon` has a type per function, in the notation of annotations, and
 //! `prelude.axon` has functions written in Axon. They are parsed once per program.
 
-use super::syntax::ast::{Let, Pattern, Program};
-use super::syntax::parser::{self, Declaration};
+use super::ast::{Let, Pattern, Program};
+use super::parser::{self, Declaration};
 use crate::text::SourceFile;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::OnceLock;
 
 /// The table of built-in functions.
-pub const TABLE: &str = include_str!("builtins.axon");
+pub const TABLE: &str = include_str!("../builtins.axon");
 
 /// The prelude.
-pub const PRELUDE: &str = include_str!("prelude.axon");
+pub const PRELUDE: &str = include_str!("../prelude.axon");
 
 /// The built-in functions by their names.
 pub(crate) fn table() -> HashMap<Rc<str>, Rc<Declaration>> {

@@ -2,10 +2,12 @@
 //!
 //! Identifiers are those of figure 1 of the paper. `#` starts a comment.
 
-use super::super::builtins;
-use crate::text::{
-    Reason,
-    tokens::{self, Token, decimal, is_word_byte, run, run_on},
+use crate::{
+    axon::syntax::builtins,
+    text::{
+        Reason,
+        tokens::{self, Token, decimal, is_word_byte, run, run_on},
+    },
 };
 
 /// What a token is.

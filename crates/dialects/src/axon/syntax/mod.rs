@@ -1,6 +1,7 @@
-//! The text of Axon programs: tokens, syntax tree, parser.
+//! The text of Axon programs: tokens, syntax tree, parser, and the table of built-in functions.
 
 pub mod ast;
+pub mod builtins;
 pub mod lexer;
 pub mod parser;
 

@@ -1,18 +1,18 @@
 //! Implements `evaluate::Target`: lowers each Axon built-in function to MLIR operations.
 
-use super::{
-    super::loops::build_for,
-    lowering::{Data, Lowering, Tensor},
-};
-use crate::convert::{
-    elements::{
-        Scalar,
-        coding::{decode, encode},
-        division::build_division,
-        scalar::{self, combiner},
-        sum_type, to_index,
+use super::lowering::{Data, Lowering, Tensor};
+use crate::{
+    convert::{
+        elements::{
+            Scalar,
+            coding::{decode, encode},
+            division::build_division,
+            scalar::{self, combiner},
+            sum_type, to_index,
+        },
+        subscripts::{identity, reshape_index},
     },
-    subscripts::{identity, reshape_index},
+    loops::build_for,
 };
 use melior::ir::{BlockLike, ValueLike};
 use tc_dialects::{

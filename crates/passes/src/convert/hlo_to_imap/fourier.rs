@@ -10,11 +10,13 @@ use super::{
     memory::{Memory, for_each},
     value::{Array, tensor_type},
 };
-use crate::convert::{
-    elements::{Scalar, complex, storage_type},
-    index_emitter::IndexMath,
+use crate::{
+    convert::{
+        elements::{Scalar, complex, storage_type},
+        index_emitter::IndexMath,
+        subscripts::identity,
+    },
     loops::build_if,
-    subscripts::identity,
 };
 use melior::ir::ValueLike;
 use std::{

@@ -1,9 +1,11 @@
 //! Loops over memory, for operations without indexing maps.
 
 use super::value::{Array, tensor_type};
-use crate::convert::{
-    elements::{Scalar, coding::decode, encode_all, storage_type},
-    index_emitter::{IndexEmitter, IndexMath},
+use crate::{
+    convert::{
+        elements::{Scalar, coding::decode, encode_all, storage_type},
+        index_emitter::{IndexEmitter, IndexMath},
+    },
     loops::{build_alloc, build_for, build_if, build_scratch},
 };
 use melior::ir::{Attribute, r#type::MemRefType};

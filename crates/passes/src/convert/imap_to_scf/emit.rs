@@ -1,7 +1,8 @@
 //! The parts of an `imap.generic` as a loop nest needs them: values of variables,
 //! bounds, accesses, and copies of the body.
 
-use super::{super::index_emitter::IndexEmitter, super::loops, Choices, MAX_VARIABLES};
+use super::{super::index_emitter::IndexEmitter, Choices, MAX_VARIABLES};
+use crate::loops;
 use melior::ir::{Attribute, Type, TypeLike, ValueLike, operation::OperationLike};
 use std::collections::{BTreeMap, BTreeSet};
 use tc_dialects::{

@@ -12,7 +12,7 @@
 //! ```
 
 use super::emit::{Nest, Scope, constrained};
-use crate::convert::loops;
+use crate::loops;
 use tc_dialects::{
     imap::{Indexed, Inside},
     mlir::{self, Builder, Val},

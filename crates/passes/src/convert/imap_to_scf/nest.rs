@@ -10,7 +10,7 @@ use super::{
     vectors,
     work::{self, Work},
 };
-use crate::convert::loops;
+use crate::loops;
 use melior::ir::{BlockLike, Type, ValueLike, operation::OperationLike};
 use std::collections::BTreeMap;
 use tc_dialects::{

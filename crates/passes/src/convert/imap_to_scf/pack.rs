@@ -14,7 +14,7 @@ use super::{
     emit::Nest,
     order::{Plan, step_along},
 };
-use crate::convert::loops::build_scratch;
+use crate::loops::build_scratch;
 use melior::ir::{ValueLike, r#type::MemRefType};
 use std::collections::BTreeSet;
 use tc_dialects::{

@@ -28,7 +28,7 @@ use super::{
     nest::reduction_loops,
     order::step_along,
 };
-use crate::convert::loops;
+use crate::loops;
 use melior::ir::{ValueLike, operation::OperationLike};
 use std::{
     collections::BTreeMap,

@@ -19,7 +19,7 @@ use super::{
     order,
     vectors::broadcast,
 };
-use crate::convert::{index_emitter::IndexMath, loops::build_for};
+use crate::{convert::index_emitter::IndexMath, loops::build_for};
 use melior::ir::{TypeLike, ValueLike};
 use tc_dialects::{
     imap::{Indexed, Scan},

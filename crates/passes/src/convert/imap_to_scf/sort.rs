@@ -16,7 +16,7 @@
 //! memory. One row of it serves all rows of a thread.
 
 use super::{Choices, work};
-use crate::convert::{index_emitter::IndexMath, loops};
+use crate::{convert::index_emitter::IndexMath, loops};
 use melior::ir::{Type, TypeLike, ValueLike, operation::OperationLike};
 use tc_dialects::{
     imap::Sort,

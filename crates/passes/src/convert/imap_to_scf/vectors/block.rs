@@ -8,7 +8,7 @@ use super::{
     },
     tiling::Tiling,
 };
-use crate::convert::loops;
+use crate::loops;
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike};
 use std::collections::{BTreeMap, HashMap};
 use tc_dialects::{

@@ -35,7 +35,7 @@ use super::{
     emit::{Nest, Scope},
     nest::{Loop, at_point, outer_loops, row_loop},
 };
-use crate::convert::loops;
+use crate::loops;
 use block::{Block, Left};
 use std::collections::BTreeMap;
 use tc_dialects::mlir::Builder;
