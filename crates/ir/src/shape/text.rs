@@ -526,7 +526,7 @@ impl Arithmetic {
     }
 
     /// Recursion is as deep as divisions are nested, which the size of an expression limits.
-    fn atom_text(&self, atom: crate::Expr, name: &dyn Fn(DimVar) -> String) -> String {
+    fn atom_text(&self, atom: crate::expr::Expr, name: &dyn Fn(DimVar) -> String) -> String {
         if let Some(var) = self.as_var(atom) {
             return name(var);
         }
