@@ -377,6 +377,195 @@ func.func @window(%I: tensor<3x20x40xf32> {tc.name = "I"}, %W: tensor<6x3x3x3xf3
     }
 }
 
+/// The first of the largest elements of each row or column, or -1 if an element is no number; and the
+/// product of the elements and of the number that the destination holds. Regions combine.
+#[test]
+fn folds_by_regions() {
+    let source = |element: &str, sizes: &str| {
+        format!(
+            r#"
+func.func @argmax(%A: tensor<?x?xf32> {{tc.name = "A", tc.sizes = [{sizes}]}})
+    -> (tensor<?xi32> {{tc.name = "B", tc.sizes = ["I"]}}) {{
+  %dim_i = arith.constant {dim_i} : index
+  %dim_j = arith.constant {dim_j} : index
+  %I = tensor.dim %A, %dim_i : tensor<?x?xf32>
+  %J = tensor.dim %A, %dim_j : tensor<?x?xf32>
+  %init = tensor.empty(%I) : tensor<?xi32>
+  %r = imap.generic (i)[j]{{I, J}} domain: i in [0, I - 1], j in [0, J - 1], I in [1, 2147483647], J in [1, 2147483647]
+    runtime(%I, %J : index, index) ins(%A[{element}] : tensor<?x?xf32>) outs(%init[i] : tensor<?xi32>)
+    fold [i1 identity false, f32 identity 0xFF800000, i32 identity 0] {{
+  ^bb0(%a: f32):
+    %j = imap.index range 0
+    %place = arith.index_cast %j : index to i32
+    %nan = arith.cmpf uno, %a, %a : f32
+    imap.yield %nan, %a, %place : i1, f32, i32
+  }} combine {{
+  ^bb0(%n0: i1, %v0: f32, %i0: i32, %n1: i1, %v1: f32, %i1: i32):
+    %n = arith.ori %n0, %n1 : i1
+    %more = arith.cmpf ogt, %v0, %v1 : f32
+    %equal = arith.cmpf oeq, %v0, %v1 : f32
+    %before = arith.cmpi slt, %i0, %i1 : i32
+    %tie = arith.andi %equal, %before : i1
+    %first = arith.ori %more, %tie : i1
+    %v = arith.select %first, %v0, %v1 : f32
+    %i = arith.select %first, %i0, %i1 : i32
+    imap.yield %n, %v, %i : i1, f32, i32
+  }} epilogue {{
+  ^bb0(%n: i1, %v: f32, %i: i32, %a: f32):
+    %none = arith.constant -1 : i32
+    %found = arith.select %n, %none, %i : i32
+    imap.yield %found : i32
+  }} -> tensor<?xi32>
+  return %r : tensor<?xi32>
+}}
+func.func @product(%A: tensor<?x?xi32> {{tc.name = "A", tc.sizes = [{sizes}]}},
+                   %B: tensor<?xi32> {{tc.name = "B", tc.sizes = ["I"]}})
+    -> (tensor<?xi32> {{tc.name = "C", tc.sizes = ["I"]}}) {{
+  %dim_j = arith.constant {dim_j} : index
+  %c0 = arith.constant 0 : index
+  %I = tensor.dim %B, %c0 : tensor<?xi32>
+  %J = tensor.dim %A, %dim_j : tensor<?x?xi32>
+  %r = imap.generic (i)[j]{{I, J}} domain: i in [0, I - 1], j in [0, J - 1], I in [1, 2147483647], J in [1, 2147483647]
+    runtime(%I, %J : index, index) ins(%A[{element}] : tensor<?x?xi32>) outs(%B[i] : tensor<?xi32>)
+    fold [i32 identity 1 from outs 0] {{
+  ^bb0(%a: i32):
+    imap.yield %a : i32
+  }} combine {{
+  ^bb0(%x: i32, %y: i32):
+    %z = arith.muli %x, %y : i32
+    imap.yield %z : i32
+  }} -> tensor<?xi32>
+  return %r : tensor<?xi32>
+}}"#,
+            dim_i = usize::from(element == "j, i"),
+            dim_j = usize::from(element == "i, j"),
+        )
+    };
+    // Ties and, in some rows, numbers that are none.
+    let value = |i: usize, j: usize| match (i * 7 + j * 5) % 97 {
+        13 => f32::NAN,
+        other => (other % 11) as f32 - 20.0,
+    };
+    let factor = |i: usize, j: usize| ((i + 3 * j) % 8) as i32 - 9;
+    let argmax = |i: usize, num_columns: usize| {
+        let row: Vec<f32> = (0..num_columns).map(|j| value(i, j)).collect();
+        let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let place = row.iter().position(|it| *it == largest).unwrap();
+        if row.iter().any(|it| it.is_nan()) { -1 } else { place as i32 }
+    };
+    for options in targets() {
+        for (element, sizes) in [("i, j", "\"I\", \"J\""), ("j, i", "\"J\", \"I\"")] {
+            let compiled = compile(&source(element, sizes), &options);
+            for [m, n] in [[1, 1], [3, 4], [5, 16], [17, 33], [40, 70], [8, 128], [33, 8]] {
+                let point =
+                    |at: usize| if element == "i, j" { (at / n, at % n) } else { (at % m, at / m) };
+                let shape = if element == "i, j" { [m, n] } else { [n, m] };
+                let values = tensor(&shape, |at| value(point(at).0, point(at).1));
+                let result = compiled.function("argmax").unwrap().run(&[&values]).unwrap();
+                let expected: Vec<i32> = (0..m).map(|i| argmax(i, n)).collect();
+                assert_eq!(
+                    result[0].to_values::<i32>().unwrap(),
+                    expected,
+                    "{options:?} {element} {m} {n}"
+                );
+
+                let values = tensor(&shape, |at| factor(point(at).0, point(at).1));
+                let start = tensor(&[m], |i| i as i32 + 3);
+                let result = compiled.function("product").unwrap().run(&[&values, &start]).unwrap();
+                let product =
+                    |i: usize| (0..n).map(|j| factor(i, j)).fold(i as i32 + 3, i32::wrapping_mul);
+                let expected: Vec<i32> = (0..m).map(product).collect();
+                assert_eq!(
+                    result[0].to_values::<i32>().unwrap(),
+                    expected,
+                    "{options:?} {element} {m} {n}"
+                );
+            }
+        }
+    }
+}
+
+/// `C(c, i) = sum over k, s of A(k, i + d s - 2) * B(c, k, s)` where the element of `A` exists, and the largest of
+/// these elements of `A`. Lanes run along `i`: a constraint is a mask.
+#[test]
+fn padded_windows() {
+    let source = |dilation: usize| {
+        format!(
+            r#"
+func.func @window(%A: tensor<?x?xf32> {{tc.name = "A", tc.sizes = ["K", "I"]}},
+                  %B: tensor<?x?x3xf32> {{tc.name = "B", tc.sizes = ["D", "K", "3"]}})
+    -> (tensor<?x?xf32> {{tc.name = "C", tc.sizes = ["D", "I"]}},
+        tensor<?x?xf32> {{tc.name = "M", tc.sizes = ["K", "I"]}}) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %D = tensor.dim %B, %c0 : tensor<?x?x3xf32>
+  %K = tensor.dim %A, %c0 : tensor<?x?xf32>
+  %I = tensor.dim %A, %c1 : tensor<?x?xf32>
+  %sums = tensor.empty(%D, %I) : tensor<?x?xf32>
+  %r = imap.generic (c, i)[k, s]{{D, K, I}} domain: c in [0, D - 1], i in [0, I - 1], k in [0, K - 1], s in [0, 2], D in [1, 2147483647], K in [1, 2147483647], I in [1, 2147483647], i + {dilation} * s in [2, 4294967296], I - i - {dilation} * s in [-1, 4294967296]
+    runtime(%D, %K, %I : index, index, index)
+    ins(%A[k, i + {dilation} * s - 2], %B[c, k, s] : tensor<?x?xf32>, tensor<?x?x3xf32>)
+    outs(%sums[c, i] : tensor<?x?xf32>) fold [add f32] {{
+  ^bb0(%a: f32, %b: f32):
+    %p = arith.mulf %a, %b : f32
+    imap.yield %p : f32
+  }} -> tensor<?x?xf32>
+  %most = tensor.empty(%K, %I) : tensor<?x?xf32>
+  %m = imap.generic (k, i)[s]{{K, I}} domain: k in [0, K - 1], i in [0, I - 1], s in [0, 2], K in [1, 2147483647], I in [1, 2147483647], i + {dilation} * s in [2, 4294967296], I - i - {dilation} * s in [-1, 4294967296]
+    runtime(%K, %I : index, index) ins(%A[k, i + {dilation} * s - 2] : tensor<?x?xf32>)
+    outs(%most[k, i] : tensor<?x?xf32>) fold [maximumf f32] {{
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  }} -> tensor<?x?xf32>
+  return %r, %m : tensor<?x?xf32>, tensor<?x?xf32>
+}}"#
+        )
+    };
+    for options in targets() {
+        for dilation in [1, 2, 7] {
+            let compiled = compile(&source(dilation), &options);
+            for [d, k, i] in [[1, 1, 1], [5, 3, 4], [8, 2, 33], [3, 4, 16], [12, 3, 70]] {
+                let a = |k: usize, i: usize| ((5 * k + 3 * i) % 11) as f32 - 12.0;
+                // A weight that is not finite counts only where it is multiplied.
+                let b = |c: usize, k: usize, s: usize| match (c, s) {
+                    (2, 0) => f32::INFINITY,
+                    _ => ((c + 2 * k + s) % 5) as f32,
+                };
+                let values = [
+                    tensor(&[k, i], |at| a(at / i, at % i)),
+                    tensor(&[d, k, 3], |at| b(at / 3 / k, at / 3 % k, at % 3)),
+                ];
+                let function = compiled.function("window").unwrap();
+                let result = function.run(&[&values[0], &values[1]]).unwrap();
+                let places = |at: usize| {
+                    let place = move |s: usize| (at + dilation * s).checked_sub(2);
+                    (0..3).filter_map(move |s| Some((s, place(s).filter(|it| *it < i)?)))
+                };
+                let sum = |c: usize, at: usize| -> f32 {
+                    let terms =
+                        (0..k).flat_map(|k| places(at).map(move |(s, it)| a(k, it) * b(c, k, s)));
+                    terms.sum()
+                };
+                let most = |k: usize, at: usize| {
+                    places(at).map(|(_, it)| a(k, it)).fold(f32::NEG_INFINITY, f32::max)
+                };
+                let sums: Vec<f32> = (0..d * i).map(|at| sum(at / i, at % i)).collect();
+                let largest: Vec<f32> = (0..k * i).map(|at| most(at / i, at % i)).collect();
+                assert_eq!(
+                    result[0].to_values::<f32>().unwrap(),
+                    sums,
+                    "{options:?} {dilation} {d} {k} {i}"
+                );
+                assert_eq!(
+                    result[1].to_values::<f32>().unwrap(),
+                    largest,
+                    "{options:?} {dilation} {d} {k} {i}"
+                );
+            }
+        }
+    }
+}
+
 /// `C(i, b, j) = A(j, b, i) + B(i, j)`: one input across its rows, one along them.
 #[test]
 fn transposed_input() {

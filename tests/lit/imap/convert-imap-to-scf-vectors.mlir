@@ -49,3 +49,28 @@ func.func @constrained_transposition(%x: memref<64x64xf32>, %o: memref<64x64xf32
   }
   return
 }
+
+// A constraint on the lanes is a mask, except where it holds for the whole block. Where it holds for no
+// lane, nothing is read.
+// CHECK-LABEL: func.func @padded_row(
+// CHECK:         %[[SUM:.*]] = scf.for
+// CHECK:           scf.if
+// CHECK-NOT:         vector.maskedload
+// CHECK:             vector.load %{{.*}} : memref<16xf32>, vector<16xf32>
+// CHECK:           } else {
+// CHECK:             scf.if
+// CHECK:               %[[MASK:.*]] = arith.andi %{{.*}} : vector<16xi1>
+// CHECK:               vector.maskedload %{{.*}}, %[[MASK]], %{{.*}} : memref<16xf32>
+// CHECK:               arith.select %[[MASK]], %{{.*}} : vector<16xi1>, vector<16xf32>
+// CHECK:             } else {
+// CHECK-NEXT:          scf.yield
+// CHECK:         vector.store %[[SUM]], %{{.*}} : memref<16xf32>, vector<16xf32>
+func.func @padded_row(%x: memref<16xf32>, %w: memref<3xf32>, %o: memref<16xf32>) {
+  imap.generic (i)[s] domain: i in [0, 15], s in [0, 2], i + s in [1, 16]
+    ins(%x[i + s - 1], %w[s] : memref<16xf32>, memref<3xf32>) outs(%o[i] : memref<16xf32>) fold [add f32] {
+  ^bb0(%a: f32, %b: f32):
+    %p = arith.mulf %a, %b : f32
+    imap.yield %p : f32
+  }
+  return
+}

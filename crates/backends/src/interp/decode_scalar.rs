@@ -284,6 +284,10 @@ impl Decoder {
                 let found: Option<Vec<_>> = mask.into_iter().map(|it| lane(it).copied()).collect();
                 found.ok_or_else(|| self.unsupported(op))?
             }
+            "step" => {
+                let count = self.new_lanes(op, mlir::result(op, 0))?.len() as i64;
+                (0..count).map(|lane| self.constant(lane)).collect()
+            }
             "extract" if operands.len() == 1 => {
                 let count = self.new_lanes(op, mlir::result(op, 0))?.len();
                 let start = self.position(op, operands[0], count)?;

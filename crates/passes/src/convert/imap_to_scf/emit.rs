@@ -562,6 +562,27 @@ impl<'c> Nest<'c> {
         self.accumulators[number].build_start(builder, load)
     }
 
+    /// Whether the order of the fold shows in its results: a combiner rounds floats.
+    pub fn rounds(&self) -> bool {
+        // These yield one of their operands.
+        const EXACT: [&str; 8] = [
+            "arith.constant",
+            "arith.maximumf",
+            "arith.maxnumf",
+            "arith.minimumf",
+            "arith.minnumf",
+            "arith.negf",
+            "arith.select",
+            "math.absf",
+        ];
+        let is_rounding = |op: &Op| {
+            let yields_float = mlir::results(*op).iter().any(|it| mlir::is_float(it.r#type()));
+            yields_float && !EXACT.contains(&mlir::name(*op))
+        };
+        let combiner = self.generic.combiner().map(mlir::ops).unwrap_or_default();
+        self.accumulators.iter().any(Accumulator::rounds) || combiner.iter().any(is_rounding)
+    }
+
     /// Whether values are stored as they are, at the points that satisfy the constraints only.
     pub fn is_map_form(&self) -> bool {
         self.accumulators.is_empty()
@@ -591,20 +612,39 @@ impl<'c> Nest<'c> {
         folded: &[Val<'c>],
     ) -> Vec<Val<'c>> {
         let values = self.compute(builder, scope);
-        if let Some(combiner) = self.generic.combiner() {
-            return self.copy_block(builder, scope, combiner, &[folded, &values[..]].concat());
+        self.combine(builder, scope, folded, &values)
+    }
+
+    /// Folds a value per accumulator into others.
+    pub fn combine(
+        &self,
+        builder: &Builder<'c>,
+        scope: &mut Scope<'c>,
+        folded: &[Val<'c>],
+        values: &[Val<'c>],
+    ) -> Vec<Val<'c>> {
+        match self.generic.combiner() {
+            Some(combiner) => self.copy_block(builder, scope, combiner, &[folded, values].concat()),
+            None => self.combine_by_name(builder, folded, values),
         }
-        self.accumulators
-            .iter()
-            .zip(folded.iter().zip(values))
-            .map(|(accumulator, (acc, new))| {
-                let value = accumulator.kind.build(builder, *acc, new);
-                if let Some(op) = mlir::defining_op(value) {
-                    self.relax(op, "#arith.fastmath<reassoc,contract>");
-                }
-                value
-            })
-            .collect()
+    }
+
+    /// Folds values, which may be vectors, into others by combiners with a name.
+    pub fn combine_by_name(
+        &self,
+        builder: &Builder<'c>,
+        folded: &[Val<'c>],
+        values: &[Val<'c>],
+    ) -> Vec<Val<'c>> {
+        let pairs = folded.iter().zip(values);
+        let combine = |(accumulator, (old, new)): (&Accumulator<'c>, (&Val<'c>, &Val<'c>))| {
+            let value = accumulator.kind.build(builder, *old, *new);
+            if let Some(op) = mlir::defining_op(value) {
+                self.relax(op, "#arith.fastmath<reassoc,contract>");
+            }
+            value
+        };
+        self.accumulators.iter().zip(pairs).map(combine).collect()
     }
 
     /// What is stored for the folded values.

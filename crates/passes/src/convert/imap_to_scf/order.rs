@@ -8,7 +8,6 @@
 //! move farthest are outermost.
 
 use super::{Choices, emit::Nest};
-use tc_dialects::imap::Accumulator;
 use tc_ir::{Expr, IndexingMap, Var};
 
 /// The cost of one step that leaves the cache line.
@@ -73,8 +72,7 @@ fn cost(nest: &Nest, choices: Choices, var: Var) -> u64 {
         cost += SHORT - extent;
     }
     // A float sum in source order is one chain of dependent additions.
-    let chained = nest.accumulators.iter().any(Accumulator::rounds);
-    if matches!(var, Var::Range(_)) && choices.strict_fp && chained {
+    if matches!(var, Var::Range(_)) && choices.strict_fp && nest.rounds() {
         cost += FAR / 2;
     }
     cost

@@ -8,7 +8,7 @@ use super::{
     },
     tiling::Tiling,
 };
-use crate::loops;
+use crate::{convert::index_emitter::IndexMath, loops};
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike};
 use std::collections::{BTreeMap, HashMap};
 use tc_dialects::{
@@ -148,8 +148,11 @@ impl<'a, 'c> Block<'a, 'c> {
             }
         }
         let order = &self.tiling.ranges;
-        let (narrowing, tested) =
+        let masked = self.tiling.masked(nest);
+        let (mut narrowing, mut tested) =
             nest.distribute_constraints(order, &|var| matches!(var, Var::Range(_)));
+        narrowing.values_mut().for_each(|it| it.retain(|number| !masked.contains(number)));
+        tested.retain(|number| !masked.contains(number));
         let lane = self.tiling.lane;
         let mut fold =
             |builder: &Builder<'c>, scope: &Scope<'c>, ranges: &[Var], held: &[Val<'c>]| {
@@ -170,7 +173,7 @@ impl<'a, 'c> Block<'a, 'c> {
                             .lane_is_range()
                         {
                             true => self.along_lanes(inside, scope, lane, held),
-                            false => self.fold(inside, scope, held, &self.rows),
+                            false => self.in_lanes(inside, scope, &masked, held),
                         })
                     },
                 )
@@ -256,20 +259,82 @@ impl<'a, 'c> Block<'a, 'c> {
                 let rows: Vec<_> = (0..self.tiling.vectors)
                     .map(|vector| Self::masked(self.tiling, builder, rest, vector))
                     .collect();
-                let new = self.fold(builder, &mut scope, &folded, &rows);
                 // Lanes past the end must not count.
-                let num_values = self.nest.num_values();
-                let points = self.points.iter().flat_map(|it| vec![it; num_values]);
-                points
-                    .zip(new.into_iter().zip(&folded))
-                    .map(|((_, vector), (new, old))| match rows[*vector as usize].mask {
-                        Some(mask) => builder.select(mask, new, *old),
-                        None => new,
-                    })
-                    .collect()
+                self.fold_masked(builder, &mut scope, &folded, &rows)
             },
             &mut |_| folded.clone(),
         )
+    }
+
+    /// Folds in the lanes at which constraints hold, at one point of the range variables.
+    fn in_lanes(
+        &self,
+        builder: &Builder<'c>,
+        scope: &mut Scope<'c>,
+        constraints: &[usize],
+        folded: &[Val<'c>],
+    ) -> Vec<Val<'c>> {
+        if constraints.is_empty() {
+            return self.fold(builder, scope, folded, &self.rows);
+        }
+        let lane = self.tiling.lane;
+        let (lower, upper) = self.nest.loop_bounds(builder, scope, lane, &[]);
+        let (first, end) = self.nest.loop_bounds(builder, scope, lane, constraints);
+        let same_first = builder.compare_int("eq", first, lower);
+        let same_end = builder.compare_int("eq", end, upper);
+        let hold_in_all = builder.and(same_first, same_end);
+        let hold_in_some = builder.compare_int("slt", first, end);
+        let in_some = |builder: &Builder<'c>| {
+            let mut scope = scope.clone();
+            let rows: Vec<_> = (0..)
+                .zip(&self.rows)
+                .map(|(vector, row)| {
+                    let offset = builder.index(vector * self.tiling.lanes);
+                    let start = builder.value(
+                        "arith.addi",
+                        &[scope.values[&lane], offset],
+                        offset.r#type(),
+                    );
+                    let number =
+                        |value| builder.value("arith.subi", &[value, start], offset.r#type());
+                    let before_end = mask(builder, number(end), row.lanes);
+                    let from_first = self.lanes_from(builder, number(first), row.lanes);
+                    let mask =
+                        builder.value("arith.andi", &[before_end, from_first], before_end.r#type());
+                    Row { mask: Some(mask), ..*row }
+                })
+                .collect();
+            self.fold_masked(builder, &mut scope, folded, &rows)
+        };
+        loops::build_if(
+            builder,
+            hold_in_all,
+            &mut |builder| self.fold(builder, &mut scope.clone(), folded, &self.rows),
+            &mut |builder| {
+                let otherwise = &mut |_: &Builder<'c>| folded.to_vec();
+                loops::build_if(builder, hold_in_some, &mut |builder| in_some(builder), otherwise)
+            },
+        )
+    }
+
+    /// Folds in the lanes that the masks of rows leave.
+    fn fold_masked(
+        &self,
+        builder: &Builder<'c>,
+        scope: &mut Scope<'c>,
+        folded: &[Val<'c>],
+        rows: &[Row<'c>],
+    ) -> Vec<Val<'c>> {
+        let new = self.fold(builder, scope, folded, rows);
+        let num_values = self.nest.num_values();
+        let points = self.points.iter().flat_map(|it| vec![it; num_values]);
+        points
+            .zip(new.into_iter().zip(folded))
+            .map(|((_, vector), (new, old))| match rows[*vector as usize].mask {
+                Some(mask) => builder.select(mask, new, *old),
+                None => new,
+            })
+            .collect()
     }
 
     /// Evaluates the body at every point of the block and folds its values.
@@ -283,8 +348,8 @@ impl<'a, 'c> Block<'a, 'c> {
         let nest = self.nest;
         let mut loaded = HashMap::new();
         let mut result = Vec::new();
-        let mut held = folded.iter();
-        for point in &self.points {
+        let num_folded = nest.accumulators.len();
+        for (number, point) in self.points.iter().enumerate() {
             let row = rows[point.1 as usize];
             let mut here = self.at(builder, scope, point);
             let block = nest.generic.body();
@@ -293,16 +358,28 @@ impl<'a, 'c> Block<'a, 'c> {
                 result.extend(values);
                 continue;
             }
-            for (accumulator, value) in nest.accumulators.iter().zip(values) {
-                let held = *held.next().expect("a value per point and accumulator");
-                let value = accumulator.kind.build(builder, held, value);
-                if let Some(op) = mlir::defining_op(value) {
-                    nest.relax(op, "#arith.fastmath<reassoc,contract>");
-                }
-                result.push(value);
-            }
+            let held = &folded[number * num_folded..][..num_folded];
+            result.extend(self.combine(builder, held, &values, row.lanes));
         }
         result
+    }
+
+    /// Folds vectors with a value per accumulator into others.
+    fn combine(
+        &self,
+        builder: &Builder<'c>,
+        folded: &[Val<'c>],
+        values: &[Val<'c>],
+        lanes: i64,
+    ) -> Vec<Val<'c>> {
+        let Some(combiner) = self.nest.generic.combiner() else {
+            return self.nest.combine_by_name(builder, folded, values);
+        };
+        let vector = |value: &Val<'c>| Lanes { value: *value, is_vector: true };
+        let both = folded.iter().chain(values).map(vector);
+        let arguments = mlir::arguments(combiner).into_iter().map(mlir::value_key);
+        let known = arguments.zip(both).collect();
+        self.calculate(builder, &mut self.scope.clone(), combiner, known, lanes)
     }
 
     /// Evaluates a block on vectors and returns what it yields; `first` are the values of
@@ -341,6 +418,19 @@ impl<'a, 'c> Block<'a, 'c> {
             };
             values.insert(mlir::value_key(*argument), lanes);
         }
+        self.calculate(builder, scope, block, values, row.lanes)
+    }
+
+    /// Copies the operations of a block, whose arguments are known, on vectors and returns what it
+    /// yields.
+    fn calculate(
+        &self,
+        builder: &Builder<'c>,
+        scope: &mut Scope<'c>,
+        block: Blk<'c>,
+        mut values: BTreeMap<usize, Lanes<'c>>,
+        lanes: i64,
+    ) -> Vec<Val<'c>> {
         for op in mlir::ops(block) {
             let lanes_of = |value: Val<'c>| {
                 let found = values.get(&mlir::value_key(value)).copied();
@@ -349,24 +439,36 @@ impl<'a, 'c> Block<'a, 'c> {
             if mlir::is(op, "imap.yield") {
                 return mlir::operands(op)
                     .into_iter()
-                    .map(|value| widened(builder, lanes_of(value), row.lanes))
+                    .map(|value| widened(builder, lanes_of(value), lanes))
                     .collect();
             }
             let operands: Vec<_> = mlir::operands(op).into_iter().map(lanes_of).collect();
             let result = mlir::results(op).first().map(|value| mlir::value_key(*value));
-            let lanes = if let Some(var) = index_of(op) {
-                Lanes { value: scope.values[&var], is_vector: false }
+            let calculated = if let Some(var) = index_of(op) {
+                self.index(builder, scope, var, lanes)
             } else if let Some(inside) = Inside::cast(op) {
                 let conditions = inside.conditions(&self.nest.ir);
                 let always =
                     || Lanes { value: builder.integer(builder.int_type(1), 1), is_vector: false };
-                self.inside(builder, scope, &conditions, row.lanes).unwrap_or_else(always)
+                self.inside(builder, scope, &conditions, lanes).unwrap_or_else(always)
             } else {
-                self.copy(builder, op, &operands, row.lanes)
+                self.copy(builder, op, &operands, lanes)
             };
-            values.extend(result.map(|result| (result, lanes)));
+            values.extend(result.map(|result| (result, calculated)));
         }
         Vec::new()
+    }
+
+    /// The value of a variable in each lane.
+    fn index(&self, builder: &Builder<'c>, scope: &Scope<'c>, var: Var, lanes: i64) -> Lanes<'c> {
+        let first = scope.values[&var];
+        if var != self.tiling.lane {
+            return Lanes { value: first, is_vector: false };
+        }
+        let ty = vector_type(first.r#type(), lanes);
+        let steps = builder.value("vector.step", &[], ty);
+        let first = broadcast(builder, first, lanes);
+        Lanes { value: builder.value("arith.addi", &[first, steps], ty), is_vector: true }
     }
 
     /// The offsets of a point in the variables that a map depends on: where they are
@@ -686,19 +788,20 @@ impl<'a, 'c> Block<'a, 'c> {
         let firsts = self.points.iter().filter(|(_, vector)| *vector == 0);
         for (point, folded) in firsts.zip(folded.chunks(neighbours)) {
             let mut scope = self.at(builder, &self.scope, point);
-            let mut results = Vec::new();
-            for (number, accumulator) in nest.accumulators.iter().enumerate() {
-                let kind = accumulator.kind;
-                let mut vector = folded[number];
-                for other in folded[num_values..].iter().skip(number).step_by(num_values) {
-                    vector = kind.build(builder, vector, *other);
+            let vectors = folded.chunks(num_values).map(<[_]>::to_vec);
+            let combine = |x: Vec<_>, y: Vec<_>| self.combine(builder, &x, &y, self.tiling.lanes);
+            let vector = vectors.reduce(combine).unwrap_or_default();
+            let mut results = match nest.generic.has_combiner() {
+                true => self.across_by_region(builder, vector),
+                false => {
+                    let accumulators = nest.accumulators.iter().zip(vector);
+                    accumulators.map(|(it, value)| across(builder, it.kind, value, it.ty)).collect()
                 }
-                let mut value = self.across(builder, kind, vector, accumulator.ty);
-                if accumulator.start != Start::Identity {
-                    let start = nest.start(builder, &mut scope, number);
-                    value = kind.build(builder, start, value);
-                }
-                results.push(value);
+            };
+            if nest.accumulators.iter().any(|it| it.start != Start::Identity) {
+                let start: Vec<_> =
+                    (0..num_values).map(|number| nest.start(builder, &mut scope, number)).collect();
+                results = nest.combine(builder, &mut scope, &start, &results);
             }
             let stored = nest.finish(builder, &mut scope, results);
             for (number, value) in stored.into_iter().enumerate() {
@@ -707,38 +810,64 @@ impl<'a, 'c> Block<'a, 'c> {
         }
     }
 
-    fn across(
-        &self,
-        builder: &Builder<'c>,
-        kind: CombinerKind,
-        vector: Val<'c>,
-        element: Type<'c>,
-    ) -> Val<'c> {
-        let name = match kind {
-            CombinerKind::Add => "add",
-            CombinerKind::Mul => "mul",
-            CombinerKind::MinF => "minnumf",
-            CombinerKind::MaxF => "maxnumf",
-            CombinerKind::MinS => "minsi",
-            CombinerKind::MaxS => "maxsi",
-            CombinerKind::MinU => "minui",
-            CombinerKind::MaxU => "maxui",
-            CombinerKind::And => "and",
-            CombinerKind::Or => "or",
-            CombinerKind::MinimumF => "minimumf",
-            CombinerKind::MaximumF => "maximumf",
-            CombinerKind::Assign | CombinerKind::Custom => {
-                unreachable!("vectors fold by combiners with a name")
-            }
-        };
-        let kind = mlir::parse_attribute(builder.context, &format!("#vector.kind<{name}>"));
-        let flags = mlir::parse_attribute(builder.context, "#arith.fastmath<reassoc>");
-        let mut attributes = vec![("kind", kind)];
-        if mlir::is_float(element) {
-            attributes.push(("fastmath", flags));
+    /// Folds vectors across their lanes by the combiner: the second half into the first half, until one
+    /// lane is left.
+    fn across_by_region(&self, builder: &Builder<'c>, mut vector: Vec<Val<'c>>) -> Vec<Val<'c>> {
+        let mut lanes = self.tiling.lanes;
+        while 1 < lanes {
+            lanes /= 2;
+            let [low, high] = [0, lanes].map(|first| {
+                let lanes: Vec<i64> = (first..first + lanes).collect();
+                let mask = mlir::i64_array(builder.context, &lanes);
+                let pick = |value: &Val<'c>| {
+                    let element = mlir::element_type(value.r#type());
+                    let ty = vector_type(element, lanes.len() as i64);
+                    builder.value_with("vector.shuffle", &[*value, *value], ty, &[("mask", mask)])
+                };
+                vector.iter().map(pick).collect::<Vec<_>>()
+            });
+            vector = self.combine(builder, &low, &high, lanes);
         }
-        builder.value_with("vector.reduction", &[vector], element, &attributes)
+        let first = mlir::i64_array(builder.context, &[0]);
+        let element = |value: &Val<'c>| {
+            let ty = mlir::element_type(value.r#type());
+            builder.value_with("vector.extract", &[*value], ty, &[("static_position", first)])
+        };
+        vector.iter().map(element).collect()
     }
+}
+
+/// Folds a vector across its lanes by a combiner with a name.
+fn across<'c>(
+    builder: &Builder<'c>,
+    kind: CombinerKind,
+    vector: Val<'c>,
+    element: Type<'c>,
+) -> Val<'c> {
+    let name = match kind {
+        CombinerKind::Add => "add",
+        CombinerKind::Mul => "mul",
+        CombinerKind::MinF => "minnumf",
+        CombinerKind::MaxF => "maxnumf",
+        CombinerKind::MinS => "minsi",
+        CombinerKind::MaxS => "maxsi",
+        CombinerKind::MinU => "minui",
+        CombinerKind::MaxU => "maxui",
+        CombinerKind::And => "and",
+        CombinerKind::Or => "or",
+        CombinerKind::MinimumF => "minimumf",
+        CombinerKind::MaximumF => "maximumf",
+        CombinerKind::Assign | CombinerKind::Custom => {
+            unreachable!("vectors fold by combiners with a name")
+        }
+    };
+    let kind = mlir::parse_attribute(builder.context, &format!("#vector.kind<{name}>"));
+    let flags = mlir::parse_attribute(builder.context, "#arith.fastmath<reassoc>");
+    let mut attributes = vec![("kind", kind)];
+    if mlir::is_float(element) {
+        attributes.push(("fastmath", flags));
+    }
+    builder.value_with("vector.reduction", &[vector], element, &attributes)
 }
 
 fn vector_type<'c>(element: Type<'c>, lanes: i64) -> Type<'c> {

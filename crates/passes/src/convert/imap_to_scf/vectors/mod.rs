@@ -20,9 +20,21 @@
 //! Operations on elements that read an input across its rows, transpositions above all,
 //! load square blocks of it, and transpose them in registers.
 //!
-//! Only bodies of operations that work element by element on vectors are taken, with
+//! Only bodies and combiners of operations that work element by element on vectors are taken, with
 //! operands that are contiguous in the lanes or independent of them. Guards, and conditions in bodies,
-//! are masks: they hold for all lanes alike, from one lane on, or up to one.
+//! are masks: they hold for all lanes alike, from one lane on, or up to one. A constraint of a fold on lanes
+//! that are a dimension variable is a mask where it does not hold for the whole block:
+//!
+//! ```text
+//! i + s - 1 in [0, 55]                    lanes along i, the range variable s
+//!
+//! for s = 0 to 3                          carry: the block
+//!   first, end = the part of the lanes where the constraint holds
+//!   if it is all lanes                    fold
+//!   else if it has a lane                 fold under masks
+//! ```
+//!
+//! A combiner that is a region folds the upper half of the lanes into the lower half until one is left.
 
 mod block;
 mod tiling;

@@ -1,15 +1,15 @@
 //! Which reductions and transpositions are done in vectors, and with what blocks.
 
 use super::super::{
-    emit::{Nest, accessed, constrained, index_of},
+    emit::{Nest, accessed, constrained},
     guards::has_tests,
     order::{Plan, step_along},
     partial_sums::PartialSums,
 };
-use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
+use melior::ir::{ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
 use tc_dialects::{
-    imap::{Accumulator, Indexed, Inside},
+    imap::{Indexed, Inside},
     mlir::{self, Blk},
 };
 use tc_ir::{Constraint, Var};
@@ -21,7 +21,7 @@ const MAX_TRANSPOSED: i64 = 16;
 const ELEMENTWISE: &[&str] = &[
     "arith.addf", "arith.addi", "arith.andi", "arith.bitcast", "arith.cmpf", "arith.cmpi",
     "arith.constant", "arith.divf", "arith.extf", "arith.extsi", "arith.extui", "arith.fptosi",
-    "arith.fptoui", "arith.maximumf", "arith.maxnumf", "arith.maxsi", "arith.maxui",
+    "arith.fptoui", "arith.index_cast", "arith.index_castui", "arith.maximumf", "arith.maxnumf", "arith.maxsi", "arith.maxui",
     "arith.minimumf", "arith.minnumf", "arith.minsi", "arith.minui", "arith.mulf", "arith.muli",
     "arith.negf", "arith.ori", "arith.select", "arith.shli", "arith.shrsi", "arith.shrui",
     "arith.sitofp", "arith.subf", "arith.subi", "arith.truncf", "arith.trunci", "arith.uitofp",
@@ -70,6 +70,23 @@ impl Tiling {
         is_held.then_some([Some(num_rows), Some(self.width())])
     }
 
+    /// The constraints that hold for some of the lanes, a part of them without gaps: the others are not
+    /// folded.
+    pub fn masked(&self, nest: &Nest) -> Vec<usize> {
+        if self.lane_is_range() || nest.is_map_form() {
+            return Vec::new();
+        }
+        let is_masked = |constraint: &Constraint| {
+            let needs = nest.needs(&[constraint.expr]);
+            needs.contains(&self.lane)
+                && self.unrolled.iter().all(|(var, _)| !needs.contains(var))
+                && nest.elements_in(constraint.expr).is_empty()
+                && matches!(nest.coefficient(constraint.expr, self.lane), Some(1 | -1))
+        };
+        let constraints = nest.domain.constraints.iter().enumerate();
+        constraints.filter(|(_, it)| is_masked(it)).map(|(number, _)| number).collect()
+    }
+
     /// Points of the lane variable that one block covers.
     pub fn width(&self) -> i64 {
         self.lanes * self.vectors
@@ -80,10 +97,7 @@ impl Tiling {
 pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
     let inputs = nest.inputs.iter().filter(|input| input.is_used).map(|input| input.buffer);
     let mut buffers = inputs.chain(nest.outputs.iter().map(|output| output.buffer));
-    if nest.choices.vector_bits < 128
-        || nest.generic.has_combiner()
-        || !buffers.all(|it| mlir::is_contiguous(it.r#type()))
-    {
+    if nest.choices.vector_bits < 128 || !buffers.all(|it| mlir::is_contiguous(it.r#type())) {
         return None;
     }
     let (lane, dims, ranges) = match plan {
@@ -95,10 +109,12 @@ pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
     };
     let width = element_width(nest)?;
     let lanes = nest.choices.vector_bits / width;
-    if lanes < 2 || !operands_fit(nest, lane) || !is_elementwise(nest, nest.generic.body(), lane) {
+    let mut folding = [Some(nest.generic.body()), nest.generic.combiner()].into_iter().flatten();
+    let in_lanes = folding.all(|block| is_elementwise(nest, block, lane));
+    if lanes < 2 || !operands_fit(nest, lane) || !in_lanes {
         return None;
     }
-    if matches!(lane, Var::Range(_)) && !may_reorder(nest) {
+    if matches!(lane, Var::Range(_)) && nest.choices.strict_fp && nest.rounds() {
         return None;
     }
     let reused = |var: Var| {
@@ -131,10 +147,17 @@ pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
     }
     let is_range = matches!(lane, Var::Range(_));
     candidates.truncate(2);
-    let gains = || has_float_extremes(nest) || PartialSums::of(nest, &ranges, lanes).is_some();
+    // The fold across the lanes has to be worth its steps.
+    let fills_lanes = || nest.extent(lane).is_none_or(|extent| lanes <= extent);
+    let gains = || {
+        has_float_extremes(nest)
+            || nest.generic.has_combiner() && fills_lanes()
+            || PartialSums::of(nest, &ranges, lanes).is_some()
+    };
     if is_range && candidates.is_empty() && !gains() {
         // One result at a time is what LLVM's own vectorizer does as well, except for the
-        // smallest and largest float, and for sums so long that each lane has partial sums.
+        // smallest and largest float, for combiners that are regions, and for sums so long that each
+        // lane has partial sums.
         return None;
     }
     let (vectors, mut unrolled) = block(nest, lane, lanes, &candidates);
@@ -157,7 +180,10 @@ pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
             .is_none_or(|epilogue| is_elementwise(nest, epilogue, lane)),
         transposed: Vec::new(),
     };
-    is_rectangular(nest, &tiling).then_some(tiling)
+    // Masks stay in registers.
+    let has_masks = nest.accumulators.iter().any(|it| mlir::integer_width(it.ty) == Some(1));
+    let is_held = tiling.held(nest).is_some() && has_masks;
+    (!is_held && is_rectangular(nest, &tiling)).then_some(tiling)
 }
 
 /// The tiling of an operation on elements of which some inputs are contiguous in another
@@ -218,17 +244,18 @@ fn transposition(nest: &Nest, dims: &[Var]) -> Option<Tiling> {
 }
 
 /// The bits of the widest element; `None` if one is not a number in memory. Truth values that
-/// are read are numbers too: `store-bools-as-bytes` makes bytes of them.
+/// are read are numbers too: `store-bools-as-bytes` makes bytes of them. Those that are folded are
+/// masks.
 fn element_width(nest: &Nest) -> Option<i64> {
     let inputs = nest.inputs.iter().filter(|input| input.is_used);
     let elements = inputs
-        .map(|input| (mlir::element_type(input.buffer.r#type()), true))
-        .chain(nest.outputs.iter().map(|output| (output.element, false)))
+        .map(|input| (mlir::element_type(input.buffer.r#type()), false))
+        .chain(nest.outputs.iter().map(|output| (output.element, true)))
         .chain(nest.accumulators.iter().map(|it| (it.ty, false)));
     let mut widest = 0;
-    for (element, is_read) in elements {
+    for (element, is_stored) in elements {
         let width = match mlir::integer_width(element) {
-            Some(1) if is_read => 8,
+            Some(1) if !is_stored => 8,
             Some(width @ (8 | 16 | 32 | 64)) => i64::from(width),
             Some(_) => return None,
             None => match element.to_string().as_str() {
@@ -272,27 +299,15 @@ fn have_masks(nest: &Nest, conditions: &[Constraint], lane: Var) -> bool {
     })
 }
 
-/// Whether a block consists of operations on elements, of indices other than the lanes, and of
-/// conditions that are masks.
+/// Whether a block consists of operations on elements, of indices, and of conditions that are masks.
 fn is_elementwise(nest: &Nest, block: Blk, lane: Var) -> bool {
     mlir::ops(block).into_iter().all(|op| {
-        if let Some(var) = index_of(op) {
-            return var != lane;
-        }
         if let Some(inside) = Inside::cast(op) {
             return have_masks(nest, &inside.conditions(&nest.ir), lane);
         }
-        let scalars = mlir::operands(op).into_iter().chain(mlir::results(op));
-        let fits = mlir::is(op, "imap.yield")
-            || (ELEMENTWISE.contains(&mlir::name(op)) && op.region_count() == 0);
-        // An index may be 64 bits wide or not: the lanes are not made for it.
-        fits && scalars.into_iter().all(|value| !value.r#type().is_index())
+        let is_known = ["imap.index", "imap.yield"].contains(&mlir::name(op));
+        is_known || (ELEMENTWISE.contains(&mlir::name(op)) && op.region_count() == 0)
     })
-}
-
-/// Whether the values of each result may be folded in any order.
-fn may_reorder(nest: &Nest) -> bool {
-    !nest.choices.strict_fp || !nest.accumulators.iter().any(Accumulator::rounds)
 }
 
 /// Whether a result is the smallest or largest of floats.
@@ -341,8 +356,8 @@ fn available(nest: &Nest, lane: Var, lanes: i64, most: i64) -> i64 {
     nest.extent(lane).map_or(most, |extent| (extent - 1).div_euclid(lanes) + 1).clamp(1, most)
 }
 
-/// Whether the bounds of the variables of a block depend on outer variables only, and
-/// no constraint on the block.
+/// Whether the bounds of the variables of a block depend on outer variables only, and of the
+/// constraints only those that are masks on the block.
 fn is_rectangular(nest: &Nest, tiling: &Tiling) -> bool {
     let rest: BTreeSet<Var> = tiling.rest.iter().copied().collect();
     let mut blocked: BTreeSet<Var> = tiling.unrolled.iter().map(|(var, _)| *var).collect();
@@ -355,7 +370,11 @@ fn is_rectangular(nest: &Nest, tiling: &Tiling) -> bool {
         }
         known.insert(*var);
     }
+    let masked = tiling.masked(nest);
+    let mut constraints = nest.domain.constraints.iter().enumerate();
     outer.into_iter().all(|var| nest.bound_needs(*var).is_subset(&rest))
         && tiling.ranges.iter().all(|var| nest.bound_needs(*var).is_disjoint(&blocked))
-        && nest.domain.constraints.iter().all(|it| nest.needs(&[it.expr]).is_disjoint(&blocked))
+        && constraints.all(|(number, it)| {
+            masked.contains(&number) || nest.needs(&[it.expr]).is_disjoint(&blocked)
+        })
 }
