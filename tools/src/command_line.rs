@@ -312,7 +312,7 @@ impl Compilation {
     }
 
     /// How a TML program is compiled.
-    pub fn tml_options(&self, program: &Checked, target: cpu::Target) -> tml::executable::Options {
+    pub fn tml_options(&self, program: &Checked, target: cpu::Machine) -> tml::executable::Options {
         let length = |pad| match pad {
             Padding::Target => program.vector_length(target.vector_length(64)),
             Padding::Length(length) => length,
@@ -405,7 +405,7 @@ impl Compilation {
     }
 
     /// Options for a target; `dynamic` compiles once for all sizes.
-    pub fn options(&self, target: cpu::Target, dynamic: bool) -> run::Options {
+    pub fn options(&self, target: cpu::Machine, dynamic: bool) -> run::Options {
         run::Options {
             cpu: cpu::Options { threads: self.threads, strict_fp: self.strict_fp, target },
             dynamic,

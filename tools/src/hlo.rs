@@ -174,7 +174,7 @@ pub(crate) fn execute(
 ) -> Result<(), Error> {
     let module = &program.module;
     let context = tc_dialects::new_context();
-    let options = execution.compilation.options(cpu::Target::host(), false).cpu;
+    let options = execution.compilation.options(cpu::Machine::host(), false).cpu;
     let start = Instant::now();
     let lowered = program.lower(&context)?;
     let lower_seconds = start.elapsed().as_secs_f64();

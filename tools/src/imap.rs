@@ -23,7 +23,7 @@ pub fn run(
     execution: &Execution,
 ) -> Result<(), Error> {
     let function = session.tensor_function(entry)?;
-    let options = execution.compilation.options(cpu::Target::host(), true);
+    let options = execution.compilation.options(cpu::Machine::host(), true);
     let mut sizes = execution.compilation.sizes()?;
     let start = Instant::now();
     let lowered = function.lower(&options)?;

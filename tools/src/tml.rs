@@ -61,7 +61,7 @@ impl Program {
     }
 
     /// How the program is compiled.
-    pub fn options(&self, compilation: &Compilation, target: cpu::Target) -> Options {
+    pub fn options(&self, compilation: &Compilation, target: cpu::Machine) -> Options {
         compilation.tml_options(&self.checked, target)
     }
 
@@ -95,7 +95,7 @@ fn error(error: executable::Error) -> Error {
 pub fn run(program: &Program, execution: &Execution) -> Result<(), Error> {
     let context = tc_dialects::new_context();
     let module = program.import(&context);
-    let options = program.options(&execution.compilation, cpu::Target::host());
+    let options = program.options(&execution.compilation, cpu::Machine::host());
     let start = Instant::now();
     let lowered = executable::lower(&module, &options).map_err(error)?;
     let lower_seconds = start.elapsed().as_secs_f64();

@@ -3,7 +3,7 @@
 
 use melior::ir::Module;
 use tc_backends::{
-    cpu::{Compiled, Options, Program, Target},
+    cpu::{Compiled, Machine, Options, Program},
     runtime::{Element, Tensor},
 };
 
@@ -21,10 +21,10 @@ fn compile(source: &str, options: &Options) -> Compiled {
 /// This machine, and older ones that it can stand for.
 fn targets() -> Vec<Options> {
     let mut found = vec![Options::default(), Options { strict_fp: true, ..Options::default() }];
-    if Target::host().triple.starts_with("x86_64") {
-        found.push(Options { target: Target::cpu("x86-64"), ..Options::default() });
-        if Target::host().features.contains("+avx2") {
-            found.push(Options { target: Target::cpu("x86-64-v3"), ..Options::default() });
+    if Machine::host().triple.starts_with("x86_64") {
+        found.push(Options { target: Machine::cpu("x86-64"), ..Options::default() });
+        if Machine::host().features.contains("+avx2") {
+            found.push(Options { target: Machine::cpu("x86-64-v3"), ..Options::default() });
         }
     }
     found.push(Options { threads: 2, ..Options::default() });
@@ -153,7 +153,7 @@ func.func @product(%A: {a_type} {{tc.name = "A", tc.sizes = {}}},
             // One code for every size, and one for this size alone.
             let mut programs = vec![&dynamic];
             let fixed;
-            if options.target == Target::host() && options.threads == 1 && !options.strict_fp {
+            if options.target == Machine::host() && options.threads == 1 && !options.strict_fp {
                 fixed = compile(&self.source(Some([m, n, k])), options);
                 programs.push(&fixed);
             }

@@ -8,7 +8,7 @@ use object::{Object, ObjectSymbol};
 use std::{fs, path::PathBuf};
 use tc_backends::{
     builtins, cpu,
-    cpu::{Options, Program, Target},
+    cpu::{Machine, Options, Program},
     hlo,
     runtime::Tensor,
 };
@@ -33,10 +33,10 @@ fn foreign_symbols(program: &Program) -> Vec<String> {
 }
 
 /// This machine, and a processor without SSE4.1, FMA and F16C where that is of its kind.
-fn targets() -> Vec<Target> {
-    let mut targets = vec![Target::host()];
+fn targets() -> Vec<Machine> {
+    let mut targets = vec![Machine::host()];
     if targets[0].triple.starts_with("x86_64") {
-        targets.push(Target::cpu("x86-64"));
+        targets.push(Machine::cpu("x86-64"));
     }
     targets
 }
@@ -67,7 +67,7 @@ func.func @{name}({arguments}) -> tensor<7x{to}> {{
 }
 
 /// Lowers functions for a target.
-fn lower(functions: &[String], target: &Target) -> Program {
+fn lower(functions: &[String], target: &Machine) -> Program {
     let context = tc_dialects::new_context();
     let module = Module::parse(&context, &functions.concat()).expect("the module parses");
     let options = Options { target: target.clone(), ..Options::default() };

@@ -4,7 +4,7 @@
 use melior::{ir::Module, pass::PassManager, utility::parse_pass_pipeline};
 use tc_backends::{
     axon,
-    cpu::{Options, Program, Target},
+    cpu::{Machine, Options, Program},
     hlo::{Array, Executable, locations},
     runtime::Tensor,
 };
@@ -86,8 +86,8 @@ impl Sums {
 /// This machine, and older ones that it can stand for, with one thread and with two.
 fn targets() -> Vec<Options> {
     let mut found = vec![Options::default(), Options { threads: 2, ..Options::default() }];
-    if Target::host().triple.starts_with("x86_64") {
-        found.push(Options { target: Target::cpu("x86-64"), ..Options::default() });
+    if Machine::host().triple.starts_with("x86_64") {
+        found.push(Options { target: Machine::cpu("x86-64"), ..Options::default() });
     }
     found
 }

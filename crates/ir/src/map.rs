@@ -388,7 +388,7 @@ impl IndexingMap {
     }
 
     /// Restricts the domain to the points where `expr` lies in `interval`. A restriction of a
-    /// variable with constant bounds narrows them, one of a constrained expression narrows
+    /// variable with constant bounds tightens them, one of a constrained expression tightens
     /// that constraint, and one that constants satisfy is dropped.
     pub fn add_constraint(&mut self, ctx: &Context, expr: Expr, interval: Interval) {
         match ctx.node(expr) {

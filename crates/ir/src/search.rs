@@ -1,6 +1,6 @@
 //! Enumerates the points of a domain with few points in a large box, by branch and prune.
 //!
-//! A box is narrowed by the constraints, left out where one of them holds nowhere in it, and cut in two
+//! A box is tightened by the constraints, left out where one of them holds nowhere in it, and cut in two
 //! otherwise, until single points are left (interval branch and
 //! prune; Van Hentenryck, McAllester and Kapur, "Solving polynomial systems using a branch and prune
 //! approach", 1997).
@@ -9,11 +9,11 @@ use crate::evaluator::{MapEvaluator, Values};
 use crate::expr::{Context, Expr, Var};
 use crate::interval::Interval;
 use crate::map::IndexingMap;
-use crate::narrow::{Narrowed, Operations, Sums};
+use crate::tighten::{Operations, Sums, Tightened};
 
 /// The most work, in operators and variables whose intervals are found.
 const MAX_WORK: u64 = 1 << 20;
-/// How much smaller a box has to become to be narrowed again.
+/// How much smaller a box has to become to be tightened again.
 const MIN_PROGRESS: f64 = 0.8;
 
 /// Points of a domain.
@@ -54,18 +54,18 @@ pub(crate) fn search(ctx: &Context, map: &IndexingMap, limit: usize) -> Found {
                 return found;
             }
             let is_empty = cell.iter().any(|it| it.is_empty());
-            if is_empty || sums.narrow(&mut cell) == Narrowed::Empty {
+            if is_empty || sums.tighten(&mut cell) == Tightened::Empty {
                 continue 'cells;
             }
             let before = size(&cell);
-            match operations.narrow(&mut cell) {
-                Narrowed::Empty => continue 'cells,
+            match operations.tighten(&mut cell) {
+                Tightened::Empty => continue 'cells,
                 // Slow progress is left to bisection.
-                Narrowed::Open if size(&cell) < before * MIN_PROGRESS => {}
-                Narrowed::Open | Narrowed::Settled => break,
+                Tightened::Open if size(&cell) < before * MIN_PROGRESS => {}
+                Tightened::Open | Tightened::Settled => break,
             }
         }
-        // The fewest values first (Haralick and Elliott 1980): fixed, they narrow the others.
+        // The fewest values first (Haralick and Elliott 1980): fixed, they tighten the others.
         let open_places = (0..cell.len()).filter(|&place| cell[place].lo < cell[place].hi);
         let narrowest = open_places.min_by_key(|&place| cell[place].hi.abs_diff(cell[place].lo));
         let Some((place, interval)) = narrowest.map(|place| (place, cell[place])) else {

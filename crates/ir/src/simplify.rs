@@ -6,7 +6,7 @@
 //! `x mod c` being `x - c*(x floordiv c)`, so that most identities of quotients and remainders
 //! are the cancellation of equal terms; when the form is written down, remainders are put
 //! together again. The rules (`division`) decide by the intervals of sums, as those of XLA's
-//! `indexing_map.cc` and of Halide's simplifier do. Constraints narrow these, and say which quotients
+//! `indexing_map.cc` and of Halide's simplifier do. Constraints tighten these, and say which quotients
 //! are exact (`known`). Quotients of one variable are a sum of its
 //! `digits`, which take their values independently of each other. With symbolic bounds or
 //! divisors, questions that intervals leave open go to the [prover](crate::prove), a bounded
@@ -221,7 +221,7 @@ impl<'c> Simplifier<'c> {
 
     /// A simplifier that knows the bounds and the constraints of `map`.
     pub fn for_domain(ctx: &'c Context, map: &IndexingMap) -> Self {
-        Self::for_domain_within(ctx, map, map.narrowed_intervals(ctx))
+        Self::for_domain_within(ctx, map, map.tightened_intervals(ctx))
     }
 
     /// [`for_domain`](Self::for_domain), given the intervals of the variables.

@@ -2,7 +2,7 @@
 //!
 //! [`Context::interval_of`] goes through an expression once and forgets where values come from: of
 //! `d0 - d0 mod 4` it says that one number is subtracted from another. Here, the interval is
-//! narrowed by
+//! tightened by
 //!
 //! 1. the simplified forms of the expression, also with `x mod c` as `x - c*(x floordiv c)`;
 //! 2. monotonicity: where the difference `e(x + 1) - e(x)` has one sign on the whole domain, the
@@ -71,7 +71,7 @@ impl IndexingMap {
         }
         let mut simplifier = Simplifier::for_domain(ctx, self);
         let simplified = simplifier.simplify(expr);
-        let intervals = self.narrowed_intervals(ctx);
+        let intervals = self.tightened_intervals(ctx);
         let quotients = simplifier.simplify(with_quotients(ctx, simplified, &intervals));
         let is_box = self.constraints.is_empty()
             && self

@@ -9,7 +9,7 @@ use std::{
     process::ExitCode,
 };
 use tc_backends::{
-    cpu::{self, Program, Stage, Target},
+    cpu::{self, Machine, Program, Stage},
     run::{self, Error},
 };
 use tc_dialects::Language;
@@ -87,7 +87,7 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<(), Error> {
     let output = output(arguments)?;
-    let target = Target::named(&arguments.target_cpu);
+    let target = Machine::named(&arguments.target_cpu);
     let options = arguments.compilation.options(target, true);
     arguments.compilation.enable_ir_printing();
     let context = tc_dialects::new_context();

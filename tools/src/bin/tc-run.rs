@@ -95,7 +95,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     let shapes = session.shapes(def, &sizes)?;
     let tensors = inputs.complete(def, &shapes, &sizes, execution.seed)?;
 
-    let mut options = execution.compilation.options(cpu::Target::host(), arguments.dynamic);
+    let mut options = execution.compilation.options(cpu::Machine::host(), arguments.dynamic);
     // Random elements are drawn inside what they index; those of files may be anything.
     if execution.inputs.is_some() {
         options.checks = options.checks.max(Checks::Bounds);

@@ -6,7 +6,7 @@
 mod interface;
 
 use super::{
-    Error, Target,
+    Error, Machine,
     substitute::{CONVERSIONS, Element, substitute},
 };
 use crate::runtime::Tensor;
@@ -175,10 +175,10 @@ unsafe fn check(error: LLVMErrorRef) -> Result<(), Error> {
 }
 
 /// The machine that runs this program.
-pub(super) fn host() -> Target {
+pub(super) fn host() -> Machine {
     // SAFETY: each function returns a message that is ours.
     unsafe {
-        Target {
+        Machine {
             triple: take_message(LLVMGetDefaultTargetTriple()),
             cpu: take_message(LLVMGetHostCPUName()),
             features: take_message(LLVMGetHostCPUFeatures()),
@@ -187,21 +187,21 @@ pub(super) fn host() -> Target {
 }
 
 /// Whether the processor of a target has a feature, by LLVM's name of it.
-pub(super) fn has_feature(target: &Target, feature: &str) -> bool {
+pub(super) fn has_feature(target: &Machine, feature: &str) -> bool {
     initialize();
     tc_dialects::has_feature(&target.triple, &target.cpu, &target.features, feature)
 }
 
 /// Checks that LLVM generates code for a target.
-pub(super) fn check_target(target: &Target) -> Result<(), Error> {
-    Machine::new(target).map(|_| ())
+pub(super) fn check_target(target: &Machine) -> Result<(), Error> {
+    CodeGenerator::new(target).map(|_| ())
 }
 
-/// A target machine.
-struct Machine(LLVMTargetMachineRef);
+/// LLVM's code generator for a machine.
+struct CodeGenerator(LLVMTargetMachineRef);
 
-impl Machine {
-    fn new(target: &Target) -> Result<Self, Error> {
+impl CodeGenerator {
+    fn new(target: &Machine) -> Result<Self, Error> {
         initialize();
         let [triple, cpu, features] =
             [&target.triple, &target.cpu, &target.features].map(|text| c_string(text));
@@ -236,7 +236,7 @@ impl Machine {
     }
 }
 
-impl Drop for Machine {
+impl Drop for CodeGenerator {
     fn drop(&mut self) {
         // SAFETY: owned.
         unsafe { LLVMDisposeTargetMachine(self.0) }
@@ -297,9 +297,9 @@ impl Drop for Context {
 pub(super) struct Module {
     // Dropped in this order.
     raw: OwnedModule,
-    machine: Machine,
+    generator: CodeGenerator,
     context: Context,
-    target: Target,
+    target: Machine,
 }
 
 struct OwnedModule(*mut LLVMModule);
@@ -313,21 +313,21 @@ impl Drop for OwnedModule {
 
 impl Module {
     /// Translates a module of the `llvm` dialect.
-    pub fn translate(op: Op, target: &Target) -> Result<Self, Error> {
-        let machine = Machine::new(target)?;
+    pub fn translate(op: Op, target: &Machine) -> Result<Self, Error> {
+        let generator = CodeGenerator::new(target)?;
         let context = Context::new();
         // SAFETY: the context is alive, and outlives the module.
         let raw = unsafe { tc_dialects::translate_to_llvm_ir(op, context.raw.cast()) };
         let raw = OwnedModule(raw.ok_or(Error::Lowering)?.cast());
         let triple = c_string(&target.triple);
-        // SAFETY: module and machine are alive; the layout is copied.
+        // SAFETY: module and generator are alive; the layout is copied.
         unsafe {
             LLVMSetTarget(raw.0, triple.as_ptr());
-            let layout = LLVMCreateTargetDataLayout(machine.0);
+            let layout = LLVMCreateTargetDataLayout(generator.0);
             LLVMSetModuleDataLayout(raw.0, layout);
             LLVMDisposeTargetData(layout);
         }
-        let module = Self { raw, machine, context, target: target.clone() };
+        let module = Self { raw, generator, context, target: target.clone() };
         module.hide_variables();
         module.mark_noalias();
         Ok(module)
@@ -785,7 +785,7 @@ impl Module {
         }
         self.hide_sign_bits();
         self.verify()?;
-        // SAFETY: module and machine are alive, the options are disposed of.
+        // SAFETY: module and generator are alive, the options are disposed of.
         let result = unsafe {
             let options = LLVMCreatePassBuilderOptions();
             LLVMPassBuilderOptionsSetLoopVectorization(options, 1);
@@ -793,7 +793,7 @@ impl Module {
             LLVMPassBuilderOptionsSetLoopUnrolling(options, 1);
             // Most built-ins are not called: they go before anything is done about them.
             let passes = c"globaldce,always-inline,default<O3>";
-            let result = LLVMRunPasses(self.raw.0, passes.as_ptr(), self.machine.0, options);
+            let result = LLVMRunPasses(self.raw.0, passes.as_ptr(), self.generator.0, options);
             LLVMDisposePassBuilderOptions(options);
             check(result)
         };
@@ -831,7 +831,7 @@ impl Module {
             let mut message = ptr::null_mut();
             let mut buffer = ptr::null_mut();
             let failed = LLVMTargetMachineEmitToMemoryBuffer(
-                self.machine.0,
+                self.generator.0,
                 copy.0,
                 file,
                 &mut message,

@@ -28,16 +28,16 @@ mod cost;
 pub mod header;
 mod jit;
 mod llvm;
+mod machine;
 pub mod pipeline;
 mod signature;
 mod substitute;
-mod target;
 mod upstream;
 
 pub use cost::{Cost, cost};
 pub use jit::{Buffers, CallError, Compiled, Function};
+pub use machine::Machine;
 pub use signature::{Argument, Extent, Role, Signature};
-pub use target::Target;
 pub(crate) use upstream::check_types;
 
 use melior::ir::Module;
@@ -56,13 +56,13 @@ pub struct Options {
     /// Neither reassociate nor contract floating-point operations.
     pub strict_fp: bool,
     /// The processor that the code is for.
-    pub target: Target,
+    pub target: Machine,
 }
 
 impl Default for Options {
     /// One thread, relaxed floating-point arithmetic, for this machine.
     fn default() -> Self {
-        Self { threads: 1, strict_fp: false, target: Target::host() }
+        Self { threads: 1, strict_fp: false, target: Machine::host() }
     }
 }
 

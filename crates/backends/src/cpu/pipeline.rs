@@ -1,7 +1,7 @@
 //! The passes from functions on tensors to the `llvm` dialect, as textual pipelines for
 //! modules. All three parts together are `tc-opt --lower-to-cpu`.
 
-use super::{MAX_THREADS, Options, Target};
+use super::{MAX_THREADS, Machine, Options};
 use tc_dialects::pass::{self, PassOption, PipelineInfo};
 
 /// All parts as one pipeline.
@@ -38,7 +38,7 @@ fn build(options: &pass::Options) -> Result<String, String> {
         "false" | "0" => false,
         _ => return Err("'strict-fp' expects 'true' or 'false'".to_string()),
     };
-    let target = Target::named(options.text("target-cpu"));
+    let target = Machine::named(options.text("target-cpu"));
     target.check().map_err(|error| error.to_string())?;
     let options = Options { threads, strict_fp, target };
     Ok([destinations(true), to_loops(&options, true), to_llvm(&options, true)].join(","))

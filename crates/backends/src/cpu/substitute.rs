@@ -5,7 +5,7 @@
 //! replaced before LLVM optimizes, by functions of `runtime/`, so that an object needs no
 //! library for what it calculates.
 
-use super::Target;
+use super::Machine;
 use crate::builtins;
 
 /// The type of the elements that a function is called with.
@@ -26,7 +26,7 @@ pub(super) fn substitute(
     callee: &str,
     arity: usize,
     element: Element,
-    target: &Target,
+    target: &Machine,
 ) -> Option<String> {
     let suffix = if element == Element::Double { "f64" } else { "f32" };
     let builtin = |name: &str| {
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn calls_of_libraries_are_replaced() {
-        let of = |callee, arity, element| substitute(callee, arity, element, &Target::host());
+        let of = |callee, arity, element| substitute(callee, arity, element, &Machine::host());
         let symbol = |callee, arity, element| of(callee, arity, element).unwrap_or_default();
         assert_eq!(symbol("llvm.exp.v8f32", 1, Element::Single), "tc_exp_f32");
         assert_eq!(symbol("llvm.maxnum.f16", 2, Element::Half), "tc_fmax_f32");
@@ -84,11 +84,11 @@ mod tests {
 
     #[test]
     fn instructions_are_left_to_processors_that_have_them() {
-        if !Target::host().triple.starts_with("x86_64") {
+        if !Machine::host().triple.starts_with("x86_64") {
             return;
         }
         let of = |callee, arity, element, cpu| {
-            substitute(callee, arity, element, &Target::cpu(cpu)).unwrap_or_default()
+            substitute(callee, arity, element, &Machine::cpu(cpu)).unwrap_or_default()
         };
         assert_eq!(of("llvm.floor.f16", 1, Element::Half, "x86-64"), "tc_soft_floor_f32");
         assert_eq!(of("llvm.fma.f64", 3, Element::Double, "x86-64-v2"), "tc_soft_fma_f64");

@@ -1,6 +1,6 @@
 //! Axon as an evaluation target: programs, element by element.
 //!
-//! The other [`Target`] of the evaluation of programs, besides the one that builds HLO: what each
+//! The other [`Evaluator`] of the evaluation of programs, besides the one that builds HLO: what each
 //! built-in function means, written down as naively as possible, on scalars with a bound on what a
 //! compiled program may calculate. Tensors of `bf16` come and go as `f32`.
 
@@ -19,8 +19,8 @@ use tc_dialects::{
     axon::{
         self, Inferred, Instance, TensorType,
         evaluate::{
-            Callee, Evaluated, Iterated, Machine, Made, Number, Pointwise, Target, Value, Window,
-            constant, evaluate, refuse, stepped,
+            Callee, Evaluated, Evaluation, Evaluator, Iterated, Made, Number, Pointwise, Value,
+            Window, constant, evaluate, refuse, stepped,
         },
         syntax::ast::Program,
     },
@@ -278,7 +278,7 @@ fn get(tensor: &Tensor, index: impl IntoIterator<Item = usize>) -> Scalar {
     tensor.scalars[place]
 }
 
-impl Target for Reference {
+impl Evaluator for Reference {
     type Tensor = Tensor;
     type Size = i64;
     const MAX_CALLS: usize = 1 << 26;
@@ -443,7 +443,7 @@ impl Target for Reference {
     }
 
     fn reduce(
-        machine: &mut Machine<'_, Self>,
+        evaluation: &mut Evaluation<'_, Self>,
         function: Callee,
         init: &Tensor,
         of: &Tensor,
@@ -451,16 +451,17 @@ impl Target for Reference {
     ) -> Evaluated<Tensor> {
         let at = |error: String| refuse(span, error);
         let rows: Vec<_> = (0..of.ty.dims[0] as usize).map(|row| of.row(row)).collect();
-        let pointwise = machine.as_pointwise(function);
+        let pointwise = evaluation.as_pointwise(function);
         let domain = domain(&of.ty);
         if let Some(kind) = pointwise.and_then(|function| domain.fold(function)) {
             let mut place = 0;
-            let folded = machine.target.generate(rows[0].ty.clone(), rows.len() as u64, |_| {
-                let mut fold = Fold::new(kind, Some(init.scalars[0]));
-                rows.iter().for_each(|row| fold.add(row.scalars[place]));
-                place += 1;
-                Ok(fold.finish())
-            });
+            let folded =
+                evaluation.evaluator.generate(rows[0].ty.clone(), rows.len() as u64, |_| {
+                    let mut fold = Fold::new(kind, Some(init.scalars[0]));
+                    rows.iter().for_each(|row| fold.add(row.scalars[place]));
+                    place += 1;
+                    Ok(fold.finish())
+                });
             return folded.map_err(at);
         }
         let scalar = |scalar| {
@@ -471,7 +472,8 @@ impl Target for Reference {
         for place in 0..rows[0].scalars.len() {
             let mut value = scalar(init.scalars[0]);
             for row in &rows {
-                value = machine.apply(function, vec![value, scalar(row.scalars[place])], span)?;
+                value =
+                    evaluation.apply(function, vec![value, scalar(row.scalars[place])], span)?;
             }
             match value {
                 Value::Tensor(value) => scalars.push(value.scalars[0]),
@@ -482,7 +484,7 @@ impl Target for Reference {
     }
 
     fn iterate(
-        machine: &mut Machine<'_, Self>,
+        evaluation: &mut Evaluation<'_, Self>,
         function: Callee,
         mut state: Option<Value<Tensor>>,
         over: &Tensor,
@@ -494,7 +496,7 @@ impl Target for Reference {
         for number in 0..rows as usize {
             let mut args: Vec<_> = state.iter().cloned().collect();
             args.push(Value::Tensor(over.row(number)));
-            let value = machine.apply(function, args, span)?;
+            let value = evaluation.apply(function, args, span)?;
             let (next, result) = stepped(state.is_some(), value, span)?;
             state = next;
             scalars.extend(result.scalars.iter().copied());

@@ -1,4 +1,4 @@
-//! Decodes `imap.generic`, `imap.scan` and `tc.comprehension` into a [`Nest`].
+//! Decodes `imap.generic`, `imap.scan` and `tc.comprehension` into a [`LoopNest`].
 
 use super::{
     decode::{Decoder, Known, is_last_use, scalar_type},
@@ -6,8 +6,8 @@ use super::{
     error::Error,
     fold::FoldKind,
     program::{
-        Accumulator, At, Branch, Code, Combiner, FoldStart, If, Inside, Inst, Loop, MemoryInst,
-        Moves, Nest, Output, Place, Reg, Scan, Scatter, Start,
+        Accumulator, At, Branch, Code, Combiner, FoldStart, If, Inside, Inst, Loop, LoopNest,
+        MemoryInst, Moves, Output, Place, Reg, Scan, Scatter, Start,
     },
     scalar::Scalar,
 };
@@ -250,7 +250,7 @@ impl Decoder {
         let [before, per_dim, constraint_code] = stages.code;
         let constraints =
             constrained.into_iter().zip(domain.constraints.iter().map(|it| it.interval)).collect();
-        code.push(Inst::Nest(Box::new(Nest {
+        code.push(Inst::LoopNest(Box::new(LoopNest {
             at,
             scan: scan.map(|it| match it.is_exclusive() {
                 true => Scan::Exclusive,
@@ -580,7 +580,7 @@ impl Decoder {
         let output = Output { start, to: self.new_tensor(result), position, stored };
         let constraints =
             constrained.into_iter().zip(domain.constraints.iter().map(|it| it.interval)).collect();
-        code.push(Inst::Nest(Box::new(Nest {
+        code.push(Inst::LoopNest(Box::new(LoopNest {
             at,
             scan: None,
             scatter: None,

@@ -8,7 +8,7 @@ use super::{
     integer::{self, Undefined, unsigned, wrap},
     memory::{Heap, MemRef},
     program::{
-        At, Branch, Code, CountedLoop, FoldStart, If, IndexOp, Inside, Inst, Loop, Moves, Nest,
+        At, Branch, Code, CountedLoop, FoldStart, If, IndexOp, Inside, Inst, Loop, LoopNest, Moves,
         Output, Place, Program, Reg, Scan, Scatter, Slice, Start, TensorReg, While,
     },
     scalar::{self, Scalar},
@@ -391,7 +391,7 @@ impl<'p> Machine<'p> {
                 array.origin = origin;
                 self.set_tensor(*tensor, array);
             }
-            Inst::Nest(nest) => return self.nest(nest),
+            Inst::LoopNest(nest) => return self.nest(nest),
             Inst::Sort(sort) => return self.sort(sort),
         }
         Ok(())
@@ -814,7 +814,7 @@ impl<'p> Machine<'p> {
             .collect()
     }
 
-    fn nest(&mut self, nest: &'p Nest) -> Result<()> {
+    fn nest(&mut self, nest: &'p LoopNest) -> Result<()> {
         self.code(&nest.before)?;
         let mut outputs = Vec::new();
         let mut dims = Odometer::new(self, &nest.dims, nest)?;
@@ -839,7 +839,7 @@ impl<'p> Machine<'p> {
     }
 
     /// The values of the variables, for an error.
-    fn where_in(&self, nest: &Nest) -> String {
+    fn where_in(&self, nest: &LoopNest) -> String {
         let loops = nest.dims.iter().chain(&nest.ranges);
         let values: Vec<_> =
             loops.map(|it| format!("{} = {}", it.name, self.regs[it.variable].as_int())).collect();
@@ -847,7 +847,7 @@ impl<'p> Machine<'p> {
     }
 
     /// What a result holds before the nest; `None` if it is in memory.
-    fn start(&mut self, nest: &Nest, output: &Output) -> Result<Option<Rc<Array>>> {
+    fn start(&mut self, nest: &LoopNest, output: &Output) -> Result<Option<Rc<Array>>> {
         match &output.start {
             Start::Tensor { tensor, take } => {
                 self.written(*tensor, output.to, *take, nest.at).map(Some)
@@ -877,7 +877,7 @@ impl<'p> Machine<'p> {
     /// where the constraints hold; a fold stores everywhere.
     fn point(
         &mut self,
-        nest: &'p Nest,
+        nest: &'p LoopNest,
         outputs: &mut [Option<Rc<Array>>],
         Carried { folds, updated }: &mut Carried,
         starts: bool,
@@ -925,7 +925,12 @@ impl<'p> Machine<'p> {
 
     /// Checks what a scatter promises about the elements of the current point. Those that depend on
     /// rounding may be any.
-    fn keep_promises(&self, nest: &Nest, scatter: &Scatter, updated: &mut Updated) -> Result<()> {
+    fn keep_promises(
+        &self,
+        nest: &LoopNest,
+        scatter: &Scatter,
+        updated: &mut Updated,
+    ) -> Result<()> {
         let values = |regs: &[Reg]| -> Option<Vec<i64>> {
             let known = |reg: &Reg| Some(self.regs[*reg]).filter(|it| it.is_certain());
             regs.iter().map(|reg| Some(known(reg)?.as_int())).collect()
@@ -950,7 +955,7 @@ impl<'p> Machine<'p> {
         Ok(())
     }
 
-    fn finish_folds(&mut self, nest: &Nest, folds: &[Fold]) {
+    fn finish_folds(&mut self, nest: &LoopNest, folds: &[Fold]) {
         for (accumulator, fold) in nest.accumulators.iter().zip(folds) {
             self.regs[accumulator.folded] = fold.finish();
         }
@@ -959,7 +964,7 @@ impl<'p> Machine<'p> {
     /// Gives the accumulators their starts.
     fn start_folds(
         &self,
-        nest: &Nest,
+        nest: &LoopNest,
         outputs: &[Option<Rc<Array>>],
         folds: &mut Vec<Fold>,
     ) -> Result<()> {
@@ -988,7 +993,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Stores the elements of the current point.
-    fn store_outputs(&mut self, nest: &Nest, outputs: &mut [Option<Rc<Array>>]) -> Result<()> {
+    fn store_outputs(&mut self, nest: &LoopNest, outputs: &mut [Option<Rc<Array>>]) -> Result<()> {
         for (output, array) in nest.outputs.iter().zip(outputs) {
             let stored = self.regs[output.stored];
             match (array, &output.start) {
@@ -1015,13 +1020,13 @@ impl<'p> Machine<'p> {
 
     /// The row-major position of the element that an output stores at the current point; `None` if it
     /// depends on rounding.
-    fn stored_at(&self, nest: &Nest, output: &Output, array: &Array) -> Result<Option<usize>> {
+    fn stored_at(&self, nest: &LoopNest, output: &Output, array: &Array) -> Result<Option<usize>> {
         self.element(array, &output.position, false, nest.at)
     }
 
     /// Whether the current point satisfies the constraints: `None` if not, otherwise whether that is
     /// certain.
-    fn satisfies(&mut self, nest: &'p Nest) -> Result<Option<bool>> {
+    fn satisfies(&mut self, nest: &'p LoopNest) -> Result<Option<bool>> {
         self.code(&nest.constraint_code)?;
         self.holds(&nest.constraints, "a constraint", false, nest.at)
     }
@@ -1049,7 +1054,7 @@ impl<'p> Machine<'p> {
     }
 
     /// Folds in the values of one point, if it satisfies the constraints.
-    fn term(&mut self, nest: &'p Nest, folds: &mut [Fold]) -> Result<()> {
+    fn term(&mut self, nest: &'p LoopNest, folds: &mut [Fold]) -> Result<()> {
         let Some(certain) = self.satisfies(nest)? else { return Ok(()) };
         self.code(&nest.body)?;
         if let Some(combiner) = &nest.combiner {
@@ -1153,7 +1158,7 @@ enum State {
 }
 
 impl<'p> Odometer<'p> {
-    fn new(machine: &Machine, loops: &'p [Loop], nest: &Nest) -> Result<Self> {
+    fn new(machine: &Machine, loops: &'p [Loop], nest: &LoopNest) -> Result<Self> {
         let mut state = State::Fresh;
         let mut bounds = smallvec::SmallVec::new();
         let mut points = 1u64;

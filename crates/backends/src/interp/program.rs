@@ -249,7 +249,7 @@ pub(crate) enum Inst {
         position: Vec<Reg>,
         at: At,
     },
-    Nest(Box<Nest>),
+    LoopNest(Box<LoopNest>),
     Sort(Box<Sort>),
 }
 
@@ -569,7 +569,7 @@ pub(crate) struct Scatter {
 
 /// An `imap.generic`, an `imap.scan`, an `imap.scatter` or a `tc.comprehension`.
 #[derive(Clone, Debug)]
-pub(crate) struct Nest {
+pub(crate) struct LoopNest {
     pub(crate) at: At,
     /// In a scan, accumulators start at the first point of the last dimension.
     pub(crate) scan: Option<Scan>,

@@ -1,6 +1,6 @@
 //! Converts an Axon program at known sizes to an HLO module.
 //!
-//! A [`Target`] that builds instructions. `map` and `loop` become a `while` that takes a row with
+//! An [`Evaluator`] that builds instructions. `map` and `loop` become a `while` that takes a row with
 //! `dynamic-slice` and stores one with `dynamic-update-slice`; its body is built once, whatever the
 //! number of rows. What a body uses of the computation around it is added to the state of its loop
 //! when it is first used. `reduce` becomes a `reduce`, whose computation takes scalars that it uses of
@@ -8,8 +8,8 @@
 
 use super::dialect::{Asked, Read};
 use super::evaluate::{
-    Callee, Evaluated, Iterated, Machine, Made, Number, Pointwise, Target, Value, Window, constant,
-    evaluate, stepped,
+    Callee, Evaluated, Evaluation, Evaluator, Iterated, Made, Number, Pointwise, Value, Window,
+    constant, evaluate, stepped,
 };
 use super::infer::Inferred;
 use super::specialize::{Given, Instance, TensorType, refuse};
@@ -404,7 +404,7 @@ impl Builder {
     }
 }
 
-impl Target for Builder {
+impl Evaluator for Builder {
     type Tensor = Tensor;
     type Size = i64;
     const MAX_CALLS: usize = 1 << 16;
@@ -554,7 +554,7 @@ impl Target for Builder {
     }
 
     fn reduce(
-        machine: &mut Machine<'_, Self>,
+        evaluation: &mut Evaluation<'_, Self>,
         function: Callee,
         init: &Tensor,
         of: &Tensor,
@@ -562,12 +562,12 @@ impl Target for Builder {
     ) -> Evaluated<Tensor> {
         let at = |error: String| refuse(span, error);
         let element = of.ty.element;
-        machine.target.levels.push(Level::new(Kind::Reducer(Vec::new())));
-        let so_far = machine.target.parameter(0, "so_far", scalar(element));
-        let next = machine.target.parameter(1, "next", scalar(element));
+        evaluation.evaluator.levels.push(Level::new(Kind::Reducer(Vec::new())));
+        let so_far = evaluation.evaluator.parameter(0, "so_far", scalar(element));
+        let next = evaluation.evaluator.parameter(1, "next", scalar(element));
         let args = vec![Value::Tensor(so_far), Value::Tensor(next)];
-        let result = machine.apply(function, args, span)?;
-        let builder = &mut machine.target;
+        let result = evaluation.apply(function, args, span)?;
+        let builder = &mut evaluation.evaluator;
         let Value::Tensor(result) = result else {
             return Err(at("the function of 'reduce' gives no tensor".to_string()));
         };
@@ -609,14 +609,14 @@ impl Target for Builder {
     }
 
     fn iterate(
-        machine: &mut Machine<'_, Self>,
+        evaluation: &mut Evaluation<'_, Self>,
         function: Callee,
         state: Option<Value<Tensor>>,
         over: &Tensor,
         span: Span,
     ) -> Evaluated<Iterated<Tensor>> {
         let at = |error: String| refuse(span, error);
-        let builder = &mut machine.target;
+        let builder = &mut evaluation.evaluator;
         let count = over.ty.dims[0];
         let zero = builder.constant(COUNTER, 0);
         let tensors = state.as_ref().and_then(Value::tensors).unwrap_or_default();
@@ -639,8 +639,8 @@ impl Target for Builder {
         let mut args = Vec::new();
         args.extend(state.as_ref().map(|state| state.with_tensors(&mut entries.iter().cloned())));
         args.push(Value::Tensor(row));
-        let result = machine.apply(function, args, span)?;
-        let builder = &mut machine.target;
+        let result = evaluation.apply(function, args, span)?;
+        let builder = &mut evaluation.evaluator;
         builder.span = span;
         let (next, result) = stepped(state.is_some(), result, span)?;
         let next = next.and_then(|next| next.tensors()).unwrap_or_default();

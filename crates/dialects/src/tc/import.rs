@@ -11,14 +11,14 @@
 
 mod body;
 mod index;
-mod plan;
+mod read_order;
 mod scalar;
 #[cfg(test)]
 mod tests;
 
 use self::{
     body::{Emitted, Emitter, Scope, dictionary, source_text},
-    plan::{LetForm, Need, Plan, first_variable, outer_reads},
+    read_order::{LetForm, Need, ReadOrder, first_variable, outer_reads},
 };
 use super::{
     Comprehension, Def, ranges,
@@ -290,12 +290,12 @@ fn import_statement<'a, 'c>(
         (0..statement.rank).chain(statement.reductions.iter().copied()).collect();
     let (bounded, bounds) = import_ranges(scope, statement, &order)?;
 
-    let plan = Plan::new(&statement.lets, [&statement.value]);
+    let read_order = ReadOrder::new(&statement.lets, [&statement.value]);
     let (body, block, variables) = variables_region(scope, statement, &order);
-    let mut emitter = Emitter::new(scope, statement, &plan, block, variables)?;
+    let mut emitter = Emitter::new(scope, statement, &read_order, block, variables)?;
     let value = emitter.value(&statement.value)?;
     emitter.finish(&[value], statement.value.span);
-    let exists = import_exists(scope, statement, &plan, &order)?;
+    let exists = import_exists(scope, statement, &read_order, &order)?;
 
     let names = |variables: &[usize]| {
         let names: Vec<_> =
@@ -365,9 +365,9 @@ fn import_ranges<'a, 'c>(
     order: &[usize],
 ) -> Emitted<'c, (Vec<i64>, Vec<Val<'c>>)> {
     let roots = statement.ranges.iter().flat_map(|clause| [&clause.lower, &clause.upper]);
-    let plan = Plan::new(&statement.lets, roots);
+    let read_order = ReadOrder::new(&statement.lets, roots);
     let block = scope.block;
-    let mut emitter = Emitter::new(scope, statement, &plan, block, Vec::new())?;
+    let mut emitter = Emitter::new(scope, statement, &read_order, block, Vec::new())?;
     let mut ranges = vec![None; statement.variables.len()];
     for clause in &statement.ranges {
         let (lower, upper) = (emitter.index(&clause.lower)?, emitter.index(&clause.upper)?);
@@ -397,7 +397,7 @@ fn import_ranges<'a, 'c>(
 fn import_exists<'a, 'c>(
     scope: &mut Scope<'a, 'c>,
     statement: &'a Statement,
-    body: &Plan,
+    body: &ReadOrder,
     order: &[usize],
 ) -> Emitted<'c, Region<'c>> {
     let mut reads: Vec<&Expr> = Vec::new();
@@ -415,9 +415,9 @@ fn import_exists<'a, 'c>(
     if reads.is_empty() {
         return Ok(Region::new());
     }
-    let plan = Plan::new(&statement.lets, reads.iter().copied());
+    let read_order = ReadOrder::new(&statement.lets, reads.iter().copied());
     let (region, block, variables) = variables_region(scope, statement, order);
-    let mut emitter = Emitter::new(scope, statement, &plan, block, variables)?;
+    let mut emitter = Emitter::new(scope, statement, &read_order, block, variables)?;
     let mut values = Vec::with_capacity(reads.len());
     for read in reads {
         values.push(emitter.value(read)?);

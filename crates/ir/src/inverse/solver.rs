@@ -82,7 +82,7 @@ impl<'c> Solver<'c> {
                 solver.add(constraint.expr, ctx.constant(value));
             }
         }
-        let intervals = map.narrowed_intervals(ctx);
+        let intervals = map.tightened_intervals(ctx);
         for (var, _) in map.vars() {
             if let Some(value) = intervals.of(var).as_point() {
                 solver.known.insert(ctx.var(var), ctx.constant(value));

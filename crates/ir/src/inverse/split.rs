@@ -43,7 +43,7 @@ impl Digits {
     /// Splits the variables by their periods. `None` where there is none that is
     /// shorter than the interval of its variable, or no work is left.
     pub(super) fn split(&self, ctx: &Context, which: Periods, work: &Work) -> Option<Self> {
-        let intervals = self.map.narrowed_intervals(ctx);
+        let intervals = self.map.tightened_intervals(ctx);
         let mut map = self.map.clone();
         let mut replacements: Vec<Option<Expr>> = vec![None; map.dims.len()];
         let mut ends = Vec::new();

@@ -267,7 +267,7 @@ impl IndexingMap {
     /// Simplifies the results under bounds and constraints, and returns whether one changed and may do so
     /// again.
     fn simplify_results(&mut self, ctx: &Context) -> bool {
-        let intervals = self.narrowed_intervals(ctx);
+        let intervals = self.tightened_intervals(ctx);
         if self.are_results_simple(ctx, &intervals) {
             return false;
         }
@@ -392,7 +392,7 @@ impl IndexingMap {
         let Constraint { expr, interval } = constraint;
         match ctx.node(expr) {
             Node::Var(var) => {
-                let open = self.narrow(ctx, var, interval);
+                let open = self.tighten_bounds_of(ctx, var, interval);
                 if open != Interval::ALL {
                     self.add_constraint(ctx, expr, open);
                 }
@@ -413,7 +413,7 @@ impl IndexingMap {
                     }
                 }
                 if let (Some(var), Some(modulus)) = (ctx.as_var(value), ctx.as_constant(modulus)) {
-                    self.narrow_to_remainders(ctx, var, modulus, interval);
+                    self.tighten_to_remainders(ctx, var, modulus, interval);
                 }
             }
             _ => {}
@@ -422,9 +422,9 @@ impl IndexingMap {
         Some(true)
     }
 
-    /// Narrows the bounds of `var` to `interval` where they are no expressions, and returns
+    /// Tightens the bounds of `var` to `interval` where they are no expressions, and returns
     /// the part that is left to say.
-    fn narrow(&mut self, ctx: &Context, var: Var, interval: Interval) -> Interval {
+    fn tighten_bounds_of(&mut self, ctx: &Context, var: Var, interval: Interval) -> Interval {
         let Some(variable) = self.variable_mut(var) else {
             return interval;
         };
@@ -448,7 +448,7 @@ impl IndexingMap {
 
     /// Moves the constant bounds of `var` inwards to values whose remainder lies in
     /// `remainders`.
-    fn narrow_to_remainders(
+    fn tighten_to_remainders(
         &mut self,
         ctx: &Context,
         var: Var,

@@ -1,7 +1,8 @@
-//! Implements the built-in functions on a target.
+//! Implements the built-in functions on an evaluator.
 
 use super::{
-    Callee, Evaluated, Machine, Place, Pointwise, Target, Value, Window, constant, unknown_size,
+    Callee, Evaluated, Evaluation, Evaluator, Place, Pointwise, Value, Window, constant,
+    unknown_size,
 };
 use crate::axon::specialize::{Subst, refuse};
 use crate::text::Span;
@@ -34,7 +35,7 @@ impl<T> Arguments<T> {
     }
 }
 
-impl<T: Target> Machine<'_, T> {
+impl<T: Evaluator> Evaluation<'_, T> {
     /// The point-wise function that a function is, if it is one.
     pub fn as_pointwise(&self, callee: Callee) -> Option<Pointwise> {
         match &self.functions[callee.0] {
@@ -67,15 +68,15 @@ impl<T: Target> Machine<'_, T> {
         let result = match name {
             "relu" => {
                 let x = args.tensor()?;
-                let element = self.target.tensor_type(&x).element;
+                let element = self.evaluator.tensor_type(&x).element;
                 let zero = super::Number::Integer(0);
-                let zero = self.target.number(zero, element).map_err(at)?;
+                let zero = self.evaluator.number(zero, element).map_err(at)?;
                 self.pointwise(Pointwise::Max, vec![x, zero])
             }
             "matmul" => {
                 let (lhs, rhs) = (args.tensor()?, args.tensor()?);
-                let batch = self.target.tensor_type(&lhs).dims.len().saturating_sub(2);
-                self.target.dot(&lhs, &rhs, batch)
+                let batch = self.evaluator.tensor_type(&lhs).dims.len().saturating_sub(2);
+                self.evaluator.dot(&lhs, &rhs, batch)
             }
             "conv" => {
                 let (images, filters) = (args.tensor()?, args.tensor()?);
@@ -95,42 +96,43 @@ impl<T: Target> Machine<'_, T> {
                 let ty = self.result_type(used.result, subst, name, span)?;
                 let dims = <[T::Size; 4]>::try_from(ty.dims);
                 let dims = dims.map_err(|_| refuse(span, "expected four dimensions"))?;
-                self.target.convolution(&images, &filters, window, dims)
+                self.evaluator.convolution(&images, &filters, window, dims)
             }
             "concat" => {
                 let (first, second) = (args.tensor()?, args.tensor()?);
-                self.target.concat(&first, &second)
+                self.evaluator.concat(&first, &second)
             }
             "reverse" => {
                 let x = args.tensor()?;
-                self.target.reverse(&x)
+                self.evaluator.reverse(&x)
             }
             "slice" => {
                 let x = args.tensor()?;
                 let part = ["first", "m"].map(|it| self.option(&used.dims, it, subst));
                 let part = self.sizes(&Shape::dims(part), "the options of 'slice'", span)?;
-                self.target.slice(&x, part[0].clone(), part[1].clone())
+                self.evaluator.slice(&x, part[0].clone(), part[1].clone())
             }
             "gather" => {
                 let (x, indices) = (args.tensor()?, args.tensor()?);
-                self.target.gather(&x, &indices)
+                self.evaluator.gather(&x, &indices)
             }
             "transpose" => {
                 let x = args.tensor()?;
-                self.target.transpose(&x)
+                self.evaluator.transpose(&x)
             }
             "reshape" => {
                 let x = args.tensor()?;
                 let ty = self.result_type(used.result, subst, name, span)?;
-                self.target.reshape(&x, &ty.dims)
+                self.evaluator.reshape(&x, &ty.dims)
             }
             "iota" => {
                 let ty = self.result_type(used.result, subst, name, span)?;
-                self.target.iota(ty.element, ty.dims[0].clone())
+                self.evaluator.iota(ty.element, ty.dims[0].clone())
             }
             "map" => {
                 let (function, x) = (args.function()?, args.tensor()?);
-                let made = self.in_loop(|machine| T::iterate(machine, function, None, &x, span));
+                let made =
+                    self.in_loop(|evaluation| T::iterate(evaluation, function, None, &x, span));
                 return made.map(|it| Value::Tensor(it.1));
             }
             "loop" => {
@@ -138,8 +140,8 @@ impl<T: Target> Machine<'_, T> {
                 if state.tensors().is_none() {
                     return Err(refuse(span, state.no_tensors("the state of a loop")));
                 }
-                let made =
-                    self.in_loop(|machine| T::iterate(machine, function, Some(state), &x, span));
+                let made = self
+                    .in_loop(|evaluation| T::iterate(evaluation, function, Some(state), &x, span));
                 let (last, results) = made?;
                 let last = last.ok_or_else(|| refuse(span, "a loop without a state"))?;
                 return Ok(Value::Tuple([last, Value::Tensor(results)].into()));
@@ -147,7 +149,8 @@ impl<T: Target> Machine<'_, T> {
             "reduce" => {
                 let (function, init) = (args.function()?, args.tensor()?);
                 let x = args.tensor()?;
-                let made = self.in_loop(|machine| T::reduce(machine, function, &init, &x, span));
+                let made =
+                    self.in_loop(|evaluation| T::reduce(evaluation, function, &init, &x, span));
                 return made.map(Value::Tensor);
             }
             "lstmStep" => {
@@ -181,15 +184,15 @@ impl<T: Target> Machine<'_, T> {
         function: Pointwise,
         mut operands: Vec<T::Tensor>,
     ) -> super::Made<T::Tensor> {
-        let target = &mut self.target;
-        let shapes = operands.iter().map(|it| target.tensor_type(it).dims.clone());
+        let evaluator = &mut self.evaluator;
+        let shapes = operands.iter().map(|it| evaluator.tensor_type(it).dims.clone());
         let dims = shapes.max_by_key(Vec::len).unwrap_or_default();
         for operand in &mut operands {
-            if target.tensor_type(operand).dims.len() < dims.len() {
-                *operand = target.broadcast(operand, &dims)?;
+            if evaluator.tensor_type(operand).dims.len() < dims.len() {
+                *operand = evaluator.broadcast(operand, &dims)?;
             }
         }
-        target.pointwise(function, &operands)
+        evaluator.pointwise(function, &operands)
     }
 
     /// A step of an LSTM: gates for input, forgetting and output, and a candidate for the cell, each
@@ -206,8 +209,8 @@ impl<T: Target> Machine<'_, T> {
             let (Some(weights), Some(recurrent), Some(bias)) = (weights, recurrent, bias) else {
                 return Err("expected 15 operands".to_string());
             };
-            let of_input = self.target.dot(x, weights, 0)?;
-            let of_state = self.target.dot(hidden, recurrent, 0)?;
+            let of_input = self.evaluator.dot(x, weights, 0)?;
+            let of_state = self.evaluator.dot(hidden, recurrent, 0)?;
             let sum = self.pointwise(Pointwise::Add, vec![of_input, of_state])?;
             let sum = self.pointwise(Pointwise::Add, vec![sum, bias.clone()])?;
             let function = if gate == 3 { Pointwise::Tanh } else { Pointwise::Sigmoid };

@@ -1,14 +1,14 @@
-//! Evaluation of a program at known types, on whatever a [`Target`] makes of tensors.
+//! Evaluation of a program at known types, on whatever an [`Evaluator`] makes of tensors.
 //!
 //! Functions are values while a program is evaluated, and gone afterwards: each is evaluated anew at
-//! every call, at the types of that call, so that what reaches the target is first-order and has shapes
-//! of known rank; what a size is, a number or an expression, is up to the target. The functions of `map`, `reduce` and `loop` are evaluated once each, as the body of a loop.
-//! One target builds HLO, another calculates ([`super::to_hlo`], and the reference interpreter of the
+//! every call, at the types of that call, so that what reaches the evaluator is first-order and has shapes
+//! of known rank; what a size is, a number or an expression, is up to the evaluator. The functions of `map`, `reduce` and `loop` are evaluated once each, as the body of a loop.
+//! One evaluator builds HLO, another calculates ([`super::to_hlo`], and the reference interpreter of the
 //! backends), a third builds functions whose sizes are parameters (`convert-axon-to-imap`), so that they
 //! agree on what a program means and on nothing else.
 //!
 //! Programs do not recurse, but their size may double with every definition: more than
-//! [`Target::MAX_CALLS`] calls are refused, and so are more than [`MAX_DEPTH`] of them inside of each other.
+//! [`Evaluator::MAX_CALLS`] calls are refused, and so are more than [`MAX_DEPTH`] of them inside of each other.
 
 mod builtins;
 
@@ -111,11 +111,11 @@ pub struct Window {
     pub dilation: [i64; 2],
 }
 
-/// What a target refuses, without the place.
+/// What an evaluator refuses, without the place.
 pub type Made<T> = Result<T, String>;
 
 /// What tensors are made of. All shapes fit: inference has seen to it.
-pub trait Target: Sized {
+pub trait Evaluator: Sized {
     /// A tensor.
     type Tensor: Clone;
     /// The size of a dimension.
@@ -171,7 +171,7 @@ pub trait Target: Sized {
     /// # Errors
     /// The function has no value, or cannot be evaluated here.
     fn reduce(
-        machine: &mut Machine<'_, Self>,
+        evaluation: &mut Evaluation<'_, Self>,
         function: Callee,
         init: &Self::Tensor,
         of: &Self::Tensor,
@@ -183,7 +183,7 @@ pub trait Target: Sized {
     /// # Errors
     /// The function has no value, or cannot be evaluated here.
     fn iterate(
-        machine: &mut Machine<'_, Self>,
+        evaluation: &mut Evaluation<'_, Self>,
         function: Callee,
         state: Option<Value<Self::Tensor>>,
         over: &Self::Tensor,
@@ -286,7 +286,7 @@ pub fn stepped<T: Clone>(
     }
 }
 
-/// A function, by its number in a [`Machine`].
+/// A function, by its number in an [`Evaluation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Callee(usize);
 
@@ -347,9 +347,9 @@ struct Definition<'p> {
 type Instances<T> = BTreeMap<(usize, Place), Vec<(Rc<Subst>, Value<T>)>>;
 
 /// A program under evaluation.
-pub struct Machine<'p, T: Target> {
+pub struct Evaluation<'p, T: Evaluator> {
     /// What tensors are made of.
-    pub target: T,
+    pub evaluator: T,
     types: &'p mut Types,
     uses: &'p Uses,
     table: &'p HashMap<Rc<str>, Rc<Declaration>>,
@@ -366,23 +366,23 @@ pub struct Machine<'p, T: Target> {
     call_site: Span,
 }
 
-/// The tensors that an entry gives, and the target that made them. `parameters` are those that it
+/// The tensors that an entry gives, and the evaluator that made them. `parameters` are those that it
 /// takes, of the types that the instance has for them.
 ///
 /// # Errors
 /// What cannot be executed, at its place.
-pub fn evaluate<T: Target>(
+pub fn evaluate<T: Evaluator>(
     inferred: &mut Inferred,
     program: &Program,
     instance: &Instance<T::Size>,
-    target: T,
+    evaluator: T,
     parameters: Vec<T::Tensor>,
 ) -> Evaluated<(T, Vec<T::Tensor>)> {
     let prelude = Rc::clone(&inferred.prelude);
     let inference = &mut inferred.inference;
     let none = Rc::new(Subst::default());
-    let mut machine = Machine {
-        target,
+    let mut evaluation = Evaluation {
+        evaluator,
         types: &mut inference.types,
         uses: &inference.uses,
         table: &inference.builtins,
@@ -399,9 +399,9 @@ pub fn evaluate<T: Target>(
         kept: usize::MAX,
         call_site: instance.span,
     };
-    machine.target.at(instance.span);
-    let scope = |machine: &Machine<'_, T>, in_prelude| Scope {
-        env: Env { frame: 0, len: machine.frames[0].len },
+    evaluation.evaluator.at(instance.span);
+    let scope = |evaluation: &Evaluation<'_, T>, in_prelude| Scope {
+        env: Env { frame: 0, len: evaluation.frames[0].len },
         subst: Rc::clone(&none),
         in_prelude,
     };
@@ -409,32 +409,32 @@ pub fn evaluate<T: Target>(
     for (definition, in_prelude) in
         prelude.lets.iter().map(|it| (it, true)).chain(needed.into_iter().map(|it| (it, false)))
     {
-        let scope = scope(&machine, in_prelude);
-        machine.define(definition, &scope)?;
+        let scope = scope(&evaluation, in_prelude);
+        evaluation.define(definition, &scope)?;
     }
-    let scope = Scope { subst: Rc::clone(&instance.subst), ..scope(&machine, false) };
+    let scope = Scope { subst: Rc::clone(&instance.subst), ..scope(&evaluation, false) };
     let value = match (&instance.name, &program.result) {
-        (Some(name), _) => match machine.lookup(name, scope.env) {
+        (Some(name), _) => match evaluation.lookup(name, scope.env) {
             Some((Binding::Definition(definition), frame)) => {
-                machine.instance(&definition, frame, scope.subst)?
+                evaluation.instance(&definition, frame, scope.subst)?
             }
             Some((Binding::Value(value), _)) => value,
             None => return Err(refuse(instance.span, format!("'{name}' is not defined"))),
         },
-        (None, Some(result)) => machine.eval(result, &scope)?,
+        (None, Some(result)) => evaluation.eval(result, &scope)?,
         (None, None) => return Err(refuse(instance.span, "the program has no value")),
     };
     let value = match (&instance.arguments, value) {
         (Some(structures), Value::Function(function)) => {
             let mut parameters = parameters.into_iter();
             let arguments = structures.iter().map(|it| structured(it, &mut parameters)).collect();
-            machine.apply(function, arguments, instance.span)?
+            evaluation.apply(function, arguments, instance.span)?
         }
         (_, value) => value,
     };
     let results =
         value.tensors().ok_or_else(|| refuse(instance.span, value.no_tensors("the result")))?;
-    Ok((machine.target, results))
+    Ok((evaluation.evaluator, results))
 }
 
 /// Refuses what has sizes that nothing determines.
@@ -506,7 +506,7 @@ fn collect_names(expr: &Expr, names: &mut HashSet<Rc<str>>) {
     });
 }
 
-impl<'p, T: Target> Machine<'p, T> {
+impl<'p, T: Evaluator> Evaluation<'p, T> {
     /// The place in the program that a place in it or in the prelude belongs to.
     fn site(&self, scope: &Scope, span: Span) -> Span {
         if scope.in_prelude { self.call_site } else { span }
@@ -719,7 +719,7 @@ impl<'p, T: Target> Machine<'p, T> {
         self.kept = kept.min(self.kept);
         self.depth -= 1;
         self.call_site = outer_site;
-        self.target.at(outer_site);
+        self.evaluator.at(outer_site);
         result
     }
 
@@ -731,7 +731,7 @@ impl<'p, T: Target> Machine<'p, T> {
     ) -> Evaluated<Value<T::Tensor>> {
         match self.functions[callee.0].clone() {
             FunctionValue::Builtin(declaration, place, subst) => {
-                self.target.at(span);
+                self.evaluator.at(span);
                 self.builtin(&declaration.name.text, place, &subst, args, span)
             }
             FunctionValue::Closure(function, scope) => {
@@ -776,11 +776,13 @@ impl<'p, T: Target> Machine<'p, T> {
             Item::Var(var) => self.types.undetermined.contains(var),
         });
         let dims = self.sizes(&shape, "the number", site)?;
-        self.target.at(site);
-        let scalar = self.target.number(number, element).map_err(|error| refuse(site, error))?;
+        self.evaluator.at(site);
+        let scalar = self.evaluator.number(number, element).map_err(|error| refuse(site, error))?;
         let tensor = match dims.is_empty() {
             true => scalar,
-            false => self.target.broadcast(&scalar, &dims).map_err(|error| refuse(site, error))?,
+            false => {
+                self.evaluator.broadcast(&scalar, &dims).map_err(|error| refuse(site, error))?
+            }
         };
         Ok(Value::Tensor(tensor))
     }
@@ -792,7 +794,7 @@ impl<'p, T: Target> Machine<'p, T> {
             return Err(refuse(site, message));
         }
         let arithmetic = self.types.solver.arithmetic();
-        let sizes = shape.items.iter().map(|item| self.target.size(item.as_dim()?, arithmetic));
+        let sizes = shape.items.iter().map(|item| self.evaluator.size(item.as_dim()?, arithmetic));
         sizes.collect::<Option<_>>().ok_or_else(|| unknown_size(what, site))
     }
 

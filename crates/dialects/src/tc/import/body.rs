@@ -4,7 +4,7 @@
 //! the lets that are emitted under conditions, and limited by [`MAX_DEPTH`].
 
 use super::{
-    plan::{LetForm, Plan},
+    read_order::{LetForm, ReadOrder},
     scalar::{self, Literal},
 };
 use crate::{
@@ -117,7 +117,7 @@ impl<'c> Frame<'c> {
 pub(super) struct Emitter<'s, 'a, 'c> {
     pub(super) scope: &'s mut Scope<'a, 'c>,
     statement: &'a Statement,
-    plan: &'s Plan,
+    read_order: &'s ReadOrder,
     /// The values of the index variables; empty where none may occur.
     variables: Vec<Val<'c>>,
     pub(super) ir: tc_ir::Context,
@@ -134,18 +134,18 @@ pub(super) struct Emitter<'s, 'a, 'c> {
 }
 
 impl<'s, 'a, 'c> Emitter<'s, 'a, 'c> {
-    /// Emits at the end of `block`, beginning with the lets that the plan puts first.
+    /// Emits at the end of `block`, beginning with the lets that the order puts first.
     pub(super) fn new(
         scope: &'s mut Scope<'a, 'c>,
         statement: &'a Statement,
-        plan: &'s Plan,
+        read_order: &'s ReadOrder,
         block: Blk<'c>,
         variables: Vec<Val<'c>>,
     ) -> Emitted<'c, Self> {
         let mut emitter = Self {
             scope,
             statement,
-            plan,
+            read_order,
             variables,
             ir: tc_ir::Context::new(),
             leaves: Vec::new(),
@@ -155,7 +155,7 @@ impl<'s, 'a, 'c> Emitter<'s, 'a, 'c> {
             let_depth: 0,
             num_repeated: 0,
         };
-        for form in plan.eager(&statement.lets) {
+        for form in read_order.eager(&statement.lets) {
             emitter.bind(form)?;
         }
         Ok(emitter)
@@ -365,7 +365,7 @@ impl<'s, 'a, 'c> Emitter<'s, 'a, 'c> {
     ) -> Emitted<'c, Val<'c>> {
         let lhs = self.value(lhs)?;
         let ty = lhs.r#type();
-        if !self.plan.is_reading(rhs) {
+        if !self.read_order.is_reading(rhs) {
             let rhs = self.value(rhs)?;
             let name = if and { "arith.andi" } else { "arith.ori" };
             return Ok(self.builder(span).value(name, &[lhs, rhs], ty));
@@ -385,7 +385,7 @@ impl<'s, 'a, 'c> Emitter<'s, 'a, 'c> {
         span: Span,
     ) -> Emitted<'c, Val<'c>> {
         let condition = self.value(condition)?;
-        if !self.plan.is_reading(on_true) && !self.plan.is_reading(on_false) {
+        if !self.read_order.is_reading(on_true) && !self.read_order.is_reading(on_false) {
             let (on_true, on_false) = (self.operand(on_true)?, self.operand(on_false)?);
             return Ok(self.builder(span).select(condition, on_true, on_false));
         }

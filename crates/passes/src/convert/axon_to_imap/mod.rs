@@ -46,8 +46,8 @@
 //! divisor may be zero or if it divides numbers of more than 64 bits.
 
 mod checks;
+mod evaluator;
 mod lowering;
-mod target;
 
 use super::axon_program;
 use crate::convert::elements::describe_arrays;

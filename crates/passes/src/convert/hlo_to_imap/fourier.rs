@@ -121,15 +121,15 @@ impl<'c> Lowering<'c, '_> {
             place
         };
         if let Some(radices) = radices_of(length) {
-            let plan = Plan::new(self, b, length, radices)?;
+            let factors = Factors::new(self, b, length, radices)?;
             for_each(b, &others, &mut |b, place| {
                 for_each(b, &[length], &mut |b, index| {
-                    plan.scratch[0].store(b, index, &lines.load(b, &at(place, index[0])));
+                    factors.scratch[0].store(b, index, &lines.load(b, &at(place, index[0])));
                     Ok(())
                 })?;
-                let found = plan.run(b, &plan.scratch, 0)?;
+                let found = factors.run(b, &factors.scratch, 0)?;
                 for_each(b, &[length], &mut |b, index| {
-                    let value = scaled(b, &plan.scratch[found].load(b, index), scale);
+                    let value = scaled(b, &factors.scratch[found].load(b, index), scale);
                     lines.store(b, &at(place, index[0]), &value);
                     Ok(())
                 })
@@ -220,7 +220,7 @@ fn scaled<'c>(b: &Builder<'c>, value: &[Val<'c>], scale: f64) -> Scalar<'c> {
 }
 
 /// A transform of a length that the radices divide.
-struct Plan<'c> {
+struct Factors<'c> {
     length: i64,
     radices: Vec<i64>,
     roots: Memory<'c>,
@@ -228,7 +228,7 @@ struct Plan<'c> {
     scratch: [Memory<'c>; 2],
 }
 
-impl<'c> Plan<'c> {
+impl<'c> Factors<'c> {
     fn new(
         lowering: &Lowering<'c, '_>,
         b: &Builder<'c>,
@@ -330,7 +330,7 @@ struct Convolution<'c> {
     length: i64,
     /// The roots of unity of twice the length.
     roots: Memory<'c>,
-    plan: Plan<'c>,
+    factors: Factors<'c>,
     /// The transform of `1 / c`, divided by its length.
     filter: Memory<'c>,
 }
@@ -339,11 +339,11 @@ impl<'c> Convolution<'c> {
     fn new(lowering: &Lowering<'c, '_>, b: &Builder<'c>, length: i64) -> Result<Self, String> {
         let padded = (2 * length as u64 - 1).next_power_of_two() as i64;
         let radices = radices_of(padded).ok_or("a power of two has radices")?;
-        let plan = Plan::new(lowering, b, padded, radices)?;
+        let factors = Factors::new(lowering, b, padded, radices)?;
         let roots = Memory::of(b, &lowering.roots(b, 2 * length)?);
         let shape = ArrayShape::new(ElementType::C128, vec![padded]);
         let filter = Memory::scratch(b, &shape);
-        let result = Self { length, roots, plan, filter };
+        let result = Self { length, roots, factors, filter };
         for_each(b, &[padded], &mut |b, index| {
             // Distances from 0, backwards too.
             let back = b.sub_index(b.index(padded), index[0]);
@@ -352,12 +352,12 @@ impl<'c> Convolution<'c> {
                 let c = result.chirp(b, distance);
                 vec![c[0], b.value("arith.negf", &[c[1]], c[1].r#type())]
             });
-            result.plan.scratch[0].store(b, index, &value);
+            result.factors.scratch[0].store(b, index, &value);
             Ok(())
         })?;
-        let found = result.plan.run(b, &result.plan.scratch, 0)?;
+        let found = result.factors.run(b, &result.factors.scratch, 0)?;
         for_each(b, &[padded], &mut |b, index| {
-            let value = result.plan.scratch[found].load(b, index);
+            let value = result.factors.scratch[found].load(b, index);
             result.filter.store(b, index, &scaled(b, &value, 1.0 / padded as f64));
             Ok(())
         })?;
@@ -389,16 +389,16 @@ impl<'c> Convolution<'c> {
         load: &dyn Fn(&Builder<'c>, Val<'c>) -> Scalar<'c>,
         store: &dyn Fn(&Builder<'c>, Val<'c>, &[Val<'c>]),
     ) -> Result<(), String> {
-        let scratch = &self.plan.scratch;
-        for_each(b, &[self.plan.length], &mut |b, index| {
+        let scratch = &self.factors.scratch;
+        for_each(b, &[self.factors.length], &mut |b, index| {
             let value = self.or_zero(b, index[0], &|b| {
                 complex::multiply(b, &load(b, index[0]), &self.chirp(b, index[0]))
             });
             scratch[0].store(b, index, &value);
             Ok(())
         })?;
-        let found = self.plan.run(b, scratch, 0)?;
-        for_each(b, &[self.plan.length], &mut |b, index| {
+        let found = self.factors.run(b, scratch, 0)?;
+        for_each(b, &[self.factors.length], &mut |b, index| {
             let value = scratch[found].load(b, index);
             let product = complex::multiply(b, &value, &self.filter.load(b, index));
             scratch[found].store(b, index, &product);
@@ -406,7 +406,7 @@ impl<'c> Convolution<'c> {
         })?;
         // Back again: with real and imaginary parts exchanged.
         let swapped = [scratch[0].swapped(), scratch[1].swapped()];
-        let found = self.plan.run(b, &swapped, found)?;
+        let found = self.factors.run(b, &swapped, found)?;
         for_each(b, &[self.length], &mut |b, index| {
             let value = scratch[found].load(b, index);
             let chirp = self.chirp(b, index[0]);

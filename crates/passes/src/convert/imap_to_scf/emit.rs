@@ -30,7 +30,7 @@ pub(super) struct Output<'c> {
     pub element: Type<'c>,
 }
 
-/// What is known at a place in the nest: the values of variables, narrowed bounds, and
+/// What is known at a place in the nest: the values of variables, tightened bounds, and
 /// what stands for buffers there.
 #[derive(Clone, Default)]
 pub(super) struct Scope<'c> {
@@ -308,14 +308,14 @@ impl<'c> Nest<'c> {
         found
     }
 
-    /// The bounds of the loop over `var`, the upper one excluded, narrowed by the
+    /// The bounds of the loop over `var`, the upper one excluded, tightened by the
     /// constraints given.
     pub fn loop_bounds(
         &self,
         builder: &Builder<'c>,
         scope: &mut Scope<'c>,
         var: Var,
-        narrowing: &[usize],
+        tightening: &[usize],
     ) -> (Val<'c>, Val<'c>) {
         let (mut lower, mut upper) = match scope.stretches.get(&var) {
             Some(stretch) => *stretch,
@@ -326,16 +326,16 @@ impl<'c> Nest<'c> {
                 (values[0], values[1])
             }
         };
-        for number in narrowing {
+        for number in tightening {
             let constraint = &self.domain.constraints[*number];
-            (lower, upper) = self.narrow(builder, scope, constraint, var, (lower, upper));
+            (lower, upper) = self.tighten(builder, scope, constraint, var, (lower, upper));
         }
         (lower, upper)
     }
 
     /// The part of the values of `var` between two bounds, the upper one excluded, at which a
     /// constraint holds.
-    pub fn narrow(
+    pub fn tighten(
         &self,
         builder: &Builder<'c>,
         scope: &mut Scope<'c>,
@@ -344,7 +344,7 @@ impl<'c> Nest<'c> {
         (mut lower, mut upper): (Val<'c>, Val<'c>),
     ) -> (Val<'c>, Val<'c>) {
         let index = builder.index_type();
-        let (min, end) = self.narrowed(constraint, var);
+        let (min, end) = self.tightened(constraint, var);
         if let Some(min) = min {
             let value = self.exprs(builder, scope, &[min], false)[0];
             lower = builder.value("arith.maxsi", &[lower, value], index);
@@ -362,7 +362,7 @@ impl<'c> Nest<'c> {
     }
 
     /// Where a constraint `±var + rest in [lo, hi]` lets `var` begin and, excluded, end.
-    fn narrowed(&self, constraint: &Constraint, var: Var) -> (Option<Expr>, Option<Expr>) {
+    fn tightened(&self, constraint: &Constraint, var: Var) -> (Option<Expr>, Option<Expr>) {
         let ir = &self.ir;
         let factor = self.coefficient(constraint.expr, var).unwrap_or(1);
         let rest = ir.substitute(constraint.expr, &|it| (it == var).then(|| ir.constant(0)));
@@ -380,14 +380,14 @@ impl<'c> Nest<'c> {
     }
 
     /// Splits the constraints between the loops that run in this order: those which
-    /// narrow the loop of each variable, and those left to be tested inside. Only loops
-    /// whose points may be skipped can be narrowed.
+    /// tighten the loop of each variable, and those left to be tested inside. Only loops
+    /// whose points may be skipped can be tightened.
     pub fn distribute_constraints(
         &self,
         order: &[Var],
         may_skip: &dyn Fn(Var) -> bool,
     ) -> (BTreeMap<Var, Vec<usize>>, Vec<usize>) {
-        let mut narrowing: BTreeMap<Var, Vec<usize>> = BTreeMap::new();
+        let mut tightening: BTreeMap<Var, Vec<usize>> = BTreeMap::new();
         let mut tested = Vec::new();
         for (number, constraint) in self.domain.constraints.iter().enumerate() {
             let needs = self.needs(&[constraint.expr]);
@@ -400,12 +400,12 @@ impl<'c> Nest<'c> {
                         && !from_buffers
                         && matches!(self.coefficient(constraint.expr, *var), Some(1 | -1)) =>
                 {
-                    narrowing.entry(*var).or_default().push(number);
+                    tightening.entry(*var).or_default().push(number);
                 }
                 _ => tested.push(number),
             }
         }
-        (narrowing, tested)
+        (tightening, tested)
     }
 
     /// Runs `then` where the constraints hold; elsewhere the values are `otherwise`.

@@ -146,7 +146,7 @@ impl<'c> Split<'_, 'c> {
         let (lower, upper) = self.bounds;
         let mut inner = self.bounds;
         for condition in &conditions {
-            inner = self.nest.narrow(builder, &mut scope, condition, self.var, inner);
+            inner = self.nest.tighten(builder, &mut scope, condition, self.var, inner);
         }
         let first = builder.value("arith.minsi", &[inner.0, upper], index);
         let end = builder.value("arith.maxsi", &[inner.1, first], index);

@@ -16,7 +16,7 @@
 //!
 //! Loops over dimension variables become `scf.parallel` with `parallel=true`, the
 //! outermost one or two of them, if there is enough work (`work.rs`).
-//! A constraint of the domain narrows the innermost loop over a variable that it mentions, if
+//! A constraint of the domain tightens the innermost loop over a variable that it mentions, if
 //! the points of that loop may be skipped and the variable occurs with the factor 1 or -1.
 //! Otherwise it is tested inside. If it does not hold, an `assign` stores nothing. Guards split the
 //! innermost loop, or are tested at each element (`guards.rs`).

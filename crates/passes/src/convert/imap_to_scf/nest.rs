@@ -86,11 +86,11 @@ fn in_registers<'c>(
     ranges: &[Var],
 ) {
     let order = [dims, ranges].concat();
-    let (narrowing, tested) =
+    let (tightening, tested) =
         nest.distribute_constraints(&order, &|var| matches!(var, Var::Range(_)));
     let loops: Vec<_> = dims.iter().copied().map(Loop::over).collect();
     outer_loops(nest, builder, scope, &loops, &[], &mut |builder, scope| {
-        at_point(nest, builder, scope, ranges, &narrowing, &tested);
+        at_point(nest, builder, scope, ranges, &tightening, &tested);
     });
 }
 
@@ -101,7 +101,7 @@ pub(super) fn at_point<'c>(
     builder: &Builder<'c>,
     scope: &Scope<'c>,
     ranges: &[Var],
-    narrowing: &BTreeMap<Var, Vec<usize>>,
+    tightening: &BTreeMap<Var, Vec<usize>>,
     tested: &[usize],
 ) {
     let store = |builder: &Builder<'c>, scope: &mut Scope<'c>, stored: Vec<Val<'c>>| {
@@ -126,7 +126,7 @@ pub(super) fn at_point<'c>(
             builder,
             scope,
             (ranges, true),
-            narrowing,
+            tightening,
             held,
             &mut |inside, scope, held| {
                 nest.guarded(inside, scope, tested, held, &mut |inside, scope| {
@@ -142,7 +142,7 @@ pub(super) fn at_point<'c>(
             let zeros: Vec<_> =
                 nest.accumulators.iter().map(|it| it.build_identity(builder)).collect();
             let values = (&start[..], &zeros[..]);
-            sums.build_in_values(nest, builder, &scope, ranges, narrowing, values, &mut fold)
+            sums.build_in_values(nest, builder, &scope, ranges, tightening, values, &mut fold)
         }
     };
     let stored = nest.finish(builder, &mut scope, folded);
@@ -158,7 +158,7 @@ fn in_rows<'c>(
     ranges: &[Var],
 ) {
     let order = [ranges, &[row]].concat();
-    let (narrowing, tested) = nest.distribute_constraints(&order, &|_| true);
+    let (tightening, tested) = nest.distribute_constraints(&order, &|_| true);
     let mut loops: Vec<_> = dims.iter().copied().map(Loop::over).collect();
     // Stretches go outside the variables that their bounds do not depend on.
     let needs = nest.bound_needs(row);
@@ -166,7 +166,7 @@ fn in_rows<'c>(
     loops.insert(place, Loop::stretches(row, STRETCH));
     let sums = PartialSums::of(nest, ranges, 1);
     let parts = PartBuffers::allocate(nest, builder, row, sums.as_ref());
-    let rows = Rows { nest, row, narrowing: &narrowing, tested: &tested, parts };
+    let rows = Rows { nest, row, tightening: &tightening, tested: &tested, parts };
     outer_loops(nest, builder, scope, &loops, &[], &mut |builder, scope| {
         rows.start(builder, scope);
         match &sums {
@@ -231,7 +231,7 @@ fn output_of<'a, 'c>(nest: &'a Nest<'c>, accumulator: usize) -> &'a Output<'c> {
 struct Rows<'a, 'c> {
     nest: &'a Nest<'c>,
     row: Var,
-    narrowing: &'a BTreeMap<Var, Vec<usize>>,
+    tightening: &'a BTreeMap<Var, Vec<usize>>,
     tested: &'a [usize],
     parts: PartBuffers<'c>,
 }
@@ -313,11 +313,11 @@ impl<'c> Rows<'_, 'c> {
 
     /// Accumulates over the range variables.
     fn fold(&self, builder: &Builder<'c>, scope: &Scope<'c>, ranges: &[Var]) {
-        let Self { nest, row, narrowing, tested, .. } = *self;
-        let narrowed = narrowing.get(&row).cloned().unwrap_or_default();
+        let Self { nest, row, tightening, tested, .. } = *self;
+        let tightened = tightening.get(&row).cloned().unwrap_or_default();
         let ranges = (ranges, false);
-        reduction_loops(nest, builder, scope, ranges, narrowing, &[], &mut |builder, scope, _| {
-            row_loop(nest, builder, scope, row, &narrowed, true, &mut |builder, scope| {
+        reduction_loops(nest, builder, scope, ranges, tightening, &[], &mut |builder, scope, _| {
+            row_loop(nest, builder, scope, row, &tightened, true, &mut |builder, scope| {
                 nest.guarded(builder, scope, tested, &[], &mut |builder, scope| {
                     let held: Vec<_> = (0..nest.accumulators.len())
                         .map(|number| self.load(builder, scope, number, 0))
@@ -364,8 +364,8 @@ impl<'c> Rows<'_, 'c> {
                 }
             });
         };
-        let narrowing = self.narrowing;
-        sums.build(nest, builder, scope, ranges, narrowing, in_memory, &mut fold, &do_step);
+        let tightening = self.tightening;
+        sums.build(nest, builder, scope, ranges, tightening, in_memory, &mut fold, &do_step);
     }
 
     /// Runs the epilogue.
@@ -391,12 +391,12 @@ pub(super) fn row_loop<'c>(
     builder: &Builder<'c>,
     scope: &Scope<'c>,
     var: Var,
-    narrowing: &[usize],
+    tightening: &[usize],
     has_body: bool,
     body: &mut dyn FnMut(&Builder<'c>, &mut Scope<'c>),
 ) {
     let mut scope = scope.clone();
-    let bounds = nest.loop_bounds(builder, &mut scope, var, narrowing);
+    let bounds = nest.loop_bounds(builder, &mut scope, var, tightening);
     let mut emit = |builder: &Builder<'c>, scope: &Scope<'c>, (lower, upper), _: &[Val<'c>]| {
         let one = builder.index(1);
         loops::build_for(builder, (lower, upper, one), &[], &mut |builder, value, _| {
@@ -419,7 +419,7 @@ pub(super) fn reduction_loops<'c>(
     builder: &Builder<'c>,
     scope: &Scope<'c>,
     (ranges, may_split): (&[Var], bool),
-    narrowing: &BTreeMap<Var, Vec<usize>>,
+    tightening: &BTreeMap<Var, Vec<usize>>,
     carried: &[Val<'c>],
     body: &mut FoldBody<'_, 'c>,
 ) -> Vec<Val<'c>> {
@@ -427,8 +427,8 @@ pub(super) fn reduction_loops<'c>(
         return body(builder, scope, carried);
     };
     let mut scope = scope.clone();
-    let narrowed = narrowing.get(var).map_or(&[][..], Vec::as_slice);
-    let bounds = nest.loop_bounds(builder, &mut scope, *var, narrowed);
+    let tightened = tightening.get(var).map_or(&[][..], Vec::as_slice);
+    let bounds = nest.loop_bounds(builder, &mut scope, *var, tightened);
     let mut emit = |builder: &Builder<'c>,
                     scope: &Scope<'c>,
                     (lower, upper),
@@ -437,7 +437,7 @@ pub(super) fn reduction_loops<'c>(
         loops::build_for(builder, (lower, upper, one), carried, &mut |builder, value, carried| {
             let mut scope = scope.clone();
             scope.values.insert(*var, value);
-            reduction_loops(nest, builder, &scope, (rest, may_split), narrowing, carried, body)
+            reduction_loops(nest, builder, &scope, (rest, may_split), tightening, carried, body)
         })
     };
     match rest.is_empty() && may_split {

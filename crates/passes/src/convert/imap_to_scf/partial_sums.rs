@@ -219,14 +219,14 @@ impl PartialSums {
         builder: &Builder<'c>,
         scope: &Scope<'c>,
         ranges: &[Var],
-        narrowing: &BTreeMap<Var, Vec<usize>>,
+        tightening: &BTreeMap<Var, Vec<usize>>,
         start: Parts<'c>,
         fold: &mut FoldStrip<'_, 'c>,
         step: &DoStep<'_, 'c>,
     ) -> Parts<'c> {
         let (outer, inner) = ranges.split_at(self.outer);
         let var = inner[0];
-        let narrowed = narrowing.get(&var).map_or(&[][..], Vec::as_slice);
+        let tightened = tightening.get(&var).map_or(&[][..], Vec::as_slice);
         let index = builder.index_type();
         let zero = builder.index(0);
         let carried = [start.concat(), vec![zero, zero]].concat();
@@ -235,11 +235,11 @@ impl PartialSums {
             builder,
             scope,
             (outer, false),
-            narrowing,
+            tightening,
             &carried,
             &mut |builder, scope, carried| {
                 let mut scope = scope.clone();
-                let (lower, upper) = nest.loop_bounds(builder, &mut scope, var, narrowed);
+                let (lower, upper) = nest.loop_bounds(builder, &mut scope, var, tightened);
                 let length = builder.index(self.strip);
                 let bounds = (lower, upper, length);
                 loops::build_for(builder, bounds, carried, &mut |builder, value, carried| {
@@ -340,7 +340,7 @@ impl PartialSums {
         builder: &Builder<'c>,
         scope: &Scope<'c>,
         ranges: &[Var],
-        narrowing: &BTreeMap<Var, Vec<usize>>,
+        tightening: &BTreeMap<Var, Vec<usize>>,
         (start, zeros): (&[Val<'c>], &[Val<'c>]),
         fold: &mut FoldStrip<'_, 'c>,
     ) -> Vec<Val<'c>> {
@@ -363,7 +363,7 @@ impl PartialSums {
             builder,
             scope,
             ranges,
-            narrowing,
+            tightening,
             parts,
             fold,
             &|builder, step, parts| {

@@ -9,7 +9,7 @@
 //! to the front; if it is the innermost loop, in strips.
 //!
 //! Each condition is tested in the outermost loop in which it is known, so that rows have one test
-//! and one load of their index, or narrows the loop over the last variable that it needs.
+//! and one load of their index, or tightens the loop over the last variable that it needs.
 
 use super::{
     Choices,
@@ -131,14 +131,15 @@ fn update<'c>(
         // condition is left.
         let has_points = |var: &Var| nest.extent(*var).is_some_and(|extent| 0 < extent);
         let may_read = late.len() == 1 && dims.iter().all(has_points);
-        let narrows = |number: &usize| {
+        let tightens = |number: &usize| {
             let condition = &nest.domain.constraints[*number];
             needs(number).is_disjoint(&rest.iter().copied().collect())
                 && guards::is_linear(nest, *var, condition)
                 && (may_read || !nest.must_read(scope, &[condition.expr]))
         };
-        let (narrowing, tested): (Vec<usize>, Vec<usize>) = late.iter().partition(|it| narrows(it));
-        row_loop(nest, builder, scope, *var, &narrowing, false, &mut |builder, scope| {
+        let (tightening, tested): (Vec<usize>, Vec<usize>) =
+            late.iter().partition(|it| tightens(it));
+        row_loop(nest, builder, scope, *var, &tightening, false, &mut |builder, scope| {
             update(nest, builder, scope, rest, &tested);
         });
         Vec::new()

@@ -2,7 +2,7 @@
 
 use super::{
     legality::Plan,
-    node::{Node, Read, substitute_conditions},
+    view::{Read, View, substitute_conditions},
 };
 use melior::ir::{Attribute, ValueLike, operation::OperationLike};
 use std::collections::{BTreeSet, HashMap};
@@ -27,13 +27,13 @@ pub(super) struct Frame<'c, 'i> {
 }
 
 impl<'c, 'i> Frame<'c, 'i> {
-    /// The variables of a node.
-    pub(super) fn of(ir: &'i Context, node: &Node<'c>) -> Self {
+    /// The variables of a view.
+    pub(super) fn of(ir: &'i Context, view: &View<'c>) -> Self {
         Self {
             ir,
-            domain: node.parts.domain.clone(),
-            runtimes: node.parts.runtimes.clone(),
-            runtime_reads: node.runtime_reads.clone(),
+            domain: view.parts.domain.clone(),
+            runtimes: view.parts.runtimes.clone(),
+            runtime_reads: view.runtime_reads.clone(),
             inputs: Vec::new(),
         }
     }
@@ -45,12 +45,12 @@ impl<'c, 'i> Frame<'c, 'i> {
     /// `dims` refers to runtime variable `k` of the producer as number `base + k`.
     pub(super) fn add_runtimes(
         &mut self,
-        node: &Node<'c>,
+        view: &View<'c>,
         base: usize,
         dims: &[Expr],
     ) -> (Vec<Expr>, Vec<Expr>) {
         let ir = self.ir;
-        let variables = &node.parts.domain.runtimes;
+        let variables = &view.parts.domain.runtimes;
         let num_before = self.runtimes.len();
         let mut exprs: Vec<Option<Expr>> = vec![None; variables.len()];
         // The variables in `dims`, and those that they need, come first: they do not depend on
@@ -60,13 +60,13 @@ impl<'c, 'i> Frame<'c, 'i> {
         let mut needed = BTreeSet::new();
         while let Some(number) = work.pop() {
             if needed.insert(number) {
-                let read = node.runtime_reads[number].iter().flat_map(Read::exprs);
+                let read = view.runtime_reads[number].iter().flat_map(Read::exprs);
                 let exprs: Vec<_> = read.chain(bounds(&variables[number])).collect();
                 work.extend(runtime_numbers(ir, &exprs));
             }
         }
         for number in needed {
-            self.add_runtime(node, number, &[], &mut exprs);
+            self.add_runtime(view, number, &[], &mut exprs);
         }
         let dims = ir.substitute_all(dims, &|var| match var {
             Var::Runtime(number) => *exprs.get((number as usize).checked_sub(base)?)?,
@@ -74,7 +74,7 @@ impl<'c, 'i> Frame<'c, 'i> {
         });
         for number in 0..variables.len() {
             if exprs[number].is_none() {
-                self.add_runtime(node, number, &dims, &mut exprs);
+                self.add_runtime(view, number, &dims, &mut exprs);
             }
         }
         let exprs: Vec<Expr> = exprs.into_iter().flatten().collect();
@@ -95,20 +95,20 @@ impl<'c, 'i> Frame<'c, 'i> {
     /// Adds a runtime variable of the producer, or finds an equal one, and notes its expression.
     pub(super) fn add_runtime(
         &mut self,
-        node: &Node<'c>,
+        view: &View<'c>,
         number: usize,
         dims: &[Expr],
         exprs: &mut [Option<Expr>],
     ) {
         let ir = self.ir;
-        let value = node.parts.runtimes[number];
-        let mut variable = node.parts.domain.runtimes[number].clone();
+        let value = view.parts.runtimes[number];
+        let mut variable = view.parts.domain.runtimes[number].clone();
         let renumbered = |var| match var {
             Var::Dim(dim) => dims.get(dim as usize).copied(),
             Var::Runtime(number) => exprs[number as usize],
             Var::Range(_) => None,
         };
-        let read = node.runtime_reads[number].as_ref();
+        let read = view.runtime_reads[number].as_ref();
         let read = read.map(|read| read.substitute(ir, &renumbered));
         let in_bounds: Vec<_> = bounds(&variable).collect();
         let are_known = runtime_numbers(ir, &in_bounds).all(|it| exprs[it].is_some());
@@ -150,7 +150,7 @@ impl<'c, 'i> Frame<'c, 'i> {
         &self,
         inits: &[Val<'c>],
         init_maps: &[Vec<Expr>],
-        folds: &Node<'c>,
+        folds: &View<'c>,
         epilogue: bool,
         conditions: &[Constraint],
     ) -> (GenericParts<'c>, Vec<usize>) {

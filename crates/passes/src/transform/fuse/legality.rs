@@ -2,7 +2,7 @@
 
 use super::{
     build::{Frame, in_place_of_runtimes},
-    node::{Node, Read, body_size, body_work},
+    view::{Read, View, body_size, body_work},
 };
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
@@ -27,8 +27,8 @@ const MAX_COST: u32 = 400;
 /// What will be built.
 pub(super) struct Plan<'c, 'i> {
     pub(super) ir: &'i Context,
-    pub(super) consumer: Node<'c>,
-    pub(super) producer: Node<'c>,
+    pub(super) consumer: View<'c>,
+    pub(super) producer: View<'c>,
     /// The inputs of the consumer that read the producer.
     pub(super) reads: Vec<usize>,
     /// Per read, the producer's dimension variables over the consumer's variables.
@@ -45,11 +45,11 @@ pub(super) fn plan<'c, 'i>(
     producer: Generic<'c>,
     max_recompute: usize,
 ) -> Result<Plan<'c, 'i>, String> {
-    let consumer = Node::new(ir, consumer);
-    let producer = Node::new(ir, producer);
+    let consumer = View::new(ir, consumer);
+    let producer = View::new(ir, producer);
     let reads = consumer.reads_of(producer.generic);
     let has_one_result =
-        |node: &Node| node.parts.inits.len() == 1 && mlir::results(node.generic.op()).len() == 1;
+        |view: &View| view.parts.inits.len() == 1 && mlir::results(view.generic.op()).len() == 1;
     if !has_one_result(&producer) || (producer.is_reduction() && !has_one_result(&consumer)) {
         return Err("only operations with one tensor result are fused".to_string());
     }
@@ -124,7 +124,7 @@ pub(super) fn plan<'c, 'i>(
 
 /// Whether guards allow to compute the producer where it is read. Where the guard of that read fails,
 /// the producer is computed from constants, and not used.
-fn check_guards(consumer: &Node, producer: &Node, reads: &[usize]) -> Result<(), String> {
+fn check_guards(consumer: &View, producer: &View, reads: &[usize]) -> Result<(), String> {
     if producer.generic.has_guards() && consumer.is_reduction() {
         return Err("the reduction would test the guards of the producer at each point".into());
     }
@@ -240,8 +240,8 @@ fn check_memory<'c>(consumer: Generic<'c>, producer: Generic<'c>) -> Result<(), 
 /// be computed, and inputs may have no elements for them.
 fn check_written<'c>(
     ir: &Context,
-    consumer: &Node<'c>,
-    producer: &Node<'c>,
+    consumer: &View<'c>,
+    producer: &View<'c>,
     reads: &[usize],
     dims: &[Vec<Expr>],
 ) -> Result<(), String> {
@@ -278,8 +278,8 @@ fn check_written<'c>(
 /// Whether computing the producer where it is read is cheap.
 fn check_recompute(
     ir: &Context,
-    consumer: &Node,
-    producer: &Node,
+    consumer: &View,
+    producer: &View,
     reads: &[usize],
     max_recompute: usize,
 ) -> Result<(), String> {
@@ -325,8 +325,8 @@ fn variable_name(domain: &IndexingMap, var: Var) -> String {
 /// Whether the consumer can become the epilogue of the producer.
 fn check_epilogue(
     ir: &Context,
-    consumer: &Node,
-    producer: &Node,
+    consumer: &View,
+    producer: &View,
     reads: &[usize],
     dims: &[Vec<Expr>],
 ) -> Result<(), String> {
@@ -373,8 +373,8 @@ fn check_epilogue(
 /// values at hand, which elements of runtime tensors are not.
 fn check_index_uses(
     ir: &Context,
-    consumer: &Node,
-    producer: &Node,
+    consumer: &View,
+    producer: &View,
     dims: &[Vec<Expr>],
 ) -> Result<(), String> {
     let mut asked = BTreeSet::new();
@@ -409,7 +409,7 @@ fn check_index_uses(
 
 /// The dimension variables of the producer over the position of an element of its result, which
 /// `d0, d1, ..` denote here, and its runtime variables.
-fn invert(ir: &Context, producer: &Node) -> Result<Vec<Expr>, String> {
+fn invert(ir: &Context, producer: &View) -> Result<Vec<Expr>, String> {
     let map = producer.init_map();
     let mut found: Vec<Option<Expr>> = Vec::new();
     for variable in &producer.parts.domain.dims {

@@ -50,12 +50,11 @@
 
 mod build;
 mod legality;
-mod node;
+mod view;
 
 use crate::analysis::linalg;
 use legality::{Plan, plan};
 use melior::ir::{ValueLike, operation::OperationLike};
-use node::Node;
 use tc_dialects::{
     imap::{Accumulator, Generic, Indexed},
     mlir::{self, Blk, Op},
@@ -67,6 +66,7 @@ use tc_ir::{
     expr::{Expr, Var},
     polynomial,
 };
+use view::View;
 
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
@@ -224,7 +224,7 @@ fn describe_maps<'c>(
     consumer: Generic<'c>,
     producer: Generic<'c>,
 ) -> (String, String) {
-    let (consumer, producer) = (Node::new(ir, consumer), Node::new(ir, producer));
+    let (consumer, producer) = (View::new(ir, consumer), View::new(ir, producer));
     let reads = consumer.reads_of(producer.generic);
     let map = reads.first().map(|number| &consumer.parts.maps[*number]);
     (

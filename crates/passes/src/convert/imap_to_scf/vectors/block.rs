@@ -149,9 +149,9 @@ impl<'a, 'c> Block<'a, 'c> {
         }
         let order = &self.tiling.ranges;
         let masked = self.tiling.masked(nest);
-        let (mut narrowing, mut tested) =
+        let (mut tightening, mut tested) =
             nest.distribute_constraints(order, &|var| matches!(var, Var::Range(_)));
-        narrowing.values_mut().for_each(|it| it.retain(|number| !masked.contains(number)));
+        tightening.values_mut().for_each(|it| it.retain(|number| !masked.contains(number)));
         tested.retain(|number| !masked.contains(number));
         let lane = self.tiling.lane;
         let mut fold =
@@ -165,7 +165,7 @@ impl<'a, 'c> Block<'a, 'c> {
                     builder,
                     scope,
                     (outer, false),
-                    &narrowing,
+                    &tightening,
                     held,
                     &mut |inside, scope, held| {
                         nest.guarded(inside, scope, &tested, held, &mut |inside, scope| match self
@@ -192,7 +192,7 @@ impl<'a, 'c> Block<'a, 'c> {
                     .collect();
                 let values = (&start[..], &zeros[..]);
                 let scope = &self.scope;
-                sums.build_in_values(nest, builder, scope, order, &narrowing, values, &mut fold)
+                sums.build_in_values(nest, builder, scope, order, &tightening, values, &mut fold)
             }
         };
         if self.tiling.lane_is_range() {
@@ -792,10 +792,12 @@ impl<'a, 'c> Block<'a, 'c> {
             let combine = |x: Vec<_>, y: Vec<_>| self.combine(builder, &x, &y, self.tiling.lanes);
             let vector = vectors.reduce(combine).unwrap_or_default();
             let mut results = match nest.generic.has_combiner() {
-                true => self.across_by_region(builder, vector),
+                true => self.reduce_horizontally_by_region(builder, vector),
                 false => {
                     let accumulators = nest.accumulators.iter().zip(vector);
-                    accumulators.map(|(it, value)| across(builder, it.kind, value, it.ty)).collect()
+                    accumulators
+                        .map(|(it, value)| reduce_horizontally(builder, it.kind, value, it.ty))
+                        .collect()
                 }
             };
             if nest.accumulators.iter().any(|it| it.start != Start::Identity) {
@@ -812,7 +814,11 @@ impl<'a, 'c> Block<'a, 'c> {
 
     /// Folds vectors across their lanes by the combiner: the second half into the first half, until one
     /// lane is left.
-    fn across_by_region(&self, builder: &Builder<'c>, mut vector: Vec<Val<'c>>) -> Vec<Val<'c>> {
+    fn reduce_horizontally_by_region(
+        &self,
+        builder: &Builder<'c>,
+        mut vector: Vec<Val<'c>>,
+    ) -> Vec<Val<'c>> {
         let mut lanes = self.tiling.lanes;
         while 1 < lanes {
             lanes /= 2;
@@ -838,7 +844,7 @@ impl<'a, 'c> Block<'a, 'c> {
 }
 
 /// Folds a vector across its lanes by a combiner with a name.
-fn across<'c>(
+fn reduce_horizontally<'c>(
     builder: &Builder<'c>,
     kind: CombinerKind,
     vector: Val<'c>,

@@ -57,14 +57,14 @@ pub(super) fn substitute_conditions(
 }
 
 /// An operation taken apart. Its maps use no variable that has one value.
-pub(super) struct Node<'c> {
+pub(super) struct View<'c> {
     pub(super) generic: Generic<'c>,
     pub(super) parts: GenericParts<'c>,
     /// Per runtime variable, where in a tensor it is read, if it is.
     pub(super) runtime_reads: Vec<Option<Read<'c>>>,
 }
 
-impl<'c> Node<'c> {
+impl<'c> View<'c> {
     pub(super) fn new(ir: &Context, generic: Generic<'c>) -> Self {
         let mut parts = generic.parts(ir);
         let fixed: HashMap<Var, Expr> = parts

@@ -52,8 +52,8 @@ impl LetForm {
     }
 }
 
-/// The plan for the expressions of one region.
-pub(super) struct Plan {
+/// The order of the reads for the expressions of one region.
+pub(super) struct ReadOrder {
     /// The need of each form of each let.
     needs: Vec<Need>,
     /// Whether a reference to the form reads a tensor where it stands.
@@ -62,41 +62,41 @@ pub(super) struct Plan {
     reading: HashSet<*const Expr>,
 }
 
-impl Plan {
+impl ReadOrder {
     /// Plans for expressions that are evaluated at every point.
     pub(super) fn new<'a>(lets: &'a [Let], roots: impl IntoIterator<Item = &'a Expr>) -> Self {
-        let mut plan = Self {
+        let mut read_order = Self {
             needs: vec![Need::Never; 2 * lets.len()],
             reads: vec![false; 2 * lets.len()],
             reading: HashSet::new(),
         };
         let roots: Vec<_> = roots.into_iter().collect();
         for root in &roots {
-            plan.note_uses(root, Need::Always);
+            read_order.note_uses(root, Need::Always);
         }
         // A let refers to earlier ones only, so that all uses of a let are known when its
         // turn comes.
         for form in forms(lets).rev() {
-            let need = plan.need(form);
+            let need = read_order.need(form);
             if need != Need::Never
                 && let Some(expr) = form.expr(lets)
             {
-                plan.note_uses(expr, need);
+                read_order.note_uses(expr, need);
             }
         }
         for form in forms(lets) {
-            let need = plan.need(form);
+            let need = read_order.need(form);
             if need != Need::Never
                 && let Some(expr) = form.expr(lets)
             {
-                let reads = plan.note_reads(expr);
-                plan.reads[form.slot()] = reads && need == Need::Sometimes;
+                let reads = read_order.note_reads(expr);
+                read_order.reads[form.slot()] = reads && need == Need::Sometimes;
             }
         }
         for root in &roots {
-            plan.note_reads(root);
+            read_order.note_reads(root);
         }
-        plan
+        read_order
     }
 
     /// How often a form is needed.

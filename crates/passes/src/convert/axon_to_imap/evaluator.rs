@@ -1,4 +1,4 @@
-//! Implements `evaluate::Target`: lowers each Axon built-in function to MLIR operations.
+//! Implements `evaluate::Evaluator`: lowers each Axon built-in function to MLIR operations.
 
 use super::lowering::{Data, Lowering, Tensor};
 use crate::{
@@ -19,8 +19,8 @@ use tc_dialects::{
     axon::{
         ElementType, TensorType,
         evaluate::{
-            Callee, Evaluated, Iterated, Machine, Made, Number, Pointwise, Target, Value, Window,
-            refuse, stepped,
+            Callee, Evaluated, Evaluation, Evaluator, Iterated, Made, Number, Pointwise, Value,
+            Window, refuse, stepped,
         },
         to_hlo::{bits, hlo_element, opcode},
     },
@@ -64,7 +64,7 @@ fn apply<'c>(
     Ok(scalar::apply(b, &instruction, &operands)?[0])
 }
 
-impl<'c> Target for Lowering<'c, '_> {
+impl<'c> Evaluator for Lowering<'c, '_> {
     type Tensor = Tensor<'c>;
     type Size = Expr;
     const MAX_CALLS: usize = 1 << 14;
@@ -243,17 +243,17 @@ impl<'c> Target for Lowering<'c, '_> {
     }
 
     fn reduce(
-        machine: &mut Machine<'_, Self>,
+        evaluation: &mut Evaluation<'_, Self>,
         function: Callee,
         init: &Tensor<'c>,
         of: &Tensor<'c>,
         span: Span,
     ) -> Evaluated<Tensor<'c>> {
         let at = |error: String| refuse(span, error);
-        let kind = machine.as_pointwise(function).map(|function| opcode(function).0);
+        let kind = evaluation.as_pointwise(function).map(|function| opcode(function).0);
         let is_native = sum_type(of.element()) == of.element();
         let kind = kind.and_then(|opcode| combiner(opcode, of.element())).filter(|_| is_native);
-        let target = &mut machine.target;
+        let target = &mut evaluation.evaluator;
         let ty = TensorType { element: of.ty.element, dims: of.ty.dims[1..].to_vec() };
         let of = &Tensor::stored(target.in_memory(of).map_err(at)?, of.ty.clone());
         let rank = ty.dims.len();
@@ -270,23 +270,23 @@ impl<'c> Target for Lowering<'c, '_> {
         }
         let init = target.extract(init, &[]);
         if rank == 0 {
-            let value = fold(machine, function, of, init, &[], span)?;
+            let value = fold(evaluation, function, of, init, &[], span)?;
             return Ok(Tensor::scalar(value, ty));
         }
         let target = target.empty(&ty).map_err(at)?;
-        let value = fold_all(machine, function, of, init, (&mut Vec::new(), target), span)?;
+        let value = fold_all(evaluation, function, of, init, (&mut Vec::new(), target), span)?;
         Ok(Tensor::stored(value, ty))
     }
 
     fn iterate(
-        machine: &mut Machine<'_, Self>,
+        evaluation: &mut Evaluation<'_, Self>,
         function: Callee,
         state: Option<Value<Tensor<'c>>>,
         over: &Tensor<'c>,
         span: Span,
     ) -> Evaluated<Iterated<Tensor<'c>>> {
         let at = |error: String| refuse(span, error);
-        let lowering = &mut machine.target;
+        let lowering = &mut evaluation.evaluator;
         let outside = lowering.b;
         let tensors = state.as_ref().and_then(Value::tensors).unwrap_or_default();
         let inits = tensors.iter().map(|it| lowering.carried(it)).collect::<Made<Vec<_>>>();
@@ -302,8 +302,8 @@ impl<'c> Target for Lowering<'c, '_> {
         let mut args = Vec::new();
         args.extend(state.as_ref().map(|state| state.with_tensors(&mut carried)));
         args.push(Value::Tensor(row));
-        let result = machine.apply(function, args, span)?;
-        let lowering = &mut machine.target;
+        let result = evaluation.apply(function, args, span)?;
+        let lowering = &mut evaluation.evaluator;
         lowering.at(span);
         let (next, result) = stepped(state.is_some(), result, span)?;
         let next = next.and_then(|next| next.tensors()).unwrap_or_default();
@@ -365,7 +365,7 @@ impl<'c> Target for Lowering<'c, '_> {
 /// The elements of a reduction one by one, in loops around that over the rows; `indices` are those of
 /// the loops that there are.
 fn fold_all<'c>(
-    machine: &mut Machine<'_, Lowering<'c, '_>>,
+    evaluation: &mut Evaluation<'_, Lowering<'c, '_>>,
     function: Callee,
     of: &Tensor<'c>,
     init: Val<'c>,
@@ -373,14 +373,14 @@ fn fold_all<'c>(
     span: Span,
 ) -> Evaluated<Val<'c>> {
     let Some(extent) = of.ty.dims[1..].get(indices.len()) else {
-        let value = fold(machine, function, of, init, indices, span)?;
-        let b = machine.target.b;
+        let value = fold(evaluation, function, of, init, indices, span)?;
+        let b = evaluation.evaluator.b;
         let operands = [&[encode(&b, of.element(), value), into], &indices[..]].concat();
         return Ok(b.value("tensor.insert", &operands, into.r#type()));
     };
-    over(machine, *extent, into, &mut |machine, index, into| {
+    over(evaluation, *extent, into, &mut |evaluation, index, into| {
         indices.push(index);
-        let value = fold_all(machine, function, of, init, (indices, into), span);
+        let value = fold_all(evaluation, function, of, init, (indices, into), span);
         indices.pop();
         value
     })
@@ -388,7 +388,7 @@ fn fold_all<'c>(
 
 /// A reduction of the elements of all rows at one index.
 fn fold<'c>(
-    machine: &mut Machine<'_, Lowering<'c, '_>>,
+    evaluation: &mut Evaluation<'_, Lowering<'c, '_>>,
     function: Callee,
     of: &Tensor<'c>,
     init: Val<'c>,
@@ -396,13 +396,13 @@ fn fold<'c>(
     span: Span,
 ) -> Evaluated<Val<'c>> {
     let element = of.ty.element;
-    over(machine, of.ty.dims[0], init, &mut |machine, row, so_far| {
-        let next = machine.target.extract(of, &[&[row], indices].concat());
+    over(evaluation, of.ty.dims[0], init, &mut |evaluation, row, so_far| {
+        let next = evaluation.evaluator.extract(of, &[&[row], indices].concat());
         let ty = TensorType { element, dims: Vec::new() };
         let args = [so_far, next].map(|value| Value::Tensor(Tensor::scalar(value, ty.clone())));
-        match machine.apply(function, args.into(), span)? {
+        match evaluation.apply(function, args.into(), span)? {
             Value::Tensor(result) if result.ty.dims.is_empty() => {
-                Ok(machine.target.extract(&result, &[]))
+                Ok(evaluation.evaluator.extract(&result, &[]))
             }
             _ => Err(refuse(span, "the function of 'reduce' gives no scalar")),
         }
@@ -411,26 +411,26 @@ fn fold<'c>(
 
 /// What fills a loop: from the index and what it carries, the next.
 type Step<'a, 'p, 'c, 't> =
-    dyn FnMut(&mut Machine<'p, Lowering<'c, 't>>, Val<'c>, Val<'c>) -> Evaluated<Val<'c>> + 'a;
+    dyn FnMut(&mut Evaluation<'p, Lowering<'c, 't>>, Val<'c>, Val<'c>) -> Evaluated<Val<'c>> + 'a;
 
 /// A loop that carries a value.
 fn over<'p, 'c, 't>(
-    machine: &mut Machine<'p, Lowering<'c, 't>>,
+    evaluation: &mut Evaluation<'p, Lowering<'c, 't>>,
     extent: Expr,
     init: Val<'c>,
     step: &mut Step<'_, 'p, 'c, 't>,
 ) -> Evaluated<Val<'c>> {
-    let outside = machine.target.b;
-    let bounds = (outside.index(0), machine.target.value(extent), outside.index(1));
+    let outside = evaluation.evaluator.b;
+    let bounds = (outside.index(0), evaluation.evaluator.value(extent), outside.index(1));
     let mut failed = Ok(());
     let results = build_for(&outside, bounds, &[init], &mut |inside, index, carried| {
-        machine.target.b = *inside;
-        let next = step(machine, index, carried[0]).unwrap_or_else(|error| {
+        evaluation.evaluator.b = *inside;
+        let next = step(evaluation, index, carried[0]).unwrap_or_else(|error| {
             failed = Err(error);
             carried[0]
         });
         vec![next]
     });
-    machine.target.b = outside;
+    evaluation.evaluator.b = outside;
     failed.map(|()| results[0])
 }

@@ -1,4 +1,4 @@
-//! The target processor.
+//! The machine that code is generated for.
 
 use super::{Error, llvm};
 
@@ -6,9 +6,9 @@ use super::{Error, llvm};
 /// 10 to 30 microseconds.
 const START_THREADS: i64 = 1 << 15;
 
-/// A target: a triple, a processor and features, as LLVM names them.
+/// A machine: a triple, a processor and features, as LLVM names them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct Machine {
     /// The target triple, such as `x86_64-pc-linux-gnu`.
     pub triple: String,
     /// The processor, such as `znver4`.
@@ -17,7 +17,7 @@ pub struct Target {
     pub features: String,
 }
 
-impl Target {
+impl Machine {
     /// The machine that runs this program, with the features it reports: the name of the
     /// processor alone may promise more or fewer, on a virtual machine above all.
     pub fn host() -> Self {

@@ -1,6 +1,6 @@
-//! Narrows the intervals of variables by constraints.
+//! Tightens the intervals of variables by constraints.
 //!
-//! In general, each operation of a constraint narrows its operands: in `x * y in [10, 20]` with `y in [2,
+//! In general, each operation of a constraint tightens its operands: in `x * y in [10, 20]` with `y in [2,
 //! 4]`, `x` lies in `[3, 10]` (HC4; Benhamou, Goualard, Granvilliers and Puget, "Revising hull and box
 //! consistency", 1999). Linear ones say more, since a variable counts once.
 //!
@@ -24,18 +24,18 @@ pub(crate) struct Sums {
 
 /// What is left of the intervals.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Narrowed {
+pub(crate) enum Tightened {
     /// One of them is empty.
     Empty,
-    /// The sums do not narrow them further.
+    /// The sums do not tighten them further.
     Settled,
     /// They may.
     Open,
 }
 
 impl IndexingMap {
-    /// The intervals of all variables, narrowed by the constraints on sums of them.
-    pub(crate) fn narrowed_intervals(&self, ctx: &Context) -> VarIntervals {
+    /// The intervals of all variables, tightened by the constraints on sums of them.
+    pub(crate) fn tightened_intervals(&self, ctx: &Context) -> VarIntervals {
         let mut intervals = self.intervals(ctx);
         if self.constraints.is_empty() {
             return intervals;
@@ -44,9 +44,9 @@ impl IndexingMap {
         for &Constraint { expr, interval } in &self.constraints {
             sums.add(ctx, expr, interval, |var| self.variable(var).map(|_| self.position(var)));
         }
-        let mut narrowed: Vec<Interval> = self.vars().map(|(var, _)| intervals.of(var)).collect();
-        if sums.narrow(&mut narrowed) != Narrowed::Empty {
-            for ((var, _), interval) in self.vars().zip(narrowed) {
+        let mut tightened: Vec<Interval> = self.vars().map(|(var, _)| intervals.of(var)).collect();
+        if sums.tighten(&mut tightened) != Tightened::Empty {
+            for ((var, _), interval) in self.vars().zip(tightened) {
                 intervals.set(var, interval);
             }
         }
@@ -75,27 +75,27 @@ impl Sums {
         }
     }
 
-    /// Narrows the intervals of the variables, by their places.
-    pub(crate) fn narrow(&self, intervals: &mut [Interval]) -> Narrowed {
+    /// Tightens the intervals of the variables, by their places.
+    pub(crate) fn tighten(&self, intervals: &mut [Interval]) -> Tightened {
         for _ in 0..MAX_ROUNDS {
             let mut is_settled = true;
             for (terms, within) in &self.rows {
-                match narrow_by(terms, *within, intervals) {
-                    Narrowed::Settled => {}
-                    Narrowed::Open => is_settled = false,
-                    Narrowed::Empty => return Narrowed::Empty,
+                match tighten_by(terms, *within, intervals) {
+                    Tightened::Settled => {}
+                    Tightened::Open => is_settled = false,
+                    Tightened::Empty => return Tightened::Empty,
                 }
             }
             if is_settled {
-                return Narrowed::Settled;
+                return Tightened::Settled;
             }
         }
-        Narrowed::Open
+        Tightened::Open
     }
 }
 
-/// Narrows the intervals by one sum: [`Narrowed::Open`] where one has changed.
-fn narrow_by(terms: &[(usize, i64)], within: Interval, intervals: &mut [Interval]) -> Narrowed {
+/// Tightens the intervals by one sum: [`Tightened::Open`] where one has changed.
+fn tighten_by(terms: &[(usize, i64)], within: Interval, intervals: &mut [Interval]) -> Tightened {
     // The least and the largest sum of the bounded ends, and how many ends are not bounded.
     let (mut least, mut most) = ((0_i128, 0_u32), (0_i128, 0_u32));
     let ends = |interval: Interval, by: i64| {
@@ -113,7 +113,7 @@ fn narrow_by(terms: &[(usize, i64)], within: Interval, intervals: &mut [Interval
         let (lo, hi) = ends(intervals[place], by);
         (least, most) = (sum(least, lo), sum(most, hi));
     }
-    let mut answer = Narrowed::Settled;
+    let mut answer = Tightened::Settled;
     for &(place, by) in terms {
         let old = intervals[place];
         let (lo, hi) = ends(old, by);
@@ -140,11 +140,11 @@ fn narrow_by(terms: &[(usize, i64)], within: Interval, intervals: &mut [Interval
         if lo.is_some() || hi.is_some() {
             let new = Interval::new(lo.unwrap_or(old.lo), hi.unwrap_or(old.hi));
             if new.is_empty() {
-                return Narrowed::Empty;
+                return Tightened::Empty;
             }
             intervals[place] = new;
             // The sums of ends change with it; the next round is about those.
-            answer = Narrowed::Open;
+            answer = Tightened::Open;
         }
     }
     answer
@@ -190,8 +190,8 @@ impl Operations {
         self.nodes.len()
     }
 
-    /// Narrows the intervals of the variables, by their places: once up and once down.
-    pub(crate) fn narrow(&self, cell: &mut [Interval]) -> Narrowed {
+    /// Tightens the intervals of the variables, by their places: once up and once down.
+    pub(crate) fn tighten(&self, cell: &mut [Interval]) -> Tightened {
         let mut intervals: Vec<Interval> = Vec::with_capacity(self.nodes.len());
         let mut vars = self.vars.iter().peekable();
         for (number, &(node, lhs, rhs)) in self.nodes.iter().enumerate() {
@@ -207,7 +207,7 @@ impl Operations {
         }
         for (number, &(node, lhs, rhs)) in self.nodes.iter().enumerate().rev() {
             if intervals[number].is_empty() {
-                return Narrowed::Empty;
+                return Tightened::Empty;
             }
             if node.operands().is_some() {
                 let (of_lhs, of_rhs) = operands_of(
@@ -220,11 +220,11 @@ impl Operations {
                 intervals[rhs] = intervals[rhs].intersect(of_rhs);
             }
         }
-        let mut answer = Narrowed::Settled;
+        let mut answer = Tightened::Settled;
         for &(number, place) in &self.vars {
             if cell[place] != intervals[number] {
                 cell[place] = intervals[number];
-                answer = Narrowed::Open;
+                answer = Tightened::Open;
             }
         }
         answer
@@ -321,14 +321,14 @@ mod tests {
             let sums =
                 Sums { rows: rows.iter().map(|(row, within)| (with_places(row), *within)).collect() };
             let mut intervals = given;
-            let narrowed = sums.narrow(&mut intervals);
+            let tightened = sums.tighten(&mut intervals);
             let side = || -12..=12_i64;
             for (x, y, z) in side().flat_map(|x| side().flat_map(move |y| side().map(move |z| (x, y, z)))) {
                 let point = [x, y, z];
                 let value = |row: &[i64; 3]| row.iter().zip(point).map(|(a, x)| a * x).sum::<i64>();
                 let solves = rows.iter().all(|(row, within)| within.contains(value(row)))
                     && given.iter().zip(point).all(|(it, x)| it.contains(x));
-                let is_kept = narrowed != Narrowed::Empty
+                let is_kept = tightened != Tightened::Empty
                     && intervals.iter().zip(point).all(|(it, x)| it.contains(x));
                 prop_assert!(!solves || is_kept, "{point:?} {intervals:?}");
             }
@@ -339,12 +339,12 @@ mod tests {
     fn intervals_shrink_to_the_solutions() {
         let sums = Sums { rows: vec![(vec![(0, 1), (1, 1)], Interval::new(0, 3))] };
         let mut intervals = [Interval::NON_NEGATIVE; 2];
-        assert_eq!(sums.narrow(&mut intervals), Narrowed::Settled);
+        assert_eq!(sums.tighten(&mut intervals), Tightened::Settled);
         assert_eq!(intervals, [Interval::new(0, 3); 2]);
     }
 
     #[test]
-    fn operations_narrow_their_operands() {
+    fn operations_tighten_their_operands() {
         let ctx = Context::new();
         let resolve = |name: &str| name.strip_prefix('d')?.parse().ok().map(Var::Dim);
         let place = |var| match var {
@@ -366,7 +366,7 @@ mod tests {
             let within = Interval::new(lo, hi);
             let expr = crate::text::parse_expr(&ctx, text, &resolve).expect("an expression");
             let mut cell = given.map(|(lo, hi)| Interval::new(lo, hi));
-            let narrowed = Operations::new(&ctx, &[(expr, within)], place).narrow(&mut cell);
+            let tightened = Operations::new(&ctx, &[(expr, within)], place).tighten(&mut cell);
             let inside = |cell: &[Interval; 2], point: [i64; 2]| {
                 cell.iter().zip(point).all(|(it, x)| it.contains(x))
             };
@@ -375,7 +375,7 @@ mod tests {
                 let value = ctx.eval(expr, &|var| Some(point[place(var)?])).expect("a value");
                 assert!(!within.contains(value) || inside(&cell, point), "{text} {point:?}");
             }
-            if narrowed != Narrowed::Empty {
+            if tightened != Tightened::Empty {
                 assert_eq!(cell, expected.map(|(lo, hi)| Interval::new(lo, hi)), "{text}");
             }
         }
