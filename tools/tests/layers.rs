@@ -8,6 +8,7 @@ use std::{
     collections::{BTreeMap, HashMap, HashSet},
     fs,
     path::Path,
+    slice,
 };
 
 /// The heading above the table.
@@ -54,7 +55,7 @@ fn check(table: &BTreeMap<ModulePath, Levels>, sources: &[Source]) -> Vec<String
         sources.iter().map(|source| without_tests(&tokenize(&source.text))).collect();
     let mut tests = HashSet::new();
     for (source, (_, modules)) in sources.iter().zip(&tokens) {
-        tests.extend(modules.iter().map(|it| [&source.module[..], &[it.clone()]].concat()));
+        tests.extend(modules.iter().map(|it| [&source.module[..], slice::from_ref(it)].concat()));
     }
     let is_test = |module: &[String]| (1..=module.len()).any(|end| tests.contains(&module[..end]));
     let modules: HashSet<&[String]> =

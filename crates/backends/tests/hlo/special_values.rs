@@ -135,7 +135,8 @@ fn integers_of_a_few_bits_wrap() {
             integers(element, &[pairs.len() as i64], &bits)
         };
         let sides = [side(|pair| pair.0), side(|pair| pair.1)];
-        let operations: [(&str, fn(i128, i128) -> i128); 7] = [
+        type Operation = fn(i128, i128) -> i128;
+        let operations: [(&str, Operation); 7] = [
             ("add", |x, y| x + y),
             ("subtract", |x, y| x - y),
             ("multiply", |x, y| x * y),
