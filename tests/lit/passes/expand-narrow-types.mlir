@@ -1,12 +1,11 @@
 // RUN: tc-opt %s --expand-narrow-types --canonicalize --cse --split-input-file --verify-diagnostics | FileCheck %s
 
-// A table decodes a float. Callers learn what the bytes are.
+// Operations on bits convert a float. Callers learn what the bytes are.
 // CHECK-LABEL: func.func @decode(
 // CHECK-SAME:    %[[X:.*]]: tensor<4xi8> {tc.bits_of = "f8e5m2", tc.name = "x", tc.unsigned}) -> tensor<4xf32>
-// CHECK:         %[[TABLE:.*]] = arith.constant dense<{{.*}}> : tensor<256xf32>
 // CHECK:         ^bb0(%[[A:.*]]: i8):
-// CHECK-NEXT:      %[[INDEX:.*]] = arith.index_castui %[[A]] : i8 to index
-// CHECK-NEXT:      %[[V:.*]] = tensor.extract %[[TABLE]][%[[INDEX]]]
+// CHECK-NEXT:      arith.extui %[[A]] : i8 to i32
+// CHECK:           %[[V:.*]] = arith.bitcast %{{.*}} : i32 to f32
 // CHECK-NEXT:      imap.yield %[[V]] : f32
 func.func @decode(%x: tensor<4xf8E5M2> {tc.name = "x"}) -> tensor<4xf32> {
   %e = tensor.empty() : tensor<4xf32>
@@ -94,6 +93,26 @@ func.func @integers(%x: tensor<?xi4>) -> tensor<?xi4> {
 // CHECK:         arith.extui %{{.*}} : i4 to i8
 func.func @unsigned(%x: tensor<3xi4>) -> (tensor<3xi4> {tc.unsigned}) {
   return %x : tensor<3xi4>
+}
+
+// -----
+
+// The region of a scatter combines bytes.
+// CHECK-LABEL: func.func @scatter(
+// CHECK:         combine {
+// CHECK-NEXT:    ^bb0(%{{.*}}: i8, %{{.*}}: i8):
+// CHECK:           arith.maximumf %{{.*}}, %{{.*}} : f32
+func.func @scatter(%x: tensor<9xf8E5M2>, %at: tensor<4xi32>, %u: tensor<4xf8E5M2>) -> tensor<9xf8E5M2> {
+  %r = imap.scatter (i){k} domain: i in [0, 3], k in [0, 8]
+    runtime(%at[i] : tensor<4xi32>) ins(%u[i] : tensor<4xf8E5M2>) outs(%x[k] : tensor<9xf8E5M2>) {
+  ^bb0(%a: f8E5M2):
+    imap.yield %a : f8E5M2
+  } combine {
+  ^bb0(%old: f8E5M2, %new: f8E5M2):
+    %v = arith.maximumf %old, %new : f8E5M2
+    imap.yield %v : f8E5M2
+  } -> tensor<9xf8E5M2>
+  return %r : tensor<9xf8E5M2>
 }
 
 // -----

@@ -10,9 +10,15 @@ use tc_dialects::{
     hlo::ArrayShape,
 };
 
-const FLOATS: [ElementType; 4] =
-    [ElementType::F32, ElementType::F64, ElementType::F16, ElementType::BF16];
-const INTEGERS: [ElementType; 7] = [
+const FLOATS: [ElementType; 6] = [
+    ElementType::F32,
+    ElementType::F64,
+    ElementType::F16,
+    ElementType::BF16,
+    ElementType::F8E4M3FN,
+    ElementType::F8E5M2,
+];
+const INTEGERS: [ElementType; 9] = [
     ElementType::S32,
     ElementType::U32,
     ElementType::S8,
@@ -20,6 +26,8 @@ const INTEGERS: [ElementType; 7] = [
     ElementType::S16,
     ElementType::S64,
     ElementType::U64,
+    ElementType::S4,
+    ElementType::U4,
 ];
 const EXTENTS: [i64; 10] = [1, 2, 3, 4, 5, 7, 8, 9, 16, 17];
 const MAX_ELEMENTS: i64 = 1200;
@@ -49,6 +57,8 @@ fn greatest(element: ElementType) -> i128 {
         ElementType::F32 => 1 << 24,
         ElementType::F16 => 1 << 11,
         ElementType::BF16 => 1 << 8,
+        ElementType::F8E4M3FN => 1 << 4,
+        ElementType::F8E5M2 => 1 << 3,
         element => element.integer_range().1,
     }
 }

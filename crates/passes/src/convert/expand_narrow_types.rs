@@ -9,8 +9,8 @@
 //!
 //! - Operations of `arith` and `math` on integers get operands and results of the narrow type by
 //!   `arith.trunci` and `arith.extui`.
-//! - Operations on floats are computed in `f32`. A table gives the value of an operand. A result is
-//!   rounded to nearest, ties to even, with operations on the bits.
+//! - Operations on floats are computed in `f32`. Operations on the bits convert operands, and round
+//!   results to nearest, ties to even.
 //!
 //! Before:
 //!
@@ -25,11 +25,11 @@
 //!
 //! ```mlir
 //! func.func @f(%x: tensor<4xi8> {tc.bits_of = "f8e5m2", tc.unsigned}) -> tensor<4xf32> {
-//!   %table = arith.constant dense<..> : tensor<256xf32>
 //!   ..
 //!   ^bb0(%a: i8):
-//!     %index = arith.index_castui %a : i8 to index
-//!     %v = tensor.extract %table[%index] : tensor<256xf32>
+//!     %bits = arith.extui %a : i8 to i32
+//!     ..
+//!     %v = arith.bitcast %wide : i32 to f32
 //! ```
 //!
 //! Run this pass after fusion and before bufferization. A program without narrow types stays as it is.
@@ -46,7 +46,7 @@ use melior::ir::{
 };
 use tc_dialects::{
     element::ElementType,
-    imap::{self, AnyIndexed, Combiner, Indexed},
+    imap::{self, Accumulator, AnyIndexed, Combiner, CombinerKind, Indexed, Scatter},
     mlir::{self, Builder, Op, Val},
     pass::{Failure, PassInfo, PassRun},
     report::{RemarkKind, Report, remark},
@@ -158,7 +158,12 @@ fn is_computation(op: Op) -> bool {
 /// Refuses what would need more than other types.
 fn check<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
     let Some(indexed) = AnyIndexed::cast(op) else { return Ok(()) };
-    if let Some(it) = indexed.accumulators().iter().find(|it| Narrow::of(it.ty).is_some()) {
+    // Those of a scatter with a region are its destinations.
+    let is_destination =
+        |it: &Accumulator| Scatter::cast(op).is_some() && it.kind == CombinerKind::Custom;
+    let accumulators = indexed.accumulators();
+    let mut accumulators = accumulators.iter().filter(|it| !is_destination(it));
+    if let Some(it) = accumulators.find(|it| Narrow::of(it.ty).is_some()) {
         let message = format!(
             "folds in '{}'; fold in a wider type, and truncate in the epilogue or afterwards",
             it.ty
@@ -361,7 +366,7 @@ fn expand<'c>(computation: &Computation<'c>) -> Result<(), Report<'c>> {
     let values =
         mlir::operands(*op).into_iter().zip(operands).map(|(value, ty)| match Narrow::of(*ty) {
             Some(Narrow::Integer(_)) => b.value("arith.trunci", &[value], *ty),
-            Some(Narrow::Float(element)) => decode(&b, element, value),
+            Some(Narrow::Float(element)) => Format::of(element).decode(&b, value),
             None => value,
         });
     let values: Vec<_> = values.collect();
@@ -389,21 +394,7 @@ fn expand<'c>(computation: &Computation<'c>) -> Result<(), Report<'c>> {
     Ok(())
 }
 
-/// The value of the bits of a float: a type of at most 256 values has a table.
-fn decode<'c>(b: &Builder<'c>, element: ElementType, stored: Val<'c>) -> Val<'c> {
-    let codes = 1_u64 << element.bits();
-    let float = Type::float32(b.context);
-    let bits = |code: u64| u64::from((element.decode_float(code) as f32).to_bits());
-    let ty = mlir::tensor_type(&[Some(codes as i64)], float);
-    let values = mlir::dense(ty, float, &(0..codes).map(bits).collect::<Vec<_>>());
-    let table = b.constant(ty, values);
-    let mask = b.integer(b.int_type(8), (codes - 1) as i64);
-    let code = b.value("arith.andi", &[stored, mask], b.int_type(8));
-    let index = b.value("arith.index_castui", &[code], b.index_type());
-    b.value("tensor.extract", &[table, index], float)
-}
-
-/// Rounding to a small float.
+/// Conversions of a small float.
 struct Format {
     element: ElementType,
     mantissa: u32,
@@ -426,12 +417,83 @@ impl Format {
         Self { element, mantissa, bias }
     }
 
+    fn code_of(&self, value: f64) -> i64 {
+        self.element.encode_float(value) as i64
+    }
+
+    /// The code of the greatest finite number.
+    fn greatest(&self) -> i64 {
+        let is_finite = |code: &u64| self.element.decode_float(*code).is_finite();
+        let sign_bit = self.element.sign_bit();
+        let codes = (0..1 << self.element.bits()).filter(|code| code & sign_bit == 0);
+        codes.filter(is_finite).max().unwrap_or(0) as i64
+    }
+
+    fn has_infinity(&self) -> bool {
+        self.element.decode_float(self.element.encode_float(f64::INFINITY)).is_infinite()
+    }
+
+    /// The `f32` of bits.
+    fn decode<'c>(&self, b: &Builder<'c>, stored: Val<'c>) -> Val<'c> {
+        let (ty, i32_type) = (Type::float32(b.context), b.int_type(32));
+        let integer = |value: i64| b.integer(i32_type, value);
+        let binary = |name: &str, x, y| b.value(name, &[x, y], i32_type);
+        let bits_of = |value: f32| integer(i64::from(value.to_bits() as i32));
+        let code = b.value("arith.extui", &[stored], i32_type);
+        let code = match self.element.bits() {
+            8 => code,
+            width => binary("arith.andi", code, integer((1 << width) - 1)),
+        };
+        let sign_bit = self.element.sign_bit() as i64;
+        let magnitude = match sign_bit {
+            0 => code,
+            _ => binary("arith.andi", code, integer(sign_bit - 1)),
+        };
+        let shift = i64::from(23 - self.mantissa);
+        let normal = binary("arith.shli", magnitude, integer(shift));
+        let normal = binary("arith.addi", normal, integer(i64::from(127 - self.bias) << 23));
+        // A multiple of the least number, without numbers that are subnormal in f32: they are slow.
+        let least = match sign_bit {
+            0 => bits_of(2f32.powi(-self.bias)),
+            _ => {
+                let steps = b.value("arith.sitofp", &[magnitude], ty);
+                let least = b.float(ty, 2f64.powi(1 - self.bias - self.mantissa as i32));
+                let product = b.value("arith.mulf", &[steps, least], ty);
+                b.value("arith.bitcast", &[product], i32_type)
+            }
+        };
+        let is_small = b.compare_int("slt", magnitude, integer(1 << self.mantissa));
+        let mut bits = b.select(is_small, least, normal);
+        let greatest = self.greatest();
+        if self.has_infinity() {
+            let is_infinite = b.compare_int("eq", magnitude, integer(greatest + 1));
+            bits = b.select(is_infinite, bits_of(f32::INFINITY), bits);
+        }
+        let last = greatest + i64::from(self.has_infinity());
+        let is_nan = match self.code_of(f64::NAN) {
+            // In place of a negative zero.
+            nan if self.code_of(-0.0) == 0 && nan == sign_bit => {
+                Some(b.compare_int("eq", code, integer(nan)))
+            }
+            nan if last < nan => Some(b.compare_int("sgt", magnitude, integer(last))),
+            _ => None,
+        };
+        if sign_bit != 0 {
+            let sign = binary("arith.andi", code, integer(sign_bit));
+            let sign = binary("arith.shli", sign, integer(i64::from(32 - self.element.bits())));
+            bits = binary("arith.ori", bits, sign);
+        }
+        if let Some(is_nan) = is_nan {
+            bits = b.select(is_nan, bits_of(f32::NAN), bits);
+        }
+        b.value("arith.bitcast", &[bits], ty)
+    }
+
     /// The bits of an `f32`, rounded to nearest, ties to even.
     fn encode<'c>(&self, b: &Builder<'c>, value: Val<'c>) -> Val<'c> {
         let (ty, i32_type) = (Type::float32(b.context), b.int_type(32));
         let integer = |value: i64| b.integer(i32_type, value);
         let constant = |value: f64| b.float(ty, value);
-        let code_of = |value: f64| self.element.encode_float(value) as i64;
         let magnitude = b.value("math.absf", &[value], ty);
         // Normal numbers: rounded on the bits of f32, where a carry runs into the exponent.
         let shift = i64::from(23 - self.mantissa);
@@ -468,15 +530,12 @@ impl Format {
         };
         // Beyond the greatest finite value by half a step or more.
         let sign_bit = self.element.sign_bit();
-        let is_finite = |code: &u64| self.element.decode_float(*code).is_finite();
-        let codes = (0..1 << self.element.bits()).filter(|code| code & sign_bit == 0);
-        let greatest = codes.filter(is_finite).max().unwrap_or(0);
-        let is_large = b.compare_int("sgt", result, integer(greatest as i64));
-        result = b.select(is_large, integer(code_of(f64::INFINITY)), result);
+        let is_large = b.compare_int("sgt", result, integer(self.greatest()));
+        result = b.select(is_large, integer(self.code_of(f64::INFINITY)), result);
         if sign_bit != 0 {
             let bits = b.value("arith.bitcast", &[value], i32_type);
             let mut is_negative = b.compare_int("slt", bits, integer(0));
-            if code_of(-0.0) == 0 {
+            if self.code_of(-0.0) == 0 {
                 let is_other = b.compare_int("ne", result, integer(0));
                 is_negative = b.value("arith.andi", &[is_negative, is_other], b.int_type(1));
             }
@@ -489,7 +548,7 @@ impl Format {
         } else {
             b.compare_float("uno", value, value)
         };
-        result = b.select(is_nan, integer(code_of(f64::NAN)), result);
+        result = b.select(is_nan, integer(self.code_of(f64::NAN)), result);
         b.value("arith.trunci", &[result], b.int_type(8))
     }
 }
