@@ -90,6 +90,14 @@ impl<'c, 'i> GenericBuilder<'c, 'i> {
         self.ir.runtime(number)
     }
 
+    /// Adds a runtime variable whose values are the elements of an integer tensor.
+    pub fn element(&mut self, tensor: Val<'c>, index: Vec<Expr>, is_unsigned: bool) -> Expr {
+        let number = self.domain.runtimes.len() as u32;
+        self.domain.runtimes.push(Variable::default());
+        self.table(tensor, index, is_unsigned);
+        self.ir.runtime(number)
+    }
+
     /// Gives the next runtime variable of the domain the elements of a tensor. It has the bounds of the
     /// type, and those of unsigned integers if `is_unsigned`.
     pub fn table(&mut self, tensor: Val<'c>, index: Vec<Expr>, is_unsigned: bool) {

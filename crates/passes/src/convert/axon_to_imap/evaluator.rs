@@ -5,7 +5,7 @@ use crate::{
     convert::{
         elements::{
             Scalar,
-            coding::{decode, encode},
+            coding::encode,
             division::build_division,
             scalar::{self, combiner},
             sum_type, to_index,
@@ -194,31 +194,39 @@ impl<'c> Evaluator for Lowering<'c, '_> {
     }
 
     fn gather(&mut self, tensor: &Tensor<'c>, indices: &Tensor<'c>) -> Made<Tensor<'c>> {
-        let last = self.value(self.ir.sub(tensor.ty.dims[0], self.constant(1)));
-        let zero = self.b.index(0);
-        // Indices are moved inside.
-        let clamp = |b: &Builder<'c>, number: Val<'c>| {
-            let number = to_index(b, indices.element(), number);
-            let number = b.value("arith.maxsi", &[number, zero], b.index_type());
-            b.value("arith.minsi", &[number, last], b.index_type())
-        };
+        let ir = self.ir;
         let places = indices.ty.dims.len();
+        // Indices are moved inside.
+        let last = ir.sub(tensor.ty.dims[0], ir.constant(1));
         if places == 0 {
-            let number = clamp(&self.b, self.extract(indices, &[]));
+            let number = to_index(&self.b, indices.element(), self.extract(indices, &[]));
+            let number =
+                self.b.value("arith.maxsi", &[number, self.b.index(0)], self.b.index_type());
+            let bounds = [number, self.value(last)];
+            let number = self.b.value("arith.minsi", &bounds, self.b.index_type());
             return self.row(tensor, number);
         }
-        let value = self.in_memory(tensor)?;
         let mut dims = indices.ty.dims.clone();
         dims.extend(&tensor.ty.dims[1..]);
         let rank = dims.len();
         let ty = TensorType { element: tensor.ty.element, dims };
-        let index = self.dims(places);
-        self.compute(ty, &[(indices, index)], &|b, numbers| {
-            let mut operands = vec![value, clamp(b, numbers[0])];
-            operands.extend((places..rank).map(|dim| imap::build_index(b, "dim", dim as u32)));
-            let stored = b.value("tensor.extract", &operands, mlir::element_type(value.r#type()));
-            Ok(decode(b, tensor.element(), stored))
-        })
+        let source = match tensor.data {
+            Data::Scalar(value) => return Ok(Tensor::scalar(value, ty)),
+            Data::Stored(value) => value,
+        };
+        let wide = (indices.ty.element == ElementType::U64).then(|| self.as_signed(indices));
+        let indices = wide.transpose()?.unwrap_or_else(|| indices.clone());
+        let table = self.in_memory(&indices)?;
+        let is_unsigned = indices.element().kind() != ElementKind::Signed;
+        let init = self.empty(&ty)?;
+        let mut nest = self.nest(&ty.dims);
+        let number = nest.element(table, self.dims(places), is_unsigned);
+        let mut index = vec![ir.min(ir.max(number, ir.constant(0)), last)];
+        index.extend(self.dims(rank).split_off(places));
+        nest.read(source, index);
+        nest.write(init, self.dims(rank), Combiner::ASSIGN);
+        let values = nest.build(&self.b, |_, stored| Ok(stored.to_vec()))?;
+        Ok(Tensor::stored(values[0], ty))
     }
 
     fn transpose(&mut self, tensor: &Tensor<'c>) -> Made<Tensor<'c>> {

@@ -301,6 +301,17 @@ impl<'c> Lowering<'c, '_> {
         }
     }
 
+    /// Unsigned numbers of 64 bits as signed ones; the largest one stands for those that do not fit.
+    pub(super) fn as_signed(&mut self, tensor: &Tensor<'c>) -> Made<Tensor<'c>> {
+        let ty = TensorType { element: ElementType::I64, dims: tensor.ty.dims.clone() };
+        let index = self.dims(ty.dims.len());
+        self.compute(ty, &[(tensor, index)], &|b, values| {
+            let (value, ty) = (values[0], b.int_type(64));
+            let is_large = b.compare_int("slt", value, b.integer(ty, 0));
+            Ok(b.select(is_large, b.integer(ty, i64::MAX), value))
+        })
+    }
+
     /// Writes the elements of `source` into `target` at an index.
     pub(super) fn insert(
         &self,
