@@ -485,11 +485,11 @@ func.func @product(%A: tensor<?x?xi32> {{tc.name = "A", tc.sizes = [{sizes}]}},
     }
 }
 
-/// `C(c, i) = sum over k, s of A(k, i + d s - 2) * B(c, k, s)` where the element of `A` exists, and the largest of
+/// `C(c, i) = sum over k, s of A(k, e i + d s - 2) * B(c, k, s)` where the element of `A` exists, and the largest of
 /// these elements of `A`. Lanes run along `i`: a constraint is a mask.
 #[test]
 fn padded_windows() {
-    let source = |dilation: usize| {
+    let source = |stride: usize, dilation: usize| {
         format!(
             r#"
 func.func @window(%A: tensor<?x?xf32> {{tc.name = "A", tc.sizes = ["K", "I"]}},
@@ -502,17 +502,17 @@ func.func @window(%A: tensor<?x?xf32> {{tc.name = "A", tc.sizes = ["K", "I"]}},
   %K = tensor.dim %A, %c0 : tensor<?x?xf32>
   %I = tensor.dim %A, %c1 : tensor<?x?xf32>
   %sums = tensor.empty(%D, %I) : tensor<?x?xf32>
-  %r = imap.generic (c, i)[k, s]{{D, K, I}} domain: c in [0, D - 1], i in [0, I - 1], k in [0, K - 1], s in [0, 2], D in [1, 2147483647], K in [1, 2147483647], I in [1, 2147483647], i + {dilation} * s in [2, 4294967296], I - i - {dilation} * s in [-1, 4294967296]
+  %r = imap.generic (c, i)[k, s]{{D, K, I}} domain: c in [0, D - 1], i in [0, I - 1], k in [0, K - 1], s in [0, 2], D in [1, 2147483647], K in [1, 2147483647], I in [1, 2147483647], {stride} * i + {dilation} * s in [2, 4294967296], I - {stride} * i - {dilation} * s in [-1, 4294967296]
     runtime(%D, %K, %I : index, index, index)
-    ins(%A[k, i + {dilation} * s - 2], %B[c, k, s] : tensor<?x?xf32>, tensor<?x?x3xf32>)
+    ins(%A[k, {stride} * i + {dilation} * s - 2], %B[c, k, s] : tensor<?x?xf32>, tensor<?x?x3xf32>)
     outs(%sums[c, i] : tensor<?x?xf32>) fold [add f32] {{
   ^bb0(%a: f32, %b: f32):
     %p = arith.mulf %a, %b : f32
     imap.yield %p : f32
   }} -> tensor<?x?xf32>
   %most = tensor.empty(%K, %I) : tensor<?x?xf32>
-  %m = imap.generic (k, i)[s]{{K, I}} domain: k in [0, K - 1], i in [0, I - 1], s in [0, 2], K in [1, 2147483647], I in [1, 2147483647], i + {dilation} * s in [2, 4294967296], I - i - {dilation} * s in [-1, 4294967296]
-    runtime(%K, %I : index, index) ins(%A[k, i + {dilation} * s - 2] : tensor<?x?xf32>)
+  %m = imap.generic (k, i)[s]{{K, I}} domain: k in [0, K - 1], i in [0, I - 1], s in [0, 2], K in [1, 2147483647], I in [1, 2147483647], {stride} * i + {dilation} * s in [2, 4294967296], I - {stride} * i - {dilation} * s in [-1, 4294967296]
+    runtime(%K, %I : index, index) ins(%A[k, {stride} * i + {dilation} * s - 2] : tensor<?x?xf32>)
     outs(%most[k, i] : tensor<?x?xf32>) fold [maximumf f32] {{
   ^bb0(%a: f32):
     imap.yield %a : f32
@@ -522,8 +522,8 @@ func.func @window(%A: tensor<?x?xf32> {{tc.name = "A", tc.sizes = ["K", "I"]}},
         )
     };
     for options in targets() {
-        for dilation in [1, 2, 7] {
-            let compiled = compile(&source(dilation), &options);
+        for (stride, dilation) in [(1, 1), (1, 7), (2, 2), (3, 1)] {
+            let compiled = compile(&source(stride, dilation), &options);
             for [d, k, i] in [[1, 1, 1], [5, 3, 4], [8, 2, 33], [3, 4, 16], [12, 3, 70]] {
                 let a = |k: usize, i: usize| ((5 * k + 3 * i) % 11) as f32 - 12.0;
                 // A weight that is not finite counts only where it is multiplied.
@@ -538,7 +538,7 @@ func.func @window(%A: tensor<?x?xf32> {{tc.name = "A", tc.sizes = ["K", "I"]}},
                 let function = compiled.function("window").unwrap();
                 let result = function.run(&[&values[0], &values[1]]).unwrap();
                 let places = |at: usize| {
-                    let place = move |s: usize| (at + dilation * s).checked_sub(2);
+                    let place = move |s: usize| (stride * at + dilation * s).checked_sub(2);
                     (0..3).filter_map(move |s| Some((s, place(s).filter(|it| *it < i)?)))
                 };
                 let sum = |c: usize, at: usize| -> f32 {
@@ -554,12 +554,12 @@ func.func @window(%A: tensor<?x?xf32> {{tc.name = "A", tc.sizes = ["K", "I"]}},
                 assert_eq!(
                     result[0].to_values::<f32>().unwrap(),
                     sums,
-                    "{options:?} {dilation} {d} {k} {i}"
+                    "{options:?} {stride} {dilation} {d} {k} {i}"
                 );
                 assert_eq!(
                     result[1].to_values::<f32>().unwrap(),
                     largest,
-                    "{options:?} {dilation} {d} {k} {i}"
+                    "{options:?} {stride} {dilation} {d} {k} {i}"
                 );
             }
         }

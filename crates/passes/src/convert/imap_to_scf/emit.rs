@@ -361,7 +361,7 @@ impl<'c> Nest<'c> {
         !self.unread_runtimes(scope, exprs).is_empty()
     }
 
-    /// Where a constraint `±var + rest in [lo, hi]` lets `var` begin and, excluded, end.
+    /// Where a constraint `factor * var + rest in [lo, hi]` lets `var` begin and, excluded, end.
     fn tightened(&self, constraint: &Constraint, var: Var) -> (Option<Expr>, Option<Expr>) {
         let ir = &self.ir;
         let factor = self.coefficient(constraint.expr, var).unwrap_or(1);
@@ -369,14 +369,18 @@ impl<'c> Nest<'c> {
         let rest = ir.wrap(rest);
         let lo = Some(constraint.interval.lo).filter(|lo| *lo != i64::MIN);
         let hi = Some(constraint.interval.hi).filter(|hi| *hi != i64::MAX);
-        let (min, end) = if 0 < factor {
-            // lo <= var + rest <= hi
-            (lo.map(|lo| lo - rest), hi.map(|hi| hi - rest + 1))
+        // The least and the greatest value of `step * var`, for a positive step.
+        let (least, greatest) = if 0 < factor {
+            (lo.map(|lo| lo - rest), hi.map(|hi| hi - rest))
         } else {
-            // lo <= rest - var <= hi
-            (hi.map(|hi| rest - hi), lo.map(|lo| rest - lo + 1))
+            (hi.map(|hi| rest - hi), lo.map(|lo| rest - lo))
         };
-        (min.map(Expr::from), end.map(Expr::from))
+        let step = ir.constant(factor.saturating_abs());
+        let steps = |value: Expr| ir.floor_div(value, step);
+        let one = ir.constant(1);
+        let before = |value| steps(ir.sub(value, one));
+        let first = least.map(|it| ir.add(before(it.into()), one));
+        (first, greatest.map(|it| ir.add(steps(it.into()), one)))
     }
 
     /// Splits the constraints between the loops that run in this order: those which

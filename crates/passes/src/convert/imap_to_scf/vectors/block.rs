@@ -4,6 +4,7 @@ use super::{
     super::{
         emit::{Nest, Scope, accessed, index_of},
         nest::reduction_loops,
+        order::step_along,
         partial_sums::PartialSums,
     },
     tiling::Tiling,
@@ -286,6 +287,7 @@ impl<'a, 'c> Block<'a, 'c> {
         let hold_in_some = builder.compare_int("slt", first, end);
         let in_some = |builder: &Builder<'c>| {
             let mut scope = scope.clone();
+            scope.stretches.insert(lane, (first, end));
             let rows: Vec<_> = (0..)
                 .zip(&self.rows)
                 .map(|(vector, row)| {
@@ -499,8 +501,12 @@ impl<'a, 'c> Block<'a, 'c> {
                 }
                 (mask, inside) => mask.or(inside.map(|it| it.value)),
             };
+            let is_contiguous = step_along(self.nest, &input.map, self.tiling.lane) == Some(1);
             let (row, place) = (Row { mask, ..row }, (input.buffer, &input.map));
-            let value = self.load_vector(builder, scope, place, input.fill, row);
+            let value = match is_contiguous {
+                true => self.load_vector(builder, scope, place, input.fill, row),
+                false => self.load_strided(builder, scope, place, row),
+            };
             Lanes { value, is_vector: true }
         } else {
             let value = self.nest.load_at(builder, scope, input.buffer, &input.map, input.fill);
@@ -581,6 +587,35 @@ impl<'a, 'c> Block<'a, 'c> {
         let others = imap::build_fill(builder, fill, element);
         let others = broadcast(builder, others, row.lanes);
         builder.value("vector.maskedload", &[&place[..], &[mask, others]].concat(), ty)
+    }
+
+    /// Elements that are no neighbours, one by one. A lane that a mask leaves out has the element of the
+    /// nearest lane of the block that exists.
+    fn load_strided(
+        &self,
+        builder: &Builder<'c>,
+        scope: &Scope<'c>,
+        (buffer, map): (Val<'c>, &IndexingMap),
+        row: Row<'c>,
+    ) -> Val<'c> {
+        let (nest, lane, index) = (self.nest, self.tiling.lane, builder.index_type());
+        let mut scope = scope.clone();
+        let first = scope.values[&lane];
+        let (lower, upper) = nest.loop_bounds(builder, &mut scope, lane, &[]);
+        let last = builder.value("arith.subi", &[upper, builder.index(1)], index);
+        let elements: Vec<_> = (0..row.lanes)
+            .map(|number| {
+                let mut value = builder.value("arith.addi", &[first, builder.index(number)], index);
+                if row.mask.is_some() {
+                    value = builder.value("arith.minsi", &[value, last], index);
+                    value = builder.value("arith.maxsi", &[value, lower], index);
+                }
+                scope.values.insert(lane, value);
+                nest.load_at(builder, &mut scope, buffer, map, None)
+            })
+            .collect();
+        let ty = vector_type(mlir::element_type(buffer.r#type()), row.lanes);
+        builder.value("vector.from_elements", &elements, ty)
     }
 
     /// Loads a square block of an input that is contiguous in the unrolled variable, one

@@ -81,7 +81,7 @@ impl Tiling {
             needs.contains(&self.lane)
                 && self.unrolled.iter().all(|(var, _)| !needs.contains(var))
                 && nest.elements_in(constraint.expr).is_empty()
-                && matches!(nest.coefficient(constraint.expr, self.lane), Some(1 | -1))
+                && nest.coefficient(constraint.expr, self.lane).is_some()
         };
         let constraints = nest.domain.constraints.iter().enumerate();
         constraints.filter(|(_, it)| is_masked(it)).map(|(number, _)| number).collect()
@@ -158,6 +158,16 @@ pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
         // One result at a time is what LLVM's own vectorizer does as well, except for the
         // smallest and largest float, for combiners that are regions, and for sums so long that each
         // lane has partial sums.
+        return None;
+    }
+    let is_strided = || {
+        let mut inputs = nest.inputs.iter().filter(|input| input.is_used);
+        inputs.any(|input| !matches!(step_along(nest, &input.map, lane), Some(0 | 1)))
+    };
+    let is_plain =
+        || !has_float_extremes(nest) && !nest.generic.has_combiner() && !is_constrained(lane);
+    if candidates.is_empty() && is_plain() && is_strided() {
+        // LLVM vectorizes such a row, with wider loads.
         return None;
     }
     let (vectors, mut unrolled) = block(nest, lane, lanes, &candidates);
@@ -277,7 +287,9 @@ fn operands_fit(nest: &Nest, lane: Var) -> bool {
     let inputs_fit = inputs.all(|input| match step_along(nest, &input.map, lane) {
         Some(0) => !nest.needs(&constrained(&input.map.constraints)).contains(&lane),
         Some(1) => have_masks(nest, &input.map.constraints, lane),
-        _ => false,
+        // Neighbouring results may read elements that are no neighbours, but not under a guard.
+        Some(_) => matches!(lane, Var::Dim(_)) && input.map.constraints.is_empty(),
+        None => false,
     });
     let wanted = i64::from(matches!(lane, Var::Dim(_)));
     inputs_fit
