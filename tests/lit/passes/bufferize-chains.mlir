@@ -265,3 +265,42 @@ func.func @own_element(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
   }
   return %r : tensor<4xf32>
 }
+
+// -----
+
+// The other operations with destinations are parts of chains, too.
+// CHECK-LABEL: func.func @siblings
+// CHECK-SAME:    %[[X:[^:]*]]: tensor<4xf32>, %[[IDS:[^:]*]]: tensor<3xi32>
+// CHECK:         %[[M:.*]] = memref.alloc()
+// CHECK:         imap.scan {{.*}} outs(%[[M]][{{.*}}] : memref<4xf32>)
+// CHECK:         imap.scatter {{.*}} outs(%[[M]][r] where {{.*}} : memref<4xf32>)
+// CHECK:         imap.scatter {{.*}} outs(%[[M]][r] where {{.*}} : memref<4xf32>)
+// CHECK:         %[[S:.*]] = memref.alloc()
+// CHECK:         imap.sort dim = 0 ins(%[[M]] : memref<4xf32>) outs(%[[S]] : memref<4xf32>)
+// CHECK:         %[[R:.*]] = bufferization.to_tensor %[[S]] restrict writable
+// CHECK:         return %[[R]]
+func.func @siblings(%x: tensor<4xf32>, %ids: tensor<3xi32>) -> tensor<4xf32> {
+  %e = tensor.empty() : tensor<4xf32>
+  %sums = imap.scan (t) domain: t in [0, 3] scan t inclusive
+      ins(%x[t] : tensor<4xf32>) outs(%e[t] : tensor<4xf32>) fold [add f32] {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<4xf32>
+  %once = imap.scatter (i){r} domain: i in [0, 2] runtime(%ids[i] : tensor<3xi32>)
+      ins(%x[i] : tensor<4xf32>) outs(%sums[r] where r in [0, 3] : tensor<4xf32>) fold [add f32] {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<4xf32>
+  %twice = imap.scatter (i){r} domain: i in [0, 2] runtime(%ids[i] : tensor<3xi32>)
+      ins(%x[i] : tensor<4xf32>) outs(%once[r] where r in [0, 3] : tensor<4xf32>) fold [add f32] {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<4xf32>
+  %f = tensor.empty() : tensor<4xf32>
+  %sorted = imap.sort dim = 0 ins(%twice : tensor<4xf32>) outs(%f : tensor<4xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %less = arith.cmpf olt, %a, %b : f32
+    imap.yield %less : i1
+  } -> tensor<4xf32>
+  return %sorted : tensor<4xf32>
+}

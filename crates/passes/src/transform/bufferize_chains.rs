@@ -1,4 +1,4 @@
-//! `bufferize-chains`: assign buffers to the `imap.generic` operations of a large function.
+//! `bufferize-chains`: assign buffers to the operations of a large function that have destinations.
 //!
 //! One-shot bufferization compares all reads and writes of the values that may share a buffer. For a chain
 //! of n updates of one tensor this takes time cubic in n, for n readers of one tensor quadratic. This pass
@@ -47,7 +47,7 @@
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike, r#type::MemRefType};
 use std::collections::{HashMap, HashSet};
 use tc_dialects::{
-    imap::{Generic, Indexed},
+    imap::{self, AnyIndexed, Indexed},
     mlir::{self, Blk, Builder, Op, Val},
     pass::{Failure, PassInfo, PassOption, PassRun},
     report::{RemarkKind, Report, remark},
@@ -56,7 +56,7 @@ use tc_dialects::{
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
     argument: "bufferize-chains",
-    summary: "Assign buffers to the imap.generic operations of a large function",
+    summary: "Assign buffers to the operations of a large function that have destinations",
     anchor: "builtin.module",
     options: &[PassOption {
         name: "max-readers",
@@ -79,14 +79,14 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         if order.num_readers as i64 <= max_readers {
             continue;
         }
-        let num_generics = Chains::new(pass, function, order).assign();
+        let count = Chains::new(pass, function, order).assign();
         remark(
             function.location(),
             RemarkKind::Passed,
             PASS.argument,
             "chains",
             mlir::string_attr(function, "sym_name").unwrap_or_default(),
-            &[("Bufferized", &num_generics.to_string())],
+            &[("Bufferized", &count.to_string())],
         );
     }
     Ok(())
@@ -135,7 +135,7 @@ impl<'c> Order<'c> {
                 || mlir::is(*op, "bufferization.to_buffer") && op.attribute("read_only").is_err();
             num_writers.push(num_writers[number] + usize::from(is_writer));
         }
-        let is_reader = |op: &&Op<'c>| Generic::cast(**op).is_some() || is_plain_reader(**op);
+        let is_reader = |op: &&Op<'c>| has_destinations(**op) || is_plain_reader(**op);
         let num_readers = ops.iter().filter(is_reader).count();
         Self { ops, spans, num_writers, num_readers }
     }
@@ -198,7 +198,7 @@ struct Chains<'a, 'c> {
     /// The block of the function.
     entry: Option<Blk<'c>>,
     /// The operations that get buffers, in program order, and their keys.
-    generics: Vec<Generic<'c>>,
+    updates: Vec<Op<'c>>,
     keys: HashSet<usize>,
     /// By result.
     uses: HashMap<usize, Uses<'c>>,
@@ -216,14 +216,14 @@ struct Chains<'a, 'c> {
 
 impl<'a, 'c> Chains<'a, 'c> {
     fn new(pass: &'a PassRun<'c>, function: Op<'c>, order: Order<'c>) -> Self {
-        let generics = order.ops.iter().copied().filter_map(Generic::cast);
-        let generics: Vec<_> = generics.filter(|it| !leaves_region(*it)).collect();
-        let keys = generics.iter().map(|it| mlir::op_key(it.op())).collect();
+        let updates = order.ops.iter().copied().filter(|op| has_destinations(*op));
+        let updates: Vec<_> = updates.filter(|op| !leaves_region(*op)).collect();
+        let keys = updates.iter().map(|op| mlir::op_key(*op)).collect();
         let mut chains = Self {
             pass,
             order,
             entry: mlir::body(function, 0),
-            generics,
+            updates,
             keys,
             uses: HashMap::new(),
             starts: HashMap::new(),
@@ -242,11 +242,11 @@ impl<'a, 'c> Chains<'a, 'c> {
     }
 
     fn find_uses(&mut self) {
-        for generic in self.generics.clone() {
-            self.pass.enter(generic.op());
-            for (number, init) in generic.inits().into_iter().enumerate() {
-                let result = mlir::result(generic.op(), number);
-                let mut uses = self.uses_of(result, generic);
+        for op in self.updates.clone() {
+            self.pass.enter(op);
+            for (number, init) in imap::destinations(op).into_iter().flatten().enumerate() {
+                let result = mlir::result(op, number);
+                let mut uses = self.uses_of(result, op);
                 let start = match self.uses.get(&mlir::value_key(init)) {
                     Some(Uses { next: Some(_), .. }) => self.starts[&mlir::value_key(init)],
                     Some(Uses { is_tensor: false, .. }) => Start::Copy,
@@ -260,8 +260,8 @@ impl<'a, 'c> Chains<'a, 'c> {
             }
         }
         // Each operation of a chain stores to the destination of the last one.
-        for generic in self.generics.clone().into_iter().rev() {
-            for result in mlir::results(generic.op()) {
+        for op in self.updates.clone().into_iter().rev() {
+            for result in mlir::results(op) {
                 if let Some((op, number)) = self.uses[&mlir::value_key(result)].next {
                     let next = mlir::value_key(mlir::result(op, number));
                     let destination = self.uses[&next].destination;
@@ -273,7 +273,7 @@ impl<'a, 'c> Chains<'a, 'c> {
         }
     }
 
-    fn uses_of(&self, result: Val<'c>, generic: Generic<'c>) -> Uses<'c> {
+    fn uses_of(&self, result: Val<'c>, op: Op<'c>) -> Uses<'c> {
         let (mut next, mut readers, mut destinations) = (Vec::new(), Vec::new(), Vec::new());
         let mut is_tensor = false;
         for (user, number) in mlir::uses(result) {
@@ -298,8 +298,8 @@ impl<'a, 'c> Chains<'a, 'c> {
             destinations.clear();
         }
         let next = match next[..] {
-            [(op, init)] if !is_tensor && self.is_last(generic, op, init, &readers) => {
-                Some((op, init))
+            [(next, init)] if !is_tensor && self.is_last(op, next, init, &readers) => {
+                Some((next, init))
             }
             _ => None,
         };
@@ -309,7 +309,7 @@ impl<'a, 'c> Chains<'a, 'c> {
     /// Whether an operation that reads a tensor can read a buffer: the body of an operation on tensors
     /// cannot.
     fn is_in_reach(&self, reader: Op<'c>) -> bool {
-        let around = mlir::parent(reader).filter(|op| Generic::cast(*op).is_some());
+        let around = mlir::parent(reader).filter(|op| has_destinations(*op));
         around.is_none_or(|op| self.is_chained(op))
     }
 
@@ -324,22 +324,14 @@ impl<'a, 'c> Chains<'a, 'c> {
     }
 
     /// Whether no reader of a result is done later than the operation that overwrites it.
-    fn is_last(
-        &self,
-        generic: Generic<'c>,
-        next: Op<'c>,
-        init: usize,
-        readers: &[(Op<'c>, usize)],
-    ) -> bool {
+    fn is_last(&self, op: Op<'c>, next: Op<'c>, init: usize, readers: &[(Op<'c>, usize)]) -> bool {
         let end = self.order.number(next);
         let is_before = |(reader, number): &(Op<'c>, usize)| {
             let init = next.operand_count() - next.result_count() + init;
             self.order.number(*reader) < end
-                || *reader == next
-                    && Generic::cast(next)
-                        .is_some_and(|generic| generic.touches_same_element(*number, init))
+                || *reader == next && touches_same_element(next, *number, init)
         };
-        generic.op().block() == next.block() && readers.iter().all(is_before)
+        op.block() == next.block() && readers.iter().all(is_before)
     }
 
     /// The result of the function that a use of a tensor stores to.
@@ -371,22 +363,21 @@ impl<'a, 'c> Chains<'a, 'c> {
 
     /// Assigns buffers. Returns the number of operations that got them.
     fn assign(mut self) -> usize {
-        let generics = self.generics.clone();
+        let updates = self.updates.clone();
         // Chains may start at the tensors that others end with: in program order.
-        for generic in &generics {
-            self.pass.enter(generic.op());
-            self.bufferize(*generic);
+        for op in &updates {
+            self.pass.enter(*op);
+            self.bufferize(*op);
         }
         self.replace_readers();
         self.stores.into_iter().for_each(mlir::erase);
         self.replaced.into_iter().rev().for_each(mlir::erase);
-        generics.len()
+        updates.len()
     }
 
     /// Puts an operation on buffers before the one on tensors, which is left without regions. Inputs that
     /// are in no chain stay tensors until [`Self::replace_readers`].
-    fn bufferize(&mut self, generic: Generic<'c>) {
-        let op = generic.op();
+    fn bufferize(&mut self, op: Op<'c>) {
         let builder = Builder::before(op);
         let num_inputs = op.operand_count() - op.result_count();
         let tensors = mlir::operands(op);
@@ -401,7 +392,7 @@ impl<'a, 'c> Chains<'a, 'c> {
             let overwritten = (num_inputs..tensors.len()).find(|init| {
                 tensors[*init] == tensor
                     && self.roots.get(&mlir::value_key(operands[*init])) == Some(&tensor)
-                    && generic.touches_same_element(number, *init)
+                    && touches_same_element(op, number, *init)
             });
             let chained = || self.buffers.get(&mlir::value_key(tensor)).copied();
             operands[number] =
@@ -489,13 +480,14 @@ impl<'a, 'c> Chains<'a, 'c> {
         let mut found: HashMap<(usize, usize), Vec<Reader<'c>>> = HashMap::new();
         let mut keys = Vec::new();
         for op in &self.order.ops {
-            let operands = match Generic::cast(*op) {
-                Some(_) if op.result_count() == 0 => mlir::operands(*op),
-                None if is_plain_reader(*op) && self.is_read_from_buffer(*op) => {
-                    vec![mlir::operand(*op, 0)]
-                }
-                None if mlir::is(*op, "tensor.dim") => vec![mlir::operand(*op, 0)],
-                _ => continue,
+            let operands = if is_rebuilt(*op) {
+                mlir::operands(*op)
+            } else if is_plain_reader(*op) && is_read_from_buffer(*op)
+                || mlir::is(*op, "tensor.dim")
+            {
+                vec![mlir::operand(*op, 0)]
+            } else {
+                continue;
             };
             for (number, tensor) in operands.into_iter().enumerate() {
                 if !mlir::is_tensor(tensor.r#type()) {
@@ -534,11 +526,6 @@ impl<'a, 'c> Chains<'a, 'c> {
         }
     }
 
-    fn is_read_from_buffer(&self, reader: Op<'c>) -> bool {
-        let around = mlir::parent(reader).and_then(Generic::cast);
-        around.is_none_or(|generic| generic.op().result_count() == 0)
-    }
-
     /// The outermost operation around a reader of a tensor that writes no tensors, in a block where the
     /// tensor is defined.
     fn reader_in_block_of(&self, tensor: Val<'c>, reader: Op<'c>) -> Op<'c> {
@@ -546,25 +533,40 @@ impl<'a, 'c> Chains<'a, 'c> {
         let block = block.or_else(|| mlir::argument_block(tensor));
         let mut found = reader;
         while found.block().map(mlir::block_ref) != block {
-            match mlir::parent(found)
-                .filter(|op| self.order.only_reads(*op) || self.is_rebuilt(*op))
-            {
+            match mlir::parent(found).filter(|op| self.order.only_reads(*op) || is_rebuilt(*op)) {
                 Some(parent) => found = parent,
                 None => break,
             }
         }
         found
     }
+}
 
-    fn is_rebuilt(&self, op: Op<'c>) -> bool {
-        Generic::cast(op).is_some() && op.result_count() == 0
-    }
+/// Whether an operation is one of `imap` that stores to destinations.
+fn has_destinations(op: Op) -> bool {
+    imap::destinations(op).is_some()
+}
+
+/// Whether an operation stores to buffers.
+fn is_rebuilt(op: Op) -> bool {
+    has_destinations(op) && op.result_count() == 0
+}
+
+/// Whether an operation that reads a tensor may read a buffer instead: it is not in a body on tensors.
+fn is_read_from_buffer(reader: Op) -> bool {
+    mlir::parent(reader).is_none_or(|op| !has_destinations(op) || is_rebuilt(op))
+}
+
+/// Whether each iteration reads one operand at the element, of its own, that it stores to another.
+fn touches_same_element(op: Op, input: usize, init: usize) -> bool {
+    AnyIndexed::cast(op).is_some_and(|it| it.touches_same_element(input, init))
 }
 
 /// Whether an operation on empty tensors is the last one of a region.
-fn leaves_region(generic: Generic) -> bool {
+fn leaves_region(op: Op) -> bool {
     let is_empty = |init: &Val| start(*init) == Start::Empty;
-    generic.inits().iter().all(is_empty) && mlir::results(generic.op()).into_iter().any(is_yielded)
+    imap::destinations(op).is_some_and(|inits| inits.iter().all(is_empty))
+        && mlir::results(op).into_iter().any(is_yielded)
 }
 
 /// Whether a region yields a value.
@@ -581,7 +583,7 @@ fn enters_loop(value: Val) -> bool {
 
 fn start(init: Val) -> Start {
     match mlir::defining_op(init) {
-        Some(op) if mlir::uses(init).len() != 1 || mlir::is(op, "imap.generic") => Start::Tensor,
+        Some(op) if mlir::uses(init).len() != 1 || has_destinations(op) => Start::Tensor,
         Some(op) if mlir::is(op, "tensor.empty") => Start::Empty,
         Some(op) if mlir::is(op, "bufferization.alloc_tensor") && op.operand_count() == 1 => {
             match mlir::is_tensor(mlir::operand(op, 0).r#type()) {
