@@ -5,6 +5,7 @@ pub mod builtins;
 pub mod cpu;
 pub mod hlo;
 pub mod interp;
+pub(crate) mod llvm;
 pub mod run;
 pub mod runtime;
 pub mod tml;

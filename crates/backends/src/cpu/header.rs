@@ -9,7 +9,7 @@
 
 use super::{
     Extent, Role, Signature,
-    llvm::{ENTRY_PREFIX, INTERFACE_PREFIX},
+    interface::{ENTRY_PREFIX, INTERFACE_PREFIX},
     signature::{Argument, Formulas},
 };
 use crate::runtime::ElementType;

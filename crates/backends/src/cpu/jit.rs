@@ -6,7 +6,11 @@
 //! from `.tc` sources do, by range inference; for hand-written `imap` operations that is
 //! up to their author.
 
-use super::{Extent, Role, Signature, llvm, signature::Argument};
+use super::{
+    Extent, Role, Signature,
+    code::{Code, Descriptor},
+    signature::Argument,
+};
 use crate::runtime::{ElementType, Shape, Tensor, TensorError};
 use std::collections::BTreeMap;
 use tc_passes::transform::check_allocations::OUT_OF_MEMORY;
@@ -78,11 +82,11 @@ pub enum CallError {
 /// Code loaded into this process; unloaded when dropped.
 pub struct Compiled {
     signatures: Vec<Signature>,
-    code: llvm::Code,
+    code: Code,
 }
 
 impl Compiled {
-    pub(super) fn new(signatures: Vec<Signature>, code: llvm::Code) -> Self {
+    pub(super) fn new(signatures: Vec<Signature>, code: Code) -> Self {
         Self { signatures, code }
     }
 
@@ -123,7 +127,7 @@ impl Buffers {
 #[derive(Copy, Clone)]
 pub struct Function<'a> {
     signature: &'a Signature,
-    code: &'a llvm::Code,
+    code: &'a Code,
     number: usize,
 }
 
@@ -158,11 +162,11 @@ impl<'a> Function<'a> {
         let mut descriptors = Vec::with_capacity(arguments.len());
         for (number, argument) in arguments.iter().enumerate() {
             descriptors.push(match argument.role {
-                Role::Input => llvm::Descriptor::read(inputs.next().expect("counted above")),
+                Role::Input => Descriptor::read(inputs.next().expect("counted above")),
                 Role::Output | Role::InOut => {
                     let place = order.iter().position(|it| *it == number);
                     let output = place.and_then(|place| outputs[place].take());
-                    llvm::Descriptor::write(output.expect("one tensor per output argument"))
+                    Descriptor::write(output.expect("one tensor per output argument"))
                 }
             });
         }

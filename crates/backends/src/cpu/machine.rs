@@ -1,21 +1,10 @@
-//! The machine that code is generated for.
+//! What is known of processors.
 
-use super::{Error, llvm};
+use crate::llvm::{self, Machine};
 
 /// Vector operations that take a few times as long as to start threads and to wait for them:
 /// 10 to 30 microseconds.
 const START_THREADS: i64 = 1 << 15;
-
-/// A machine: a triple, a processor and features, as LLVM names them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Machine {
-    /// The target triple, such as `x86_64-pc-linux-gnu`.
-    pub triple: String,
-    /// The processor, such as `znver4`.
-    pub cpu: String,
-    /// Features on top of the processor's own, such as `+avx512f,-avx512bf16`.
-    pub features: String,
-}
 
 impl Machine {
     /// The machine that runs this program, with the features it reports: the name of the
@@ -37,14 +26,6 @@ impl Machine {
         }
     }
 
-    /// Checks that LLVM generates code for the target.
-    ///
-    /// # Errors
-    /// LLVM does not know it.
-    pub fn check(&self) -> Result<(), Error> {
-        llvm::check_target(self)
-    }
-
     /// The numbers of this many bits that a vector register holds.
     pub fn vector_length(&self, element_bits: u32) -> i64 {
         i64::from((self.vector_registers().0 / element_bits.max(1)).max(1))
@@ -54,25 +35,6 @@ impl Machine {
     /// [`START_THREADS`] vector operations.
     pub(super) fn parallel_threshold(&self) -> i64 {
         self.vector_length(32) * START_THREADS
-    }
-
-    /// Whether rounding to an integer is an instruction: so it is for 64-bit Arm, and for x86
-    /// from SSE4.1 on. Of other architectures nothing is known.
-    pub(super) fn rounds(&self) -> bool {
-        self.is_arm() || self.is_x86_with("sse4.1")
-    }
-
-    /// Whether a fused multiply-add is an instruction.
-    pub(super) fn has_fma(&self) -> bool {
-        self.is_arm() || self.is_x86_with("fma")
-    }
-
-    fn is_arm(&self) -> bool {
-        ["aarch64", "arm64"].iter().any(|name| self.triple.starts_with(name))
-    }
-
-    fn is_x86_with(&self, feature: &str) -> bool {
-        self.triple.starts_with("x86_64") && llvm::has_feature(self, feature)
     }
 
     /// The width of the vector registers in bits and their number. Where only the name of

@@ -24,22 +24,25 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod code;
 mod cost;
 pub mod header;
+mod interface;
 mod jit;
-mod llvm;
 mod machine;
 pub mod pipeline;
 mod signature;
-mod substitute;
+
 mod upstream;
 
 pub use cost::{Cost, cost};
 pub use jit::{Buffers, CallError, Compiled, Function};
-pub use machine::Machine;
 pub use signature::{Argument, Extent, Role, Signature};
 pub(crate) use upstream::check_types;
 
+pub use crate::llvm::{Error, Machine};
+
+use crate::llvm;
 use melior::ir::Module;
 use std::sync::Once;
 use tc_dialects::mlir;
@@ -64,28 +67,6 @@ impl Default for Options {
     fn default() -> Self {
         Self { threads: 1, strict_fp: false, target: Machine::host() }
     }
-}
-
-/// Why a module cannot be compiled.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum Error {
-    /// A pass failed; the reason has gone to the diagnostic handlers of the context.
-    #[error("lowering the module failed")]
-    Lowering,
-    /// LLVM does not know the target.
-    #[error("no code can be generated for this target: {0}")]
-    Target(String),
-    /// LLVM found something wrong with what was generated.
-    #[error("LLVM: {0}")]
-    Llvm(String),
-    /// The OpenMP runtime is missing.
-    #[error("{threads} threads need the OpenMP runtime, and '{library}' cannot be loaded")]
-    OpenMp {
-        /// The threads asked for.
-        threads: usize,
-        /// The library that was looked for.
-        library: &'static str,
-    },
 }
 
 /// How far [`lower`] lowers a module.
@@ -199,7 +180,7 @@ impl<'c> Lowered<'c> {
         let mut module =
             llvm::Module::translate(mlir::op_ref(lowered.as_operation()), &options.target)?;
         module.link_builtins()?;
-        if let Some(symbol) = module.undefined_symbol() {
+        if let Some(symbol) = module.undefined_symbol(&llvm::is_allowed_symbol) {
             upstream::report_undefined(&lowered, &symbol);
             return Err(Error::Lowering);
         }
@@ -267,7 +248,7 @@ impl Program {
     pub fn jit(&self) -> Result<Compiled, Error> {
         let object = self.object()?;
         let names: Vec<_> = self.signatures.iter().map(|it| it.name.as_str()).collect();
-        let code = llvm::Code::load(&object, &names, self.options.threads)?;
+        let code = code::Code::load(&object, &names, self.options.threads)?;
         Ok(Compiled::new(self.signatures.clone(), code))
     }
 }
@@ -279,7 +260,7 @@ fn rename(module: &Module) {
         if let Some(name) = mlir::string_attr(op, "sym_name")
             && mlir::body(op, 0).is_some()
         {
-            let name = format!("{}{name}", llvm::KERNEL_PREFIX);
+            let name = format!("{}{name}", interface::KERNEL_PREFIX);
             mlir::set_attribute(op, "sym_name", mlir::string(mlir::context_of(op), &name));
         }
     }

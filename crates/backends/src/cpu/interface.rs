@@ -1,16 +1,91 @@
-//! The functions of an object that C programs call: each takes pointers and sizes, makes the
-//! descriptors that the compiled code expects, and calls it.
+//! The functions by which compiled code is called: by this program, with pointers to descriptors, and by
+//! C programs, with pointers and sizes, of which descriptors are made.
 
-use super::{INTERFACE_PREFIX, Module, c_string};
-use crate::cpu::{
-    Error, Extent, Signature,
+use super::{
+    Extent, Signature,
     signature::{Argument, Formulas},
 };
+use crate::llvm::{Error, Module, c_string};
 use llvm_sys::{LLVMIntPredicate, LLVMLinkage, core::*, prelude::*};
 use std::{collections::BTreeMap, ffi::c_uint};
 use tc_ir::{Context, Node, Var};
 
+/// What MLIR puts before the name of the C interface of a function.
+pub(super) const INTERFACE_PREFIX: &str = "_mlir_ciface_";
+/// What the names of functions begin with while they are lowered: no C identifier.
+pub(super) const KERNEL_PREFIX: &str = "tc.kernel.";
+/// What is put before the name of the entry by which code is called here.
+pub(super) const ENTRY_PREFIX: &str = "_tc_entry_";
+
 impl Module {
+    /// Adds for each function an entry that takes the address of an array of pointers
+    /// to descriptors, so that code of any number of arguments can be called.
+    pub fn add_entries(&mut self, names: &[&str]) -> Result<(), Error> {
+        for name in names {
+            let kernel = c_string(&format!("{KERNEL_PREFIX}{name}"));
+            let generated = c_string(&format!("{INTERFACE_PREFIX}{KERNEL_PREFIX}{name}"));
+            let interface = format!("{INTERFACE_PREFIX}{name}");
+            let entry = c_string(&format!("{ENTRY_PREFIX}{name}"));
+            // SAFETY: all values belong to the module's context; the builder is
+            // positioned before it is used, and disposed of.
+            unsafe {
+                let callee = LLVMGetNamedFunction(self.raw.0, generated.as_ptr());
+                let plain = LLVMGetNamedFunction(self.raw.0, kernel.as_ptr());
+                if callee.is_null() || plain.is_null() {
+                    return Err(Error::Llvm(format!("'{name}' has no C interface")));
+                }
+                LLVMSetValueName2(callee, interface.as_ptr().cast(), interface.len());
+                // The function itself is part of its C interface, which the entry calls:
+                // otherwise there would be three copies of it. It goes there before anything
+                // else, since LLVM takes quadratic time over a call of thousands of arguments.
+                LLVMSetLinkage(plain, LLVMLinkage::LLVMInternalLinkage);
+                for (function, attribute) in [(callee, "noinline"), (plain, "alwaysinline")] {
+                    let kind =
+                        LLVMGetEnumAttributeKindForName(attribute.as_ptr().cast(), attribute.len());
+                    LLVMAddAttributeAtIndex(
+                        function,
+                        llvm_sys::LLVMAttributeFunctionIndex,
+                        LLVMCreateEnumAttribute(self.context.raw, kind, 0),
+                    );
+                }
+                let pointer = LLVMPointerTypeInContext(self.context.raw, 0);
+                let i32_type = LLVMInt32TypeInContext(self.context.raw);
+                let i64_type = LLVMInt64TypeInContext(self.context.raw);
+                let mut parameters = [pointer];
+                let ty = LLVMFunctionType(i32_type, parameters.as_mut_ptr(), 1, 0);
+                let function = LLVMAddFunction(self.raw.0, entry.as_ptr(), ty);
+                let block = LLVMAppendBasicBlockInContext(self.context.raw, function, c"".as_ptr());
+                let builder = LLVMCreateBuilderInContext(self.context.raw);
+                LLVMPositionBuilderAtEnd(builder, block);
+                let array = LLVMGetParam(function, 0);
+                let mut arguments: Vec<LLVMValueRef> = Vec::new();
+                for number in 0..LLVMCountParams(callee) {
+                    let mut index = [LLVMConstInt(i64_type, number.into(), 0)];
+                    let place = LLVMBuildInBoundsGEP2(
+                        builder,
+                        pointer,
+                        array,
+                        index.as_mut_ptr(),
+                        1,
+                        c"".as_ptr(),
+                    );
+                    arguments.push(LLVMBuildLoad2(builder, pointer, place, c"".as_ptr()));
+                }
+                let result = LLVMBuildCall2(
+                    builder,
+                    LLVMGlobalGetValueType(callee),
+                    callee,
+                    arguments.as_mut_ptr(),
+                    arguments.len() as c_uint,
+                    c"".as_ptr(),
+                );
+                LLVMBuildRet(builder, result);
+                LLVMDisposeBuilder(builder);
+            }
+        }
+        Ok(())
+    }
+
     /// Adds a function for each signature, with the symbol that goes with it.
     pub fn add_interfaces(
         &mut self,
@@ -116,7 +191,7 @@ impl Values {
         unsafe { LLVMConstInt(self.i64_type, value as u64, 1) }
     }
 
-    /// The words of the descriptor of a row-major array: MLIR's, see [`super::Descriptor`].
+    /// The words of the descriptor of a row-major array: MLIR's, see [`super::code::Descriptor`].
     fn descriptor(
         &self,
         pointer: LLVMValueRef,

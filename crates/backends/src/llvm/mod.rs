@@ -1,15 +1,12 @@
-//! LLVM as this backend uses it: translation, optimization, code generation, loading.
+//! LLVM as the targets use it: translation, optimization, code generation.
 //!
-//! The only module of the backend with calls of LLVM's C API, and with calls of code
-//! that was generated. What it exports is safe.
+//! Calls of LLVM's C API are here and in `cpu/` only. What this module exports is safe.
 
-mod interface;
+mod substitute;
+mod machine;
 
-use super::{
-    Error, Machine,
-    substitute::{CONVERSIONS, Element, substitute},
-};
-use crate::runtime::Tensor;
+pub use machine::Machine;
+
 use llvm_sys::{
     LLVMInlineAsmDialect, LLVMLinkage, LLVMModule, LLVMOpcode, LLVMTypeKind,
     analysis::{LLVMVerifierFailureAction, LLVMVerifyModule},
@@ -17,13 +14,8 @@ use llvm_sys::{
     core::*,
     error::{LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage},
     linker::LLVMLinkModules2,
-    orc2::{
-        LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess, LLVMOrcJITDylibAddGenerator, lljit::*,
-    },
     prelude::*,
-    support::{
-        LLVMLoadLibraryPermanently, LLVMParseCommandLineOptions, LLVMSearchForAddressOfSymbol,
-    },
+    support::LLVMParseCommandLineOptions,
     target::{
         LLVM_InitializeAllAsmParsers, LLVM_InitializeAllAsmPrinters, LLVM_InitializeAllTargetInfos,
         LLVM_InitializeAllTargetMCs, LLVM_InitializeAllTargets, LLVMDisposeTargetData,
@@ -33,10 +25,11 @@ use llvm_sys::{
     transforms::pass_builder::*,
 };
 use std::{
-    ffi::{CStr, CString, c_char, c_int, c_uint, c_void},
+    ffi::{CStr, CString, c_char, c_uint, c_void},
     ptr,
     sync::Once,
 };
+use substitute::{CONVERSIONS, Element, substitute};
 use tc_dialects::mlir::Op;
 use tc_passes::transform::outline_loops::NOALIAS;
 
@@ -44,18 +37,32 @@ use tc_passes::transform::outline_loops::NOALIAS;
 static BUILTINS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/builtins.bc"));
 /// What the names of scalar built-ins begin with.
 const BUILTIN_PREFIX: &str = "tc_";
-/// What MLIR puts before the name of the C interface of a function.
-pub(super) const INTERFACE_PREFIX: &str = "_mlir_ciface_";
-/// What the names of functions begin with while they are lowered: no C identifier.
-pub(super) const KERNEL_PREFIX: &str = "tc.kernel.";
-/// What is put before the name of the entry by which code is called here.
-pub(super) const ENTRY_PREFIX: &str = "_tc_entry_";
-/// The OpenMP runtime, loaded when threads are asked for.
-const OPENMP: &CStr = c"libomp.so.5";
+
+/// Why a module cannot be compiled.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// A pass failed; the reason has gone to the diagnostic handlers of the context.
+    #[error("lowering the module failed")]
+    Lowering,
+    /// LLVM does not know the target.
+    #[error("no code can be generated for this target: {0}")]
+    Target(String),
+    /// LLVM found something wrong with what was generated.
+    #[error("LLVM: {0}")]
+    Llvm(String),
+    /// The OpenMP runtime is missing.
+    #[error("{threads} threads need the OpenMP runtime, and '{library}' cannot be loaded")]
+    OpenMp {
+        /// The threads asked for.
+        threads: usize,
+        /// The library that was looked for.
+        library: &'static str,
+    },
+}
 
 /// What to generate.
 #[derive(Copy, Clone, Debug)]
-pub(super) enum Artifact {
+pub(crate) enum Artifact {
     /// Assembly text.
     Assembly,
     /// A relocatable object.
@@ -68,7 +75,7 @@ pub(super) enum Artifact {
 /// single ones, for which LLVM 22 generates wrong code with AVX-512 (bits of other lanes stay in
 /// the mask). What is worth vectors is in loops. The option of the pass builder has no effect on
 /// it, the one of the command line has.
-fn initialize() {
+pub(crate) fn initialize() {
     static ONCE: Once = Once::new();
     // SAFETY: run once, before any target is used; the strings are static.
     ONCE.call_once(|| unsafe {
@@ -136,7 +143,7 @@ fn touches(instruction: LLVMValueRef, elements: Element) -> bool {
 
 /// Text for C. A NUL byte cannot occur in what LLVM is given: names and triples that
 /// hold one are cut there.
-fn c_string(text: &str) -> CString {
+pub(crate) fn c_string(text: &str) -> CString {
     let text = text.split('\0').next().unwrap_or_default();
     CString::new(text).unwrap_or_default()
 }
@@ -161,7 +168,7 @@ unsafe fn take_message(message: *mut c_char) -> String {
 ///
 /// # Safety
 /// `error` must be null or an error that is not consumed yet.
-unsafe fn check(error: LLVMErrorRef) -> Result<(), Error> {
+pub(crate) unsafe fn check(error: LLVMErrorRef) -> Result<(), Error> {
     if error.is_null() {
         return Ok(());
     }
@@ -175,7 +182,7 @@ unsafe fn check(error: LLVMErrorRef) -> Result<(), Error> {
 }
 
 /// The machine that runs this program.
-pub(super) fn host() -> Machine {
+pub(crate) fn host() -> Machine {
     // SAFETY: each function returns a message that is ours.
     unsafe {
         Machine {
@@ -187,13 +194,13 @@ pub(super) fn host() -> Machine {
 }
 
 /// Whether the processor of a target has a feature, by LLVM's name of it.
-pub(super) fn has_feature(target: &Machine, feature: &str) -> bool {
+pub(crate) fn has_feature(target: &Machine, feature: &str) -> bool {
     initialize();
     tc_dialects::has_feature(&target.triple, &target.cpu, &target.features, feature)
 }
 
 /// Checks that LLVM generates code for a target.
-pub(super) fn check_target(target: &Machine) -> Result<(), Error> {
+pub(crate) fn check_target(target: &Machine) -> Result<(), Error> {
     CodeGenerator::new(target).map(|_| ())
 }
 
@@ -244,8 +251,8 @@ impl Drop for CodeGenerator {
 }
 
 /// An LLVM context that collects the errors reported to it.
-struct Context {
-    raw: LLVMContextRef,
+pub(crate) struct Context {
+    pub raw: LLVMContextRef,
     errors: *mut Vec<String>,
 }
 
@@ -294,15 +301,15 @@ impl Drop for Context {
 }
 
 /// A module of LLVM IR for one target.
-pub(super) struct Module {
+pub(crate) struct Module {
     // Dropped in this order.
-    raw: OwnedModule,
+    pub raw: OwnedModule,
     generator: CodeGenerator,
-    context: Context,
+    pub context: Context,
     target: Machine,
 }
 
-struct OwnedModule(*mut LLVMModule);
+pub(crate) struct OwnedModule(pub *mut LLVMModule);
 
 impl Drop for OwnedModule {
     fn drop(&mut self) {
@@ -550,16 +557,16 @@ impl Module {
         Ok(())
     }
 
-    /// The name of a function or variable that the module uses without defining it, unless
-    /// objects may refer to it: see [`is_allowed_symbol`].
-    pub fn undefined_symbol(&self) -> Option<String> {
+    /// The name of a function or variable that the module uses without defining it, unless it is an
+    /// intrinsic or allowed.
+    pub fn undefined_symbol(&self, is_allowed: &dyn Fn(&str) -> bool) -> Option<String> {
         let symbols = [self.functions(), self.variables()].concat();
         // SAFETY: symbols of the module.
         let is_needed = |it: &LLVMValueRef| unsafe {
             LLVMIsDeclaration(*it) != 0 && !LLVMGetFirstUse(*it).is_null()
         };
         let names = symbols.into_iter().filter(is_needed).map(|it| self.name(it));
-        names.into_iter().find(|name| !name.starts_with("llvm.") && !is_allowed_symbol(name))
+        names.into_iter().find(|name| !name.starts_with("llvm.") && !is_allowed(name))
     }
 
     /// The built-in to be called instead of a function that is only declared.
@@ -685,74 +692,6 @@ impl Module {
         }
     }
 
-    /// Adds for each function an entry that takes the address of an array of pointers
-    /// to descriptors, so that code of any number of arguments can be called.
-    pub fn add_entries(&mut self, names: &[&str]) -> Result<(), Error> {
-        for name in names {
-            let kernel = c_string(&format!("{KERNEL_PREFIX}{name}"));
-            let generated = c_string(&format!("{INTERFACE_PREFIX}{KERNEL_PREFIX}{name}"));
-            let interface = format!("{INTERFACE_PREFIX}{name}");
-            let entry = c_string(&format!("{ENTRY_PREFIX}{name}"));
-            // SAFETY: all values belong to the module's context; the builder is
-            // positioned before it is used, and disposed of.
-            unsafe {
-                let callee = LLVMGetNamedFunction(self.raw.0, generated.as_ptr());
-                let plain = LLVMGetNamedFunction(self.raw.0, kernel.as_ptr());
-                if callee.is_null() || plain.is_null() {
-                    return Err(Error::Llvm(format!("'{name}' has no C interface")));
-                }
-                LLVMSetValueName2(callee, interface.as_ptr().cast(), interface.len());
-                // The function itself is part of its C interface, which the entry calls:
-                // otherwise there would be three copies of it. It goes there before anything
-                // else, since LLVM takes quadratic time over a call of thousands of arguments.
-                LLVMSetLinkage(plain, LLVMLinkage::LLVMInternalLinkage);
-                for (function, attribute) in [(callee, "noinline"), (plain, "alwaysinline")] {
-                    let kind =
-                        LLVMGetEnumAttributeKindForName(attribute.as_ptr().cast(), attribute.len());
-                    LLVMAddAttributeAtIndex(
-                        function,
-                        llvm_sys::LLVMAttributeFunctionIndex,
-                        LLVMCreateEnumAttribute(self.context.raw, kind, 0),
-                    );
-                }
-                let pointer = LLVMPointerTypeInContext(self.context.raw, 0);
-                let i32_type = LLVMInt32TypeInContext(self.context.raw);
-                let i64_type = LLVMInt64TypeInContext(self.context.raw);
-                let mut parameters = [pointer];
-                let ty = LLVMFunctionType(i32_type, parameters.as_mut_ptr(), 1, 0);
-                let function = LLVMAddFunction(self.raw.0, entry.as_ptr(), ty);
-                let block = LLVMAppendBasicBlockInContext(self.context.raw, function, c"".as_ptr());
-                let builder = LLVMCreateBuilderInContext(self.context.raw);
-                LLVMPositionBuilderAtEnd(builder, block);
-                let array = LLVMGetParam(function, 0);
-                let mut arguments: Vec<LLVMValueRef> = Vec::new();
-                for number in 0..LLVMCountParams(callee) {
-                    let mut index = [LLVMConstInt(i64_type, number.into(), 0)];
-                    let place = LLVMBuildInBoundsGEP2(
-                        builder,
-                        pointer,
-                        array,
-                        index.as_mut_ptr(),
-                        1,
-                        c"".as_ptr(),
-                    );
-                    arguments.push(LLVMBuildLoad2(builder, pointer, place, c"".as_ptr()));
-                }
-                let result = LLVMBuildCall2(
-                    builder,
-                    LLVMGlobalGetValueType(callee),
-                    callee,
-                    arguments.as_mut_ptr(),
-                    arguments.len() as c_uint,
-                    c"".as_ptr(),
-                );
-                LLVMBuildRet(builder, result);
-                LLVMDisposeBuilder(builder);
-            }
-        }
-        Ok(())
-    }
-
     /// Runs LLVM's optimizations for speed.
     pub fn optimize(&mut self) -> Result<(), Error> {
         let attributes = [
@@ -783,7 +722,9 @@ impl Module {
                 }
             }
         }
-        self.hide_sign_bits();
+        if !self.target.is_gpu() {
+            self.hide_sign_bits();
+        }
         self.verify()?;
         // SAFETY: module and generator are alive, the options are disposed of.
         let result = unsafe {
@@ -855,7 +796,7 @@ impl Module {
 
 /// Whether an object may refer to a symbol without defining it: allocation, copies of memory, and
 /// the OpenMP runtime.
-fn is_allowed_symbol(name: &str) -> bool {
+pub(crate) fn is_allowed_symbol(name: &str) -> bool {
     let allowed = ["malloc", "free", "memcpy", "memmove", "memset", "_GLOBAL_OFFSET_TABLE_"];
     allowed.contains(&name) || name.starts_with("__kmpc_") || name.starts_with("omp_")
 }
@@ -877,133 +818,5 @@ fn check_symbols(bytes: &[u8]) -> Result<(), Error> {
             "the object needs '{name}', which the compiler does not define"
         ))),
         None => Ok(()),
-    }
-}
-
-/// A tensor as compiled code sees it: MLIR's memref descriptor, which is two pointers,
-/// an offset, the extents and the strides.
-pub(super) struct Descriptor<'a> {
-    words: Vec<i64>,
-    _tensor: std::marker::PhantomData<&'a Tensor>,
-}
-
-impl<'a> Descriptor<'a> {
-    /// Of a tensor that is only read.
-    pub fn read(tensor: &'a Tensor) -> Self {
-        Self::new(tensor.bytes().as_ptr(), tensor.shape())
-    }
-
-    /// Of a tensor that is written.
-    pub fn write(tensor: &'a mut Tensor) -> Self {
-        let pointer = tensor.bytes_mut().as_mut_ptr();
-        Self::new(pointer, tensor.shape())
-    }
-
-    fn new(pointer: *const u8, shape: &[usize]) -> Self {
-        let address = pointer.expose_provenance() as i64;
-        let mut words = vec![address, address, 0];
-        words.extend(shape.iter().map(|extent| *extent as i64));
-        let strides = words.len();
-        words.resize(strides + shape.len(), 1);
-        let mut stride: i64 = 1;
-        for (dim, extent) in shape.iter().enumerate().rev() {
-            words[strides + dim] = stride;
-            stride = stride.saturating_mul(*extent as i64);
-        }
-        Self { words, _tensor: std::marker::PhantomData }
-    }
-}
-
-type Entry = unsafe extern "C" fn(*const *const i64) -> i32;
-
-/// Code loaded into this process.
-pub(super) struct Code {
-    jit: LLVMOrcLLJITRef,
-    entries: Vec<Entry>,
-    set_num_threads: Option<(unsafe extern "C" fn(c_int), c_int)>,
-}
-
-// SAFETY: the code is not changed once it is loaded, and it has no state of its own.
-unsafe impl Send for Code {}
-// SAFETY: as above.
-unsafe impl Sync for Code {}
-
-impl Code {
-    /// Loads an object and finds the entries of its functions.
-    pub fn load(object: &[u8], names: &[&str], threads: usize) -> Result<Self, Error> {
-        initialize();
-        let set_num_threads = open_mp(threads)?;
-        // SAFETY: each object of the C API is used as its contract says: builder,
-        // generator and buffer are consumed by the calls that take them.
-        unsafe {
-            let mut jit = ptr::null_mut();
-            check(LLVMOrcCreateLLJIT(&mut jit, LLVMOrcCreateLLJITBuilder()))?;
-            let mut code = Self { jit, entries: Vec::new(), set_num_threads };
-            let library = LLVMOrcLLJITGetMainJITDylib(jit);
-            let mut generator = ptr::null_mut();
-            check(LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
-                &mut generator,
-                LLVMOrcLLJITGetGlobalPrefix(jit),
-                None,
-                ptr::null_mut(),
-            ))?;
-            LLVMOrcJITDylibAddGenerator(library, generator);
-            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
-                object.as_ptr().cast(),
-                object.len(),
-                c"object".as_ptr(),
-            );
-            check(LLVMOrcLLJITAddObjectFile(jit, library, buffer))?;
-            for name in names {
-                let entry = c_string(&format!("{ENTRY_PREFIX}{name}"));
-                let mut address = 0;
-                check(LLVMOrcLLJITLookup(jit, &mut address, entry.as_ptr()))?;
-                // The entry was generated with this type by `Module::add_entries`.
-                let address = ptr::with_exposed_provenance::<()>(address as usize);
-                code.entries.push(std::mem::transmute::<*const (), Entry>(address));
-            }
-            Ok(code)
-        }
-    }
-
-    /// Calls function `number` with descriptors of its arguments, which must be of the
-    /// types and ranks of its signature.
-    pub fn call(&self, number: usize, descriptors: &mut [Descriptor]) -> i32 {
-        let pointers: Vec<_> = descriptors.iter().map(|it| it.words.as_ptr()).collect();
-        // SAFETY: the descriptors borrow the tensors, exclusively where they are written;
-        // the caller has checked them against the signature, on which the code relies.
-        unsafe {
-            if let Some((set, threads)) = self.set_num_threads {
-                set(threads);
-            }
-            (self.entries[number])(pointers.as_ptr())
-        }
-    }
-}
-
-impl Drop for Code {
-    fn drop(&mut self) {
-        // SAFETY: owned; an error while unloading leaves nothing to be done.
-        unsafe {
-            let _ = check(LLVMOrcDisposeLLJIT(self.jit));
-        }
-    }
-}
-
-/// Loads the OpenMP runtime if there is to be more than one thread.
-fn open_mp(threads: usize) -> Result<Option<(unsafe extern "C" fn(c_int), c_int)>, Error> {
-    if threads <= 1 {
-        return Ok(None);
-    }
-    let library = OPENMP.to_str().unwrap_or_default();
-    // SAFETY: the function has this type in every OpenMP runtime.
-    unsafe {
-        let loaded = LLVMLoadLibraryPermanently(OPENMP.as_ptr()) == 0;
-        let address = LLVMSearchForAddressOfSymbol(c"omp_set_num_threads".as_ptr());
-        if !loaded || address.is_null() {
-            return Err(Error::OpenMp { threads, library });
-        }
-        let set = std::mem::transmute::<*mut c_void, unsafe extern "C" fn(c_int)>(address);
-        Ok(Some((set, c_int::try_from(threads).unwrap_or(c_int::MAX))))
     }
 }
