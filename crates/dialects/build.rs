@@ -49,6 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("tc_hlo", &["Hlo.cpp"]),
         ("tc_tml", &["Tml.cpp"]),
         ("tc_axon", &["Axon.cpp"]),
+        ("tc_nvvm", &["Nvvm.cpp"]),
         ("tc_driver", &["Driver.cpp"]),
     ] {
         cc::Build::new()

@@ -6,6 +6,7 @@ pub mod cpu;
 pub mod hlo;
 pub mod interp;
 pub(crate) mod llvm;
+pub mod nvvm;
 pub mod run;
 pub mod runtime;
 pub mod tml;

@@ -194,6 +194,8 @@ void tcInsertDialect(MlirDialectRegistry registry, MlirStringRef name);
 /// Parses MLIR text or bytecode; `fileName` is for locations. Null if it is wrong.
 MlirModule tcParse(MlirContext context, MlirStringRef fileName, MlirStringRef contents);
 void tcRegisterPass(const TcPass *pass);
+/// Registers `convert-kernels-to-nvvm`. To be called once.
+void tcRegisterNvvmPasses(void);
 /// Registers `--argument` as another name for a textual pipeline.
 void tcRegisterPipeline(MlirStringRef argument, MlirStringRef description,
                         MlirStringRef pipeline);

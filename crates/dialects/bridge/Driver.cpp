@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -90,6 +91,8 @@ void tcInsertDialect(MlirDialectRegistry handle, MlirStringRef name) {
     registry.insert<cf::ControlFlowDialect>();
   else if (dialect == "func")
     registry.insert<func::FuncDialect>();
+  else if (dialect == "gpu")
+    registry.insert<gpu::GPUDialect>();
   else if (dialect == "hlo")
     registry.insert<tc::hlo::HloDialect>();
   else if (dialect == "imap")

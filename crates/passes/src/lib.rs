@@ -18,7 +18,7 @@ use std::sync::Once;
 use tc_dialects::{
     mlir,
     pass::{self, PassInfo},
-    register_pipeline,
+    register_nvvm_passes, register_pipeline,
 };
 
 /// Every pass of the crate.
@@ -32,6 +32,7 @@ pub const PASSES: &[&PassInfo] = &[
     &convert::imap_to_arith::PASS,
     &convert::imap_to_linalg::PASS,
     &convert::imap_to_scf::PASS,
+    &convert::imap_to_scf::grid::PASS,
     &convert::linalg_to_imap::PASS,
     &convert::results_to_destinations::PASS,
     &convert::tc_to_imap::PASS,
@@ -102,6 +103,7 @@ pub fn register() {
         for pass in PASSES {
             pass.register();
         }
+        register_nvvm_passes();
         for (argument, description, pipeline) in PIPELINES {
             register_pipeline(argument, description, pipeline);
         }

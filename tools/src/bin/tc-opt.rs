@@ -11,5 +11,6 @@ fn main() -> ExitCode {
     }
     tc_dialects::silence_panics();
     tc_backends::cpu::register();
+    tc_backends::nvvm::register();
     ExitCode::from(tc_dialects::opt_main(&arguments) as u8)
 }

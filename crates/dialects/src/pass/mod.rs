@@ -6,7 +6,7 @@
 
 mod registry;
 
-pub use registry::register_pipeline;
+pub use registry::{register_nvvm_passes, register_pipeline};
 
 use crate::{ffi, mlir::Op};
 use melior::{

@@ -52,6 +52,7 @@ struct TcPipeline {
 unsafe extern "C" {
     fn tcInsertDialect(registry: MlirDialectRegistry, name: MlirStringRef);
     fn tcRegisterPass(pass: *const c_void);
+    fn tcRegisterNvvmPasses();
     fn tcRegisterPipeline(
         argument: MlirStringRef,
         description: MlirStringRef,
@@ -97,6 +98,12 @@ pub(super) fn register_pass(info: &'static PassInfo) {
     }));
     // SAFETY: `pass` and all it points at are 'static.
     unsafe { tcRegisterPass(std::ptr::from_ref(pass).cast()) }
+}
+
+/// Registers the pass `convert-kernels-to-nvvm` of the bridge. Called once per process.
+pub fn register_nvvm_passes() {
+    // SAFETY: the function only fills MLIR's pass registry.
+    unsafe { tcRegisterNvvmPasses() }
 }
 
 /// Registers `--argument` as another name of a textual pass pipeline.

@@ -28,7 +28,7 @@ use tc_ir::Context;
 pub const PASS: PassInfo = PassInfo {
     argument: "convert-imap-to-arith",
     summary: "Convert imap.apply to arith and imap.builtin to calls",
-    anchor: "builtin.module",
+    anchor: "",
     options: &[],
     dependent_dialects: &["arith", "func"],
     run,

@@ -108,7 +108,7 @@ fn place(nest: &Nest, map: &IndexingMap, outer: Var, inner: Var) -> Option<usize
 }
 
 /// Whether a buffer is row-major without gaps.
-fn is_contiguous(ty: Type) -> bool {
+pub(super) fn is_contiguous(ty: Type) -> bool {
     ty == memref(&mlir::shape(ty), mlir::element_type(ty))
 }
 

@@ -44,6 +44,8 @@ pub(super) struct Scope<'c> {
     pub failed: Vec<Vec<Constraint>>,
     /// Scratch memory of the thread.
     pub scratch: Vec<Val<'c>>,
+    /// By number of an input, its element at the point, if it has been loaded.
+    pub loaded: BTreeMap<usize, Val<'c>>,
 }
 
 impl<'c> Scope<'c> {
@@ -678,11 +680,15 @@ impl<'c> Nest<'c> {
         for (argument, value) in arguments.iter().zip(first) {
             map.insert(*argument, *value);
         }
-        for (argument, input) in arguments[first.len()..].iter().zip(&self.inputs) {
+        let elements = arguments[first.len()..].iter().zip(&self.inputs).enumerate();
+        for (number, (argument, input)) in elements {
             if mlir::uses(*argument).is_empty() {
                 continue;
             }
-            let value = self.load_at(builder, scope, input.buffer, &input.map, input.fill);
+            let loaded = scope.loaded.get(&number).copied();
+            let value = loaded.unwrap_or_else(|| {
+                self.load_at(builder, scope, input.buffer, &input.map, input.fill)
+            });
             map.insert(*argument, value);
         }
         for op in mlir::ops(block) {

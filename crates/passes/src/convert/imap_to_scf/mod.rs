@@ -32,6 +32,7 @@
 
 mod collapse;
 mod emit;
+pub mod grid;
 mod guards;
 mod nest;
 mod order;

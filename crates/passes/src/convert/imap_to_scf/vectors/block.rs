@@ -911,7 +911,8 @@ fn reduce_horizontally<'c>(
     builder.value_with("vector.reduction", &[vector], element, &attributes)
 }
 
-fn vector_type<'c>(element: Type<'c>, lanes: i64) -> Type<'c> {
+/// A vector of so many lanes.
+pub(in super::super) fn vector_type<'c>(element: Type<'c>, lanes: i64) -> Type<'c> {
     Type::vector(&[lanes as u64], element)
 }
 

@@ -1,0 +1,103 @@
+//! Code for NVIDIA's GPUs: kernels become PTX, the assembly language that the driver of a GPU compiles.
+//!
+//! ```
+//! use melior::ir::Module;
+//! use tc_backends::nvvm::{Machine, Options, ptx};
+//!
+//! let context = tc_dialects::new_context();
+//! let module = Module::parse(&context, r#"
+//!     gpu.module @kernels {
+//!       gpu.func @negate(%a: memref<4xf32>, %b: memref<4xf32>) kernel {
+//!         imap.generic (i) domain: i in [0, 3]
+//!             ins(%a[i] : memref<4xf32>) outs(%b[i] : memref<4xf32>) {
+//!         ^bb0(%x: f32):
+//!           %y = arith.negf %x : f32
+//!           imap.yield %y : f32
+//!         }
+//!         gpu.return
+//!       }
+//!     }"#).unwrap();
+//! let text = ptx(&module, &Options::new(Machine::named("sm_80")?))?;
+//! assert!(text.contains(".visible .entry negate"));
+//! # Ok::<(), tc_backends::nvvm::Error>(())
+//! ```
+
+mod machine;
+pub mod pipeline;
+
+pub use crate::llvm::Error;
+pub use machine::Machine;
+
+use crate::{llvm, run::run_pipeline};
+use melior::ir::{Module, ValueLike};
+use std::sync::Once;
+use tc_dialects::mlir::{self, Op};
+
+/// How kernels are compiled.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// What the code is for.
+    pub machine: Machine,
+    /// Neither reassociate nor contract floating-point operations.
+    pub strict_fp: bool,
+}
+
+impl Options {
+    /// The defaults for a machine.
+    pub fn new(machine: Machine) -> Self {
+        Self { machine, strict_fp: false }
+    }
+}
+
+/// The largest number of elements of a buffer that has indices of 32 bits: the number of threads is added to
+/// an index before it is compared.
+const MAX_SHORT: i64 = 1 << 30;
+
+/// Functions that the driver defines.
+const DRIVER_FUNCTIONS: [&str; 2] = ["vprintf", "__assertfail"];
+
+/// Registers the pipeline `lower-to-nvvm`, and the passes in it, with MLIR, once per process.
+pub fn register() {
+    static ONCE: Once = Once::new();
+    tc_passes::register();
+    ONCE.call_once(|| pipeline::LOWER_TO_NVVM.register());
+}
+
+/// The PTX of the kernels of a module, which has one `gpu.module` of functions with operations of
+/// `imap` on buffers. The module stays as it is.
+///
+/// # Errors
+/// A pass failed, which its diagnostics explain, or LLVM cannot generate code.
+pub fn ptx(module: &Module, options: &Options) -> Result<String, Error> {
+    let mut copy =
+        Module::from_operation((*module.as_operation()).clone()).ok_or(Error::Lowering)?;
+    let bits = if has_short_indices(&copy) { 32 } else { 64 };
+    run_pipeline(&mut copy, &pipeline::lower(bits, options.strict_fp))
+        .map_err(|_| Error::Lowering)?;
+    let mut kernels = mlir::ops(mlir::block_ref(copy.body())).into_iter();
+    let kernels = kernels.find(|op| mlir::is(*op, "gpu.module")).ok_or(Error::Lowering)?;
+    let mut code = llvm::Module::translate(kernels, &options.machine.target())?;
+    code.link_builtins()?;
+    code.optimize()?;
+    let allowed = |name: &str| DRIVER_FUNCTIONS.contains(&name);
+    if let Some(symbol) = code.undefined_symbol(&allowed) {
+        return Err(Error::Llvm(format!("a kernel calls '{symbol}', which nothing defines")));
+    }
+    let bytes = code.emit(llvm::Artifact::Assembly)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Whether an index of 32 bits reaches every element of the buffers of all kernels.
+fn has_short_indices(module: &Module) -> bool {
+    let mut are_short = true;
+    mlir::walk(mlir::op_ref(module.as_operation()), &mut |op: Op| {
+        let Some(block) = mlir::body(op, 0).filter(|_| mlir::is(op, "gpu.func")) else { return };
+        for argument in mlir::arguments(block) {
+            let ty = argument.r#type();
+            let extents = mlir::shape(ty).into_iter();
+            let count = extents.fold(Some(1i64), |count, extent| count?.checked_mul(extent?));
+            are_short &= !mlir::is_memref(ty) || count.is_some_and(|it| it <= MAX_SHORT);
+        }
+    });
+    are_short
+}

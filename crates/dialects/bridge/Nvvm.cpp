@@ -1,0 +1,136 @@
+//===- Nvvm.cpp - the conversion of GPU kernels to the llvm dialect -------===//
+//
+// Upstream's conversion of the gpu dialect calls libdevice for functions of the math dialect, and upstream's
+// conversions of the vector dialect have 64-bit indices. This pass takes their patterns, in an order
+// in which the math dialect becomes intrinsics and an index has the width of an option.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Bridge.h"
+
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
+#include "mlir/Conversion/GPUCommon/GPUCommonPass.h"
+#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
+#include "mlir/Conversion/IndexToLLVM/IndexToLLVM.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/MathToLibm/MathToLibm.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
+#include "mlir/Dialect/Vector/Transforms/VectorRewritePatterns.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+
+namespace {
+
+/// Vectors of several dimensions become vectors of one.
+void populateVectorPatterns(RewritePatternSet &patterns) {
+  vector::populateVectorToVectorCanonicalizationPatterns(patterns);
+  vector::populateVectorBitCastLoweringPatterns(patterns);
+  vector::populateVectorBroadcastLoweringPatterns(patterns);
+  vector::populateVectorContractLoweringPatterns(patterns,
+                                                 vector::VectorContractLowering::OuterProduct);
+  vector::populateVectorOuterProductLoweringPatterns(patterns);
+  vector::populateVectorMaskOpLoweringPatterns(patterns);
+  vector::populateVectorShapeCastLoweringPatterns(patterns);
+  vector::populateVectorTransposeLoweringPatterns(patterns, vector::VectorTransposeLowering::EltWise);
+  vector::populateVectorTransferLoweringPatterns(patterns, /*maxTransferRank=*/1);
+  vector::populateVectorMaskMaterializationPatterns(patterns, /*force32BitVectorIndices=*/true);
+  vector::populateVectorInsertExtractStridedSliceTransforms(patterns);
+  vector::populateVectorRankReducingFMAPattern(patterns);
+}
+
+struct ConvertKernelsToNvvm : PassWrapper<ConvertKernelsToNvvm, OperationPass<gpu::GPUModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ConvertKernelsToNvvm)
+
+  ConvertKernelsToNvvm() = default;
+  ConvertKernelsToNvvm(const ConvertKernelsToNvvm &other) : PassWrapper(other) {}
+
+  StringRef getArgument() const override { return "convert-kernels-to-nvvm"; }
+  StringRef getDescription() const override {
+    return "Convert GPU kernels to the llvm and nvvm dialects, without calls of libdevice";
+  }
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<LLVM::LLVMDialect, NVVM::NVVMDialect, arith::ArithDialect, memref::MemRefDialect,
+                    vector::VectorDialect, cf::ControlFlowDialect, func::FuncDialect>();
+  }
+
+  void runOnOperation() override {
+    MLIRContext *context = &getContext();
+    RewritePatternSet vectors(context);
+    populateVectorPatterns(vectors);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(vectors))))
+      return signalPassFailure();
+
+    LowerToLLVMOptions options(context);
+    options.overrideIndexBitwidth(indexBitwidth);
+    options.useBarePtrCallConv = true;
+    LLVMTypeConverter converter(context, options);
+    populateGpuMemorySpaceAttributeConversions(converter, [](gpu::AddressSpace space) -> unsigned {
+      switch (space) {
+      case gpu::AddressSpace::Global:
+        return static_cast<unsigned>(NVVM::NVVMMemorySpace::Global);
+      case gpu::AddressSpace::Workgroup:
+        return static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared);
+      default:
+        return 0;
+      }
+    });
+
+    // Alone, because the patterns of the gpu dialect bring calls of libdevice along.
+    RewritePatternSet scalars(context);
+    arith::populateArithToLLVMConversionPatterns(converter, scalars);
+    populateMathToLLVMConversionPatterns(converter, scalars);
+    LLVMConversionTarget withGpu(*context);
+    withGpu.addLegalDialect<NVVM::NVVMDialect, gpu::GPUDialect>();
+    if (failed(applyPartialConversion(getOperation(), withGpu, std::move(scalars))))
+      return signalPassFailure();
+
+    // Functions that LLVM has no intrinsic for become calls, to be defined by the built-ins.
+    RewritePatternSet calls(context);
+    populateMathToLibmConversionPatterns(calls);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(calls))))
+      return signalPassFailure();
+
+    RewritePatternSet patterns(context);
+    arith::populateArithToLLVMConversionPatterns(converter, patterns);
+    populateVectorToLLVMConversionPatterns(converter, patterns, /*reassociateFPReductions=*/false,
+                                           /*force32BitVectorIndices=*/true,
+                                           /*useVectorAlignment=*/false);
+    populateFinalizeMemRefToLLVMConversionPatterns(converter, patterns);
+    index::populateIndexToLLVMConversionPatterns(converter, patterns);
+    cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
+    populateFuncToLLVMConversionPatterns(converter, patterns);
+    ub::populateUBToLLVMConversionPatterns(converter, patterns);
+    populateGpuToNVVMConversionPatterns(converter, patterns);
+    LLVMConversionTarget target(*context);
+    target.addLegalDialect<NVVM::NVVMDialect>();
+    target.addIllegalDialect<gpu::GPUDialect>();
+    target.addLegalOp<gpu::GPUModuleOp>();
+    if (failed(applyPartialConversion(getOperation(), target, std::move(patterns))))
+      signalPassFailure();
+  }
+
+  Option<unsigned> indexBitwidth{*this, "index-bitwidth",
+                                 llvm::cl::desc("Bits of an index: 32 or 64"), llvm::cl::init(32)};
+};
+
+} // namespace
+
+void tcRegisterNvvmPasses() { PassRegistration<ConvertKernelsToNvvm>(); }

@@ -1,0 +1,125 @@
+// RUN: tc-opt %s --split-input-file --pass-pipeline='builtin.module(gpu.module(gpu.func(convert-imap-to-gpu{block-size=128},canonicalize,cse)))' | FileCheck %s
+
+// A thread takes every n-th group of four neighbours, which are one vector.
+// CHECK-LABEL: gpu.func @points
+// CHECK-SAME:    %[[X:[^:]*]]: memref<8x100xf32>, %[[B:[^:]*]]: memref<8xf32>, %[[Y:[^:]*]]: memref<8x100xf32>) kernel
+// CHECK-SAME:    known_block_size = array<i32: 128, 1, 1>
+// CHECK-DAG:     %[[SIZE:.*]] = arith.constant 128
+// CHECK-DAG:     %[[TOTAL:.*]] = arith.constant 200
+// CHECK-DAG:     %[[ROW:.*]] = arith.constant 25
+// CHECK-DAG:     %[[FOUR:.*]] = arith.constant 4
+// CHECK:         %[[FIRST:.*]] = arith.addi %{{.*}}, %thread_id_x
+// CHECK:         %[[STEP:.*]] = arith.muli %grid_dim_x, %[[SIZE]]
+// CHECK:         scf.for %[[AT:.*]] = %[[FIRST]] to %[[TOTAL]] step %[[STEP]] {
+// CHECK:           %[[QUARTER:.*]] = arith.remui %[[AT]], %[[ROW]]
+// CHECK:           %[[I:.*]] = arith.divui %[[AT]], %[[ROW]]
+// CHECK:           %[[J:.*]] = arith.muli %[[QUARTER]], %[[FOUR]]
+// CHECK:           vector.load %[[X]][%[[I]], %[[J]]] {alignment = 16 : i64} : memref<8x100xf32>, vector<4xf32>
+// CHECK:           memref.load %[[B]][%[[I]]]
+// CHECK:           arith.addf
+// CHECK:           %[[V:.*]] = vector.from_elements
+// CHECK-NEXT:      vector.store %[[V]], %[[Y]][%[[I]], %[[J]]] {alignment = 16 : i64} : memref<8x100xf32>, vector<4xf32>
+// CHECK-NOT:       memref.store
+gpu.module @kernels {
+  gpu.func @points(%x: memref<8x100xf32>, %b: memref<8xf32>, %y: memref<8x100xf32>) kernel {
+    imap.generic (i, j) domain: i in [0, 7], j in [0, 99]
+        ins(%x[i, j], %b[i] : memref<8x100xf32>, memref<8xf32>) outs(%y[i, j] : memref<8x100xf32>) {
+    ^bb0(%a: f32, %c: f32):
+      %v = arith.addf %a, %c : f32
+      imap.yield %v : f32
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Rows of 99 elements are not aligned: a thread takes one element at a time. Columns are summed by a thread each,
+// because neighbouring threads then read neighbours.
+// CHECK-LABEL: gpu.func @unaligned
+// CHECK-NOT:     vector
+// CHECK:         memref.store
+// CHECK-LABEL: gpu.func @columns
+// CHECK-NOT:     gpu.shuffle
+// CHECK:         scf.for %[[J:.*]] = %{{.*}} to %{{.*}} step
+// CHECK:           scf.for %[[I:.*]] = {{.*}} iter_args
+// CHECK:             memref.load %{{.*}}[%[[I]], %[[J]]]
+gpu.module @kernels {
+  gpu.func @unaligned(%x: memref<8x99xf32>, %y: memref<8x99xf32>) kernel {
+    imap.generic (i, j) domain: i in [0, 7], j in [0, 98]
+        ins(%x[i, j] : memref<8x99xf32>) outs(%y[i, j] : memref<8x99xf32>) {
+    ^bb0(%a: f32):
+      %v = arith.negf %a : f32
+      imap.yield %v : f32
+    }
+    gpu.return
+  }
+  gpu.func @columns(%x: memref<64x99xf32>, %y: memref<99xf32>) kernel {
+    imap.generic (j)[i] domain: j in [0, 98], i in [0, 63]
+        ins(%x[i, j] : memref<64x99xf32>) outs(%y[j] : memref<99xf32>) fold [maximumf f32] {
+    ^bb0(%a: f32):
+      imap.yield %a : f32
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// A warp folds a row of a few hundred elements, and exchanges values in five steps.
+// CHECK-LABEL: gpu.func @warp
+// CHECK-NOT:     workgroup
+// CHECK:         %[[WARP:.*]] = arith.divui %thread_id_x, %c32
+// CHECK:         %[[LANE:.*]] = arith.remui %thread_id_x, %c32
+// CHECK:         scf.for %[[I:.*]] =
+// CHECK:           %[[OWN:.*]] = scf.for %[[J:.*]] = %[[LANE]] to %c300 step %c32 iter_args(%{{.*}} = %c0_i64) -> (i64)
+// CHECK:             memref.load %{{.*}}[%[[I]], %[[J]]]
+// CHECK-COUNT-10:  gpu.shuffle xor {{.*}} : i32
+// CHECK-NOT:       gpu.shuffle
+// CHECK:           %[[IS_FIRST:.*]] = arith.cmpi eq, %[[LANE]], %c0
+// CHECK:           scf.if %[[IS_FIRST]] {
+// CHECK:             memref.load %[[Y:.*]][%[[I]]]
+// CHECK:             memref.store %{{.*}}, %[[Y]][%[[I]]]
+gpu.module @kernels {
+  gpu.func @warp(%x: memref<8x300xi64>, %y: memref<8xi64>) kernel {
+    imap.generic (i)[j] domain: i in [0, 7], j in [0, 299]
+        ins(%x[i, j] : memref<8x300xi64>) outs(%y[i] : memref<8xi64>) fold [add i64 from outs 0] {
+    ^bb0(%a: i64):
+      imap.yield %a : i64
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// A block folds a long row. Its warps exchange values through shared memory, the first one combines them.
+// CHECK-LABEL: gpu.func @block
+// CHECK-SAME:    workgroup(%[[SHARED:.*]] : memref<4xf32, #gpu.address_space<workgroup>>)
+// CHECK:         scf.for %[[I:.*]] = %block_id_x to %c2 step %grid_dim_x
+// CHECK:           gpu.barrier
+// CHECK:           memref.store %{{.*}}, %[[SHARED]][%{{.*}}]
+// CHECK:           gpu.barrier
+// CHECK:           scf.if %{{.*}} -> (f32) {
+// CHECK:             memref.load %[[SHARED]]
+// CHECK:           } else {
+// CHECK:             scf.yield %cst
+// CHECK:           gpu.shuffle xor %{{.*}}, %c2_i32
+// CHECK:           gpu.shuffle xor %{{.*}}, %c1_i32
+// CHECK:           math.sqrt
+// CHECK:           memref.store %{{.*}}, %{{.*}}[%[[I]]]
+gpu.module @kernels {
+  gpu.func @block(%x: memref<2x5000xf32>, %y: memref<2xf32>) kernel {
+    imap.generic (i)[j] domain: i in [0, 1], j in [0, 4999]
+        ins(%x[i, j] : memref<2x5000xf32>) outs(%y[i] : memref<2xf32>) fold [add f32] {
+    ^bb0(%a: f32):
+      %s = arith.mulf %a, %a : f32
+      imap.yield %s : f32
+    } epilogue {
+    ^bb0(%sum: f32, %a: f32):
+      %r = math.sqrt %sum : f32
+      imap.yield %r : f32
+    }
+    gpu.return
+  }
+}
