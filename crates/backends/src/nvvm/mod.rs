@@ -94,8 +94,8 @@ fn has_short_indices(module: &Module) -> bool {
         let Some(block) = mlir::body(op, 0).filter(|_| mlir::is(op, "gpu.func")) else { return };
         for argument in mlir::arguments(block) {
             let ty = argument.r#type();
-            let extents = mlir::shape(ty).into_iter();
-            let count = extents.fold(Some(1i64), |count, extent| count?.checked_mul(extent?));
+            let mut extents = mlir::shape(ty).into_iter();
+            let count = extents.try_fold(1i64, |count, extent| count.checked_mul(extent?));
             are_short &= !mlir::is_memref(ty) || count.is_some_and(|it| it <= MAX_SHORT);
         }
     });

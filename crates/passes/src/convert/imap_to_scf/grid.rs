@@ -194,8 +194,8 @@ fn convert<'c>(
 
 /// How many threads fold the elements of a point.
 fn group_size(nest: &Nest, ranges: &[Var], block_size: i64) -> i64 {
-    let extents = ranges.iter().map(|var| nest.extent(*var));
-    let count = extents.fold(Some(1i64), |product, it| product?.checked_mul(it?));
+    let mut extents = ranges.iter().map(|var| nest.extent(*var));
+    let count = extents.try_fold(1i64, |product, extent| product.checked_mul(extent?));
     match count {
         Some(count) if count < WARP => 1,
         Some(count) if count < block_size * 4 => WARP,
