@@ -22,6 +22,7 @@
 //! # Ok::<(), tc_backends::nvvm::Error>(())
 //! ```
 
+pub mod emulator;
 mod machine;
 pub mod pipeline;
 
