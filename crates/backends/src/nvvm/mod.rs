@@ -29,10 +29,11 @@ pub mod pipeline;
 pub use crate::llvm::Error;
 pub use machine::Machine;
 
-use crate::{llvm, run::run_pipeline};
+use crate::llvm;
 use melior::ir::{Module, ValueLike};
 use std::sync::Once;
 use tc_dialects::mlir::{self, Op};
+use tc_passes::run_pipeline;
 
 /// How kernels are compiled.
 #[derive(Clone, Copy, Debug)]

@@ -20,7 +20,7 @@ use super::{
     order::{self, Plan},
     vectors::vector_type,
 };
-use crate::convert::{index_emitter::IndexMath, loops};
+use crate::{convert::index_emitter::IndexMath, loops};
 use melior::ir::{Attribute, BlockLike, Type, TypeLike, ValueLike};
 use std::collections::BTreeMap;
 use tc_dialects::{
