@@ -1,0 +1,296 @@
+//! Kernels as PTX, executed by the emulator and compared with references in f64, on few and on many blocks.
+
+use melior::ir::Module;
+use tc_backends::nvvm::{
+    Machine, Options,
+    emulator::{self, Argument, Counts, Launch, Memory},
+    ptx,
+};
+
+/// Threads of a block, unless a pass option says otherwise.
+const BLOCK: u32 = 256;
+
+/// The PTX of kernels for the oldest machine. All others must have code, too.
+fn compile(kernels: &str) -> emulator::Module {
+    let context = tc_dialects::new_context();
+    let text = format!("gpu.module @kernels {{\n{kernels}\n}}");
+    let module = Module::parse(&context, &text).expect("valid kernels");
+    let mut code: Vec<_> = Machine::ALL
+        .into_iter()
+        .map(|machine| {
+            let text = ptx(&module, &Options::new(machine)).expect("kernels that are supported");
+            emulator::Module::parse(&text)
+                .unwrap_or_else(|error| panic!("{}: {error}\n{text}", machine.name))
+        })
+        .collect();
+    code.swap_remove(0)
+}
+
+/// Runs the kernel `k` with so many blocks. `outputs` holds the bytes of destinations before, or how many there
+/// are. Returns the bytes after it, per output.
+fn launch(
+    code: &emulator::Module,
+    blocks: u32,
+    inputs: &[&[u8]],
+    outputs: &[Output],
+) -> (Vec<Vec<u8>>, Counts) {
+    let mut memory = Memory::new();
+    let mut arguments: Vec<Argument> =
+        inputs.iter().map(|bytes| memory.create(bytes, 256).into()).collect();
+    let outputs: Vec<_> = outputs
+        .iter()
+        .map(|output| match output {
+            Output::Undefined(bytes) => memory.allocate(*bytes, 256),
+            Output::Holding(bytes) => memory.create(bytes, 256),
+        })
+        .collect();
+    arguments.extend(outputs.iter().map(|buffer| Argument::from(*buffer)));
+    let launch = Launch::new([blocks, 1, 1], [BLOCK, 1, 1], arguments);
+    let counts = emulator::run(code, "k", &launch, &mut memory)
+        .unwrap_or_else(|error| panic!("{blocks} blocks: {error}"));
+    for buffer in &outputs {
+        assert!(memory.written(*buffer).iter().all(|it| *it), "{blocks} blocks write everything");
+    }
+    (outputs.into_iter().map(|buffer| memory.read(buffer).to_vec()).collect(), counts)
+}
+
+/// What a destination is before a launch.
+enum Output {
+    /// So many bytes that nothing wrote.
+    Undefined(usize),
+    Holding(Vec<u8>),
+}
+
+/// Floats that are no round numbers, between -1 and 1.
+fn floats(count: usize) -> Vec<f32> {
+    let mut state = 1u64;
+    let mut next = || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 40) as f32 / (1 << 23) as f32 - 1.0
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+fn bytes<T: Copy>(values: &[T], of: fn(T) -> Vec<u8>) -> Vec<u8> {
+    values.iter().flat_map(|value| of(*value)).collect()
+}
+
+fn f32_bytes(values: &[f32]) -> Vec<u8> {
+    bytes(values, |value| value.to_le_bytes().to_vec())
+}
+
+fn f32_values(bytes: &[u8]) -> Vec<f32> {
+    let words = bytes.chunks_exact(4);
+    words.map(|word| f32::from_le_bytes(word.try_into().expect("four bytes"))).collect()
+}
+
+#[track_caller]
+fn assert_close(found: &[u8], expected: impl IntoIterator<Item = f64>, tolerance: f64) {
+    let found = f32_values(found);
+    let expected: Vec<_> = expected.into_iter().collect();
+    assert_eq!(found.len(), expected.len());
+    for (number, (found, expected)) in found.iter().zip(expected).enumerate() {
+        let error = (f64::from(*found) - expected).abs();
+        assert!(
+            error <= tolerance * expected.abs().max(1.0),
+            "element {number}: {found}, expected {expected}"
+        );
+    }
+}
+
+/// An element-wise kernel on `rows` by `columns` elements.
+fn elementwise(rows: usize, columns: usize) -> String {
+    let ty = format!("memref<{rows}x{columns}xf32>");
+    format!(
+        "gpu.func @k(%x: {ty} {{llvm.noalias, llvm.align = 16 : i64}}, %b: memref<{rows}xf32>,
+                     %y: {ty} {{llvm.noalias, llvm.align = 16 : i64}}) kernel {{
+           imap.generic (i, j) domain: i in [0, {}], j in [0, {}]
+               ins(%x[i, j], %b[i] : {ty}, memref<{rows}xf32>) outs(%y[i, j] : {ty}) {{
+           ^bb0(%a: f32, %c: f32):
+             %s = arith.addf %a, %c : f32
+             %v = imap.builtin \"exp\"(%s) : f32
+             imap.yield %v : f32
+           }}
+           gpu.return
+         }}",
+        rows - 1,
+        columns - 1
+    )
+}
+
+#[test]
+fn points_agree_with_a_reference() {
+    for (rows, columns) in [(7, 100), (7, 99), (1, 1), (3, 1024)] {
+        let code = compile(&elementwise(rows, columns));
+        let (x, b) = (floats(rows * columns), floats(rows));
+        for blocks in [1, 3] {
+            let inputs = [&f32_bytes(&x)[..], &f32_bytes(&b)];
+            let undefined = [Output::Undefined(4 * x.len())];
+            let (outputs, _) = launch(&code, blocks, &inputs, &undefined);
+            let expected = (0..x.len()).map(|it| {
+                let sum = x[it] + b[it / columns];
+                f64::from(sum).exp()
+            });
+            assert_close(&outputs[0], expected, 3e-7);
+        }
+    }
+}
+
+#[test]
+fn aligned_accesses_touch_four_sectors_per_128_bytes() {
+    let (rows, columns) = (8, 1024);
+    let code = compile(&elementwise(rows, columns));
+    let inputs = [f32_bytes(&floats(rows * columns)), f32_bytes(&floats(rows))];
+    let inputs = [&inputs[0][..], &inputs[1]];
+    let (_, counts) = launch(&code, 4, &inputs, &[Output::Undefined(4 * rows * columns)]);
+    let stores = &counts.global_stores;
+    assert_eq!(stores.bytes, 4 * (rows * columns) as u64);
+    assert_eq!(stores.sectors * 32, stores.bytes);
+    assert_eq!(stores.requests * 512, stores.bytes, "a thread stores 16 bytes at once");
+}
+
+/// Folds of rows of `columns` elements: the sum of squares under a root, from the destination.
+fn row_norms(columns: usize) -> String {
+    let ty = format!("memref<5x{columns}xf32>");
+    format!(
+        "gpu.func @k(%x: {ty}, %y: memref<5xf32>) kernel {{
+           imap.generic (i)[j] domain: i in [0, 4], j in [0, {}] ins(%x[i, j] : {ty}) outs(%y[i] : memref<5xf32>)
+               fold [add f32 from outs 0] {{
+           ^bb0(%a: f32):
+             %s = arith.mulf %a, %a : f32
+             imap.yield %s : f32
+           }} epilogue {{
+           ^bb0(%sum: f32, %a: f32):
+             %r = math.sqrt %sum : f32
+             imap.yield %r : f32
+           }}
+           gpu.return
+         }}",
+        columns - 1
+    )
+}
+
+#[test]
+fn folds_agree_with_a_reference_for_a_thread_a_warp_and_a_block_per_row() {
+    for columns in [1, 5, 31, 32, 33, 500, 1023, 1024, 1025, 5000] {
+        let code = compile(&row_norms(columns));
+        let x = floats(5 * columns);
+        let start = [0.0f32, 1.0, 2.0, 3.0, 4.0];
+        for blocks in [1, 2, 7] {
+            let held = [Output::Holding(f32_bytes(&start))];
+            let (outputs, _) = launch(&code, blocks, &[&f32_bytes(&x)], &held);
+            let expected = (0..5).map(|row| {
+                let row_of_x = &x[row * columns..][..columns];
+                let sum: f64 = row_of_x.iter().map(|it| f64::from(*it).powi(2)).sum();
+                (f64::from(start[row]) + sum).sqrt()
+            });
+            assert_close(&outputs[0], expected, 1e-6);
+        }
+    }
+}
+
+#[test]
+fn combiner_regions_fold_in_warps_and_blocks() {
+    for columns in [40, 3000] {
+        let kernels = format!(
+            "gpu.func @k(%x: memref<4x{columns}xf32>, %v: memref<4xf32>, %n: memref<4xi64>) kernel {{
+               imap.generic (i)[j] domain: i in [0, 3], j in [0, {}] ins(%x[i, j] : memref<4x{columns}xf32>)
+                   outs(%v[i], %n[i] : memref<4xf32>, memref<4xi64>)
+                   fold [f32 identity 0xFF800000, i64 identity 0] {{
+               ^bb0(%a: f32):
+                 %j = imap.index range 0
+                 %k = arith.index_cast %j : index to i64
+                 imap.yield %a, %k : f32, i64
+               }} combine {{
+               ^bb0(%v0: f32, %i0: i64, %v1: f32, %i1: i64):
+                 %more = arith.cmpf ogt, %v0, %v1 : f32
+                 %same = arith.cmpf oeq, %v0, %v1 : f32
+                 %before = arith.cmpi slt, %i0, %i1 : i64
+                 %tie = arith.andi %same, %before : i1
+                 %left = arith.ori %more, %tie : i1
+                 %r = arith.select %left, %v0, %v1 : f32
+                 %s = arith.select %left, %i0, %i1 : i64
+                 imap.yield %r, %s : f32, i64
+               }}
+               gpu.return
+             }}",
+            columns - 1
+        );
+        let code = compile(&kernels);
+        // Each value occurs several times: the first one counts.
+        let x: Vec<f32> = floats(4 * columns).iter().map(|it| (it * 9.0).round()).collect();
+        let undefined = [Output::Undefined(16), Output::Undefined(32)];
+        let (outputs, _) = launch(&code, 2, &[&f32_bytes(&x)], &undefined);
+        let values = f32_values(&outputs[0]);
+        for row in 0..4 {
+            let row_of_x = &x[row * columns..][..columns];
+            let best = row_of_x.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            let place = row_of_x.iter().position(|it| *it == best).expect("a largest element");
+            assert_eq!(values[row], best);
+            let found = i64::from_le_bytes(outputs[1][8 * row..][..8].try_into().expect("8 bytes"));
+            assert_eq!(found, place as i64);
+        }
+    }
+}
+
+#[test]
+fn constraints_and_guards_hold() {
+    // Sums of windows of three with padding, and reads outside of the tensor that give 0.5.
+    let code = compile(
+        "gpu.func @k(%x: memref<9xf32>, %y: memref<9xf32>) kernel {
+           imap.generic (i)[p] domain: i in [0, 8], p in [0, 2], i + p in [1, 9]
+               ins(%x[i + p - 1], %x[i - 2] where i - 2 in [0, 8] else 0.5 : memref<9xf32>, memref<9xf32>)
+               outs(%y[i] : memref<9xf32>) fold [add f32] {
+           ^bb0(%a: f32, %b: f32):
+             imap.yield %a : f32
+           } epilogue {
+           ^bb0(%sum: f32, %a: f32, %b: f32):
+             %r = arith.addf %sum, %b : f32
+             imap.yield %r : f32
+           }
+           gpu.return
+         }",
+    );
+    let x = floats(9);
+    let (outputs, _) = launch(&code, 1, &[&f32_bytes(&x)], &[Output::Undefined(36)]);
+    let at = |place: i64| usize::try_from(place).ok().and_then(|it| x.get(it)).copied();
+    let expected = (0..9).map(|i| {
+        let window: f64 = (i - 1..i + 2).filter_map(at).map(f64::from).sum();
+        window + at(i - 2).map_or(0.5, f64::from)
+    });
+    assert_close(&outputs[0], expected, 1e-6);
+}
+
+#[test]
+fn small_elements_and_products_agree_with_a_reference() {
+    // A product of bf16, as bf16, where neighbouring threads take neighbouring columns.
+    let code = compile(
+        "gpu.func @k(%a: memref<6x40xbf16>, %b: memref<40x33xbf16>, %y: memref<6x33xbf16>) kernel {
+           imap.generic (m, n)[k] domain: m in [0, 5], n in [0, 32], k in [0, 39]
+               ins(%a[m, k], %b[k, n] : memref<6x40xbf16>, memref<40x33xbf16>)
+               outs(%y[m, n] : memref<6x33xbf16>) fold [add f32] {
+           ^bb0(%x: bf16, %w: bf16):
+             %c = arith.extf %x : bf16 to f32
+             %d = arith.extf %w : bf16 to f32
+             %v = arith.mulf %c, %d : f32
+             imap.yield %v : f32
+           } epilogue {
+           ^bb0(%sum: f32, %x: bf16, %w: bf16):
+             %r = arith.truncf %sum : f32 to bf16
+             imap.yield %r : bf16
+           }
+           gpu.return
+         }",
+    );
+    let upper = |values: &[f32]| bytes(values, |value| value.to_le_bytes()[2..].to_vec());
+    let cut = |value: f32| f64::from(f32::from_bits(value.to_bits() & 0xffff_0000));
+    let (a, b) = (floats(6 * 40), floats(40 * 33));
+    let (outputs, _) =
+        launch(&code, 1, &[&upper(&a), &upper(&b)], &[Output::Undefined(2 * 6 * 33)]);
+    let wide: Vec<u8> = outputs[0].chunks_exact(2).flat_map(|it| [0, 0, it[0], it[1]]).collect();
+    let expected = (0..6 * 33).map(|it| {
+        let (m, n) = (it / 33, it % 33);
+        (0..40).map(|k| cut(a[m * 40 + k]) * cut(b[k * 33 + n])).sum()
+    });
+    assert_close(&wide, expected, 1.0 / 256.0);
+}
