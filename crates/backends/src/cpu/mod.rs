@@ -32,7 +32,6 @@ mod jit;
 mod machine;
 pub mod pipeline;
 mod signature;
-
 mod upstream;
 
 pub use cost::{Cost, cost};

@@ -2,8 +2,8 @@
 //!
 //! Calls of LLVM's C API are here and in `cpu/` only. What this module exports is safe.
 
-mod substitute;
 mod machine;
+mod substitute;
 
 pub use machine::Machine;
 

@@ -1,7 +1,7 @@
 //! What is known of GPUs.
 
 use super::Error;
-use crate::llvm::Target;
+use crate::llvm;
 
 /// A generation of GPUs that code is generated for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,9 +31,9 @@ impl Machine {
         })
     }
 
-    /// The target of LLVM's code generator.
-    pub(super) fn target(&self) -> Target {
-        Target {
+    /// The machine as LLVM's code generator knows it.
+    pub(super) fn llvm(&self) -> llvm::Machine {
+        llvm::Machine {
             triple: "nvptx64-nvidia-cuda".to_string(),
             cpu: self.name.to_string(),
             features: self.ptx.to_string(),

@@ -78,7 +78,7 @@ pub fn ptx(module: &Module, options: &Options) -> Result<String, Error> {
         .map_err(|_| Error::Lowering)?;
     let mut kernels = mlir::ops(mlir::block_ref(copy.body())).into_iter();
     let kernels = kernels.find(|op| mlir::is(*op, "gpu.module")).ok_or(Error::Lowering)?;
-    let mut code = llvm::Module::translate(kernels, &options.machine.target())?;
+    let mut code = llvm::Module::translate(kernels, &options.machine.llvm())?;
     code.link_builtins()?;
     code.optimize()?;
     let allowed = |name: &str| DRIVER_FUNCTIONS.contains(&name);
