@@ -295,7 +295,7 @@ impl ElementType {
         self.kind() == ElementKind::Complex
     }
 
-    /// Bytes that one element takes in a [`Literal`](super::Literal).
+    /// Bytes that one element takes in a `Literal` of HLO.
     pub fn bytes(self) -> usize {
         self.bits().div_ceil(8) as usize
     }

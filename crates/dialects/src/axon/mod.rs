@@ -4,7 +4,7 @@
 //! the paper leaves a choice, `tests/conformance/axon/README.md` says which reading is used here.
 //!
 //! [`syntax`] reads a program, [`infer()`] finds the types and shapes of its definitions by the
-//! algorithm of sections 4 and 5; [`builtins`] has the built-in functions as a table, and the prelude.
+//! algorithm of sections 4 and 5; `builtins` of this crate has the built-in functions as a table, and the prelude.
 //! [`evaluate`](mod@evaluate) runs it at known sizes; [`dialect`] is the same as MLIR, and the only part that needs it.
 //!
 //! ```

@@ -1,7 +1,7 @@
 //! The syntax tree of a TML program, as the parser builds it and the printer writes it.
 //!
 //! Names are not resolved and numbers keep their spelling; [`super::check()`] gives them a meaning. Trees
-//! from the parser are at most [`super::parser::MAX_HEIGHT`] high, so that walks over them
+//! from the parser are at most `MAX_HEIGHT` high, so that walks over them
 //! may recurse.
 
 use crate::text::{Name, Span};

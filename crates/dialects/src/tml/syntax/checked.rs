@@ -1,7 +1,7 @@
 //! A well-formed program: names resolved, types known, sugar expanded.
 //!
 //! What is left is the core of the report: its seven kinds of expressions with one pair of dimensions
-//! each. Trees are at most [`super::parser::MAX_HEIGHT`] high, so that walks may recurse.
+//! each. Trees are at most `MAX_HEIGHT` of the parser high, so that walks may recurse.
 
 pub use super::ast::{Element, Qualifier};
 use crate::text::Span;
