@@ -25,7 +25,7 @@ use llvm_sys::{
     transforms::pass_builder::*,
 };
 use std::{
-    ffi::{CStr, CString, c_char, c_uint, c_void},
+    ffi::{CStr, CString, c_char, c_int, c_uint, c_void},
     ptr,
     sync::Once,
 };
@@ -75,6 +75,9 @@ pub(crate) enum Artifact {
 /// single ones, for which LLVM 22 generates wrong code with AVX-512 (bits of other lanes stay in
 /// the mask). What is worth vectors is in loops. The option of the pass builder has no effect on
 /// it, the one of the command line has.
+///
+/// Peeling is switched off: a loop whose last iteration is peeled has an exit value, which the loop vectorizer of
+/// LLVM 22 computes for the wrong lane if it narrows the interleave groups of the loop. Our loops are split already.
 pub(crate) fn initialize() {
     static ONCE: Once = Once::new();
     // SAFETY: run once, before any target is used; the strings are static.
@@ -90,8 +93,9 @@ pub(crate) fn initialize() {
             // Wider integers would be divided and converted by functions of a library.
             c"-expand-div-rem-bits=64".as_ptr(),
             c"-expand-fp-convert-bits=64".as_ptr(),
+            c"-unroll-peel-max-count=0".as_ptr(),
         ];
-        LLVMParseCommandLineOptions(4, options.as_ptr(), ptr::null());
+        LLVMParseCommandLineOptions(options.len() as c_int, options.as_ptr(), ptr::null());
     });
 }
 
