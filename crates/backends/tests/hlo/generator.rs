@@ -264,7 +264,16 @@ impl Generator {
         };
         let opcode = *self.random.pick(choices);
         let name = self.combiner(element, opcode);
-        if opcode == "add" { (name, 1, sum) } else { (name, 1, limit.max(1)) }
+        let limit = if opcode == "add" { sum } else { limit.max(1) };
+        // Elements of few bits are folded by a region, for which the contract of HLO asks for a neutral start.
+        let is_neutral = !element.is_float() && (2..8).contains(&element.bits());
+        let first = match opcode {
+            _ if !is_neutral => 1,
+            "add" => 0,
+            "maximum" => low_of(element) as i64,
+            _ => greatest(element) as i64,
+        };
+        (name, first, limit)
     }
 
     /// Adds an instruction, if what was drawn can be done.

@@ -219,7 +219,8 @@ impl Step<'_> {
             }
             Opcode::Iota => {
                 let dim = it.integer(Attribute::IotaDimension).expect("a dimension") as usize;
-                Tensor::generate(&shape, |index| i128::from(index[dim]))
+                let element = shape.element_type;
+                Tensor::generate(&shape, |index| wrap(element, i128::from(index[dim])))
             }
             Opcode::Broadcast => Tensor::generate(&shape, |index| {
                 let from: Vec<_> = dimensions.iter().map(|dim| index[*dim as usize]).collect();
