@@ -269,6 +269,7 @@ func.func @own_element(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
 // -----
 
 // The other operations with destinations are parts of chains, too.
+// SMALL: func.func @siblings
 // CHECK-LABEL: func.func @siblings
 // CHECK-SAME:    %[[X:[^:]*]]: tensor<4xf32>, %[[IDS:[^:]*]]: tensor<3xi32>
 // CHECK:         %[[M:.*]] = memref.alloc()
