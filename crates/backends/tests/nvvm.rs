@@ -294,3 +294,62 @@ fn small_elements_and_products_agree_with_a_reference() {
     });
     assert_close(&wide, expected, 1.0 / 256.0);
 }
+
+#[test]
+fn truth_values_take_a_byte_each() {
+    let chosen = compile(
+        "gpu.func @k(%m: memref<64xi1>, %x: memref<64xf32>, %y: memref<64xf32>, %p: memref<64xi1>) kernel {
+           imap.generic (i) domain: i in [0, 63]
+               ins(%m[i], %x[i] : memref<64xi1>, memref<64xf32>) outs(%y[i], %p[i] : memref<64xf32>, memref<64xi1>) {
+           ^bb0(%c: i1, %a: f32):
+             %zero = arith.constant 0.0 : f32
+             %v = arith.select %c, %a, %zero : f32
+             %q = arith.cmpf olt, %a, %zero : f32
+             imap.yield %v, %q : f32, i1
+           }
+           gpu.return
+         }",
+    );
+    let copied = compile(
+        "gpu.func @k(%m: memref<64xi1>, %p: memref<64xi1>) kernel {
+           imap.generic (i) domain: i in [0, 63] ins(%m[i] : memref<64xi1>) outs(%p[i] : memref<64xi1>) {
+           ^bb0(%c: i1):
+             imap.yield %c : i1
+           }
+           gpu.return
+         }",
+    );
+    let x = floats(64);
+    let mask: Vec<u8> = (0..64).map(|it| u8::from(it % 3 == 0)).collect();
+    let undefined = [Output::Undefined(4 * 64), Output::Undefined(64)];
+    let (outputs, _) = launch(&chosen, 1, &[&mask, &f32_bytes(&x)], &undefined);
+    let expected = (0..64).map(|it| if mask[it] == 1 { f64::from(x[it]) } else { 0.0 });
+    assert_close(&outputs[0], expected, 0.0);
+    let negative: Vec<_> = x.iter().map(|it| u8::from(*it < 0.0)).collect();
+    assert_eq!(outputs[1], negative);
+    let (outputs, _) = launch(&copied, 1, &[&mask], &[Output::Undefined(64)]);
+    assert_eq!(outputs[0], mask);
+}
+
+#[test]
+fn elements_of_several_sizes_are_read_at_once() {
+    let code = compile(
+        "gpu.func @k(%x: memref<64xf64>, %n: memref<64xi8>, %y: memref<64xf32>) kernel {
+           imap.generic (i) domain: i in [0, 63]
+               ins(%x[i], %n[i] : memref<64xf64>, memref<64xi8>) outs(%y[i] : memref<64xf32>) {
+           ^bb0(%a: f64, %b: i8):
+             %c = arith.truncf %a : f64 to f32
+             %d = arith.sitofp %b : i8 to f32
+             %v = arith.addf %c, %d : f32
+             imap.yield %v : f32
+           }
+           gpu.return
+         }",
+    );
+    let x = floats(64);
+    let wide = bytes(&x, |value| f64::from(value).to_le_bytes().to_vec());
+    let n: Vec<u8> = (0..64).collect();
+    let (outputs, _) = launch(&code, 2, &[&wide, &n], &[Output::Undefined(4 * 64)]);
+    let expected = (0..64).map(|it| f64::from(x[it]) + it as f64);
+    assert_close(&outputs[0], expected, 1e-6);
+}

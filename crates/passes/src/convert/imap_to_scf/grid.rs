@@ -18,7 +18,7 @@ use super::{
     emit::{Nest, Scope},
     nest::{FoldBody, at_point, reduction_loops},
     order::{self, Plan},
-    vectors::vector_type,
+    vectors::{extract, vector_type},
 };
 use crate::{convert::index_emitter::IndexMath, loops};
 use melior::ir::{Attribute, BlockLike, Type, TypeLike, ValueLike};
@@ -291,7 +291,7 @@ fn points_at_once(nest: &Nest, dims: &[Var]) -> i64 {
 }
 
 /// Whether so many neighbouring points of a variable, from a multiple of their number on, touch elements that
-/// an aligned vector holds.
+/// an aligned vector holds. A vector of truth values would be one of bits.
 fn is_vector(nest: &Nest, buffer: Type, map: &IndexingMap, inner: Var, count: i64) -> bool {
     let Some((last, outer)) = map.results.split_last() else { return false };
     let rows_are_aligned = outer.is_empty()
@@ -299,6 +299,7 @@ fn is_vector(nest: &Nest, buffer: Type, map: &IndexingMap, inner: Var, count: i6
     let first = nest.ir.substitute(*last, &|var| (var == inner).then(|| nest.ir.constant(0)));
     let (lower, _) = nest.bounds_of(inner);
     map.constraints.is_empty()
+        && mlir::integer_width(mlir::element_type(buffer)) != Some(1)
         && collapse::is_contiguous(buffer)
         && order::step_along(nest, map, inner) == Some(1)
         && rows_are_aligned
@@ -334,13 +335,7 @@ fn neighbours<'c>(
         let operands = [&[scope.buffer(input.buffer)], &indices[..]].concat();
         let attributes = [aligned(builder, vector, count)];
         let elements = builder.value_with("vector.load", &operands, vector, &attributes);
-        let element = |place: i64| {
-            let position = mlir::parse_attribute(builder.context, &format!("array<i64: {place}>"));
-            let attributes = [("static_position", position)];
-            let element = mlir::element_type(ty);
-            builder.value_with("vector.extract", &[elements], element, &attributes)
-        };
-        loaded.insert(number, (0..count).map(element).collect());
+        loaded.insert(number, (0..count).map(|place| extract(builder, elements, place)).collect());
     }
     let computed: Vec<_> = (0..count)
         .map(|point| {
@@ -365,14 +360,14 @@ fn neighbours<'c>(
     }
 }
 
-/// The attribute that states that an access is aligned to the size of its vector.
+/// The attribute that states that an access is aligned to the size of its vector, or to one access.
 fn aligned<'c>(
     builder: &Builder<'c>,
     vector: Type<'c>,
     count: i64,
 ) -> (&'static str, Attribute<'c>) {
     let bytes = count * i64::from(mlir::byte_width(mlir::element_type(vector)));
-    ("alignment", mlir::i64_attr(builder.context, bytes))
+    ("alignment", mlir::i64_attr(builder.context, bytes.min(ACCESS_BYTES)))
 }
 
 /// A group of threads per point.
@@ -433,7 +428,7 @@ fn groups<'c>(
 }
 
 /// The loops over range variables, shared by the threads of a group. If bounds depend on other range
-/// variables or on elements, the threads share the innermost loop, otherwise all points.
+/// variables, the threads share the innermost loop, otherwise all points.
 fn shared_ranges<'c>(
     nest: &Nest<'c>,
     builder: &Builder<'c>,

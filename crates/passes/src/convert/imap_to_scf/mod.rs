@@ -50,7 +50,7 @@ use tc_dialects::{
     pass::{Failure, PassInfo, PassOption, PassRun},
 };
 
-/// The operations that become loops.
+/// The operations that become loops, or the code of GPU threads.
 const CONVERTED: [&str; 4] = [Generic::NAME, Scan::NAME, Scatter::NAME, Sort::NAME];
 
 /// How many dimension and range variables an operation may have.

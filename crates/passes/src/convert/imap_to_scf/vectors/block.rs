@@ -869,12 +869,7 @@ impl<'a, 'c> Block<'a, 'c> {
             });
             vector = self.combine(builder, &low, &high, lanes);
         }
-        let first = mlir::i64_array(builder.context, &[0]);
-        let element = |value: &Val<'c>| {
-            let ty = mlir::element_type(value.r#type());
-            builder.value_with("vector.extract", &[*value], ty, &[("static_position", first)])
-        };
-        vector.iter().map(element).collect()
+        vector.iter().map(|value| extract(builder, *value, 0)).collect()
     }
 }
 
@@ -909,6 +904,13 @@ fn reduce_horizontally<'c>(
         attributes.push(("fastmath", flags));
     }
     builder.value_with("vector.reduction", &[vector], element, &attributes)
+}
+
+/// One lane of a vector.
+pub(in super::super) fn extract<'c>(builder: &Builder<'c>, vector: Val<'c>, lane: i64) -> Val<'c> {
+    let element = mlir::element_type(vector.r#type());
+    let position = [("static_position", mlir::i64_array(builder.context, &[lane]))];
+    builder.value_with("vector.extract", &[vector], element, &position)
 }
 
 /// A vector of so many lanes.

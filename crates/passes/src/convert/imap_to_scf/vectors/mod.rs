@@ -40,7 +40,7 @@
 mod block;
 mod tiling;
 
-pub(super) use block::{broadcast, vector_type};
+pub(super) use block::{broadcast, extract, vector_type};
 pub(super) use tiling::{Tiling, tiling};
 
 use super::{
