@@ -353,3 +353,32 @@ fn elements_of_several_sizes_are_read_at_once() {
     let expected = (0..64).map(|it| f64::from(x[it]) + it as f64);
     assert_close(&outputs[0], expected, 1e-6);
 }
+
+#[test]
+fn indices_in_memory_have_64_bits() {
+    let code = compile(
+        "gpu.func @k(%x: memref<7xindex>, %y: memref<7xindex>) kernel {
+           imap.generic (i) domain: i in [0, 6] ins(%x[6 - i] : memref<7xindex>) outs(%y[i] : memref<7xindex>) {
+           ^bb0(%a: index):
+             imap.yield %a : index
+           }
+           gpu.return
+         }",
+    );
+    let words = |values: [u64; 7]| bytes(&values, |value| value.to_le_bytes().to_vec());
+    let x = [1 << 40, 2, 3, 4, 5, 6, 7];
+    let (outputs, _) = launch(&code, 1, &[&words(x)], &[Output::Undefined(56)]);
+    assert_eq!(outputs[0], words([7, 6, 5, 4, 3, 2, 1 << 40]));
+}
+
+#[test]
+fn modules_without_kernels_are_errors() {
+    let context = tc_dialects::new_context();
+    let (_, received) = tc_dialects::report::collect(&context);
+    let module = Module::parse(&context, "module {}").expect("a module");
+    ptx(&module, &Options::new(Machine::ALL[0])).expect_err("there is nothing to compile");
+    assert_eq!(
+        received.borrow()[0].message,
+        "'builtin.module' op expected one 'gpu.module' of kernels, found 0"
+    );
+}

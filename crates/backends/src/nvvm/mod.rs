@@ -30,9 +30,12 @@ pub use crate::llvm::Error;
 pub use machine::Machine;
 
 use crate::llvm;
-use melior::ir::{Module, ValueLike};
+use melior::ir::{Module, TypeLike, ValueLike};
 use std::sync::Once;
-use tc_dialects::mlir::{self, Op};
+use tc_dialects::{
+    mlir::{self, Op},
+    report::Report,
+};
 use tc_passes::run_pipeline;
 
 /// How kernels are compiled.
@@ -73,12 +76,10 @@ pub fn register() {
 pub fn ptx(module: &Module, options: &Options) -> Result<String, Error> {
     let mut copy =
         Module::from_operation((*module.as_operation()).clone()).ok_or(Error::Lowering)?;
-    let bits = if has_short_indices(&copy) { 32 } else { 64 };
+    let bits = if has_short_indices(kernels(&copy)?) { 32 } else { 64 };
     run_pipeline(&mut copy, &pipeline::lower(bits, options.strict_fp))
         .map_err(|_| Error::Lowering)?;
-    let mut kernels = mlir::ops(mlir::block_ref(copy.body())).into_iter();
-    let kernels = kernels.find(|op| mlir::is(*op, "gpu.module")).ok_or(Error::Lowering)?;
-    let mut code = llvm::Module::translate(kernels, &options.machine.llvm())?;
+    let mut code = llvm::Module::translate(kernels(&copy)?, &options.machine.llvm())?;
     code.link_builtins()?;
     code.optimize()?;
     let allowed = |name: &str| DRIVER_FUNCTIONS.contains(&name);
@@ -89,16 +90,31 @@ pub fn ptx(module: &Module, options: &Options) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Whether an index of 32 bits reaches every element of the buffers of all kernels.
-fn has_short_indices(module: &Module) -> bool {
+/// The `gpu.module` of a module.
+fn kernels<'c>(module: &Module<'c>) -> Result<Op<'c>, Error> {
+    let ops = mlir::ops(mlir::block_ref(module.body())).into_iter();
+    let found: Vec<_> = ops.filter(|op| mlir::is(*op, "gpu.module")).collect();
+    let [kernels] = found[..] else {
+        let count = found.len();
+        let message = format!("expected one 'gpu.module' of kernels, found {count}");
+        Report::op_error(mlir::op_ref(module.as_operation()), message).emit();
+        return Err(Error::Lowering);
+    };
+    Ok(kernels)
+}
+
+/// Whether 32 bits are enough for an index: they reach every element of the buffers of all kernels, and no
+/// buffer holds indices, which have 64 bits in memory.
+fn has_short_indices(kernels: Op) -> bool {
     let mut are_short = true;
-    mlir::walk(mlir::op_ref(module.as_operation()), &mut |op: Op| {
+    mlir::walk(kernels, &mut |op| {
         let Some(block) = mlir::body(op, 0).filter(|_| mlir::is(op, "gpu.func")) else { return };
         for argument in mlir::arguments(block) {
             let ty = argument.r#type();
             let mut extents = mlir::shape(ty).into_iter();
             let count = extents.try_fold(1i64, |count, extent| count.checked_mul(extent?));
-            are_short &= !mlir::is_memref(ty) || count.is_some_and(|it| it <= MAX_SHORT);
+            are_short &= !mlir::is_memref(ty)
+                || !mlir::element_type(ty).is_index() && count.is_some_and(|it| it <= MAX_SHORT);
         }
     });
     are_short

@@ -1,6 +1,6 @@
 //! `convert-imap-to-gpu`: operations with maps on buffers become the code of one thread of a GPU.
 //!
-//! Every operation spreads over all threads of the grid, for any number of blocks:
+//! A kernel holds one `imap.generic`, which spreads over all threads of the grid, for any number of blocks:
 //!
 //! * *Points*: a thread computes every n-th point of the dimension variables, n being the number of threads.
 //!   Neighbouring threads have neighbouring points along the variable that `order.rs` puts innermost. In map
@@ -14,7 +14,7 @@
 //! that shuffles and barriers are never divergent.
 
 use super::{
-    Choices, collapse,
+    CONVERTED, Choices, collapse,
     emit::{Nest, Scope},
     nest::{FoldBody, at_point, reduction_loops},
     order::{self, Plan},
@@ -74,16 +74,26 @@ fn run(run: &PassRun) -> Result<(), Failure> {
     let sizes = mlir::parse_attribute(context, &format!("array<i32: {block_size}, 1, 1>"));
     mlir::set_attribute(run.op, "known_block_size", sizes);
     let mut ops = Vec::new();
-    mlir::walk(run.op, &mut |op| ops.extend(Generic::cast(op)));
-    let mut failed = false;
-    for generic in ops {
-        run.enter(generic.op());
-        if let Err(report) = convert(run.op, generic, choices, block_size) {
-            report.emit_on(generic.op());
-            failed = true;
+    mlir::walk(run.op, &mut |op| {
+        if CONVERTED.contains(&mlir::name(op)) {
+            ops.push(op);
         }
+    });
+    let Some((op, others)) = ops.split_first() else { return Ok(()) };
+    run.enter(*op);
+    if let Some(second) = others.first() {
+        let why = "is a second operation of this kernel, whose blocks do not wait for each other";
+        Report::op_error(*second, format!("{why}; give it a kernel of its own")).emit();
+        return Err(Failure);
     }
-    if failed { Err(Failure) } else { Ok(()) }
+    let converted = match Generic::cast(*op) {
+        Some(generic) => convert(run.op, generic, choices, block_size),
+        None => Err(Report::error("is not supported on GPUs; only 'imap.generic' is")),
+    };
+    converted.map_err(|report| {
+        report.emit_on(*op);
+        Failure
+    })
 }
 
 /// The place of a thread among those that share work, and their number.
