@@ -10,7 +10,7 @@ use std::{collections::VecDeque, rc::Rc};
 use super::{
     memory::Bytes,
     module::{END, Reg, SINK, Scope},
-    races::{Knowledge, Location, Snapshot},
+    races::{Actor, Knowledge, Location, Snapshot},
 };
 
 /// Values of the 32 lanes.
@@ -118,6 +118,19 @@ pub(super) struct Warp {
 }
 
 impl Warp {
+    /// A lane as the one who accesses memory, for an instruction.
+    pub fn actor(&self, lane: usize, pc: u32, block: u32, warps_per_block: u32) -> Actor<'_> {
+        Actor {
+            block,
+            warp: block * warps_per_block + self.number as u32,
+            warps_per_block,
+            lane: lane as u32,
+            stamp: self.stamp,
+            pc,
+            known: &self.known[lane],
+        }
+    }
+
     /// A warp at the first instruction.
     pub fn new(
         number: usize,

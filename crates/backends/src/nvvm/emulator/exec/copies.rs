@@ -85,15 +85,7 @@ impl Context<'_, '_> {
     fn land(&mut self, lane: usize, copy: &Copy) {
         self.block.shared.write(copy.to, &copy.data[..copy.bytes]);
         if self.run.options.check_races {
-            let actor = Actor {
-                block: self.block.number,
-                warp: self.block.number * self.run.warps_per_block + self.warp.number as u32,
-                warps_per_block: self.run.warps_per_block,
-                lane: lane as u32,
-                stamp: self.warp.stamp,
-                pc: self.pc,
-                known: &self.warp.known[lane],
-            };
+            let actor = self.warp.actor(lane, self.pc, self.block.number, self.run.warps_per_block);
             self.block.shadow.land(copy.to, copy.bytes, &actor);
         }
     }

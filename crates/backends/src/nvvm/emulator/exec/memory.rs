@@ -9,7 +9,7 @@ use super::super::{
     machine::{AtLane, Context, Release, Step},
     memory::{Bytes, in_bounds, load, resolve_generic},
     module::*,
-    races::{Actor, Kind, Location, Snapshot, join},
+    races::{Kind, Location, Snapshot, join},
     softfloat::{self, flush, is_nan},
     syntax::Space,
     warp::{Lanes, lanes},
@@ -102,15 +102,7 @@ impl Context<'_, '_> {
         if !self.run.options.check_races {
             return Ok(());
         }
-        let actor = Actor {
-            block: self.block.number,
-            warp: self.block.number * self.run.warps_per_block + self.warp.number as u32,
-            warps_per_block: self.run.warps_per_block,
-            lane: lane as u32,
-            stamp: self.warp.stamp,
-            pc: self.pc,
-            known: &self.warp.known[lane],
-        };
+        let actor = self.warp.actor(lane, self.pc, self.block.number, self.run.warps_per_block);
         let shadow = match target {
             Target::Buffer(number) => &mut self.run.shadows[number],
             Target::Shared => &mut self.block.shadow,

@@ -65,67 +65,67 @@ fn part(format: Format, bits: u64) -> Part {
 
 /// `A B + C` for the shape `(m, n, k)`; A by rows, B by columns, C and D by rows.
 pub(super) fn product(
-    (m, n, k): (usize, usize, usize),
+    shape: (usize, usize, usize),
     (a_format, b_format, d_type): (Format, Format, Type),
     a: &[u64],
     b: &[u64],
     c: &[u64],
 ) -> Vec<u64> {
-    let d_format = if d_type.bits() == 16 { Format::F16 } else { Format::F32 };
-    let element = |at: usize| (at / n * k, at % n * k);
-    if matches!(a_format, Format::E4m3 | Format::E5m2) {
-        // Converted to f16 and multiplied in two steps from zero; then C is added.
-        let half = |format, bits: &u64| {
-            part(Format::F16, softfloat::convert(format, Format::F16, *bits, Rounding::Nearest))
-        };
-        let a: Vec<Part> = a.iter().map(|bits| half(a_format, bits)).collect();
-        let b: Vec<Part> = b.iter().map(|bits| half(b_format, bits)).collect();
-        let pick = |parts: &[Part], step: usize| -> Vec<Part> {
-            (0..k).filter(|index| index & 2 == step).map(|index| parts[index]).collect()
-        };
-        return (0..m * n)
-            .map(|at| {
-                let (row, column) = element(at);
-                let (a, b) = (&a[row..row + k], &b[column..column + k]);
-                let sum = [0, 2].into_iter().fold(0, |sum, half| {
-                    step(
-                        (Format::F16, Format::F16, d_format),
-                        KEPT_BITS,
-                        &pick(a, half),
-                        &pick(b, half),
-                        sum,
-                    )
-                });
-                softfloat::add(d_format, c[at], sum, Rounding::Nearest)
-            })
-            .collect();
+    if !matches!(a_format, Format::E4m3 | Format::E5m2) {
+        return warpgroup_product(shape, (a_format, b_format, d_type), a, b, c);
     }
-    warpgroup_product((m, n, k), (a_format, b_format, d_type), a, b, c)
+    // Converted to f16 and multiplied in two steps from zero; then C is added.
+    let d_format = result_format(d_type);
+    let half = |format, bits: &u64| {
+        part(Format::F16, softfloat::convert(format, Format::F16, *bits, Rounding::Nearest))
+    };
+    let a: Vec<Part> = a.iter().map(|bits| half(a_format, bits)).collect();
+    let b: Vec<Part> = b.iter().map(|bits| half(b_format, bits)).collect();
+    let formats = (Format::F16, Format::F16, d_format);
+    let pick = |parts: &[Part], step: usize| -> Vec<Part> {
+        let picked = parts.iter().enumerate().filter(|(index, _)| index & 2 == step);
+        picked.map(|(_, part)| *part).collect()
+    };
+    each_element(shape, &a, &b, c, |a, b, c| {
+        let sum = [0, 2]
+            .into_iter()
+            .fold(0, |sum, half| step(formats, KEPT_BITS, &pick(a, half), &pick(b, half), sum));
+        softfloat::add(d_format, c, sum, Rounding::Nearest)
+    })
 }
 
 /// The same for `wgmma`, which has instructions for fp8.
 pub(super) fn warpgroup_product(
-    (m, n, k): (usize, usize, usize),
+    shape: (usize, usize, usize),
     (a_format, b_format, d_type): (Format, Format, Type),
     a: &[u64],
     b: &[u64],
     c: &[u64],
 ) -> Vec<u64> {
-    let d_format = if d_type.bits() == 16 { Format::F16 } else { Format::F32 };
-    let element = |at: usize| (at / n * k, at % n * k);
     let kept = match a_format {
         Format::E4m3 | Format::E5m2 => KEPT_BITS_FP8,
         _ => KEPT_BITS,
     };
     let a: Vec<Part> = a.iter().map(|bits| part(a_format, *bits)).collect();
     let b: Vec<Part> = b.iter().map(|bits| part(b_format, *bits)).collect();
-    let formats = (a_format, b_format, d_format);
-    (0..m * n)
-        .map(|at| {
-            let (row, column) = element(at);
-            step(formats, kept, &a[row..row + k], &b[column..column + k], c[at])
-        })
-        .collect()
+    let formats = (a_format, b_format, result_format(d_type));
+    each_element(shape, &a, &b, c, |a, b, c| step(formats, kept, a, b, c))
+}
+
+fn result_format(ty: Type) -> Format {
+    if ty.bits() == 16 { Format::F16 } else { Format::F32 }
+}
+
+/// An element of D from each row of A, column of B and element of C.
+fn each_element(
+    (m, n, k): (usize, usize, usize),
+    a: &[Part],
+    b: &[Part],
+    c: &[u64],
+    element: impl Fn(&[Part], &[Part], u64) -> u64,
+) -> Vec<u64> {
+    let of = |at: usize| element(&a[at / n * k..][..k], &b[at % n * k..][..k], c[at]);
+    (0..m * n).map(of).collect()
 }
 
 /// One step: the products of a row and a column, and an element of C.
