@@ -7,8 +7,6 @@
 //! transpose without its barrier may race; softmax without its fourth barrier is race-free. It does
 //! not support atomics (histogram) and the divergent barrier.
 
-use std::time::Instant;
-
 use tc_backends::nvvm::emulator::{
     Argument, BlockOrder, Buffer, Counts, Error, FaultKind, Launch, Memory, Module, Swizzle,
     TensorMap, run,
@@ -427,42 +425,4 @@ fn histogram_agrees() {
         sum += count;
         assert_eq!((word(o, value), word(cdf, value)), (count, sum), "value {value}");
     }
-}
-
-/// `cargo test --release --test kernels speed -- --ignored --nocapture` prints thread instructions
-/// per second with all checks on.
-#[test]
-#[ignore = "a measurement"]
-fn speed() {
-    let print = |name: &str, start: Instant, counts: Counts| {
-        let seconds = start.elapsed().as_secs_f64();
-        let count = counts.instructions.thread as f64;
-        println!("{name}: {count:.3e} in {seconds:.2} s, {:.3e} a second", count / seconds);
-    };
-    let measure = |name: &str, text: &str, launch: &Launch, sizes: [usize; 3]| {
-        let module = Module::parse(text).expect("text");
-        let mut memory = Memory::new();
-        for size in sizes {
-            memory.create(&vec![0; size], 256);
-        }
-        for checks in [true, false] {
-            let mut launch = launch.clone();
-            launch.options.check_races = checks;
-            launch.options.check_initialised = checks;
-            let start = Instant::now();
-            let counts = run(&module, "k", &launch, &mut memory).expect("a run");
-            print(&format!("{name}, checks {checks}"), start, counts);
-        }
-    };
-    let mut memory = Memory::new();
-    let buffers: Vec<Buffer> = (0..3).map(|_| memory.allocate(0, 1)).collect();
-    let all = || buffers.iter().map(|b| Argument::from(*b)).collect::<Vec<_>>();
-    let gemm = Launch::new([4, 1, 1], [256, 1, 1], all());
-    measure("gemm f32 4x4", GEMM, &gemm, [4 << 20; 3]);
-    measure("gemm f32 8x8", GEMM_8X8, &gemm, [4 << 20; 3]);
-    let two = vec![buffers[0].into(), buffers[1].into(), 1024u32.into()];
-    measure("softmax", SOFTMAX, &Launch::new([256, 1, 1], [256, 1, 1], two), [4 << 20; 3]);
-    let mut bf16 = Launch::new([2, 1, 1], [256, 1, 1], all());
-    bf16.dynamic_shared = 4 * 16384;
-    measure("gemm bf16", GEMM_BF16_4, &bf16, [4 << 20; 3]);
 }
