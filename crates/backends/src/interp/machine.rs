@@ -11,14 +11,11 @@ use super::{
         At, Branch, Code, CountedLoop, FoldStart, If, IndexOp, Inside, Inst, Loop, LoopNest, Moves,
         Output, Place, Program, Reg, Scan, Scatter, Slice, Start, TensorReg, While,
     },
+    promises::Updated,
     scalar::{self, Scalar},
 };
 use crate::runtime::Shape;
-use std::{
-    collections::{HashMap, HashSet},
-    rc::Rc,
-};
-use tc_dialects::imap::ScatterPromises;
+use std::rc::Rc;
 use tc_ir::{
     Interval,
     expr::{checked_ceil_div, checked_floor_div},
@@ -51,15 +48,6 @@ pub(crate) struct Machine<'p> {
 struct Carried {
     folds: Vec<Fold>,
     updated: Updated,
-}
-
-/// The elements that a scatter has updated, as far as its promises need them: the number of a
-/// destination and the subscripts.
-#[derive(Default)]
-struct Updated {
-    all: HashSet<(usize, Vec<i64>)>,
-    /// The last subscripts, by the number of a destination and the values of the window variables.
-    last: HashMap<(usize, Vec<i64>), Vec<i64>>,
 }
 
 /// Offset, size and stride of a slice in one dimension.
@@ -923,8 +911,8 @@ impl<'p> Machine<'p> {
         self.store_outputs(nest, outputs)
     }
 
-    /// Checks what a scatter promises about the elements of the current point. Those that depend on
-    /// rounding may be any.
+    /// Checks the promises of a scatter at the current point. Subscripts that depend on rounding may break
+    /// them.
     fn keep_promises(
         &self,
         nest: &LoopNest,
@@ -935,22 +923,11 @@ impl<'p> Machine<'p> {
             let known = |reg: &Reg| Some(self.regs[*reg]).filter(|it| it.is_certain());
             regs.iter().map(|reg| Some(known(reg)?.as_int())).collect()
         };
-        let ScatterPromises { unique, sorted } = scatter.promises;
-        let windows = values(&scatter.windows).filter(|_| sorted);
+        let windows = values(&scatter.windows);
         for (number, output) in nest.outputs.iter().enumerate() {
             let Some(element) = values(&output.position) else { continue };
-            if unique && !updated.all.insert((number, element.clone())) {
-                let message = format!("promises 'unique', but updates element {element:?} twice");
-                return self.fail(nest.at, message);
-            }
-            let Some(windows) = windows.clone() else { continue };
-            let before = updated.last.insert((number, windows), element.clone());
-            if let Some(before) = before.filter(|before| element < *before) {
-                let message = format!(
-                    "promises 'sorted', but updates element {element:?} after element {before:?}"
-                );
-                return self.fail(nest.at, message);
-            }
+            let kept = updated.note(scatter.promises, number, element, windows.clone());
+            kept.or_else(|broken| self.fail(nest.at, broken))?;
         }
         Ok(())
     }

@@ -42,6 +42,7 @@ mod level_tests;
 mod machine;
 mod memory;
 mod program;
+mod promises;
 mod scalar;
 mod sort;
 #[cfg(test)]
