@@ -33,11 +33,7 @@ fn build(options: &pass::Options) -> Result<String, String> {
     let threads = threads.filter(|threads| (1..=MAX_THREADS).contains(threads));
     let threads =
         threads.ok_or_else(|| format!("'threads' expects a number from 1 to {MAX_THREADS}"))?;
-    let strict_fp = match options.text("strict-fp") {
-        "true" | "1" => true,
-        "false" | "0" => false,
-        _ => return Err("'strict-fp' expects 'true' or 'false'".to_string()),
-    };
+    let strict_fp = options.truth("strict-fp")?;
     let target = Machine::named(options.text("target-cpu"));
     target.check().map_err(|error| error.to_string())?;
     let options = Options { threads, strict_fp, target };

@@ -27,7 +27,7 @@ fn build(options: &pass::Options) -> Result<String, String> {
         "64" => 64,
         _ => return Err("'index-bitwidth' expects 32 or 64".to_string()),
     };
-    Ok(lower(bits, options.flag("strict-fp")))
+    Ok(lower(bits, options.truth("strict-fp")?))
 }
 
 /// The pipeline as text, for indices of so many bits.

@@ -138,6 +138,18 @@ impl Options {
         matches!(self.text(name), "true" | "1")
     }
 
+    /// An option that must be `true` (or `1`) or `false` (or `0`).
+    ///
+    /// # Errors
+    /// It is neither.
+    pub fn truth(&self, name: &str) -> Result<bool, String> {
+        match self.text(name) {
+            "true" | "1" => Ok(true),
+            "false" | "0" => Ok(false),
+            _ => Err(format!("'{name}' expects 'true' or 'false'")),
+        }
+    }
+
     /// An option as a number, if it is one.
     pub fn number(&self, name: &str) -> Option<i64> {
         self.text(name).parse().ok()
