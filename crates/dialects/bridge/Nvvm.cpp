@@ -1,8 +1,8 @@
 //===- Nvvm.cpp - the conversion of GPU kernels to the llvm dialect -------===//
 //
 // Upstream's conversion of the gpu dialect calls libdevice for functions of the math dialect, and upstream's
-// conversions of the vector dialect have 64-bit indices. This pass takes their patterns, in an order
-// in which the math dialect becomes intrinsics and an index has the width of an option.
+// conversion of the vector dialect has 64-bit indices. This pass runs the same patterns with an index width
+// that an option sets, and converts the math dialect to intrinsics first.
 //
 //===----------------------------------------------------------------------===//
 

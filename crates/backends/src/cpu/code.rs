@@ -1,4 +1,4 @@
-//! Code that is loaded into this process, and its calls.
+//! Loading of compiled code into this process, and calls of it.
 
 use crate::{
     llvm::{Error, c_string, check, initialize},
@@ -18,7 +18,7 @@ use std::{
 
 use super::interface::ENTRY_PREFIX;
 
-/// The OpenMP runtime, loaded when threads are asked for.
+/// The OpenMP runtime library, loaded if a program uses more than one thread.
 const OPENMP: &CStr = c"libomp.so.5";
 
 /// A tensor as compiled code sees it: MLIR's memref descriptor, which is two pointers,

@@ -1,5 +1,5 @@
-//! The functions by which compiled code is called: by this program, with pointers to descriptors, and by
-//! C programs, with pointers and sizes, of which descriptors are made.
+//! Entry functions of compiled code: for this process, which passes descriptors, and for C programs, which
+//! pass pointers and sizes.
 
 use super::{
     Extent, Signature,
@@ -10,11 +10,11 @@ use llvm_sys::{LLVMIntPredicate, LLVMLinkage, core::*, prelude::*};
 use std::{collections::BTreeMap, ffi::c_uint};
 use tc_ir::{Context, Node, Var};
 
-/// What MLIR puts before the name of the C interface of a function.
+/// MLIR's prefix of the C interface of a function.
 pub(super) const INTERFACE_PREFIX: &str = "_mlir_ciface_";
-/// What the names of functions begin with while they are lowered: no C identifier.
+/// The prefix of function names during lowering. It is not a C identifier, so no library symbol has it.
 pub(super) const KERNEL_PREFIX: &str = "tc.kernel.";
-/// What is put before the name of the entry by which code is called here.
+/// The prefix of the entry functions that this process calls.
 pub(super) const ENTRY_PREFIX: &str = "_tc_entry_";
 
 impl Module {

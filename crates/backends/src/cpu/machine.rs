@@ -1,4 +1,4 @@
-//! What is known of processors.
+//! CPU descriptions: vector registers, and the work that is worth several threads.
 
 use crate::llvm::{self, Machine};
 

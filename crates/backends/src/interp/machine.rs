@@ -911,8 +911,7 @@ impl<'p> Machine<'p> {
         self.store_outputs(nest, outputs)
     }
 
-    /// Checks the promises of a scatter at the current point. Subscripts that depend on rounding may break
-    /// them.
+    /// Checks the promises of a scatter at the current point, except for subscripts that depend on rounding.
     fn keep_promises(
         &self,
         nest: &LoopNest,

@@ -1,4 +1,4 @@
-//! What code is generated for.
+//! The target of LLVM's code generator.
 
 use super::{Error, check_target, has_feature};
 

@@ -1,9 +1,9 @@
-//! What is known of GPUs.
+//! GPU descriptions: the names and PTX versions of supported generations.
 
 use super::Error;
 use crate::llvm;
 
-/// A generation of GPUs that code is generated for.
+/// A supported generation of GPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
     /// The name of LLVM and ptxas, such as `sm_90a`.

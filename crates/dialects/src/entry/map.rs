@@ -1,4 +1,4 @@
-//! What C++ calls for the [`FrozenMap`] of a `#imap.map`.
+//! Functions that C++ calls on the [`FrozenMap`] of a `#imap.map`.
 
 use crate::{
     ffi::{Receiver, panic_text, string_ref, text},

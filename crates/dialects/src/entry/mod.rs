@@ -1,4 +1,4 @@
-//! What C++ calls, and the dispatch to the dialect or the language: importers, verifiers, interfaces.
+//! Functions that C++ calls: they dispatch to importers, verifiers and interfaces of the dialects.
 
 mod map;
 mod tiling;

@@ -451,7 +451,7 @@ mlir::op_view! {
     Scatter, "imap.scatter"
 }
 
-/// What an `imap.scatter` promises about the elements that it updates.
+/// The promises of an `imap.scatter`: `unique` and `sorted`.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScatterPromises {
     /// No element is updated twice.
@@ -462,7 +462,7 @@ pub struct ScatterPromises {
 }
 
 impl Scatter<'_> {
-    /// What it promises.
+    /// Its promises.
     pub fn promises(self) -> ScatterPromises {
         let holds = |name| self.op.attribute(name).is_ok();
         ScatterPromises { unique: holds("unique"), sorted: holds("sorted") }

@@ -2,7 +2,7 @@
 //!
 //! A kernel holds one `imap.generic`, which spreads over all threads of the grid, for any number of blocks:
 //!
-//! * *Points*: a thread computes every n-th point of the dimension variables, n being the number of threads.
+//! * *Points*: a thread computes every n-th point of the dimension variables, where n is the number of threads.
 //!   Neighbouring threads have neighbouring points along the variable that `order.rs` puts innermost. In map
 //!   form a thread takes several neighbouring points at once where their elements are aligned vectors.
 //! * *Groups*: where neighbouring elements of the inputs lie along a range variable, a warp or a block
@@ -10,8 +10,7 @@
 //!   threads are combined by shuffles and, between warps, in shared memory. The first thread combines the
 //!   result with the start and stores it.
 //!
-//! Loops carry no value from one point to the next, and all threads of a group leave a loop together, so
-//! that shuffles and barriers are never divergent.
+//! All threads of a group leave a loop together, so shuffles and barriers are never divergent.
 
 use super::{
     CONVERTED, Choices, collapse,
@@ -96,7 +95,7 @@ fn run(run: &PassRun) -> Result<(), Failure> {
     })
 }
 
-/// The place of a thread among those that share work, and their number.
+/// The first item of a thread among items that threads share, and the step to its next item.
 #[derive(Clone, Copy)]
 struct Share<'c> {
     first: Val<'c>,
@@ -128,7 +127,7 @@ impl<'c> Grid<'c> {
         }
     }
 
-    /// The groups of so many threads as workers.
+    /// The share of a group of `size` threads in the points of the grid.
     fn groups(&self, builder: &Builder<'c>, size: i64) -> Share<'c> {
         let per_block = self.block_size / size;
         if per_block == 1 {
@@ -139,7 +138,7 @@ impl<'c> Grid<'c> {
         Share { first, step: builder.scale_index(self.num_blocks, per_block) }
     }
 
-    /// The threads of a group of so many as workers.
+    /// The share of a thread in the work of its group of `size` threads.
     fn lanes(&self, builder: &Builder<'c>, size: i64) -> Share<'c> {
         let first = match size == self.block_size {
             true => self.thread,
@@ -202,7 +201,7 @@ fn convert<'c>(
     Ok(())
 }
 
-/// How many threads fold the elements of a point.
+/// The number of threads that fold the elements of one point.
 fn group_size(nest: &Nest, ranges: &[Var], block_size: i64) -> i64 {
     let mut extents = ranges.iter().map(|var| nest.extent(*var));
     let count = extents.try_fold(1i64, |product, extent| product.checked_mul(extent?));
@@ -286,7 +285,7 @@ fn points<'c>(
     });
 }
 
-/// How many neighbouring points a thread computes at once: as many elements as one access moves.
+/// The number of neighbouring points that a thread computes at once: one 128-bit access per destination.
 fn points_at_once(nest: &Nest, dims: &[Var]) -> i64 {
     let Some(inner) = dims.last() else { return 1 };
     if !nest.is_map_form() || !nest.domain.constraints.is_empty() {
