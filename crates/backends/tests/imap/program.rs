@@ -7,7 +7,7 @@ use melior::{
 use tc_backends::runtime::Tensor;
 use tc_dialects::{
     imap::{
-        self, Accumulator, AnyIndexed, CombinerKind, GenericParts, Indexed, ScatterPromises, Start,
+        self, Access, Accumulator, AnyIndexed, CombinerKind, Indexed, ScatterPromises, Start, View,
     },
     mlir::{self, Builder, Val},
 };
@@ -469,30 +469,30 @@ impl Program {
             results: Vec::new(),
             constraints: build_conditions(ir, &operation.constraints),
         };
-        let no_guard = Guard::default();
-        let map = |(results, guard): (&Vec<Index>, &Guard)| IndexingMap {
-            dims: vec![Variable::default(); operation.dims.len()],
-            ranges: vec![Variable::default(); operation.ranges.len()],
-            runtimes: vec![Variable::default(); operation.runtimes.len()],
-            results: results.iter().map(|it| it.build(ir)).collect(),
-            constraints: build_conditions(ir, &guard.conditions),
-        };
-        let tables = operation.runtimes.iter().filter_map(|it| match &it.source {
-            RuntimeSource::Table(_, position) => Some((position, &it.guard)),
-            RuntimeSource::Size(_) => None,
-        });
-        let reads = operation.inputs.iter().map(|it| (&it.position, &it.guard));
-        let written = operation.scatter.as_ref().unwrap_or(&no_guard);
-        let writes = operation.outputs.iter().map(|it| (&it.position, written));
         let element = self.element.ty(b);
-        let fill = |ty: Type<'c>, guard: &Guard| {
-            guard.fill.map(|fill| match mlir::is_float(ty) {
+        let access = |value: Val<'c>, position: &[Index], guard: &Guard, ty: Type<'c>| Access {
+            value,
+            subscripts: position.iter().map(|it| it.build(ir)).collect(),
+            guard: build_conditions(ir, &guard.conditions),
+            fill: guard.fill.map(|fill| match mlir::is_float(ty) {
                 true => mlir::float(b.context, ty, fill.into()),
                 false => mlir::integer(b.context, ty, fill.into()),
-            })
+            }),
         };
-        let fills = reads.clone().chain(writes.clone()).map(|(_, guard)| fill(element, guard));
-        let fills = fills.chain(tables.clone().map(|(_, guard)| fill(b.int_type(32), guard)));
+        let runtimes =
+            operation.runtimes.iter().zip(runtimes).map(|(it, value)| match &it.source {
+                RuntimeSource::Table(_, position) => {
+                    imap::Runtime::Element(access(value, position, &it.guard, b.int_type(32)))
+                }
+                RuntimeSource::Size(_) => imap::Runtime::Index(value),
+            });
+        let num_inputs = inputs.len();
+        let inputs = operation.inputs.iter().zip(inputs);
+        let inputs = inputs.map(|(it, value)| access(value, &it.position, &it.guard, element));
+        let written = operation.scatter.clone().unwrap_or_default();
+        let destinations = operation.outputs.iter().zip(inits);
+        let destinations =
+            destinations.map(|(it, value)| access(value, &it.position, &written, element));
         let outputs = operation.outputs.iter().enumerate();
         let mut accumulators: Vec<_> =
             outputs.filter_map(|(number, it)| self.accumulator(b, it.combiner, number)).collect();
@@ -520,21 +520,18 @@ impl Program {
             let (kind, start) = (CombinerKind::Add, Start::Identity);
             accumulators.push(Accumulator { ty: wide, kind, identity: None, start });
         }
-        let num_inputs = inputs.len();
-        let parts = GenericParts {
+        let view = View {
             domain,
-            fills: fills.collect(),
-            maps: reads.chain(writes).chain(tables).map(map).collect(),
-            runtimes,
-            inputs,
-            inits,
+            runtimes: runtimes.collect(),
+            inputs: inputs.collect(),
+            outputs: destinations.collect(),
             accumulators,
             combiner: None,
         };
         let generic: AnyIndexed = match (operation.scan, &operation.scatter) {
-            (Some(scan), _) => parts.build_scan(ir, b, operation.has_epilogue, scan).into(),
-            (None, Some(_)) => parts.build_scatter(ir, b, ScatterPromises::default()).into(),
-            (None, None) => parts.build(ir, b, operation.has_epilogue).into(),
+            (Some(scan), _) => view.build_scan(ir, b, operation.has_epilogue, scan).into(),
+            (None, Some(_)) => view.build_scatter(ir, b, ScatterPromises::default()).into(),
+            (None, None) => view.build(ir, b, operation.has_epilogue).into(),
         };
         let inside = Builder::at_end(b.context, generic.body(), b.location);
         let arguments = mlir::arguments(generic.body());

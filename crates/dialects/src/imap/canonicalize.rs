@@ -8,9 +8,9 @@
 //!   replaces the argument or the runtime variable. `imap.inside` becomes a constant likewise.
 
 use super::{
-    Generic, GenericParts, Indexed, Inside, build_fill,
+    Access, Generic, Indexed, Inside, Runtime, View, build_fill,
     extents::{constant_index, is_index},
-    map, renumbering, substitute_in_conditions,
+    renumbering, substitute_in_conditions,
 };
 use crate::{
     ffi,
@@ -48,16 +48,16 @@ fn bounded<'c>(ir: &Context, variable: &Variable, value: Val<'c>) -> Option<Vari
     Some(variable)
 }
 
-/// Replaces variables of a map by expressions, and writes all expressions in normal form.
-fn substitute(ir: &Context, map: &mut IndexingMap, replacement: &dyn Fn(Var) -> Option<Expr>) {
-    map.substitute(ir, replacement);
-    for variable in map.dims.iter_mut().chain(&mut map.ranges).chain(&mut map.runtimes) {
-        for bound in variable.lower.iter_mut().chain(&mut variable.upper) {
-            *bound = ir.canonicalize(*bound);
-        }
+/// Replaces variables by expressions, and writes bounds and subscripts in normal form.
+fn substitute(ir: &Context, view: &mut View, replacement: &dyn Fn(Var) -> Option<Expr>) {
+    view.substitute(ir, replacement);
+    let IndexingMap { dims, ranges, runtimes, .. } = &mut view.domain;
+    let variables = dims.iter_mut().chain(ranges).chain(runtimes);
+    for bound in variables.flat_map(|it| it.lower.iter_mut().chain(&mut it.upper)) {
+        *bound = ir.canonicalize(*bound);
     }
-    for result in &mut map.results {
-        *result = ir.canonicalize(*result);
+    for subscript in view.accesses_mut().flat_map(|it| &mut it.subscripts) {
+        *subscript = ir.canonicalize(*subscript);
     }
 }
 
@@ -138,57 +138,47 @@ fn differ(ir: &Context, old: &[Constraint], new: &[Constraint]) -> bool {
 fn simplify_guards(
     ir: &Context,
     generic: Generic,
-    parts: &mut GenericParts,
+    view: &mut View,
     bounds: &IndexingMap,
 ) -> (bool, Vec<Option<i64>>) {
     let mut has_changed = false;
-    let mut never_read = Vec::new();
-    parts.fills.resize(parts.maps.len(), None);
-    for number in 0..parts.maps.len() {
-        let old = &parts.maps[number].constraints;
-        if old.is_empty() {
-            continue;
+    let mut is_never_read = |access: &mut Access| match decide(ir, bounds, &access.guard) {
+        _ if access.guard.is_empty() => false,
+        Outcome::Open(new) => {
+            has_changed |= differ(ir, &access.guard, &new);
+            access.guard = new;
+            false
         }
-        match decide(ir, bounds, old) {
-            Outcome::Open(new) => {
-                has_changed |= differ(ir, old, &new);
-                parts.maps[number].constraints = new;
-            }
-            Outcome::Never => never_read.push(number),
+        Outcome::Never => true,
+    };
+    let mut values = vec![None; view.runtimes.len()];
+    for (number, runtime) in view.runtimes.iter_mut().enumerate() {
+        let Runtime::Element(access) = runtime else { continue };
+        if is_never_read(access) {
+            let fill = access.fill.and_then(mlir::integer_of).unwrap_or(0);
+            let interval = bounds.interval(ir, Var::Runtime(number as u32));
+            let element = mlir::element_type(access.value.r#type());
+            values[number] = Some(match mlir::integer_width(element) {
+                Some(width @ ..64) if 0 <= interval.lo => fill.rem_euclid(1 << width),
+                _ => fill,
+            });
         }
     }
-    let num_fixed = parts.inputs.len() + parts.inits.len();
-    let tensors: Vec<_> =
-        (0..parts.runtimes.len()).filter(|number| !is_index(parts.runtimes[*number])).collect();
-    let mut values = vec![None; parts.runtimes.len()];
-    for number in never_read.iter().filter_map(|number| number.checked_sub(num_fixed)) {
-        let fill = parts.fills[num_fixed + number].and_then(mlir::integer_of).unwrap_or(0);
-        let runtime = tensors[number];
-        let element = mlir::element_type(parts.runtimes[runtime].r#type());
-        let interval = bounds.interval(ir, Var::Runtime(runtime as u32));
-        values[runtime] = Some(match mlir::integer_width(element) {
-            Some(width @ ..64) if 0 <= interval.lo => fill.rem_euclid(1 << width),
-            _ => fill,
-        });
-        has_changed = true;
-    }
+    let never_read: Vec<_> = view.inputs.iter_mut().map(is_never_read).collect();
+    has_changed |= never_read.contains(&true) || values.iter().any(Option::is_some);
     // From the last on, so that numbers stay valid.
-    never_read.retain(|number| *number < parts.inputs.len());
-    for number in never_read.into_iter().rev() {
-        let num_folded = parts.accumulators.len();
+    for number in (0..never_read.len()).rev().filter(|number| never_read[*number]) {
+        let num_folded = view.accumulators.len();
+        let fill = view.inputs.remove(number).fill;
         for (block, first) in generic.blocks().into_iter().zip([0, num_folded]) {
             let argument = mlir::arguments(block)[first + number];
             if !mlir::uses(argument).is_empty() {
                 let builder = Builder::before(mlir::ops(block)[0]);
-                let fill = build_fill(&builder, parts.fills[number], argument.r#type());
+                let fill = build_fill(&builder, fill, argument.r#type());
                 mlir::replace_uses(argument, fill);
             }
             mlir::erase_argument(block, first + number);
         }
-        parts.inputs.remove(number);
-        parts.maps.remove(number);
-        parts.fills.remove(number);
-        has_changed = true;
     }
     (has_changed, values)
 }
@@ -234,16 +224,16 @@ pub fn canonicalize(generic: Generic) -> bool {
         return false;
     }
     let ir = Context::new();
-    let mut parts = generic.parts(&ir);
-    let bounds = IndexingMap { constraints: Vec::new(), ..parts.domain.clone() };
+    let mut view = View::of(&ir, generic);
+    let bounds = IndexingMap { constraints: Vec::new(), ..view.domain.clone() };
     let mut has_changed = simplify_tests(&ir, generic, &bounds);
-    let (guards_changed, never_read) = simplify_guards(&ir, generic, &mut parts, &bounds);
+    let (guards_changed, never_read) = simplify_guards(&ir, generic, &mut view, &bounds);
     has_changed |= guards_changed;
-    let values = parts.runtimes.iter().zip(never_read);
-    let constants: Vec<_> = values.map(|(value, fill)| constant_index(*value).or(fill)).collect();
+    let values = generic.runtimes().into_iter().zip(never_read);
+    let constants: Vec<_> = values.map(|(value, fill)| constant_index(value).or(fill)).collect();
     has_changed |= constants.iter().any(Option::is_some);
-    for (variable, value) in parts.domain.runtimes.iter_mut().zip(&parts.runtimes) {
-        if is_index(*value)
+    for (variable, runtime) in view.domain.runtimes.iter_mut().zip(&view.runtimes) {
+        if let Runtime::Index(value) = runtime
             && let Some(bounded) = bounded(&ir, variable, *value)
         {
             *variable = bounded;
@@ -257,26 +247,13 @@ pub fn canonicalize(generic: Generic) -> bool {
         Var::Runtime(number) => constants[number as usize].map(|value| ir.constant(value)),
         _ => None,
     };
-    for map in std::iter::once(&mut parts.domain).chain(&mut parts.maps) {
-        substitute(&ir, map, &constant);
-    }
+    substitute(&ir, &mut view, &constant);
     let blocks = generic.blocks();
     substitute_in_conditions(&ir, &blocks, &constant);
     let conditions = Inside::conditions_in(&ir, &blocks);
-    let kept = parts.drop_unused_runtimes(&ir, &conditions);
+    let kept = view.drop_unused_runtimes(&ir, &conditions);
     substitute_in_conditions(&ir, &blocks, &renumbering(&ir, &kept));
-    let context = mlir::context_of(generic.op());
-    let maps: Vec<_> = parts.maps.iter().map(|map| map::to_attribute(context, &ir, map)).collect();
-    let groups = [parts.runtimes.len(), parts.inputs.len(), parts.inits.len()];
-    let op = generic.op();
-    match parts.fills_attribute(context) {
-        Some(fills) => mlir::set_attribute(op, "fills", fills),
-        None => mlir::remove_attribute(op, "fills"),
-    }
-    mlir::set_operands(op, &[parts.runtimes, parts.inputs, parts.inits].concat());
-    mlir::set_attribute(op, "operandSegmentSizes", mlir::segments(context, &groups));
-    mlir::set_attribute(op, "domain", map::to_attribute(context, &ir, &parts.domain));
-    mlir::set_attribute(op, "maps", mlir::array(context, &maps));
+    view.set_operands(&ir, generic.op());
     true
 }
 

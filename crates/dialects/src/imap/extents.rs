@@ -1,7 +1,7 @@
 //! Sizes of operands as expressions over the runtime variables of an `imap.generic`, and which
 //! destinations the operation stores completely.
 
-use super::{AnyIndexed, Generic, GenericParts, Indexed, Scatter, map};
+use super::{Indexed, Scatter, map};
 use crate::mlir::{self, Op, Val};
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
@@ -91,18 +91,18 @@ pub fn shifted_dim(ir: &Context, expr: Expr) -> Option<(u32, Expr)> {
     (!ir.vars(offset).contains(&Var::Dim(dim))).then_some((dim, offset))
 }
 
-/// Whether the map of a destination reaches every element of it from the box of the dimension
+/// Whether the subscripts of a destination reach every element of it from the box of the dimension
 /// variables. Constraints are ignored.
 pub fn reaches_all<'c>(
     ir: &Context,
     domain: &IndexingMap,
     runtimes: &[Val<'c>],
-    map: &IndexingMap,
+    subscripts: &[Expr],
     init: Val<'c>,
 ) -> bool {
     let is_zero = |expr| ir.as_constant(ir.canonicalize(expr)) == Some(0);
     let mut used = BTreeSet::new();
-    map.results.iter().enumerate().all(|(place, result)| {
+    subscripts.iter().enumerate().all(|(place, result)| {
         let Some(extent) = extent_expr(ir, runtimes, init, place) else { return false };
         let (mut first, mut last) = (*result, *result);
         if let Some((dim, _)) = shifted_dim(ir, *result) {
@@ -119,29 +119,6 @@ pub fn reaches_all<'c>(
     })
 }
 
-impl<'c> Generic<'c> {
-    /// The parts of the operation.
-    pub fn parts(self, ir: &Context) -> GenericParts<'c> {
-        AnyIndexed::from(self).parts(ir)
-    }
-}
-
-impl<'c> AnyIndexed<'c> {
-    /// The parts of the operation.
-    pub(super) fn parts(self, ir: &Context) -> GenericParts<'c> {
-        GenericParts {
-            domain: self.domain(ir),
-            runtimes: self.runtimes(),
-            inputs: self.inputs(),
-            inits: self.inits(),
-            maps: self.maps(ir),
-            fills: self.fills(),
-            accumulators: self.accumulators(),
-            combiner: self.combiner(),
-        }
-    }
-}
-
 /// [`Indexed::reads_destination`].
 pub(super) fn reads_destination<'c>(op: impl Indexed<'c>, destination: usize) -> bool {
     if mlir::is(op.op(), Scatter::NAME) {
@@ -156,8 +133,8 @@ pub(super) fn reads_destination<'c>(op: impl Indexed<'c>, destination: usize) ->
     let domain = op.domain(&ir);
     let map = op.frozen_maps().get(op.inputs().len() + destination).copied();
     let init = op.inits().get(destination).copied();
-    let covers = map
-        .zip(init)
-        .is_some_and(|(map, init)| reaches_all(&ir, &domain, &op.runtimes(), &map.thaw(&ir), init));
+    let covers = map.zip(init).is_some_and(|(map, init)| {
+        reaches_all(&ir, &domain, &op.runtimes(), &map.thaw(&ir).results, init)
+    });
     !covers
 }

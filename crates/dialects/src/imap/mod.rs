@@ -10,6 +10,7 @@ pub(crate) mod prune;
 mod sort;
 pub mod tiling;
 pub mod verify;
+mod view;
 
 use crate::{
     ffi::{self, AccumulatorParts},
@@ -28,6 +29,7 @@ use tc_ir::{
 };
 
 pub use sort::Sort;
+pub use view::{Access, Runtime, View, renumbering, substitute_constraints};
 
 #[allow(missing_docs)]
 mod generated {
@@ -637,237 +639,6 @@ pub fn destinations(op: Op<'_>) -> Option<Vec<Val<'_>>> {
     inits.or_else(|| Some(Sort::cast(op)?.inits()))
 }
 
-/// The parts of an `imap.generic` to be built.
-#[derive(Clone, Debug)]
-pub struct GenericParts<'c> {
-    /// The iteration domain.
-    pub domain: IndexingMap,
-    /// The values of the runtime variables.
-    pub runtimes: Vec<Val<'c>>,
-    /// The tensors read.
-    pub inputs: Vec<Val<'c>>,
-    /// The destinations.
-    pub inits: Vec<Val<'c>>,
-    /// One map per input, destination and tensor among the runtimes, in this order. Its constraints
-    /// are the guard of the access.
-    pub maps: Vec<IndexingMap>,
-    /// Per map, the constant where the guard fails; `None` is zero. What is absent is `None`, too.
-    pub fills: Vec<Option<Attribute<'c>>>,
-    /// The accumulators; none in map form.
-    pub accumulators: Vec<Accumulator<'c>>,
-    /// The block that combines the accumulators, which is copied. If none of them has a combiner with
-    /// a name and this is absent, an empty block is made.
-    pub combiner: Option<Blk<'c>>,
-}
-
-impl<'c> GenericParts<'c> {
-    /// Drops the runtime variables that neither maps nor `conditions`, of `imap.inside`, use, and the
-    /// maps of their tensors. Returns the old numbers of those that are left.
-    pub fn drop_unused_runtimes(
-        &mut self,
-        ir: &tc_ir::Context,
-        conditions: &[Constraint],
-    ) -> Vec<usize> {
-        let num_fixed = self.inputs.len() + self.inits.len();
-        let mut tensor_maps: Vec<Option<IndexingMap>> = Vec::new();
-        self.fills.resize(self.maps.len(), None);
-        let mut tail_fills = self.fills.split_off(num_fixed).into_iter();
-        let mut fills = Vec::new();
-        let mut tail = self.maps.split_off(num_fixed).into_iter();
-        for value in &self.runtimes {
-            let shaped = mlir::is_tensor(value.r#type()) || mlir::is_memref(value.r#type());
-            tensor_maps.push(if shaped { tail.next() } else { None });
-            fills.push(if shaped { tail_fills.next().flatten() } else { None });
-        }
-        let conditions = conditions_map(ir, conditions);
-        let maps = [&self.domain, &conditions].into_iter().chain(&self.maps);
-        let used: Vec<_> = used_runtimes(ir, maps, &tensor_maps).into_iter().collect();
-        for number in &used {
-            if let Some(map) = tensor_maps[*number].take() {
-                self.maps.push(map);
-                self.fills.push(fills[*number]);
-            }
-        }
-        for map in std::iter::once(&mut self.domain).chain(&mut self.maps) {
-            keep_runtimes(ir, map, &used);
-        }
-        self.runtimes = used.iter().map(|number| self.runtimes[*number]).collect();
-        used
-    }
-
-    /// Builds the operation with empty blocks for the body and, if `epilogue`, the
-    /// epilogue; their arguments are those that the operation's definition asks for.
-    pub fn build(&self, ir: &tc_ir::Context, builder: &Builder<'c>, epilogue: bool) -> Generic<'c> {
-        Generic { op: self.build_op(ir, builder, epilogue, (Generic::NAME, Vec::new())) }
-    }
-
-    /// Builds an `imap.scan` along a dimension variable, as [`build`](Self::build) does.
-    pub fn build_scan(
-        &self,
-        ir: &tc_ir::Context,
-        builder: &Builder<'c>,
-        epilogue: bool,
-        (dim, is_exclusive): (u32, bool),
-    ) -> Scan<'c> {
-        let mut attributes = vec![("dim", mlir::i64_attr(builder.context, i64::from(dim)))];
-        if is_exclusive {
-            attributes.push(("exclusive", Attribute::unit(builder.context)));
-        }
-        Scan { op: self.build_op(ir, builder, epilogue, (Scan::NAME, attributes)) }
-    }
-
-    /// Builds an `imap.scatter` with these promises, as [`build`](Self::build) does. Accumulators start
-    /// from the destinations.
-    pub fn build_scatter(
-        &self,
-        ir: &tc_ir::Context,
-        builder: &Builder<'c>,
-        promises: ScatterPromises,
-    ) -> Scatter<'c> {
-        let names = [("unique", promises.unique), ("sorted", promises.sorted)];
-        let promised = names.into_iter().filter(|(_, holds)| *holds);
-        let attributes =
-            promised.map(|(name, _)| (name, Attribute::unit(builder.context))).collect();
-        Scatter { op: self.build_op(ir, builder, false, (Scatter::NAME, attributes)) }
-    }
-
-    /// Builds an operation of the kind of another one, with an epilogue if that has one. It has the
-    /// same scanned dimension variable and promises.
-    pub(crate) fn build_like(
-        &self,
-        ir: &tc_ir::Context,
-        builder: &Builder<'c>,
-        other: AnyIndexed<'c>,
-    ) -> AnyIndexed<'c> {
-        let epilogue = other.epilogue().is_some();
-        if let Some(scan) = Scan::cast(other.op) {
-            return self
-                .build_scan(ir, builder, epilogue, (scan.dim(), scan.is_exclusive()))
-                .into();
-        }
-        match Scatter::cast(other.op) {
-            Some(scatter) => self.build_scatter(ir, builder, scatter.promises()).into(),
-            None => self.build(ir, builder, epilogue).into(),
-        }
-    }
-
-    fn build_op(
-        &self,
-        ir: &tc_ir::Context,
-        builder: &Builder<'c>,
-        epilogue: bool,
-        (name, mut attributes): (&str, Vec<(&str, Attribute<'c>)>),
-    ) -> Op<'c> {
-        let context = builder.context;
-        let scalar = |value: &Val<'c>| mlir::signless(context, mlir::element_type(value.r#type()));
-        let inputs: Vec<_> = self.inputs.iter().map(scalar).collect();
-        let mut regions = vec![mlir::region_with_block(&inputs, builder.location).0];
-        let folded: Vec<_> = self.accumulators.iter().map(|it| it.ty).collect();
-        if self.accumulators.iter().any(|it| it.kind == CombinerKind::Custom) {
-            let arguments = [folded.clone(), folded.clone()].concat();
-            let (region, block) = mlir::region_with_block(&arguments, builder.location);
-            if let Some(old) = self.combiner {
-                mlir::copy_block(context, old, block, builder.location);
-            }
-            regions.push(region);
-        }
-        if epilogue {
-            let arguments = [folded, inputs].concat();
-            regions.push(mlir::region_with_block(&arguments, builder.location).0);
-        }
-        let maps: Vec<_> =
-            self.maps.iter().map(|map| map::to_attribute(context, ir, map)).collect();
-        let mut accumulators = self.accumulators.clone();
-        if name == Scatter::NAME {
-            // All of them start from the destinations, and those of a region stand for no attribute.
-            accumulators.retain(|it| it.kind != CombinerKind::Custom);
-            accumulators.iter_mut().for_each(|it| it.start = Start::Identity);
-        }
-        let accumulators: Vec<_> = accumulators.iter().map(|it| it.attribute()).collect();
-        let results: Vec<_> =
-            self.inits.iter().map(|init| init.r#type()).filter(|ty| mlir::is_tensor(*ty)).collect();
-        let groups = [self.runtimes.len(), self.inputs.len(), self.inits.len()];
-        attributes.extend([
-            ("domain", map::to_attribute(context, ir, &self.domain)),
-            ("maps", mlir::array(context, &maps)),
-            ("accumulators", mlir::array(context, &accumulators)),
-            ("operandSegmentSizes", mlir::segments(context, &groups)),
-        ]);
-        attributes.extend(self.fills_attribute(context).map(|fills| ("fills", fills)));
-        let operands = [&self.runtimes[..], &self.inputs, &self.inits].concat();
-        builder.op_with(name, &operands, &results, &attributes, regions)
-    }
-
-    /// The attribute `fills`, if there is a constant. One without a guard is left out.
-    fn fills_attribute(&self, context: &'c Context) -> Option<Attribute<'c>> {
-        let is_guarded = |number: usize| !self.maps[number].constraints.is_empty();
-        let fill = |number: usize| {
-            self.fills.get(number).copied().flatten().filter(|_| is_guarded(number))
-        };
-        let fills: Vec<_> = (0..self.maps.len()).map(fill).collect();
-        let of = |fill: &Option<Attribute<'c>>| fill.unwrap_or_else(|| Attribute::unit(context));
-        let attributes: Vec<_> = fills.iter().map(of).collect();
-        fills.iter().any(Option::is_some).then(|| mlir::array(context, &attributes))
-    }
-}
-
-/// The numbers of the runtime variables that maps use in results, constraints, and bounds of
-/// dimension and range variables; and of those that these need for their own bounds and for their
-/// maps, `tensor_maps`, one for each that has one.
-fn used_runtimes<'a>(
-    ir: &tc_ir::Context,
-    maps: impl IntoIterator<Item = &'a IndexingMap>,
-    tensor_maps: &[Option<IndexingMap>],
-) -> BTreeSet<usize> {
-    let bounds = |variables: &[Variable]| -> Vec<Expr> {
-        variables.iter().flat_map(|it| [it.lower, it.upper]).flatten().collect()
-    };
-    let maps: Vec<_> = maps.into_iter().collect();
-    let mut work: Vec<Expr> = Vec::new();
-    for map in &maps {
-        work.extend([bounds(&map.dims), bounds(&map.ranges), map.results.clone()].concat());
-        work.extend(map.constraints.iter().map(|it| it.expr));
-    }
-    let mut used = BTreeSet::new();
-    while !work.is_empty() {
-        for var in ir.vars_of_all(&std::mem::take(&mut work)) {
-            let Var::Runtime(number) = var else { continue };
-            let number = number as usize;
-            if !used.insert(number) {
-                continue;
-            }
-            let tensor_map = tensor_maps.get(number).and_then(Option::as_ref);
-            for map in maps.iter().copied().chain(tensor_map) {
-                work.extend(map.runtimes.get(number..=number).map(bounds).unwrap_or_default());
-            }
-            work.extend(tensor_map.iter().flat_map(|map| &map.results));
-            let guards = tensor_map.iter().flat_map(|map| &map.constraints);
-            work.extend(guards.map(|it| it.expr));
-        }
-    }
-    used
-}
-
-/// Gives runtime variables their places among those of these numbers.
-pub fn renumbering<'a>(
-    ir: &'a tc_ir::Context,
-    kept: &'a [usize],
-) -> impl Fn(Var) -> Option<Expr> + use<'a> {
-    move |var| match var {
-        Var::Runtime(number) => {
-            let place = kept.iter().position(|kept| *kept == number as usize)?;
-            Some(ir.runtime(place as u32))
-        }
-        _ => None,
-    }
-}
-
-/// Keeps the runtime variables of these numbers, in this order; the map uses no other.
-fn keep_runtimes(ir: &tc_ir::Context, map: &mut IndexingMap, kept: &[usize]) {
-    map.substitute(ir, &renumbering(ir, kept));
-    map.runtimes = kept.iter().map(|number| map.runtimes[*number].clone()).collect();
-}
-
 /// Emits `imap.apply` and returns the values of the map's results. Runtime variables that
 /// the map does not use are left out; a result that is a lone variable is its operand.
 pub fn build_apply<'c>(
@@ -881,9 +652,8 @@ pub fn build_apply<'c>(
     if let Some(values) = map.results.iter().map(|expr| operand(*expr)).collect() {
         return values;
     }
-    let used: Vec<_> = used_runtimes(ir, [map], &[]).into_iter().collect();
     let mut map = map.clone();
-    keep_runtimes(ir, &mut map, &used);
+    let used = view::drop_unused(ir, &mut map);
     let mut kept = operands[..fixed].to_vec();
     kept.extend(used.iter().map(|number| operands[fixed + number]));
     let types = vec![builder.index_type(); map.results.len()];

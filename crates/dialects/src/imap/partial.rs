@@ -5,7 +5,7 @@
 //! them, from the start of the operation and with its epilogue.
 
 use super::{
-    Accumulator, Generic, GenericParts, Indexed, Inside, Start, build_yield,
+    Access, Accumulator, Generic, Indexed, Inside, Runtime, Start, View, build_yield,
     substitute_in_conditions,
     tiling::{Index, Reason, Slice, Span, Tiled, Tiler, copy_attributes},
 };
@@ -14,7 +14,7 @@ use melior::ir::ValueLike;
 use std::collections::HashMap;
 use tc_ir::{
     Context, Interval,
-    expr::{Expr, Var},
+    expr::Var,
     map::{IndexingMap, Variable},
 };
 
@@ -39,11 +39,11 @@ fn check(tiler: &Tiler, split: &Split) -> Result<(), Reason> {
     if split.loops.is_empty() || !split.loops.iter().all(is_range) {
         return Err("cannot split a loop that is not a range, or is bounded by data".to_string());
     }
-    if !tiler.operands.iter().all(|operand| mlir::is_tensor(operand.r#type())) {
+    if !tiler.accesses.iter().all(|it| mlir::is_tensor(it.value.r#type())) {
         return Err("cannot split an operation on buffers; split before bufferization".to_string());
     }
     // Upstream replaces the destinations by the partial results, one for one.
-    let is_paired = tiler.parts.accumulators.len() == tiler.parts.inits.len();
+    let is_paired = tiler.view.accumulators.len() == tiler.view.outputs.len();
     if !is_paired {
         return Err("cannot split a fold with other accumulators than destinations".to_string());
     }
@@ -89,8 +89,7 @@ pub fn initial_tensors<'c>(
     let mut tiler = Tiler::new(&ir, generic.into(), builder);
     check(&tiler, split)?;
     let mut tensors = Vec::new();
-    let inits = tiler.parts.inits.clone();
-    for (init, accumulator) in inits.into_iter().zip(generic.accumulators()) {
+    for (init, accumulator) in tiler.view.inits().into_iter().zip(generic.accumulators()) {
         let rank = mlir::shape(init.r#type()).len();
         let mut extents: Vec<_> = (0..rank).map(|dim| tiler.extent(init, dim)).collect();
         for number in &split.loops {
@@ -128,38 +127,20 @@ fn build_identities<'c>(
     let empty = builder.value("tensor.empty", &sizes, mlir::tensor_type(&shape, accumulator.ty));
     let mut domain = IndexingMap::identity_of(ir, dims);
     domain.runtimes = vec![Variable::bounded(ir, Interval::new(0, i64::MAX)); sizes.len()];
-    let map = unbounded(&domain, domain.results.clone());
-    domain.results.clear();
-    let parts = GenericParts {
+    let outputs = vec![Access::new(empty, std::mem::take(&mut domain.results))];
+    let view = View {
         domain,
-        runtimes: sizes,
+        runtimes: sizes.into_iter().map(Runtime::Index).collect(),
         inputs: Vec::new(),
-        inits: vec![empty],
-        maps: vec![map],
-        fills: Vec::new(),
+        outputs,
         accumulators: Vec::new(),
         combiner: None,
     };
-    let fill = parts.build(ir, builder, false);
+    let fill = view.build(ir, builder, false);
     let inside = Builder::at_end(builder.context, fill.body(), builder.location);
     let identity = accumulator.build_identity(&inside);
     build_yield(&inside, &[identity]);
     mlir::result(fill.op(), 0)
-}
-
-/// A map over the variables of a domain, without bounds.
-fn unbounded(domain: &IndexingMap, results: Vec<Expr>) -> IndexingMap {
-    let names = |variables: &[Variable]| -> Vec<Variable> {
-        let name = |variable: &Variable| variable.name.clone();
-        variables.iter().map(|it| Variable { name: name(it), ..Variable::default() }).collect()
-    };
-    IndexingMap {
-        dims: names(&domain.dims),
-        ranges: names(&domain.ranges),
-        runtimes: names(&domain.runtimes),
-        results,
-        constraints: Vec::new(),
-    }
 }
 
 /// The operation on a tile, which accumulates into partial results.
@@ -177,26 +158,24 @@ pub fn tile<'c>(
     let mut tiler = Tiler::new(&ir, generic.into(), builder);
     check(&tiler, split)?;
     tiler.cut(tile)?;
-    let first_init = tiler.parts.inputs.len();
-    let (mut operands, mut subscripts, mut slices) = (Vec::new(), Vec::new(), Vec::new());
-    for number in 0..tiler.operands.len() {
+    let (mut accesses, mut slices) = (Vec::new(), Vec::new());
+    for number in 0..tiler.accesses.len() {
         let mut parts = tiler.slices(number);
-        let mut operand = tiler.operands[number];
-        let destination = number.checked_sub(first_init).filter(|it| *it < generic.inits().len());
-        if let Some(destination) = destination {
+        let mut operand = tiler.accesses[number].value;
+        if let Some(destination) = tiler.destinations().position(|it| it == number) {
             operand = *partials.get(destination).ok_or("expected a tensor for each result")?;
             parts.extend(tiler.split_slices(split));
         }
-        subscripts.push(parts.iter().map(|part| part.index).collect());
-        operands.push(tiler.slice_operand(operand, &parts, &mut slices));
+        let operand = tiler.slice_operand(operand, &parts, &mut slices);
+        accesses.push(Access::new(operand, parts.iter().map(|part| part.index).collect()));
     }
-    let (mut parts, runtimes) = tiler.tile_parts(operands, subscripts);
-    for (number, accumulator) in parts.accumulators.iter_mut().enumerate() {
+    let (mut view, runtimes) = tiler.tile_view(accesses);
+    for (number, accumulator) in view.accumulators.iter_mut().enumerate() {
         accumulator.start = Start::Destination(number);
     }
     let mut renumbered = HashMap::new();
     if split.places.is_none() {
-        let (mut dims, mut ranges) = (tiler.parts.domain.dims.len() as u32, 0);
+        let (mut dims, mut ranges) = (tiler.view.domain.dims.len() as u32, 0);
         let mut converted = Vec::new();
         for (number, it) in tiler.loops.iter().enumerate() {
             let Var::Range(range) = it.var else { continue };
@@ -209,11 +188,11 @@ pub fn tile<'c>(
             renumbered.insert(it.var, make(*count));
             *count += 1;
         }
-        for map in std::iter::once(&mut parts.domain).chain(&mut parts.maps) {
-            map.convert_ranges_to_dimensions(&ir, &converted);
-        }
+        view.domain.convert_ranges_to_dimensions(&ir, &converted);
+        let renumbered = |var| Some(ir.var(*renumbered.get(&var)?));
+        view.accesses_mut().for_each(|it| it.substitute(&ir, &renumbered));
     }
-    let new = parts.build(&ir, &builder, false);
+    let new = view.build(&ir, &builder, false);
     let renumber = |var| renumbered.get(&var).copied().unwrap_or(var);
     tiler.copy_region(generic.body(), new.body(), &renumber, &runtimes);
     copy_attributes(tiler.generic.op(), new.op());
@@ -235,7 +214,7 @@ pub fn result_position<'c>(
     let mut tiler = Tiler::new(&ir, generic.into(), builder);
     check(&tiler, split)?;
     tiler.cut(tile)?;
-    let mut slices = tiler.slices(tiler.parts.inputs.len() + result);
+    let mut slices = tiler.slices(tiler.view.inputs.len() + result);
     slices.extend(tiler.split_slices(split));
     Ok(slices.iter().map(|slice| tiler.span(slice)).collect())
 }
@@ -259,21 +238,18 @@ pub fn merge<'c>(
     for (place, number) in split.loops.iter().enumerate() {
         let extent = tiler.extent(first, rank - split.loops.len() + place);
         let variable = Variable::between(ir.constant(0), (ir.wrap(extent) - 1).expr());
-        let name = tiler.parts.domain.variable(tiler.loops[*number].var);
+        let name = tiler.view.domain.variable(tiler.loops[*number].var);
         let name = name.and_then(|variable| variable.name.clone());
         ranges.push(Variable { name, ..variable });
     }
     // What the ranges hold is folded, constraints on it included.
-    let mut domain = IndexingMap { constraints: Vec::new(), ranges, ..tiler.parts.domain.clone() };
+    let mut domain = IndexingMap { constraints: Vec::new(), ranges, ..tiler.view.domain.clone() };
     domain.runtimes = tiler.variables.clone();
-    let results = |number: usize| tiler.parts.maps[number].results.clone();
-    let first_init = tiler.parts.inputs.len();
-    let destinations = first_init..first_init + tiler.parts.inits.len();
-    let (mut inputs, mut maps) = (partials.to_vec(), Vec::new());
-    for number in destinations.clone() {
-        let mut subscripts = results(number);
+    let mut inputs = Vec::new();
+    for (partial, output) in partials.iter().zip(&tiler.view.outputs) {
+        let mut subscripts = output.subscripts.clone();
         subscripts.extend((0..split.loops.len() as u32).map(|number| ir.range(number)));
-        maps.push(unbounded(&domain, subscripts));
+        inputs.push(Access::new(*partial, subscripts));
     }
     // The inputs that the epilogue uses.
     let arguments = generic.epilogue().map(mlir::arguments).unwrap_or_default();
@@ -284,40 +260,26 @@ pub fn merge<'c>(
         .filter(|(_, argument)| !mlir::uses(**argument).is_empty())
         .map(|(number, _)| number)
         .collect();
-    let map = |number: usize| {
-        let constraints = tiler.parts.maps[number].constraints.clone();
-        IndexingMap { constraints, ..unbounded(&domain, results(number)) }
-    };
-    let mut fills = vec![None; maps.len()];
-    let tensors = destinations.end..tiler.parts.maps.len();
-    inputs.extend(kept.iter().map(|number| tiler.parts.inputs[*number]));
-    for number in kept.iter().copied().chain(destinations).chain(tensors) {
-        maps.push(map(number));
-        fills.push(tiler.parts.fills[number]);
-    }
-    let num_fixed = inputs.len() + tiler.parts.inits.len();
-    let mut parts = GenericParts {
+    inputs.extend(kept.iter().map(|number| tiler.view.inputs[*number].clone()));
+    let elements = tiler.view.runtimes.iter().cloned();
+    let added = tiler.values[tiler.view.runtimes.len()..].iter().copied().map(Runtime::Index);
+    let mut view = View {
         domain,
-        runtimes: tiler.values.clone(),
+        runtimes: elements.chain(added).collect(),
         inputs,
-        inits: tiler.parts.inits.clone(),
-        maps,
-        fills,
-        accumulators: tiler.parts.accumulators.clone(),
-        combiner: tiler.parts.combiner,
+        outputs: tiler.view.outputs.clone(),
+        accumulators: tiler.view.accumulators.clone(),
+        combiner: tiler.view.combiner,
     };
     let epilogue: Vec<_> = generic.epilogue().into_iter().collect();
     let conditions = Inside::conditions_in(&ir, &epilogue);
-    let runtimes = parts.drop_unused_runtimes(&ir, &conditions);
+    let runtimes = view.drop_unused_runtimes(&ir, &conditions);
     let is_range = |var: &Var| matches!(var, Var::Range(_));
-    let uses_range = |map: &IndexingMap| {
-        let guard: Vec<_> = map.constraints.iter().map(|it| it.expr).collect();
-        ir.vars_of_all(&[&map.results[..], &guard].concat()).iter().any(is_range)
-    };
-    if parts.maps[num_fixed..].iter().any(uses_range) {
+    let mut elements = view.runtimes.iter().filter_map(Runtime::access);
+    if elements.any(|it| ir.vars_of_all(&it.exprs()).iter().any(is_range)) {
         return Err("the epilogue uses a runtime variable that is read per range".to_string());
     }
-    let new = parts.build(&ir, &builder, generic.epilogue().is_some());
+    let new = view.build(&ir, &builder, generic.epilogue().is_some());
     let body = Builder::at_end(builder.context, new.body(), builder.location);
     build_yield(&body, &mlir::arguments(new.body())[..partials.len()]);
     if let (Some(from), Some(to)) = (generic.epilogue(), new.epilogue()) {

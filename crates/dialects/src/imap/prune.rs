@@ -25,7 +25,7 @@
 //! return %r : tensor<4xf32>
 //! ```
 
-use super::{CombinerKind, Generic, Indexed, Start, build_yield, tiling::copy_attributes};
+use super::{CombinerKind, Generic, Indexed, Start, View, build_yield, tiling::copy_attributes};
 use crate::mlir::{self, Blk, Builder, Val, ValueMap};
 use melior::ir::operation::OperationLike;
 use std::collections::BTreeSet;
@@ -122,39 +122,30 @@ pub(crate) fn prune<'c>(generic: Generic<'c>) -> Option<Vec<(usize, Val<'c>)>> {
         return None;
     }
     let kept = Kept::of(generic);
-    let (inputs, inits) = (generic.inputs(), generic.inits());
     let accumulators = generic.accumulators();
-    if kept.results.len() == inits.len()
+    if kept.results.len() == generic.inits().len()
         && kept.accumulators.len() == accumulators.len()
-        && kept.inputs.len() == inputs.len()
+        && kept.inputs.len() == generic.inputs().len()
     {
         return None;
     }
     let ir = Context::new();
-    let mut parts = generic.parts(&ir);
-    parts.fills.resize(parts.maps.len(), None);
-    let num_fixed = inputs.len() + inits.len();
-    let operands = kept.inputs.iter().copied();
-    let operands = operands.chain(kept.results.iter().map(|number| inputs.len() + number));
-    let access: Vec<_> = operands.chain(num_fixed..parts.maps.len()).collect();
-    parts.maps = access.iter().map(|number| parts.maps[*number].clone()).collect();
-    parts.fills = access.iter().map(|number| parts.fills[*number]).collect();
-    parts.inputs = kept.inputs.iter().map(|number| inputs[*number]).collect();
-    parts.inits = kept.results.iter().map(|number| inits[*number]).collect();
-    parts.accumulators = kept.accumulators.iter().map(|number| accumulators[*number]).collect();
-    for accumulator in &mut parts.accumulators {
+    let mut view = View::of(&ir, generic);
+    view.inputs = kept.inputs.iter().map(|number| view.inputs[*number].clone()).collect();
+    view.outputs = kept.results.iter().map(|number| view.outputs[*number].clone()).collect();
+    view.accumulators = kept.accumulators.iter().map(|number| accumulators[*number]).collect();
+    for accumulator in &mut view.accumulators {
         if let Some(start) = accumulator.destination() {
             let place = kept.results.iter().position(|number| *number == start);
             accumulator.start = Start::Destination(place.expect("starts are kept"));
         }
     }
-    parts.combiner = generic.combiner();
     let old_epilogue = generic.epilogue();
     // Without one, accumulators and results are the same.
     let is_paired = old_epilogue.is_none() && kept.accumulators == kept.results;
     let has_epilogue = !accumulators.is_empty() && !is_paired;
     let builder = Builder::before(op);
-    let new = parts.build(&ir, &builder, has_epilogue);
+    let new = view.build(&ir, &builder, has_epilogue);
     copy_attributes(op, new.op());
 
     let yielded = if accumulators.is_empty() { &kept.results } else { &kept.accumulators };

@@ -40,8 +40,9 @@
 //! ```
 
 use super::{
-    AnyIndexed, Generic, GenericParts, Indexed, Inside, Scan, Scatter, build_apply,
+    Access, AnyIndexed, Generic, Indexed, Inside, Runtime, Scan, Scatter, View, build_apply,
     extents::{extent_expr, is_index, queried_extent, size_expr},
+    substitute_constraints,
     verify::index_variable,
 };
 use crate::{
@@ -49,7 +50,7 @@ use crate::{
     mlir::{self, Blk, Builder, Op, Val},
 };
 use melior::ir::{ValueLike, operation::OperationLike};
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, ops::Range};
 use tc_ir::{
     Context, Interval,
     expr::{Expr, Var},
@@ -158,9 +159,9 @@ pub(super) struct Tiler<'a, 'c> {
     pub(super) ir: &'a Context,
     pub(super) generic: AnyIndexed<'c>,
     pub(super) builder: Builder<'c>,
-    pub(super) parts: GenericParts<'c>,
-    /// The operands that have maps: inputs, destinations, tensors among the runtimes.
-    pub(super) operands: Vec<Val<'c>>,
+    pub(super) view: View<'c>,
+    /// What is accessed: inputs, destinations, elements among the runtimes.
+    pub(super) accesses: Vec<Access<'c>>,
     /// The runtime variables: those of the operation, then offsets and sizes.
     pub(super) values: Vec<Val<'c>>,
     pub(super) variables: Vec<Variable>,
@@ -170,24 +171,23 @@ pub(super) struct Tiler<'a, 'c> {
 impl<'a, 'c> Tiler<'a, 'c> {
     /// A tiler for the tile that holds all iterations.
     pub(super) fn new(ir: &'a Context, generic: AnyIndexed<'c>, builder: Builder<'c>) -> Self {
-        let parts = generic.parts(ir);
-        let tensors = parts.runtimes.iter().copied().filter(|it| !is_index(*it)).collect();
-        let operands = [parts.inputs.clone(), parts.inits.clone(), tensors].concat();
-        let values = parts.runtimes.clone();
-        let variables = parts.domain.runtimes.clone();
+        let view = View::of(ir, generic);
+        let accesses = view.accesses().cloned().collect();
+        let values = view.runtime_values();
+        let variables = view.domain.runtimes.clone();
         let is_data = |var: &Var| match var {
             Var::Runtime(number) => !is_index(values[*number as usize]),
             _ => true,
         };
         let new_loop = |var| {
-            let variable = parts.domain.variable(var);
+            let variable = view.domain.variable(var);
             let bounds = variable.and_then(|variable| Some((variable.lower?, variable.upper?)));
             let bounds = bounds
                 .filter(|(lower, upper)| !ir.vars_of_all(&[*lower, *upper]).iter().any(is_data));
             Loop { var, bounds, cut: None }
         };
-        let loops = loop_vars(&parts.domain).into_iter().map(new_loop).collect();
-        Self { ir, generic, builder, parts, operands, values, variables, loops }
+        let loops = loop_vars(&view.domain).into_iter().map(new_loop).collect();
+        Self { ir, generic, builder, view, accesses, values, variables, loops }
     }
 
     /// Sets the tile.
@@ -201,8 +201,8 @@ impl<'a, 'c> Tiler<'a, 'c> {
         }
         for (number, span) in tile.iter().enumerate() {
             let Loop { var, bounds, .. } = self.loops[number];
-            let name = name_of(&self.parts.domain, var);
-            let extent = self.parts.domain.interval(self.ir, var).num_members();
+            let name = name_of(&self.view.domain, var);
+            let extent = self.view.domain.interval(self.ir, var).num_members();
             let extent = extent.and_then(|extent| i64::try_from(extent).ok()).unwrap_or(i64::MAX);
             let offset = self.expr(span.offset, &format!("{name}_offset"), Interval::NON_NEGATIVE);
             let size = self.expr(span.size, &format!("{name}_size"), Interval::new(0, extent));
@@ -226,7 +226,7 @@ impl<'a, 'c> Tiler<'a, 'c> {
         match bounds {
             Some((lower, upper)) => self.canonical((self.ir.wrap(upper) - lower + 1).expr()),
             None => {
-                let interval = self.parts.domain.interval(self.ir, var);
+                let interval = self.view.domain.interval(self.ir, var);
                 self.ir.constant(interval.hi.saturating_sub(interval.lo).saturating_add(1))
             }
         }
@@ -254,7 +254,7 @@ impl<'a, 'c> Tiler<'a, 'c> {
         if let Some((tensor, dim)) = queried_extent(value) {
             let is_same = |number: &usize| mlir::result(self.generic.op(), *number) == tensor;
             let found = (0..self.generic.op().result_count()).find(is_same);
-            let tensor = found.map_or(tensor, |number| self.parts.inits[number]);
+            let tensor = found.map_or(tensor, |number| self.view.outputs[number].value);
             if let Some(expr) = extent_expr(self.ir, &self.values, tensor, dim) {
                 return expr;
             }
@@ -359,21 +359,26 @@ impl<'a, 'c> Tiler<'a, 'c> {
         Some((self.canonical(low), self.canonical(high)))
     }
 
+    /// The numbers of the destinations among the accesses.
+    pub(super) fn destinations(&self) -> Range<usize> {
+        let first = self.view.inputs.len();
+        first..first + self.view.outputs.len()
+    }
+
     fn is_destination(&self, operand: usize) -> bool {
-        let first = self.parts.inputs.len();
-        (first..first + self.parts.inits.len()).contains(&operand)
+        self.destinations().contains(&operand)
     }
 
     /// The part of an operand that the tile accesses.
     pub(super) fn slices(&mut self, operand: usize) -> Vec<Slice> {
-        (0..self.parts.maps[operand].results.len()).map(|dim| self.slice(operand, dim)).collect()
+        (0..self.accesses[operand].subscripts.len()).map(|dim| self.slice(operand, dim)).collect()
     }
 
     fn slice(&mut self, operand: usize, dim: usize) -> Slice {
         let ir = self.ir;
-        let expr = self.parts.maps[operand].results[dim];
+        let expr = self.accesses[operand].subscripts[dim];
         let index = self.canonical(ir.substitute(expr, &|var| self.shifted(var)));
-        let extent = self.extent(self.operands[operand], dim);
+        let extent = self.extent(self.accesses[operand].value, dim);
         let whole = Slice { offset: ir.constant(0), size: extent, index, is_whole: true };
         if !ir.vars(expr).into_iter().any(|var| self.is_cut(var)) {
             return whole;
@@ -382,7 +387,9 @@ impl<'a, 'c> Tiler<'a, 'c> {
         let Some((mut low, mut high)) = self.hull(&linear) else { return whole };
         match self.fit(operand, expr, Some(extent)) {
             Fit::Inside => {}
-            Fit::Clamped if self.is_destination(operand) || is_computed(self.operands[operand]) => {
+            Fit::Clamped
+                if self.is_destination(operand) || is_computed(self.accesses[operand].value) =>
+            {
                 (low, high) = self.clamp(low, high, extent);
             }
             Fit::Clamped | Fit::Unknown => return whole,
@@ -403,15 +410,15 @@ impl<'a, 'c> Tiler<'a, 'c> {
 
     /// How the hull of a subscript lies in an operand.
     fn fit(&self, operand: usize, expr: Expr, extent: Option<Expr>) -> Fit {
-        let guard = &self.parts.maps[operand].constraints;
-        let constraints = [&self.parts.domain.constraints[..], guard].concat();
-        let is_fold = !self.parts.accumulators.is_empty() && self.scatter().is_none();
+        let guard = &self.accesses[operand].guard;
+        let constraints = [&self.view.domain.constraints[..], guard].concat();
+        let is_fold = !self.view.accumulators.is_empty() && self.scatter().is_none();
         let is_stored_everywhere = self.is_destination(operand) && is_fold;
         if constraints.is_empty() || is_stored_everywhere {
             return Fit::Inside;
         }
         let Some(extent) = extent else { return Fit::Unknown };
-        let mut domain = IndexingMap { constraints: Vec::new(), ..self.parts.domain.clone() };
+        let mut domain = IndexingMap { constraints: Vec::new(), ..self.view.domain.clone() };
         domain.runtimes = self.variables.clone();
         let prover = Prover::for_domain(self.ir, &domain);
         let last = (self.ir.wrap(extent) - 1).expr();
@@ -455,7 +462,7 @@ impl<'a, 'c> Tiler<'a, 'c> {
     /// Whether each loop is parallel: different tiles along it store into disjoint hulls of every
     /// destination. The scanned variable of a scan is not.
     fn parallel_loops(&self) -> Vec<bool> {
-        let intervals = self.parts.domain.intervals(self.ir);
+        let intervals = self.view.domain.intervals(self.ir);
         let scanned = Scan::cast(self.generic.op()).map(|it| Var::Dim(it.dim()));
         let spread = |var: Var| {
             let members = intervals.of(var).num_members()?;
@@ -476,19 +483,18 @@ impl<'a, 'c> Tiler<'a, 'c> {
             others.is_some_and(|others| others < own)
         };
         let is_separated = |operand: usize, var: Var| {
-            let init = self.operands[operand];
-            self.parts.maps[operand].results.iter().enumerate().any(|(dim, expr)| {
-                let extent = extent_expr(self.ir, &self.values, init, dim);
+            let Access { value: init, subscripts, .. } = &self.accesses[operand];
+            subscripts.iter().enumerate().any(|(dim, expr)| {
+                let extent = extent_expr(self.ir, &self.values, *init, dim);
                 self.linear(*expr).is_some_and(|linear| separates(&linear, var))
                     && !matches!(self.fit(operand, *expr, extent), Fit::Unknown)
             })
         };
-        let inits = self.parts.inputs.len()..self.parts.inputs.len() + self.parts.inits.len();
         let is_parallel = |var: Var| {
             let is_single = spread(var) == Some(0);
             matches!(var, Var::Dim(_))
                 && scanned != Some(var)
-                && (is_single || inits.clone().all(|operand| is_separated(operand, var)))
+                && (is_single || self.destinations().all(|operand| is_separated(operand, var)))
         };
         self.loops.iter().map(|it| is_parallel(it.var)).collect()
     }
@@ -497,7 +503,7 @@ impl<'a, 'c> Tiler<'a, 'c> {
     fn check_tile(&self) -> Result<(), Reason> {
         self.check_ranges()?;
         let is_cut = |it: &Loop| it.cut.is_some();
-        let name = |it: &Loop| name_of(&self.parts.domain, it.var);
+        let name = |it: &Loop| name_of(&self.view.domain, it.var);
         if let Some(scan) = Scan::cast(self.generic.op())
             && let Some(cut) = self.loops.get(scan.dim() as usize).filter(|it| is_cut(it))
         {
@@ -527,7 +533,7 @@ impl<'a, 'c> Tiler<'a, 'c> {
         let is_range = |it: &&Loop| matches!(it.var, Var::Range(_)) && it.cut.is_some();
         let Some(cut) = self.loops.iter().find(is_range) else { return Ok(()) };
         // A loop over tiles carries each result into the destination of the same number.
-        let mut accumulators = self.parts.accumulators.iter().enumerate();
+        let mut accumulators = self.view.accumulators.iter().enumerate();
         let starts = accumulators.any(|(number, it)| it.destination() != Some(number));
         let why = match (starts, self.generic.epilogue().is_some()) {
             (true, _) => "an accumulator does not start from its destination",
@@ -537,7 +543,7 @@ impl<'a, 'c> Tiler<'a, 'c> {
         Err(format!(
             "cannot tile range '{}': {why}, so that every tile would give a final value; fold from \
              the destination and make the epilogue an operation of its own",
-            name_of(&self.parts.domain, cut.var)
+            name_of(&self.view.domain, cut.var)
         ))
     }
 
@@ -560,7 +566,7 @@ impl<'a, 'c> Tiler<'a, 'c> {
     /// The domain of the tile.
     fn tile_domain(&self) -> IndexingMap {
         let ir = self.ir;
-        let mut domain = self.parts.domain.clone();
+        let mut domain = self.view.domain.clone();
         domain.runtimes = self.variables.clone();
         for it in &self.loops {
             if let (Some((_, size)), Some(variable)) = (it.cut, domain.variable_mut(it.var)) {
@@ -587,67 +593,45 @@ impl<'a, 'c> Tiler<'a, 'c> {
         shifted.into_iter().filter(is_open).collect()
     }
 
-    /// The parts of the operation on the tile, given its operands with maps and their subscripts, and
-    /// the places of its runtime variables among those of the tiler.
-    pub(super) fn tile_parts(
-        &self,
-        mut operands: Vec<Val<'c>>,
-        subscripts: Vec<Vec<Expr>>,
-    ) -> (GenericParts<'c>, Vec<usize>) {
+    /// The operation on the tile, given its accesses without guards, and the places of its runtime variables
+    /// among those of the tiler.
+    pub(super) fn tile_view(&self, mut accesses: Vec<Access<'c>>) -> (View<'c>, Vec<usize>) {
         let ir = self.ir;
-        let mut domain = self.tile_domain();
+        let domain = self.tile_domain();
         let mut simplifier = Simplifier::for_map(ir, &domain);
-        let mut blank = IndexingMap { constraints: Vec::new(), ..domain.clone() };
-        for variables in [&mut blank.dims, &mut blank.ranges, &mut blank.runtimes] {
-            for variable in variables.iter_mut() {
-                (variable.lower, variable.upper) = (None, None);
-            }
-        }
         let bounds = IndexingMap { constraints: Vec::new(), ..domain.clone() };
-        let mut maps: Vec<_> = subscripts
-            .into_iter()
-            .enumerate()
-            .map(|(number, results)| {
-                let results = results.into_iter().map(|it| simplifier.simplify(it)).collect();
-                let guard = &self.parts.maps[number].constraints;
-                let constraints = self.shifted_constraints(&bounds, guard);
-                IndexingMap { results, constraints, ..blank.clone() }
-            })
-            .collect();
-        let num_inits = self.parts.inits.len();
-        let mut tensors = operands.split_off(self.parts.inputs.len() + num_inits).into_iter();
-        let inits = operands.split_off(self.parts.inputs.len());
+        for (access, old) in accesses.iter_mut().zip(&self.accesses) {
+            access.subscripts =
+                access.subscripts.iter().map(|it| simplifier.simplify(*it)).collect();
+            access.guard = self.shifted_constraints(&bounds, &old.guard);
+            access.fill = old.fill;
+        }
+        let mut elements = accesses.split_off(self.destinations().end).into_iter();
+        let outputs = accesses.split_off(self.view.inputs.len());
+        let runtime = |value: &Val<'c>| match is_index(*value) {
+            true => Runtime::Index(*value),
+            false => Runtime::Element(elements.next().expect("an access per element")),
+        };
+        let mut view = View {
+            domain,
+            runtimes: self.values.iter().map(runtime).collect(),
+            inputs: accesses,
+            outputs,
+            accumulators: self.view.accumulators.clone(),
+            combiner: self.view.combiner,
+        };
         // The map of a tensor uses runtime variables before its own: those of type index are first.
         let mut order: Vec<usize> = (0..self.values.len()).collect();
         order.sort_by_key(|number| !is_index(self.values[*number]));
-        let runtimes = order
-            .iter()
-            .map(|number| self.values[*number])
-            .map(|value| if is_index(value) { value } else { tensors.next().unwrap_or(value) })
-            .collect();
-        for map in std::iter::once(&mut domain).chain(&mut maps) {
-            super::keep_runtimes(ir, map, &order);
-        }
-        let mut parts = GenericParts {
-            domain,
-            runtimes,
-            inputs: operands,
-            inits,
-            maps,
-            fills: self.parts.fills.clone(),
-            accumulators: self.parts.accumulators.clone(),
-            combiner: self.parts.combiner,
-        };
+        view.keep_runtimes(ir, &order);
         let mut conditions = Vec::new();
         for inside in Inside::all_of(&self.generic.blocks()) {
             conditions.extend(inside.conditions(ir));
         }
-        for condition in &mut conditions {
-            let expr = ir.substitute(condition.expr, &|var| self.shifted(var));
-            condition.expr = ir.substitute(expr, &super::renumbering(ir, &order));
-        }
-        let kept = parts.drop_unused_runtimes(ir, &conditions);
-        (parts, kept.into_iter().map(|place| order[place]).collect())
+        substitute_constraints(ir, &mut conditions, &|var| self.shifted(var));
+        substitute_constraints(ir, &mut conditions, &super::renumbering(ir, &order));
+        let kept = view.drop_unused_runtimes(ir, &conditions);
+        (view, kept.into_iter().map(|place| order[place]).collect())
     }
 
     /// Copies a region of the operation. `renumber` gives the variables of the copy, and `runtimes` the
@@ -778,29 +762,27 @@ pub fn tile<'c>(
 ) -> Result<Tiled<'c>, Reason> {
     let ir = Context::new();
     let mut tiler = Tiler::new(&ir, generic, builder);
-    if !tiler.operands.iter().all(|operand| mlir::is_tensor(operand.r#type())) {
+    if !tiler.accesses.iter().all(|it| mlir::is_tensor(it.value.r#type())) {
         return Err(ON_BUFFERS.to_string());
     }
     tiler.cut(tile)?;
     tiler.check_tile()?;
-    let (mut operands, mut subscripts, mut slices) = (Vec::new(), Vec::new(), Vec::new());
-    for number in 0..tiler.operands.len() {
+    let (mut accesses, mut slices) = (Vec::new(), Vec::new());
+    for number in 0..tiler.accesses.len() {
         let parts = tiler.slices(number);
-        subscripts.push(parts.iter().map(|part| part.index).collect());
-        operands.push(tiler.slice_operand(tiler.operands[number], &parts, &mut slices));
+        let operand = tiler.slice_operand(tiler.accesses[number].value, &parts, &mut slices);
+        accesses.push(Access::new(operand, parts.iter().map(|part| part.index).collect()));
     }
-    let (mut parts, runtimes) = tiler.tile_parts(operands, subscripts);
+    let (mut view, runtimes) = tiler.tile_view(accesses);
     if keep_operands {
-        let missing = tiler.parts.runtimes.len().checked_sub(parts.runtimes.len());
+        let missing = tiler.view.runtimes.len().checked_sub(view.runtimes.len());
         let missing = missing.ok_or("the tile has more runtime variables than the operation")?;
         for _ in 0..missing {
-            parts.runtimes.push(builder.index(0));
-            for map in std::iter::once(&mut parts.domain).chain(&mut parts.maps) {
-                map.runtimes.push(Variable::default());
-            }
+            view.runtimes.push(Runtime::Index(builder.index(0)));
+            view.domain.runtimes.push(Variable::default());
         }
     }
-    let new = parts.build_like(&ir, &builder, generic);
+    let new = view.build_like(&ir, &builder, generic);
     for (from, to) in generic.blocks().into_iter().zip(new.blocks()) {
         tiler.copy_region(from, to, &|var| var, &runtimes);
     }
@@ -821,7 +803,7 @@ pub fn result_position<'c>(
     let ir = Context::new();
     let mut tiler = Tiler::new(&ir, generic, builder);
     tiler.cut(tile)?;
-    let slices = tiler.slices(tiler.parts.inputs.len() + result);
+    let slices = tiler.slices(tiler.view.inputs.len() + result);
     Ok(slices.iter().map(|slice| tiler.span(slice)).collect())
 }
 
@@ -844,8 +826,8 @@ struct Axis {
 impl<'c> Tiler<'_, 'c> {
     fn map_of(&self, operand: Operand) -> Result<usize, Reason> {
         let number = match operand {
-            Operand::Destination(result) => Some(self.parts.inputs.len() + result),
-            Operand::Number(number) => number.checked_sub(self.parts.runtimes.len()),
+            Operand::Destination(result) => Some(self.view.inputs.len() + result),
+            Operand::Number(number) => number.checked_sub(self.view.runtimes.len()),
         };
         number.ok_or_else(|| "cannot fuse along a tensor of runtime variables".to_string())
     }
@@ -854,7 +836,7 @@ impl<'c> Tiler<'_, 'c> {
     /// operation.
     fn axes(&self, operand: usize) -> Result<Vec<Option<Axis>>, Reason> {
         let mut used = BTreeSet::new();
-        let map = &self.parts.maps[operand];
+        let access = &self.accesses[operand];
         let axis = |(dim, expr): (usize, &Expr)| {
             let linear = self.linear(*expr).ok_or("a subscript is not a sum of variables")?;
             let (var, factor) = match linear.terms[..] {
@@ -869,7 +851,7 @@ impl<'c> Tiler<'_, 'c> {
             let bounds = bounds.ok_or("the bounds of a variable depend on data")?;
             let (first, last) = if factor == 1 { bounds } else { (bounds.1, bounds.0) };
             let at = |var| self.ir.add(self.ir.mul(self.ir.constant(factor), var), linear.rest);
-            let extent = extent_expr(self.ir, &self.values, self.operands[operand], dim);
+            let extent = extent_expr(self.ir, &self.values, access.value, dim);
             let covers = extent.is_some_and(|extent| {
                 self.is_equal(at(first), self.ir.constant(0))
                     && self.is_equal((self.ir.wrap(at(last)) + 1).expr(), extent)
@@ -879,7 +861,7 @@ impl<'c> Tiler<'_, 'c> {
             }
             Ok(Some(Axis { var, factor, rest: linear.rest }))
         };
-        let axes: Result<_, &str> = map.results.iter().enumerate().map(axis).collect();
+        let axes: Result<_, &str> = access.subscripts.iter().enumerate().map(axis).collect();
         axes.map_err(str::to_string)
     }
 }
@@ -917,7 +899,7 @@ pub fn domain_tile<'c>(
                 1 => ir.wrap(offset) - rest,
                 _ => ir.wrap(rest) - offset - size + 1,
             };
-            let number = tiler.parts.domain.position(var);
+            let number = tiler.view.domain.position(var);
             let lower = tiler.loops[number].bounds.map_or(ir.constant(0), |(lower, _)| lower);
             let range = (tiler.canonical((first - lower).expr()), size);
             let old: (Expr, Expr) = std::mem::replace(&mut loops[number], range);

@@ -3,7 +3,8 @@
 use melior::ir::{Attribute, ValueLike};
 use tc_dialects::{
     imap::{
-        self, Accumulator, AnyIndexed, Combiner, GenericParts, Indexed, MAX_EXTENT, ScatterPromises,
+        self, Access, Accumulator, AnyIndexed, Combiner, Indexed, MAX_EXTENT, Runtime,
+        ScatterPromises, View,
     },
     mlir::{self, Builder, Val},
 };
@@ -20,11 +21,10 @@ pub type Guard<'c> = (Vec<Constraint>, Option<Attribute<'c>>);
 pub struct GenericBuilder<'c, 'i> {
     ir: &'i Context,
     domain: IndexingMap,
-    runtimes: Vec<Val<'c>>,
-    /// The indices of the elements that runtime variables are, of those read from tensors.
-    tables: Vec<Vec<Expr>>,
-    inputs: Vec<(Val<'c>, Vec<Expr>, Guard<'c>)>,
-    outputs: Vec<(Val<'c>, Vec<Expr>, Combiner)>,
+    runtimes: Vec<Runtime<'c>>,
+    inputs: Vec<Access<'c>>,
+    outputs: Vec<Access<'c>>,
+    combiners: Vec<Combiner>,
     /// The scanned dimension variable, and whether the scan is exclusive.
     scan: Option<(u32, bool)>,
     /// The guard of the destinations of a scatter, and its promises.
@@ -53,8 +53,9 @@ impl<'c, 'i> GenericBuilder<'c, 'i> {
 
     /// Over a domain, with the values of its runtime variables.
     pub fn within(ir: &'i Context, domain: IndexingMap, runtimes: Vec<Val<'c>>) -> Self {
-        let (tables, inputs, outputs) = (Vec::new(), Vec::new(), Vec::new());
-        Self { ir, domain, runtimes, tables, inputs, outputs, scan: None, scatter: None }
+        let runtimes = runtimes.into_iter().map(Runtime::Index).collect();
+        let (inputs, outputs, combiners) = (Vec::new(), Vec::new(), Vec::new());
+        Self { ir, domain, runtimes, inputs, outputs, combiners, scan: None, scatter: None }
     }
 
     /// Scans along a dimension variable; no range variable may be added.
@@ -86,7 +87,7 @@ impl<'c, 'i> GenericBuilder<'c, 'i> {
     pub fn runtime(&mut self, value: Val<'c>, last: i64) -> Expr {
         let number = self.domain.runtimes.len() as u32;
         self.domain.runtimes.push(Variable::bounded(self.ir, Interval::new(0, last)));
-        self.runtimes.push(value);
+        self.runtimes.push(Runtime::Index(value));
         self.ir.runtime(number)
     }
 
@@ -107,8 +108,7 @@ impl<'c, 'i> GenericBuilder<'c, 'i> {
             let interval = imap::element_interval(mlir::element_type(tensor.r#type()), true);
             variable.set_interval(self.ir, interval);
         }
-        self.runtimes.push(tensor);
-        self.tables.push(index);
+        self.runtimes.push(Runtime::Element(Access::new(tensor, index)));
     }
 
     /// The body applies only where an expression has a value in the interval. It never becomes a
@@ -130,13 +130,14 @@ impl<'c, 'i> GenericBuilder<'c, 'i> {
     }
 
     /// Reads a tensor at an index, under a guard.
-    pub fn read_where(&mut self, tensor: Val<'c>, index: Vec<Expr>, guard: Guard<'c>) {
-        self.inputs.push((tensor, index, guard));
+    pub fn read_where(&mut self, value: Val<'c>, subscripts: Vec<Expr>, (guard, fill): Guard<'c>) {
+        self.inputs.push(Access { value, subscripts, guard, fill });
     }
 
     /// Writes to a tensor at an index.
     pub fn write(&mut self, init: Val<'c>, index: Vec<Expr>, combiner: Combiner) {
-        self.outputs.push((init, index, combiner));
+        self.outputs.push(Access::new(init, index));
+        self.combiners.push(combiner);
     }
 
     /// Builds it, with what `body` computes from what is read.
@@ -157,9 +158,8 @@ impl<'c, 'i> GenericBuilder<'c, 'i> {
 
     /// Builds it with empty blocks, one of them for an epilogue if that is asked for.
     pub fn build_generic(self, b: &Builder<'c>, epilogue: bool) -> AnyIndexed<'c> {
-        let combiners: Vec<_> = self.outputs.iter().map(|(.., combiner)| *combiner).collect();
-        let inits: Vec<_> = self.outputs.iter().map(|(init, ..)| *init).collect();
-        let accumulators = Accumulator::of_combiners(b.context, &combiners, &inits);
+        let inits: Vec<_> = self.outputs.iter().map(|it| it.value).collect();
+        let accumulators = Accumulator::of_combiners(b.context, &self.combiners, &inits);
         self.build_fold(b, accumulators, epilogue)
     }
 
@@ -170,45 +170,32 @@ impl<'c, 'i> GenericBuilder<'c, 'i> {
         accumulators: Vec<Accumulator<'c>>,
         epilogue: bool,
     ) -> AnyIndexed<'c> {
-        let unbounded = |it: &Variable| Variable { name: it.name.clone(), ..Variable::default() };
-        let free = |variables: &[Variable]| variables.iter().map(unbounded).collect();
-        let frame = IndexingMap {
-            dims: free(&self.domain.dims),
-            ranges: free(&self.domain.ranges),
-            runtimes: free(&self.domain.runtimes),
-            ..IndexingMap::default()
+        let mut view = View {
+            domain: self.domain,
+            runtimes: self.runtimes,
+            inputs: self.inputs,
+            outputs: self.outputs,
+            accumulators,
+            combiner: None,
         };
-        let inputs = self.inputs.iter().map(|(_, index, (guard, _))| (index, &guard[..]));
-        let guard = self.scatter.as_ref().map_or(&[][..], |(guard, _)| guard);
-        let outputs = self.outputs.iter().map(|(_, index, _)| (index, guard));
-        let tables = self.tables.iter().map(|index| (index, &[][..]));
-        let maps = inputs.chain(outputs).chain(tables).map(|(index, guard)| {
-            let results = index.iter().map(|expr| self.ir.canonicalize(*expr)).collect();
-            let mut map = IndexingMap { results, ..self.domain.clone() };
-            map.constraints.clear();
+        if let Some((guard, _)) = &self.scatter {
+            view.outputs.iter_mut().for_each(|it| it.guard.clone_from(guard));
+        }
+        let whole = IndexingMap { constraints: Vec::new(), ..view.domain.clone() };
+        for access in view.accesses_mut() {
+            let results = access.subscripts.iter().map(|it| self.ir.canonicalize(*it)).collect();
+            let mut map = IndexingMap { results, ..whole.clone() };
             // A destination has elements where a range has no values.
             if !map.is_known_empty(self.ir) {
                 map.simplify(self.ir);
             }
-            let constraints = guard.to_vec();
-            IndexingMap { results: map.results, constraints, ..frame.clone() }
-        });
-        let maps = maps.collect();
-        let mut parts = GenericParts {
-            maps,
-            fills: self.inputs.iter().map(|(.., (_, fill))| *fill).collect(),
-            domain: self.domain,
-            runtimes: self.runtimes,
-            inputs: self.inputs.iter().map(|(tensor, ..)| *tensor).collect(),
-            inits: self.outputs.iter().map(|(init, ..)| *init).collect(),
-            accumulators,
-            combiner: None,
-        };
-        parts.drop_unused_runtimes(self.ir, &[]);
+            access.subscripts = map.results;
+        }
+        view.drop_unused_runtimes(self.ir, &[]);
         match (self.scan, self.scatter) {
-            (Some(scan), _) => parts.build_scan(self.ir, b, epilogue, scan).into(),
-            (_, Some((_, promises))) => parts.build_scatter(self.ir, b, promises).into(),
-            (None, None) => parts.build(self.ir, b, epilogue).into(),
+            (Some(scan), _) => view.build_scan(self.ir, b, epilogue, scan).into(),
+            (_, Some((_, promises))) => view.build_scatter(self.ir, b, promises).into(),
+            (None, None) => view.build(self.ir, b, epilogue).into(),
         }
     }
 }

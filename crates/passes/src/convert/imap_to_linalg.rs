@@ -42,8 +42,7 @@ use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
 use tc_dialects::{
     imap::{
-        self, Accumulator, Generic, GenericParts, Indexed, Inside,
-        extents::{extent_expr, is_index},
+        self, Accumulator, Generic, Indexed, Inside, View, extents::extent_expr,
         verify::index_variable,
     },
     mlir::{self, Blk, Builder, Val, ValueMap},
@@ -85,7 +84,7 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
 struct Loops<'c, 'i> {
     ir: &'i Context,
     generic: Generic<'c>,
-    parts: GenericParts<'c>,
+    view: View<'c>,
     /// The extent of each loop over the runtime variables, dimension variables first.
     extents: Vec<Expr>,
     /// The subscripts of inputs and destinations over dimension variables with the numbers of the loops.
@@ -98,33 +97,34 @@ impl<'c, 'i> Loops<'c, 'i> {
     /// # Errors
     /// The reason why `linalg.generic` cannot express it.
     fn of(ir: &'i Context, generic: Generic<'c>) -> Result<Self, String> {
-        let parts = generic.parts(ir);
+        let view = View::of(ir, generic);
         let context = mlir::context_of(generic.op());
-        for value in parts.inputs.iter().chain(&parts.inits) {
-            let element = mlir::element_type(value.r#type());
-            if !mlir::is_tensor(value.r#type()) {
+        for access in view.inputs.iter().chain(&view.outputs) {
+            let ty = access.value.r#type();
+            let element = mlir::element_type(ty);
+            if !mlir::is_tensor(ty) {
                 return Err("it works on buffers".to_string());
             }
             if mlir::signless(context, element) != element {
                 return Err(format!("it has elements of type '{element}'"));
             }
         }
-        if let Some(number) = parts.runtimes.iter().position(|value| !is_index(*value)) {
+        if let Some(number) = view.runtimes.iter().position(|it| it.access().is_some()) {
             return Err(format!("runtime variable {number} is read from a tensor"));
         }
-        if !parts.domain.constraints.is_empty() {
+        if !view.domain.constraints.is_empty() {
             return Err("the domain has constraints".to_string());
         }
         if generic.has_guards() || !Inside::all_of(&generic.blocks()).is_empty() {
             return Err("it has guards".to_string());
         }
         let is_paired = |(number, it): (usize, &Accumulator)| {
-            let init = parts.inits.get(number);
-            init.is_some_and(|init| mlir::element_type(init.r#type()) == it.ty)
+            let output = view.outputs.get(number);
+            output.is_some_and(|output| mlir::element_type(output.value.r#type()) == it.ty)
                 && it.destination().is_none_or(|destination| destination == number)
         };
-        let accumulators = &parts.accumulators;
-        let are_paired = accumulators.len() == parts.inits.len()
+        let accumulators = &view.accumulators;
+        let are_paired = accumulators.len() == view.outputs.len()
             && accumulators.iter().enumerate().all(is_paired);
         if !accumulators.is_empty() && !are_paired {
             return Err("the accumulators do not have the types of the destinations".to_string());
@@ -132,9 +132,9 @@ impl<'c, 'i> Loops<'c, 'i> {
         if generic.has_combiner() {
             return Err("a region combines the accumulators".to_string());
         }
-        let intervals = parts.domain.intervals(ir);
+        let intervals = view.domain.intervals(ir);
         let mut extents = Vec::new();
-        for variable in parts.domain.dims.iter().chain(&parts.domain.ranges) {
+        for variable in view.domain.dims.iter().chain(&view.domain.ranges) {
             let name = match &variable.name {
                 Some(name) => format!("variable '{name}'"),
                 None => format!("variable {}", extents.len()),
@@ -153,22 +153,21 @@ impl<'c, 'i> Loops<'c, 'i> {
             let is_size = 0 <= ir.interval_of(extent, &|var| intervals.of(var)).lo;
             extents.push(if is_size { extent } else { ir.max(extent, ir.constant(0)) });
         }
-        let num_dims = parts.domain.dims.len() as u32;
+        let num_dims = view.domain.dims.len() as u32;
         let as_loop = |var| match var {
             Var::Range(number) => Some(ir.dim(num_dims + number)),
             Var::Dim(_) | Var::Runtime(_) => None,
         };
-        let maps = &parts.maps[..parts.inputs.len() + parts.inits.len()];
         let mut subscripts = Vec::new();
-        for (number, map) in maps.iter().enumerate() {
-            let exprs = ir.substitute_all(&map.results, &as_loop);
+        for (number, access) in view.inputs.iter().chain(&view.outputs).enumerate() {
+            let exprs = ir.substitute_all(&access.subscripts, &as_loop);
             if mlir::affine_map(context, ir, extents.len(), &exprs).is_none() {
                 return Err(format!("map {number} is not affine, or uses a runtime variable"));
             }
             subscripts.push(exprs);
         }
         // In linalg, an operation stores every element of its destinations.
-        for (number, exprs) in subscripts[parts.inputs.len()..].iter().enumerate() {
+        for (number, exprs) in subscripts[view.inputs.len()..].iter().enumerate() {
             let others = exprs.iter().filter(|expr| ir.as_constant(**expr).is_none());
             let variables: BTreeSet<_> = others.clone().filter_map(|it| ir.as_var(*it)).collect();
             if variables.len() != others.count() {
@@ -179,8 +178,8 @@ impl<'c, 'i> Loops<'c, 'i> {
             }
         }
         // Simplification replaces a variable of one value by 0; upstream looks for it.
-        for (exprs, init) in subscripts[parts.inputs.len()..].iter_mut().zip(&parts.inits) {
-            let shape = mlir::shape(init.r#type());
+        for (exprs, output) in subscripts[view.inputs.len()..].iter_mut().zip(&view.outputs) {
+            let shape = mlir::shape(output.value.r#type());
             for number in 0..num_dims {
                 let variable = ir.dim(number);
                 let is_one = ir.as_constant(extents[number as usize]) == Some(1);
@@ -192,20 +191,20 @@ impl<'c, 'i> Loops<'c, 'i> {
                 }
             }
         }
-        Ok(Self { ir, generic, parts, extents, subscripts })
+        Ok(Self { ir, generic, view, extents, subscripts })
     }
 
     fn convert(self) {
         let op = self.generic.op();
         let b = Builder::before(op);
         let sizes = self.build_sizes(&b);
-        let num_dims = self.parts.domain.dims.len();
-        let operands = self.parts.inputs.iter().chain(&self.parts.inits).zip(&self.subscripts);
+        let num_dims = self.view.domain.dims.len();
+        let operands = self.view.inputs.iter().chain(&self.view.outputs).zip(&self.subscripts);
         let mut inputs: Vec<_> =
-            operands.map(|(operand, index)| self.slice(&b, &sizes, *operand, index)).collect();
-        let slices = inputs.split_off(self.parts.inputs.len());
+            operands.map(|(it, index)| self.slice(&b, &sizes, it.value, index)).collect();
+        let slices = inputs.split_off(self.view.inputs.len());
         let mut outputs = slices.clone();
-        let accumulators = &self.parts.accumulators;
+        let accumulators = &self.view.accumulators;
         for (output, accumulator) in outputs.iter_mut().zip(accumulators) {
             if accumulator.destination().is_none() {
                 let start = accumulator.build_start(&b, |_| unreachable!("it has no destination"));
@@ -235,11 +234,11 @@ impl<'c, 'i> Loops<'c, 'i> {
                 copy(inside, epilogue, &old, &[elements, read].concat())
             });
         }
-        let stored = outputs.into_iter().zip(slices).zip(&self.parts.inits);
+        let stored = outputs.into_iter().zip(slices).zip(self.view.inits());
         let results: Vec<_> = stored
-            .map(|((output, slice), init)| match slice.tensor == *init {
+            .map(|((output, slice), init)| match slice.tensor == init {
                 true => output.tensor,
-                false => slice.build_insert(&b, output.tensor, *init),
+                false => slice.build_insert(&b, output.tensor, init),
             })
             .collect();
         mlir::replace(op, &results);
@@ -247,12 +246,12 @@ impl<'c, 'i> Loops<'c, 'i> {
 
     /// The extents of the loops.
     fn build_sizes(&self, b: &Builder<'c>) -> Vec<Size<'c>> {
-        let runtimes = self.parts.domain.runtimes.iter().enumerate();
+        let runtimes = self.view.domain.runtimes.iter().enumerate();
         let names = runtimes.map(|(number, it)| match &it.name {
             Some(name) => name.to_string(),
             None => format!("rt{number}"),
         });
-        let named: Vec<_> = names.zip(self.parts.runtimes.iter().copied()).collect();
+        let named: Vec<_> = names.zip(self.view.runtime_values()).collect();
         let is_dynamic = |extent: &Expr| self.ir.as_constant(*extent).is_none();
         let dynamic: Vec<_> = self.extents.iter().copied().filter(is_dynamic).collect();
         let mut values = match dynamic.is_empty() {
@@ -281,7 +280,7 @@ impl<'c, 'i> Loops<'c, 'i> {
         let mut slice = Slice { tensor: operand, index: index.to_vec(), spans: Vec::new() };
         let mut is_whole = true;
         for (dim, expr) in slice.index.iter_mut().enumerate() {
-            let found = extent_expr(ir, &self.parts.runtimes, operand, dim);
+            let found = extent_expr(ir, &self.view.runtime_values(), operand, dim);
             let span = match (ir.as_constant(*expr), ir.as_var(*expr)) {
                 (Some(offset), _) => {
                     *expr = ir.constant(0);

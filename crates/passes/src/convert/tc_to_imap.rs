@@ -44,7 +44,7 @@ use melior::ir::{
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use tc_dialects::{
-    imap::{self, GenericParts, Indexed},
+    imap::{self, Access, Indexed, Runtime, View},
     mlir::{self, Builder, Op, Val, ValueMap},
     pass::{Failure, PassInfo, PassRun},
     report::Report,
@@ -377,8 +377,8 @@ impl<'c, 'i> Converter<'c, 'i> {
         let mut order: Vec<_> = kept.iter().map(|(operand, slot)| (*slot, *operand)).collect();
         order.sort_unstable();
         let inputs: Vec<&Operand> = order.iter().map(|(_, number)| &operands[*number]).collect();
-        let parts = self.build_parts(domain, &inputs, (init, &position), &runtimes, combiner);
-        let generic = parts.build(self.ir, &self.builder, false);
+        let view = self.build_view(domain, &inputs, (init, &position), &runtimes, combiner);
+        let generic = view.build(self.ir, &self.builder, false);
         let arguments = mlir::arguments(generic.body());
         let mut values = self.values.clone();
         for (key, number) in &operand_of_read {
@@ -428,37 +428,28 @@ impl<'c, 'i> Converter<'c, 'i> {
     }
 
     /// The operands and maps of the operation, over the runtime variables that they use.
-    fn build_parts(
+    fn build_view(
         &self,
         mut domain: IndexingMap,
         inputs: &[&Operand<'c>],
         (init, position): (Val<'c>, &[Expr]),
         runtimes: &[(Val<'c>, Vec<Expr>)],
         combiner: imap::Combiner,
-    ) -> GenericParts<'c> {
+    ) -> View<'c> {
         let ir = self.ir;
         for (tensor, _) in runtimes {
             let interval = imap::element_interval(mlir::element_type(tensor.r#type()), false);
             domain.runtimes.push(Variable::bounded(ir, interval));
         }
-        let frame = IndexingMap {
-            dims: strip_bounds(&domain.dims),
-            ranges: strip_bounds(&domain.ranges),
-            runtimes: strip_bounds(&domain.runtimes),
-            ..IndexingMap::default()
-        };
-        let with = |results: &[Expr]| IndexingMap { results: results.to_vec(), ..frame.clone() };
-        let mut maps: Vec<_> = inputs.iter().map(|operand| with(&operand.results)).collect();
-        maps.push(with(position));
-        maps.extend(runtimes.iter().map(|(_, results)| with(results)));
-        let sizes = self.sizes.iter().map(|(_, value)| *value);
-        let mut parts = GenericParts {
+        let access =
+            |(value, subscripts): (Val<'c>, &[Expr])| Access::new(value, subscripts.to_vec());
+        let sizes = self.sizes.iter().map(|(_, value)| Runtime::Index(*value));
+        let elements = runtimes.iter().map(|(tensor, at)| Runtime::Element(access((*tensor, at))));
+        let mut view = View {
             domain,
-            runtimes: sizes.chain(runtimes.iter().map(|(tensor, _)| *tensor)).collect(),
-            inputs: inputs.iter().map(|operand| operand.tensor).collect(),
-            inits: vec![init],
-            maps,
-            fills: Vec::new(),
+            runtimes: sizes.chain(elements).collect(),
+            inputs: inputs.iter().map(|it| access((it.tensor, &it.results))).collect(),
+            outputs: vec![access((init, position))],
             combiner: None,
             accumulators: imap::Accumulator::of_combiners(
                 self.builder.context,
@@ -466,8 +457,8 @@ impl<'c, 'i> Converter<'c, 'i> {
                 &[init],
             ),
         };
-        parts.drop_unused_runtimes(ir, &[]);
-        parts
+        view.drop_unused_runtimes(ir, &[]);
+        view
     }
 
     /// Copies the body of a statement into that of the operation, and lowers it.
@@ -608,13 +599,6 @@ fn used_values(statement: Comprehension, operands: &HashMap<usize, usize>) -> Ha
         }
     }
     used
-}
-
-fn strip_bounds(variables: &[Variable]) -> Vec<Variable> {
-    variables
-        .iter()
-        .map(|variable| Variable { name: variable.name.clone(), ..Variable::default() })
-        .collect()
 }
 
 fn build_division_of<'c>(builder: &Builder<'c>, op: Op<'c>, remainder: bool) -> Val<'c> {

@@ -40,7 +40,7 @@ use crate::loops::{build_alloc, build_for};
 use melior::ir::{ValueLike, operation::OperationLike, r#type::MemRefType};
 use std::collections::{HashMap, HashSet};
 use tc_dialects::{
-    imap::{Generic, GenericParts, Indexed},
+    imap::{Generic, Indexed, Runtime, View},
     mlir::{self, Builder, Op, Val},
     pass::{Failure, PassInfo, PassOption, PassRun},
     report::{RemarkKind, Report, remark},
@@ -316,43 +316,22 @@ fn at_index<'c>(
     index: Val<'c>,
     smaller: &HashMap<usize, Val<'c>>,
 ) {
-    let without_outer = |map: &mut IndexingMap| {
-        let bounds = map.dims.remove(0);
-        map.substitute(ir, &|var| match var {
-            Var::Dim(0) => Some(ir.runtime(0)),
-            Var::Dim(dim) => Some(ir.dim(dim - 1)),
-            _ => None,
-        });
-        map.runtimes.push(bounds);
-    };
-    let mut domain = generic.domain(ir);
-    without_outer(&mut domain);
-    let operands = generic.inputs().into_iter().chain(generic.inits());
-    let (buffers, maps): (Vec<_>, Vec<_>) = operands
-        .zip(generic.maps(ir))
-        .map(|(buffer, mut map)| {
-            without_outer(&mut map);
-            match smaller.get(&mlir::value_key(buffer)) {
-                Some(smaller) => {
-                    map.results.remove(0);
-                    (*smaller, map)
-                }
-                None => (buffer, map),
-            }
-        })
-        .unzip();
-    let (inputs, inits) = buffers.split_at(generic.inputs().len());
-    let parts = GenericParts {
-        domain,
-        runtimes: vec![index],
-        inputs: inputs.to_vec(),
-        inits: inits.to_vec(),
-        maps,
-        fills: generic.fills(),
-        accumulators: generic.accumulators(),
-        combiner: generic.combiner(),
-    };
-    let new = parts.build(ir, builder, generic.epilogue().is_some());
+    let mut view = View::of(ir, generic);
+    let outer = view.domain.dims.remove(0);
+    view.substitute(ir, &|var| match var {
+        Var::Dim(0) => Some(ir.runtime(0)),
+        Var::Dim(dim) => Some(ir.dim(dim - 1)),
+        _ => None,
+    });
+    view.domain.runtimes.push(outer);
+    view.runtimes.push(Runtime::Index(index));
+    for access in view.accesses_mut() {
+        if let Some(smaller) = smaller.get(&mlir::value_key(access.value)) {
+            access.value = *smaller;
+            access.subscripts.remove(0);
+        }
+    }
+    let new = view.build(ir, builder, generic.epilogue().is_some());
     mlir::copy_block(builder.context, generic.body(), new.body(), builder.location);
     if let (Some(old), Some(new)) = (generic.epilogue(), new.epilogue()) {
         mlir::copy_block(builder.context, old, new, builder.location);

@@ -48,12 +48,12 @@ use melior::ir::{
     Location, Type, TypeLike, ValueLike, operation::OperationLike, r#type::IntegerType,
 };
 use tc_dialects::{
-    imap::{Generic, GenericParts, Indexed, Inside},
+    imap::{Access, Generic, Indexed, Inside, View},
     mlir::{self, Blk, Builder, Op, Val, ValueMap},
     pass::{Failure, PassInfo, PassRun},
     report::{RemarkKind, remark},
 };
-use tc_ir::{Context, IndexingMap};
+use tc_ir::Context;
 
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
@@ -279,36 +279,19 @@ fn scalar_of(tensor: Val<'_>) -> Option<Val<'_>> {
 /// are any.
 fn capture_scalars<'c>(ir: &Context, generic: Generic<'c>) -> bool {
     let op = generic.op();
-    let (inputs, mut maps, mut fills) = (generic.inputs(), generic.maps(ir), generic.fills());
-    let reads = inputs.iter().zip(&maps);
-    let scalar = |(input, map): (&Val<'c>, &IndexingMap)| {
-        if map.constraints.is_empty() { scalar_of(*input) } else { None }
-    };
-    let scalars: Vec<_> = reads.map(scalar).collect();
+    let mut view = View::of(ir, generic);
+    let scalar = |it: &Access<'c>| if it.guard.is_empty() { scalar_of(it.value) } else { None };
+    let scalars: Vec<_> = view.inputs.iter().map(scalar).collect();
     if scalars.iter().all(Option::is_none) {
         return false;
     }
-    let is_kept = |number: &usize| scalars.get(*number).is_none_or(Option::is_none);
-    let mut number = 0..;
-    maps.retain(|_| number.next().is_some_and(|it| is_kept(&it)));
-    let mut number = 0..;
-    fills.retain(|_| number.next().is_some_and(|it| is_kept(&it)));
-    let kept = inputs.iter().enumerate().filter(|(it, _)| is_kept(it));
-    let parts = GenericParts {
-        domain: generic.domain(ir),
-        runtimes: generic.runtimes(),
-        inputs: kept.map(|(_, input)| *input).collect(),
-        inits: generic.inits(),
-        maps,
-        fills,
-        accumulators: generic.accumulators(),
-        combiner: generic.combiner(),
-    };
-    let new = parts.build(ir, &Builder::before(op), generic.epilogue().is_some());
+    let mut found = scalars.iter();
+    view.inputs.retain(|_| found.next().is_some_and(Option::is_none));
+    let new = view.build(ir, &Builder::before(op), generic.epilogue().is_some());
     let regions = [Some((generic.body(), new.body())), generic.epilogue().zip(new.epilogue())];
     for (number, (old, new)) in regions.into_iter().flatten().enumerate() {
         // The epilogue has the folded values before its inputs.
-        let num_folded = if number == 0 { 0 } else { parts.accumulators.len() };
+        let num_folded = if number == 0 { 0 } else { view.accumulators.len() };
         let mut map = ValueMap::default();
         let mut left = mlir::arguments(new).into_iter();
         for (number, argument) in mlir::arguments(old).into_iter().enumerate() {

@@ -18,7 +18,7 @@ use crate::loops::build_scratch;
 use melior::ir::{ValueLike, r#type::MemRefType};
 use std::collections::BTreeSet;
 use tc_dialects::{
-    imap::{self, Generic, GenericParts, Indexed},
+    imap::{self, Access, Generic, Indexed, View},
     mlir::{self, Builder},
 };
 use tc_ir::{Constraint, Expr, IndexingMap, Var, Variable};
@@ -135,27 +135,22 @@ fn copy<'c>(nest: &mut Nest<'c>, builder: &Builder<'c>, number: usize, lane: Var
     let variables: Vec<Variable> =
         order.iter().map(|var| Variable::bounded(ir, nest.intervals.of(*var))).collect();
     let origin = |var: &Var| ir.constant(nest.intervals.of(*var).lo);
-    let map_of = |results: Vec<Expr>| IndexingMap {
-        dims: variables.clone(),
-        results,
-        ..IndexingMap::default()
-    };
     let places = numbered.iter().map(|(var, expr)| ir.sub(*expr, origin(var))).collect();
     let constraints = nest.domain.constraints.iter();
     let constraints = constraints
         .filter(|it| concerns(nest, it, &needs))
         .map(|it| Constraint { expr: ir.substitute(it.expr, &renamed), interval: it.interval });
-    let parts = GenericParts {
-        domain: IndexingMap { constraints: constraints.collect(), ..map_of(Vec::new()) },
+    let constraints = constraints.collect();
+    let subscripts = ir.substitute_all(&input.map.results, &renamed);
+    let view = View {
+        domain: IndexingMap { dims: variables, constraints, ..IndexingMap::default() },
         runtimes: Vec::new(),
-        inputs: vec![input.buffer],
-        inits: vec![packed],
-        maps: vec![map_of(ir.substitute_all(&input.map.results, &renamed)), map_of(places)],
-        fills: Vec::new(),
+        inputs: vec![Access::new(input.buffer, subscripts)],
+        outputs: vec![Access::new(packed, places)],
         accumulators: Vec::new(),
         combiner: None,
     };
-    let generic = parts.build(ir, builder, false);
+    let generic = view.build(ir, builder, false);
     let body = generic.body();
     let inside = Builder::at_end(builder.context, body, builder.location);
     imap::build_yield(&inside, &mlir::arguments(body));

@@ -1,13 +1,10 @@
 //! Builds the fused operation of a plan.
 
-use super::{
-    legality::Plan,
-    view::{Read, View, substitute_conditions},
-};
+use super::{candidate::Candidate, legality::Plan};
 use melior::ir::{Attribute, ValueLike, operation::OperationLike};
 use std::collections::{BTreeSet, HashMap};
 use tc_dialects::{
-    imap::{self, Generic, GenericParts, Indexed, Inside, verify::index_variable},
+    imap::{self, Access, Generic, Indexed, Inside, Runtime, View, verify::index_variable},
     mlir::{self, Blk, Builder, Val, ValueMap},
 };
 use tc_ir::{
@@ -21,19 +18,17 @@ use tc_ir::{
 pub(super) struct Frame<'c, 'i> {
     pub(super) ir: &'i Context,
     pub(super) domain: IndexingMap,
-    pub(super) runtimes: Vec<Val<'c>>,
-    pub(super) runtime_reads: Vec<Option<Read<'c>>>,
-    pub(super) inputs: Vec<(Val<'c>, Read<'c>)>,
+    pub(super) runtimes: Vec<Runtime<'c>>,
+    pub(super) inputs: Vec<Access<'c>>,
 }
 
 impl<'c, 'i> Frame<'c, 'i> {
-    /// The variables of a view.
-    pub(super) fn of(ir: &'i Context, view: &View<'c>) -> Self {
+    /// The variables of an operation.
+    pub(super) fn of(ir: &'i Context, candidate: &Candidate<'c>) -> Self {
         Self {
             ir,
-            domain: view.parts.domain.clone(),
-            runtimes: view.parts.runtimes.clone(),
-            runtime_reads: view.runtime_reads.clone(),
+            domain: candidate.view.domain.clone(),
+            runtimes: candidate.view.runtimes.clone(),
             inputs: Vec::new(),
         }
     }
@@ -45,12 +40,12 @@ impl<'c, 'i> Frame<'c, 'i> {
     /// `dims` refers to runtime variable `k` of the producer as number `base + k`.
     pub(super) fn add_runtimes(
         &mut self,
-        view: &View<'c>,
+        producer: &View<'c>,
         base: usize,
         dims: &[Expr],
     ) -> (Vec<Expr>, Vec<Expr>) {
         let ir = self.ir;
-        let variables = &view.parts.domain.runtimes;
+        let variables = &producer.domain.runtimes;
         let num_before = self.runtimes.len();
         let mut exprs: Vec<Option<Expr>> = vec![None; variables.len()];
         // The variables in `dims`, and those that they need, come first: they do not depend on
@@ -60,13 +55,13 @@ impl<'c, 'i> Frame<'c, 'i> {
         let mut needed = BTreeSet::new();
         while let Some(number) = work.pop() {
             if needed.insert(number) {
-                let read = view.runtime_reads[number].iter().flat_map(Read::exprs);
-                let exprs: Vec<_> = read.chain(bounds(&variables[number])).collect();
+                let access = producer.runtimes[number].access().into_iter().flat_map(Access::exprs);
+                let exprs: Vec<_> = access.chain(bounds(&variables[number])).collect();
                 work.extend(runtime_numbers(ir, &exprs));
             }
         }
         for number in needed {
-            self.add_runtime(view, number, &[], &mut exprs);
+            self.add_runtime(producer, number, &[], &mut exprs);
         }
         let dims = ir.substitute_all(dims, &|var| match var {
             Var::Runtime(number) => *exprs.get((number as usize).checked_sub(base)?)?,
@@ -74,7 +69,7 @@ impl<'c, 'i> Frame<'c, 'i> {
         });
         for number in 0..variables.len() {
             if exprs[number].is_none() {
-                self.add_runtime(view, number, &dims, &mut exprs);
+                self.add_runtime(producer, number, &dims, &mut exprs);
             }
         }
         let exprs: Vec<Expr> = exprs.into_iter().flatten().collect();
@@ -95,21 +90,22 @@ impl<'c, 'i> Frame<'c, 'i> {
     /// Adds a runtime variable of the producer, or finds an equal one, and notes its expression.
     pub(super) fn add_runtime(
         &mut self,
-        view: &View<'c>,
+        producer: &View<'c>,
         number: usize,
         dims: &[Expr],
         exprs: &mut [Option<Expr>],
     ) {
         let ir = self.ir;
-        let value = view.parts.runtimes[number];
-        let mut variable = view.parts.domain.runtimes[number].clone();
+        let mut runtime = producer.runtimes[number].clone();
+        let mut variable = producer.domain.runtimes[number].clone();
         let renumbered = |var| match var {
             Var::Dim(dim) => dims.get(dim as usize).copied(),
             Var::Runtime(number) => exprs[number as usize],
             Var::Range(_) => None,
         };
-        let read = view.runtime_reads[number].as_ref();
-        let read = read.map(|read| read.substitute(ir, &renumbered));
+        if let Runtime::Element(access) = &mut runtime {
+            access.substitute(ir, &renumbered);
+        }
         let in_bounds: Vec<_> = bounds(&variable).collect();
         let are_known = runtime_numbers(ir, &in_bounds).all(|it| exprs[it].is_some());
         let renumbered = |bound: Option<Expr>| bound.map(|it| ir.substitute(it, &renumbered));
@@ -117,17 +113,14 @@ impl<'c, 'i> Frame<'c, 'i> {
         // Bounds decide how an element is read: as a signed or as an unsigned number.
         let is_equal = |known: &usize| {
             let other = &self.domain.runtimes[*known];
-            self.runtimes[*known] == value
-                && self.runtime_reads[*known] == read
-                && (other.lower, other.upper) == (lower, upper)
+            self.runtimes[*known] == runtime && (other.lower, other.upper) == (lower, upper)
         };
         let known = (0..self.runtimes.len()).find(is_equal).filter(|_| are_known);
         let place = known.unwrap_or_else(|| {
             if self.domain.runtimes.iter().any(|other| other.name == variable.name) {
                 variable.name = None;
             }
-            self.runtimes.push(value);
-            self.runtime_reads.push(read);
+            self.runtimes.push(runtime);
             self.domain.runtimes.push(variable);
             self.runtimes.len() - 1
         });
@@ -135,76 +128,56 @@ impl<'c, 'i> Frame<'c, 'i> {
     }
 
     /// Adds an input, or finds an equal one, and gives its number.
-    pub(super) fn add_input(&mut self, value: Val<'c>, read: Read<'c>) -> usize {
-        let known = self.inputs.iter().position(|known| *known == (value, read.clone()));
+    pub(super) fn add_input(&mut self, access: Access<'c>) -> usize {
+        let known = self.inputs.iter().position(|known| *known == access);
         known.unwrap_or_else(|| {
-            self.inputs.push((value, read));
+            self.inputs.push(access);
             self.inputs.len() - 1
         })
     }
 
-    /// The parts of an operation with these destinations, with the folds of another operation, and with
+    /// An operation with these destinations, with the folds of another operation, and with
     /// an epilogue if `epilogue`; and the numbers of the runtime variables that are left. `conditions`
     /// are those of `imap.inside`.
-    pub(super) fn parts(
+    pub(super) fn view(
         &self,
-        inits: &[Val<'c>],
-        init_maps: &[Vec<Expr>],
-        folds: &View<'c>,
+        outputs: &[Access<'c>],
+        folds: &Candidate<'c>,
         epilogue: bool,
         conditions: &[Constraint],
-    ) -> (GenericParts<'c>, Vec<usize>) {
+    ) -> (View<'c>, Vec<usize>) {
         // Folds store, and their epilogue reads, where the constraints do not hold as well.
         let mut whole = self.domain.clone();
-        if !folds.parts.accumulators.is_empty() {
+        if !folds.view.accumulators.is_empty() {
             whole.constraints.clear();
         }
         let inside = if epilogue { &whole } else { &self.domain };
         let mut of_inputs = Simplifier::for_map(self.ir, inside);
         let mut of_others = Simplifier::for_map(self.ir, &whole);
-        let strip = |variables: &[Variable]| {
-            variables
-                .iter()
-                .map(|it| Variable { name: it.name.clone(), ..Variable::default() })
-                .collect()
-        };
-        let frame = IndexingMap {
-            dims: strip(&self.domain.dims),
-            ranges: strip(&self.domain.ranges),
-            runtimes: strip(&self.domain.runtimes),
-            ..IndexingMap::default()
-        };
-        let (mut maps, mut fills) = (Vec::new(), Vec::new());
-        let mut add = |simplifier: &mut Simplifier, read: &Read<'c>| {
-            let mut constraints = Vec::new();
-            for Constraint { expr, interval } in &read.guard {
-                let expr = simplifier.simplify(*expr);
-                if !interval.covers(simplifier.interval_of(expr)) {
-                    constraints.push(Constraint { expr, interval: *interval });
-                }
+        let simplify = |simplifier: &mut Simplifier, access: &mut Access<'c>| {
+            for it in &mut access.guard {
+                it.expr = simplifier.simplify(it.expr);
             }
-            fills.push(read.fill);
-            let results = read.results.iter().map(|expr| simplifier.simplify(*expr)).collect();
-            maps.push(IndexingMap { results, constraints, ..frame.clone() });
+            access.guard.retain(|it| !it.interval.covers(simplifier.interval_of(it.expr)));
+            for subscript in &mut access.subscripts {
+                *subscript = simplifier.simplify(*subscript);
+            }
         };
-        self.inputs.iter().for_each(|(_, read)| add(&mut of_inputs, read));
-        for results in init_maps {
-            let read = Read { results: results.clone(), guard: Vec::new(), fill: None };
-            add(&mut of_others, &read);
-        }
-        self.runtime_reads.iter().flatten().for_each(|read| add(&mut of_others, read));
-        let mut parts = GenericParts {
+        let mut view = View {
             domain: self.domain.clone(),
             runtimes: self.runtimes.clone(),
-            inputs: self.inputs.iter().map(|(value, _)| *value).collect(),
-            inits: inits.to_vec(),
-            maps,
-            fills,
-            accumulators: folds.parts.accumulators.clone(),
-            combiner: folds.parts.combiner,
+            inputs: self.inputs.clone(),
+            outputs: outputs.to_vec(),
+            accumulators: folds.view.accumulators.clone(),
+            combiner: folds.view.combiner,
         };
-        let kept = parts.drop_unused_runtimes(self.ir, conditions);
-        (parts, kept)
+        let num_inputs = view.inputs.len();
+        for (number, access) in view.accesses_mut().enumerate() {
+            let is_input = number < num_inputs;
+            simplify(if is_input { &mut of_inputs } else { &mut of_others }, access);
+        }
+        let kept = view.drop_unused_runtimes(self.ir, conditions);
+        (view, kept)
     }
 }
 
@@ -268,18 +241,17 @@ impl<'c, 'i> Plan<'c, 'i> {
         guard: &[Constraint],
         fill: Option<Attribute<'c>>,
     ) -> Copied {
-        let base = self.consumer.parts.runtimes.len();
-        let (dims, runtimes) = frame.add_runtimes(&self.producer, base, dims);
-        let parts = &self.producer.parts;
+        let base = self.consumer.view.runtimes.len();
+        let (dims, runtimes) = frame.add_runtimes(&self.producer.view, base, dims);
         let mut copied = Copied { inputs: Vec::new(), dims, runtimes };
-        for (number, value) in parts.inputs.iter().enumerate() {
-            let read = Read::of(parts, number);
-            let mut read = read.substitute(self.ir, &|var| copied.replacement(var));
-            read.guard.extend(guard);
+        for input in &self.producer.view.inputs {
+            let mut access = input.clone();
+            access.substitute(self.ir, &|var| copied.replacement(var));
+            access.guard.extend(guard);
             if !guard.is_empty() && self.producer.copies(fill) {
-                read.fill = fill;
+                access.fill = fill;
             }
-            copied.inputs.push(frame.add_input(*value, read));
+            copied.inputs.push(frame.add_input(access));
         }
         copied
     }
@@ -287,12 +259,13 @@ impl<'c, 'i> Plan<'c, 'i> {
     /// The conditions of every `imap.inside` of the operation under construction.
     fn conditions<'a>(&self, copies: impl Iterator<Item = &'a Copied>) -> Vec<Constraint> {
         let mut conditions = Inside::conditions_in(self.ir, &self.consumer.generic.blocks());
-        let guards = self.reads.iter().map(|read| &self.consumer.parts.maps[*read].constraints);
+        let guards = self.reads.iter().map(|read| &self.consumer.view.inputs[*read].guard);
         conditions.extend(guards.flatten());
         let of_producer = Inside::conditions_in(self.ir, &self.producer.generic.blocks());
         for copied in copies {
-            let replacement = |var| copied.replacement(var);
-            conditions.extend(substitute_conditions(self.ir, &of_producer, &replacement));
+            let mut moved = of_producer.clone();
+            imap::substitute_constraints(self.ir, &mut moved, &|var| copied.replacement(var));
+            conditions.extend(moved);
         }
         conditions
     }
@@ -304,32 +277,25 @@ impl<'c, 'i> Plan<'c, 'i> {
         // What stands for each input of the consumer: an input, or a body of the producer.
         let mut numbers: HashMap<usize, usize> = HashMap::new();
         let mut bodies: HashMap<usize, Copied> = HashMap::new();
-        for (number, value) in consumer.parts.inputs.iter().enumerate() {
+        for (number, access) in consumer.view.inputs.iter().enumerate() {
             match self.reads.iter().position(|read| *read == number) {
                 Some(read) => {
-                    let guard = &consumer.parts.maps[number].constraints;
-                    let (dims, fill) = (&self.dims[read], consumer.parts.fills[number]);
-                    let copied = self.add_producer_inputs(&mut frame, dims, guard, fill);
+                    let (dims, guard) = (&self.dims[read], &access.guard);
+                    let copied = self.add_producer_inputs(&mut frame, dims, guard, access.fill);
                     bodies.insert(number, copied);
                 }
                 None => {
-                    let read = Read::of(&consumer.parts, number);
-                    numbers.insert(number, frame.add_input(*value, read));
+                    numbers.insert(number, frame.add_input(access.clone()));
                 }
             }
         }
         let builder = self.builder();
-        let init_maps: Vec<_> = consumer.parts.maps[consumer.parts.inputs.len()..]
-            .iter()
-            .take(consumer.parts.inits.len())
-            .map(|map| map.results.clone())
-            .collect();
         let epilogue = consumer.generic.epilogue().is_some();
-        let (inits, accumulators) = (&consumer.parts.inits, &consumer.parts.accumulators);
         let conditions = self.conditions(bodies.values());
-        let (parts, kept) = frame.parts(inits, &init_maps, consumer, epilogue, &conditions);
-        let fused = parts.build(ir, &builder, epilogue);
-        let num_folded = accumulators.len();
+        let outputs = &consumer.view.outputs;
+        let (view, kept) = frame.view(outputs, consumer, epilogue, &conditions);
+        let fused = view.build(ir, &builder, epilogue);
+        let num_folded = view.accumulators.len();
         let blocks = [(Some(consumer.generic.body()), Some(fused.body()), 0)];
         let epilogues = [(consumer.generic.epilogue(), fused.epilogue(), num_folded)];
         for (old, new, offset) in blocks.into_iter().chain(epilogues) {
@@ -349,11 +315,10 @@ impl<'c, 'i> Plan<'c, 'i> {
                         copied.inputs.iter().map(|input| new_arguments[offset + input]).collect();
                     let body = self.producer.generic.body();
                     let mut value = self.copy_body(&frame, &inside, body, &arguments, copied)[0];
-                    let guard = &consumer.parts.maps[number].constraints;
-                    let fill = consumer.parts.fills[number];
-                    if !guard.is_empty() && !self.producer.copies(fill) {
+                    let Access { guard, fill, .. } = &consumer.view.inputs[number];
+                    if !guard.is_empty() && !self.producer.copies(*fill) {
                         let holds = imap::build_inside(&inside, ir, guard);
-                        let fill = imap::build_fill(&inside, fill, value.r#type());
+                        let fill = imap::build_fill(&inside, *fill, value.r#type());
                         value = inside.select(holds, value, fill);
                     }
                     values.insert(*argument, value);
@@ -369,11 +334,11 @@ impl<'c, 'i> Plan<'c, 'i> {
         let ir = self.ir;
         let (consumer, producer) = (&self.consumer, &self.producer);
         let mut frame = Frame::of(ir, consumer);
-        let base = consumer.parts.runtimes.len();
-        let (_, runtimes) = frame.add_runtimes(producer, base, &self.dims[0]);
+        let base = consumer.view.runtimes.len();
+        let (_, runtimes) = frame.add_runtimes(&producer.view, base, &self.dims[0]);
         let replacement = in_place_of_runtimes(&runtimes);
         frame.domain.ranges = producer
-            .parts
+            .view
             .domain
             .ranges
             .iter()
@@ -385,19 +350,15 @@ impl<'c, 'i> Plan<'c, 'i> {
             .collect();
         let copied = self.add_producer_inputs(&mut frame, &self.dims[0], &[], None);
         let mut numbers: HashMap<usize, usize> = HashMap::new();
-        for (number, value) in consumer.parts.inputs.iter().enumerate() {
+        for (number, access) in consumer.view.inputs.iter().enumerate() {
             if !self.reads.contains(&number) {
-                let read = Read::of(&consumer.parts, number);
-                numbers.insert(number, frame.add_input(*value, read));
+                numbers.insert(number, frame.add_input(access.clone()));
             }
         }
         let builder = self.builder();
-        let init_map = consumer.init_map().results.clone();
-        let accumulators = &producer.parts.accumulators;
         let conditions = self.conditions(std::iter::once(&copied));
-        let inits = &consumer.parts.inits;
-        let (parts, kept) = frame.parts(inits, &[init_map], producer, true, &conditions);
-        let fused = parts.build(ir, &builder, true);
+        let (view, kept) = frame.view(&consumer.view.outputs, producer, true, &conditions);
+        let fused = view.build(ir, &builder, true);
 
         let inside = Builder::at_end(builder.context, fused.body(), builder.location);
         let new_arguments = mlir::arguments(fused.body());
@@ -408,7 +369,7 @@ impl<'c, 'i> Plan<'c, 'i> {
         let epilogue = fused.epilogue().expect("it was asked for");
         let inside = Builder::at_end(builder.context, epilogue, builder.location);
         let new_arguments = mlir::arguments(epilogue);
-        let (folded, read) = new_arguments.split_at(accumulators.len());
+        let (folded, read) = new_arguments.split_at(view.accumulators.len());
         let result = match producer.generic.epilogue() {
             None => folded[0],
             Some(old) => {
@@ -483,7 +444,7 @@ fn build_index<'c>(frame: &Frame<'c, '_>, builder: &Builder<'c>, expr: Expr) -> 
         .iter()
         .map(|var| {
             let (kind, number) = match *var {
-                Var::Runtime(number) => return frame.runtimes[number as usize],
+                Var::Runtime(number) => return frame.runtimes[number as usize].value(),
                 Var::Dim(number) => ("dim", number),
                 Var::Range(number) => ("range", number),
             };

@@ -2,12 +2,14 @@
 
 use super::{
     build::{Frame, in_place_of_runtimes},
-    view::{Read, View, body_size, body_work},
+    candidate::{Candidate, body_size, body_work},
 };
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 use std::collections::BTreeSet;
 use tc_dialects::{
-    imap::{AnyIndexed, Generic, Indexed, extents::shifted_dim, verify::index_variable},
+    imap::{
+        self, AnyIndexed, Generic, Indexed, Runtime, extents::shifted_dim, verify::index_variable,
+    },
     mlir::{self, Blk, Op, Val},
 };
 use tc_ir::{
@@ -27,8 +29,8 @@ const MAX_COST: u32 = 400;
 /// What will be built.
 pub(super) struct Plan<'c, 'i> {
     pub(super) ir: &'i Context,
-    pub(super) consumer: View<'c>,
-    pub(super) producer: View<'c>,
+    pub(super) consumer: Candidate<'c>,
+    pub(super) producer: Candidate<'c>,
     /// The inputs of the consumer that read the producer.
     pub(super) reads: Vec<usize>,
     /// Per read, the producer's dimension variables over the consumer's variables.
@@ -45,29 +47,26 @@ pub(super) fn plan<'c, 'i>(
     producer: Generic<'c>,
     max_recompute: usize,
 ) -> Result<Plan<'c, 'i>, String> {
-    let consumer = View::new(ir, consumer);
-    let producer = View::new(ir, producer);
+    let consumer = Candidate::new(ir, consumer);
+    let producer = Candidate::new(ir, producer);
     let reads = consumer.reads_of(producer.generic);
-    let has_one_result =
-        |view: &View| view.parts.inits.len() == 1 && mlir::results(view.generic.op()).len() == 1;
+    let has_one_result = |view: &Candidate| {
+        view.view.outputs.len() == 1 && mlir::results(view.generic.op()).len() == 1
+    };
     if !has_one_result(&producer) || (producer.is_reduction() && !has_one_result(&consumer)) {
         return Err("only operations with one tensor result are fused".to_string());
     }
-    if mlir::results(consumer.generic.op()).len() != consumer.parts.inits.len() {
+    if mlir::results(consumer.generic.op()).len() != consumer.view.outputs.len() {
         return Err("the consumer works on buffers".to_string());
     }
-    if consumer
-        .parts
-        .inits
-        .iter()
-        .any(|init| mlir::defining_op(*init) == Some(producer.generic.op()))
-    {
+    let is_result = |value: &Val| mlir::defining_op(*value) == Some(producer.generic.op());
+    if consumer.view.inits().iter().any(is_result) {
         return Err("the consumer accumulates into the result of the producer".to_string());
     }
     if reads.is_empty() {
         return Err("the producer gives values of runtime variables".to_string());
     }
-    if !producer.parts.domain.constraints.is_empty() {
+    if !producer.view.domain.constraints.is_empty() {
         return Err("the domain of the producer has constraints".to_string());
     }
     if !producer.is_broadcast(ir) {
@@ -76,11 +75,11 @@ pub(super) fn plan<'c, 'i>(
     check_memory(consumer.generic, producer.generic)?;
     check_guards(&consumer, &producer, &reads)?;
     let inverse = invert(ir, &producer)?;
-    let base = consumer.parts.runtimes.len() as u32;
+    let base = consumer.view.runtimes.len() as u32;
     let dims: Vec<Vec<Expr>> = reads
         .iter()
         .map(|number| {
-            let position = &consumer.parts.maps[*number].results;
+            let position = &consumer.view.inputs[*number].subscripts;
             // Runtime variables of the producer are replaced when the operations are joined,
             // and cancel in the common case of equal sizes.
             ir.substitute_all(&inverse, &|var| match var {
@@ -102,9 +101,8 @@ pub(super) fn plan<'c, 'i>(
     if size > MAX_BODY {
         return Err(format!("the fused body would have {size} operations, more than {MAX_BODY}"));
     }
-    let inputs = (0..producer.parts.inputs.len()).map(|number| Read::of(&producer.parts, number));
-    let read = inputs.chain(producer.runtime_reads.iter().flatten().cloned());
-    let read = read.flat_map(|read| read.exprs());
+    let elements = producer.view.runtimes.iter().filter_map(Runtime::access);
+    let read = producer.view.inputs.iter().chain(elements).flat_map(imap::Access::exprs);
     for (result, dims) in read.flat_map(|result| dims.iter().map(move |dims| (result, dims))) {
         let dim = |var| match var {
             Var::Dim(number) => dims.get(number as usize).copied(),
@@ -117,24 +115,25 @@ pub(super) fn plan<'c, 'i>(
             ));
         }
     }
-    let consumer_map = consumer.parts.maps[reads[0]].display(ir).to_string();
-    let producer_map = producer.init_map().display(ir).to_string();
+    let consumer_map =
+        consumer.view.inputs[reads[0]].map(&consumer.view.domain).display(ir).to_string();
+    let producer_map = producer.output().map(&producer.view.domain).display(ir).to_string();
     Ok(Plan { ir, consumer, producer, reads, dims, epilogue, consumer_map, producer_map })
 }
 
 /// Whether guards allow to compute the producer where it is read. Where the guard of that read fails,
 /// the producer is computed from constants, and not used.
-fn check_guards(consumer: &View, producer: &View, reads: &[usize]) -> Result<(), String> {
+fn check_guards(consumer: &Candidate, producer: &Candidate, reads: &[usize]) -> Result<(), String> {
     if producer.generic.has_guards() && consumer.is_reduction() {
         return Err("the reduction would test the guards of the producer at each point".into());
     }
-    if reads.iter().all(|read| consumer.parts.maps[*read].constraints.is_empty()) {
+    if reads.iter().all(|read| consumer.view.inputs[*read].guard.is_empty()) {
         return Ok(());
     }
     if producer.is_reduction() {
         return Err("the consumer reads the reduction under a guard".to_string());
     }
-    if producer.runtime_reads.iter().any(Option::is_some) {
+    if producer.view.runtimes.iter().any(|it| it.access().is_some()) {
         return Err("the producer reads indices, and the consumer reads it under a guard".into());
     }
     match is_total(producer.generic.body()) {
@@ -181,54 +180,56 @@ fn check_uses<'c>(consumer: Generic<'c>, producer: Generic<'c>) -> Result<(), St
 
 /// How an operation and those nested in it access memory.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Access {
+enum MemoryUse {
     None,
     Reads,
     Writes,
 }
 
-fn access(op: Op) -> Access {
-    let mut most = Access::None;
-    mlir::walk(op, &mut |inner| most = most.max(own_access(inner)));
+fn memory_use(op: Op) -> MemoryUse {
+    let mut most = MemoryUse::None;
+    mlir::walk(op, &mut |inner| most = most.max(own_memory_use(inner)));
     most
 }
 
-fn own_access(op: Op) -> Access {
+fn own_memory_use(op: Op) -> MemoryUse {
     let is_memory =
         |value: &Val| value.r#type().is_mem_ref() || value.r#type().is_unranked_mem_ref();
     let has_memory = mlir::operands(op).iter().any(is_memory);
     if let Some(indexed) = AnyIndexed::cast(op) {
         return match indexed.inits().iter().any(is_memory) {
-            true => Access::Writes,
-            false if has_memory => Access::Reads,
-            false => Access::None,
+            true => MemoryUse::Writes,
+            false if has_memory => MemoryUse::Reads,
+            false => MemoryUse::None,
         };
     }
     let name = mlir::name(op);
     let (dialect, operation) = name.split_once('.').unwrap_or_default();
     match (dialect, operation) {
-        ("scf", _) => Access::None,
+        ("scf", _) => MemoryUse::None,
         ("arith" | "complex" | "imap" | "index" | "linalg" | "math" | "tensor", _)
             if !has_memory =>
         {
-            Access::None
+            MemoryUse::None
         }
-        ("memref", "alloc" | "alloca" | "cast" | "dim" | "get_global" | "subview") => Access::None,
-        ("bufferization", "to_buffer" | "to_tensor") | ("memref", "load") => Access::Reads,
-        _ => Access::Writes,
+        ("memref", "alloc" | "alloca" | "cast" | "dim" | "get_global" | "subview") => {
+            MemoryUse::None
+        }
+        ("bufferization", "to_buffer" | "to_tensor") | ("memref", "load") => MemoryUse::Reads,
+        _ => MemoryUse::Writes,
     }
 }
 
 /// Fusion moves the reads of the producer to the consumer: no memory may change on the way.
 fn check_memory<'c>(consumer: Generic<'c>, producer: Generic<'c>) -> Result<(), String> {
-    match access(producer.op()) {
-        Access::None => return Ok(()),
-        Access::Reads => {}
-        Access::Writes => return Err("the producer writes to memory".to_string()),
+    match memory_use(producer.op()) {
+        MemoryUse::None => return Ok(()),
+        MemoryUse::Reads => {}
+        MemoryUse::Writes => return Err("the producer writes to memory".to_string()),
     }
     let mut next = mlir::next(producer.op());
     while let Some(op) = next {
-        if access(op) == Access::Writes {
+        if memory_use(op) == MemoryUse::Writes {
             return Err("memory that the producer reads may change before the consumer".to_string());
         }
         next = mlir::next(op).filter(|_| op != consumer.op());
@@ -240,8 +241,8 @@ fn check_memory<'c>(consumer: Generic<'c>, producer: Generic<'c>) -> Result<(), 
 /// be computed, and inputs may have no elements for them.
 fn check_written<'c>(
     ir: &Context,
-    consumer: &View<'c>,
-    producer: &View<'c>,
+    consumer: &Candidate<'c>,
+    producer: &Candidate<'c>,
     reads: &[usize],
     dims: &[Vec<Expr>],
 ) -> Result<(), String> {
@@ -250,21 +251,22 @@ fn check_written<'c>(
     }
     for (read, dims) in reads.iter().zip(dims) {
         let mut frame = Frame::of(ir, consumer);
-        let (dims, runtimes) = frame.add_runtimes(producer, consumer.parts.runtimes.len(), dims);
+        let (dims, runtimes) =
+            frame.add_runtimes(&producer.view, consumer.view.runtimes.len(), dims);
         if consumer.generic.epilogue().is_some() {
             // An epilogue reads at points that the constraints exclude, too.
             frame.domain.constraints.clear();
         }
-        frame.domain.constraints.extend(&consumer.parts.maps[*read].constraints);
+        frame.domain.constraints.extend(&consumer.view.inputs[*read].guard);
         let prover = Prover::for_domain(ir, &frame.domain);
         let in_frame = |expr| ir.substitute(expr, &in_place_of_runtimes(&runtimes));
         let at_most = |low, high| prover.at_most(low, high) == Verdict::Proved;
-        let is_in_domain = dims.iter().zip(&producer.parts.domain.dims).all(|(dim, variable)| {
+        let is_in_domain = dims.iter().zip(&producer.view.domain.dims).all(|(dim, variable)| {
             variable.lower.is_some_and(|lower| at_most(in_frame(lower), *dim))
                 && variable.upper.is_some_and(|upper| at_most(*dim, in_frame(upper)))
         });
-        let positions = consumer.parts.maps[*read].results.iter();
-        let is_at_position = positions.zip(&producer.init_map().results).all(|(read, written)| {
+        let positions = consumer.view.inputs[*read].subscripts.iter();
+        let is_at_position = positions.zip(&producer.output().subscripts).all(|(read, written)| {
             shifted_dim(ir, *written).is_some()
                 || prover.equal(*read, in_frame(*written)) == Verdict::Proved
         });
@@ -278,13 +280,13 @@ fn check_written<'c>(
 /// Whether computing the producer where it is read is cheap.
 fn check_recompute(
     ir: &Context,
-    consumer: &View,
-    producer: &View,
+    consumer: &Candidate,
+    producer: &Candidate,
     reads: &[usize],
     max_recompute: usize,
 ) -> Result<(), String> {
     let work = body_work(producer.generic.body());
-    let domain = &consumer.parts.domain;
+    let domain = &consumer.view.domain;
     let variables: BTreeSet<Var> = domain
         .vars()
         .filter(|(var, variable)| {
@@ -293,7 +295,7 @@ fn check_recompute(
         .map(|(var, _)| var)
         .collect();
     let mut maps: Vec<&[Expr]> =
-        reads.iter().map(|it| consumer.parts.maps[*it].results.as_slice()).collect();
+        reads.iter().map(|it| consumer.view.inputs[*it].subscripts.as_slice()).collect();
     maps.sort_unstable();
     maps.dedup();
     for map in &maps {
@@ -325,22 +327,22 @@ fn variable_name(domain: &IndexingMap, var: Var) -> String {
 /// Whether the consumer can become the epilogue of the producer.
 fn check_epilogue(
     ir: &Context,
-    consumer: &View,
-    producer: &View,
+    consumer: &Candidate,
+    producer: &Candidate,
     reads: &[usize],
     dims: &[Vec<Expr>],
 ) -> Result<(), String> {
     if consumer.is_reduction() {
         return Err("both are reductions".to_string());
     }
-    if !consumer.parts.domain.constraints.is_empty() {
+    if !consumer.view.domain.constraints.is_empty() {
         return Err("the domain of the consumer has constraints".to_string());
     }
-    if producer.parts.accumulators.iter().any(|it| it.destination().is_some()) {
+    if producer.view.accumulators.iter().any(|it| it.destination().is_some()) {
         return Err("the producer accumulates into a tensor that is there".to_string());
     }
     let maps: BTreeSet<_> =
-        reads.iter().map(|number| &consumer.parts.maps[*number].results).collect();
+        reads.iter().map(|number| &consumer.view.inputs[*number].subscripts).collect();
     if maps.len() != 1 {
         return Err("the consumer reads the reduction through several maps".to_string());
     }
@@ -373,8 +375,8 @@ fn check_epilogue(
 /// values at hand, which elements of runtime tensors are not.
 fn check_index_uses(
     ir: &Context,
-    consumer: &View,
-    producer: &View,
+    consumer: &Candidate,
+    producer: &Candidate,
     dims: &[Vec<Expr>],
 ) -> Result<(), String> {
     let mut asked = BTreeSet::new();
@@ -390,10 +392,10 @@ fn check_index_uses(
             });
         }
     }
-    let reads: Vec<_> = consumer.runtime_reads.iter().chain(&producer.runtime_reads).collect();
+    let runtimes: Vec<_> = consumer.view.runtimes.iter().chain(&producer.view.runtimes).collect();
     let from_tensor = |var: &Var| {
         matches!(var, Var::Runtime(number)
-            if reads.get(*number as usize).is_some_and(|read| read.is_some()))
+            if runtimes.get(*number as usize).is_some_and(|it| it.access().is_some()))
     };
     for exprs in dims {
         for number in &asked {
@@ -409,14 +411,14 @@ fn check_index_uses(
 
 /// The dimension variables of the producer over the position of an element of its result, which
 /// `d0, d1, ..` denote here, and its runtime variables.
-fn invert(ir: &Context, producer: &View) -> Result<Vec<Expr>, String> {
-    let map = producer.init_map();
+fn invert(ir: &Context, producer: &Candidate) -> Result<Vec<Expr>, String> {
+    let output = producer.output();
     let mut found: Vec<Option<Expr>> = Vec::new();
-    for variable in &producer.parts.domain.dims {
+    for variable in &producer.view.domain.dims {
         let point = variable.constant_interval(ir).and_then(|interval| interval.as_point());
         found.push(point.map(|value| ir.constant(value)));
     }
-    for (number, result) in map.results.iter().enumerate() {
+    for (number, result) in output.subscripts.iter().enumerate() {
         let mut offset = *result;
         if let Some((dim, shift)) = shifted_dim(ir, *result) {
             offset = shift;

@@ -49,10 +49,11 @@
 //! before and after.
 
 mod build;
+mod candidate;
 mod legality;
-mod view;
 
 use crate::analysis::linalg;
+use candidate::Candidate;
 use legality::{Plan, plan};
 use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::{
@@ -66,7 +67,6 @@ use tc_ir::{
     expr::{Expr, Var},
     polynomial,
 };
-use view::View;
 
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
@@ -224,12 +224,12 @@ fn describe_maps<'c>(
     consumer: Generic<'c>,
     producer: Generic<'c>,
 ) -> (String, String) {
-    let (consumer, producer) = (View::new(ir, consumer), View::new(ir, producer));
+    let (consumer, producer) = (Candidate::new(ir, consumer), Candidate::new(ir, producer));
     let reads = consumer.reads_of(producer.generic);
-    let map = reads.first().map(|number| &consumer.parts.maps[*number]);
+    let map = reads.first().map(|number| consumer.view.inputs[*number].map(&consumer.view.domain));
     (
         map.map_or_else(|| "none".to_string(), |map| map.display(ir).to_string()),
-        producer.init_map().display(ir).to_string(),
+        producer.output().map(&producer.view.domain).display(ir).to_string(),
     )
 }
 
