@@ -16,11 +16,11 @@ use melior::{
 use std::error::Error;
 use tc_backends::{cpu, runtime::Tensor};
 use tc_dialects::{
-    imap::{self, Accumulator, CombinerKind, GenericParts, Indexed, Start},
+    imap::{self, Access, Accumulator, CombinerKind, Indexed, Runtime, Start, View},
     mlir::{self, Builder, Val},
     report::{self, Printer},
 };
-use tc_ir::{Expr, IndexingMap, map::Variable};
+use tc_ir::{IndexingMap, map::Variable};
 use tc_passes::run_pipeline;
 
 /// The dialects whose operations are built here.
@@ -62,24 +62,6 @@ fn new_context() -> Context {
         context.get_or_load_dialect(dialect);
     }
     context
-}
-
-/// A map of the variables of `domain` to `results`. Operands have the variables of the
-/// domain; what these range over is said there alone.
-fn map(domain: &IndexingMap, results: &[Expr]) -> IndexingMap {
-    let unbounded = |variables: &[Variable]| {
-        variables
-            .iter()
-            .map(|it| Variable { name: it.name.clone(), ..Variable::default() })
-            .collect()
-    };
-    IndexingMap {
-        dims: unbounded(&domain.dims),
-        ranges: unbounded(&domain.ranges),
-        runtimes: unbounded(&domain.runtimes),
-        results: results.to_vec(),
-        constraints: Vec::new(),
-    }
 }
 
 /// Builds the module and verifies it.
@@ -136,17 +118,15 @@ fn product<'c>(builder: &Builder<'c>, x: Val<'c>, w: Val<'c>, sizes: &[Val<'c>; 
     let init = empty(builder, x, &[sizes[0], sizes[2]]);
     let ty = mlir::element_type(init.r#type());
     let sum = Accumulator { ty, kind: CombinerKind::Add, identity: None, start: Start::Identity };
-    let parts = GenericParts {
-        maps: vec![map(&domain, &[i, k]), map(&domain, &[k, j]), map(&domain, &[i, j])],
+    let view = View {
         domain,
-        runtimes: sizes.to_vec(),
-        inputs: vec![x, w],
-        inits: vec![init],
-        fills: Vec::new(),
+        runtimes: sizes.iter().copied().map(Runtime::Index).collect(),
+        inputs: vec![Access::new(x, vec![i, k]), Access::new(w, vec![k, j])],
+        outputs: vec![Access::new(init, vec![i, j])],
         accumulators: vec![sum],
         combiner: None,
     };
-    fill(builder, &ir, &parts, |body, scalars| {
+    fill(builder, &ir, &view, |body, scalars| {
         body.value("arith.mulf", scalars, scalars[0].r#type())
     })
 }
@@ -171,17 +151,15 @@ fn relu<'c>(
     .expect("a map that is written correctly");
     let (i, j) = (ir.dim(0), ir.dim(1));
     let init = empty(builder, matrix, &[sizes[0], sizes[2]]);
-    let parts = GenericParts {
-        maps: vec![map(&domain, &[i, j]), map(&domain, &[j]), map(&domain, &[i, j])],
+    let view = View {
         domain,
-        runtimes: vec![sizes[0], sizes[2]],
-        inputs: vec![matrix, vector],
-        inits: vec![init],
-        fills: Vec::new(),
+        runtimes: vec![Runtime::Index(sizes[0]), Runtime::Index(sizes[2])],
+        inputs: vec![Access::new(matrix, vec![i, j]), Access::new(vector, vec![j])],
+        outputs: vec![Access::new(init, vec![i, j])],
         accumulators: Vec::new(),
         combiner: None,
     };
-    fill(builder, &ir, &parts, |body, scalars| {
+    fill(builder, &ir, &view, |body, scalars| {
         let ty = scalars[0].r#type();
         let sum = body.value("arith.addf", scalars, ty);
         let zero = body.float(ty, 0.0);
@@ -198,10 +176,10 @@ fn empty<'c>(builder: &Builder<'c>, like: Val<'c>, extents: &[Val<'c>]) -> Val<'
 fn fill<'c>(
     builder: &Builder<'c>,
     ir: &tc_ir::Context,
-    parts: &GenericParts<'c>,
+    view: &View<'c>,
     compute: impl FnOnce(&Builder<'c>, &[Val<'c>]) -> Val<'c>,
 ) -> Val<'c> {
-    let generic = parts.build(ir, builder, false);
+    let generic = view.build(ir, builder, false);
     let body = Builder::at_end(builder.context, generic.body(), builder.location);
     let value = compute(&body, &mlir::arguments(generic.body()));
     imap::build_yield(&body, &[value]);
