@@ -371,6 +371,317 @@ fn indices_in_memory_have_64_bits() {
     assert_eq!(outputs[0], words([7, 6, 5, 4, 3, 2, 1 << 40]));
 }
 
+/// Values from a small set, so that several are equal.
+fn small_integers(count: usize) -> Vec<i32> {
+    floats(count).iter().map(|it| (it * 9.0).round() as i32).collect()
+}
+
+fn i32_bytes(values: &[i32]) -> Vec<u8> {
+    bytes(values, |value| value.to_le_bytes().to_vec())
+}
+
+fn i32_values(bytes: &[u8]) -> Vec<i32> {
+    let words = bytes.chunks_exact(4);
+    words.map(|word| i32::from_le_bytes(word.try_into().expect("four bytes"))).collect()
+}
+
+/// Sums along rows, from 1, whose results are halved.
+fn scanned_sums(rows: usize, columns: usize, along: &str, kind: &str) -> String {
+    let ty = format!("memref<{rows}x{columns}xf32>");
+    format!(
+        "gpu.func @k(%x: {ty}, %y: {ty}) kernel {{
+           imap.scan (i, j) domain: i in [0, {}], j in [0, {}] scan {along} {kind}
+               ins(%x[i, j] : {ty}) outs(%y[i, j] : {ty}) fold [add f32 from 1.0] {{
+           ^bb0(%a: f32):
+             imap.yield %a : f32
+           }} epilogue {{
+           ^bb0(%sum: f32, %a: f32):
+             %half = arith.constant 0.5 : f32
+             %r = arith.mulf %sum, %half : f32
+             imap.yield %r : f32
+           }}
+           gpu.return
+         }}",
+        rows - 1,
+        columns - 1
+    )
+}
+
+#[test]
+fn scans_agree_with_a_reference_for_a_thread_a_warp_and_a_block_per_row() {
+    let cases = [
+        (3, 5, "j"),
+        (3, 31, "j"),
+        (9, 32, "j"),
+        (5, 300, "j"),
+        (2, 1025, "j"),
+        (2, 2048, "j"),
+        (40, 33, "i"),
+        (70, 3, "i"),
+        (1, 1, "j"),
+    ];
+    for (rows, columns, along) in cases {
+        let x = floats(rows * columns);
+        for kind in ["inclusive", "exclusive"] {
+            let code = compile(&scanned_sums(rows, columns, along, kind));
+            let (step, length) = if along == "j" { (1, columns) } else { (columns, rows) };
+            let expected = (0..x.len()).map(|it| {
+                let place = it / step % length;
+                let first = it - place * step;
+                let count = place + usize::from(kind == "inclusive");
+                let sum: f64 = (0..count).map(|place| f64::from(x[first + place * step])).sum();
+                (1.0 + sum) / 2.0
+            });
+            let expected: Vec<_> = expected.collect();
+            for blocks in [1, 3] {
+                let undefined = [Output::Undefined(4 * x.len())];
+                let (outputs, _) = launch(&code, blocks, &[&f32_bytes(&x)], &undefined);
+                assert_close(&outputs[0], expected.iter().copied(), 1e-5);
+            }
+        }
+    }
+}
+
+#[test]
+fn scans_by_regions_keep_the_order_of_values() {
+    // Affine functions are composed, which is not commutative: x becomes a * x + b, modulo 2^32.
+    for columns in [20, 100, 3000] {
+        let ty = format!("memref<3x{columns}xi32>");
+        let code = compile(&format!(
+            "gpu.func @k(%a: {ty}, %b: {ty}, %p: {ty}, %q: {ty}) kernel {{
+               imap.scan (i, j) domain: i in [0, 2], j in [0, {}], i + j in [1, 100000] scan j inclusive
+                   ins(%a[i, j], %b[i, j] : {ty}, {ty}) outs(%p[i, j], %q[i, j] : {ty}, {ty})
+                   fold [i32 identity 1, i32 identity 0] {{
+               ^bb0(%x: i32, %y: i32):
+                 imap.yield %x, %y : i32, i32
+               }} combine {{
+               ^bb0(%a0: i32, %b0: i32, %a1: i32, %b1: i32):
+                 %r = arith.muli %a0, %a1 : i32
+                 %m = arith.muli %a1, %b0 : i32
+                 %s = arith.addi %m, %b1 : i32
+                 imap.yield %r, %s : i32, i32
+               }}
+               gpu.return
+             }}",
+            columns - 1
+        ));
+        let (a, b) = (small_integers(3 * columns), small_integers(3 * columns + 1));
+        let b = &b[1..];
+        let undefined = [Output::Undefined(12 * columns), Output::Undefined(12 * columns)];
+        let (outputs, _) = launch(&code, 2, &[&i32_bytes(&a), &i32_bytes(b)], &undefined);
+        let (mut p, mut q) = (Vec::new(), Vec::new());
+        for row in 0..3 {
+            let mut held = (1i32, 0i32);
+            for column in 0..columns {
+                let it = row * columns + column;
+                if row + column > 0 {
+                    held = (
+                        held.0.wrapping_mul(a[it]),
+                        a[it].wrapping_mul(held.1).wrapping_add(b[it]),
+                    );
+                }
+                p.push(held.0);
+                q.push(held.1);
+            }
+        }
+        assert_eq!(i32_values(&outputs[0]), p);
+        assert_eq!(i32_values(&outputs[1]), q);
+    }
+}
+
+/// Adds rows of `columns` values to rows of a table of seven, addressed by `ids`, some of them outside.
+fn scatter(columns: usize, element: &str, rest: &str) -> String {
+    let (x, y) =
+        (format!("memref<50x{columns}x{element}>"), format!("memref<7x{columns}x{element}>"));
+    format!(
+        "gpu.func @k(%ids: memref<50xi32>, %x: {x}, %y: {y}) kernel {{
+           imap.scatter (b, d){{r}} domain: b in [0, 49], d in [0, {}]
+               runtime(%ids[b] : memref<50xi32>) ins(%x[b, d] : {x})
+               outs(%y[r, d] where r in [0, 6] : {y}) {rest}
+           gpu.return
+         }}",
+        columns - 1
+    )
+}
+
+/// The table after updates in order.
+fn scattered<T: Copy>(
+    columns: usize,
+    ids: &[i32],
+    x: &[T],
+    y: &[T],
+    update: impl Fn(T, T) -> T,
+) -> Vec<T> {
+    let mut y = y.to_vec();
+    for (b, id) in ids.iter().enumerate() {
+        let Some(row) = usize::try_from(*id).ok().filter(|it| *it < 7) else { continue };
+        for d in 0..columns {
+            y[row * columns + d] = update(y[row * columns + d], x[b * columns + d]);
+        }
+    }
+    y
+}
+
+fn folded(kind: &str, element: &str) -> String {
+    format!("fold [{kind} {element}] {{ ^bb0(%u: {element}): imap.yield %u : {element} }}")
+}
+
+#[test]
+fn integers_are_scattered_as_by_one_thread() {
+    let updates: [(&str, fn(i32, i32) -> i32); 8] = [
+        ("add", i32::wrapping_add),
+        ("mins", i32::min),
+        ("maxs", i32::max),
+        ("minu", |x, y| (x as u32).min(y as u32) as i32),
+        ("maxu", |x, y| (x as u32).max(y as u32) as i32),
+        ("and", |x, y| x & y),
+        ("or", |x, y| x | y),
+        ("mul", i32::wrapping_mul),
+    ];
+    for columns in [1, 33] {
+        let ids = small_integers(50);
+        let (x, y) = (small_integers(50 * columns), small_integers(7 * columns));
+        let inputs = [i32_bytes(&ids), i32_bytes(&x)];
+        for (kind, update) in updates {
+            let expected = scattered(columns, &ids, &x, &y, update);
+            let code = compile(&scatter(columns, "i32", &folded(kind, "i32")));
+            for blocks in [1, 3] {
+                let held = [Output::Holding(i32_bytes(&y))];
+                let (outputs, counts) = launch(&code, blocks, &[&inputs[0], &inputs[1]], &held);
+                assert_eq!(i32_values(&outputs[0]), expected, "{kind}");
+                assert!(0 < counts.global_atomics.requests, "{kind} is atomic");
+            }
+        }
+        // The last update wins.
+        let code = compile(&scatter(columns, "i32", "{ ^bb0(%u: i32): imap.yield %u : i32 }"));
+        let expected = scattered(columns, &ids, &x, &y, |_, new| new);
+        let held = [Output::Holding(i32_bytes(&y))];
+        let (outputs, _) = launch(&code, 2, &[&inputs[0], &inputs[1]], &held);
+        assert_eq!(i32_values(&outputs[0]), expected);
+    }
+}
+
+#[test]
+fn floats_are_scattered_by_instructions_or_exchanges() {
+    let columns = 33;
+    let ids = small_integers(50);
+    let (x, y) = (floats(50 * columns), floats(7 * columns));
+    let updates: [(&str, fn(f64, f64) -> f64); 4] =
+        [("add", |x, y| x + y), ("mul", |x, y| x * y), ("maxf", f64::max), ("minimumf", f64::min)];
+    for (kind, update) in updates {
+        let wide = |values: &[f32]| values.iter().map(|it| f64::from(*it)).collect::<Vec<_>>();
+        let expected = scattered(columns, &ids, &wide(&x), &wide(&y), update);
+        let code = compile(&scatter(columns, "f32", &folded(kind, "f32")));
+        let held = [Output::Holding(f32_bytes(&y))];
+        let (outputs, _) = launch(&code, 2, &[&i32_bytes(&ids), &f32_bytes(&x)], &held);
+        assert_close(&outputs[0], expected.iter().copied(), 1e-5);
+        let code = compile(&scatter(columns, "bf16", &folded(kind, "bf16")));
+        let upper = |values: &[f32]| bytes(values, |value| value.to_le_bytes()[2..].to_vec());
+        let held = [Output::Holding(upper(&y))];
+        let (outputs, _) = launch(&code, 2, &[&i32_bytes(&ids), &upper(&x)], &held);
+        let found: Vec<u8> =
+            outputs[0].chunks_exact(2).flat_map(|it| [0, 0, it[0], it[1]]).collect();
+        assert_close(&found, expected.iter().copied(), 0.2);
+        let code = compile(&scatter(columns, "f64", &folded(kind, "f64")));
+        let doubles =
+            |values: &[f32]| bytes(values, |value| f64::from(value).to_le_bytes().to_vec());
+        let held = [Output::Holding(doubles(&y))];
+        let (outputs, _) = launch(&code, 2, &[&i32_bytes(&ids), &doubles(&x)], &held);
+        for (found, expected) in outputs[0].chunks_exact(8).zip(&expected) {
+            let found = f64::from_le_bytes(found.try_into().expect("8 bytes"));
+            assert!((found - expected).abs() <= 1e-12, "{kind}: {found}, expected {expected}");
+        }
+    }
+}
+
+#[test]
+fn scatters_by_regions_exchange_or_run_in_order() {
+    let columns = 5;
+    let ids = small_integers(50);
+    let (x, y) = (small_integers(50 * columns), small_integers(7 * columns));
+    let region = |element: &str| {
+        format!(
+            "{{ ^bb0(%u: {element}): imap.yield %u : {element} }}
+             combine {{
+             ^bb0(%a: {element}, %b: {element}):
+               %r = arith.xori %a, %b : {element}
+               imap.yield %r : {element}
+             }}"
+        )
+    };
+    let expected = scattered(columns, &ids, &x, &y, |x, y| x ^ y);
+    let code = compile(&scatter(columns, "i32", &region("i32")));
+    let held = [Output::Holding(i32_bytes(&y))];
+    let (outputs, counts) = launch(&code, 2, &[&i32_bytes(&ids), &i32_bytes(&x)], &held);
+    assert_eq!(i32_values(&outputs[0]), expected);
+    assert!(0 < counts.global_atomics.requests);
+    // No GPU exchanges bytes.
+    let code = compile(&scatter(columns, "i8", &region("i8")));
+    let low = |values: &[i32]| bytes(values, |value| vec![value.to_le_bytes()[0]]);
+    let (outputs, counts) =
+        launch(&code, 2, &[&i32_bytes(&ids), &low(&x)], &[Output::Holding(low(&y))]);
+    assert_eq!(outputs[0], low(&expected));
+    assert_eq!(counts.global_atomics.requests, 0);
+}
+
+/// Sorts rows of `columns` items with a value each, by keys; `kept` of them.
+fn sort(rows: usize, columns: usize, kept: usize, has_places: bool) -> String {
+    let (x, y) = (format!("memref<{rows}x{columns}xi32>"), format!("memref<{rows}x{kept}xi32>"));
+    let places = if has_places { format!(", %p: {y}") } else { String::new() };
+    let (outs, types) = match has_places {
+        true => ("%a, %b, %p".to_string(), format!("{y}, {y}, {y}")),
+        false => ("%a, %b".to_string(), format!("{y}, {y}")),
+    };
+    format!(
+        "gpu.func @k(%k: {x}, %v: {x}, %a: {y}, %b: {y}{places}) kernel {{
+           imap.sort dim = 1 stable ins(%k, %v : {x}, {x}) outs({outs} : {types}) {{
+           ^bb0(%k0: i32, %k1: i32, %v0: i32, %v1: i32):
+             %before = arith.cmpi sgt, %k0, %k1 : i32
+             imap.yield %before : i1
+           }}
+           gpu.return
+         }}"
+    )
+}
+
+#[test]
+fn rows_are_sorted_like_by_a_stable_sort() {
+    // A thread per row, in shared memory, in the destination, and in batches.
+    let cases = [
+        (3, 5, 5, false),
+        (3, 16, 3, true),
+        (3, 17, 17, false),
+        (2, 64, 64, true),
+        (3, 100, 7, false),
+        (1, 1000, 1000, false),
+        (1, 4100, 4100, true),
+        (1, 4100, 4100, false),
+        (2, 4500, 40, true),
+    ];
+    for (rows, columns, kept, has_places) in cases {
+        let code = compile(&sort(rows, columns, kept, has_places));
+        let keys = small_integers(rows * columns);
+        let values: Vec<_> = (0..(rows * columns) as i32).collect();
+        let mut expected = vec![Vec::new(); 3];
+        for row in 0..rows {
+            let mut order: Vec<usize> = (0..columns).collect();
+            order.sort_by_key(|it| std::cmp::Reverse(keys[row * columns + it]));
+            for it in &order[..kept] {
+                expected[0].push(keys[row * columns + it]);
+                expected[1].push(values[row * columns + it]);
+                expected[2].push(*it as i32);
+            }
+        }
+        let count = if has_places { 3 } else { 2 };
+        let undefined: Vec<_> = (0..count).map(|_| Output::Undefined(4 * rows * kept)).collect();
+        let inputs = [i32_bytes(&keys), i32_bytes(&values)];
+        let (outputs, _) = launch(&code, 2, &[&inputs[0], &inputs[1]], &undefined);
+        for (found, expected) in outputs.iter().zip(&expected) {
+            assert_eq!(i32_values(found), *expected, "{columns} items, {kept} kept");
+        }
+    }
+}
+
 #[test]
 fn modules_without_kernels_are_errors() {
     let context = tc_dialects::new_context();

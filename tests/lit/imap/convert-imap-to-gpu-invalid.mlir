@@ -4,12 +4,21 @@
 // CHECK: convert-imap-to-gpu-invalid.mlir:[[# @LINE + 3]]:3: error: 'gpu.func' op 'block-size' expects a multiple of 32, at most 1024
 
 gpu.module @kernels {
-  gpu.func @scan(%x: memref<8xf32>, %y: memref<8xf32>) kernel {
-    // expected-error @below {{'imap.scan' op is not supported on GPUs; only 'imap.generic' is}}
-    imap.scan (t) domain: t in [0, 7] scan t inclusive
-        ins(%x[t] : memref<8xf32>) outs(%y[t] : memref<8xf32>) fold [add f32] {
-    ^bb0(%a: f32):
-      imap.yield %a : f32
+  gpu.func @sort(%x: memref<20000xf32>, %y: memref<15000xf32>) kernel {
+    // expected-error @below {{'imap.sort' op keeps 15000 of 20000 items per row, for which shared memory is too small; keep whole rows, and take a slice of them}}
+    imap.sort dim = 0 ins(%x : memref<20000xf32>) outs(%y : memref<15000xf32>) {
+    ^bb0(%a: f32, %b: f32):
+      %less = arith.cmpf olt, %a, %b : f32
+      imap.yield %less : i1
+    }
+    gpu.return
+  }
+  gpu.func @stable_sort(%x: memref<20000xf32>, %y: memref<20000xf32>) kernel {
+    // expected-error @below {{'imap.sort' op sorts 20000 items per row, for whose places shared memory is too small; add a destination of 'i32' for them}}
+    imap.sort dim = 0 stable ins(%x : memref<20000xf32>) outs(%y : memref<20000xf32>) {
+    ^bb0(%a: f32, %b: f32):
+      %less = arith.cmpf olt, %a, %b : f32
+      imap.yield %less : i1
     }
     gpu.return
   }

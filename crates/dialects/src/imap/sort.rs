@@ -43,6 +43,11 @@ impl<'c> Sort<'c> {
         self.inputs().len() < self.inits().len()
     }
 
+    /// Whether items that the comparator leaves undecided keep their order.
+    pub fn is_stable(self) -> bool {
+        self.op.attribute("stable").is_ok()
+    }
+
     /// The block that tells whether the first of two items must stand before the second.
     pub fn comparator(self) -> Blk<'c> {
         mlir::body(self.op, 0).expect("a verified operation has a comparator")
@@ -104,7 +109,7 @@ impl<'c> Sort<'c> {
         let (inputs, inits) = operands.split_at(inputs.len());
         let new = Self::build(&builder, self.dim(), inputs, inits);
         mlir::copy_block(builder.context, self.comparator(), new.comparator(), builder.location);
-        if self.op.attribute("stable").is_err() {
+        if !self.is_stable() {
             mlir::remove_attribute(new.op, "stable");
         }
         tiling::copy_attributes(self.op, new.op);

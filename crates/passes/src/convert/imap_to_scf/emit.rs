@@ -666,6 +666,18 @@ impl<'c> Nest<'c> {
         }
     }
 
+    /// Stores the results of a point for the folded values.
+    pub fn finish_and_store(
+        &self,
+        builder: &Builder<'c>,
+        scope: &mut Scope<'c>,
+        folded: Vec<Val<'c>>,
+    ) {
+        for (number, value) in self.finish(builder, scope, folded).into_iter().enumerate() {
+            self.store_output(builder, scope, number, value);
+        }
+    }
+
     /// Copies a block of the operation, whose arguments are `first` and the elements of
     /// the inputs, and returns what it yields.
     fn copy_block(

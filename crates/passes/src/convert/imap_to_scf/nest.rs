@@ -104,15 +104,11 @@ pub(super) fn at_point<'c>(
     tightening: &BTreeMap<Var, Vec<usize>>,
     tested: &[usize],
 ) {
-    let store = |builder: &Builder<'c>, scope: &mut Scope<'c>, stored: Vec<Val<'c>>| {
-        for (number, value) in stored.into_iter().enumerate() {
-            nest.store_output(builder, scope, number, value);
-        }
-    };
     if nest.is_map_form() {
         nest.guarded(builder, scope, tested, &[], &mut |builder, scope| {
-            let values = nest.compute(builder, scope);
-            store(builder, scope, values);
+            for (number, value) in nest.compute(builder, scope).into_iter().enumerate() {
+                nest.store_output(builder, scope, number, value);
+            }
             Vec::new()
         });
         return;
@@ -145,8 +141,7 @@ pub(super) fn at_point<'c>(
             sums.build_in_values(nest, builder, &scope, ranges, tightening, values, &mut fold)
         }
     };
-    let stored = nest.finish(builder, &mut scope, folded);
-    store(builder, &mut scope, stored);
+    nest.finish_and_store(builder, &mut scope, folded);
 }
 
 fn in_rows<'c>(
@@ -378,9 +373,7 @@ impl<'c> Rows<'_, 'c> {
             let results = self.parts.results.iter().enumerate();
             let folded: Vec<_> =
                 results.map(|(number, part)| self.load(builder, scope, number, *part)).collect();
-            for (number, value) in nest.finish(builder, scope, folded).into_iter().enumerate() {
-                nest.store_output(builder, scope, number, value);
-            }
+            nest.finish_and_store(builder, scope, folded);
         });
     }
 }

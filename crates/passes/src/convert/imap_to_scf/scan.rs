@@ -74,10 +74,11 @@ fn block_lanes(nest: &Nest) -> Option<i64> {
     (can && 2 <= lanes && STRETCH % lanes == 0).then_some(lanes)
 }
 
-struct Loops<'a, 'c> {
-    nest: &'a Nest<'c>,
-    scanned: Var,
-    is_exclusive: bool,
+/// The loops of one scan.
+pub(super) struct Loops<'a, 'c> {
+    pub nest: &'a Nest<'c>,
+    pub scanned: Var,
+    pub is_exclusive: bool,
 }
 
 impl<'c> Loops<'_, 'c> {
@@ -89,7 +90,7 @@ impl<'c> Loops<'_, 'c> {
     }
 
     /// Computes values where the constraints hold.
-    fn where_inside(
+    pub fn where_inside(
         &self,
         builder: &Builder<'c>,
         scope: &Scope<'c>,
@@ -102,24 +103,17 @@ impl<'c> Loops<'_, 'c> {
         })
     }
 
-    fn starts(&self, builder: &Builder<'c>) -> Vec<Val<'c>> {
+    pub fn starts(&self, builder: &Builder<'c>) -> Vec<Val<'c>> {
         let held = |_| unreachable!("a scan starts from no destination");
         self.nest.accumulators.iter().map(|it| it.build_start(builder, held)).collect()
     }
 
-    /// Stores the results of a point.
-    fn store(&self, builder: &Builder<'c>, scope: &mut Scope<'c>, folded: Vec<Val<'c>>) {
-        for (number, value) in self.nest.finish(builder, scope, folded).into_iter().enumerate() {
-            self.nest.store_output(builder, scope, number, value);
-        }
-    }
-
     /// The accumulators to store at a point: those before or after its value is folded.
-    fn chosen(&self, before: &[Val<'c>], after: &[Val<'c>]) -> Vec<Val<'c>> {
+    pub fn chosen(&self, before: &[Val<'c>], after: &[Val<'c>]) -> Vec<Val<'c>> {
         if self.is_exclusive { before.to_vec() } else { after.to_vec() }
     }
 
-    fn in_registers(&self, builder: &Builder<'c>, scope: &Scope<'c>) {
+    pub fn in_registers(&self, builder: &Builder<'c>, scope: &Scope<'c>) {
         let mut scope = scope.clone();
         let (lower, upper) = self.nest.loop_bounds(builder, &mut scope, self.scanned, &[]);
         let bounds = (lower, upper, builder.index(1));
@@ -127,7 +121,7 @@ impl<'c> Loops<'_, 'c> {
             let mut scope = scope.clone();
             scope.values.insert(self.scanned, value);
             let folded = self.fold(builder, &scope, held);
-            self.store(builder, &mut scope, self.chosen(held, &folded));
+            self.nest.finish_and_store(builder, &mut scope, self.chosen(held, &folded));
             folded
         });
     }
@@ -154,7 +148,7 @@ impl<'c> Loops<'_, 'c> {
                 for (buffer, value) in buffers.iter().zip(&folded) {
                     nest.store(builder, scope, *value, *buffer, &place);
                 }
-                self.store(builder, scope, self.chosen(&held, &folded));
+                self.nest.finish_and_store(builder, scope, self.chosen(&held, &folded));
             });
         });
     }
@@ -198,7 +192,7 @@ impl<'c> Loops<'_, 'c> {
                 let buffers = scope.scratch.clone();
                 let folded = buffers.iter().map(|it| nest.load(builder, scope, *it, &place));
                 let folded = folded.collect();
-                self.store(builder, scope, folded);
+                self.nest.finish_and_store(builder, scope, folded);
             });
             held
         });

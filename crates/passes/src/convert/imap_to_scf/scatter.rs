@@ -28,9 +28,20 @@ use tc_ir::{Interval, Var};
 /// The most strips of a loop that threads share.
 const NUM_STRIPS: i64 = 16;
 
-/// Replaces an `imap.scatter` on buffers by loops.
-pub(super) fn convert<'c>(scatter: Scatter<'c>, choices: Choices) -> Result<(), Report<'c>> {
-    let op = scatter.op();
+/// A scatter taken apart, with the guard of its destinations among the constraints of the domain.
+pub(super) struct Updates<'c> {
+    pub nest: Nest<'c>,
+    /// The variables with several values, in the written order.
+    pub dims: Vec<Var>,
+    /// Those of them that are free.
+    pub free: Vec<Var>,
+}
+
+/// Takes a scatter on buffers apart.
+pub(super) fn updates<'c>(
+    scatter: Scatter<'c>,
+    choices: Choices,
+) -> Result<Updates<'c>, Report<'c>> {
     let mut nest = Nest::new(scatter.into(), choices)?;
     // The destinations have one guard.
     let guards = nest.outputs.iter_mut().map(|it| std::mem::take(&mut it.map.constraints));
@@ -40,9 +51,19 @@ pub(super) fn convert<'c>(scatter: Scatter<'c>, choices: Choices) -> Result<(), 
     let dims: Vec<_> = (0..nest.domain.dims.len() as u32).map(Var::Dim).filter(is_loop).collect();
     let is_free = |var: &Var| scatter.promises().unique || separates(&nest, *var);
     let free: Vec<_> = dims.iter().copied().filter(is_free).collect();
-    let dims = order::of_scatter(&nest, choices, &dims, &free).ok_or_else(|| {
-        Report::error("has variables whose bounds depend on each other or on later ones")
-    })?;
+    Ok(Updates { nest, dims, free })
+}
+
+/// The error where the bounds of variables do not allow the order of the updates.
+pub(super) fn unordered<'c>() -> Report<'c> {
+    Report::error("has variables whose bounds depend on each other or on later ones")
+}
+
+/// Replaces an `imap.scatter` on buffers by loops.
+pub(super) fn convert<'c>(scatter: Scatter<'c>, choices: Choices) -> Result<(), Report<'c>> {
+    let op = scatter.op();
+    let Updates { nest, dims, free } = updates(scatter, choices)?;
+    let dims = order::of_scatter(&nest, choices, &dims, &free).ok_or_else(unordered)?;
     let builder = Builder::before(op);
     let scope = nest.outer_scope(&builder);
     let conditions: Vec<_> = (0..nest.domain.constraints.len()).collect();
@@ -52,12 +73,12 @@ pub(super) fn convert<'c>(scatter: Scatter<'c>, choices: Choices) -> Result<(), 
         if in_parallel {
             let count = outer.len();
             parallel_loops(&nest, builder, scope, &outer, count, &[], &mut |builder, scope| {
-                update(&nest, builder, scope, &inner, &conditions);
+                update(&nest, builder, scope, &inner, &conditions, &store);
             });
         } else {
             let mut scope = scope.clone();
             declare_distinct(&nest, builder, &mut scope);
-            update(&nest, builder, &scope, &dims, &conditions);
+            update(&nest, builder, &scope, &dims, &conditions, &store);
         }
     });
     mlir::erase(op);
@@ -111,13 +132,17 @@ fn in_threads(nest: &Nest, dims: &[Var], free: &[Var]) -> (Vec<Loop>, Vec<Var>) 
     (vec![Loop::stretches(*first, length)], dims.to_vec())
 }
 
+/// Updates the elements of one point.
+type Store<'a, 'c> = dyn Fn(&Nest<'c>, &Builder<'c>, &mut Scope<'c>) + 'a;
+
 /// The loops over these dimension variables, in which these constraints are still to be tested.
-fn update<'c>(
+pub(super) fn update<'c>(
     nest: &Nest<'c>,
     builder: &Builder<'c>,
     scope: &Scope<'c>,
     dims: &[Var],
     conditions: &[usize],
+    store: &Store<'_, 'c>,
 ) {
     let needs = |number: &usize| nest.needs(&[nest.domain.constraints[*number].expr]);
     let is_known = |number: &usize| dims.iter().all(|var| !needs(number).contains(var));
@@ -140,14 +165,14 @@ fn update<'c>(
         let (tightening, tested): (Vec<usize>, Vec<usize>) =
             late.iter().partition(|it| tightens(it));
         row_loop(nest, builder, scope, *var, &tightening, false, &mut |builder, scope| {
-            update(nest, builder, scope, rest, &tested);
+            update(nest, builder, scope, rest, &tested, store);
         });
         Vec::new()
     });
 }
 
-/// Updates the elements of one point.
-fn store<'c>(nest: &Nest<'c>, builder: &Builder<'c>, scope: &mut Scope<'c>) {
+/// Updates the elements of one point that no other thread updates.
+pub(super) fn store<'c>(nest: &Nest<'c>, builder: &Builder<'c>, scope: &mut Scope<'c>) {
     let stored = match nest.is_map_form() {
         true => nest.compute(builder, scope),
         false => {

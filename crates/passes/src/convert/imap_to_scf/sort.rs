@@ -26,7 +26,7 @@ use tc_dialects::{
 
 /// The most items that insertion sorts as a run. It compares an item with a quarter of the run on average:
 /// for up to 16 items that is at most the log2 of their number, what merging them would take.
-const MAX_RUN: i64 = 16;
+pub(super) const MAX_RUN: i64 = 16;
 
 /// The values of an item: an element per input, and its place if that is asked for.
 type Item<'c> = Vec<Val<'c>>;
@@ -42,27 +42,21 @@ struct Row<'c> {
 }
 
 /// An `imap.sort` taken apart.
-struct Sorter<'c> {
-    sort: Sort<'c>,
+pub(super) struct Sorter<'c> {
+    pub sort: Sort<'c>,
     choices: Choices,
-    inits: Vec<Val<'c>>,
+    pub inits: Vec<Val<'c>>,
     /// The number of items in a row, and of those that are kept, if they are constants.
-    extent: Option<i64>,
-    kept: Option<i64>,
+    pub extent: Option<i64>,
+    pub kept: Option<i64>,
 }
 
 /// Replaces an `imap.sort` on buffers by loops.
 pub(super) fn convert<'c>(sort: Sort<'c>, choices: Choices) -> Result<(), Report<'c>> {
     let op = sort.op();
-    if op.result_count() != 0 {
-        return Err(Report::error("expected buffers as operands, found tensors"));
-    }
-    let (inputs, inits) = (sort.inputs(), sort.inits());
-    let extent = |buffer: Val<'c>| mlir::shape(buffer.r#type())[sort.dim()];
-    let (extent, kept) = (extent(inputs[0]), extent(inits[0]));
     let b = Builder::before(op);
-    let sorter = Sorter { sort, choices, inits, extent, kept };
-    if kept.is_none() {
+    let sorter = Sorter::new(sort, choices)?;
+    if sorter.kept.is_none() {
         // Without items there is no last one to compare with.
         let has_items = b.compare_int("sgt", sorter.kept(&b), b.index(0));
         loops::build_branches(&b, has_items, &mut |b, has_items| {
@@ -71,7 +65,7 @@ pub(super) fn convert<'c>(sort: Sort<'c>, choices: Choices) -> Result<(), Report
             }
             Vec::new()
         });
-    } else if kept != Some(0) {
+    } else if sorter.kept != Some(0) {
         sorter.rows(&b);
     }
     mlir::erase(op);
@@ -79,6 +73,17 @@ pub(super) fn convert<'c>(sort: Sort<'c>, choices: Choices) -> Result<(), Report
 }
 
 impl<'c> Sorter<'c> {
+    /// Takes a sort on buffers apart.
+    pub fn new(sort: Sort<'c>, choices: Choices) -> Result<Self, Report<'c>> {
+        if sort.op().result_count() != 0 {
+            return Err(Report::error("expected buffers as operands, found tensors"));
+        }
+        let (inputs, inits) = (sort.inputs(), sort.inits());
+        let extent = |buffer: Val<'c>| mlir::shape(buffer.r#type())[sort.dim()];
+        let (extent, kept) = (extent(inputs[0]), extent(inits[0]));
+        Ok(Self { sort, choices, inits, extent, kept })
+    }
+
     fn extent(&self, b: &Builder<'c>) -> Val<'c> {
         b.dim(self.sort.inputs()[0], self.sort.dim())
     }
@@ -216,7 +221,7 @@ impl<'c> Sorter<'c> {
     }
 
     /// Sorts one row.
-    fn row(
+    pub fn row(
         &self,
         b: &Builder<'c>,
         indices: &[Val<'c>],
@@ -497,7 +502,7 @@ impl<'c> Sorter<'c> {
     }
 
     /// Whether the first of two items must stand before the second.
-    fn less(&self, b: &Builder<'c>, x: &[Val<'c>], y: &[Val<'c>]) -> Val<'c> {
+    pub fn less(&self, b: &Builder<'c>, x: &[Val<'c>], y: &[Val<'c>]) -> Val<'c> {
         let block = self.sort.comparator();
         let elements = x.iter().zip(y).flat_map(|(x, y)| [*x, *y]);
         let mut map: ValueMap = mlir::arguments(block).into_iter().zip(elements).collect();
@@ -539,7 +544,7 @@ impl<'c> Row<'c> {
 }
 
 /// The place of an item as an element of a destination.
-fn place<'c>(b: &Builder<'c>, number: Val<'c>, ty: Type<'c>) -> Val<'c> {
+pub(super) fn place<'c>(b: &Builder<'c>, number: Val<'c>, ty: Type<'c>) -> Val<'c> {
     if ty.is_index() { number } else { b.value("arith.index_cast", &[number], ty) }
 }
 

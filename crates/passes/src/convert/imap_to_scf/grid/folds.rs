@@ -1,0 +1,108 @@
+//! Folds: where neighbouring elements of the inputs lie along a range variable, a warp or a block folds
+//! the elements of each point.
+
+use super::{Grid, Share, Space, WARP, group::Group};
+use crate::{
+    convert::{
+        imap_to_scf::{
+            emit::{Nest, Scope},
+            nest::{FoldBody, reduction_loops},
+        },
+        index_emitter::IndexMath,
+    },
+    loops,
+};
+use std::collections::BTreeMap;
+use tc_dialects::mlir::{Builder, Val};
+use tc_ir::Var;
+
+/// The number of threads that fold the elements of one point.
+pub(super) fn group_size(nest: &Nest, ranges: &[Var], block_size: i64) -> i64 {
+    let mut extents = ranges.iter().map(|var| nest.extent(*var));
+    let count = extents.try_fold(1i64, |product, extent| product.checked_mul(extent?));
+    match count {
+        // The threads of a group fold in another order.
+        _ if nest.choices.strict_fp && nest.rounds() => 1,
+        Some(count) if count < WARP => 1,
+        Some(count) if count < block_size * 4 => WARP,
+        _ => block_size,
+    }
+}
+
+/// A group of threads per point.
+pub(super) fn groups<'c>(
+    nest: &Nest<'c>,
+    builder: &Builder<'c>,
+    scope: &Scope<'c>,
+    grid: &Grid<'c>,
+    dims: &[Var],
+    (ranges, size): (&[Var], i64),
+) {
+    let mut scope = scope.clone();
+    let space = Space::new(nest, builder, &mut scope, dims);
+    let group = Group::new(nest, builder, grid, size);
+    let (points, lanes) = (group.points(builder), group.lanes(builder));
+    let tested: Vec<_> = (0..nest.domain.constraints.len()).collect();
+    space.each(builder, &scope, points, &mut |builder, scope| {
+        let identities = group.identities(builder);
+        let mut body = |builder: &Builder<'c>, scope: &Scope<'c>, held: &[Val<'c>]| {
+            nest.guarded(builder, scope, &tested, held, &mut |builder, scope| {
+                nest.fold(builder, scope, held)
+            })
+        };
+        let folded = shared_ranges(nest, builder, scope, ranges, lanes, &identities, &mut body);
+        let folded = group.fold(builder, scope, folded);
+        let is_first = builder.compare_int("eq", lanes.first, builder.index(0));
+        loops::build_if(
+            builder,
+            is_first,
+            &mut |builder| {
+                let mut scope = scope.clone();
+                let starts: Vec<_> = (0..nest.accumulators.len())
+                    .map(|number| nest.start(builder, &mut scope, number))
+                    .collect();
+                let folded = nest.combine(builder, &mut scope, &starts, &folded);
+                nest.finish_and_store(builder, &mut scope, folded);
+                Vec::new()
+            },
+            &mut |_| Vec::new(),
+        );
+    });
+}
+
+/// The loops over range variables, shared by the threads of a group. If bounds depend on other range
+/// variables, the threads share the innermost loop, otherwise all points.
+fn shared_ranges<'c>(
+    nest: &Nest<'c>,
+    builder: &Builder<'c>,
+    scope: &Scope<'c>,
+    ranges: &[Var],
+    lanes: Share<'c>,
+    carried: &[Val<'c>],
+    body: &mut FoldBody<'_, 'c>,
+) -> Vec<Val<'c>> {
+    let mut scope = scope.clone();
+    let is_fixed = |var: &Var| nest.bound_needs(*var).iter().all(|it| !ranges.contains(it));
+    if ranges.iter().all(is_fixed) {
+        let space = Space::new(nest, builder, &mut scope, ranges);
+        let bounds = (lanes.first, space.total, lanes.step);
+        return loops::build_for(builder, bounds, carried, &mut |builder, point, carried| {
+            let mut scope = scope.clone();
+            space.enter(builder, &mut scope, point, 1);
+            body(builder, &scope, carried)
+        });
+    }
+    let Some((inner, outer)) = ranges.split_last() else { return body(builder, &scope, carried) };
+    let none = BTreeMap::new();
+    let outer = (outer, false);
+    reduction_loops(nest, builder, &scope, outer, &none, carried, &mut |builder, scope, carried| {
+        let mut scope = scope.clone();
+        let (lower, end) = nest.loop_bounds(builder, &mut scope, *inner, &[]);
+        let bounds = (builder.add_index(lower, lanes.first), end, lanes.step);
+        loops::build_for(builder, bounds, carried, &mut |builder, value, carried| {
+            let mut scope = scope.clone();
+            scope.values.insert(*inner, value);
+            body(builder, &scope, carried)
+        })
+    })
+}

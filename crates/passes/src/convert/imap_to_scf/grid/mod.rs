@@ -1,0 +1,279 @@
+//! `convert-imap-to-gpu`: operations with maps on buffers become the code of one thread of a GPU.
+//!
+//! A kernel holds one operation, which spreads over all threads of the grid, for any number of blocks:
+//!
+//! * *Points* (`points.rs`): a thread computes every n-th point of the dimension variables, where n is the
+//!   number of threads. Neighbouring threads have neighbouring points along the variable that `order.rs` puts
+//!   innermost. In map form a thread takes several neighbouring points at once where their elements are
+//!   aligned vectors.
+//! * *Folds* (`folds.rs`): where neighbouring elements of the inputs lie along a range variable, a warp or a
+//!   block computes each point. Its threads fold every n-th element from the identity. The values of the
+//!   threads are combined by shuffles and, between warps, in shared memory (`group.rs`). The first thread
+//!   combines the result with the start and stores it.
+//! * *Scans* (`scan.rs`): a thread, a warp or a block per row.
+//! * *Scatters* (`scatter.rs`): a thread per update if it is atomic, otherwise per updates of one element.
+//! * *Sorts* (`sort.rs`): a thread or a block per row.
+//!
+//! All threads of a group leave a loop together, so shuffles and barriers are never divergent.
+
+mod folds;
+mod group;
+mod points;
+mod scan;
+mod scatter;
+mod sort;
+
+use super::{
+    CONVERTED, Choices,
+    emit::{Nest, Scope},
+    order::{self, Plan},
+};
+use crate::{convert::index_emitter::IndexMath, loops};
+use melior::ir::{BlockLike, Type};
+use tc_dialects::{
+    imap::{Generic, Scan, Scatter, Sort},
+    mlir::{self, Builder, Op, Val},
+    pass::{Failure, PassInfo, PassOption, PassRun},
+    report::Report,
+};
+use tc_ir::Var;
+
+/// Threads of a warp.
+const WARP: i64 = 32;
+/// Bytes that one access of a thread moves at most.
+const ACCESS_BYTES: i64 = 16;
+
+/// The pass.
+pub const PASS: PassInfo = PassInfo {
+    argument: "convert-imap-to-gpu",
+    summary: "Turn operations of imap on buffers into the code of one thread of a GPU",
+    anchor: "gpu.func",
+    options: &[
+        PassOption {
+            name: "block-size",
+            description: "Threads of a block, a multiple of 32",
+            default: "256",
+        },
+        PassOption {
+            name: "strict-fp",
+            description: "Neither reassociate nor contract floating-point operations",
+            default: "false",
+        },
+    ],
+    dependent_dialects: &["arith", "gpu", "memref", "scf", "vector"],
+    run,
+};
+
+fn run(run: &PassRun) -> Result<(), Failure> {
+    let block_size = run.options.number("block-size").unwrap_or(0);
+    if !(WARP..=1024).contains(&block_size) || block_size % WARP != 0 {
+        Report::op_error(run.op, "'block-size' expects a multiple of 32, at most 1024").emit();
+        return Err(Failure);
+    }
+    let choices = Choices {
+        parallel: false,
+        parallel_threshold: 0,
+        strict_fp: run.options.flag("strict-fp"),
+        vector_bits: 0,
+        vector_registers: 0,
+    };
+    let context = mlir::context_of(run.op);
+    let sizes = mlir::parse_attribute(context, &format!("array<i32: {block_size}, 1, 1>"));
+    mlir::set_attribute(run.op, "known_block_size", sizes);
+    let mut ops = Vec::new();
+    mlir::walk(run.op, &mut |op| {
+        if CONVERTED.contains(&mlir::name(op)) {
+            ops.push(op);
+        }
+    });
+    let Some((op, others)) = ops.split_first() else { return Ok(()) };
+    run.enter(*op);
+    if let Some(second) = others.first() {
+        let why = "is a second operation of this kernel, whose blocks do not wait for each other";
+        Report::op_error(*second, format!("{why}; give it a kernel of its own")).emit();
+        return Err(Failure);
+    }
+    let builder = Builder::before(*op);
+    let grid = Grid::new(&builder, run.op, block_size);
+    let generic = Generic::cast(*op).map(|it| convert(it, &builder, &grid, choices));
+    let scan = || Scan::cast(*op).map(|it| scan::convert(it, &builder, &grid, choices));
+    let scatter = || Scatter::cast(*op).map(|it| scatter::convert(it, &builder, &grid, choices));
+    let sort = || Sort::cast(*op).map(|it| sort::convert(it, &builder, &grid, choices));
+    let converted = generic.or_else(scan).or_else(scatter).or_else(sort).unwrap_or(Ok(()));
+    converted.map_err(|report| {
+        report.emit_on(*op);
+        Failure
+    })?;
+    mlir::erase(*op);
+    Ok(())
+}
+
+/// The first item of a thread among items that threads share, and the step to its next item.
+#[derive(Clone, Copy)]
+struct Share<'c> {
+    first: Val<'c>,
+    step: Val<'c>,
+}
+
+/// The threads of the grid.
+struct Grid<'c> {
+    kernel: Op<'c>,
+    block_size: i64,
+    /// The number of the thread in its block.
+    thread: Val<'c>,
+    block: Val<'c>,
+    num_blocks: Val<'c>,
+}
+
+impl<'c> Grid<'c> {
+    fn new(builder: &Builder<'c>, kernel: Op<'c>, block_size: i64) -> Self {
+        let along_x = mlir::parse_attribute(builder.context, "#gpu<dim x>");
+        let read = |name: &str| {
+            builder.value_with(name, &[], builder.index_type(), &[("dimension", along_x)])
+        };
+        Self {
+            kernel,
+            block_size,
+            thread: read("gpu.thread_id"),
+            block: read("gpu.block_id"),
+            num_blocks: read("gpu.grid_dim"),
+        }
+    }
+
+    /// The share of a group of `size` threads in the points of the grid.
+    fn groups(&self, builder: &Builder<'c>, size: i64) -> Share<'c> {
+        let per_block = self.block_size / size;
+        if per_block == 1 {
+            return Share { first: self.block, step: self.num_blocks };
+        }
+        let in_block = divide(builder, self.thread, size);
+        let first = builder.add_index(builder.scale_index(self.block, per_block), in_block);
+        Share { first, step: builder.scale_index(self.num_blocks, per_block) }
+    }
+
+    /// The share of a thread in the work of its group of `size` threads.
+    fn lanes(&self, builder: &Builder<'c>, size: i64) -> Share<'c> {
+        let first = match size == self.block_size {
+            true => self.thread,
+            false => remainder(builder, self.thread, size),
+        };
+        Share { first, step: builder.index(size) }
+    }
+
+    /// Shared memory of a block for so many values of a type.
+    fn shared(&self, builder: &Builder<'c>, element: Type<'c>, count: i64) -> Val<'c> {
+        let ty = mlir::parse_type(
+            builder.context,
+            &format!("memref<{count}x{element}, #gpu.address_space<workgroup>>"),
+        );
+        let count = mlir::integer_attr(self.kernel, WORKGROUP).unwrap_or(0);
+        mlir::set_attribute(self.kernel, WORKGROUP, mlir::i64_attr(builder.context, count + 1));
+        let body = mlir::body(self.kernel, 0).expect("a kernel has a body");
+        mlir::val(body.add_argument(ty, builder.location))
+    }
+}
+
+/// The number of arguments of a `gpu.func` that are shared memory.
+const WORKGROUP: &str = "workgroup_attributions";
+
+fn divide<'c>(builder: &Builder<'c>, value: Val<'c>, divisor: i64) -> Val<'c> {
+    if divisor == 1 {
+        return value;
+    }
+    builder.value("arith.divui", &[value, builder.index(divisor)], builder.index_type())
+}
+
+fn remainder<'c>(builder: &Builder<'c>, value: Val<'c>, divisor: i64) -> Val<'c> {
+    builder.value("arith.remui", &[value, builder.index(divisor)], builder.index_type())
+}
+
+/// Emits the code of an `imap.generic` on buffers.
+fn convert<'c>(
+    generic: Generic<'c>,
+    builder: &Builder<'c>,
+    grid: &Grid<'c>,
+    choices: Choices,
+) -> Result<(), Report<'c>> {
+    let nest = Nest::new(generic.into(), choices)?;
+    let plan = order::plan(&nest, choices).ok_or_else(circular)?;
+    let scope = nest.outer_scope(builder);
+    match plan {
+        Plan::Registers { dims, ranges } => {
+            match folds::group_size(&nest, &ranges, grid.block_size) {
+                1 => points::points(&nest, builder, &scope, grid, &dims, &ranges),
+                size => folds::groups(&nest, builder, &scope, grid, &dims, (&ranges, size)),
+            }
+        }
+        Plan::Rows { row, mut dims, ranges } => {
+            dims.push(row);
+            points::points(&nest, builder, &scope, grid, &dims, &ranges);
+        }
+    }
+    Ok(())
+}
+
+fn circular<'c>() -> Report<'c> {
+    Report::error("has variables whose bounds depend on each other")
+}
+
+/// Variables that together are one index, with the values of their bounds.
+struct Space<'c> {
+    /// The first value and the number of values, from the outermost variable to the innermost.
+    vars: Vec<(Var, Val<'c>, Val<'c>)>,
+    /// The number of points.
+    total: Val<'c>,
+}
+
+impl<'c> Space<'c> {
+    fn new(nest: &Nest<'c>, builder: &Builder<'c>, scope: &mut Scope<'c>, vars: &[Var]) -> Self {
+        let index = builder.index_type();
+        let mut total = builder.index(1);
+        let vars: Vec<_> = vars
+            .iter()
+            .map(|var| {
+                let (lower, end) = nest.loop_bounds(builder, scope, *var, &[]);
+                let extent = builder.value("arith.subi", &[end, lower], index);
+                let extent = builder.value("arith.maxsi", &[extent, builder.index(0)], index);
+                total = builder.value("arith.muli", &[total, extent], index);
+                (*var, lower, extent)
+            })
+            .collect();
+        Self { vars, total }
+    }
+
+    /// The loop over the points of a share.
+    fn each(
+        &self,
+        builder: &Builder<'c>,
+        scope: &Scope<'c>,
+        share: Share<'c>,
+        body: &mut dyn FnMut(&Builder<'c>, &Scope<'c>),
+    ) {
+        let bounds = (share.first, self.total, share.step);
+        loops::build_for(builder, bounds, &[], &mut |builder, point, _| {
+            let mut scope = scope.clone();
+            self.enter(builder, &mut scope, point, 1);
+            body(builder, &scope);
+            Vec::new()
+        });
+    }
+
+    /// Notes the values of the variables at a point. The innermost variable advances by `stride` per point.
+    fn enter(&self, builder: &Builder<'c>, scope: &mut Scope<'c>, point: Val<'c>, stride: i64) {
+        let index = builder.index_type();
+        let mut left = point;
+        for (number, (var, lower, extent)) in self.vars.iter().enumerate().rev() {
+            let stride = if number + 1 == self.vars.len() { stride } else { 1 };
+            let value = if number == 0 {
+                left
+            } else {
+                let steps = if stride == 1 { *extent } else { divide(builder, *extent, stride) };
+                let value = builder.value("arith.remui", &[left, steps], index);
+                left = builder.value("arith.divui", &[left, steps], index);
+                value
+            };
+            let value = builder.add_index(builder.scale_index(value, stride), *lower);
+            scope.values.insert(*var, value);
+        }
+    }
+}
