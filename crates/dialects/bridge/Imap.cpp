@@ -68,6 +68,9 @@ static ParseResult parseIndexed(OpAsmParser &parser, OperationState &result, Par
   if (succeeded(parser.parseOptionalKeyword("fold"))) {
     if (failed(assembly.parseAccumulators(accumulators)))
       return failure();
+    if constexpr (std::is_same_v<Op, GenericOp>)
+      if (succeeded(parser.parseOptionalKeyword("ordered")))
+        properties.ordered = parser.getBuilder().getUnitAttr();
   } else if (succeeded(parser.parseOptionalKeyword("maps")) ||
              succeeded(parser.parseOptionalKeyword("combine"))) {
     return parser.emitError(location,
@@ -100,6 +103,9 @@ static void printIndexed(Op op, OpAsmPrinter &printer, ArrayRef<StringRef> elide
   writer.printOperands(op.getRuntimes(), op.getInputs(), op.getInits(), op.getMaps(),
                        op.getFillsAttr());
   writer.printAccumulators(op.getAccumulators());
+  if constexpr (std::is_same_v<Op, GenericOp>)
+    if (op.getOrdered())
+      printer << " ordered";
   SmallVector<StringRef> known = {op.getDomainAttrName(), op.getMapsAttrName(),
                                   op.getFillsAttrName(), op.getAccumulatorsAttrName(),
                                   op.getOperandSegmentSizesAttrName()};
@@ -125,7 +131,9 @@ ParseResult GenericOp::parse(OpAsmParser &parser, OperationState &result) {
   return parseIndexed<GenericOp>(parser, result, [](Assembly &) { return success(); });
 }
 
-void GenericOp::print(OpAsmPrinter &printer) { printIndexed(*this, printer, {}, [] {}); }
+void GenericOp::print(OpAsmPrinter &printer) {
+  printIndexed(*this, printer, {getOrderedAttrName()}, [] {});
+}
 
 ParseResult ScatterOp::parse(OpAsmParser &parser, OperationState &result) {
   Properties &properties = result.getOrAddProperties<Properties>();

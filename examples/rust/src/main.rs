@@ -124,6 +124,7 @@ fn product<'c>(builder: &Builder<'c>, x: Val<'c>, w: Val<'c>, sizes: &[Val<'c>; 
         inputs: vec![Access::new(x, vec![i, k]), Access::new(w, vec![k, j])],
         outputs: vec![Access::new(init, vec![i, j])],
         accumulators: vec![sum],
+        ordered: false,
         combiner: None,
     };
     fill(builder, &ir, &view, |body, scalars| {
@@ -157,6 +158,7 @@ fn relu<'c>(
         inputs: vec![Access::new(matrix, vec![i, j]), Access::new(vector, vec![j])],
         outputs: vec![Access::new(init, vec![i, j])],
         accumulators: Vec::new(),
+        ordered: false,
         combiner: None,
     };
     fill(builder, &ir, &view, |body, scalars| {

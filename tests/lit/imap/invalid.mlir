@@ -568,3 +568,14 @@ func.func @two_epilogues(%x: tensor<4xf32>) -> tensor<4xf32> {
   }) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+func.func @ordered_map(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{is 'ordered', but has no 'fold'}}
+  %0 = "imap.generic"(%x, %x) <{ordered, domain = #imap.map<(i) -> (), domain: i in [0, 3]>, maps = [#imap.map<(i) -> (i)>, #imap.map<(i) -> (i)>], operandSegmentSizes = array<i32: 0, 1, 1>}> ({
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  }) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

@@ -44,6 +44,8 @@ pub const FEATURES: &[&str] = &[
     "an epilogue",
     "an extent of 0",
     "an extent of 1",
+    "an ordered fold",
+    "an ordered region",
     "several results",
 ];
 
@@ -101,6 +103,8 @@ pub fn features(program: &Program) -> Vec<&'static str> {
     note(outputs.iter().any(|it| it.combiner != "assign"), "a fold");
     note(operations.iter().any(|it| it.scan.is_some()), "a scan");
     note(operations.iter().any(|it| it.monoid.is_some()), "a combiner region");
+    note(operations.iter().any(|it| it.is_ordered), "an ordered fold");
+    note(operations.iter().any(|it| it.monoid == Some(Monoid::Last)), "an ordered region");
     let scatters = || operations.iter().filter(|it| it.scatter.is_some());
     note(scatters().next().is_some(), "a scatter");
     note(scatters().any(|it| it.monoid.is_some()), "a scatter by a region");
@@ -477,8 +481,14 @@ impl Generator {
         });
         let num_outputs = self.random.weighted(&[0, 75, 25]);
         let can_combine = is_fold && (!is_scatter || num_outputs == 2);
-        let monoid = (can_combine && self.random.chance(if is_scatter { 50 } else { 25 }))
-            .then(|| *self.random.pick(&Monoid::ALL));
+        let is_ordered = is_fold && !is_scatter && scan.is_none() && self.random.chance(15);
+        let monoid =
+            (can_combine && self.random.chance(if is_scatter { 50 } else { 25 })).then(|| {
+                match is_ordered {
+                    true => Monoid::Last,
+                    false => *self.random.pick(&Monoid::COMMUTATIVE),
+                }
+            });
         let must_finish = monoid.is_some() && num_outputs == 1;
         let has_epilogue = is_fold && !is_scatter && (must_finish || self.random.chance(40));
         let mut scatter = is_scatter.then(Guard::default);
@@ -520,6 +530,7 @@ impl Generator {
         Operation {
             scan,
             scatter,
+            is_ordered,
             monoid,
             dims,
             ranges,

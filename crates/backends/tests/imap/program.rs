@@ -213,10 +213,12 @@ pub enum Monoid {
     MaxCount,
     /// The product of matrices `[[a, b], [0, a]]`.
     Matrices,
+    /// The last pair whose first part is not 0; not commutative.
+    Last,
 }
 
 impl Monoid {
-    pub const ALL: [Self; 3] = [Self::ArgMax, Self::MaxCount, Self::Matrices];
+    pub const COMMUTATIVE: [Self; 3] = [Self::ArgMax, Self::MaxCount, Self::Matrices];
 
     /// The neutral pair.
     fn identity<'c>(self, b: &Builder<'c>, ty: Type<'c>) -> [Attribute<'c>; 2] {
@@ -226,6 +228,7 @@ impl Monoid {
             Self::ArgMax => [lowest; 2],
             Self::MaxCount => [lowest, of(CombinerKind::Add)],
             Self::Matrices => [of(CombinerKind::Mul), of(CombinerKind::Add)],
+            Self::Last => [of(CombinerKind::Add); 2],
         }
     }
 
@@ -235,7 +238,7 @@ impl Monoid {
         let [zero, one] = [CombinerKind::Add, CombinerKind::Mul]
             .map(|kind| b.constant(ty, kind.identity(b.context, ty)));
         match self {
-            Self::ArgMax => [first, second],
+            Self::ArgMax | Self::Last => [first, second],
             Self::MaxCount => [first, one],
             // Products of -1, 0 and 1 stay small.
             Self::Matrices => {
@@ -265,6 +268,15 @@ impl Monoid {
                 [b.select(is_less, third, first), b.select(is_less, fourth, with)]
             }
             Self::Matrices => [mul(first, third), add(mul(first, fourth), mul(second, third))],
+            Self::Last => {
+                let zero = b.constant(
+                    third.r#type(),
+                    CombinerKind::Add.identity(b.context, third.r#type()),
+                );
+                let (is_negative, is_positive) = (less(b, third, zero), less(b, zero, third));
+                let later = |old, new| b.select(is_positive, new, b.select(is_negative, new, old));
+                [later(first, third), later(second, fourth)]
+            }
         }
     }
 }
@@ -288,6 +300,8 @@ pub struct Operation {
     pub scan: Option<(u32, bool)>,
     /// The guard of the destinations of a scatter.
     pub scatter: Option<Guard>,
+    /// Whether the fold keeps the order of the ranges.
+    pub is_ordered: bool,
     /// What a region does to two accumulators. With one destination, the epilogue adds them.
     pub monoid: Option<Monoid>,
     pub dims: Vec<(Index, Index)>,
@@ -526,6 +540,7 @@ impl Program {
             inputs: inputs.collect(),
             outputs: destinations.collect(),
             accumulators,
+            ordered: operation.is_ordered,
             combiner: None,
         };
         let generic: AnyIndexed = match (operation.scan, &operation.scatter) {

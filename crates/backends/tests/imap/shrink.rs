@@ -1,6 +1,6 @@
 //! Makes a failing program smaller, greedily: operations go first, then parts of them, then points.
 
-use super::program::{Argument, Extent, Index, Init, Program, RuntimeSource, Source};
+use super::program::{Argument, Extent, Index, Init, Monoid, Program, RuntimeSource, Source};
 
 /// The smallest program found that fails, within a number of tries.
 pub fn shrink(program: &Program, tries: usize, fails: impl Fn(&Program) -> bool) -> Program {
@@ -54,6 +54,9 @@ pub fn candidates(program: &Program) -> Vec<Program> {
         let must_finish = operation.monoid.is_some() && operation.outputs.len() == 1;
         if operation.monoid.is_some() {
             add(&|it| it.monoid = None);
+        }
+        if operation.is_ordered && operation.monoid != Some(Monoid::Last) {
+            add(&|it| it.is_ordered = false);
         }
         if operation.has_epilogue && !must_finish {
             add(&|it| it.has_epilogue = false);

@@ -173,7 +173,8 @@ class Imap_IndexedOp<string mnemonic, dag attributes, list<Trait> traits = []>
 }
 
 def Imap_GenericOp : Imap_IndexedOp<"generic",
-    (ins DefaultValuedAttr<TypedArrayAttrBase<Imap_AccumulatorAttr, "accumulators">, "{}">:$accumulators), [
+    (ins DefaultValuedAttr<TypedArrayAttrBase<Imap_AccumulatorAttr, "accumulators">, "{}">:$accumulators,
+         UnitAttr:$ordered), [
     DeclareOpInterfaceMethods<PartialReductionOpInterface, [
       "generateInitialTensorForPartialReduction", "tileToPartialReduction", "mergeReductions",
       "getPartialResultTilePosition"]>]> {
@@ -213,6 +214,9 @@ def Imap_GenericOp : Imap_IndexedOp<"generic",
     If no combiner has a name, the region `combine` maps two tuples of accumulators to one. It
     must be associative and commutative, and the identities must be neutral.
 
+    An `ordered` fold takes the values in lexicographic order of the range variables. Its region need not
+    be commutative, and sums of floats are not reassociated.
+
     The epilogue has one argument per accumulator followed by one per input, and yields one value
     per destination, of any element type. It may use an input only if its map and its guard have no
     range variable.
@@ -225,7 +229,7 @@ def Imap_GenericOp : Imap_IndexedOp<"generic",
       * C1: every map has the variables of the domain, and as many results as its operand has dimensions.
       * C2: every runtime variable has an operand; an `index` or a tensor of integers.
       * C3: the map of a destination uses dimension and runtime variables only.
-      * C4: map form: no range variables and no epilogue. Fold form: a start has the type of the accumulator, and at most one accumulator starts from each destination. Either every accumulator names its combiner, or none does and there is a region `combine`.
+      * C4: map form: no range variables, no epilogue, and not `ordered`. Fold form: a start has the type of the accumulator, and at most one accumulator starts from each destination. Either every accumulator names its combiner, or none does and there is a region `combine`.
       * C5: the body takes the elements of the inputs and yields one value per destination, in fold form one per accumulator. The epilogue maps the accumulators and the inputs to one value per destination; it may be absent if accumulators and destinations agree in number and types. The region `combine` uses constants and its arguments only.
       * C6: dimension and range variables have bounds on both sides.
       * C7: the map of a destination uses every dimension variable that is known to have several values.

@@ -283,6 +283,11 @@ impl<'c> Accumulator<'c> {
         Some(Self { ty, kind: CombinerKind::of_name(kind)?, identity, start })
     }
 
+    /// Whether the order of what it folds does not show in the result.
+    pub fn is_commutative(&self) -> bool {
+        self.kind != CombinerKind::Custom && !self.rounds()
+    }
+
     /// The destination that it starts from.
     pub fn destination(&self) -> Option<usize> {
         match self.start {
@@ -398,6 +403,16 @@ pub trait Indexed<'c>: Copy {
             }
         }
         found
+    }
+
+    /// Whether values are folded in lexicographic order of the range variables.
+    fn is_ordered(self) -> bool {
+        self.op().attribute("ordered").is_ok()
+    }
+
+    /// Whether the order shows in a result, and has to be kept.
+    fn keeps_order(self) -> bool {
+        self.is_ordered() && !self.accumulators().iter().all(Accumulator::is_commutative)
     }
 
     /// The block that computes the values of a point.

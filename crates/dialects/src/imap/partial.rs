@@ -42,6 +42,9 @@ fn check(tiler: &Tiler, split: &Split) -> Result<(), Reason> {
     if !tiler.accesses.iter().all(|it| mlir::is_tensor(it.value.r#type())) {
         return Err("cannot split an operation on buffers; split before bufferization".to_string());
     }
+    if tiler.generic.keeps_order() {
+        return Err("cannot split an ordered fold".to_string());
+    }
     // Upstream replaces the destinations by the partial results, one for one.
     let is_paired = tiler.view.accumulators.len() == tiler.view.outputs.len();
     if !is_paired {
@@ -134,6 +137,7 @@ fn build_identities<'c>(
         inputs: Vec::new(),
         outputs,
         accumulators: Vec::new(),
+        ordered: false,
         combiner: None,
     };
     let fill = view.build(ir, builder, false);
@@ -269,6 +273,7 @@ pub fn merge<'c>(
         inputs,
         outputs: tiler.view.outputs.clone(),
         accumulators: tiler.view.accumulators.clone(),
+        ordered: tiler.view.ordered,
         combiner: tiler.view.combiner,
     };
     let epilogue: Vec<_> = generic.epilogue().into_iter().collect();

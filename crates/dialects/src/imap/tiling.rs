@@ -530,8 +530,18 @@ impl<'a, 'c> Tiler<'a, 'c> {
 
     /// Rejects cut ranges of reductions that are not open at both ends.
     fn check_ranges(&self) -> Result<(), Reason> {
-        let is_range = |it: &&Loop| matches!(it.var, Var::Range(_)) && it.cut.is_some();
-        let Some(cut) = self.loops.iter().find(is_range) else { return Ok(()) };
+        let ranges = self.loops.iter().filter(|it| matches!(it.var, Var::Range(_)));
+        let intervals = self.view.domain.intervals(self.ir);
+        let has_several = |it: &&Loop| intervals.of(it.var).as_point().is_none();
+        let is_cut = |it: &&Loop| it.cut.is_some();
+        let inner = ranges.clone().filter(has_several).skip(1);
+        if let Some(cut) = inner.clone().find(is_cut).filter(|_| self.generic.keeps_order()) {
+            return Err(format!(
+                "cannot tile range '{}': the fold is ordered; tile its first range only",
+                name_of(&self.view.domain, cut.var)
+            ));
+        }
+        let Some(cut) = ranges.clone().find(is_cut) else { return Ok(()) };
         // A loop over tiles carries each result into the destination of the same number.
         let mut accumulators = self.view.accumulators.iter().enumerate();
         let starts = accumulators.any(|(number, it)| it.destination() != Some(number));
@@ -618,6 +628,7 @@ impl<'a, 'c> Tiler<'a, 'c> {
             inputs: accesses,
             outputs,
             accumulators: self.view.accumulators.clone(),
+            ordered: self.view.ordered,
             combiner: self.view.combiner,
         };
         // The map of a tensor uses runtime variables before its own: those of type index are first.

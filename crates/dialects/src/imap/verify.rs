@@ -357,6 +357,9 @@ fn verify_accumulators<'c>(
         if generic.epilogue().is_some() {
             return error("has an epilogue, but no 'fold' before it");
         }
+        if generic.is_ordered() {
+            return error("is 'ordered', but has no 'fold'");
+        }
         return Ok(());
     }
     let num_custom = accumulators.iter().filter(|it| it.kind == CombinerKind::Custom).count();

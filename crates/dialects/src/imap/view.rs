@@ -119,6 +119,8 @@ pub struct View<'c> {
     pub outputs: Vec<Access<'c>>,
     /// The accumulators; none in map form.
     pub accumulators: Vec<Accumulator<'c>>,
+    /// Whether an `imap.generic` folds in lexicographic order of the range variables.
+    pub ordered: bool,
     /// The block that combines the accumulators, which is copied. If none of them has a combiner with
     /// a name and this is absent, an empty block is made.
     pub combiner: Option<Blk<'c>>,
@@ -144,6 +146,7 @@ impl<'c> View<'c> {
             inputs,
             outputs,
             accumulators: op.accumulators(),
+            ordered: op.is_ordered(),
             combiner: op.combiner(),
         }
     }
@@ -207,7 +210,9 @@ impl<'c> View<'c> {
     /// Builds an `imap.generic` with empty blocks for the body and, if `epilogue`, the epilogue; their
     /// arguments are those that the operation's definition asks for.
     pub fn build(&self, ir: &tc_ir::Context, builder: &Builder<'c>, epilogue: bool) -> Generic<'c> {
-        Generic { op: self.build_op(ir, builder, epilogue, (Generic::NAME, Vec::new())) }
+        let ordered = self.ordered.then(|| ("ordered", Attribute::unit(builder.context)));
+        let attributes = ordered.into_iter().collect();
+        Generic { op: self.build_op(ir, builder, epilogue, (Generic::NAME, attributes)) }
     }
 
     /// Builds an `imap.scan` along a dimension variable, as [`build`](Self::build) does.

@@ -176,6 +176,7 @@ impl<'c, 'i> GenericBuilder<'c, 'i> {
             inputs: self.inputs,
             outputs: self.outputs,
             accumulators,
+            ordered: false,
             combiner: None,
         };
         if let Some((guard, _)) = &self.scatter {

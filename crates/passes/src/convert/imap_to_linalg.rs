@@ -132,6 +132,9 @@ impl<'c, 'i> Loops<'c, 'i> {
         if generic.has_combiner() {
             return Err("a region combines the accumulators".to_string());
         }
+        if generic.keeps_order() {
+            return Err("the fold is ordered".to_string());
+        }
         let intervals = view.domain.intervals(ir);
         let mut extents = Vec::new();
         for variable in view.domain.dims.iter().chain(&view.domain.ranges) {

@@ -456,6 +456,7 @@ impl<'c, 'i> Converter<'c, 'i> {
                 &[combiner],
                 &[init],
             ),
+            ordered: false,
         };
         view.drop_unused_runtimes(ir, &[]);
         view

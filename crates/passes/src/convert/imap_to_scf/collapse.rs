@@ -66,6 +66,7 @@ fn find(nest: &Nest, used_as_value: &BTreeSet<Var>) -> Option<(Var, Var)> {
                 && !matches!(inner, Var::Runtime(_))
                 && free(&outer)
                 && free(&inner)
+                && keeps_order(nest, outer, inner)
                 && fits(nest, outer, inner)
             {
                 return Some((outer, inner));
@@ -73,6 +74,16 @@ fn find(nest: &Nest, used_as_value: &BTreeSet<Var>) -> Option<(Var, Var)> {
         }
     }
     None
+}
+
+/// Whether the values of a pair come one after the other in the order of the ranges, if that matters.
+fn keeps_order(nest: &Nest, outer: Var, inner: Var) -> bool {
+    match (outer, inner) {
+        (Var::Range(outer), Var::Range(inner)) if nest.generic.keeps_order() => {
+            outer < inner && (outer + 1..inner).all(|it| nest.fixed(Var::Range(it)).is_some())
+        }
+        _ => true,
+    }
 }
 
 /// Whether every operand has the pair as neighbours that are contiguous, or not at all.

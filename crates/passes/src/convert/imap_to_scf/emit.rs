@@ -589,6 +589,12 @@ impl<'c> Nest<'c> {
         self.accumulators.iter().any(Accumulator::rounds) || combiner.iter().any(is_rounding)
     }
 
+    /// Whether the order of the ranges has to be kept: an ordered fold asks for it, or rounding shows it
+    /// and floats are kept as they are.
+    pub fn keeps_order(&self) -> bool {
+        self.generic.keeps_order() || self.choices.strict_fp && self.rounds()
+    }
+
     /// Whether values are stored as they are, at the points that satisfy the constraints only.
     pub fn is_map_form(&self) -> bool {
         self.accumulators.is_empty()
@@ -646,7 +652,8 @@ impl<'c> Nest<'c> {
         let combine = |(accumulator, (old, new)): (&Accumulator<'c>, (&Val<'c>, &Val<'c>))| {
             let value = accumulator.kind.build(builder, *old, *new);
             if let Some(op) = mlir::defining_op(value) {
-                self.relax(op, "#arith.fastmath<reassoc,contract>");
+                let reassociate = if self.generic.is_ordered() { "" } else { "reassoc," };
+                self.relax(op, &format!("#arith.fastmath<{reassociate}contract>"));
             }
             value
         };

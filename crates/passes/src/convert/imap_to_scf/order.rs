@@ -7,7 +7,8 @@
 //! and costs more. Outer loops are in order of decreasing cost, so that those which
 //! move farthest are outermost.
 
-use super::{Choices, emit::Nest};
+use super::emit::Nest;
+use tc_dialects::imap::Indexed;
 use tc_ir::{Expr, IndexingMap, Var};
 
 /// The cost of one step that leaves the cache line.
@@ -63,7 +64,7 @@ pub(super) fn step_along(nest: &Nest, map: &IndexingMap, lane: Var) -> Option<i6
     nest.coefficient(*last, lane)
 }
 
-fn cost(nest: &Nest, choices: Choices, var: Var) -> u64 {
+fn cost(nest: &Nest, var: Var) -> u64 {
     let inputs = nest.inputs.iter().filter(|input| input.is_used);
     let mut cost: u64 = inputs.map(|input| step(nest, &input.map, var)).sum();
     cost += nest.outputs.iter().map(|output| 2 * step(nest, &output.map, var)).sum::<u64>();
@@ -72,27 +73,34 @@ fn cost(nest: &Nest, choices: Choices, var: Var) -> u64 {
         cost += SHORT - extent;
     }
     // A float sum in source order is one chain of dependent additions.
-    if matches!(var, Var::Range(_)) && choices.strict_fp && nest.rounds() {
+    if matches!(var, Var::Range(_)) && nest.keeps_order() {
         cost += FAR / 2;
     }
     cost
 }
 
 /// Chooses the shape and the order of the loops. `None` if the bounds of the variables
-/// depend on each other in a circle.
-pub(super) fn plan(nest: &Nest, choices: Choices) -> Option<Plan> {
+/// depend on each other in a circle, or on later ranges in an ordered fold.
+pub(super) fn plan(nest: &Nest) -> Option<Plan> {
     let is_loop = |var: &Var| nest.fixed(*var).is_none();
     let dims = (0..nest.domain.dims.len() as u32).map(Var::Dim).filter(is_loop);
     let ranges = (0..nest.domain.ranges.len() as u32).map(Var::Range).filter(is_loop);
     let (dims, ranges): (Vec<Var>, Vec<Var>) = (dims.collect(), ranges.collect());
     let by_cost = |vars: &[Var]| {
-        let mut vars: Vec<_> = vars.iter().map(|var| (cost(nest, choices, *var), *var)).collect();
+        let mut vars: Vec<_> = vars.iter().map(|var| (cost(nest, *var), *var)).collect();
         vars.sort_by_key(|(cost, _)| std::cmp::Reverse(*cost));
         vars
     };
     let (costed_dims, costed_ranges) = (by_cost(&dims), by_cost(&ranges));
     let dims: Vec<Var> = costed_dims.iter().map(|(_, var)| *var).collect();
-    let ranges: Vec<Var> = costed_ranges.iter().map(|(_, var)| *var).collect();
+    // An ordered fold keeps the order of its ranges.
+    let is_kept = nest.generic.keeps_order();
+    let by_cost = costed_ranges.iter().map(|(_, var)| *var);
+    let ranges: Vec<Var> = if is_kept { ranges } else { by_cost.collect() };
+    let in_order = |dims: &[Var]| {
+        let found = respect_bounds(nest, dims, ranges.clone())?;
+        (!is_kept || found == ranges).then_some(found)
+    };
     if let (Some((dim_cost, row)), Some((range_cost, _))) =
         (costed_dims.last(), costed_ranges.last())
         && dim_cost < range_cost
@@ -104,27 +112,23 @@ pub(super) fn plan(nest: &Nest, choices: Choices) -> Option<Plan> {
             && ranges.iter().chain(&rest).all(|var| !nest.bound_needs(*var).contains(row));
         if independent {
             let dims = respect_bounds(nest, &[], rest)?;
-            let ranges = respect_bounds(nest, &dims, ranges)?;
+            let ranges = in_order(&dims)?;
             return Some(Plan::Rows { row: *row, dims, ranges });
         }
     }
     let dims = respect_bounds(nest, &[], dims)?;
-    let ranges = respect_bounds(nest, &dims, ranges)?;
+    let ranges = in_order(&dims)?;
     Some(Plan::Registers { dims, ranges })
 }
 
 /// The other variables of a scan: those of the loops around it, and the one whose loop goes
 /// inside it, if one is worth that. `None` as for [`plan`].
-pub(super) fn around(
-    nest: &Nest,
-    choices: Choices,
-    scanned: Var,
-) -> Option<(Vec<Var>, Option<Var>)> {
+pub(super) fn around(nest: &Nest, scanned: Var) -> Option<(Vec<Var>, Option<Var>)> {
     let is_other = |var: &Var| nest.fixed(*var).is_none() && *var != scanned;
     let others = (0..nest.domain.dims.len() as u32).map(Var::Dim).filter(is_other);
-    let mut others: Vec<_> = others.map(|var| (cost(nest, choices, var), var)).collect();
+    let mut others: Vec<_> = others.map(|var| (cost(nest, var), var)).collect();
     others.sort_by_key(|(cost, _)| std::cmp::Reverse(*cost));
-    let scanned_cost = cost(nest, choices, scanned);
+    let scanned_cost = cost(nest, scanned);
     let is_free = |row: Var| others.iter().all(|(_, var)| !nest.bound_needs(*var).contains(&row));
     let row = others.last().filter(|(cost, row)| *cost < scanned_cost && is_free(*row));
     let row = row.map(|(_, row)| *row);
@@ -136,13 +140,8 @@ pub(super) fn around(
 
 /// The order of the loops of a scatter: `free` variables may go anywhere, the others keep their order.
 /// `None` if the bounds of the variables do not allow that.
-pub(super) fn of_scatter(
-    nest: &Nest,
-    choices: Choices,
-    dims: &[Var],
-    free: &[Var],
-) -> Option<Vec<Var>> {
-    let costed = |var: &Var| (cost(nest, choices, *var), *var);
+pub(super) fn of_scatter(nest: &Nest, dims: &[Var], free: &[Var]) -> Option<Vec<Var>> {
+    let costed = |var: &Var| (cost(nest, *var), *var);
     let (mut movable, mut fixed): (Vec<_>, Vec<_>) =
         dims.iter().map(costed).partition(|(_, var)| free.contains(var));
     movable.sort_by_key(|(cost, _)| std::cmp::Reverse(*cost));

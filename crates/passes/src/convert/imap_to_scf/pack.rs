@@ -148,6 +148,7 @@ fn copy<'c>(nest: &mut Nest<'c>, builder: &Builder<'c>, number: usize, lane: Var
         inputs: vec![Access::new(input.buffer, subscripts)],
         outputs: vec![Access::new(packed, places)],
         accumulators: Vec::new(),
+        ordered: false,
         combiner: None,
     };
     let generic = view.build(ir, builder, false);

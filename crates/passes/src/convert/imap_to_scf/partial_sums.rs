@@ -135,6 +135,7 @@ pub(super) fn is_float_sum(nest: &Nest, accumulator: usize) -> bool {
     accumulator.kind == CombinerKind::Add
         && mlir::is_float(accumulator.ty)
         && !nest.choices.strict_fp
+        && !nest.generic.is_ordered()
 }
 
 /// The partial sums that LLVM makes of a strip of a scalar loop over the last of `ranges`:

@@ -34,7 +34,7 @@ pub(super) fn convert<'c>(scan: Scan<'c>, choices: Choices) -> Result<(), Report
     let nest = Nest::new(scan.into(), choices)?;
     let scanned = Var::Dim(scan.dim());
     let circular = || Report::error("has variables whose bounds depend on each other");
-    let (others, row) = order::around(&nest, choices, scanned).ok_or_else(circular)?;
+    let (others, row) = order::around(&nest, scanned).ok_or_else(circular)?;
     let builder = Builder::before(op);
     let scope = nest.outer_scope(&builder);
     let lanes = block_lanes(&nest).filter(|_| row.is_none());

@@ -63,7 +63,7 @@ pub(super) fn unordered<'c>() -> Report<'c> {
 pub(super) fn convert<'c>(scatter: Scatter<'c>, choices: Choices) -> Result<(), Report<'c>> {
     let op = scatter.op();
     let Updates { nest, dims, free } = updates(scatter, choices)?;
-    let dims = order::of_scatter(&nest, choices, &dims, &free).ok_or_else(unordered)?;
+    let dims = order::of_scatter(&nest, &dims, &free).ok_or_else(unordered)?;
     let builder = Builder::before(op);
     let scope = nest.outer_scope(&builder);
     let conditions: Vec<_> = (0..nest.domain.constraints.len()).collect();

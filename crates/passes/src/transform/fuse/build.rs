@@ -169,6 +169,7 @@ impl<'c, 'i> Frame<'c, 'i> {
             inputs: self.inputs.clone(),
             outputs: outputs.to_vec(),
             accumulators: folds.view.accumulators.clone(),
+            ordered: folds.view.ordered,
             combiner: folds.view.combiner,
         };
         let num_inputs = view.inputs.len();

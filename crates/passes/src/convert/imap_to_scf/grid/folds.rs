@@ -22,7 +22,7 @@ pub(super) fn group_size(nest: &Nest, ranges: &[Var], block_size: i64) -> i64 {
     let count = extents.try_fold(1i64, |product, extent| product.checked_mul(extent?));
     match count {
         // The threads of a group fold in another order.
-        _ if nest.choices.strict_fp && nest.rounds() => 1,
+        _ if nest.keeps_order() => 1,
         Some(count) if count < WARP => 1,
         Some(count) if count < block_size * 4 => WARP,
         _ => block_size,

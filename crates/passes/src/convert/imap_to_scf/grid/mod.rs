@@ -195,7 +195,7 @@ fn convert<'c>(
     choices: Choices,
 ) -> Result<(), Report<'c>> {
     let nest = Nest::new(generic.into(), choices)?;
-    let plan = order::plan(&nest, choices).ok_or_else(circular)?;
+    let plan = order::plan(&nest).ok_or_else(circular)?;
     let scope = nest.outer_scope(builder);
     match plan {
         Plan::Registers { dims, ranges } => {

@@ -31,7 +31,7 @@ pub(super) fn convert<'c>(
 ) -> Result<(), Report<'c>> {
     let nest = Nest::new(scan.into(), choices)?;
     let scanned = Var::Dim(scan.dim());
-    let (mut dims, row) = order::around(&nest, choices, scanned).ok_or_else(circular)?;
+    let (mut dims, row) = order::around(&nest, scanned).ok_or_else(circular)?;
     dims.extend(row);
     let mut scope = nest.outer_scope(builder);
     let space = Space::new(&nest, builder, &mut scope, &dims);
@@ -56,7 +56,7 @@ fn group_size(nest: &Nest, scanned: Var, row: Option<Var>, block_size: i64) -> i
     let fills_warp = |row: Var| nest.extent(row).is_none_or(|extent| WARP <= extent);
     match nest.extent(scanned) {
         // The threads of a group fold in another order.
-        _ if nest.choices.strict_fp && nest.rounds() => 1,
+        _ if nest.keeps_order() => 1,
         _ if row.is_some_and(fills_warp) => 1,
         Some(extent) if extent < WARP => 1,
         Some(extent) if extent < block_size * 4 => WARP,

@@ -33,7 +33,7 @@ pub(super) fn convert<'c>(
     let Updates { nest, dims, free } = scatter::updates(scatter, choices)?;
     let is_atomic = free.len() < dims.len() && is_atomic(&nest);
     let shared = if is_atomic { &dims } else { &free };
-    let dims = order::of_scatter(&nest, choices, &dims, shared).ok_or_else(scatter::unordered)?;
+    let dims = order::of_scatter(&nest, &dims, shared).ok_or_else(scatter::unordered)?;
     let (threads, inner): (Vec<_>, Vec<_>) = dims.into_iter().partition(|it| shared.contains(it));
     let conditions: Vec<_> = (0..nest.domain.constraints.len()).collect();
     let mut scope = nest.outer_scope(builder);

@@ -114,7 +114,7 @@ pub(in super::super) fn tiling(nest: &Nest, plan: &Plan) -> Option<Tiling> {
     if lanes < 2 || !operands_fit(nest, lane) || !in_lanes {
         return None;
     }
-    if matches!(lane, Var::Range(_)) && nest.choices.strict_fp && nest.rounds() {
+    if matches!(lane, Var::Range(_)) && nest.keeps_order() {
         return None;
     }
     let reused = |var: Var| {
