@@ -13,6 +13,7 @@ use crate::{convert::index_emitter::IndexMath, loops};
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike};
 use std::collections::{BTreeMap, HashMap};
 use tc_dialects::{
+    element::ElementType,
     imap::{self, Accumulator, CombinerKind, Indexed, Inside, Start},
     mlir::{self, Blk, Builder, Op, Val},
 };
@@ -897,6 +898,14 @@ fn reduce_horizontally<'c>(
             unreachable!("vectors fold by combiners with a name")
         }
     };
+    if matches!(kind, CombinerKind::MinF | CombinerKind::MaxF) && mlir::byte_width(element) < 4 {
+        // LLVM calls 'fminf' and 'fmaxf' for these (LLVM 22).
+        let single = mlir::float_type(builder.context, ElementType::F32);
+        let lanes = mlir::shape(vector.r#type())[0].expect("the lanes of a vector are known");
+        let wide = builder.value("arith.extf", &[vector], vector_type(single, lanes));
+        let folded = reduce_horizontally(builder, kind, wide, single);
+        return builder.value("arith.truncf", &[folded], element);
+    }
     let kind = mlir::parse_attribute(builder.context, &format!("#vector.kind<{name}>"));
     let flags = mlir::parse_attribute(builder.context, "#arith.fastmath<reassoc>");
     let mut attributes = vec![("kind", kind)];
