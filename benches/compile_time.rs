@@ -12,7 +12,7 @@ use std::{
     process::ExitCode,
     time::Instant,
 };
-use tc_backends::{cpu, hlo::locations};
+use tc_backends::{Artifact, Codegen, Form, cpu, hlo::locations};
 use tc_dialects::hlo;
 
 /// Measures how compile time grows with the number of operations.
@@ -371,7 +371,7 @@ fn compile(text: &str, with_llvm: bool) -> Result<Times, String> {
     let locations = locations(&context, &module, &source);
     let lowered = tc_backends::hlo::lower(&context, &module, &locations);
     let lowered = lowered.map_err(|error| error.to_string())?;
-    let lowered = cpu::Lowered::new(&lowered, &cpu::Options::default());
+    let lowered = cpu::Lowered::new(&lowered, &Codegen::default());
     let lowered = lowered.map_err(|error| error.to_string())?;
     let ours = processor_seconds() - start;
     if !with_llvm {
@@ -379,7 +379,7 @@ fn compile(text: &str, with_llvm: bool) -> Result<Times, String> {
     }
     let start = processor_seconds();
     let program = lowered.optimize().map_err(|error| error.to_string())?;
-    program.object().map_err(|error| error.to_string())?;
+    program.emit(Form::Object).map_err(|error| error.to_string())?;
     Ok((ours, processor_seconds() - start))
 }
 

@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
 };
-use tc_backends::{cpu, run::Sizes};
+use tc_backends::{Codegen, run::Sizes};
 use tc_benches::{Kernel, Measurement, read};
 
 /// Measures the code generated for published kernels; no peer is measured.
@@ -59,7 +59,7 @@ fn run(arguments: &Arguments) -> io::Result<bool> {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/conformance/tc/kernels.jsonl");
     let kernels = read(arguments.kernels.as_deref().unwrap_or(&shipped))?;
     let filter = arguments.filter.as_deref().unwrap_or_default();
-    let options = cpu::Options { threads: arguments.threads.max(1), ..cpu::Options::default() };
+    let options = Codegen { threads: arguments.threads.max(1), ..Codegen::default() };
     let mut out = io::stdout();
     if !arguments.json {
         writeln!(

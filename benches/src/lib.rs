@@ -12,7 +12,7 @@ use std::{
     process::Command,
 };
 use tc_backends::{
-    cpu,
+    Codegen, cpu,
     run::{self, Bench, Error, Inputs, Options, Session, Shapes, Sizes},
     runtime::Tensor,
 };
@@ -129,18 +129,18 @@ impl Kernel {
         &self,
         published: &Sizes,
         max_bytes: f64,
-        options: &cpu::Options,
+        options: &Codegen,
     ) -> Result<Measurement, Error> {
         let start = std::time::Instant::now();
         let context = tc_dialects::new_context();
         let session = self.session(&context)?;
         let def = session.def(Some(&self.def))?;
         let (sizes, shapes) = fit(&session, def, published, max_bytes)?;
-        let options = Options { cpu: options.clone(), ..Options::default() };
+        let options = Options { codegen: options.clone(), ..Options::default() };
         let lowered = session.lower(Some((def, &sizes)), &options)?;
-        let compiled = cpu::Program::lower(&lowered, &options.cpu)?.jit()?;
+        let compiled = cpu::BACKEND.compile(&lowered, &options.codegen)?.load()?;
         let compile_seconds = start.elapsed().as_secs_f64();
-        let costs = cpu::cost(&lowered, &options.cpu)?;
+        let costs = cpu::BACKEND.cost(&lowered, &options.codegen)?;
         let cost = costs.into_iter().find(|cost| cost.name == self.def);
         let cost = cost.ok_or_else(|| Error::Usage(format!("'{}' was not compiled", self.def)))?;
 
@@ -203,7 +203,7 @@ mod tests {
         assert!(15 <= kernels.len());
         let kernel = kernels.iter().find(|it| it.name == "1LUT").unwrap();
         let published = &kernel.sizes[0];
-        let measured = kernel.measure(published, 4e6, &cpu::Options::default()).unwrap();
+        let measured = kernel.measure(published, 4e6, &Codegen::default()).unwrap();
         assert!(measured.sizes["E1"] < published["E1"]);
         assert_eq!(measured.sizes["D"], published["D"]);
         // The rows of the table that are read, fewer than it has, the indices and the sums.

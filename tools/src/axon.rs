@@ -244,7 +244,7 @@ pub fn compile<'c>(
     Ok(module)
 }
 
-/// Compiles an entry of a program for this machine and runs it.
+/// Compiles an entry of a program and runs it.
 ///
 /// # Errors
 /// The program, an input or a result is not what it should be.

@@ -11,11 +11,11 @@ use std::{
     process::{ExitCode, exit},
 };
 use tc_backends::{
-    cpu::{self, MAX_THREADS},
+    Backend, Codegen, MAX_THREADS, backend, cpu,
     interp::{Outcome, compare},
     run::{self, Checks, Error, Session, Sizes},
     runtime::Tensor,
-    tml,
+    targets, tml,
 };
 use tc_dialects::{
     axon::Given,
@@ -263,6 +263,13 @@ pub struct Compilation {
     /// Threads of the compiled program.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_threads)]
     threads: usize,
+    /// The target, and the machine after a colon: 'cpu' for this machine, 'cpu:NAME' for a processor by
+    /// its LLVM name.
+    #[arg(long, value_name = "TARGET[:MACHINE]", default_value = "cpu")]
+    target: String,
+    /// The same as '--target=cpu:NAME'.
+    #[arg(long, value_name = "NAME", conflicts_with = "target")]
+    target_cpu: Option<String>,
     /// Prints the IR after each pass to the standard error, like mlir-opt.
     #[arg(long)]
     mlir_print_ir_after_all: bool,
@@ -311,17 +318,29 @@ impl Compilation {
         }
     }
 
+    /// The backend of the target, and how it generates code.
+    ///
+    /// # Errors
+    /// The target or its machine is unknown.
+    pub fn target(&self) -> Result<(&'static dyn Backend, Codegen), Error> {
+        let (backend, machine) = match &self.target_cpu {
+            Some(name) => (cpu::BACKEND, cpu::BACKEND.machine(Some(name)).map_err(Error::Usage)?),
+            None => targets::named(&self.target).map_err(Error::Usage)?,
+        };
+        Ok((backend, Codegen { machine, threads: self.threads, strict_fp: self.strict_fp }))
+    }
+
     /// How a TML program is compiled.
-    pub fn tml_options(&self, program: &Checked, target: cpu::Machine) -> tml::executable::Options {
+    pub fn tml_options(&self, program: &Checked, codegen: Codegen) -> tml::executable::Options {
         let length = |pad| match pad {
-            Padding::Target => program.vector_length(target.vector_length(64)),
+            Padding::Target => program.vector_length(codegen.machine.vector_length(64)),
             Padding::Length(length) => length,
         };
         tml::executable::Options {
             keep_order: self.keep_order || self.strict_fp,
             no_fuse: self.no_fuse,
             vector_length: self.pad.map(length),
-            cpu: cpu::Options { threads: self.threads, strict_fp: self.strict_fp, target },
+            codegen,
         }
     }
 
@@ -405,9 +424,9 @@ impl Compilation {
     }
 
     /// Options for a target; `dynamic` compiles once for all sizes.
-    pub fn options(&self, target: cpu::Machine, dynamic: bool) -> run::Options {
+    pub fn options(&self, codegen: Codegen, dynamic: bool) -> run::Options {
         run::Options {
-            cpu: cpu::Options { threads: self.threads, strict_fp: self.strict_fp, target },
+            codegen,
             dynamic,
             checks: if self.runtime_checks { Checks::All } else { Checks::Shape },
             no_fuse: self.no_fuse,
@@ -453,7 +472,11 @@ pub fn run_tool(name: &str, run: impl FnOnce() -> Result<(), Error>) -> ExitCode
         Ok(Err(Error::Diagnosed)) => {}
         Ok(Err(error)) => {
             eprintln!("{name}: error: {error}");
-            if matches!(error, Error::Usage(_) | Error::Compile(cpu::Error::Target(_))) {
+            if matches!(
+                error,
+                Error::Usage(_)
+                    | Error::Compile(backend::Error::Target(_) | backend::Error::Form { .. })
+            ) {
                 return ExitCode::from(WRONG_COMMAND_LINE);
             }
         }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tc_backends::{
-    cpu::Cost,
+    backend::Cost,
     run::{Bench, Sizes},
 };
 use tc_passes::analysis::cost::Formula;

@@ -8,7 +8,6 @@ use crate::{
 use melior::{Context, diagnostic::DiagnosticHandlerId};
 use std::{path::Path, time::Instant};
 use tc_backends::{
-    cpu,
     hlo::{Array, Executable, locations, to_tensors},
     run::{Error, Sizes, sample},
     runtime::npy,
@@ -163,7 +162,7 @@ type Input<'a> = dyn Fn(usize, &ArrayShape) -> Result<Array, Error> + 'a;
 /// What is to be said of the results for some inputs.
 type Checked<'a> = dyn Fn(&[Array], &[Array]) -> Result<String, Error> + 'a;
 
-/// Compiles a program for this machine, runs it on some inputs, and reports what came of it, with
+/// Compiles a program, runs it on some inputs, and reports what came of it, with
 /// what `check` says if results are to be checked. `shown` writes the types of results.
 pub(crate) fn execute(
     program: &Program,
@@ -174,13 +173,13 @@ pub(crate) fn execute(
 ) -> Result<(), Error> {
     let module = &program.module;
     let context = tc_dialects::new_context();
-    let options = execution.compilation.options(cpu::Machine::host(), false).cpu;
+    let (backend, codegen) = execution.compilation.target()?;
     let start = Instant::now();
     let lowered = program.lower(&context)?;
     let lower_seconds = start.elapsed().as_secs_f64();
     print_ir(execution, &lowered)?;
     let start = Instant::now();
-    let executable = Executable::of_lowered(module, &lowered, &options).map_err(error)?;
+    let executable = Executable::of_lowered(module, &lowered, backend, &codegen).map_err(error)?;
     let compile_seconds = lower_seconds + start.elapsed().as_secs_f64();
     check_memory(&executable)?;
     let mut inputs = Vec::new();
@@ -214,9 +213,9 @@ pub(crate) fn execute(
     let timing = if execution.bench {
         let bench = sample(|| executable.call(&mut buffers).map_err(error))?;
         let function = tc_backends::axon::spelled(&module.name);
-        let costs = Costs::of(&cpu::cost(&lowered, &options)?, &function, &Sizes::new());
+        let costs = Costs::of(&backend.cost(&lowered, &codegen)?, &function, &Sizes::new());
         if execution.json {
-            let (name, threads) = (module.name.as_str(), options.threads);
+            let (name, threads) = (module.name.as_str(), codegen.threads);
             let measured = Measured { name, bench, compile_seconds, costs, threads };
             return print(format!("{}\n", measured.json(&[])).as_bytes());
         }

@@ -6,12 +6,12 @@ use crate::{
 };
 use std::{collections::HashSet, path::Path, time::Instant};
 use tc_backends::{
-    cpu::{self, Role},
+    backend::Role,
     run::{self, Error, Session, read_inputs},
     runtime::{Tensor, npy},
 };
 
-/// Compiles a function for this machine and runs it. `init` gives outputs that are accumulated into
+/// Compiles a function and runs it. `init` gives outputs that are accumulated into
 /// their first contents.
 ///
 /// # Errors
@@ -23,14 +23,15 @@ pub fn run(
     execution: &Execution,
 ) -> Result<(), Error> {
     let function = session.tensor_function(entry)?;
-    let options = execution.compilation.options(cpu::Machine::host(), true);
+    let (backend, codegen) = execution.compilation.target()?;
+    let options = execution.compilation.options(codegen, true);
     let mut sizes = execution.compilation.sizes()?;
     let start = Instant::now();
     let lowered = function.lower(&options)?;
     let lower_seconds = start.elapsed().as_secs_f64();
     print_ir(execution, &lowered)?;
     let start = Instant::now();
-    let compiled = cpu::Program::lower(&lowered, &options.cpu)?.jit()?;
+    let compiled = backend.compile(&lowered, &options.codegen)?.load()?;
     let compile_seconds = lower_seconds + start.elapsed().as_secs_f64();
     let code = compiled.function(function.name()).expect("the function of the module");
     let signature = code.signature();
@@ -54,7 +55,7 @@ pub fn run(
         None => Vec::new(),
     };
     let start = Instant::now();
-    let mut results = function.call(code, &inputs, &options)?;
+    let mut results = function.call(code, &inputs, backend, &options)?;
     let first_call = start.elapsed().as_secs_f64();
 
     let mut report = String::new();
@@ -76,9 +77,9 @@ pub fn run(
         let read = arguments.iter().zip(roles).filter(|(_, role)| *role == Role::Input);
         let read: Vec<_> = read.map(|(tensor, _)| *tensor).collect();
         let bench = run::measure(code, &read, &mut results)?;
-        let costs = Costs::of(&cpu::cost(&lowered, &options.cpu)?, function.name(), &sizes);
+        let costs = Costs::of(&backend.cost(&lowered, &options.codegen)?, function.name(), &sizes);
         if execution.json {
-            let (name, threads) = (function.name(), options.cpu.threads);
+            let (name, threads) = (function.name(), options.codegen.threads);
             let measured = Measured { name, bench, compile_seconds, costs, threads };
             return print(format!("{}\n", measured.json(&[])).as_bytes());
         }

@@ -7,7 +7,7 @@ use crate::{
 use melior::{Context, ir::Module};
 use std::{collections::BTreeMap, fs, path::Path, time::Instant};
 use tc_backends::{
-    cpu,
+    Codegen,
     interp::Limits,
     run::{Error, Sizes, check_expected_within, sample},
     runtime::{Tensor, npy, random},
@@ -61,8 +61,8 @@ impl Program {
     }
 
     /// How the program is compiled.
-    pub fn options(&self, compilation: &Compilation, target: cpu::Machine) -> Options {
-        compilation.tml_options(&self.checked, target)
+    pub fn options(&self, compilation: &Compilation, codegen: Codegen) -> Options {
+        compilation.tml_options(&self.checked, codegen)
     }
 
     /// The program as fused `imap` operations.
@@ -88,20 +88,21 @@ fn error(error: executable::Error) -> Error {
     }
 }
 
-/// Compiles a program for this machine and runs it.
+/// Compiles a program and runs it.
 ///
 /// # Errors
 /// The program, an input or a result is not what it should be.
 pub fn run(program: &Program, execution: &Execution) -> Result<(), Error> {
     let context = tc_dialects::new_context();
     let module = program.import(&context);
-    let options = program.options(&execution.compilation, cpu::Machine::host());
+    let (backend, codegen) = execution.compilation.target()?;
+    let options = program.options(&execution.compilation, codegen);
     let start = Instant::now();
     let lowered = executable::lower(&module, &options).map_err(error)?;
     let lower_seconds = start.elapsed().as_secs_f64();
     print_ir(execution, &lowered)?;
     let start = Instant::now();
-    let executable = Executable::of_lowered(&module, &lowered, &options).map_err(error)?;
+    let executable = Executable::of_lowered(&module, &lowered, backend, &options).map_err(error)?;
     let compile_seconds = lower_seconds + start.elapsed().as_secs_f64();
     let values = inputs(execution, &executable)?;
     let mut buffers = executable.buffers(&values).map_err(error)?;
@@ -132,7 +133,7 @@ pub fn run(program: &Program, execution: &Execution) -> Result<(), Error> {
     // Padding is no work that the program asks for.
     let name = import::program_name(program.source.name());
     let costs = |module: &Module| -> Result<Costs, Error> {
-        Ok(Costs::of(&cpu::cost(module, &options.cpu)?, &name, &Sizes::new()))
+        Ok(Costs::of(&backend.cost(module, &options.codegen)?, &name, &Sizes::new()))
     };
     let unpadded = |keep_order| {
         let options = Options { vector_length: None, keep_order, ..options.clone() };
@@ -142,7 +143,7 @@ pub fn run(program: &Program, execution: &Execution) -> Result<(), Error> {
     let Costs { flops, bytes, .. } = performed;
     if execution.json {
         let costs = Costs { flops, bytes, ..costs(&lowered)? };
-        let threads = options.cpu.threads;
+        let threads = options.codegen.threads;
         let measured = Measured { name: &name, bench, compile_seconds, costs, threads };
         let line = measured.json(&[
             ("flops_as_written", written.map(|flops| flops as f64).into()),

@@ -8,12 +8,12 @@
 //! [`Program::lower`] gives one function for all sizes instead, which checks them when it is called.
 //!
 //! ```
-//! use tc_backends::{axon::{Function, Program}, cpu, hlo::Array};
+//! use tc_backends::{Codegen, axon::{Function, Program}, cpu, hlo::Array};
 //! use tc_dialects::{element::ElementType, hlo::ArrayShape};
 //!
 //! let text = "fn (x : f32 [m], y : f32 [n]) : f32 [8] { concat(x, y) }";
 //! let program = Program::read("join.axon", text.into()).unwrap();
-//! let mut join = Function::new(program, None, cpu::Options::default()).unwrap();
+//! let mut join = Function::new(program, None, cpu::BACKEND, Codegen::default()).unwrap();
 //! let vector = |size: i64| Array {
 //!     shape: ArrayShape::new(ElementType::F32, vec![size]),
 //!     bytes: vec![0; 4 * size as usize],
@@ -24,7 +24,7 @@
 //! ```
 
 use crate::{
-    cpu,
+    backend::{Argument, Backend, CallError, Compiled},
     hlo::{self, Array, Executable, locations},
     interp::{self, Limits, Outcome},
     runtime::{ElementType, Tensor},
@@ -42,7 +42,7 @@ use tc_dialects::{
     text::{Diagnostic, SourceFile, Span},
     tml::import::program_name,
 };
-use tc_passes::convert::axon_to_imap;
+use tc_passes::{convert::axon_to_imap, target::Codegen};
 
 /// Why a program does not run.
 #[derive(Debug, thiserror::Error)]
@@ -138,7 +138,7 @@ impl Program {
         Ok(Session { program: self, inferred, instance })
     }
 
-    /// An entry as fused `imap` operations, which [`cpu::Program::lower`] compiles: a function whose
+    /// An entry as fused `imap` operations, which [`Backend::compile`] compiles: a function whose
     /// sizes are parameters, but for those that are given. `None` if all sizes are known, so that
     /// [`Self::specialize`] serves.
     ///
@@ -262,13 +262,14 @@ pub fn values(array: &Array) -> Result<Tensor, hlo::Error> {
     Ok(tensor)
 }
 
-/// A function that is compiled for this machine whenever it is called with shapes that are new, or
+/// A function that is compiled whenever it is called with shapes that are new, or
 /// [with ranks](Self::for_all_sizes) that are.
 pub struct Function {
     program: Program,
     entry: Option<String>,
     parameters: Vec<String>,
-    options: cpu::Options,
+    backend: &'static dyn Backend,
+    codegen: Codegen,
     for_all_sizes: bool,
     compiled: HashMap<Vec<ArrayShape>, Code>,
 }
@@ -278,7 +279,7 @@ enum Code {
     /// For some sizes.
     Static(Executable),
     /// For all sizes, with its name.
-    Parametric(cpu::Compiled, String),
+    Parametric(Compiled, String),
 }
 
 impl Function {
@@ -289,12 +290,13 @@ impl Function {
     pub fn new(
         program: Program,
         entry: Option<&str>,
-        options: cpu::Options,
+        backend: &'static dyn Backend,
+        codegen: Codegen,
     ) -> Result<Self, Error> {
         let parameters = program.parameters(entry)?;
         let entry = entry.map(str::to_string);
         let compiled = HashMap::new();
-        Ok(Self { program, entry, parameters, options, for_all_sizes: false, compiled })
+        Ok(Self { program, entry, parameters, backend, codegen, for_all_sizes: false, compiled })
     }
 
     /// Compiles for the element types and ranks of inputs from now on: one code for all sizes, which
@@ -380,22 +382,23 @@ impl Function {
                 other => other,
             })?;
             if let Some(lowered) = lowered {
-                let code = cpu::Program::lower(&lowered.module, &self.options);
-                let code = code.and_then(|program| program.jit()).map_err(hlo::Error::from)?;
+                let code = self.backend.compile(&lowered.module, &self.codegen);
+                let code = code.and_then(|artifact| artifact.load()).map_err(hlo::Error::from)?;
                 return Ok(Code::Parametric(code, spelled(&lowered.name)));
             }
         }
         let mut session = self.program.specialize(entry, &given)?;
         let module = session.module()?;
         let places = locations(&context, &module, source);
-        let executable = Executable::compile(&context, &module, &places, &self.options);
+        let executable =
+            Executable::compile(&context, &module, &places, self.backend, &self.codegen);
         executable.map(Code::Static).map_err(explain)
     }
 }
 
 /// Calls a function whose sizes are parameters.
-fn run(code: &cpu::Compiled, name: &str, inputs: &[Array]) -> Result<Vec<Array>, hlo::Error> {
-    let refused = |error: cpu::CallError| hlo::Error::Call(error.to_string());
+fn run(code: &Compiled, name: &str, inputs: &[Array]) -> Result<Vec<Array>, hlo::Error> {
+    let refused = |error: CallError| hlo::Error::Call(error.to_string());
     let function = code.function(name).expect("the function of the program");
     let mut tensors = Vec::new();
     for input in inputs {
@@ -413,7 +416,7 @@ fn run(code: &cpu::Compiled, name: &str, inputs: &[Array]) -> Result<Vec<Array>,
 }
 
 /// A result as an array of its element type.
-fn from_tensor(argument: &cpu::Argument, tensor: &Tensor) -> Array {
+fn from_tensor(argument: &Argument, tensor: &Tensor) -> Array {
     let mut all = axon::ElementType::ALL.into_iter().map(hlo_element);
     let element = all.find(|it| hlo::stored(*it) == argument.element);
     let element = element.expect("an element type of the language");

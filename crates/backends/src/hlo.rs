@@ -1,7 +1,7 @@
 //! Running HLO modules: compiled code, called with arrays of HLO's element types.
 
 use crate::{
-    cpu::{self, Buffers},
+    backend::{self, Backend, Buffers, Compiled},
     interp,
     runtime::{ElementType as Stored, Tensor},
 };
@@ -14,7 +14,7 @@ use tc_dialects::{
     hlo::{ArrayShape, ComputationId, InstructionId, Module},
     mlir,
 };
-use tc_passes::{convert::hlo_to_imap, run_pipeline};
+use tc_passes::{convert::hlo_to_imap, run_pipeline, target::Codegen};
 
 /// An array: its shape, and its elements as literals hold them, row-major and little-endian, one
 /// byte for types of fewer than 8 bits, complex numbers as pairs.
@@ -34,13 +34,13 @@ pub enum Error {
     Diagnosed,
     /// Code generation failed.
     #[error(transparent)]
-    Compile(#[from] cpu::Error),
+    Compile(#[from] backend::Error),
     /// The inputs are not what the program takes.
     #[error("{0}")]
     Call(String),
 }
 
-/// Lowers a module to fused `imap` operations, which [`cpu::Program::lower`] compiles. `location`
+/// Lowers a module to fused `imap` operations, which [`Backend::compile`] compiles. `location`
 /// says where its instructions come from. The function `main` takes and gives the arrays of the
 /// entry computation's parameters and result, complex ones in two parts.
 ///
@@ -99,11 +99,11 @@ pub(crate) fn fuse(module: &mut melior::ir::Module) -> Result<(), Error> {
         .map_err(|_| Error::Diagnosed)
 }
 
-/// A module compiled for this machine.
+/// A compiled module.
 pub struct Executable {
     parameters: Vec<ArrayShape>,
     result_shapes: Vec<ArrayShape>,
-    code: cpu::Compiled,
+    code: Compiled,
 }
 
 impl Executable {
@@ -115,9 +115,10 @@ impl Executable {
         context: &'c Context,
         module: &Module,
         location: &dyn Fn(ComputationId, InstructionId) -> Location<'c>,
-        options: &cpu::Options,
+        backend: &dyn Backend,
+        codegen: &Codegen,
     ) -> Result<Self, Error> {
-        Self::of_lowered(module, &lower(context, module, location)?, options)
+        Self::of_lowered(module, &lower(context, module, location)?, backend, codegen)
     }
 
     /// Compiles what [`lower`] makes of a module; the function may have another name.
@@ -127,9 +128,10 @@ impl Executable {
     pub fn of_lowered(
         module: &Module,
         lowered: &melior::ir::Module,
-        options: &cpu::Options,
+        backend: &dyn Backend,
+        codegen: &Codegen,
     ) -> Result<Self, Error> {
-        let code = cpu::Program::lower(lowered, options)?.jit()?;
+        let code = backend.compile(lowered, codegen)?.load()?;
         let entry = module.entry();
         let mut parameters = Vec::new();
         for shape in entry.parameter_shapes() {

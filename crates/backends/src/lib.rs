@@ -1,6 +1,7 @@
 //! Backends: the reference interpreter, native code through LLVM, and values at run time.
 
 pub mod axon;
+pub mod backend;
 pub mod builtins;
 pub mod cpu;
 pub mod hlo;
@@ -9,4 +10,9 @@ pub(crate) mod llvm;
 pub mod nvvm;
 pub mod run;
 pub mod runtime;
+pub mod targets;
 pub mod tml;
+pub(crate) mod upstream;
+
+pub use backend::{Artifact, Backend, Compiled, Error, Form, Stage};
+pub use tc_passes::target::{Codegen, MAX_THREADS, Machine, Target};

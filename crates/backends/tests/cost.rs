@@ -11,7 +11,9 @@ use std::{
     process::Command,
 };
 use tc_backends::{
-    cpu::{Cost, Options, Program, cost},
+    Codegen, Form,
+    backend::Cost,
+    cpu,
     run::{self, Session, Sizes},
 };
 use tc_dialects::{
@@ -45,8 +47,8 @@ fn lower<'c>(
     session.lower(Some((def, &sizes)), &options).unwrap()
 }
 
-fn only(module: &Module, options: &Options) -> Cost {
-    let mut costs = cost(module, options).expect("the program is lowered");
+fn only(module: &Module, options: &Codegen) -> Cost {
+    let mut costs = cpu::BACKEND.cost(module, options).expect("the program is lowered");
     assert_eq!(costs.len(), 1);
     costs.remove(0)
 }
@@ -142,7 +144,7 @@ fn work_of_comprehensions_is_that_of_their_points() {
     let context = tc_dialects::new_context();
     for (text, sizes) in COMPREHENSIONS {
         let module = lower(&context, Language::Tc, text, sizes);
-        let cost = only(&module, &Options::default());
+        let cost = only(&module, &Codegen::default());
         assert_eq!((number_of(&cost.flops), number_of(&cost.bytes)), enumerate(&module), "{text}");
     }
 }
@@ -174,7 +176,7 @@ fn constraints_exclude_points() {
     let context = tc_dialects::new_context();
     for text in MODULES {
         let module = lower(&context, Language::Hlo, text, &[]);
-        let cost = only(&module, &Options::default());
+        let cost = only(&module, &Codegen::default());
         assert_eq!((number_of(&cost.flops), number_of(&cost.bytes)), enumerate(&module), "{text}");
     }
 }
@@ -186,8 +188,8 @@ fn formulas_have_the_values_of_programs_for_the_sizes() {
         let module = tc_dialects::import(&context, Language::Tc, "program", text.as_bytes(), false);
         let session = Session::new(&context, module.unwrap(), false).unwrap();
         let all =
-            only(&session.lower(None, &run::Options::default()).unwrap(), &Options::default());
-        let some = only(&lower(&context, Language::Tc, text, sizes), &Options::default());
+            only(&session.lower(None, &run::Options::default()).unwrap(), &Codegen::default());
+        let some = only(&lower(&context, Language::Tc, text, sizes), &Codegen::default());
         let sizes: Sizes = sizes.iter().map(|(name, size)| (name.to_string(), *size)).collect();
         for (all, some) in [(&all.flops, &some.flops), (&all.bytes, &some.bytes)] {
             let value = all.as_ref().and_then(|formula| formula.evaluate(&sizes));
@@ -203,7 +205,7 @@ fn gathers_read_no_more_than_there_is() {
     let text = "def lut(float(E, D) T, int32(N) I) -> (O) { O(n, d) = T(I(n), d) }";
     for (e, n, read) in [(3, 50, 3 * 8), (1000, 50, 50 * 8)] {
         let module = lower(&context, Language::Tc, text, &[("E", e), ("D", 8), ("N", n)]);
-        let cost = only(&module, &Options::default());
+        let cost = only(&module, &Codegen::default());
         assert_eq!(number_of(&cost.bytes), 4 * (read + n + n * 8));
         assert_eq!(number_of(&cost.flops), 0);
     }
@@ -238,7 +240,7 @@ const COUNTED: &str = "HloModule loop
 fn loops_multiply_work_if_their_trip_count_is_known() {
     let context = tc_dialects::new_context();
     let module = lower(&context, Language::Hlo, COUNTED, &[]);
-    let cost = only(&module, &Options::default());
+    let cost = only(&module, &Codegen::default());
     // 0, 3, 6 and 9 are less than 10.
     assert_eq!(number_of(&cost.flops), 4 * 8);
     // An iteration reads and writes the array; the counter is a scalar.
@@ -248,7 +250,7 @@ fn loops_multiply_work_if_their_trip_count_is_known() {
     let depends_on_data = COUNTED
         .replace("x = f32[8] parameter(0)", "x = f32[8] parameter(0)\n first = s32[] parameter(1)")
         .replace("tuple(zero, x)", "tuple(first, x)");
-    let cost = only(&lower(&context, Language::Hlo, &depends_on_data, &[]), &Options::default());
+    let cost = only(&lower(&context, Language::Hlo, &depends_on_data, &[]), &Codegen::default());
     assert_eq!((cost.flops, cost.bytes), (None, None));
 }
 
@@ -274,7 +276,7 @@ fn inner_loops_may_depend_on_the_index_of_outer_ones() {
       %b = bufferization.to_tensor %to restrict writable : memref<9xf32> to tensor<9xf32>
       return %b : tensor<9xf32>
     }";
-    let cost = only(&lower(&context, Language::Mlir, text, &[]), &Options::default());
+    let cost = only(&lower(&context, Language::Mlir, text, &[]), &Codegen::default());
     let additions = 1 + 3 + 5 + 7;
     assert_eq!(number_of(&cost.flops), additions);
     assert_eq!(number_of(&cost.bytes), 4 * (additions + 4));
@@ -287,7 +289,7 @@ fn unsupported_operations_have_unknown_work() {
       %d = linalg.reduce { arith.subf } ins(%a : tensor<4x4xf32>) outs(%c : tensor<4xf32>) dimensions = [1]
       return %d : tensor<4xf32>
     }";
-    let cost = only(&lower(&context, Language::Mlir, text, &[]), &Options::default());
+    let cost = only(&lower(&context, Language::Mlir, text, &[]), &Codegen::default());
     assert_eq!((cost.flops, cost.bytes), (None, None));
     // The destination is not the result: one of the two is copied.
     assert!(cost.temporary_bytes.is_some());
@@ -324,12 +326,12 @@ void __wrap_free(void *pointer) {
 
 /// The most bytes that a call of a compiled function holds, which gets so many bytes of zeros for each
 /// argument.
-fn allocated(name: &str, module: &Module, options: &Options, arguments: &[usize]) -> i64 {
-    let program = Program::lower(module, options).expect("the program is lowered");
+fn allocated(name: &str, module: &Module, options: &Codegen, arguments: &[usize]) -> i64 {
+    let program = cpu::BACKEND.compile(module, options).expect("the program is lowered");
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cost").join(name);
     fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("function.o"), program.object().unwrap()).unwrap();
-    let function = tc_backends::cpu::header::function_names(program.signatures()).remove(0);
+    fs::write(folder.join("function.o"), program.emit(Form::Object).unwrap()).unwrap();
+    let function = cpu::header::function_names(program.signatures()).remove(0);
     let parameters = vec!["void *"; arguments.len()].join(", ");
     let values: Vec<_> = arguments.iter().map(|bytes| format!("calloc({bytes} + 64, 1)")).collect();
     let main = format!(
@@ -446,7 +448,7 @@ fn memory_is_what_a_call_allocates() {
     let context = tc_dialects::new_context();
     for (number, (language, text, arguments, has_scratch)) in ALLOCATING.iter().enumerate() {
         let module = lower(&context, *language, text, &[]);
-        let options = Options::default();
+        let options = Codegen::default();
         let cost = only(&module, &options);
         let (temporary, scratch) =
             (number_of(&cost.temporary_bytes), number_of(&cost.scratch_bytes));
@@ -485,7 +487,7 @@ fn memory_in_parallel_loops_counts_once_per_thread() {
     }";
     let module = lower(&context, Language::Mlir, text, &[]);
     let bytes = |threads| {
-        number_of(&only(&module, &Options { threads, ..Options::default() }).temporary_bytes)
+        number_of(&only(&module, &Codegen { threads, ..Codegen::default() }).temporary_bytes)
     };
     let in_loop = bytes(2) - bytes(1);
     assert!(0 < in_loop);

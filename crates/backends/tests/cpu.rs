@@ -2,26 +2,28 @@
 
 use melior::{Context, ir::Module};
 use tc_backends::{
-    cpu::{CallError, Compiled, Options, Program},
+    Codegen, Compiled, Form,
+    backend::CallError,
+    cpu,
     runtime::{Element, Tensor},
 };
 
-fn compile_with(source: &str, options: &Options) -> Compiled {
+fn compile_with(source: &str, options: &Codegen) -> Compiled {
     let context: Context = tc_dialects::new_context();
     context.attach_diagnostic_handler(|diagnostic| {
         eprintln!("{}: {diagnostic}", diagnostic.location());
         true
     });
     let module = Module::parse(&context, source).expect("the module parses");
-    let program = Program::lower(&module, options).expect("the module lowers");
+    let program = cpu::BACKEND.compile(&module, options).expect("the module lowers");
     if std::env::var_os("PRINT_LLVM").is_some() {
-        eprintln!("{}", program.llvm_ir());
+        eprintln!("{}", String::from_utf8_lossy(&program.emit(Form::LlvmIr).expect("text")));
     }
-    program.jit().expect("the code loads")
+    program.load().expect("the code loads")
 }
 
 fn compile(source: &str) -> Compiled {
-    compile_with(source, &Options::default())
+    compile_with(source, &Codegen::default())
 }
 
 fn tensor<T: Element>(shape: &[usize], values: &[T]) -> Tensor {
@@ -76,7 +78,7 @@ fn matmul_dynamic() {
 
 #[test]
 fn matmul_on_two_threads() {
-    let compiled = compile_with(MATMUL, &Options { threads: 2, ..Options::default() });
+    let compiled = compile_with(MATMUL, &Codegen { threads: 2, ..Codegen::default() });
     for sizes in [[1, 1, 1], [33, 70, 65], [1, 1100, 20]] {
         check_matmul(&compiled, "matmul", sizes);
     }
@@ -84,7 +86,7 @@ fn matmul_on_two_threads() {
 
 #[test]
 fn matmul_strict() {
-    let compiled = compile_with(MATMUL, &Options { strict_fp: true, ..Options::default() });
+    let compiled = compile_with(MATMUL, &Codegen { strict_fp: true, ..Codegen::default() });
     check_matmul(&compiled, "matmul", [13, 21, 34]);
 }
 
@@ -383,7 +385,7 @@ func.func @f(%A: tensor<18x40xi32>, %B: tensor<18x40xi32>) -> tensor<18x40xi32> 
             .map(|n| if holds(n / 40, n % 40) { at(n / 40, n % 40) } else { -1 - n })
             .collect();
         for threads in [1, 2] {
-            let options = Options { threads, ..Options::default() };
+            let options = Codegen { threads, ..Codegen::default() };
             let compiled = compile_with(&source(constraint, read), &options);
             let result = compiled.function("f").unwrap().run(&[&a, &b]).unwrap();
             assert_eq!(result[0].to_values::<i32>().unwrap(), expected, "{constraint}");

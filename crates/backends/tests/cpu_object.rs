@@ -6,7 +6,10 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
 };
-use tc_backends::cpu::{Options, Program, header};
+use tc_backends::{
+    Artifact, Codegen, Form,
+    cpu::{self, header},
+};
 
 const SOURCE: &str = r#"
 func.func @upsample(%A: tensor<?x?xf32> {tc.name = "upsample_B_extent_1", tc.sizes = ["M", "N"]},
@@ -82,9 +85,9 @@ fn object_and_header_work_in_c() {
     let context = tc_dialects::new_context();
     let source = SOURCE.replace("@erf(", "@erf_(");
     let module = Module::parse(&context, &source).expect("the module parses");
-    let program = Program::lower(&module, &Options::default()).expect("the module lowers");
+    let program = cpu::BACKEND.compile(&module, &Codegen::default()).expect("the module lowers");
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cpu_object");
-    write(&folder, &program, MAIN);
+    write(&folder, &*program, MAIN);
     let run = |command: &mut Command| run(&folder, command);
     for flags in [&["-std=c99", "-x", "c"], &["-std=c++11", "-x", "c++"]] {
         run(Command::new("cc")
@@ -93,15 +96,15 @@ fn object_and_header_work_in_c() {
             .args(["main.c", "-x", "none", "functions.o", "-o", "main"]));
         assert_eq!(run(&mut Command::new("./main")), "done\n");
     }
-    let assembly = program.assembly().unwrap();
+    let assembly = String::from_utf8(program.emit(Form::Assembly).unwrap()).unwrap();
     assert!(assembly.contains("_mlir_ciface_upsample:"), "{assembly}");
 }
 
 /// Writes an object with its header, and a program that uses it.
-fn write(folder: &Path, program: &Program, main: &str) {
+fn write(folder: &Path, program: &dyn Artifact, main: &str) {
     fs::create_dir_all(folder).unwrap();
-    fs::write(folder.join("functions.o"), program.object().unwrap()).unwrap();
-    fs::write(folder.join("functions.h"), program.header("FUNCTIONS_H")).unwrap();
+    fs::write(folder.join("functions.o"), program.emit(Form::Object).unwrap()).unwrap();
+    fs::write(folder.join("functions.h"), program.interface("functions").text).unwrap();
     fs::write(folder.join("main.c"), main).unwrap();
 }
 
@@ -183,9 +186,9 @@ int main(void) {
 fn functions_are_found_by_their_names() {
     let context = tc_dialects::new_context();
     let module = Module::parse(&context, NAMES).expect("the module parses");
-    let program = Program::lower(&module, &Options::default()).expect("the module lowers");
+    let program = cpu::BACKEND.compile(&module, &Codegen::default()).expect("the module lowers");
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cpu_object_names");
-    write(&folder, &program, LOAD);
+    write(&folder, &*program, LOAD);
     let run = |command: &mut Command| run(&folder, command);
     run(Command::new("cc").args(["-shared", "functions.o", "-o", "functions.so"]));
     run(Command::new("cc").args(["-Wall", "-Werror", "main.c", "-ldl", "-o", "main"]));
@@ -210,7 +213,7 @@ fn names_of_the_c_library_are_left_to_it() {
     };
     let text: String = names.iter().map(define).collect();
     let module = Module::parse(&context, &text).expect("the module parses");
-    let program = Program::lower(&module, &Options::default()).expect("the module lowers");
+    let program = cpu::BACKEND.compile(&module, &Codegen::default()).expect("the module lowers");
     let in_c =
         ["x_start", "x_init", "x_end", "environ_", "mmap_", "fstat_", "etext_", "strlcpy_", "add"];
     assert_eq!(header::function_names(program.signatures()), in_c);
@@ -222,7 +225,7 @@ fn names_of_the_c_library_are_left_to_it() {
          if (!memory || !getenv(\"PATH\")) return 1;\n  printf(\"%g\\n\", sum);\n  free(memory);\n  \
          return 0;\n}}\n"
     );
-    write(&folder, &program, &main);
+    write(&folder, &*program, &main);
     let run = |command: &mut Command| run(&folder, command);
     run(Command::new("cc").args(["-Wall", "-Werror", "main.c", "functions.o", "-o", "main"]));
     assert_eq!(run(&mut Command::new("./main")), "54\n");
@@ -247,7 +250,7 @@ fn parameters_may_have_names_of_macros() {
     );
     let context = tc_dialects::new_context();
     let module = Module::parse(&context, &source).expect("the module parses");
-    let program = Program::lower(&module, &Options::default()).expect("the module lowers");
+    let program = cpu::BACKEND.compile(&module, &Codegen::default()).expect("the module lowers");
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cpu_object_macros");
     let arguments = vec!["x"; names.len()].join(", ");
     let sizes = vec!["2"; names.len()].join(", ");
@@ -278,7 +281,7 @@ int main(void) {{
 }}
 "#
     );
-    write(&folder, &program, &main);
+    write(&folder, &*program, &main);
     for flags in [&["-std=c99", "-x", "c"], &["-std=c++11", "-x", "c++"]] {
         run(
             &folder,

@@ -3,31 +3,31 @@
 
 use melior::ir::Module;
 use tc_backends::{
-    cpu::{Compiled, Machine, Options, Program},
+    Codegen, Compiled, Machine, cpu,
     runtime::{Element, Tensor},
 };
 
-fn compile(source: &str, options: &Options) -> Compiled {
+fn compile(source: &str, options: &Codegen) -> Compiled {
     let context = tc_dialects::new_context();
     context.attach_diagnostic_handler(|diagnostic| {
         eprintln!("{}: {diagnostic}", diagnostic.location());
         true
     });
     let module = Module::parse(&context, source).expect("the module parses");
-    let program = Program::lower(&module, options).expect("the module lowers");
-    program.jit().expect("the code loads")
+    let program = cpu::BACKEND.compile(&module, options).expect("the module lowers");
+    program.load().expect("the code loads")
 }
 
 /// This machine, and older ones that it can stand for.
-fn targets() -> Vec<Options> {
-    let mut found = vec![Options::default(), Options { strict_fp: true, ..Options::default() }];
+fn targets() -> Vec<Codegen> {
+    let mut found = vec![Codegen::default(), Codegen { strict_fp: true, ..Codegen::default() }];
     if Machine::host().triple.starts_with("x86_64") {
-        found.push(Options { target: Machine::cpu("x86-64"), ..Options::default() });
+        found.push(Codegen { machine: Machine::cpu("x86-64"), ..Codegen::default() });
         if Machine::host().features.contains("+avx2") {
-            found.push(Options { target: Machine::cpu("x86-64-v3"), ..Options::default() });
+            found.push(Codegen { machine: Machine::cpu("x86-64-v3"), ..Codegen::default() });
         }
     }
-    found.push(Options { threads: 2, ..Options::default() });
+    found.push(Codegen { threads: 2, ..Codegen::default() });
     found
 }
 
@@ -120,7 +120,7 @@ func.func @product(%A: {a_type} {{tc.name = "A", tc.sizes = {}}},
     /// Compiles for sizes that are known or not, runs, and compares.
     fn check<T: Element + PartialEq + std::fmt::Debug>(
         &self,
-        options: &Options,
+        options: &Codegen,
         sizes: &[[usize; 3]],
         value: impl Fn(usize) -> T,
         expected: impl Fn(&mut dyn Iterator<Item = (T, T)>) -> T,
@@ -153,7 +153,7 @@ func.func @product(%A: {a_type} {{tc.name = "A", tc.sizes = {}}},
             // One code for every size, and one for this size alone.
             let mut programs = vec![&dynamic];
             let fixed;
-            if options.target == Machine::host() && options.threads == 1 && !options.strict_fp {
+            if options.machine == Machine::host() && options.threads == 1 && !options.strict_fp {
                 fixed = compile(&self.source(Some([m, n, k])), options);
                 programs.push(&fixed);
             }
@@ -569,7 +569,7 @@ func.func @window(%A: tensor<?x?xf32> {{tc.name = "A", tc.sizes = ["K", "I"]}},
 /// `C(i, b, j) = A(j, b, i) + B(i, j)`: one input across its rows, one along them.
 #[test]
 fn transposed_input() {
-    fn check<T>(options: &Options, ty: &str, add: &str, value: impl Fn(usize) -> T)
+    fn check<T>(options: &Codegen, ty: &str, add: &str, value: impl Fn(usize) -> T)
     where
         T: Element + PartialEq + std::fmt::Debug + std::ops::Add<Output = T>,
     {

@@ -7,10 +7,7 @@ use melior::ir::Module;
 use object::{Object, ObjectSymbol};
 use std::{fs, path::PathBuf};
 use tc_backends::{
-    builtins, cpu,
-    cpu::{Machine, Options, Program},
-    hlo,
-    runtime::Tensor,
+    Artifact, Codegen, Compiled, Form, Machine, builtins, cpu, hlo, runtime::Tensor,
 };
 
 /// What an object may refer to.
@@ -24,8 +21,8 @@ fn is_allowed(symbol: &str) -> bool {
 }
 
 /// The undefined symbols of a program's object that it may not have.
-fn foreign_symbols(program: &Program) -> Vec<String> {
-    let bytes = program.object().expect("an object");
+fn foreign_symbols(program: &dyn Artifact) -> Vec<String> {
+    let bytes = program.emit(Form::Object).expect("an object");
     let object = object::File::parse(&*bytes).expect("a known format");
     let undefined = object.symbols().filter(|it| it.is_undefined());
     let names = undefined.filter_map(|it| it.name().ok().map(str::to_string));
@@ -67,16 +64,16 @@ func.func @{name}({arguments}) -> tensor<7x{to}> {{
 }
 
 /// Lowers functions for a target.
-fn lower(functions: &[String], target: &Machine) -> Program {
+fn lower(functions: &[String], target: &Machine) -> Box<dyn Artifact> {
     let context = tc_dialects::new_context();
     let module = Module::parse(&context, &functions.concat()).expect("the module parses");
-    let options = Options { target: target.clone(), ..Options::default() };
-    Program::lower(&module, &options).expect("the module lowers")
+    let options = Codegen { machine: target.clone(), ..Codegen::default() };
+    cpu::BACKEND.compile(&module, &options).expect("the module lowers")
 }
 
 fn check(functions: &[String]) {
     for target in targets() {
-        let found = foreign_symbols(&lower(functions, &target));
+        let found = foreign_symbols(&*lower(functions, &target));
         assert!(found.is_empty(), "'{}' needs {found:?}", target.cpu);
     }
 }
@@ -179,7 +176,7 @@ fn operations_need_no_library() {
 fn hlo_programs_need_no_library() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance/hlo");
     let target = targets().pop().expect("this machine");
-    let options = Options { target, ..Options::default() };
+    let options = Codegen { machine: target, ..Codegen::default() };
     let mut compiled = 0;
     for entry in fs::read_dir(folder).expect("the cases").flatten() {
         let Ok(text) = fs::read(entry.path().join("module.hlo")) else { continue };
@@ -188,8 +185,8 @@ fn hlo_programs_need_no_library() {
         let context = tc_dialects::new_context();
         let places = hlo::locations(&context, &module, &source);
         let lowered = hlo::lower(&context, &module, &places).expect("a supported module");
-        let program = Program::lower(&lowered, &options).expect("code");
-        let found = foreign_symbols(&program);
+        let program = cpu::BACKEND.compile(&lowered, &options).expect("code");
+        let found = foreign_symbols(&*program);
         assert!(found.is_empty(), "{} needs {found:?}", entry.path().display());
         compiled += 1;
     }
@@ -204,7 +201,7 @@ fn sevens<T: Copy>(values: &[T]) -> Vec<[T; 7]> {
 }
 
 fn run<T: tc_backends::runtime::Element, U: tc_backends::runtime::Element>(
-    compiled: &cpu::Compiled,
+    compiled: &Compiled,
     name: &str,
     operands: &[[T; 7]],
 ) -> Vec<U> {
@@ -253,7 +250,7 @@ fn rounding_and_fused_multiplication_are_exact() {
     }
     let numbers = sevens(&numbers());
     for target in targets() {
-        let compiled = lower(&functions, &target).jit().expect("code");
+        let compiled = lower(&functions, &target).load().expect("code");
         for (at, &x) in numbers.iter().enumerate() {
             let (y, z) = (numbers[(at * 5 + 3) % numbers.len()], numbers[(at * 3 + 1) % 11]);
             let narrow = |it: [f64; 7]| it.map(|it| it as f32);
@@ -316,7 +313,7 @@ fn conversions_to_half_precision_round_once() {
         function("wide", 1, "f16", "f32", "%r = arith.extf %x : f16 to f32"),
     ];
     for target in targets() {
-        let compiled = lower(&functions, &target).jit().expect("code");
+        let compiled = lower(&functions, &target).load().expect("code");
         for x in sevens(&numbers()) {
             let single = x.map(|it| it as f32);
             let found: Vec<f16> = run(&compiled, "single", &[single]);

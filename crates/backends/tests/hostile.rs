@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 use tc_backends::{
-    interp,
+    cpu, interp,
     run::{Error, Options, Session, Sizes, random_inputs},
     runtime::{Tensor, npy},
 };
@@ -71,7 +71,7 @@ fn answer_to(bytes: &[u8], sizes: &Sizes) -> Answer {
     }
     let Some(def) = session.defs().first().copied() else { return Answer::Compiled(reason) };
     let options = Options { dynamic: true, ..Options::default() };
-    match session.compile(def, sizes, &options) {
+    match session.compile(def, sizes, cpu::BACKEND, &options) {
         Ok(_) => Answer::Compiled(reason),
         Err(Error::Diagnosed | Error::Compile(_)) => refused(),
         Err(error) => Answer::Refused(error.to_string()),

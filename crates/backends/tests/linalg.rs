@@ -11,7 +11,7 @@ use melior::ir::Module;
 use random::Random;
 use std::fmt::Write;
 use tc_backends::{
-    cpu,
+    Codegen, cpu,
     interp::{self, Interpreter, Limits},
     runtime::Tensor,
 };
@@ -68,8 +68,8 @@ fn check(text: &str, inputs: &[Tensor], kept: Kept) -> Result<usize, String> {
         let failed = |error: &dyn std::fmt::Display| {
             said(format!("{what}: {error}\n{}", module.as_operation()))
         };
-        let program = cpu::Program::lower(module, &cpu::Options::default());
-        let compiled = program.map_err(|error| failed(&error))?.jit();
+        let program = cpu::BACKEND.compile(module, &Codegen::default());
+        let compiled = program.map_err(|error| failed(&error))?.load();
         let compiled = compiled.map_err(|error| failed(&error))?;
         let zeros = |it: &interp::Outcome| Tensor::zeros(it.element(), it.shape());
         let results: Result<Vec<_>, _> = expected.iter().map(zeros).collect();

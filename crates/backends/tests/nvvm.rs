@@ -1,10 +1,12 @@
 //! Kernels as PTX, executed by the emulator and compared with references in f64, on few and on many blocks.
 
 use melior::ir::Module;
-use tc_backends::nvvm::{
-    Machine, Options,
-    emulator::{self, Argument, Counts, Launch, Memory},
-    ptx,
+use tc_backends::{
+    Codegen,
+    nvvm::{
+        emulator::{self, Argument, Counts, Launch, Memory},
+        machines, ptx,
+    },
 };
 
 /// Threads of a block, unless a pass option says otherwise.
@@ -15,12 +17,12 @@ fn compile(kernels: &str) -> emulator::Module {
     let context = tc_dialects::new_context();
     let text = format!("gpu.module @kernels {{\n{kernels}\n}}");
     let module = Module::parse(&context, &text).expect("valid kernels");
-    let mut code: Vec<_> = Machine::ALL
+    let mut code: Vec<_> = machines()
         .into_iter()
         .map(|machine| {
-            let text = ptx(&module, &Options::new(machine)).expect("kernels that are supported");
-            emulator::Module::parse(&text)
-                .unwrap_or_else(|error| panic!("{}: {error}\n{text}", machine.name))
+            let name = machine.cpu.clone();
+            let text = ptx(&module, &Codegen::new(machine)).expect("kernels that are supported");
+            emulator::Module::parse(&text).unwrap_or_else(|error| panic!("{name}: {error}\n{text}"))
         })
         .collect();
     code.swap_remove(0)
@@ -687,7 +689,7 @@ fn modules_without_kernels_are_errors() {
     let context = tc_dialects::new_context();
     let (_, received) = tc_dialects::report::collect(&context);
     let module = Module::parse(&context, "module {}").expect("a module");
-    ptx(&module, &Options::new(Machine::ALL[0])).expect_err("there is nothing to compile");
+    ptx(&module, &Codegen::new(machines().remove(0))).expect_err("there is nothing to compile");
     assert_eq!(
         received.borrow()[0].message,
         "'builtin.module' op expected one 'gpu.module' of kernels, found 0"

@@ -11,7 +11,7 @@ use melior::ir::Module;
 use std::path::{Path, PathBuf};
 use support::passes::{Stats, check_passes};
 use tc_backends::{
-    cpu,
+    Codegen,
     hlo::{self as backend, Array},
     interp::compare,
     runtime::{Tensor, npy},
@@ -144,7 +144,7 @@ fn check(path: &Path) -> Result<Option<Stats>, String> {
     };
     run_pipeline(&mut lowered, "canonicalize,cse,imap-fuse,canonicalize,cse")
         .map_err(|error| said(error.to_string()))?;
-    let options = cpu::Options::default();
+    let options = Codegen::default();
     let (fused, mut stats) = check_passes(&lowered, "main", &inputs, &options).map_err(said)?;
     for (number, (outcome, fused)) in outcomes.iter().zip(&fused).enumerate() {
         let fused = fused.to_tensor().map_err(|error| error.to_string())?;
@@ -265,7 +265,7 @@ func.func @f(%A: tensor<?x?xf32>, %B: tensor<?x?xf32>) -> (tensor<?x?xf32>, tens
         let values: Vec<_> = (0..rows * columns).map(|at| (at % 7) as f32 - 3.0).collect();
         Tensor::from_values(&[rows, columns], &values).expect("as many values")
     };
-    let options = cpu::Options { threads: 2, ..cpu::Options::default() };
+    let options = Codegen { threads: 2, ..Codegen::default() };
     for [m, k, n] in [[5, 7, 9], [1, 1, 1], [18, 3, 33], [4, 0, 5], [0, 2, 3]] {
         let (_, stats) = check_passes(&module, "f", &[matrix(m, k), matrix(k, n)], &options)
             .unwrap_or_else(|error| panic!("{m}, {k}, {n}: {error}"));

@@ -11,7 +11,7 @@ use melior::ir::Module;
 use random::Random;
 use std::fmt::Write;
 use tc_backends::{
-    cpu,
+    Codegen, cpu,
     interp::{self, Interpreter, Limits, Outcome},
     runtime::Tensor,
 };
@@ -401,9 +401,9 @@ fn check(text: &str, inputs: &[Tensor], compiled: bool) -> Result<(usize, usize)
     }
     if compiled {
         for (what, module) in [("unfused", parse()?), ("fused", module)] {
-            let program = cpu::Program::lower(&module, &cpu::Options::default());
+            let program = cpu::BACKEND.compile(&module, &Codegen::default());
             let program = program.map_err(|error| said(format!("{what}: {error}")))?;
-            let compiled = program.jit().map_err(|error| format!("{what}: {error}"))?;
+            let compiled = program.load().map_err(|error| format!("{what}: {error}"))?;
             let function = compiled.function("f").ok_or("no function")?;
             let inputs: Vec<_> = inputs.iter().collect();
             let found = function.run(&inputs).map_err(|error| format!("{what}: {error}"))?;

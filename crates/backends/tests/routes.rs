@@ -10,7 +10,7 @@ use melior::{
 use serde_json::Value;
 use std::{collections::BTreeMap, fs, path::Path};
 use tc_backends::{
-    cpu::{Options, Program},
+    Codegen, cpu,
     interp::{self, Outcome, Stats},
     runtime::{ElementType, Number, Tensor, random},
 };
@@ -87,8 +87,9 @@ fn all_routes(
             .unwrap_or_else(|error| panic!("{what}, {route}: {error}"));
         same(&format!("{what}, {route}"), &outcomes, &converted);
     }
-    let compiled = Program::lower(&module, &Options::default())
-        .and_then(|program| program.jit())
+    let compiled = cpu::BACKEND
+        .compile(&module, &Codegen::default())
+        .and_then(|program| program.load())
         .unwrap_or_else(|error| panic!("{what}, native: {error}"));
     let compiled = compiled.function(name).expect("the code has the function");
     let inputs: Vec<_> = inputs.iter().collect();

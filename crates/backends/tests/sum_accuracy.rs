@@ -3,8 +3,7 @@
 
 use melior::{ir::Module, pass::PassManager, utility::parse_pass_pipeline};
 use tc_backends::{
-    axon,
-    cpu::{Machine, Options, Program},
+    Codegen, Machine, axon, cpu,
     hlo::{Array, Executable, locations},
     runtime::Tensor,
 };
@@ -84,10 +83,10 @@ impl Sums {
 }
 
 /// This machine, and older ones that it can stand for, with one thread and with two.
-fn targets() -> Vec<Options> {
-    let mut found = vec![Options::default(), Options { threads: 2, ..Options::default() }];
+fn targets() -> Vec<Codegen> {
+    let mut found = vec![Codegen::default(), Codegen { threads: 2, ..Codegen::default() }];
     if Machine::host().triple.starts_with("x86_64") {
-        found.push(Options { target: Machine::cpu("x86-64"), ..Options::default() });
+        found.push(Codegen { machine: Machine::cpu("x86-64"), ..Codegen::default() });
     }
     found
 }
@@ -109,8 +108,8 @@ fn check_tc(
     parse_pass_pipeline(manager.as_operation_pass_manager(), passes).expect("it parses");
     manager.run(&mut module).expect("the passes succeed");
     let compiled = targets().into_iter().map(|options| {
-        let program = Program::lower(&module, &options).expect("the module lowers");
-        (options, program.jit().expect("the code loads"))
+        let program = cpu::BACKEND.compile(&module, &options).expect("the module lowers");
+        (options, program.load().expect("the code loads"))
     });
     let compiled: Vec<_> = compiled.collect();
     for kind in 0..KINDS {
@@ -161,7 +160,7 @@ fn check_hlo(
     let context = tc_dialects::new_context();
     let places = locations(&context, &module, &source);
     let compiled = targets().into_iter().map(|options| {
-        let executable = Executable::compile(&context, &module, &places, &options)
+        let executable = Executable::compile(&context, &module, &places, cpu::BACKEND, &options)
             .unwrap_or_else(|error| panic!("{what}: {error}"));
         (options, executable)
     });
@@ -356,7 +355,7 @@ fn axon_sum() {
     let source = "fn(x : f32 [m, n]) { reduce(+, 0, x) }";
     for for_all_sizes in [false, true] {
         let program = axon::Program::read("test.axon", source.into()).expect("it is correct");
-        let function = axon::Function::new(program, None, Options::default());
+        let function = axon::Function::new(program, None, cpu::BACKEND, Codegen::default());
         let mut function = function.expect("it has one entry");
         if for_all_sizes {
             function = function.for_all_sizes();

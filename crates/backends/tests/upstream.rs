@@ -3,7 +3,7 @@
 
 use melior::ir::Module;
 use tc_backends::{
-    cpu::{Options, Program},
+    Codegen, cpu,
     runtime::{Element, Tensor},
 };
 use tc_dialects::report;
@@ -17,9 +17,9 @@ fn run(source: &str, inputs: &[&Tensor], threads: usize) -> Result<Vec<Tensor>, 
     let module = Module::parse(&context, source);
     let module = module.unwrap_or_else(|| panic!("the module parses:\n{source}"));
     let (_, diagnostics) = report::collect(&context);
-    match Program::lower(&module, &Options { threads, ..Options::default() }) {
+    match cpu::BACKEND.compile(&module, &Codegen { threads, ..Codegen::default() }) {
         Ok(program) => {
-            let code = program.jit().unwrap_or_else(|error| panic!("{error}:\n{source}"));
+            let code = program.load().unwrap_or_else(|error| panic!("{error}:\n{source}"));
             Ok(code.function("f").expect("a function").run(inputs).expect("it runs"))
         }
         Err(error) => {

@@ -239,6 +239,8 @@ bool tcIsProcessor(MlirStringRef triple, MlirStringRef name);
 /// Whether a processor with these features on top of its own has another one.
 bool tcHasFeature(MlirStringRef triple, MlirStringRef processor, MlirStringRef features,
                   MlirStringRef feature);
+/// Passes the names of the processors of the target of a triple, which must be initialized.
+void tcProcessors(MlirStringRef triple, MlirStringCallback receive, void *names);
 }
 
 namespace tc {

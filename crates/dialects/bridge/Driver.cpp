@@ -323,6 +323,19 @@ bool tcHasFeature(MlirStringRef triple, MlirStringRef processor, MlirStringRef f
   return info && info->checkFeatures(("+" + unwrap(feature)).str());
 }
 
+void tcProcessors(MlirStringRef triple, MlirStringCallback receive, void *names) {
+  llvm::Triple parsed(unwrap(triple));
+  std::string message;
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(parsed, message);
+  if (!target)
+    return;
+  std::unique_ptr<llvm::MCSubtargetInfo> info(target->createMCSubtargetInfo(parsed, "", ""));
+  if (!info)
+    return;
+  for (const llvm::SubtargetSubTypeKV &processor : info->getAllProcessorDescriptions())
+    receive(wrap(StringRef(processor.Key)), names);
+}
+
 //===----------------------------------------------------------------------===//
 // tc-opt
 //===----------------------------------------------------------------------===//

@@ -19,11 +19,11 @@ use melior::{
 };
 use mlir_sys::{
     MlirAttribute, MlirContext, MlirDialectRegistry, MlirLocation, MlirModule, MlirOperation,
-    MlirStringRef, MlirValue,
+    MlirStringCallback, MlirStringRef, MlirValue,
 };
 use std::{
     cell::Cell,
-    ffi::{CString, c_char, c_int, c_void},
+    ffi::{CStr, CString, c_char, c_int, c_void},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Once,
 };
@@ -80,6 +80,12 @@ unsafe extern "C" {
         features: MlirStringRef,
         feature: MlirStringRef,
     ) -> bool;
+    fn tcProcessors(triple: MlirStringRef, receive: MlirStringCallback, names: *mut c_void);
+    // Of LLVM's C API. The texts are the caller's.
+    fn LLVMGetDefaultTargetTriple() -> *mut c_char;
+    fn LLVMGetHostCPUName() -> *mut c_char;
+    fn LLVMGetHostCPUFeatures() -> *mut c_char;
+    fn LLVMDisposeMessage(message: *mut c_char);
 }
 
 /// A text as C++ reads it.
@@ -310,6 +316,36 @@ pub fn has_feature(triple: &str, processor: &str, features: &str, feature: &str)
         [triple, processor, features, feature].map(string_ref);
     // SAFETY: the strings live across the call.
     unsafe { tcHasFeature(triple, processor, features, feature) }
+}
+
+/// The names of the processors that LLVM generates code for, on the target of a triple, which must have
+/// been initialized.
+pub fn processors(triple: &str) -> Vec<String> {
+    unsafe extern "C" fn receive(name: MlirStringRef, names: *mut c_void) {
+        // SAFETY: the list below, and a text that lives across the call.
+        unsafe { (*names.cast::<Vec<String>>()).push(text(name).to_string()) }
+    }
+    let mut names: Vec<String> = Vec::new();
+    // SAFETY: the strings live across the call, and so does the list.
+    unsafe { tcProcessors(string_ref(triple), Some(receive), (&raw mut names).cast()) };
+    names.retain(|name| is_processor(triple, name));
+    names
+}
+
+/// The triple, the processor and the features of the machine that runs this program, as LLVM names them.
+pub fn host() -> [String; 3] {
+    let take = |message: *mut c_char| {
+        // SAFETY: a text that LLVM has made for its caller.
+        unsafe {
+            let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+            LLVMDisposeMessage(message);
+            text
+        }
+    };
+    // SAFETY: the functions take nothing.
+    let messages =
+        unsafe { [LLVMGetDefaultTargetTriple(), LLVMGetHostCPUName(), LLVMGetHostCPUFeatures()] };
+    messages.map(take)
 }
 
 /// Silences the message that Rust prints for a panic which a trampoline catches.

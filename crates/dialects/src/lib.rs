@@ -27,8 +27,8 @@ pub mod tml;
 
 pub use entry::{Language, import};
 pub use ffi::{
-    has_feature, is_processor, new_context, opt_main, panic_text, register_dialects,
-    silence_panics, translate_to_llvm_ir,
+    has_feature, host, is_processor, new_context, opt_main, panic_text, processors,
+    register_dialects, silence_panics, translate_to_llvm_ir,
 };
 pub use pass::{register_nvvm_passes, register_pipeline};
 pub use text::explanation::{explain, sections as explanations};

@@ -8,6 +8,7 @@
 pub mod analysis;
 pub mod convert;
 mod loops;
+pub mod target;
 pub mod transform;
 
 use melior::{

@@ -14,7 +14,7 @@ use melior::{
     },
 };
 use std::error::Error;
-use tc_backends::{cpu, runtime::Tensor};
+use tc_backends::{Codegen, cpu, runtime::Tensor};
 use tc_dialects::{
     imap::{self, Access, Accumulator, CombinerKind, Indexed, Runtime, Start, View},
     mlir::{self, Builder, Val},
@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     run_pipeline(&mut module, "imap-fuse,canonicalize,cse")?;
     println!("// One, with the second as its epilogue:\n{}", module.as_operation());
 
-    let compiled = cpu::Program::lower(&module, &cpu::Options::default())?.jit()?;
+    let compiled = cpu::BACKEND.compile(&module, &Codegen::default())?.load()?;
     let layer = compiled.function("layer").ok_or("the function is not there")?;
     let x = Tensor::from_values(&[2, 3], &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?;
     let w = Tensor::from_values(&[3, 2], &[1.0f32, -1.0, 2.0, -2.0, 3.0, -3.0])?;
@@ -213,8 +213,8 @@ mod tests {
         assert_eq!(num_generics(&module), 2);
         run_pipeline(&mut module, "imap-fuse,canonicalize,cse").unwrap();
         assert_eq!(num_generics(&module), 1);
-        let program = cpu::Program::lower(&module, &cpu::Options::default()).unwrap();
-        let compiled = program.jit().unwrap();
+        let program = cpu::BACKEND.compile(&module, &Codegen::default()).unwrap();
+        let compiled = program.load().unwrap();
         let layer = compiled.function("layer").unwrap();
         // Compiled once, called with several sizes.
         for [m, k, n] in [[1, 1, 1], [3, 5, 4], [16, 17, 33]] {

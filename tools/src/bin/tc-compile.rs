@@ -8,10 +8,7 @@ use std::{
     path::{Path, PathBuf},
     process::ExitCode,
 };
-use tc_backends::{
-    cpu::{self, Machine, Program, Stage},
-    run::{self, Error},
-};
+use tc_backends::{Artifact, Codegen, Form, Stage, run::Error};
 use tc_dialects::Language;
 use tc_tools::{
     axon,
@@ -75,9 +72,6 @@ struct Arguments {
     /// name with the ending .o for an object].
     #[arg(short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The target processor, by its LLVM name, for the operating system of this machine.
-    #[arg(long, value_name = "NAME", default_value = "native")]
-    target_cpu: String,
 }
 
 fn main() -> ExitCode {
@@ -87,38 +81,38 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<(), Error> {
     let output = output(arguments)?;
-    let target = Machine::named(&arguments.target_cpu);
-    let options = arguments.compilation.options(target, true);
+    let (backend, codegen) = arguments.compilation.target()?;
     arguments.compilation.enable_ir_printing();
     let context = tc_dialects::new_context();
     let text = arguments.source.read()?;
-    let (module, options) = lower(arguments, &context, text, options)?;
+    let module = lower(arguments, &context, text, &codegen)?;
     if let Some(Report::Json) = arguments.report {
-        let lines = cpu::cost(&module, &options)?;
-        let lines = lines.iter().map(|cost| format!("{}\n", cost::report(cost, options.threads)));
+        let lines = backend.cost(&module, &codegen)?;
+        let lines = lines.iter().map(|cost| format!("{}\n", cost::report(cost, codegen.threads)));
         return write(&output, lines.collect::<String>().as_bytes());
     }
     let staged = |stage| {
-        let module = cpu::lower(&module, &options, stage)?;
+        let module = backend.lower_to(&module, &codegen, stage)?;
         write(&output, format!("{}", module.as_operation()).as_bytes())
     };
+    let emit = |form| emit(form, &output, &*backend.compile(&module, &codegen)?);
     match arguments.emit {
         Emit::Imap => write(&output, format!("{}", module.as_operation()).as_bytes()),
         Emit::Scf => staged(Stage::Loops),
         Emit::LlvmDialect => staged(Stage::Llvm),
-        Emit::Llvm | Emit::Asm | Emit::Obj => {
-            emit(arguments.emit, &output, &Program::lower(&module, &options)?)
-        }
+        Emit::Llvm => emit(Form::LlvmIr),
+        Emit::Asm => emit(Form::Assembly),
+        Emit::Obj => emit(Form::Object),
     }
 }
 
-/// The program as fused `imap` operations, and how code is generated for it.
+/// The program as fused `imap` operations.
 fn lower<'c>(
     arguments: &Arguments,
     context: &'c Context,
     text: Text,
-    options: run::Options,
-) -> Result<(Module<'c>, cpu::Options), Error> {
+    codegen: &Codegen,
+) -> Result<Module<'c>, Error> {
     let Arguments { source, compilation, .. } = arguments;
     let sizes = compilation.sizes()?;
     let entry = source.entry.as_deref();
@@ -128,7 +122,7 @@ fn lower<'c>(
                            remove '--size' and '--entry'";
             return Err(Error::Usage(message.to_string()));
         }
-        return Ok((hlo::Program::read(text)?.lower(context)?, options.cpu));
+        return hlo::Program::read(text)?.lower(context);
     }
     compilation.check_language(text.language)?;
     match text.language {
@@ -138,42 +132,35 @@ fn lower<'c>(
                 return Err(Error::Usage(message.to_string()));
             }
             let program = tml::Program::read(text)?;
-            let options = program.options(compilation, options.cpu.target);
-            Ok((program.lower(context, &options)?, options.cpu))
+            program.lower(context, &program.options(compilation, codegen.clone()))
         }
-        Language::Axon => Ok((axon::compile(context, text, entry, compilation)?, options.cpu)),
+        Language::Axon => axon::compile(context, text, entry, compilation),
         _ => {
             let session = source.open(context, &text, false)?;
-            let module = match entry {
+            let options = compilation.options(codegen.clone(), true);
+            match entry {
                 Some(name) if session.defs().is_empty() && sizes.is_empty() => {
-                    session.lower_function(name, &options)?
+                    session.lower_function(name, &options)
                 }
                 entry => {
                     let def = entry.map(|name| session.def(Some(name))).transpose()?;
-                    session.specialize(def, &sizes, &options)?
+                    session.specialize(def, &sizes, &options)
                 }
-            };
-            Ok((module, options.cpu))
+            }
         }
     }
 }
 
-/// Writes generated code in the form asked for.
-fn emit(form: Emit, output: &Path, program: &Program) -> Result<(), Error> {
-    match form {
-        Emit::Llvm => write(output, program.llvm_ir().as_bytes()),
-        Emit::Asm => write(output, program.assembly()?.as_bytes()),
-        _ => {
-            write(output, &program.object()?)?;
-            // A device has nothing beside it.
-            if is_stdout(output) || !output.is_file() {
-                return Ok(());
-            }
-            let header = output.with_extension("h");
-            let guard = header.file_name().unwrap_or_default().to_string_lossy().to_uppercase();
-            write(&header, program.header(&guard).as_bytes())
-        }
+/// Writes generated code in a form. The description of an object for its callers goes beside it.
+fn emit(form: Form, output: &Path, artifact: &dyn Artifact) -> Result<(), Error> {
+    write(output, &artifact.emit(form)?)?;
+    // A device has nothing beside it.
+    if form != Form::Object || is_stdout(output) || !output.is_file() {
+        return Ok(());
     }
+    let stem = output.file_stem().unwrap_or_default().to_string_lossy();
+    let interface = artifact.interface(&stem);
+    write(&output.with_extension(interface.ending), interface.text.as_bytes())
 }
 
 /// Where to write.

@@ -3,7 +3,6 @@
 use clap::Parser;
 use std::{process::ExitCode, time::Instant};
 use tc_backends::{
-    cpu,
     run::{self, Checks, Error, Inputs, Session},
     runtime::{Tensor, npy},
 };
@@ -33,7 +32,7 @@ const EXAMPLES: &str = "Examples:
 
 Exit codes: 0, 1 for an error in the program or the run, 2 for one in the command line.";
 
-/// Compiles a TC, HLO, TML or Axon program, or a function in MLIR, for this machine and runs it.
+/// Compiles a TC, HLO, TML or Axon program, or a function in MLIR, and runs it.
 #[derive(Parser, Debug)]
 #[command(version, after_help = EXAMPLES)]
 struct Arguments {
@@ -95,7 +94,8 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     let shapes = session.shapes(def, &sizes)?;
     let tensors = inputs.complete(def, &shapes, &sizes, execution.seed)?;
 
-    let mut options = execution.compilation.options(cpu::Machine::host(), arguments.dynamic);
+    let (backend, codegen) = execution.compilation.target()?;
+    let mut options = execution.compilation.options(codegen, arguments.dynamic);
     // Random elements are drawn inside what they index; those of files may be anything.
     if execution.inputs.is_some() {
         options.checks = options.checks.max(Checks::Bounds);
@@ -110,7 +110,7 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     let lower_seconds = start.elapsed().as_secs_f64();
     print_ir(execution, &lowered)?;
     let start = Instant::now();
-    let compiled = cpu::Program::lower(&lowered, &options.cpu)?.jit()?;
+    let compiled = backend.compile(&lowered, &options.codegen)?.load()?;
     let compile_seconds = lower_seconds + start.elapsed().as_secs_f64();
     let function = compiled.function(def.name()).expect("the function of the module");
     let references: Vec<&Tensor> = tensors.iter().collect();
@@ -142,9 +142,9 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     if execution.bench {
         let mut outputs = results;
         let bench = run::measure(function, &references, &mut outputs)?;
-        let costs = Costs::of(&cpu::cost(&lowered, &options.cpu)?, def.name(), &sizes);
+        let costs = Costs::of(&backend.cost(&lowered, &options.codegen)?, def.name(), &sizes);
         if execution.json {
-            let (name, threads) = (def.name(), options.cpu.threads);
+            let (name, threads) = (def.name(), options.codegen.threads);
             let measured = Measured { name, bench, compile_seconds, costs, threads };
             return print(format!("{}\n", measured.json(&[])).as_bytes());
         }

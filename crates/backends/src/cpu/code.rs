@@ -1,8 +1,8 @@
 //! Loading of compiled code into this process, and calls of it.
 
 use crate::{
-    llvm::{Error, c_string, check, initialize},
-    runtime::Tensor,
+    backend::{CallError, Code, Descriptor, Error},
+    llvm::{c_string, check, initialize},
 };
 use llvm_sys::{
     core::LLVMCreateMemoryBufferWithMemoryRangeCopy,
@@ -21,57 +21,23 @@ use super::interface::ENTRY_PREFIX;
 /// The OpenMP runtime library, loaded if a program uses more than one thread.
 const OPENMP: &CStr = c"libomp.so.5";
 
-/// A tensor as compiled code sees it: MLIR's memref descriptor, which is two pointers,
-/// an offset, the extents and the strides.
-pub(super) struct Descriptor<'a> {
-    words: Vec<i64>,
-    _tensor: std::marker::PhantomData<&'a Tensor>,
-}
-
-impl<'a> Descriptor<'a> {
-    /// Of a tensor that is only read.
-    pub fn read(tensor: &'a Tensor) -> Self {
-        Self::new(tensor.bytes().as_ptr(), tensor.shape())
-    }
-
-    /// Of a tensor that is written.
-    pub fn write(tensor: &'a mut Tensor) -> Self {
-        let pointer = tensor.bytes_mut().as_mut_ptr();
-        Self::new(pointer, tensor.shape())
-    }
-
-    fn new(pointer: *const u8, shape: &[usize]) -> Self {
-        let address = pointer.expose_provenance() as i64;
-        let mut words = vec![address, address, 0];
-        words.extend(shape.iter().map(|extent| *extent as i64));
-        let strides = words.len();
-        words.resize(strides + shape.len(), 1);
-        let mut stride: i64 = 1;
-        for (dim, extent) in shape.iter().enumerate().rev() {
-            words[strides + dim] = stride;
-            stride = stride.saturating_mul(*extent as i64);
-        }
-        Self { words, _tensor: std::marker::PhantomData }
-    }
-}
-
 type Entry = unsafe extern "C" fn(*const *const i64) -> i32;
 
 /// Code loaded into this process.
-pub(super) struct Code {
+pub(super) struct Loaded {
     jit: LLVMOrcLLJITRef,
     entries: Vec<Entry>,
     set_num_threads: Option<(unsafe extern "C" fn(c_int), c_int)>,
 }
 
 // SAFETY: the code is not changed once it is loaded, and it has no state of its own.
-unsafe impl Send for Code {}
+unsafe impl Send for Loaded {}
 // SAFETY: as above.
-unsafe impl Sync for Code {}
+unsafe impl Sync for Loaded {}
 
-impl Code {
+impl Loaded {
     /// Loads an object and finds the entries of its functions.
-    pub fn load(object: &[u8], names: &[&str], threads: usize) -> Result<Self, Error> {
+    pub fn new(object: &[u8], names: &[&str], threads: usize) -> Result<Self, Error> {
         initialize();
         let set_num_threads = open_mp(threads)?;
         // SAFETY: each object of the C API is used as its contract says: builder,
@@ -106,23 +72,23 @@ impl Code {
             Ok(code)
         }
     }
+}
 
-    /// Calls function `number` with descriptors of its arguments, which must be of the
-    /// types and ranks of its signature.
-    pub fn call(&self, number: usize, descriptors: &mut [Descriptor]) -> i32 {
-        let pointers: Vec<_> = descriptors.iter().map(|it| it.words.as_ptr()).collect();
-        // SAFETY: the descriptors borrow the tensors, exclusively where they are written;
+impl Code for Loaded {
+    unsafe fn call(&self, function: usize, arguments: &mut [Descriptor]) -> Result<i32, CallError> {
+        let pointers: Vec<_> = arguments.iter().map(|it| it.words().as_ptr()).collect();
+        // SAFETY: the descriptors borrow the tensors, exclusively if they are written;
         // the caller has checked them against the signature, on which the code relies.
         unsafe {
             if let Some((set, threads)) = self.set_num_threads {
                 set(threads);
             }
-            (self.entries[number])(pointers.as_ptr())
+            Ok((self.entries[function])(pointers.as_ptr()))
         }
     }
 }
 
-impl Drop for Code {
+impl Drop for Loaded {
     fn drop(&mut self) {
         // SAFETY: owned; an error while unloading leaves nothing to be done.
         unsafe {

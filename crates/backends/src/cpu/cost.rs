@@ -1,39 +1,28 @@
 //! Costs of compiled functions, as formulas over their sizes.
 
-use super::{
-    Error, Options, copy, pipeline, prepare, run,
-    signature::{self, Argument, Extent, Signature},
+use super::{copy, pipeline, prepare, run};
+use crate::{
+    backend::{Argument, Cost, Error, Extent, Signature, read_signatures},
+    llvm,
 };
 use melior::ir::{Module, TypeLike, ValueLike};
 use tc_dialects::mlir::{self, Op};
 use tc_ir::{Context, Expr};
-use tc_passes::analysis::cost::{Extents, Formula, Memory, Work, memory, work};
+use tc_passes::{
+    analysis::cost::{Extents, Formula, Memory, Work, memory, work},
+    target::Codegen,
+};
 
-/// The costs of one function; [`tc_passes::analysis::cost`] defines them. `None` if unknown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cost {
-    /// The name of the function.
-    pub name: String,
-    /// Floating-point operations of a call.
-    pub flops: Option<Formula>,
-    /// Bytes that the operations of a call read and write.
-    pub bytes: Option<Formula>,
-    /// The most bytes that a call holds for tensors between operations.
-    pub temporary_bytes: Option<Formula>,
-    /// The most bytes that a call holds inside of operations, of all threads together.
-    pub scratch_bytes: Option<Formula>,
-}
-
-/// The costs of the functions of a module on tensors, compiled with these options. The module stays as
+/// The costs of the functions of a module on tensors, compiled with these codegen. The module stays as
 /// it is.
 ///
 /// # Errors
 /// A pass failed, which its diagnostics explain.
-pub fn cost(module: &Module, options: &Options) -> Result<Vec<Cost>, Error> {
-    options.target.check()?;
+pub(super) fn cost(module: &Module, codegen: &Codegen) -> Result<Vec<Cost>, Error> {
+    llvm::check_target(&codegen.machine)?;
     let mut copy = copy(module)?;
     let upstream = prepare(&mut copy)?;
-    let signatures = signature::read(&copy).ok_or(Error::Lowering)?;
+    let signatures = read_signatures(&copy).ok_or(Error::Lowering)?;
     let mut costs = Vec::new();
     for (signature, function) in signatures.iter().zip(functions(&copy)) {
         let ir = Context::new();
@@ -47,14 +36,14 @@ pub fn cost(module: &Module, options: &Options) -> Result<Vec<Cost>, Error> {
             scratch_bytes: None,
         });
     }
-    run(&mut copy, &pipeline::to_nests(options, upstream))?;
+    run(&mut copy, &pipeline::to_nests(codegen, upstream))?;
     let functions = functions(&copy);
     for (signature, cost) in signatures.iter().zip(&mut costs) {
         let is_own = |it: &&Op| mlir::string_attr(**it, "sym_name") == Some(&signature.name);
         let function = *functions.iter().find(is_own).ok_or(Error::Lowering)?;
         let ir = Context::new();
         let extents = extents(&ir, signature, function);
-        let Memory { temporary_bytes, scratch_bytes } = memory(function, &extents, options.threads);
+        let Memory { temporary_bytes, scratch_bytes } = memory(function, &extents, codegen.threads);
         cost.temporary_bytes = formula(&extents, temporary_bytes);
         cost.scratch_bytes = formula(&extents, scratch_bytes);
     }

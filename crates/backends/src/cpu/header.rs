@@ -7,12 +7,11 @@
 //! underscores. Parameters keep names that are macros, of whatever header: the macros are out of
 //! force within this one.
 
-use super::{
-    Extent, Role, Signature,
-    interface::{ENTRY_PREFIX, INTERFACE_PREFIX},
-    signature::{Argument, Formulas},
+use super::interface::{ENTRY_PREFIX, INTERFACE_PREFIX};
+use crate::{
+    backend::{Argument, Extent, Formulas, Role, Signature},
+    runtime::ElementType,
 };
-use crate::runtime::ElementType;
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
     fmt::Write,

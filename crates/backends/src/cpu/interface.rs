@@ -1,11 +1,10 @@
 //! Entry functions of compiled code: for this process, which passes descriptors, and for C programs, which
 //! pass pointers and sizes.
 
-use super::{
-    Extent, Signature,
-    signature::{Argument, Formulas},
+use crate::{
+    backend::{Argument, Error, Extent, Formulas, Signature},
+    llvm::{Module, c_string},
 };
-use crate::llvm::{Error, Module, c_string};
 use llvm_sys::{LLVMIntPredicate, LLVMLinkage, core::*, prelude::*};
 use std::{collections::BTreeMap, ffi::c_uint};
 use tc_ir::{Context, Node, Var};
@@ -191,7 +190,7 @@ impl Values {
         unsafe { LLVMConstInt(self.i64_type, value as u64, 1) }
     }
 
-    /// The words of the descriptor of a row-major array: MLIR's, see [`super::code::Descriptor`].
+    /// The words of the descriptor of a row-major array: MLIR's, see [`crate::backend::Descriptor`].
     fn descriptor(
         &self,
         pointer: LLVMValueRef,

@@ -1,105 +1,87 @@
 //! Native code: lowering with MLIR, optimization and code generation with LLVM, and the
 //! result as text, an object with a C header, or code that runs at once.
-//!
-//! ```
-//! use melior::ir::Module;
-//! use tc_backends::{cpu::{Options, Program}, runtime::Tensor};
-//!
-//! let context = tc_dialects::new_context();
-//! let module = Module::parse(&context, r#"
-//!     func.func @negate(%a: tensor<4xf32>) -> tensor<4xf32> {
-//!       %init = tensor.empty() : tensor<4xf32>
-//!       %b = imap.generic (i) domain: i in [0, 3]
-//!           ins(%a[i] : tensor<4xf32>) outs(%init[i] : tensor<4xf32>) {
-//!       ^bb0(%x: f32):
-//!         %y = arith.negf %x : f32
-//!         imap.yield %y : f32
-//!       } -> tensor<4xf32>
-//!       return %b : tensor<4xf32>
-//!     }"#).unwrap();
-//! let compiled = Program::lower(&module, &Options::default())?.jit()?;
-//! let a = Tensor::from_values(&[4], &[1.0f32, 2.0, 3.0, 4.0])?;
-//! let outputs = compiled.function("negate").unwrap().run(&[&a])?;
-//! assert_eq!(outputs[0].to_values::<f32>().unwrap(), [-1.0, -2.0, -3.0, -4.0]);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 
 mod code;
 mod cost;
 pub mod header;
 mod interface;
-mod jit;
-mod machine;
 pub mod pipeline;
-mod signature;
-mod upstream;
 
-pub use cost::{Cost, cost};
-pub use jit::{Buffers, CallError, Compiled, Function};
-pub use signature::{Argument, Extent, Role, Signature};
-pub(crate) use upstream::check_types;
-
-pub use crate::llvm::{Error, Machine};
-
-use crate::llvm;
+use crate::{
+    backend::{
+        Artifact, Backend, Compiled, Cost, Error, Form, Interface, Signature, Stage,
+        read_signatures,
+    },
+    llvm, upstream,
+};
 use melior::ir::Module;
-use std::sync::Once;
+use std::sync::{Arc, Once};
 use tc_dialects::mlir;
-use tc_passes::run_pipeline;
+use tc_passes::{
+    run_pipeline,
+    target::{Codegen, Machine, Target},
+};
 
-/// More threads than any machine has would only exhaust memory.
-pub const MAX_THREADS: usize = 4096;
+/// The backend for processors.
+pub static BACKEND: &dyn Backend = &Cpu;
 
-/// How a module is compiled.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Threads that the outer loops are divided among; 1 for no threads at all.
-    pub threads: usize,
-    /// Neither reassociate nor contract floating-point operations.
-    pub strict_fp: bool,
-    /// The processor that the code is for.
-    pub target: Machine,
-}
+struct Cpu;
 
-impl Default for Options {
-    /// One thread, relaxed floating-point arithmetic, for this machine.
-    fn default() -> Self {
-        Self { threads: 1, strict_fp: false, target: Machine::host() }
+/// The name of the machine that runs this program.
+const NATIVE: &str = "native";
+
+impl Target for Cpu {
+    fn name(&self) -> &'static str {
+        "cpu"
+    }
+
+    fn machine(&self, name: Option<&str>) -> Result<Machine, String> {
+        let machine = match name {
+            None | Some(NATIVE) => Machine::host(),
+            Some(name) => Machine::cpu(name),
+        };
+        llvm::check_target(&machine).map_err(|error| error.to_string())?;
+        Ok(machine)
+    }
+
+    fn legalize(&self, upstream: bool) -> String {
+        pipeline::destinations(upstream)
+    }
+
+    fn lower(&self, codegen: &Codegen, upstream: bool) -> String {
+        [pipeline::to_loops(codegen, upstream), pipeline::to_llvm(codegen, upstream)].join(",")
     }
 }
 
-/// How far [`lower`] lowers a module.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// Loops on buffers: `scf`, `memref`, `vector` and `arith` operations.
-    Loops,
-    /// The `llvm` dialect.
-    Llvm,
-}
-
-/// Lowers a module of functions on tensors, as [`Program::lower`] does, but stops before LLVM IR. The
-/// functions keep their names.
-///
-/// # Errors
-/// A pass failed, which its diagnostics explain.
-pub fn lower<'c>(
-    module: &Module<'c>,
-    options: &Options,
-    stage: Stage,
-) -> Result<Module<'c>, Error> {
-    options.target.check()?;
-    let mut copy = copy(module)?;
-    let upstream = prepare(&mut copy)?;
-    signature::read(&copy).ok_or(Error::Lowering)?;
-    run(&mut copy, &pipeline::to_loops(options, upstream))?;
-    if stage == Stage::Llvm {
-        run(&mut copy, &pipeline::to_llvm(options, upstream))?;
-        upstream::check_lowered(&copy).ok_or(Error::Lowering)?;
+impl Backend for Cpu {
+    fn compile(&self, module: &Module, codegen: &Codegen) -> Result<Box<dyn Artifact>, Error> {
+        Ok(Box::new(Lowered::new(module, codegen)?.optimize()?))
     }
-    Ok(copy)
+
+    fn lower_to<'c>(
+        &self,
+        module: &Module<'c>,
+        codegen: &Codegen,
+        stage: Stage,
+    ) -> Result<Module<'c>, Error> {
+        llvm::check_target(&codegen.machine)?;
+        let mut copy = copy(module)?;
+        let upstream = prepare(&mut copy)?;
+        read_signatures(&copy).ok_or(Error::Lowering)?;
+        run(&mut copy, &pipeline::to_loops(codegen, upstream))?;
+        if stage == Stage::Llvm {
+            run(&mut copy, &pipeline::to_llvm(codegen, upstream))?;
+            upstream::check_lowered(&copy).ok_or(Error::Lowering)?;
+        }
+        Ok(copy)
+    }
+
+    fn cost(&self, module: &Module, codegen: &Codegen) -> Result<Vec<Cost>, Error> {
+        cost::cost(module, codegen)
+    }
 }
 
-/// Lowers a module as [`lower`] does to [`Stage::Loops`], one pass at a time: `visit` gets the text of
+/// Lowers a module to [`Stage::Loops`], one pass at a time: `visit` gets the text of
 /// each pass and the module that it leaves. An oracle that runs each of these modules finds the
 /// pass that changes a value.
 ///
@@ -107,17 +89,17 @@ pub fn lower<'c>(
 /// A pass failed, or the first error of `visit`.
 pub fn lower_by_pass<'c, E: From<Error>>(
     module: &Module<'c>,
-    options: &Options,
+    codegen: &Codegen,
     mut visit: impl FnMut(&str, &Module<'c>) -> Result<(), E>,
 ) -> Result<(), E> {
-    options.target.check()?;
+    llvm::check_target(&codegen.machine)?;
     let mut copy = copy(module)?;
     let contents = upstream::check(&copy).ok_or(Error::Lowering)?;
     if !contents.decompose(&mut copy, |module, pipeline| run(module, pipeline).is_ok()) {
         return Err(Error::Lowering.into());
     }
     let upstream = contents.upstream;
-    let parts = [pipeline::destinations(upstream), pipeline::to_loops(options, upstream)];
+    let parts = [pipeline::destinations(upstream), pipeline::to_loops(codegen, upstream)];
     for part in &parts {
         for pass in pipeline::passes(part) {
             run(&mut copy, pass)?;
@@ -145,11 +127,11 @@ pub fn register() {
     ONCE.call_once(|| pipeline::LOWER_TO_CPU.register());
 }
 
-/// A module in the `llvm` dialect.
+/// A module in the `llvm` dialect, the first half of [`Backend::compile`].
 pub struct Lowered<'c> {
     signatures: Vec<Signature>,
     module: Module<'c>,
-    options: Options,
+    codegen: Codegen,
 }
 
 impl<'c> Lowered<'c> {
@@ -158,26 +140,26 @@ impl<'c> Lowered<'c> {
     ///
     /// # Errors
     /// A pass failed, which its diagnostics explain.
-    pub fn new(module: &Module<'c>, options: &Options) -> Result<Self, Error> {
+    pub fn new(module: &Module<'c>, codegen: &Codegen) -> Result<Self, Error> {
         let mut copy = copy(module)?;
         let upstream = prepare(&mut copy)?;
-        let signatures = signature::read(&copy).ok_or(Error::Lowering)?;
+        let signatures = read_signatures(&copy).ok_or(Error::Lowering)?;
         rename(&copy);
-        run(&mut copy, &pipeline::to_loops(options, upstream))?;
-        run(&mut copy, &pipeline::to_llvm(options, upstream))?;
+        run(&mut copy, &pipeline::to_loops(codegen, upstream))?;
+        run(&mut copy, &pipeline::to_llvm(codegen, upstream))?;
         upstream::check_lowered(&copy).ok_or(Error::Lowering)?;
-        Ok(Self { signatures, module: copy, options: options.clone() })
+        Ok(Self { signatures, module: copy, codegen: codegen.clone() })
     }
 
     /// Translates the module to LLVM IR and optimizes that.
     ///
     /// # Errors
-    /// LLVM rejects the target or the generated code.
+    /// LLVM rejects the machine or the generated code.
     pub fn optimize(self) -> Result<Program, Error> {
-        let Self { signatures, module: lowered, options } = self;
+        let Self { signatures, module: lowered, codegen } = self;
         let names: Vec<_> = signatures.iter().map(|it| it.name.as_str()).collect();
         let mut module =
-            llvm::Module::translate(mlir::op_ref(lowered.as_operation()), &options.target)?;
+            llvm::Module::translate(mlir::op_ref(lowered.as_operation()), &codegen.machine)?;
         module.link_builtins()?;
         if let Some(symbol) = module.undefined_symbol(&llvm::is_allowed_symbol) {
             upstream::report_undefined(&lowered, &symbol);
@@ -186,7 +168,7 @@ impl<'c> Lowered<'c> {
         module.add_entries(&names)?;
         module.add_interfaces(&signatures, &header::function_names(&signatures))?;
         module.optimize()?;
-        Ok(Program { signatures, module, options })
+        Ok(Program { signatures, module, threads: codegen.threads })
     }
 }
 
@@ -194,61 +176,33 @@ impl<'c> Lowered<'c> {
 pub struct Program {
     signatures: Vec<Signature>,
     module: llvm::Module,
-    options: Options,
+    threads: usize,
 }
 
-impl Program {
-    /// Lowers a module of functions on tensors, with operations of `imap` and of MLIR's own
-    /// dialects, to optimized LLVM IR. The module stays as it is.
-    ///
-    /// # Errors
-    /// A pass failed, which its diagnostics explain, or LLVM rejects the target or what
-    /// was generated.
-    pub fn lower(module: &Module, options: &Options) -> Result<Self, Error> {
-        Lowered::new(module, options)?.optimize()
-    }
-
-    /// What each function takes and gives.
-    pub fn signatures(&self) -> &[Signature] {
+impl Artifact for Program {
+    fn signatures(&self) -> &[Signature] {
         &self.signatures
     }
 
-    /// The optimized LLVM IR as text.
-    pub fn llvm_ir(&self) -> String {
-        self.module.text()
+    fn emit(&self, form: Form) -> Result<Vec<u8>, Error> {
+        match form {
+            Form::LlvmIr => Ok(self.module.text().into_bytes()),
+            Form::Assembly => self.module.emit(llvm::Artifact::Assembly),
+            Form::Object => self.module.emit(llvm::Artifact::Object),
+        }
     }
 
-    /// The code as assembly.
-    ///
-    /// # Errors
-    /// LLVM cannot write assembly for the target.
-    pub fn assembly(&self) -> Result<String, Error> {
-        let bytes = self.module.emit(llvm::Artifact::Assembly)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    fn interface(&self, stem: &str) -> Interface {
+        let guard = format!("{stem}.h").to_uppercase();
+        Interface { ending: "h", text: header::write(&self.signatures, &guard, self.threads) }
     }
 
-    /// The code as a relocatable object file.
-    ///
-    /// # Errors
-    /// LLVM cannot write objects for the target.
-    pub fn object(&self) -> Result<Vec<u8>, Error> {
-        self.module.emit(llvm::Artifact::Object)
-    }
-
-    /// The C header of the object.
-    pub fn header(&self, guard: &str) -> String {
-        header::write(&self.signatures, guard, self.options.threads)
-    }
-
-    /// Loads the code into this process.
-    ///
-    /// # Errors
-    /// The code is not for this machine, or a library that it needs is missing.
-    pub fn jit(&self) -> Result<Compiled, Error> {
-        let object = self.object()?;
+    fn load(&self) -> Result<Compiled, Error> {
+        let object = self.module.emit(llvm::Artifact::Object)?;
         let names: Vec<_> = self.signatures.iter().map(|it| it.name.as_str()).collect();
-        let code = code::Code::load(&object, &names, self.options.threads)?;
-        Ok(Compiled::new(self.signatures.clone(), code))
+        let code = Arc::new(code::Loaded::new(&object, &names, self.threads)?);
+        // SAFETY: the entries of the functions were generated for these signatures.
+        Ok(unsafe { Compiled::new(self.signatures.clone(), code) })
     }
 }
 

@@ -1,8 +1,9 @@
 //! The passes from functions on tensors to the `llvm` dialect, as textual pipelines for
 //! modules. All three parts together are `tc-opt --lower-to-cpu`.
 
-use super::{MAX_THREADS, Machine, Options};
+use super::BACKEND;
 use tc_dialects::pass::{self, PassOption, PipelineInfo};
+use tc_passes::target::{Codegen, MAX_THREADS};
 
 /// All parts as one pipeline.
 pub static LOWER_TO_CPU: PipelineInfo = PipelineInfo {
@@ -34,10 +35,9 @@ fn build(options: &pass::Options) -> Result<String, String> {
     let threads =
         threads.ok_or_else(|| format!("'threads' expects a number from 1 to {MAX_THREADS}"))?;
     let strict_fp = options.truth("strict-fp")?;
-    let target = Machine::named(options.text("target-cpu"));
-    target.check().map_err(|error| error.to_string())?;
-    let options = Options { threads, strict_fp, target };
-    Ok([destinations(true), to_loops(&options, true), to_llvm(&options, true)].join(","))
+    let machine = BACKEND.machine(Some(options.text("target-cpu")))?;
+    let codegen = Codegen { machine, threads, strict_fp };
+    Ok([BACKEND.legalize(true), BACKEND.lower(&codegen, true)].join(","))
 }
 
 /// The passes of a textual pipeline, with their options.
@@ -83,19 +83,19 @@ pub fn destinations(upstream: bool) -> String {
 }
 
 /// The second part: buffers and loops. `upstream` as for [`destinations`].
-pub fn to_loops(options: &Options, upstream: bool) -> String {
-    [to_nests(options, upstream), from_nests(options)].join(",")
+pub fn to_loops(codegen: &Codegen, upstream: bool) -> String {
+    [to_nests(codegen, upstream), from_nests(codegen)].join(",")
 }
 
 /// The first half of [`to_loops`]: loop nests, with all allocations and deallocations.
-pub(super) fn to_nests(options: &Options, upstream: bool) -> String {
-    let parallel = 1 < options.threads;
-    let (bits, registers) = options.target.vector_registers();
+pub(super) fn to_nests(codegen: &Codegen, upstream: bool) -> String {
+    let parallel = 1 < codegen.threads;
+    let (bits, registers) = codegen.machine.vector_registers();
     let loops = format!(
         "func.func(convert-imap-to-scf{{parallel={parallel} parallel-threshold={} strict-fp={} \
          vector-bits={bits} vector-registers={registers}}})",
-        options.target.parallel_threshold(),
-        options.strict_fp
+        codegen.machine.parallel_threshold(),
+        codegen.strict_fp
     );
     let mut passes = vec![
         "drop-argument-attributes",
@@ -146,9 +146,9 @@ pub(super) fn to_nests(options: &Options, upstream: bool) -> String {
 }
 
 /// The second half of [`to_loops`]: parallel regions, and index arithmetic.
-fn from_nests(options: &Options) -> String {
+fn from_nests(codegen: &Codegen) -> String {
     let mut passes = vec!["outline-loops"];
-    if 1 < options.threads {
+    if 1 < codegen.threads {
         // Canonicalization removes regions that later passes cannot handle.
         passes.extend(["convert-scf-to-openmp", "func.func(hoist-thread-memory)", "canonicalize"]);
     }
@@ -164,7 +164,7 @@ fn from_nests(options: &Options) -> String {
 }
 
 /// The third part: the `llvm` dialect. `upstream` as for [`destinations`].
-pub fn to_llvm(options: &Options, upstream: bool) -> String {
+pub fn to_llvm(codegen: &Codegen, upstream: bool) -> String {
     let mut passes = Vec::new();
     if upstream {
         passes.extend([
@@ -195,7 +195,7 @@ pub fn to_llvm(options: &Options, upstream: bool) -> String {
     if upstream {
         passes.extend(["convert-complex-to-llvm", "convert-ub-to-llvm"]);
     }
-    if 1 < options.threads {
+    if 1 < codegen.threads {
         passes.push("convert-openmp-to-llvm");
     }
     passes.extend([

@@ -5,8 +5,7 @@
 mod machine;
 mod substitute;
 
-pub use machine::Machine;
-
+use crate::backend::Error;
 use llvm_sys::{
     LLVMInlineAsmDialect, LLVMLinkage, LLVMModule, LLVMOpcode, LLVMTypeKind,
     analysis::{LLVMVerifierFailureAction, LLVMVerifyModule},
@@ -31,34 +30,12 @@ use std::{
 };
 use substitute::{CONVERSIONS, Element, substitute};
 use tc_dialects::mlir::Op;
-use tc_passes::transform::outline_loops::NOALIAS;
+use tc_passes::{target::Machine, transform::outline_loops::NOALIAS};
 
 /// The scalar built-ins as LLVM bitcode.
 static BUILTINS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/builtins.bc"));
 /// What the names of scalar built-ins begin with.
 const BUILTIN_PREFIX: &str = "tc_";
-
-/// Why a module cannot be compiled.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum Error {
-    /// A pass failed; the reason has gone to the diagnostic handlers of the context.
-    #[error("lowering the module failed")]
-    Lowering,
-    /// LLVM does not know the target.
-    #[error("no code can be generated for this target: {0}")]
-    Target(String),
-    /// LLVM found something wrong with what was generated.
-    #[error("LLVM: {0}")]
-    Llvm(String),
-    /// The OpenMP runtime is missing.
-    #[error("{threads} threads need the OpenMP runtime, and '{library}' cannot be loaded")]
-    OpenMp {
-        /// The threads asked for.
-        threads: usize,
-        /// The library that was looked for.
-        library: &'static str,
-    },
-}
 
 /// What to generate.
 #[derive(Copy, Clone, Debug)]
@@ -185,18 +162,6 @@ pub(crate) unsafe fn check(error: LLVMErrorRef) -> Result<(), Error> {
     }
 }
 
-/// The machine that runs this program.
-pub(crate) fn host() -> Machine {
-    // SAFETY: each function returns a message that is ours.
-    unsafe {
-        Machine {
-            triple: take_message(LLVMGetDefaultTargetTriple()),
-            cpu: take_message(LLVMGetHostCPUName()),
-            features: take_message(LLVMGetHostCPUFeatures()),
-        }
-    }
-}
-
 /// Whether the processor of a target has a feature, by LLVM's name of it.
 pub(crate) fn has_feature(target: &Machine, feature: &str) -> bool {
     initialize();
@@ -226,8 +191,10 @@ impl CodeGenerator {
             // LLVM would ignore the name of an unknown processor, or end the program.
             if !tc_dialects::is_processor(&target.triple, &target.cpu) {
                 return Err(Error::Target(format!(
-                    "'{}' is no processor of '{}'",
-                    target.cpu, target.triple
+                    "'{}' is not a processor of '{}'; known processors: {}",
+                    target.cpu,
+                    target.triple,
+                    tc_dialects::processors(&target.triple).join(", ")
                 )));
             }
             let machine = LLVMCreateTargetMachine(

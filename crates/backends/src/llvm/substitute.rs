@@ -5,8 +5,9 @@
 //! replaced before LLVM optimizes, by functions of `runtime/`, so that an object needs no
 //! library for what it calculates.
 
-use super::Machine;
+use super::machine::{has_fma, rounds};
 use crate::builtins;
+use tc_passes::target::Machine;
 
 /// The type of the elements that a function is called with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,9 +43,9 @@ pub(super) fn substitute(
         };
     };
     match intrinsic.split('.').next().unwrap_or_default() {
-        name @ ("floor" | "ceil" | "trunc" | "roundeven") if !target.rounds() => soft(name),
-        "rint" | "nearbyint" if !target.rounds() => soft("roundeven"),
-        "fma" if !target.has_fma() => soft("fma"),
+        name @ ("floor" | "ceil" | "trunc" | "roundeven") if !rounds(target) => soft(name),
+        "rint" | "nearbyint" if !rounds(target) => soft("roundeven"),
+        "fma" if !has_fma(target) => soft("fma"),
         "round" => builtin("round"),
         "maxnum" if element == Element::Half => builtin("fmax"),
         "minnum" if element == Element::Half => builtin("fmin"),

@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use melior::ir::Module;
-//! use tc_backends::nvvm::{Machine, Options, ptx};
+//! use tc_backends::{Codegen, nvvm::{machines, ptx}};
 //!
 //! let context = tc_dialects::new_context();
 //! let module = Module::parse(&context, r#"
@@ -17,42 +17,26 @@
 //!         gpu.return
 //!       }
 //!     }"#).unwrap();
-//! let text = ptx(&module, &Options::new(Machine::named("sm_80")?))?;
+//! let [sm_80, ..] = &machines()[..] else { unreachable!() };
+//! let text = ptx(&module, &Codegen::new(sm_80.clone()))?;
 //! assert!(text.contains(".visible .entry negate"));
-//! # Ok::<(), tc_backends::nvvm::Error>(())
+//! # Ok::<(), tc_backends::Error>(())
 //! ```
 
 pub mod emulator;
 mod machine;
 pub mod pipeline;
 
-pub use crate::llvm::Error;
-pub use machine::Machine;
+pub use machine::machines;
 
-use crate::llvm;
+use crate::{backend::Error, llvm};
 use melior::ir::{Module, TypeLike, ValueLike};
 use std::sync::Once;
 use tc_dialects::{
     mlir::{self, Op},
     report::Report,
 };
-use tc_passes::run_pipeline;
-
-/// How kernels are compiled.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// What the code is for.
-    pub machine: Machine,
-    /// Neither reassociate nor contract floating-point operations.
-    pub strict_fp: bool,
-}
-
-impl Options {
-    /// The defaults for a machine.
-    pub fn new(machine: Machine) -> Self {
-        Self { machine, strict_fp: false }
-    }
-}
+use tc_passes::{run_pipeline, target::Codegen};
 
 /// The largest number of elements of a buffer that has indices of 32 bits: the number of threads is added to
 /// an index before it is compared.
@@ -73,13 +57,13 @@ pub fn register() {
 ///
 /// # Errors
 /// A pass failed, which its diagnostics explain, or LLVM cannot generate code.
-pub fn ptx(module: &Module, options: &Options) -> Result<String, Error> {
+pub fn ptx(module: &Module, codegen: &Codegen) -> Result<String, Error> {
     let mut copy =
         Module::from_operation((*module.as_operation()).clone()).ok_or(Error::Lowering)?;
     let bits = if has_short_indices(kernels(&copy)?) { 32 } else { 64 };
-    run_pipeline(&mut copy, &pipeline::lower(bits, options.strict_fp))
+    run_pipeline(&mut copy, &pipeline::lower(bits, codegen.strict_fp))
         .map_err(|_| Error::Lowering)?;
-    let mut code = llvm::Module::translate(kernels(&copy)?, &options.machine.llvm())?;
+    let mut code = llvm::Module::translate(kernels(&copy)?, &codegen.machine)?;
     code.link_builtins()?;
     code.optimize()?;
     let allowed = |name: &str| DRIVER_FUNCTIONS.contains(&name);

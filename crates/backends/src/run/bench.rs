@@ -1,7 +1,7 @@
 //! Timing of a compiled function.
 
 use super::Error;
-use crate::{cpu::Function, runtime::Tensor};
+use crate::{backend::Function, runtime::Tensor};
 use std::time::{Duration, Instant};
 
 /// Seconds of one call.

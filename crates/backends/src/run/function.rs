@@ -7,7 +7,7 @@
 
 use super::{Error, Options, Session, Sizes, TO_IMAP, copy, try_size};
 use crate::{
-    cpu::{self, Argument, CallError, Extent, Function, Role, Signature},
+    backend::{Argument, Backend, CallError, Extent, Function, Role, Signature},
     interp::{self, Outcome},
     runtime::{Tensor, npy, random},
 };
@@ -315,6 +315,7 @@ impl<'c> TensorFunction<'c> {
         &self,
         function: Function,
         inputs: &[Tensor],
+        backend: &dyn Backend,
         options: &Options,
     ) -> Result<Vec<Tensor>, Error> {
         let arguments = function.signature().arguments.iter();
@@ -330,7 +331,7 @@ impl<'c> TensorFunction<'c> {
         let mut contents = contents.into_iter();
         let mut results = Vec::new();
         for (number, shape) in
-            function.signature().outputs().into_iter().zip(self.shapes(inputs, options)?)
+            function.signature().outputs().into_iter().zip(self.shapes(inputs, backend, options)?)
         {
             let argument = &function.signature().arguments[number];
             results.push(match argument.role {
@@ -343,7 +344,12 @@ impl<'c> TensorFunction<'c> {
     }
 
     /// The extents of the results, computed by a function that returns these instead.
-    fn shapes(&self, inputs: &[Tensor], options: &Options) -> Result<Vec<Vec<usize>>, Error> {
+    fn shapes(
+        &self,
+        inputs: &[Tensor],
+        backend: &dyn Backend,
+        options: &Options,
+    ) -> Result<Vec<Vec<usize>>, Error> {
         let mut module = copy(&self.module)?;
         let function = named(&module, &self.name);
         let ranks = return_extents(function);
@@ -351,7 +357,7 @@ impl<'c> TensorFunction<'c> {
             &mut module,
             "canonicalize,resolve-ranked-shaped-type-result-dims,canonicalize,cse",
         )?;
-        let compiled = cpu::Program::lower(&module, &options.cpu)?.jit()?;
+        let compiled = backend.compile(&module, &options.codegen)?.load()?;
         let function = compiled.function(&self.name).expect("the function of the module");
         let extents = function.run(&inputs.iter().collect::<Vec<_>>())?;
         let mut extents = extents.iter().map(|it| it.get(0).map_or(0, |it| it.to_f64() as usize));

@@ -18,9 +18,10 @@ pub use function::{TensorFunction, read_inputs};
 pub use inputs::{Inputs, random_inputs};
 
 use crate::{
-    cpu::{self, Compiled},
+    backend::{self, Backend, CallError, Compiled},
     interp::{self, Outcome},
     runtime::{ElementType, Tensor, TensorError, npy::NpyError},
+    upstream,
 };
 use melior::{
     Context,
@@ -32,7 +33,7 @@ use tc_dialects::{
     tc::{Def, Size},
 };
 use tc_ir::{Var, map::IndexingMap};
-use tc_passes::{PipelineError, run_pipeline};
+use tc_passes::{PipelineError, run_pipeline, target::Codegen};
 
 /// The values of size variables, by name.
 pub type Sizes = BTreeMap<String, i64>;
@@ -65,10 +66,10 @@ pub enum Error {
     Tensor(#[from] TensorError),
     /// Code generation failed.
     #[error(transparent)]
-    Compile(#[from] cpu::Error),
+    Compile(#[from] backend::Error),
     /// The compiled function refused to run.
     #[error(transparent)]
-    Call(#[from] cpu::CallError),
+    Call(#[from] CallError),
     /// The interpreter refused to run.
     #[error("the interpreter: {0}")]
     Interpret(#[from] interp::Error),
@@ -112,8 +113,8 @@ impl Checks {
 /// How a program is compiled.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Code generation.
-    pub cpu: cpu::Options,
+    /// The machine, and how code is generated.
+    pub codegen: Codegen,
     /// Compile once for all sizes instead of for the given ones.
     pub dynamic: bool,
     /// What is checked before it is relied on.
@@ -232,7 +233,7 @@ impl<'c> Session<'c> {
         specialized: Option<(Def<'c>, &Sizes)>,
         options: &Options,
     ) -> Result<Module<'c>, Error> {
-        cpu::check_types(&self.source).ok_or(Error::Diagnosed)?;
+        upstream::check_types(&self.source).ok_or(Error::Diagnosed)?;
         let mut module = copy(&self.source)?;
         let mut passes = Vec::new();
         if let Some((def, sizes)) = specialized {
@@ -270,10 +271,11 @@ impl<'c> Session<'c> {
         &self,
         def: Def<'c>,
         sizes: &Sizes,
+        backend: &dyn Backend,
         options: &Options,
     ) -> Result<Compiled, Error> {
         let module = self.lower((!options.dynamic).then_some((def, sizes)), options)?;
-        Ok(cpu::Program::lower(&module, &options.cpu)?.jit()?)
+        Ok(backend.compile(&module, &options.codegen)?.load()?)
     }
 
     /// Runs the reference interpreter on a function, before any optimization.

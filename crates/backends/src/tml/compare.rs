@@ -6,7 +6,7 @@ use super::{
     value::{Bounded, Magnitude},
 };
 use crate::{
-    cpu::Buffers,
+    backend::Buffers,
     runtime::{ElementType, Number, Tensor, TensorError},
 };
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Compiled programs: from the `tml` dialect to code that runs, with padding or without.
 
 use crate::{
-    cpu::{self, Buffers},
+    backend::{self, Backend, Buffers, CallError, Compiled, Function},
     runtime::{ElementType, Tensor, TensorError},
 };
 use melior::ir::Module;
@@ -10,13 +10,13 @@ use tc_dialects::{
     mlir,
     tml::{Program, extents, syntax::checked::round_up},
 };
-use tc_passes::run_pipeline;
+use tc_passes::{run_pipeline, target::Codegen};
 
 /// How a program is compiled.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Code generation.
-    pub cpu: cpu::Options,
+    /// The machine, and how code is generated.
+    pub codegen: Codegen,
     /// Evaluate expressions in the order in which they are written.
     pub keep_order: bool,
     /// Leave statements apart.
@@ -53,10 +53,10 @@ pub enum Error {
     Diagnosed,
     /// Code generation failed.
     #[error(transparent)]
-    Compile(#[from] cpu::Error),
+    Compile(#[from] backend::Error),
     /// The compiled function refused to run.
     #[error(transparent)]
-    Call(#[from] cpu::CallError),
+    Call(#[from] CallError),
     /// A tensor is too large.
     #[error(transparent)]
     Tensor(#[from] TensorError),
@@ -79,7 +79,7 @@ pub fn program<'c>(module: &Module<'c>) -> Result<Program<'c>, Error> {
     }
 }
 
-/// Lowers a module of `tml` operations to `imap` operations, which [`cpu::Program::lower`] compiles.
+/// Lowers a module of `tml` operations to `imap` operations, which [`Backend::compile`] compiles.
 ///
 /// # Errors
 /// A pass failed, which its diagnostics explain.
@@ -133,14 +133,14 @@ impl Argument {
     }
 }
 
-/// A program compiled for this machine.
+/// A compiled program.
 pub struct Executable {
     arguments: Vec<Argument>,
     /// The places of the arguments, by their names.
     places: HashMap<String, usize>,
     vector_length: i64,
     name: String,
-    code: cpu::Compiled,
+    code: Compiled,
 }
 
 impl Executable {
@@ -148,18 +148,27 @@ impl Executable {
     ///
     /// # Errors
     /// A pass failed, which its diagnostics explain, or code generation.
-    pub fn compile(module: &Module, options: &Options) -> Result<Self, Error> {
-        Self::of_lowered(module, &lower(module, options)?, options)
+    pub fn compile(
+        module: &Module,
+        backend: &dyn Backend,
+        options: &Options,
+    ) -> Result<Self, Error> {
+        Self::of_lowered(module, &lower(module, options)?, backend, options)
     }
 
     /// Compiles what [`lower`] makes of a module with these options.
     ///
     /// # Errors
     /// Code generation failed.
-    pub fn of_lowered(module: &Module, lowered: &Module, options: &Options) -> Result<Self, Error> {
+    pub fn of_lowered(
+        module: &Module,
+        lowered: &Module,
+        backend: &dyn Backend,
+        options: &Options,
+    ) -> Result<Self, Error> {
         let source = program(module)?;
         let (name, arguments) = (source.name().to_string(), Argument::of(source)?);
-        let code = cpu::Program::lower(lowered, &options.cpu)?.jit()?;
+        let code = backend.compile(lowered, &options.codegen)?.load()?;
         let places = arguments.iter().map(|it| it.name.clone()).zip(0..).collect();
         let vector_length = options.vector_length.unwrap_or(1);
         Ok(Self { arguments, places, vector_length, name, code })
@@ -175,7 +184,7 @@ impl Executable {
         &self.arguments[self.places[name]]
     }
 
-    fn function(&self) -> cpu::Function<'_> {
+    fn function(&self) -> Function<'_> {
         self.code.function(&self.name).expect("the function of every program")
     }
 

@@ -8,6 +8,7 @@ use generator::{random_definitions, random_program};
 use proptest::prelude::*;
 use std::fmt::Write as _;
 use tc_backends::{
+    Codegen,
     axon::{Function, Program, Session},
     cpu,
     hlo::{Array, Executable, locations},
@@ -65,8 +66,8 @@ fn run_both(program: &Program, session: &mut Session) -> Result<(), String> {
     let module = module(session)?;
     let context = tc_dialects::new_context();
     let places = locations(&context, &module, program.source());
-    let options = cpu::Options::default();
-    let executable = Executable::compile(&context, &module, &places, &options);
+    let options = Codegen::default();
+    let executable = Executable::compile(&context, &module, &places, cpu::BACKEND, &options);
     let executable = executable.map_err(|error| format!("{error}\n{module}"))?;
     let parameters = executable.parameters().iter().zip(session.parameters()).zip(0..);
     let arrays = parameters.map(|((shape, (_, ty)), seed)| random_array(shape, ty, seed));
@@ -355,7 +356,8 @@ fn functions_are_compiled_for_what_they_are_called_with() {
           concat(x, y) * k
         };";
     let program = Program::read("pair.axon", text.into()).expect("it is right");
-    let mut pair = Function::new(program, None, cpu::Options::default()).expect("it is there");
+    let mut pair =
+        Function::new(program, None, cpu::BACKEND, Codegen::default()).expect("it is there");
     assert_eq!(pair.parameters(), ["p.0", "p.1", "k"]);
     let array = |element, values: &[f32], dims: &[i64]| Array {
         shape: ArrayShape::new(element, dims),

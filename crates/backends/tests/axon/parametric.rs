@@ -4,8 +4,10 @@
 use super::{example, generator::random_program, random_array};
 use proptest::prelude::*;
 use tc_backends::{
+    Codegen, Compiled,
     axon::{Function, Program, values},
-    cpu::{self, CallError, Compiled},
+    backend::{self, CallError},
+    cpu,
     hlo::{self, Array},
     interp::{Limits, compare},
     runtime::Tensor,
@@ -35,13 +37,14 @@ impl Parametric {
         let lowered = program.lower(&context, Some(entry), &given).map_err(|it| it.to_string())?;
         let lowered = lowered.ok_or("all sizes are known")?;
         let ir = lowered.module.as_operation().to_string();
-        let code = cpu::Program::lower(&lowered.module, &cpu::Options::default())
-            .and_then(|program| program.jit())
+        let code = cpu::BACKEND
+            .compile(&lowered.module, &Codegen::default())
+            .and_then(|program| program.load())
             .map_err(|error| format!("{error}\n{ir}"))?;
         Ok(Self { program, entry: entry.to_string(), code, ir })
     }
 
-    fn function(&self) -> cpu::Function<'_> {
+    fn function(&self) -> backend::Function<'_> {
         self.code.function(&self.entry).expect("it has its name")
     }
 
@@ -330,7 +333,7 @@ fn functions_are_compiled_for_all_sizes() {
           concat(x, y) * k
         };";
     let program = Program::read("pair.axon", text.into()).expect("it is right");
-    let pair = Function::new(program, None, cpu::Options::default()).expect("it is there");
+    let pair = Function::new(program, None, cpu::BACKEND, Codegen::default()).expect("it is there");
     let mut pair = pair.for_all_sizes();
     let ty = |element, dims: &[i64]| TensorType { element, dims: dims.to_vec() };
     for element in [ElementType::F32, ElementType::Bf16] {

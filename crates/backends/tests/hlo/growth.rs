@@ -3,7 +3,7 @@
 use crate::{floats, integers, reals, run};
 use std::fmt::Write;
 use tc_backends::{
-    cpu,
+    Codegen, Form, cpu,
     hlo::{locations, lower},
 };
 use tc_dialects::{element::ElementType, hlo};
@@ -15,8 +15,9 @@ fn llvm_ir(text: &str) -> String {
     let context = tc_dialects::new_context();
     let places = locations(&context, &module, &source);
     let lowered = lower(&context, &module, &places).expect("the module is supported");
-    let program = cpu::Program::lower(&lowered, &cpu::Options::default());
-    program.expect("the module compiles").llvm_ir()
+    let program = cpu::BACKEND.compile(&lowered, &Codegen::default());
+    let artifact = program.expect("the module compiles");
+    String::from_utf8(artifact.emit(Form::LlvmIr).expect("text")).expect("UTF-8")
 }
 
 fn module(computations: &str, instructions: &str) -> String {

@@ -20,7 +20,7 @@ mod special_values;
 
 use guard::{Side, guarded};
 use tc_backends::{
-    cpu,
+    Codegen, cpu,
     hlo::{Array, Executable, locations},
 };
 use tc_dialects::{
@@ -41,12 +41,13 @@ fn try_run(text: &str, inputs: &[Array]) -> Result<Vec<Array>, String> {
     let context = tc_dialects::new_context();
     let (_, received) = report::collect(&context);
     let places = locations(&context, &module, &source);
-    let executable = Executable::compile(&context, &module, &places, &cpu::Options::default())
-        .map_err(|error| {
-            let received = received.borrow();
-            let first = received.iter().find(|it| it.is_error());
-            first.map_or_else(|| error.to_string(), |it| it.message.clone())
-        })?;
+    let executable =
+        Executable::compile(&context, &module, &places, cpu::BACKEND, &Codegen::default())
+            .map_err(|error| {
+                let received = received.borrow();
+                let first = received.iter().find(|it| it.is_error());
+                first.map_or_else(|| error.to_string(), |it| it.message.clone())
+            })?;
     let [high, low] = [Side::Start, Side::End].map(|side| {
         let (results, _) = guarded(side, || executable.run(inputs));
         results.map_err(|error| error.to_string())

@@ -21,7 +21,7 @@ use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
 };
-use tc_backends::{cpu, interp::compare, runtime::Tensor};
+use tc_backends::{Codegen, cpu, interp::compare, runtime::Tensor};
 use tc_dialects::{mlir, report};
 use tc_passes::run_pipeline;
 
@@ -82,7 +82,7 @@ fn check_program(program: &Program, seed: u64) -> Result<Stats, String> {
     }
     let inputs = program.inputs();
     let threads = if seed % 5 == 4 { 2 } else { 1 };
-    let options = cpu::Options { threads, ..cpu::Options::default() };
+    let options = Codegen { threads, ..Codegen::default() };
     let mut stats = Stats::default();
     if !seed.is_multiple_of(3) {
         let first = passes::interpret(&module, "f", &inputs).map_err(|error| error.to_string())?;
@@ -102,9 +102,9 @@ fn check_program(program: &Program, seed: u64) -> Result<Stats, String> {
     let (expected, checked) = check_passes(&module, "f", &inputs, &options).map_err(said)?;
     stats.add(&checked);
     if seed.is_multiple_of(COMPILED) {
-        let compiled = cpu::Program::lower(&module, &cpu::Options::default());
+        let compiled = cpu::BACKEND.compile(&module, &Codegen::default());
         let compiled = compiled.map_err(|error| said(error.to_string()))?;
-        let compiled = compiled.jit().map_err(|error| error.to_string())?;
+        let compiled = compiled.load().map_err(|error| error.to_string())?;
         let function = compiled.function("f").expect("the function of the module");
         // The extents of results need not follow from those of arguments.
         let mut found = Vec::new();

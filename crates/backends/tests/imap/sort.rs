@@ -5,7 +5,7 @@ use crate::{from_environment, passes, random::Random};
 use melior::ir::Module;
 use std::{cmp::Ordering, fmt::Write};
 use tc_backends::{
-    cpu,
+    Codegen, cpu,
     interp::compare,
     runtime::{Number, Tensor},
 };
@@ -247,8 +247,8 @@ fn number(number: Number) -> f64 {
 
 /// The results of the compiled function.
 fn run(module: &Module, case: &Case, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
-    let compiled = cpu::Program::lower(module, &cpu::Options::default());
-    let compiled = compiled.and_then(|it| it.jit()).map_err(|error| error.to_string())?;
+    let compiled = cpu::BACKEND.compile(module, &Codegen::default());
+    let compiled = compiled.and_then(|it| it.load()).map_err(|error| error.to_string())?;
     let zeros = vec![0.0; case.kept_shape().iter().product()];
     let mut found: Vec<_> =
         case.results().iter().map(|it| tensor(*it, &case.kept_shape(), &zeros)).collect();
@@ -270,7 +270,7 @@ fn check(seed: u64) -> Result<(), String> {
     let values = case.values(&mut random);
     let inputs = case.inputs(&values);
     let threads = if seed.is_multiple_of(4) { 2 } else { 1 };
-    let options = cpu::Options { threads, ..cpu::Options::default() };
+    let options = Codegen { threads, ..Codegen::default() };
     let (outcomes, _) = passes::check_passes(&module, "f", &inputs, &options)?;
     for (outcome, expected) in outcomes.iter().zip(case.expected(&values)) {
         for (place, expected) in expected.into_iter().enumerate() {

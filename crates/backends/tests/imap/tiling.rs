@@ -6,7 +6,7 @@
 use crate::random::Random;
 use melior::ir::Module;
 use tc_backends::{
-    cpu,
+    Codegen, cpu,
     interp::{self, Interpreter, Limits, Outcome},
     runtime::Tensor,
 };
@@ -149,10 +149,10 @@ fn check(source: &str, threads: usize) -> usize {
     }
     let mut tiled = parse();
     tile(&mut tiled);
-    let options = cpu::Options { threads, ..cpu::Options::default() };
-    let program = cpu::Program::lower(&tiled, &options);
+    let options = Codegen { threads, ..Codegen::default() };
+    let program = cpu::BACKEND.compile(&tiled, &options);
     let program = program.unwrap_or_else(|error| panic!("{error}: {}", messages()));
-    let compiled = program.jit().unwrap_or_else(|error| panic!("{error}"));
+    let compiled = program.load().unwrap_or_else(|error| panic!("{error}"));
     interpreted.compare(&mut Random::new(threads as u64), |name, inputs, expected| {
         let code = compiled.function(name).unwrap_or_else(|| panic!("no function {name}"));
         let found = code.run(&inputs.iter().collect::<Vec<_>>());

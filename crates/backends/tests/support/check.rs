@@ -6,7 +6,7 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 use tc_backends::{
-    cpu,
+    Codegen, cpu,
     interp::{self, Interpreter, Limits, Outcome},
     run::{Error, Options, Session, Sizes, random_inputs},
     runtime::{Tensor, random},
@@ -102,7 +102,7 @@ fn check_program(text: &str, sizes: &[Sizes], seed: u64) -> Verdict {
     for (name, options) in ways(seed) {
         let run = if options.dynamic { &runs[..] } else { &runs[..runs.len().min(1)] };
         let Some(first) = run.first() else { continue };
-        let compiled = match session.compile(def, first.sizes, &options) {
+        let compiled = match session.compile(def, first.sizes, cpu::BACKEND, &options) {
             Ok(compiled) => compiled,
             Err(error) => {
                 return failed("compile", format!("{name}: {error}: {}", first_error()));
@@ -230,12 +230,12 @@ fn ways(seed: u64) -> Vec<(&'static str, Options)> {
         ways.push(("static, unfused", unfused(&Options::default())));
     }
     if seed.is_multiple_of(8) {
-        let cpu = cpu::Options { threads: 2, ..cpu::Options::default() };
-        ways.push(("dynamic, 2 threads", Options { cpu, ..dynamic.clone() }));
+        let codegen = Codegen { threads: 2, ..Codegen::default() };
+        ways.push(("dynamic, 2 threads", Options { codegen, ..dynamic.clone() }));
     }
     if seed % 8 == 3 {
-        let cpu = cpu::Options { strict_fp: true, ..cpu::Options::default() };
-        ways.push(("static, strict", Options { cpu, ..Options::default() }));
+        let codegen = Codegen { strict_fp: true, ..Codegen::default() };
+        ways.push(("static, strict", Options { codegen, ..Options::default() }));
     }
     ways
 }

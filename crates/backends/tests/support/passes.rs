@@ -44,7 +44,7 @@ pub fn check_passes(
     module: &Module,
     name: &str,
     inputs: &[Tensor],
-    options: &cpu::Options,
+    options: &tc_backends::Codegen,
 ) -> Result<(Vec<Outcome>, Stats), String> {
     let expected =
         interpret(module, name, inputs).map_err(|error| format!("before all passes: {error}"))?;
@@ -82,8 +82,8 @@ pub fn check_passes(
 
 struct Failure(String);
 
-impl From<cpu::Error> for Failure {
-    fn from(error: cpu::Error) -> Self {
+impl From<tc_backends::Error> for Failure {
+    fn from(error: tc_backends::Error) -> Self {
         Self(error.to_string())
     }
 }

@@ -20,6 +20,7 @@ use std::{
     thread,
 };
 use tc_backends::{
+    cpu,
     interp::Limits,
     runtime::Tensor,
     tml::{
@@ -75,7 +76,7 @@ pub fn check<V: Magnitude>(
     let (_, received) = report::collect(&context);
     let source = SourceFile::new("random.tml", text);
     let module = import::import_program(&context, &source, machine.program());
-    let executable = Executable::compile(&module, options)
+    let executable = Executable::compile(&module, cpu::BACKEND, options)
         .map_err(|error| format!("{error}: {:?}", received.borrow()))?;
     counts.runs += 1;
     let mut agreements = Vec::new();

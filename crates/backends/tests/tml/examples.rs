@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 use tc_backends::{
-    cpu::cost,
+    cpu,
     runtime::{ElementType, Tensor, random},
     tml::executable::{Executable, Options, lower},
 };
@@ -42,7 +42,7 @@ fn run((source, checked): &(SourceFile, Checked), seed: u64) -> Run {
     let count = |keep_order| {
         let options = Options { keep_order, ..Options::default() };
         let lowered = lower(&module, &options).expect("the example is lowered");
-        let costs = cost(&lowered, &options.cpu).expect("the example is lowered");
+        let costs = cpu::BACKEND.cost(&lowered, &options.codegen).expect("the example is lowered");
         let flops = costs[0].flops.as_ref().and_then(|flops| flops.constant());
         flops.expect("all sizes are known") as f64
     };
@@ -50,7 +50,8 @@ fn run((source, checked): &(SourceFile, Checked), seed: u64) -> Run {
     let mut results = Vec::new();
     for vector_length in [None, Some(4), Some(8)] {
         let options = Options { vector_length, ..Options::default() };
-        let executable = Executable::compile(&module, &options).expect("the example compiles");
+        let executable =
+            Executable::compile(&module, cpu::BACKEND, &options).expect("the example compiles");
         for (number, argument) in executable.arguments().iter().enumerate() {
             if argument.is_input {
                 let seed = seed * 16 + number as u64;

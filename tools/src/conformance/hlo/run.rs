@@ -1,7 +1,7 @@
 //! Runs a program and compares its results.
 
 use tc_backends::{
-    cpu,
+    Codegen, cpu,
     hlo::{Array, Error, Executable, locations},
 };
 use tc_dialects::{
@@ -20,7 +20,8 @@ pub(super) fn run(text: String, inputs: &[Array]) -> Result<(Module, Vec<Array>)
     let context = tc_dialects::new_context();
     let (_, received) = report::collect(&context);
     let places = locations(&context, &module, &source);
-    let executable = Executable::compile(&context, &module, &places, &cpu::Options::default());
+    let executable =
+        Executable::compile(&context, &module, &places, cpu::BACKEND, &Codegen::default());
     let executable = executable.map_err(|error| match error {
         Error::Diagnosed | Error::Compile(_) => {
             let received = received.borrow();

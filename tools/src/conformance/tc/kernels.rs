@@ -14,7 +14,7 @@ use crate::conformance::{
 };
 use serde_json::Value;
 use tc_backends::{
-    cpu::Compiled,
+    Compiled,
     interp::{Outcome as Reference, compare},
     run::{Shapes, Sizes, random_inputs},
     runtime::Tensor,

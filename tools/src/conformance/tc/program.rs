@@ -6,7 +6,7 @@ use melior::{Context, ir::Module};
 use serde_json::Value;
 use std::{cell::RefCell, fmt::Display, rc::Rc};
 use tc_backends::{
-    cpu::{self, Compiled},
+    Codegen, Compiled, cpu,
     interp::{Interpreter, Limits, Outcome},
     run::{self, Checks, Options, Sizes},
     runtime::Tensor,
@@ -190,8 +190,9 @@ impl<'c> Runnable<'c> {
 
     /// Native code for one of the forms of the function.
     pub(super) fn compile(&self, module: &Module<'c>, how: &str) -> Result<Compiled, Mismatch> {
-        cpu::Program::lower(module, &cpu::Options::default())
-            .and_then(|program| program.jit())
+        cpu::BACKEND
+            .compile(module, &Codegen::default())
+            .and_then(|program| program.load())
             .map_err(|error| self.session.stopped(&format!("code ({how})"), error))
     }
 

@@ -10,6 +10,7 @@ use num_rational::BigRational;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use tc_backends::{
+    cpu,
     interp::Limits,
     tml::{
         compare,
@@ -59,7 +60,7 @@ pub(super) fn run(row: &Value, _: &Options) -> Result<Outcome, Mismatch> {
         let (_, received) = report::collect(&context);
         let module = import::import_program(&context, &source, &program);
         let options = executable::Options { vector_length, ..executable::Options::default() };
-        let agreed = Executable::compile(&module, &options)
+        let agreed = Executable::compile(&module, cpu::BACKEND, &options)
             .map_err(compare::Mismatch::from)
             .and_then(|executable| compare::run(&executable, &tensors, &bounded));
         let how =

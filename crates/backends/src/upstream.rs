@@ -144,7 +144,7 @@ const DECOMPOSED: &[(&str, &str, &[&str])] = &[
 
 /// The properties of a program on which the pipeline depends.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Contents {
+pub(crate) struct Contents {
     /// Whether passes for MLIR's own dialects are needed.
     pub upstream: bool,
     /// The names of the operations of [`DECOMPOSED`] that occur.
@@ -153,7 +153,7 @@ pub(super) struct Contents {
 
 /// Reads which operations a program contains. Reports the first one that is not supported, and
 /// returns `None` then.
-pub(super) fn check(module: &Module) -> Option<Contents> {
+pub(crate) fn check(module: &Module) -> Option<Contents> {
     let mut contents = Contents::default();
     let mut error = None;
     mlir::walk(mlir::op_ref(module.as_operation()), &mut |op| {
@@ -204,7 +204,7 @@ fn reason(op: Op) -> Option<String> {
 }
 
 /// Reports the first operation that passes of MLIR end the process at, or compute wrong values for,
-/// before this backend sees the program.
+/// before a backend sees the program.
 pub(crate) fn check_types(module: &Module) -> Option<()> {
     let mut error = None;
     mlir::walk(mlir::op_ref(module.as_operation()), &mut |op| {
@@ -306,7 +306,7 @@ const WITH_SCRIPT: &str = "transform.with_named_sequence";
 const SCRIPT: &str = "__tc_decompose";
 
 /// Reports the first operation that the pipeline has left, if there is one.
-pub(super) fn check_lowered(module: &Module) -> Option<()> {
+pub(crate) fn check_lowered(module: &Module) -> Option<()> {
     let (mut left, mut cast) = (None, None);
     mlir::walk(mlir::op_ref(module.as_operation()), &mut |op| match mlir::name(op) {
         "builtin.module" => {}
@@ -324,7 +324,7 @@ pub(super) fn check_lowered(module: &Module) -> Option<()> {
 }
 
 /// Reports the operation by which a module refers to a symbol that it does not define.
-pub(super) fn report_undefined(module: &Module, symbol: &str) {
+pub(crate) fn report_undefined(module: &Module, symbol: &str) {
     let mut found = None;
     mlir::walk(mlir::op_ref(module.as_operation()), &mut |op| {
         let refers = |name: &str| {

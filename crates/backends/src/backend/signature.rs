@@ -118,7 +118,7 @@ impl Signature {
 
     /// The extents that only the caller knows, by argument and dimension, in the order in which
     /// they are passed.
-    pub(super) fn unknown_extents(&self) -> impl Iterator<Item = (usize, usize)> {
+    pub(crate) fn unknown_extents(&self) -> impl Iterator<Item = (usize, usize)> {
         self.arguments.iter().enumerate().flat_map(|(number, argument)| {
             let dims = argument.shape.iter().enumerate();
             let unknown = dims.filter(|(_, extent)| matches!(extent, Extent::Unknown));
@@ -141,7 +141,7 @@ impl Signature {
 
 /// The signatures of the functions of a module after `convert-results-to-destinations`;
 /// `None`, with an error reported, if an element type has no counterpart in memory.
-pub(super) fn read(module: &Module) -> Option<Vec<Signature>> {
+pub(crate) fn read(module: &Module) -> Option<Vec<Signature>> {
     let mut signatures = Vec::new();
     for op in mlir::ops(mlir::block_ref(module.body())) {
         let Some(body) = mlir::body(op, 0).filter(|_| mlir::is(op, "func.func")) else { continue };

@@ -6,13 +6,9 @@
 //! from `.tc` sources do, by range inference; for hand-written `imap` operations that is
 //! up to their author.
 
-use super::{
-    Extent, Role, Signature,
-    code::{Code, Descriptor},
-    signature::Argument,
-};
+use super::signature::{Argument, Extent, Role, Signature};
 use crate::runtime::{ElementType, Shape, Tensor, TensorError};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, marker::PhantomData, sync::Arc};
 use tc_passes::transform::check_allocations::OUT_OF_MEMORY;
 
 /// Why a call was refused, or stopped.
@@ -77,28 +73,94 @@ pub enum CallError {
         /// What does not hold.
         message: String,
     },
+    /// The device that runs the code failed.
+    #[error("the device failed: {0}")]
+    Device(String),
 }
 
-/// Code loaded into this process; unloaded when dropped.
+/// A tensor as compiled code sees it: MLIR's memref descriptor, which is two pointers,
+/// an offset, the extents and the strides.
+pub struct Descriptor<'a> {
+    words: Vec<i64>,
+    _tensor: PhantomData<&'a Tensor>,
+}
+
+impl<'a> Descriptor<'a> {
+    /// Of a tensor that is only read.
+    pub fn read(tensor: &'a Tensor) -> Self {
+        Self::new(tensor.bytes().as_ptr(), tensor.shape())
+    }
+
+    /// Of a tensor that is written.
+    pub fn write(tensor: &'a mut Tensor) -> Self {
+        let pointer = tensor.bytes_mut().as_mut_ptr();
+        Self::new(pointer, tensor.shape())
+    }
+
+    fn new(pointer: *const u8, shape: &[usize]) -> Self {
+        let address = pointer.expose_provenance() as i64;
+        let mut words = vec![address, address, 0];
+        words.extend(shape.iter().map(|extent| *extent as i64));
+        let strides = words.len();
+        words.resize(strides + shape.len(), 1);
+        let mut stride: i64 = 1;
+        for (dim, extent) in shape.iter().enumerate().rev() {
+            words[strides + dim] = stride;
+            stride = stride.saturating_mul(*extent as i64);
+        }
+        Self { words, _tensor: PhantomData }
+    }
+
+    /// The words of the descriptor, of 64 bits each.
+    pub fn words(&self) -> &[i64] {
+        &self.words
+    }
+
+    /// The extents of the tensor.
+    pub fn shape(&self) -> &[i64] {
+        &self.words[3..3 + (self.words.len() - 3) / 2]
+    }
+}
+
+/// Compiled functions that can be called.
+pub trait Code: Send + Sync {
+    /// Calls the function of a number with descriptors of its arguments. Returns 0, [`OUT_OF_MEMORY`],
+    /// or the number of the check that failed, from 1.
+    ///
+    /// # Errors
+    /// The device that runs the code failed.
+    ///
+    /// # Safety
+    /// The descriptors must be of the number, element types, ranks and extents that the signature of the
+    /// function states, and those of outputs must be [`Descriptor::write`].
+    unsafe fn call(&self, function: usize, arguments: &mut [Descriptor]) -> Result<i32, CallError>;
+}
+
+/// Code that is loaded, with the signatures of its functions; unloaded when dropped.
+#[derive(Clone)]
 pub struct Compiled {
     signatures: Vec<Signature>,
-    code: Code,
+    code: Arc<dyn Code>,
 }
 
 impl Compiled {
-    pub(super) fn new(signatures: Vec<Signature>, code: Code) -> Self {
+    /// Code whose functions have these signatures, in order.
+    ///
+    /// # Safety
+    /// The functions must have the signatures: calls rely on them.
+    pub unsafe fn new(signatures: Vec<Signature>, code: Arc<dyn Code>) -> Self {
         Self { signatures, code }
     }
 
     /// The function of this name.
     pub fn function(&self, name: &str) -> Option<Function<'_>> {
         let number = self.signatures.iter().position(|signature| signature.name == name)?;
-        Some(Function { signature: &self.signatures[number], code: &self.code, number })
+        Some(Function { signature: &self.signatures[number], code: &*self.code, number })
     }
 
     /// All functions, in order.
     pub fn functions(&self) -> impl Iterator<Item = Function<'_>> {
-        let code = &self.code;
+        let code = &*self.code;
         self.signatures.iter().enumerate().map(move |(number, signature)| Function {
             signature,
             code,
@@ -127,7 +189,7 @@ impl Buffers {
 #[derive(Copy, Clone)]
 pub struct Function<'a> {
     signature: &'a Signature,
-    code: &'a Code,
+    code: &'a dyn Code,
     number: usize,
 }
 
@@ -170,7 +232,8 @@ impl<'a> Function<'a> {
                 }
             });
         }
-        let code = self.code.call(self.number, &mut descriptors);
+        // SAFETY: the tensors have been checked against the signature.
+        let code = unsafe { self.code.call(self.number, &mut descriptors) }?;
         match code {
             0 => return Ok(()),
             OUT_OF_MEMORY => return Err(CallError::Memory),

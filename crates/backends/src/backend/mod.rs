@@ -1,0 +1,182 @@
+//! Code generators behind one interface: a [`Backend`] compiles a module of functions on tensors to an
+//! [`Artifact`], which is written in a [`Form`] or loaded as [`Code`] that runs.
+//!
+//! The languages compile and call programs through these types only. They name no target.
+//!
+//! ```
+//! use melior::ir::Module;
+//! use tc_backends::{Codegen, cpu, runtime::Tensor};
+//!
+//! let context = tc_dialects::new_context();
+//! let module = Module::parse(&context, r#"
+//!     func.func @negate(%a: tensor<4xf32>) -> tensor<4xf32> {
+//!       %init = tensor.empty() : tensor<4xf32>
+//!       %b = imap.generic (i) domain: i in [0, 3]
+//!           ins(%a[i] : tensor<4xf32>) outs(%init[i] : tensor<4xf32>) {
+//!       ^bb0(%x: f32):
+//!         %y = arith.negf %x : f32
+//!         imap.yield %y : f32
+//!       } -> tensor<4xf32>
+//!       return %b : tensor<4xf32>
+//!     }"#).unwrap();
+//! let compiled = cpu::BACKEND.compile(&module, &Codegen::default())?.load()?;
+//! let a = Tensor::from_values(&[4], &[1.0f32, 2.0, 3.0, 4.0])?;
+//! let outputs = compiled.function("negate").unwrap().run(&[&a])?;
+//! assert_eq!(outputs[0].to_values::<f32>().unwrap(), [-1.0, -2.0, -3.0, -4.0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod call;
+mod signature;
+
+pub use call::{Buffers, CallError, Code, Compiled, Descriptor, Function};
+pub(crate) use signature::read as read_signatures;
+pub use signature::{Argument, Extent, Formulas, Role, Signature};
+
+use melior::ir::Module;
+use std::fmt;
+use tc_passes::{
+    analysis::cost::Formula,
+    target::{Codegen, Target},
+};
+
+/// Why a module cannot be compiled.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// A pass failed; the reason has gone to the diagnostic handlers of the context.
+    #[error("lowering the module failed")]
+    Lowering,
+    /// No code can be generated for the machine.
+    #[error("no code can be generated for this target: {0}")]
+    Target(String),
+    /// The backend does not write code in this form.
+    #[error("the target '{target}' has no form '{form}'; it has: {}", names(.forms))]
+    Form {
+        /// The target.
+        target: &'static str,
+        /// The form asked for.
+        form: Form,
+        /// The forms that the backend writes.
+        forms: &'static [Form],
+    },
+    /// LLVM found something wrong with what was generated.
+    #[error("LLVM: {0}")]
+    Llvm(String),
+    /// The OpenMP runtime is missing.
+    #[error("{threads} threads need the OpenMP runtime, and '{library}' cannot be loaded")]
+    OpenMp {
+        /// The threads asked for.
+        threads: usize,
+        /// The library that was looked for.
+        library: &'static str,
+    },
+}
+
+fn names(forms: &[Form]) -> String {
+    forms.iter().map(Form::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// How far [`Backend::lower_to`] lowers a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Loops on buffers: `scf`, `memref`, `vector` and `arith` operations.
+    Loops,
+    /// The `llvm` dialect.
+    Llvm,
+}
+
+/// A form of generated code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Optimized LLVM IR, as text.
+    LlvmIr,
+    /// Assembly, as text.
+    Assembly,
+    /// A relocatable object file.
+    Object,
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            Self::LlvmIr => "llvm",
+            Self::Assembly => "asm",
+            Self::Object => "obj",
+        })
+    }
+}
+
+/// A description of compiled functions for their callers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// The ending of its file name.
+    pub ending: &'static str,
+    /// The contents of the file.
+    pub text: String,
+}
+
+/// The costs of one function; [`tc_passes::analysis::cost`] defines them. `None` if unknown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// The name of the function.
+    pub name: String,
+    /// Floating-point operations of a call.
+    pub flops: Option<Formula>,
+    /// Bytes that the operations of a call read and write.
+    pub bytes: Option<Formula>,
+    /// The most bytes that a call holds for tensors between operations.
+    pub temporary_bytes: Option<Formula>,
+    /// The most bytes that a call holds inside of operations, of all threads together.
+    pub scratch_bytes: Option<Formula>,
+}
+
+/// A code generator for the machines of a target.
+pub trait Backend: Target {
+    /// Compiles a module of functions on tensors, with operations of `imap` and of MLIR's own dialects.
+    /// The module stays as it is.
+    ///
+    /// # Errors
+    /// A pass failed, which its diagnostics explain, or no code can be generated for the machine.
+    fn compile(&self, module: &Module, codegen: &Codegen) -> Result<Box<dyn Artifact>, Error>;
+
+    /// Lowers a module as [`compile`](Self::compile) does, but stops before LLVM IR. The functions keep
+    /// their names.
+    ///
+    /// # Errors
+    /// A pass failed, which its diagnostics explain.
+    fn lower_to<'c>(
+        &self,
+        module: &Module<'c>,
+        codegen: &Codegen,
+        stage: Stage,
+    ) -> Result<Module<'c>, Error>;
+
+    /// The costs of the functions of a module on tensors, compiled with these options. The module stays
+    /// as it is.
+    ///
+    /// # Errors
+    /// A pass failed, which its diagnostics explain.
+    fn cost(&self, module: &Module, codegen: &Codegen) -> Result<Vec<Cost>, Error>;
+}
+
+/// Generated code.
+pub trait Artifact {
+    /// The arguments of each function.
+    fn signatures(&self) -> &[Signature];
+
+    /// The code in a form.
+    ///
+    /// # Errors
+    /// The backend does not write this form, or LLVM cannot write it for the machine.
+    fn emit(&self, form: Form) -> Result<Vec<u8>, Error>;
+
+    /// The description of the functions for programs that call them, to be written beside the code;
+    /// `stem` is the file name without its ending.
+    fn interface(&self, stem: &str) -> Interface;
+
+    /// Loads the code, to run it.
+    ///
+    /// # Errors
+    /// The code is not for this machine, or a library that it needs is missing.
+    fn load(&self) -> Result<Compiled, Error>;
+}

@@ -1,0 +1,125 @@
+//! Targets: the machines that programs are compiled for, and the pipelines that lower to them.
+
+/// More threads than any machine has would only exhaust memory.
+pub const MAX_THREADS: usize = 4096;
+
+/// Vector operations that take a few times as long as to start threads and to wait for them:
+/// 10 to 30 microseconds.
+const START_THREADS: i64 = 1 << 15;
+
+/// A machine: a triple, a processor and features, as LLVM names them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// The target triple, such as `x86_64-pc-linux-gnu`.
+    pub triple: String,
+    /// The processor, such as `znver4` or `sm_90a`.
+    pub cpu: String,
+    /// Features on top of the processor's own, such as `+avx512f,-avx512bf16`.
+    pub features: String,
+}
+
+impl Machine {
+    /// The machine that runs this program, with the features it reports: the name of the
+    /// processor alone may promise more or fewer, on a virtual machine above all.
+    pub fn host() -> Self {
+        let [triple, cpu, features] = tc_dialects::host();
+        Self { triple, cpu, features }
+    }
+
+    /// A named processor of this machine's architecture and system.
+    pub fn cpu(name: &str) -> Self {
+        Self { cpu: name.to_string(), features: String::new(), ..Self::host() }
+    }
+
+    /// Whether it is one of NVIDIA's GPUs.
+    pub fn is_gpu(&self) -> bool {
+        self.triple.starts_with("nvptx")
+    }
+
+    /// The numbers of this many bits that a vector register holds; for a GPU, that an instruction loads.
+    pub fn vector_length(&self, element_bits: u32) -> i64 {
+        i64::from((self.vector_registers().0 / element_bits.max(1)).max(1))
+    }
+
+    /// The operations on 32-bit numbers that are worth several threads: the work of one thread in
+    /// [`START_THREADS`] vector operations.
+    pub fn parallel_threshold(&self) -> i64 {
+        self.vector_length(32) * START_THREADS
+    }
+
+    /// The width of the vector registers in bits and their number. If only the name of
+    /// a processor is known, those of its generation.
+    pub fn vector_registers(&self) -> (u32, u32) {
+        #[rustfmt::skip]
+        const AVX512: &[&str] = &[
+            "x86-64-v4", "avx512", "cannonlake", "cascadelake", "cooperlake", "emeraldrapids",
+            "graniterapids", "icelake", "rocketlake", "sapphirerapids", "tigerlake", "znver4",
+            "znver5",
+        ];
+        #[rustfmt::skip]
+        const SSE: &[&str] = &[
+            "x86-64", "x86-64-v2", "core2", "generic", "i686", "k8", "nehalem", "penryn",
+            "pentium4", "silvermont", "westmere",
+        ];
+        if !self.triple.starts_with("x86_64") {
+            return (128, 32);
+        }
+        let has = |feature: &str| self.features.split(',').any(|it| it == feature);
+        if has("-avx512f") && has("+avx") {
+            (256, 16)
+        } else if has("-avx512f") && has("-avx") {
+            (128, 16)
+        } else if has("+avx512f") || AVX512.iter().any(|it| self.cpu.contains(it)) {
+            (512, 32)
+        } else if SSE.contains(&self.cpu.as_str()) && !has("+avx") {
+            (128, 16)
+        } else {
+            (256, 16)
+        }
+    }
+}
+
+/// The machine that code is generated for, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Codegen {
+    /// The machine.
+    pub machine: Machine,
+    /// Threads that the outer loops are divided among; 1 for no threads at all. A GPU chooses its own.
+    pub threads: usize,
+    /// Neither reassociate nor contract floating-point operations.
+    pub strict_fp: bool,
+}
+
+impl Codegen {
+    /// One thread and relaxed floating-point arithmetic.
+    pub fn new(machine: Machine) -> Self {
+        Self { machine, threads: 1, strict_fp: false }
+    }
+}
+
+impl Default for Codegen {
+    /// For the machine that runs this program.
+    fn default() -> Self {
+        Self::new(Machine::host())
+    }
+}
+
+/// A kind of machines, and the passes that lower programs to them. It holds no code generator.
+pub trait Target: Send + Sync {
+    /// The name on command lines.
+    fn name(&self) -> &'static str;
+
+    /// The machine of a name; `None` for the default one.
+    ///
+    /// # Errors
+    /// There is none of that name; the text lists those that there are.
+    fn machine(&self, name: Option<&str>) -> Result<Machine, String>;
+
+    /// The pipeline from functions on tensors to functions with destinations and with element types
+    /// that the target has. With `upstream`, a program may contain any operation of MLIR's own
+    /// dialects that works on tensors.
+    fn legalize(&self, upstream: bool) -> String;
+
+    /// The pipeline from the result of [`legalize`](Self::legalize) to the `llvm` dialect.
+    fn lower(&self, codegen: &Codegen, upstream: bool) -> String;
+}
