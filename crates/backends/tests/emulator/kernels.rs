@@ -426,3 +426,33 @@ fn histogram_agrees() {
         assert_eq!((word(o, value), word(cdf, value)), (count, sum), "value {value}");
     }
 }
+
+/// Sums of f32 and terms of 16 bits, as LLVM writes them for `sm_100a`.
+#[test]
+fn additions_take_terms_of_16_bits() {
+    let text = ".version 8.6
+        .target sm_100a
+        .address_size 64
+        .visible .entry k(.param .u64 y) {
+            .reg .b16 %rs<3>;
+            .reg .b32 %r<5>;
+            .reg .b64 %rd<2>;
+            ld.param.b64 %rd1, [y];
+            mov.b16 %rs1, 0x3E00;
+            mov.b16 %rs2, 0x4040;
+            mov.b32 %r1, 0f3F000000;
+            add.rn.f32.f16 %r2, %rs1, %r1;
+            sub.rn.f32.bf16 %r3, %rs2, %r1;
+            fma.rn.f32.bf16 %r4, %rs2, %rs2, %r1;
+            st.global.b32 [%rd1], %r2;
+            st.global.b32 [%rd1+4], %r3;
+            st.global.b32 [%rd1+8], %r4;
+            ret;
+        }";
+    let module = Module::parse(text).expect("known instructions");
+    let mut memory = Memory::new();
+    let y = memory.allocate(12, 16);
+    let launch = Launch::new([1, 1, 1], [1, 1, 1], vec![y.into()]);
+    run(&module, "k", &launch, &mut memory).expect("a run");
+    assert_eq!(floats(&memory, y), [2.0, 2.5, 9.5]);
+}

@@ -328,10 +328,45 @@ impl Decoding<'_, '_, '_> {
             _ => 2,
         };
         self.expect_operands(sources + 1, sources + 1)?;
+        // A second type is that of the terms or factors that are added to a wider last operand.
+        let is_mixed =
+            ty == Type::Float(Format::F32) && matches!(op, Float::Add | Float::Sub | Float::Fma);
+        let narrow = if is_mixed { self.optional_type() } else { None };
+        if let Some(narrow) = narrow {
+            if !matches!(narrow, Type::Float(Format::F16 | Format::Bf16)) {
+                return self.bad_type();
+            }
+            let (d, a) = (self.d(0, ty.bits())?, self.widened(1, narrow)?);
+            let b = if op == Float::Fma { self.widened(2, narrow)? } else { self.s(2, ty)? };
+            let c = if op == Float::Fma { self.s(3, ty)? } else { a };
+            return self.emit(Op::Float { op, style, d, a, b, c });
+        }
         let (d, a) = (self.d(0, ty.bits())?, self.s(1, ty)?);
         let b = if sources >= 2 { self.s(2, ty)? } else { a };
         let c = if sources >= 3 { self.s(3, ty)? } else { a };
         self.emit(Op::Float { op, style, d, a, b, c })
+    }
+
+    /// A source of 16 bits as an f32.
+    fn widened(&mut self, index: usize, from: Type) -> Result<Reg, Error> {
+        let a = self.s(index, from)?;
+        let d = self.builder.new_registers(1, self.at())?;
+        let to = Type::Float(Format::F32);
+        self.emit(Op::Convert(Box::new(Convert {
+            d,
+            a,
+            b: None,
+            to,
+            from,
+            rounding: Rounding::Nearest,
+            to_integer: None,
+            ftz: false,
+            sat: false,
+            satfinite: false,
+            relu: false,
+            register_mask: bit_mask(to.bits()),
+        })))?;
+        Ok(d)
     }
 
     /// `min` and `max` of three operands: of two, then with the third.
