@@ -14,6 +14,7 @@ use tc_backends::{
     runtime::{ElementType, Number, Tensor},
 };
 use tc_dialects::mlir;
+use tc_passes::run_pipeline;
 
 #[path = "support/random.rs"]
 mod random;
@@ -64,9 +65,7 @@ impl Operand {
         let mut tensor = Tensor::zeros(element, &self.shape).expect("a small tensor");
         for position in 0..tensor.num_elements() {
             let number = match self.values {
-                Values::Between(..) if self.element == "i1" => {
-                    Number::Unsigned(random.next() % 2)
-                }
+                Values::Between(..) if self.element == "i1" => Number::Unsigned(random.next() % 2),
                 Values::Between(lo, hi) if element.is_float() => {
                     // Exact in all types.
                     Number::Float(random.between(16 * lo, 16 * hi) as f64 / 16.0)
@@ -102,7 +101,11 @@ impl Case {
         let types = types.join(", ");
         let results: Vec<_> = (0..self.outputs.len()).map(|it| format!("%r#{it}")).collect();
         let results = if results.len() == 1 { "%r".to_string() } else { results.join(", ") };
-        let count = if self.outputs.len() == 1 { String::new() } else { format!(":{}", self.outputs.len()) };
+        let count = if self.outputs.len() == 1 {
+            String::new()
+        } else {
+            format!(":{}", self.outputs.len())
+        };
         format!(
             "func.func @f({}) -> ({types}) {{\n%r{count} = {} -> {types}\nreturn {results} : {types}\n}}",
             self.arguments("tensor"),
@@ -123,7 +126,8 @@ impl Case {
         let context = tc_dialects::new_context();
         let operands = self.inputs.iter().chain(&self.outputs);
         let tensors: Vec<_> = operands.map(|it| it.tensor(random)).collect();
-        let module = Module::parse(&context, &self.function()).ok_or("the function is not valid")?;
+        let module =
+            Module::parse(&context, &self.function()).ok_or("the function is not valid")?;
         let function = mlir::ops(mlir::block_ref(module.body()))[0];
         let expected = Interpreter::new(function)
             .and_then(|it| it.run(&tensors, Limits::default()))
@@ -144,6 +148,30 @@ impl Case {
             let mut found = tensors[self.inputs.len() + number].clone();
             found.bytes_mut().copy_from_slice(memory.read(buffers[self.inputs.len() + number]));
             agree(outcome, &found).map_err(|error| format!("result {number} {error}"))?;
+        }
+        Ok(())
+    }
+
+    /// Checks that a fold keeps its value when it is split into many short parts.
+    fn check_split(&self, random: &mut Random) -> Result<(), String> {
+        let context = tc_dialects::new_context();
+        let operands = self.inputs.iter().chain(&self.outputs);
+        let tensors: Vec<_> = operands.map(|it| it.tensor(random)).collect();
+        let mut module =
+            Module::parse(&context, &self.function()).ok_or("the function is not valid")?;
+        let interpret = |module: &Module| {
+            let function = mlir::ops(mlir::block_ref(module.body()))[0];
+            let ran = Interpreter::new(function).and_then(|it| it.run(&tensors, Limits::default()));
+            ran.map_err(|error| format!("interpreter: {error}\n{}", module.as_operation()))
+        };
+        let expected = interpret(&module)?;
+        let parts = random.between(2, 200);
+        let pass = format!("func.func(imap-split-folds{{parts={parts} min-size=2}})");
+        run_pipeline(&mut module, &pass).map_err(|error| error.to_string())?;
+        for (outcome, found) in expected.iter().zip(&interpret(&module)?) {
+            let found = found.to_tensor().map_err(|error| error.to_string())?;
+            agree(outcome, &found)
+                .map_err(|error| format!("split: {error}\n{}", module.as_operation()))?;
         }
         Ok(())
     }
@@ -294,7 +322,12 @@ fn fold(random: &mut Random, may_finish: bool) -> Fold {
                imap.yield %r, %s : {element}, {place}
              }}"
         );
-        return Fold { elements: [element; 2], outputs: vec![element, place], factors: false, text };
+        return Fold {
+            elements: [element; 2],
+            outputs: vec![element, place],
+            factors: false,
+            text,
+        };
     }
     if form == 2 && is_float && element != "f16" && element != "bf16" {
         // Mean and squared distances (Chan, Golub and LeVeque).
@@ -390,7 +423,9 @@ fn fold(random: &mut Random, may_finish: bool) -> Fold {
         };
         let shorten = match wide == element {
             true => "",
-            false => "%x = arith.truncf %x0 : f32 to ELEMENT\n%y = arith.truncf %y0 : f32 to ELEMENT\n",
+            false => {
+                "%x = arith.truncf %x0 : f32 to ELEMENT\n%y = arith.truncf %y0 : f32 to ELEMENT\n"
+            }
         };
         let shorten = shorten.replace("ELEMENT", element);
         let number = if wide == element { "" } else { "0" };
@@ -566,7 +601,8 @@ fn sorted(random: &mut Random) -> Case {
     };
     let each = || elements.iter().copied().enumerate();
     let inputs: Vec<_> = each().map(|(number, it)| operand("in", number, &shape, it)).collect();
-    let mut outputs: Vec<_> = each().map(|(number, it)| operand("out", number, &kept, it)).collect();
+    let mut outputs: Vec<_> =
+        each().map(|(number, it)| operand("out", number, &kept, it)).collect();
     if !places.is_empty() {
         outputs.push(operand("out", elements.len(), &kept, places));
     }
@@ -597,13 +633,13 @@ fn sorted(random: &mut Random) -> Case {
     }
 }
 
-fn check_all(make: fn(&mut Random) -> Case) {
+fn check_all(make: fn(&mut Random) -> Case, check: fn(&Case, &mut Random) -> Result<(), String>) {
     let first = from_environment("TC_RANDOM_SEED", 0);
     let mut failures = 0;
     for seed in first..first + from_environment("TC_RANDOM_PROGRAMS", 25) {
         let mut random = Random::new(seed);
         let case = make(&mut random);
-        if let Err(error) = case.check(&mut random) {
+        if let Err(error) = check(&case, &mut random) {
             failures += 1;
             eprintln!("seed {seed}: {error}\n{}\n{}", case.function(), case.kernel());
         }
@@ -613,20 +649,25 @@ fn check_all(make: fn(&mut Random) -> Case) {
 
 #[test]
 fn random_folds_agree_with_the_interpreter() {
-    check_all(|random| folded(random, false));
+    check_all(|random| folded(random, false), Case::check);
+}
+
+#[test]
+fn split_folds_keep_their_values() {
+    check_all(|random| folded(random, false), Case::check_split);
 }
 
 #[test]
 fn random_scans_agree_with_the_interpreter() {
-    check_all(|random| folded(random, true));
+    check_all(|random| folded(random, true), Case::check);
 }
 
 #[test]
 fn random_scatters_agree_with_the_interpreter() {
-    check_all(scattered);
+    check_all(scattered, Case::check);
 }
 
 #[test]
 fn random_sorts_agree_with_the_interpreter() {
-    check_all(sorted);
+    check_all(sorted, Case::check);
 }

@@ -63,6 +63,7 @@ pub const PASSES: &[&PassInfo] = &[
     &transform::scalarize_tensors::PASS,
     &transform::separate_entry_blocks::PASS,
     &transform::specialize_sizes::PASS,
+    &transform::split_folds::PASS,
     &transform::store_bools_as_bytes::PASS,
     &transform::unshare_empty_tensors::PASS,
 ];

@@ -457,6 +457,27 @@ pub trait Indexed<'c>: Copy {
         extents::reads_destination(self, destination)
     }
 
+    /// Whether the order of the fold shows in its results: a combiner rounds floats.
+    fn rounds(self) -> bool {
+        // These yield one of their operands.
+        const EXACT: [&str; 8] = [
+            "arith.constant",
+            "arith.maximumf",
+            "arith.maxnumf",
+            "arith.minimumf",
+            "arith.minnumf",
+            "arith.negf",
+            "arith.select",
+            "math.absf",
+        ];
+        let is_rounding = |op: &mlir::Op| {
+            let yields_float = mlir::results(*op).iter().any(|it| mlir::is_float(it.r#type()));
+            yields_float && !EXACT.contains(&mlir::name(*op))
+        };
+        let combiner = self.combiner().map(mlir::ops).unwrap_or_default();
+        self.accumulators().iter().any(Accumulator::rounds) || combiner.iter().any(is_rounding)
+    }
+
     /// The blocks that may depend on the point: the body, and the epilogue if there is one.
     fn blocks(self) -> Vec<Blk<'c>> {
         [Some(self.body()), self.epilogue()].into_iter().flatten().collect()

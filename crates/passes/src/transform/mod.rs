@@ -25,5 +25,6 @@ pub mod runtime_checks;
 pub mod scalarize_tensors;
 pub mod separate_entry_blocks;
 pub mod specialize_sizes;
+pub mod split_folds;
 pub mod store_bools_as_bytes;
 pub mod unshare_empty_tensors;

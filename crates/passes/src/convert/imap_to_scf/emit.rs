@@ -568,25 +568,9 @@ impl<'c> Nest<'c> {
         self.accumulators[number].build_start(builder, load)
     }
 
-    /// Whether the order of the fold shows in its results: a combiner rounds floats.
+    /// Whether the order of the fold shows in its results.
     pub fn rounds(&self) -> bool {
-        // These yield one of their operands.
-        const EXACT: [&str; 8] = [
-            "arith.constant",
-            "arith.maximumf",
-            "arith.maxnumf",
-            "arith.minimumf",
-            "arith.minnumf",
-            "arith.negf",
-            "arith.select",
-            "math.absf",
-        ];
-        let is_rounding = |op: &Op| {
-            let yields_float = mlir::results(*op).iter().any(|it| mlir::is_float(it.r#type()));
-            yields_float && !EXACT.contains(&mlir::name(*op))
-        };
-        let combiner = self.generic.combiner().map(mlir::ops).unwrap_or_default();
-        self.accumulators.iter().any(Accumulator::rounds) || combiner.iter().any(is_rounding)
+        self.generic.rounds()
     }
 
     /// Whether the order of the ranges has to be kept: an ordered fold asks for it, or rounding shows it

@@ -1,0 +1,305 @@
+//! `imap-split-folds`: folds of many values to few results become two folds.
+//!
+//! A GPU computes the results of an operation in parallel, by a block each, and blocks do not wait for each
+//! other. A fold with fewer results than blocks leaves processors without work. The first of the two folds has
+//! a dimension variable more, for the parts of a range; the second folds the parts.
+//!
+//! Before, with `parts=64`:
+//!
+//! ```mlir
+//! %s = imap.generic ()[k] domain: k in [0, 1048575] ins(%x[k] : ..) outs(%e[] : tensor<f32>) fold [add f32] {..}
+//! ```
+//!
+//! After:
+//!
+//! ```mlir
+//! %p = imap.generic (p)[k] domain: p in [0, 63], k in [0, 16383] ins(%x[16384 * p + k] : ..)
+//!     outs(%f[p] : tensor<64xf32>) fold [add f32] {..}
+//! %s = imap.generic ()[p] domain: p in [0, 63] ins(%p[p] : ..) outs(%e[] : tensor<f32>) fold [add f32] {..}
+//! ```
+//!
+//! The range with the most values is split, into parts of the same length if that leaves at least half as many
+//! parts as wanted, and otherwise with a shorter last part. The second fold has start and epilogue.
+//!
+//! This reorders the values of a fold. Options: `parts`, the number of folds that keep the target busy;
+//! `min-size`, the least number of values that a part is worth; `strict-fp`, to keep folds that round. Remarks:
+//! `split`, with the number of parts, and as missed `not split`, with the reason.
+
+use melior::ir::{ValueLike, operation::OperationLike};
+use tc_dialects::{
+    imap::{
+        Access, Generic, Indexed, Inside, Start, View, build_index, build_yield, renumbering,
+        substitute_constraints, substitute_in_conditions, verify::index_variable,
+    },
+    mlir::{self, Blk, Builder, ValueMap},
+    pass::{Failure, PassInfo, PassOption, PassRun},
+    report::{RemarkKind, Report, remark},
+};
+use tc_ir::{
+    Context, Interval,
+    expr::{Expr, Var},
+    map::Variable,
+};
+
+/// The pass.
+pub const PASS: PassInfo = PassInfo {
+    argument: "imap-split-folds",
+    summary: "Split folds of many values to few results into parts that run in parallel",
+    anchor: "func.func",
+    options: &[
+        PassOption {
+            name: "parts",
+            description: "The number of folds that keep the target busy",
+            default: "1",
+        },
+        PassOption {
+            name: "min-size",
+            description: "The least number of values of a part",
+            default: "1024",
+        },
+        PassOption {
+            name: "strict-fp",
+            description: "Do not reassociate floating-point operations",
+            default: "false",
+        },
+    ],
+    dependent_dialects: &["arith", "imap", "tensor"],
+    run,
+};
+
+fn run(pass: &PassRun) -> Result<(), Failure> {
+    let number = |name: &str| {
+        pass.options.number(name).filter(|number| 0 < *number).ok_or_else(|| {
+            Report::op_error(pass.op, format!("'{name}' expects a positive number")).emit();
+            Failure
+        })
+    };
+    let (wanted, min_size) = (number("parts")?, number("min-size")?);
+    let strict_fp = pass.options.flag("strict-fp");
+    let mut folds = Vec::new();
+    mlir::walk(pass.op, &mut |op| {
+        folds.extend(Generic::cast(op).filter(|it| !it.accumulators().is_empty()));
+    });
+    let function = mlir::string_attr(pass.op, "sym_name").unwrap_or_default();
+    for generic in folds {
+        pass.enter(generic.op());
+        let ir = Context::new();
+        let report = |kind, name: &str, argument: (&str, &str)| {
+            remark(generic.op().location(), kind, PASS.argument, name, function, &[argument]);
+        };
+        match plan(&ir, generic, wanted, min_size) {
+            Ok(None) => {}
+            Ok(Some(_)) if strict_fp && generic.rounds() => {
+                report(RemarkKind::Missed, "not split", ("Reason", "strict-fp keeps the order"));
+            }
+            Ok(Some(split)) => {
+                let count = split.num_parts.to_string();
+                report(RemarkKind::Passed, "split", ("Parts", &count));
+                split.apply(&ir, generic);
+            }
+            Err(reason) => report(RemarkKind::Missed, "not split", ("Reason", reason)),
+        }
+    }
+    Ok(())
+}
+
+/// How a range is split.
+#[derive(Clone, Copy)]
+struct Split {
+    /// The number of the range.
+    range: u32,
+    values: Interval,
+    num_parts: i64,
+    /// The values of a part, but perhaps of the last.
+    size: i64,
+}
+
+/// The split of a fold; `None` if it is not worth one.
+fn plan(
+    ir: &Context,
+    generic: Generic,
+    wanted: i64,
+    min_size: i64,
+) -> Result<Option<Split>, &'static str> {
+    let domain = generic.domain(ir);
+    let values = |variable: &Variable| {
+        let interval = variable.constant_interval(ir)?;
+        Some((interval, i64::try_from(interval.num_members()?).ok()?))
+    };
+    let all = |variables: &[Variable]| variables.iter().map(values).collect::<Option<Vec<_>>>();
+    let product = |list: &[(Interval, i64)]| {
+        list.iter().fold(1_i64, |product, (_, count)| product.saturating_mul(*count))
+    };
+    let (Some(dims), Some(ranges)) = (all(&domain.dims), all(&domain.ranges)) else {
+        return Err("the number of values or results is not known");
+    };
+    if !generic.inits().iter().all(|init| mlir::is_tensor(init.r#type())) {
+        return Err("it works on buffers");
+    }
+    let (num_results, num_values) = (product(&dims), product(&ranges));
+    if num_results == 0 || num_values == 0 {
+        return Ok(None);
+    }
+    let Some((range, (values, extent))) =
+        ranges.iter().copied().enumerate().max_by_key(|(_, (_, extent))| *extent)
+    else {
+        return Ok(None);
+    };
+    let most = (wanted / num_results).min(num_values / min_size).min(extent);
+    if most < 2 {
+        return Ok(None);
+    }
+    let even = ((most + 1) / 2..=most).rev().find(|count| extent % count == 0);
+    let size = (extent + even.unwrap_or(most) - 1) / even.unwrap_or(most);
+    let num_parts = (extent + size - 1) / size;
+    let range = u32::try_from(range).map_err(|_| "it has too many ranges")?;
+    Ok((1 < num_parts).then_some(Split { range, values, num_parts, size }))
+}
+
+impl Split {
+    /// Replaces a fold by a fold of parts and one of their results.
+    fn apply(self, ir: &Context, generic: Generic) {
+        let builder = Builder::before(generic.op());
+        let view = View::of(ir, generic);
+        let results: Vec<Expr> = (0..)
+            .zip(&view.domain.dims)
+            .map(|(number, dim)| {
+                let lower = dim.lower.expect("a verified domain bounds its variables");
+                ir.sub(ir.dim(number), lower)
+            })
+            .collect();
+        let parts = self.build_parts(ir, &builder, generic, &view, &results);
+        let merged = self.build_merge(ir, &builder, generic, &view, &results, &parts);
+        mlir::replace(generic.op(), &mlir::results(merged.op()));
+    }
+
+    /// The fold of the values of each part.
+    fn build_parts<'c>(
+        self,
+        ir: &Context,
+        builder: &Builder<'c>,
+        generic: Generic<'c>,
+        view: &View<'c>,
+        results: &[Expr],
+    ) -> Generic<'c> {
+        let mut parts = view.clone();
+        let part = parts.domain.dims.len() as u32;
+        let range = Var::Range(self.range);
+        // The first value, what the parts before hold, and the place in the part.
+        let before = ir.mul(ir.dim(part), ir.constant(self.size));
+        let value = ir.add(ir.add(before, ir.var(range)), ir.constant(self.values.lo));
+        let replacement = |var: Var| (var == range).then_some(value);
+        parts.accesses_mut().for_each(|it| it.substitute(ir, &replacement));
+        substitute_constraints(ir, &mut parts.domain.constraints, &replacement);
+        let old = &mut parts.domain.ranges[self.range as usize];
+        old.set_interval(ir, Interval::new(0, self.size - 1));
+        let last = Interval::new(0, self.num_parts - 1);
+        parts.domain.dims.push(Variable::bounded(ir, last));
+        let count = self.values.hi - self.values.lo + 1;
+        if count % self.size != 0 {
+            let inside = Interval::new(i64::MIN, self.values.hi);
+            parts.domain.add_constraint(ir, value, inside);
+        }
+        let mut shape: Vec<_> = view
+            .domain
+            .dims
+            .iter()
+            .map(|dim| {
+                let count = dim.constant_interval(ir)?.num_members()?;
+                i64::try_from(count).ok()
+            })
+            .collect();
+        shape.push(Some(self.num_parts));
+        let subscripts = [results, &[ir.dim(part)]].concat();
+        parts.outputs = view
+            .accumulators
+            .iter()
+            .map(|accumulator| {
+                let ty = mlir::tensor_type(&shape, accumulator.ty);
+                Access::new(builder.value("tensor.empty", &[], ty), subscripts.clone())
+            })
+            .collect();
+        parts.accumulators.iter_mut().for_each(|it| it.start = Start::Identity);
+        let new = parts.build(ir, builder, false);
+        self.copy_body(ir, builder, (generic.body(), new.body()), part, &replacement);
+        new
+    }
+
+    fn copy_body<'c>(
+        self,
+        ir: &Context,
+        builder: &Builder<'c>,
+        (from, to): (Blk<'c>, Blk<'c>),
+        part: u32,
+        replacement: &dyn Fn(Var) -> Option<Expr>,
+    ) {
+        let arguments = mlir::arguments(from).into_iter().zip(mlir::arguments(to));
+        let mut values: ValueMap = arguments.collect();
+        let inside = Builder::at_end(builder.context, to, builder.location);
+        let mut indices = Vec::new();
+        for op in mlir::ops(from) {
+            mlir::walk(inside.copy(op, &mut values), &mut |op| {
+                let is_split = index_variable(op) == Some(Var::Range(self.range));
+                indices.extend((mlir::is(op, "imap.index") && is_split).then_some(op));
+            });
+        }
+        substitute_in_conditions(ir, &[to], replacement);
+        for op in indices {
+            let next = mlir::next(op).expect("a body ends with its terminator");
+            let (index, builder) = (mlir::result(op, 0), Builder::before(next));
+            let ty = builder.index_type();
+            let number = build_index(&builder, "dim", part);
+            let before = builder.value("arith.muli", &[number, builder.index(self.size)], ty);
+            let first = builder.index(self.values.lo);
+            let before = builder.value("arith.addi", &[before, first], ty);
+            let sum = builder.op("arith.addi", &[before, before], &[ty]);
+            mlir::replace_uses(index, mlir::result(sum, 0));
+            mlir::set_operand(sum, 1, index);
+        }
+    }
+
+    /// The fold of the results of the parts.
+    fn build_merge<'c>(
+        self,
+        ir: &Context,
+        builder: &Builder<'c>,
+        generic: Generic<'c>,
+        view: &View<'c>,
+        results: &[Expr],
+        parts: &Generic<'c>,
+    ) -> Generic<'c> {
+        let old = generic.epilogue().map(mlir::arguments).unwrap_or_default();
+        let num_folded = view.accumulators.len();
+        let is_used = |number: &usize| {
+            old.get(num_folded + number).is_some_and(|value| !mlir::uses(*value).is_empty())
+        };
+        let kept: Vec<usize> = (0..view.inputs.len()).filter(is_used).collect();
+        let mut merge = view.clone();
+        let all = Interval::new(0, self.num_parts - 1);
+        merge.domain.ranges = vec![Variable::bounded(ir, all)];
+        // Constraints say what is folded.
+        merge.domain.constraints.clear();
+        let subscripts = [results, &[ir.range(0)]].concat();
+        let partials = mlir::results(parts.op()).into_iter();
+        merge.inputs = partials.map(|it| Access::new(it, subscripts.clone())).collect();
+        merge.inputs.extend(kept.iter().map(|number| view.inputs[*number].clone()));
+        let epilogue: Vec<_> = generic.epilogue().into_iter().collect();
+        let runtimes = merge.drop_unused_runtimes(ir, &Inside::conditions_in(ir, &epilogue));
+        let new = merge.build(ir, builder, !epilogue.is_empty());
+        let body = Builder::at_end(builder.context, new.body(), builder.location);
+        build_yield(&body, &mlir::arguments(new.body())[..num_folded]);
+        if let (Some(from), Some(to)) = (generic.epilogue(), new.epilogue()) {
+            let targets = mlir::arguments(to);
+            let folded = (0..num_folded).map(|number| (old[number], targets[number]));
+            let places = kept.iter().zip(2 * num_folded..);
+            let read = places.map(|(number, place)| (old[num_folded + number], targets[place]));
+            let mut values: ValueMap = folded.chain(read).collect();
+            let inside = Builder::at_end(builder.context, to, builder.location);
+            for op in mlir::ops(from) {
+                inside.copy(op, &mut values);
+            }
+            substitute_in_conditions(ir, &[to], &renumbering(ir, &runtimes));
+        }
+        new
+    }
+}
