@@ -86,6 +86,81 @@ fn indices_of_operands_in_branches_leave_nothing_behind() {
     );
 }
 
+/// Left-hand indices that are computed, of each operator, type and source of the extents.
+#[test]
+fn computed_left_hand_indices_update_elements() {
+    let sizes = ["N=3,M=2,B=5", "N=40,M=9,B=7"];
+    let sizes = |names: &[&str]| {
+        sizes.map(|sizes| {
+            let kept = sizes.split(',').filter(|size| names.contains(&&size[..1]));
+            kept.collect::<Vec<_>>().join(",")
+        })
+    };
+    for (text, names) in [
+        // The extent is that of the type, of what is reduced into, or of a range clause.
+        ("def f(int32(N) I) -> (int32(16) O) { O(I(i)) +=! 1 }", &["N"][..]),
+        ("def f(int32(N) I, float(B) W) -> (float(B) O) { O(I(i)) max=! W(i % B) }", &["N", "B"]),
+        ("def f(uint8(N, M) I) -> (int32(256) O) { O(I(i, j)) += i + j }", &["N", "M"]),
+        (
+            "def f(int64(N) I, float(N, M) U, float(B) Z) -> (O) {
+            O(b, j) = Z(b) + j where j in 0:M
+            O(I(i), j) += U(i, j)
+          }",
+            &["N", "M", "B"],
+        ),
+        (
+            "def f(float(N) X, int32(B) Z) -> (O) {
+            O(b) +=! 1 where b = int32(X(i) * 3) % B, b in 0:B
+            O(b) *=! 2 where b = i / 2, b in 0:N, i in 0:N
+          }",
+            &["N", "B"],
+        ),
+        (
+            "def f(int8(N) I, double(N) U) -> (O) {
+            O(j, k) = double(1) where j in -3:4, k in -3:4
+            O(I(i) - 3, 3 - I(i)) min= U(i)
+            O(I(i) - 3, j) *= U(i) where j in 0:4
+          }",
+            &["N"],
+        ),
+        // Several, out of order, with variables that are plain subscripts, too.
+        (
+            "def f(int32(N, M) I, int32(N) J, float(M, N) U) -> (float(7, M, 4) O, P) {
+            O(J(i), j, I(i, j)) +=! U(j, i)
+            P(j, i) = U(j, i)
+            P(j, i + 0 * J(i)) += O(J(i), j, 0)
+          }",
+            &["N", "M"],
+        ),
+        // The condition decides which element is read; nothing else is read.
+        (
+            "def f(int32(N) I, float(N) U, float(B) Z) -> (O) {
+            O(b) = Z(b)
+            O((0 < i ? I(i - 1) : 0) % B) += U(i)
+          }",
+            &["N", "B"],
+        ),
+        // What is read is what the tensor held before.
+        (
+            "def f(int32(N) I, float(B) Z) -> (O) {
+            O(b) = Z(b)
+            O(I(i) % B) += O(b) + O(B - 1 - I(i) % B) where b in 0:B
+          }",
+            &["N", "B"],
+        ),
+        // One element, and one per point.
+        ("def f(float(N) A) -> (float(3) O) { O(1) +=! A(i) }", &["N"]),
+        ("def f(float(N) A) -> (float(N) O) { O(N - 1 - i) max=! A(i) }", &["N"]),
+        // Half precision, bool, and 64 bits.
+        ("def f(int32(N) I, float16(N) A) -> (float16(8) O) { O(I(i)) += A(i) }", &["N"]),
+        ("def f(int32(N) I, bool(N) A) -> (bool(8) O) { O(I(i)) +=! A(i) }", &["N"]),
+        ("def f(uint64(N) I, int64(N) A) -> (int64(8) O) { O(I(i) % 8) min=! A(i) }", &["N"]),
+    ] {
+        let sizes = sizes(names);
+        agrees(text, &[&sizes[0], &sizes[1]]);
+    }
+}
+
 /// LLVM's loop vectorizer divides only if the first lane takes the branch.
 #[test]
 fn divisions_by_sizes_in_branches_are_performed() {

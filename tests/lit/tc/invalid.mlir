@@ -342,6 +342,71 @@ tc.def @f(%A: tensor<?xf32> {tc.name = "A", tc.sizes = ["N"]}) -> (tensor<?xf32>
 
 // -----
 
+// tc.comprehension C1: one index per entry of 'addressed'
+tc.def @f(%A: tensor<?xf32> {tc.name = "A", tc.sizes = ["N"]}) -> (tensor<?xf32> {tc.name = "B"}) {
+  // expected-error @below {{'tc.comprehension' op expects the body to yield one 'f32' and 1 'index'}}
+  %B = tc.comprehension "B" ["i"] addressed [0] reduce ["k"] <add from identity> {
+  ^bb0(%i: index, %k: index):
+    %x = tc.read %A[%k] : tensor<?xf32> -> f32
+    tc.yield %x : f32
+  } : tensor<?xf32>
+  tc.return %B : tensor<?xf32>
+}
+
+// -----
+
+// tc.comprehension C6: ascending numbers
+tc.def @f(%A: tensor<?xf32> {tc.name = "A", tc.sizes = ["N"]}) -> (tensor<?xf32> {tc.name = "B"}) {
+  // expected-error @below {{'tc.comprehension' op expects 'addressed' to have ascending numbers of left-hand indices}}
+  %B = tc.comprehension "B" ["i"] addressed [0, 0] reduce ["k"] <add from identity> {
+  ^bb0(%i: index, %k: index):
+    %x = tc.read %A[%k] : tensor<?xf32> -> f32
+    tc.yield %x, %k, %k : f32, index, index
+  } : tensor<?xf32>
+  tc.return %B : tensor<?xf32>
+}
+
+// -----
+
+// tc.comprehension C6: of left-hand indices
+tc.def @f(%A: tensor<?xf32> {tc.name = "A", tc.sizes = ["N"]}) -> (tensor<?xf32> {tc.name = "B"}) {
+  // expected-error @below {{'tc.comprehension' op expects 'addressed' to have ascending numbers of left-hand indices}}
+  %B = tc.comprehension "B" ["i"] addressed [1] reduce ["k"] <add from identity> {
+  ^bb0(%i: index, %k: index):
+    %x = tc.read %A[%k] : tensor<?xf32> -> f32
+    tc.yield %x, %k : f32, index
+  } : tensor<?xf32>
+  tc.return %B : tensor<?xf32>
+}
+
+// -----
+
+// tc.comprehension C6: no uses of the argument
+tc.def @f(%A: tensor<?xf32> {tc.name = "A", tc.sizes = ["N"]}) -> (tensor<?xf32> {tc.name = "B"}) {
+  // expected-error @below {{'tc.comprehension' op uses an 'addressed' index in its body}}
+  %B = tc.comprehension "B" ["i"] addressed [0] reduce ["k"] <add from identity> {
+  ^bb0(%i: index, %k: index):
+    %x = tc.read %A[%i] : tensor<?xf32> -> f32
+    tc.yield %x, %k : f32, index
+  } : tensor<?xf32>
+  tc.return %B : tensor<?xf32>
+}
+
+// -----
+
+// tc.comprehension C6: a combiner
+tc.def @f(%A: tensor<?xf32> {tc.name = "A", tc.sizes = ["N"]}) -> (tensor<?xf32> {tc.name = "B"}) {
+  // expected-error @below {{'tc.comprehension' op has 'addressed' indices, but its combiner is 'assign'}}
+  %B = tc.comprehension "B" ["i"] addressed [0] reduce ["k"] <assign> {
+  ^bb0(%i: index, %k: index):
+    %x = tc.read %A[%k] : tensor<?xf32> -> f32
+    tc.yield %x, %k : f32, index
+  } : tensor<?xf32>
+  tc.return %B : tensor<?xf32>
+}
+
+// -----
+
 // tc.size: of the function
 tc.def @f(%A: tensor<?xf32> {tc.name = "A", tc.sizes = ["N"]}) {
   // expected-error @below {{'tc.size' op 'M' is not a size variable of 'f'}}

@@ -67,6 +67,28 @@ tc.def private @all(%A: tensor<?x4xui8> {tc.name = "A", tc.sizes = ["N", 4]},
   tc.return %R : tensor<?xui8>
 }
 
+// A left-hand index that is computed.
+// CHECK-LABEL: tc.def @addressed(
+// CHECK:         %[[R:.*]] = tc.comprehension "H" ["i", "H.1"] addressed [1] reduce ["k"] <add from identity>
+// CHECK-SAME:      domain <(i, j)[k]{N} -> (i, j), domain: i in [0, N - 1], j in [0, 7], k in [0, N - 1], N in [1, 4]>
+// CHECK-SAME:      attributes {text = "H(i, A(k))"} {
+// CHECK-NEXT:    ^bb0(%{{.*}}: index, %{{.*}}: index, %[[K:.*]]: index):
+// CHECK-NEXT:      %[[X:.*]] = tc.read %{{.*}}[%[[K]]] : tensor<?xi32> -> i32
+// CHECK-NEXT:      %[[P:.*]] = arith.index_cast %[[X]] : i32 to index
+// CHECK-NEXT:      tc.yield %[[X]], %[[P]] : i32, index
+// CHECK-NEXT:    } : tensor<?x?xi32>
+tc.def @addressed(%A: tensor<?xi32> {tc.name = "A", tc.sizes = ["N"]}) -> (tensor<?x?xi32> {tc.name = "H"}) {
+  %R = tc.comprehension "H"["i", "H.1"] addressed [1] reduce ["k"] <add from identity>
+      domain <(i, j)[k]{N} -> (i, j), domain: i in [0, N - 1], j in [0, 7], k in [0, N - 1], N in [1, 4]>
+      attributes {text = "H(i, A(k))"} {
+  ^bb0(%i: index, %j: index, %k: index):
+    %x = tc.read %A[%k] : tensor<?xi32> -> i32
+    %p = arith.index_cast %x : i32 to index
+    tc.yield %x, %p : i32, index
+  } : tensor<?x?xi32>
+  tc.return %R : tensor<?x?xi32>
+}
+
 // A scalar, and a function of nothing.
 // CHECK-LABEL: tc.def @scalar()
 // CHECK-NEXT:    tc.comprehension "s" [] <assign> {

@@ -525,7 +525,7 @@ impl Decoder {
         let statement = Comprehension::cast(op)
             .ok_or_else(|| Error::at(op, "is not supported by the interpreter"))?;
         let at = self.at(op);
-        let (domain, registers) = self.comprehension_domain(statement)?;
+        let (domain, mut registers) = self.comprehension_domain(statement)?;
         let mut stages = Stages::default();
         let mut dims = self.loops((op, at), &domain, &registers, Stage::Dim, &mut stages)?;
         let mut ranges = self.loops((op, at), &domain, &registers, Stage::Point, &mut stages)?;
@@ -536,8 +536,6 @@ impl Decoder {
         let constrained: Vec<_> = domain.constraints.iter().map(|it| it.expr).collect();
         let (constrained, _) =
             self.staged(&constrained, &registers, Stage::Point, at, &mut stages)?;
-        let (position, _) =
-            self.staged(&domain.results, &registers, Stage::Dim, at, &mut stages)?;
 
         let variables = registers.dims.iter().chain(&registers.ranges);
         for (argument, reg) in mlir::arguments(statement.body()).into_iter().zip(variables) {
@@ -545,45 +543,71 @@ impl Decoder {
         }
         let mut body = Code::new();
         let yielded = self.block(statement.body(), &mut body)?;
-        let [value] = yielded[..] else {
-            return Err(Error::at(op, "expects its body to yield one value"));
+        let yielded =
+            yielded.into_iter().map(|it| self.scalar(op, it)).collect::<Result<Vec<_>, _>>()?;
+        let addressed = statement.addressed();
+        if yielded.len() != 1 + addressed.len() {
+            let message = format!("expects its body to yield {} values", 1 + addressed.len());
+            return Err(Error::at(op, message));
+        }
+        let (value, combiner) = (yielded[0], statement.combiner());
+        let fold = match combiner.kind {
+            CombinerKind::Assign => None,
+            kind => Some(fold_kind(op, kind, mlir::element_type(statement.result().r#type()))?),
         };
-        let value = self.scalar(op, value)?;
 
-        let [mut before, per_dim, constraint_code] = stages.code;
         let start = match statement.outs() {
             Some(outs) => Start::Tensor { tensor: self.tensor(op, outs)?, take: false },
             None => {
                 let first: Vec<_> = dims.iter().map(|it| it.lower).collect();
                 let highest = dims.iter().map(|it| it.upper).collect();
-                let position = self.corner(&domain, first.clone(), &registers, at, &mut before)?;
-                let last = self.corner(&domain, highest, &registers, at, &mut before)?;
+                let before = &mut stages.code[Stage::Before as usize];
+                let position = self.corner(&domain, first.clone(), &registers, at, before)?;
+                let last = self.corner(&domain, highest, &registers, at, before)?;
                 let shape = mlir::shape(statement.result().r#type());
-                Start::New { first, position, last, shape }
+                // TC leaves it open what is between the elements that a statement defines.
+                let fill = match fold {
+                    Some(fold) if !addressed.is_empty() => fold.identity(),
+                    _ => Scalar::UNKNOWN,
+                };
+                Start::New { first, position, last, shape, fill }
             }
         };
-        let combiner = statement.combiner();
-        let result = statement.result();
+        let mut scatter = None;
+        let position = if addressed.is_empty() {
+            self.staged(&domain.results, &registers, Stage::Dim, at, &mut stages)?.0
+        } else {
+            // The element that a point updates is known after the body.
+            scatter = Some(Scatter::default());
+            for (dim, address) in addressed.iter().zip(&yielded[1..]) {
+                registers.dims[*dim] = *address;
+            }
+            let value_of = |var| registers.get(var, Stage::Point);
+            let position =
+                self.exprs(&domain.results, &value_of, &mut Known::new(), at, &mut body)?;
+            let mut dim = 0..;
+            dims.retain(|_| !dim.next().is_some_and(|dim| addressed.contains(&dim)));
+            dims.append(&mut ranges);
+            stages.code[Stage::Dim as usize].append(&mut body);
+            position
+        };
         let mut accumulators = Vec::new();
-        if combiner != imap::Combiner::ASSIGN {
-            accumulators.push(Accumulator {
-                fold: fold_kind(op, combiner.kind, mlir::element_type(result.r#type()))?,
-                start: match combiner.from_identity {
-                    true => FoldStart::Identity,
-                    false => FoldStart::Output(0),
-                },
-                value,
-                folded: self.new_reg(),
-            });
+        if let Some(fold) = fold {
+            let start = match combiner.from_identity && scatter.is_none() {
+                true => FoldStart::Identity,
+                false => FoldStart::Output(0),
+            };
+            accumulators.push(Accumulator { fold, start, value, folded: self.new_reg() });
         }
         let stored = accumulators.first().map_or(value, |it| it.folded);
-        let output = Output { start, to: self.new_tensor(result), position, stored };
+        let output = Output { start, to: self.new_tensor(statement.result()), position, stored };
         let constraints =
             constrained.into_iter().zip(domain.constraints.iter().map(|it| it.interval)).collect();
+        let [before, per_dim, constraint_code] = stages.code;
         code.push(Inst::LoopNest(Box::new(LoopNest {
             at,
             scan: None,
-            scatter: None,
+            scatter,
             must_run: true,
             dims,
             ranges,

@@ -841,7 +841,7 @@ impl<'p> Machine<'p> {
                 self.written(*tensor, output.to, *take, nest.at).map(Some)
             }
             Start::Memory(_) => Ok(None),
-            Start::New { first, position, last, shape: expected } => {
+            Start::New { first, position, last, shape: expected, fill } => {
                 let mut shape = Vec::new();
                 for last in last {
                     let last = self.certain(*last, "a range", nest.at)?;
@@ -854,8 +854,7 @@ impl<'p> Machine<'p> {
                 self.expect_shape(&shape, expected, nest.at)?;
                 let mut array = self.new_array(shape, nest.at)?;
                 array.origin = self.origin(first, position, nest.at)?;
-                // TC leaves it open what is between the elements that a statement defines.
-                array.scalars.fill(Scalar::UNKNOWN);
+                array.scalars.fill(*fill);
                 Ok(Some(Rc::new(array)))
             }
         }

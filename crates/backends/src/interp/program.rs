@@ -505,8 +505,14 @@ pub(crate) enum Start {
     /// Memory, which is written in place.
     Memory(MemReg),
     /// A new one: the first index and its position, the last position, and the static
-    /// extents.
-    New { first: Vec<Reg>, position: Vec<Reg>, last: Vec<Reg>, shape: Vec<Option<i64>> },
+    /// extents; and its elements.
+    New {
+        first: Vec<Reg>,
+        position: Vec<Reg>,
+        last: Vec<Reg>,
+        shape: Vec<Option<i64>>,
+        fill: Scalar,
+    },
 }
 
 /// One result of a nest.
@@ -560,7 +566,7 @@ pub(crate) enum Scan {
 }
 
 /// What a scatter promises about the elements that it updates.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Scatter {
     pub(crate) promises: ScatterPromises,
     /// The dimension variables on which the elements of runtime variables do not depend.

@@ -277,8 +277,11 @@ impl Generator {
         let init =
             self.random.weighted(if target.is_some() { &[40, 25, 35] } else { &[45, 40, 15] });
         let reductions = if init == 0 { 0 } else { self.random.weighted(&[15, 60, 25]) };
+        // The dimensions with an index variable; the indices of the others are computed.
+        let is_computed = init != 0 && self.random.chance(25);
+        let plain: Vec<_> = (0..rank).filter(|_| !is_computed || self.random.chance(40)).collect();
         let mut names = ["i", "j", "k", "l", "m", "n", "p", "q"].to_vec();
-        let variables = (0..rank + reductions)
+        let variables = (0..plain.len() + reductions)
             .map(|_| Variable {
                 name: names.remove(self.random.below(names.len())).to_string(),
                 extent: None,
@@ -296,18 +299,16 @@ impl Generator {
             && self.random.chance(80)
         {
             // What is accumulated must be inside what is there.
-            let names: Vec<_> =
-                self.scope.variables[..rank].iter().map(|it| it.name.clone()).collect();
-            let text = format!("exists {}({})", self.tensors[target].name, names.join(", "));
-            self.scope.clauses.push(text);
-            let (extents, from_zero) =
-                (self.tensors[target].dims.clone(), self.tensors[target].from_zero);
-            for (variable, extent) in self.scope.variables[..rank].iter_mut().zip(extents) {
+            let mut indices = vec!["0".to_string(); rank];
+            let tensor = self.tensors[target].clone();
+            for (variable, dim) in self.scope.variables.iter_mut().zip(&plain) {
+                indices[*dim] = variable.name.clone();
                 if !variable.is_declared {
-                    variable.extent = extent.filter(|_| from_zero);
+                    variable.extent = tensor.dims[*dim].clone().filter(|_| tensor.from_zero);
                     variable.is_bounded = true;
                 }
             }
+            self.scope.clauses.push(format!("exists {}({})", tensor.name, indices.join(", ")));
         }
         let accesses = self.bound_variables();
         for number in 0..self.random.weighted(&[70, 20, 10]) {
@@ -340,15 +341,44 @@ impl Generator {
             }
             None => self.value(depth + 1),
         };
-        self.finish(target, rank, init, value)
+        let kept = target.filter(|_| init == 2);
+        let left = (0..rank)
+            .map(|dim| match plain.iter().position(|it| *it == dim) {
+                Some(number) => {
+                    let variable = &self.scope.variables[number];
+                    (variable.name.clone(), variable.extent.clone())
+                }
+                None => self.computed_index(kept, dim),
+            })
+            .collect();
+        self.finish(target, left, init, value)
     }
 
-    /// Writes the statement down, and remembers its tensor.
-    fn finish(&mut self, target: Option<usize>, rank: usize, init: usize, value: Value) -> String {
+    /// An index of the left-hand side that is computed, and the extent.
+    fn computed_index(&mut self, kept: Option<usize>, dim: usize) -> (String, Option<String>) {
+        if let Some(kept) = kept {
+            let tensor = self.tensors[kept].clone();
+            return (format!("{} + 0", self.safe_index(&tensor, dim, 1)), tensor.dims[dim].clone());
+        }
+        let tensor = self.some_tensor();
+        let other = self.random.below(tensor.dims.len());
+        let (name, index) = (format!("b{dim}"), self.safe_index(&tensor, other, 1));
+        self.scope.clauses.push(format!("{name} = {index}"));
+        self.scope.clauses.push(format!("{name} in 0:{}.{other}", tensor.name));
+        (name, tensor.dims[other].clone())
+    }
+
+    /// Writes the statement down, and remembers its tensor. The left-hand side has indices and extents.
+    fn finish(
+        &mut self,
+        target: Option<usize>,
+        left: Vec<(String, Option<String>)>,
+        init: usize,
+        value: Value,
+    ) -> String {
         let mut value = value;
-        let variables = &self.scope.variables[..rank];
-        let dims: Vec<_> = variables.iter().map(|it| it.extent.clone()).collect();
-        let from_zero = variables.iter().all(|it| it.extent.is_some());
+        let (names, dims): (Vec<_>, Vec<_>) = left.into_iter().unzip();
+        let from_zero = dims.iter().all(Option::is_some);
         let at = match target {
             Some(at) => {
                 let tensor = &mut self.tensors[at];
@@ -397,9 +427,10 @@ impl Generator {
                 format!("{op}={}", if init == 1 { "!" } else { "" })
             }
         };
-        let names: Vec<_> =
-            self.scope.variables[..rank].iter().map(|it| it.name.as_str()).collect();
-        let indices = if rank == 0 { String::new() } else { format!("({})", names.join(", ")) };
+        let indices = match &names[..] {
+            [] => String::new(),
+            names => format!("({})", names.join(", ")),
+        };
         let clauses = if self.scope.clauses.is_empty() {
             String::new()
         } else {

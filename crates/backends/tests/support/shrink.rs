@@ -124,6 +124,7 @@ fn children_mut(expr: &mut Expr) -> Vec<&mut Expr> {
 fn roots_mut(program: &mut Program, statement: usize) -> Vec<&mut Expr> {
     let statement = &mut program.defs[0].statements[statement];
     let mut roots = vec![&mut statement.value];
+    roots.extend(&mut statement.indices);
     for clause in &mut statement.clauses {
         match clause {
             Clause::Range { lower, upper, .. } => roots.extend([lower, upper]),

@@ -290,11 +290,16 @@ fn import_statement<'a, 'c>(
         (0..statement.rank).chain(statement.reductions.iter().copied()).collect();
     let (bounded, bounds) = import_ranges(scope, statement, &order)?;
 
-    let read_order = ReadOrder::new(&statement.lets, [&statement.value]);
+    let addresses = statement.addresses.iter().map(|address| &address.index);
+    let roots = std::iter::once(&statement.value).chain(addresses.clone());
+    let read_order = ReadOrder::new(&statement.lets, roots);
     let (body, block, variables) = variables_region(scope, statement, &order);
     let mut emitter = Emitter::new(scope, statement, &read_order, block, variables)?;
-    let value = emitter.value(&statement.value)?;
-    emitter.finish(&[value], statement.value.span);
+    let mut yielded = vec![emitter.value(&statement.value)?];
+    for address in addresses {
+        yielded.push(emitter.index_value(address)?);
+    }
+    emitter.finish(&yielded, statement.value.span);
     let exists = import_exists(scope, statement, &read_order, &order)?;
 
     let names = |variables: &[usize]| {
@@ -312,6 +317,12 @@ fn import_statement<'a, 'c>(
     ];
     if !statement.reductions.is_empty() {
         attributes.push(("reduction_vars", names(&order[statement.rank..])));
+    }
+    if !statement.addresses.is_empty() {
+        let numbers: Vec<_> = statement.addresses.iter().map(|it| it.dim as i64).collect();
+        let text = source_text(scope.source, statement.left_span);
+        attributes.push(("addressed", mlir::i64_array(context, &numbers)));
+        attributes.push(("text", mlir::string(context, &text)));
     }
     if !bounded.is_empty() {
         attributes.push(("bounded", mlir::i64_array(context, &bounded)));

@@ -207,6 +207,26 @@ impl<'c> Comprehension<'c> {
         mlir::strings_attr(self.op, "reduction_vars")
     }
 
+    /// The left-hand side, as in the source: `C(m, n)`.
+    pub fn left_text(self) -> String {
+        match (mlir::string_attr(self.op, "text"), &self.index_vars()[..]) {
+            (Some(text), _) => text.to_string(),
+            (None, []) => self.target().to_string(),
+            (None, names) => format!("{}({})", self.target(), names.join(", ")),
+        }
+    }
+
+    /// The numbers of the left-hand indices that are computed, ascending.
+    pub fn addressed(self) -> Vec<usize> {
+        let numbers = mlir::integers_attr(self.op, "addressed");
+        numbers.into_iter().map(|number| number as usize).collect()
+    }
+
+    /// The values of the computed left-hand indices, in the order of [`addressed`](Self::addressed).
+    pub fn addresses(self) -> Vec<Val<'c>> {
+        mlir::operands(mlir::terminator(self.body())).split_off(1)
+    }
+
     /// How values are folded.
     pub fn combiner(self) -> Combiner {
         let attribute = self.op.attribute("combiner").ok();

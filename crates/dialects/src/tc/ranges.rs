@@ -99,7 +99,7 @@ pub struct DeclaredRange {
     pub upper: Expr,
 }
 
-/// A read of a tensor.
+/// A read of a tensor, or an update of its elements.
 #[derive(Clone, Debug)]
 pub struct Access {
     /// The name of the tensor.
@@ -119,6 +119,8 @@ pub struct Access {
     pub guarded: bool,
     /// Whether the access stands in an `exists` clause.
     pub from_exists: bool,
+    /// Whether the statement updates the elements.
+    pub is_update: bool,
 }
 
 /// The range of an index variable, over sizes.
@@ -180,6 +182,8 @@ pub enum Kind {
     OutOfBounds,
     /// An output does not have the extent of its annotation for any sizes.
     WrongAnnotation,
+    /// Nothing gives the extent of a dimension whose index is computed.
+    UnknownExtent,
     /// A read may be out of bounds for some sizes.
     UncheckedPrecondition,
     /// A read may be out of bounds for some data.
@@ -190,7 +194,7 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, in the order of their codes.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Ambiguous,
         Self::DynamicStride,
         Self::UnknownRange,
@@ -199,6 +203,7 @@ impl Kind {
         Self::ChangedContents,
         Self::OutOfBounds,
         Self::WrongAnnotation,
+        Self::UnknownExtent,
         Self::UncheckedPrecondition,
         Self::DataDependentAccess,
         Self::UncheckedExtent,
@@ -215,6 +220,7 @@ impl Kind {
             Self::ChangedContents => "changed_contents",
             Self::OutOfBounds => "out_of_bounds",
             Self::WrongAnnotation => "wrong_annotation",
+            Self::UnknownExtent => "unknown_extent",
             Self::UncheckedPrecondition => "unchecked_precondition",
             Self::DataDependentAccess => "data_dependent_access",
             Self::UncheckedExtent => "unchecked_extent",
@@ -232,6 +238,7 @@ impl Kind {
             Self::ChangedContents => "TC0106",
             Self::OutOfBounds => "TC0107",
             Self::WrongAnnotation => "TC0108",
+            Self::UnknownExtent => "TC0109",
             Self::UncheckedPrecondition => "TC0201",
             Self::DataDependentAccess => "TC0202",
             Self::UncheckedExtent => "TC0203",

@@ -125,21 +125,41 @@ def TC_ComprehensionOp : TC_Op<"comprehension", [
     inference only. The discardable attribute `equivalent` keeps the equivalent library
     call of the source.
 
+    `addressed` numbers the left-hand indices that are computed, as in
+    `H(I(i)) += 1`. The body yields them after the value. At each point of the
+    other variables the statement updates one element, and elements that no point
+    updates keep their value. The computed index must be in the range of its
+    variable, which is the extent of the dimension. The discardable attribute
+    `text` keeps the left-hand side of the source.
+
+    ```mlir
+    %H = tc.comprehension "H"["H.0"] addressed [0] reduce ["i"]
+        #imap.combiner<add> outs(%H0 : tensor<?xi32>) {
+    ^bb0(%b: index, %i: index):
+      %e = tc.read %I[%i] : tensor<?xi32> -> i32
+      %p = arith.index_cast %e : i32 to index
+      %one = arith.constant 1 : i32
+      tc.yield %one, %p : i32, index
+    } : tensor<?xi32>
+    ```
+
     `domain` is absent until `tc-infer-ranges`: then it bounds every variable by
     expressions over the size variables, and its results are the position at
     which an element is stored: the index less its lower bound, or less the
     origin of the tensor that `outs` holds.
 
     Constraints:
-      * C1: the regions have one `index` argument per variable; the body yields one scalar of the element type.
+      * C1: the regions have one `index` argument per variable; the body yields one scalar of the element type, then one `index` per entry of `addressed`.
       * C2: `outs` is present if and only if the combiner starts from it, and has the type of the result.
       * C3: reduction variables need a combiner other than `assign`.
       * C4: `where` has two operands per entry of `bounded`; entries are distinct variable numbers.
       * C5: the rank of the result is the number of left-hand indices; `domain`, if present, has these variables.
+      * C6: `addressed` has ascending numbers of left-hand indices, whose arguments in the body have no uses; it needs a combiner other than `assign`.
   }];
   let arguments = (ins
     StrAttr:$target,
     StrArrayAttr:$index_vars,
+    DefaultValuedOptionalAttr<DenseI64ArrayAttr, "{}">:$addressed,
     DefaultValuedOptionalAttr<StrArrayAttr, "{}">:$reduction_vars,
     Imap_CombinerAttr:$combiner,
     Optional<AnyRankedTensor>:$outs,
@@ -149,7 +169,7 @@ def TC_ComprehensionOp : TC_Op<"comprehension", [
   let results = (outs AnyRankedTensor:$result);
   let regions = (region SizedRegion<1>:$expression, MaxSizedRegion<1>:$exists);
   let assemblyFormat = [{
-    $target $index_vars (`reduce` $reduction_vars^)? $combiner
+    $target $index_vars (`addressed` $addressed^)? (`reduce` $reduction_vars^)? $combiner
     (`outs` `(` $outs^ `:` type($outs) `)`)?
     (`where` $bounded^ `in` `(` $bounds `)`)?
     (`domain` $domain^)?
@@ -193,7 +213,7 @@ def TC_RemOp : TC_IntegerBinaryOp<"rem"> {
 }
 
 def TC_YieldOp : TC_Op<"yield", [Pure, ReturnLike, Terminator, HasParent<"ComprehensionOp">]> {
-  let summary = "Yields the value of a comprehension, or the reads of an `exists` region";
+  let summary = "Yields the value of a comprehension and its computed indices, or the reads of an `exists` region";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
 }

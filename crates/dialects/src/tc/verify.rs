@@ -133,11 +133,32 @@ fn verify_comprehension<'c>(op: Op<'c>) -> Result<(), Report<'c>> {
     }
     let scalar = it.scalar_type();
     let yielded = mlir::operands(mlir::terminator(it.body()));
-    if yielded.len() != 1 || yielded[0].r#type() != scalar {
-        return error(format!("expects the body to yield one '{scalar}'"));
+    let types: Vec<_> = yielded.iter().map(|value| value.r#type()).collect();
+    let addressed = mlir::integers_attr(op, "addressed");
+    let is_expected = types.len() == 1 + addressed.len()
+        && types[0] == scalar
+        && types[1..].iter().all(|ty| ty.is_index());
+    if !is_expected {
+        let indices = match addressed.len() {
+            0 => String::new(),
+            count => format!(" and {count} 'index'"),
+        };
+        return error(format!("expects the body to yield one '{scalar}'{indices}"));
+    }
+    // C6
+    let combiner = it.combiner();
+    let in_order = addressed.is_sorted_by(|first, second| first < second);
+    if !in_order || addressed.iter().any(|number| !(0..index_vars.len() as i64).contains(number)) {
+        return error("expects 'addressed' to have ascending numbers of left-hand indices");
+    }
+    let arguments = mlir::arguments(it.body());
+    if addressed.iter().any(|number| !mlir::uses(arguments[*number as usize]).is_empty()) {
+        return error("uses an 'addressed' index in its body");
+    }
+    if !addressed.is_empty() && combiner.kind == CombinerKind::Assign {
+        return error("has 'addressed' indices, but its combiner is 'assign'");
     }
     // C2
-    let combiner = it.combiner();
     check_combiner_type(combiner.kind, scalar)?;
     match it.outs() {
         Some(_) if !combiner.reads_destination() => {

@@ -121,9 +121,12 @@ impl<'c, 'i> Analysis<'c, 'i> {
                 self.visit_read(read, &exprs, &domain);
             }
         }
-        let own = (0..domain.dims.len() as u32)
+        let own: Vec<_> = (0..domain.dims.len() as u32)
             .map(|dim| self.interval(&domain, Var::Dim(dim)).unwrap_or((0, -1)))
             .collect();
+        for (dim, address) in statement.addressed().into_iter().zip(statement.addresses()) {
+            self.visit_index(address, own[dim], &exprs, &domain);
+        }
         let bounds = statement
             .outs()
             .and_then(|outs| self.bounds.get(&mlir::value_key(outs)))
@@ -138,48 +141,54 @@ impl<'c, 'i> Analysis<'c, 'i> {
         else {
             return;
         };
-        for (index, (lower, upper)) in mlir::operands(read)[1..].iter().zip(bounds) {
-            let Some(expr) = exprs.get(*index) else { continue };
-            // Sizes have values, so that only index variables and elements are left.
-            let expr = self.ir.substitute(expr, &|var| match var {
-                Var::Runtime(number) => {
-                    self.sizes.get(number as usize).map(|value| self.ir.constant(*value))
-                }
-                _ => None,
-            });
-            let elements: Vec<_> = self
-                .ir
-                .vars(expr)
-                .into_iter()
-                .filter(|var| matches!(var, Var::Runtime(_)))
-                .collect();
-            let [Var::Runtime(number)] = elements[..] else { continue };
-            let Some(input) = self.elements[number as usize - self.sizes.len()] else { continue };
-            let eliminate = |var: Var| match var {
-                Var::Runtime(_) => None,
-                _ => {
-                    let (lower, upper) = self.interval(domain, var)?;
-                    Some((Some(self.ir.constant(lower)), Some(self.ir.constant(upper))))
-                }
-            };
-            let solution = solve::solve(
-                &Prover::new(self.ir),
-                expr,
-                Some(self.ir.constant(lower)),
-                Some(self.ir.constant(upper)),
-                Var::Runtime(number),
-                &eliminate,
-            );
-            let Ok(solution) = solution else { continue };
-            let bound = |bound: Option<Expr>| bound.and_then(|bound| self.value(bound));
-            let lower = bound(solution.lower);
-            let upper = bound(solution.upper);
-            if lower.is_none() && upper.is_none() {
-                continue;
-            }
-            let entry = self.found.entry(input.to_string()).or_insert((i64::MIN, i64::MAX));
-            entry.0 = entry.0.max(lower.unwrap_or(i64::MIN));
-            entry.1 = entry.1.min(upper.unwrap_or(i64::MAX));
+        for (index, bounds) in mlir::operands(read)[1..].iter().zip(bounds) {
+            self.visit_index(*index, bounds, exprs, domain);
         }
+    }
+
+    fn visit_index(
+        &mut self,
+        index: Val<'c>,
+        (lower, upper): (i64, i64),
+        exprs: &IndexReader<'c, '_>,
+        domain: &IndexingMap,
+    ) {
+        let Some(expr) = exprs.get(index) else { return };
+        // Sizes have values, so that only index variables and elements are left.
+        let expr = self.ir.substitute(expr, &|var| match var {
+            Var::Runtime(number) => {
+                self.sizes.get(number as usize).map(|value| self.ir.constant(*value))
+            }
+            _ => None,
+        });
+        let elements: Vec<_> =
+            self.ir.vars(expr).into_iter().filter(|var| matches!(var, Var::Runtime(_))).collect();
+        let [Var::Runtime(number)] = elements[..] else { return };
+        let Some(input) = self.elements[number as usize - self.sizes.len()] else { return };
+        let eliminate = |var: Var| match var {
+            Var::Runtime(_) => None,
+            _ => {
+                let (lower, upper) = self.interval(domain, var)?;
+                Some((Some(self.ir.constant(lower)), Some(self.ir.constant(upper))))
+            }
+        };
+        let solution = solve::solve(
+            &Prover::new(self.ir),
+            expr,
+            Some(self.ir.constant(lower)),
+            Some(self.ir.constant(upper)),
+            Var::Runtime(number),
+            &eliminate,
+        );
+        let Ok(solution) = solution else { return };
+        let bound = |bound: Option<Expr>| bound.and_then(|bound| self.value(bound));
+        let lower = bound(solution.lower);
+        let upper = bound(solution.upper);
+        if lower.is_none() && upper.is_none() {
+            return;
+        }
+        let entry = self.found.entry(input.to_string()).or_insert((i64::MIN, i64::MAX));
+        entry.0 = entry.0.max(lower.unwrap_or(i64::MIN));
+        entry.1 = entry.1.min(upper.unwrap_or(i64::MAX));
     }
 }

@@ -5,10 +5,14 @@
 //! occurrence. A comprehension becomes one `imap.generic` with the domain that range inference found.
 //!
 //! A read becomes an operand with an indexing map if its indices are expressions of the variables, the
-//! sizes, and elements of signed integer tensors. These elements become runtime variables with a map of
-//! their own. A read under a condition must also be marked `in_bounds` by `tc-infer-ranges`, because
+//! sizes, and elements of integer tensors. These elements become runtime variables with a map of their
+//! own. A read under a condition must also be marked `in_bounds` by `tc-infer-ranges`, because
 //! operands are read even if the condition is false. All other reads stay in the body as
 //! `tensor.extract`.
+//!
+//! A statement whose left-hand indices are computed, such as `H(I(i)) += 1`, becomes an `imap.scatter`
+//! over its other variables. `op=!` first fills a tensor with the identity. If such an index is not an
+//! expression of these variables, another operation first stores its values in a tensor.
 //!
 //! Before:
 //!
@@ -44,7 +48,7 @@ use melior::ir::{
 };
 use std::collections::{BTreeMap, HashMap, HashSet};
 use tc_dialects::{
-    imap::{self, Access, Indexed, Runtime, View},
+    imap::{self, Access, Indexed, Runtime, ScatterPromises, View},
     mlir::{self, Builder, Op, Val, ValueMap},
     pass::{Failure, PassInfo, PassRun},
     report::Report,
@@ -53,6 +57,7 @@ use tc_dialects::{
 use tc_ir::{
     Context,
     expr::{Expr, Var},
+    interval::Interval,
     map::{IndexingMap, Variable},
     prove::Prover,
     solve,
@@ -216,11 +221,20 @@ fn static_extent(ir: &Context, tensor: Val, dim: usize) -> Option<Expr> {
     Some(ir.constant(extent))
 }
 
+/// An element of a tensor whose value is an index.
+#[derive(PartialEq)]
+struct Element<'c> {
+    tensor: Val<'c>,
+    /// The positions in the tensor.
+    results: Vec<Expr>,
+    interval: Interval,
+}
+
 /// Elements of integer tensors in index expressions become runtime variables.
 struct RuntimeLeaves<'c, 'a, 'i> {
     converter: &'a Converter<'c, 'i>,
-    /// Per runtime variable after the sizes: the tensor and the positions in it.
-    runtimes: Vec<(Val<'c>, Vec<Expr>)>,
+    /// The runtime variables after the sizes.
+    runtimes: Vec<Element<'c>>,
     /// Reads that must not happen unless their condition holds.
     guarded: HashSet<usize>,
 }
@@ -228,11 +242,14 @@ struct RuntimeLeaves<'c, 'a, 'i> {
 impl<'c> Leaves<'c> for RuntimeLeaves<'c, '_, '_> {
     fn leaf(&mut self, exprs: &IndexReader<'c, '_>, value: Val<'c>) -> Option<Expr> {
         let (read, unsigned) = element_read(value)?;
-        if unsigned || self.guarded.contains(&mlir::value_key(mlir::result(read, 0))) {
+        let element = mlir::element_type(mlir::operand(read, 0).r#type());
+        let is_too_wide = unsigned && mlir::integer_width(element) == Some(64);
+        if is_too_wide || self.guarded.contains(&mlir::value_key(mlir::result(read, 0))) {
             return None;
         }
         let operand = self.converter.operand_of(exprs, read)?;
-        let entry = (operand.tensor, operand.results);
+        let interval = imap::element_interval(element, unsigned);
+        let entry = Element { tensor: operand.tensor, results: operand.results, interval };
         let number = self.runtimes.iter().position(|known| *known == entry).unwrap_or_else(|| {
             self.runtimes.push(entry);
             self.runtimes.len() - 1
@@ -318,6 +335,9 @@ impl<'c, 'i> Converter<'c, 'i> {
             let error = Report::op_error(statement.op(), "has no domain yet");
             return Err(error.note(None, "try running 'tc-infer-ranges' first"));
         };
+        for number in 0..statement.addressed().len() {
+            self.store_address(statement, number, &domain, outer)?;
+        }
         let position = std::mem::take(&mut domain.results);
         if let Some(outs) = statement.outs()
             && outs.is_block_argument()
@@ -329,15 +349,7 @@ impl<'c, 'i> Converter<'c, 'i> {
 
         // Which reads become operands, and with which maps.
         let reads = collect_reads(statement);
-        let mut exprs = IndexReader::nested(outer);
-        exprs.enter(statement, statement.body());
-        let guarded = reads.iter().filter(|read| read.conditional).map(|read| read.op);
-        let mut leaves = RuntimeLeaves {
-            converter: self,
-            runtimes: Vec::new(),
-            guarded: guarded.map(|op| mlir::value_key(mlir::result(op, 0))).collect(),
-        };
-        exprs.visit_block(statement.body(), &mut leaves);
+        let (exprs, runtimes) = self.expressions(statement, &reads, outer);
         let mut operands: Vec<Operand> = Vec::new();
         let mut operand_of_read: HashMap<usize, usize> = HashMap::new();
         for read in &reads {
@@ -354,7 +366,6 @@ impl<'c, 'i> Converter<'c, 'i> {
             });
             operand_of_read.insert(mlir::value_key(mlir::result(read.op, 0)), number);
         }
-        let runtimes = leaves.runtimes;
         // Reads that only feed runtime variables and operand maps are not operands
         // themselves: unused ones are dropped below.
         let used: HashSet<usize> = used_values(statement, &operand_of_read);
@@ -370,15 +381,35 @@ impl<'c, 'i> Converter<'c, 'i> {
         }
 
         let combiner = statement.combiner();
+        let is_scatter = !statement.addressed().is_empty();
         let init = match statement.outs() {
             Some(outs) => self.tensors[&mlir::value_key(outs)].value,
+            None if is_scatter => self.build_identity(statement, &domain, &position)?,
             None => self.build_empty(statement, &domain)?,
         };
         let mut order: Vec<_> = kept.iter().map(|(operand, slot)| (*slot, *operand)).collect();
         order.sort_unstable();
         let inputs: Vec<&Operand> = order.iter().map(|(_, number)| &operands[*number]).collect();
-        let view = self.build_view(domain, &inputs, (init, &position), &runtimes, combiner);
-        let generic = view.build(self.ir, &self.builder, false);
+        let stored = self.stored_at(statement, &exprs, &position);
+        let mut view = self.build_view(domain, &inputs, (init, &stored), &runtimes, combiner);
+        let variables = variables(statement);
+        if is_scatter {
+            let rank = position.len();
+            view.substitute(self.ir, &|var| match var {
+                Var::Dim(number) => Some(self.ir.var(variables[number as usize])),
+                Var::Range(number) => Some(self.ir.var(variables[rank + number as usize])),
+                Var::Runtime(_) => None,
+            });
+            for dim in statement.addressed().into_iter().rev() {
+                view.domain.dims.remove(dim);
+            }
+            view.domain.dims.append(&mut view.domain.ranges);
+        }
+        view.drop_unused_runtimes(self.ir, &[]);
+        let generic: imap::AnyIndexed = match is_scatter {
+            true => view.build_scatter(self.ir, &self.builder, ScatterPromises::default()).into(),
+            false => view.build(self.ir, &self.builder, false).into(),
+        };
         let arguments = mlir::arguments(generic.body());
         let mut values = self.values.clone();
         for (key, number) in &operand_of_read {
@@ -391,10 +422,153 @@ impl<'c, 'i> Converter<'c, 'i> {
                 }
             }
         }
-        self.build_body(statement, generic, values, &operand_of_read, &used);
+        self.build_body(statement, (generic, &variables), values, &operand_of_read, &used);
         let result = mlir::result(generic.op(), 0);
         self.add_tensor(statement.result(), result, Some(position));
         Ok(())
+    }
+
+    /// The expressions of the indices in a statement, and the elements that are runtime variables in them.
+    fn expressions<'a>(
+        &self,
+        statement: Comprehension<'c>,
+        reads: &[Read<'c>],
+        outer: &'a IndexReader<'c, 'a>,
+    ) -> (IndexReader<'c, 'a>, Vec<Element<'c>>) {
+        let mut exprs = IndexReader::nested(outer);
+        exprs.enter(statement, statement.body());
+        let guarded = reads.iter().filter(|read| read.conditional).map(|read| read.op);
+        let mut leaves = RuntimeLeaves {
+            converter: self,
+            runtimes: Vec::new(),
+            guarded: guarded.map(|op| mlir::value_key(mlir::result(op, 0))).collect(),
+        };
+        exprs.visit_block(statement.body(), &mut leaves);
+        (exprs, leaves.runtimes)
+    }
+
+    /// The position at which a point stores: computed indices take the place of their variables.
+    fn stored_at(
+        &self,
+        statement: Comprehension<'c>,
+        exprs: &IndexReader<'c, '_>,
+        position: &[Expr],
+    ) -> Vec<Expr> {
+        let addresses = statement.addressed().into_iter().zip(statement.addresses());
+        let addresses: HashMap<_, _> = addresses
+            .map(|(dim, value)| {
+                let index = exprs.get(value).expect("others are read from what is stored");
+                (Var::Dim(dim as u32), index)
+            })
+            .collect();
+        self.ir.substitute_all(position, &|var| addresses.get(&var).copied())
+    }
+
+    /// Lets a computed index of the left-hand side have an expression: one that has none is computed by a
+    /// statement of its own, and read from the result.
+    fn store_address(
+        &mut self,
+        statement: Comprehension<'c>,
+        number: usize,
+        domain: &IndexingMap,
+        outer: &IndexReader<'c, '_>,
+    ) -> Result<(), Report<'c>> {
+        let address = statement.addresses()[number];
+        let (exprs, _) = self.expressions(statement, &collect_reads(statement), outer);
+        if exprs.get(address).is_some() {
+            return Ok(());
+        }
+        let (ops, variables) = slice(statement, address);
+        let stored = self.address_statement(statement, address, (&ops, &variables), domain);
+        self.convert_comprehension(stored, outer)?;
+
+        let arguments = mlir::arguments(statement.body());
+        let mut operands = vec![stored.result()];
+        operands.extend(variables.iter().map(|variable| arguments[*variable]));
+        let end = mlir::terminator(statement.body());
+        let builder = Builder::before(end);
+        let in_bounds = [("in_bounds", Attribute::unit(builder.context))];
+        let read = builder.value_with("tc.read", &operands, builder.int_type(64), &in_bounds);
+        let index = builder.value("arith.index_cast", &[read], builder.index_type());
+        mlir::set_operand(end, 1 + number, index);
+        for op in ops.into_iter().rev() {
+            if mlir::results(op).into_iter().all(|result| mlir::uses(result).is_empty()) {
+                mlir::erase(op);
+            }
+        }
+        Ok(())
+    }
+
+    /// A statement that computes an index of another one, before it.
+    fn address_statement(
+        &self,
+        statement: Comprehension<'c>,
+        address: Val<'c>,
+        (ops, variables): (&[Op<'c>], &[usize]),
+        domain: &IndexingMap,
+    ) -> Comprehension<'c> {
+        let builder = Builder::before(statement.op());
+        let context = builder.context;
+        let types = vec![builder.index_type(); variables.len()];
+        let (region, block) = mlir::region_with_block(&types, builder.location);
+        let inside = Builder::at_end(context, block, builder.location);
+        let mut values = ValueMap::default();
+        let arguments = mlir::arguments(statement.body());
+        for (variable, argument) in variables.iter().zip(mlir::arguments(block)) {
+            values.insert(arguments[*variable], argument);
+        }
+        for op in ops {
+            inside.located(op.location()).copy(*op, &mut values);
+        }
+        let index = values.get(address).unwrap_or(address);
+        let element = builder.int_type(64);
+        let value = inside.value("arith.index_cast", &[index], element);
+        inside.op("tc.yield", &[value], &[]);
+
+        let all: Vec<_> = domain.dims.iter().chain(&domain.ranges).collect();
+        let dims: Vec<_> = variables.iter().map(|variable| all[*variable].clone()).collect();
+        let position = (0..).zip(&dims).map(|(dim, variable)| {
+            let lower = variable.lower.unwrap_or(self.ir.constant(0));
+            let position = self.ir.sub(self.ir.dim(dim), lower);
+            solve::simplified(&Prover::new(self.ir), position).unwrap_or(position)
+        });
+        let results = position.collect();
+        let runtimes = domain.runtimes.clone();
+        let domain = IndexingMap { dims, runtimes, results, ..IndexingMap::default() };
+        let names = [statement.index_vars(), statement.reduction_vars()].concat();
+        let names: Vec<_> = variables.iter().map(|variable| names[*variable]).collect();
+        let target = format!("{}.address", statement.target());
+        let attributes = [
+            ("target", mlir::string(context, &target)),
+            ("index_vars", mlir::strings(context, &names)),
+            ("combiner", imap::Combiner::ASSIGN.attribute(context)),
+            ("domain", imap::map::to_attribute(context, self.ir, &domain)),
+            ("operandSegmentSizes", mlir::segments(context, &[0, 0])),
+        ];
+        let ty = mlir::tensor_type(&vec![None; names.len()], element);
+        let regions = vec![region, Region::new()];
+        let op = builder.op_with(Comprehension::NAME, &[], &[ty], &attributes, regions);
+        Comprehension::cast(op).expect("it was built as one")
+    }
+
+    /// A tensor that holds the identity of the combiner of a statement.
+    fn build_identity(
+        &self,
+        statement: Comprehension<'c>,
+        domain: &IndexingMap,
+        position: &[Expr],
+    ) -> Result<Val<'c>, Report<'c>> {
+        let empty = self.build_empty(statement, domain)?;
+        let domain = IndexingMap { ranges: Vec::new(), ..domain.clone() };
+        let assign = imap::Combiner::ASSIGN;
+        let mut view = self.build_view(domain, &[], (empty, position), &[], assign);
+        view.drop_unused_runtimes(self.ir, &[]);
+        let fill = view.build(self.ir, &self.builder, false);
+        let inside = Builder::at_end(self.builder.context, fill.body(), self.builder.location);
+        let ty = statement.scalar_type();
+        let identity = statement.combiner().kind.identity(inside.context, ty);
+        imap::build_yield(&inside, &[inside.constant(ty, identity)]);
+        Ok(mlir::result(fill.op(), 0))
     }
 
     /// The destination of a statement that does not accumulate into one.
@@ -427,25 +601,21 @@ impl<'c, 'i> Converter<'c, 'i> {
         imap::build_sizes(&self.builder, self.ir, &self.sizes, &[expr])[0]
     }
 
-    /// The operands and maps of the operation, over the runtime variables that they use.
+    /// The operands and maps of an operation.
     fn build_view(
         &self,
         mut domain: IndexingMap,
         inputs: &[&Operand<'c>],
         (init, position): (Val<'c>, &[Expr]),
-        runtimes: &[(Val<'c>, Vec<Expr>)],
+        runtimes: &[Element<'c>],
         combiner: imap::Combiner,
     ) -> View<'c> {
-        let ir = self.ir;
-        for (tensor, _) in runtimes {
-            let interval = imap::element_interval(mlir::element_type(tensor.r#type()), false);
-            domain.runtimes.push(Variable::bounded(ir, interval));
-        }
+        domain.runtimes.extend(runtimes.iter().map(|it| Variable::bounded(self.ir, it.interval)));
         let access =
             |(value, subscripts): (Val<'c>, &[Expr])| Access::new(value, subscripts.to_vec());
         let sizes = self.sizes.iter().map(|(_, value)| Runtime::Index(*value));
-        let elements = runtimes.iter().map(|(tensor, at)| Runtime::Element(access((*tensor, at))));
-        let mut view = View {
+        let elements = runtimes.iter().map(|it| Runtime::Element(access((it.tensor, &it.results))));
+        View {
             domain,
             runtimes: sizes.chain(elements).collect(),
             inputs: inputs.iter().map(|it| access((it.tensor, &it.results))).collect(),
@@ -457,32 +627,29 @@ impl<'c, 'i> Converter<'c, 'i> {
                 &[init],
             ),
             ordered: false,
-        };
-        view.drop_unused_runtimes(ir, &[]);
-        view
+        }
     }
 
     /// Copies the body of a statement into that of the operation, and lowers it.
     fn build_body(
         &self,
         statement: Comprehension<'c>,
-        generic: imap::Generic<'c>,
+        (generic, variables): (imap::AnyIndexed<'c>, &[Var]),
         mut values: ValueMap<'c>,
         operand_of_read: &HashMap<usize, usize>,
         used: &HashSet<usize>,
     ) {
         let context = mlir::context_of(statement.op());
         let inside = Builder::at_end(context, generic.body(), statement.op().location());
-        let rank = statement.index_vars().len();
-        for (number, argument) in mlir::arguments(statement.body()).into_iter().enumerate() {
+        for (argument, var) in mlir::arguments(statement.body()).into_iter().zip(variables) {
             if !used.contains(&mlir::value_key(argument)) {
                 continue;
             }
-            let (kind, number) = match number.checked_sub(rank) {
-                None => ("dim", number),
-                Some(number) => ("range", number),
+            let (kind, number) = match var {
+                Var::Range(number) => ("range", number),
+                Var::Dim(number) | Var::Runtime(number) => ("dim", number),
             };
-            values.insert(argument, imap::build_index(&inside, kind, number as u32));
+            values.insert(argument, imap::build_index(&inside, kind, *number));
         }
         for op in mlir::ops(statement.body()) {
             let inside = inside.located(op.location());
@@ -578,6 +745,42 @@ fn collect_reads<'c>(statement: Comprehension<'c>) -> Vec<Read<'c>> {
     reads
 }
 
+/// The variables of the operation that stand for those of a statement. In a scatter all are
+/// dimensions, and those of computed indices have none.
+fn variables(statement: Comprehension) -> Vec<Var> {
+    let (rank, addressed) = (statement.index_vars().len(), statement.addressed());
+    let count = rank + statement.reduction_vars().len();
+    let is_range = |number: usize| rank <= number && addressed.is_empty();
+    let mut next = 0;
+    let variable = |number: usize| match is_range(number) {
+        true => Var::Range((number - rank) as u32),
+        false => {
+            let var = Var::Dim(next);
+            next += u32::from(!addressed.contains(&number));
+            var
+        }
+    };
+    (0..count).map(variable).collect()
+}
+
+/// The operations of a statement on which a value depends, in order, and the numbers of the variables.
+fn slice<'c>(statement: Comprehension<'c>, value: Val<'c>) -> (Vec<Op<'c>>, Vec<usize>) {
+    let mut needed = HashSet::from([mlir::value_key(value)]);
+    let mut ops = Vec::new();
+    for op in mlir::ops(statement.body()).into_iter().rev() {
+        if mlir::results(op).iter().any(|result| needed.contains(&mlir::value_key(*result))) {
+            mlir::walk(op, &mut |inner| {
+                needed.extend(mlir::operands(inner).into_iter().map(mlir::value_key));
+            });
+            ops.push(op);
+        }
+    }
+    ops.reverse();
+    let arguments = mlir::arguments(statement.body()).into_iter().map(mlir::value_key);
+    let variables = arguments.enumerate().filter(|(_, argument)| needed.contains(argument));
+    (ops, variables.map(|(number, _)| number).collect())
+}
+
 /// The reads whose element the body itself needs, not only an index of an operand.
 fn used_values(statement: Comprehension, operands: &HashMap<usize, usize>) -> HashSet<usize> {
     // Backwards from the operations that have to stay: the yield, and whatever is not an
@@ -596,7 +799,9 @@ fn used_values(statement: Comprehension, operands: &HashMap<usize, usize>) -> Ha
             || op.region_count() > 0
             || mlir::results(op).iter().any(|value| used.contains(&mlir::value_key(*value)));
         if needed && !is_operand {
-            used.extend(mlir::operands(op).into_iter().map(mlir::value_key));
+            // Computed indices are in the map of the destination.
+            let count = if mlir::is(op, "tc.yield") { 1 } else { op.operand_count() };
+            used.extend(mlir::operands(op).into_iter().take(count).map(mlir::value_key));
         }
     }
     used

@@ -174,10 +174,7 @@ fn infer_def(def: Def, options: &Options) -> Result<(), Failure> {
 
 /// What a statement defines, for a reader: `C(m, n), reduced over r_k`.
 fn heading(statement: Comprehension) -> String {
-    let mut text = statement.target().to_string();
-    if !statement.index_vars().is_empty() {
-        text += &format!("({})", statement.index_vars().join(", "));
-    }
+    let mut text = statement.left_text();
     if !statement.reduction_vars().is_empty() {
         text += &format!(", reduced over {}", statement.reduction_vars().join(", "));
     }
@@ -323,6 +320,27 @@ impl<'c, 'i> Engine<'c, 'i> {
             let upper = self.ir.sub(upper, self.ir.constant(1));
             input.declared.push(DeclaredRange { index_var: variable, lower, upper });
         }
+        for dim in statement.addressed() {
+            if input.declared.iter().any(|it| it.index_var == dim) {
+                continue;
+            }
+            let Some((lower, upper)) = self.known_bounds(statement, dim) else {
+                let message = format!(
+                    "nothing gives the extent of dimension {dim} of '{}', whose index is computed [{}]",
+                    statement.target(),
+                    Kind::UnknownExtent.code()
+                );
+                Report::at(locations[input.index_vars[dim].location], Severity::Error, message)
+                    .note(
+                        None,
+                        "try a name for the index and a range, such as 'where x = .., x in 0:N', or a \
+                         type of the output",
+                    )
+                    .emit();
+                return Err(Failure);
+            };
+            input.declared.push(DeclaredRange { index_var: dim, lower, upper });
+        }
         let mut exprs = IndexReader::nested(outer);
         for (block, from_exists) in [(Some(statement.body()), false), (statement.exists(), true)] {
             let Some(block) = block else { continue };
@@ -344,7 +362,9 @@ impl<'c, 'i> Engine<'c, 'i> {
                 });
             }
         }
-        if input.accesses.len() != reads.len() {
+        let addresses: Option<Vec<_>> =
+            statement.addresses().into_iter().map(|value| exprs.get(value)).collect();
+        let Some(addresses) = addresses.filter(|_| input.accesses.len() == reads.len()) else {
             Report::op_error(
                 statement.op(),
                 "reads a tensor that is no input or earlier result, or at an index that is \
@@ -352,7 +372,7 @@ impl<'c, 'i> Engine<'c, 'i> {
             )
             .emit();
             return Err(Failure);
-        }
+        };
         let inference = ranges::infer(self.ir, &scope, &input);
         *text += &format!("\n{}\n", heading(statement));
         *text += &ranges::explain(self.ir, &scope, &input, &inference);
@@ -371,7 +391,31 @@ impl<'c, 'i> Engine<'c, 'i> {
             let access = &input.accesses[precondition.access];
             self.add_precondition(precondition, &access.text);
         }
-        self.set_domain(statement, &scope, &input, &resolved, &locations)
+        self.check_update(statement, &scope, &input, (&resolved, &addresses), &locations)?;
+        self.set_domain(statement, &input, &resolved);
+        Ok(())
+    }
+
+    /// The bounds of a dimension that something else than the statement gives: the value that it reduces
+    /// into, the type of the output, or an earlier value.
+    fn known_bounds(&self, statement: Comprehension<'c>, dim: usize) -> Option<(Expr, Expr)> {
+        let rank = statement.index_vars().len();
+        let of_value = |value: Val<'c>| {
+            let bounds = &self.tensors.get(&mlir::value_key(value))?.bounds;
+            if bounds.len() == rank { Some(bounds[dim]) } else { None }
+        };
+        let of_type = || {
+            let outputs = self.def.outputs();
+            let number = outputs.iter().position(|name| *name == statement.target())?;
+            let size = self.size_expr(self.def.output_sizes(number).get(dim)?)?;
+            Some((self.ir.constant(0), self.ir.sub(size, self.ir.constant(1))))
+        };
+        let of_earlier = || {
+            let statements = self.def.comprehensions().into_iter();
+            let earlier = statements.take_while(|it| it.op() != statement.op());
+            of_value(earlier.filter(|it| it.target() == statement.target()).last()?.result())
+        };
+        statement.outs().and_then(of_value).or_else(of_type).or_else(of_earlier)
     }
 
     fn index_vars(
@@ -425,6 +469,7 @@ impl<'c, 'i> Engine<'c, 'i> {
             dims: info.bounds.clone(),
             guarded,
             from_exists,
+            is_update: false,
         })
     }
 
@@ -445,22 +490,14 @@ impl<'c, 'i> Engine<'c, 'i> {
     fn set_domain(
         &mut self,
         statement: Comprehension<'c>,
-        scope: &Scope,
         input: &Statement,
         resolved: &[ranges::Range],
-        locations: &[Location<'c>],
-    ) -> Result<(), Failure> {
+    ) {
         let rank = statement.index_vars().len();
         let own: Vec<_> = resolved[..rank].iter().map(|it| (it.lower, it.upper)).collect();
         let previous =
             statement.outs().and_then(|outs| self.tensors.get(&mlir::value_key(outs))).cloned();
-        let bounds = match previous {
-            Some(previous) => {
-                self.check_write(statement, scope, input, resolved, &previous, locations)?;
-                previous.bounds
-            }
-            None => own,
-        };
+        let bounds = previous.map_or(own, |previous| previous.bounds);
         let variable = |number: usize| {
             let range = &resolved[number];
             Variable::between(range.lower, range.upper).named(&input.index_vars[number].name)
@@ -485,7 +522,6 @@ impl<'c, 'i> Engine<'c, 'i> {
             self.tensors.entry(mlir::value_key(outs)).or_insert_with(|| info.clone());
         }
         self.tensors.insert(mlir::value_key(statement.result()), info);
-        Ok(())
     }
 
     fn size_variables(&self) -> Vec<Variable> {
@@ -493,48 +529,59 @@ impl<'c, 'i> Engine<'c, 'i> {
         self.sizes.iter().map(|name| Variable::bounded(self.ir, interval).named(name)).collect()
     }
 
-    /// A statement that accumulates must stay inside the tensor that is there: inference
-    /// once more, with all ranges declared and the write as the only access.
-    fn check_write(
+    /// A statement that accumulates must stay inside the tensor that is there, and computed indices must
+    /// stay in their ranges: inference once more, with all ranges declared and the updates as the only
+    /// accesses.
+    fn check_update(
         &mut self,
         statement: Comprehension<'c>,
         scope: &Scope,
         input: &Statement,
-        resolved: &[ranges::Range],
-        previous: &TensorInfo<'c>,
+        (resolved, addresses): (&[ranges::Range], &[Expr]),
         locations: &[Location<'c>],
     ) -> Result<(), Failure> {
-        let rank = statement.index_vars().len();
-        let text = if rank == 0 {
-            previous.name.to_string()
-        } else {
-            format!("{}({})", previous.name, statement.index_vars().join(", "))
-        };
+        let previous =
+            statement.outs().and_then(|outs| self.tensors.get(&mlir::value_key(outs))).cloned();
         let mut locations = locations.to_vec();
-        locations.push(previous.declared_at);
-        let write = Statement {
-            index_vars: input.index_vars.clone(),
-            declared: resolved
-                .iter()
-                .enumerate()
-                .map(|(index_var, range)| DeclaredRange {
-                    index_var,
-                    lower: range.lower,
-                    upper: range.upper,
-                })
-                .collect(),
-            accesses: vec![Access {
-                tensor: previous.name.to_string(),
-                text: text.clone(),
-                location: 0,
-                declared_at: Some(locations.len() - 1),
-                args: (0..rank as u32).map(|dim| self.ir.dim(dim)).collect(),
-                dims: previous.bounds.clone(),
-                guarded: false,
-                from_exists: false,
-            }],
+        let declared_at = previous.as_ref().map(|previous| {
+            locations.push(previous.declared_at);
+            locations.len() - 1
+        });
+        let own = &resolved[..statement.index_vars().len()];
+        let plain: Vec<_> = (0..own.len() as u32).map(|dim| self.ir.dim(dim)).collect();
+        let text = statement.left_text();
+        let update = |location, args: &[Expr], dims| Access {
+            tensor: statement.target().to_string(),
+            text: text.clone(),
+            location,
+            declared_at,
+            args: args.to_vec(),
+            dims,
+            guarded: false,
+            from_exists: false,
+            is_update: true,
         };
-        let inference = ranges::infer(self.ir, scope, &write);
+        let mut accesses: Vec<_> =
+            previous.into_iter().map(|previous| update(0, &plain, previous.bounds)).collect();
+        if let Some(first) = statement.addressed().first() {
+            let mut args = plain.clone();
+            for (dim, address) in statement.addressed().into_iter().zip(addresses) {
+                args[dim] = *address;
+            }
+            let dims = own.iter().map(|it| (it.lower, it.upper)).collect();
+            accesses.push(update(input.index_vars[*first].location, &args, dims));
+        }
+        let declared = resolved.iter().enumerate().map(|(index_var, range)| DeclaredRange {
+            index_var,
+            lower: range.lower,
+            upper: range.upper,
+        });
+        let updates = Statement {
+            index_vars: input.index_vars.clone(),
+            declared: declared.collect(),
+            accesses,
+        };
+        let inference = ranges::infer(self.ir, scope, &updates);
         emit_diagnostics(&inference, &locations);
         inference.resolved().ok_or(Failure)?;
         self.counts.left += inference.preconditions.len();

@@ -188,14 +188,6 @@ fn check_def<'c>(def: Def<'c>, kind: Kind) -> Checked<'c, ()> {
     Ok(())
 }
 
-/// What a statement defines, as in the source: `C(m, n)`.
-fn target_text(statement: Comprehension) -> String {
-    match statement.index_vars()[..] {
-        [] => statement.target().to_string(),
-        ref vars => format!("{}({})", statement.target(), vars.join(", ")),
-    }
-}
-
 /// The names of the variables of a statement, in the order of its block arguments.
 fn variable_names<'c>(statement: Comprehension<'c>) -> Vec<&'c str> {
     [statement.index_vars(), statement.reduction_vars()].concat()
@@ -393,7 +385,7 @@ impl<'c, 'i> Checker<'c, 'i> {
 
     /// Requires that every variable of a statement has a value.
     fn require_values(&mut self, statement: Comprehension<'c>, domain: &IndexingMap) {
-        let target = target_text(statement);
+        let target = statement.left_text();
         let variables = domain.dims.iter().chain(&domain.ranges);
         for (name, variable) in variable_names(statement).into_iter().zip(variables) {
             let (Some(lower), Some(upper)) = (variable.lower, variable.upper) else { continue };
@@ -459,7 +451,7 @@ impl<'c, 'i> Checker<'c, 'i> {
                 _ => {}
             });
         }
-        if doubtful.is_empty() {
+        if doubtful.is_empty() && statement.addressed().is_empty() {
             return Ok(());
         }
         let first_data = self.data.len();
@@ -498,6 +490,15 @@ impl<'c, 'i> Checker<'c, 'i> {
                 self.inspect_division(&mut inspection, op)?;
             }
         }
+        let update = mlir::terminator(statement.body());
+        for (dim, address) in statement.addressed().into_iter().zip(statement.addresses()) {
+            let (Some(lower), Some(upper)) = (domain.dims[dim].lower, domain.dims[dim].upper)
+            else {
+                continue;
+            };
+            let text = statement.left_text();
+            self.inspect_index(&mut inspection, update, address, (lower, upper), &text)?;
+        }
         Ok(())
     }
 
@@ -507,52 +508,59 @@ impl<'c, 'i> Checker<'c, 'i> {
             let message = "reads a tensor that is neither an argument nor a result of a statement";
             return Err(Box::new(Report::op_error(read, message)));
         };
-        let guards = at.slicer.guards(read)?;
+        let access = mlir::string_attr(read, "text").unwrap_or("a read");
+        for (index, bounds) in operands[1..].iter().zip(bounds) {
+            if let Some(level) = self.inspect_index(at, read, *index, bounds, access)? {
+                let key = mlir::value_key(mlir::result(read, 0));
+                let known = at.levels.entry(key).or_insert(level);
+                *known = level.max(*known);
+            }
+        }
+        Ok(())
+    }
+
+    /// Requires that an index of an access is within bounds. Returns the level of the scan, if that
+    /// takes one.
+    fn inspect_index(
+        &mut self,
+        at: &mut Inspection<'_, 'c, 'i>,
+        op: Op<'c>,
+        index: Val<'c>,
+        (lower, upper): (Expr, Expr),
+        access: &str,
+    ) -> Checked<'c, Option<usize>> {
+        let guards = at.slicer.guards(op)?;
         let facts = self.facts(at, &guards);
         let names = variable_names(at.statement);
         let rank = at.domain.dims.len();
-        for (index, (lower, upper)) in operands[1..].iter().zip(bounds) {
-            let expr = at.exprs.get(*index).expect("every index value has an expression");
-            let below = facts.prover.at_most(lower, expr) != Verdict::Proved;
-            let above = facts.prover.at_most(expr, upper) != Verdict::Proved;
-            let (lower, upper) = (below.then_some(lower), above.then_some(upper));
-            if lower.is_none() && upper.is_none() {
-                continue;
-            }
-            let has_data = self.ir.vars(expr).into_iter().any(|var| self.data_of(var).is_some());
-            if has_data && self.kind == Kind::Shape {
-                continue;
-            }
-            let show =
-                |expr| polynomial::text(self.ir, expr, &|var| self.name_of(&names, rank, var));
-            let low = lower.map(|lower| format!("{} <= ", show(lower))).unwrap_or_default();
-            let high = upper.map(|upper| {
-                let after = self.simplified(self.ir.add(upper, self.ir.constant(1)));
-                format!(" < {}", show(after))
-            });
-            let access = mlir::string_attr(read, "text").unwrap_or("a read");
-            let range = format!("{low}{}{}", show(expr), high.unwrap_or_default());
-            let message = format!("expected {range} for '{access}'");
-            // A condition on the sizes is normally one of the preconditions already.
-            if !has_data
-                && guards.is_empty()
-                && let Some(conditions) = self.size_conditions(at, expr, lower, upper)
-            {
-                self.require(&conditions, message, read.location());
-                continue;
-            }
-            let level = self.add_scan(
-                at,
-                read,
-                *index,
-                Test::Inside { lower, upper },
-                guards.clone(),
-                message,
-            )?;
-            let known = at.levels.entry(mlir::value_key(mlir::result(read, 0))).or_insert(level);
-            *known = level.max(*known);
+        let expr = at.exprs.get(index).expect("every index value has an expression");
+        let below = facts.prover.at_most(lower, expr) != Verdict::Proved;
+        let above = facts.prover.at_most(expr, upper) != Verdict::Proved;
+        let (lower, upper) = (below.then_some(lower), above.then_some(upper));
+        if lower.is_none() && upper.is_none() {
+            return Ok(None);
         }
-        Ok(())
+        let has_data = self.ir.vars(expr).into_iter().any(|var| self.data_of(var).is_some());
+        if has_data && self.kind == Kind::Shape {
+            return Ok(None);
+        }
+        let show = |expr| polynomial::text(self.ir, expr, &|var| self.name_of(&names, rank, var));
+        let low = lower.map(|lower| format!("{} <= ", show(lower))).unwrap_or_default();
+        let high = upper.map(|upper| {
+            let after = self.simplified(self.ir.add(upper, self.ir.constant(1)));
+            format!(" < {}", show(after))
+        });
+        let range = format!("{low}{}{}", show(expr), high.unwrap_or_default());
+        let message = format!("expected {range} for '{access}'");
+        // A condition on the sizes is normally one of the preconditions already.
+        if !has_data
+            && guards.is_empty()
+            && let Some(conditions) = self.size_conditions(at, expr, lower, upper)
+        {
+            self.require(&conditions, message, op.location());
+            return Ok(None);
+        }
+        self.add_scan(at, op, index, Test::Inside { lower, upper }, guards, message).map(Some)
     }
 
     /// Expressions over the sizes that are all `>= 0` exactly if an index is within bounds
@@ -607,7 +615,7 @@ impl<'c, 'i> Checker<'c, 'i> {
             polynomial::text(self.ir, expr, &|var| self.name_of(&names, rank, var))
         };
         let message =
-            format!("expected {text} != 0 for a division in '{}'", target_text(at.statement));
+            format!("expected {text} != 0 for a division in '{}'", at.statement.left_text());
         self.add_scan(at, division, divisor, Test::NonZero, guards, message)?;
         Ok(())
     }

@@ -40,7 +40,8 @@ impl Engine<'_> {
                         }
                         false => (Kind::UncheckedPrecondition, "may be"),
                     };
-                    let message = format!("read of '{}' {certainty} out of bounds", place.tensor);
+                    let what = if place.is_update { "update" } else { "read" };
+                    let message = format!("{what} of '{}' {certainty} out of bounds", place.tensor);
                     self.report(kind, place.location, message, notes);
                 }
                 let left = self.result.preconditions.len();

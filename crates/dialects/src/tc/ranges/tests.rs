@@ -64,6 +64,7 @@ impl Setting {
             dims,
             guarded: false,
             from_exists: false,
+            is_update: false,
         });
         self.statement.accesses.last_mut().expect("one was just added")
     }

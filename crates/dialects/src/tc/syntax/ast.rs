@@ -113,8 +113,8 @@ pub struct Statement {
     pub local: bool,
     /// The tensor that is written.
     pub target: Name,
-    /// The index variables on the left.
-    pub indices: Vec<Name>,
+    /// The subscripts on the left.
+    pub indices: Vec<Expr>,
     /// How it is written.
     pub assign: Assign,
     /// Where the assignment operator stands.

@@ -9,7 +9,7 @@
 //! - the two operands of an arithmetic operator, of a comparison, and of a select have equal types;
 //! - an expression of type [`Type::Index`] holds no operand of another type except below a cast and in
 //!   comparisons of values;
-//! - indices of a read and bounds of a range have type [`Type::Index`], and bounds read no tensor;
+//! - subscripts and bounds of a range have type [`Type::Index`], and bounds read no tensor;
 //! - a size variable, index variable or extent has type `int32` or [`Type::Index`].
 
 use super::ast::{Assign, Reduction};
@@ -115,8 +115,11 @@ pub struct Statement {
     pub assign: Assign,
     /// The index variables; those of the left-hand side come first, in its order.
     pub variables: Vec<IndexVariable>,
-    /// How many of `variables` stand on the left; the rank of the result.
+    /// How many of `variables` belong to the left-hand side; the rank of the result.
     pub rank: usize,
+    /// The subscripts of the left-hand side that are no index variables, in order. The variables at
+    /// their positions have no other use than to carry a range.
+    pub addresses: Vec<Address>,
     /// The other variables, by position in `variables`, in the order in which they appear in the text.
     pub reductions: Vec<usize>,
     /// Type of the elements of the result.
@@ -135,6 +138,8 @@ pub struct Statement {
     pub equivalent: Option<Equivalent>,
     /// Where the name on the left stands.
     pub target_span: Span,
+    /// The left-hand side.
+    pub left_span: Span,
     /// The whole statement.
     pub span: Span,
 }
@@ -147,11 +152,15 @@ impl Statement {
 
     /// The reduction that is performed: its operator, and whether the output starts at the identity.
     ///
-    /// `op=!` without a reduction variable is plain assignment, for which this is `None`.
+    /// `op=!` that defines each element once is plain assignment, for which this is `None`.
     pub fn reduction(&self) -> Option<(Reduction, bool)> {
         match self.assign {
             Assign::Plain => None,
-            Assign::Reduce { init: true, .. } if self.reductions.is_empty() => None,
+            Assign::Reduce { init: true, .. }
+                if self.reductions.is_empty() && self.addresses.is_empty() =>
+            {
+                None
+            }
             Assign::Reduce { op, init } => Some((op, init)),
         }
     }
@@ -160,6 +169,15 @@ impl Statement {
     pub fn accumulates_caller_value(&self) -> bool {
         self.previous.is_none() && matches!(self.assign, Assign::Reduce { init: false, .. })
     }
+}
+
+/// A subscript of the left-hand side that is no index variable.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Address {
+    /// The dimension that it addresses.
+    pub dim: usize,
+    /// Its value, of type [`Type::Index`].
+    pub index: Expr,
 }
 
 /// An index variable of a statement.

@@ -168,7 +168,7 @@ impl Parser<'_> {
             && self.tokens.spelling(self.tokens.token()) == LOCAL
     }
 
-    /// Whether the tokens read `name assign` or `name(name, ...) assign`, perhaps after `local`.
+    /// Whether the tokens read `name assign` or `name(...) assign`, perhaps after `local`.
     fn starts_statement(&self) -> bool {
         let start = usize::from(self.at_local());
         if self.tokens.peek(start) != TokenKind::Ident {
@@ -177,15 +177,23 @@ impl Parser<'_> {
         if self.tokens.peek(start + 1) != TokenKind::LeftParen {
             return assignment(self.tokens.peek(start + 1)).is_some();
         }
-        let mut ahead = start + 2;
-        while self.tokens.peek(ahead) == TokenKind::Ident
-            && self.tokens.peek(ahead + 1) == TokenKind::Comma
-        {
-            ahead += 2;
+        // Few tokens are looked at more than `MAX_NESTING` times.
+        let (mut ahead, mut nesting) = (start + 2, 1);
+        while 0 < nesting {
+            match self.tokens.peek(ahead) {
+                TokenKind::LeftParen if nesting < MAX_NESTING => nesting += 1,
+                TokenKind::RightParen => nesting -= 1,
+                TokenKind::LeftParen
+                | TokenKind::LeftBrace
+                | TokenKind::RightBrace
+                | TokenKind::Def
+                | TokenKind::End
+                | TokenKind::TooMany => return false,
+                _ => {}
+            }
+            ahead += 1;
         }
-        ahead += usize::from(self.tokens.peek(ahead) == TokenKind::Ident);
-        self.tokens.peek(ahead) == TokenKind::RightParen
-            && assignment(self.tokens.peek(ahead + 1)).is_some()
+        assignment(self.tokens.peek(ahead)).is_some()
     }
 
     /// The scalar type at the current token, not taken.
@@ -260,13 +268,8 @@ impl Parser<'_> {
             self.tokens.bump();
         }
         let target = self.name("a statement")?;
-        let indices = if self.tokens.eat(TokenKind::LeftParen) {
-            self.list("',' or ')' after an index variable", |parser| {
-                parser.name("an index variable (no other expression may stand on the left)")
-            })?
-        } else {
-            Vec::new()
-        };
+        let indices =
+            if self.tokens.eat(TokenKind::LeftParen) { self.expressions()?.0 } else { Vec::new() };
         let Some(assign) = assignment(self.tokens.kind()) else {
             return Err(self.tokens.unexpected("an assignment operator"));
         };

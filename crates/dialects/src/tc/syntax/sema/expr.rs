@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use super::super::ast::{self, Assign, BinaryOp, UnaryOp};
 use super::super::checked::{
-    ArithOp, CompareOp, Dim, Equivalent, Expr, ExprKind, IndexVariable, Let, RangeClause, Source,
+    Address, ArithOp, CompareOp, Dim, Equivalent, Expr, ExprKind, IndexVariable, Let, RangeClause,
+    Source,
 };
 use super::super::types::{ScalarType, Type};
 use super::index::to_index;
@@ -58,8 +59,12 @@ pub(super) struct Scope<'f, 'a> {
     pub(super) function: &'f mut FunctionChecker<'a>,
     locals: HashMap<&'a str, (Local, Span)>,
     variables: Vec<IndexVariable>,
-    /// How many of `variables` stand on the left.
+    /// How many of `variables` belong to the left-hand side.
     rank: usize,
+    /// The dimensions that subscripts on the left address.
+    addressed: Vec<usize>,
+    /// The lets that are subscripts on the left, with the variables that carry their ranges.
+    subscripts: HashMap<&'a str, Vec<usize>>,
     lets: Vec<Let>,
     /// For each let, whether its value reads a tensor.
     let_reads: Vec<bool>,
@@ -75,6 +80,8 @@ impl<'f, 'a> Scope<'f, 'a> {
             locals: HashMap::new(),
             variables: Vec::new(),
             rank: 0,
+            addressed: Vec::new(),
+            subscripts: HashMap::new(),
             lets: Vec::new(),
             let_reads: Vec::new(),
             place: Place::Value,
@@ -90,16 +97,47 @@ impl<'f, 'a> Scope<'f, 'a> {
         self.report(Diagnostic::new(reason, span, message));
     }
 
-    /// Enters the index variables of the left-hand side.
-    pub(super) fn left(&mut self, statement: &'a ast::Statement) {
-        for name in &statement.indices {
-            if let Some(&(_, first)) = self.locals.get(name.text.as_str()) {
-                self.report(redefined(name, first));
-            } else {
-                self.new_variable(&name.text, name.span);
+    /// Enters the index variables of the left-hand side. The extents may be those of a value that is
+    /// kept.
+    pub(super) fn left(&mut self, statement: &'a ast::Statement, is_kept: bool) {
+        let is_let = |name: &str| {
+            let mut clauses = statement.clauses.iter();
+            clauses
+                .any(|it| matches!(it, ast::Clause::Let { name: bound, .. } if bound.text == name))
+        };
+        for (dim, subscript) in statement.indices.iter().enumerate() {
+            let span = subscript.span;
+            match &subscript.kind {
+                ast::ExprKind::Name(name) if !is_let(name) => {
+                    if let Some(&(_, first)) = self.locals.get(name.as_str()) {
+                        self.report(redefined(&Name { text: name.clone(), span }, first));
+                    } else {
+                        self.new_variable(name, span);
+                    }
+                    continue;
+                }
+                ast::ExprKind::Name(name) if !is_kept => {
+                    self.subscripts.entry(name).or_default().push(self.variables.len());
+                }
+                _ => {}
             }
+            let name = format!("{}.{dim}", statement.target.text);
+            self.variables.push(IndexVariable { name, span });
+            self.addressed.push(dim);
         }
         self.rank = self.variables.len();
+    }
+
+    /// Checks the subscripts of the left-hand side that are no index variables.
+    pub(super) fn addresses(&mut self, statement: &'a ast::Statement) -> Option<Vec<Address>> {
+        let mut addresses = Vec::new();
+        for dim in self.addressed.clone() {
+            let subscript = &statement.indices[dim..=dim];
+            let value = self.values(subscript);
+            let index = value.and_then(|value| self.indices(value, subscript));
+            addresses.extend(index.into_iter().flatten().map(|index| Address { dim, index }));
+        }
+        (addresses.len() == self.addressed.len()).then_some(addresses)
     }
 
     fn new_variable(&mut self, name: &'a str, span: Span) -> Option<usize> {
@@ -133,16 +171,17 @@ impl<'f, 'a> Scope<'f, 'a> {
         name: &'a Name,
         lower: &'a ast::Expr,
         upper: &'a ast::Expr,
-    ) -> Option<RangeClause> {
-        let variable = self.ranged_variable(name);
-        let lower_bound = self.bound(lower);
-        let upper_bound = self.bound(upper);
-        Some(RangeClause {
-            variable: variable?,
-            lower: lower_bound?,
-            upper: upper_bound?,
-            span: name.span.to(upper.span),
-        })
+    ) -> Vec<RangeClause> {
+        let variables = match self.subscripts.get(name.text.as_str()) {
+            Some(variables) => variables.clone(),
+            None => self.ranged_variable(name).into_iter().collect(),
+        };
+        let bounds = (self.bound(lower), self.bound(upper));
+        let (Some(lower), Some(upper)) = bounds else { return Vec::new() };
+        let span = name.span.to(upper.span);
+        let clause =
+            |variable| RangeClause { variable, lower: lower.clone(), upper: upper.clone(), span };
+        variables.into_iter().map(clause).collect()
     }
 
     fn ranged_variable(&mut self, name: &'a Name) -> Option<usize> {
@@ -263,6 +302,16 @@ impl<'f, 'a> Scope<'f, 'a> {
     pub(super) fn reductions(&mut self, statement: &ast::Statement, before: usize) {
         let failed = self.function.diagnostics[before..].iter().any(Diagnostic::is_error);
         if statement.assign != Assign::Plain || failed {
+            return;
+        }
+        if let Some(dim) = self.addressed.first() {
+            let span = statement.indices[*dim].span;
+            let message =
+                "subscript on the left of '=' is not an index variable, expected a reduction";
+            self.report(
+                Diagnostic::new(Reason::MissingReduction, span, message.to_owned())
+                    .note(statement.assign_span, "try a reduction, such as '+='"),
+            );
             return;
         }
         let reductions = &self.variables[self.rank..];

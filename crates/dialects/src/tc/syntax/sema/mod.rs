@@ -304,8 +304,9 @@ impl<'a> FunctionChecker<'a> {
             .map(|annotation| (annotation.scalar, annotation.dims.len(), annotation.span));
 
         let mut scope = Scope::new(self);
-        scope.left(statement);
+        scope.left(statement, kept.is_some());
         let clauses = scope.clauses(statement);
+        let addresses = scope.addresses(statement);
         let value = scope.value(&statement.value);
 
         let rank = statement.indices.len();
@@ -363,7 +364,9 @@ impl<'a> FunctionChecker<'a> {
             scope.report_uninitialized(statement, is_output);
         }
         let parts = scope.finish();
-        let (Some(tensor), Some(value), Some(scalar)) = (target, value, scalar) else {
+        let (Some(tensor), Some(addresses), Some(value), Some(scalar)) =
+            (target, addresses, value, scalar)
+        else {
             return None;
         };
         let failed = self.diagnostics[before..].iter().any(Diagnostic::is_error);
@@ -372,6 +375,7 @@ impl<'a> FunctionChecker<'a> {
             assign: statement.assign,
             variables: parts.variables,
             rank,
+            addresses,
             reductions: parts.reductions,
             scalar,
             previous: previous.map(|previous| previous.statement),
@@ -381,6 +385,7 @@ impl<'a> FunctionChecker<'a> {
             value,
             equivalent,
             target_span: statement.target.span,
+            left_span: Span::new(statement.target.span.start, statement.assign_span.start),
             span: statement.span,
         })
     }

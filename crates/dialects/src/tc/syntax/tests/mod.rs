@@ -280,9 +280,8 @@ fn messages_name_what_was_found_and_expected() {
             "t.tc:1:24: error: expected a statement or '}', found end of file [TC0001]",
         ),
         (
-            "def f() -> (O) { O(0) = 1 }",
-            "t.tc:1:20: error: expected an index variable (no other expression may stand on the \
-             left), found '0' [TC0001]",
+            "def f() -> (O) { O(0 1) = 1 }",
+            "t.tc:1:22: error: expected ',', ')' or an operator, found '1' [TC0001]",
         ),
     ] {
         let source = SourceFile::new("t.tc", text);
@@ -305,7 +304,13 @@ fn each_mistake_has_its_reason() {
         ("O(i) = I(i) where N in 0:2", "undeclared"),
         ("O(i,i) = A(i,i)", "redefined"),
         ("O(i) = x where x = I(i), x = 1", "redefined"),
-        ("O(i) = I(i) where i = 1", "redefined"),
+        ("O(i) = I(i) where i = 1", "missing_reduction"),
+        ("O(I(i)) = 1", "missing_reduction"),
+        ("O(i, I(i)) = 1", "missing_reduction"),
+        ("O(A(i, 0)) += 1", "index_not_integral"),
+        ("O(Q(i)) += 1", "undeclared"),
+        ("O(i, i) += 1 where i in 0:N", "redefined"),
+        ("O(i) = 1 where i in 0:N O(i) += 1 where i = I(j), i in 0:N", "undeclared"),
         ("N(i) = I(i)", "redefined"),
         ("O(exp) = I(exp)", "builtin_redefined"),
         ("O(i) = I(i) where sin = 1", "builtin_redefined"),
