@@ -26,8 +26,10 @@
 pub mod emulator;
 mod machine;
 pub mod pipeline;
+mod ptxas;
 
 pub use machine::machines;
+pub use ptxas::assemble;
 
 use crate::{backend::Error, llvm};
 use melior::ir::{Module, TypeLike, ValueLike};
