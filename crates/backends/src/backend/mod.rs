@@ -62,6 +62,9 @@ pub enum Error {
     /// LLVM found something wrong with what was generated.
     #[error("LLVM: {0}")]
     Llvm(String),
+    /// The device cannot hold the program.
+    #[error("the device failed: {0}")]
+    Device(String),
     /// The assembler of the target is missing, or rejects the code.
     #[error("ptxas: {0}")]
     Assembler(String),

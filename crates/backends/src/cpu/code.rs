@@ -24,7 +24,7 @@ const OPENMP: &CStr = c"libomp.so.5";
 type Entry = unsafe extern "C" fn(*const *const i64) -> i32;
 
 /// Code loaded into this process.
-pub(super) struct Loaded {
+pub(crate) struct Loaded {
     jit: LLVMOrcLLJITRef,
     entries: Vec<Entry>,
     set_num_threads: Option<(unsafe extern "C" fn(c_int), c_int)>,
@@ -72,6 +72,20 @@ impl Loaded {
             Ok(code)
         }
     }
+
+    /// Calls the function of a number with a pointer per argument.
+    ///
+    /// # Safety
+    /// The pointers must be what the function expects: descriptors of memory that it may access, or pointers.
+    pub unsafe fn call_with(&self, function: usize, pointers: &[*const i64]) -> i32 {
+        // SAFETY: as for this function.
+        unsafe {
+            if let Some((set, threads)) = self.set_num_threads {
+                set(threads);
+            }
+            (self.entries[function])(pointers.as_ptr())
+        }
+    }
 }
 
 impl Code for Loaded {
@@ -79,12 +93,7 @@ impl Code for Loaded {
         let pointers: Vec<_> = arguments.iter().map(|it| it.words().as_ptr()).collect();
         // SAFETY: the descriptors borrow the tensors, exclusively if they are written;
         // the caller has checked them against the signature, on which the code relies.
-        unsafe {
-            if let Some((set, threads)) = self.set_num_threads {
-                set(threads);
-            }
-            Ok((self.entries[function])(pointers.as_ptr()))
-        }
+        Ok(unsafe { self.call_with(function, &pointers) })
     }
 }
 

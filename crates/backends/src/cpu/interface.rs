@@ -12,7 +12,7 @@ use tc_ir::{Context, Node, Var};
 /// MLIR's prefix of the C interface of a function.
 pub(super) const INTERFACE_PREFIX: &str = "_mlir_ciface_";
 /// The prefix of function names during lowering. It is not a C identifier, so no library symbol has it.
-pub(super) const KERNEL_PREFIX: &str = "tc.kernel.";
+pub(crate) const KERNEL_PREFIX: &str = "tc.kernel.";
 /// The prefix of the entry functions that this process calls.
 pub(super) const ENTRY_PREFIX: &str = "_tc_entry_";
 

@@ -1,10 +1,10 @@
 //! Native code: lowering with MLIR, optimization and code generation with LLVM, and the
 //! result as text, an object with a C header, or code that runs at once.
 
-mod code;
+pub(crate) mod code;
 mod cost;
 pub mod header;
-mod interface;
+pub(crate) mod interface;
 pub mod pipeline;
 
 use crate::{
@@ -111,7 +111,7 @@ pub fn lower_by_pass<'c, E: From<Error>>(
 
 /// Checks that all operations are supported, and turns results into destinations. Returns whether
 /// passes for MLIR's own dialects are needed.
-fn prepare(module: &mut Module) -> Result<bool, Error> {
+pub(crate) fn prepare(module: &mut Module) -> Result<bool, Error> {
     let contents = upstream::check(module).ok_or(Error::Lowering)?;
     if !contents.decompose(module, |module, pipeline| run(module, pipeline).is_ok()) {
         return Err(Error::Lowering);
@@ -208,9 +208,10 @@ impl Artifact for Program {
 
 /// Gives functions names that no library has: a function may be called `exp` or `malloc`,
 /// which generated code calls too. [`header::function_names`] are those that C programs use.
-fn rename(module: &Module) {
+pub(crate) fn rename(module: &Module) {
     for op in mlir::ops(mlir::block_ref(module.body())) {
         if let Some(name) = mlir::string_attr(op, "sym_name")
+            && mlir::is(op, "func.func")
             && mlir::body(op, 0).is_some()
         {
             let name = format!("{}{name}", interface::KERNEL_PREFIX);
@@ -219,10 +220,10 @@ fn rename(module: &Module) {
     }
 }
 
-fn copy<'c>(module: &Module<'c>) -> Result<Module<'c>, Error> {
+pub(crate) fn copy<'c>(module: &Module<'c>) -> Result<Module<'c>, Error> {
     Module::from_operation((*module.as_operation()).clone()).ok_or(Error::Lowering)
 }
 
-fn run(module: &mut Module, pipeline: &str) -> Result<(), Error> {
+pub(crate) fn run(module: &mut Module, pipeline: &str) -> Result<(), Error> {
     run_pipeline(module, pipeline).map_err(|_| Error::Lowering)
 }

@@ -87,6 +87,20 @@ pub fn to_loops(codegen: &Codegen, upstream: bool) -> String {
     [to_nests(codegen, upstream), from_nests(codegen)].join(",")
 }
 
+/// The passes from tensors to buffers, for every target.
+pub(crate) const BUFFERIZE: [&str; 9] = [
+    "drop-argument-attributes",
+    "unshare-empty-tensors",
+    "reuse-carried-buffers",
+    "copy-shared-destinations",
+    // Up to bufferization nothing may fold the pairs of 'to_tensor' and 'to_buffer' that this makes.
+    "bufferize-chains",
+    "eliminate-empty-tensors",
+    "one-shot-bufferize{allow-return-allocs-from-loops}",
+    "canonicalize",
+    "cse",
+];
+
 /// The first half of [`to_loops`]: loop nests, with all allocations and deallocations.
 pub(super) fn to_nests(codegen: &Codegen, upstream: bool) -> String {
     let parallel = 1 < codegen.threads;
@@ -97,19 +111,7 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool) -> String {
         codegen.machine.parallel_threshold(),
         codegen.strict_fp
     );
-    let mut passes = vec![
-        "drop-argument-attributes",
-        // Buffers.
-        "unshare-empty-tensors",
-        "reuse-carried-buffers",
-        "copy-shared-destinations",
-        // Up to bufferization nothing may fold the pairs of 'to_tensor' and 'to_buffer' that this makes.
-        "bufferize-chains",
-        "eliminate-empty-tensors",
-        "one-shot-bufferize{allow-return-allocs-from-loops}",
-        "canonicalize",
-        "cse",
-    ];
+    let mut passes = BUFFERIZE.to_vec();
     if !parallel {
         // What runs in parallel keeps its outer dimension for that.
         passes.push("func.func(fuse-outer-dimensions)");

@@ -23,19 +23,25 @@
 //! # Ok::<(), tc_backends::Error>(())
 //! ```
 
+mod device;
+mod emulated;
 pub mod emulator;
 mod machine;
 pub mod pipeline;
+mod program;
 mod ptxas;
 
+pub use device::{Device, DeviceError, Launch};
+pub use emulated::Emulator;
 pub use machine::machines;
+pub use program::Program;
 pub use ptxas::assemble;
 
 use crate::{backend::Error, llvm};
-use melior::ir::{Module, TypeLike, ValueLike};
+use melior::ir::{Module, Type, TypeLike, ValueLike};
 use std::sync::Once;
 use tc_dialects::{
-    mlir::{self, Op},
+    mlir::{self, Op, Val},
     report::Report,
 };
 use tc_passes::{run_pipeline, target::Codegen};
@@ -47,11 +53,14 @@ const MAX_SHORT: i64 = 1 << 30;
 /// Functions that the driver defines.
 const DRIVER_FUNCTIONS: [&str; 2] = ["vprintf", "__assertfail"];
 
-/// Registers the pipeline `lower-to-nvvm`, and the passes in it, with MLIR, once per process.
+/// Registers the pipelines `lower-to-nvvm` and `lower-to-kernels`, and the passes in it, with MLIR, once per process.
 pub fn register() {
     static ONCE: Once = Once::new();
     tc_passes::register();
-    ONCE.call_once(|| pipeline::LOWER_TO_NVVM.register());
+    ONCE.call_once(|| {
+        pipeline::LOWER_TO_NVVM.register();
+        pipeline::OUTLINE_KERNELS.register();
+    });
 }
 
 /// The PTX of the kernels of a module, which has one `gpu.module` of functions with operations of
@@ -89,19 +98,28 @@ fn kernels<'c>(module: &Module<'c>) -> Result<Op<'c>, Error> {
     Ok(kernels)
 }
 
-/// Whether 32 bits are enough for an index: they reach every element of the buffers of all kernels, and no
-/// buffer holds indices, which have 64 bits in memory.
+/// Whether 32 bits are enough for an index: they reach every element of the buffers of all kernels, no
+/// buffer holds indices, which have 64 bits in memory, and none is an argument.
 fn has_short_indices(kernels: Op) -> bool {
+    let is_short = |ty: Type| {
+        let mut extents = mlir::shape(ty).into_iter();
+        let count = extents.try_fold(1i64, |count, extent| count.checked_mul(extent?));
+        !mlir::is_memref(ty)
+            || !mlir::element_type(ty).is_index() && count.is_some_and(|it| it <= MAX_SHORT)
+    };
     let mut are_short = true;
     mlir::walk(kernels, &mut |op| {
-        let Some(block) = mlir::body(op, 0).filter(|_| mlir::is(op, "gpu.func")) else { return };
-        for argument in mlir::arguments(block) {
-            let ty = argument.r#type();
-            let mut extents = mlir::shape(ty).into_iter();
-            let count = extents.try_fold(1i64, |count, extent| count.checked_mul(extent?));
-            are_short &= !mlir::is_memref(ty)
-                || !mlir::element_type(ty).is_index() && count.is_some_and(|it| it <= MAX_SHORT);
+        if let Some(block) = mlir::body(op, 0).filter(|_| mlir::is(op, "gpu.func")) {
+            are_short &= mlir::arguments(block).into_iter().all(|it| is_short(it.r#type()));
         }
+        // Buffers of open sizes, and indices of the host.
+        let is_argument =
+            |value: &Val| mlir::argument_parent(*value).is_some_and(|op| mlir::is(op, "gpu.func"));
+        are_short &= match mlir::name(op) {
+            "memref.reinterpret_cast" => is_short(mlir::result(op, 0).r#type()),
+            "arith.index_cast" => !is_argument(&mlir::operand(op, 0)),
+            _ => true,
+        };
     });
     are_short
 }

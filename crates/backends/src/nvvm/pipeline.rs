@@ -1,6 +1,36 @@
 //! The passes from kernels, operations of `imap` on buffers in a `gpu.module`, to the `llvm` dialect.
 
+use crate::cpu::pipeline::{BUFFERIZE, destinations, to_llvm};
 use tc_dialects::pass::{self, PassOption, PipelineInfo};
+use tc_passes::target::Codegen;
+
+/// The pipeline of programs up to kernels as `tc-opt` runs it.
+pub static OUTLINE_KERNELS: PipelineInfo = PipelineInfo {
+    argument: "lower-to-kernels",
+    summary: "Lower functions on tensors to kernels for a GPU, and functions that launch them",
+    options: &[],
+    build: |_| Ok([destinations(false), to_kernels()].join(",")),
+};
+
+/// The passes from functions with destinations to kernels and a workspace.
+pub(super) fn to_kernels() -> String {
+    let kernels = [
+        "pin-carried-buffers",
+        "canonicalize",
+        "cse",
+        "imap-outline-kernels",
+        "canonicalize",
+        "cse",
+        "imap-assign-buffers",
+    ];
+    [&BUFFERIZE[..], &kernels].concat().join(",")
+}
+
+/// The passes from functions that call a device to the `llvm` dialect, without kernels.
+pub(super) fn host(codegen: &Codegen) -> String {
+    let scalars = "convert-imap-to-arith,canonicalize,cse";
+    [scalars, &to_llvm(codegen, true), "check-device-reads"].join(",")
+}
 
 /// The whole pipeline as `tc-opt` runs it.
 pub static LOWER_TO_NVVM: PipelineInfo = PipelineInfo {

@@ -3,6 +3,8 @@
 //!
 //! `TC_RANDOM_PROGRAMS` sets the number of programs, `TC_RANDOM_SEED` the first seed.
 
+#[path = "../support/device.rs"]
+mod device;
 mod generator;
 #[path = "../support/passes.rs"]
 mod passes;
@@ -21,7 +23,7 @@ use std::{
     collections::BTreeMap,
     panic::{AssertUnwindSafe, catch_unwind},
 };
-use tc_backends::{Codegen, cpu, interp::compare, runtime::Tensor};
+use tc_backends::{Codegen, cpu, interp::compare, nvvm::emulator, runtime::Tensor};
 use tc_dialects::{mlir, report};
 use tc_passes::run_pipeline;
 
@@ -163,6 +165,57 @@ fn passes_keep_the_meaning_of_random_programs() {
         let certain = all.elements - all.uncertain;
         assert!(certain > 100 * count as usize, "{all:?}");
     }
+}
+
+/// Checks a program on the GPU target. `None` if it has an operation that has no kernel yet.
+fn check_device(program: &Program) -> Result<Option<device::Run>, String> {
+    let context = tc_dialects::new_context();
+    let (_, received) = report::collect(&context);
+    let module = program.build(&context);
+    // Programs read elements that nothing wrote, where the result does not depend on them.
+    let options = emulator::Options { check_initialised: false, ..emulator::Options::default() };
+    match device::compare_program(&module, "f", &[&program.inputs()], &options) {
+        Ok(run) => Ok(Some(run)),
+        Err(error) => {
+            let received = received.borrow();
+            let messages: Vec<_> = received.iter().map(|it| it.message.clone()).collect();
+            let messages = messages.join("\n");
+            if messages.contains("is not supported on GPUs") {
+                return Ok(None);
+            }
+            Err(format!("device: {error}\n{messages}"))
+        }
+    }
+}
+
+/// `TC_RANDOM_DEVICE_PROGRAMS` sets the number of programs.
+#[test]
+fn random_programs_agree_on_the_gpu_target() {
+    let count = from_environment("TC_RANDOM_DEVICE_PROGRAMS", 50);
+    let first = from_environment("TC_RANDOM_SEED", 0);
+    let (mut num_checked, mut elements, mut launches) = (0, 0, 0);
+    for seed in first..first + count {
+        let program = generate(seed);
+        match check_device(&program) {
+            Ok(None) => {}
+            Ok(Some(run)) => {
+                num_checked += 1;
+                elements += run.elements;
+                launches += run.launches.max(run.kernels);
+            }
+            Err(error) => {
+                let kind = kind(&error);
+                let fails =
+                    |it: &Program| check_device(it).is_err_and(|it| self::kind(&it) == kind);
+                let small = shrink::shrink(&program, 100, fails);
+                let error = check_device(&small).err().unwrap_or(error);
+                panic!("seed {seed}: {error}\n{small:?}");
+            }
+        }
+    }
+    println!("{num_checked} of {count} programs, {launches} launches, {elements} elements");
+    assert!(num_checked * 4 >= count, "{num_checked} of {count} programs have kernels");
+    assert!(elements as u64 > 20 * num_checked, "{elements}");
 }
 
 /// What is left of a program is a program, which the interpreter can run.

@@ -450,4 +450,23 @@ def Imap_CheckOp : Imap_Op<"check", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = "$condition `,` $message attr-dict";
 }
 
+def Imap_LaunchOp : Imap_Op<"launch", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Starts a kernel on the device";
+  let description = [{
+    The kernel is a `gpu.func`. `threads` is the number of threads that have work: the host code starts as many
+    blocks as hold them, and the device may start fewer, because kernels are right for any number of blocks.
+
+    A buffer is passed as the pointer from which its offset counts. Its sizes, strides and offset are part of the
+    type of the parameter, or values among `args`. An `index` is passed with 64 bits.
+
+    ```mlir
+    imap.launch @kernels::@f_0 threads(%n) args(%x, %y, %size : memref<?xf32>, memref<8xf32>, index)
+    ```
+  }];
+  let arguments = (ins SymbolRefAttr:$kernel, Index:$threads, Variadic<AnyType>:$arguments);
+  let assemblyFormat = [{
+    $kernel `threads` `(` $threads `)` (`args` `(` $arguments^ `:` type($arguments) `)`)? attr-dict
+  }];
+}
+
 #endif // TC_IMAP_TD

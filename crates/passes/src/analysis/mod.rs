@@ -1,5 +1,6 @@
 //! Analyses: they read the IR and change nothing.
 
+pub(crate) mod buffers;
 pub mod cost;
 pub mod element_ranges;
 pub mod index_reader;

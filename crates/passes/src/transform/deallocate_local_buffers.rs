@@ -23,7 +23,7 @@
 //!
 //! Remark: how many buffers of a function are freed.
 
-use super::outline_loops::VIEWS;
+use crate::analysis::buffers::VIEWS;
 use melior::ir::{Attribute, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 use tc_dialects::{

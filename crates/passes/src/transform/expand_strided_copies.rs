@@ -23,8 +23,8 @@
 //!
 //! Copies of unranked buffers stay as they are. Remark: the number of copies that were expanded.
 
-use crate::loops::build_for;
-use melior::ir::{Type, ValueLike, operation::OperationLike, r#type::MemRefType};
+use crate::{analysis::buffers::needs_loops, loops::build_for};
+use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::{
     mlir::{self, Builder, Op},
     pass::{Failure, PassInfo, PassRun},
@@ -66,30 +66,6 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// Whether a copy is between ranked buffers of which one is not contiguous.
-fn needs_loops(copy: Op) -> bool {
-    let types: Vec<_> = mlir::operands(copy).iter().map(|it| it.r#type()).collect();
-    types.iter().all(|it| mlir::is_memref(*it)) && !types.into_iter().all(is_contiguous)
-}
-
-/// Whether `finalize-memref-to-llvm` copies buffers of this type by `memcpy`.
-fn is_contiguous(ty: Type) -> bool {
-    let Ok(buffer) = MemRefType::try_from(ty) else { return false };
-    let extents = mlir::shape(ty);
-    let dims: Vec<_> = extents.iter().map(|extent| extent.unwrap_or(i64::MIN)).collect();
-    let plain = MemRefType::contiguous(mlir::element_type(ty), &dims, buffer.memory_space());
-    if Type::from(plain) == ty {
-        return true;
-    }
-    let mut expected = 1i64;
-    let (strides, _) = buffer.strides_and_offset();
-    extents.into_iter().zip(strides).rev().all(|(extent, stride)| {
-        let is_dense = stride == expected;
-        expected = expected.saturating_mul(extent.unwrap_or(0));
-        is_dense && extent.is_some_and(|extent| 0 < extent)
-    })
 }
 
 /// Replaces a copy by a loop nest.

@@ -1,7 +1,9 @@
 //! Passes that rewrite within a dialect.
 
+pub mod assign_buffers;
 pub mod bufferize_chains;
 pub mod check_allocations;
+pub mod check_device_reads;
 pub mod copy_shared_destinations;
 pub mod deallocate_local_buffers;
 pub mod drop_argument_attributes;
@@ -18,6 +20,7 @@ pub mod infer_shapes;
 pub mod limit_vectorization;
 pub mod outline_loops;
 pub mod pad;
+pub mod pin_carried_buffers;
 pub mod raise_while_to_for;
 pub mod reassociate;
 pub mod reuse_carried_buffers;

@@ -38,6 +38,7 @@
 //! Option: `max-loops`, how many nests a function may keep.
 //! Remark: how many nests were outlined, and to how many functions.
 
+use crate::analysis::buffers::{buffers_alone, values_from_outside};
 use melior::ir::{
     Type, ValueLike,
     operation::{OperationLike, OperationPrintingFlags},
@@ -73,19 +74,6 @@ pub const NOALIAS: &str = "tc.noalias";
 const LOOPS: [&str; 2] = ["scf.for", "scf.parallel"];
 /// The loops of one operation are one nest, with fewer than so many times `max-loops` loops.
 const NEST_FACTOR: i64 = 8;
-/// What gives the same memory under another type.
-pub(super) const VIEWS: [&str; 7] = [
-    "memref.cast",
-    "memref.collapse_shape",
-    "memref.expand_shape",
-    "memref.memory_space_cast",
-    "memref.reinterpret_cast",
-    "memref.subview",
-    "memref.view",
-];
-/// What gives memory that nothing else refers to.
-const ALLOCATIONS: [&str; 3] = ["memref.alloc", "memref.alloca", "memref.get_global"];
-
 fn run(pass: &PassRun) -> Result<(), Failure> {
     let Some(max_loops) = pass.options.number("max-loops") else {
         Report::op_error(pass.op, "'max-loops' expects a number").emit();
@@ -224,52 +212,4 @@ fn outline<'c>(function: Op<'c>, nest: Op<'c>) -> (Op<'c>, Vec<Val<'c>>) {
         vec![region],
     );
     (outlined, passed)
-}
-
-/// What a nest uses of what is defined outside of it, in order of appearance.
-fn values_from_outside<'c>(nest: Op<'c>) -> Vec<Val<'c>> {
-    let mut inside = HashSet::new();
-    mlir::walk(nest, &mut |op| {
-        inside.extend(mlir::results(op).into_iter().map(mlir::value_key));
-        for block in (0..op.region_count()).flat_map(|region| mlir::blocks(op, region)) {
-            inside.extend(mlir::arguments(block).into_iter().map(mlir::value_key));
-        }
-    });
-    let mut found = Vec::new();
-    mlir::walk(nest, &mut |op| {
-        found.extend(
-            mlir::operands(op).into_iter().filter(|value| inside.insert(mlir::value_key(*value))),
-        );
-    });
-    found
-}
-
-/// Of each buffer among the values, `1` if it shares no memory with the others and `0` otherwise;
-/// `None` if that is not known of any.
-fn buffers_alone(values: &[Val]) -> Option<String> {
-    let buffers = values.iter().filter(|value| mlir::is_memref(value.r#type()));
-    // What comes from somewhere else may be any of the others.
-    let roots: Vec<_> = buffers.map(|value| root(*value)).collect::<Option<_>>()?;
-    let mut counts = HashMap::new();
-    for root in &roots {
-        *counts.entry(*root).or_insert(0) += 1;
-    }
-    Some(roots.iter().map(|root| if counts[root] == 1 { '1' } else { '0' }).collect())
-}
-
-/// The key of the allocation or of the argument of a function that a buffer is part of.
-fn root(mut value: Val) -> Option<usize> {
-    loop {
-        let Some(op) = mlir::defining_op(value) else {
-            let around = mlir::argument_parent(value)?;
-            return mlir::is(around, "func.func").then(|| mlir::value_key(value));
-        };
-        if ALLOCATIONS.iter().any(|name| mlir::is(op, name)) {
-            return Some(mlir::value_key(value));
-        }
-        if !VIEWS.iter().any(|name| mlir::is(op, name)) {
-            return None;
-        }
-        value = mlir::operand(op, 0);
-    }
 }

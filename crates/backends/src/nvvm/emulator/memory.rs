@@ -206,6 +206,36 @@ impl Memory {
         self.buffers[buffer.0].address
     }
 
+    /// Gives up the bytes of a buffer. Accesses of it are errors then.
+    pub fn free(&mut self, buffer: Buffer) {
+        self.buffers[buffer.0].bytes = Bytes::default();
+    }
+
+    /// Copies bytes between buffers, each given with an offset, and whether something wrote them.
+    ///
+    /// # Panics
+    ///
+    /// Panics if they do not fit.
+    pub fn copy(&mut self, target: (Buffer, usize), source: (Buffer, usize), bytes: usize) {
+        let from = &self.buffers[source.0.0].bytes;
+        let data = from.data[source.1..source.1 + bytes].to_vec();
+        let written = from.written[source.1..source.1 + bytes].to_vec();
+        let to = &mut self.buffers[target.0.0].bytes;
+        to.data[target.1..target.1 + bytes].copy_from_slice(&data);
+        to.written[target.1..target.1 + bytes].copy_from_slice(&written);
+    }
+
+    /// The buffer that holds so many bytes from an address on, and the offset from its start.
+    ///
+    /// # Errors
+    /// No buffer holds all of them.
+    pub fn place(&self, address: u64, bytes: usize) -> Result<(Buffer, usize), FaultKind> {
+        let (number, offset) = self.resolve(address, bytes)?;
+        let length = self.buffers[number].bytes.data.len();
+        let offset = in_bounds(Place::Buffer(number), offset, bytes, length)?;
+        Ok((Buffer(number), offset))
+    }
+
     /// The buffer whose window holds an address, and the offset from its start.
     #[inline]
     pub(super) fn resolve(&self, address: u64, bytes: usize) -> Result<(usize, i64), FaultKind> {

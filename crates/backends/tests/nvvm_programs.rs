@@ -1,0 +1,325 @@
+//! Whole programs on the GPU target, in the emulator, against the interpreter.
+
+#[path = "support/device.rs"]
+mod device;
+
+use device::{Run, compare_program};
+use melior::ir::Module;
+use std::sync::{Arc, Mutex};
+use tc_backends::{
+    Codegen,
+    nvvm::{Emulator, Program, emulator, machines},
+    runtime::{ElementType, Tensor, random},
+};
+use tc_dialects::report;
+
+/// Random tensors of `f32`.
+fn inputs(shapes: &[&[usize]], seed: u64) -> Vec<Tensor> {
+    let tensor = |(number, shape): (usize, &&[usize])| {
+        random(ElementType::F32, shape, seed + number as u64, None).expect("a small tensor")
+    };
+    shapes.iter().enumerate().map(tensor).collect()
+}
+
+/// [`compare_program`] for a program as text.
+///
+/// # Panics
+/// The results differ.
+#[track_caller]
+fn check(text: &str, name: &str, inputs: &[&[Tensor]]) -> Run {
+    let context = tc_dialects::new_context();
+    let (_, received) = report::collect(&context);
+    let module = Module::parse(&context, text).expect("a valid program");
+    match compare_program(&module, name, inputs, &emulator::Options::default()) {
+        Ok(run) => run,
+        Err(error) => {
+            let messages: Vec<_> = received.borrow().iter().map(|it| it.message.clone()).collect();
+            panic!("{error}\n{}", messages.join("\n"))
+        }
+    }
+}
+
+/// Compiles a program that is not supported. Returns the first error.
+///
+/// # Panics
+/// It is supported.
+#[track_caller]
+fn fails(text: &str) -> String {
+    let context = tc_dialects::new_context();
+    let (_, received) = report::collect(&context);
+    let module = Module::parse(&context, text).expect("a valid program");
+    let program = Program::lower(&module, &Codegen::new(machines()[0].clone()));
+    assert!(program.is_err(), "expected an error");
+    let received = received.borrow();
+    let error = received.iter().find(|it| it.is_error()).expect("an error at an operation");
+    format!("{:?}: {}", error.place, error.message)
+}
+
+/// `x * 2 + y` in two operations that are not fused, and row sums of the result.
+fn chain(rows: &str, columns: &str) -> String {
+    format!(
+        "func.func @f(%x: tensor<{rows}x{columns}xf32>, %y: tensor<{rows}x{columns}xf32>) -> (tensor<{rows}xf32>, tensor<{rows}x{columns}xf32>) {{
+           %c0 = arith.constant 0 : index
+           %c1 = arith.constant 1 : index
+           %m = tensor.dim %x, %c0 : tensor<{rows}x{columns}xf32>
+           %n = tensor.dim %x, %c1 : tensor<{rows}x{columns}xf32>
+           %e = tensor.empty(%m, %n) : tensor<?x?xf32>
+           %a = tensor.cast %x : tensor<{rows}x{columns}xf32> to tensor<?x?xf32>
+           %b = tensor.cast %y : tensor<{rows}x{columns}xf32> to tensor<?x?xf32>
+           %d = imap.generic (i, j){{M, N}} domain: i in [0, M - 1], j in [0, N - 1], M in [1, 9999], N in [1, 9999]
+               runtime(%m, %n : index, index) ins(%a[i, j] : tensor<?x?xf32>) outs(%e[i, j] : tensor<?x?xf32>) {{
+           ^bb0(%p: f32):
+             %q = arith.addf %p, %p : f32
+             imap.yield %q : f32
+           }} -> tensor<?x?xf32>
+           %e2 = tensor.empty(%m, %n) : tensor<?x?xf32>
+           %s = imap.generic (i, j){{M, N}} domain: i in [0, M - 1], j in [0, N - 1], M in [1, 9999], N in [1, 9999]
+               runtime(%m, %n : index, index) ins(%d[i, j], %b[i, j] : tensor<?x?xf32>, tensor<?x?xf32>) outs(%e2[i, j] : tensor<?x?xf32>) {{
+           ^bb0(%p: f32, %r: f32):
+             %q = arith.addf %p, %r : f32
+             imap.yield %q : f32
+           }} -> tensor<?x?xf32>
+           %e3 = tensor.empty(%m) : tensor<?xf32>
+           %t = imap.generic (i)[j]{{M, N}} domain: i in [0, M - 1], j in [0, N - 1], M in [1, 9999], N in [1, 9999]
+               runtime(%m, %n : index, index) ins(%s[i, j] : tensor<?x?xf32>) outs(%e3[i] : tensor<?xf32>) fold [add f32] {{
+           ^bb0(%p: f32):
+             imap.yield %p : f32
+           }} -> tensor<?xf32>
+           %u = tensor.cast %t : tensor<?xf32> to tensor<{rows}xf32>
+           %v = tensor.cast %s : tensor<?x?xf32> to tensor<{rows}x{columns}xf32>
+           return %u, %v : tensor<{rows}xf32>, tensor<{rows}x{columns}xf32>
+         }}"
+    )
+}
+
+#[test]
+fn chains_of_static_sizes_agree() {
+    for (rows, columns) in [(1, 1), (3, 7), (5, 1025)] {
+        let text = chain(&rows.to_string(), &columns.to_string());
+        let shape = [rows, columns];
+        let run = check(&text, "f", &[&inputs(&[&shape, &shape], 1)]);
+        assert_eq!(run.kernels, 3);
+    }
+}
+
+#[test]
+fn dynamic_sizes_need_no_other_code() {
+    let shapes = [[1, 1], [3, 7], [5, 300]];
+    let inputs: Vec<_> = shapes.iter().map(|shape| inputs(&[shape, shape], 2)).collect();
+    let inputs: Vec<_> = inputs.iter().map(|it| &it[..]).collect();
+    let Run { kernels, launches, .. } = check(&chain("?", "?"), "f", &inputs);
+    assert_eq!((kernels, launches), (3, 9));
+}
+
+#[test]
+fn loops_carry_buffers_and_scalars() {
+    // Two tensors that change places in each iteration, a sum that decides when to stop, and a branch.
+    let text = "
+      func.func @f(%x: tensor<5xf32>, %y: tensor<5xf32>, %n: tensor<i32>) -> (tensor<5xf32>, tensor<5xf32>, tensor<i32>) {
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %zero = arith.constant 0 : i32
+        %one = arith.constant 1 : i32
+        %k = tensor.extract %n[] : tensor<i32>
+        %to = arith.index_cast %k : i32 to index
+        %a, %b = scf.for %i = %c0 to %to step %c1 iter_args(%p = %x, %q = %y) -> (tensor<5xf32>, tensor<5xf32>) {
+          %e = tensor.empty() : tensor<5xf32>
+          %s = imap.generic (i) domain: i in [0, 4] ins(%p[4 - i], %q[i] : tensor<5xf32>, tensor<5xf32>) outs(%e[i] : tensor<5xf32>) {
+          ^bb0(%u: f32, %v: f32):
+            %w = arith.addf %u, %v : f32
+            imap.yield %w : f32
+          } -> tensor<5xf32>
+          scf.yield %q, %s : tensor<5xf32>, tensor<5xf32>
+        }
+        %r:2 = scf.while (%t = %a, %m = %zero) : (tensor<5xf32>, i32) -> (tensor<5xf32>, i32) {
+          %first = tensor.extract %t[%c0] : tensor<5xf32>
+          %limit = arith.constant 100.0 : f32
+          %abs = math.absf %first : f32
+          %small = arith.cmpf olt, %abs, %limit : f32
+          %few = arith.cmpi slt, %m, %k : i32
+          %goes = arith.andi %small, %few : i1
+          scf.condition(%goes) %t, %m : tensor<5xf32>, i32
+        } do {
+        ^bb0(%t: tensor<5xf32>, %m: i32):
+          %e = tensor.empty() : tensor<5xf32>
+          %s = imap.generic (i) domain: i in [0, 4] ins(%t[i], %t[4 - i] : tensor<5xf32>, tensor<5xf32>) outs(%e[i] : tensor<5xf32>) {
+          ^bb0(%u: f32, %v: f32):
+            %w = arith.addf %u, %v : f32
+            imap.yield %w : f32
+          } -> tensor<5xf32>
+          %next = arith.addi %m, %one : i32
+          scf.yield %s, %next : tensor<5xf32>, i32
+        }
+        %odd = arith.andi %k, %one : i32
+        %is = arith.cmpi eq, %odd, %one : i32
+        %c = scf.if %is -> tensor<5xf32> {
+          %e = tensor.empty() : tensor<5xf32>
+          %s = imap.generic (i) domain: i in [0, 4] ins(%b[i] : tensor<5xf32>) outs(%e[i] : tensor<5xf32>) {
+          ^bb0(%u: f32):
+            %w = arith.negf %u : f32
+            imap.yield %w : f32
+          } -> tensor<5xf32>
+          scf.yield %s : tensor<5xf32>
+        } else {
+          scf.yield %b : tensor<5xf32>
+        }
+        %count = tensor.from_elements %r#1 : tensor<i32>
+        return %r#0, %c, %count : tensor<5xf32>, tensor<5xf32>, tensor<i32>
+      }";
+    let runs = [0, 1, 4].map(|count| {
+        let mut run = inputs(&[&[5], &[5]], 3);
+        run.push(Tensor::from_values(&[], &[count]).expect("a scalar"));
+        run
+    });
+    let run = check(text, "f", &runs.each_ref().map(|it| &it[..]));
+    assert!(run.launches > 10, "{run:?}");
+}
+
+#[test]
+fn constants_and_small_elements_are_in_device_memory() {
+    let text = "
+      func.func @f(%x: tensor<3xf32>, %i: tensor<i32>) -> (tensor<3xf32>, tensor<3xi1>, tensor<f32>) {
+        %c = arith.constant dense<[1.0, -2.0, 4.0]> : tensor<3xf32>
+        %m = arith.constant dense<[true, false, true]> : tensor<3xi1>
+        %s = arith.constant dense<0.5> : tensor<3xf32>
+        %e = tensor.empty() : tensor<3xf32>
+        %g = tensor.empty() : tensor<3xi1>
+        %y, %z = imap.generic (i) domain: i in [0, 2]
+            ins(%x[i], %c[i], %m[i], %s[i] : tensor<3xf32>, tensor<3xf32>, tensor<3xi1>, tensor<3xf32>)
+            outs(%e[i], %g[i] : tensor<3xf32>, tensor<3xi1>) {
+        ^bb0(%a: f32, %b: f32, %d: i1, %h: f32):
+          %p = arith.mulf %a, %b : f32
+          %q = arith.select %d, %p, %h : f32
+          %less = arith.cmpf olt, %q, %a : f32
+          imap.yield %q, %less : f32, i1
+        } -> tensor<3xf32>, tensor<3xi1>
+        %k = tensor.extract %i[] : tensor<i32>
+        %j = arith.index_cast %k : i32 to index
+        %v = tensor.extract %c[%j] : tensor<3xf32>
+        %flag = tensor.extract %m[%j] : tensor<3xi1>
+        %zero = arith.constant 0.0 : f32
+        %r = arith.select %flag, %v, %zero : f32
+        %t = tensor.from_elements %r : tensor<f32>
+        return %y, %z, %t : tensor<3xf32>, tensor<3xi1>, tensor<f32>
+      }";
+    let runs = [0, 1, 2].map(|place| {
+        let mut run = inputs(&[&[3]], 3);
+        run.push(Tensor::from_values(&[], &[place]).expect("a scalar"));
+        run
+    });
+    check(text, "f", &runs.each_ref().map(|it| &it[..]));
+}
+
+#[test]
+fn parts_of_buffers_are_copied_and_passed() {
+    let text = "
+      func.func @f(%x: tensor<6x8xf32>, %y: tensor<3x2xf32>, %i: tensor<i32>) -> (tensor<6x8xf32>, tensor<3x4xf32>) {
+        %k = tensor.extract %i[] : tensor<i32>
+        %j = arith.index_cast %k : i32 to index
+        %part = tensor.extract_slice %x[1, %j] [3, 4] [2, 1] : tensor<6x8xf32> to tensor<3x4xf32>
+        %e = tensor.empty() : tensor<3x4xf32>
+        %s = imap.generic (i, j) domain: i in [0, 2], j in [0, 3] ins(%part[i, j] : tensor<3x4xf32>) outs(%e[i, j] : tensor<3x4xf32>) {
+        ^bb0(%u: f32):
+          %w = arith.addf %u, %u : f32
+          imap.yield %w : f32
+        } -> tensor<3x4xf32>
+        %z = tensor.insert_slice %y into %x[%j, 2] [3, 2] [1, 3] : tensor<3x2xf32> into tensor<6x8xf32>
+        return %z, %s : tensor<6x8xf32>, tensor<3x4xf32>
+      }";
+    let runs = [0, 1, 3].map(|place| {
+        let mut run = inputs(&[&[6, 8], &[3, 2]], 3);
+        run.push(Tensor::from_values(&[], &[place]).expect("a scalar"));
+        run
+    });
+    check(text, "f", &runs.each_ref().map(|it| &it[..]));
+}
+
+#[test]
+fn captured_scalars_of_every_type_are_arguments() {
+    for (ty, values) in [
+        ("f64", Tensor::from_values(&[2], &[0.5f64, -3.0])),
+        ("f32", Tensor::from_values(&[2], &[0.5f32, -3.0])),
+        ("i8", Tensor::from_values(&[2], &[5i8, -3])),
+        ("i64", Tensor::from_values(&[2], &[5i64 << 40, -3])),
+        ("i1", Tensor::from_values(&[2], &[true, false])),
+    ] {
+        let add = if ty.starts_with('f') { "arith.addf" } else { "arith.addi" };
+        let text = format!(
+            "func.func @f(%x: tensor<2x{ty}>) -> tensor<2x{ty}> {{
+               %c1 = arith.constant 1 : index
+               %v = tensor.extract %x[%c1] : tensor<2x{ty}>
+               %e = tensor.empty() : tensor<2x{ty}>
+               %s = imap.generic (i) domain: i in [0, 1] ins(%x[i] : tensor<2x{ty}>) outs(%e[i] : tensor<2x{ty}>) {{
+               ^bb0(%u: {ty}):
+                 %w = {add} %u, %v : {ty}
+                 imap.yield %w : {ty}
+               }} -> tensor<2x{ty}>
+               return %s : tensor<2x{ty}>
+             }}"
+        );
+        check(&text, "f", &[&[values.expect("two elements")]]);
+    }
+}
+
+#[test]
+fn checks_and_faults_stop_a_run() {
+    let text = "
+      func.func @f(%x: tensor<?xf32> {tc.sizes = [\"N\"]}) -> tensor<?xf32> {
+        %c0 = arith.constant 0 : index
+        %n = tensor.dim %x, %c0 : tensor<?xf32>
+        %c4 = arith.constant 4 : index
+        %ok = arith.cmpi sle, %n, %c4 : index
+        imap.check %ok, \"N <= 4\"
+        %e = tensor.empty(%n) : tensor<?xf32>
+        %y = imap.generic (i){N} domain: i in [0, N - 1], N in [1, 99] runtime(%n : index)
+            ins(%x[i] : tensor<?xf32>) outs(%e[i] : tensor<?xf32>) {
+        ^bb0(%a: f32):
+          imap.yield %a : f32
+        } -> tensor<?xf32>
+        return %y : tensor<?xf32>
+      }";
+    let context = tc_dialects::new_context();
+    let module = Module::parse(&context, text).expect("a valid program");
+    let program =
+        Program::lower(&module, &Codegen::new(machines()[0].clone())).expect("it is supported");
+    let device = Emulator::new(program.ptx(), program.kernels()).expect("valid PTX");
+    let device = Arc::new(Mutex::new(device));
+    let compiled = program.load(device.clone()).expect("it fits");
+    let run = |extent: usize| {
+        let x = inputs(&[&[extent]], 1);
+        let mut y = inputs(&[&[extent]], 2);
+        let function = compiled.function("f").expect("the function of the module");
+        let result = function.call(&[&x[0]], &mut y);
+        result.map(|()| y[0] == x[0]).map_err(|error| error.to_string())
+    };
+    assert_eq!(run(4), Ok(true));
+    assert_eq!(run(5), Err("check failed: N <= 4".to_string()));
+    device.lock().expect("no panic").options.max_instructions = 1;
+    let error = run(4).expect_err("the kernel needs more instructions");
+    assert!(error.contains("more than 1 thread instructions"), "{error}");
+}
+
+#[test]
+fn sizes_that_change_are_errors() {
+    let error = fails(
+        "func.func @f(%x: tensor<?xf32>, %n: tensor<i32>) -> tensor<f32> {
+           %k = tensor.extract %n[] : tensor<i32>
+           %m = arith.index_cast %k : i32 to index
+           %e = tensor.empty(%m) : tensor<?xf32>
+           %y = imap.generic (i){M} domain: i in [0, M - 1], M in [1, 99] runtime(%m : index)
+               ins(%x[i] : tensor<?xf32>) outs(%e[i] : tensor<?xf32>) {
+           ^bb0(%a: f32):
+             imap.yield %a : f32
+           } -> tensor<?xf32>
+           %s = tensor.empty() : tensor<f32>
+           %z = imap.generic ()[i]{M} domain: i in [0, M - 1], M in [1, 99] runtime(%m : index)
+               ins(%y[i] : tensor<?xf32>) outs(%s[] : tensor<f32>) fold [add f32] {
+           ^bb0(%a: f32):
+             %b = arith.mulf %a, %a : f32
+             imap.yield %b : f32
+           } -> tensor<f32>
+           return %z : tensor<f32>
+         }",
+    );
+    assert!(error.contains("has a size that is not known when the function is entered"), "{error}");
+}

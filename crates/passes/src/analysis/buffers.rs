@@ -1,0 +1,94 @@
+//! Which memory buffers share, and what an operation uses from outside.
+
+use melior::ir::{Type, ValueLike, operation::OperationLike, r#type::MemRefType};
+use std::collections::{HashMap, HashSet};
+use tc_dialects::mlir::{self, Op, Val};
+
+/// The attribute of a function that computes the bytes of the workspace of another one.
+pub(crate) const IS_WORKSPACE: &str = "tc.workspace";
+/// The attribute of calls that give the status of a device.
+pub(crate) const DEVICE_STATUS: &str = "tc.device_status";
+/// What gives the same memory under another type.
+pub(crate) const VIEWS: [&str; 7] = [
+    "memref.cast",
+    "memref.collapse_shape",
+    "memref.expand_shape",
+    "memref.memory_space_cast",
+    "memref.reinterpret_cast",
+    "memref.subview",
+    "memref.view",
+];
+/// What gives memory that nothing else refers to.
+const ALLOCATIONS: [&str; 3] = ["memref.alloc", "memref.alloca", "memref.get_global"];
+
+/// What an operation uses of what is defined outside of it, in order of appearance.
+pub(crate) fn values_from_outside<'c>(nest: Op<'c>) -> Vec<Val<'c>> {
+    let mut inside = HashSet::new();
+    mlir::walk(nest, &mut |op| {
+        inside.extend(mlir::results(op).into_iter().map(mlir::value_key));
+        for block in (0..op.region_count()).flat_map(|region| mlir::blocks(op, region)) {
+            inside.extend(mlir::arguments(block).into_iter().map(mlir::value_key));
+        }
+    });
+    let mut found = Vec::new();
+    mlir::walk(nest, &mut |op| {
+        found.extend(
+            mlir::operands(op).into_iter().filter(|value| inside.insert(mlir::value_key(*value))),
+        );
+    });
+    found
+}
+
+/// Of each buffer among the values, `1` if it shares no memory with the others and `0` otherwise;
+/// `None` if that is not known of any.
+pub(crate) fn buffers_alone(values: &[Val]) -> Option<String> {
+    let buffers = values.iter().filter(|value| mlir::is_memref(value.r#type()));
+    // What comes from somewhere else may be any of the others.
+    let roots: Vec<_> = buffers.map(|value| root(*value)).collect::<Option<_>>()?;
+    let mut counts = HashMap::new();
+    for root in &roots {
+        *counts.entry(*root).or_insert(0) += 1;
+    }
+    Some(roots.iter().map(|root| if counts[root] == 1 { '1' } else { '0' }).collect())
+}
+
+/// The key of the allocation or of the argument of a function that a buffer is part of.
+fn root(mut value: Val) -> Option<usize> {
+    loop {
+        let Some(op) = mlir::defining_op(value) else {
+            let around = mlir::argument_parent(value)?;
+            return mlir::is(around, "func.func").then(|| mlir::value_key(value));
+        };
+        if ALLOCATIONS.iter().any(|name| mlir::is(op, name)) {
+            return Some(mlir::value_key(value));
+        }
+        if !VIEWS.iter().any(|name| mlir::is(op, name)) {
+            return None;
+        }
+        value = mlir::operand(op, 0);
+    }
+}
+
+/// Whether a copy is between ranked buffers of which one is not contiguous.
+pub(crate) fn needs_loops(copy: Op) -> bool {
+    let types: Vec<_> = mlir::operands(copy).iter().map(|it| it.r#type()).collect();
+    types.iter().all(|it| mlir::is_memref(*it)) && !types.into_iter().all(is_contiguous)
+}
+
+/// Whether `finalize-memref-to-llvm` copies buffers of this type by `memcpy`.
+fn is_contiguous(ty: Type) -> bool {
+    let Ok(buffer) = MemRefType::try_from(ty) else { return false };
+    let extents = mlir::shape(ty);
+    let dims: Vec<_> = extents.iter().map(|extent| extent.unwrap_or(i64::MIN)).collect();
+    let plain = MemRefType::contiguous(mlir::element_type(ty), &dims, buffer.memory_space());
+    if Type::from(plain) == ty {
+        return true;
+    }
+    let mut expected = 1i64;
+    let (strides, _) = buffer.strides_and_offset();
+    extents.into_iter().zip(strides).rev().all(|(extent, stride)| {
+        let is_dense = stride == expected;
+        expected = expected.saturating_mul(extent.unwrap_or(0));
+        is_dense && extent.is_some_and(|extent| 0 < extent)
+    })
+}

@@ -1,0 +1,459 @@
+//! `imap-outline-kernels`: each operation on buffers becomes a kernel for a device, which the function starts.
+//!
+//! Before:
+//!
+//! ```mlir
+//! func.func @f(%x: memref<?xf32>, %n: index, %y: memref<8xf32>) {
+//!   imap.generic .. runtime(%n : index) ins(%x[i] : memref<?xf32>) outs(%y[i] : memref<8xf32>) ..
+//! }
+//! ```
+//!
+//! After:
+//!
+//! ```mlir
+//! func.func @f(%x: memref<?xf32>, %n: index, %y: memref<8xf32>) {
+//!   %base, %offset, %size, %stride = memref.extract_strided_metadata %x : ..
+//!   imap.launch @kernels::@f_0 threads(%c8) args(%n, %x, %size, %y : ..)
+//! }
+//! gpu.module @kernels {
+//!   gpu.func @f_0(%n: i64, %x: memref<f32> {llvm.noalias}, %size: i64, %y: memref<8xf32> {llvm.noalias}) kernel {
+//!     .. // the operation, with %x under its type again
+//!     gpu.return
+//!   }
+//! }
+//! ```
+//!
+//! An operation is one of `imap`, a copy of buffers that are not contiguous, or an outermost nest of loops that
+//! stores elements. The latter comes from FFT and linear algebra. One thread runs it.
+//!
+//! A kernel takes a buffer of static sizes, strides and offset as it is. Another one is a pointer, and what its type
+//! leaves open are arguments of their own. Constants are copied. Operations that do the same on arguments of the
+//! same types, which share memory in the same way, share a kernel.
+//!
+//! The number of threads is the number of points of the operation, times the number of threads that fold a point
+//! together. For dynamic sizes it is computed from the size of the first destination.
+//!
+//! Remark: how many operations of a function were outlined, and to how many kernels.
+
+use super::{generic_builder::GenericBuilder, index_emitter::IndexMath};
+use crate::{
+    analysis::buffers::{buffers_alone, needs_loops, values_from_outside},
+    loops,
+};
+use melior::ir::{
+    Attribute, Type, TypeLike, ValueLike,
+    operation::{OperationLike, OperationPrintingFlags},
+    r#type::{FunctionType, MemRefType},
+};
+use std::collections::{HashMap, HashSet, hash_map::Entry};
+use tc_dialects::{
+    imap::{AnyIndexed, Combiner, Indexed, Sort},
+    mlir::{self, Builder, Op, Val, ValueMap},
+    pass::{Failure, PassInfo, PassOption, PassRun},
+    report::{RemarkKind, Report, remark},
+};
+use tc_ir::{Context, Var};
+
+/// The pass.
+pub const PASS: PassInfo = PassInfo {
+    argument: "imap-outline-kernels",
+    summary: "Make a kernel for a device of each operation on buffers",
+    anchor: "builtin.module",
+    options: &[PassOption {
+        name: "block-size",
+        description: "Threads of a block, a multiple of 32",
+        default: "256",
+    }],
+    dependent_dialects: &["arith", "gpu", "imap", "memref", "scf"],
+    run,
+};
+
+/// The operation that starts a kernel.
+pub const LAUNCH: &str = "imap.launch";
+/// The module of the kernels.
+const MODULE: &str = "kernels";
+/// Threads of a warp.
+const WARP: i64 = 32;
+
+fn run(pass: &PassRun) -> Result<(), Failure> {
+    let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
+    let Some(block_size) = pass.options.number("block-size").filter(|it| 0 < *it) else {
+        Report::op_error(pass.op, "'block-size' expects a positive number").emit();
+        return Err(Failure);
+    };
+    let functions = mlir::ops(block).into_iter().filter(|op| mlir::is(*op, "func.func"));
+    let mut kernels = Kernels::new(pass, block_size);
+    for function in functions {
+        pass.enter(function);
+        expand_copies(function);
+        let mut found = Vec::new();
+        find(function, &mut found);
+        let before = kernels.names.len();
+        let name = mlir::string_attr(function, "sym_name").unwrap_or_default();
+        for op in &found {
+            pass.enter(*op);
+            kernels.outline(name, *op).map_err(|report| {
+                report.emit();
+                Failure
+            })?;
+        }
+        if !found.is_empty() {
+            remark(
+                function.location(),
+                RemarkKind::Passed,
+                PASS.argument,
+                "operations",
+                name,
+                &[
+                    ("Outlined", &found.len().to_string()),
+                    ("Kernels", &(kernels.names.len() - before).to_string()),
+                ],
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Turns copies of buffers that are not contiguous into operations of `imap`.
+fn expand_copies(function: Op) {
+    let mut copies = Vec::new();
+    mlir::walk(function, &mut |op| {
+        if mlir::is(op, "memref.copy") && needs_loops(op) {
+            copies.push(op);
+        }
+    });
+    for copy in copies {
+        let builder = Builder::before(copy);
+        let (source, target) = (mlir::operand(copy, 0), mlir::operand(copy, 1));
+        let ir = Context::new();
+        let mut sizes = Vec::new();
+        let extents = mlir::shape(source.r#type()).into_iter().enumerate();
+        let extents: Vec<_> = extents
+            .map(|(dim, extent)| match extent {
+                Some(extent) => ir.constant(extent),
+                None => {
+                    sizes.push((format!("n{dim}"), builder.dim(source, dim)));
+                    ir.runtime(sizes.len() as u32 - 1)
+                }
+            })
+            .collect();
+        let mut generic = GenericBuilder::over(&ir, &sizes, &extents);
+        let place: Vec<_> = (0..extents.len()).map(|dim| ir.dim(dim as u32)).collect();
+        generic.read(source, place.clone());
+        generic.write(target, place, Combiner::ASSIGN);
+        let built = generic.build(&builder, |_, values| Ok(values.to_vec()));
+        built.expect("a body that copies");
+        mlir::erase(copy);
+    }
+}
+
+/// The operations of a function that become kernels, in order.
+fn find<'c>(op: Op<'c>, found: &mut Vec<Op<'c>>) {
+    for region in 0..op.region_count() {
+        for inner in mlir::blocks(op, region).into_iter().flat_map(mlir::ops) {
+            if AnyIndexed::cast(inner).is_some() || Sort::cast(inner).is_some() || is_nest(inner) {
+                found.push(inner);
+            } else {
+                find(inner, found);
+            }
+        }
+    }
+}
+
+/// Whether an operation is loops that only compute elements of buffers.
+fn is_nest(op: Op) -> bool {
+    if !["scf.for", "scf.parallel", "scf.while"].contains(&mlir::name(op)) || op.result_count() != 0
+    {
+        return false;
+    }
+    let (mut stores, mut is_plain) = (false, true);
+    mlir::walk(op, &mut |inner| {
+        stores |= mlir::is(inner, "memref.store");
+        is_plain &= !["imap", "func", "memref.alloc", "memref.copy"]
+            .iter()
+            .any(|name| mlir::name(inner).split('.').next() == Some(name) || mlir::is(inner, name))
+            || mlir::is(inner, "imap.apply")
+            || mlir::is(inner, "imap.builtin");
+    });
+    stores && is_plain
+}
+
+/// The kernels of a module.
+struct Kernels<'c> {
+    root: Op<'c>,
+    context: &'c melior::Context,
+    module: Option<Op<'c>>,
+    block_size: i64,
+    /// The names, by the text of the kernel without a name.
+    names: HashMap<String, String>,
+    taken: HashSet<String>,
+}
+
+impl<'c> Kernels<'c> {
+    fn new(pass: &PassRun<'c>, block_size: i64) -> Self {
+        let block = mlir::body(pass.op, 0);
+        let ops = block.map(mlir::ops).unwrap_or_default();
+        let module = ops.into_iter().find(|op| mlir::is(*op, "gpu.module"));
+        let mut taken = HashSet::new();
+        for op in module.and_then(|it| mlir::body(it, 0)).map(mlir::ops).unwrap_or_default() {
+            taken.extend(mlir::string_attr(op, "sym_name").map(str::to_string));
+        }
+        let (root, context) = (pass.op, pass.context);
+        Self { root, context, module, block_size, names: HashMap::new(), taken }
+    }
+
+    /// The module of the kernels, which is made if there is none.
+    fn module(&mut self) -> Op<'c> {
+        *self.module.get_or_insert_with(|| {
+            let block = mlir::body(self.root, 0).expect("a module has a body");
+            let (region, _) = mlir::region_with_block(&[], self.root.location());
+            let builder = Builder::at_end(self.context, block, self.root.location());
+            let name = [("sym_name", mlir::string(self.context, MODULE))];
+            builder.op_with("gpu.module", &[], &[], &name, vec![region])
+        })
+    }
+
+    /// Replaces an operation of a function by the launch of a kernel.
+    fn outline(&mut self, function: &str, op: Op<'c>) -> Result<(), Report<'c>> {
+        if op.result_count() != 0 {
+            let message = "is on tensors; a kernel needs buffers, so bufferize it first";
+            return Err(Report::op_error(op, message));
+        }
+        let before = Builder::before(op);
+        let threads = self.threads(&before, op);
+        let (kernel, passed) = self.build(&before, op)?;
+        let text = kernel.to_string_with_flags(OperationPrintingFlags::new().use_local_scope());
+        let text = text.map_err(|_| Report::op_error(op, "cannot be printed"))?;
+        let number = self.names.len();
+        let name = match self.names.entry(text) {
+            Entry::Occupied(entry) => {
+                mlir::erase(kernel);
+                entry.into_mut()
+            }
+            Entry::Vacant(entry) => {
+                let mut name = format!("{}_{number}", identifier(function));
+                while !self.taken.insert(name.clone()) {
+                    name.push('_');
+                }
+                mlir::set_attribute(kernel, "sym_name", mlir::string(self.context, &name));
+                entry.insert(name)
+            }
+        };
+        let module = mlir::string_attr(self.module.expect("made for the kernel"), "sym_name");
+        let symbol = format!("@{}::@{name}", module.unwrap_or(MODULE));
+        let symbol = ("kernel", mlir::parse_attribute(self.context, &symbol));
+        before.op_with(LAUNCH, &[&[threads], &passed[..]].concat(), &[], &[symbol], Vec::new());
+        mlir::erase(op);
+        Ok(())
+    }
+
+    /// Makes a kernel of an operation, without a name, and what it is started with.
+    fn build(
+        &mut self,
+        host: &Builder<'c>,
+        op: Op<'c>,
+    ) -> Result<(Op<'c>, Vec<Val<'c>>), Report<'c>> {
+        let is_constant = |value: &Val<'c>| {
+            mlir::defining_op(*value).is_some_and(|op| mlir::is(op, "arith.constant"))
+        };
+        let used = values_from_outside(op);
+        let (constants, used): (Vec<_>, Vec<_>) = used.into_iter().partition(is_constant);
+        let alone = buffers_alone(&used).unwrap_or_default();
+        let mut alone = alone.chars().map(|digit| digit == '1');
+        let (mut passed, mut types, mut attributes) = (Vec::new(), Vec::new(), Vec::new());
+        let mut parameters = Vec::new();
+        for value in &used {
+            let parameter = Parameter::of(host, *value).ok_or_else(|| {
+                let message = format!(
+                    "uses a value of type '{}', which a kernel cannot take",
+                    value.r#type()
+                );
+                Report::op_error(op, message)
+            })?;
+            let is_alone = mlir::is_memref(value.r#type()) && alone.next() == Some(true);
+            for (number, (value, ty)) in parameter.passed.iter().enumerate() {
+                passed.push(*value);
+                types.push(*ty);
+                let noalias = ("llvm.noalias", Attribute::unit(self.context));
+                let entries = if is_alone && number == 0 { vec![noalias] } else { Vec::new() };
+                attributes.push(mlir::dictionary(self.context, &entries));
+            }
+            parameters.push(parameter);
+        }
+        let (region, block) = mlir::region_with_block(&types, op.location());
+        let inside = Builder::at_end(self.context, block, op.location());
+        let mut map = ValueMap::default();
+        let mut arguments = mlir::arguments(block).into_iter();
+        for (value, parameter) in used.iter().zip(&parameters) {
+            let count = parameter.passed.len();
+            let arguments: Vec<_> = arguments.by_ref().take(count).collect();
+            map.insert(*value, parameter.rebuild(&inside, value.r#type(), &arguments));
+        }
+        for op in constants.into_iter().filter_map(mlir::defining_op) {
+            inside.copy(op, &mut map);
+        }
+        if is_nest(op) {
+            let dimension = mlir::parse_attribute(self.context, "#gpu<dim x>");
+            let read = |name: &str| {
+                inside.value_with(name, &[], inside.index_type(), &[("dimension", dimension)])
+            };
+            let (thread, block) = (read("gpu.thread_id"), read("gpu.block_id"));
+            let number = inside.value("arith.ori", &[thread, block], inside.index_type());
+            let is_first = inside.compare_int("eq", number, inside.index(0));
+            loops::build_if(
+                &inside,
+                is_first,
+                &mut |inside| {
+                    inside.copy(op, &mut map.clone());
+                    Vec::new()
+                },
+                &mut |_| Vec::new(),
+            );
+        } else {
+            inside.copy(op, &mut map);
+        }
+        inside.op("gpu.return", &[], &[]);
+        let module = mlir::body(self.module(), 0).expect("a module has a body");
+        let ty: Type = FunctionType::new(self.context, &types, &[]).into();
+        let sizes = format!("array<i32: {}, 1, 1>", self.block_size);
+        let kernel = Builder::at_end(self.context, module, op.location()).op_with(
+            "gpu.func",
+            &[],
+            &[],
+            &[
+                ("sym_name", mlir::string(self.context, "")),
+                ("function_type", mlir::type_attr(ty)),
+                ("arg_attrs", mlir::array(self.context, &attributes)),
+                ("gpu.kernel", Attribute::unit(self.context)),
+                ("known_block_size", mlir::parse_attribute(self.context, &sizes)),
+            ],
+            vec![region],
+        );
+        Ok((kernel, passed))
+    }
+
+    /// The number of threads that have work.
+    fn threads(&self, builder: &Builder<'c>, op: Op<'c>) -> Val<'c> {
+        let elements = |buffer: Val<'c>| {
+            let extents =
+                (0..mlir::shape(buffer.r#type()).len()).map(|dim| builder.dim(buffer, dim));
+            let index = builder.index_type();
+            let product = |all, extent| builder.value("arith.muli", &[all, extent], index);
+            extents.reduce(product).unwrap_or_else(|| builder.index(1))
+        };
+        if let Some(sort) = Sort::cast(op) {
+            return elements(sort.inputs()[0]);
+        }
+        let Some(indexed) = AnyIndexed::cast(op) else { return builder.index(1) };
+        let ir = Context::new();
+        let domain = indexed.domain(&ir);
+        let count = |is_wanted: fn(&Var) -> bool| {
+            let mut vars = domain.vars().filter(|(var, _)| is_wanted(var));
+            vars.try_fold(1i64, |all, (_, variable)| {
+                let extent = variable.constant_interval(&ir)?.num_members()?;
+                all.checked_mul(i64::try_from(extent).ok()?)
+            })
+        };
+        let points = count(|var| matches!(var, Var::Dim(_)));
+        let points = points.map(|points| builder.index(points));
+        let points = points.or_else(|| indexed.inits().first().map(|it| elements(*it)));
+        let points = points.unwrap_or_else(|| builder.index(1));
+        let folded = count(|var| matches!(var, Var::Range(_)));
+        let group = folded.map_or(self.block_size, |folded| match folded {
+            ..WARP => 1,
+            _ => folded.min(self.block_size),
+        });
+        if group == 1 { points } else { builder.scale_index(points, group) }
+    }
+}
+
+/// What a kernel takes for a value: the values and the types of its parameters.
+struct Parameter<'c> {
+    passed: Vec<(Val<'c>, Type<'c>)>,
+}
+
+impl<'c> Parameter<'c> {
+    /// `None` if a kernel cannot take a value of its type.
+    fn of(host: &Builder<'c>, value: Val<'c>) -> Option<Self> {
+        let (ty, index) = (value.r#type(), host.int_type(64));
+        if let Ok(buffer) = MemRefType::try_from(ty) {
+            let open = open_parts(buffer);
+            if open.is_empty() {
+                return Some(Self { passed: vec![(value, ty)] });
+            }
+            let element = mlir::element_type(ty);
+            let base = MemRefType::contiguous(element, &[], None).into();
+            let rank = mlir::shape(ty).len();
+            let types = [vec![base], vec![host.index_type(); 1 + 2 * rank]].concat();
+            let parts = host.op("memref.extract_strided_metadata", &[value], &types);
+            let mut passed = vec![(value, base)];
+            passed.extend(open.iter().map(|part| (mlir::result(parts, 1 + part), index)));
+            return Some(Self { passed });
+        }
+        let passed_as = match mlir::integer_width(ty) {
+            Some(1) => host.int_type(8),
+            Some(8 | 16 | 32 | 64) if mlir::is_signless(ty) => ty,
+            None if ty.is_index() => index,
+            None if mlir::is_float(ty) && matches!(mlir::byte_width(ty), 2 | 4 | 8) => ty,
+            _ => return None,
+        };
+        Some(Self { passed: vec![(value, passed_as)] })
+    }
+
+    /// The value in the kernel, from its parameters.
+    fn rebuild(&self, inside: &Builder<'c>, ty: Type<'c>, parameters: &[Val<'c>]) -> Val<'c> {
+        let first = parameters[0];
+        let Ok(buffer) = MemRefType::try_from(ty) else {
+            return match mlir::integer_width(ty) {
+                _ if ty.is_index() => inside.value("arith.index_cast", &[first], ty),
+                Some(1) => inside.value("arith.trunci", &[first], ty),
+                _ => first,
+            };
+        };
+        let open = open_parts(buffer);
+        if open.is_empty() {
+            return first;
+        }
+        let index = inside.index_type();
+        let values =
+            parameters[1..].iter().map(|it| inside.value("arith.index_cast", &[*it], index));
+        let operands = [&[first], &values.collect::<Vec<_>>()[..]].concat();
+        let parts = parts(buffer);
+        let rank = (parts.len() - 1) / 2;
+        let num_open =
+            |from: usize, to: usize| open.iter().filter(|it| (from..to).contains(*it)).count();
+        let groups = [1, num_open(0, 1), num_open(1, 1 + rank), num_open(1 + rank, parts.len())];
+        let fixed: Vec<_> = parts.iter().map(|it| it.unwrap_or(i64::MIN)).collect();
+        let attribute = |values: &[i64]| {
+            melior::ir::attribute::DenseI64ArrayAttribute::new(inside.context, values).into()
+        };
+        let attributes = [
+            ("static_offsets", attribute(&fixed[..1])),
+            ("static_sizes", attribute(&fixed[1..=rank])),
+            ("static_strides", attribute(&fixed[1 + rank..])),
+            ("operandSegmentSizes", mlir::segments(inside.context, &groups)),
+        ];
+        inside.value_with("memref.reinterpret_cast", &operands, ty, &attributes)
+    }
+}
+
+/// The offset, the sizes and the strides of a type of buffers; `None` where they are open.
+fn parts(buffer: MemRefType) -> Vec<Option<i64>> {
+    let (strides, offset) = buffer.strides_and_offset();
+    let known = |value: i64| (value != i64::MIN).then_some(value);
+    let sizes = mlir::shape(buffer.into());
+    [known(offset)].into_iter().chain(sizes).chain(strides.into_iter().map(known)).collect()
+}
+
+/// The numbers of the parts that are open.
+fn open_parts(buffer: MemRefType) -> Vec<usize> {
+    let parts = parts(buffer).into_iter().enumerate();
+    parts.filter(|(_, part)| part.is_none()).map(|(number, _)| number).collect()
+}
+
+/// A name that every assembler takes.
+fn identifier(name: &str) -> String {
+    let name = name.chars().map(|it| if it.is_ascii_alphanumeric() { it } else { '_' });
+    let name: String = name.collect();
+    if name.starts_with(|it: char| it.is_ascii_digit()) { format!("_{name}") } else { name }
+}
