@@ -49,6 +49,7 @@ random: setup
 	TC_RANDOM_PROGRAMS=$(PROGRAMS) $(CARGO) test --package tc-backends --test linalg random
 	TC_RANDOM_PROGRAMS=$(PROGRAMS) $(CARGO) test --package tc-backends --test hlo random_modules
 	TC_RANDOM_PROGRAMS=$(PROGRAMS) $(CARGO) test --package tc-backends --test tml
+	TC_RANDOM_PROGRAMS=$(PROGRAMS) $(CARGO) test --package tc-backends --test axon random_programs
 
 # These need no LLVM, so no setup.
 random-maps:

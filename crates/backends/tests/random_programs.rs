@@ -53,7 +53,7 @@ fn class(message: &str) -> String {
 
 #[test]
 fn compiled_programs_agree_with_the_interpreter() {
-    let count = from_environment("TC_RANDOM_PROGRAMS", 200);
+    let count = from_environment("TC_RANDOM_PROGRAMS", 300);
     let first = from_environment("TC_RANDOM_SEED", 0);
     let verbose = std::env::var_os("TC_RANDOM_VERBOSE").is_some();
     // Panics are reported with the program.

@@ -1,5 +1,5 @@
 //! Axon programs: compiled code against the reference interpreter, which evaluates them element by
-//! element.
+//! element. `TC_RANDOM_PROGRAMS` sets the number of random programs.
 
 mod generator;
 mod parametric;
@@ -20,6 +20,14 @@ use tc_dialects::{
     element,
     hlo::{self, ArrayShape, Opcode},
 };
+
+/// The number of random programs: `default`, unless the environment asks for another one. A failure names
+/// its program.
+fn random_programs(default: u32) -> ProptestConfig {
+    let asked = std::env::var("TC_RANDOM_PROGRAMS").ok();
+    let cases = asked.map_or(default, |text| text.parse().expect("a number"));
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
 
 /// An entry of a program at known shapes, and what is wrong with one of the two otherwise.
 fn with_session<T>(
@@ -510,7 +518,7 @@ fn hostile_programs_are_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(random_programs(240))]
 
     /// Compiled programs calculate what the reference interpreter does.
     #[test]

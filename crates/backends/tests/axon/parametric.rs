@@ -1,7 +1,7 @@
 //! Functions whose sizes are parameters: one object against the reference interpreter at many sizes,
 //! and what it checks at entry.
 
-use super::{example, generator::random_program, random_array};
+use super::{example, generator::random_program, random_array, random_programs};
 use proptest::prelude::*;
 use tc_backends::{
     Codegen, Compiled,
@@ -397,7 +397,7 @@ fn what_needs_sizes_is_refused_in_place() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 20, failure_persistence: None, max_shrink_iters: 50, ..Default::default() })]
+    #![proptest_config(ProptestConfig { max_shrink_iters: 50, ..random_programs(60) })]
 
     /// A program that is compiled once calculates what the reference interpreter does at all sizes, and
     /// refuses those that the program forbids.

@@ -101,7 +101,7 @@ pub fn check<V: Magnitude>(
 
 #[test]
 fn compiled_programs_agree_with_the_rules() {
-    let count = from_environment("TC_RANDOM_PROGRAMS", 60);
+    let count = from_environment("TC_RANDOM_PROGRAMS", 300);
     let first = from_environment("TC_RANDOM_SEED", 0);
     let next = AtomicU64::new(first);
     let totals = Mutex::new((Counts::default(), Vec::new(), 0));

@@ -33,7 +33,7 @@ fn is_over_limit(result: &Result<(), Error>, text: &str) -> bool {
 
 #[test]
 fn padded_evaluation_simulates_evaluation() {
-    let count = from_environment("TC_RANDOM_PROGRAMS", 150);
+    let count = from_environment("TC_RANDOM_PROGRAMS", 300);
     let first = from_environment("TC_RANDOM_SEED", 0);
     let (mut runs, mut undefined, mut elements) = (0, 0, 0);
     for seed in first..first + count {
