@@ -15,6 +15,7 @@
 //! A scalar may be *undefined*, an element of memory that nothing has written. Every operation on it is
 //! undefined as well, and the place that it comes from goes along.
 
+use crate::runtime::to_odd;
 use half::{bf16, f16};
 use tc_dialects::element::ElementType;
 
@@ -295,8 +296,8 @@ impl FloatType {
     /// The nearest number of the type.
     pub(crate) fn nearest(self, value: f64) -> f64 {
         match self {
-            Self::F16 => f16::from_f64(value).to_f64(),
-            Self::Bf16 => bf16::from_f64(value).to_f64(),
+            Self::F16 => f16::from_f32(to_odd(value)).to_f64(),
+            Self::Bf16 => bf16::from_f32(to_odd(value)).to_f64(),
             Self::F32 => (value as f32).into(),
             Self::F64 => value,
         }

@@ -36,6 +36,18 @@ pub enum ElementType {
     F64,
 }
 
+/// A number of single precision that rounds to the same number of 16 bits as `value`: it is rounded to
+/// odd (Boldo and Melquiond, 2008, "Emulation of a FMA and correctly rounded sums"). The conversions
+/// of `half` from double precision drop bits that decide how a tie is rounded.
+pub(crate) fn to_odd(value: f64) -> f32 {
+    let nearest = value as f32;
+    if f64::from(nearest) == value || value.is_nan() {
+        return nearest;
+    }
+    let is_larger = value.abs() < f64::from(nearest).abs();
+    f32::from_bits((nearest.to_bits() - u32::from(is_larger)) | 1)
+}
+
 impl ElementType {
     /// Every element type.
     pub const ALL: [Self; 13] = [
@@ -185,8 +197,8 @@ impl ElementType {
         if self.is_float() {
             let value = number.to_f64();
             return match self {
-                Self::F16 => f16::from_f64(value).put(bytes),
-                Self::Bf16 => bf16::from_f64(value).put(bytes),
+                Self::F16 => f16::from_f32(to_odd(value)).put(bytes),
+                Self::Bf16 => bf16::from_f32(to_odd(value)).put(bytes),
                 Self::F32 => (value as f32).put(bytes),
                 _ => value.put(bytes),
             };
@@ -287,5 +299,44 @@ impl Element for bool {
 
     fn put(self, bytes: &mut [u8]) {
         bytes[0] = self.into();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Whether a number of 16 bits is the nearest one, and the even one of two.
+    fn is_nearest(value: f64, bits: u16, to_f64: impl Fn(u16) -> f64) -> bool {
+        let distance = |bits: u16| (to_f64(bits) - value).abs();
+        let others = [bits.wrapping_sub(1), bits.wrapping_add(1)];
+        others.iter().filter(|it| to_f64(**it).is_finite()).all(|other| {
+            let (own, other) = (distance(bits), distance(*other));
+            own < other || own == other && bits % 2 == 0
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn halves_are_the_nearest(
+            bits in any::<u16>(),
+            next in prop_oneof![Just(0.5), 0.0..1.0],
+            nudge in -2i64..=2,
+        ) {
+            let between = |to_f64: &dyn Fn(u16) -> f64| {
+                let (low, high) = (to_f64(bits), to_f64(bits.wrapping_add(1)));
+                let value = low + (high - low) * next;
+                f64::from_bits(value.to_bits().wrapping_add_signed(nudge))
+            };
+            let half = |bits: u16| f16::from_bits(bits).to_f64();
+            let value = between(&half);
+            prop_assume!(value.is_finite() && value.abs() < 65504.0);
+            prop_assert!(is_nearest(value, f16::from_f32(to_odd(value)).to_bits(), half), "{value}");
+            let brain = |bits: u16| bf16::from_bits(bits).to_f64();
+            let value = between(&brain);
+            prop_assume!(value.is_finite() && value.abs() < bf16::MAX.to_f64());
+            prop_assert!(is_nearest(value, bf16::from_f32(to_odd(value)).to_bits(), brain), "{value}");
+        }
     }
 }

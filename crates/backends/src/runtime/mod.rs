@@ -6,6 +6,7 @@ pub mod npy;
 mod random;
 mod tensor;
 
+pub(crate) use element::to_odd;
 pub use element::{Element, ElementType, Number};
 pub use random::random;
 pub use tensor::{ALIGNMENT, Shape, Tensor, TensorError};
