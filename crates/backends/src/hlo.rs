@@ -42,7 +42,7 @@ pub enum Error {
 
 /// Lowers a module to fused `imap` operations, which [`Backend::compile`] compiles. `location`
 /// says where its instructions come from. The function `main` takes and gives the arrays of the
-/// entry computation's parameters and result, complex ones in two parts.
+/// entry computation's parameters and result. Its compiled form does so in two parts for complex ones.
 ///
 /// # Errors
 /// An instruction is not supported, which is reported at its place.

@@ -12,6 +12,7 @@
 #include "mlir/CAPI/Support.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Complex/IR/Complex.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -89,6 +90,8 @@ void tcInsertDialect(MlirDialectRegistry handle, MlirStringRef name) {
     registry.insert<bufferization::BufferizationDialect>();
   else if (dialect == "cf")
     registry.insert<cf::ControlFlowDialect>();
+  else if (dialect == "complex")
+    registry.insert<complex::ComplexDialect>();
   else if (dialect == "func")
     registry.insert<func::FuncDialect>();
   else if (dialect == "gpu")

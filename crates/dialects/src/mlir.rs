@@ -378,9 +378,19 @@ pub fn replace<'c>(op: Op<'c>, values: &[Val<'c>]) {
 /// Creates an operation directly before another one, with its name, attributes and regions, but other
 /// operands and results. The other one is left without blocks.
 pub fn rebuild<'c>(op: Op<'c>, operands: &[Val<'c>], results: &[Type<'c>]) -> Op<'c> {
+    rebuild_regions(op, operands, results, op.region_count())
+}
+
+/// [`rebuild`] with the first `count` regions alone.
+pub fn rebuild_regions<'c>(
+    op: Op<'c>,
+    operands: &[Val<'c>],
+    results: &[Type<'c>],
+    count: usize,
+) -> Op<'c> {
     use melior::ir::RegionLike;
     let attributes: Vec<_> = op.attributes().collect();
-    let regions = (0..op.region_count()).map(|index| {
+    let regions = (0..count).map(|index| {
         let region = Region::new();
         if let Ok(old) = op.region(index) {
             // SAFETY: both regions are alive.
@@ -463,6 +473,24 @@ pub fn integer_attr(op: Op, name: &str) -> Option<i64> {
 /// The value of an attribute that is an integer.
 pub fn integer_of(attribute: Attribute) -> Option<i64> {
     IntegerAttribute::try_from(attribute).ok().map(|number| number.value())
+}
+
+/// Inserts an argument into those of a block.
+pub fn insert_argument<'c>(
+    block: Blk<'c>,
+    number: usize,
+    ty: Type<'c>,
+    location: Location<'c>,
+) -> Val<'c> {
+    // SAFETY: the block is alive, and has as many arguments before the new one.
+    unsafe {
+        Value::from_raw(mlir_sys::mlirBlockInsertArgument(
+            block.to_raw(),
+            number as isize,
+            ty.to_raw(),
+            location.to_raw(),
+        ))
+    }
 }
 
 /// Erases an argument of a block, which nothing uses.
@@ -755,8 +783,26 @@ pub fn integer_width(ty: Type) -> Option<u32> {
     IntegerType::try_from(ty).ok().map(|integer| integer.width())
 }
 
+/// The type of complex numbers of two parts of a float type.
+pub fn complex_type(part: Type) -> Type {
+    // SAFETY: the type is a float.
+    unsafe { Type::from_raw(mlir_sys::mlirComplexTypeGet(part.to_raw())) }
+}
+
+/// The type of the parts of a complex type; `None` for another type.
+pub fn complex_part(ty: Type) -> Option<Type> {
+    // SAFETY: the second function is called on such a type only.
+    unsafe {
+        mlir_sys::mlirTypeIsAComplex(ty.to_raw())
+            .then(|| Type::from_raw(mlir_sys::mlirComplexTypeGetElementType(ty.to_raw())))
+    }
+}
+
 /// The bytes that an element of a scalar type takes in memory.
 pub fn byte_width(ty: Type) -> u32 {
+    if let Some(part) = complex_part(ty) {
+        return 2 * byte_width(part);
+    }
     let bits = if ty.is_float() { ty.float_width() } else { integer_width(ty).unwrap_or(64) };
     bits.div_ceil(8)
 }

@@ -38,6 +38,7 @@ pub const PASSES: &[&PassInfo] = &[
     &convert::linalg_to_imap::PASS,
     &convert::outline_kernels::PASS,
     &convert::results_to_destinations::PASS,
+    &convert::split_complex::PASS,
     &convert::tc_to_imap::PASS,
     &convert::tml_to_imap::PASS,
     &transform::assign_buffers::PASS,

@@ -91,10 +91,23 @@ func.func @f(%a: tensor<4xf32>, %t: tensor<4xi8>) -> tensor<4xf32> {
 // -----
 
 // imap.generic: elements that are no numbers
-func.func @f(%a: tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>> {
-  // expected-error @below {{'imap.generic' op input 0 has a guard and elements of 'complex<f32>'; expected numbers}}
+func.func @f(%a: tensor<4xvector<2xf32>>) -> tensor<4xvector<2xf32>> {
+  // expected-error @below {{'imap.generic' op input 0 has a guard and elements of 'vector<2xf32>'; expected numbers}}
   %0 = imap.generic (i) domain: i in [0, 3]
-      ins(%a[i] where i in [0, 2] : tensor<4xcomplex<f32>>) outs(%a[i] : tensor<4xcomplex<f32>>) {
+      ins(%a[i] where i in [0, 2] : tensor<4xvector<2xf32>>) outs(%a[i] : tensor<4xvector<2xf32>>) {
+  ^bb0(%x: vector<2xf32>):
+    imap.yield %x : vector<2xf32>
+  } -> tensor<4xvector<2xf32>>
+  return %0 : tensor<4xvector<2xf32>>
+}
+
+// -----
+
+// imap.generic: of complex numbers, what is read where the guard fails is zero
+func.func @f(%a: tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>> {
+  // expected-error @+2 {{expected a number of type 'complex<f32>'}}
+  %0 = imap.generic (i) domain: i in [0, 3]
+      ins(%a[i] where i in [0, 2] else 1.0 : tensor<4xcomplex<f32>>) outs(%a[i] : tensor<4xcomplex<f32>>) {
   ^bb0(%x: complex<f32>):
     imap.yield %x : complex<f32>
   } -> tensor<4xcomplex<f32>>

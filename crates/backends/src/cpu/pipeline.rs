@@ -68,6 +68,7 @@ pub fn destinations(upstream: bool) -> String {
         ]);
     }
     passes.extend([
+        "split-complex",
         "expand-narrow-types",
         // Loops and branches carry scalars where they can, and loops that count are 'scf.for'.
         "scalarize-tensors",

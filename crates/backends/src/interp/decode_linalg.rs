@@ -1,20 +1,23 @@
 //! Decodes `linalg.generic`: loops over its iteration space that read, compute and store.
 //!
-//! [`generalized`] turns the other structured operations into it.
+//! [`prepared`] turns the other structured operations into it.
 
 use super::{
     decode::{Decoder, Known, Slot, is_last_use},
     error::Error,
     program::{Branch, Code, CountedLoop, Counter, Inst, MemoryInst, Moves, Place, Reg},
 };
-use melior::ir::{Module, ValueLike};
+use melior::ir::{Module, Type, ValueLike};
 use tc_dialects::mlir::{self, Op, Val};
 use tc_ir::{Expr, Var};
 use tc_passes::run_pipeline;
 
-/// The module of a function with every structured operation as `linalg.generic`; `None` if there is
-/// nothing to do.
-pub(super) fn generalized<'c>(function: Op<'c>) -> Option<Module<'c>> {
+/// The module of a function with every structured operation as `linalg.generic`, and complex numbers in
+/// two parts; `None` if there is nothing to do.
+pub(super) fn prepared<'c>(function: Op<'c>) -> Option<Module<'c>> {
+    let is_complex = |ty: Type| mlir::complex_part(mlir::element_type(ty)).is_some();
+    let (arguments, types) = mlir::function_type(function).unwrap_or_default();
+    let mut has_complex = arguments.into_iter().chain(types).any(is_complex);
     let mut is_named = false;
     mlir::walk(function, &mut |op| {
         let (dialect, name) = mlir::name(op).split_once('.').unwrap_or_default();
@@ -23,14 +26,21 @@ pub(super) fn generalized<'c>(function: Op<'c>) -> Option<Module<'c>> {
             && mlir::results(op).first().is_some_and(|it| mlir::is_tensor(it.r#type()));
         is_named |= dialect == "linalg" && !matches!(name, "generic" | "index" | "yield");
         is_named |= is_elementwise;
+        has_complex |= mlir::results(op).iter().any(|it| is_complex(it.r#type()));
     });
-    if !is_named {
+    let mut passes = Vec::new();
+    if is_named {
+        passes.push("func.func(convert-elementwise-to-linalg,linalg-generalize-named-ops)");
+    }
+    if has_complex {
+        passes.push("split-complex");
+    }
+    if passes.is_empty() {
         return None;
     }
     let module = mlir::parent(function).filter(|it| mlir::is(*it, "builtin.module"))?;
     let mut module = Module::from_operation((*module).clone())?;
-    let passes = "func.func(convert-elementwise-to-linalg,linalg-generalize-named-ops)";
-    run_pipeline(&mut module, passes).ok().map(|()| module)
+    run_pipeline(&mut module, &passes.join(",")).ok().map(|()| module)
 }
 
 impl Decoder {

@@ -22,7 +22,8 @@
 //! that left it undefined.
 //!
 //! A function is decoded into lists of instructions first, and these are run: some tens of
-//! nanoseconds per instruction. Limits: types up to 64 bits; scalars, vectors of a fixed length, ranked
+//! nanoseconds per instruction. Complex numbers are split in two parts before, in arguments and results, too.
+//! Limits: types up to 64 bits; scalars, vectors of a fixed length, ranked
 //! tensors and memrefs; [`Limits`] on points and elements; no recursion.
 
 mod axon;
@@ -89,14 +90,14 @@ impl Interpreter {
     /// An operation or a type that the interpreter does not support, or a comprehension
     /// without a domain.
     pub fn new(op: Op) -> Result<Self, Error> {
-        let module = decode_linalg::generalized(op);
+        let module = decode_linalg::prepared(op);
         let name = mlir::string_attr(op, "sym_name");
         let functions = module.as_ref().map(|it| mlir::ops(mlir::block_ref(it.body())));
-        let generalized = functions
+        let found = functions
             .into_iter()
             .flatten()
             .find(|it| name.is_some() && mlir::string_attr(*it, "sym_name") == name);
-        let program = decode::decode(generalized.unwrap_or(op))?;
+        let program = decode::decode(found.unwrap_or(op))?;
         Ok(Self { program, allows_undefined_results: false })
     }
 

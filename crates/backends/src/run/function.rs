@@ -45,8 +45,10 @@ impl<'c> Session<'c> {
         for dialect in ["arith", "tensor"] {
             self.context.get_or_load_dialect(dialect);
         }
-        let module = copy(&self.source)?;
+        let mut module = copy(&self.source)?;
         keep(&module, &name);
+        // Calls pass complex numbers in two parts.
+        run_pipeline(&mut module, "split-complex")?;
         let function = named(&module, &name);
         let attributes = mlir::array_attr(function, "res_attrs");
         let num_results = mlir::function_type(function).map_or(0, |(_, results)| results.len());

@@ -42,7 +42,8 @@ def Imap_Dialect : Dialect {
   let hasConstantMaterializer = 1;
   // Slices of tensor.empty, which tiling leaves, become smaller ones.
   let hasCanonicalizer = 1;
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::complex::ComplexDialect",
+                           "::mlir::tensor::TensorDialect"];
 }
 
 class Imap_Attr<string name, string attrMnemonic> : AttrDef<Imap_Dialect, name> {
@@ -208,6 +209,7 @@ def Imap_GenericOp : Imap_IndexedOp<"generic",
     An access of `ins` or `runtime` may have a *guard*, `%x[i - 1] where i - 1 in [0, 7] and .. else 0.5`:
     conditions over the variables. Where one of them does not hold, the tensor is not touched, and
     the body or the runtime variable has the constant after `else`, which is zero if it is absent.
+    Of complex elements it is always zero.
     The constraints of a map are its guard. The optional attribute `fills` holds one constant or
     unit per map.
 

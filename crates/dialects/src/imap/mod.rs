@@ -735,6 +735,10 @@ pub(crate) fn set_index_variable(op: mlir::Op, var: Var) {
 
 /// Emits the constant that the body sees where the guard of an access fails.
 pub fn build_fill<'c>(builder: &Builder<'c>, fill: Option<Attribute<'c>>, ty: Type<'c>) -> Val<'c> {
+    if let Some(part) = mlir::complex_part(ty) {
+        let zero = mlir::array(builder.context, &[mlir::float(builder.context, part, 0.0); 2]);
+        return builder.value_with("complex.constant", &[], ty, &[("value", zero)]);
+    }
     let zero = || CombinerKind::Add.identity(builder.context, ty);
     builder.constant(ty, fill.unwrap_or_else(zero))
 }

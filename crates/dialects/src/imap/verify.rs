@@ -210,7 +210,7 @@ fn verify_guards<'c>(
             }
         }
         let ty = mlir::signless(context, mlir::element_type(operand.r#type()));
-        if !is_number(context, ty) {
+        if !is_number(context, ty) && mlir::complex_part(ty).is_none() {
             return error(format!("{name} has a guard and elements of '{ty}'; expected numbers"));
         }
         if fill.is_some() && (inputs.len()..num_fixed).contains(&number) {
@@ -498,8 +498,10 @@ pub(super) fn verify_captures<'c>(what: &str, region: Blk<'c>) -> Result<(), Rep
     });
     let inside: BTreeSet<_> =
         mlir::arguments(region).into_iter().chain(inner).map(mlir::value_key).collect();
-    let is_constant =
-        |value: Val<'c>| mlir::defining_op(value).is_some_and(|op| mlir::is(op, "arith.constant"));
+    let is_constant = |value: Val<'c>| {
+        let op = mlir::defining_op(value).map(mlir::name);
+        op.is_some_and(|name| ["arith.constant", "complex.constant"].contains(&name))
+    };
     let depends =
         |value: &Val<'c>| !inside.contains(&mlir::value_key(*value)) && !is_constant(*value);
     let is_free = |op: &&Op<'c>| is_of_point(**op) || mlir::operands(**op).iter().any(depends);

@@ -15,6 +15,7 @@ pub mod launch_to_calls;
 pub mod linalg_to_imap;
 pub mod outline_kernels;
 pub mod results_to_destinations;
+pub mod split_complex;
 mod subscripts;
 pub mod tc_to_imap;
 pub mod tml_to_imap;

@@ -4,7 +4,8 @@
 //! bodies of loops calculate. They differ for what processors do not calculate with: floats that are
 //! less exact than `f16`, `bf16` included, are computed as `f32`, rounded after every operation;
 //! integers of fewer than 8 bits are computed as `i8`, wrapped after every operation.
-//! A complex number is two values, the real and the imaginary part.
+//! Bodies compute a complex number as two values, the real and the imaginary part; a tensor holds both
+//! as one element.
 
 pub mod coding;
 pub mod complex;
@@ -25,20 +26,22 @@ use tc_dialects::{
 /// One element, of the compute type: one value, or two for complex numbers.
 pub type Scalar<'c> = Vec<Val<'c>>;
 
-/// The type of the elements of a tensor, of one part of them for complex numbers.
+/// The type of the elements of a tensor.
 pub fn storage_type<'c>(builder: &Builder<'c>, element: ElementType) -> Type<'c> {
-    let part = element.part();
-    match part.kind() {
+    match element.kind() {
         ElementKind::Pred => builder.int_type(1),
-        ElementKind::Signed | ElementKind::Unsigned => builder.int_type(part.bits()),
-        _ => mlir::float_type(builder.context, part),
+        ElementKind::Signed | ElementKind::Unsigned => builder.int_type(element.bits()),
+        ElementKind::Float => mlir::float_type(builder.context, element),
+        ElementKind::Complex => {
+            mlir::complex_type(mlir::float_type(builder.context, element.part()))
+        }
     }
 }
 
 /// The type with which bodies calculate, of one part for complex numbers.
 pub fn compute_type<'c>(builder: &Builder<'c>, element: ElementType) -> Type<'c> {
     match (is_narrow(element), element.is_float()) {
-        (false, _) => storage_type(builder, element),
+        (false, _) => storage_type(builder, element.part()),
         (true, true) => Type::float32(builder.context),
         (true, false) => builder.int_type(8),
     }
@@ -83,10 +86,17 @@ pub fn decode_all<'c>(
     elements: &[ElementType],
     stored: &[Val<'c>],
 ) -> Vec<Scalar<'c>> {
-    let decoded = |(element, parts): (&ElementType, Scalar<'c>)| {
-        parts.into_iter().map(|value| decode(b, element.part(), value)).collect()
-    };
-    elements.iter().zip(scalars(stored, elements.iter().copied())).map(decoded).collect()
+    let elements = elements.iter().zip(stored);
+    elements.map(|(element, stored)| decode_element(b, *element, *stored)).collect()
+}
+
+/// An element that is read, decoded.
+pub fn decode_element<'c>(b: &Builder<'c>, element: ElementType, stored: Val<'c>) -> Scalar<'c> {
+    if !element.is_complex() {
+        return vec![decode(b, element, stored)];
+    }
+    let part = compute_type(b, element);
+    ["complex.re", "complex.im"].map(|name| b.value(name, &[stored], part)).to_vec()
 }
 
 /// Elements of these types, from their parts one after the other.
@@ -99,9 +109,12 @@ pub fn scalars<'c>(
     elements.into_iter().map(scalar).collect()
 }
 
-/// The parts of an element as they are stored.
-pub fn encode_all<'c>(b: &Builder<'c>, element: ElementType, x: &[Val<'c>]) -> Vec<Val<'c>> {
-    x.iter().map(|value| encode(b, element.part(), *value)).collect()
+/// An element as it is stored.
+pub fn encode_element<'c>(b: &Builder<'c>, element: ElementType, x: &[Val<'c>]) -> Val<'c> {
+    match x {
+        [value] => encode(b, element, *value),
+        parts => b.value("complex.create", parts, storage_type(b, element)),
+    }
 }
 
 /// An integer element as an index. What does not fit is far outside of any array anyway.
@@ -120,8 +133,7 @@ pub fn to_bits<'c>(b: &Builder<'c>, value: Val<'c>, ty: melior::ir::Type<'c>) ->
     if value.r#type() == ty { value } else { b.value("arith.bitcast", &[value], ty) }
 }
 
-/// What callers know the tensors of a value by, in order: a name, that of the array and the part of
-/// complex numbers; whether its integers are unsigned.
+/// What callers know the tensors of a value by, in order: a name; whether its integers are unsigned.
 pub fn describe_arrays<'c>(
     context: &'c Context,
     shape: &Shape,
@@ -130,15 +142,11 @@ pub fn describe_arrays<'c>(
     let mut described = Vec::new();
     let mut number = 0;
     shape.for_each_array(&mut |array| {
-        let suffixes: &[_] = if array.element_type.is_complex() { &["_re", "_im"] } else { &[""] };
-        for suffix in suffixes {
-            let name = mlir::string(context, &format!("{}{suffix}", name(number)));
-            let mut entries = vec![("tc.name", name)];
-            if array.element_type.kind() == ElementKind::Unsigned {
-                entries.push(("tc.unsigned", Attribute::unit(context)));
-            }
-            described.push(mlir::dictionary(context, &entries));
+        let mut entries = vec![("tc.name", mlir::string(context, &name(number)))];
+        if array.element_type.kind() == ElementKind::Unsigned {
+            entries.push(("tc.unsigned", Attribute::unit(context)));
         }
+        described.push(mlir::dictionary(context, &entries));
         number += 1;
     });
     described

@@ -119,17 +119,17 @@ impl<'c> BatchNorm<'_, 'c, '_> {
         let ir = self.lowering.ir;
         let mut nest = GenericBuilder::within(ir, accesses.domain.clone(), Vec::new());
         for source in sources {
-            nest.read(source.parts[0], self.index(source, &accesses.indices[0]));
+            nest.read(source.tensor, self.index(source, &accesses.indices[0]));
         }
         let combiner = Combiner { kind: CombinerKind::Add, from_identity: true };
-        nest.write(empty(b, &shape)[0], identity(ir, 1), combiner);
+        nest.write(empty(b, &shape), identity(ir, 1), combiner);
         let elements: Vec<_> = sources.iter().map(|source| source.element()).collect();
-        let parts = nest.build(b, |inside, stored| {
+        let sums = nest.build(b, |inside, stored| {
             let scalars = decode_all(inside, &elements, stored);
             let floats = Floats { b: inside, element: self.element };
             Ok(vec![term(&floats, &self.widened(inside, sources, &scalars))?])
         })?;
-        Ok(Array { parts, shape })
+        Ok(Array { tensor: sums[0], shape })
     }
 
     /// An array of this shape, of the features or of all elements.

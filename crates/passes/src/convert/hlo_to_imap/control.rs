@@ -114,8 +114,8 @@ impl<'c> Lowering<'c, '_> {
 fn extract<'c>(b: &Builder<'c>, value: &Value<'c>) -> Val<'c> {
     match value {
         Value::Array(array) => {
-            let ty = mlir::element_type(array.parts[0].r#type());
-            b.value("tensor.extract", &[array.parts[0]], ty)
+            let ty = mlir::element_type(array.tensor.r#type());
+            b.value("tensor.extract", &[array.tensor], ty)
         }
         _ => b.integer(b.int_type(1), 0),
     }

@@ -8,7 +8,7 @@ use super::{
     value::Array,
 };
 use crate::convert::{
-    elements::{decode_all, encode_all, is_narrow, scalar, storage_type, sum_type, to_index},
+    elements::{decode_all, encode_element, is_narrow, scalar, storage_type, sum_type, to_index},
     generic_builder::GenericBuilder,
     index_emitter::IndexMath,
     subscripts::identity,
@@ -38,7 +38,7 @@ impl<'c> Lowering<'c, '_> {
             let array = operands[self.operand_of(at, runtime)?];
             let place = point.emit(b, &runtime.map.results);
             let ty = storage_type(b, array.element());
-            let value = b.value("tensor.extract", &[&[array.parts[0]], &place[..]].concat(), ty);
+            let value = b.value("tensor.extract", &[&[array.tensor], &place[..]].concat(), ty);
             let value = to_index(b, array.element(), value);
             Ok(runtime.moved_into.map_or(value, |interval| b.clamp_index(value, interval.hi)))
         };
@@ -92,7 +92,7 @@ impl<'c> Lowering<'c, '_> {
         }
         let mut moved = Vec::new();
         for (number, runtime) in (0..).zip(&accesses.runtimes) {
-            nest.table(table.parts[0], runtime.map.results.clone(), is_unsigned);
+            nest.table(table.tensor, runtime.map.results.clone(), is_unsigned);
             moved.push(runtime.moved_into.map(|interval| {
                 let value = ir.max(ir.runtime(number), ir.constant(interval.lo));
                 ir.min(value, ir.constant(interval.hi))
@@ -166,8 +166,8 @@ impl<'c> Lowering<'c, '_> {
                 sorted: instruction.flag(Attribute::IndicesAreSorted) && !has_batches,
             },
         );
-        for part in updates.iter().flat_map(|update| &update.parts) {
-            nest.read(*part, accesses.index.clone());
+        for update in updates {
+            nest.read(update.tensor, accesses.index.clone());
         }
         self.build_scatter(b, nest, applied, targets, &accesses.indices[0])
     }
@@ -189,8 +189,8 @@ impl<'c> Lowering<'c, '_> {
             }
             _ => CombinerKind::Custom,
         };
-        for part in targets.iter().flat_map(|target| &target.parts) {
-            nest.write(*part, index.to_vec(), Combiner { kind, from_identity: false });
+        for target in targets {
+            nest.write(target.tensor, index.to_vec(), Combiner { kind, from_identity: false });
         }
         let scatter = nest.build_generic(b, false);
         let (body, arguments) = b.inside(scatter.body());
@@ -201,15 +201,11 @@ impl<'c> Lowering<'c, '_> {
             let arguments = decode_all(&combine, &both, &arguments);
             let values = build_computation(&combine, self.module, applied, &arguments)?;
             let stored = elements.iter().zip(&values);
-            let stored = stored.flat_map(|(element, value)| encode_all(&combine, *element, value));
+            let stored = stored.map(|(element, value)| encode_element(&combine, *element, value));
             imap::build_yield(&combine, &stored.collect::<Vec<_>>());
         }
-        let mut values = mlir::results(scatter.op()).into_iter();
-        let array = |target: &&Array<'c>| Array {
-            parts: values.by_ref().take(target.parts.len()).collect(),
-            shape: target.shape.clone(),
-        };
-        Ok(targets.iter().map(array).collect())
+        let results = targets.iter().zip(mlir::results(scatter.op()));
+        Ok(results.map(|(it, tensor)| Array { tensor, shape: it.shape.clone() }).collect())
     }
 
     /// Whether a computation of old and new values gives the new ones.

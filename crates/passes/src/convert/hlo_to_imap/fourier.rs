@@ -152,14 +152,11 @@ impl<'c> Lowering<'c, '_> {
         // The roots `first * step`, for each number below `extent`.
         let table = |extent: i64, step: i64| {
             let roots: Vec<_> = (0..extent).map(|number| root(number * step, length)).collect();
-            let part = |values: Vec<u64>| {
-                let stored = storage_type(b, ElementType::F64);
-                let ty = tensor_type(b, &shape(extent));
-                b.constant(ty, mlir::dense(ty, stored, &values))
-            };
-            let re = part(roots.iter().map(|root| root.0.to_bits()).collect());
-            let im = part(roots.iter().map(|root| root.1.to_bits()).collect());
-            Array { parts: vec![re, im], shape: shape(extent) }
+            let bits: Vec<_> =
+                roots.iter().flat_map(|(re, im)| [re.to_bits(), im.to_bits()]).collect();
+            let ty = tensor_type(b, &shape(extent));
+            let part = storage_type(b, ElementType::F64);
+            Array { tensor: b.constant(ty, mlir::dense(ty, part, &bits)), shape: shape(extent) }
         };
         if length <= MAX_TABLE {
             return Ok(table(length, 1));

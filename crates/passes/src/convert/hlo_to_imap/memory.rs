@@ -3,7 +3,7 @@
 use super::value::{Array, tensor_type};
 use crate::{
     convert::{
-        elements::{Scalar, coding::decode, encode_all, storage_type},
+        elements::{Scalar, decode_element, encode_element, storage_type},
         index_emitter::{IndexEmitter, IndexMath},
     },
     loops::{build_alloc, build_for, build_if, build_scratch},
@@ -16,55 +16,52 @@ use tc_dialects::{
 };
 use tc_ir::{Context, Expr, Interval, Var, map::Variable};
 
-/// Tensors of undefined elements, one per part.
-pub(super) fn empty<'c>(b: &Builder<'c>, shape: &ArrayShape) -> Vec<Val<'c>> {
-    let ty = tensor_type(b, shape);
-    (0..shape.element_type.num_parts()).map(|_| b.value("tensor.empty", &[], ty)).collect()
+/// A tensor of undefined elements.
+pub(super) fn empty<'c>(b: &Builder<'c>, shape: &ArrayShape) -> Val<'c> {
+    b.value("tensor.empty", &[], tensor_type(b, shape))
 }
 
 /// An array of undefined elements.
 pub(super) fn empty_array<'c>(b: &Builder<'c>, shape: &ArrayShape) -> Array<'c> {
-    Array { parts: empty(b, shape), shape: shape.clone() }
+    Array { tensor: empty(b, shape), shape: shape.clone() }
 }
 
-/// An array of memory, one buffer per part.
+/// An array of memory.
 #[derive(Clone)]
 pub(super) struct Memory<'c> {
-    parts: Vec<Val<'c>>,
+    buffer: Val<'c>,
     shape: ArrayShape,
+    /// Whether loads and stores exchange the parts of complex numbers.
+    is_swapped: bool,
 }
 
 impl<'c> Memory<'c> {
     /// Memory of undefined elements.
     pub(super) fn allocate(b: &Builder<'c>, shape: &ArrayShape) -> Self {
-        let ty = memref_type(b, shape);
-        let parts = (0..shape.element_type.num_parts()).map(|_| build_alloc(b, ty)).collect();
-        Self { parts, shape: shape.clone() }
+        Self::at(build_alloc(b, memref_type(b, shape)), shape)
     }
 
     /// Memory of undefined elements that only one instruction uses.
     pub(super) fn scratch(b: &Builder<'c>, shape: &ArrayShape) -> Self {
-        let ty = memref_type(b, shape);
-        let parts =
-            (0..shape.element_type.num_parts()).map(|_| build_scratch(b, ty, &[])).collect();
-        Self { parts, shape: shape.clone() }
+        Self::at(build_scratch(b, memref_type(b, shape), &[]), shape)
     }
 
     /// The memory of an array, which may only be read.
     pub(super) fn of(b: &Builder<'c>, array: &Array<'c>) -> Self {
         let ty = memref_type(b, &array.shape);
         let read_only = [("read_only", Attribute::unit(b.context))];
-        let buffer =
-            |part: &Val<'c>| b.value_with("bufferization.to_buffer", &[*part], ty, &read_only);
-        Self { parts: array.parts.iter().map(buffer).collect(), shape: array.shape.clone() }
+        let buffer = b.value_with("bufferization.to_buffer", &[array.tensor], ty, &read_only);
+        Self::at(buffer, &array.shape)
+    }
+
+    fn at(buffer: Val<'c>, shape: &ArrayShape) -> Self {
+        Self { buffer, shape: shape.clone(), is_swapped: false }
     }
 
     /// Memory that holds a copy of an array.
     pub(super) fn copy_of(b: &Builder<'c>, array: &Array<'c>) -> Self {
         let (source, copy) = (Self::of(b, array), Self::allocate(b, &array.shape));
-        for (from, to) in source.parts.iter().zip(&copy.parts) {
-            b.op("memref.copy", &[*from, *to], &[]);
-        }
+        b.op("memref.copy", &[source.buffer, copy.buffer], &[]);
         copy
     }
 
@@ -74,31 +71,33 @@ impl<'c> Memory<'c> {
         let ty = tensor_type(b, &self.shape);
         let unit = Attribute::unit(b.context);
         let attributes = [("restrict", unit)];
-        let tensor =
-            |part: &Val<'c>| b.value_with("bufferization.to_tensor", &[*part], ty, &attributes);
-        Array { parts: self.parts.iter().map(tensor).collect(), shape: self.shape }
+        let tensor = b.value_with("bufferization.to_tensor", &[self.buffer], ty, &attributes);
+        Array { tensor, shape: self.shape }
     }
 
-    /// The same memory with the parts in the other order: real and imaginary ones exchanged.
+    /// The same memory of complex numbers with real and imaginary parts exchanged.
     pub(super) fn swapped(&self) -> Self {
-        Self { parts: self.parts.iter().rev().copied().collect(), shape: self.shape.clone() }
+        Self { is_swapped: !self.is_swapped, ..self.clone() }
     }
 
     pub(super) fn load(&self, b: &Builder<'c>, index: &[Val<'c>]) -> Scalar<'c> {
         let element = self.shape.element_type;
-        let stored = storage_type(b, element);
-        let load = |part: &Val<'c>| {
-            let operands = [&[*part], index].concat();
-            decode(b, element.part(), b.value("memref.load", &operands, stored))
-        };
-        self.parts.iter().map(load).collect()
+        let operands = [&[self.buffer], index].concat();
+        let stored = b.value("memref.load", &operands, storage_type(b, element));
+        let mut parts = decode_element(b, element, stored);
+        if self.is_swapped {
+            parts.reverse();
+        }
+        parts
     }
 
     pub(super) fn store(&self, b: &Builder<'c>, index: &[Val<'c>], value: &[Val<'c>]) {
-        let values = encode_all(b, self.shape.element_type, value);
-        for (part, value) in self.parts.iter().zip(values) {
-            b.op("memref.store", &[&[value, *part], index].concat(), &[]);
+        let mut parts = value.to_vec();
+        if self.is_swapped {
+            parts.reverse();
         }
+        let stored = encode_element(b, self.shape.element_type, &parts);
+        b.op("memref.store", &[&[stored, self.buffer], index].concat(), &[]);
     }
 
     /// Writes the elements of `source` to where accesses over it lead.
@@ -113,10 +112,8 @@ impl<'c> Memory<'c> {
         for_each(b, &source.shape.dims, &mut |b, from| {
             let point = Point { ir, accesses, dims: from, ranges: &[], runtimes: &[] };
             let to = point.emit(b, &accesses.indices[0]);
-            for (source, target) in source.parts.iter().zip(&self.parts) {
-                let value = b.value("memref.load", &[&[*source], from].concat(), stored);
-                b.op("memref.store", &[&[value, *target], &to[..]].concat(), &[]);
-            }
+            let value = b.value("memref.load", &[&[source.buffer], from].concat(), stored);
+            b.op("memref.store", &[&[value, self.buffer], &to[..]].concat(), &[]);
             Ok(())
         })
     }

@@ -5,8 +5,8 @@
 //! `scf.if`, and reducers element by element. Tuples disappear: the function has one argument per array
 //! of its parameters and one result per array of its value. Each has a name (`tc.name`), and
 //! `tc.unsigned` if its integers are unsigned. Element types stay as they are: bodies extend elements
-//! that are less exact than `f16`, or have fewer than 8 bits, and truncate what they compute. The module
-//! `value` documents the types.
+//! that are less exact than `f16`, or have fewer than 8 bits, and truncate what they compute. They
+//! compute complex numbers on their parts.
 //!
 //! | instructions | lowering |
 //! |---|---|
@@ -47,7 +47,7 @@ mod window;
 
 use super::{
     elements::{
-        self, Scalar, complex, compute_type, decode_all, describe_arrays, encode_all, scalar,
+        self, Scalar, complex, compute_type, decode_all, describe_arrays, encode_element, scalar,
         storage_type, to_bits,
     },
     generic_builder::GenericBuilder,
@@ -70,7 +70,7 @@ use tc_dialects::{
         Module, Opcode, Shape, dialect,
         indexing::{Accesses, InstructionRef},
     },
-    imap::{self, Combiner, CombinerKind},
+    imap::{self, Accumulator, Combiner, CombinerKind, Indexed, Start},
     mlir::{self, Builder, Val},
     pass::{Failure, PassInfo, PassRun},
     report::Report,
@@ -92,8 +92,8 @@ const ELIDED: &str = "the elements of the constant are elided ('{...}'), so that
                       print_large_constants";
 
 /// The dialects of what is built.
-const DIALECTS: [&str; 8] =
-    ["arith", "bufferization", "func", "imap", "math", "memref", "scf", "tensor"];
+const DIALECTS: [&str; 9] =
+    ["arith", "bufferization", "complex", "func", "imap", "math", "memref", "scf", "tensor"];
 
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
@@ -173,10 +173,7 @@ fn build_main<'c>(
             _ => name.clone(),
         };
         argument_attributes.extend(describe_arrays(context, shape, &name));
-        shape.for_each_array(&mut |array| {
-            let ty = tensor_type(outside, array);
-            types.extend((0..array.element_type.num_parts()).map(|_| ty));
-        });
+        shape.for_each_array(&mut |array| types.push(tensor_type(outside, array)));
     }
     let (region, block) = mlir::region_with_block(&types, at);
     mlir::name_arguments(context, block, argument_attributes.iter().map(|it| array_name(*it)));
@@ -256,16 +253,16 @@ fn check_calls<'c>(
 /// The value whose arrays are given one by one.
 fn from_arguments<'c>(shape: &Shape, arguments: &mut impl Iterator<Item = Val<'c>>) -> Value<'c> {
     match shape {
-        Shape::Array(array) => {
-            let parts = arguments.take(array.element_type.num_parts()).collect();
-            Value::Array(Array { parts, shape: array.clone() })
+        Shape::Array(shape) => {
+            let tensor = arguments.next().expect("an argument per array");
+            Value::Array(Array { tensor, shape: shape.clone() })
         }
         Shape::Tuple(elements) => {
             let mut values = Vec::with_capacity(elements.len());
             for element in elements {
                 // Not `map`: the recursion would nest the type of the iterator.
                 let mut count = 0;
-                element.for_each_array(&mut |array| count += array.element_type.num_parts());
+                element.for_each_array(&mut |_| count += 1);
                 let tensors: Vec<_> = arguments.take(count).collect();
                 values.push(from_arguments(element, &mut tensors.into_iter()));
             }
@@ -479,24 +476,19 @@ impl<'c, 'm> Lowering<'c, 'm> {
                 if count == 0 {
                     return Ok(Value::Array(empty_array(b, shape)));
                 }
-                let stored = storage_type(b, shape.element_type);
+                let part = shape.element_type.part();
                 let ty = tensor_type(b, shape);
-                let parts = shape.element_type.num_parts();
                 let num_stored = if literal.is_splat { 1 } else { count };
-                let part = |part: usize| {
-                    // Literals hold integers of fewer than 8 bits with copies of their sign.
-                    let mask = u64::MAX >> (64 - shape.element_type.part().bits());
-                    let bits = (0..num_stored).map(|at| match literal.integer(at) {
-                        Some(value) => value as u64 & mask,
-                        None => literal.bits(at * parts + part),
-                    });
-                    mlir::dense(ty, stored, &bits.collect::<Vec<_>>())
-                };
-                let constant = |number| b.constant(ty, part(number));
-                Ok(Value::Array(Array {
-                    parts: (0..parts).map(constant).collect(),
-                    shape: shape.clone(),
-                }))
+                // Literals hold integers of fewer than 8 bits with copies of their sign.
+                let mask = u64::MAX >> (64 - part.bits());
+                let bits = (0..num_stored * shape.element_type.num_parts()).map(|at| match literal
+                    .integer(at)
+                {
+                    Some(value) => value as u64 & mask,
+                    None => literal.bits(at),
+                });
+                let elements = mlir::dense(ty, storage_type(b, part), &bits.collect::<Vec<_>>());
+                Ok(Value::Array(Array { tensor: b.constant(ty, elements), shape: shape.clone() }))
             }
             (Literal::Elided, _) => Err(ELIDED.to_string()),
             (Literal::Tuple(literals), Shape::Tuple(shapes)) => {
@@ -544,24 +536,22 @@ impl<'c, 'm> Lowering<'c, 'm> {
         sources: &[(&Array<'c>, Vec<tc_ir::Expr>)],
         value: &ElementFrom<'_, 'c>,
     ) -> Result<Array<'c>, String> {
-        let inits = empty(b, shape);
+        let target = empty_array(b, shape);
         if shape.num_elements() == Some(0) {
-            return Ok(Array { parts: inits, shape: shape.clone() });
+            return Ok(target);
         }
         let mut nest = GenericBuilder::new(self.ir, &shape.dims);
         for (source, index) in sources {
-            source.parts.iter().for_each(|part| nest.read(*part, index.clone()));
+            nest.read(source.tensor, index.clone());
         }
-        for init in inits {
-            nest.write(init, identity(self.ir, shape.rank()), Combiner::ASSIGN);
-        }
+        nest.write(target.tensor, identity(self.ir, shape.rank()), Combiner::ASSIGN);
         let elements: Vec<_> = sources.iter().map(|(source, _)| source.element()).collect();
-        let parts = nest.build(b, |inside, stored| {
+        let values = nest.build(b, |inside, stored| {
             let scalars = decode_all(inside, &elements, stored);
             let result = value(inside, &scalars)?;
-            Ok(encode_all(inside, shape.element_type, &result))
+            Ok(vec![encode_element(inside, shape.element_type, &result)])
         })?;
-        Ok(Array { parts, shape: shape.clone() })
+        Ok(Array { tensor: values[0], ..target })
     }
 
     /// The operands of an instruction with the index of each at an element of the result.
@@ -627,7 +617,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
         let (from, to) = (source.element(), shape.element_type);
         let (have, want) = (from.bits(), to.bits());
         if from == to {
-            return Ok(Array { parts: source.parts.clone(), shape: shape.clone() });
+            return Ok(Array { tensor: source.tensor, shape: shape.clone() });
         }
         if have == want && !from.is_complex() && !to.is_complex() {
             // A bitcast may change the order of dimensions besides.
@@ -649,9 +639,9 @@ impl<'c, 'm> Lowering<'c, 'm> {
             // One element becomes several, along a new last dimension.
             let rank = source.shape.rank();
             let mut nest = GenericBuilder::new(self.ir, &shape.dims);
-            nest.read(source.parts[0], identity(self.ir, rank));
-            nest.write(empty(b, shape)[0], identity(self.ir, rank + 1), Combiner::ASSIGN);
-            let parts = nest.build(b, |inside, stored| {
+            nest.read(source.tensor, identity(self.ir, rank));
+            nest.write(empty(b, shape), identity(self.ir, rank + 1), Combiner::ASSIGN);
+            let values = nest.build(b, |inside, stored| {
                 let (wide, narrow) = (inside.int_type(have), inside.int_type(want));
                 let bits = to_bits(inside, stored[0], wide);
                 let part = imap::build_index(inside, "dim", rank as u32);
@@ -662,7 +652,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
                 let bits = inside.value("arith.trunci", &[bits], narrow);
                 Ok(vec![to_bits(inside, bits, storage_type(inside, to))])
             })?;
-            return Ok(Array { parts, shape: shape.clone() });
+            return Ok(Array { tensor: values[0], shape: shape.clone() });
         }
         // Several elements, along the last dimension, become one.
         let rank = shape.rank();
@@ -671,10 +661,10 @@ impl<'c, 'm> Lowering<'c, 'm> {
         for part in 0..count {
             let mut index = identity(self.ir, rank);
             index.push(self.ir.constant(i64::from(part)));
-            nest.read(source.parts[0], index);
+            nest.read(source.tensor, index);
         }
-        nest.write(empty(b, shape)[0], identity(self.ir, rank), Combiner::ASSIGN);
-        let parts = nest.build(b, |inside, stored| {
+        nest.write(empty(b, shape), identity(self.ir, rank), Combiner::ASSIGN);
+        let values = nest.build(b, |inside, stored| {
             let wide = inside.int_type(want);
             let mut all = inside.integer(wide, 0);
             for (part, value) in stored.iter().enumerate() {
@@ -686,7 +676,7 @@ impl<'c, 'm> Lowering<'c, 'm> {
             }
             Ok(vec![to_bits(inside, all, storage_type(inside, to))])
         })?;
-        Ok(Array { parts, shape: shape.clone() })
+        Ok(Array { tensor: values[0], shape: shape.clone() })
     }
 
     /// `dot` and `convolution`: sums of products, in the type of the result, or in `f32` for types that
@@ -701,7 +691,6 @@ impl<'c, 'm> Lowering<'c, 'm> {
         let ir = self.ir;
         let sum = elements::sum_type(shape.element_type);
         let kind = if sum == ElementType::Pred { CombinerKind::Or } else { CombinerKind::Add };
-        let combiner = Combiner { kind, from_identity: true };
         let accesses = self.over_output(at, 0, &[0, 1])?;
         if accesses.is_empty(ir) {
             return self.generate(b, shape, &|b, _| {
@@ -714,25 +703,32 @@ impl<'c, 'm> Lowering<'c, 'm> {
         let elements: Vec<_> = factors.iter().map(|factor| factor.element()).collect();
         let mut nest = GenericBuilder::within(ir, accesses.domain.clone(), Vec::new());
         for (factor, index) in factors.iter().zip(&accesses.indices) {
-            factor.parts.iter().for_each(|part| nest.read(*part, index.clone()));
+            nest.read(factor.tensor, index.clone());
         }
-        for init in empty(b, &summed) {
-            nest.write(init, identity(ir, shape.rank()), combiner);
+        nest.write(empty(b, &summed), identity(ir, shape.rank()), Combiner::ASSIGN);
+        let ty = compute_type(b, sum);
+        let accumulator = Accumulator { ty, kind, identity: None, start: Start::Identity };
+        let accumulators = vec![accumulator; sum.num_parts()];
+        let generic = nest.build_fold(b, accumulators, sum.is_complex());
+        let (inside, stored) = b.inside(generic.body());
+        let scalars = decode_all(&inside, &elements, &stored);
+        let factors: Vec<_> = scalars
+            .iter()
+            .zip(&elements)
+            .map(|(x, element)| scalar::convert(&inside, *element, sum, x))
+            .collect();
+        let (x, y) = (&factors[0], &factors[1]);
+        let product = match sum.is_complex() {
+            true => complex::multiply(&inside, x, y),
+            false => vec![elements::multiply(&inside, sum, x[0], y[0])],
+        };
+        imap::build_yield(&inside, &product);
+        if let Some(block) = generic.epilogue() {
+            let (end, arguments) = b.inside(block);
+            let folded = &arguments[..sum.num_parts()];
+            imap::build_yield(&end, &[encode_element(&end, sum, folded)]);
         }
-        let parts = nest.build(b, |inside, stored| {
-            let scalars = decode_all(inside, &elements, stored);
-            let factors: Vec<_> = scalars
-                .iter()
-                .zip(&elements)
-                .map(|(x, element)| scalar::convert(inside, *element, sum, x))
-                .collect();
-            let (x, y) = (&factors[0], &factors[1]);
-            if sum.is_complex() {
-                return Ok(complex::multiply(inside, x, y));
-            }
-            Ok(vec![elements::multiply(inside, sum, x[0], y[0])])
-        })?;
-        let sums = Array { parts, shape: summed };
+        let sums = Array { tensor: mlir::result(generic.op(), 0), shape: summed };
         if sum == shape.element_type {
             return Ok(sums);
         }

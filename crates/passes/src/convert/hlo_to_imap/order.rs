@@ -1,12 +1,17 @@
 //! `sort` and `topk`: an `imap.sort` each, or the fold of each row where only the first element is asked
 //! for.
 
-use super::{Lowering, computation::build_computation, memory::empty_array, value::Array};
+use super::{
+    Lowering,
+    computation::build_computation,
+    memory::{empty, empty_array},
+    value::Array,
+};
 use crate::convert::{
     elements::{
         self, Scalar,
         coding::{decode, encode},
-        scalar,
+        decode_element, scalar,
     },
     generic_builder::GenericBuilder,
     subscripts::identity,
@@ -136,10 +141,9 @@ impl<'c> Lowering<'c, '_> {
         let mut index = identity(self.ir, rank);
         let has_several = source.dims()[rank - 1] != 1;
         index[rank - 1] = nest.range(source.dims()[rank - 1]);
-        nest.read(source.parts[0], index);
+        nest.read(source.tensor, index);
         for shape in results {
-            let init = empty_array(b, shape).parts[0];
-            nest.write(init, identity(self.ir, rank), Combiner::ASSIGN);
+            nest.write(empty(b, shape), identity(self.ir, rank), Combiner::ASSIGN);
         }
         let item = elements::compute_type(b, element);
         let key = match mlir::integer_width(item) {
@@ -177,7 +181,7 @@ impl<'c> Lowering<'c, '_> {
         let best = keys.element(&end, arguments[0], item);
         imap::build_yield(&end, &[encode(&end, element, best), arguments[1]]);
         let values = mlir::results(generic.op()).into_iter().zip(results);
-        Ok(values.map(|(it, shape)| Array { parts: vec![it], shape: (*shape).clone() }).collect())
+        Ok(values.map(|(it, shape)| Array { tensor: it, shape: (*shape).clone() }).collect())
     }
 }
 
@@ -232,29 +236,20 @@ fn sort_rows<'c>(
     less: &Less<'_, 'c>,
 ) -> Result<Vec<Array<'c>>, String> {
     let mut sorted: Vec<_> = results.iter().map(|shape| empty_array(b, shape)).collect();
-    let inputs: Vec<_> = sources.iter().flat_map(|source| source.parts.clone()).collect();
-    let inits: Vec<_> = sorted.iter().flat_map(|array| array.parts.clone()).collect();
+    let inputs: Vec<_> = sources.iter().map(|source| source.tensor).collect();
+    let inits: Vec<_> = sorted.iter().map(|array| array.tensor).collect();
     let sort = Sort::build(b, dim, &inputs, &inits);
     let compare = Builder::at_end(b.context, sort.comparator(), b.location);
     let arguments = mlir::arguments(sort.comparator());
-    let (mut x, mut y, mut parts) = (Vec::new(), Vec::new(), arguments.chunks(2));
-    for source in sources {
-        let part = source.element().part();
-        let mut both = [Scalar::new(), Scalar::new()];
-        for pair in parts.by_ref().take(source.parts.len()) {
-            for (scalar, value) in both.iter_mut().zip(pair) {
-                scalar.push(decode(&compare, part, *value));
-            }
-        }
-        let [first, second] = both;
-        x.push(first);
-        y.push(second);
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    for (source, pair) in sources.iter().zip(arguments.chunks(2)) {
+        x.push(decode_element(&compare, source.element(), pair[0]));
+        y.push(decode_element(&compare, source.element(), pair[1]));
     }
     let is_less = less(&compare, &x, &y)?;
     imap::build_yield(&compare, &[is_less]);
-    let mut values = mlir::results(sort.op()).into_iter();
-    for array in &mut sorted {
-        array.parts = values.by_ref().take(array.parts.len()).collect();
+    for (array, value) in sorted.iter_mut().zip(mlir::results(sort.op())) {
+        array.tensor = value;
     }
     Ok(sorted)
 }

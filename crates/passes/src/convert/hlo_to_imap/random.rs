@@ -148,12 +148,12 @@ impl<'c> Lowering<'c, '_> {
         let element = shape.element_type;
         let mut nest = GenericBuilder::new(self.ir, &shape.dims);
         for place in 0..state.dims()[0] {
-            nest.read(state.parts[0], vec![self.ir.constant(place)]);
+            nest.read(state.tensor, vec![self.ir.constant(place)]);
         }
         for _ in 0..count {
-            nest.write(empty(b, shape)[0], identity(self.ir, shape.rank()), Combiner::ASSIGN);
+            nest.write(empty(b, shape), identity(self.ir, shape.rank()), Combiner::ASSIGN);
         }
-        let parts = nest.build(b, |b, state| {
+        let blocks = nest.build(b, |b, state| {
             let u64_type = b.int_type(64);
             let mut number = b.integer(u64_type, 0);
             for (dim, extent) in shape.dims.iter().enumerate() {
@@ -174,8 +174,8 @@ impl<'c> Lowering<'c, '_> {
             };
             Ok(elements[..count].to_vec())
         })?;
-        let array = |part| Array { parts: vec![part], shape: shape.clone() };
-        Ok(parts.into_iter().map(array).collect())
+        let array = |tensor| Array { tensor, shape: shape.clone() };
+        Ok(blocks.into_iter().map(array).collect())
     }
 
     /// An array in which elements of several arrays of the same sizes alternate along a dimension.

@@ -6,7 +6,7 @@ use super::{
     value::Array,
 };
 use crate::convert::{elements::scalar, generic_builder::GenericBuilder, subscripts::identity};
-use melior::ir::operation::OperationLike;
+use melior::ir::{Attribute, AttributeLike, operation::OperationLike};
 use tc_dialects::{
     hlo::{
         ArrayShape, Instruction,
@@ -31,13 +31,11 @@ impl<'c> Lowering<'c, '_> {
         (source, from): (&Array<'c>, &[Expr]),
         (target, to): (Array<'c>, &[Expr]),
     ) -> Result<Array<'c>, String> {
-        let parts = source.parts.iter().zip(&target.parts).map(|(part, init)| {
-            let mut nest = nest.clone();
-            nest.read(*part, from.to_vec());
-            nest.write(*init, to.to_vec(), Combiner::ASSIGN);
-            Ok(nest.build(b, |_, values| Ok(values.to_vec()))?[0])
-        });
-        Ok(Array { parts: parts.collect::<Result<_, String>>()?, shape: target.shape })
+        let mut nest = nest.clone();
+        nest.read(source.tensor, from.to_vec());
+        nest.write(target.tensor, to.to_vec(), Combiner::ASSIGN);
+        let moved = nest.build(b, |_, values| Ok(values.to_vec()))?;
+        Ok(Array { tensor: moved[0], shape: target.shape })
     }
 
     /// The array whose element at `d` is the one of `source` at `index(d)`.
@@ -157,28 +155,31 @@ impl<'c> Lowering<'c, '_> {
             return self.insert_along(b, accesses, Vec::new(), operands[0], filled);
         }
         let guard = std::mem::take(&mut accesses.domain.constraints);
-        let nest = GenericBuilder::within(self.ir, accesses.domain.clone(), Vec::new());
-        let mut parts = Vec::new();
-        for (part, value) in operands[0].parts.iter().zip(&operands[1].parts) {
-            let mut nest = nest.clone();
-            let constant = mlir::defining_op(*value).filter(|op| mlir::is(*op, "arith.constant"));
-            let constant = constant.and_then(|op| mlir::splat_of(op.attribute("value").ok()?));
-            nest.read_where(*part, accesses.indices[0].clone(), (guard.clone(), constant));
-            if constant.is_none() && !guard.is_empty() {
-                nest.read(*value, Vec::new());
+        let mut nest = GenericBuilder::within(self.ir, accesses.domain.clone(), Vec::new());
+        let (source, value) = (operands[0].tensor, operands[1].tensor);
+        let constant = mlir::defining_op(value).filter(|op| mlir::is(*op, "arith.constant"));
+        let constant = constant.and_then(|op| mlir::splat_of(op.attribute("value").ok()?));
+        let is_zero = |it: Attribute| mlir::float_of(it).is_some_and(|it| it.to_bits() == 0);
+        let fill = match constant {
+            // The only complex number of a guard is zero.
+            Some(it) if it.is_array() => {
+                mlir::array_of(it).into_iter().all(is_zero).then_some(None)
             }
-            let init = empty(b, shape)[0];
-            nest.write(init, accesses.index.clone(), Combiner::ASSIGN);
-            let padded = nest.build(b, |b, values| match *values {
-                [element, value] => {
-                    let inside = imap::build_inside(b, self.ir, &guard);
-                    Ok(vec![b.select(inside, element, value)])
-                }
-                _ => Ok(values.to_vec()),
-            })?;
-            parts.push(padded[0]);
+            number => number.map(Some),
+        };
+        nest.read_where(source, accesses.indices[0].clone(), (guard.clone(), fill.flatten()));
+        if fill.is_none() && !guard.is_empty() {
+            nest.read(value, Vec::new());
         }
-        Ok(Array { parts, shape: shape.clone() })
+        nest.write(empty(b, shape), accesses.index.clone(), Combiner::ASSIGN);
+        let padded = nest.build(b, |b, values| match *values {
+            [element, value] => {
+                let inside = imap::build_inside(b, self.ir, &guard);
+                Ok(vec![b.select(inside, element, value)])
+            }
+            _ => Ok(values.to_vec()),
+        })?;
+        Ok(Array { tensor: padded[0], shape: shape.clone() })
     }
 
     /// `iota`.

@@ -1,4 +1,4 @@
-//! Values of HLO as tensors of MLIR. A complex array is two tensors, of the real and the imaginary parts.
+//! Values of HLO as tensors of MLIR.
 
 use crate::convert::elements::storage_type;
 use melior::ir::Type;
@@ -22,7 +22,7 @@ impl<'c> Value<'c> {
     /// The tensors of all arrays, in order.
     pub(super) fn flatten(&self, into: &mut Vec<Val<'c>>) {
         match self {
-            Self::Array(array) => into.extend(&array.parts),
+            Self::Array(array) => into.push(array.tensor),
             Self::Tuple(elements) => elements.iter().for_each(|element| element.flatten(into)),
             Self::Token => {}
         }
@@ -32,8 +32,8 @@ impl<'c> Value<'c> {
     pub(super) fn rebuild(&self, tensors: &mut impl Iterator<Item = Val<'c>>) -> Self {
         match self {
             Self::Array(array) => {
-                let parts = array.parts.iter().map(|part| tensors.next().unwrap_or(*part));
-                Self::Array(Array { parts: parts.collect(), shape: array.shape.clone() })
+                let tensor = tensors.next().unwrap_or(array.tensor);
+                Self::Array(Array { tensor, shape: array.shape.clone() })
             }
             Self::Tuple(elements) => {
                 Self::Tuple(elements.iter().map(|element| element.rebuild(tensors)).collect())
@@ -43,10 +43,10 @@ impl<'c> Value<'c> {
     }
 }
 
-/// An array: one tensor, or two for complex numbers, of the storage type.
+/// An array: a tensor of the storage type.
 #[derive(Clone, Debug)]
 pub(super) struct Array<'c> {
-    pub(super) parts: Vec<Val<'c>>,
+    pub(super) tensor: Val<'c>,
     pub(super) shape: ArrayShape,
 }
 
@@ -60,7 +60,7 @@ impl Array<'_> {
     }
 }
 
-/// The tensor type of one part of an array.
+/// The tensor type of an array.
 pub(super) fn tensor_type<'c>(builder: &Builder<'c>, shape: &ArrayShape) -> Type<'c> {
     let dims: Vec<_> = shape.dims.iter().copied().map(Some).collect();
     mlir::tensor_type(&dims, storage_type(builder, shape.element_type))

@@ -12,7 +12,7 @@ use crate::convert::{
     elements::{
         self,
         coding::{decode, encode},
-        decode_all,
+        decode_all, encode_element,
         scalar::{self, combiner},
         scalars,
     },
@@ -77,11 +77,11 @@ impl<'c> Lowering<'c, '_> {
         if let Some(scan) = scan {
             nest.scan(scan.dim, scan.is_exclusive);
         }
-        for part in sources.iter().flat_map(|source| &source.parts) {
-            nest.read(*part, accesses.indices[0].clone());
+        for source in sources {
+            nest.read(source.tensor, accesses.indices[0].clone());
         }
-        for init in results.iter().flat_map(|shape| empty(b, shape)) {
-            nest.write(init, accesses.index.clone(), Combiner::ASSIGN);
+        for shape in results {
+            nest.write(empty(b, shape), accesses.index.clone(), Combiner::ASSIGN);
         }
         let generic = match (combiner, starts) {
             (Some(kind), starts) => {
@@ -96,12 +96,8 @@ impl<'c> Lowering<'c, '_> {
                 self.fold_by_region(b, nest, &elements, (applied, is_reversed), &starts)?
             }
         };
-        let mut values = mlir::results(generic.op()).into_iter();
-        let array = |shape: &&ArrayShape| Array {
-            parts: values.by_ref().take(shape.element_type.num_parts()).collect(),
-            shape: (*shape).clone(),
-        };
-        Ok(results.iter().map(array).collect())
+        let values = results.iter().zip(mlir::results(generic.op()));
+        Ok(values.map(|(shape, tensor)| Array { tensor, shape: (*shape).clone() }).collect())
     }
 
     /// The constants that the last `count` operands of an instruction are, in the types with which
@@ -141,8 +137,8 @@ impl<'c> Lowering<'c, '_> {
             start: Start::Identity,
         };
         let accumulators: Vec<_> = parts().zip(starts).map(accumulator).collect();
-        let num_values = accumulators.len();
-        let epilogue = elements.iter().any(|element| elements::is_narrow(*element));
+        let is_encoded = |it: &ElementType| elements::is_narrow(*it) || it.is_complex();
+        let epilogue = elements.iter().any(is_encoded);
         let generic = nest.build_fold(b, accumulators, epilogue);
         let (body, arguments) = b.inside(generic.body());
         imap::build_yield(&body, &decode_all(&body, elements, &arguments).concat());
@@ -157,9 +153,10 @@ impl<'c> Lowering<'c, '_> {
         }
         if let Some(block) = generic.epilogue() {
             let (end, arguments) = b.inside(block);
-            let folded = arguments[..num_values].iter().zip(parts());
-            let stored: Vec<_> = folded.map(|(it, part)| encode(&end, part, *it)).collect();
-            imap::build_yield(&end, &stored);
+            let folded = scalars(&arguments, elements.iter().copied());
+            let folded = elements.iter().zip(&folded);
+            let stored = folded.map(|(element, it)| encode_element(&end, *element, it));
+            imap::build_yield(&end, &stored.collect::<Vec<_>>());
         }
         Ok(generic)
     }
@@ -247,7 +244,7 @@ impl<'c> Lowering<'c, '_> {
         let count = operand.shape.num_elements().unwrap_or(0);
         let interval = Interval::new(0, count.saturating_sub(1));
         nest.scatter(vec![Constraint { expr: place, interval }], ScatterPromises::default());
-        source.parts.iter().for_each(|part| nest.read(*part, accesses.index.clone()));
+        nest.read(source.tensor, accesses.index.clone());
         let mut index = Vec::new();
         for extent in operand.dims().iter().rev() {
             let extent = ir.constant(*extent);
@@ -271,8 +268,8 @@ impl<'c> Lowering<'c, '_> {
         let extents = extents(ir, &accesses.domain.dims);
         let shape = ArrayShape::new(ElementType::S64, extents.clone());
         let mut nest = GenericBuilder::within(ir, accesses.domain.clone(), Vec::new());
-        operand.parts.iter().for_each(|part| nest.read(*part, accesses.indices[0].clone()));
-        nest.write(empty(b, &shape)[0], identity(ir, extents.len()), Combiner::ASSIGN);
+        nest.read(operand.tensor, accesses.indices[0].clone());
+        nest.write(empty(b, &shape), identity(ir, extents.len()), Combiner::ASSIGN);
         // Whether anything is selected, the value, and its place.
         let part = elements::compute_type(b, element.part());
         let values = std::iter::repeat_n(part, element.num_parts());
@@ -360,7 +357,7 @@ fn fold_by_name<'c>(
             accumulator.start = Start::Constant(value);
         }
         Ok(_) => {}
-        Err(init) => nest.read(init.parts[0], Vec::new()),
+        Err(init) => nest.read(init.tensor, Vec::new()),
     }
     let epilogue = element != sum || start.is_err();
     let generic = nest.build_fold(b, vec![accumulator], epilogue);

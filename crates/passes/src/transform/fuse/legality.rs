@@ -155,7 +155,9 @@ fn is_total(block: Blk) -> bool {
             .all(|result| mlir::is_float(mlir::element_type(result.r#type())));
         op.region_count() == 0
             && (!is_division || is_float)
-            && ["arith.", "math.", "imap."].iter().any(|dialect| name.starts_with(dialect))
+            && ["arith.", "complex.", "math.", "imap."]
+                .iter()
+                .any(|dialect| name.starts_with(dialect))
     })
 }
 
