@@ -14,5 +14,8 @@ llvm_tools = os.path.join(os.environ.get("MLIR_SYS_220_PREFIX", "/usr/lib/llvm-2
 config.environment["PATH"] = os.pathsep.join(
     [os.environ["TC_TOOLS_DIR"], llvm_tools, config.environment.get("PATH", "")]
 )
+# ./bootstrap installs ptxas there.
+config.environment["PYTHONPATH"] = os.path.join(config.test_source_root, "../../target/python")
+config.substitutions.append(("%tools", os.environ["TC_TOOLS_DIR"]))
 config.substitutions.append(("%examples", os.path.join(config.test_source_root, "../../examples")))
 config.substitutions.append(("%conformance", os.path.join(config.test_source_root, "../conformance")))

@@ -186,9 +186,12 @@ pub struct Execution {
     /// Measures the compiled program.
     #[arg(long)]
     pub bench: bool,
-    /// Prints the measurement as JSON.
-    #[arg(long, requires = "bench")]
+    /// Prints the measurement as JSON; with '--device=emulator', the counts of each kernel.
+    #[arg(long)]
     pub json: bool,
+    /// The device that runs the kernels of a GPU's program: 'emulator', which also checks their accesses.
+    #[arg(long, value_name = "NAME")]
+    pub device: Option<String>,
     /// Prints the fused IR.
     #[arg(long)]
     pub print_ir: bool,
@@ -206,6 +209,25 @@ pub fn print_ir(execution: &Execution, module: &melior::ir::Module) -> Result<()
 }
 
 impl Execution {
+    /// The backend of the target, with the device if there is one, and how it generates code.
+    ///
+    /// # Errors
+    /// The target, its machine or the device is unknown, or cannot do what is asked for.
+    pub fn target(&self) -> Result<(&'static dyn Backend, Codegen), Error> {
+        let (backend, codegen) = self.compilation.target()?;
+        let usage = |reason: &str| Err(Error::Usage(reason.to_string()));
+        match &self.device {
+            Some(_) if self.bench => {
+                usage("a device without a clock cannot do '--bench'; use '--json' for its counts")
+            }
+            Some(name) => Ok((backend.on_device(name).map_err(Error::Usage)?, codegen)),
+            None if self.json && !self.bench => {
+                usage("'--json' needs '--bench' or '--device=emulator'")
+            }
+            None => Ok((backend, codegen)),
+        }
+    }
+
     /// The folder with the expected results, if results are to be compared with such.
     ///
     /// # Errors
@@ -264,7 +286,7 @@ pub struct Compilation {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_threads)]
     threads: usize,
     /// The target, and the machine after a colon: 'cpu' for this machine, 'cpu:NAME' for a processor by
-    /// its LLVM name.
+    /// its LLVM name, 'nvvm:sm_80', 'nvvm:sm_90a' or 'nvvm:sm_100a' for a GPU.
     #[arg(long, value_name = "TARGET[:MACHINE]", default_value = "cpu")]
     target: String,
     /// The same as '--target=cpu:NAME'.
@@ -475,7 +497,11 @@ pub fn run_tool(name: &str, run: impl FnOnce() -> Result<(), Error>) -> ExitCode
             if matches!(
                 error,
                 Error::Usage(_)
-                    | Error::Compile(backend::Error::Target(_) | backend::Error::Form { .. })
+                    | Error::Compile(
+                        backend::Error::Target(_)
+                            | backend::Error::Form { .. }
+                            | backend::Error::NoDevice(_)
+                    )
             ) {
                 return ExitCode::from(WRONG_COMMAND_LINE);
             }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tc_backends::{
-    backend::Cost,
+    backend::{Cost, KernelCounts},
     run::{Bench, Sizes},
 };
 use tc_passes::analysis::cost::Formula;
@@ -69,6 +69,23 @@ impl Measured<'_> {
         }
         object
     }
+}
+
+/// The object that `--json` prints for a device that counts: the events of each kernel in one call.
+pub fn counted(name: &str, kernels: &[KernelCounts], costs: Costs) -> Value {
+    let kernels = kernels.iter().map(|counts| {
+        let mut object = json!({ "name": counts.kernel, "launches": counts.launches });
+        for (event, count) in &counts.events {
+            object[*event] = json!(count);
+        }
+        object
+    });
+    json!({
+        "name": name,
+        "flops": costs.flops.map(|flops| flops as f64),
+        "bytes": costs.bytes,
+        "kernels": kernels.collect::<Vec<_>>(),
+    })
 }
 
 /// The object that `tc-compile --report=json` prints: numbers, or formulas over sizes as text.

@@ -3,7 +3,7 @@
 use crate::{
     command_line::{self, Execution, Text, make_folder, print, print_ir},
     conformance,
-    cost::{Costs, Measured},
+    cost::{Costs, Measured, counted},
 };
 use melior::{Context, diagnostic::DiagnosticHandlerId};
 use std::{path::Path, time::Instant};
@@ -173,7 +173,7 @@ pub(crate) fn execute(
 ) -> Result<(), Error> {
     let module = &program.module;
     let context = tc_dialects::new_context();
-    let (backend, codegen) = execution.compilation.target()?;
+    let (backend, codegen) = execution.target()?;
     let start = Instant::now();
     let lowered = program.lower(&context)?;
     let lower_seconds = start.elapsed().as_secs_f64();
@@ -210,16 +210,22 @@ pub(crate) fn execute(
             }
         }
     }
+    let function = tc_backends::axon::spelled(&module.name);
+    let costs = || -> Result<Costs, Error> {
+        Ok(Costs::of(&backend.cost(&lowered, &codegen)?, &function, &Sizes::new()))
+    };
     let timing = if execution.bench {
         let bench = sample(|| executable.call(&mut buffers).map_err(error))?;
-        let function = tc_backends::axon::spelled(&module.name);
-        let costs = Costs::of(&backend.cost(&lowered, &codegen)?, &function, &Sizes::new());
+        let costs = costs()?;
         if execution.json {
             let (name, threads) = (module.name.as_str(), codegen.threads);
             let measured = Measured { name, bench, compile_seconds, costs, threads };
             return print(format!("{}\n", measured.json(&[])).as_bytes());
         }
         bench.describe(costs.flops, costs.bytes)
+    } else if execution.json {
+        let line = counted(&module.name, &executable.counts(), costs()?);
+        return print(format!("{line}\n").as_bytes());
     } else {
         format!("{:.3} ms", first_call * 1e3)
     };

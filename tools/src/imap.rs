@@ -2,7 +2,7 @@
 
 use crate::{
     command_line::{Execution, check, make_folder, print, print_ir},
-    cost::{Costs, Measured},
+    cost::{Costs, Measured, counted},
 };
 use std::{collections::HashSet, path::Path, time::Instant};
 use tc_backends::{
@@ -23,7 +23,7 @@ pub fn run(
     execution: &Execution,
 ) -> Result<(), Error> {
     let function = session.tensor_function(entry)?;
-    let (backend, codegen) = execution.compilation.target()?;
+    let (backend, codegen) = execution.target()?;
     let options = execution.compilation.options(codegen, true);
     let mut sizes = execution.compilation.sizes()?;
     let start = Instant::now();
@@ -84,6 +84,10 @@ pub fn run(
             return print(format!("{}\n", measured.json(&[])).as_bytes());
         }
         bench.describe(costs.flops, costs.bytes)
+    } else if execution.json {
+        let name = function.name();
+        let costs = Costs::of(&backend.cost(&lowered, &options.codegen)?, name, &sizes);
+        return print(format!("{}\n", counted(name, &compiled.counts(), costs)).as_bytes());
     } else {
         format!("{:.3} ms", first_call * 1e3)
     };

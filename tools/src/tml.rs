@@ -2,7 +2,7 @@
 
 use crate::{
     command_line::{Compilation, Execution, Text, make_folder, print, print_ir},
-    cost::{Costs, Measured},
+    cost::{Costs, Measured, counted},
 };
 use melior::{Context, ir::Module};
 use std::{collections::BTreeMap, fs, path::Path, time::Instant};
@@ -95,7 +95,7 @@ fn error(error: executable::Error) -> Error {
 pub fn run(program: &Program, execution: &Execution) -> Result<(), Error> {
     let context = tc_dialects::new_context();
     let module = program.import(&context);
-    let (backend, codegen) = execution.compilation.target()?;
+    let (backend, codegen) = execution.target()?;
     let options = program.options(&execution.compilation, codegen);
     let start = Instant::now();
     let lowered = executable::lower(&module, &options).map_err(error)?;
@@ -125,16 +125,20 @@ pub fn run(program: &Program, execution: &Execution) -> Result<(), Error> {
             npy::save(npy::file_in(folder, name)?, tensor)?;
         }
     }
+    let name = import::program_name(program.source.name());
+    let costs = |module: &Module| -> Result<Costs, Error> {
+        Ok(Costs::of(&backend.cost(module, &options.codegen)?, &name, &Sizes::new()))
+    };
+    if !execution.bench && execution.json {
+        let line = counted(&name, &executable.counts(), costs(&lowered)?);
+        return print(format!("{line}\n").as_bytes());
+    }
     if !execution.bench {
         report += &format!("{:.3} ms", first_call * 1e3);
         return print(report_line(&report, compile_seconds).as_bytes());
     }
     let bench = sample(|| executable.call(&mut buffers).map_err(error))?;
     // Padding is no work that the program asks for.
-    let name = import::program_name(program.source.name());
-    let costs = |module: &Module| -> Result<Costs, Error> {
-        Ok(Costs::of(&backend.cost(module, &options.codegen)?, &name, &Sizes::new()))
-    };
     let unpadded = |keep_order| {
         let options = Options { vector_length: None, keep_order, ..options.clone() };
         costs(&executable::lower(&module, &options).map_err(error)?)

@@ -1,7 +1,7 @@
 //! Running HLO modules: compiled code, called with arrays of HLO's element types.
 
 use crate::{
-    backend::{self, Backend, Buffers, Compiled},
+    backend::{self, Backend, Buffers, Compiled, KernelCounts},
     interp,
     runtime::{ElementType as Stored, Tensor},
 };
@@ -150,6 +150,11 @@ impl Executable {
     /// The arrays of the result, in order.
     pub fn result_shapes(&self) -> &[ArrayShape] {
         &self.result_shapes
+    }
+
+    /// The events that the device counted in all calls; see [`Compiled::counts`].
+    pub fn counts(&self) -> Vec<KernelCounts> {
+        self.code.counts()
     }
 
     /// Runs the program.

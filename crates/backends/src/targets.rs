@@ -1,11 +1,11 @@
 //! The targets, by their names on command lines.
 
-use crate::{backend::Backend, cpu};
+use crate::{backend::Backend, cpu, nvvm};
 use tc_passes::target::Machine;
 
-/// The backends of all targets; the first one is the default.
-pub fn all() -> [&'static dyn Backend; 1] {
-    [cpu::BACKEND]
+/// The backends of all targets.
+pub fn all() -> [&'static dyn Backend; 2] {
+    [cpu::BACKEND, nvvm::BACKEND]
 }
 
 /// The backend and the machine of a text such as `cpu`, `cpu:x86-64-v3` or `nvvm:sm_90a`: the name of a

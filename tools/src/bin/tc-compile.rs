@@ -24,6 +24,7 @@ const EXAMPLES: &str = "Examples:
   tc-compile matmul.tc --emit=asm --size M=64,K=64,N=64  for these sizes only
   tc-compile layers.tc --entry mlp3 --emit=llvm --target-cpu x86-64-v3 -o mlp3.ll
   tc-compile model.hlo --threads 4                       the entry computation
+  tc-compile model.hlo --target=nvvm:sm_90a -o model.ptx kernels for a GPU, and model.json
   tc-compile model.hlo --report=json                     operations, memory traffic and memory
   tc-compile model.axon --entry mlp --shape x=?x784      an Axon function for all other sizes
 
@@ -38,14 +39,30 @@ enum Emit {
     Imap,
     /// Loops on buffers, as MLIR text: scf, memref, vector and arith operations.
     Scf,
-    /// The operations of the llvm dialect, as MLIR text.
+    /// The operations of the llvm dialect, as MLIR text; for a GPU, those of the kernels.
     LlvmDialect,
     /// Optimized LLVM IR.
     Llvm,
     /// Assembly.
     Asm,
-    /// An object, and a C header with the ending .h beside it.
+    /// An object, and a C header with the ending .h beside it; for a GPU, the host code.
     Obj,
+    /// The kernels of a GPU as PTX, and a manifest with the ending .json beside it.
+    Ptx,
+    /// The kernels of a GPU as machine code, made by ptxas, and a manifest with the ending .json beside it.
+    Cubin,
+}
+
+impl Emit {
+    fn of(form: Form) -> Self {
+        match form {
+            Form::LlvmIr => Self::Llvm,
+            Form::Assembly => Self::Asm,
+            Form::Object => Self::Obj,
+            Form::Ptx => Self::Ptx,
+            Form::Cubin => Self::Cubin,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -62,14 +79,14 @@ struct Arguments {
     source: Source,
     #[command(flatten)]
     compilation: Compilation,
-    /// The output format.
-    #[arg(long, value_enum, default_value_t = Emit::Obj)]
-    emit: Emit,
+    /// The output format [default: obj, for a GPU ptx].
+    #[arg(long, value_enum)]
+    emit: Option<Emit>,
     /// Prints the costs of each function instead of code: operations, memory traffic and memory.
     #[arg(long, value_enum, value_name = "FORMAT", conflicts_with = "emit")]
     report: Option<Report>,
     /// The file to write, '-' for the standard output [default: '-' for text, the source's
-    /// name with the ending .o for an object].
+    /// name with the ending .o for an object, .cubin for a cubin].
     #[arg(short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -80,8 +97,9 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<(), Error> {
-    let output = output(arguments)?;
     let (backend, codegen) = arguments.compilation.target()?;
+    let emitted = arguments.emit.unwrap_or_else(|| Emit::of(backend.forms()[0]));
+    let output = output(arguments, emitted)?;
     arguments.compilation.enable_ir_printing();
     let context = tc_dialects::new_context();
     let text = arguments.source.read()?;
@@ -96,13 +114,15 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
         write(&output, format!("{}", module.as_operation()).as_bytes())
     };
     let emit = |form| emit(form, &output, &*backend.compile(&module, &codegen)?);
-    match arguments.emit {
+    match emitted {
         Emit::Imap => write(&output, format!("{}", module.as_operation()).as_bytes()),
         Emit::Scf => staged(Stage::Loops),
         Emit::LlvmDialect => staged(Stage::Llvm),
         Emit::Llvm => emit(Form::LlvmIr),
         Emit::Asm => emit(Form::Assembly),
         Emit::Obj => emit(Form::Object),
+        Emit::Ptx => emit(Form::Ptx),
+        Emit::Cubin => emit(Form::Cubin),
     }
 }
 
@@ -151,37 +171,43 @@ fn lower<'c>(
     }
 }
 
-/// Writes generated code in a form. The description of an object for its callers goes beside it.
+/// Writes generated code in a form. The description for its callers goes beside code that they load.
 fn emit(form: Form, output: &Path, artifact: &dyn Artifact) -> Result<(), Error> {
     write(output, &artifact.emit(form)?)?;
+    let is_loaded = matches!(form, Form::Object | Form::Ptx | Form::Cubin);
     // A device has nothing beside it.
-    if form != Form::Object || is_stdout(output) || !output.is_file() {
+    if !is_loaded || is_stdout(output) || !output.is_file() {
         return Ok(());
     }
     let stem = output.file_stem().unwrap_or_default().to_string_lossy();
-    let interface = artifact.interface(&stem);
+    let interface = artifact.interface(&stem)?;
     write(&output.with_extension(interface.ending), interface.text.as_bytes())
 }
 
 /// Where to write.
-fn output(arguments: &Arguments) -> Result<PathBuf, Error> {
-    let object = arguments.emit == Emit::Obj && arguments.report.is_none();
-    match &arguments.output {
-        Some(output) if object && output.extension().is_some_and(|it| it == "h") => {
+fn output(arguments: &Arguments, emitted: Emit) -> Result<PathBuf, Error> {
+    let ending = match emitted {
+        Emit::Obj => Some("o"),
+        Emit::Cubin => Some("cubin"),
+        _ => None,
+    };
+    let ending = ending.filter(|_| arguments.report.is_none());
+    match (&arguments.output, ending) {
+        (Some(output), Some("o")) if output.extension().is_some_and(|it| it == "h") => {
             Err(Error::Usage(format!(
                 "'{}' is the name of the header; expected that of the object after '-o'",
                 output.display()
             )))
         }
-        Some(output) => Ok(output.clone()),
-        None if !object => Ok(PathBuf::from("-")),
-        None if arguments.source.is_stdin() => Err(Error::Usage(
+        (Some(output), _) => Ok(output.clone()),
+        (None, None) => Ok(PathBuf::from("-")),
+        (None, Some(_)) if arguments.source.is_stdin() => Err(Error::Usage(
             "an object from the standard input has no name; try '-o FILE'".to_string(),
         )),
         // In the working directory, as compilers do.
-        None => {
+        (None, Some(ending)) => {
             let name = arguments.source.file.file_name().unwrap_or_default();
-            Ok(Path::new(name).with_extension("o"))
+            Ok(Path::new(name).with_extension(ending))
         }
     }
 }

@@ -13,7 +13,7 @@ use tc_tools::{
         Execution, Source, Text, check, keep_freed_memory, limit_memory, make_folder, parse, print,
         print_ir, run_tool,
     },
-    cost::{Costs, Measured},
+    cost::{Costs, Measured, counted},
     hlo::{self, Program},
     imap, tml,
 };
@@ -29,6 +29,7 @@ const EXAMPLES: &str = "Examples:
   tc-run attention.axon --shape Q=128x64 --shape V=256x32 --check
   tc-run fused.mlir --entry matmul --size M=512,K=256,N=128 --check    a func.func on tensors
   tc-run model.hlo --mlir-print-ir-after-all 2> passes.mlir
+  tc-run model.hlo --target=nvvm:sm_90a --device=emulator --check      kernels of a GPU
 
 Exit codes: 0, 1 for an error in the program or the run, 2 for one in the command line.";
 
@@ -61,6 +62,8 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments) -> Result<(), Error> {
     let execution = &arguments.execution;
     execution.compilation.enable_ir_printing();
+    // An unknown target is an error whatever else is wrong.
+    let (backend, codegen) = execution.target()?;
     let text = arguments.source.read()?;
     if text.language == Language::Hlo {
         return run_hlo(arguments, text);
@@ -94,7 +97,6 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
     let shapes = session.shapes(def, &sizes)?;
     let tensors = inputs.complete(def, &shapes, &sizes, execution.seed)?;
 
-    let (backend, codegen) = execution.compilation.target()?;
     let mut options = execution.compilation.options(codegen, arguments.dynamic);
     // Random elements are drawn inside what they index; those of files may be anything.
     if execution.inputs.is_some() {
@@ -149,6 +151,9 @@ fn run(arguments: &Arguments) -> Result<(), Error> {
             return print(format!("{}\n", measured.json(&[])).as_bytes());
         }
         report += &bench.describe(costs.flops, costs.bytes);
+    } else if execution.json {
+        let costs = Costs::of(&backend.cost(&lowered, &options.codegen)?, def.name(), &sizes);
+        return print(format!("{}\n", counted(def.name(), &compiled.counts(), costs)).as_bytes());
     } else {
         report += &format!("{:.3} ms", first_call * 1e3);
     }

@@ -122,6 +122,17 @@ impl<'a> Descriptor<'a> {
     }
 }
 
+/// The events that a device counted in all launches of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelCounts {
+    /// The name of the kernel.
+    pub kernel: String,
+    /// How often it was launched.
+    pub launches: u64,
+    /// The number of each kind of event.
+    pub events: Vec<(&'static str, u64)>,
+}
+
 /// Compiled functions that can be called.
 pub trait Code: Send + Sync {
     /// Calls the function of a number with descriptors of its arguments. Returns 0, [`OUT_OF_MEMORY`],
@@ -134,6 +145,11 @@ pub trait Code: Send + Sync {
     /// The descriptors must be of the number, element types, ranks and extents that the signature of the
     /// function states, and those of outputs must be [`Descriptor::write`].
     unsafe fn call(&self, function: usize, arguments: &mut [Descriptor]) -> Result<i32, CallError>;
+
+    /// The counts of all calls so far per kernel, in the order of the kernels; empty unless the device counts.
+    fn counts(&self) -> Vec<KernelCounts> {
+        Vec::new()
+    }
 }
 
 /// Code that is loaded, with the signatures of its functions; unloaded when dropped.
@@ -150,6 +166,11 @@ impl Compiled {
     /// The functions must have the signatures: calls rely on them.
     pub unsafe fn new(signatures: Vec<Signature>, code: Arc<dyn Code>) -> Self {
         Self { signatures, code }
+    }
+
+    /// The counts of all calls so far; see [`Code::counts`].
+    pub fn counts(&self) -> Vec<KernelCounts> {
+        self.code.counts()
     }
 
     /// The function of this name.

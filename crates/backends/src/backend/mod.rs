@@ -29,7 +29,7 @@
 mod call;
 mod signature;
 
-pub use call::{Buffers, CallError, Code, Compiled, Descriptor, Function};
+pub use call::{Buffers, CallError, Code, Compiled, Descriptor, Function, KernelCounts};
 pub(crate) use signature::read as read_signatures;
 pub use signature::{Argument, Extent, Formulas, Role, Signature};
 
@@ -68,6 +68,9 @@ pub enum Error {
     /// The assembler of the target is missing, or rejects the code.
     #[error("ptxas: {0}")]
     Assembler(String),
+    /// The code runs on a device only.
+    #[error("a program for this target runs on a device; try '--device={0}'")]
+    NoDevice(&'static str),
     /// The OpenMP runtime is missing.
     #[error("{threads} threads need the OpenMP runtime, and '{library}' cannot be loaded")]
     OpenMp {
@@ -85,9 +88,9 @@ fn names(forms: &[Form]) -> String {
 /// How far [`Backend::lower_to`] lowers a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Loops on buffers: `scf`, `memref`, `vector` and `arith` operations.
+    /// Loops on buffers: `scf`, `memref`, `vector` and `arith` operations. For a GPU, the code of threads.
     Loops,
-    /// The `llvm` dialect.
+    /// The `llvm` dialect; for a GPU, that of its kernels.
     Llvm,
 }
 
@@ -98,8 +101,12 @@ pub enum Form {
     LlvmIr,
     /// Assembly, as text.
     Assembly,
-    /// A relocatable object file.
+    /// A relocatable object file; of a GPU's program, the host code that launches the kernels.
     Object,
+    /// Kernels for NVIDIA's GPUs, as text.
+    Ptx,
+    /// Kernels for NVIDIA's GPUs, as machine code.
+    Cubin,
 }
 
 impl fmt::Display for Form {
@@ -108,6 +115,8 @@ impl fmt::Display for Form {
             Self::LlvmIr => "llvm",
             Self::Assembly => "asm",
             Self::Object => "obj",
+            Self::Ptx => "ptx",
+            Self::Cubin => "cubin",
         })
     }
 }
@@ -145,6 +154,15 @@ pub trait Backend: Target {
     /// A pass failed, which its diagnostics explain, or no code can be generated for the machine.
     fn compile(&self, module: &Module, codegen: &Codegen) -> Result<Box<dyn Artifact>, Error>;
 
+    /// The forms in which it writes code, the usual one first.
+    fn forms(&self) -> &'static [Form];
+
+    /// The backend with the device of a name, on which it loads code.
+    ///
+    /// # Errors
+    /// There is no such device; the text lists those that there are.
+    fn on_device(&self, name: &str) -> Result<&'static dyn Backend, String>;
+
     /// Lowers a module as [`compile`](Self::compile) does, but stops before LLVM IR. The functions keep
     /// their names.
     ///
@@ -178,11 +196,14 @@ pub trait Artifact {
 
     /// The description of the functions for programs that call them, to be written beside the code;
     /// `stem` is the file name without its ending.
-    fn interface(&self, stem: &str) -> Interface;
+    ///
+    /// # Errors
+    /// The generated code is not as its description needs it.
+    fn interface(&self, stem: &str) -> Result<Interface, Error>;
 
     /// Loads the code, to run it.
     ///
     /// # Errors
-    /// The code is not for this machine, or a library that it needs is missing.
+    /// The code is not for this machine, a library that it needs is missing, or there is no device.
     fn load(&self) -> Result<Compiled, Error>;
 }

@@ -13,7 +13,7 @@ use tc_passes::{
     target::Codegen,
 };
 
-/// The costs of the functions of a module on tensors, compiled with these codegen. The module stays as
+/// The costs of the functions of a module on tensors, compiled with these options. The module stays as
 /// it is.
 ///
 /// # Errors
@@ -23,19 +23,7 @@ pub(super) fn cost(module: &Module, codegen: &Codegen) -> Result<Vec<Cost>, Erro
     let mut copy = copy(module)?;
     let upstream = prepare(&mut copy)?;
     let signatures = read_signatures(&copy).ok_or(Error::Lowering)?;
-    let mut costs = Vec::new();
-    for (signature, function) in signatures.iter().zip(functions(&copy)) {
-        let ir = Context::new();
-        let extents = extents(&ir, signature, function);
-        let Work { flops, bytes } = work(function, &extents);
-        costs.push(Cost {
-            name: signature.name.clone(),
-            flops: formula(&extents, flops),
-            bytes: formula(&extents, bytes),
-            temporary_bytes: None,
-            scratch_bytes: None,
-        });
-    }
+    let mut costs = work_costs(&signatures, &copy);
     run(&mut copy, &pipeline::to_nests(codegen, upstream))?;
     let functions = functions(&copy);
     for (signature, cost) in signatures.iter().zip(&mut costs) {
@@ -48,6 +36,24 @@ pub(super) fn cost(module: &Module, codegen: &Codegen) -> Result<Vec<Cost>, Erro
         cost.scratch_bytes = formula(&extents, scratch_bytes);
     }
     Ok(costs)
+}
+
+/// The operations and memory traffic of functions with destinations, the same for every target.
+pub(crate) fn work_costs(signatures: &[Signature], module: &Module) -> Vec<Cost> {
+    let mut costs = Vec::new();
+    for (signature, function) in signatures.iter().zip(functions(module)) {
+        let ir = Context::new();
+        let extents = extents(&ir, signature, function);
+        let Work { flops, bytes } = work(function, &extents);
+        costs.push(Cost {
+            name: signature.name.clone(),
+            flops: formula(&extents, flops),
+            bytes: formula(&extents, bytes),
+            temporary_bytes: None,
+            scratch_bytes: None,
+        });
+    }
+    costs
 }
 
 /// The functions that have a body.

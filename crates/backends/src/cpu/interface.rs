@@ -14,7 +14,7 @@ pub(super) const INTERFACE_PREFIX: &str = "_mlir_ciface_";
 /// The prefix of function names during lowering. It is not a C identifier, so no library symbol has it.
 pub(crate) const KERNEL_PREFIX: &str = "tc.kernel.";
 /// The prefix of the entry functions that this process calls.
-pub(super) const ENTRY_PREFIX: &str = "_tc_entry_";
+pub(crate) const ENTRY_PREFIX: &str = "_tc_entry_";
 
 impl Module {
     /// Adds for each function an entry that takes the address of an array of pointers

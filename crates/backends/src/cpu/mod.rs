@@ -7,6 +7,8 @@ pub mod header;
 pub(crate) mod interface;
 pub mod pipeline;
 
+pub(crate) use cost::work_costs;
+
 use crate::{
     backend::{
         Artifact, Backend, Compiled, Cost, Error, Form, Interface, Signature, Stage,
@@ -26,6 +28,9 @@ use tc_passes::{
 pub static BACKEND: &dyn Backend = &Cpu;
 
 struct Cpu;
+
+/// The forms in which it writes code.
+const FORMS: &[Form] = &[Form::Object, Form::Assembly, Form::LlvmIr];
 
 /// The name of the machine that runs this program.
 const NATIVE: &str = "native";
@@ -56,6 +61,14 @@ impl Target for Cpu {
 impl Backend for Cpu {
     fn compile(&self, module: &Module, codegen: &Codegen) -> Result<Box<dyn Artifact>, Error> {
         Ok(Box::new(Lowered::new(module, codegen)?.optimize()?))
+    }
+
+    fn forms(&self) -> &'static [Form] {
+        FORMS
+    }
+
+    fn on_device(&self, name: &str) -> Result<&'static dyn Backend, String> {
+        Err(format!("the target 'cpu' has no device '{name}'; remove '--device'"))
     }
 
     fn lower_to<'c>(
@@ -189,12 +202,13 @@ impl Artifact for Program {
             Form::LlvmIr => Ok(self.module.text().into_bytes()),
             Form::Assembly => self.module.emit(llvm::Artifact::Assembly),
             Form::Object => self.module.emit(llvm::Artifact::Object),
+            Form::Ptx | Form::Cubin => Err(Error::Form { target: "cpu", form, forms: FORMS }),
         }
     }
 
-    fn interface(&self, stem: &str) -> Interface {
+    fn interface(&self, stem: &str) -> Result<Interface, Error> {
         let guard = format!("{stem}.h").to_uppercase();
-        Interface { ending: "h", text: header::write(&self.signatures, &guard, self.threads) }
+        Ok(Interface { ending: "h", text: header::write(&self.signatures, &guard, self.threads) })
     }
 
     fn load(&self) -> Result<Compiled, Error> {

@@ -268,7 +268,7 @@ fn float_operations() {
     assert_eq!(run(r#"%r = imap.builtin "hypot"(%a0, %a1) : f32"#, 3.0, 4.0), 5.0);
     assert_eq!(run(r#"%r = imap.builtin "exp10"(%a0) : f32"#, 2.0, 0.0), 100.0);
     let constant = "%c = arith.constant 0.1 : f32\n%r = arith.maximumf %a0, %c : f32";
-    assert_eq!(run(constant, 0.0, 0.0), 0.1f32.into());
+    assert_eq!(run(constant, 0.0, 0.0), f64::from(0.1f32));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! carries calls out in their order, and only [`Device::read`] waits for it. After a call that failed, the others
 //! of the same run do nothing, and reads fail. So an error is known at the latest with the results.
 
+use crate::backend::KernelCounts;
 use std::{
     ffi::c_void,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -63,6 +64,11 @@ pub trait Device: Send {
     /// # Errors
     /// They lie outside of a buffer, or a call before has failed.
     fn read(&mut self, source: u64, bytes: &mut [u8]) -> Result<(), DeviceError>;
+
+    /// The counts of all launches so far per kernel; empty unless the device counts.
+    fn counts(&self) -> Vec<KernelCounts> {
+        Vec::new()
+    }
 }
 
 /// What host code gets: a context, and functions that take it first. `convert-launch-to-calls` knows the order.

@@ -4,6 +4,7 @@ use super::{
     device::{Device, DeviceError, Launch},
     emulator::{self, Argument, Buffer, Counts, Memory},
 };
+use crate::backend::KernelCounts;
 
 /// The largest grid that a run needs, unless the caller wants another one.
 const MAX_BLOCKS: u32 = 64;
@@ -101,4 +102,39 @@ impl Device for Emulator {
         bytes.copy_from_slice(&self.memory.read(buffer)[offset..offset + bytes.len()]);
         Ok(())
     }
+
+    fn counts(&self) -> Vec<KernelCounts> {
+        let mut totals = vec![(0, Counts::default()); self.kernels.len()];
+        for (kernel, counts) in &self.counts {
+            let (launches, total) = &mut totals[*kernel];
+            *launches += 1;
+            total.add(counts);
+        }
+        let totals = self.kernels.iter().zip(totals);
+        let totals = totals.map(|(kernel, (launches, counts))| KernelCounts {
+            kernel: kernel.clone(),
+            launches,
+            events: events(&counts),
+        });
+        totals.collect()
+    }
+}
+
+/// The counts by which kernels are compared.
+fn events(counts: &Counts) -> Vec<(&'static str, u64)> {
+    vec![
+        ("warp_instructions", counts.instructions.warp),
+        ("thread_instructions", counts.instructions.thread),
+        ("global_load_sectors", counts.global_loads.sectors),
+        ("global_load_bytes", counts.global_loads.bytes),
+        ("global_store_sectors", counts.global_stores.sectors),
+        ("global_store_bytes", counts.global_stores.bytes),
+        ("global_atomics", counts.global_atomics.requests),
+        ("shared_load_wavefronts", counts.shared_loads.wavefronts),
+        ("shared_store_wavefronts", counts.shared_stores.wavefronts),
+        ("shared_conflicts", counts.shared_loads.conflicts + counts.shared_stores.conflicts),
+        ("tensor_operations", counts.tensor_operations),
+        ("barriers", counts.barriers),
+        ("divergent_branches", counts.divergent_branches),
+    ]
 }

@@ -23,14 +23,17 @@
 //! # Ok::<(), tc_backends::Error>(())
 //! ```
 
+mod backend;
 mod device;
 mod emulated;
 pub mod emulator;
 mod machine;
+mod manifest;
 pub mod pipeline;
 mod program;
 mod ptxas;
 
+pub use backend::BACKEND;
 pub use device::{Device, DeviceError, Launch};
 pub use emulated::Emulator;
 pub use machine::machines;

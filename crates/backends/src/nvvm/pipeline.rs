@@ -60,9 +60,14 @@ fn build(options: &pass::Options) -> Result<String, String> {
     Ok(lower(bits, options.truth("strict-fp")?))
 }
 
+/// The pass of a `gpu.module` that turns kernels into the code of a thread.
+pub(super) fn threads(strict_fp: bool) -> String {
+    format!("gpu.func(convert-imap-to-gpu{{strict-fp={strict_fp}}})")
+}
+
 /// The pipeline as text, for indices of so many bits.
 pub(super) fn lower(index_bits: u32, strict_fp: bool) -> String {
-    let threads = format!("gpu.func(convert-imap-to-gpu{{strict-fp={strict_fp}}})");
+    let threads = threads(strict_fp);
     let convert = format!("convert-kernels-to-nvvm{{index-bitwidth={index_bits}}}");
     let passes = [
         &*threads,

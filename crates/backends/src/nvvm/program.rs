@@ -31,7 +31,10 @@ use super::{
     kernels, pipeline, ptx,
 };
 use crate::{
-    backend::{CallError, Code, Compiled, Descriptor, Error, Role, Signature, read_signatures},
+    backend::{
+        CallError, Code, Compiled, Descriptor, Error, KernelCounts, Role, Signature,
+        read_signatures,
+    },
     cpu, llvm,
 };
 use melior::ir::Module;
@@ -109,6 +112,16 @@ impl Program {
         &self.kernels
     }
 
+    /// The constants of the program, which host code expects in one buffer of the device.
+    pub fn constants(&self) -> &[u8] {
+        &self.constants
+    }
+
+    /// The host code as an object.
+    pub fn object(&self) -> &[u8] {
+        &self.object
+    }
+
     /// Loads host code into this process, and constants to a device that has the kernels.
     ///
     /// # Errors
@@ -131,7 +144,7 @@ impl Program {
 }
 
 /// The names of the functions in an object, then of those that compute the bytes of their workspaces.
-fn entries(signatures: &[Signature]) -> Vec<String> {
+pub(super) fn entries(signatures: &[Signature]) -> Vec<String> {
     let names = signatures.iter().map(|it| it.name.clone());
     let workspaces = signatures.iter().map(|it| format!("{}{WORKSPACE}", it.name));
     names.chain(workspaces).collect()
@@ -165,6 +178,10 @@ impl Code for Loaded {
         let status = unsafe { self.call_on(&mut *device, function, arguments, &mut held) };
         held.into_iter().for_each(|address| device.free(address));
         Ok(status?)
+    }
+
+    fn counts(&self) -> Vec<KernelCounts> {
+        locked(&self.device).counts()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Compiled programs: from the `tml` dialect to code that runs, with padding or without.
 
 use crate::{
-    backend::{self, Backend, Buffers, CallError, Compiled, Function},
+    backend::{self, Backend, Buffers, CallError, Compiled, Function, KernelCounts},
     runtime::{ElementType, Tensor, TensorError},
 };
 use melior::ir::Module;
@@ -234,6 +234,11 @@ impl Executable {
             side.push(buffer);
         }
         Ok(buffers)
+    }
+
+    /// The events that the device counted in all calls; see [`Compiled::counts`].
+    pub fn counts(&self) -> Vec<KernelCounts> {
+        self.code.counts()
     }
 
     /// Runs the program on the tensors of a call, which hold its results afterwards.

@@ -58,6 +58,14 @@ impl Module {
         let kernel = self.kernels.iter().find(|kernel| kernel.name == entry)?;
         Some(kernel.parameters.iter().map(|parameter| parameter.size).collect())
     }
+
+    /// The threads of a block and the bytes of static shared memory of a kernel; nothing if there is no such
+    /// kernel or its block is not fixed.
+    pub fn block(&self, entry: &str) -> Option<(u32, usize)> {
+        let kernel = self.kernels.iter().find(|kernel| kernel.name == entry)?;
+        let threads = kernel.required_threads.or(kernel.max_threads)?;
+        Some((threads.iter().product(), kernel.shared_bytes))
+    }
 }
 
 /// A `.global` variable of a module.

@@ -1,0 +1,152 @@
+//! The target and the backend for NVIDIA's GPUs.
+
+use super::{
+    Emulator, Program,
+    machine::machines,
+    manifest, pipeline,
+    ptxas::assemble,
+};
+use crate::{
+    backend::{
+        Artifact, Backend, Compiled, Cost, Error, Form, Interface, Signature, Stage,
+        read_signatures,
+    },
+    cpu,
+};
+use melior::ir::Module;
+use std::sync::{Arc, Mutex};
+use tc_passes::target::{Codegen, Machine, Target};
+
+/// The backend for NVIDIA's GPUs. It writes code; [`Backend::on_device`] also runs it.
+pub static BACKEND: &dyn Backend = &Nvvm { is_emulated: false };
+
+/// The backend that runs kernels in the emulator.
+static EMULATED: &dyn Backend = &Nvvm { is_emulated: true };
+
+/// The name of the emulator among devices.
+const EMULATOR: &str = "emulator";
+
+struct Nvvm {
+    is_emulated: bool,
+}
+
+/// The forms in which it writes code.
+const FORMS: &[Form] = &[Form::Ptx, Form::Cubin, Form::Object];
+
+impl Target for Nvvm {
+    fn name(&self) -> &'static str {
+        "nvvm"
+    }
+
+    fn machine(&self, name: Option<&str>) -> Result<Machine, String> {
+        let machines = machines();
+        let known: Vec<_> = machines.iter().map(|machine| machine.cpu.clone()).collect();
+        let known = known.join(", ");
+        let Some(name) = name else {
+            return Err(format!("expected a GPU after 'nvvm:', one of {known}"));
+        };
+        let machine = machines.into_iter().find(|machine| machine.cpu == name);
+        machine.ok_or_else(|| format!("'{name}' is not a supported GPU; known GPUs: {known}"))
+    }
+
+    fn legalize(&self, upstream: bool) -> String {
+        cpu::pipeline::destinations(upstream)
+    }
+
+    fn lower(&self, codegen: &Codegen, _: bool) -> String {
+        // Every index fits 64 bits.
+        [pipeline::to_kernels(), pipeline::lower(64, codegen.strict_fp)].join(",")
+    }
+}
+
+impl Backend for Nvvm {
+    fn compile(&self, module: &Module, codegen: &Codegen) -> Result<Box<dyn Artifact>, Error> {
+        check(&codegen.machine)?;
+        let program = Program::lower(module, codegen)?;
+        let machine = codegen.machine.clone();
+        Ok(Box::new(Generated { program, machine, is_emulated: self.is_emulated }))
+    }
+
+    fn forms(&self) -> &'static [Form] {
+        FORMS
+    }
+
+    fn on_device(&self, name: &str) -> Result<&'static dyn Backend, String> {
+        match name {
+            EMULATOR => Ok(EMULATED),
+            _ => Err(format!("'{name}' is not a device; known devices: {EMULATOR}")),
+        }
+    }
+
+    fn lower_to<'c>(
+        &self,
+        module: &Module<'c>,
+        codegen: &Codegen,
+        stage: Stage,
+    ) -> Result<Module<'c>, Error> {
+        check(&codegen.machine)?;
+        let mut copy = cpu::copy(module)?;
+        cpu::prepare(&mut copy)?;
+        let passes = match stage {
+            Stage::Loops => {
+                let threads = pipeline::threads(codegen.strict_fp);
+                format!("{},gpu.module({threads},canonicalize,cse)", pipeline::to_kernels())
+            }
+            Stage::Llvm => self.lower(codegen, true),
+        };
+        cpu::run(&mut copy, &passes)?;
+        Ok(copy)
+    }
+
+    fn cost(&self, module: &Module, codegen: &Codegen) -> Result<Vec<Cost>, Error> {
+        check(&codegen.machine)?;
+        let mut copy = cpu::copy(module)?;
+        cpu::prepare(&mut copy)?;
+        let signatures = read_signatures(&copy).ok_or(Error::Lowering)?;
+        Ok(cpu::work_costs(&signatures, &copy))
+    }
+}
+
+/// Checks that a machine is of this target.
+fn check(machine: &Machine) -> Result<(), Error> {
+    match machine.is_gpu() {
+        true => Ok(()),
+        false => Err(Error::Target(format!("'{}' is not a GPU", machine.triple))),
+    }
+}
+
+/// A program for a machine.
+struct Generated {
+    program: Program,
+    machine: Machine,
+    is_emulated: bool,
+}
+
+impl Artifact for Generated {
+    fn signatures(&self) -> &[Signature] {
+        self.program.signatures()
+    }
+
+    fn emit(&self, form: Form) -> Result<Vec<u8>, Error> {
+        match form {
+            Form::Ptx => Ok(self.program.ptx().as_bytes().to_vec()),
+            Form::Cubin => assemble(self.program.ptx(), &self.machine),
+            Form::Object => Ok(self.program.object().to_vec()),
+            Form::LlvmIr | Form::Assembly => {
+                Err(Error::Form { target: "nvvm", form, forms: FORMS })
+            }
+        }
+    }
+
+    fn interface(&self, _: &str) -> Result<Interface, Error> {
+        Ok(Interface { ending: "json", text: manifest::write(&self.program, &self.machine)? })
+    }
+
+    fn load(&self) -> Result<Compiled, Error> {
+        if !self.is_emulated {
+            return Err(Error::NoDevice(EMULATOR));
+        }
+        let device = Emulator::new(self.program.ptx(), self.program.kernels())?;
+        self.program.load(Arc::new(Mutex::new(device)))
+    }
+}
