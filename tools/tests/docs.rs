@@ -321,7 +321,7 @@ fn examples_of_tc_are_right() {
         assert!(!found.iter().any(Received::is_error), "{text}\n{found:?}");
         checked += 1;
     }
-    assert_eq!(checked, 6);
+    assert_eq!(checked, 8);
     let example = fs::read_to_string(root().join("examples/tc/attention.tc")).expect("it is there");
     let code = &example[example.find("def").expect("it has a function")..];
     assert!(page.contains(code), "expected the page to show examples/tc/attention.tc");

@@ -313,7 +313,7 @@ mod tests {
         let others = [bits.wrapping_sub(1), bits.wrapping_add(1)];
         others.iter().filter(|it| to_f64(**it).is_finite()).all(|other| {
             let (own, other) = (distance(bits), distance(*other));
-            own < other || own == other && bits % 2 == 0
+            own < other || own == other && bits.is_multiple_of(2)
         })
     }
 
