@@ -1,0 +1,245 @@
+//! Programs of every language on the GPU target, in the emulator, against the interpreter.
+//!
+//! `TC_DEVICE_HLO` is a folder of folders with `module.hlo` and `in0.npy`, .., which are run in place of the list.
+
+#[path = "support/device.rs"]
+mod device;
+
+use device::{Run, compare_program};
+use melior::{Context, ir::Module};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+use tc_backends::{
+    axon, hlo,
+    nvvm::emulator,
+    run::{self, Session, random_inputs},
+    runtime::{ElementType, Tensor, npy::load, random},
+    tml,
+};
+use tc_dialects::{
+    axon::Given,
+    mlir, report,
+    tc::import::import,
+    tml::{import::import_program, syntax::read},
+};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Random inputs for the tensors that a function takes, whose open extents are `sizes` in order.
+fn random_tensors(module: &Module, name: &str, sizes: &[usize], seed: u64) -> Vec<Tensor> {
+    let functions = mlir::ops(mlir::block_ref(module.body())).into_iter();
+    let function =
+        functions.into_iter().find(|it| mlir::string_attr(*it, "sym_name") == Some(name));
+    let function = function.expect("the function of the program");
+    let attributes = mlir::array_attr(function, "arg_attrs");
+    let mut sizes = sizes.iter();
+    let (types, _) = mlir::function_type(function).expect("a function has a type");
+    let tensors = types.into_iter().enumerate().map(|(number, ty)| {
+        let attribute = |name| mlir::dictionary_entry(*attributes.get(number)?, name);
+        let element = ElementType::of(ty, attribute("tc.unsigned").is_some());
+        let shape = mlir::shape(ty).into_iter().map(|extent| match extent {
+            Some(extent) => extent as usize,
+            None => *sizes.next().expect("a size per open extent"),
+        });
+        let shape: Vec<_> = shape.collect();
+        let element = element.expect("a type of elements in memory");
+        random(element, &shape, seed + number as u64, None).expect("a small tensor")
+    });
+    tensors.collect()
+}
+
+/// [`compare_program`], with the errors that were reported.
+fn compare_in(
+    context: &Context,
+    build: impl FnOnce(&Context) -> Result<Run, String>,
+) -> Result<Run, String> {
+    let (id, received) = report::collect(context);
+    let result = build(context);
+    context.detach_diagnostic_handler(id);
+    result.map_err(|error| {
+        let received = received.borrow();
+        let errors = received.iter().filter(|it| it.is_error());
+        let errors: Vec<_> = errors.map(|it| format!("{:?}: {}", it.place, it.message)).collect();
+        format!("{error}\n{}", errors.join("\n"))
+    })
+}
+
+/// Runs a module of HLO on tensors, by default on random ones.
+fn run_hlo(name: &str, text: &str, inputs: Option<Vec<Tensor>>) -> Result<Run, String> {
+    let (source, module, diagnostics) = tc_dialects::hlo::read(name, text.as_bytes().to_vec());
+    let module = module.ok_or_else(|| diagnostics[0].message.clone())?;
+    compare_in(&tc_dialects::new_context(), |context| {
+        let locations = hlo::locations(context, &module, &source);
+        let lowered = hlo::lower(context, &module, &locations);
+        let lowered = lowered.map_err(|error| error.to_string())?;
+        let inputs = inputs.unwrap_or_else(|| random_tensors(&lowered, "main", &[], 1));
+        compare_program(&lowered, "main", &[&inputs], &emulator::Options::default())
+    })
+}
+
+/// The inputs of a case; `None` if it has complex ones.
+fn case_inputs(folder: &Path) -> Option<Vec<Tensor>> {
+    let paths = (0..).map(|number| folder.join(format!("in{number}.npy")));
+    paths.take_while(|path| path.exists()).map(|path| load(path).ok()).collect()
+}
+
+/// Cases with control flow, scans, sorts, scatters, gathers and linear algebra, which take little time.
+const CASES: [&str; 18] = [
+    "arg_reduce",
+    "bit_ops",
+    "cholesky_solve",
+    "conditionals",
+    "constants",
+    "cumulative",
+    "dynamic_slices",
+    "ew_casts",
+    "ew_int",
+    "gather_general",
+    "kalman_f64",
+    "nested_calls",
+    "reduce_many",
+    "scatter_general",
+    "sort_multi",
+    "topk",
+    "while_loops",
+    "zero_dims",
+];
+
+#[test]
+fn cases_of_hlo_agree() {
+    let folder = std::env::var_os("TC_DEVICE_HLO");
+    let mut folders: Vec<_> = match &folder {
+        Some(folder) => {
+            fs::read_dir(folder).expect("a folder").map(|it| it.expect("an entry").path()).collect()
+        }
+        None => CASES.iter().map(|case| root().join("tests/conformance/hlo").join(case)).collect(),
+    };
+    folders.sort();
+    let mut failures = Vec::new();
+    for folder in folders.iter().filter(|it| it.join("module.hlo").exists()) {
+        let name = folder.file_name().and_then(|it| it.to_str()).unwrap_or_default();
+        let Some(inputs) = case_inputs(folder) else { continue };
+        let text = fs::read_to_string(folder.join("module.hlo")).expect("the text of the case");
+        let time = std::time::Instant::now();
+        match run_hlo(name, &text, Some(inputs)) {
+            Ok(run) => println!("{name}: {run:?} in {:?}", time.elapsed()),
+            Err(error) => {
+                println!("{name}: {error}");
+                failures.push(format!("{name}: {error}"));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+#[test]
+fn fourier_transforms_agree() {
+    for length in [1, 7, 12, 16] {
+        let text = format!(
+            "HloModule f
+             ENTRY main {{
+               x = f32[3,{length}]{{1,0}} parameter(0)
+               z = c64[3,{}]{{1,0}} fft(x), fft_type=RFFT, fft_length={{{length}}}
+               r = f32[3,{}]{{1,0}} real(z)
+               i = f32[3,{}]{{1,0}} imag(z)
+               ROOT s = f32[3,{}]{{1,0}} multiply(r, i)
+             }}",
+            length / 2 + 1,
+            length / 2 + 1,
+            length / 2 + 1,
+            length / 2 + 1
+        );
+        run_hlo("fft.hlo", &text, None).unwrap_or_else(|error| panic!("{length}: {error}"));
+    }
+}
+
+#[test]
+fn examples_of_tc_agree_at_several_sizes_without_recompilation() {
+    // Per example, sizes that are odd, small and larger than a block.
+    let examples: [(&str, [&str; 3]); 4] = [
+        ("softmax.tc", ["N=1,D=1", "N=3,D=37", "N=2,D=1030"]),
+        ("matmul.tc", ["N=1,K=1,M=1", "N=5,K=33,M=7", "N=17,K=3,M=40"]),
+        ("mlp3.tc", ["B=1,N=3,O=2,P=1,Q=4", "B=3,N=7,O=4,P=2,Q=5", "B=2,N=9,O=33,P=5,Q=1"]),
+        ("lut.tc", ["E=2,D=1,B=1,L=1", "E=5,D=7,B=3,L=2", "E=9,D=4,B=2,L=40"]),
+    ];
+    for (name, sizes) in examples {
+        let text = fs::read(root().join("examples/tc").join(name)).expect("the example is there");
+        let result = compare_in(&tc_dialects::new_context(), |context| {
+            let source = import(context, name, &text, false).ok_or("a valid program")?;
+            let session = Session::new(context, source, false).map_err(|it| it.to_string())?;
+            let def = session.def(None).map_err(|it| it.to_string())?;
+            let options = run::Options { dynamic: true, ..run::Options::default() };
+            let module = session.lower(None, &options).map_err(|it| it.to_string())?;
+            let mut inputs = Vec::new();
+            for (seed, sizes) in sizes.iter().enumerate() {
+                let pairs = sizes.split(',').filter_map(|pair| pair.split_once('='));
+                let sizes: BTreeMap<String, i64> = pairs
+                    .map(|(key, value)| (key.to_string(), value.parse().expect("a number")))
+                    .collect();
+                let shapes = session.shapes(def, &sizes).map_err(|it| it.to_string())?;
+                let drawn = random_inputs(def, &shapes, &sizes, seed as u64, |_| false);
+                let mut drawn = drawn.map_err(|it| it.to_string())?;
+                let tensors =
+                    shapes.inputs.iter().map(|(name, ..)| drawn.remove(name).expect("drawn"));
+                inputs.push(tensors.collect::<Vec<_>>());
+            }
+            let inputs: Vec<_> = inputs.iter().map(|it| &it[..]).collect();
+            compare_program(&module, def.name(), &inputs, &emulator::Options::default())
+        });
+        let run = result.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(run.launches % 3, 0, "{name}: {run:?}");
+    }
+}
+
+#[test]
+fn programs_of_axon_agree_at_several_sizes_without_recompilation() {
+    let text = "
+      softmax = fn(x : f32 s) {
+        y = reduce(max, -inf, x);
+        z = exp(x - y);
+        z / reduce(+, 0f, z)
+      };
+      main = fn(x : f32 [n, 5]) { softmax(x) };";
+    let program = axon::Program::read("test.axon", text.into()).expect("a valid program");
+    let result = compare_in(&tc_dialects::new_context(), |context| {
+        let given: [Given; 0] = [];
+        let lowered = program.lower(context, Some("main"), &given).map_err(|it| it.to_string())?;
+        let module = lowered.ok_or("sizes are known")?.module;
+        let inputs = [1, 7, 300].map(|size| random_tensors(&module, "main", &[size], 1));
+        let inputs = inputs.each_ref().map(|it| &it[..]);
+        compare_program(&module, "main", &inputs, &emulator::Options::default())
+    });
+    let run = result.unwrap_or_else(|error| panic!("{error}"));
+    assert!(run.launches % 3 == 0 && 0 < run.launches, "{run:?}");
+}
+
+#[test]
+fn programs_of_tml_agree() {
+    let text = "
+      in var A : [5 7]
+      in var B : [7 5]
+      in var u : [5]
+      out var s : []
+      out var v : [5]
+
+      s = A # B . [2 3, 1 4]
+      v = A # B # u . [2 3, 4 5]";
+    let (source, checked, diagnostics) = read("test.tml", text.as_bytes().to_vec());
+    assert!(diagnostics.is_empty(), "{}", source.render_all(&diagnostics));
+    let result = compare_in(&tc_dialects::new_context(), |context| {
+        let module = import_program(context, &source, &checked);
+        let options = tml::executable::Options::default();
+        let module = tml::executable::lower(&module, &options).map_err(|it| it.to_string())?;
+        let function = mlir::ops(mlir::block_ref(module.body()))[0];
+        let name = mlir::string_attr(function, "sym_name").unwrap_or_default();
+        let inputs = random_tensors(&module, name, &[], 1);
+        compare_program(&module, name, &[&inputs], &emulator::Options::default())
+    });
+    let run = result.unwrap_or_else(|error| panic!("{error}"));
+    assert!(0 < run.elements && 0 < run.kernels, "{run:?}");
+}
