@@ -8,7 +8,8 @@ use melior::ir::Module;
 use std::sync::{Arc, Mutex};
 use tc_backends::{
     Codegen,
-    nvvm::{Emulator, Program, emulator, machines},
+    backend::CallError,
+    nvvm::{Device, DeviceError, Emulator, Launch, Program, emulator, machines},
     runtime::{ElementType, Tensor, random},
 };
 use tc_dialects::report;
@@ -322,4 +323,176 @@ fn sizes_that_change_are_errors() {
          }",
     );
     assert!(error.contains("has a size that is not known when the function is entered"), "{error}");
+}
+
+/// A call of a [`Recorder`].
+#[derive(Clone, Debug, PartialEq)]
+enum Call {
+    Allocate(usize),
+    Free(u64),
+    /// The kernel, the blocks, the threads of a block and the arguments.
+    Launch(usize, u32, u32, Vec<u64>),
+    Copy(u64, u64, usize),
+    Write(u64, Vec<u8>),
+    Read(u64, usize),
+}
+
+/// A device that notes calls and holds no bytes. Reads give what `answers` has next, then zeros.
+#[derive(Default)]
+struct Recorder {
+    calls: Vec<Call>,
+    answers: Vec<Result<Vec<u8>, DeviceError>>,
+}
+
+impl Device for Recorder {
+    fn allocate(&mut self, bytes: usize) -> Result<u64, DeviceError> {
+        let number = self.calls.iter().filter(|it| matches!(it, Call::Allocate(_))).count();
+        self.calls.push(Call::Allocate(bytes));
+        Ok(0x1_0000 * (number as u64 + 1))
+    }
+
+    fn free(&mut self, address: u64) {
+        self.calls.push(Call::Free(address));
+    }
+
+    fn launch(&mut self, launch: Launch) -> Result<(), DeviceError> {
+        let Launch { kernel, blocks, threads, arguments, .. } = launch;
+        self.calls.push(Call::Launch(kernel, blocks, threads, arguments));
+        Ok(())
+    }
+
+    fn copy(&mut self, target: u64, source: u64, bytes: usize) -> Result<(), DeviceError> {
+        self.calls.push(Call::Copy(target, source, bytes));
+        Ok(())
+    }
+
+    fn write(&mut self, target: u64, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.calls.push(Call::Write(target, bytes.to_vec()));
+        Ok(())
+    }
+
+    fn read(&mut self, source: u64, bytes: &mut [u8]) -> Result<(), DeviceError> {
+        self.calls.push(Call::Read(source, bytes.len()));
+        if self.answers.is_empty() {
+            bytes.fill(0);
+            return Ok(());
+        }
+        bytes.copy_from_slice(&self.answers.remove(0)?);
+        Ok(())
+    }
+}
+
+/// Runs the function `f` of a program on a recorder with these answers. Returns its calls from the first one behind
+/// the load of the program on.
+fn record(
+    text: &str,
+    answers: Vec<Result<Vec<u8>, DeviceError>>,
+    inputs: &[&Tensor],
+    outputs: &mut [Tensor],
+) -> (Result<(), CallError>, Vec<Call>) {
+    let context = tc_dialects::new_context();
+    let module = Module::parse(&context, text).expect("a valid program");
+    let program = Program::lower(&module, &Codegen::new(machines()[0].clone()));
+    let device = Arc::new(Mutex::new(Recorder { answers, ..Recorder::default() }));
+    let compiled = program.and_then(|it| it.load(device.clone())).expect("it is supported");
+    device.lock().expect("no panic").calls.clear();
+    let result = compiled.function("f").expect("the function of the module").call(inputs, outputs);
+    let calls = std::mem::take(&mut device.lock().expect("no panic").calls);
+    (result, calls)
+}
+
+#[test]
+fn host_code_launches_in_order_with_sizes_and_addresses() {
+    let x = inputs(&[&[300, 8], &[300, 8]], 1);
+    let mut y = inputs(&[&[300], &[300, 8]], 1);
+    let (result, calls) = record(&chain("?", "?"), Vec::new(), &[&x[0], &x[1]], &mut y);
+    assert_eq!(result, Ok(()));
+    let bytes = 300 * 8 * 4;
+    let workspace = (bytes as usize).next_multiple_of(256);
+    // The first recorded buffer has the number 1: the constants have the number 0.
+    let [x0, x1, y0, y1, space] = [1, 2, 3, 4, 5].map(|number| 0x1_0000 * number);
+    let write = |tensor: &Tensor, address| Call::Write(address, tensor.bytes().to_vec());
+    let (rows, columns) = (300, 8);
+    let sizes = |address| [address, rows, columns, columns];
+    let mut expected = vec![
+        Call::Allocate(bytes),
+        write(&x[0], x0),
+        Call::Allocate(bytes),
+        write(&x[1], x1),
+        Call::Allocate(300 * 4),
+        Call::Allocate(bytes),
+        Call::Allocate(workspace),
+    ];
+    let [first, second, third] = [0, 1, 2].map(|kernel| {
+        let launch = calls.iter().find_map(|call| match call {
+            Call::Launch(found, blocks, 256, arguments) if *found == kernel => {
+                Some((*blocks, arguments.clone()))
+            }
+            _ => None,
+        });
+        launch.expect("a launch of each kernel")
+    });
+    // One thread for each element, and a group of threads for each row.
+    assert_eq!([first.0, second.0], [2400u32.div_ceil(256); 2]);
+    assert_eq!(third.0, 300);
+    assert_eq!(first.1, [&[rows, columns][..], &sizes(x0), &sizes(space)].concat());
+    assert_eq!(second.1[2..], [sizes(space), sizes(x1), sizes(y1)].concat());
+    expected.extend(
+        [(0, first), (1, second), (2, third)]
+            .map(|(kernel, (blocks, arguments))| Call::Launch(kernel, blocks, 256, arguments)),
+    );
+    expected.extend([Call::Read(y0, 1200), Call::Read(y1, bytes)]);
+    expected.extend([x0, x1, y0, y1, space].map(Call::Free));
+    assert_eq!(calls, expected);
+}
+
+/// A loop that doubles numbers until the first one is not below a limit.
+const DOUBLING: &str = "
+  func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {
+    %c0 = arith.constant 0 : index
+    %limit = arith.constant 100.0 : f32
+    %r = scf.while (%t = %x) : (tensor<2xf32>) -> tensor<2xf32> {
+      %v = tensor.extract %t[%c0] : tensor<2xf32>
+      %small = arith.cmpf olt, %v, %limit : f32
+      scf.condition(%small) %t : tensor<2xf32>
+    } do {
+    ^bb0(%t: tensor<2xf32>):
+      %e = tensor.empty() : tensor<2xf32>
+      %s = imap.generic (i) domain: i in [0, 1] ins(%t[i] : tensor<2xf32>) outs(%e[i] : tensor<2xf32>) {
+      ^bb0(%u: f32):
+        %w = arith.addf %u, %u : f32
+        imap.yield %w : f32
+      } -> tensor<2xf32>
+      scf.yield %s : tensor<2xf32>
+    }
+    return %r : tensor<2xf32>
+  }";
+
+#[test]
+fn reads_decide_how_often_a_loop_runs() {
+    let values = [25.0f32, 50.0, 100.0];
+    let answers = values.map(|value| Ok(value.to_le_bytes().to_vec())).to_vec();
+    let x = Tensor::from_values(&[2], &[25.0f32, 3.0]).expect("two numbers");
+    let mut y = [x.clone()];
+    let (result, calls) = record(DOUBLING, answers, &[&x], &mut y);
+    assert_eq!(result, Ok(()));
+    let launches = calls.iter().filter(|it| matches!(it, Call::Launch(..))).count();
+    assert_eq!(launches, 2, "{calls:?}");
+    check(DOUBLING, "f", &[&[x]]);
+}
+
+#[test]
+fn failed_reads_end_a_function() {
+    let answers = vec![
+        Ok(25.0f32.to_le_bytes().to_vec()),
+        Err(DeviceError("an illegal address".to_string())),
+    ];
+    let x = Tensor::from_values(&[2], &[25.0f32, 3.0]).expect("two numbers");
+    let mut y = [x.clone()];
+    let (result, calls) = record(DOUBLING, answers, &[&x], &mut y);
+    assert_eq!(result, Err(CallError::Device("an illegal address".to_string())));
+    let reads = calls.iter().filter(|it| matches!(it, Call::Read(..))).count();
+    assert_eq!(reads, 2, "{calls:?}");
+    assert!(matches!(calls.last(), Some(Call::Free(_))), "{calls:?}");
+    assert_eq!(y[0], x);
 }
