@@ -496,3 +496,32 @@ fn failed_reads_end_a_function() {
     assert!(matches!(calls.last(), Some(Call::Free(_))), "{calls:?}");
     assert_eq!(y[0], x);
 }
+
+#[test]
+fn structured_operations_of_linalg_become_kernels() {
+    let text = "
+      func.func @f(%a: tensor<5x7xf32>, %b: tensor<7x3xf32>) -> tensor<5x3xf32> {
+        %zero = arith.constant 0.0 : f32
+        %e = tensor.empty() : tensor<5x3xf32>
+        %init = linalg.fill ins(%zero : f32) outs(%e : tensor<5x3xf32>) -> tensor<5x3xf32>
+        %c = linalg.matmul ins(%a, %b : tensor<5x7xf32>, tensor<7x3xf32>) outs(%init : tensor<5x3xf32>) -> tensor<5x3xf32>
+        %d = arith.mulf %c, %c : tensor<5x3xf32>
+        return %d : tensor<5x3xf32>
+      }";
+    let run = check(text, "f", &[&inputs(&[&[5, 7], &[7, 3]], 1)]);
+    assert!(run.kernels <= 2, "{run:?}");
+    let error = fails(
+        "func.func @f(%a: tensor<4xf32>) -> tensor<f32> {
+           %zero = arith.constant 0.0 : f32
+           %e = tensor.empty() : tensor<f32>
+           %init = linalg.fill ins(%zero : f32) outs(%e : tensor<f32>) -> tensor<f32>
+           %c = linalg.reduce ins(%a : tensor<4xf32>) outs(%init : tensor<f32>) dimensions = [0]
+             (%x: f32, %sum: f32) {
+               %s = arith.subf %sum, %x : f32
+               linalg.yield %s : f32
+             }
+           return %c : tensor<f32>
+         }",
+    );
+    assert!(error.contains("no kernel"), "{error}");
+}

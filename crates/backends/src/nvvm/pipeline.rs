@@ -9,11 +9,13 @@ pub static OUTLINE_KERNELS: PipelineInfo = PipelineInfo {
     argument: "lower-to-kernels",
     summary: "Lower functions on tensors to kernels for a GPU, and functions that launch them",
     options: &[],
-    build: |_| Ok([destinations(false), to_kernels()].join(",")),
+    build: |_| Ok([destinations(true), to_kernels(true)].join(",")),
 };
 
-/// The passes from functions with destinations to kernels and a workspace.
-pub(super) fn to_kernels() -> String {
+/// The passes from functions with destinations to kernels and a workspace. With `upstream`, functions may contain
+/// structured operations of `linalg` on tensors.
+pub(super) fn to_kernels(upstream: bool) -> String {
+    let structured = "func.func(convert-elementwise-to-linalg,convert-linalg-to-imap)";
     let kernels = [
         "pin-carried-buffers",
         "canonicalize",
@@ -23,7 +25,8 @@ pub(super) fn to_kernels() -> String {
         "cse",
         "imap-assign-buffers",
     ];
-    [&BUFFERIZE[..], &kernels].concat().join(",")
+    let structured = if upstream { &[structured][..] } else { &[] };
+    [structured, &BUFFERIZE, &kernels].concat().join(",")
 }
 
 /// The passes from functions that call a device to the `llvm` dialect, without kernels.

@@ -62,9 +62,9 @@ impl Program {
     /// A pass failed, which its diagnostics explain, or LLVM cannot generate code.
     pub fn lower(module: &Module, codegen: &Codegen) -> Result<Self, Error> {
         let mut copy = cpu::copy(module)?;
-        cpu::prepare(&mut copy)?;
+        let upstream = cpu::prepare(&mut copy)?;
         let signatures = read_signatures(&copy).ok_or(Error::Lowering)?;
-        cpu::run(&mut copy, &pipeline::to_kernels())?;
+        cpu::run(&mut copy, &pipeline::to_kernels(upstream))?;
         cpu::rename(&copy);
         let Constants { bytes: constants, .. } = constants(mlir::op_ref(copy.as_operation()))
             .map_err(|report| {

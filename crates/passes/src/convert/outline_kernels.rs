@@ -72,6 +72,8 @@ pub const PASS: PassInfo = PassInfo {
 pub const LAUNCH: &str = "imap.launch";
 /// The module of the kernels.
 const MODULE: &str = "kernels";
+/// The beginnings of the names of operations that a kernel of loops cannot hold.
+const REFUSED: [&str; 5] = ["imap.", "func.", "memref.alloc", "memref.copy", "memref.get_global"];
 /// Threads of a warp.
 const WARP: i64 = 32;
 
@@ -169,11 +171,9 @@ fn is_nest(op: Op) -> bool {
     let (mut stores, mut is_plain) = (false, true);
     mlir::walk(op, &mut |inner| {
         stores |= mlir::is(inner, "memref.store");
-        is_plain &= !["imap", "func", "memref.alloc", "memref.copy"]
-            .iter()
-            .any(|name| mlir::name(inner).split('.').next() == Some(name) || mlir::is(inner, name))
-            || mlir::is(inner, "imap.apply")
-            || mlir::is(inner, "imap.builtin");
+        let name = mlir::name(inner);
+        let computes = name == "imap.apply" || name == "imap.builtin";
+        is_plain &= computes || !REFUSED.iter().any(|it| name.starts_with(it));
     });
     stores && is_plain
 }

@@ -79,13 +79,19 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
 /// A buffer of a function.
 struct Buffer<'c> {
     allocation: Op<'c>,
+    piece: Piece,
+}
+
+/// The part of a workspace that a buffer needs.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
     /// The first and the last of the places in the program at which it lives.
     life: (usize, usize),
     /// The bytes, if the sizes are static.
     bytes: Option<i64>,
 }
 
-impl Buffer<'_> {
+impl Piece {
     fn overlaps(&self, other: &Self) -> bool {
         self.life.0 <= other.life.1 && other.life.0 <= self.life.1
     }
@@ -99,7 +105,10 @@ fn assign<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
     mlir::walk(function, &mut |op| {
         if mlir::is(op, "memref.alloc") || mlir::is(op, "memref.alloca") {
             match bytes(op) {
-                Ok(bytes) => buffers.push(Buffer { allocation: op, life: order.life(op), bytes }),
+                Ok(bytes) => {
+                    let piece = Piece { life: order.life(op), bytes };
+                    buffers.push(Buffer { allocation: op, piece });
+                }
                 Err(report) => failed = Some(report),
             }
         }
@@ -108,7 +117,8 @@ fn assign<'c>(function: Op<'c>) -> Result<(), Report<'c>> {
         return Err(report);
     }
     let inputs = mlir::arguments(entry);
-    let (fixed, end) = fixed_places(&buffers);
+    let pieces: Vec<_> = buffers.iter().map(|it| it.piece).collect();
+    let (fixed, end) = fixed_places(&pieces);
     let slots = slots(&buffers);
 
     let context = mlir::context_of(function);
@@ -187,16 +197,16 @@ fn aligned(bytes: i64) -> i64 {
 }
 
 /// The places of the buffers of static sizes, and the bytes that they take together.
-fn fixed_places(buffers: &[Buffer]) -> (Vec<Option<i64>>, i64) {
-    let mut order: Vec<_> = (0..buffers.len()).filter(|it| buffers[*it].bytes.is_some()).collect();
-    order.sort_by_key(|number| std::cmp::Reverse(buffers[*number].bytes));
-    let mut places: Vec<Option<i64>> = vec![None; buffers.len()];
+fn fixed_places(pieces: &[Piece]) -> (Vec<Option<i64>>, i64) {
+    let mut order: Vec<_> = (0..pieces.len()).filter(|it| pieces[*it].bytes.is_some()).collect();
+    order.sort_by_key(|number| std::cmp::Reverse(pieces[*number].bytes));
+    let mut places: Vec<Option<i64>> = vec![None; pieces.len()];
     let mut end = 0;
     for number in order {
-        let bytes = aligned(buffers[number].bytes.unwrap_or(0));
-        let mut taken: Vec<_> = (0..buffers.len())
-            .filter(|other| buffers[number].overlaps(&buffers[*other]))
-            .filter_map(|other| Some((places[other]?, aligned(buffers[other].bytes?))))
+        let bytes = aligned(pieces[number].bytes.unwrap_or(0));
+        let mut taken: Vec<_> = (0..pieces.len())
+            .filter(|other| pieces[number].overlaps(&pieces[*other]))
+            .filter_map(|other| Some((places[other]?, aligned(pieces[other].bytes?))))
             .collect();
         taken.sort_unstable();
         let mut place = 0;
@@ -216,8 +226,9 @@ fn fixed_places(buffers: &[Buffer]) -> (Vec<Option<i64>>, i64) {
 /// than another one.
 fn slots(buffers: &[Buffer]) -> Vec<Vec<usize>> {
     let mut slots: Vec<Vec<usize>> = Vec::new();
-    for (number, buffer) in buffers.iter().enumerate().filter(|(_, it)| it.bytes.is_none()) {
-        let is_free = |slot: &Vec<usize>| slot.iter().all(|it| !buffers[*it].overlaps(buffer));
+    for (number, buffer) in buffers.iter().enumerate().filter(|(_, it)| it.piece.bytes.is_none()) {
+        let is_free =
+            |slot: &Vec<usize>| slot.iter().all(|it| !buffers[*it].piece.overlaps(&buffer.piece));
         let sizes = |number: usize| {
             let op: Op = buffers[number].allocation;
             (mlir::result(op, 0).r#type(), mlir::operands(op))
@@ -425,5 +436,51 @@ impl Order {
             }
         }
         (first, last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_buffers_that_live_together_are_disjoint() {
+        let mut state = 1u64;
+        let mut below = |bound: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % bound
+        };
+        for _ in 0..300 {
+            let count = 1 + below(12);
+            let pieces: Vec<_> = (0..count)
+                .map(|_| {
+                    let first = below(20) as usize;
+                    let life = (first, first + below(8) as usize);
+                    let bytes = (below(5) != 0).then(|| below(2000) as i64);
+                    Piece { life, bytes }
+                })
+                .collect();
+            let (places, end) = fixed_places(&pieces);
+            for (number, (piece, place)) in pieces.iter().zip(&places).enumerate() {
+                assert_eq!(piece.bytes.is_some(), place.is_some());
+                let (Some(bytes), Some(place)) = (piece.bytes, place) else { continue };
+                assert!(place % ALIGNMENT == 0 && place + bytes <= end, "{pieces:?} {places:?}");
+                for (other, other_place) in pieces.iter().zip(&places).skip(number + 1) {
+                    let (Some(other_bytes), Some(other_place)) = (other.bytes, other_place) else {
+                        continue;
+                    };
+                    let is_apart =
+                        place + bytes <= *other_place || other_place + other_bytes <= *place;
+                    assert!(is_apart || !piece.overlaps(other), "{pieces:?} {places:?}");
+                }
+            }
+            // The most that lives at one time is needed, and all of it apart is enough.
+            let sum = |lives: &dyn Fn(&Piece) -> bool| {
+                let live = pieces.iter().filter(|piece| lives(piece));
+                live.filter_map(|piece| piece.bytes.map(aligned)).sum::<i64>()
+            };
+            let least = (0..30).map(|time| sum(&|it| it.life.0 <= time && time <= it.life.1)).max();
+            assert!((least.unwrap_or(0)..=sum(&|_| true)).contains(&end), "{pieces:?} {end}");
+        }
     }
 }
