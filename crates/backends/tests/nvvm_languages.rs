@@ -25,6 +25,7 @@ use tc_dialects::{
     tc::import::import,
     tml::{import::import_program, syntax::read},
 };
+use tc_passes::run_pipeline;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -76,7 +77,9 @@ fn run_hlo(name: &str, text: &str, inputs: Option<Vec<Tensor>>) -> Result<Run, S
     compare_in(&tc_dialects::new_context(), |context| {
         let locations = hlo::locations(context, &module, &source);
         let lowered = hlo::lower(context, &module, &locations);
-        let lowered = lowered.map_err(|error| error.to_string())?;
+        let mut lowered = lowered.map_err(|error| error.to_string())?;
+        // A complex array is two tensors for callers.
+        run_pipeline(&mut lowered, "split-complex").map_err(|error| error.to_string())?;
         let mut drawn = random_tensors(&lowered, "main", &[], 1);
         // Files have no type for some elements, and complex numbers are two tensors each.
         let place = |tensor: &Tensor| (tensor.element(), tensor.shape().to_vec());
