@@ -1,11 +1,6 @@
 //! The target and the backend for NVIDIA's GPUs.
 
-use super::{
-    Emulator, Program,
-    machine::machines,
-    manifest, pipeline,
-    ptxas::assemble,
-};
+use super::{Emulator, Program, machine::machines, manifest, pipeline, ptxas::assemble};
 use crate::{
     backend::{
         Artifact, Backend, Compiled, Cost, Error, Form, Interface, Signature, Stage,
@@ -53,9 +48,9 @@ impl Target for Nvvm {
         cpu::pipeline::destinations(upstream)
     }
 
-    fn lower(&self, codegen: &Codegen, _: bool) -> String {
+    fn lower(&self, codegen: &Codegen, upstream: bool) -> String {
         // Every index fits 64 bits.
-        [pipeline::to_kernels(), pipeline::lower(64, codegen.strict_fp)].join(",")
+        [pipeline::to_kernels(upstream), pipeline::lower(64, codegen.strict_fp)].join(",")
     }
 }
 
@@ -86,13 +81,14 @@ impl Backend for Nvvm {
     ) -> Result<Module<'c>, Error> {
         check(&codegen.machine)?;
         let mut copy = cpu::copy(module)?;
-        cpu::prepare(&mut copy)?;
+        let upstream = cpu::prepare(&mut copy)?;
         let passes = match stage {
             Stage::Loops => {
-                let threads = pipeline::threads(codegen.strict_fp);
-                format!("{},gpu.module({threads},canonicalize,cse)", pipeline::to_kernels())
+                let (kernels, threads) =
+                    (pipeline::to_kernels(upstream), pipeline::threads(codegen.strict_fp));
+                format!("{kernels},gpu.module({threads},canonicalize,cse)")
             }
-            Stage::Llvm => self.lower(codegen, true),
+            Stage::Llvm => self.lower(codegen, upstream),
         };
         cpu::run(&mut copy, &passes)?;
         Ok(copy)
