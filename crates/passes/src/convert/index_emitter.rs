@@ -30,11 +30,38 @@ impl<'c> IndexEmitter<'_, 'c> {
     /// # Panics
     /// When a variable has no value: an internal error.
     pub fn emit(&self, exprs: &[Expr], value_of: &dyn Fn(Var) -> Option<Val<'c>>) -> Vec<Val<'c>> {
-        self.ir.fold_values(exprs, |_, node, operands| match (node, operands) {
+        let exprs = self.narrowed(exprs);
+        self.ir.fold_values(&exprs, |_, node, operands| match (node, operands) {
             (Node::Const(value), _) => self.builder.index(value),
             (Node::Var(var), _) => value_of(var).expect("a variable with a value"),
             (_, Some((lhs, rhs))) => self.operation(node, *lhs, *rhs),
             (_, None) => unreachable!("every other node has operands"),
+        })
+    }
+
+    /// Takes multiples of the divisor out of a numerator that may leave 64 bits because of its constant, as
+    /// that of merged divisions may.
+    fn narrowed(&self, exprs: &[Expr]) -> Vec<Expr> {
+        let ir = self.ir;
+        ir.fold_values(exprs, |expr, node, operands: Option<(&Expr, &Expr)>| {
+            let Some((&lhs, &rhs)) = operands else { return expr };
+            let is_division =
+                matches!(node, Node::FloorDiv(..) | Node::CeilDiv(..) | Node::Mod(..));
+            if is_division
+                && let Some(divisor @ 1..) = ir.as_constant(rhs)
+                && let Node::Add(rest, constant) = ir.node(lhs)
+                && let Some(constant) = ir.as_constant(constant)
+                && self.interval(rest).is_bounded()
+                && !self.interval(lhs).is_bounded()
+            {
+                let numerator = ir.add(rest, ir.constant(constant.rem_euclid(divisor)));
+                let rounded = ir.rebuild(node, numerator, rhs);
+                return match node {
+                    Node::Mod(..) => rounded,
+                    _ => ir.add(rounded, ir.constant(constant.div_euclid(divisor))),
+                };
+            }
+            ir.rebuild(node, lhs, rhs)
         })
     }
 
