@@ -75,7 +75,7 @@ struct MapError {
 /// Adds the next token of an expression, if there is one. Brackets do not belong to it.
 OptionalParseResult parseToken(AsmParser &parser, TokenText &tokens) {
   SMLoc location = parser.getCurrentLocation();
-  std::string keyword;
+  StringRef keyword;
   StringRef token = succeeded(parser.parseOptionalMinus())   ? "-"
                     : succeeded(parser.parseOptionalPlus())  ? "+"
                     : succeeded(parser.parseOptionalStar())  ? "*"
@@ -85,7 +85,7 @@ OptionalParseResult parseToken(AsmParser &parser, TokenText &tokens) {
     tokens.add(location, token);
     return success();
   }
-  if (succeeded(parser.parseOptionalKeywordOrString(&keyword))) {
+  if (succeeded(parser.parseOptionalKeyword(&keyword))) {
     tokens.add(location, keyword);
     return success();
   }
@@ -320,6 +320,9 @@ ParseResult Assembly::parseDomain(MapAttr &domain) {
   }
   TokenText text = space;
   text.add(location, "-> ( )");
+  // So that an error in the names is found before the intervals are read.
+  if (!parseMap(parser, text, location))
+    return failure();
   if (succeeded(parser.parseOptionalKeyword("domain"))) {
     text.add(location, ", domain :");
     location = parser.getCurrentLocation();

@@ -70,3 +70,17 @@ func.func @wrong_brackets(%a: tensor<4xf32>) {
   // CHECK: invalid-assembly.mlir:[[#@LINE+1]]:{{[0-9]+}}: error: custom op 'imap.generic' expected ']'
   imap.generic (i) domain: i in [0, 3] ins(%a[i) : tensor<4xf32>] outs(%a[i] : tensor<4xf32>) {}
 }
+
+// -----
+
+func.func @quoted_names(%a: tensor<4xf32>) {
+  // CHECK: invalid-assembly.mlir:[[#@LINE+1]]:17: error: custom op 'imap.generic' expected an index expression or ')'
+  imap.generic ("i") domain: "i" in [0, 3] ins(%a["i"] : tensor<4xf32>) outs(%a["i"] : tensor<4xf32>) {}
+}
+
+// -----
+
+func.func @keyword_as_name(%a: tensor<4xf32>) {
+  // CHECK: invalid-assembly.mlir:[[#@LINE+1]]:17: error: custom op 'imap.generic' expected the name of a variable, found 'in'
+  imap.generic (in) domain: in in [0, 3] ins(%a[in] : tensor<4xf32>) outs(%a[in] : tensor<4xf32>) {}
+}
