@@ -227,6 +227,9 @@ MlirAttribute tcHloLayoutGet(MlirContext context, size_t rank, const int64_t *mi
                              MlirStringRef properties);
 bool tcHloLayoutParts(MlirAttribute attribute, size_t *rank, const int64_t **minorToMajor,
                       MlirStringRef *properties);
+/// The first operation of a block, or of a region in it, that writes or frees memory which the block
+/// does not allocate; null if there is none. Effects of callees are not known.
+MlirOperation tcOuterWrite(MlirBlock block);
 /// Bounds of a value of type `index`, as far as upstream proves constant ones.
 void tcConstantBounds(MlirValue value, int64_t *lower, int64_t *upper);
 /// `mlir-opt` with our dialects and passes.

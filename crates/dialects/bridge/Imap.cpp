@@ -330,6 +330,29 @@ LogicalResult GenericOp::canonicalize(GenericOp op, PatternRewriter &rewriter) {
   return success(hasChanged);
 }
 
+MlirOperation tcOuterWrite(MlirBlock handle) {
+  Block *block = unwrap(handle);
+  auto isInside = [&](Value value) {
+    return value && block->findAncestorOpInBlock(*value.getParentBlock()->getParentOp());
+  };
+  Operation *found = nullptr;
+  block->walk([&](MemoryEffectOpInterface op) {
+    SmallVector<MemoryEffects::EffectInstance> effects;
+    op.getEffects(effects);
+    for (const MemoryEffects::EffectInstance &effect : effects) {
+      if (isa<MemoryEffects::Read, MemoryEffects::Allocate>(effect.getEffect()))
+        continue;
+      Value value = effect.getValue();
+      if (value && (value.getParentBlock() == block || isInside(value)))
+        continue;
+      found = op;
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return wrap(found);
+}
+
 void tcConstantBounds(MlirValue handle, int64_t *lower, int64_t *upper) {
   using presburger::BoundType;
   Value value = unwrap(handle);

@@ -6,7 +6,7 @@
 mod map;
 
 use crate::{
-    mlir::{self, Op, Val},
+    mlir::{self, Blk, Op, Val},
     text::Severity,
 };
 pub(crate) use map::{
@@ -15,11 +15,13 @@ pub(crate) use map::{
 use melior::{
     Context,
     dialect::DialectRegistry,
-    ir::{Attribute, AttributeLike, Location, Module, ValueLike},
+    ir::{
+        Attribute, AttributeLike, BlockLike, Location, Module, ValueLike, operation::OperationRef,
+    },
 };
 use mlir_sys::{
-    MlirAttribute, MlirContext, MlirDialectRegistry, MlirLocation, MlirModule, MlirOperation,
-    MlirStringCallback, MlirStringRef, MlirValue,
+    MlirAttribute, MlirBlock, MlirContext, MlirDialectRegistry, MlirLocation, MlirModule,
+    MlirOperation, MlirStringCallback, MlirStringRef, MlirValue,
 };
 use std::{
     cell::Cell,
@@ -66,6 +68,7 @@ unsafe extern "C" {
         minor_to_major: *mut *const i64,
         properties: *mut MlirStringRef,
     ) -> bool;
+    fn tcOuterWrite(block: MlirBlock) -> MlirOperation;
     fn tcConstantBounds(value: MlirValue, lower: *mut i64, upper: *mut i64);
     fn tcTranslateToLLVMIR(module: MlirOperation, llvm_context: *mut c_void) -> *mut c_void;
     fn tcParse(
@@ -206,6 +209,13 @@ pub(crate) fn constant_bounds(value: Val) -> (i64, i64) {
     // SAFETY: the value is alive, and the bounds live across the call.
     unsafe { tcConstantBounds(value.to_raw(), &raw mut lower, &raw mut upper) }
     (lower, upper)
+}
+
+/// The first operation of a block, or of a region in it, that writes or frees memory which it does not
+/// allocate.
+pub(crate) fn outer_write<'c>(block: Blk<'c>) -> Option<Op<'c>> {
+    // SAFETY: the block is alive, and so are the operations in it.
+    unsafe { OperationRef::from_option_raw(tcOuterWrite(block.to_raw())) }
 }
 
 /// Registers every upstream dialect and ours.

@@ -579,3 +579,48 @@ func.func @ordered_map(%x: tensor<4xf32>) -> tensor<4xf32> {
   }) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// imap.generic: bounds of runtime variables are known one after the other
+func.func @circular_bounds(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
+  // expected-error @+1 {{the bounds of runtime variable 1 depend on each other in a circle; write them over other variables}}
+  %0 = imap.generic (i){a, b, c} domain: i in [0, 3], a in [0, 3], b in [0, c], c in [a, b + 1]
+      runtime(%n, %n, %n : index, index, index) ins(%x[i] : tensor<4xf32>) outs(%x[i] : tensor<4xf32>) {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// imap.generic C5: no side effects
+func.func @stores(%x: memref<4xf32>, %y: memref<f32>) {
+  // expected-error @+1 {{the body has a side effect, in 'memref.store'; it may only compute values and read}}
+  imap.generic (i) domain: i in [0, 3] ins(%x[i] : memref<4xf32>) outs(%x[i] : memref<4xf32>) {
+  ^bb0(%a: f32):
+    %positive = arith.cmpf ogt, %a, %a : f32
+    scf.if %positive {
+      memref.store %a, %y[] : memref<f32>
+    }
+    imap.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+// imap.scatter C5: neither in a region that combines
+func.func @combines(%x: memref<4xf32>, %y: memref<f32>) {
+  // expected-error @+1 {{the combiner has a side effect, in 'memref.store'; it may only compute values and read}}
+  imap.scatter (i) domain: i in [0, 3] ins(%x[i] : memref<4xf32>) outs(%x[0] : memref<4xf32>) {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } combine {
+  ^bb0(%p: f32, %q: f32):
+    memref.store %q, %y[] : memref<f32>
+    imap.yield %q : f32
+  }
+  return
+}

@@ -229,10 +229,10 @@ def Imap_GenericOp : Imap_IndexedOp<"generic",
 
     Constraints:
       * C1: every map has the variables of the domain, and as many results as its operand has dimensions.
-      * C2: every runtime variable has an operand; an `index` or a tensor of integers.
+      * C2: every runtime variable has an operand; an `index` or a tensor of integers. Their bounds do not depend on each other in a circle.
       * C3: the map of a destination uses dimension and runtime variables only.
       * C4: map form: no range variables, no epilogue, and not `ordered`. Fold form: a start has the type of the accumulator, and at most one accumulator starts from each destination. Either every accumulator names its combiner, or none does and there is a region `combine`.
-      * C5: the body takes the elements of the inputs and yields one value per destination, in fold form one per accumulator. The epilogue maps the accumulators and the inputs to one value per destination; it may be absent if accumulators and destinations agree in number and types. The region `combine` uses constants and its arguments only.
+      * C5: the body takes the elements of the inputs and yields one value per destination, in fold form one per accumulator. The epilogue maps the accumulators and the inputs to one value per destination; it may be absent if accumulators and destinations agree in number and types. The region `combine` uses constants and its arguments only. No region has side effects.
       * C6: dimension and range variables have bounds on both sides.
       * C7: the map of a destination uses every dimension variable that is known to have several values.
       * C8: a destination has no guard. The guard of a tensor among `runtimes` uses only runtime variables before its own.

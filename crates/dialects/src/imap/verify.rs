@@ -13,7 +13,7 @@ use super::{
     map,
 };
 use crate::{
-    builtins,
+    builtins, ffi,
     mlir::{self, Blk, Op, Val},
     report::Report,
 };
@@ -293,6 +293,25 @@ fn verify_domain<'c>(domain: &FrozenMap, runtimes: &[Val<'c>]) -> Result<(), Rep
             return error(format!("{kind} variable {number} of the domain has no bounds"));
         }
     }
+    verify_runtime_bounds(domain)
+}
+
+/// The bounds of runtime variables are known one after the other.
+fn verify_runtime_bounds<'c>(domain: &FrozenMap) -> Result<(), Report<'c>> {
+    let runtimes = domain.vars().filter(|(var, _)| matches!(var, Var::Runtime(_)));
+    let mut open: Vec<_> =
+        runtimes.map(|(var, variable)| (var, domain.bound_vars(variable))).collect();
+    while let Some((Var::Runtime(first), _)) = open.first() {
+        let (first, count) = (*first, open.len());
+        let unknown: BTreeSet<_> = open.iter().map(|(var, _)| *var).collect();
+        open.retain(|(_, used)| !used.is_disjoint(&unknown));
+        if open.len() == count {
+            return error(format!(
+                "the bounds of runtime variable {first} depend on each other in a circle; write them \
+                 over other variables"
+            ));
+        }
+    }
     Ok(())
 }
 
@@ -438,6 +457,15 @@ fn verify_regions<'c>(
         })?;
     if 1 < num_epilogues {
         return error(format!("expected at most one epilogue, but found {num_epilogues}"));
+    }
+    let named = [("body", Some(generic.body())), ("combiner", generic.combiner())];
+    for (what, block) in named.into_iter().chain([("epilogue", generic.epilogue())]) {
+        if let Some(op) = block.and_then(ffi::outer_write) {
+            return error(format!(
+                "the {what} has a side effect, in '{}'; it may only compute values and read",
+                mlir::name(op)
+            ));
+        }
     }
     if folded.is_empty() {
         return verify_block("body", generic.body(), &scalars, &stored);
