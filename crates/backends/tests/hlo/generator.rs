@@ -3,7 +3,10 @@
 //! Floats hold small integers: the generator knows how large each value can be, and leaves out
 //! what would round.
 
-use super::{random::Random, reference::Tensor};
+use super::{
+    random::Random,
+    reference::{Tensor, join},
+};
 use std::fmt::Write as _;
 use tc_dialects::{
     element::{ElementKind, ElementType},
@@ -45,7 +48,7 @@ pub struct Program {
 struct Var {
     name: String,
     shape: ArrayShape,
-    /// No element is further from 0.
+    /// No element, and no part of a complex number, is further from 0.
     limit: i128,
     is_used: bool,
 }
@@ -53,14 +56,19 @@ struct Var {
 /// The greatest integer up to which a type holds all.
 fn greatest(element: ElementType) -> i128 {
     match element {
-        ElementType::F64 => 1 << 50,
-        ElementType::F32 => 1 << 24,
+        ElementType::F64 | ElementType::C128 => 1 << 50,
+        ElementType::F32 | ElementType::C64 => 1 << 24,
         ElementType::F16 => 1 << 11,
         ElementType::BF16 => 1 << 8,
         ElementType::F8E4M3FN => 1 << 4,
         ElementType::F8E5M2 => 1 << 3,
         element => element.integer_range().1,
     }
+}
+
+/// Whether operations on large values of a type round.
+fn rounds(element: ElementType) -> bool {
+    element.is_float() || element.is_complex()
 }
 
 fn list(numbers: &[i64]) -> String {
@@ -74,6 +82,8 @@ fn text_of(shape: &ArrayShape) -> String {
 
 struct Generator {
     random: Random,
+    /// Whether there may be complex numbers.
+    has_complex: bool,
     lines: String,
     computations: Vec<(String, String)>,
     vars: Vec<Var>,
@@ -84,13 +94,17 @@ struct Generator {
 pub fn generate(seed: u64) -> Program {
     let mut it = Generator {
         random: Random::new(seed),
+        has_complex: seed % 4 == 3,
         lines: String::new(),
         computations: Vec::new(),
         vars: Vec::new(),
         inputs: Vec::new(),
     };
     for _ in 0..it.random.between(1, 2) {
-        let element = it.element();
+        let element = match it.has_complex {
+            true => *it.random.pick(&[ElementType::C64, ElementType::C128, ElementType::F32]),
+            false => it.element(),
+        };
         let dims = it.dims();
         it.parameter(element, dims);
     }
@@ -144,6 +158,10 @@ impl Generator {
         let shape = ArrayShape::new(element, dims);
         let is_wide = element.is_integer() && self.random.chance(30);
         let value = |random: &mut Random| {
+            if element.is_complex() {
+                let mut part = || random.between(-FIRST_LIMIT as i64, FIRST_LIMIT as i64);
+                return join(part(), part());
+            }
             if is_wide {
                 let (low, _) = element.integer_range();
                 return low + i128::from(random.next()) % (1 << element.bits());
@@ -174,7 +192,7 @@ impl Generator {
             place.expect("a value that was defined").is_used = true;
         }
         let limit =
-            if shape.element_type.is_float() { limit } else { greatest(shape.element_type) + 1 };
+            if rounds(shape.element_type) { limit } else { greatest(shape.element_type) + 1 };
         let var = Var { name, shape, limit, is_used: false };
         self.vars.push(var.clone());
         var
@@ -191,7 +209,7 @@ impl Generator {
     ) -> Option<Var> {
         let shape = ArrayShape::new(element, dims);
         let fits = shape.num_elements().is_some_and(|count| count <= MAX_ELEMENTS);
-        let is_exact = !element.is_float() || limit <= greatest(element);
+        let is_exact = !rounds(element) || limit <= greatest(element);
         (fits && is_exact).then(|| self.define(shape, limit, what, uses))
     }
 
@@ -215,6 +233,7 @@ impl Generator {
         let limit = i128::from(value.abs());
         let text = match element {
             ElementType::Pred => (value != 0).to_string(),
+            _ if element.is_complex() => format!("({value}, 0)"),
             _ => value.to_string(),
         };
         self.define(ArrayShape::new(element, vec![]), limit, &format!("constant({text})"), &[])
@@ -256,17 +275,20 @@ impl Generator {
     /// How values of a type are combined, and how large `count` of them can become.
     fn reducer(&mut self, element: ElementType, limit: i128, count: i64) -> (String, i64, i128) {
         let sum = limit.saturating_mul(i128::from(count)) + 1;
-        let adds = !element.is_float() || sum <= greatest(element);
+        let adds = !rounds(element) || sum <= greatest(element);
         let choices: &[&str] = match element.kind() {
             ElementKind::Pred => &["and", "or"],
+            ElementKind::Complex => &["add"],
             _ if adds => &["add", "maximum", "minimum", "add"],
             _ => &["maximum", "minimum"],
         };
         let opcode = *self.random.pick(choices);
         let name = self.combiner(element, opcode);
         let limit = if opcode == "add" { sum } else { limit.max(1) };
-        // Elements of few bits are folded by a region, for which the contract of HLO asks for a neutral start.
-        let is_neutral = !element.is_float() && (2..8).contains(&element.bits());
+        // Elements of few bits and complex numbers are folded by a region, for which the contract of HLO asks
+        // for a neutral start.
+        let has_few_bits = !element.is_float() && (2..8).contains(&element.bits());
+        let is_neutral = has_few_bits || element.is_complex();
         let first = match opcode {
             _ if !is_neutral => 1,
             "add" => 0,
@@ -279,6 +301,25 @@ impl Generator {
     /// Adds an instruction, if what was drawn can be done.
     fn instruction(&mut self) -> Option<Var> {
         let x = self.any();
+        if x.shape.element_type.is_complex() {
+            return self.of_complex(&x);
+        }
+        if self.has_complex && self.random.chance(40) {
+            let complex = match x.shape.element_type {
+                ElementType::F32 => ElementType::C64,
+                ElementType::F64 => ElementType::C128,
+                _ => return None,
+            };
+            let y = self.like(&x.shape);
+            let what = format!("complex({}, {})", x.name, y.name);
+            return self.result(
+                complex,
+                x.shape.dims.clone(),
+                x.limit.max(y.limit),
+                &what,
+                &[&x, &y],
+            );
+        }
         match self
             .random
             .weighted(&[5, 8, 3, 3, 3, 5, 4, 5, 3, 5, 5, 3, 2, 6, 6, 3, 3, 3, 4, 4, 4, 2, 3, 2, 2])
@@ -308,6 +349,40 @@ impl Generator {
             22 => self.sort(&x),
             23 => self.while_loop(&x),
             _ => self.conditional(&x),
+        }
+    }
+
+    /// An instruction on complex numbers.
+    fn of_complex(&mut self, x: &Var) -> Option<Var> {
+        match self.random.weighted(&[3, 3, 8, 3, 4, 3, 4, 3, 4, 5, 3, 4, 6, 3, 3, 4]) {
+            0 => self.same(x, x.limit, &format!("negate({})", x.name), &[x]),
+            1 => {
+                let opcode = *self.random.pick(&["real", "imag"]);
+                let (part, dims) = (x.shape.element_type.part(), x.shape.dims.clone());
+                self.result(part, dims, x.limit, &format!("{opcode}({})", x.name), &[x])
+            }
+            2 => {
+                let y = self.like(&x.shape);
+                let opcode = *self.random.pick(&["add", "subtract", "multiply"]);
+                let limit = match opcode {
+                    "multiply" => 2 * x.limit.saturating_mul(y.limit),
+                    _ => x.limit + y.limit,
+                };
+                self.same(x, limit, &format!("{opcode}({}, {})", x.name, y.name), &[x, &y])
+            }
+            3 => self.select(x),
+            4 => self.broadcast(x),
+            5 => self.reshape(x),
+            6 => self.transpose(x),
+            7 => self.reverse(x),
+            8 => self.slice(x),
+            9 => self.pad(x),
+            10 => self.concatenate(x),
+            11 => self.reduce(x),
+            12 => self.dot(x),
+            13 => self.dynamic_slice(x),
+            14 => self.dynamic_update_slice(x),
+            _ => self.gather(x),
         }
     }
 
@@ -464,7 +539,9 @@ impl Generator {
         if dims.iter().any(|extent| *extent < 0) {
             return None;
         }
-        let value = self.scalar(x.shape.element_type, 1);
+        // Zero is the only complex number that a guard has.
+        let is_zero = x.shape.element_type.is_complex() && self.random.chance(50);
+        let value = self.scalar(x.shape.element_type, i64::from(!is_zero));
         let what = format!("pad({}, {}), padding={}", x.name, value.name, texts.join("x"));
         self.result(x.shape.element_type, dims, x.limit.max(1), &what, &[x, &value])
     }
@@ -559,7 +636,10 @@ impl Generator {
         let other = if mixes { *self.random.pick(&INTEGERS) } else { element };
         let y = self.like(&ArrayShape::new(other, dims));
         let count: i64 = contracted.iter().map(|dim| x.shape.dims[*dim as usize]).product();
-        let limit = x.limit.saturating_mul(y.limit).saturating_mul(i128::from(count));
+        let mut limit = x.limit.saturating_mul(y.limit).saturating_mul(i128::from(count));
+        if element.is_complex() {
+            limit = limit.saturating_mul(2);
+        }
         let mut what = format!("dot({}, {})", x.name, y.name);
         for (name, dims) in [
             ("lhs_batch_dims", &batch),
@@ -957,7 +1037,7 @@ impl Generator {
 }
 
 fn low_of(element: ElementType) -> i128 {
-    if element.is_float() { -1 } else { element.integer_range().0 }
+    if rounds(element) { -1 } else { element.integer_range().0 }
 }
 
 /// How an array is addressed by index vectors: what `gather` and `scatter` share.

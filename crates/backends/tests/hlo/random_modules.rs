@@ -7,7 +7,7 @@ use super::{
     floats, from_environment,
     generator::generate,
     integers, reals,
-    reference::{Tensor, Value, evaluate},
+    reference::{Tensor, Value, evaluate, parts},
     try_run,
 };
 use tc_backends::hlo::Array;
@@ -18,6 +18,11 @@ const MAX_FAILURES: usize = 5;
 
 fn array(tensor: &Tensor) -> Array {
     let shape = &tensor.shape;
+    if shape.element_type.is_complex() {
+        let parts = tensor.elements.iter().flat_map(|value| parts(*value));
+        let values: Vec<_> = parts.map(|part| part as f64).collect();
+        return floats(shape.element_type, &shape.dims, &values);
+    }
     if shape.element_type.is_float() {
         let values: Vec<_> = tensor.elements.iter().map(|value| *value as f64).collect();
         return floats(shape.element_type, &shape.dims, &values);
@@ -40,7 +45,8 @@ fn check(text: &str, inputs: &[Tensor]) -> Result<(), String> {
     for (number, (expected, found)) in expected.iter().zip(&found).enumerate() {
         let expected = array(expected);
         // Zeroes may have either sign.
-        let is_same = if expected.shape.element_type.is_float() {
+        let element = expected.shape.element_type;
+        let is_same = if element.is_float() || element.is_complex() {
             reals(&expected) == reals(found)
         } else {
             expected.bytes == found.bytes
@@ -67,6 +73,18 @@ fn random_modules_agree_with_the_evaluator() {
     });
     let failures: Vec<_> = failures.take(MAX_FAILURES).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+#[test]
+fn complex_numbers_are_generated() {
+    let texts: Vec<_> = (0..300).map(|seed| generate(seed).text).collect();
+    for opcode in ["multiply", "dot", "pad", "reduce", "select", "gather"] {
+        let has = |text: &&String| {
+            let mut lines = text.lines().filter(|line| line.contains(&format!("] {opcode}(")));
+            lines.any(|line| line.contains(" = c64[") || line.contains(" = c128["))
+        };
+        assert!(texts.iter().any(|text| has(&text)), "no '{opcode}' of complex numbers");
+    }
 }
 
 /// Modules that were compiled wrongly once.

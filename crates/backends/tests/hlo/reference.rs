@@ -1,7 +1,8 @@
 //! A naive evaluator of HLO on integers: what each instruction says, element by element.
 //!
 //! Source: OpenXLA, "Operation Semantics". Floats hold integers too, as small as the generator
-//! keeps them, so that no operation rounds and results have to be equal.
+//! keeps them, so that no operation rounds and results have to be equal. A complex number is one
+//! integer, too, with its parts in the two halves.
 
 use tc_dialects::{
     element::{ElementKind, ElementType},
@@ -10,6 +11,16 @@ use tc_dialects::{
         Value as AttributeValue, WindowDim,
     },
 };
+
+/// The complex number of two parts.
+pub fn join(re: i64, im: i64) -> i128 {
+    i128::from(re) << 64 | i128::from(im as u64)
+}
+
+/// The parts of a complex number.
+pub fn parts(z: i128) -> [i64; 2] {
+    [(z >> 64) as i64, z as i64]
+}
 
 /// An array of integers, row-major.
 #[derive(Clone, Debug, PartialEq)]
@@ -210,9 +221,10 @@ impl Step<'_> {
                 let literal = it.literal().and_then(|literal| literal.as_array());
                 let literal = literal.expect("a literal of an array");
                 let count = shape.num_elements().expect("a size") as usize;
-                let value = |position: usize| match literal.float(position) {
-                    Some(value) => value as i128,
-                    None => literal.integer(position).expect("an integer"),
+                let value = |at: usize| match (literal.float(at), literal.complex(at)) {
+                    (Some(value), _) => value as i128,
+                    (_, Some((re, im))) => join(re as i64, im as i64),
+                    _ => literal.integer(at).expect("an integer"),
                 };
                 let value = |at: usize| value(if literal.is_splat { 0 } else { at });
                 Tensor { elements: (0..count).map(value).collect(), shape }
@@ -330,18 +342,16 @@ impl Step<'_> {
             array.at(&index.collect::<Vec<_>>())
         };
         Tensor::generate(shape, |result| {
+            let is_complex = shape.element_type.is_complex();
             let term = |at: Vec<i64>| {
                 let x = of(lhs, dims.lhs_batch, dims.lhs_contracting, &result, &at, 0);
-                x.wrapping_mul(of(
-                    rhs,
-                    dims.rhs_batch,
-                    dims.rhs_contracting,
-                    &result,
-                    &at,
-                    lhs_free,
-                ))
+                let y = of(rhs, dims.rhs_batch, dims.rhs_contracting, &result, &at, lhs_free);
+                if is_complex { complex(Opcode::Multiply, &[x, y]) } else { x.wrapping_mul(y) }
             };
-            let total = indices(&extents).map(term).fold(0, i128::wrapping_add);
+            let total = indices(&extents).map(term).fold(0, |total, term| match is_complex {
+                true => complex(Opcode::Add, &[total, term]),
+                false => i128::wrapping_add(total, term),
+            });
             wrap(shape.element_type, total)
         })
     }
@@ -628,11 +638,33 @@ fn tapped(dim: &WindowDim, at: i64, tap: i64) -> i64 {
     if place.rem_euclid(dim.base_dilation) == 0 { place.div_euclid(dim.base_dilation) } else { -1 }
 }
 
+/// The value of an element-wise opcode of complex numbers, or that makes one.
+fn complex(opcode: Opcode, x: &[i128]) -> i128 {
+    let part = |number: usize| parts(x[number]);
+    let [a, b] = part(0);
+    let other = || part(1);
+    match opcode {
+        Opcode::Complex => join(x[0] as i64, x[1] as i64),
+        Opcode::Real => a.into(),
+        Opcode::Imag => b.into(),
+        Opcode::Negate => join(-a, -b),
+        Opcode::Add => join(a + other()[0], b + other()[1]),
+        Opcode::Subtract => join(a - other()[0], b - other()[1]),
+        Opcode::Multiply => {
+            let [c, d] = other();
+            join(a * c - b * d, a * d + b * c)
+        }
+        opcode => panic!("'{opcode}' of complex numbers is not generated"),
+    }
+}
+
 /// The value of an element-wise instruction: `of` is the type of the first operand.
 fn element_wise(it: &Instruction, of: ElementType, to: ElementType, x: &[i128]) -> i128 {
     let is_pred = to == ElementType::Pred;
     let truth = i128::from;
     match it.opcode {
+        Opcode::Select => x[if x[0] != 0 { 1 } else { 2 }],
+        opcode if of.is_complex() || to.is_complex() => complex(opcode, x),
         Opcode::Copy => x[0],
         Opcode::Abs => x[0].abs(),
         Opcode::Negate => -x[0],
@@ -665,7 +697,6 @@ fn element_wise(it: &Instruction, of: ElementType, to: ElementType, x: &[i128]) 
             }
         }
         Opcode::Clamp => x[1].max(x[0]).min(x[2]),
-        Opcode::Select => x[if x[0] != 0 { 1 } else { 2 }],
         Opcode::Convert if to.is_integer() && of.is_float() => {
             let (low, high) = to.integer_range();
             x[0].clamp(low, high)
