@@ -407,8 +407,8 @@ fn host_code_launches_in_order_with_sizes_and_addresses() {
     let mut y = inputs(&[&[300], &[300, 8]], 1);
     let (result, calls) = record(&chain("?", "?"), Vec::new(), &[&x[0], &x[1]], &mut y);
     assert_eq!(result, Ok(()));
-    let bytes = 300 * 8 * 4;
-    let workspace = (bytes as usize).next_multiple_of(256);
+    let bytes = 300 * 8 * 4usize;
+    let workspace = bytes.next_multiple_of(256);
     // The first recorded buffer has the number 1: the constants have the number 0.
     let [x0, x1, y0, y1, space] = [1, 2, 3, 4, 5].map(|number| 0x1_0000 * number);
     let write = |tensor: &Tensor, address| Call::Write(address, tensor.bytes().to_vec());

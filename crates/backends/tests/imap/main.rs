@@ -167,39 +167,29 @@ fn passes_keep_the_meaning_of_random_programs() {
     }
 }
 
-/// Checks a program on the GPU target. `None` if it has an operation that has no kernel yet.
-fn check_device(program: &Program) -> Result<Option<device::Run>, String> {
+/// Checks a program on the GPU target.
+fn check_device(program: &Program) -> Result<device::Run, String> {
     let context = tc_dialects::new_context();
     let (_, received) = report::collect(&context);
     let module = program.build(&context);
     // Programs read elements that nothing wrote, where the result does not depend on them.
     let options = emulator::Options { check_initialised: false, ..emulator::Options::default() };
-    match device::compare_program(&module, "f", &[&program.inputs()], &options) {
-        Ok(run) => Ok(Some(run)),
-        Err(error) => {
-            let received = received.borrow();
-            let messages: Vec<_> = received.iter().map(|it| it.message.clone()).collect();
-            let messages = messages.join("\n");
-            if messages.contains("is not supported on GPUs") {
-                return Ok(None);
-            }
-            Err(format!("device: {error}\n{messages}"))
-        }
-    }
+    device::compare_program(&module, "f", &[&program.inputs()], &options).map_err(|error| {
+        let received = received.borrow();
+        let messages: Vec<_> = received.iter().map(|it| it.message.clone()).collect();
+        format!("device: {error}\n{}", messages.join("\n"))
+    })
 }
 
-/// `TC_RANDOM_DEVICE_PROGRAMS` sets the number of programs.
 #[test]
 fn random_programs_agree_on_the_gpu_target() {
-    let count = from_environment("TC_RANDOM_DEVICE_PROGRAMS", 50);
+    let count = from_environment("TC_RANDOM_PROGRAMS", 50);
     let first = from_environment("TC_RANDOM_SEED", 0);
-    let (mut num_checked, mut elements, mut launches) = (0, 0, 0);
+    let (mut elements, mut launches) = (0, 0);
     for seed in first..first + count {
         let program = generate(seed);
         match check_device(&program) {
-            Ok(None) => {}
-            Ok(Some(run)) => {
-                num_checked += 1;
+            Ok(run) => {
                 elements += run.elements;
                 launches += run.launches.max(run.kernels);
             }
@@ -213,9 +203,8 @@ fn random_programs_agree_on_the_gpu_target() {
             }
         }
     }
-    println!("{num_checked} of {count} programs, {launches} launches, {elements} elements");
-    assert!(num_checked * 4 >= count, "{num_checked} of {count} programs have kernels");
-    assert!(elements as u64 > 20 * num_checked, "{elements}");
+    println!("{count} programs, {launches} launches, {elements} elements");
+    assert!(elements as u64 > 20 * count, "{elements}");
 }
 
 /// What is left of a program is a program, which the interpreter can run.
