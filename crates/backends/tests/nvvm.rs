@@ -528,9 +528,12 @@ fn folded(kind: &str, element: &str) -> String {
     format!("fold [{kind} {element}] {{ ^bb0(%u: {element}): imap.yield %u : {element} }}")
 }
 
+/// The name of a combiner, and its meaning.
+type Update<T> = (&'static str, fn(T, T) -> T);
+
 #[test]
 fn integers_are_scattered_as_by_one_thread() {
-    let updates: [(&str, fn(i32, i32) -> i32); 8] = [
+    let updates: [Update<i32>; 8] = [
         ("add", i32::wrapping_add),
         ("mins", i32::min),
         ("maxs", i32::max),
@@ -568,7 +571,7 @@ fn floats_are_scattered_by_instructions_or_exchanges() {
     let columns = 33;
     let ids = small_integers(50);
     let (x, y) = (floats(50 * columns), floats(7 * columns));
-    let updates: [(&str, fn(f64, f64) -> f64); 4] =
+    let updates: [Update<f64>; 4] =
         [("add", |x, y| x + y), ("mul", |x, y| x * y), ("maxf", f64::max), ("minimumf", f64::min)];
     for (kind, update) in updates {
         let wide = |values: &[f32]| values.iter().map(|it| f64::from(*it)).collect::<Vec<_>>();

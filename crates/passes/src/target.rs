@@ -41,8 +41,8 @@ impl Machine {
         i64::from((self.vector_registers().0 / element_bits.max(1)).max(1))
     }
 
-    /// The operations on 32-bit numbers that are worth several threads: the work of one thread in
-    /// [`START_THREADS`] vector operations.
+    /// The operations on 32-bit numbers that are worth several threads: as many as one thread does in a few
+    /// times the time that it takes to start threads.
     pub fn parallel_threshold(&self) -> i64 {
         self.vector_length(32) * START_THREADS
     }
