@@ -1,11 +1,22 @@
 //! Builders of `scf` loops and of the memory that they use.
 
 use crate::analysis::cost::SCRATCH;
-use melior::ir::{Attribute, Type};
+use melior::ir::{Attribute, Type, r#type::MemRefType};
 use tc_dialects::mlir::{self, Builder, Val};
 
 /// Bytes that temporaries are aligned to, also those that upstream bufferization allocates.
 const ALIGNMENT: i64 = 64;
+
+/// Whether a buffer is row-major without gaps.
+pub fn is_contiguous(ty: Type) -> bool {
+    ty == memref(&mlir::shape(ty), mlir::element_type(ty))
+}
+
+/// A buffer that is row-major without gaps.
+pub fn memref<'c>(shape: &[Option<i64>], element: Type<'c>) -> Type<'c> {
+    let shape: Vec<i64> = shape.iter().map(|extent| extent.unwrap_or(i64::MIN)).collect();
+    MemRefType::contiguous(element, &shape, None).into()
+}
 
 /// Emits the allocation of a temporary of a `memref` type of static shape.
 pub fn build_alloc<'c>(builder: &Builder<'c>, ty: Type<'c>) -> Val<'c> {

@@ -89,6 +89,9 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         };
         match plan(&ir, generic, wanted, min_size) {
             Ok(None) => {}
+            Ok(Some(_)) if generic.keeps_order() => {
+                report(RemarkKind::Missed, "not split", ("Reason", "the fold is ordered"));
+            }
             Ok(Some(_)) if strict_fp && generic.rounds() => {
                 report(RemarkKind::Missed, "not split", ("Reason", "strict-fp keeps the order"));
             }

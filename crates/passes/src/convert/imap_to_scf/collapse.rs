@@ -9,8 +9,11 @@
 //! `b` stays in the domain with one value, so that no variable changes its number; loops
 //! over single values are not built. Only constant extents of `b` are looked at.
 
-use super::emit::{Nest, accessed, constrained, index_of};
-use melior::ir::{Type, ValueLike, r#type::MemRefType};
+use crate::{
+    convert::loop_nest::emit::{Nest, accessed, constrained, index_of},
+    loops::{is_contiguous, memref},
+};
+use melior::ir::ValueLike;
 use std::collections::BTreeSet;
 use tc_dialects::{
     imap::{Indexed, Inside},
@@ -116,17 +119,6 @@ fn fits(nest: &Nest, outer: Var, inner: Var) -> bool {
 fn place(nest: &Nest, map: &IndexingMap, outer: Var, inner: Var) -> Option<usize> {
     let is = |expr, var| nest.ir.node(expr) == Node::Var(var);
     map.results.windows(2).position(|pair| is(pair[0], outer) && is(pair[1], inner))
-}
-
-/// Whether a buffer is row-major without gaps.
-pub(super) fn is_contiguous(ty: Type) -> bool {
-    ty == memref(&mlir::shape(ty), mlir::element_type(ty))
-}
-
-/// A buffer that is row-major without gaps.
-pub(super) fn memref<'c>(shape: &[Option<i64>], element: Type<'c>) -> Type<'c> {
-    let shape: Vec<i64> = shape.iter().map(|extent| extent.unwrap_or(i64::MIN)).collect();
-    MemRefType::contiguous(element, &shape, None).into()
 }
 
 fn apply<'c>(nest: &mut Nest<'c>, builder: &Builder<'c>, outer: Var, inner: Var) {

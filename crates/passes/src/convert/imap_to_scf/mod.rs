@@ -2,7 +2,7 @@
 //! loops that sort its rows (`sort.rs`).
 //!
 //! `scan.rs` has the loops of an `imap.scan`. Those of an `imap.generic` have one of three shapes,
-//! chosen per operation by what the innermost loop would touch (`order.rs`):
+//! chosen per operation by what the innermost loop would touch (`loop_nest/order.rs`):
 //!
 //! * *In registers*: loops over the dimension variables, inside them loops over the
 //!   range variables that carry the folded values, then the epilogue and one store. For
@@ -19,42 +19,32 @@
 //! A constraint of the domain tightens the innermost loop over a variable that it mentions, if
 //! the points of that loop may be skipped and the variable occurs with the factor 1 or -1.
 //! Otherwise it is tested inside. If it does not hold, an `assign` stores nothing. Guards split the
-//! innermost loop, or are tested at each element (`guards.rs`).
+//! innermost loop, or are tested at each element (`loop_nest/guards.rs`).
 //!
-//! Long floating-point sums are divided into partial sums (`partial_sums.rs`). Allocations inside of an
+//! Long floating-point sums are divided into partial sums (`loop_nest/partial_sums.rs`). Allocations inside of an
 //! operation, of packed inputs and partial sums, have the attribute `imap.scratch`.
 //!
 //! Buffers that stem from different arguments or allocations are declared distinct, so
 //! that LLVM vectorizes without asking.
 //!
-//! Limits: at most [`MAX_VARIABLES`] variables; all floating-point sums and products
+//! Limits: at most `loop_nest::MAX_VARIABLES` variables; all floating-point sums and products
 //! may be reassociated and contracted unless `strict-fp=true`.
 
 mod collapse;
-mod emit;
-pub mod grid;
-mod guards;
 mod nest;
-mod order;
 mod pack;
-mod partial_sums;
 mod scan;
 mod scatter;
 mod sort;
 mod vectors;
 mod work;
 
+use super::loop_nest::{CONVERTED, Choices};
 use tc_dialects::{
     imap::{Generic, Scan, Scatter, Sort},
     mlir,
     pass::{Failure, PassInfo, PassOption, PassRun},
 };
-
-/// The operations that become loops, or the code of GPU threads.
-const CONVERTED: [&str; 4] = [Generic::NAME, Scan::NAME, Scatter::NAME, Sort::NAME];
-
-/// How many dimension and range variables an operation may have.
-pub const MAX_VARIABLES: usize = 64;
 
 /// The pass.
 pub const PASS: PassInfo = PassInfo {
@@ -91,21 +81,6 @@ pub const PASS: PassInfo = PassInfo {
     dependent_dialects: &["arith", "memref", "scf", "vector"],
     run,
 };
-
-/// What the user chose.
-#[derive(Copy, Clone, Debug)]
-pub(crate) struct Choices {
-    /// Make outermost loops parallel.
-    pub parallel: bool,
-    /// Operations below which loops stay in one thread.
-    pub parallel_threshold: u64,
-    /// Keep floating-point operations as they are.
-    pub strict_fp: bool,
-    /// Bits of a vector register; 0 for no vectors.
-    pub vector_bits: i64,
-    /// Number of vector registers.
-    pub vector_registers: i64,
-}
 
 fn run(run: &PassRun) -> Result<(), Failure> {
     let choices = Choices {

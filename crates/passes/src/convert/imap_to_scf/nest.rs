@@ -1,16 +1,20 @@
 //! Builds the loops of a [`Plan`].
 
 use super::{
-    Choices, collapse,
-    emit::{Nest, Output, Scope},
-    guards::{has_tests, split_loop},
-    order::{self, Plan},
-    pack,
-    partial_sums::{self, PartialSums, Step},
-    vectors,
+    collapse, pack, vectors,
     work::{self, Work},
 };
-use crate::loops;
+use crate::{
+    convert::loop_nest::{
+        Choices,
+        emit::{Nest, Output, Scope},
+        guards::{has_tests, split_loop},
+        loops::{at_point, reduction_loops, row_loop},
+        order::{self, Plan},
+        partial_sums::{self, PartialSums, Step},
+    },
+    loops,
+};
 use melior::ir::{BlockLike, Type, ValueLike, operation::OperationLike};
 use std::collections::BTreeMap;
 use tc_dialects::{
@@ -25,10 +29,6 @@ use tc_ir::Var;
 pub(super) const STRETCH: i64 = 512;
 /// At most this many pairs of buffers are declared distinct per operation.
 const MAX_DISTINCT: usize = 16;
-
-/// What folds the values of one iteration into those carried.
-pub(super) type FoldBody<'a, 'c> =
-    dyn FnMut(&Builder<'c>, &Scope<'c>, &[Val<'c>]) -> Vec<Val<'c>> + 'a;
 
 /// One loop: its variable, and the length of the stretches that it steps over, which
 /// leave the points of a stretch to a loop inside.
@@ -94,56 +94,6 @@ fn in_registers<'c>(
     });
 }
 
-/// Computes and stores the results at one point of the dimension variables. The map form stores
-/// only if the constraints hold; a fold stores its start otherwise.
-pub(super) fn at_point<'c>(
-    nest: &Nest<'c>,
-    builder: &Builder<'c>,
-    scope: &Scope<'c>,
-    ranges: &[Var],
-    tightening: &BTreeMap<Var, Vec<usize>>,
-    tested: &[usize],
-) {
-    if nest.is_map_form() {
-        nest.guarded(builder, scope, tested, &[], &mut |builder, scope| {
-            for (number, value) in nest.compute(builder, scope).into_iter().enumerate() {
-                nest.store_output(builder, scope, number, value);
-            }
-            Vec::new()
-        });
-        return;
-    }
-    let mut scope = scope.clone();
-    let start: Vec<_> =
-        (0..nest.accumulators.len()).map(|it| nest.start(builder, &mut scope, it)).collect();
-    let mut fold = |builder: &Builder<'c>, scope: &Scope<'c>, ranges: &[Var], held: &[Val<'c>]| {
-        reduction_loops(
-            nest,
-            builder,
-            scope,
-            (ranges, true),
-            tightening,
-            held,
-            &mut |inside, scope, held| {
-                nest.guarded(inside, scope, tested, held, &mut |inside, scope| {
-                    nest.fold(inside, scope, held)
-                })
-            },
-        )
-    };
-    let chains = partial_sums::vectorized_chains(nest, ranges);
-    let folded = match PartialSums::of(nest, ranges, chains) {
-        None => fold(builder, &scope, ranges, &start),
-        Some(sums) => {
-            let zeros: Vec<_> =
-                nest.accumulators.iter().map(|it| it.build_identity(builder)).collect();
-            let values = (&start[..], &zeros[..]);
-            sums.build_in_values(nest, builder, &scope, ranges, tightening, values, &mut fold)
-        }
-    };
-    nest.finish_and_store(builder, &mut scope, folded);
-}
-
 fn in_rows<'c>(
     nest: &Nest<'c>,
     builder: &Builder<'c>,
@@ -202,7 +152,7 @@ impl<'c> PartBuffers<'c> {
                 .filter(|dim| shape[*dim].is_none())
                 .map(|dim| builder.dim(buffer, dim))
                 .collect();
-            let ty = collapse::memref(&shape, nest.accumulators[number].ty);
+            let ty = loops::memref(&shape, nest.accumulators[number].ty);
             loops::build_scratch(builder, ty, &dynamic)
         };
         let (mut buffers, mut results) = (Vec::new(), Vec::new());
@@ -375,67 +325,6 @@ impl<'c> Rows<'_, 'c> {
                 results.map(|(number, part)| self.load(builder, scope, number, *part)).collect();
             nest.finish_and_store(builder, scope, folded);
         });
-    }
-}
-
-/// One loop over a dimension variable. If it evaluates the body, guards may split it.
-pub(super) fn row_loop<'c>(
-    nest: &Nest<'c>,
-    builder: &Builder<'c>,
-    scope: &Scope<'c>,
-    var: Var,
-    tightening: &[usize],
-    has_body: bool,
-    body: &mut dyn FnMut(&Builder<'c>, &mut Scope<'c>),
-) {
-    let mut scope = scope.clone();
-    let bounds = nest.loop_bounds(builder, &mut scope, var, tightening);
-    let mut emit = |builder: &Builder<'c>, scope: &Scope<'c>, (lower, upper), _: &[Val<'c>]| {
-        let one = builder.index(1);
-        loops::build_for(builder, (lower, upper, one), &[], &mut |builder, value, _| {
-            let mut scope = scope.clone();
-            scope.values.insert(var, value);
-            body(builder, &mut scope);
-            Vec::new()
-        })
-    };
-    match has_body {
-        true => split_loop(nest, builder, &scope, (var, bounds), &[], &mut emit),
-        false => emit(builder, &scope, bounds, &[]),
-    };
-}
-
-/// The loops over the range variables, which carry the folded values. Guards may split the innermost of
-/// them.
-pub(super) fn reduction_loops<'c>(
-    nest: &Nest<'c>,
-    builder: &Builder<'c>,
-    scope: &Scope<'c>,
-    (ranges, may_split): (&[Var], bool),
-    tightening: &BTreeMap<Var, Vec<usize>>,
-    carried: &[Val<'c>],
-    body: &mut FoldBody<'_, 'c>,
-) -> Vec<Val<'c>> {
-    let Some((var, rest)) = ranges.split_first() else {
-        return body(builder, scope, carried);
-    };
-    let mut scope = scope.clone();
-    let tightened = tightening.get(var).map_or(&[][..], Vec::as_slice);
-    let bounds = nest.loop_bounds(builder, &mut scope, *var, tightened);
-    let mut emit = |builder: &Builder<'c>,
-                    scope: &Scope<'c>,
-                    (lower, upper),
-                    carried: &[Val<'c>]| {
-        let one = builder.index(1);
-        loops::build_for(builder, (lower, upper, one), carried, &mut |builder, value, carried| {
-            let mut scope = scope.clone();
-            scope.values.insert(*var, value);
-            reduction_loops(nest, builder, &scope, (rest, may_split), tightening, carried, body)
-        })
-    };
-    match rest.is_empty() && may_split {
-        true => split_loop(nest, builder, &scope, (*var, bounds), carried, &mut emit),
-        false => emit(builder, &scope, bounds, carried),
     }
 }
 

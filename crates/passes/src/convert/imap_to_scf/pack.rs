@@ -10,7 +10,7 @@
 //! copy is small and each of its elements serves many points. Elements that constraints exclude are
 //! not copied: they need not exist.
 
-use super::{
+use crate::convert::loop_nest::{
     emit::Nest,
     order::{Plan, step_along},
 };

@@ -12,14 +12,21 @@
 //!
 //! An excluded point folds the identity, or nothing if a region combines.
 
-use super::{
-    Choices, collapse,
-    emit::{Nest, Scope},
-    nest::{Loop, STRETCH, outer_loops, row_loop},
-    order,
-    vectors::broadcast,
+use super::nest::{Loop, STRETCH, outer_loops};
+use crate::{
+    convert::{
+        index_emitter::IndexMath,
+        loop_nest::{
+            Choices,
+            emit::{Nest, Scope},
+            loops::row_loop,
+            order,
+            scan::Loops,
+            vectors::broadcast,
+        },
+    },
+    loops::{build_for, memref},
 };
-use crate::{convert::index_emitter::IndexMath, loops::build_for};
 use melior::ir::{TypeLike, ValueLike};
 use tc_dialects::{
     imap::{Indexed, Scan},
@@ -42,9 +49,7 @@ pub(super) fn convert<'c>(scan: Scan<'c>, choices: Choices) -> Result<(), Report
     let mut outer: Vec<_> = others.iter().copied().map(Loop::over).collect();
     outer.extend(row.map(|row| Loop::stretches(row, STRETCH)));
     let scratch: Vec<_> = match row.is_some() || lanes.is_some() {
-        true => {
-            nest.accumulators.iter().map(|it| collapse::memref(&[Some(STRETCH)], it.ty)).collect()
-        }
+        true => nest.accumulators.iter().map(|it| memref(&[Some(STRETCH)], it.ty)).collect(),
         false => Vec::new(),
     };
     outer_loops(
@@ -74,58 +79,7 @@ fn block_lanes(nest: &Nest) -> Option<i64> {
     (can && 2 <= lanes && STRETCH % lanes == 0).then_some(lanes)
 }
 
-/// The loops of one scan.
-pub(super) struct Loops<'a, 'c> {
-    pub nest: &'a Nest<'c>,
-    pub scanned: Var,
-    pub is_exclusive: bool,
-}
-
 impl<'c> Loops<'_, 'c> {
-    /// Folds the value of a point into the accumulators, if the constraints hold.
-    fn fold(&self, builder: &Builder<'c>, scope: &Scope<'c>, held: &[Val<'c>]) -> Vec<Val<'c>> {
-        self.where_inside(builder, scope, held, &|builder, scope| {
-            self.nest.fold(builder, scope, held)
-        })
-    }
-
-    /// Computes values where the constraints hold.
-    pub fn where_inside(
-        &self,
-        builder: &Builder<'c>,
-        scope: &Scope<'c>,
-        otherwise: &[Val<'c>],
-        then: &dyn Fn(&Builder<'c>, &mut Scope<'c>) -> Vec<Val<'c>>,
-    ) -> Vec<Val<'c>> {
-        let constraints: Vec<_> = (0..self.nest.domain.constraints.len()).collect();
-        self.nest.guarded(builder, scope, &constraints, otherwise, &mut |builder, scope| {
-            then(builder, scope)
-        })
-    }
-
-    pub fn starts(&self, builder: &Builder<'c>) -> Vec<Val<'c>> {
-        let held = |_| unreachable!("a scan starts from no destination");
-        self.nest.accumulators.iter().map(|it| it.build_start(builder, held)).collect()
-    }
-
-    /// The accumulators to store at a point: those before or after its value is folded.
-    pub fn chosen(&self, before: &[Val<'c>], after: &[Val<'c>]) -> Vec<Val<'c>> {
-        if self.is_exclusive { before.to_vec() } else { after.to_vec() }
-    }
-
-    pub fn in_registers(&self, builder: &Builder<'c>, scope: &Scope<'c>) {
-        let mut scope = scope.clone();
-        let (lower, upper) = self.nest.loop_bounds(builder, &mut scope, self.scanned, &[]);
-        let bounds = (lower, upper, builder.index(1));
-        build_for(builder, bounds, &self.starts(builder), &mut |builder, value, held| {
-            let mut scope = scope.clone();
-            scope.values.insert(self.scanned, value);
-            let folded = self.fold(builder, &scope, held);
-            self.nest.finish_and_store(builder, &mut scope, self.chosen(held, &folded));
-            folded
-        });
-    }
-
     fn in_rows(&self, builder: &Builder<'c>, scope: &Scope<'c>, row: Var) {
         let nest = self.nest;
         let place = |builder: &Builder<'c>, scope: &Scope<'c>| {

@@ -1,10 +1,10 @@
 //! Whether a nest has enough work for several threads.
 //!
 //! The work is an estimate: the points of the domain, times the operations per point. Threads
-//! are started for at least [`Choices::parallel_threshold`](super::Choices) operations, a property
+//! are started for at least [`Choices::parallel_threshold`](crate::convert::loop_nest::Choices) operations, a property
 //! of the target. If the number of points depends on sizes, the program computes it.
 
-use super::emit::{Nest, Scope};
+use crate::convert::loop_nest::emit::{Nest, Scope};
 use melior::ir::Type;
 use tc_dialects::{
     imap::Indexed,

@@ -1,15 +1,19 @@
 //! One block of results: its loads, its arithmetic and its stores.
 
-use super::{
-    super::{
-        emit::{Nest, Scope, accessed, index_of},
-        nest::reduction_loops,
-        order::step_along,
-        partial_sums::PartialSums,
+use super::tiling::Tiling;
+use crate::{
+    convert::{
+        index_emitter::IndexMath,
+        loop_nest::{
+            emit::{Nest, Scope, accessed, index_of},
+            loops::reduction_loops,
+            order::step_along,
+            partial_sums::PartialSums,
+            vectors::{broadcast, extract, vector_type},
+        },
     },
-    tiling::Tiling,
+    loops,
 };
-use crate::{convert::index_emitter::IndexMath, loops};
 use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike};
 use std::collections::{BTreeMap, HashMap};
 use tc_dialects::{
@@ -913,27 +917,6 @@ fn reduce_horizontally<'c>(
         attributes.push(("fastmath", flags));
     }
     builder.value_with("vector.reduction", &[vector], element, &attributes)
-}
-
-/// One lane of a vector.
-pub(in super::super) fn extract<'c>(builder: &Builder<'c>, vector: Val<'c>, lane: i64) -> Val<'c> {
-    let element = mlir::element_type(vector.r#type());
-    let position = [("static_position", mlir::i64_array(builder.context, &[lane]))];
-    builder.value_with("vector.extract", &[vector], element, &position)
-}
-
-/// A vector of so many lanes.
-pub(in super::super) fn vector_type<'c>(element: Type<'c>, lanes: i64) -> Type<'c> {
-    Type::vector(&[lanes as u64], element)
-}
-
-/// A vector of equal lanes.
-pub(in super::super) fn broadcast<'c>(
-    builder: &Builder<'c>,
-    value: Val<'c>,
-    lanes: i64,
-) -> Val<'c> {
-    builder.value("vector.broadcast", &[value], vector_type(value.r#type(), lanes))
 }
 
 fn widened<'c>(builder: &Builder<'c>, value: Lanes<'c>, lanes: i64) -> Val<'c> {

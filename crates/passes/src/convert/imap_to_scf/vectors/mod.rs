@@ -40,15 +40,16 @@
 mod block;
 mod tiling;
 
-pub(super) use block::{broadcast, extract, vector_type};
 pub(super) use tiling::{Tiling, tiling};
 
-use super::{
-    collapse::memref,
-    emit::{Nest, Scope},
-    nest::{Loop, at_point, outer_loops, row_loop},
+use super::nest::{Loop, outer_loops};
+use crate::{
+    convert::loop_nest::{
+        emit::{Nest, Scope},
+        loops::{at_point, row_loop},
+    },
+    loops::{self, memref},
 };
-use crate::loops;
 use block::{Block, Left};
 use std::collections::BTreeMap;
 use tc_dialects::mlir::Builder;

@@ -1,6 +1,6 @@
 //! Which reductions and transpositions are done in vectors, and with what blocks.
 
-use super::super::{
+use crate::convert::loop_nest::{
     emit::{Nest, accessed, constrained},
     guards::has_tests,
     order::{Plan, step_along},

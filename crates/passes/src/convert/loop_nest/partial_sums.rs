@@ -25,7 +25,7 @@
 
 use super::{
     emit::{Nest, Scope},
-    nest::reduction_loops,
+    loops::reduction_loops,
     order::step_along,
 };
 use crate::loops;
@@ -47,19 +47,19 @@ const BLOCK: i64 = 16;
 
 /// Folds the terms of a strip: from the scope, the range variables that are left, and the
 /// values of the strip.
-pub(super) type FoldStrip<'a, 'c> =
+pub(in crate::convert) type FoldStrip<'a, 'c> =
     dyn FnMut(&Builder<'c>, &Scope<'c>, &[Var], &[Val<'c>]) -> Vec<Val<'c>> + 'a;
 
 /// Does a step with the parts given.
-pub(super) type DoStep<'a, 'c> = dyn Fn(&Builder<'c>, Step, &mut Parts<'c>) + 'a;
+pub(in crate::convert) type DoStep<'a, 'c> = dyn Fn(&Builder<'c>, Step, &mut Parts<'c>) + 'a;
 
 /// The values of the parts of sums: strips, and with these all that is not divided; blocks,
 /// sums and errors.
-pub(super) type Parts<'c> = Vec<Vec<Val<'c>>>;
+pub(in crate::convert) type Parts<'c> = Vec<Vec<Val<'c>>>;
 
 /// A step from some parts of a sum to others.
 #[derive(Copy, Clone, Debug)]
-pub(super) enum Step {
+pub(in crate::convert) enum Step {
     /// Adds a strip to its block.
     Strip,
     /// Adds a block to the sum and its error.
@@ -113,7 +113,7 @@ impl Step {
 
 /// How a sum is divided.
 #[derive(Clone, Debug)]
-pub(super) struct PartialSums {
+pub(in crate::convert) struct PartialSums {
     /// The number of range variables outside the strips.
     outer: usize,
     /// The points of the next range variable in a strip.
@@ -130,7 +130,7 @@ pub(super) struct PartialSums {
 }
 
 /// Whether the sum of an accumulator is divided if it is long.
-pub(super) fn is_float_sum(nest: &Nest, accumulator: usize) -> bool {
+pub(in crate::convert) fn is_float_sum(nest: &Nest, accumulator: usize) -> bool {
     let accumulator = &nest.accumulators[accumulator];
     accumulator.kind == CombinerKind::Add
         && mlir::is_float(accumulator.ty)
@@ -140,7 +140,7 @@ pub(super) fn is_float_sum(nest: &Nest, accumulator: usize) -> bool {
 
 /// The partial sums that LLVM makes of a strip of a scalar loop over the last of `ranges`:
 /// the lanes of a vector, if it vectorizes the loop.
-pub(super) fn vectorized_chains(nest: &Nest, ranges: &[Var]) -> i64 {
+pub(in crate::convert) fn vectorized_chains(nest: &Nest, ranges: &[Var]) -> i64 {
     let Some(last) = ranges.last() else { return 1 };
     let inputs = nest.inputs.iter().filter(|input| input.is_used);
     let mut steps = inputs.map(|input| step_along(nest, &input.map, *last));

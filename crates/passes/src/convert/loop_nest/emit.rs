@@ -13,7 +13,7 @@ use tc_dialects::{
 use tc_ir::{Constraint, Context, Expr, IndexingMap, Node, Var, Variable, map::VarIntervals};
 
 /// An input and where it is read.
-pub(super) struct Input<'c> {
+pub(in crate::convert) struct Input<'c> {
     pub buffer: Val<'c>,
     /// The constraints are the guard.
     pub map: IndexingMap,
@@ -24,7 +24,7 @@ pub(super) struct Input<'c> {
 }
 
 /// A destination, and where it is written.
-pub(super) struct Output<'c> {
+pub(in crate::convert) struct Output<'c> {
     pub buffer: Val<'c>,
     pub map: IndexingMap,
     pub element: Type<'c>,
@@ -33,7 +33,7 @@ pub(super) struct Output<'c> {
 /// What is known at a place in the nest: the values of variables, tightened bounds, and
 /// what stands for buffers there.
 #[derive(Clone, Default)]
-pub(super) struct Scope<'c> {
+pub(in crate::convert) struct Scope<'c> {
     pub values: BTreeMap<Var, Val<'c>>,
     /// Bounds of a stretch of a variable, the upper one excluded.
     pub stretches: BTreeMap<Var, (Val<'c>, Val<'c>)>,
@@ -56,7 +56,7 @@ impl<'c> Scope<'c> {
 }
 
 /// An operation with maps taken apart.
-pub(super) struct Nest<'c> {
+pub(in crate::convert) struct Nest<'c> {
     pub ir: Context,
     pub generic: AnyIndexed<'c>,
     pub domain: IndexingMap,
@@ -733,17 +733,17 @@ impl<'c> Nest<'c> {
 }
 
 /// The expressions that an access evaluates: the guard and the subscripts.
-pub(super) fn accessed(map: &IndexingMap) -> Vec<Expr> {
+pub(in crate::convert) fn accessed(map: &IndexingMap) -> Vec<Expr> {
     [&constrained(&map.constraints)[..], &map.results].concat()
 }
 
 /// The expressions of constraints.
-pub(super) fn constrained(constraints: &[Constraint]) -> Vec<Expr> {
+pub(in crate::convert) fn constrained(constraints: &[Constraint]) -> Vec<Expr> {
     constraints.iter().map(|it| it.expr).collect()
 }
 
 /// The variable of an `imap.index`.
-pub(super) fn index_of(op: Op) -> Option<Var> {
+pub(in crate::convert) fn index_of(op: Op) -> Option<Var> {
     mlir::is(op, "imap.index").then(|| index_variable(op)).flatten()
 }
 

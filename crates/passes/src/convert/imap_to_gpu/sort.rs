@@ -12,11 +12,11 @@
 use super::{Grid, Share};
 use crate::{
     convert::{
-        imap_to_scf::{
+        index_emitter::IndexMath,
+        loop_nest::{
             Choices,
             sort::{MAX_RUN, Sorter, place},
         },
-        index_emitter::IndexMath,
     },
     loops,
 };

@@ -4,11 +4,11 @@
 use super::{Grid, Share, Space, WARP, group::Group};
 use crate::{
     convert::{
-        imap_to_scf::{
-            emit::{Nest, Scope},
-            nest::{FoldBody, reduction_loops},
-        },
         index_emitter::IndexMath,
+        loop_nest::{
+            emit::{Nest, Scope},
+            loops::{FoldBody, reduction_loops},
+        },
     },
     loops,
 };

@@ -5,13 +5,13 @@
 use super::{Grid, Space, WARP, circular, group::Group};
 use crate::{
     convert::{
-        imap_to_scf::{
+        index_emitter::IndexMath,
+        loop_nest::{
             Choices,
             emit::{Nest, Scope},
             order,
             scan::Loops,
         },
-        index_emitter::IndexMath,
     },
     loops,
 };

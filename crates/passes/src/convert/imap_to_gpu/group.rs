@@ -2,7 +2,7 @@
 
 use super::{Grid, Share, WARP, divide, remainder};
 use crate::{
-    convert::imap_to_scf::emit::{Nest, Scope},
+    convert::loop_nest::emit::{Nest, Scope},
     loops,
 };
 use melior::ir::{TypeLike, ValueLike};

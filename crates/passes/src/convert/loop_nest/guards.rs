@@ -54,12 +54,12 @@ fn tests(nest: &Nest, scope: &Scope) -> Vec<Test> {
 }
 
 /// Whether the body of an operation tests something at each point.
-pub(super) fn has_tests(nest: &Nest) -> bool {
+pub(in crate::convert) fn has_tests(nest: &Nest) -> bool {
     !tests(nest, &Scope::default()).is_empty()
 }
 
 /// Whether a condition holds for an interval of the values of a variable, whose ends do not overflow.
-pub(super) fn is_linear(nest: &Nest, var: Var, condition: &Constraint) -> bool {
+pub(in crate::convert) fn is_linear(nest: &Nest, var: Var, condition: &Constraint) -> bool {
     let read = nest.elements_in(condition.expr);
     let is_bounded = || {
         let values = nest.ir.interval_of(condition.expr, &|var| nest.intervals.of(var));
@@ -163,7 +163,7 @@ impl<'c> Split<'_, 'c> {
 
 /// Emits an innermost loop over the values of a variable from the first bound to before the second, in
 /// parts if that saves tests.
-pub(super) fn split_loop<'c>(
+pub(in crate::convert) fn split_loop<'c>(
     nest: &Nest<'c>,
     builder: &Builder<'c>,
     scope: &Scope<'c>,

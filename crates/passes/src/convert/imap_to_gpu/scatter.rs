@@ -10,7 +10,7 @@
 //!   variables in order. So the last of several updates that replace an element wins.
 
 use super::{Grid, Space};
-use crate::convert::imap_to_scf::{
+use crate::convert::loop_nest::{
     Choices,
     emit::{Nest, Scope},
     order,

@@ -18,7 +18,7 @@ const SHORT: u64 = 16;
 
 /// The shape of the nest, with its variables from the outermost to the innermost.
 #[derive(Clone, Debug)]
-pub(super) enum Plan {
+pub(in crate::convert) enum Plan {
     /// Fold in registers: dimension variables, then range variables inside them.
     Registers { dims: Vec<Var>, ranges: Vec<Var> },
     /// Accumulate in memory over stretches of the dimension variable `row`.
@@ -44,7 +44,7 @@ fn step(nest: &Nest, map: &IndexingMap, var: Var) -> u64 {
 
 /// How far one step of `lane` moves in an operand with this map; `None` if that depends
 /// on where it is, or leaves the innermost dimension.
-pub(super) fn step_along(nest: &Nest, map: &IndexingMap, lane: Var) -> Option<i64> {
+pub(in crate::convert) fn step_along(nest: &Nest, map: &IndexingMap, lane: Var) -> Option<i64> {
     if !nest.needs(&map.results).contains(&lane) {
         return Some(0);
     }
@@ -81,7 +81,7 @@ fn cost(nest: &Nest, var: Var) -> u64 {
 
 /// Chooses the shape and the order of the loops. `None` if the bounds of the variables
 /// depend on each other in a circle, or on later ranges in an ordered fold.
-pub(super) fn plan(nest: &Nest) -> Option<Plan> {
+pub(in crate::convert) fn plan(nest: &Nest) -> Option<Plan> {
     let is_loop = |var: &Var| nest.fixed(*var).is_none();
     let dims = (0..nest.domain.dims.len() as u32).map(Var::Dim).filter(is_loop);
     let ranges = (0..nest.domain.ranges.len() as u32).map(Var::Range).filter(is_loop);
@@ -123,7 +123,7 @@ pub(super) fn plan(nest: &Nest) -> Option<Plan> {
 
 /// The other variables of a scan: those of the loops around it, and the one whose loop goes
 /// inside it, if one is worth that. `None` as for [`plan`].
-pub(super) fn around(nest: &Nest, scanned: Var) -> Option<(Vec<Var>, Option<Var>)> {
+pub(in crate::convert) fn around(nest: &Nest, scanned: Var) -> Option<(Vec<Var>, Option<Var>)> {
     let is_other = |var: &Var| nest.fixed(*var).is_none() && *var != scanned;
     let others = (0..nest.domain.dims.len() as u32).map(Var::Dim).filter(is_other);
     let mut others: Vec<_> = others.map(|var| (cost(nest, var), var)).collect();
@@ -140,7 +140,7 @@ pub(super) fn around(nest: &Nest, scanned: Var) -> Option<(Vec<Var>, Option<Var>
 
 /// The order of the loops of a scatter: `free` variables may go anywhere, the others keep their order.
 /// `None` if the bounds of the variables do not allow that.
-pub(super) fn of_scatter(nest: &Nest, dims: &[Var], free: &[Var]) -> Option<Vec<Var>> {
+pub(in crate::convert) fn of_scatter(nest: &Nest, dims: &[Var], free: &[Var]) -> Option<Vec<Var>> {
     let costed = |var: &Var| (cost(nest, *var), *var);
     let (mut movable, mut fixed): (Vec<_>, Vec<_>) =
         dims.iter().map(costed).partition(|(_, var)| free.contains(var));

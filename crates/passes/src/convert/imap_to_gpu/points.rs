@@ -3,14 +3,13 @@
 
 use super::{ACCESS_BYTES, Grid, Share, Space, divide};
 use crate::{
-    convert::imap_to_scf::{
-        collapse,
+    convert::index_emitter::IndexMath,
+    convert::loop_nest::{
         emit::{Nest, Scope},
-        nest::at_point,
+        loops::at_point,
         order,
         vectors::{extract, vector_type},
     },
-    convert::index_emitter::IndexMath,
     loops,
 };
 use melior::ir::{Attribute, Type, ValueLike};
@@ -70,7 +69,7 @@ fn is_vector(nest: &Nest, buffer: Type, map: &IndexingMap, inner: Var, count: i6
     let (lower, _) = nest.bounds_of(inner);
     map.constraints.is_empty()
         && mlir::integer_width(mlir::element_type(buffer)) != Some(1)
-        && collapse::is_contiguous(buffer)
+        && loops::is_contiguous(buffer)
         && order::step_along(nest, map, inner) == Some(1)
         && rows_are_aligned
         && is_multiple_of(nest, first, count)

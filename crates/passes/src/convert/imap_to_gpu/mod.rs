@@ -3,7 +3,7 @@
 //! A kernel holds one operation, which spreads over all threads of the grid, for any number of blocks:
 //!
 //! * *Points* (`points.rs`): a thread computes every n-th point of the dimension variables, where n is the
-//!   number of threads. Neighbouring threads have neighbouring points along the variable that `order.rs` puts
+//!   number of threads. Neighbouring threads have neighbouring points along the variable that `loop_nest/order.rs` puts
 //!   innermost. In map form a thread takes several neighbouring points at once where their elements are
 //!   aligned vectors.
 //! * *Folds* (`folds.rs`): where neighbouring elements of the inputs lie along a range variable, a warp or a
@@ -23,7 +23,7 @@ mod scan;
 mod scatter;
 mod sort;
 
-use super::{
+use super::loop_nest::{
     CONVERTED, Choices,
     emit::{Nest, Scope},
     order::{self, Plan},
