@@ -1,12 +1,15 @@
 //! Kernels as PTX, executed by the emulator and compared with references in f64, on few and on many blocks.
 
 use melior::ir::Module;
+use std::sync::{Arc, Mutex};
 use tc_backends::{
     Codegen,
     nvvm::{
+        Emulator, Program,
         emulator::{self, Argument, Counts, Launch, Memory},
         machines, ptx,
     },
+    runtime::Tensor,
 };
 
 /// Threads of a block, unless a pass option says otherwise.
@@ -685,6 +688,34 @@ fn rows_are_sorted_like_by_a_stable_sort() {
             assert_eq!(i32_values(found), *expected, "{columns} items, {kept} kept");
         }
     }
+}
+
+#[test]
+fn long_folds_are_split_into_two_kernels() {
+    let count = 40_000;
+    let text = format!(
+        "func.func @f(%x: tensor<{count}xf32>) -> tensor<f32> {{
+           %e = tensor.empty() : tensor<f32>
+           %s = imap.generic ()[k] domain: k in [0, {}] ins(%x[k] : tensor<{count}xf32>)
+               outs(%e[] : tensor<f32>) fold [add f32] {{
+           ^bb0(%a: f32):
+             imap.yield %a : f32
+           }} -> tensor<f32>
+           return %s : tensor<f32>
+         }}",
+        count - 1
+    );
+    let context = tc_dialects::new_context();
+    let module = Module::parse(&context, &text).expect("a valid function");
+    let program = Program::lower(&module, &Codegen::new(machines()[0].clone())).expect("kernels");
+    assert_eq!(program.kernels().len(), 2);
+    let device = Emulator::new(program.ptx(), program.kernels()).expect("known instructions");
+    let compiled = program.load(Arc::new(Mutex::new(device))).expect("host code");
+    let x = floats(count);
+    let tensor = Tensor::from_values(&[count], &x).expect("as many values");
+    let outputs = compiled.function("f").expect("a function").run(&[&tensor]).expect("a run");
+    let sum: f64 = x.iter().map(|it| f64::from(*it)).sum();
+    assert_close(outputs[0].bytes(), [sum], 1e-5);
 }
 
 #[test]

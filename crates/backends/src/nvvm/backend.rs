@@ -50,7 +50,7 @@ impl Target for Nvvm {
 
     fn lower(&self, codegen: &Codegen, upstream: bool) -> String {
         // Every index fits 64 bits.
-        [pipeline::to_kernels(upstream), pipeline::lower(64, codegen.strict_fp)].join(",")
+        [pipeline::to_kernels(codegen, upstream), pipeline::lower(64, codegen.strict_fp)].join(",")
     }
 }
 
@@ -85,7 +85,7 @@ impl Backend for Nvvm {
         let passes = match stage {
             Stage::Loops => {
                 let (kernels, threads) =
-                    (pipeline::to_kernels(upstream), pipeline::threads(codegen.strict_fp));
+                    (pipeline::to_kernels(codegen, upstream), pipeline::threads(codegen.strict_fp));
                 format!("{kernels},gpu.module({threads},canonicalize,cse)")
             }
             Stage::Llvm => self.lower(codegen, upstream),

@@ -2,20 +2,41 @@
 
 use tc_passes::target::Machine;
 
-/// The names of LLVM and ptxas, the oldest generation first, with the lowest version of PTX that has
-/// its instructions, as LLVM names it.
-const GENERATIONS: [(&str, &str); 3] =
-    [("sm_80", "+ptx70"), ("sm_90a", "+ptx80"), ("sm_100a", "+ptx86")];
+/// A generation of GPUs.
+struct Generation {
+    /// The name of LLVM and ptxas.
+    name: &'static str,
+    /// The lowest version of PTX that has its instructions, as LLVM names it.
+    ptx: &'static str,
+    /// The multiprocessors of its largest data center GPU: A100, H100 and B200.
+    multiprocessors: i64,
+}
+
+/// The oldest generation first.
+const GENERATIONS: [Generation; 3] = [
+    Generation { name: "sm_80", ptx: "+ptx70", multiprocessors: 108 },
+    Generation { name: "sm_90a", ptx: "+ptx80", multiprocessors: 132 },
+    Generation { name: "sm_100a", ptx: "+ptx86", multiprocessors: 148 },
+];
+
+/// The threads that a multiprocessor of each generation holds.
+const THREADS: i64 = 2048;
 
 /// The supported generations of GPUs, the oldest one first.
 pub fn machines() -> Vec<Machine> {
     GENERATIONS.iter().map(machine).collect()
 }
 
-fn machine((name, ptx): &(&str, &str)) -> Machine {
+/// The blocks of so many threads that a GPU holds at a time; 1 for another machine.
+pub(super) fn resident_blocks(machine: &Machine, threads: i64) -> i64 {
+    let generation = GENERATIONS.iter().find(|it| it.name == machine.cpu);
+    generation.map_or(1, |it| it.multiprocessors * (THREADS / threads))
+}
+
+fn machine(generation: &Generation) -> Machine {
     Machine {
         triple: "nvptx64-nvidia-cuda".to_string(),
-        cpu: (*name).to_string(),
-        features: (*ptx).to_string(),
+        cpu: generation.name.to_string(),
+        features: generation.ptx.to_string(),
     }
 }

@@ -1,5 +1,6 @@
 //! The passes from kernels, operations of `imap` on buffers in a `gpu.module`, to the `llvm` dialect.
 
+use super::machine::resident_blocks;
 use crate::cpu::pipeline::{BUFFERIZE, destinations, to_llvm};
 use tc_dialects::pass::{self, PassOption, PipelineInfo};
 use tc_passes::target::Codegen;
@@ -8,14 +9,43 @@ use tc_passes::target::Codegen;
 pub static OUTLINE_KERNELS: PipelineInfo = PipelineInfo {
     argument: "lower-to-kernels",
     summary: "Lower functions on tensors to kernels for a GPU, and functions that launch them",
-    options: &[],
-    build: |_| Ok([destinations(true), to_kernels(true)].join(",")),
+    options: &[
+        PassOption {
+            name: "parts",
+            description: "The number of folds that keep the GPU busy",
+            default: "1",
+        },
+        PassOption {
+            name: "strict-fp",
+            description: "Neither reassociate nor contract floating-point operations",
+            default: "false",
+        },
+    ],
+    build: |options| {
+        let parts = options.number("parts").ok_or("'parts' expects a number")?;
+        Ok([destinations(true), outline(parts, options.truth("strict-fp")?, true)].join(","))
+    },
 };
+
+/// Threads of a block.
+const BLOCK: i64 = 256;
+/// Values of a fold that are worth a thread of a block.
+const VALUES_PER_THREAD: i64 = 4;
 
 /// The passes from functions with destinations to kernels and a workspace. With `upstream`, functions may contain
 /// structured operations of `linalg` on tensors.
-pub(super) fn to_kernels(upstream: bool) -> String {
+pub(super) fn to_kernels(codegen: &Codegen, upstream: bool) -> String {
+    outline(resident_blocks(&codegen.machine, BLOCK), codegen.strict_fp, upstream)
+}
+
+/// [`to_kernels`] for a GPU that so many folds keep busy.
+fn outline(parts: i64, strict_fp: bool, upstream: bool) -> String {
     let structured = "func.func(convert-elementwise-to-linalg,convert-linalg-to-imap)";
+    let split = format!(
+        "func.func(imap-split-folds{{parts={parts} min-size={} strict-fp={strict_fp}}})",
+        BLOCK * VALUES_PER_THREAD
+    );
+    let split = [&*split, "canonicalize", "cse"];
     let kernels = [
         "pin-carried-buffers",
         "canonicalize",
@@ -26,7 +56,7 @@ pub(super) fn to_kernels(upstream: bool) -> String {
         "imap-assign-buffers",
     ];
     let structured = if upstream { &[structured][..] } else { &[] };
-    [structured, &BUFFERIZE, &kernels].concat().join(",")
+    [structured, &split, &BUFFERIZE, &kernels].concat().join(",")
 }
 
 /// The passes from functions that call a device to the `llvm` dialect, without kernels.
@@ -65,7 +95,7 @@ fn build(options: &pass::Options) -> Result<String, String> {
 
 /// The pass of a `gpu.module` that turns kernels into the code of a thread.
 pub(super) fn threads(strict_fp: bool) -> String {
-    format!("gpu.func(convert-imap-to-gpu{{strict-fp={strict_fp}}})")
+    format!("gpu.func(convert-imap-to-gpu{{block-size={BLOCK} strict-fp={strict_fp}}})")
 }
 
 /// The pipeline as text, for indices of so many bits.

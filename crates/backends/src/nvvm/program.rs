@@ -64,7 +64,7 @@ impl Program {
         let mut copy = cpu::copy(module)?;
         let upstream = cpu::prepare(&mut copy)?;
         let signatures = read_signatures(&copy).ok_or(Error::Lowering)?;
-        cpu::run(&mut copy, &pipeline::to_kernels(upstream))?;
+        cpu::run(&mut copy, &pipeline::to_kernels(codegen, upstream))?;
         cpu::rename(&copy);
         let Constants { bytes: constants, .. } = constants(mlir::op_ref(copy.as_operation()))
             .map_err(|report| {
