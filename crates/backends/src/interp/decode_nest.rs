@@ -165,8 +165,14 @@ impl Decoder {
             let windows = dims.filter(|(var, _)| !read.contains(var)).map(|(_, reg)| *reg);
             Scatter { promises: it.promises(), windows: windows.collect() }
         });
-        let mut body =
-            self.runtimes(op, generic.runtimes(), tensors, at, &mut registers, &mut stages)?;
+        let mut body = self.runtimes(
+            (op, at),
+            generic.runtimes(),
+            tensors,
+            &domain,
+            &mut registers,
+            &mut stages,
+        )?;
         self.runtime_bounds(&domain, &registers, at, &mut stages, &mut body)?;
         let mut dims = self.loops((op, at), &domain, &registers, Stage::Dim, &mut stages)?;
         if let Some(scan) = scan {
@@ -277,16 +283,17 @@ impl Decoder {
     /// bounds does not matter before the body runs: what to emit there is returned.
     fn runtimes(
         &mut self,
-        op: Op,
+        (op, at): (Op, At),
         values: Vec<Val>,
         accesses: &[Access],
-        at: At,
+        domain: &IndexingMap,
         registers: &mut Registers,
         stages: &mut Stages,
     ) -> Result<Code, Error> {
         let mut checks = Code::new();
         let mut accesses = accesses.iter();
-        for value in values {
+        let intervals = domain.intervals(&self.ir);
+        for (var, value) in (0..).map(Var::Runtime).zip(values) {
             if scalar_type(value.r#type()).is_some() {
                 registers.runtimes.push(self.scalar(op, value)?);
                 registers.stages.push(Stage::Before);
@@ -316,6 +323,14 @@ impl Decoder {
                 known,
                 &mut checks,
             )?;
+            let width = mlir::integer_width(element).unwrap_or(64);
+            if width < 64 && 0 <= intervals.of(var).lo {
+                let (from_width, to_width) = (width, 64);
+                let unsigned =
+                    || Inst::IntConvert { signed: false, from_width, to_width, to, from: to };
+                stages.code[stage as usize].push(unsigned());
+                checks.push(unsigned());
+            }
             registers.runtimes.push(to);
             registers.stages.push(stage);
         }
