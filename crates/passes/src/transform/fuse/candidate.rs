@@ -1,6 +1,6 @@
 //! An `imap.generic` taken apart for fusion.
 
-use melior::ir::Attribute;
+use melior::ir::{Attribute, ValueLike};
 use std::collections::{BTreeSet, HashMap};
 use tc_dialects::{
     imap::{Access, Generic, Indexed, Runtime, View, extents::reaches_all},
@@ -116,7 +116,8 @@ impl<'c> Candidate<'c> {
     }
 }
 
-/// The operations of a body, counted as work: a division or a built-in is worth 8.
+/// The operations of a body, counted as work: a division or a built-in is worth 8. A conversion that an
+/// index or a number of 16 bits takes on its way to where it is used is none.
 pub(super) fn body_work(block: Blk) -> usize {
     let mut work = 0;
     for top in mlir::ops(block) {
@@ -124,6 +125,8 @@ pub(super) fn body_work(block: Blk) -> usize {
             work += match mlir::name(op) {
                 "imap.yield" | "imap.index" | "imap.inside" | "imap.apply" | "arith.constant"
                 | "scf.yield" => 0,
+                "arith.index_cast" | "arith.index_castui" | "arith.trunci" => 0,
+                "arith.extf" if mlir::byte_width(mlir::operand(op, 0).r#type()) == 2 => 0,
                 "imap.builtin" | "arith.divf" | "arith.floordivsi" | "arith.divui"
                 | "arith.remsi" | "arith.remui" => 8,
                 _ => 1,
