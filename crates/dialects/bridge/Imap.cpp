@@ -53,6 +53,19 @@ Operation *ImapDialect::materializeConstant(OpBuilder &builder, Attribute value,
 /// Parses the clause between the bounds and the operands of an operation.
 using ParseClause = llvm::function_ref<ParseResult(Assembly &)>;
 
+/// Reads `attributes {..}`, which does not repeat what has a text of its own.
+template <typename Op>
+static ParseResult parseAttributes(OpAsmParser &parser, OperationState &result) {
+  SMLoc location = parser.getCurrentLocation();
+  if (failed(parser.parseOptionalAttrDictWithKeyword(result.attributes)))
+    return failure();
+  for (StringRef name : Op::getAttributeNames())
+    if (result.attributes.get(name))
+      return parser.emitError(location) << "'" << name << "' is no attribute to be listed: the text of "
+                                        << "the operation says it before 'attributes'";
+  return success();
+}
+
 /// Reads the form that operations with maps share, but for a clause after the bounds.
 template <typename Op>
 static ParseResult parseIndexed(OpAsmParser &parser, OperationState &result, ParseClause parseClause) {
@@ -84,8 +97,7 @@ static ParseResult parseIndexed(OpAsmParser &parser, OperationState &result, Par
   properties.fills = fills;
   properties.accumulators = parser.getBuilder().getArrayAttr(accumulators);
   properties.operandSegmentSizes = counts;
-  if (failed(parser.parseOptionalAttrDictWithKeyword(result.attributes)) ||
-      failed(assembly.parseRegion()))
+  if (failed(parseAttributes<Op>(parser, result)) || failed(assembly.parseRegion()))
     return failure();
   for (StringRef keyword : {"combine", "epilogue"})
     if (succeeded(parser.parseOptionalKeyword(keyword)) && failed(assembly.parseRegion()))

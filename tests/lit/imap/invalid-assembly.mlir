@@ -84,3 +84,15 @@ func.func @keyword_as_name(%a: tensor<4xf32>) {
   // CHECK: invalid-assembly.mlir:[[#@LINE+1]]:17: error: custom op 'imap.generic' expected the name of a variable, found 'in'
   imap.generic (in) domain: in in [0, 3] ins(%a[in] : tensor<4xf32>) outs(%a[in] : tensor<4xf32>) {}
 }
+
+// -----
+
+func.func @repeated(%x: tensor<4x5xf32>, %e: tensor<4xf32>) {
+  %y = imap.generic (i)[j] domain: i in [0, 3], j in [0, 4]
+      ins(%x[i, j] : tensor<4x5xf32>) outs(%e[i] : tensor<4xf32>) fold [add f32]
+      // CHECK: invalid-assembly.mlir:[[#@LINE+1]]:{{[0-9]+}}: error: custom op 'imap.generic' 'accumulators' is no attribute to be listed: the text of the operation says it before 'attributes'
+      attributes {accumulators = [#imap.acc<mul f32>]} {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<4xf32>
+}
