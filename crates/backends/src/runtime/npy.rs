@@ -380,10 +380,11 @@ impl HeaderParser<'_> {
             let part = if descr == "<c8" { ElementType::F32 } else { ElementType::F64 };
             return Ok((part, true));
         }
-        // The order of a single byte does not matter.
         let matches = |element: &ElementType| {
             let known = element.npy_descr();
-            descr == known || element.size() == 1 && descr.get(1..) == known.get(1..)
+            // One byte has no order, and NumPy gives none to the raw bytes of a `bf16`.
+            let has_no_order = element.size() == 1 || descr == "|V2";
+            descr == known || has_no_order && descr.get(1..) == known.get(1..)
         };
         if let Some(element) = ElementType::ALL.into_iter().find(matches) {
             return Ok((element, false));
@@ -443,6 +444,15 @@ mod tests {
 
     fn message(bytes: &[u8]) -> String {
         from_bytes(bytes).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn raw_pairs_of_bytes_are_bf16() {
+        for descr in ["<V2", "|V2"] {
+            let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (1,), }}\n");
+            let tensor = from_bytes(&file(&header, &[0x80, 0x3f])).unwrap();
+            assert_eq!(tensor.element(), ElementType::Bf16);
+        }
     }
 
     #[test]
