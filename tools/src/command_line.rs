@@ -189,7 +189,8 @@ pub struct Execution {
     /// Prints the measurement as JSON; with '--device=emulator', the counts of each kernel.
     #[arg(long)]
     pub json: bool,
-    /// The device that runs the kernels of a GPU's program: 'emulator', which also checks their accesses.
+    /// The device that runs the kernels of a GPU's program: 'cuda', the first GPU of this machine, or 'emulator',
+    /// which also checks their accesses.
     #[arg(long, value_name = "NAME")]
     pub device: Option<String>,
     /// Prints the fused IR.
@@ -218,7 +219,7 @@ impl Execution {
         let usage = |reason: &str| Err(Error::Usage(reason.to_string()));
         match &self.device {
             Some(_) if self.bench => {
-                usage("a device without a clock cannot do '--bench'; use '--json' for its counts")
+                usage("'--bench' cannot measure devices; '--json' prints the counts of the emulator")
             }
             Some(name) => Ok((backend.on_device(name).map_err(Error::Usage)?, codegen)),
             None if self.json && !self.bench => {

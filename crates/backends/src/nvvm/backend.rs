@@ -1,6 +1,6 @@
 //! The target and the backend for NVIDIA's GPUs.
 
-use super::{Emulator, Program, machine::machines, manifest, pipeline, ptxas::assemble};
+use super::{Cuda, Emulator, Program, machine::machines, manifest, pipeline, ptxas::assemble};
 use crate::{
     backend::{
         Artifact, Backend, Compiled, Cost, Error, Form, Interface, Signature, Stage,
@@ -13,16 +13,23 @@ use std::sync::{Arc, Mutex};
 use tc_passes::target::{Codegen, Machine, Target};
 
 /// The backend for NVIDIA's GPUs. It writes code; [`Backend::on_device`] also runs it.
-pub static BACKEND: &dyn Backend = &Nvvm { is_emulated: false };
+pub static BACKEND: &dyn Backend = &Nvvm { runs_on: None };
 
-/// The backend that runs kernels in the emulator.
-static EMULATED: &dyn Backend = &Nvvm { is_emulated: true };
+/// What runs kernels.
+#[derive(Clone, Copy, Debug)]
+enum Runner {
+    Emulator,
+    Cuda,
+}
 
-/// The name of the emulator among devices.
-const EMULATOR: &str = "emulator";
+/// The devices, with the backends that run kernels on them.
+static DEVICES: [(&str, &dyn Backend); 2] = [
+    ("emulator", &Nvvm { runs_on: Some(Runner::Emulator) }),
+    ("cuda", &Nvvm { runs_on: Some(Runner::Cuda) }),
+];
 
 struct Nvvm {
-    is_emulated: bool,
+    runs_on: Option<Runner>,
 }
 
 /// The forms in which it writes code.
@@ -59,7 +66,7 @@ impl Backend for Nvvm {
         check(&codegen.machine)?;
         let program = Program::lower(module, codegen)?;
         let machine = codegen.machine.clone();
-        Ok(Box::new(Generated { program, machine, is_emulated: self.is_emulated }))
+        Ok(Box::new(Generated { program, machine, runs_on: self.runs_on }))
     }
 
     fn forms(&self) -> &'static [Form] {
@@ -67,10 +74,10 @@ impl Backend for Nvvm {
     }
 
     fn on_device(&self, name: &str) -> Result<&'static dyn Backend, String> {
-        match name {
-            EMULATOR => Ok(EMULATED),
-            _ => Err(format!("'{name}' is not a device; known devices: {EMULATOR}")),
-        }
+        let found = DEVICES.iter().find(|(known, _)| *known == name);
+        let known = || DEVICES.map(|(known, _)| known).join(", ");
+        let unknown = || format!("'{name}' is not a device; known devices: {}", known());
+        found.map(|(_, backend)| *backend).ok_or_else(unknown)
     }
 
     fn lower_to<'c>(
@@ -115,7 +122,7 @@ fn check(machine: &Machine) -> Result<(), Error> {
 struct Generated {
     program: Program,
     machine: Machine,
-    is_emulated: bool,
+    runs_on: Option<Runner>,
 }
 
 impl Artifact for Generated {
@@ -139,10 +146,13 @@ impl Artifact for Generated {
     }
 
     fn load(&self) -> Result<Compiled, Error> {
-        if !self.is_emulated {
-            return Err(Error::NoDevice(EMULATOR));
+        let (ptx, kernels) = (self.program.ptx(), self.program.kernels());
+        match self.runs_on {
+            Some(Runner::Emulator) => {
+                self.program.load(Arc::new(Mutex::new(Emulator::new(ptx, kernels)?)))
+            }
+            Some(Runner::Cuda) => self.program.load(Arc::new(Mutex::new(Cuda::new(ptx, kernels)?))),
+            None => Err(Error::NoDevice("emulator")),
         }
-        let device = Emulator::new(self.program.ptx(), self.program.kernels())?;
-        self.program.load(Arc::new(Mutex::new(device)))
     }
 }

@@ -24,6 +24,7 @@
 //! ```
 
 mod backend;
+mod cuda;
 mod device;
 mod emulated;
 pub mod emulator;
@@ -35,6 +36,7 @@ mod ptxas;
 
 pub use backend::BACKEND;
 pub use device::{Device, DeviceError, Launch};
+pub use cuda::Cuda;
 pub use emulated::Emulator;
 pub use machine::machines;
 pub use program::Program;
