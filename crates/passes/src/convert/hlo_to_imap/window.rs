@@ -69,6 +69,9 @@ impl<'c> Lowering<'c, '_> {
             None => |element| element,
         };
         let starts = self.constants(b, at, sources.len(), widen);
+        if combiner.is_none() && starts.is_none() {
+            return self.fold_each(b, applied, accesses, operands, results);
+        }
         let scan = scan::of_window(self.ir, &mut accesses);
         let mut nest = GenericBuilder::within(self.ir, accesses.domain.clone(), Vec::new());
         if let Some(scan) = scan {
@@ -89,8 +92,8 @@ impl<'c> Lowering<'c, '_> {
             (None, starts) => {
                 let elements: Vec<_> = sources.iter().map(|source| source.element()).collect();
                 let is_reversed = scan.is_some_and(|it| it.is_reversed);
-                let starts = starts.ok_or(inits);
-                self.fold_by_region(b, nest, &elements, (applied, is_reversed), starts)?
+                let starts = starts.unwrap_or_default();
+                self.fold_by_region(b, nest, &elements, (applied, is_reversed), &starts)?
             }
         };
         let values = results.iter().zip(mlir::results(generic.op()));
@@ -116,73 +119,41 @@ impl<'c> Lowering<'c, '_> {
         Some(values)
     }
 
-    /// A fold by a computation. It is given the new value first if it is folded in reverse. Constants that
-    /// it starts from are neutral by the contract of HLO. Where the starts are arrays, an accumulator says
-    /// whether there is a value, and the epilogue folds into the starts.
+    /// A fold by a computation, which starts from constants: by the contract of HLO, these are neutral.
+    /// It is given the new value first if it is folded in reverse.
     fn fold_by_region(
         &self,
         b: &Builder<'c>,
-        mut nest: GenericBuilder<'c, '_>,
+        nest: GenericBuilder<'c, '_>,
         elements: &[ElementType],
         (applied, is_reversed): (ComputationId, bool),
-        starts: Result<Vec<MlirAttribute<'c>>, &[&Array<'c>]>,
+        starts: &[MlirAttribute<'c>],
     ) -> Result<AnyIndexed<'c>, String> {
         let parts = || elements.iter().flat_map(|it| iter::repeat_n(it.part(), it.num_parts()));
-        let mut types: Vec<_> = parts().map(|part| elements::compute_type(b, part)).collect();
-        let inits = starts.as_ref().err().copied().unwrap_or_default();
-        let truth = b.int_type(1);
-        let num_flags = usize::from(!inits.is_empty());
-        types.splice(0..0, iter::repeat_n(truth, num_flags));
-        inits.iter().for_each(|init| nest.read(init.tensor, Vec::new()));
-        let zero = |ty: &Type<'c>| CombinerKind::Add.identity(b.context, *ty);
-        let identities = starts.unwrap_or_else(|_| types.iter().map(zero).collect());
-        let accumulator = |(ty, identity)| Accumulator {
-            ty,
+        let accumulator = |(part, identity): (ElementType, &MlirAttribute<'c>)| Accumulator {
+            ty: elements::compute_type(b, part),
             kind: CombinerKind::Custom,
-            identity: Some(identity),
+            identity: Some(*identity),
             start: Start::Identity,
         };
-        let accumulators = types.into_iter().zip(identities).map(accumulator).collect();
+        let accumulators: Vec<_> = parts().zip(starts).map(accumulator).collect();
         let is_encoded = |it: &ElementType| elements::is_narrow(*it) || it.is_complex();
-        let epilogue = num_flags != 0 || elements.iter().any(is_encoded);
+        let epilogue = elements.iter().any(is_encoded);
         let generic = nest.build_fold(b, accumulators, epilogue);
         let (body, arguments) = b.inside(generic.body());
-        let mut values = decode_all(&body, elements, &arguments[..elements.len()]).concat();
-        values.splice(0..0, iter::repeat_n(body.integer(truth, 1), num_flags));
-        imap::build_yield(&body, &values);
+        imap::build_yield(&body, &decode_all(&body, elements, &arguments).concat());
         if let Some(block) = generic.combiner() {
             let (combine, arguments) = b.inside(block);
-            let (first, second) = arguments.split_at(arguments.len() / 2);
-            let mut sides = [first, second];
+            let mut both = scalars(&arguments, elements.iter().chain(elements).copied());
             if is_reversed {
-                sides.reverse();
+                both.rotate_left(elements.len());
             }
-            let [first, second] = sides.map(|side| side.split_at(num_flags));
-            let both = [first.1, second.1].concat();
-            let both = scalars(&both, elements.iter().chain(elements).copied());
-            let mut values = build_computation(&combine, self.module, applied, &both)?.concat();
-            if let ([first_counts], [second_counts]) = (first.0, second.0) {
-                for (number, value) in values.iter_mut().enumerate() {
-                    let one = combine.select(*second_counts, *value, first.1[number]);
-                    *value = combine.select(*first_counts, one, second.1[number]);
-                }
-                let counts = combine.value("arith.ori", &[*first_counts, *second_counts], truth);
-                values.insert(0, counts);
-            }
-            imap::build_yield(&combine, &values);
+            let values = build_computation(&combine, self.module, applied, &both)?;
+            imap::build_yield(&combine, &values.concat());
         }
         if let Some(block) = generic.epilogue() {
             let (end, arguments) = b.inside(block);
-            let mut folded = scalars(&arguments[num_flags..], elements.iter().copied());
-            if num_flags != 0 {
-                let starts =
-                    decode_all(&end, elements, &arguments[arguments.len() - inits.len()..]);
-                let both = [starts.clone(), folded].concat();
-                folded = build_computation(&end, self.module, applied, &both)?;
-                for (value, start) in folded.iter_mut().flatten().zip(starts.iter().flatten()) {
-                    *value = end.select(arguments[0], *value, *start);
-                }
-            }
+            let folded = scalars(&arguments, elements.iter().copied());
             let folded = elements.iter().zip(&folded);
             let stored = folded.map(|(element, it)| encode_element(&end, *element, it));
             imap::build_yield(&end, &stored.collect::<Vec<_>>());
