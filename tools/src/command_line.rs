@@ -218,9 +218,9 @@ impl Execution {
         let (backend, codegen) = self.compilation.target()?;
         let usage = |reason: &str| Err(Error::Usage(reason.to_string()));
         match &self.device {
-            Some(_) if self.bench => {
-                usage("'--bench' cannot measure devices; '--json' prints the counts of the emulator")
-            }
+            Some(_) if self.bench => usage(
+                "'--bench' cannot measure devices; '--json' prints the counts of the emulator",
+            ),
             Some(name) => Ok((backend.on_device(name).map_err(Error::Usage)?, codegen)),
             None if self.json && !self.bench => {
                 usage("'--json' needs '--bench' or '--device=emulator'")

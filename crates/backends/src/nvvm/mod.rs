@@ -35,8 +35,8 @@ mod program;
 mod ptxas;
 
 pub use backend::BACKEND;
-pub use device::{Device, DeviceError, Launch};
 pub use cuda::Cuda;
+pub use device::{Device, DeviceError, Launch};
 pub use emulated::Emulator;
 pub use machine::machines;
 pub use program::Program;

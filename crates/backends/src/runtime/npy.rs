@@ -449,7 +449,8 @@ mod tests {
     #[test]
     fn raw_pairs_of_bytes_are_bf16() {
         for descr in ["<V2", "|V2"] {
-            let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (1,), }}\n");
+            let header =
+                format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (1,), }}\n");
             let tensor = from_bytes(&file(&header, &[0x80, 0x3f])).unwrap();
             assert_eq!(tensor.element(), ElementType::Bf16);
         }

@@ -19,8 +19,8 @@ use crate::{
     element::ElementType as HloElement,
     hlo::{
         self, ArrayLiteral, ArrayShape, Attribute, Computation, ComputationId, ConvolutionDims,
-        Direction, Header, Instruction, InstructionId, Literal, Module, Opcode, Payload, Shape,
-        SliceDim, StackFrames, Value as AttributeValue, WindowDim,
+        Direction, Header, Instruction, InstructionId, Literal, Module, ORDERED, Opcode, Payload,
+        Shape, SliceDim, StackFrames, Value as AttributeValue, WindowDim,
     },
     mlir,
     report::Report,
@@ -576,6 +576,8 @@ impl Evaluator for Builder {
             unreachable!("the function of a reduction is under way")
         };
         let captures = captures.clone();
+        // Two parameters and their sum, say; other functions need not be associative.
+        let is_operation = builder.level().instructions.len() == 3;
         let name = builder.fresh("combine");
         let combine = builder.finish_reducer(name, result, &captures);
         let ty = TensorType { element, dims: of.ty.dims[1..].to_vec() };
@@ -595,10 +597,13 @@ impl Evaluator for Builder {
             shapes.push(Shape::array(element_type, ty.dims.clone()));
         }
         operands.extend(inits);
-        let attributes = vec![
+        let mut attributes = vec![
             integers(Attribute::Dimensions, [0]),
             (Attribute::ToApply, AttributeValue::Computation(combine)),
         ];
+        if !is_operation {
+            attributes.push((Attribute::FrontendAttributes, AttributeValue::Text(ORDERED.into())));
+        }
         let is_plain = shapes.len() == 1;
         let shape = if is_plain { shapes.swap_remove(0) } else { Shape::Tuple(shapes) };
         let mut id = builder.push(Opcode::Reduce, shape, operands, attributes, Payload::None);

@@ -59,6 +59,10 @@ pub use verify::verify;
 
 use crate::text::{Diagnostic, SourceFile};
 
+/// The `frontend_attributes` of a reduction whose computation is applied in the order of the elements, because it
+/// need not be associative.
+pub const ORDERED: &str = "{order=\"ascending\"}";
+
 /// Parses and verifies the bytes of a file. There is a module unless there are diagnostics, which
 /// the source file that comes back locates.
 pub fn read(name: &str, bytes: Vec<u8>) -> (SourceFile, Option<Module>, Vec<Diagnostic>) {

@@ -29,6 +29,8 @@ pub struct GenericBuilder<'c, 'i> {
     scan: Option<(u32, bool)>,
     /// The guard of the destinations of a scatter, and its promises.
     scatter: Option<(Vec<Constraint>, ScatterPromises)>,
+    /// Whether the fold keeps the order of the ranges.
+    ordered: bool,
 }
 
 impl<'c, 'i> GenericBuilder<'c, 'i> {
@@ -55,7 +57,17 @@ impl<'c, 'i> GenericBuilder<'c, 'i> {
     pub fn within(ir: &'i Context, domain: IndexingMap, runtimes: Vec<Val<'c>>) -> Self {
         let runtimes = runtimes.into_iter().map(Runtime::Index).collect();
         let (inputs, outputs, combiners) = (Vec::new(), Vec::new(), Vec::new());
-        Self { ir, domain, runtimes, inputs, outputs, combiners, scan: None, scatter: None }
+        Self {
+            ir,
+            domain,
+            runtimes,
+            inputs,
+            outputs,
+            combiners,
+            scan: None,
+            scatter: None,
+            ordered: false,
+        }
     }
 
     /// Scans along a dimension variable; no range variable may be added.
@@ -66,6 +78,11 @@ impl<'c, 'i> GenericBuilder<'c, 'i> {
     /// Updates elements of the destinations where constraints hold.
     pub fn scatter(&mut self, guard: Vec<Constraint>, promises: ScatterPromises) {
         self.scatter = Some((guard, promises));
+    }
+
+    /// Folds in the order of the ranges.
+    pub fn keep_order(&mut self) {
+        self.ordered = true;
     }
 
     /// Adds a range variable, from 0 to below `extent`; a single value needs none.
@@ -176,7 +193,7 @@ impl<'c, 'i> GenericBuilder<'c, 'i> {
             inputs: self.inputs,
             outputs: self.outputs,
             accumulators,
-            ordered: false,
+            ordered: self.ordered,
             combiner: None,
         };
         if let Some((guard, _)) = &self.scatter {

@@ -25,7 +25,7 @@ use std::iter;
 use tc_dialects::{
     element::ElementType,
     hlo::{
-        ArrayShape, Attribute, ComputationId, Literal, Opcode,
+        ArrayShape, Attribute, ComputationId, Instruction, Literal, ORDERED, Opcode,
         indexing::{Accesses, InstructionRef},
     },
     imap::{
@@ -90,6 +90,9 @@ impl<'c> Lowering<'c, '_> {
                 fold_by_name(b, nest, element, kind, start)
             }
             (None, starts) => {
+                if is_ordered(instruction) {
+                    nest.keep_order();
+                }
                 let elements: Vec<_> = sources.iter().map(|source| source.element()).collect();
                 let is_reversed = scan.is_some_and(|it| it.is_reversed);
                 let starts = starts.unwrap_or_default();
@@ -335,6 +338,12 @@ impl<'c> Lowering<'c, '_> {
         }
         Ok(mlir::result(fold.op(), 0))
     }
+}
+
+/// Whether the front end asks for the order of the elements: its functions need not be associative, as the
+/// computations of HLO are.
+fn is_ordered(instruction: &Instruction) -> bool {
+    instruction.text(Attribute::FrontendAttributes) == Some(ORDERED)
 }
 
 /// A fold of one array by a combiner with a name. What is less exact than `f32` is folded in it. A
