@@ -142,8 +142,8 @@ pub trait Code: Send + Sync {
     /// The device that runs the code failed.
     ///
     /// # Safety
-    /// The descriptors must be of the number, element types, ranks and extents that the signature of the
-    /// function states, and those of outputs must be [`Descriptor::write`].
+    /// There is a descriptor for each argument in the signature, with its element type, rank and extents. For
+    /// an output, [`Descriptor::write`] made it.
     unsafe fn call(&self, function: usize, arguments: &mut [Descriptor]) -> Result<i32, CallError>;
 
     /// The counts of all calls so far per kernel, in the order of the kernels; empty unless the device counts.

@@ -54,12 +54,12 @@ pub enum Error {
     Form {
         /// The target.
         target: &'static str,
-        /// The form asked for.
+        /// The form that the caller named.
         form: Form,
         /// The forms that the backend writes.
         forms: &'static [Form],
     },
-    /// LLVM found something wrong with what was generated.
+    /// LLVM rejects the generated module.
     #[error("LLVM: {0}")]
     Llvm(String),
     /// The device cannot hold the program.
@@ -74,7 +74,7 @@ pub enum Error {
     /// The OpenMP runtime is missing.
     #[error("{threads} threads need the OpenMP runtime, and '{library}' cannot be loaded")]
     OpenMp {
-        /// The threads asked for.
+        /// The number of threads that the code was compiled for.
         threads: usize,
         /// The library that was looked for.
         library: &'static str,
@@ -90,7 +90,7 @@ fn names(forms: &[Form]) -> String {
 pub enum Stage {
     /// Loops on buffers: `scf`, `memref`, `vector` and `arith` operations. For a GPU, the code of threads.
     Loops,
-    /// The `llvm` dialect; for a GPU, that of its kernels.
+    /// The `llvm` dialect. For a GPU, only the kernels are lowered to it.
     Llvm,
 }
 
@@ -160,7 +160,7 @@ pub trait Backend: Target {
     /// The backend with the device of a name, on which it loads code.
     ///
     /// # Errors
-    /// There is no such device; the text lists those that there are.
+    /// The target has no device of this name. The text lists the known devices.
     fn on_device(&self, name: &str) -> Result<&'static dyn Backend, String>;
 
     /// Lowers a module as [`compile`](Self::compile) does, but stops before LLVM IR. The functions keep
@@ -204,6 +204,6 @@ pub trait Artifact {
     /// Loads the code, to run it.
     ///
     /// # Errors
-    /// The code is not for this machine, a library that it needs is missing, or there is no device.
+    /// The code is for another machine, a library is missing, or no device was chosen.
     fn load(&self) -> Result<Compiled, Error>;
 }

@@ -76,7 +76,8 @@ impl Loaded {
     /// Calls the function of a number with a pointer per argument.
     ///
     /// # Safety
-    /// The pointers must be what the function expects: descriptors of memory that it may access, or pointers.
+    /// There is a pointer for each argument of the function, of the argument's type. The function may access the
+    /// memory that descriptors describe.
     pub unsafe fn call_with(&self, function: usize, pointers: &[*const i64]) -> i32 {
         // SAFETY: as for this function.
         unsafe {
