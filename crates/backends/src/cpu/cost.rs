@@ -1,6 +1,6 @@
 //! Costs of compiled functions, as formulas over their sizes.
 
-use super::{copy, pipeline, prepare, run};
+use super::{pipeline, prepare, run};
 use crate::{
     backend::{Argument, Cost, Error, Extent, Signature, read_signatures},
     llvm,
@@ -20,8 +20,7 @@ use tc_passes::{
 /// A pass failed, which its diagnostics explain.
 pub(super) fn cost(module: &Module, codegen: &Codegen) -> Result<Vec<Cost>, Error> {
     llvm::check_target(&codegen.machine)?;
-    let mut copy = copy(module)?;
-    let upstream = prepare(&mut copy)?;
+    let (mut copy, upstream) = prepare(module)?;
     let signatures = read_signatures(&copy).ok_or(Error::Lowering)?;
     let mut costs = work_costs(&signatures, &copy);
     run(&mut copy, &pipeline::to_nests(codegen, upstream))?;

@@ -78,8 +78,7 @@ impl Backend for Cpu {
         stage: Stage,
     ) -> Result<Module<'c>, Error> {
         llvm::check_target(&codegen.machine)?;
-        let mut copy = copy(module)?;
-        let upstream = prepare(&mut copy)?;
+        let (mut copy, upstream) = prepare(module)?;
         read_signatures(&copy).ok_or(Error::Lowering)?;
         run(&mut copy, &pipeline::to_loops(codegen, upstream))?;
         if stage == Stage::Llvm {
@@ -122,15 +121,16 @@ pub fn lower_by_pass<'c, E: From<Error>>(
     Ok(())
 }
 
-/// Checks that all operations are supported, and turns results into destinations. Returns whether
-/// passes for MLIR's own dialects are needed.
-pub(crate) fn prepare(module: &mut Module) -> Result<bool, Error> {
-    let contents = upstream::check(module).ok_or(Error::Lowering)?;
-    if !contents.decompose(module, |module, pipeline| run(module, pipeline).is_ok()) {
+/// A copy of a module whose results are destinations, once all operations are seen to be supported; and
+/// whether passes for MLIR's own dialects are needed.
+pub(crate) fn prepare<'c>(module: &Module<'c>) -> Result<(Module<'c>, bool), Error> {
+    let mut copy = copy(module)?;
+    let contents = upstream::check(&copy).ok_or(Error::Lowering)?;
+    if !contents.decompose(&mut copy, |module, pipeline| run(module, pipeline).is_ok()) {
         return Err(Error::Lowering);
     }
-    run(module, &pipeline::destinations(contents.upstream))?;
-    Ok(contents.upstream)
+    run(&mut copy, &pipeline::destinations(contents.upstream))?;
+    Ok((copy, contents.upstream))
 }
 
 /// Registers the pipeline `lower-to-cpu`, and the passes in it, with MLIR, once per process.
@@ -154,8 +154,7 @@ impl<'c> Lowered<'c> {
     /// # Errors
     /// A pass failed, which its diagnostics explain.
     pub fn new(module: &Module<'c>, codegen: &Codegen) -> Result<Self, Error> {
-        let mut copy = copy(module)?;
-        let upstream = prepare(&mut copy)?;
+        let (mut copy, upstream) = prepare(module)?;
         let signatures = read_signatures(&copy).ok_or(Error::Lowering)?;
         rename(&copy);
         run(&mut copy, &pipeline::to_loops(codegen, upstream))?;
@@ -234,7 +233,7 @@ pub(crate) fn rename(module: &Module) {
     }
 }
 
-pub(crate) fn copy<'c>(module: &Module<'c>) -> Result<Module<'c>, Error> {
+fn copy<'c>(module: &Module<'c>) -> Result<Module<'c>, Error> {
     Module::from_operation((*module.as_operation()).clone()).ok_or(Error::Lowering)
 }
 

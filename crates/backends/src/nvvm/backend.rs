@@ -87,8 +87,7 @@ impl Backend for Nvvm {
         stage: Stage,
     ) -> Result<Module<'c>, Error> {
         check(&codegen.machine)?;
-        let mut copy = cpu::copy(module)?;
-        let upstream = cpu::prepare(&mut copy)?;
+        let (mut copy, upstream) = cpu::prepare(module)?;
         let passes = match stage {
             Stage::Loops => {
                 let (kernels, threads) =
@@ -103,8 +102,7 @@ impl Backend for Nvvm {
 
     fn cost(&self, module: &Module, codegen: &Codegen) -> Result<Vec<Cost>, Error> {
         check(&codegen.machine)?;
-        let mut copy = cpu::copy(module)?;
-        cpu::prepare(&mut copy)?;
+        let (copy, _) = cpu::prepare(module)?;
         let signatures = read_signatures(&copy).ok_or(Error::Lowering)?;
         Ok(cpu::work_costs(&signatures, &copy))
     }

@@ -61,8 +61,7 @@ impl Program {
     /// # Errors
     /// A pass failed, which its diagnostics explain, or LLVM cannot generate code.
     pub fn lower(module: &Module, codegen: &Codegen) -> Result<Self, Error> {
-        let mut copy = cpu::copy(module)?;
-        let upstream = cpu::prepare(&mut copy)?;
+        let (mut copy, upstream) = cpu::prepare(module)?;
         let signatures = read_signatures(&copy).ok_or(Error::Lowering)?;
         cpu::run(&mut copy, &pipeline::to_kernels(codegen, upstream))?;
         cpu::rename(&copy);
