@@ -16,7 +16,7 @@
 //! | `sort`, `topk` | `imap.sort`; of one element, `imap.generic` with a region that combines |
 //! | `scatter` | `imap.scatter` |
 //! | `select-and-scatter` | `imap.generic` that finds the places, and `imap.scatter` |
-//! | reductions by a computation from a computed start | loops over memory |
+//! | reductions in order of encoded elements from a computed start | loops over memory |
 //! | `fft`, `cholesky`, `triangular-solve` | loops over memory, without a library |
 //! | custom calls of LAPACK's `potrf`, `trsm`, `getrf`, `gtsv` as JAX prints them | the same |
 //! | `batch-norm-*` | `imap.generic`: sums per feature, and element-wise computations |

@@ -55,13 +55,10 @@ impl<'c> Lowering<'c, '_> {
             let results = results.iter().zip(inits);
             return results.map(|(shape, init)| self.fill(b, shape, init)).collect();
         }
-        let is_same =
-            |(source, shape): (&&Array, &&ArrayShape)| source.element() == shape.element_type;
-        if !sources.iter().zip(results).all(is_same) {
-            return self.fold_each(b, applied, accesses, operands, results);
-        }
-        let combiner = match sources {
-            [source] => self.combiner(applied, source.element()),
+        let combiner = match (sources, results) {
+            ([source], [shape]) if source.element() == shape.element_type => {
+                self.combiner(applied, source.element())
+            }
             _ => None,
         };
         let widen: fn(ElementType) -> ElementType = match combiner {
@@ -69,7 +66,9 @@ impl<'c> Lowering<'c, '_> {
             None => |element| element,
         };
         let starts = self.constants(b, at, sources.len(), widen);
-        if combiner.is_none() && starts.is_none() {
+        let is_ordered = combiner.is_none() && is_ordered(instruction);
+        let is_encoded = |it: &&ArrayShape| is_encoded(it.element_type);
+        if starts.is_none() && is_ordered && results.iter().any(is_encoded) {
             return self.fold_each(b, applied, accesses, operands, results);
         }
         let scan = scan::of_window(self.ir, &mut accesses);
@@ -80,8 +79,12 @@ impl<'c> Lowering<'c, '_> {
         for source in sources {
             nest.read(source.tensor, accesses.indices[0].clone());
         }
-        for shape in results {
-            nest.write(empty(b, shape), accesses.index.clone(), Combiner::ASSIGN);
+        for (shape, init) in results.iter().zip(inits) {
+            let to = match starts.is_none() && is_ordered {
+                true => self.fill(b, shape, init)?.tensor,
+                false => empty(b, shape),
+            };
+            nest.write(to, accesses.index.clone(), Combiner::ASSIGN);
         }
         let generic = match (combiner, starts) {
             (Some(kind), starts) => {
@@ -90,13 +93,21 @@ impl<'c> Lowering<'c, '_> {
                 fold_by_name(b, nest, element, kind, start)
             }
             (None, starts) => {
-                if is_ordered(instruction) {
+                if is_ordered {
                     nest.keep_order();
                 }
-                let elements: Vec<_> = sources.iter().map(|source| source.element()).collect();
+                let elements: Vec<_> = sources
+                    .iter()
+                    .zip(results)
+                    .map(|(it, shape)| (it.element(), shape.element_type))
+                    .collect();
                 let is_reversed = scan.is_some_and(|it| it.is_reversed);
-                let starts = starts.unwrap_or_default();
-                self.fold_by_region(b, nest, &elements, (applied, is_reversed), &starts)?
+                let starts = match starts {
+                    Some(starts) => Starts::Constants(starts),
+                    None if is_ordered => Starts::Destinations,
+                    None => Starts::Arrays(inits),
+                };
+                self.fold_by_region(b, nest, &elements, (applied, is_reversed), starts)?
             }
         };
         let values = results.iter().zip(mlir::results(generic.op()));
@@ -122,43 +133,83 @@ impl<'c> Lowering<'c, '_> {
         Some(values)
     }
 
-    /// A fold by a computation, which starts from constants: by the contract of HLO, these are neutral.
-    /// It is given the new value first if it is folded in reverse.
+    /// A fold by a computation. `elements` are the types of the elements that are read and of those that are
+    /// folded. The computation is given the new value first if it is folded in reverse.
     fn fold_by_region(
         &self,
         b: &Builder<'c>,
-        nest: GenericBuilder<'c, '_>,
-        elements: &[ElementType],
+        mut nest: GenericBuilder<'c, '_>,
+        elements: &[(ElementType, ElementType)],
         (applied, is_reversed): (ComputationId, bool),
-        starts: &[MlirAttribute<'c>],
+        starts: Starts<'c, '_>,
     ) -> Result<AnyIndexed<'c>, String> {
+        let (read, elements): (Vec<_>, Vec<_>) = elements.iter().copied().unzip();
         let parts = || elements.iter().flat_map(|it| iter::repeat_n(it.part(), it.num_parts()));
-        let accumulator = |(part, identity): (ElementType, &MlirAttribute<'c>)| Accumulator {
-            ty: elements::compute_type(b, part),
+        let truth = b.int_type(1);
+        let inits = if let Starts::Arrays(inits) = starts { inits } else { &[] };
+        let num_flags = usize::from(!inits.is_empty());
+        let flags = iter::repeat_n(truth, num_flags);
+        let types: Vec<_> =
+            flags.chain(parts().map(|part| elements::compute_type(b, part))).collect();
+        inits.iter().for_each(|init| nest.read(init.tensor, Vec::new()));
+        let accumulator = |(number, ty): (usize, &Type<'c>)| Accumulator {
+            ty: *ty,
             kind: CombinerKind::Custom,
-            identity: Some(*identity),
-            start: Start::Identity,
+            identity: Some(match &starts {
+                Starts::Constants(values) => values[number],
+                _ => CombinerKind::Custom.identity(b.context, *ty),
+            }),
+            start: match starts {
+                Starts::Destinations => Start::Destination(number),
+                _ => Start::Identity,
+            },
         };
-        let accumulators: Vec<_> = parts().zip(starts).map(accumulator).collect();
-        let is_encoded = |it: &ElementType| elements::is_narrow(*it) || it.is_complex();
-        let epilogue = elements.iter().any(is_encoded);
+        let accumulators = types.iter().enumerate().map(accumulator).collect();
+        let epilogue = num_flags != 0 || elements.iter().copied().any(is_encoded);
         let generic = nest.build_fold(b, accumulators, epilogue);
         let (body, arguments) = b.inside(generic.body());
-        imap::build_yield(&body, &decode_all(&body, elements, &arguments).concat());
+        let mut values = vec![body.integer(truth, 1); num_flags];
+        let decoded = decode_all(&body, &read, &arguments[..elements.len()]);
+        for ((value, from), to) in decoded.iter().zip(&read).zip(&elements) {
+            values.extend(scalar::convert(&body, *from, *to, value));
+        }
+        imap::build_yield(&body, &values);
         if let Some(block) = generic.combiner() {
             let (combine, arguments) = b.inside(block);
-            let mut both = scalars(&arguments, elements.iter().chain(elements).copied());
+            let (first, second) = arguments.split_at(types.len());
+            let mut sides = [first, second];
             if is_reversed {
-                both.rotate_left(elements.len());
+                sides.reverse();
             }
-            let values = build_computation(&combine, self.module, applied, &both)?;
-            imap::build_yield(&combine, &values.concat());
+            let [(first_counts, first), (second_counts, second)] =
+                sides.map(|side| side.split_at(num_flags));
+            let both =
+                scalars(&[first, second].concat(), elements.iter().chain(&elements).copied());
+            let mut values = build_computation(&combine, self.module, applied, &both)?.concat();
+            if let ([first_counts], [second_counts]) = (first_counts, second_counts) {
+                for (number, value) in values.iter_mut().enumerate() {
+                    let one = combine.select(*second_counts, *value, first[number]);
+                    *value = combine.select(*first_counts, one, second[number]);
+                }
+                let counts = combine.value("arith.ori", &[*first_counts, *second_counts], truth);
+                values.insert(0, counts);
+            }
+            imap::build_yield(&combine, &values);
         }
         if let Some(block) = generic.epilogue() {
             let (end, arguments) = b.inside(block);
-            let folded = scalars(&arguments, elements.iter().copied());
-            let folded = elements.iter().zip(&folded);
-            let stored = folded.map(|(element, it)| encode_element(&end, *element, it));
+            let (folded, inputs) = arguments.split_at(types.len());
+            let mut values = scalars(&folded[num_flags..], elements.iter().copied());
+            if num_flags != 0 {
+                let starts = decode_all(&end, &elements, &inputs[elements.len()..]);
+                let both = [starts.clone(), values].concat();
+                values = build_computation(&end, self.module, applied, &both)?;
+                for (value, start) in values.iter_mut().flatten().zip(starts.iter().flatten()) {
+                    *value = end.select(folded[0], *value, *start);
+                }
+            }
+            let values = elements.iter().zip(&values);
+            let stored = values.map(|(element, it)| encode_element(&end, *element, it));
             imap::build_yield(&end, &stored.collect::<Vec<_>>());
         }
         Ok(generic)
@@ -338,6 +389,21 @@ impl<'c> Lowering<'c, '_> {
         }
         Ok(mlir::result(fold.op(), 0))
     }
+}
+
+/// Whether elements are stored otherwise than a fold accumulates them.
+fn is_encoded(element: ElementType) -> bool {
+    elements::is_narrow(element) || element.is_complex()
+}
+
+/// Where the values come from with which the folds of a computation start.
+enum Starts<'c, 'a> {
+    /// Constants per part of the elements: by the contract of HLO, these are neutral.
+    Constants(Vec<MlirAttribute<'c>>),
+    /// Arrays of rank 0: an accumulator says whether there is a value, and the epilogue folds into them.
+    Arrays(&'a [&'a Array<'c>]),
+    /// The destinations, which are filled: for folds that keep their order.
+    Destinations,
 }
 
 /// Whether the front end asks for the order of the elements: its functions need not be associative, as the
