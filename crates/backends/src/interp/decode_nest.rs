@@ -5,6 +5,7 @@ use super::{
     decode_scalar::constant,
     error::Error,
     fold::FoldKind,
+    integer::ScalarType,
     program::{
         Accumulator, At, Branch, Code, Combiner, FoldStart, If, Inside, Inst, Loop, LoopNest,
         MemoryInst, Moves, Output, Place, Reg, Scan, Scatter, Start,
@@ -12,6 +13,7 @@ use super::{
     scalar::Scalar,
 };
 use melior::ir::{Attribute, Type, ValueLike};
+use std::collections::HashSet;
 use tc_dialects::{
     imap::{self, AnyIndexed, CombinerKind, Indexed},
     mlir::{self, Op, Val},
@@ -126,6 +128,16 @@ impl Decoder {
         Ok(loops)
     }
 
+    /// Whether expressions are variables and constants, no variable twice. A destination names every variable that
+    /// has several values, so that no two points address one element then.
+    fn is_permutation(&self, exprs: &[Expr]) -> bool {
+        let mut seen = HashSet::new();
+        exprs.iter().all(|expr| match self.ir.as_var(*expr) {
+            Some(var) => seen.insert(var),
+            None => self.ir.as_constant(*expr).is_some(),
+        })
+    }
+
     fn new_regs(&mut self, count: usize) -> Vec<Reg> {
         (0..count).map(|_| self.new_reg()).collect()
     }
@@ -209,7 +221,14 @@ impl Decoder {
             if results.len() != accumulators.len() {
                 return Err(Error::at(op, "yields too few values"));
             }
-            combiner = Some(Combiner { arguments, code, results });
+            let identity = |it: &imap::Accumulator| {
+                let value = constant(it.ty, it.identity?)?;
+                Some((value, !matches!(scalar_type(it.ty), Some(ScalarType::Int(_)))))
+            };
+            let is_kept = !generic.is_ordered() && scatter.is_none();
+            let identities = accumulators.iter().map(identity).collect::<Option<_>>();
+            let identities = identities.filter(|_| is_kept).unwrap_or_default();
+            combiner = Some(Combiner { arguments, code, results, identities });
         }
         let folded = self.new_regs(accumulators.len());
         let mut epilogue = Code::new();
@@ -236,9 +255,9 @@ impl Decoder {
 
         let mut outputs = Vec::new();
         for (number, init) in inits.into_iter().enumerate() {
-            let position = &maps[inputs.len() + number].results;
-            let (position, stage) =
-                self.staged(position, &registers, Stage::Dim, at, &mut stages)?;
+            let exprs = &maps[inputs.len() + number].results;
+            let (position, stage) = self.staged(exprs, &registers, Stage::Dim, at, &mut stages)?;
+            let is_injective = scatter.is_some() || self.is_permutation(exprs);
             if Stage::Dim < stage {
                 return Err(Error::at(op, "stores to a place that depends on a range variable"));
             }
@@ -251,7 +270,7 @@ impl Decoder {
                 // No tensor results: the register stays unused.
                 Place::Memory(memory) => (Start::Memory(memory), 0),
             };
-            outputs.push(Output { start, to, position, stored: stored[number] });
+            outputs.push(Output { start, to, position, is_injective, stored: stored[number] });
         }
         let [before, per_dim, constraint_code] = stages.code;
         let constraints =
@@ -615,7 +634,8 @@ impl Decoder {
             accumulators.push(Accumulator { fold, start, value, folded: self.new_reg() });
         }
         let stored = accumulators.first().map_or(value, |it| it.folded);
-        let output = Output { start, to: self.new_tensor(statement.result()), position, stored };
+        let to = self.new_tensor(statement.result());
+        let output = Output { start, to, position, is_injective: true, stored };
         let constraints =
             constrained.into_iter().zip(domain.constraints.iter().map(|it| it.interval)).collect();
         let [before, per_dim, constraint_code] = stages.code;

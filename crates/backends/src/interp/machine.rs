@@ -886,7 +886,7 @@ impl<'p> Machine<'p> {
             for output in nest.outputs.iter().filter(|_| !certain) {
                 self.regs[output.stored] = self.regs[output.stored].uncertain();
             }
-            return self.store_outputs(nest, outputs);
+            return self.store_outputs(nest, outputs, updated);
         }
         if starts {
             self.start_folds(nest, outputs, folds)?;
@@ -906,8 +906,48 @@ impl<'p> Machine<'p> {
         if nest.scan != Some(Scan::Exclusive) {
             self.finish_folds(nest, folds);
         }
+        self.keep_identities(nest)?;
         self.code(&nest.epilogue)?;
-        self.store_outputs(nest, outputs)
+        self.store_outputs(nest, outputs, updated)
+    }
+
+    /// Checks that the identities of a combiner change nothing in the values that are folded, on either side.
+    fn keep_identities(&mut self, nest: &'p LoopNest) -> Result<()> {
+        let Some(combiner) = &nest.combiner else { return Ok(()) };
+        let folded = nest.accumulators.iter().map(|it| self.regs[it.folded]);
+        let folded: Vec<_> = folded.take(combiner.identities.len()).collect();
+        for is_first in [true, false] {
+            let (old, new) = combiner.arguments.split_at(nest.accumulators.len());
+            let (identity, value) = if is_first { (old, new) } else { (new, old) };
+            for (number, (neutral, _)) in combiner.identities.iter().enumerate() {
+                self.regs[identity[number]] = *neutral;
+                self.regs[value[number]] = folded[number];
+            }
+            if folded.is_empty() {
+                return Ok(());
+            }
+            self.code(&combiner.code)?;
+            let results = combiner.results.iter().zip(&folded).zip(&combiner.identities);
+            for ((result, value), (neutral, is_float)) in results {
+                let result = self.regs[*result];
+                if result.differs(*value, *is_float) {
+                    let show = |it: Scalar| match is_float {
+                        true => it.as_float().to_string(),
+                        false => it.as_int().to_string(),
+                    };
+                    let [neutral, value, result] = [*neutral, *value, result].map(show);
+                    let side = if is_first { "first" } else { "second" };
+                    return self.fail(
+                        nest.at,
+                        format!(
+                            "promises the identity {neutral}, which as the {side} argument of the combiner turns \
+                             {value} into {result}"
+                        ),
+                    );
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Checks the promises of a scatter at the current point, except for subscripts that depend on rounding.
@@ -968,9 +1008,19 @@ impl<'p> Machine<'p> {
     }
 
     /// Stores the elements of the current point.
-    fn store_outputs(&mut self, nest: &LoopNest, outputs: &mut [Option<Rc<Array>>]) -> Result<()> {
-        for (output, array) in nest.outputs.iter().zip(outputs) {
+    fn store_outputs(
+        &mut self,
+        nest: &LoopNest,
+        outputs: &mut [Option<Rc<Array>>],
+        updated: &mut Updated,
+    ) -> Result<()> {
+        for (number, (output, array)) in nest.outputs.iter().zip(outputs).enumerate() {
             let stored = self.regs[output.stored];
+            if !output.is_injective {
+                let element = output.position.iter().map(|reg| self.regs[*reg].as_int()).collect();
+                let kept = updated.store(number, element);
+                kept.or_else(|broken| self.fail(nest.at, broken))?;
+            }
             match (array, &output.start) {
                 (Some(array), _) => {
                     let array = Rc::make_mut(array);

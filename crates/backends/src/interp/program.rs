@@ -523,6 +523,8 @@ pub(crate) struct Output {
     pub(crate) to: TensorReg,
     /// The position of the element.
     pub(crate) position: Vec<Reg>,
+    /// Whether no two points have one position, by the form of the map: otherwise the nest promises it.
+    pub(crate) is_injective: bool,
     /// The value to store.
     pub(crate) stored: Reg,
 }
@@ -543,6 +545,9 @@ pub(crate) struct Combiner {
     pub(crate) arguments: Vec<Reg>,
     pub(crate) code: Code,
     pub(crate) results: Vec<Reg>,
+    /// Per accumulator the identity that the nest promises, and whether it is a float. None in folds that keep
+    /// their order, which nothing splits, and in scatters.
+    pub(crate) identities: Vec<(Scalar, bool)>,
 }
 
 /// One accumulator of a nest.

@@ -1,9 +1,10 @@
-//! The promises of `imap.scatter`, checked while it runs.
+//! Promises of operations, checked while they run: those of `imap.scatter`, and that no two points store one
+//! element.
 
 use std::collections::{HashMap, HashSet};
 use tc_dialects::imap::ScatterPromises;
 
-/// The elements that a scatter has updated so far. An element is the number of a destination and its
+/// The elements that an operation has updated so far. An element is the number of a destination and its
 /// subscripts.
 #[derive(Default)]
 pub(super) struct Updated {
@@ -13,6 +14,20 @@ pub(super) struct Updated {
 }
 
 impl Updated {
+    /// Notes the store of an element by an operation that stores each element at most once.
+    ///
+    /// # Errors
+    /// It was stored before.
+    pub(super) fn store(&mut self, destination: usize, element: Vec<i64>) -> Result<(), String> {
+        if self.all.insert((destination, element.clone())) {
+            return Ok(());
+        }
+        Err(format!(
+            "stores element {element:?} of 'outs' number {destination} at two points; the subscripts of a destination \
+             must differ between points ('imap.scatter' takes any)"
+        ))
+    }
+
     /// Notes an update of an element. `windows` are the values of the window variables, if they are known.
     ///
     /// # Errors

@@ -122,6 +122,18 @@ impl Scalar {
         (self.error + other.error) * SLACK < distance
     }
 
+    /// Whether this value and `other` differ for certain.
+    pub(crate) fn differs(self, other: Self, float: bool) -> bool {
+        if !self.is_certain() || !other.is_certain() || self.bits == other.bits {
+            return false;
+        }
+        let (x, y) = (self.as_float(), other.as_float());
+        if !float || x.is_nan() != y.is_nan() {
+            return true;
+        }
+        !x.is_nan() && x != y && (!x.is_finite() || !y.is_finite() || self.apart(other))
+    }
+
     /// A value that is this one or `other`, and nobody knows which.
     pub(crate) fn either(self, other: Self, float: bool) -> Self {
         if self.is_undefined() || other.is_undefined() {
