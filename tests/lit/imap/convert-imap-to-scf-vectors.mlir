@@ -74,3 +74,24 @@ func.func @padded_row(%x: memref<16xf32>, %w: memref<3xf32>, %o: memref<16xf32>)
   }
   return
 }
+
+// The row of a batch is an element of rank 0: it is read once, before all loops, and %k is still copied.
+// CHECK-LABEL: func.func @chosen_batch(
+// CHECK:         %[[ELEMENT:.*]] = memref.load %arg0[] : memref<i32>
+// CHECK:         %[[CAST:.*]] = arith.index_cast %[[ELEMENT]]
+// CHECK:         memref.alloc() {{.*}} : memref<64x256xf32>
+// CHECK:         %[[CLAMPED:.*]] = arith.maxsi %[[CAST]], %c0
+// CHECK:         %[[ROW:.*]] = arith.minsi %[[CLAMPED]], %c7
+// CHECK:         vector.load %arg2[%[[ROW]], {{.*}}
+// CHECK-NOT:     memref.load %arg0
+// CHECK:         return
+func.func @chosen_batch(%n: memref<i32>, %q: memref<8x256x64xf32>, %k: memref<8x256x64xf32>, %o: memref<256x256xf32>) {
+  imap.generic (i, j)[s]{r} domain: i in [0, 255], j in [0, 255], s in [0, 63] runtime(%n[] : memref<i32>)
+    ins(%q[min(max(r, 0), 7), i, s], %k[min(max(r, 0), 7), j, s] : memref<8x256x64xf32>, memref<8x256x64xf32>)
+    outs(%o[i, j] : memref<256x256xf32>) fold [add f32] {
+  ^bb0(%x: f32, %y: f32):
+    %p = arith.mulf %x, %y : f32
+    imap.yield %p : f32
+  }
+  return
+}

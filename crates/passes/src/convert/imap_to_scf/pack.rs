@@ -18,7 +18,7 @@ use crate::loops::build_scratch;
 use melior::ir::{ValueLike, r#type::MemRefType};
 use std::collections::BTreeSet;
 use tc_dialects::{
-    imap::{self, Access, Generic, Indexed, View},
+    imap::{self, Access, Generic, Indexed, Runtime, View},
     mlir::{self, Builder},
 };
 use tc_ir::{Constraint, Expr, IndexingMap, Var, Variable};
@@ -75,8 +75,9 @@ fn misfits(nest: &Nest, dims: &[Var], ranges: &[Var], lane: Var) -> Option<Vec<u
         }
         let vars = nest.ir.vars_of_all(&input.map.results);
         let needs = nest.needs(&input.map.results);
-        let is_plain = vars.iter().all(|var| !matches!(var, Var::Runtime(_)))
-            && input.map.constraints.is_empty();
+        // Elements that are read in the loops select rows, of which a copy would read few.
+        let is_value = |var: &Var| !matches!(var, Var::Runtime(number) if nest.runtimes[*number as usize].1.is_some());
+        let is_plain = vars.iter().all(is_value) && input.map.constraints.is_empty();
         let mut elements: i64 = 1;
         for var in &needs {
             elements = elements.checked_mul(nest.extent(*var)?)?;
@@ -126,25 +127,41 @@ fn copy<'c>(nest: &mut Nest<'c>, builder: &Builder<'c>, number: usize, lane: Var
         build_scratch(builder, MemRefType::contiguous(element, &extents, None).into(), &[]);
 
     // In the copy, the variables are dimension variables in the order of the buffer.
-    let numbered: Vec<(Var, Expr)> =
-        (0..).zip(&order).map(|(dim, var)| (*var, ir.dim(dim))).collect();
+    let read = ir.vars_of_all(&input.map.results);
+    let runtimes: Vec<Var> =
+        read.into_iter().filter(|var| matches!(var, Var::Runtime(_))).collect();
+    let dims = (0..).zip(&order).map(|(dim, var)| (*var, ir.dim(dim)));
+    let values = (0..).zip(&runtimes).map(|(number, var)| (*var, ir.runtime(number)));
+    let numbered: Vec<(Var, Expr)> = dims.chain(values).collect();
     let renamed = |var: Var| match numbered.iter().find(|(known, _)| *known == var) {
         Some((_, expr)) => Some(*expr),
         None => nest.fixed(var).map(|value| ir.constant(value)),
     };
-    let variables: Vec<Variable> =
-        order.iter().map(|var| Variable::bounded(ir, nest.intervals.of(*var))).collect();
+    let bounded = |vars: &[Var]| {
+        let bounded = |var: &Var| Variable::bounded(ir, nest.intervals.of(*var));
+        vars.iter().map(bounded).collect()
+    };
     let origin = |var: &Var| ir.constant(nest.intervals.of(*var).lo);
-    let places = numbered.iter().map(|(var, expr)| ir.sub(*expr, origin(var))).collect();
+    let places = numbered[..order.len()].iter();
+    let places = places.map(|(var, expr)| ir.sub(*expr, origin(var))).collect();
     let constraints = nest.domain.constraints.iter();
     let constraints = constraints
         .filter(|it| concerns(nest, it, &needs))
         .map(|it| Constraint { expr: ir.substitute(it.expr, &renamed), interval: it.interval });
     let constraints = constraints.collect();
     let subscripts = ir.substitute_all(&input.map.results, &renamed);
+    let value = |var| match var {
+        Var::Runtime(number) => Some(Runtime::Index(nest.runtimes[number as usize].0)),
+        _ => None,
+    };
     let view = View {
-        domain: IndexingMap { dims: variables, constraints, ..IndexingMap::default() },
-        runtimes: Vec::new(),
+        domain: IndexingMap {
+            dims: bounded(&order),
+            runtimes: bounded(&runtimes),
+            constraints,
+            ..IndexingMap::default()
+        },
+        runtimes: runtimes.into_iter().filter_map(value).collect(),
         inputs: vec![Access::new(input.buffer, subscripts)],
         outputs: vec![Access::new(packed, places)],
         accumulators: Vec::new(),

@@ -140,7 +140,7 @@ impl<'c> Nest<'c> {
             runtimes.push((value, map));
             runtime_fills.push(fill);
         }
-        Ok(Self {
+        let mut nest = Self {
             ir,
             generic,
             domain,
@@ -151,7 +151,23 @@ impl<'c> Nest<'c> {
             runtimes,
             runtime_fills,
             choices,
-        })
+        };
+        nest.read_scalars();
+        Ok(nest)
+    }
+
+    /// Reads before the operation the runtime variables that are elements of buffers of rank 0: they are values
+    /// from then on.
+    fn read_scalars(&mut self) {
+        let builder = Builder::before(self.generic.op());
+        let is_scalar = |map: &IndexingMap| map.results.is_empty() && map.constraints.is_empty();
+        for number in 0..self.runtimes.len() {
+            if self.runtimes[number].1.as_ref().is_some_and(is_scalar) {
+                let variable = self.ir.runtime(number as u32);
+                let value = self.exprs(&builder, &mut Scope::default(), &[variable], false)[0];
+                self.runtimes[number] = (value, None);
+            }
+        }
     }
 
     /// The scope outside all loops: runtime variables given as values, and variables of
