@@ -15,7 +15,7 @@ SYSTEMS ?= 100000
 TARGET ?= map
 SECONDS ?= 60
 
-.PHONY: help setup run test random random-maps random-systems fuzz math-accuracy lint docs bench bench-index bench-hlo
+.PHONY: help setup run test random random-maps random-systems fuzz math-accuracy ptxas lint docs bench bench-index bench-hlo
 
 help:
 	@echo 'make run      infer ranges, compile and run an example, check and time it (EXAMPLE=, SIZES=, ARGS=)'
@@ -26,6 +26,7 @@ help:
 	@echo 'make random-systems   solve random equations between Axon shapes, 100000 of each kind (SYSTEMS=)'
 	@echo 'make fuzz     fuzz the parsers of index maps or constraints with libFuzzer (TARGET=, SECONDS=)'
 	@echo 'make math-accuracy   check the built-in functions in single precision, for all floats'
+	@echo 'make ptxas    assemble the kernels of the corpus of HLO and the examples for every GPU'
 	@echo 'make lint     check formatting, clippy and rustdoc; warnings are errors'
 	@echo 'make docs     regenerate the pages of docs/; build HTML if mdbook is installed'
 	@echo 'make bench    run the benchmarks'
@@ -73,6 +74,9 @@ fuzz:
 # About an hour on two processors.
 math-accuracy: setup
 	TC_MATH_ACCURACY=all $(CARGO) test --release --package tc-backends --test builtins -- --nocapture single_precision
+
+ptxas: setup
+	TC_PTXAS=all $(CARGO) test --package tc-tools --test ptxas -- --nocapture
 
 lint: setup
 	$(CARGO) fmt --all --check

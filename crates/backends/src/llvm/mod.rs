@@ -710,7 +710,36 @@ impl Module {
             check(result)
         };
         result?;
-        self.context.check("optimization failed", false)
+        self.context.check("optimization failed", false)?;
+        if self.target.is_gpu() {
+            self.keep_loops();
+        }
+        Ok(())
+    }
+
+    /// Keeps ptxas from unrolling loops, which LLVM has unrolled where that helps. It unrolls long ones completely,
+    /// loads all their operands first, and spills registers.
+    fn keep_loops(&self) {
+        let text = c"llvm.loop.unroll.disable";
+        // SAFETY: metadata of the module's context, and instructions of the module. The first operand of the
+        // metadata of a loop is itself.
+        unsafe {
+            let context = self.context.raw;
+            let text = LLVMMDStringInContext2(context, text.as_ptr(), text.count_bytes());
+            let mut option = [text];
+            let option = LLVMMDNodeInContext2(context, option.as_mut_ptr(), option.len());
+            let mut operands = [ptr::null_mut(), option];
+            let node = LLVMMDNodeInContext2(context, operands.as_mut_ptr(), operands.len());
+            let value = LLVMMetadataAsValue(context, node);
+            LLVMReplaceMDNodeOperandWith(value, 0, node);
+            let kind = LLVMGetMDKindIDInContext(context, c"llvm.loop".as_ptr(), 9);
+            let branches = self.functions().into_iter().flat_map(instructions);
+            // Only those at the end of a loop have an effect.
+            for branch in branches.filter(|it| LLVMGetInstructionOpcode(*it) == LLVMOpcode::LLVMBr)
+            {
+                LLVMSetMetadata(branch, kind, value);
+            }
+        }
     }
 
     fn verify(&self) -> Result<(), Error> {

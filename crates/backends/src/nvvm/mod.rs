@@ -40,10 +40,11 @@ pub use device::{Device, DeviceError, Launch};
 pub use emulated::Emulator;
 pub use machine::machines;
 pub use program::Program;
-pub use ptxas::assemble;
+pub use ptxas::{Stack, assemble, stacks};
 
 use crate::{backend::Error, llvm};
-use melior::ir::{Module, Type, TypeLike, ValueLike};
+use machine::least_blocks;
+use melior::ir::{Module, Type, TypeLike, ValueLike, operation::OperationLike};
 use std::sync::Once;
 use tc_dialects::{
     mlir::{self, Op, Val},
@@ -79,6 +80,7 @@ pub fn ptx(module: &Module, codegen: &Codegen) -> Result<String, Error> {
     let bits = if has_short_indices(kernels(&copy)?) { 32 } else { 64 };
     run_pipeline(&mut copy, &pipeline::lower(bits, codegen.strict_fp))
         .map_err(|_| Error::Lowering)?;
+    bound_registers(kernels(&copy)?);
     let mut code = llvm::Module::translate(kernels(&copy)?, &codegen.machine)?;
     code.link_builtins()?;
     code.optimize()?;
@@ -88,6 +90,17 @@ pub fn ptx(module: &Module, codegen: &Codegen) -> Result<String, Error> {
     }
     let bytes = code.emit(llvm::Artifact::Assembly)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Lets ptxas use so many registers that a multiprocessor still holds half of the threads it can: without a bound,
+/// it spills registers to fit more.
+fn bound_registers(kernels: Op) {
+    let blocks = format!("{} : i32", least_blocks(pipeline::BLOCK));
+    let blocks = mlir::parse_attribute(mlir::context_of(kernels), &blocks);
+    let functions = mlir::body(kernels, 0).map(mlir::ops).unwrap_or_default().into_iter();
+    for function in functions.filter(|op| op.attribute("nvvm.kernel").is_ok()) {
+        mlir::set_attribute(function, "nvvm.minctasm", blocks);
+    }
 }
 
 /// The `gpu.module` of a module.

@@ -28,7 +28,7 @@ pub static OUTLINE_KERNELS: PipelineInfo = PipelineInfo {
 };
 
 /// Threads of a block.
-const BLOCK: i64 = 256;
+pub(super) const BLOCK: i64 = 256;
 /// Values of a fold that are worth a thread of a block.
 const VALUES_PER_THREAD: i64 = 4;
 
