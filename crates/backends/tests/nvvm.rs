@@ -142,16 +142,26 @@ fn points_agree_with_a_reference() {
 }
 
 #[test]
-fn aligned_accesses_touch_four_sectors_per_128_bytes() {
-    let (rows, columns) = (8, 1024);
-    let code = compile(&elementwise(rows, columns));
-    let inputs = [f32_bytes(&floats(rows * columns)), f32_bytes(&floats(rows))];
-    let inputs = [&inputs[0][..], &inputs[1]];
-    let (_, counts) = launch(&code, 4, &inputs, &[Output::Undefined(4 * rows * columns)]);
-    let stores = &counts.global_stores;
-    assert_eq!(stores.bytes, 4 * (rows * columns) as u64);
-    assert_eq!(stores.sectors * 32, stores.bytes);
-    assert_eq!(stores.requests * 512, stores.bytes, "a thread stores 16 bytes at once");
+fn aligned_accesses_move_128_bits_per_thread() {
+    for (element, width) in [("f32", 4), ("f16", 2), ("bf16", 2), ("i8", 1)] {
+        let ty = format!("memref<8x1024x{element}>");
+        let code = compile(&format!(
+            "gpu.func @k(%x: {ty}, %y: {ty}) kernel {{
+               imap.generic (i, j) domain: i in [0, 7], j in [0, 1023] ins(%x[i, j] : {ty}) outs(%y[i, j] : {ty}) {{
+               ^bb0(%a: {element}):
+                 imap.yield %a : {element}
+               }}
+               gpu.return
+             }}"
+        ));
+        let bytes = 8 * 1024 * width;
+        let (_, counts) = launch(&code, 4, &[&vec![0; bytes]], &[Output::Undefined(bytes)]);
+        for accesses in [&counts.global_loads, &counts.global_stores] {
+            assert_eq!(accesses.bytes, bytes as u64, "{element}");
+            assert_eq!(accesses.sectors * 32, accesses.bytes, "{element}");
+            assert_eq!(accesses.requests * 512, accesses.bytes, "{element}");
+        }
+    }
 }
 
 /// Folds of rows of `columns` elements: the sum of squares under a root, from the destination.

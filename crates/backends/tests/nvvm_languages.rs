@@ -13,14 +13,17 @@ use std::{
     path::{Path, PathBuf},
 };
 use tc_backends::{
-    axon, hlo,
-    nvvm::emulator,
+    Codegen, axon,
+    backend::KernelCounts,
+    hlo,
+    nvvm::{self, emulator, machines},
     run::{self, Session, random_inputs},
     runtime::{ElementType, Tensor, npy::load, random},
     tml,
 };
 use tc_dialects::{
     axon::Given,
+    hlo::ArrayShape,
     mlir, report,
     tc::import::import,
     tml::{import::import_program, syntax::read},
@@ -163,6 +166,121 @@ fn fourier_transforms_agree() {
             length / 2 + 1
         );
         run_hlo("fft.hlo", &text, None).unwrap_or_else(|error| panic!("{length}: {error}"));
+    }
+}
+
+/// A module of HLO on rows `x` of elements `T`, which are `wide` as `f32`.
+fn of_rows(element: &str, rows: usize, columns: usize, text: &str) -> String {
+    let text =
+        text.replace("T[", &format!("{element}[")).replace("M,N", &format!("{rows},{columns}"));
+    let text = text.replace("[M]", &format!("[{rows}]")).replace("[N]", &format!("[{columns}]"));
+    let entry = format!(
+        "x = {element}[{rows},{columns}]{{1,0}} parameter(0)
+         wide = f32[{rows},{columns}]{{1,0}} convert(x)
+         zero = f32[] constant(0)
+         {text}"
+    );
+    format!(
+        "HloModule rows
+         add {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }}
+         max {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] maximum(a, b) }}
+         ENTRY main {{ {entry} }}"
+    )
+}
+
+/// Operations on rows.
+const ROW_PROGRAMS: [(&str, &str); 6] = [
+    (
+        "points",
+        "b = T[N]{0} parameter(1)
+         c = T[M,N]{1,0} broadcast(b), dimensions={1}
+         s = T[M,N]{1,0} add(x, c)
+         ROOT y = T[M,N]{1,0} tanh(s)",
+    ),
+    ("conversion", "ROOT y = f32[M,N]{1,0} exponential(wide)"),
+    (
+        "mask",
+        "m = pred[M,N]{1,0} parameter(1)
+         n = T[M,N]{1,0} negate(x)
+         ROOT y = T[M,N]{1,0} select(m, n, x)",
+    ),
+    ("sums", "ROOT s = f32[M]{0} reduce(wide, zero), dimensions={1}, to_apply=add"),
+    (
+        "softmax",
+        "lowest = f32[] constant(-inf)
+         m = f32[M]{0} reduce(wide, lowest), dimensions={1}, to_apply=max
+         ms = f32[M,N]{1,0} broadcast(m), dimensions={0}
+         d = f32[M,N]{1,0} subtract(wide, ms)
+         e = f32[M,N]{1,0} exponential(d)
+         s = f32[M]{0} reduce(e, zero), dimensions={1}, to_apply=add
+         ss = f32[M,N]{1,0} broadcast(s), dimensions={0}
+         q = f32[M,N]{1,0} divide(e, ss)
+         ROOT y = T[M,N]{1,0} convert(q)",
+    ),
+    (
+        "layernorm",
+        "g = f32[N]{0} parameter(1)
+         h = f32[N]{0} parameter(2)
+         part = f32[] constant(0.0009765625)
+         parts = f32[M]{0} broadcast(part), dimensions={}
+         s = f32[M]{0} reduce(wide, zero), dimensions={1}, to_apply=add
+         mean = f32[M]{0} multiply(s, parts)
+         means = f32[M,N]{1,0} broadcast(mean), dimensions={0}
+         d = f32[M,N]{1,0} subtract(wide, means)
+         d2 = f32[M,N]{1,0} multiply(d, d)
+         s2 = f32[M]{0} reduce(d2, zero), dimensions={1}, to_apply=add
+         v = f32[M]{0} multiply(s2, parts)
+         v1 = f32[M]{0} add(v, parts)
+         r = f32[M]{0} rsqrt(v1)
+         rs = f32[M,N]{1,0} broadcast(r), dimensions={0}
+         gs = f32[M,N]{1,0} broadcast(g), dimensions={1}
+         hs = f32[M,N]{1,0} broadcast(h), dimensions={1}
+         n = f32[M,N]{1,0} multiply(d, rs)
+         ng = f32[M,N]{1,0} multiply(n, gs)
+         nh = f32[M,N]{1,0} add(ng, hs)
+         ROOT y = T[M,N]{1,0} convert(nh)",
+    ),
+];
+
+/// Runs a module of HLO on zeros in the emulator.
+fn counts(text: &str) -> Vec<KernelCounts> {
+    let (source, module, diagnostics) = tc_dialects::hlo::read("rows.hlo", text.into());
+    let module = module.unwrap_or_else(|| panic!("{}", source.render_all(&diagnostics)));
+    let context = tc_dialects::new_context();
+    let emulator = nvvm::BACKEND.on_device("emulator").expect("a device");
+    let codegen = Codegen::new(machines().remove(0));
+    let locations = hlo::locations(&context, &module, &source);
+    let executable = hlo::Executable::compile(&context, &module, &locations, emulator, &codegen);
+    let executable = executable.expect("a supported program");
+    let zeros = |shape: &ArrayShape| {
+        let bytes = vec![0; shape.num_bytes().expect("a small array") as usize];
+        hlo::Array { shape: shape.clone(), bytes }
+    };
+    let inputs: Vec<_> = executable.parameters().iter().map(zeros).collect();
+    executable.run(&inputs).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    executable.counts()
+}
+
+#[test]
+fn rows_are_read_and_written_in_four_sectors_per_128_bytes() {
+    for (name, text) in ROW_PROGRAMS {
+        for (rows, columns) in [(8, 1024), (32, 64), (128, 16)] {
+            for element in ["f32", "f16", "bf16"] {
+                let name = format!("{name} of {rows}x{columns}x{element}");
+                for kernel in counts(&of_rows(element, rows, columns, text)) {
+                    let event = |name: &str| {
+                        let event = kernel.events.iter().find(|(it, _)| *it == name);
+                        event.expect("a known event").1
+                    };
+                    for access in ["load", "store"] {
+                        let sectors = event(&format!("global_{access}_sectors"));
+                        let bytes = event(&format!("global_{access}_bytes"));
+                        // A value of a row is a request of its own.
+                        assert!(sectors <= bytes / 32 + rows as u64, "{name}: {kernel:?}");
+                    }
+                }
+            }
+        }
     }
 }
 

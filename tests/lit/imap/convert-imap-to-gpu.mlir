@@ -66,11 +66,81 @@ gpu.module @kernels {
 
 // -----
 
+// Where some operand is not aligned, or has few bits, a thread takes one point: neighbouring threads read neighbours.
+// Otherwise the widest elements decide how many it takes.
+// CHECK-LABEL: gpu.func @shifted
+// CHECK-NOT:     vector
+// CHECK-LABEL: gpu.func @chosen
+// CHECK-NOT:     vector
+// CHECK-LABEL: gpu.func @narrowed
+// CHECK:         vector.load {{.*}} vector<4xf32>
+// CHECK:         vector.store {{.*}} {alignment = 8 : i64} {{.*}} vector<4xbf16>
+gpu.module @kernels {
+  gpu.func @shifted(%x: memref<8x101xf32>, %y: memref<8x100xf32>) kernel {
+    imap.generic (i, j) domain: i in [0, 7], j in [0, 99]
+        ins(%x[i, j + 1] : memref<8x101xf32>) outs(%y[i, j] : memref<8x100xf32>) {
+    ^bb0(%a: f32):
+      imap.yield %a : f32
+    }
+    gpu.return
+  }
+  gpu.func @chosen(%m: memref<8x100xi1>, %x: memref<8x100xf32>, %y: memref<8x100xf32>) kernel {
+    imap.generic (i, j) domain: i in [0, 7], j in [0, 99]
+        ins(%m[i, j], %x[i, j] : memref<8x100xi1>, memref<8x100xf32>) outs(%y[i, j] : memref<8x100xf32>) {
+    ^bb0(%c: i1, %a: f32):
+      %n = arith.negf %a : f32
+      %v = arith.select %c, %n, %a : f32
+      imap.yield %v : f32
+    }
+    gpu.return
+  }
+  gpu.func @narrowed(%x: memref<8x100xf32>, %y: memref<8x100xbf16>) kernel {
+    imap.generic (i, j) domain: i in [0, 7], j in [0, 99]
+        ins(%x[i, j] : memref<8x100xf32>) outs(%y[i, j] : memref<8x100xbf16>) {
+    ^bb0(%a: f32):
+      %v = arith.truncf %a : f32 to bf16
+      imap.yield %v : bf16
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Eight threads fold a row of five elements, each one of them at most. The groups of a warp leave the loop together.
+// CHECK-LABEL: gpu.func @short
+// CHECK:         %[[LANE:.*]] = arith.remui %thread_id_x, %c8
+// CHECK:         scf.for %[[AT:.*]] =
+// CHECK:           %[[GROUP:.*]] = arith.divui %{{.*}}, %c8
+// CHECK:           %[[FIRST:.*]] = arith.muli %[[AT]], %c4
+// CHECK:           %[[I:.*]] = arith.addi %[[FIRST]], %[[GROUP]]
+// CHECK:           %[[INSIDE:.*]] = arith.cmpi slt, %[[I]], %c9
+// CHECK:           scf.if %[[INSIDE]] -> (f32) {
+// CHECK:             scf.for %[[J:.*]] = %[[LANE]] to %c5 step %c8
+// CHECK:               memref.load %{{.*}}[%[[I]], %[[J]]]
+// CHECK-COUNT-3:   gpu.shuffle xor
+// CHECK-NOT:       gpu.shuffle
+// CHECK:           %[[IS_FIRST:.*]] = arith.cmpi eq, %[[LANE]], %c0
+// CHECK:           %[[STORES:.*]] = arith.andi %[[IS_FIRST]], %[[INSIDE]]
+// CHECK:           scf.if %[[STORES]] {
+gpu.module @kernels {
+  gpu.func @short(%x: memref<9x5xf32>, %y: memref<9xf32>) kernel {
+    imap.generic (i)[j] domain: i in [0, 8], j in [0, 4]
+        ins(%x[i, j] : memref<9x5xf32>) outs(%y[i] : memref<9xf32>) fold [add f32] {
+    ^bb0(%a: f32):
+      imap.yield %a : f32
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 // A warp folds a row of a few hundred elements, and exchanges values in five steps.
 // CHECK-LABEL: gpu.func @warp
 // CHECK-NOT:     workgroup
-// CHECK:         %[[WARP:.*]] = arith.divui %thread_id_x, %c32
-// CHECK:         %[[LANE:.*]] = arith.remui %thread_id_x, %c32
+// CHECK-DAG:     %[[WARP:.*]] = arith.divui %thread_id_x, %c32
+// CHECK-DAG:     %[[LANE:.*]] = arith.remui %thread_id_x, %c32
 // CHECK:         scf.for %[[I:.*]] =
 // CHECK:           %[[OWN:.*]] = scf.for %[[J:.*]] = %[[LANE]] to %c300 step %c32 iter_args(%{{.*}} = %c0_i64) -> (i64)
 // CHECK:             memref.load %{{.*}}[%[[I]], %[[J]]]

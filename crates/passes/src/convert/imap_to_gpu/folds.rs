@@ -1,7 +1,7 @@
-//! Folds: where neighbouring elements of the inputs lie along a range variable, a warp or a block folds
-//! the elements of each point.
+//! Folds: where neighbouring elements of the inputs lie along a range variable, a part of a warp, a warp or a block
+//! folds the elements of each point.
 
-use super::{Grid, Share, Space, WARP, group::Group};
+use super::{Grid, Share, Space, WARP, divide, group::Group, remainder};
 use crate::{
     convert::{
         index_emitter::IndexMath,
@@ -23,7 +23,8 @@ pub(super) fn group_size(nest: &Nest, ranges: &[Var], block_size: i64) -> i64 {
     match count {
         // The threads of a group fold in another order.
         _ if nest.keeps_order() => 1,
-        Some(count) if count < WARP => 1,
+        // Neighbouring threads read neighbours, and a thread reads one.
+        Some(count) if count < WARP => (count.max(1) as u64).next_power_of_two() as i64,
         Some(count) if count < block_size * 4 => WARP,
         _ => block_size,
     }
@@ -41,21 +42,47 @@ pub(super) fn groups<'c>(
     let mut scope = scope.clone();
     let space = Space::new(nest, builder, &mut scope, dims);
     let group = Group::new(nest, builder, grid, size);
-    let (points, lanes) = (group.points(builder), group.lanes(builder));
+    let lanes = group.lanes(builder);
     let tested: Vec<_> = (0..nest.domain.constraints.len()).collect();
-    space.each(builder, &scope, points, &mut |builder, scope| {
-        let identities = group.identities(builder);
-        let mut body = |builder: &Builder<'c>, scope: &Scope<'c>, held: &[Val<'c>]| {
-            nest.guarded(builder, scope, &tested, held, &mut |builder, scope| {
-                nest.fold(builder, scope, held)
-            })
+    // Groups of one warp leave the loop together, although the last ones may have no point.
+    let in_warp = (WARP / size).max(1);
+    let Share { first, step } = grid.groups(builder, size * in_warp);
+    let end = divide(builder, builder.add_index(space.total, builder.index(in_warp - 1)), in_warp);
+    loops::build_for(builder, (first, end, step), &[], &mut |builder, number, _| {
+        let mut scope = scope.clone();
+        let point = match in_warp {
+            1 => number,
+            _ => {
+                let place = divide(builder, remainder(builder, grid.thread, WARP), size);
+                builder.add_index(builder.scale_index(number, in_warp), place)
+            }
         };
-        let folded = shared_ranges(nest, builder, scope, ranges, lanes, &identities, &mut body);
-        let folded = group.fold(builder, scope, folded);
+        let is_inside = (1 < in_warp).then(|| builder.compare_int("slt", point, space.total));
+        space.enter(builder, &mut scope, point, 1);
+        let identities = group.identities(builder);
+        let mut fold = |builder: &Builder<'c>| {
+            let mut body = |builder: &Builder<'c>, scope: &Scope<'c>, held: &[Val<'c>]| {
+                nest.guarded(builder, scope, &tested, held, &mut |builder, scope| {
+                    nest.fold(builder, scope, held)
+                })
+            };
+            shared_ranges(nest, builder, &scope, ranges, lanes, &identities, &mut body)
+        };
+        let folded = match is_inside {
+            Some(is_inside) => {
+                loops::build_if(builder, is_inside, &mut fold, &mut |_| identities.clone())
+            }
+            None => fold(builder),
+        };
+        let folded = group.fold(builder, &scope, folded);
         let is_first = builder.compare_int("eq", lanes.first, builder.index(0));
+        let stores = match is_inside {
+            Some(it) => builder.value("arith.andi", &[is_first, it], builder.int_type(1)),
+            None => is_first,
+        };
         loops::build_if(
             builder,
-            is_first,
+            stores,
             &mut |builder| {
                 let mut scope = scope.clone();
                 let starts: Vec<_> = (0..nest.accumulators.len())
@@ -67,6 +94,7 @@ pub(super) fn groups<'c>(
             },
             &mut |_| Vec::new(),
         );
+        Vec::new()
     });
 }
 

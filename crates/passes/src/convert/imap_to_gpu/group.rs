@@ -8,7 +8,7 @@ use crate::{
 use melior::ir::{TypeLike, ValueLike};
 use tc_dialects::mlir::{self, Builder, Val};
 
-/// The threads of a warp or a block, which fold values together.
+/// Threads of a warp or of a block, which fold values together.
 pub(super) struct Group<'a, 'c> {
     nest: &'a Nest<'c>,
     grid: &'a Grid<'c>,
@@ -35,7 +35,7 @@ enum From<'c> {
 }
 
 impl<'a, 'c> Group<'a, 'c> {
-    /// A group of `size` threads, which is a warp or a block, for the accumulators of a nest.
+    /// A group of `size` threads, which is a part of a warp, a warp or a block, for the accumulators of a nest.
     pub fn new(nest: &'a Nest<'c>, builder: &Builder<'c>, grid: &'a Grid<'c>, size: i64) -> Self {
         let shared = |ty| grid.shared(builder, ty, grid.block_size / WARP);
         let shared = match WARP < size {
@@ -67,14 +67,14 @@ impl<'a, 'c> Group<'a, 'c> {
         self.nest.accumulators.iter().map(|it| it.build_identity(builder)).collect()
     }
 
-    /// Combines a value of each thread. The threads of the first warp get the result.
+    /// Combines a value of each thread. Those of the first warp, or of the part of a warp, get the result.
     pub fn fold(
         &self,
         builder: &Builder<'c>,
         scope: &Scope<'c>,
         values: Vec<Val<'c>>,
     ) -> Vec<Val<'c>> {
-        let values = self.across_warp(builder, scope, values, WARP);
+        let values = self.across_warp(builder, scope, values, self.size.min(WARP));
         if self.shared.is_empty() {
             return values;
         }

@@ -6,8 +6,8 @@
 //!   number of threads. Neighbouring threads have neighbouring points along the variable that `loop_nest/order.rs` puts
 //!   innermost. In map form a thread takes several neighbouring points at once where their elements are
 //!   aligned vectors.
-//! * *Folds* (`folds.rs`): where neighbouring elements of the inputs lie along a range variable, a warp or a
-//!   block computes each point. Its threads fold every n-th element from the identity. The values of the
+//! * *Folds* (`folds.rs`): where neighbouring elements of the inputs lie along a range variable, a part of a warp, a
+//!   warp or a block computes each point. Its threads fold every n-th element from the identity. The values of the
 //!   threads are combined by shuffles and, between warps, in shared memory (`group.rs`). The first thread
 //!   combines the result with the start and stores it.
 //! * *Scans* (`scan.rs`): a thread, a warp or a block per row.
@@ -42,6 +42,8 @@ use tc_ir::Var;
 const WARP: i64 = 32;
 /// Bytes that one access of a thread moves at most.
 const ACCESS_BYTES: i64 = 16;
+/// Bytes of global memory that are moved together.
+const SECTOR_BYTES: i64 = 32;
 
 /// The pass.
 pub const PASS: PassInfo = PassInfo {

@@ -1,7 +1,7 @@
 //! Points: each thread computes every n-th point, or n-th vector of neighbouring points, of the dimension
 //! variables.
 
-use super::{ACCESS_BYTES, Grid, Share, Space, divide};
+use super::{ACCESS_BYTES, Grid, SECTOR_BYTES, Share, Space, divide};
 use crate::{
     convert::index_emitter::IndexMath,
     convert::loop_nest::{
@@ -45,18 +45,37 @@ pub(super) fn points<'c>(
     });
 }
 
-/// The number of neighbouring points that a thread computes at once: one 128-bit access per destination.
+/// The number of neighbouring points that a thread computes at once: one access of at most 128 bits per operand
+/// whose elements are neighbours. So the accesses of the threads of a warp are neighbours, too.
 fn points_at_once(nest: &Nest, dims: &[Var]) -> i64 {
     let Some(inner) = dims.last() else { return 1 };
     if !nest.is_map_form() || !nest.domain.constraints.is_empty() {
         return 1;
     }
-    let bytes = nest.outputs.iter().map(|it| i64::from(mlir::byte_width(it.element))).max();
-    let count = bytes.map_or(1, |bytes| ACCESS_BYTES / bytes).max(1);
+    let is_index = |(_, map): &(Val, Option<IndexingMap>)| {
+        map.as_ref().is_some_and(|map| order::step_along(nest, map, *inner) != Some(0))
+    };
+    if nest.runtimes.iter().any(is_index) {
+        return 1;
+    }
+    let inputs = nest.inputs.iter().filter(|it| it.is_used).map(|it| (it.buffer.r#type(), &it.map));
+    let outputs = nest.outputs.iter().map(|it| (it.buffer.r#type(), &it.map));
+    let accesses: Vec<_> =
+        inputs.filter(|(ty, map)| are_near(nest, *ty, map, *inner)).chain(outputs).collect();
+    let widths =
+        accesses.iter().map(|(ty, _)| i64::from(mlir::byte_width(mlir::element_type(*ty))));
+    let count = widths.max().map_or(1, |bytes| ACCESS_BYTES / bytes).max(1);
     let is_multiple = nest.extent(*inner).is_some_and(|extent| extent % count == 0);
-    let are_vectors =
-        nest.outputs.iter().all(|it| is_vector(nest, it.buffer.r#type(), &it.map, *inner, count));
+    let are_vectors = accesses.iter().all(|(ty, map)| is_vector(nest, *ty, map, *inner, count));
     if is_multiple && are_vectors { count } else { 1 }
+}
+
+/// Whether the elements of an operand at neighbouring points are different ones, which share a sector of memory.
+fn are_near(nest: &Nest, buffer: Type, map: &IndexingMap, inner: Var) -> bool {
+    let bytes = i64::from(mlir::byte_width(mlir::element_type(buffer)));
+    let step =
+        order::step_along(nest, map, inner).map(|step| step.saturating_abs().saturating_mul(bytes));
+    step.is_some_and(|step| 0 < step && step < SECTOR_BYTES)
 }
 
 /// Whether so many neighbouring points of a variable, from a multiple of their number on, touch elements that
