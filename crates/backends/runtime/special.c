@@ -212,6 +212,11 @@ static double lgamma_negative(double x) {
     return -tc_log_f64(r.hi);
 }
 
+/* lgamma(x) for x >= 8 */
+static double lgamma_large(double x) {
+    return (x - 0.5) * (tc_log_f64(x) - 1) + (LOG_SQRT_2PI - 0.5 + stirling(x));
+}
+
 double tc_lgamma_f64(double x) {
     if (x != x)
         return x;
@@ -226,7 +231,7 @@ double tc_lgamma_f64(double x) {
             return -tc_log_f64(magnitude(rgamma_small(x).hi));
         if (x >= -24)
             return lgamma_negative(x);
-        return -tc_log_f64(-x * magnitude(sinpi_shifted(x, 0)) / PI_HI) - tc_lgamma_f64(-x);
+        return -tc_log_f64(-x * magnitude(sinpi_shifted(x, 0)) / PI_HI) - lgamma_large(-x);
     }
     if (x < 0.5) /* lgamma(1 + x) - log x */
         return x * (x - 1) * POLY(LGAMMA_1, x) - tc_log_f64(x);
@@ -242,7 +247,7 @@ double tc_lgamma_f64(double x) {
         }
         return tc_log_f64(p) + (x - 1) * (x - 2) * POLY(LGAMMA_2, x - 2.25);
     }
-    return (x - 0.5) * (tc_log_f64(x) - 1) + (LOG_SQRT_2PI - 0.5 + stirling(x));
+    return lgamma_large(x);
 }
 
 /* ---- Bessel functions ---- */

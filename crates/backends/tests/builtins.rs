@@ -1,14 +1,22 @@
 //! The built-ins against `runtime/reference/points.txt`, whose header and
 //! generator (`reference.py`) explain the format: exact lines are met bit by bit,
-//! the others within 8 ulp.
+//! the others within 8 ulp, on this machine and on a GPU.
 //!
 //! And the elementary functions in single precision against double precision, of which the
 //! crate `libm` has an independent implementation, within 4 ulp. `make math-accuracy` tries
 //! all floats, not only a sample.
 
-use std::{collections::BTreeMap, env, sync::Mutex, thread};
+use std::{env, sync::Mutex, thread};
 
-use tc_backends::builtins::{self, Builtin};
+use melior::ir::Module;
+use tc_backends::{
+    Codegen,
+    builtins::{self, Builtin},
+    nvvm::{
+        emulator::{self, Argument, Launch, Memory},
+        machines, ptx,
+    },
+};
 
 const POINTS: &str = include_str!("../runtime/reference/points.txt");
 const LIMIT: u64 = 8;
@@ -16,6 +24,8 @@ const LIMIT: u64 = 8;
 /// A float as the tests see it: its place among the floats of its width.
 trait Float: Copy + std::fmt::Debug {
     fn parse(text: &str) -> Self;
+    fn to_bytes(self) -> Vec<u8>;
+    fn of_bytes(bytes: &[u8]) -> Self;
     /// Neighbouring floats have neighbouring numbers; both zeros have 0.
     fn ordinal(self) -> Option<i64>;
     fn same_bits(self, other: Self) -> bool;
@@ -30,6 +40,14 @@ macro_rules! float {
                     "nan" => $type::NAN,
                     _ => $type::from_bits($bits::from_str_radix(text, 16).expect("hexadecimal")),
                 }
+            }
+
+            fn to_bytes(self) -> Vec<u8> {
+                self.to_le_bytes().to_vec()
+            }
+
+            fn of_bytes(bytes: &[u8]) -> Self {
+                $type::from_le_bytes(bytes.try_into().expect("the bytes of one float"))
             }
 
             fn ordinal(self) -> Option<i64> {
@@ -63,59 +81,147 @@ fn ulps<T: Float>(a: T, b: T) -> Option<u64> {
     }
 }
 
-/// Checks one line of numbers, and gives the error in ulp; or a sentence about the difference.
-fn check<T: Float>(function: &Builtin, exact: bool, numbers: &[&str]) -> Result<u64, String> {
-    let numbers: Vec<T> = numbers.iter().map(|n| T::parse(n)).collect();
-    let (want, args) = numbers.split_last().expect("a result");
-    let got = T::call(function, args);
-    match ulps(got, *want) {
-        Some(error) if if exact { got.same_bits(*want) } else { error <= LIMIT } => Ok(error),
-        _ => Err(format!("{}{args:?}: expected {want:?}, found {got:?}", function.name)),
+/// The reference points of a function in one width.
+struct Points {
+    function: Builtin,
+    width: &'static str,
+    /// Whether the result is exact, and the numbers: the result, then the arguments.
+    lines: Vec<(bool, Vec<&'static str>)>,
+}
+
+fn points() -> Vec<Points> {
+    let mut all: Vec<Points> = Vec::new();
+    for line in POINTS.lines().filter(|line| !line.starts_with('#')) {
+        let words: Vec<_> = line.split(' ').collect();
+        if let ["fn", name, width, arity] = words[..] {
+            let function = builtins::lookup(name).unwrap_or_else(|| panic!("no built-in '{name}'"));
+            assert_eq!(function.arity.to_string(), arity, "arity of '{name}'");
+            all.push(Points { function, width, lines: Vec::new() });
+            continue;
+        }
+        let numbers = line.strip_prefix("= ");
+        let list = numbers.unwrap_or(line).split(' ').collect();
+        let points = all.last_mut().expect("a function before its points");
+        points.lines.push((numbers.is_some(), list));
+    }
+    all
+}
+
+impl Points {
+    /// The results, and the arguments of each.
+    fn numbers<T: Float>(&self) -> Vec<(T, Vec<T>)> {
+        let parse = |numbers: &Vec<&str>| {
+            let numbers: Vec<_> = numbers.iter().map(|number| T::parse(number)).collect();
+            let (result, arguments) = numbers.split_last().expect("a result");
+            (*result, arguments.to_vec())
+        };
+        self.lines.iter().map(|(_, numbers)| parse(numbers)).collect()
+    }
+
+    /// Checks what `call` gives for the arguments of all points.
+    fn check<T: Float>(&self, call: &dyn Fn(&[Vec<T>]) -> Vec<T>, failures: &mut Vec<String>) {
+        let (expected, arguments): (Vec<_>, Vec<_>) = self.numbers::<T>().into_iter().unzip();
+        let found = call(&arguments);
+        assert_eq!(found.len(), expected.len());
+        let mut worst = 0;
+        for (number, ((is_exact, _), found)) in self.lines.iter().zip(found).enumerate() {
+            let expected = expected[number];
+            let error = ulps(found, expected);
+            let agrees = match is_exact {
+                true => found.same_bits(expected),
+                false => error.is_some_and(|error| error <= LIMIT),
+            };
+            worst = worst.max(error.unwrap_or(0));
+            if !agrees {
+                let call = format!("{}{:?}", self.function.name, arguments[number]);
+                failures.push(format!("{call}: expected {expected:?}, found {found:?}"));
+            }
+        }
+        println!("{:14} f{} {worst} ulp", self.function.name, self.width);
     }
 }
 
 #[test]
 fn every_builtin_meets_its_reference_points() {
-    let mut failures = Vec::new();
-    let mut seen: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-    let mut worst: BTreeMap<(&str, &str), u64> = BTreeMap::new();
-    let mut current: Option<(Builtin, &str)> = None;
-    for line in POINTS.lines().filter(|l| !l.starts_with('#')) {
-        let words: Vec<&str> = line.split(' ').collect();
-        if let ["fn", name, width, arity] = words[..] {
-            let function = builtins::lookup(name).unwrap_or_else(|| panic!("no built-in '{name}'"));
-            assert_eq!(function.arity.to_string(), arity, "arity of '{name}'");
-            current = Some((function, width));
-            continue;
-        }
-        let (function, width) = current.as_ref().expect("a function before its points");
-        let (exact, numbers) = match words[..] {
-            ["=", ref rest @ ..] => (true, rest),
-            ref all => (false, all),
+    let (all, mut failures) = (points(), Vec::new());
+    for points in &all {
+        let function = &points.function;
+        match points.width {
+            "32" => points.check::<f32>(&|all| calls(function, all), &mut failures),
+            _ => points.check::<f64>(&|all| calls(function, all), &mut failures),
         };
-        let result = match *width {
-            "32" => check::<f32>(function, exact, numbers),
-            _ => check::<f64>(function, exact, numbers),
-        };
-        match result {
-            Ok(error) => {
-                let worst = worst.entry((function.name, width)).or_default();
-                *worst = error.max(*worst);
-            }
-            Err(difference) => failures.push(difference),
-        }
-        *seen.entry((function.name, width)).or_default() += 1;
-    }
-    for ((name, width), error) in &worst {
-        println!("{name:14} f{width} {error} ulp");
     }
     assert!(failures.is_empty(), "{} points differ:\n{}", failures.len(), failures.join("\n"));
     for b in builtins::all() {
         for width in ["32", "64"] {
-            let count = seen.get(&(b.name, width)).copied().unwrap_or(0);
+            let of_function = |it: &&Points| it.function.name == b.name && it.width == width;
+            let count = all.iter().find(of_function).map_or(0, |it| it.lines.len());
             assert!(count >= 20, "'{}' has {count} points of {width} bits", b.name);
         }
     }
+}
+
+fn calls<T: Float>(function: &Builtin, arguments: &[Vec<T>]) -> Vec<T> {
+    arguments.iter().map(|arguments| T::call(function, arguments)).collect()
+}
+
+/// A kernel that computes a function at its points, one array per argument.
+fn kernel(points: &Points) -> String {
+    let Points { function, width, lines } = points;
+    let (name, count) = (function.name, lines.len());
+    let (ty, last) = (format!("memref<{count}xf{width}>"), count - 1);
+    let each = |text: &dyn Fn(usize) -> String| {
+        (0..function.arity).map(text).collect::<Vec<_>>().join(", ")
+    };
+    format!(
+        "gpu.func @{name}_{width}({}, %y: {ty}) kernel {{
+           imap.generic (i) domain: i in [0, {last}] ins({} : {}) outs(%y[i] : {ty}) {{
+           ^bb0({}):
+             %r = imap.builtin \"{name}\"({}) : f{width}
+             imap.yield %r : f{width}
+           }}
+           gpu.return
+         }}\n",
+        each(&|number| format!("%x{number}: {ty}")),
+        each(&|number| format!("%x{number}[i]")),
+        each(&|_| ty.clone()),
+        each(&|number| format!("%a{number}: f{width}")),
+        each(&|number| format!("%a{number}")),
+    )
+}
+
+/// Executes the kernel of a function in the emulator.
+fn emulate<T: Float>(code: &emulator::Module, points: &Points, arguments: &[Vec<T>]) -> Vec<T> {
+    let mut memory = Memory::new();
+    let array = |number: usize| arguments.iter().flat_map(move |it| it[number].to_bytes());
+    let inputs: Vec<Vec<u8>> = (0..points.function.arity).map(|it| array(it).collect()).collect();
+    let bytes = inputs[0].len();
+    let mut buffers: Vec<Argument> =
+        inputs.iter().map(|bytes| memory.create(bytes, 256).into()).collect();
+    let output = memory.allocate(bytes, 256);
+    buffers.push(output.into());
+    let name = format!("{}_{}", points.function.name, points.width);
+    let launch = Launch::new([1, 1, 1], [256, 1, 1], buffers);
+    emulator::run(code, &name, &launch, &mut memory).unwrap_or_else(|error| panic!("{error}"));
+    memory.read(output).chunks(bytes / arguments.len()).map(T::of_bytes).collect()
+}
+
+#[test]
+fn every_builtin_meets_its_reference_points_on_a_gpu() {
+    let (all, mut failures) = (points(), Vec::new());
+    let kernels: String = all.iter().map(kernel).collect();
+    let context = tc_dialects::new_context();
+    let module = Module::parse(&context, &format!("gpu.module @kernels {{\n{kernels}}}"));
+    let module = module.expect("valid kernels");
+    let text = ptx(&module, &Codegen::new(machines().remove(0))).expect("supported kernels");
+    let code = emulator::Module::parse(&text).expect("known instructions");
+    for points in &all {
+        match points.width {
+            "32" => points.check::<f32>(&|all| emulate(&code, points, all), &mut failures),
+            _ => points.check::<f64>(&|all| emulate(&code, points, all), &mut failures),
+        };
+    }
+    assert!(failures.is_empty(), "{} points differ:\n{}", failures.len(), failures.join("\n"));
 }
 
 #[test]
