@@ -20,8 +20,8 @@ use tc_backends::nvvm::{Stack, machines, stacks};
 use tc_benches::suite::{self, Case};
 use tc_passes::target::Machine;
 
-/// The programs of the corpus that are assembled unless all are.
-const PART: usize = 60;
+/// Unless all programs of the corpus are assembled, one in so many is.
+const PART: usize = 8;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -143,12 +143,12 @@ fn programs_assemble() {
             cases.extend(of_files(files(folder, ending)));
         }
     } else {
-        cases.truncate(PART);
+        cases = cases.into_iter().step_by(PART).collect();
         machines.retain(|machine| machine.cpu == "sm_90a");
     }
     let assembled = assemble_all(&cases, &machines);
     let kernels: usize = assembled.values().map(Vec::len).sum();
     println!("{} programs, {kernels} functions", assembled.len());
     assert_eq!(assembled.len(), machines.len() * cases.len());
-    assert!(assembled.len() < kernels, "{kernels}");
+    assert!(60 <= kernels, "{kernels}");
 }
