@@ -8,21 +8,19 @@ mod device;
 use device::{Run, compare_program};
 use melior::{Context, ir::Module};
 use std::{
-    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
 use tc_backends::{
-    Codegen, axon,
+    Codegen,
     backend::KernelCounts,
     hlo,
     nvvm::{self, emulator, machines},
-    run::{self, Session, random_inputs},
+    run::{self, Session, Sizes, random_inputs},
     runtime::{ElementType, Tensor, npy::load, random},
     tml,
 };
 use tc_dialects::{
-    axon::Given,
     hlo::ArrayShape,
     mlir, report,
     tc::import::import,
@@ -287,7 +285,19 @@ fn rows_are_read_and_written_in_four_sectors_per_128_bytes() {
 #[test]
 fn examples_of_tc_agree_at_several_sizes_without_recompilation() {
     // Per example, sizes that are odd, small and larger than a block.
-    let examples: [(&str, [&str; 3]); 4] = [
+    let examples: [(&str, [&str; 3]); 9] = [
+        ("attention.tc", ["M=1,D=1,N=1,E=1", "M=5,D=7,N=3,E=2", "M=2,D=3,N=40,E=33"]),
+        ("avgpool.tc", ["B=1,C=1,H=2,W=2", "B=2,C=3,H=7,W=9", "B=1,C=2,H=5,W=70"]),
+        (
+            "conv2d.tc",
+            [
+                "N=1,C=1,F=1,H=1,W=1,KH=1,KW=1",
+                "N=2,C=3,F=2,H=7,W=5,KH=3,KW=2",
+                "N=1,C=2,F=3,H=5,W=37,KH=2,KW=5",
+            ],
+        ),
+        ("correlation.tc", ["K=1,I=1,J=1", "K=40,I=33,J=7", "K=300,I=259,J=41"]),
+        ("group_norm.tc", ["N=1,G=1,D=1,H=1,W=1", "N=2,G=3,D=2,H=3,W=5", "N=1,G=2,D=3,H=7,W=9"]),
         ("softmax.tc", ["N=1,D=1", "N=3,D=37", "N=2,D=1030"]),
         ("matmul.tc", ["N=1,K=1,M=1", "N=5,K=33,M=7", "N=17,K=3,M=40"]),
         ("mlp3.tc", ["B=1,N=3,O=2,P=1,Q=4", "B=3,N=7,O=4,P=2,Q=5", "B=2,N=9,O=33,P=5,Q=1"]),
@@ -295,53 +305,66 @@ fn examples_of_tc_agree_at_several_sizes_without_recompilation() {
     ];
     for (name, sizes) in examples {
         let text = fs::read(root().join("examples/tc").join(name)).expect("the example is there");
-        let result = compare_in(&tc_dialects::new_context(), |context| {
-            let source = import(context, name, &text, false).ok_or("a valid program")?;
-            let session = Session::new(context, source, false).map_err(|it| it.to_string())?;
-            let def = session.def(None).map_err(|it| it.to_string())?;
-            let options = run::Options { dynamic: true, ..run::Options::default() };
-            let module = session.lower(None, &options).map_err(|it| it.to_string())?;
-            let mut inputs = Vec::new();
-            for (seed, sizes) in sizes.iter().enumerate() {
-                let pairs = sizes.split(',').filter_map(|pair| pair.split_once('='));
-                let sizes: BTreeMap<String, i64> = pairs
-                    .map(|(key, value)| (key.to_string(), value.parse().expect("a number")))
-                    .collect();
-                let shapes = session.shapes(def, &sizes).map_err(|it| it.to_string())?;
-                let drawn = random_inputs(def, &shapes, &sizes, seed as u64, |_| false);
-                let mut drawn = drawn.map_err(|it| it.to_string())?;
-                let tensors =
-                    shapes.inputs.iter().map(|(name, ..)| drawn.remove(name).expect("drawn"));
-                inputs.push(tensors.collect::<Vec<_>>());
-            }
-            let inputs: Vec<_> = inputs.iter().map(|it| &it[..]).collect();
-            compare_program(&module, def.name(), &inputs, &emulator::Options::default())
+        let sizes = sizes.map(|sizes| {
+            let pairs = sizes.split(',').filter_map(|pair| pair.split_once('='));
+            pairs.map(|(key, value)| (key.to_string(), value.parse().expect("a number"))).collect()
         });
-        let run = result.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let run = run_tc(name, &text, None, &sizes).unwrap_or_else(|it| panic!("{name}: {it}"));
         assert_eq!(run.launches % 3, 0, "{name}: {run:?}");
     }
 }
 
+/// Compiles a function of TC for all sizes, and runs it at some, which may include sizes of other functions.
+fn run_tc(name: &str, text: &[u8], def: Option<&str>, sizes: &[Sizes]) -> Result<Run, String> {
+    compare_in(&tc_dialects::new_context(), |context| {
+        let source = import(context, name, text, false).ok_or("a valid program")?;
+        let session = Session::new(context, source, false).map_err(|it| it.to_string())?;
+        let def = session.def(def).map_err(|it| it.to_string())?;
+        let options = run::Options { dynamic: true, ..run::Options::default() };
+        let module = session.lower(None, &options).map_err(|it| it.to_string())?;
+        let own: Vec<_> = def.sizes().into_iter().map(|(name, ..)| name.to_string()).collect();
+        let mut inputs = Vec::new();
+        for (seed, sizes) in sizes.iter().enumerate() {
+            let sizes = sizes.iter().filter(|(name, _)| own.contains(name));
+            let sizes = &sizes.map(|(name, size)| (name.clone(), *size)).collect();
+            let shapes = session.shapes(def, sizes).map_err(|it| it.to_string())?;
+            let drawn = random_inputs(def, &shapes, sizes, seed as u64, |_| false);
+            let mut drawn = drawn.map_err(|it| it.to_string())?;
+            let tensors = shapes.inputs.iter().map(|(name, ..)| drawn.remove(name).expect("drawn"));
+            inputs.push(tensors.collect::<Vec<_>>());
+        }
+        let inputs: Vec<_> = inputs.iter().map(|it| &it[..]).collect();
+        compare_program(&module, def.name(), &inputs, &emulator::Options::default())
+    })
+}
+
 #[test]
-fn programs_of_axon_agree_at_several_sizes_without_recompilation() {
-    let text = "
-      softmax = fn(x : f32 s) {
-        y = reduce(max, -inf, x);
-        z = exp(x - y);
-        z / reduce(+, 0f, z)
-      };
-      main = fn(x : f32 [n, 5]) { softmax(x) };";
-    let program = axon::Program::read("test.axon", text.into()).expect("a valid program");
-    let result = compare_in(&tc_dialects::new_context(), |context| {
-        let given: [Given; 0] = [];
-        let lowered = program.lower(context, Some("main"), &given).map_err(|it| it.to_string())?;
-        let module = lowered.ok_or("sizes are known")?.module;
-        let inputs = [1, 7, 300].map(|size| random_tensors(&module, "main", &[size], 1));
-        let inputs = inputs.each_ref().map(|it| &it[..]);
-        compare_program(&module, "main", &inputs, &emulator::Options::default())
-    });
-    let run = result.unwrap_or_else(|error| panic!("{error}"));
-    assert!(run.launches % 3 == 0 && 0 < run.launches, "{run:?}");
+fn published_kernels_agree_at_several_sizes_without_recompilation() {
+    let path = root().join("tests/conformance/tc/kernels.jsonl");
+    let rows = fs::read_to_string(path).expect("the kernels are there");
+    let rows = rows.lines().map(|line| serde_json::from_str(line).expect("a row"));
+    let mut count = 0;
+    for row in rows.filter(|row: &serde_json::Value| row["sizes"].is_array()) {
+        let name = row["name"].as_str().expect("a name");
+        let published = row["sizes"][0].as_object().expect("sizes");
+        // The product of all sizes stays small, and windows are smaller than what they move over.
+        let most = 40_000f64.powf(1.0 / published.len() as f64) as i64;
+        let sizes = [0, 1, 2].map(|run| {
+            let size = |(place, (name, size)): (i64, (&String, &serde_json::Value))| {
+                let size = size.as_i64().expect("a size");
+                let is_window = size < 5;
+                let most = if run == 2 || is_window { 2 } else { most - (place + run) % 2 };
+                (name.clone(), size.min(most))
+            };
+            (0..).zip(published).map(size).collect()
+        });
+        let text = row["tc"].as_str().expect("a program");
+        let run = run_tc(name, text.as_bytes(), row["def"].as_str(), &sizes);
+        let run = run.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(0 < run.elements && run.launches % 3 == 0, "{name}: {run:?}");
+        count += 1;
+    }
+    assert!(15 <= count, "{count}");
 }
 
 #[test]

@@ -66,3 +66,22 @@ func.func @grows(%x: memref<?xf32>, %n: index) -> index {
   %d = memref.dim %r, %c0 : memref<?xf32>
   return %d : index
 }
+
+// -----
+
+// Dimensions of one name are the same.
+// CHECK-LABEL: func.func @named(
+// CHECK:         %[[P:.*]] = memref.alloc(%{{.*}}) : memref<?xf32>
+// CHECK:         scf.for
+// CHECK:           scf.yield %[[P]]
+func.func @named(%x: memref<?xf32> {tc.sizes = ["N"]}, %y: memref<?xf32> {tc.sizes = ["N"]}, %n: index) -> memref<?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %d = memref.dim %x, %c0 : memref<?xf32>
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%p = %y) -> (memref<?xf32>) {
+    %a = memref.alloc(%d) : memref<?xf32>
+    memref.copy %p, %a : memref<?xf32> to memref<?xf32>
+    scf.yield %a : memref<?xf32>
+  }
+  return %r : memref<?xf32>
+}

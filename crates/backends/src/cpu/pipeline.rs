@@ -88,9 +88,11 @@ pub fn to_loops(codegen: &Codegen, upstream: bool) -> String {
     [to_nests(codegen, upstream), from_nests(codegen)].join(",")
 }
 
+/// The pass that removes attributes of arguments, which LLVM IR cannot hold.
+pub(crate) const DROP_ATTRIBUTES: &str = "drop-argument-attributes";
+
 /// The passes from tensors to buffers, for every target.
-pub(crate) const BUFFERIZE: [&str; 9] = [
-    "drop-argument-attributes",
+pub(crate) const BUFFERIZE: [&str; 8] = [
     "unshare-empty-tensors",
     "reuse-carried-buffers",
     "copy-shared-destinations",
@@ -112,7 +114,8 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool) -> String {
         codegen.machine.parallel_threshold(),
         codegen.strict_fp
     );
-    let mut passes = BUFFERIZE.to_vec();
+    let mut passes = vec![DROP_ATTRIBUTES];
+    passes.extend(BUFFERIZE);
     if !parallel {
         // What runs in parallel keeps its outer dimension for that.
         passes.push("func.func(fuse-outer-dimensions)");

@@ -1,7 +1,7 @@
 //! The passes from kernels, operations of `imap` on buffers in a `gpu.module`, to the `llvm` dialect.
 
 use super::machine::resident_blocks;
-use crate::cpu::pipeline::{BUFFERIZE, destinations, to_llvm};
+use crate::cpu::pipeline::{BUFFERIZE, DROP_ATTRIBUTES, destinations, to_llvm};
 use tc_dialects::pass::{self, PassOption, PipelineInfo};
 use tc_passes::target::Codegen;
 
@@ -48,6 +48,7 @@ fn outline(parts: i64, strict_fp: bool, upstream: bool) -> String {
     let split = [&*split, "canonicalize", "cse"];
     let kernels = [
         "pin-carried-buffers",
+        DROP_ATTRIBUTES,
         "canonicalize",
         "cse",
         "imap-outline-kernels",

@@ -4,12 +4,13 @@
 use super::{example, generator::random_program, random_array, random_programs};
 use proptest::prelude::*;
 use tc_backends::{
-    Codegen, Compiled,
+    Backend, Codegen, Compiled,
     axon::{Function, Program, values},
     backend::{self, CallError},
     cpu,
     hlo::{self, Array},
     interp::{Limits, compare},
+    nvvm,
     runtime::Tensor,
 };
 use tc_dialects::{
@@ -31,14 +32,25 @@ struct Parametric {
 
 impl Parametric {
     fn new(text: &str, entry: &str, given: &[&str]) -> Result<Self, String> {
+        Self::on(cpu::BACKEND, &Codegen::default(), text, entry, given)
+    }
+
+    /// A function for a target.
+    fn on(
+        backend: &dyn Backend,
+        codegen: &Codegen,
+        text: &str,
+        entry: &str,
+        given: &[&str],
+    ) -> Result<Self, String> {
         let program = Program::read("test.axon", text.into()).map_err(|it| it.to_string())?;
         let given: Vec<_> = given.iter().map(|it| Given::parse(it).expect("a shape")).collect();
         let context = tc_dialects::new_context();
         let lowered = program.lower(&context, Some(entry), &given).map_err(|it| it.to_string())?;
         let lowered = lowered.ok_or("all sizes are known")?;
         let ir = lowered.module.as_operation().to_string();
-        let code = cpu::BACKEND
-            .compile(&lowered.module, &Codegen::default())
+        let code = backend
+            .compile(&lowered.module, codegen)
             .and_then(|program| program.load())
             .map_err(|error| format!("{error}\n{ir}"))?;
         Ok(Self { program, entry: entry.to_string(), code, ir })
@@ -139,11 +151,14 @@ fn refusal(text: &str, entry: &str, given: &[&str]) -> String {
     first.trim_start_matches("test.axon:").to_string()
 }
 
-#[test]
-fn examples_agree_at_all_sizes() {
-    let attention = example("attention");
-    check(
-        &attention,
+/// A function for all sizes: the name of its example, its own, given shapes, and calls.
+type Example<'a> = (&'a str, &'a str, &'a [&'a str], &'a [Call<'a>]);
+
+const RNN_CALLS: &[Call] = &[&[("x", &[6, 2, 3])], &[("x", &[1, 1, 1])], &[("x", &[2, 5, 9])]];
+
+const EXAMPLES: &[Example] = &[
+    (
+        "attention",
         "attention",
         &[],
         &[
@@ -151,36 +166,53 @@ fn examples_agree_at_all_sizes() {
             &[("Q", &[1, 1]), ("V", &[1, 1])],
             &[("Q", &[7, 33]), ("V", &[1, 5])],
         ],
-    );
-    check(
-        &attention,
+    ),
+    (
+        "attention",
         "heads",
         &[],
         &[
             &[("Q", &[3, 5, 4]), ("K", &[3, 6, 4]), ("V", &[3, 6, 2])],
             &[("Q", &[1, 1, 1]), ("K", &[1, 9, 1]), ("V", &[1, 9, 17])],
+            &[("Q", &[2, 9, 3]), ("K", &[2, 1, 3]), ("V", &[2, 1, 5])],
         ],
-    );
-    check(
-        &example("softmax"),
-        "softmax",
-        &["x=?x?"],
-        &[&[("x", &[9, 4])], &[("x", &[1, 1])], &[("x", &[3, 19])]],
-    );
-    check(&example("softmax"), "softmax", &["x=?"], &[&[("x", &[9])], &[("x", &[1])]]);
-    check(
-        &example("mlp"),
+    ),
+    ("softmax", "softmax", &["x=?x?"], &[&[("x", &[9, 4])], &[("x", &[1, 1])], &[("x", &[3, 19])]]),
+    ("softmax", "softmax", &["x=?"], &[&[("x", &[9])], &[("x", &[1])], &[("x", &[300])]]),
+    (
+        "mlp",
         "mlp",
         &["x=?x?"],
         &[
             &[("x", &[5, 7]), ("w1", &[7, 6]), ("w2", &[6, 4]), ("w3", &[4, 3])],
             &[("x", &[1, 1]), ("w1", &[1, 1]), ("w2", &[1, 1]), ("w3", &[1, 1])],
+            &[("x", &[2, 33]), ("w1", &[33, 5]), ("w2", &[5, 40]), ("w3", &[40, 7])],
         ],
-    );
-    let rnn = example("rnn");
-    for entry in ["rnn", "lstm", "bidirectionalLstm", "residualRnn"] {
-        let calls: [Call; 3] = [&[("x", &[6, 2, 3])], &[("x", &[1, 1, 1])], &[("x", &[2, 5, 9])]];
-        check(&rnn, entry, &["x=?x?x?"], &calls);
+    ),
+    ("rnn", "rnn", &["x=?x?x?"], RNN_CALLS),
+    ("rnn", "lstm", &["x=?x?x?"], RNN_CALLS),
+    ("rnn", "bidirectionalLstm", &["x=?x?x?"], RNN_CALLS),
+    ("rnn", "residualRnn", &["x=?x?x?"], RNN_CALLS),
+];
+
+#[test]
+fn examples_agree_at_all_sizes() {
+    for (name, entry, given, calls) in EXAMPLES {
+        check(&example(name), entry, given, calls);
+    }
+}
+
+#[test]
+fn examples_agree_at_all_sizes_on_the_gpu_target() {
+    let backend = nvvm::BACKEND.on_device("emulator").expect("a device");
+    let codegen = Codegen::new(nvvm::machines().remove(0));
+    for (name, entry, given, calls) in EXAMPLES {
+        let function = Parametric::on(backend, &codegen, &example(name), entry, given);
+        let function = function.unwrap_or_else(|error| panic!("{entry}: {error}"));
+        assert!(3 <= calls.len());
+        for call in *calls {
+            function.check(call).unwrap_or_else(|error| panic!("{entry} at {call:?}: {error}"));
+        }
     }
 }
 

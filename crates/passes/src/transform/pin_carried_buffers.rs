@@ -31,7 +31,8 @@
 //! What an iteration gives may depend on what it carries, as in a loop that swaps two buffers. Such values are
 //! copied to temporaries first.
 //!
-//! Limit: the sizes of what is carried must be known to stay the same.
+//! Limit: the sizes of what is carried must be known to stay the same. Dimensions of arguments that `tc.sizes` gives one
+//! name are the same.
 
 use crate::analysis::buffers::VIEWS;
 use melior::ir::{ValueLike, r#type::MemRefType};
@@ -229,7 +230,10 @@ impl<'c> Loop<'c> {
                 buffer = origin;
                 continue;
             }
-            let Some(op) = mlir::defining_op(buffer) else { return Extent::Of(buffer, dim) };
+            let Some(op) = mlir::defining_op(buffer) else {
+                let name = size_name(buffer, dim);
+                return name.map_or(Extent::Of(buffer, dim), Extent::Named);
+            };
             match mlir::name(op) {
                 "memref.cast" => buffer = mlir::operand(op, 0),
                 "memref.alloc" => {
@@ -252,8 +256,20 @@ impl<'c> Loop<'c> {
 enum Extent<'c> {
     Constant(i64),
     Value(Val<'c>),
+    /// A size of the function.
+    Named(&'c str),
     /// A dimension of a buffer.
     Of(Val<'c>, usize),
+}
+
+/// The name of a dimension of an argument of a function.
+fn size_name<'c>(argument: Val<'c>, dim: usize) -> Option<&'c str> {
+    let function = mlir::argument_parent(argument).filter(|op| mlir::is(*op, "func.func"))?;
+    let arguments = mlir::arguments(mlir::body(function, 0)?);
+    let number = arguments.iter().position(|it| *it == argument)?;
+    let attributes = *mlir::array_attr(function, "arg_attrs").get(number)?;
+    let names = mlir::array_of(mlir::dictionary_entry(attributes, "tc.sizes")?);
+    names.get(dim).copied().and_then(mlir::string_of).filter(|name| !name.is_empty())
 }
 
 /// The value of an `arith.constant`.
