@@ -23,9 +23,9 @@ func.func private @f_loop_0()
 // CHECK-SAME:   ["tc.noalias", "00"]
 // CHECK:        %[[SUM:.*]] = scf.for
 // CHECK:        return %[[SUM]] : f32
-// What is chosen at run time may be any of the others.
+// The buffer that is chosen at run time may be the other one.
 // CHECK:      func.func private @f_loop_2(
-// CHECK-SAME:   passthrough = ["noinline"]}
+// CHECK-SAME:   passthrough = ["noinline", ["tc.noalias", "00"]]}
 // CHECK:      func.func @f(%[[A:.*]]: memref<8xf32>, %[[B:.*]]: memref<8xf32>, %[[N:.*]]: index, %[[P:.*]]: i1) -> f32
 // CHECK:        %[[T:.*]] = memref.alloc()
 // CHECK:        call @f_loop_0_(%[[N]], %[[A]], %[[T]])

@@ -43,30 +43,64 @@ pub(crate) fn values_from_outside<'c>(nest: Op<'c>) -> Vec<Val<'c>> {
 /// `None` if that is not known of any.
 pub(crate) fn buffers_alone(values: &[Val]) -> Option<String> {
     let buffers = values.iter().filter(|value| mlir::is_memref(value.r#type()));
-    // What comes from somewhere else may be any of the others.
-    let roots: Vec<_> = buffers.map(|value| root(*value)).collect::<Option<_>>()?;
+    // A buffer from somewhere else may be any of the others.
+    let roots: Vec<_> = buffers.map(|value| roots(*value)).collect::<Option<_>>()?;
     let mut counts = HashMap::new();
-    for root in &roots {
+    for root in roots.iter().flatten() {
         *counts.entry(*root).or_insert(0) += 1;
     }
-    Some(roots.iter().map(|root| if counts[root] == 1 { '1' } else { '0' }).collect())
+    let is_alone = |roots: &HashSet<usize>| roots.iter().all(|root| counts[root] == 1);
+    Some(roots.iter().map(|it| if is_alone(it) { '1' } else { '0' }).collect())
 }
 
-/// The key of the allocation or of the argument of a function that a buffer is part of.
-fn root(mut value: Val) -> Option<usize> {
-    loop {
+/// The keys of the allocations and of the arguments of a function that a buffer may be part of.
+fn roots(value: Val) -> Option<HashSet<usize>> {
+    let (mut found, mut seen, mut open) = (HashSet::new(), HashSet::new(), vec![value]);
+    while let Some(value) = open.pop() {
+        if !seen.insert(mlir::value_key(value)) {
+            continue;
+        }
+        let number = mlir::number(value);
+        let yielded = |op, region, number: usize| {
+            mlir::operands(mlir::terminator(mlir::body(op, region)?)).get(number).copied()
+        };
         let Some(op) = mlir::defining_op(value) else {
             let around = mlir::argument_parent(value)?;
-            return mlir::is(around, "func.func").then(|| mlir::value_key(value));
+            match mlir::name(around) {
+                "func.func" => {
+                    found.insert(mlir::value_key(value));
+                }
+                "scf.for" => {
+                    // The first argument is the index.
+                    let number = number.checked_sub(1)?;
+                    open.push(mlir::operand(around, 3 + number));
+                    open.push(yielded(around, 0, number)?);
+                }
+                "scf.while" if mlir::argument_block(value) == mlir::body(around, 0) => {
+                    open.push(mlir::operand(around, number));
+                    open.push(yielded(around, 1, number)?);
+                }
+                "scf.while" => open.push(yielded(around, 0, 1 + number)?),
+                _ => return None,
+            }
+            continue;
         };
-        if ALLOCATIONS.iter().any(|name| mlir::is(op, name)) {
-            return Some(mlir::value_key(value));
+        match mlir::name(op) {
+            name if ALLOCATIONS.contains(&name) => {
+                found.insert(mlir::value_key(value));
+            }
+            name if VIEWS.contains(&name) => open.push(mlir::operand(op, 0)),
+            "arith.select" => open.extend(&mlir::operands(op)[1..]),
+            "scf.for" => {
+                open.push(mlir::operand(op, 3 + number));
+                open.push(yielded(op, 0, number)?);
+            }
+            "scf.if" => open.extend([yielded(op, 0, number)?, yielded(op, 1, number)?]),
+            "scf.while" => open.push(yielded(op, 0, 1 + number)?),
+            _ => return None,
         }
-        if !VIEWS.iter().any(|name| mlir::is(op, name)) {
-            return None;
-        }
-        value = mlir::operand(op, 0);
     }
+    Some(found)
 }
 
 /// Whether a copy is between ranked buffers of which one is not contiguous.

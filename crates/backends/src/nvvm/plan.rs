@@ -1,0 +1,98 @@
+//! What each function of a program does on a device, as formulas over its sizes.
+
+use crate::{backend::Signature, cpu};
+use melior::ir::{Module, ValueLike, operation::OperationLike};
+use std::collections::HashMap;
+use tc_dialects::mlir::{self, Op};
+use tc_ir::Context;
+use tc_passes::{
+    analysis::{
+        cost::Formula,
+        launches::{Constants, LAUNCH, Step, steps, workspace_bytes},
+    },
+    transform::assign_buffers::WORKSPACE,
+};
+
+/// What a function does on a device.
+pub(super) struct Plan {
+    /// The launches and copies of a call whose checks succeed. `None` if control flow or data decide.
+    pub steps: Option<Vec<Step>>,
+    /// The bytes of its workspace.
+    pub workspace_bytes: Option<Formula>,
+}
+
+/// The plans of the functions of a module after `imap-assign-buffers`.
+pub(super) fn plans(module: &Module, signatures: &[Signature], constants: &Constants) -> Vec<Plan> {
+    let functions = functions(module);
+    let root = mlir::op_ref(module.as_operation());
+    let plan = |signature: &Signature| {
+        let ir = Context::new();
+        let function = functions.get(&*signature.name);
+        let steps = function.and_then(|function| {
+            steps(root, *function, &cpu::extents(&ir, signature, *function, true), constants)
+        });
+        Plan { steps, workspace_bytes: workspace(&functions, signature) }
+    };
+    signatures.iter().map(plan).collect()
+}
+
+/// For each function of a module after `convert-imap-to-gpu`: the bytes of its workspace, and the most bytes of
+/// shared memory of a block of one of its kernels.
+pub(super) fn memory(
+    module: &Module,
+    signatures: &[Signature],
+) -> Vec<(Option<Formula>, Option<Formula>)> {
+    let functions = functions(module);
+    let kernels = shared_bytes(module);
+    let memory = |signature: &Signature| {
+        let mut shared = Some(0);
+        mlir::walk(*functions.get(&*signature.name)?, &mut |op| {
+            if mlir::is(op, LAUNCH) {
+                let kernel = op.attribute("kernel").map(|it| it.to_string()).unwrap_or_default();
+                shared = shared.zip(kernels.get(&kernel).copied().flatten()).map(|(a, b)| a.max(b));
+            }
+        });
+        let ir = Context::new();
+        let shared = Formula::new(&ir, ir.constant(shared?), &[]);
+        Some((workspace(&functions, signature), shared))
+    };
+    signatures.iter().map(|it| memory(it).unwrap_or_default()).collect()
+}
+
+/// The functions of the host by their names.
+fn functions<'c>(module: &Module<'c>) -> HashMap<&'c str, Op<'c>> {
+    let ops = mlir::ops(mlir::block_ref(module.body())).into_iter();
+    let functions = ops.filter(|op| mlir::is(*op, "func.func"));
+    functions.filter_map(|op| Some((mlir::string_attr(op, "sym_name")?, op))).collect()
+}
+
+/// The bytes of the workspace of a function.
+fn workspace(functions: &HashMap<&str, Op>, signature: &Signature) -> Option<Formula> {
+    let function = *functions.get(&*format!("{}{WORKSPACE}", signature.name))?;
+    let ir = Context::new();
+    workspace_bytes(function, &cpu::extents(&ir, signature, function, true))
+}
+
+/// The bytes of shared memory of kernels by their symbols, if they are static.
+fn shared_bytes(module: &Module) -> HashMap<String, Option<i64>> {
+    let mut found = HashMap::new();
+    let ops = mlir::ops(mlir::block_ref(module.body())).into_iter();
+    for group in ops.filter(|op| mlir::is(*op, "gpu.module")) {
+        for kernel in mlir::body(group, 0).map(mlir::ops).unwrap_or_default() {
+            let Some(body) = mlir::body(kernel, 0).filter(|_| mlir::is(kernel, "gpu.func")) else {
+                continue;
+            };
+            let parameters = mlir::function_type(kernel).map_or(0, |(inputs, _)| inputs.len());
+            let count = mlir::integer_attr(kernel, "workgroup_attributions").unwrap_or(0);
+            let arrays = mlir::arguments(body).into_iter().skip(parameters).take(count as usize);
+            let bytes = arrays.map(|array| {
+                let width = i64::from(mlir::byte_width(mlir::element_type(array.r#type())));
+                let mut extents = mlir::shape(array.r#type()).into_iter();
+                extents.try_fold(width, |bytes, extent| bytes.checked_mul(extent?))
+            });
+            let name = |op| mlir::string_attr(op, "sym_name").unwrap_or_default();
+            found.insert(format!("@{}::@{}", name(group), name(kernel)), bytes.sum());
+        }
+    }
+    found
+}
