@@ -84,6 +84,8 @@ pub fn counted(name: &str, kernels: &[KernelCounts], costs: Costs) -> Value {
         "name": name,
         "flops": costs.flops.map(|flops| flops as f64),
         "bytes": costs.bytes,
+        "temporary_bytes": costs.temporary_bytes,
+        "scratch_bytes": costs.scratch_bytes,
         "kernels": kernels.collect::<Vec<_>>(),
     })
 }

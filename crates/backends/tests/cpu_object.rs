@@ -104,7 +104,11 @@ fn object_and_header_work_in_c() {
 fn write(folder: &Path, program: &dyn Artifact, main: &str) {
     fs::create_dir_all(folder).unwrap();
     fs::write(folder.join("functions.o"), program.emit(Form::Object).unwrap()).unwrap();
-    fs::write(folder.join("functions.h"), program.interface("functions").unwrap().text).unwrap();
+    fs::write(
+        folder.join("functions.h"),
+        program.interface(Form::Object, "functions").unwrap().text,
+    )
+    .unwrap();
     fs::write(folder.join("main.c"), main).unwrap();
 }
 

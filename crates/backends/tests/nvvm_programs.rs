@@ -5,11 +5,15 @@ mod device;
 
 use device::{Run, compare_program};
 use melior::ir::Module;
-use std::sync::{Arc, Mutex};
+use serde_json::Value;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
 use tc_backends::{
-    Codegen,
+    Codegen, Form,
     backend::CallError,
-    nvvm::{Device, DeviceError, Emulator, Launch, Program, emulator, machines},
+    nvvm::{BACKEND, Device, DeviceError, Emulator, Launch, Program, emulator, machines},
     runtime::{ElementType, Tensor, random},
 };
 use tc_dialects::report;
@@ -444,6 +448,191 @@ fn host_code_launches_in_order_with_sizes_and_addresses() {
     expected.extend([Call::Read(y0, 1200), Call::Read(y1, bytes)]);
     expected.extend([x0, x1, y0, y1, space].map(Call::Free));
     assert_eq!(calls, expected);
+}
+
+/// The value of a formula of a manifest: a number or a text over sizes, in which division rounds down.
+///
+/// # Panics
+/// It is no formula over these sizes.
+fn evaluate(formula: &Value, sizes: &BTreeMap<String, i64>) -> i64 {
+    let Some(text) = formula.as_str() else { return formula.as_i64().expect("a number") };
+    let is_name = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '.';
+    let mut tokens: Vec<String> = Vec::new();
+    for letter in text.chars().filter(|it| *it != ' ') {
+        match tokens.last_mut() {
+            Some(last) if is_name(letter) && last.ends_with(is_name) => last.push(letter),
+            _ => tokens.push(letter.to_string()),
+        }
+    }
+    let mut tokens = tokens.into_iter().peekable();
+    let value = sum(&mut tokens, sizes);
+    assert_eq!(tokens.next(), None, "{text}");
+    value
+}
+
+type Tokens = std::iter::Peekable<std::vec::IntoIter<String>>;
+
+fn sum(tokens: &mut Tokens, sizes: &BTreeMap<String, i64>) -> i64 {
+    let mut value = product(tokens, sizes);
+    while let Some(sign) = tokens.next_if(|it| it == "+" || it == "-") {
+        let term = product(tokens, sizes);
+        value += if sign == "+" { term } else { -term };
+    }
+    value
+}
+
+fn product(tokens: &mut Tokens, sizes: &BTreeMap<String, i64>) -> i64 {
+    let mut value = factor(tokens, sizes);
+    while let Some(sign) = tokens.next_if(|it| it == "*" || it == "/") {
+        let other = factor(tokens, sizes);
+        value = if sign == "*" { value * other } else { value.div_euclid(other) };
+    }
+    value
+}
+
+fn factor(tokens: &mut Tokens, sizes: &BTreeMap<String, i64>) -> i64 {
+    let token = tokens.next().expect("a factor");
+    match &*token {
+        "-" => -factor(tokens, sizes),
+        "(" => {
+            let value = sum(tokens, sizes);
+            assert_eq!(tokens.next().as_deref(), Some(")"));
+            value
+        }
+        "min" | "max" => {
+            assert_eq!(tokens.next().as_deref(), Some("("));
+            let mut values = vec![sum(tokens, sizes)];
+            while tokens.next_if(|it| it == ",").is_some() {
+                values.push(sum(tokens, sizes));
+            }
+            assert_eq!(tokens.next().as_deref(), Some(")"));
+            let values = values.into_iter();
+            if token == "min" { values.min() } else { values.max() }.expect("an argument")
+        }
+        name => name.parse().unwrap_or_else(|_| sizes[name]),
+    }
+}
+
+/// The first function in the manifest of a program, and the names of the kernels.
+fn manifest(text: &str) -> (Value, Vec<String>) {
+    let context = tc_dialects::new_context();
+    let module = Module::parse(&context, text).expect("a valid program");
+    let program = BACKEND.compile(&module, &Codegen::new(machines()[0].clone()));
+    let manifest = program.and_then(|it| it.interface(Form::Ptx, "f")).expect("it is supported");
+    let manifest: Value = serde_json::from_str(&manifest.text).expect("JSON");
+    let kernels = manifest["kernels"].as_array().expect("a list").iter();
+    let names = kernels.map(|it| it["name"].as_str().expect("a name").to_string());
+    (manifest["functions"][0].clone(), names.collect())
+}
+
+/// Compares what a manifest has of the function `f` with the calls of host code on tensors of these shapes.
+///
+/// # Panics
+/// They differ.
+fn check_manifest(
+    text: &str,
+    sizes: &BTreeMap<String, i64>,
+    shapes: &[&[usize]],
+    outputs: &[&[usize]],
+) {
+    let (function, kernels) = manifest(text);
+    let arguments = function["arguments"].as_array().expect("a list");
+    let address = |number: usize| 0x1_0000 * (number as u64 + 1);
+    let place = |it: &Value| {
+        let named = |name: &Value| arguments.iter().position(|it| it["name"] == *name);
+        let (base, offset) = match (named(&it["argument"]), &it["workspace"], &it["constants"]) {
+            (Some(number), ..) => (address(number), &it["offset"]),
+            (None, Value::Null, constants) => (address(0), constants),
+            (None, workspace, _) => (address(arguments.len()), workspace),
+        };
+        base + evaluate(offset, sizes) as u64
+    };
+    let steps = function["steps"].as_array().expect("no control flow").iter().map(|it| {
+        let Some(kernel) = it["kernel"].as_str() else {
+            let bytes = evaluate(&it["bytes"], sizes) as usize;
+            return Call::Copy(place(&it["to"]), place(&it["from"]), bytes);
+        };
+        let kernel = kernels.iter().position(|it| it == kernel).expect("a kernel of the program");
+        let word = |it: &Value| match &it["value"] {
+            Value::Null => place(it),
+            value => evaluate(value, sizes) as u64,
+        };
+        let words = it["arguments"].as_array().expect("a list").iter().map(word).collect();
+        let number = |key: &str| evaluate(&it[key], sizes) as u32;
+        Call::Launch(kernel, number("blocks"), number("threads"), words)
+    });
+    let expected: Vec<_> = steps.collect();
+    let (inputs, mut outputs) = (inputs(shapes, 1), inputs(outputs, 2));
+    let inputs: Vec<_> = inputs.iter().collect();
+    let (result, calls) = record(text, Vec::new(), &inputs, &mut outputs);
+    assert_eq!(result, Ok(()));
+    let steps = calls.iter().filter(|it| matches!(it, Call::Launch(..) | Call::Copy(..)));
+    assert_eq!(steps.cloned().collect::<Vec<_>>(), expected, "{function:#}");
+    let mut allocated = calls.iter().filter_map(|call| match call {
+        Call::Allocate(bytes) => Some(*bytes as i64),
+        _ => None,
+    });
+    assert_eq!(allocated.next_back(), Some(evaluate(&function["workspace_bytes"], sizes)));
+}
+
+/// The names by which manifests have the extents of inputs and outputs.
+fn named(inputs: &[&[usize]], outputs: &[&[usize]]) -> BTreeMap<String, i64> {
+    let extents = inputs.iter().chain(outputs).enumerate().flat_map(|(number, shape)| {
+        let extents = shape.iter().enumerate();
+        extents.map(move |(dim, extent)| (format!("arg{number}.{dim}"), *extent as i64))
+    });
+    extents.collect()
+}
+
+#[test]
+fn manifests_have_the_launches_of_host_code() {
+    for [rows, columns] in [[1, 1], [3, 700], [300, 8]] {
+        let (text, shape) = (chain("?", "?"), [rows, columns]);
+        let shapes: [&[usize]; 2] = [&shape, &shape];
+        let outputs: [&[usize]; 2] = [&[rows], &shape];
+        check_manifest(&text, &named(&shapes, &outputs), &shapes, &outputs);
+        // Static sizes need no names.
+        let text = chain(&rows.to_string(), &columns.to_string());
+        check_manifest(&text, &BTreeMap::new(), &shapes, &outputs);
+    }
+}
+
+#[test]
+fn manifests_have_copies_constants_and_parts_of_buffers() {
+    let text = "
+      func.func @f(%x: tensor<?x8xf32>) -> (tensor<?x8xf32>, tensor<?x4xf32>, tensor<?x8xf32>) {
+        %c0 = arith.constant 0 : index
+        %c = arith.constant dense<[1.0, -2.0, 4.0, 8.0]> : tensor<4xf32>
+        %m = tensor.dim %x, %c0 : tensor<?x8xf32>
+        %c100 = arith.constant 1000 : index
+        %ok = arith.cmpi sle, %m, %c100 : index
+        imap.check %ok, \"the number of rows is at most 1000\"
+        %part = tensor.extract_slice %x[0, 3] [%m, 4] [1, 1] : tensor<?x8xf32> to tensor<?x4xf32>
+        %e = tensor.empty(%m) : tensor<?x4xf32>
+        %s = imap.generic (i, j){M} domain: i in [0, M - 1], j in [0, 3], M in [1, 9999] runtime(%m : index)
+            ins(%part[i, j], %c[j] : tensor<?x4xf32>, tensor<4xf32>) outs(%e[i, j] : tensor<?x4xf32>) {
+        ^bb0(%u: f32, %v: f32):
+          %w = arith.mulf %u, %v : f32
+          imap.yield %w : f32
+        } -> tensor<?x4xf32>
+        %z = tensor.insert_slice %s into %x[0, 2] [%m, 4] [1, 1] : tensor<?x4xf32> into tensor<?x8xf32>
+        return %z, %s, %x : tensor<?x8xf32>, tensor<?x4xf32>, tensor<?x8xf32>
+      }";
+    for rows in [1, 5, 200] {
+        let shapes: [&[usize]; 1] = [&[rows, 8]];
+        let outputs: [&[usize]; 3] = [&[rows, 8], &[rows, 4], &[rows, 8]];
+        check_manifest(text, &named(&shapes, &outputs), &shapes, &outputs);
+    }
+    let (function, _) = manifest(text);
+    let steps = function["steps"].as_array().expect("no control flow");
+    assert!(steps.iter().any(|it| it.get("bytes").is_some()), "{function:#}");
+}
+
+#[test]
+fn manifests_have_no_steps_if_control_flow_decides() {
+    let (function, kernels) = manifest(DOUBLING);
+    assert_eq!((&function["steps"], kernels.len()), (&Value::Null, 1));
+    assert!(function["workspace_bytes"].is_number(), "{function:#}");
 }
 
 /// A loop that doubles numbers until the first one is not below a limit.

@@ -45,7 +45,7 @@ enum Emit {
     Llvm,
     /// Assembly.
     Asm,
-    /// An object, and a C header with the ending .h beside it; for a GPU, the host code.
+    /// An object, and a C header with the ending .h beside it; for a GPU, the host code that launches the kernels.
     Obj,
     /// The kernels of a GPU as PTX, and a manifest with the ending .json beside it.
     Ptx,
@@ -180,7 +180,7 @@ fn emit(form: Form, output: &Path, artifact: &dyn Artifact) -> Result<(), Error>
         return Ok(());
     }
     let stem = output.file_stem().unwrap_or_default().to_string_lossy();
-    let interface = artifact.interface(&stem)?;
+    let interface = artifact.interface(form, &stem)?;
     write(&output.with_extension(interface.ending), interface.text.as_bytes())
 }
 

@@ -194,12 +194,12 @@ pub trait Artifact {
     /// The backend does not write this form, or LLVM cannot write it for the machine.
     fn emit(&self, form: Form) -> Result<Vec<u8>, Error>;
 
-    /// The description of the functions for programs that call them, to be written beside the code;
+    /// The description of the functions for programs that call them, to be written beside code in a form;
     /// `stem` is the file name without its ending.
     ///
     /// # Errors
     /// The generated code is not as its description needs it.
-    fn interface(&self, stem: &str) -> Result<Interface, Error>;
+    fn interface(&self, form: Form, stem: &str) -> Result<Interface, Error>;
 
     /// Loads the code, to run it.
     ///

@@ -53,6 +53,13 @@ pub struct Argument {
     pub origins: Option<Formulas>,
 }
 
+impl Argument {
+    /// The name of an extent that is no size variable.
+    pub fn extent_name(&self, dim: usize) -> String {
+        format!("{}.{dim}", self.name)
+    }
+}
+
 /// Expressions over size variables: the text of an indexing map whose runtime variables
 /// are the size variables.
 #[derive(Clone, Debug, PartialEq, Eq)]

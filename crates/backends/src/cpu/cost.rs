@@ -29,7 +29,7 @@ pub(super) fn cost(module: &Module, codegen: &Codegen) -> Result<Vec<Cost>, Erro
         let is_own = |it: &&Op| mlir::string_attr(**it, "sym_name") == Some(&signature.name);
         let function = *functions.iter().find(is_own).ok_or(Error::Lowering)?;
         let ir = Context::new();
-        let extents = extents(&ir, signature, function);
+        let extents = extents(&ir, signature, function, false);
         let Memory { temporary_bytes, scratch_bytes } = memory(function, &extents, codegen.threads);
         cost.temporary_bytes = formula(&extents, temporary_bytes);
         cost.scratch_bytes = formula(&extents, scratch_bytes);
@@ -42,7 +42,7 @@ pub(crate) fn work_costs(signatures: &[Signature], module: &Module) -> Vec<Cost>
     let mut costs = Vec::new();
     for (signature, function) in signatures.iter().zip(functions(module)) {
         let ir = Context::new();
-        let extents = extents(&ir, signature, function);
+        let extents = extents(&ir, signature, function, false);
         let Work { flops, bytes } = work(function, &extents);
         costs.push(Cost {
             name: signature.name.clone(),
@@ -65,13 +65,20 @@ fn formula(extents: &Extents, expr: Option<Expr>) -> Option<Formula> {
     Formula::new(extents.ir, expr?, extents.names())
 }
 
-/// The extents of the arguments over the names by which `tc-run` takes sizes.
-fn extents<'i>(ir: &'i Context, signature: &Signature, function: Op) -> Extents<'i> {
+/// The extents of the arguments over the names by which `tc-run` takes sizes. With `destinations`, extents of outputs
+/// that nothing computes have such names, too.
+pub(crate) fn extents<'i>(
+    ir: &'i Context,
+    signature: &Signature,
+    function: Op,
+    destinations: bool,
+) -> Extents<'i> {
     let mut extents = Extents::new(ir, function);
     let values = mlir::body(function, 0).map(mlir::arguments).unwrap_or_default();
     for (argument, value) in signature.arguments.iter().zip(values) {
-        let dims =
-            (0..argument.shape.len()).map(|dim| extent(&mut extents, argument, dim)).collect();
+        let dims = (0..argument.shape.len())
+            .map(|dim| extent(&mut extents, argument, dim, destinations))
+            .collect();
         let is_index = argument.shape.is_empty() && mlir::element_type(value.r#type()).is_index();
         let scalar = is_index.then(|| extents.size(&argument.name, i64::MIN));
         extents.add_argument(dims, scalar);
@@ -79,7 +86,12 @@ fn extents<'i>(ir: &'i Context, signature: &Signature, function: Op) -> Extents<
     extents
 }
 
-fn extent(extents: &mut Extents, argument: &Argument, dim: usize) -> Option<Expr> {
+fn extent(
+    extents: &mut Extents,
+    argument: &Argument,
+    dim: usize,
+    destinations: bool,
+) -> Option<Expr> {
     match &argument.shape[dim] {
         Extent::Constant(extent) => Some(extents.ir.constant(i64::try_from(*extent).ok()?)),
         Extent::Size(name) => Some(extents.size(name, 1)),
@@ -87,7 +99,7 @@ fn extent(extents: &mut Extents, argument: &Argument, dim: usize) -> Option<Expr
             let (map, names) = argument.extents.as_ref()?.map(extents.ir);
             extents.computed(&map, &names, *result)
         }
-        Extent::Unknown if argument.output.is_some() => None,
-        Extent::Unknown => Some(extents.size(&format!("{}.{dim}", argument.name), 0)),
+        Extent::Unknown if argument.output.is_some() && !destinations => None,
+        Extent::Unknown => Some(extents.size(&argument.extent_name(dim), 0)),
     }
 }

@@ -6,8 +6,15 @@
 //! A comment says what to link with. Names that C cannot have, or has for other things, get
 //! underscores. Parameters keep names that are macros, of whatever header: the macros are out of
 //! force within this one.
+//!
+//! For a device, arguments are addresses in its memory. The caller passes a workspace, the constants
+//! and a table of functions, which the header declares (`device.rs`).
 
-use super::interface::{ENTRY_PREFIX, INTERFACE_PREFIX};
+mod device;
+
+pub(crate) use device::{Device, Kernel};
+
+use super::interface::{ENTRY_PREFIX, INTERFACE_PREFIX, WORKSPACE_BYTES};
 use crate::{
     backend::{Argument, Extent, Formulas, Role, Signature},
     runtime::ElementType,
@@ -18,7 +25,7 @@ use std::{
     sync::LazyLock,
 };
 use tc_ir::{Context, Expr, Node, Var, polynomial};
-use tc_passes::transform::check_allocations::OUT_OF_MEMORY;
+use tc_passes::transform::{check_allocations::OUT_OF_MEMORY, check_device_reads::DEVICE_FAILED};
 
 /// Words that cannot name a parameter or function in C or C++, that the header itself uses, or that
 /// compilers define as macros.
@@ -63,7 +70,7 @@ const MACRO_STARTS: &[&str] =
 const MACRO_ENDS: &[&str] = &["_C", "_MAX", "_MIN", "_WIDTH"];
 
 /// How names begin that are the header's own; none of them ends in an underscore.
-const OWN: &[&str] = &["tc_index_", "tc_step_"];
+const OWN: &[&str] = &["tc_gpu_", "tc_index_", "tc_step_"];
 
 /// Rounding division and remainder, and the smaller and larger of two.
 const HELPERS: &str = "\
@@ -83,7 +90,18 @@ static inline int64_t tc_index_max(int64_t a, int64_t b) { return a < b ? b : a;
 #endif
 ";
 
-/// The names of the functions in C: their symbols in the object.
+/// The code that a header declares the functions of.
+pub(crate) enum Code<'a> {
+    /// Functions on memory of the host, which so many threads run.
+    Host {
+        /// The number of threads.
+        threads: usize,
+    },
+    /// Functions that launch kernels.
+    Device(&'a Device),
+}
+
+/// The names of the functions in C: their symbols in the object. They are the same for all targets.
 pub fn function_names(signatures: &[Signature]) -> Vec<String> {
     take_function_names(signatures, &mut BTreeSet::new())
 }
@@ -91,31 +109,38 @@ pub fn function_names(signatures: &[Signature]) -> Vec<String> {
 fn take_function_names(signatures: &[Signature], taken: &mut BTreeSet<String>) -> Vec<String> {
     let name = |signature: &Signature| {
         let mut function = identifier(&function_name(&signature.name), taken);
-        while !taken.insert(format!("{function}_error")) {
+        let others =
+            |function: &str| ["_error", WORKSPACE_BYTES].map(|it| format!("{function}{it}"));
+        while others(&function).iter().any(|other| taken.contains(other)) {
             function = identifier(&function, taken);
         }
+        taken.extend(others(&function));
         function
     };
     signatures.iter().map(name).collect()
 }
 
-/// Writes the header of functions compiled for so many threads; `guard` becomes the include
-/// guard.
-pub fn write(signatures: &[Signature], guard: &str, threads: usize) -> String {
+/// Writes the header with the name `stem` and the ending `.h`.
+pub(crate) fn write(signatures: &[Signature], stem: &str, code: &Code) -> String {
     let mut taken: BTreeSet<String> = BTreeSet::new();
     let functions = take_function_names(signatures, &mut taken);
-    let guard = identifier(guard, &mut taken);
+    let guard = identifier(&format!("{stem}.h").to_uppercase(), &mut taken);
+    let more: &[&str] = if let Code::Device(_) = code { &device::PARAMETERS } else { &[] };
     let names: Vec<_> = signatures
         .iter()
         .zip(functions)
-        .map(|(signature, function)| Names::new(signature, function, &guard, &mut taken))
+        .map(|(signature, function)| Names::new(signature, function, &guard, more, &mut taken))
         .collect();
     let parameters: BTreeSet<_> = names.iter().flat_map(Names::parameters).collect();
-    let libraries = if threads > 1 { "/* Link with -lomp. */\n" } else { "" };
+    let needs_openmp = matches!(code, Code::Host { threads: 2.. });
+    let libraries = if needs_openmp { "/* Link with -lomp. */\n" } else { "" };
     let mut text = format!(
         "{libraries}#ifndef {guard}\n#define {guard}\n\n#include <stdbool.h>\n#include <stdint.h>\n\n\
          #ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
     );
+    if let Code::Device(device) = code {
+        device.write_program(&mut text, stem, &mut taken);
+    }
     if !parameters.is_empty() {
         text.push_str("/* Parameters may have the names of macros. */\n");
         for name in &parameters {
@@ -130,8 +155,17 @@ pub fn write(signatures: &[Signature], guard: &str, threads: usize) -> String {
     }
     for (signature, names) in signatures.iter().zip(&names) {
         write_extents(&mut text, signature, names);
-        write_declaration(&mut text, signature, names);
-        write_errors(&mut text, signature, names);
+        let failure = match code {
+            Code::Host { .. } => {
+                write_declaration(&mut text, signature, names);
+                (OUT_OF_MEMORY, "not enough memory")
+            }
+            Code::Device(_) => {
+                device::write_declarations(&mut text, signature, names);
+                (DEVICE_FAILED, "the device failed")
+            }
+        };
+        write_errors(&mut text, signature, names, failure);
     }
     for name in &parameters {
         let _ = writeln!(text, "#pragma pop_macro(\"{name}\")");
@@ -199,6 +233,8 @@ struct Names {
     extent_functions: BTreeMap<(usize, usize), String>,
     /// Of extents that only the caller knows: by argument and dimension.
     unknown: BTreeMap<(usize, usize), String>,
+    /// Further parameters, which come last.
+    more: Vec<String>,
 }
 
 impl Names {
@@ -206,6 +242,7 @@ impl Names {
         signature: &Signature,
         function: String,
         guard: &str,
+        more: &[&str],
         functions: &mut BTreeSet<String>,
     ) -> Self {
         let mut taken = BTreeSet::from([guard.to_string()]);
@@ -232,6 +269,7 @@ impl Names {
                 }
             }
         }
+        let more = more.iter().map(|name| identifier(name, &mut taken)).collect();
         for (extent, name) in extents {
             let mut called = identifier(&format!("{function}_{name}"), functions);
             // A parameter of that name would hide it.
@@ -240,17 +278,23 @@ impl Names {
             }
             extent_functions.insert(extent, called);
         }
-        Self { function, arguments, sizes, extent_functions, unknown }
+        Self { function, arguments, sizes, extent_functions, unknown, more }
     }
 
     /// The names of all parameters.
     fn parameters(&self) -> impl Iterator<Item = &String> {
-        self.arguments.iter().chain(self.sizes.values()).chain(self.unknown.values())
+        let sizes = self.sizes.values().chain(self.unknown.values());
+        self.arguments.iter().chain(sizes).chain(&self.more)
     }
 
     /// The parameters for sizes, in order of appearance.
     fn size_parameters(&self, signature: &Signature) -> Vec<String> {
         signature.sizes().iter().map(|size| format!("int64_t {}", self.sizes[*size])).collect()
+    }
+
+    /// The parameters for extents that only the caller knows.
+    fn unknown_parameters(&self) -> impl Iterator<Item = String> {
+        self.unknown.values().map(|name| format!("int64_t {name}"))
     }
 
     fn size_values(&self, signature: &Signature) -> String {
@@ -271,6 +315,11 @@ impl Names {
             Extent::Unknown => self.unknown[&(argument, dim)].clone(),
         }
     }
+}
+
+/// A list of parameters.
+fn list(parameters: &[String]) -> String {
+    if parameters.is_empty() { "void".to_string() } else { parameters.join(", ") }
 }
 
 fn c_type(element: ElementType) -> &'static str {
@@ -301,15 +350,13 @@ fn write_extents(text: &mut String, signature: &Signature, names: &Names) {
                 continue;
             };
             debug_assert_eq!(*result, dim);
-            let parameters = names.size_parameters(signature);
-            let parameters =
-                if parameters.is_empty() { "void".to_string() } else { parameters.join(", ") };
             let _ = write!(
                 text,
-                "/* Extent of dimension {dim} of {}: {}. */\nstatic inline int64_t {}({parameters}) {{\n",
+                "/* Extent of dimension {dim} of {}: {}. */\nstatic inline int64_t {}({}) {{\n",
                 names.arguments[number],
                 formula(&ir, *expr, &variables),
                 names.extent_functions[&(number, dim)],
+                list(&names.size_parameters(signature)),
             );
             for size in names.sizes.values() {
                 let _ = writeln!(text, "  (void){size};");
@@ -426,12 +473,17 @@ fn write_declaration(text: &mut String, signature: &Signature, names: &Names) {
         parameters.push(format!("{constant}{} *{name}", c_type(argument.element)));
     }
     parameters.extend(names.size_parameters(signature));
-    parameters.extend(names.unknown.values().map(|name| format!("int64_t {name}")));
-    let parameters = if parameters.is_empty() { "void".to_string() } else { parameters.join(", ") };
-    let _ = write!(text, "int {}({parameters});\n\n", names.function);
+    parameters.extend(names.unknown_parameters());
+    let _ = write!(text, "int {}({});\n\n", names.function, list(&parameters));
 }
 
-fn write_errors(text: &mut String, signature: &Signature, names: &Names) {
+/// `failure` is the code and the message of an error that is no check.
+fn write_errors(
+    text: &mut String,
+    signature: &Signature,
+    names: &Names,
+    (code, message): (i32, &str),
+) {
     let _ = write!(
         text,
         "/* What the code returned by {0} means. */\n\
@@ -444,7 +496,7 @@ fn write_errors(text: &mut String, signature: &Signature, names: &Names) {
     }
     let _ = write!(
         text,
-        "  case {OUT_OF_MEMORY}: return \"not enough memory\";\n  \
+        "  case {code}: return \"{message}\";\n  \
          default: return \"unknown error\";\n  }}\n}}\n\n"
     );
 }

@@ -15,6 +15,8 @@ pub(super) const INTERFACE_PREFIX: &str = "_mlir_ciface_";
 pub(crate) const KERNEL_PREFIX: &str = "tc.kernel.";
 /// The prefix of the entry functions that this process calls.
 pub(crate) const ENTRY_PREFIX: &str = "_tc_entry_";
+/// The end of the name, in C, of the function that computes the bytes of a workspace.
+pub(crate) const WORKSPACE_BYTES: &str = "_workspace_bytes";
 
 impl Module {
     /// Adds for each function an entry that takes the address of an array of pointers
@@ -91,70 +93,142 @@ impl Module {
         signatures: &[Signature],
         symbols: &[String],
     ) -> Result<(), Error> {
+        let Types { pointer, i32_type, .. } = self.basic_types();
         for (signature, symbol) in signatures.iter().zip(symbols) {
-            self.free_symbol(symbol)?;
-            let callee = c_string(&format!("{INTERFACE_PREFIX}{}", signature.name));
-            let count = signature.arguments.len();
-            let sizes = signature.sizes();
-            let num_unknown = signature.unknown_extents().count();
-            // SAFETY: all values belong to the module's context; the builder is positioned before
-            // it is used, and disposed of. The callee takes as many pointers as there are arguments.
-            unsafe {
-                let callee = LLVMGetNamedFunction(self.raw.0, callee.as_ptr());
-                if callee.is_null() {
-                    return Err(Error::Llvm(format!("'{}' has no C interface", signature.name)));
-                }
-                let pointer = LLVMPointerTypeInContext(self.context.raw, 0);
-                let i64_type = LLVMInt64TypeInContext(self.context.raw);
-                let i32_type = LLVMInt32TypeInContext(self.context.raw);
-                let mut parameters = vec![pointer; count];
-                parameters.resize(count + sizes.len() + num_unknown, i64_type);
-                let ty = LLVMFunctionType(
-                    i32_type,
-                    parameters.as_mut_ptr(),
-                    parameters.len() as c_uint,
-                    0,
-                );
-                let name = c_string(symbol);
-                let function = LLVMAddFunction(self.raw.0, name.as_ptr(), ty);
-                let block = LLVMAppendBasicBlockInContext(self.context.raw, function, c"".as_ptr());
-                let builder = LLVMCreateBuilderInContext(self.context.raw);
-                LLVMPositionBuilderAtEnd(builder, block);
-                let parameter = |number: usize| LLVMGetParam(function, number as c_uint);
-                let values = Values {
-                    builder,
-                    i64_type,
-                    sizes: (count..)
-                        .zip(&sizes)
-                        .map(|(number, size)| ((*size).to_string(), parameter(number)))
-                        .collect(),
-                    unknown: (count + sizes.len()..)
-                        .zip(signature.unknown_extents())
-                        .map(|(number, place)| (place, parameter(number)))
-                        .collect(),
-                };
-                let mut passed: Vec<_> = signature
-                    .arguments
-                    .iter()
-                    .enumerate()
-                    .map(|(number, argument)| {
-                        let words = values.descriptor(parameter(number), number, argument);
-                        values.store(pointer, &words)
-                    })
-                    .collect();
-                let result = LLVMBuildCall2(
-                    builder,
-                    LLVMGlobalGetValueType(callee),
-                    callee,
-                    passed.as_mut_ptr(),
-                    passed.len() as c_uint,
-                    c"".as_ptr(),
-                );
-                LLVMBuildRet(builder, result);
-                LLVMDisposeBuilder(builder);
-            }
+            let callee = self.c_interface(&signature.name)?;
+            let values = self.open_function(signature, symbol, Some(pointer), &[], i32_type)?;
+            let passed = values.descriptors(signature);
+            values.close(values.call(callee, passed));
         }
         Ok(())
+    }
+
+    /// Adds two functions for each signature of code that launches kernels: one with the symbol, on addresses of
+    /// the device, and one with [`WORKSPACE_BYTES`] behind it, on sizes only.
+    ///
+    /// `workspace` is the end of the names of the functions that store the bytes of a workspace.
+    pub fn add_device_interfaces(
+        &mut self,
+        signatures: &[Signature],
+        symbols: &[String],
+        workspace: &str,
+        constant_bytes: usize,
+    ) -> Result<(), Error> {
+        let Types { pointer, i32_type, i64_type } = self.basic_types();
+        for (signature, symbol) in signatures.iter().zip(symbols) {
+            let callee = self.c_interface(&format!("{}{workspace}", signature.name))?;
+            let sizes = format!("{symbol}{WORKSPACE_BYTES}");
+            let values = self.open_function(signature, &sizes, None, &[], i64_type)?;
+            let bytes = values.store(&[values.constant(0)]);
+            let mut passed = values.descriptors(signature);
+            passed.push(bytes);
+            values.call(callee, passed);
+            let workspace_bytes = values.function;
+            values.close(values.load(bytes));
+
+            let callee = self.c_interface(&signature.name)?;
+            let more = [i64_type, i64_type, pointer];
+            let values = self.open_function(signature, symbol, Some(i64_type), &more, i32_type)?;
+            let count = signature.arguments.len();
+            let first = count + values.sizes.len() + values.unknown.len();
+            let [workspace, constants, table] =
+                [0, 1, 2].map(|number| values.parameter(first + number));
+            let sizes = (count..first).map(|number| values.parameter(number)).collect();
+            let bytes = values.call(workspace_bytes, sizes);
+            let array = |address, bytes| {
+                let words = [address, address, values.constant(0), bytes, values.constant(1)];
+                values.store(&words)
+            };
+            let mut passed = values.descriptors(signature);
+            passed.push(array(workspace, bytes));
+            passed.push(array(constants, values.constant(constant_bytes as i64)));
+            passed.push(table);
+            values.close(values.call(callee, passed));
+        }
+        Ok(())
+    }
+
+    /// Defines a constant array of bytes, unless the module has it.
+    pub fn define_bytes(&self, symbol: &str, bytes: &[u8]) {
+        let name = c_string(symbol);
+        // SAFETY: the context is alive, and the bytes are copied.
+        unsafe {
+            if !LLVMGetNamedGlobal(self.raw.0, name.as_ptr()).is_null() {
+                return;
+            }
+            let value =
+                LLVMConstStringInContext2(self.context.raw, bytes.as_ptr().cast(), bytes.len(), 1);
+            let variable = LLVMAddGlobal(self.raw.0, LLVMTypeOf(value), name.as_ptr());
+            LLVMSetInitializer(variable, value);
+            LLVMSetGlobalConstant(variable, 1);
+            LLVMSetAlignment(variable, 16);
+        }
+    }
+
+    fn basic_types(&self) -> Types {
+        // SAFETY: the context is alive.
+        unsafe {
+            Types {
+                pointer: LLVMPointerTypeInContext(self.context.raw, 0),
+                i32_type: LLVMInt32TypeInContext(self.context.raw),
+                i64_type: LLVMInt64TypeInContext(self.context.raw),
+            }
+        }
+    }
+
+    /// The function on descriptors of a name.
+    fn c_interface(&self, name: &str) -> Result<LLVMValueRef, Error> {
+        let symbol = c_string(&format!("{INTERFACE_PREFIX}{name}"));
+        // SAFETY: the module is alive.
+        let function = unsafe { LLVMGetNamedFunction(self.raw.0, symbol.as_ptr()) };
+        match function.is_null() {
+            true => Err(Error::Llvm(format!("'{name}' has no C interface"))),
+            false => Ok(function),
+        }
+    }
+
+    /// Adds a function with a parameter of type `address` for each argument, or without them, then the sizes, and
+    /// then parameters of the types in `more`.
+    fn open_function(
+        &self,
+        signature: &Signature,
+        symbol: &str,
+        address: Option<LLVMTypeRef>,
+        more: &[LLVMTypeRef],
+        result: LLVMTypeRef,
+    ) -> Result<Values, Error> {
+        self.free_symbol(symbol)?;
+        let types = self.basic_types();
+        let sizes = signature.sizes();
+        let mut parameters: Vec<_> = signature.arguments.iter().filter_map(|_| address).collect();
+        let count = parameters.len();
+        let first = count + sizes.len();
+        let end = first + signature.unknown_extents().count();
+        parameters.resize(end, types.i64_type);
+        parameters.extend(more);
+        let name = c_string(symbol);
+        // SAFETY: all values belong to the module's context, and the builder is positioned.
+        let (function, builder) = unsafe {
+            let count = parameters.len() as c_uint;
+            let ty = LLVMFunctionType(result, parameters.as_mut_ptr(), count, 0);
+            let function = LLVMAddFunction(self.raw.0, name.as_ptr(), ty);
+            let block = LLVMAppendBasicBlockInContext(self.context.raw, function, c"".as_ptr());
+            let builder = LLVMCreateBuilderInContext(self.context.raw);
+            LLVMPositionBuilderAtEnd(builder, block);
+            (function, builder)
+        };
+        // SAFETY: the function has these parameters.
+        let parameter = |number: usize| unsafe { LLVMGetParam(function, number as c_uint) };
+        let sizes = (count..).zip(&sizes);
+        let unknown = (first..).zip(signature.unknown_extents());
+        Ok(Values {
+            function,
+            builder,
+            types,
+            num_addresses: count,
+            sizes: sizes.map(|(number, size)| (size.to_string(), parameter(number))).collect(),
+            unknown: unknown.map(|(number, place)| (place, parameter(number))).collect(),
+        })
     }
 
     /// Frees a symbol: renames the function or variable that has it, which is local to the module.
@@ -176,24 +250,87 @@ impl Module {
     }
 }
 
-/// The parameters of a function that are no pointers, and what computes with them.
-struct Values {
-    builder: LLVMBuilderRef,
+/// The types of functions.
+#[derive(Clone, Copy)]
+struct Types {
+    pointer: LLVMTypeRef,
+    i32_type: LLVMTypeRef,
     i64_type: LLVMTypeRef,
+}
+
+/// A function that is being built, and its sizes.
+struct Values {
+    function: LLVMValueRef,
+    builder: LLVMBuilderRef,
+    types: Types,
+    /// The number of parameters that are addresses, which come first.
+    num_addresses: usize,
     sizes: BTreeMap<String, LLVMValueRef>,
     unknown: BTreeMap<(usize, usize), LLVMValueRef>,
+}
+
+impl Drop for Values {
+    fn drop(&mut self) {
+        // SAFETY: the builder is its own.
+        unsafe { LLVMDisposeBuilder(self.builder) }
+    }
 }
 
 impl Values {
     fn constant(&self, value: i64) -> LLVMValueRef {
         // SAFETY: a type of a context that is alive.
-        unsafe { LLVMConstInt(self.i64_type, value as u64, 1) }
+        unsafe { LLVMConstInt(self.types.i64_type, value as u64, 1) }
+    }
+
+    fn parameter(&self, number: usize) -> LLVMValueRef {
+        // SAFETY: the caller knows the parameters of the function.
+        unsafe { LLVMGetParam(self.function, number as c_uint) }
+    }
+
+    /// Calls a function with these arguments, which it takes.
+    fn call(&self, callee: LLVMValueRef, mut passed: Vec<LLVMValueRef>) -> LLVMValueRef {
+        // SAFETY: values of the function that the builder is in.
+        unsafe {
+            LLVMBuildCall2(
+                self.builder,
+                LLVMGlobalGetValueType(callee),
+                callee,
+                passed.as_mut_ptr(),
+                passed.len() as c_uint,
+                c"".as_ptr(),
+            )
+        }
+    }
+
+    /// The word at an address.
+    fn load(&self, address: LLVMValueRef) -> LLVMValueRef {
+        // SAFETY: values of the function that the builder is in.
+        unsafe { LLVMBuildLoad2(self.builder, self.types.i64_type, address, c"".as_ptr()) }
+    }
+
+    /// Ends the function.
+    fn close(&self, result: LLVMValueRef) {
+        // SAFETY: a value of the function that the builder is in.
+        unsafe { LLVMBuildRet(self.builder, result) };
+    }
+
+    /// Stores the descriptors of the arguments. Their addresses are the parameters, or 0.
+    fn descriptors(&self, signature: &Signature) -> Vec<LLVMValueRef> {
+        let arguments = signature.arguments.iter().enumerate();
+        let descriptor = |(number, argument)| {
+            let address = match number < self.num_addresses {
+                true => self.parameter(number),
+                false => self.constant(0),
+            };
+            self.store(&self.descriptor(address, number, argument))
+        };
+        arguments.map(descriptor).collect()
     }
 
     /// The words of the descriptor of a row-major array: MLIR's, see [`crate::backend::Descriptor`].
     fn descriptor(
         &self,
-        pointer: LLVMValueRef,
+        address: LLVMValueRef,
         number: usize,
         argument: &Argument,
     ) -> Vec<LLVMValueRef> {
@@ -217,28 +354,28 @@ impl Values {
             strides[dim - 1] =
                 unsafe { LLVMBuildMul(self.builder, strides[dim], extents[dim], c"".as_ptr()) };
         }
-        [vec![pointer, pointer, self.constant(0)], extents, strides].concat()
+        [vec![address, address, self.constant(0)], extents, strides].concat()
     }
 
     /// Stores words on the stack. Returns where.
-    fn store(&self, pointer: LLVMTypeRef, words: &[LLVMValueRef]) -> LLVMValueRef {
+    fn store(&self, words: &[LLVMValueRef]) -> LLVMValueRef {
+        let word = self.types.i64_type;
         // SAFETY: values of the function that the builder is in; pointers are as large as words
         // in the descriptors of the targets that there are, of 64 bits.
         unsafe {
             let count = self.constant(words.len() as i64);
-            let array = LLVMBuildArrayAlloca(self.builder, self.i64_type, count, c"".as_ptr());
-            for (number, word) in words.iter().enumerate() {
+            let array = LLVMBuildArrayAlloca(self.builder, word, count, c"".as_ptr());
+            for (number, value) in words.iter().enumerate() {
                 let mut index = [self.constant(number as i64)];
-                let ty = if number < 2 { pointer } else { self.i64_type };
                 let place = LLVMBuildInBoundsGEP2(
                     self.builder,
-                    ty,
+                    word,
                     array,
                     index.as_mut_ptr(),
                     1,
                     c"".as_ptr(),
                 );
-                LLVMBuildStore(self.builder, *word, place);
+                LLVMBuildStore(self.builder, *value, place);
             }
             array
         }
@@ -284,7 +421,7 @@ impl Values {
             let remainder = || LLVMBuildSRem(builder, lhs, rhs, name);
             let is_inexact = || compare(LLVMIntPredicate::LLVMIntNE, remainder(), zero);
             let differ = || LLVMBuildXor(builder, less(lhs, zero), less(rhs, zero), name);
-            let widen = |condition| LLVMBuildZExt(builder, condition, self.i64_type, name);
+            let widen = |condition| LLVMBuildZExt(builder, condition, self.types.i64_type, name);
             match node {
                 Node::Add(..) => LLVMBuildAdd(builder, lhs, rhs, name),
                 Node::Mul(..) => LLVMBuildMul(builder, lhs, rhs, name),

@@ -7,7 +7,7 @@ pub mod header;
 pub(crate) mod interface;
 pub mod pipeline;
 
-pub(crate) use cost::work_costs;
+pub(crate) use cost::{extents, work_costs};
 
 use crate::{
     backend::{
@@ -205,9 +205,9 @@ impl Artifact for Program {
         }
     }
 
-    fn interface(&self, stem: &str) -> Result<Interface, Error> {
-        let guard = format!("{stem}.h").to_uppercase();
-        Ok(Interface { ending: "h", text: header::write(&self.signatures, &guard, self.threads) })
+    fn interface(&self, _: Form, stem: &str) -> Result<Interface, Error> {
+        let code = header::Code::Host { threads: self.threads };
+        Ok(Interface { ending: "h", text: header::write(&self.signatures, stem, &code) })
     }
 
     fn load(&self) -> Result<Compiled, Error> {

@@ -1,12 +1,14 @@
 //! The target and the backend for NVIDIA's GPUs.
 
-use super::{Cuda, Emulator, Program, machine::machines, manifest, pipeline, ptxas::assemble};
+use super::{
+    Cuda, Emulator, Program, machine::machines, manifest, pipeline, plan, ptxas::assemble,
+};
 use crate::{
     backend::{
         Artifact, Backend, Compiled, Cost, Error, Form, Interface, Signature, Stage,
         read_signatures,
     },
-    cpu,
+    cpu::{self, header},
 };
 use melior::ir::Module;
 use std::sync::{Arc, Mutex};
@@ -102,9 +104,16 @@ impl Backend for Nvvm {
 
     fn cost(&self, module: &Module, codegen: &Codegen) -> Result<Vec<Cost>, Error> {
         check(&codegen.machine)?;
-        let (copy, _) = cpu::prepare(module)?;
+        let (mut copy, upstream) = cpu::prepare(module)?;
         let signatures = read_signatures(&copy).ok_or(Error::Lowering)?;
-        Ok(cpu::work_costs(&signatures, &copy))
+        let mut costs = cpu::work_costs(&signatures, &copy);
+        let threads = pipeline::threads(codegen.strict_fp);
+        let kernels = pipeline::to_kernels(codegen, upstream);
+        cpu::run(&mut copy, &format!("{kernels},gpu.module({threads})"))?;
+        for (cost, memory) in costs.iter_mut().zip(plan::memory(&copy, &signatures)) {
+            (cost.temporary_bytes, cost.scratch_bytes) = memory;
+        }
+        Ok(costs)
     }
 }
 
@@ -132,15 +141,29 @@ impl Artifact for Generated {
         match form {
             Form::Ptx => Ok(self.program.ptx().as_bytes().to_vec()),
             Form::Cubin => assemble(self.program.ptx(), &self.machine),
-            Form::Object => Ok(self.program.object().to_vec()),
+            Form::Object => self.program.object(),
             Form::LlvmIr | Form::Assembly => {
                 Err(Error::Form { target: "nvvm", form, forms: FORMS })
             }
         }
     }
 
-    fn interface(&self, _: &str) -> Result<Interface, Error> {
-        Ok(Interface { ending: "json", text: manifest::write(&self.program, &self.machine)? })
+    fn interface(&self, form: Form, stem: &str) -> Result<Interface, Error> {
+        let program = &self.program;
+        if form != Form::Object {
+            return Ok(Interface {
+                ending: "json",
+                text: manifest::write(program, &self.machine)?,
+            });
+        }
+        let kernels = manifest::kernels(program)?;
+        let device = header::Device {
+            kernels: kernels.into_iter().map(|(kernel, _)| kernel).collect(),
+            constant_bytes: program.constants().len(),
+            constants: program.constants_symbol(),
+        };
+        let code = header::Code::Device(&device);
+        Ok(Interface { ending: "h", text: header::write(program.signatures(), stem, &code) })
     }
 
     fn load(&self) -> Result<Compiled, Error> {

@@ -31,6 +31,7 @@ pub mod emulator;
 mod machine;
 mod manifest;
 pub mod pipeline;
+mod plan;
 mod program;
 mod ptxas;
 

@@ -28,23 +28,29 @@
 
 use super::{
     device::{Device, DeviceError, Run},
-    kernels, pipeline, ptx,
+    kernels, pipeline,
+    plan::{Plan, plans},
+    ptx,
 };
 use crate::{
     backend::{
         CallError, Code, Compiled, Descriptor, Error, KernelCounts, Role, Signature,
         read_signatures,
     },
-    cpu, llvm,
+    cpu::{self, header},
+    llvm,
 };
 use melior::ir::Module;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tc_dialects::mlir;
 use tc_passes::{
-    convert::launch_to_calls::{Constants, constants},
+    analysis::launches::constants,
     target::Codegen,
     transform::{assign_buffers::WORKSPACE, check_device_reads::DEVICE_FAILED},
 };
+
+/// How the symbol of the constants begins in an object.
+const CONSTANTS_PREFIX: &str = "_tc_constants_";
 
 /// A compiled program.
 pub struct Program {
@@ -52,7 +58,8 @@ pub struct Program {
     ptx: String,
     kernels: Vec<String>,
     constants: Vec<u8>,
-    object: Vec<u8>,
+    plans: Vec<Plan>,
+    host: llvm::Module,
 }
 
 impl Program {
@@ -64,12 +71,12 @@ impl Program {
         let (mut copy, upstream) = cpu::prepare(module)?;
         let signatures = read_signatures(&copy).ok_or(Error::Lowering)?;
         cpu::run(&mut copy, &pipeline::to_kernels(codegen, upstream))?;
+        let constants = constants(mlir::op_ref(copy.as_operation())).map_err(|report| {
+            report.emit();
+            Error::Lowering
+        })?;
+        let plans = plans(&copy, &signatures, &constants);
         cpu::rename(&copy);
-        let Constants { bytes: constants, .. } = constants(mlir::op_ref(copy.as_operation()))
-            .map_err(|report| {
-                report.emit();
-                Error::Lowering
-            })?;
         cpu::run(&mut copy, "convert-launch-to-calls")?;
         let (mut text, mut names) = (String::new(), Vec::new());
         let ops = mlir::ops(mlir::block_ref(copy.body()));
@@ -91,9 +98,10 @@ impl Program {
         }
         let entries = entries(&signatures);
         code.add_entries(&entries.iter().map(String::as_str).collect::<Vec<_>>())?;
+        let (symbols, constants) = (header::function_names(&signatures), constants.bytes);
+        code.add_device_interfaces(&signatures, &symbols, WORKSPACE, constants.len())?;
         code.optimize()?;
-        let object = code.emit(llvm::Artifact::Object)?;
-        Ok(Self { signatures, ptx: text, kernels: names, constants, object })
+        Ok(Self { signatures, ptx: text, kernels: names, constants, plans, host: code })
     }
 
     /// What each function takes and gives.
@@ -116,9 +124,26 @@ impl Program {
         &self.constants
     }
 
-    /// The host code as an object.
-    pub fn object(&self) -> &[u8] {
-        &self.object
+    /// The host code and the constants as an object.
+    ///
+    /// # Errors
+    /// LLVM cannot generate code.
+    pub fn object(&self) -> Result<Vec<u8>, Error> {
+        // No array of C is empty.
+        let bytes = if self.constants.is_empty() { &[0][..] } else { &self.constants };
+        self.host.define_bytes(&self.constants_symbol(), bytes);
+        self.host.emit(llvm::Artifact::Object)
+    }
+
+    /// The symbol of the constants in an object: objects of several programs can be linked.
+    pub(super) fn constants_symbol(&self) -> String {
+        let first = self.signatures.first().map_or("", |it| &it.name);
+        format!("{CONSTANTS_PREFIX}{first}")
+    }
+
+    /// What each function does on a device.
+    pub(super) fn plans(&self) -> &[Plan] {
+        &self.plans
     }
 
     /// Loads host code into this process, and constants to a device that has the kernels.
@@ -128,7 +153,8 @@ impl Program {
     pub fn load(&self, device: Arc<Mutex<dyn Device>>) -> Result<Compiled, Error> {
         let entries = entries(&self.signatures);
         let names: Vec<_> = entries.iter().map(String::as_str).collect();
-        let host = cpu::code::Loaded::new(&self.object, &names, 1)?;
+        let host = self.host.emit(llvm::Artifact::Object)?;
+        let host = cpu::code::Loaded::new(&host, &names, 1)?;
         let constants = {
             let mut device = locked(&device);
             let address = device.allocate(self.constants.len())?;

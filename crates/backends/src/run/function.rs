@@ -425,7 +425,7 @@ fn name_of(argument: &Argument, dim: usize) -> Option<String> {
     match &argument.shape[dim] {
         Extent::Constant(_) | Extent::Computed(_) => None,
         Extent::Size(name) => Some(name.clone()),
-        Extent::Unknown => Some(format!("{}.{dim}", argument.name)),
+        Extent::Unknown => Some(argument.extent_name(dim)),
     }
 }
 

@@ -5,6 +5,7 @@ pub mod cost;
 pub mod element_ranges;
 pub mod index_reader;
 pub mod index_values;
+pub mod launches;
 pub mod linalg;
 pub mod print_graph;
 pub mod print_indexing_maps;

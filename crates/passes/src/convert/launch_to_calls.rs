@@ -17,8 +17,10 @@
 //! A call of `read` that fails gives a status that is not 0. The call has the attribute `tc.device_status`, for
 //! `check-device-reads`.
 
-use super::outline_kernels::LAUNCH;
-use crate::analysis::buffers::{DEVICE_STATUS, IS_WORKSPACE, VIEWS, needs_loops};
+use crate::analysis::{
+    buffers::{DEVICE_STATUS, IS_WORKSPACE, VIEWS, needs_loops},
+    launches::{Kernel, LAUNCH, constants, kernels},
+};
 use melior::ir::{
     Attribute, BlockLike, Type, TypeLike, ValueLike,
     attribute::DenseI32ArrayAttribute,
@@ -42,8 +44,6 @@ pub const PASS: PassInfo = PassInfo {
     run,
 };
 
-/// The bytes that constants are aligned to.
-const ALIGNMENT: usize = 256;
 /// Operations of control flow, which pass buffers on.
 const CONTROL: [&str; 7] =
     ["func.return", "scf.condition", "scf.for", "scf.if", "scf.while", "scf.yield", "arith.select"];
@@ -81,68 +81,6 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         mlir::erase(op);
     }
     Ok(())
-}
-
-/// The constants of a program.
-pub struct Constants {
-    /// Their bytes, one behind the other.
-    pub bytes: Vec<u8>,
-    /// Where each begins, by its symbol.
-    places: HashMap<String, i64>,
-}
-
-/// The bytes of the constants of a module, in order.
-///
-/// # Errors
-/// The bytes of a constant are not known.
-pub fn constants(module: Op<'_>) -> Result<Constants, Report<'_>> {
-    let mut found = Constants { bytes: Vec::new(), places: HashMap::new() };
-    let ops = mlir::body(module, 0).map(mlir::ops).unwrap_or_default();
-    for op in ops.into_iter().filter(|op| mlir::is(*op, "memref.global")) {
-        let ty = op.attribute("type").ok().and_then(mlir::type_of);
-        let name = mlir::string_attr(op, "sym_name").unwrap_or_default();
-        let bytes = ty.and_then(|ty| {
-            let count: i64 =
-                mlir::shape(ty).into_iter().collect::<Option<Vec<_>>>()?.iter().product();
-            let count = usize::try_from(count).ok()?;
-            let width = mlir::byte_width(mlir::element_type(ty)) as usize;
-            let (bytes, is_splat) =
-                mlir::dense_bytes(op.attribute("initial_value").ok()?, count, width)?;
-            Some(if is_splat { bytes.repeat(count) } else { bytes })
-        });
-        let bytes = bytes.ok_or_else(|| {
-            let message =
-                "has no elements in the program; a device needs constants as 'dense' attributes";
-            Report::op_error(op, message)
-        })?;
-        found.bytes.resize(found.bytes.len().next_multiple_of(ALIGNMENT), 0);
-        found.places.insert(name.to_string(), found.bytes.len() as i64);
-        found.bytes.extend(bytes);
-    }
-    Ok(found)
-}
-
-/// The number of a kernel, and the threads of its blocks.
-type Kernel = (i64, i64);
-
-/// The kernels of a module by their symbols.
-fn kernels(module: Op) -> HashMap<String, Kernel> {
-    let mut found = HashMap::new();
-    let ops = mlir::body(module, 0).map(mlir::ops).unwrap_or_default();
-    for module in ops.into_iter().filter(|op| mlir::is(*op, "gpu.module")) {
-        let name = |op| mlir::string_attr(op, "sym_name").unwrap_or_default();
-        let ops = mlir::body(module, 0).map(mlir::ops).unwrap_or_default();
-        for kernel in ops.into_iter().filter(|op| mlir::is(*op, "gpu.func")) {
-            let sizes = kernel.attribute("known_block_size").ok();
-            let sizes = sizes.and_then(|it| DenseI32ArrayAttribute::try_from(it).ok());
-            let threads = sizes.map_or(1, |sizes| {
-                (0..sizes.len()).map(|dim| i64::from(sizes.element(dim).unwrap_or(1))).product()
-            });
-            let symbol = format!("@{}::@{}", name(module), name(kernel));
-            found.insert(symbol, (found.len() as i64, threads));
-        }
-    }
-    found
 }
 
 /// A function in conversion.

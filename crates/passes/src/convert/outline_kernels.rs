@@ -37,7 +37,10 @@
 
 use super::{generic_builder::GenericBuilder, index_emitter::IndexMath};
 use crate::{
-    analysis::buffers::{buffers_alone, needs_loops, values_from_outside},
+    analysis::{
+        buffers::{buffers_alone, needs_loops, values_from_outside},
+        launches::LAUNCH,
+    },
     loops,
 };
 use melior::ir::{
@@ -68,8 +71,6 @@ pub const PASS: PassInfo = PassInfo {
     run,
 };
 
-/// The operation that starts a kernel.
-pub const LAUNCH: &str = "imap.launch";
 /// The module of the kernels.
 const MODULE: &str = "kernels";
 /// The beginnings of the names of operations that a kernel of loops cannot hold.

@@ -1,6 +1,6 @@
 //! Index values and extents of a function as expressions over the sizes of its arguments.
 
-use melior::ir::{ValueLike, operation::OperationLike};
+use melior::ir::{Type, ValueLike, operation::OperationLike, r#type::MemRefType};
 use std::{cell::RefCell, collections::HashMap};
 use tc_dialects::{
     imap,
@@ -13,6 +13,12 @@ use tc_ir::{
 
 /// How many operations may lie between a value and the arguments.
 const MAX_DEPTH: usize = 64;
+
+/// The attribute of a view with what is static of some of its numbers, and the group of the other operands.
+type Part = (&'static str, usize);
+const OFFSETS: Part = ("static_offsets", 1);
+const SIZES: Part = ("static_sizes", 2);
+const STRIDES: Part = ("static_strides", 3);
 
 /// The extents of the arguments of a function, as expressions over sizes. Size `n` is the runtime variable
 /// `n`.
@@ -129,13 +135,26 @@ impl<'i> Extents<'i> {
             "arith.subi" => binary(&|a, b| ir.sub(a, b)),
             "arith.muli" => binary(&|a, b| ir.mul(a, b)),
             "arith.minsi" => binary(&|a, b| ir.min(a, b)),
-            "arith.maxsi" => binary(&|a, b| ir.max(a, b)),
+            "arith.maxsi" => binary(&|a, b| match (ir.as_constant(a), ir.as_constant(b)) {
+                (Some(0), _) => self.not_negative(b),
+                (_, Some(0)) => self.not_negative(a),
+                _ => ir.max(a, b),
+            }),
             "arith.floordivsi" => binary(&|a, b| ir.floor_div(a, b)),
             "arith.ceildivsi" => binary(&|a, b| ir.ceil_div(a, b)),
             "arith.index_cast" => operand(0),
             "tensor.dim" | "memref.dim" => {
                 let dim = ir.as_constant(operand(1)?)?;
                 self.extent_within(mlir::operand(op, 0), usize::try_from(dim).ok()?, depth)
+            }
+            "memref.extract_strided_metadata" => {
+                let buffer = mlir::operand(op, 0);
+                let rank = mlir::shape(buffer.r#type()).len();
+                match mlir::number(value).checked_sub(1)? {
+                    0 => self.offset_within(buffer, depth),
+                    part if part <= rank => self.extent_within(buffer, part - 1, depth),
+                    part => self.stride_within(buffer, part - 1 - rank, depth),
+                }
             }
             "tensor.extract" | "memref.load" => {
                 self.scalars.get(self.argument(root(mlir::operand(op, 0)))?).copied()?
@@ -181,6 +200,11 @@ impl<'i> Extents<'i> {
                 let number = shape[..dim].iter().filter(|extent| extent.is_none()).count();
                 self.value_within(*mlir::operands(op).get(number)?, depth)
             }
+            "memref.view" => {
+                let number = shape[..dim].iter().filter(|extent| extent.is_none()).count();
+                self.value_within(*mlir::operands(op).get(2 + number)?, depth)
+            }
+            "memref.reinterpret_cast" | "memref.subview" => self.part(op, SIZES, dim, depth),
             "tensor.cast"
             | "memref.cast"
             | "bufferization.to_tensor"
@@ -195,6 +219,85 @@ impl<'i> Extents<'i> {
                 let init = imap::destinations(op)?.get(mlir::number(shaped)).copied()?;
                 self.extent_within(init, dim, depth)
             }
+        }
+    }
+
+    /// The elements from the start of the memory of a buffer to its first element.
+    pub fn offset(&self, buffer: Val) -> Option<Expr> {
+        self.offset_within(buffer, MAX_DEPTH)
+    }
+
+    fn offset_within(&self, buffer: Val, depth: usize) -> Option<Expr> {
+        let depth = depth.checked_sub(1)?;
+        let (_, offset) = MemRefType::try_from(buffer.r#type()).ok()?.strides_and_offset();
+        if offset != i64::MIN {
+            return Some(self.ir.constant(offset));
+        }
+        let op = mlir::defining_op(buffer)?;
+        let source = mlir::operand(op, 0);
+        match mlir::name(op) {
+            "memref.cast" => self.offset_within(source, depth),
+            "memref.reinterpret_cast" => self.part(op, OFFSETS, 0, depth),
+            "memref.subview" => {
+                let mut offset = self.offset_within(source, depth)?;
+                for dim in 0..mlir::shape(source.r#type()).len() {
+                    let stride = self.stride_within(source, dim, depth)?;
+                    let start = self.part(op, OFFSETS, dim, depth)?;
+                    offset = self.ir.add(offset, self.ir.mul(start, stride));
+                }
+                Some(offset)
+            }
+            _ => None,
+        }
+    }
+
+    /// The elements from one to the next along a dimension of a buffer.
+    fn stride_within(&self, buffer: Val, dim: usize, depth: usize) -> Option<Expr> {
+        let depth = depth.checked_sub(1)?;
+        let ty = MemRefType::try_from(buffer.r#type()).ok()?;
+        let (strides, _) = ty.strides_and_offset();
+        let stride = *strides.get(dim)?;
+        if stride != i64::MIN {
+            return Some(self.ir.constant(stride));
+        }
+        let shape = mlir::shape(buffer.r#type());
+        let extents: Vec<_> = shape.iter().map(|extent| extent.unwrap_or(i64::MIN)).collect();
+        let element = mlir::element_type(buffer.r#type());
+        let plain = MemRefType::contiguous(element, &extents, ty.memory_space());
+        if buffer.r#type() == Type::from(plain) {
+            let mut product = self.ir.constant(1);
+            for dim in dim + 1..shape.len() {
+                product = self.ir.mul(product, self.extent_within(buffer, dim, depth)?);
+            }
+            return Some(product);
+        }
+        let op = mlir::defining_op(buffer)?;
+        let source = mlir::operand(op, 0);
+        match mlir::name(op) {
+            "memref.cast" => self.stride_within(source, dim, depth),
+            "memref.reinterpret_cast" => self.part(op, STRIDES, dim, depth),
+            "memref.subview" if mlir::shape(source.r#type()).len() == shape.len() => {
+                let step = self.part(op, STRIDES, dim, depth)?;
+                Some(self.ir.mul(step, self.stride_within(source, dim, depth)?))
+            }
+            _ => None,
+        }
+    }
+
+    /// One of the offsets, sizes or strides of a view.
+    fn part(&self, op: Op, (name, group): Part, number: usize, depth: usize) -> Option<Expr> {
+        let parts = mlir::integers_attr(op, name);
+        // Without dimensions of the source that the view drops, the numbers are those of dimensions.
+        let rank = mlir::shape(mlir::result(op, 0).r#type()).len();
+        if name == SIZES.0 && parts.len() != rank {
+            return None;
+        }
+        match *parts.get(number)? {
+            i64::MIN => {
+                let before = parts[..number].iter().filter(|it| **it == i64::MIN).count();
+                self.value_within(*mlir::operand_group(op, group).get(before)?, depth)
+            }
+            part => Some(self.ir.constant(part)),
         }
     }
 

@@ -17,6 +17,8 @@
 //!   as packed panels and partial sums, and all arrays on the stack. Memory that each thread allocates
 //!   counts once per thread.
 //!
+//! On a GPU, `temporary_bytes` is the workspace of a call, and `scratch_bytes` the shared memory of a block.
+//!
 //! The body of a loop counts as often as the loop runs. The analysis evaluates the counter of an
 //! `scf.while` if the counter does not depend on data. It adds the iterations of an `scf.for` one by one if
 //! the bounds of an inner loop depend on its index.
