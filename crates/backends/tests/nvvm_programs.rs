@@ -240,6 +240,40 @@ fn parts_of_buffers_are_copied_and_passed() {
 }
 
 #[test]
+fn buffers_without_elements_are_arguments() {
+    // Folds of no values are their starts, and operations without points do nothing.
+    let text = "
+      func.func @f(%x: tensor<0x4xf32>, %y: tensor<4xf32>, %i: tensor<0xi32>) -> (tensor<4xf32>, tensor<0x4xf32>, tensor<4xf32>) {
+        %c = arith.constant dense<> : tensor<0x4xf32>
+        %start = arith.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+        %e = tensor.empty() : tensor<4xf32>
+        %s = imap.generic (j)[i] domain: j in [0, 3], i in [0, -1]
+            ins(%x[i, j], %c[i, j] : tensor<0x4xf32>, tensor<0x4xf32>) outs(%start[j] : tensor<4xf32>) fold [add f32 from outs 0] {
+        ^bb0(%a: f32, %b: f32):
+          %p = arith.mulf %a, %b : f32
+          imap.yield %p : f32
+        } -> tensor<4xf32>
+        %e1 = tensor.empty() : tensor<0x4xf32>
+        %z = imap.generic (i, j) domain: i in [0, -1], j in [0, 3]
+            ins(%x[i, j], %s[j] : tensor<0x4xf32>, tensor<4xf32>) outs(%e1[i, j] : tensor<0x4xf32>) {
+        ^bb0(%a: f32, %b: f32):
+          %p = arith.addf %a, %b : f32
+          imap.yield %p : f32
+        } -> tensor<0x4xf32>
+        %m = imap.generic (j)[i] domain: j in [0, 3], i in [0, -1]
+            ins(%z[i, j] : tensor<0x4xf32>) outs(%e[j] : tensor<4xf32>) fold [maxf f32] {
+        ^bb0(%a: f32):
+          imap.yield %a : f32
+        } -> tensor<4xf32>
+        return %s, %z, %m : tensor<4xf32>, tensor<0x4xf32>, tensor<4xf32>
+      }";
+    let mut run = inputs(&[&[0, 4], &[4]], 3);
+    run.push(Tensor::zeros(ElementType::I32, &[0]).expect("no elements"));
+    let run = check(text, "f", &[&run]);
+    assert_eq!(run.elements, 8, "{run:?}");
+}
+
+#[test]
 fn captured_scalars_of_every_type_are_arguments() {
     for (ty, values) in [
         ("f64", Tensor::from_values(&[2], &[0.5f64, -3.0])),
