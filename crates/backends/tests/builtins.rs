@@ -165,10 +165,9 @@ fn calls<T: Float>(function: &Builtin, arguments: &[Vec<T>]) -> Vec<T> {
     arguments.iter().map(|arguments| T::call(function, arguments)).collect()
 }
 
-/// A kernel that computes a function at its points, one array per argument.
-fn kernel(points: &Points) -> String {
-    let Points { function, width, lines } = points;
-    let (name, count) = (function.name, lines.len());
+/// A kernel that computes a function at so many points, with an array per argument.
+fn kernel(function: &Builtin, width: &str, count: usize) -> String {
+    let name = function.name;
     let (ty, last) = (format!("memref<{count}xf{width}>"), count - 1);
     let each = |text: &dyn Fn(usize) -> String| {
         (0..function.arity).map(text).collect::<Vec<_>>().join(", ")
@@ -190,35 +189,48 @@ fn kernel(points: &Points) -> String {
     )
 }
 
+/// The code of kernels.
+fn code(kernels: impl Iterator<Item = String>) -> emulator::Module {
+    let context = tc_dialects::new_context();
+    let kernels: String = kernels.collect();
+    let module = Module::parse(&context, &format!("gpu.module @kernels {{\n{kernels}}}"));
+    let module = module.expect("valid kernels");
+    let text = ptx(&module, &Codegen::new(machines().remove(0))).expect("supported kernels");
+    emulator::Module::parse(&text).expect("known instructions")
+}
+
 /// Executes the kernel of a function in the emulator.
-fn emulate<T: Float>(code: &emulator::Module, points: &Points, arguments: &[Vec<T>]) -> Vec<T> {
+fn emulate<T: Float>(
+    code: &emulator::Module,
+    function: &Builtin,
+    width: &str,
+    arguments: &[Vec<T>],
+) -> Vec<T> {
     let mut memory = Memory::new();
     let array = |number: usize| arguments.iter().flat_map(move |it| it[number].to_bytes());
-    let inputs: Vec<Vec<u8>> = (0..points.function.arity).map(|it| array(it).collect()).collect();
+    let inputs: Vec<Vec<u8>> = (0..function.arity).map(|it| array(it).collect()).collect();
     let bytes = inputs[0].len();
     let mut buffers: Vec<Argument> =
         inputs.iter().map(|bytes| memory.create(bytes, 256).into()).collect();
     let output = memory.allocate(bytes, 256);
     buffers.push(output.into());
-    let name = format!("{}_{}", points.function.name, points.width);
     let launch = Launch::new([1, 1, 1], [256, 1, 1], buffers);
-    emulator::run(code, &name, &launch, &mut memory).unwrap_or_else(|error| panic!("{error}"));
+    emulator::run(code, &format!("{}_{width}", function.name), &launch, &mut memory)
+        .unwrap_or_else(|error| panic!("{error}"));
     memory.read(output).chunks(bytes / arguments.len()).map(T::of_bytes).collect()
 }
 
 #[test]
 fn every_builtin_meets_its_reference_points_on_a_gpu() {
     let (all, mut failures) = (points(), Vec::new());
-    let kernels: String = all.iter().map(kernel).collect();
-    let context = tc_dialects::new_context();
-    let module = Module::parse(&context, &format!("gpu.module @kernels {{\n{kernels}}}"));
-    let module = module.expect("valid kernels");
-    let text = ptx(&module, &Codegen::new(machines().remove(0))).expect("supported kernels");
-    let code = emulator::Module::parse(&text).expect("known instructions");
+    let code = code(all.iter().map(|it| kernel(&it.function, it.width, it.lines.len())));
     for points in &all {
-        match points.width {
-            "32" => points.check::<f32>(&|all| emulate(&code, points, all), &mut failures),
-            _ => points.check::<f64>(&|all| emulate(&code, points, all), &mut failures),
+        let Points { function, width, .. } = points;
+        match *width {
+            "32" => {
+                points.check::<f32>(&|all| emulate(&code, function, width, all), &mut failures);
+            }
+            _ => points.check::<f64>(&|all| emulate(&code, function, width, all), &mut failures),
         };
     }
     assert!(failures.is_empty(), "{} points differ:\n{}", failures.len(), failures.join("\n"));
@@ -340,40 +352,69 @@ fn special() -> Vec<f32> {
     positive.iter().flat_map(|x| [*x, -*x]).collect()
 }
 
-/// The worst of a function of one float: of every `step`-th stretch of the floats one, and the
-/// special ones.
+/// Of every `step`-th stretch of the floats one, and the special ones.
+fn floats(step: u64) -> impl Iterator<Item = f32> {
+    let stretches = (1u64 << 32) / step;
+    let bits = (0..stretches).map(move |at| (at * step + scramble(at) % step) as u32);
+    bits.map(f32::from_bits).chain(special())
+}
+
+/// So many pairs, half of them of like size, and all pairs of special ones.
+fn float_pairs(count: u64) -> impl Iterator<Item = (f32, f32)> {
+    let pairs = (0..count).map(|at| {
+        let (first, second) = (scramble(2 * at) as u32, scramble(2 * at + 1) as u32);
+        // The sign and the two highest bits of the exponent are those of 1.
+        let like = |bits: u32| bits & 0x81ff_ffff | 0x3e00_0000;
+        match at % 2 {
+            0 => (f32::from_bits(first), f32::from_bits(second)),
+            _ => (f32::from_bits(like(first)), f32::from_bits(like(second))),
+        }
+    });
+    pairs.chain(special().into_iter().flat_map(|x| special().into_iter().map(move |y| (x, y))))
+}
+
+/// The worst of a function of one float.
 fn unary_worst((name, exact): Unary, step: u64) -> Worst {
     let function = builtins::lookup(name).expect("a built-in");
-    let stretches = (1u64 << 32) / step;
-    let bits = (0..stretches).map(|at| (at * step + scramble(at) % step) as u32);
     let mut worst = Worst::NONE;
-    for x in bits.map(f32::from_bits).chain(special()) {
+    for x in floats(step) {
         worst.meet(error_in_ulp(function.call_f32(&[x]), exact(x.into())), x, 0.0);
     }
     worst
 }
 
-/// The worst of a function of two floats: among so many pairs, half of them of like size, and
-/// all pairs of special ones.
+/// The worst of a function of two floats.
 fn binary_worst((name, exact): Binary, pairs: u64) -> Worst {
     let function = builtins::lookup(name).expect("a built-in");
     let mut worst = Worst::NONE;
-    let mut meet = |x: f32, y: f32| {
+    for (x, y) in float_pairs(pairs) {
         worst.meet(error_in_ulp(function.call_f32(&[x, y]), exact(x.into(), y.into())), x, y);
-    };
-    for at in 0..pairs {
-        let (first, second) = (scramble(2 * at) as u32, scramble(2 * at + 1) as u32);
-        // The sign and the two highest bits of the exponent are those of 1.
-        let like = |bits: u32| bits & 0x81ff_ffff | 0x3e00_0000;
-        match at % 2 {
-            0 => meet(f32::from_bits(first), f32::from_bits(second)),
-            _ => meet(f32::from_bits(like(first)), f32::from_bits(like(second))),
-        }
-    }
-    for x in special() {
-        special().into_iter().for_each(|y| meet(x, y));
     }
     worst
+}
+
+#[test]
+fn single_precision_is_within_4_ulp_on_a_gpu() {
+    let unary: Vec<_> = floats(1 << 23).map(|x| vec![x]).collect();
+    let binary: Vec<_> = float_pairs(100).map(|(x, y)| vec![x, y]).collect();
+    let names = UNARY.map(|it| it.0).into_iter().chain(BINARY.map(|it| it.0));
+    let functions: Vec<_> = names.map(|name| builtins::lookup(name).expect("known")).collect();
+    let arguments = |function: &Builtin| if function.arity == 1 { &unary } else { &binary };
+    let code = code(functions.iter().map(|it| kernel(it, "32", arguments(it).len())));
+    let check = |function: &Builtin, exact: &dyn Fn(&[f32]) -> f64| {
+        let arguments = arguments(function);
+        let found = emulate(&code, function, "32", arguments);
+        for (arguments, found) in arguments.iter().zip(found) {
+            let error = error_in_ulp(found, exact(arguments));
+            assert!(error <= 4.0, "{}{arguments:?}: {found} is {error} ulp off", function.name);
+        }
+    };
+    for (function, (_, exact)) in functions.iter().zip(UNARY) {
+        check(function, &|it| exact(it[0].into()));
+    }
+    for (function, (_, exact)) in functions[UNARY.len()..].iter().zip(BINARY) {
+        check(function, &|it| exact(it[0].into(), it[1].into()));
+    }
 }
 
 /// A sample of floats from all binades; with `TC_MATH_ACCURACY=all`, all floats, and of pairs
