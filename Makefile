@@ -26,7 +26,7 @@ help:
 	@echo 'make random-systems   solve random equations between Axon shapes, 100000 of each kind (SYSTEMS=)'
 	@echo 'make fuzz     fuzz the parsers of index maps or constraints with libFuzzer (TARGET=, SECONDS=)'
 	@echo 'make math-accuracy   check the built-in functions in single precision, for all floats'
-	@echo 'make ptxas    assemble the kernels of the corpus of HLO and the examples for every GPU'
+	@echo 'make ptxas    assemble the kernels of the corpus of HLO, the examples and the tests of linalg for every GPU'
 	@echo 'make lint     check formatting, clippy and rustdoc; warnings are errors'
 	@echo 'make docs     regenerate the pages of docs/; build HTML if mdbook is installed'
 	@echo 'make bench    run the benchmarks'
@@ -75,8 +75,10 @@ fuzz:
 math-accuracy: setup
 	TC_MATH_ACCURACY=all $(CARGO) test --release --package tc-backends --test builtins -- --nocapture single_precision
 
+ptxas: export PATH := $(CURDIR)/target/python/nvidia/cu13/bin:$(PATH)
 ptxas: setup
 	TC_PTXAS=all $(CARGO) test --package tc-tools --test ptxas -- --nocapture
+	TC_PTXAS=all $(CARGO) test --package tc-backends --test linalg
 
 lint: setup
 	$(CARGO) fmt --all --check

@@ -135,6 +135,26 @@ fn kernels_of_benchmarks_stay_in_registers() {
     assert_eq!(assembled.len(), 3 * cases.len());
 }
 
+/// The Axon programs of the benchmarks, with sizes that are parameters.
+fn axon_of_all_sizes() -> Vec<Case> {
+    let folder = env::temp_dir().join(format!("tc-ptxas-axon-{}", process::id()));
+    let cases = suite::cases(&folder).expect("the programs of the benchmarks");
+    fs::remove_dir_all(&folder).expect("the folder is there");
+    let open = |argument: String| match argument.split_once('=') {
+        Some((name, sizes)) => {
+            let sizes = sizes.split('x').map(|_| "?").collect::<Vec<_>>().join("x");
+            format!("{name}={sizes}")
+        }
+        None => argument,
+    };
+    let of_all_sizes = |case: Case| Case {
+        name: format!("{} of all sizes", case.name),
+        arguments: case.arguments.into_iter().map(open).collect(),
+    };
+    let is_axon = |case: &Case| case.name.starts_with("axon/");
+    cases.into_iter().filter(is_axon).map(of_all_sizes).collect()
+}
+
 #[test]
 fn programs_assemble() {
     let (mut cases, mut machines) = (corpus(), machines());
@@ -142,6 +162,7 @@ fn programs_assemble() {
         for (folder, ending) in [("examples/tc", "tc"), ("examples/tml", "tml")] {
             cases.extend(of_files(files(folder, ending)));
         }
+        cases.extend(axon_of_all_sizes());
     } else {
         cases = cases.into_iter().step_by(PART).collect();
         machines.retain(|machine| machine.cpu == "sm_90a");

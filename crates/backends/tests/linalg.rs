@@ -1,9 +1,11 @@
 //! Operations of `linalg` have the same values through `imap.generic`, through `imap.generic` and back,
-//! by MLIR's own lowering, and in the interpreter.
+//! by MLIR's own lowering, in the interpreter, and as kernels of a GPU in the emulator.
 //!
 //! Elements are small integers, also as floats, so that all values are exact. `TC_RANDOM_PROGRAMS` sets
-//! the number of random operations, `TC_RANDOM_SEED` the first seed.
+//! the number of random operations, `TC_RANDOM_SEED` the first seed. With `TC_PTXAS=all`, ptxas assembles the kernels.
 
+#[path = "support/device.rs"]
+mod device;
 #[path = "support/random.rs"]
 mod random;
 
@@ -13,6 +15,7 @@ use std::fmt::Write;
 use tc_backends::{
     Codegen, cpu,
     interp::{self, Interpreter, Limits},
+    nvvm::{Program, assemble, emulator, machines},
     runtime::Tensor,
 };
 use tc_dialects::{mlir, report};
@@ -102,6 +105,9 @@ fn check(text: &str, inputs: &[Tensor], kept: Kept) -> Result<usize, String> {
         )));
     }
     same(&module, "imap")?;
+    if kept == Kept::None {
+        run_on_gpu(&module, inputs).map_err(|error| said(format!("on a GPU: {error}")))?;
+    }
     let mut fused = Module::parse(&context, &module.as_operation().to_string()).expect("it parses");
     converted(&mut fused, FUSE)?;
     let num_fused = count(&fused).0;
@@ -119,6 +125,23 @@ fn check(text: &str, inputs: &[Tensor], kept: Kept) -> Result<usize, String> {
     }
     same(&module, "there and back")?;
     Ok(num_fused)
+}
+
+/// Runs the function `f` of a module in the emulator.
+fn run_on_gpu(module: &Module, inputs: &[Tensor]) -> Result<(), String> {
+    let options = emulator::Options::default();
+    let run = device::compare_program(module, "f", &[inputs], &options)?;
+    if run.launches < run.kernels || run.elements == 0 {
+        return Err(format!("not everything is computed: {run:?}"));
+    }
+    if std::env::var("TC_PTXAS").is_ok_and(|it| it == "all") {
+        for machine in machines() {
+            let program = Program::lower(module, &Codegen::new(machine.clone()));
+            let program = program.map_err(|error| error.to_string())?;
+            assemble(program.ptx(), &machine).map_err(|error| error.to_string())?;
+        }
+    }
+    Ok(())
 }
 
 /// A tensor type, with dynamic extents or not.
