@@ -581,24 +581,38 @@ fn check_manifest(
         };
         base + evaluate(offset, sizes) as u64
     };
+    let (inputs, mut results) = (inputs(shapes, 1), inputs(outputs, 2));
+    let mut answers = Vec::new();
+    let element = |it: &Value| {
+        let named =
+            arguments.iter().position(|argument| argument["name"] == it["element"]["argument"]);
+        let offset = evaluate(&it["element"]["offset"], sizes) as usize;
+        let bytes = evaluate(&it["bytes"], sizes) as usize;
+        inputs[named.expect("an argument")].bytes()[offset..offset + bytes].to_vec()
+    };
     let steps = function["steps"].as_array().expect("no control flow").iter().map(|it| {
         let Some(kernel) = it["kernel"].as_str() else {
             let bytes = evaluate(&it["bytes"], sizes) as usize;
             return Call::Copy(place(&it["to"]), place(&it["from"]), bytes);
         };
         let kernel = kernels.iter().position(|it| it == kernel).expect("a kernel of the program");
-        let word = |it: &Value| match &it["value"] {
-            Value::Null => place(it),
-            value => evaluate(value, sizes) as u64,
+        let mut word = |it: &Value| match (&it["value"], it.get("element")) {
+            (_, Some(_)) => {
+                let mut bytes = element(it);
+                answers.push(Ok(bytes.clone()));
+                bytes.resize(8, 0);
+                u64::from_le_bytes(bytes.try_into().expect("a word"))
+            }
+            (Value::Null, None) => place(it),
+            (value, None) => evaluate(value, sizes) as u64,
         };
-        let words = it["arguments"].as_array().expect("a list").iter().map(word).collect();
+        let words = it["arguments"].as_array().expect("a list").iter().map(&mut word).collect();
         let number = |key: &str| evaluate(&it[key], sizes) as u32;
         Call::Launch(kernel, number("blocks"), number("threads"), words)
     });
     let expected: Vec<_> = steps.collect();
-    let (inputs, mut outputs) = (inputs(shapes, 1), inputs(outputs, 2));
     let inputs: Vec<_> = inputs.iter().collect();
-    let (result, calls) = record(text, Vec::new(), &inputs, &mut outputs);
+    let (result, calls) = record(text, answers, &inputs, &mut results);
     assert_eq!(result, Ok(()));
     let steps = calls.iter().filter(|it| matches!(it, Call::Launch(..) | Call::Copy(..)));
     assert_eq!(steps.cloned().collect::<Vec<_>>(), expected, "{function:#}");
@@ -663,10 +677,59 @@ fn manifests_have_copies_constants_and_parts_of_buffers() {
 }
 
 #[test]
+fn manifests_have_elements_that_are_passed_by_value() {
+    let text = "
+      func.func @f(%x: tensor<?xf32>, %k: tensor<3xf32>) -> tensor<?xf32> {
+        %c0 = arith.constant 0 : index
+        %c2 = arith.constant 2 : index
+        %n = tensor.dim %x, %c0 : tensor<?xf32>
+        %v = tensor.extract %k[%c2] : tensor<3xf32>
+        %e = tensor.empty(%n) : tensor<?xf32>
+        %y = imap.generic (i){N} domain: i in [0, N - 1], N in [1, 9999] runtime(%n : index)
+            ins(%x[i] : tensor<?xf32>) outs(%e[i] : tensor<?xf32>) {
+        ^bb0(%u: f32):
+          %w = arith.mulf %u, %v : f32
+          imap.yield %w : f32
+        } -> tensor<?xf32>
+        return %y : tensor<?xf32>
+      }";
+    for size in [1, 5, 700] {
+        let (shapes, outputs): ([&[usize]; 2], [&[usize]; 1]) = ([&[size], &[3]], [&[size]]);
+        check_manifest(text, &named(&shapes, &outputs), &shapes, &outputs);
+    }
+    let (function, _) = manifest(text);
+    let words = function["steps"][0]["arguments"].as_array().expect("a launch");
+    let element = words.iter().find(|it| it.get("element").is_some()).expect("the factor");
+    assert_eq!((&element["element"]["offset"], &element["bytes"]), (&8.into(), &4.into()));
+    // The host computes with the element.
+    let squared = text.replace("arith.mulf %u, %v", "arith.mulf %u, %q");
+    let squared =
+        squared.replace("%e = tensor.empty", "%q = arith.mulf %v, %v : f32\n%e = tensor.empty");
+    assert_eq!(manifest(&squared).0["steps"], Value::Null);
+}
+
+#[test]
 fn manifests_have_no_steps_if_control_flow_decides() {
     let (function, kernels) = manifest(DOUBLING);
     assert_eq!((&function["steps"], kernels.len()), (&Value::Null, 1));
     assert!(function["workspace_bytes"].is_number(), "{function:#}");
+    // A check of an element.
+    let text = "
+      func.func @f(%x: tensor<4xf32>, %n: tensor<i32>) -> tensor<4xf32> {
+        %k = tensor.extract %n[] : tensor<i32>
+        %c4 = arith.constant 4 : i32
+        %ok = arith.cmpi sle, %k, %c4 : i32
+        imap.check %ok, \"n <= 4\"
+        %e = tensor.empty() : tensor<4xf32>
+        %y = imap.generic (i) domain: i in [0, 3] ins(%x[i] : tensor<4xf32>) outs(%e[i] : tensor<4xf32>) {
+        ^bb0(%u: f32):
+          imap.yield %u : f32
+        } -> tensor<4xf32>
+        return %y : tensor<4xf32>
+      }";
+    assert_eq!(manifest(text).0["steps"], Value::Null);
+    let of_sizes = text.replace("arith.cmpi sle, %k", "arith.cmpi sle, %c4");
+    assert!(manifest(&of_sizes).0["steps"].is_array());
 }
 
 /// A loop that doubles numbers until the first one is not below a limit.

@@ -65,21 +65,23 @@ fn formula(extents: &Extents, expr: Option<Expr>) -> Option<Formula> {
     Formula::new(extents.ir, expr?, extents.names())
 }
 
-/// The extents of the arguments over the names by which `tc-run` takes sizes. With `destinations`, extents of outputs
-/// that nothing computes have such names, too.
+/// The extents of the arguments over the names by which `tc-run` takes sizes. With `only_extents`, extents of outputs
+/// that nothing computes have such names, too, but no elements have.
 pub(crate) fn extents<'i>(
     ir: &'i Context,
     signature: &Signature,
     function: Op,
-    destinations: bool,
+    only_extents: bool,
 ) -> Extents<'i> {
     let mut extents = Extents::new(ir, function);
     let values = mlir::body(function, 0).map(mlir::arguments).unwrap_or_default();
     for (argument, value) in signature.arguments.iter().zip(values) {
         let dims = (0..argument.shape.len())
-            .map(|dim| extent(&mut extents, argument, dim, destinations))
+            .map(|dim| extent(&mut extents, argument, dim, only_extents))
             .collect();
-        let is_index = argument.shape.is_empty() && mlir::element_type(value.r#type()).is_index();
+        let is_index = !only_extents
+            && argument.shape.is_empty()
+            && mlir::element_type(value.r#type()).is_index();
         let scalar = is_index.then(|| extents.size(&argument.name, i64::MIN));
         extents.add_argument(dims, scalar);
     }
@@ -90,7 +92,7 @@ fn extent(
     extents: &mut Extents,
     argument: &Argument,
     dim: usize,
-    destinations: bool,
+    only_extents: bool,
 ) -> Option<Expr> {
     match &argument.shape[dim] {
         Extent::Constant(extent) => Some(extents.ir.constant(i64::try_from(*extent).ok()?)),
@@ -99,7 +101,7 @@ fn extent(
             let (map, names) = argument.extents.as_ref()?.map(extents.ir);
             extents.computed(&map, &names, *result)
         }
-        Extent::Unknown if argument.output.is_some() && !destinations => None,
+        Extent::Unknown if argument.output.is_some() && !only_extents => None,
         Extent::Unknown => Some(extents.size(&argument.extent_name(dim), 0)),
     }
 }

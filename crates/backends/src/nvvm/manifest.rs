@@ -82,6 +82,9 @@ fn step(step: &Step, kernels: &[String], signature: &Signature) -> Value {
             let word = |word: &Word| match word {
                 Word::Address(it) => address(it),
                 Word::Value(value) => json!({ "value": number(value) }),
+                Word::Element { address: place, bytes } => {
+                    json!({ "element": address(place), "bytes": bytes })
+                }
             };
             json!({
                 "kernel": kernels.get(*kernel),

@@ -1,6 +1,9 @@
 //! What each function of a program does on a device, as formulas over its sizes.
 
-use crate::{backend::Signature, cpu};
+use crate::{
+    backend::{Role, Signature},
+    cpu,
+};
 use melior::ir::{Module, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 use tc_dialects::mlir::{self, Op};
@@ -8,14 +11,15 @@ use tc_ir::Context;
 use tc_passes::{
     analysis::{
         cost::Formula,
-        launches::{Constants, LAUNCH, Step, steps, workspace_bytes},
+        launches::{Constants, LAUNCH, Memory, Step, Word, steps, workspace_bytes},
     },
     transform::assign_buffers::WORKSPACE,
 };
 
 /// What a function does on a device.
 pub(super) struct Plan {
-    /// The launches and copies of a call whose checks succeed. `None` if control flow or data decide.
+    /// The launches and copies of a call whose checks succeed. `None` if control flow decides, or the host computes
+    /// with elements.
     pub steps: Option<Vec<Step>>,
     /// The bytes of its workspace.
     pub workspace_bytes: Option<Formula>,
@@ -31,9 +35,27 @@ pub(super) fn plans(module: &Module, signatures: &[Signature], constants: &Const
         let steps = function.and_then(|function| {
             steps(root, *function, &cpu::extents(&ir, signature, *function, true), constants)
         });
+        let steps = steps.filter(|steps| reads_inputs(steps, signature));
         Plan { steps, workspace_bytes: workspace(&functions, signature) }
     };
     signatures.iter().map(plan).collect()
+}
+
+/// Whether all elements that the host reads are inputs or constants, so that they are the same before and after any
+/// step.
+fn reads_inputs(steps: &[Step], signature: &Signature) -> bool {
+    let is_fixed = |word: &Word| match word {
+        Word::Element { address, .. } => match address.memory {
+            Memory::Argument(number) => signature.arguments[number].role == Role::Input,
+            Memory::Constants => true,
+            Memory::Workspace => false,
+        },
+        Word::Address(_) | Word::Value(_) => true,
+    };
+    steps.iter().all(|step| match step {
+        Step::Launch { arguments, .. } => arguments.iter().all(is_fixed),
+        Step::Copy { .. } => true,
+    })
 }
 
 /// For each function of a module after `convert-imap-to-gpu`: the bytes of its workspace, and the most bytes of

@@ -1,7 +1,7 @@
 //! Kernels and constants of a module for a device, and the steps of a function that launches them.
 //!
 //! A step launches a kernel or copies bytes within the device. The order of the steps is static unless control
-//! flow decides, or an element that the host reads:
+//! flow decides:
 //!
 //! ```mlir
 //! func.func @f(%x: memref<?xf32>, %y: memref<?xf32>, %workspace: memref<?xi8>) -> i32 {
@@ -18,7 +18,7 @@ use super::{
     cost::{Extents, Formula},
 };
 use melior::ir::{Type, ValueLike, attribute::DenseI32ArrayAttribute, operation::OperationLike};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use tc_dialects::{
     mlir::{self, Blk, Op, Val},
     report::Report,
@@ -120,6 +120,13 @@ pub enum Word {
     Address(Address),
     /// An integer.
     Value(Formula),
+    /// An element in memory, which the host reads before the launch.
+    Element {
+        /// Where it is.
+        address: Address,
+        /// Its bytes.
+        bytes: i64,
+    },
 }
 
 /// A launch or a copy.
@@ -148,8 +155,8 @@ pub enum Step {
 }
 
 /// The steps of a function after `imap-assign-buffers`, if all its checks succeed. `extents` has its
-/// arguments without the workspace. `None` if control flow or an element that the host reads decides, or if a
-/// number is no formula over the sizes.
+/// arguments without the workspace. `None` if control flow decides, the host computes with an element or writes one,
+/// or a number is no formula over the sizes.
 pub fn steps(
     module: Op,
     function: Op,
@@ -197,7 +204,7 @@ impl Reader<'_, '_> {
             match mlir::name(op) {
                 LAUNCH => self.launch(op)?,
                 "memref.copy" => self.copy(op)?,
-                "memref.load" | "memref.store" => return None,
+                "memref.store" => return None,
                 "scf.if" if is_check(op, code) => self.block(mlir::body(op, 0)?)?,
                 _ if op.region_count() != 0 => return None,
                 _ => {}
@@ -214,16 +221,29 @@ impl Reader<'_, '_> {
         let blocks = ir.ceil_div(wanted, ir.constant(threads));
         let blocks = ir.max(blocks, ir.constant(1));
         let blocks = self.formula(ir.min(blocks, ir.constant(i64::from(i32::MAX))))?;
-        let arguments = mlir::operands(op).into_iter().skip(1).map(|value| {
-            Some(match mlir::is_memref(value.r#type()) {
-                true => Word::Address(self.address(value, ir.constant(0))?),
-                false => Word::Value(self.formula(self.extents.value(value)?)?),
-            })
-        });
+        let arguments = mlir::operands(op).into_iter().skip(1).map(|value| self.word(value));
         let arguments = arguments.collect::<Option<_>>()?;
         let kernel = usize::try_from(kernel).ok()?;
         self.steps.push(Step::Launch { kernel, blocks, threads, arguments });
         Some(())
+    }
+
+    fn word(&self, value: Val) -> Option<Word> {
+        let ir = self.extents.ir;
+        if mlir::is_memref(value.r#type()) {
+            return Some(Word::Address(self.address(value, ir.constant(0))?));
+        }
+        let Some(load) = mlir::defining_op(value).filter(|op| mlir::is(*op, "memref.load")) else {
+            return Some(Word::Value(self.formula(self.extents.value(value)?)?));
+        };
+        let buffer = mlir::operand(load, 0);
+        let mut place = self.extents.offset(buffer)?;
+        for (dim, index) in mlir::operands(load)[1..].iter().enumerate() {
+            let step = ir.mul(self.extents.value(*index)?, self.extents.stride(buffer, dim)?);
+            place = ir.add(place, step);
+        }
+        let address = self.address(buffer, ir.mul(place, width(ir, buffer)))?;
+        Some(Word::Element { address, bytes: i64::from(mlir::byte_width(value.r#type())) })
     }
 
     fn copy(&mut self, op: Op) -> Option<()> {
@@ -277,7 +297,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Whether an `scf.if` runs its first branch if checks succeed, and otherwise lets the function return `code`.
+/// Whether an `scf.if` runs its first branch if checks of sizes succeed, and otherwise lets the function return `code`.
 fn is_check<'c>(op: Op<'c>, code: Option<Val<'c>>) -> bool {
     let Some(code) = code else { return false };
     let has_other = mlir::body(op, 1).is_some_and(|it| 1 < mlir::ops(it).len());
@@ -288,7 +308,22 @@ fn is_check<'c>(op: Op<'c>, code: Option<Val<'c>>) -> bool {
         op.result_count() == 0
             && test.is_some_and(|it| mlir::is(it, "arith.cmpi") && mlir::operand(it, 0) == code)
     };
-    !has_other && (is_returned || tests_code())
+    !has_other && (is_returned || tests_code()) && !is_read(mlir::operand(op, 0))
+}
+
+/// Whether a value depends on an element of a buffer.
+fn is_read(value: Val) -> bool {
+    let (mut seen, mut open) = (HashSet::new(), vec![value]);
+    while let Some(value) = open.pop() {
+        let Some(op) = mlir::defining_op(value).filter(|op| seen.insert(mlir::op_key(*op))) else {
+            continue;
+        };
+        if mlir::is(op, "memref.load") || op.region_count() != 0 {
+            return true;
+        }
+        open.extend(mlir::operands(op).into_iter().filter(|it| !mlir::is_memref(it.r#type())));
+    }
+    false
 }
 
 /// The bytes of an element.

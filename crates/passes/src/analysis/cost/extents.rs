@@ -252,6 +252,10 @@ impl<'i> Extents<'i> {
     }
 
     /// The elements from one to the next along a dimension of a buffer.
+    pub fn stride(&self, buffer: Val, dim: usize) -> Option<Expr> {
+        self.stride_within(buffer, dim, MAX_DEPTH)
+    }
+
     fn stride_within(&self, buffer: Val, dim: usize, depth: usize) -> Option<Expr> {
         let depth = depth.checked_sub(1)?;
         let ty = MemRefType::try_from(buffer.r#type()).ok()?;
