@@ -146,25 +146,142 @@ fn cases_of_hlo_agree() {
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
+/// Runs a program of one instruction on random operands.
+///
+/// # Panics
+/// It fails, or has other results.
+#[track_caller]
+fn run_instruction(operands: &[&str], result: &str, opcode: &str, attributes: &str) -> Run {
+    let parameters = operands.iter().enumerate();
+    let parameters = parameters.map(|(at, shape)| format!("  p{at} = {shape} parameter({at})\n"));
+    let parameters: String = parameters.collect();
+    let names: Vec<_> = (0..operands.len()).map(|at| format!("p{at}")).collect();
+    let text = format!(
+        "HloModule m\nENTRY main {{\n{parameters}  ROOT r = {result} {opcode}({}){attributes}\n}}\n",
+        names.join(", ")
+    );
+    run_hlo("instruction.hlo", &text, None).unwrap_or_else(|error| panic!("{text}{error}"))
+}
+
+/// Powers of two, other products of the radices, and lengths that need a convolution; one transform, several, and
+/// several in two dimensions.
 #[test]
 fn fourier_transforms_agree() {
-    for length in [1, 7, 12, 16] {
-        let text = format!(
-            "HloModule f
-             ENTRY main {{
-               x = f32[3,{length}]{{1,0}} parameter(0)
-               z = c64[3,{}]{{1,0}} fft(x), fft_type=RFFT, fft_length={{{length}}}
-               r = f32[3,{}]{{1,0}} real(z)
-               i = f32[3,{}]{{1,0}} imag(z)
-               ROOT s = f32[3,{}]{{1,0}} multiply(r, i)
-             }}",
-            length / 2 + 1,
-            length / 2 + 1,
-            length / 2 + 1,
-            length / 2 + 1
-        );
-        run_hlo("fft.hlo", &text, None).unwrap_or_else(|error| panic!("{length}: {error}"));
+    for length in [1, 7, 12, 16, 17] {
+        for batch in ["", "3,", "2,1,3,"] {
+            let half = length / 2 + 1;
+            let (real, complex) =
+                (format!("f32[{batch}{length}]"), format!("c64[{batch}{length}]"));
+            let some = format!("c64[{batch}{half}]");
+            for (kind, from, to) in [
+                ("FFT", &complex, &complex),
+                ("IFFT", &complex, &complex),
+                ("RFFT", &real, &some),
+                ("IRFFT", &some, &real),
+            ] {
+                let attributes = format!(", fft_type={kind}, fft_length={{{length}}}");
+                run_instruction(&[from], to, "fft", &attributes);
+            }
+        }
     }
+    let shape = "c128[2,5,6]";
+    run_instruction(&[shape], shape, "fft", ", fft_type=FFT, fft_length={5,6}");
+}
+
+#[test]
+fn blocks_divide_transforms_and_factorizations() {
+    // All threads of a warp are busy in the steps of transforms of 256 elements.
+    let shape = "c64[3,256]";
+    let run = run_instruction(&[shape], shape, "fft", ", fft_type=FFT, fft_length={256}");
+    assert!(0 < run.barriers);
+    assert!(20 * run.stores.0 < run.stores.1, "{run:?}");
+    // A factorization gets to smaller and smaller matrices.
+    let shape = "f32[2,48,48]";
+    let run = run_instruction(&[shape], shape, "cholesky", ", lower=true");
+    assert!(0 < run.barriers);
+    assert!(10 * run.stores.0 < run.stores.1, "{run:?}");
+    // The steps of one transform have all threads of the grid.
+    let shape = "c64[64]";
+    let run = run_instruction(&[shape], shape, "fft", ", fft_type=FFT, fft_length={64}");
+    assert_eq!(run.barriers, 0);
+    assert!(15 * run.stores.0 < run.stores.1, "{run:?}");
+}
+
+#[test]
+fn triangular_systems_agree() {
+    for (size, columns) in [(1, 1), (3, 2), (37, 1), (37, 5)] {
+        for (element, batch) in [("f32", ""), ("f32", "3,"), ("c64", "2,")] {
+            for attributes in [
+                "left_side=true, lower=true, unit_diagonal=false, transpose_a=NO_TRANSPOSE",
+                "left_side=true, lower=false, unit_diagonal=true, transpose_a=NO_TRANSPOSE",
+                "left_side=false, lower=true, unit_diagonal=true, transpose_a=ADJOINT",
+            ] {
+                let (rows, columns) = match attributes.contains("left_side=true") {
+                    true => (size, columns),
+                    false => (columns, size),
+                };
+                let matrix = format!("{element}[{batch}{size},{size}]");
+                let right = format!("{element}[{batch}{rows},{columns}]");
+                run_instruction(
+                    &[&matrix, &right],
+                    &right,
+                    "triangular-solve",
+                    &format!(", {attributes}"),
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn factorizations_agree() {
+    for (element, letter) in [("f32", 's'), ("c64", 'c')] {
+        for batch in ["", "3,"] {
+            let batches = batch.trim_end_matches(',');
+            for size in [1, 4, 19] {
+                let matrix = format!("{element}[{batch}{size},{size}]");
+                for is_lower in [true, false] {
+                    let attributes = format!(", lower={is_lower}");
+                    run_instruction(&[&matrix], &matrix, "cholesky", &attributes);
+                }
+                let info = format!("s32[{batches}]");
+                let call =
+                    |name: &str| format!(", custom_call_target=\"lapack_{letter}{name}_ffi\"");
+                let result = format!("({matrix}, {info})");
+                run_instruction(
+                    &[&matrix],
+                    &result,
+                    "custom-call",
+                    &format!("{}, backend_config={{uplo = 76 : ui8}}", call("potrf")),
+                );
+                for (rows, columns) in [(size, size), (size + 2, size), (size, size + 2)] {
+                    let steps = rows.min(columns);
+                    let matrix = format!("{element}[{batch}{rows},{columns}]");
+                    let result = format!("({matrix}, s32[{batch}{steps}], {info})");
+                    run_instruction(&[&matrix], &result, "custom-call", &call("getrf"));
+                }
+                for columns in [1, 3] {
+                    let (diagonal, right) = (
+                        format!("{element}[{batch}{size}]"),
+                        format!("{element}[{batch}{size},{columns}]"),
+                    );
+                    let operands: [&str; 4] = [&diagonal, &diagonal, &diagonal, &right];
+                    let result = format!("({}, {info})", operands.join(", "));
+                    run_instruction(&operands, &result, "custom-call", &call("gtsv"));
+                }
+            }
+        }
+    }
+}
+
+/// One matrix, whose factorization gives a scalar, is one kernel: the host reads nothing.
+#[test]
+fn scalars_of_loops_stay_on_the_device() {
+    // More rows than one thread searches for a pivot.
+    let result = "(f32[70,3], s32[3], s32[])";
+    let target = ", custom_call_target=\"lapack_sgetrf_ffi\"";
+    let run = run_instruction(&["f32[70,3]"], result, "custom-call", target);
+    assert_eq!((run.kernels, run.launches), (1, 1));
 }
 
 /// A module of HLO on rows `x` of elements `T`, which are `wide` as `f32`.

@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -108,6 +109,8 @@ void tcInsertDialect(MlirDialectRegistry handle, MlirStringRef name) {
     registry.insert<math::MathDialect>();
   else if (dialect == "memref")
     registry.insert<memref::MemRefDialect>();
+  else if (dialect == "nvvm")
+    registry.insert<NVVM::NVVMDialect>();
   else if (dialect == "scf")
     registry.insert<scf::SCFDialect>();
   else if (dialect == "tc")

@@ -55,6 +55,7 @@ pub const PASSES: &[&PassInfo] = &[
     &transform::fuse_outer_dimensions::PASS,
     &transform::hoist_deallocations::PASS,
     &transform::hoist_divisions::PASS,
+    &transform::hoist_scratch::PASS,
     &transform::hoist_thread_memory::PASS,
     &transform::infer_ranges::PASS,
     &transform::infer_shapes::PASS,

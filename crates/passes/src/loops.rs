@@ -70,6 +70,27 @@ pub fn build_for<'c>(
     mlir::results(op)
 }
 
+/// The attribute of an `scf.for` without results whose iterations may run in any order and at the same time.
+///
+/// If the body holds one other such loop and stores nothing besides, both are one nest: all its points are
+/// independent, and they store nothing that the body loads outside of the inner loop.
+pub const INDEPENDENT: &str = "imap.independent";
+
+/// Emits a loop from 0 to below `extent` whose iterations are [`INDEPENDENT`].
+pub fn build_independent<'c>(
+    builder: &Builder<'c>,
+    extent: Val<'c>,
+    body: &mut dyn FnMut(&Builder<'c>, Val<'c>),
+) {
+    let (region, block) = mlir::region_with_block(&[builder.index_type()], builder.location);
+    let operands = [builder.index(0), extent, builder.index(1)];
+    let independent = [(INDEPENDENT, Attribute::unit(builder.context))];
+    builder.op_with("scf.for", &operands, &[], &independent, vec![region]);
+    let (inside, arguments) = builder.inside(block);
+    body(&inside, arguments[0]);
+    inside.op("scf.yield", &[], &[]);
+}
+
 /// Emits `scf.while` over carried values and returns the last ones. `goes_on` computes the condition
 /// from the carried values, `body` the next carried values.
 pub fn build_while<'c>(

@@ -114,7 +114,7 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool) -> String {
         codegen.machine.parallel_threshold(),
         codegen.strict_fp
     );
-    let mut passes = vec![DROP_ATTRIBUTES];
+    let mut passes = vec![DROP_ATTRIBUTES, "func.func(hoist-scratch)"];
     passes.extend(BUFFERIZE);
     if !parallel {
         // What runs in parallel keeps its outer dimension for that.

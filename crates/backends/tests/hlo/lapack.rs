@@ -203,7 +203,7 @@ fn lu(
 fn getrf_factors_matrices_with_their_rows_exchanged() {
     for (element, letter) in TYPES {
         for (rows, columns) in
-            [(1, 1), (2, 2), (3, 3), (7, 7), (18, 18), (9, 5), (4, 7), (1, 3), (3, 1)]
+            [(1, 1), (2, 2), (3, 3), (7, 7), (18, 18), (9, 5), (4, 7), (1, 3), (3, 1), (131, 3)]
         {
             let given = scattered(element, rows, columns);
             let dims = [BATCHES, rows, columns];

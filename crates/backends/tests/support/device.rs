@@ -20,6 +20,10 @@ pub struct Run {
     pub launches: usize,
     /// The elements that were compared.
     pub elements: usize,
+    /// The barriers at which warps arrived.
+    pub barriers: u64,
+    /// The stores to global memory, by warps and by threads.
+    pub stores: (u64, u64),
 }
 
 /// Compiles a module for a GPU once, runs a function of it for each list of inputs on few and on many blocks, and
@@ -58,7 +62,13 @@ pub fn compare_program(
         compare_run(function, inputs, expected, &mut run)
             .map_err(|error| format!("run {number}: {error}"))?;
     }
-    run.launches = device.lock().expect("no panic").counts.len();
+    let counts = &device.lock().expect("no panic").counts;
+    run.launches = counts.len();
+    for (_, counts) in counts {
+        run.barriers += counts.barriers;
+        let stores = counts.kinds.get("st.global").copied().unwrap_or_default();
+        run.stores = (run.stores.0 + stores.warp, run.stores.1 + stores.thread);
+    }
     Ok(run)
 }
 

@@ -3,6 +3,7 @@
 mod axon_program;
 pub mod axon_to_hlo;
 pub mod axon_to_imap;
+mod distribute_loops;
 mod elements;
 pub mod expand_narrow_types;
 mod generic_builder;

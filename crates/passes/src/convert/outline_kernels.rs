@@ -24,7 +24,11 @@
 //! ```
 //!
 //! An operation is one of `imap`, a copy of buffers that are not contiguous, or an outermost nest of loops that
-//! stores elements. The latter comes from FFT and linear algebra. One thread runs it.
+//! stores elements. The latter comes from FFT and linear algebra. The threads divide it as `distribute_loops.rs`
+//! describes. Memory that is allocated in the body of independent loops gets a place for each of their points.
+//!
+//! Loops that give scalars, and what computes with these up to the last store, become the only iteration of a loop,
+//! and so one kernel, unless the host uses a scalar.
 //!
 //! A kernel takes a buffer of static sizes, strides and offset as it is. Another one is a pointer, and what its type
 //! leaves open are arguments of their own. Constants are copied. Operations that do the same on arguments of the
@@ -35,13 +39,17 @@
 //!
 //! Remark: how many operations of a function were outlined, and to how many kernels.
 
-use super::{generic_builder::GenericBuilder, index_emitter::IndexMath};
+use super::{
+    distribute_loops::{Division, distribute, stores},
+    generic_builder::GenericBuilder,
+    index_emitter::IndexMath,
+};
 use crate::{
     analysis::{
-        buffers::{buffers_alone, needs_loops, values_from_outside},
+        buffers::{VIEWS, buffers_alone, needs_loops, values_from_outside},
         launches::LAUNCH,
     },
-    loops,
+    loops::{INDEPENDENT, build_alloc, build_for, memref},
 };
 use melior::ir::{
     Attribute, Type, TypeLike, ValueLike,
@@ -67,7 +75,7 @@ pub const PASS: PassInfo = PassInfo {
         description: "Threads of a block, a multiple of 32",
         default: "256",
     }],
-    dependent_dialects: &["arith", "gpu", "imap", "memref", "scf"],
+    dependent_dialects: &["arith", "gpu", "imap", "memref", "nvvm", "scf"],
     run,
 };
 
@@ -75,6 +83,8 @@ pub const PASS: PassInfo = PassInfo {
 const MODULE: &str = "kernels";
 /// The beginnings of the names of operations that a kernel of loops cannot hold.
 const REFUSED: [&str; 5] = ["imap.", "func.", "memref.alloc", "memref.copy", "memref.get_global"];
+/// Operations that repeat what they contain.
+const LOOPS: [&str; 3] = ["scf.for", "scf.parallel", "scf.while"];
 /// Threads of a warp.
 const WARP: i64 = 32;
 
@@ -89,6 +99,8 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     for function in functions {
         pass.enter(function);
         expand_copies(function);
+        allocate_for_points(function);
+        gather_scalars(function);
         let mut found = Vec::new();
         find(function, &mut found);
         let before = kernels.names.len();
@@ -165,18 +177,166 @@ fn find<'c>(op: Op<'c>, found: &mut Vec<Op<'c>>) {
 
 /// Whether an operation is loops that only compute elements of buffers.
 fn is_nest(op: Op) -> bool {
-    if !["scf.for", "scf.parallel", "scf.while"].contains(&mlir::name(op)) || op.result_count() != 0
-    {
-        return false;
-    }
-    let (mut stores, mut is_plain) = (false, true);
+    LOOPS.contains(&mlir::name(op)) && op.result_count() == 0 && stores(op) && is_plain(op)
+}
+
+/// Whether a kernel of loops can hold an operation.
+fn is_plain(op: Op) -> bool {
+    let mut is_plain = true;
     mlir::walk(op, &mut |inner| {
-        stores |= mlir::is(inner, "memref.store");
         let name = mlir::name(inner);
         let computes = name == "imap.apply" || name == "imap.builtin";
         is_plain &= computes || !REFUSED.iter().any(|it| name.starts_with(it));
     });
-    stores && is_plain
+    is_plain
+}
+
+/// Allocates the memory that each point of independent loops has for itself before the loops, for all points.
+fn allocate_for_points(function: Op) {
+    let mut nests = Vec::new();
+    mlir::walk(function, &mut |op| {
+        let is_inner = mlir::parent(op).is_some_and(|it| it.has_attribute(INDEPENDENT));
+        if op.has_attribute(INDEPENDENT) && !is_inner {
+            nests.push(op);
+        }
+    });
+    for nest in nests {
+        let points = Division::of(nest).points;
+        let extents = points.iter().map(|it| extent(*it).map(Some)).collect::<Option<Vec<_>>>();
+        let body = points.last().and_then(|it| mlir::body(*it, 0));
+        let Some((extents, body)) = extents.zip(body) else { continue };
+        let is_own = |op: &Op| mlir::is(*op, "memref.alloc") && op.operand_count() == 0;
+        for alloc in mlir::ops(body).into_iter().filter(is_own) {
+            let ty = mlir::result(alloc, 0).r#type();
+            let shape = mlir::shape(ty);
+            let all = memref(&[&extents[..], &shape].concat(), mlir::element_type(ty));
+            let all = build_alloc(&Builder::before(nest).located(alloc.location()), all);
+            let bodies = points.iter().filter_map(|it| mlir::body(*it, 0));
+            let place: Vec<_> = bodies.map(|body| mlir::arguments(body)[0]).collect();
+            mlir::replace(alloc, &[part_of(&Builder::before(alloc), all, &place, &shape)]);
+        }
+    }
+}
+
+/// The number of iterations of a loop, if it is known and the loop counts from 0 by 1.
+fn extent(op: Op) -> Option<i64> {
+    let constant = |number: usize| {
+        let op = mlir::defining_op(mlir::operand(op, number))?;
+        mlir::integer_attr(op, "value").filter(|_| mlir::is(op, "arith.constant"))
+    };
+    (constant(0)? == 0 && constant(2)? == 1).then(|| constant(1))?
+}
+
+/// The part of a buffer at a place in its first dimensions. `shape` is that of the others.
+fn part_of<'c>(
+    builder: &Builder<'c>,
+    buffer: Val<'c>,
+    place: &[Val<'c>],
+    shape: &[Option<i64>],
+) -> Val<'c> {
+    let rank = shape.len();
+    let mut strides = vec![1; rank];
+    for dim in (1..rank).rev() {
+        strides[dim - 1] = strides[dim] * shape[dim].unwrap_or(1);
+    }
+    let element = mlir::element_type(buffer.r#type());
+    let text = |extent: &Option<i64>| format!("{}x", extent.unwrap_or(0));
+    let extents: String = shape.iter().map(text).collect();
+    let ty = format!("memref<{extents}{element}, strided<{strides:?}, offset: ?>>");
+    let ty = mlir::parse_type(builder.context, &ty);
+    let attribute = |first: i64, rest: Vec<i64>| {
+        let values = [vec![first; place.len()], rest].concat();
+        melior::ir::attribute::DenseI64ArrayAttribute::new(builder.context, &values).into()
+    };
+    let sizes = shape.iter().map(|extent| extent.unwrap_or(0)).collect();
+    let attributes = [
+        ("static_offsets", attribute(i64::MIN, vec![0; rank])),
+        ("static_sizes", attribute(1, sizes)),
+        ("static_strides", attribute(1, vec![1; rank])),
+        ("operandSegmentSizes", mlir::segments(builder.context, &[1, place.len(), 0, 0])),
+    ];
+    builder.value_with("memref.subview", &[&[buffer], place].concat(), ty, &attributes)
+}
+
+/// Puts loops that give scalars, and what computes with these and stores, into loops of one iteration.
+fn gather_scalars(op: Op) {
+    for region in 0..op.region_count() {
+        for block in mlir::blocks(op, region) {
+            let mut run = Vec::new();
+            for inner in mlir::ops(block) {
+                if is_scalar_code(inner) {
+                    run.push(inner);
+                    continue;
+                }
+                gather_in(&std::mem::take(&mut run));
+                gather_scalars(inner);
+            }
+            gather_in(&run);
+        }
+    }
+}
+
+/// Whether an operation loads, stores or computes scalars, or is loops that do.
+fn is_scalar_code(op: Op) -> bool {
+    let name = mlir::name(op);
+    let is_loop = LOOPS.contains(&name) || (name == "scf.if" && !stores(op));
+    let is_single = ["memref.load", "memref.store", "imap.apply", "imap.builtin"].contains(&name)
+        || ["arith.", "math."].iter().any(|it| name.starts_with(it));
+    (is_loop && is_plain(op)) || is_single
+}
+
+/// [`gather_scalars`] for operations that follow each other.
+fn gather_in<'c>(run: &[Op<'c>]) {
+    let Some(first) = run.first() else { return };
+    let block = mlir::block_ref(first.block().expect("an operation in a function"));
+    let places: HashMap<_, _> = run.iter().map(|op| mlir::op_key(*op)).zip(0..).collect();
+    // Of each operation that depends on memory, the last one of the run that uses its results.
+    let mut last_uses: Vec<Option<usize>> = Vec::new();
+    for (place, op) in run.iter().enumerate() {
+        let depends = |value: Val<'c>| {
+            let defining = mlir::defining_op(value).map(mlir::op_key);
+            defining.and_then(|key| places.get(&key)).is_some_and(|it| last_uses[*it].is_some())
+        };
+        let reads = mlir::is(*op, "memref.load") || 0 < op.region_count();
+        if !reads && !mlir::operands(*op).into_iter().any(depends) {
+            last_uses.push(None);
+            continue;
+        }
+        let users = mlir::results(*op).into_iter().flat_map(mlir::uses);
+        let users = users.map(|(user, _)| mlir::ancestor_in(user, block));
+        let users = users.map(|user| places.get(&mlir::op_key(user?)).copied());
+        let Some(last) = users.chain([Some(place)]).collect::<Option<Vec<_>>>() else {
+            // The host needs it.
+            gather_in(&run[..place]);
+            return gather_in(&run[place + 1..]);
+        };
+        last_uses.push(last.into_iter().max());
+    }
+    let mut start = 0;
+    while start < run.len() {
+        let mut end = last_uses[start].unwrap_or(start);
+        let mut place = start;
+        while place < end {
+            place += 1;
+            end = end.max(last_uses[place].unwrap_or(place));
+        }
+        let parts = run[start..=end].iter().zip(&last_uses[start..=end]);
+        let parts =
+            parts.filter(|(op, depends)| depends.is_some() || mlir::is(**op, "memref.store"));
+        let parts: Vec<_> = parts.map(|(op, _)| *op).collect();
+        let has_loop = parts.iter().any(|op| LOOPS.contains(&mlir::name(*op)));
+        if 1 < parts.len() && has_loop && parts.iter().any(|op| stores(*op)) {
+            let before = Builder::before(run[end]);
+            let bounds = (before.index(0), before.index(1), before.index(1));
+            build_for(&before, bounds, &[], &mut |inside, _, _| {
+                let end = inside.op("scf.yield", &[], &[]);
+                parts.iter().for_each(|op| mlir::move_before(*op, end));
+                mlir::erase(end);
+                Vec::new()
+            });
+        }
+        start = end + 1;
+    }
 }
 
 /// The kernels of a module.
@@ -263,6 +423,11 @@ impl<'c> Kernels<'c> {
         let mut alone = alone.chars().map(|digit| digit == '1');
         let (mut passed, mut types, mut attributes) = (Vec::new(), Vec::new(), Vec::new());
         let mut parameters = Vec::new();
+        // What threads exchange in memory is not theirs alone between barriers.
+        let is_nest = is_nest(op);
+        let exchanges = Sort::cast(op).is_some() || is_nest && Division::of(op).by_blocks;
+        let exchanged = if exchanges { stored_buffers(op) } else { HashSet::new() };
+        let mut separate = Vec::new();
         for value in &used {
             let parameter = Parameter::of(host, *value).ok_or_else(|| {
                 let message = format!(
@@ -272,12 +437,17 @@ impl<'c> Kernels<'c> {
                 Report::op_error(op, message)
             })?;
             let is_alone = mlir::is_memref(value.r#type()) && alone.next() == Some(true);
-            for (number, (value, ty)) in parameter.passed.iter().enumerate() {
-                passed.push(*value);
+            let is_exchanged = exchanged.contains(&mlir::value_key(*value));
+            for (number, (passed_as, ty)) in parameter.passed.iter().enumerate() {
+                passed.push(*passed_as);
                 types.push(*ty);
                 let noalias = ("llvm.noalias", Attribute::unit(self.context));
-                let entries = if is_alone && number == 0 { vec![noalias] } else { Vec::new() };
+                let is_noalias = is_alone && !is_exchanged && number == 0;
+                let entries = if is_noalias { vec![noalias] } else { Vec::new() };
                 attributes.push(mlir::dictionary(self.context, &entries));
+            }
+            if is_alone {
+                separate.push(*value);
             }
             parameters.push(parameter);
         }
@@ -293,25 +463,10 @@ impl<'c> Kernels<'c> {
         for op in constants.into_iter().filter_map(mlir::defining_op) {
             inside.copy(op, &mut map);
         }
-        if is_nest(op) {
-            let dimension = mlir::parse_attribute(self.context, "#gpu<dim x>");
-            let read = |name: &str| {
-                inside.value_with(name, &[], inside.index_type(), &[("dimension", dimension)])
-            };
-            let (thread, block) = (read("gpu.thread_id"), read("gpu.block_id"));
-            let number = inside.value("arith.ori", &[thread, block], inside.index_type());
-            let is_first = inside.compare_int("eq", number, inside.index(0));
-            loops::build_if(
-                &inside,
-                is_first,
-                &mut |inside| {
-                    inside.copy(op, &mut map.clone());
-                    Vec::new()
-                },
-                &mut |_| Vec::new(),
-            );
-        } else {
-            inside.copy(op, &mut map);
+        let copy = inside.copy(op, &mut map);
+        if is_nest {
+            let separate = separate.into_iter().filter_map(|buffer| map.get(buffer));
+            distribute(copy, self.block_size, &separate.collect::<Vec<_>>());
         }
         inside.op("gpu.return", &[], &[]);
         let module = mlir::body(self.module(), 0).expect("a module has a body");
@@ -345,7 +500,9 @@ impl<'c> Kernels<'c> {
         if let Some(sort) = Sort::cast(op) {
             return elements(sort.inputs()[0]);
         }
-        let Some(indexed) = AnyIndexed::cast(op) else { return builder.index(1) };
+        let Some(indexed) = AnyIndexed::cast(op) else {
+            return Division::of(op).threads(builder, self.block_size);
+        };
         let ir = Context::new();
         let domain = indexed.domain(&ir);
         let count = |is_wanted: fn(&Var) -> bool| {
@@ -366,6 +523,26 @@ impl<'c> Kernels<'c> {
         });
         if group == 1 { points } else { builder.scale_index(points, group) }
     }
+}
+
+/// The keys of the buffers that something in an operation stores to.
+fn stored_buffers(op: Op) -> HashSet<usize> {
+    let mut found = HashSet::new();
+    let mut note = |mut buffer: Val| {
+        found.insert(mlir::value_key(buffer));
+        while let Some(view) =
+            mlir::defining_op(buffer).filter(|it| VIEWS.contains(&mlir::name(*it)))
+        {
+            buffer = mlir::operand(view, 0);
+            found.insert(mlir::value_key(buffer));
+        }
+    };
+    mlir::walk(op, &mut |inner| match Sort::cast(inner) {
+        Some(sort) => sort.inits().into_iter().for_each(&mut note),
+        None if mlir::is(inner, "memref.store") => note(mlir::operand(inner, 1)),
+        None => {}
+    });
+    found
 }
 
 /// What a kernel takes for a value: the values and the types of its parameters.

@@ -14,6 +14,7 @@ pub mod fuse;
 pub mod fuse_outer_dimensions;
 pub mod hoist_deallocations;
 pub mod hoist_divisions;
+pub mod hoist_scratch;
 pub mod hoist_thread_memory;
 pub mod infer_ranges;
 pub mod infer_shapes;

@@ -123,13 +123,14 @@ impl<'c> Lowering<'c, '_> {
         if let Some(radices) = radices_of(length) {
             let factors = Factors::new(self, b, length, radices)?;
             for_each(b, &others, &mut |b, place| {
+                let scratch = factors.scratch(b);
                 for_each(b, &[length], &mut |b, index| {
-                    factors.scratch[0].store(b, index, &lines.load(b, &at(place, index[0])));
+                    scratch[0].store(b, index, &lines.load(b, &at(place, index[0])));
                     Ok(())
                 })?;
-                let found = factors.run(b, &factors.scratch, 0)?;
+                let found = factors.run(b, &scratch, 0)?;
                 for_each(b, &[length], &mut |b, index| {
-                    let value = scaled(b, &factors.scratch[found].load(b, index), scale);
+                    let value = scaled(b, &scratch[found].load(b, index), scale);
                     lines.store(b, &at(place, index[0]), &value);
                     Ok(())
                 })
@@ -221,8 +222,6 @@ struct Factors<'c> {
     length: i64,
     radices: Vec<i64>,
     roots: Memory<'c>,
-    /// Each step reads one and writes the other.
-    scratch: [Memory<'c>; 2],
 }
 
 impl<'c> Factors<'c> {
@@ -233,9 +232,13 @@ impl<'c> Factors<'c> {
         radices: Vec<i64>,
     ) -> Result<Self, String> {
         let roots = Memory::of(b, &lowering.roots(b, length)?);
-        let shape = ArrayShape::new(ElementType::C128, vec![length]);
-        let scratch = [Memory::scratch(b, &shape), Memory::scratch(b, &shape)];
-        Ok(Self { length, radices, roots, scratch })
+        Ok(Self { length, radices, roots })
+    }
+
+    /// Memory for the elements of a transform: each step reads one and writes the other.
+    fn scratch(&self, b: &Builder<'c>) -> [Memory<'c>; 2] {
+        let shape = ArrayShape::new(ElementType::C128, vec![self.length]);
+        [Memory::scratch(b, &shape), Memory::scratch(b, &shape)]
     }
 
     /// Transforms what is in `scratch[first]`, and returns where the result is.
@@ -340,6 +343,7 @@ impl<'c> Convolution<'c> {
         let roots = Memory::of(b, &lowering.roots(b, 2 * length)?);
         let shape = ArrayShape::new(ElementType::C128, vec![padded]);
         let filter = Memory::scratch(b, &shape);
+        let scratch = factors.scratch(b);
         let result = Self { length, roots, factors, filter };
         for_each(b, &[padded], &mut |b, index| {
             // Distances from 0, backwards too.
@@ -349,12 +353,12 @@ impl<'c> Convolution<'c> {
                 let c = result.chirp(b, distance);
                 vec![c[0], b.value("arith.negf", &[c[1]], c[1].r#type())]
             });
-            result.factors.scratch[0].store(b, index, &value);
+            scratch[0].store(b, index, &value);
             Ok(())
         })?;
-        let found = result.factors.run(b, &result.factors.scratch, 0)?;
+        let found = result.factors.run(b, &scratch, 0)?;
         for_each(b, &[padded], &mut |b, index| {
-            let value = result.factors.scratch[found].load(b, index);
+            let value = scratch[found].load(b, index);
             result.filter.store(b, index, &scaled(b, &value, 1.0 / padded as f64));
             Ok(())
         })?;
@@ -386,7 +390,7 @@ impl<'c> Convolution<'c> {
         load: &dyn Fn(&Builder<'c>, Val<'c>) -> Scalar<'c>,
         store: &dyn Fn(&Builder<'c>, Val<'c>, &[Val<'c>]),
     ) -> Result<(), String> {
-        let scratch = &self.factors.scratch;
+        let scratch = self.factors.scratch(b);
         for_each(b, &[self.factors.length], &mut |b, index| {
             let value = self.or_zero(b, index[0], &|b| {
                 complex::multiply(b, &load(b, index[0]), &self.chirp(b, index[0]))
@@ -394,7 +398,7 @@ impl<'c> Convolution<'c> {
             scratch[0].store(b, index, &value);
             Ok(())
         })?;
-        let found = self.factors.run(b, scratch, 0)?;
+        let found = self.factors.run(b, &scratch, 0)?;
         for_each(b, &[self.factors.length], &mut |b, index| {
             let value = scratch[found].load(b, index);
             let product = complex::multiply(b, &value, &self.filter.load(b, index));

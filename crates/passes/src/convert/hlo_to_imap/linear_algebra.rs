@@ -6,7 +6,7 @@
 
 use super::{
     Lowering,
-    memory::{Memory, fold, for_each},
+    memory::{Memory, each, fold, for_each, in_order},
     value::Array,
 };
 use crate::convert::{
@@ -18,6 +18,7 @@ use melior::ir::ValueLike;
 use tc_dialects::{
     element::ElementType,
     hlo::{ArrayShape, Attribute, Instruction, Opcode, Transposition, Value as AttributeValue},
+    imap,
     mlir::{Builder, Val},
 };
 
@@ -44,6 +45,11 @@ impl TriangularForm {
         }
     }
 }
+
+/// How many rows of a triangular system are solved before the others are updated.
+const PANEL: i64 = 32;
+/// How many rows are searched for a pivot one after the other.
+const SEARCHED: i64 = 64;
 
 /// A factorization by Gaussian elimination with row exchanges.
 pub(super) struct LuFactorization<'c> {
@@ -89,21 +95,8 @@ impl<'c> Lowering<'c, '_> {
             let row_of = |b: &Builder<'c>, step: Val<'c>| {
                 if is_forward { step } else { b.sub_index(b.index(extent - 1), step) }
             };
-            for_each(b, &[extent], &mut |b, step| {
-                let row = row_of(b, step[0]);
-                // Subtracts what the rows solved before contribute.
-                fold(b, step[0], &[], &mut |b, step, _| {
-                    let solved = row_of(b, step);
-                    let factor = load(b, row, solved);
-                    for_each(b, &[columns], &mut |b, column| {
-                        let place = [batch, &[row, column[0]]].concat();
-                        let other = x.load(b, &[batch, &[solved, column[0]]].concat());
-                        let value = subtract_product(b, &x.load(b, &place), &factor, &other);
-                        x.store(b, &place, &value);
-                        Ok(())
-                    })?;
-                    Ok(Vec::new())
-                })?;
+            // Solves for a row, from what the rows before it left.
+            let divide = |b: &Builder<'c>, row: Val<'c>| {
                 if has_unit_diagonal {
                     return Ok(());
                 }
@@ -114,6 +107,38 @@ impl<'c> Lowering<'c, '_> {
                     let value = scalar::arithmetic(b, Opcode::Divide, element, &operands)?;
                     x.store(b, &place, &value);
                     Ok(())
+                })
+            };
+            // Subtracts what a solved row contributes to another one.
+            let subtract = |b: &Builder<'c>, solved: Val<'c>, row: Val<'c>| {
+                let factor = load(b, row, solved);
+                for_each(b, &[columns], &mut |b, column| {
+                    let place = [batch, &[row, column[0]]].concat();
+                    let other = x.load(b, &[batch, &[solved, column[0]]].concat());
+                    let value = subtract_product(b, &x.load(b, &place), &factor, &other);
+                    x.store(b, &place, &value);
+                    Ok(())
+                })
+            };
+            in_order(b, b.index((extent + PANEL - 1) / PANEL), &mut |b, panel| {
+                let first = b.scale_index(panel, PANEL);
+                let end = b.add_index(first, b.index(PANEL));
+                let end = b.value("arith.minsi", &[end, b.index(extent)], b.index_type());
+                let size = b.sub_index(end, first);
+                in_order(b, size, &mut |b, step| {
+                    let step = b.add_index(first, step);
+                    let solved = row_of(b, step);
+                    divide(b, solved)?;
+                    let next = b.add_index(step, b.index(1));
+                    each(b, b.sub_index(end, next), &mut |b, distance| {
+                        subtract(b, solved, row_of(b, b.add_index(next, distance)))
+                    })
+                })?;
+                each(b, b.sub_index(b.index(extent), end), &mut |b, distance| {
+                    let row = row_of(b, b.add_index(end, distance));
+                    in_order(b, size, &mut |b, step| {
+                        subtract(b, row_of(b, b.add_index(first, step)), row)
+                    })
                 })
             })
         })?;
@@ -139,38 +164,49 @@ impl<'c> Lowering<'c, '_> {
             matrices = self.transposed(b, &matrices, true)?;
         }
         let (batch, extent) = split_dims(&matrices);
-        let zeroes = self.generate(b, &matrices.shape, &|b, _| {
-            Ok(vec![b.float(compute_type(b, element), 0.0); element.num_parts()])
+        let rank = matrices.shape.rank();
+        let triangle = [(&matrices, identity(self.ir, rank))];
+        let triangle = self.compute(b, &matrices.shape, &triangle, &|b, scalars| {
+            let [row, column] =
+                [rank - 2, rank - 1].map(|dim| imap::build_index(b, "dim", dim as u32));
+            let is_above = b.compare_int("slt", row, column);
+            Ok(select(b, is_above, &zeros(b, &scalars[0]), &scalars[0]))
         })?;
-        let (a, factor) = (Memory::of(b, &matrices), Memory::copy_of(b, &zeroes));
+        let factor = Memory::copy_of(b, &triangle);
         for_each(b, &batch, &mut |b, batch| {
             let place = |row: Val<'c>, column: Val<'c>| [batch, &[row, column]].concat();
-            // An element of `A` without the contributions of the columns before.
-            let remainder = |b: &Builder<'c>, row: Val<'c>, column: Val<'c>| {
-                let first = a.load(b, &place(row, column));
-                fold(b, column, &first, &mut |b, before, carried| {
-                    let x = factor.load(b, &place(row, before));
-                    let y = conjugate(b, &factor.load(b, &place(column, before)));
-                    Ok(subtract_product(b, carried, &x, &y))
-                })
-            };
-            for_each(b, &[extent], &mut |b, row| {
-                let row = row[0];
-                fold(b, row, &[], &mut |b, column, _| {
-                    let value = remainder(b, row, column)?;
-                    // The diagonal is real.
-                    let pivot = factor.load(b, &place(column, column))[0];
-                    let divide = |x: &Val<'c>| b.value("arith.divf", &[*x, pivot], x.r#type());
+            // The conjugate of a column, without gaps.
+            let conjugates = Memory::scratch(b, &ArrayShape::new(element, vec![extent]));
+            in_order(b, b.index(extent), &mut |b, step| {
+                // The diagonal is real.
+                let mut pivot = factor.load(b, &place(step, step));
+                let ty = pivot[0].r#type();
+                pivot[0] = b.value("math.sqrt", &[pivot[0]], ty);
+                pivot[1..].fill(b.float(ty, 0.0));
+                factor.store(b, &place(step, step), &pivot);
+                let next = b.add_index(step, b.index(1));
+                let below = b.sub_index(b.index(extent), next);
+                each(b, below, &mut |b, distance| {
+                    let row = b.add_index(next, distance);
+                    let divide = |x: &Val<'c>| b.value("arith.divf", &[*x, pivot[0]], x.r#type());
+                    let value = factor.load(b, &place(row, step));
                     let value: Scalar<'c> = value.iter().map(divide).collect();
-                    factor.store(b, &place(row, column), &value);
-                    Ok(Vec::new())
+                    factor.store(b, &place(row, step), &value);
+                    conjugates.store(b, &[row], &conjugate(b, &value));
+                    Ok(())
                 })?;
-                let mut value = remainder(b, row, row)?;
-                let ty = value[0].r#type();
-                value[0] = b.value("math.sqrt", &[value[0]], ty);
-                value[1..].fill(b.float(ty, 0.0));
-                factor.store(b, &place(row, row), &value);
-                Ok(())
+                // Subtracts what the column contributes to those right of it.
+                each(b, below, &mut |b, distance| {
+                    let row = b.add_index(next, distance);
+                    let x = factor.load(b, &place(row, step));
+                    each(b, b.add_index(distance, b.index(1)), &mut |b, distance| {
+                        let column = b.add_index(next, distance);
+                        let value = factor.load(b, &place(row, column));
+                        let value = subtract_product(b, &value, &x, &conjugates.load(b, &[column]));
+                        factor.store(b, &place(row, column), &value);
+                        Ok(())
+                    })
+                })
             })
         })?;
         let mut result = factor.array(b);
@@ -219,20 +255,43 @@ impl<'c> Lowering<'c, '_> {
         let integers =
             |dims: Vec<i64>| Memory::allocate(b, &ArrayShape::new(ElementType::S32, dims));
         let (pivots, info) = (integers([&batch[..], &[steps]].concat()), integers(batch.clone()));
+        // The rows are searched in parts, whose results are in memory.
+        let parts = ((rows + SEARCHED - 1) / SEARCHED).max(1);
         for_each(b, &batch, &mut |b, batch| {
+            let sizes = Memory::scratch(b, &ArrayShape::new(element.part(), vec![parts]));
+            let places = Memory::scratch(b, &ArrayShape::new(ElementType::S32, vec![parts]));
             let place = |row: Val<'c>, column: Val<'c>| [batch, &[row, column]].concat();
             let failed = fold(b, b.index(steps), &[no_failure(b)], &mut |b, step, failed| {
-                let below = b.sub_index(b.index(rows), step);
-                let none = b.float(compute_type(b, element), -1.0);
-                let found = fold(b, below, &[none, step], &mut |b, distance, found| {
-                    let row = b.add_index(step, distance);
-                    let size = size_of(b, &a.load(b, &place(row, step)));
+                let none = [b.float(compute_type(b, element), -1.0), step];
+                let larger = |b: &Builder<'c>, size: Val<'c>, row: Val<'c>, found: &[Val<'c>]| {
                     let is_larger = b.compare_float("ogt", size, found[0]);
-                    Ok(vec![
-                        b.select(is_larger, size, found[0]),
-                        b.select(is_larger, row, found[1]),
-                    ])
-                })?[1];
+                    select(b, is_larger, &[size, row], found)
+                };
+                let search = |b: &Builder<'c>, first: Val<'c>, end: Val<'c>| {
+                    fold(b, b.sub_index(end, first), &none, &mut |b, distance, found| {
+                        let row = b.add_index(first, distance);
+                        Ok(larger(b, size_of(b, &a.load(b, &place(row, step))), row, found))
+                    })
+                };
+                let found = if parts == 1 {
+                    search(b, step, b.index(rows))?[1]
+                } else {
+                    for_each(b, &[parts], &mut |b, part| {
+                        let first = b.scale_index(part[0], SEARCHED);
+                        let end = b.add_index(first, b.index(SEARCHED));
+                        let end = b.value("arith.minsi", &[end, b.index(rows)], b.index_type());
+                        let first = b.value("arith.maxsi", &[first, step], b.index_type());
+                        let found = search(b, first, end)?;
+                        sizes.store(b, part, &found[..1]);
+                        places.store(b, part, &[as_s32(b, found[1], 0)]);
+                        Ok(())
+                    })?;
+                    fold(b, b.index(parts), &none, &mut |b, part, found| {
+                        let row = places.load(b, &[part])[0];
+                        let row = b.value("arith.index_cast", &[row], b.index_type());
+                        Ok(larger(b, sizes.load(b, &[part])[0], row, found))
+                    })?[1]
+                };
                 pivots.store(b, &[batch, &[step]].concat(), &[as_s32(b, found, pivot_base)]);
                 for_each(b, &[columns], &mut |b, column| {
                     let (top, bottom) = (place(step, column[0]), place(found, column[0]));
@@ -245,19 +304,19 @@ impl<'c> Lowering<'c, '_> {
                 let is_zero = equals_zero(b, &pivot);
                 let next = b.add_index(step, b.index(1));
                 let rest = |b: &Builder<'c>, extent: i64| b.sub_index(b.index(extent), next);
-                fold(b, rest(b, rows), &[], &mut |b, distance, _| {
+                each(b, rest(b, rows), &mut |b, distance| {
                     let row = b.add_index(next, distance);
                     let dividend = a.load(b, &place(row, step));
                     let operands = [dividend.clone(), pivot.clone()];
                     let quotient = scalar::arithmetic(b, Opcode::Divide, element, &operands)?;
                     let factor = select(b, is_zero, &dividend, &quotient);
                     a.store(b, &place(row, step), &factor);
-                    fold(b, rest(b, columns), &[], &mut |b, distance, _| {
+                    each(b, rest(b, columns), &mut |b, distance| {
                         let column = b.add_index(next, distance);
                         let (x, y) = (place(row, column), place(step, column));
                         let value = subtract_product(b, &a.load(b, &x), &factor, &a.load(b, &y));
                         a.store(b, &x, &value);
-                        Ok(Vec::new())
+                        Ok(())
                     })
                 })?;
                 Ok(vec![first_failure(b, failed[0], is_zero, step)])
@@ -285,11 +344,11 @@ impl<'c> Lowering<'c, '_> {
                 order.store(b, &place(row[0]), &[as_s32(b, row[0], 0)]);
                 Ok(())
             })?;
-            for_each(b, &[*steps], &mut |b, step| {
-                let pivot = pivots.load(b, &place(step[0]))[0];
+            in_order(b, b.index(*steps), &mut |b, step| {
+                let pivot = pivots.load(b, &place(step))[0];
                 let pivot = b.value("arith.index_cast", &[pivot], b.index_type());
-                let (x, y) = (order.load(b, &place(step[0])), order.load(b, &place(pivot)));
-                order.store(b, &place(step[0]), &y);
+                let (x, y) = (order.load(b, &place(step)), order.load(b, &place(pivot)));
+                order.store(b, &place(step), &y);
                 order.store(b, &place(pivot), &x);
                 Ok(())
             })
@@ -398,9 +457,8 @@ impl<'c> Lowering<'c, '_> {
                 if 1 < extent {
                     substitute(b, b.index(extent - 2), 1)?;
                 }
-                fold(b, steps, &[], &mut |b, step, _| {
-                    substitute(b, b.sub_index(b.index(extent - 3), step), 2)?;
-                    Ok(Vec::new())
+                in_order(b, steps, &mut |b, step| {
+                    substitute(b, b.sub_index(b.index(extent - 3), step), 2)
                 })?;
             }
             info.store(b, batch, &[failed]);

@@ -6,7 +6,7 @@ use crate::{
         elements::{Scalar, decode_element, encode_element, storage_type},
         index_emitter::{IndexEmitter, IndexMath},
     },
-    loops::{build_alloc, build_for, build_if, build_scratch},
+    loops::{build_alloc, build_for, build_if, build_independent, build_scratch},
 };
 use melior::ir::{Attribute, r#type::MemRefType};
 use tc_dialects::{
@@ -41,7 +41,7 @@ impl<'c> Memory<'c> {
         Self::at(build_alloc(b, memref_type(b, shape)), shape)
     }
 
-    /// Memory of undefined elements that only one instruction uses.
+    /// Memory of undefined elements that only one instruction uses. In a loop, each iteration has its own.
     pub(super) fn scratch(b: &Builder<'c>, shape: &ArrayShape) -> Self {
         Self::at(build_scratch(b, memref_type(b, shape), &[]), shape)
     }
@@ -205,7 +205,7 @@ pub(super) fn build_inside<'c>(
 /// What fills a nest of loops: from the indices.
 pub(super) type NestBody<'a, 'c> = dyn FnMut(&Builder<'c>, &[Val<'c>]) -> Result<(), String> + 'a;
 
-/// Loops over a box, the last dimension innermost.
+/// Loops over a box, the last dimension innermost. The points are independent of each other.
 ///
 /// # Errors
 /// Those of `body`.
@@ -221,17 +221,40 @@ pub(super) fn for_each<'c>(
         body: &mut NestBody<'_, 'c>,
     ) -> Result<(), String> {
         let Some((extent, rest)) = dims.split_first() else { return body(b, indices) };
-        let mut result = Ok(());
-        let bounds = (b.index(0), b.index(*extent), b.index(1));
-        build_for(b, bounds, &[], &mut |inside, index, _| {
+        each(b, b.index(*extent), &mut |inside, index| {
             indices.push(index);
-            result = level(inside, rest, indices, body);
+            let result = level(inside, rest, indices, body);
             indices.pop();
-            Vec::new()
-        });
-        result
+            result
+        })
     }
     level(b, dims, &mut Vec::new(), body)
+}
+
+/// A loop from 0 to below `extent` whose iterations are independent of each other.
+///
+/// # Errors
+/// Those of `body`.
+pub(super) fn each<'c>(
+    b: &Builder<'c>,
+    extent: Val<'c>,
+    body: &mut dyn FnMut(&Builder<'c>, Val<'c>) -> Result<(), String>,
+) -> Result<(), String> {
+    let mut result = Ok(());
+    build_independent(b, extent, &mut |b, index| result = body(b, index));
+    result
+}
+
+/// A loop from 0 to below `extent` whose iterations run in order.
+///
+/// # Errors
+/// Those of `body`.
+pub(super) fn in_order<'c>(
+    b: &Builder<'c>,
+    extent: Val<'c>,
+    body: &mut dyn FnMut(&Builder<'c>, Val<'c>) -> Result<(), String>,
+) -> Result<(), String> {
+    fold(b, extent, &[], &mut |b, index, _| body(b, index).map(|()| Vec::new())).map(|_| ())
 }
 
 /// What fills a loop that carries values: from the index and the values, the next values.

@@ -79,9 +79,6 @@ fn run(run: &PassRun) -> Result<(), Failure> {
         vector_bits: 0,
         vector_registers: 0,
     };
-    let context = mlir::context_of(run.op);
-    let sizes = mlir::parse_attribute(context, &format!("array<i32: {block_size}, 1, 1>"));
-    mlir::set_attribute(run.op, "known_block_size", sizes);
     let mut ops = Vec::new();
     mlir::walk(run.op, &mut |op| {
         if CONVERTED.contains(&mlir::name(op)) {
@@ -90,6 +87,9 @@ fn run(run: &PassRun) -> Result<(), Failure> {
     });
     let Some((op, others)) = ops.split_first() else { return Ok(()) };
     run.enter(*op);
+    let context = mlir::context_of(run.op);
+    let sizes = mlir::parse_attribute(context, &format!("array<i32: {block_size}, 1, 1>"));
+    mlir::set_attribute(run.op, "known_block_size", sizes);
     if let Some(second) = others.first() {
         let why = "is a second operation of this kernel, whose blocks do not wait for each other";
         Report::op_error(*second, format!("{why}; give it a kernel of its own")).emit();
