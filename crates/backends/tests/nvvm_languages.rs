@@ -478,7 +478,7 @@ fn published_kernels_agree_at_several_sizes_without_recompilation() {
         let text = row["tc"].as_str().expect("a program");
         let run = run_tc(name, text.as_bytes(), row["def"].as_str(), &sizes);
         let run = run.unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert!(0 < run.elements && run.launches % 3 == 0, "{name}: {run:?}");
+        assert!(0 < run.elements && run.launches.is_multiple_of(3), "{name}: {run:?}");
         count += 1;
     }
     assert!(15 <= count, "{count}");
