@@ -187,10 +187,15 @@ impl<'c> Nest<'c> {
         scope
     }
 
-    /// The only value of a dimension or range variable that has one value.
+    /// The only value of a dimension or range variable that always has one value: one whose bounds may cross
+    /// has none at times.
     pub fn fixed(&self, var: Var) -> Option<i64> {
-        let is_loop = !matches!(var, Var::Runtime(_));
-        self.intervals.of(var).as_point().filter(|_| is_loop)
+        let value = self.intervals.of(var).as_point()?;
+        let variable = self.domain.variable(var).filter(|_| !matches!(var, Var::Runtime(_)))?;
+        let interval = |bound| self.ir.interval_of(bound, &|var| self.intervals.of(var));
+        let is_reached =
+            |bound: Option<Expr>| bound.map(interval).and_then(|it| it.as_point()) == Some(value);
+        (is_reached(variable.lower) && is_reached(variable.upper)).then_some(value)
     }
 
     /// The extent of a variable, if it is a constant.
@@ -485,7 +490,8 @@ impl<'c> Nest<'c> {
             let value = self.exprs(builder, scope, &[constraint.expr], false)[0];
             let ends = [("sge", constraint.interval.lo), ("sle", constraint.interval.hi)];
             for (predicate, end) in ends {
-                if end == i64::MIN || end == i64::MAX {
+                // Infinity on its side is no condition.
+                if end == if predicate == "sge" { i64::MIN } else { i64::MAX } {
                     continue;
                 }
                 let end = builder.index(end);
