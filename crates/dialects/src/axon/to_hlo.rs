@@ -206,6 +206,27 @@ struct Builder {
 
 type Attributes = Vec<(Attribute, AttributeValue)>;
 
+/// Whether a function of two parameters is one associative operation on both. Others need not be: their rows are
+/// folded in order.
+fn is_associative(instructions: &[Instruction], result: InstructionId) -> bool {
+    let root = &instructions[result.index()];
+    let is_operation = matches!(
+        root.opcode,
+        Opcode::Add
+            | Opcode::Multiply
+            | Opcode::Maximum
+            | Opcode::Minimum
+            | Opcode::And
+            | Opcode::Or
+            | Opcode::Xor
+    );
+    let is_parameter = |it: &InstructionId| instructions[it.index()].opcode == Opcode::Parameter;
+    instructions.len() == 3
+        && is_operation
+        && root.operands.iter().all(is_parameter)
+        && root.operands[0] != root.operands[1]
+}
+
 fn array(ty: &TensorType) -> Shape {
     Shape::array(hlo_element(ty.element), ty.dims.clone())
 }
@@ -576,8 +597,7 @@ impl Evaluator for Builder {
             unreachable!("the function of a reduction is under way")
         };
         let captures = captures.clone();
-        // Two parameters and their sum, say; other functions need not be associative.
-        let is_operation = builder.level().instructions.len() == 3;
+        let is_associative = is_associative(&builder.level().instructions, result);
         let name = builder.fresh("combine");
         let combine = builder.finish_reducer(name, result, &captures);
         let ty = TensorType { element, dims: of.ty.dims[1..].to_vec() };
@@ -601,7 +621,7 @@ impl Evaluator for Builder {
             integers(Attribute::Dimensions, [0]),
             (Attribute::ToApply, AttributeValue::Computation(combine)),
         ];
-        if !is_operation {
+        if !is_associative {
             attributes.push((Attribute::FrontendAttributes, AttributeValue::Text(ORDERED.into())));
         }
         let is_plain = shapes.len() == 1;
