@@ -195,3 +195,24 @@ func.func @memory(%a: tensor<4xf32>, %m: memref<f32>, %b: tensor<4xf32>) -> tens
   }
   return %r : tensor<4xf32>
 }
+
+// A body that begins with several indices.
+// CHECK-LABEL: func.func @indices(
+// CHECK:         imap.index dim 0
+// CHECK:         imap.index dim 1
+// BACK-LABEL:  func.func @indices(
+// BACK:          linalg.index 0
+// BACK:          linalg.index 1
+func.func @indices(%y: tensor<8x4xi32>) -> tensor<8x4xi32> {
+  %r = linalg.generic {
+      indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      outs(%y : tensor<8x4xi32>) {
+  ^bb0(%o: i32):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %s = arith.addi %i, %j : index
+    %v = arith.index_cast %s : index to i32
+    linalg.yield %v : i32
+  } -> tensor<8x4xi32>
+  return %r : tensor<8x4xi32>
+}

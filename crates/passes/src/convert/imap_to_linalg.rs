@@ -453,15 +453,14 @@ impl<'c> LoopNest<'c, '_> {
         for op in &ops {
             mlir::walk(*op, &mut |op| indices.extend(mlir::is(op, "imap.index").then_some(op)));
         }
-        let b = Builder::before(ops[0]);
         for op in indices {
             let number = match index_variable(op) {
                 Some(Var::Dim(number)) => i64::from(number),
                 Some(Var::Range(number)) => self.num_dims as i64 + i64::from(number),
                 _ => continue,
             };
+            let b = Builder::before(op);
             let attributes = [("dim", mlir::i64_attr(b.context, number))];
-            let b = b.located(op.location());
             mlir::replace(op, &[b.value_with("linalg.index", &[], b.index_type(), &attributes)]);
         }
     }
