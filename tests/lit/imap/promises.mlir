@@ -1,6 +1,9 @@
 // RUN: not tc-run %s --entry twice --check 2>&1 | FileCheck %s --check-prefix=TWICE
 // RUN: not tc-run %s --entry identity --check 2>&1 | FileCheck %s --check-prefix=IDENTITY
 // RUN: tc-run %s --entry kept --check
+// RUN: not tc-run %s --entry unnamed --size arg0=4 --check 2>&1 | FileCheck %s --check-prefix=UNNAMED
+// RUN: tc-run %s --entry unnamed --size arg0=1 --check
+// RUN: tc-run %s --entry rounded --check
 
 // The interpreter checks the promises that the verifier cannot see.
 
@@ -59,4 +62,34 @@ func.func @kept(%x: tensor<4x3xf32>) -> (tensor<4xf32>, tensor<4xi32>, tensor<6x
     imap.yield %a : f32
   } -> tensor<6xf32>
   return %y#0, %y#1, %z : tensor<4xf32>, tensor<4xi32>, tensor<6xf32>
+}
+
+// The destination does not name k, which may have several values.
+// UNNAMED: error: 'imap.generic' op stores element [0] of 'outs' number 0 at two points;
+func.func @unnamed(%n: index, %y: tensor<3xi32>) -> tensor<3xi32> {
+  %r = imap.generic (i, k){N} domain: i in [0, 2], k in [0, N - 1], N in [1, 5] runtime(%n : index)
+      outs(%y[i] : tensor<3xi32>) {
+    %k = imap.index dim 1
+    %v = arith.index_cast %k : index to i32
+    imap.yield %v : i32
+  } -> tensor<3xi32>
+  return %r : tensor<3xi32>
+}
+
+// A combiner may round: the order of the fold decides what.
+func.func @rounded(%x: tensor<5x300xbf16>) -> tensor<5xf32> {
+  %e = tensor.empty() : tensor<5xf32>
+  %y = imap.generic (i)[j] domain: i in [0, 4], j in [0, 299] ins(%x[i, j] : tensor<5x300xbf16>)
+      outs(%e[i] : tensor<5xf32>) fold [f32 identity 0.0] {
+  ^bb0(%a: bf16):
+    %v = arith.extf %a : bf16 to f32
+    imap.yield %v : f32
+  } combine {
+  ^bb0(%a: f32, %b: f32):
+    %s = arith.addf %a, %b : f32
+    %c = arith.truncf %s : f32 to bf16
+    %v = arith.extf %c : bf16 to f32
+    imap.yield %v : f32
+  } -> tensor<5xf32>
+  return %y : tensor<5xf32>
 }

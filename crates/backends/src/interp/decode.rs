@@ -67,6 +67,8 @@ pub(super) struct Decoder {
     pub(super) dims: Vec<Reg>,
     pub(super) ranges: Vec<Reg>,
     pub(super) runtimes: Vec<Reg>,
+    /// Whether the region of a fold in any order is being decoded.
+    pub(super) in_fold: bool,
     depth: usize,
 }
 
@@ -89,6 +91,7 @@ pub(crate) fn decode(op: Op) -> Result<Program, Error> {
         dims: Vec::new(),
         ranges: Vec::new(),
         runtimes: Vec::new(),
+        in_fold: false,
         depth: 0,
     };
     let [body] = mlir::blocks(op, 0)[..] else {

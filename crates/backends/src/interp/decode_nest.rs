@@ -128,14 +128,19 @@ impl Decoder {
         Ok(loops)
     }
 
-    /// Whether expressions are variables and constants, no variable twice. A destination names every variable that
-    /// has several values, so that no two points address one element then.
-    fn is_permutation(&self, exprs: &[Expr]) -> bool {
+    /// Whether expressions are variables and constants, no variable twice, and name every dimension variable that may
+    /// have several values: then no two points have the same values of them.
+    fn is_permutation(&self, domain: &IndexingMap, exprs: &[Expr]) -> bool {
         let mut seen = HashSet::new();
-        exprs.iter().all(|expr| match self.ir.as_var(*expr) {
+        let is_plain = exprs.iter().all(|expr| match self.ir.as_var(*expr) {
             Some(var) => seen.insert(var),
             None => self.ir.as_constant(*expr).is_some(),
-        })
+        });
+        let is_one = |variable: &Variable| {
+            variable.constant_interval(&self.ir).is_some_and(|it| it.as_point().is_some())
+        };
+        let mut dims = (0..).map(Var::Dim).zip(&domain.dims);
+        is_plain && dims.all(|(var, variable)| seen.contains(&var) || is_one(variable))
     }
 
     fn new_regs(&mut self, count: usize) -> Vec<Reg> {
@@ -215,7 +220,9 @@ impl Decoder {
                 self.bind(*argument, *reg);
             }
             let mut code = Code::new();
+            let outer = std::mem::replace(&mut self.in_fold, !generic.is_ordered());
             let yielded = self.block(block, &mut code)?;
+            self.in_fold = outer;
             let results: Vec<_> =
                 yielded.into_iter().map(|it| self.scalar(op, it)).collect::<Result<_, _>>()?;
             if results.len() != accumulators.len() {
@@ -257,7 +264,7 @@ impl Decoder {
         for (number, init) in inits.into_iter().enumerate() {
             let exprs = &maps[inputs.len() + number].results;
             let (position, stage) = self.staged(exprs, &registers, Stage::Dim, at, &mut stages)?;
-            let is_injective = scatter.is_some() || self.is_permutation(exprs);
+            let is_injective = scatter.is_some() || self.is_permutation(&domain, exprs);
             if Stage::Dim < stage {
                 return Err(Error::at(op, "stores to a place that depends on a range variable"));
             }

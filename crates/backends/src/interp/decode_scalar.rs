@@ -124,7 +124,8 @@ impl Decoder {
             }
             "extf" | "truncf" => {
                 self.float_type(op, operands[0])?;
-                Inst::FloatConvert { ty: self.float_type(op, result)?, to, from }
+                let open = self.in_fold;
+                Inst::FloatConvert { ty: self.float_type(op, result)?, open, to, from }
             }
             "sitofp" | "uitofp" => Inst::IntToFloat {
                 ty: self.float_type(op, result)?,

@@ -229,8 +229,8 @@ impl<'p> Machine<'p> {
                 lanes.iter().for_each(|lane| fold.add(regs[*lane]));
                 regs[*to] = fold.finish();
             }
-            Inst::FloatConvert { ty, to, from } => {
-                regs[*to] = unary(regs[*from], |it| ty.convert(it));
+            Inst::FloatConvert { ty, open, to, from } => {
+                regs[*to] = unary(regs[*from], |it| ty.convert(it, *open));
             }
             Inst::RoundToSmall { ty, to, from } => {
                 regs[*to] = unary(regs[*from], |it| scalar::round_to_small(*ty, it));

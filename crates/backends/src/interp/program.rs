@@ -99,6 +99,8 @@ pub(crate) enum Inst {
     },
     FloatConvert {
         ty: FloatType,
+        /// Whether it rounds a value of a fold, which has another one in another order.
+        open: bool,
         to: Reg,
         from: Reg,
     },
