@@ -729,6 +729,37 @@ fn long_folds_are_split_into_two_kernels() {
 }
 
 #[test]
+fn long_scans_are_split_into_three_kernels() {
+    let count = 40_960;
+    let text = format!(
+        "func.func @f(%x: tensor<{count}xf32>) -> tensor<{count}xf32> {{
+           %e = tensor.empty() : tensor<{count}xf32>
+           %s = imap.scan (t) domain: t in [0, {}] scan t inclusive ins(%x[t] : tensor<{count}xf32>)
+               outs(%e[t] : tensor<{count}xf32>) fold [add f32] {{
+           ^bb0(%a: f32):
+             imap.yield %a : f32
+           }} -> tensor<{count}xf32>
+           return %s : tensor<{count}xf32>
+         }}",
+        count - 1
+    );
+    let context = tc_dialects::new_context();
+    let module = Module::parse(&context, &text).expect("a valid function");
+    let program = Program::lower(&module, &Codegen::new(machines()[0].clone())).expect("kernels");
+    assert_eq!(program.kernels().len(), 3);
+    let device = Emulator::new(program.ptx(), program.kernels()).expect("known instructions");
+    let compiled = program.load(Arc::new(Mutex::new(device))).expect("host code");
+    let x: Vec<f32> = floats(count).iter().map(|it| it.abs()).collect();
+    let tensor = Tensor::from_values(&[count], &x).expect("as many values");
+    let outputs = compiled.function("f").expect("a function").run(&[&tensor]).expect("a run");
+    let sums = x.iter().scan(0.0, |sum: &mut f64, it| {
+        *sum += f64::from(*it);
+        Some(*sum)
+    });
+    assert_close(outputs[0].bytes(), sums, 1e-5);
+}
+
+#[test]
 fn modules_without_kernels_are_errors() {
     let context = tc_dialects::new_context();
     let (_, received) = tc_dialects::report::collect(&context);

@@ -152,7 +152,7 @@ impl Case {
         Ok(())
     }
 
-    /// Checks that a fold keeps its value when it is split into many short parts.
+    /// Checks that a fold or a scan keeps its values when it is split into many short parts.
     fn check_split(&self, random: &mut Random) -> Result<(), String> {
         let context = tc_dialects::new_context();
         let operands = self.inputs.iter().chain(&self.outputs);
@@ -655,6 +655,11 @@ fn random_folds_agree_with_the_interpreter() {
 #[test]
 fn split_folds_keep_their_values() {
     check_all(|random| folded(random, false), Case::check_split);
+}
+
+#[test]
+fn split_scans_keep_their_values() {
+    check_all(|random| folded(random, true), Case::check_split);
 }
 
 #[test]

@@ -5,6 +5,9 @@
 
 // CHECK: [Passed] split | Category:imap-split-folds | Function=sum | Parts=64
 // STRICT: [Missed] not split | Category:imap-split-folds | Function=sum | Reason="strict-fp keeps the order"
+// CHECK: [Passed] split | Category:imap-split-folds | Function=prefix | Parts=50
+// STRICT: [Missed] not split | Category:imap-split-folds | Function=prefix | Reason="strict-fp keeps the order"
+// CHECK: [Missed] not split | Category:imap-split-folds | Function=prime | Reason="no number of parts divides its length"
 
 // A part has the same length as the others, and the second fold has start and epilogue.
 // CHECK-LABEL: func.func @sum
@@ -77,4 +80,49 @@ func.func @kept(%x: tensor<64x1000xf32>, %y: tensor<150xf32>) -> (tensor<64xf32>
     imap.yield %a : f32
   } -> tensor<f32>
   return %s, %t : tensor<64xf32>, tensor<f32>
+}
+
+// A scan has a fold of the parts, an exclusive scan of their results with the start, and a scan of the parts, whose
+// epilogue combines both. The index is that of the whole dimension.
+// CHECK-LABEL: func.func @prefix
+// CHECK:         %[[TOTAL:.*]] = imap.generic (i, t)[s0] domain: i in [0, 0], t in [0, 49], s0 in [0, 99]
+// CHECK-SAME:        ins(%{{.*}}[i, t * 100 + s0] : tensor<1x5000xf32>) outs(%{{.*}}[i, t] : tensor<1x50xf32>) fold [add f32] {
+// CHECK:         %[[BEFORE:.*]] = imap.scan (i, t) domain: i in [0, 0], t in [0, 49] scan t exclusive
+// CHECK-SAME:        ins(%[[TOTAL]][i, t] : tensor<1x50xf32>) outs(%{{.*}}[i, t] : tensor<1x50xf32>) fold [add f32 from 2.0
+// CHECK:         imap.scan (i, t, d2) domain: i in [0, 0], t in [0, 99], d2 in [0, 49] scan t inclusive
+// CHECK-SAME:        ins(%{{.*}}[i, d2 * 100 + t], %[[BEFORE]][i, d2] : tensor<1x5000xf32>, tensor<1x50xf32>)
+// CHECK-SAME:        outs(%{{.*}}[i, d2 * 100 + t] : tensor<1x5000xf32>) fold [add f32] {
+// CHECK:         } epilogue {
+// CHECK-NEXT:    ^bb0(%[[ALL:.*]]: f32, %{{.*}}: f32, %[[B:.*]]: f32):
+// CHECK-NEXT:      %[[SUM:.*]] = arith.addf %[[B]], %[[ALL]]
+// CHECK-DAG:       %[[PART:.*]] = imap.index dim 2
+// CHECK-DAG:       %[[PLACE:.*]] = imap.index dim 1
+// CHECK-DAG:       %[[FIRST:.*]] = arith.muli %[[PART]], %c100
+// CHECK:           arith.addi %{{.*}}, %[[PLACE]]
+// CHECK:           arith.divf %[[SUM]], %{{.*}}
+func.func @prefix(%x: tensor<1x5000xf32>) -> tensor<1x5000xf32> {
+  %e = tensor.empty() : tensor<1x5000xf32>
+  %s = imap.scan (i, t) domain: i in [0, 0], t in [0, 4999] scan t inclusive ins(%x[i, t] : tensor<1x5000xf32>)
+      outs(%e[i, t] : tensor<1x5000xf32>) fold [add f32 from 2.0] {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } epilogue {
+  ^bb0(%sum: f32, %a: f32):
+    %j = imap.index dim 1
+    %k = arith.index_cast %j : index to i32
+    %n = arith.sitofp %k : i32 to f32
+    %r = arith.divf %sum, %n : f32
+    imap.yield %r : f32
+  } -> tensor<1x5000xf32>
+  return %s : tensor<1x5000xf32>
+}
+
+func.func @prime(%x: tensor<5003xf32>) -> tensor<5003xf32> {
+  %e = tensor.empty() : tensor<5003xf32>
+  %s = imap.scan (t) domain: t in [0, 5002] scan t inclusive ins(%x[t] : tensor<5003xf32>)
+      outs(%e[t] : tensor<5003xf32>) fold [add f32] {
+  ^bb0(%a: f32):
+    imap.yield %a : f32
+  } -> tensor<5003xf32>
+  return %s : tensor<5003xf32>
 }

@@ -1,4 +1,4 @@
-//! `imap-split-folds`: folds of many values to few results become two folds.
+//! `imap-split-folds`: folds of many values to few results, and scans of few long rows, become several operations.
 //!
 //! A GPU computes the results of an operation in parallel, by a block each, and blocks do not wait for each
 //! other. A fold with fewer results than blocks leaves processors without work. The first of the two folds has
@@ -21,15 +21,42 @@
 //! The range with the most values is split, into parts of the same length if that leaves at least half as many
 //! parts as wanted, and otherwise with a shorter last part. The second fold has start and epilogue.
 //!
+//! A scan (`scans.rs`) becomes a fold of parts, a scan of their results, and a scan of the parts. The last one combines
+//! what it folds with the fold of the parts before.
+//!
+//! Before, with `parts=64`:
+//!
+//! ```mlir
+//! %y = imap.scan (t) domain: t in [0, 65535] scan t inclusive ins(%x[t] : ..) outs(%e[t] : ..) fold [add f32] {..}
+//! ```
+//!
+//! After:
+//!
+//! ```mlir
+//! %s = imap.generic (p)[t] domain: p in [0, 63], t in [0, 1023] ins(%x[1024 * p + t] : ..)
+//!     outs(%f[p] : tensor<64xf32>) fold [add f32] {..}
+//! %b = imap.scan (p) domain: p in [0, 63] scan p exclusive ins(%s[p] : ..) outs(%g[p] : ..) fold [add f32] {..}
+//! %y = imap.scan (t, p) domain: t in [0, 1023], p in [0, 63] scan t inclusive
+//!     ins(%x[1024 * p + t], %b[p] : ..) outs(%e[1024 * p + t] : ..) fold [add f32] {..} epilogue {
+//! ^bb0(%all: f32, %v: f32, %before: f32):
+//!   %r = arith.addf %before, %all : f32
+//!   imap.yield %r : f32
+//! }
+//! ```
+//!
+//! The parts of a scan have the same length.
+//!
 //! This reorders the values of a fold. Options: `parts`, the number of folds that keep the target busy;
 //! `min-size`, the least number of values that a part is worth; `strict-fp`, to keep folds that round. Remarks:
 //! `split`, with the number of parts, and as missed `not split`, with the reason.
 
+mod scans;
+
 use melior::ir::{ValueLike, operation::OperationLike};
 use tc_dialects::{
     imap::{
-        Access, Generic, Indexed, Inside, Start, View, build_index, build_yield, renumbering,
-        substitute_constraints, substitute_in_conditions, verify::index_variable,
+        Access, AnyIndexed, Generic, Indexed, Inside, Scan, Start, View, build_index, build_yield,
+        renumbering, substitute_constraints, substitute_in_conditions, verify::index_variable,
     },
     mlir::{self, Blk, Builder, ValueMap},
     pass::{Failure, PassInfo, PassOption, PassRun},
@@ -38,7 +65,7 @@ use tc_dialects::{
 use tc_ir::{
     Context, Interval,
     expr::{Expr, Var},
-    map::Variable,
+    map::{IndexingMap, Variable},
 };
 
 /// The pass.
@@ -78,27 +105,29 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     let strict_fp = pass.options.flag("strict-fp");
     let mut folds = Vec::new();
     mlir::walk(pass.op, &mut |op| {
-        folds.extend(Generic::cast(op).filter(|it| !it.accumulators().is_empty()));
+        let is_fold = mlir::is(op, Generic::NAME) || mlir::is(op, Scan::NAME);
+        let fold = AnyIndexed::cast(op).filter(|_| is_fold);
+        folds.extend(fold.filter(|it| !it.accumulators().is_empty()));
     });
     let function = mlir::string_attr(pass.op, "sym_name").unwrap_or_default();
-    for generic in folds {
-        pass.enter(generic.op());
+    for fold in folds {
+        pass.enter(fold.op());
         let ir = Context::new();
         let report = |kind, name: &str, argument: (&str, &str)| {
-            remark(generic.op().location(), kind, PASS.argument, name, function, &[argument]);
+            remark(fold.op().location(), kind, PASS.argument, name, function, &[argument]);
         };
-        match plan(&ir, generic, wanted, min_size) {
+        match Split::of(&ir, fold, wanted, min_size) {
             Ok(None) => {}
-            Ok(Some(_)) if generic.keeps_order() => {
+            Ok(Some(_)) if fold.keeps_order() => {
                 report(RemarkKind::Missed, "not split", ("Reason", "the fold is ordered"));
             }
-            Ok(Some(_)) if strict_fp && generic.rounds() => {
+            Ok(Some(_)) if strict_fp && fold.rounds() => {
                 report(RemarkKind::Missed, "not split", ("Reason", "strict-fp keeps the order"));
             }
             Ok(Some(split)) => {
-                let count = split.num_parts.to_string();
+                let count = split.num_parts().to_string();
                 report(RemarkKind::Passed, "split", ("Parts", &count));
-                split.apply(&ir, generic);
+                split.apply(&ir);
             }
             Err(reason) => report(RemarkKind::Missed, "not split", ("Reason", reason)),
         }
@@ -106,24 +135,104 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How a range is split.
+/// How an operation is split.
+enum Split<'c> {
+    Fold(Generic<'c>, Parts),
+    Scan(Scan<'c>, Parts),
+}
+
+impl<'c> Split<'c> {
+    /// The split of an operation; `None` if it is not worth one.
+    fn of(
+        ir: &Context,
+        fold: AnyIndexed<'c>,
+        wanted: i64,
+        min_size: i64,
+    ) -> Result<Option<Self>, &'static str> {
+        if let Some(scan) = Scan::cast(fold.op()) {
+            let parts = scans::plan(ir, scan, wanted, min_size)?;
+            return Ok(parts.map(|parts| Self::Scan(scan, parts)));
+        }
+        let Some(generic) = Generic::cast(fold.op()) else { return Ok(None) };
+        let parts = plan(ir, generic, wanted, min_size)?;
+        Ok(parts.map(|parts| Self::Fold(generic, parts)))
+    }
+
+    fn num_parts(&self) -> i64 {
+        let (Self::Fold(_, parts) | Self::Scan(_, parts)) = self;
+        parts.num_parts
+    }
+
+    fn apply(self, ir: &Context) {
+        match self {
+            Self::Fold(generic, parts) => parts.split_fold(ir, generic),
+            Self::Scan(scan, parts) => parts.split_scan(ir, scan),
+        }
+    }
+}
+
+/// The parts of the values of a variable.
 #[derive(Clone, Copy)]
-struct Split {
-    /// The number of the range.
-    range: u32,
+struct Parts {
+    var: Var,
     values: Interval,
     num_parts: i64,
     /// The values of a part, but perhaps of the last.
     size: i64,
 }
 
-/// The split of a fold; `None` if it is not worth one.
+impl Parts {
+    /// The variable, from the number of a part and the place in it.
+    fn value(&self, ir: &Context, part: Var, place: Var) -> Expr {
+        let before = ir.mul(ir.var(part), ir.constant(self.size));
+        ir.add(ir.add(before, ir.var(place)), ir.constant(self.values.lo))
+    }
+
+    /// Lets the variable have so many values, from 0.
+    fn bound(&self, ir: &Context, domain: &mut IndexingMap, count: i64) {
+        if let Some(variable) = domain.variable_mut(self.var) {
+            variable.set_interval(ir, Interval::new(0, count - 1));
+        }
+    }
+
+    /// Copies a block to the end of another one, with `value` for the variable.
+    fn copy_block<'c>(
+        &self,
+        builder: &Builder<'c>,
+        from: Blk<'c>,
+        to: Blk<'c>,
+        mut values: ValueMap<'c>,
+        (part, place): (Var, Var),
+    ) {
+        let inside = Builder::at_end(builder.context, to, builder.location);
+        let mut indices = Vec::new();
+        for op in mlir::ops(from) {
+            mlir::walk(inside.copy(op, &mut values), &mut |op| {
+                let is_split = index_variable(op) == Some(self.var);
+                indices.extend((mlir::is(op, "imap.index") && is_split).then_some(op));
+            });
+        }
+        for op in indices {
+            let builder = Builder::before(op);
+            let ty = builder.index_type();
+            let [part, place] = [part, place].map(|var| match var {
+                Var::Range(number) => build_index(&builder, "range", number),
+                Var::Dim(number) | Var::Runtime(number) => build_index(&builder, "dim", number),
+            });
+            let before = builder.value("arith.muli", &[part, builder.index(self.size)], ty);
+            let before = builder.value("arith.addi", &[before, builder.index(self.values.lo)], ty);
+            mlir::replace(op, &[builder.value("arith.addi", &[before, place], ty)]);
+        }
+    }
+}
+
+/// The parts of a fold; `None` if it is not worth them.
 fn plan(
     ir: &Context,
     generic: Generic,
     wanted: i64,
     min_size: i64,
-) -> Result<Option<Split>, &'static str> {
+) -> Result<Option<Parts>, &'static str> {
     let domain = generic.domain(ir);
     let values = |variable: &Variable| {
         let interval = variable.constant_interval(ir)?;
@@ -156,12 +265,12 @@ fn plan(
     let size = (extent + even.unwrap_or(most) - 1) / even.unwrap_or(most);
     let num_parts = (extent + size - 1) / size;
     let range = u32::try_from(range).map_err(|_| "it has too many ranges")?;
-    Ok((1 < num_parts).then_some(Split { range, values, num_parts, size }))
+    Ok((1 < num_parts).then_some(Parts { var: Var::Range(range), values, num_parts, size }))
 }
 
-impl Split {
+impl Parts {
     /// Replaces a fold by a fold of parts and one of their results.
-    fn apply(self, ir: &Context, generic: Generic) {
+    fn split_fold(self, ir: &Context, generic: Generic) {
         let builder = Builder::before(generic.op());
         let view = View::of(ir, generic);
         let results: Vec<Expr> = (0..)
@@ -171,13 +280,13 @@ impl Split {
                 ir.sub(ir.dim(number), lower)
             })
             .collect();
-        let parts = self.build_parts(ir, &builder, generic, &view, &results);
+        let parts = self.build_folds(ir, &builder, generic, &view, &results);
         let merged = self.build_merge(ir, &builder, generic, &view, &results, &parts);
         mlir::replace(generic.op(), &mlir::results(merged.op()));
     }
 
     /// The fold of the values of each part.
-    fn build_parts<'c>(
+    fn build_folds<'c>(
         self,
         ir: &Context,
         builder: &Builder<'c>,
@@ -186,16 +295,12 @@ impl Split {
         results: &[Expr],
     ) -> Generic<'c> {
         let mut parts = view.clone();
-        let part = parts.domain.dims.len() as u32;
-        let range = Var::Range(self.range);
-        // The first value, what the parts before hold, and the place in the part.
-        let before = ir.mul(ir.dim(part), ir.constant(self.size));
-        let value = ir.add(ir.add(before, ir.var(range)), ir.constant(self.values.lo));
-        let replacement = |var: Var| (var == range).then_some(value);
+        let part = Var::Dim(parts.domain.dims.len() as u32);
+        let value = self.value(ir, part, self.var);
+        let replacement = |var: Var| (var == self.var).then_some(value);
         parts.accesses_mut().for_each(|it| it.substitute(ir, &replacement));
         substitute_constraints(ir, &mut parts.domain.constraints, &replacement);
-        let old = &mut parts.domain.ranges[self.range as usize];
-        old.set_interval(ir, Interval::new(0, self.size - 1));
+        self.bound(ir, &mut parts.domain, self.size);
         let last = Interval::new(0, self.num_parts - 1);
         parts.domain.dims.push(Variable::bounded(ir, last));
         let count = self.values.hi - self.values.lo + 1;
@@ -213,7 +318,7 @@ impl Split {
             })
             .collect();
         shape.push(Some(self.num_parts));
-        let subscripts = [results, &[ir.dim(part)]].concat();
+        let subscripts = [results, &[ir.var(part)]].concat();
         parts.outputs = view
             .accumulators
             .iter()
@@ -224,41 +329,10 @@ impl Split {
             .collect();
         parts.accumulators.iter_mut().for_each(|it| it.start = Start::Identity);
         let new = parts.build(ir, builder, false);
-        self.copy_body(ir, builder, (generic.body(), new.body()), part, &replacement);
+        let values = mlir::arguments(generic.body()).into_iter().zip(mlir::arguments(new.body()));
+        self.copy_block(builder, generic.body(), new.body(), values.collect(), (part, self.var));
+        substitute_in_conditions(ir, &[new.body()], &replacement);
         new
-    }
-
-    fn copy_body<'c>(
-        self,
-        ir: &Context,
-        builder: &Builder<'c>,
-        (from, to): (Blk<'c>, Blk<'c>),
-        part: u32,
-        replacement: &dyn Fn(Var) -> Option<Expr>,
-    ) {
-        let arguments = mlir::arguments(from).into_iter().zip(mlir::arguments(to));
-        let mut values: ValueMap = arguments.collect();
-        let inside = Builder::at_end(builder.context, to, builder.location);
-        let mut indices = Vec::new();
-        for op in mlir::ops(from) {
-            mlir::walk(inside.copy(op, &mut values), &mut |op| {
-                let is_split = index_variable(op) == Some(Var::Range(self.range));
-                indices.extend((mlir::is(op, "imap.index") && is_split).then_some(op));
-            });
-        }
-        substitute_in_conditions(ir, &[to], replacement);
-        for op in indices {
-            let next = mlir::next(op).expect("a body ends with its terminator");
-            let (index, builder) = (mlir::result(op, 0), Builder::before(next));
-            let ty = builder.index_type();
-            let number = build_index(&builder, "dim", part);
-            let before = builder.value("arith.muli", &[number, builder.index(self.size)], ty);
-            let first = builder.index(self.values.lo);
-            let before = builder.value("arith.addi", &[before, first], ty);
-            let sum = builder.op("arith.addi", &[before, before], &[ty]);
-            mlir::replace_uses(index, mlir::result(sum, 0));
-            mlir::set_operand(sum, 1, index);
-        }
     }
 
     /// The fold of the results of the parts.
