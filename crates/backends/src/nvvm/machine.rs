@@ -33,9 +33,9 @@ pub(super) fn resident_blocks(machine: &Machine, threads: i64) -> i64 {
     generation.map_or(1, |it| it.multiprocessors * (THREADS / threads))
 }
 
-/// The blocks of so many threads that are half of the threads that a multiprocessor holds.
+/// The blocks of so many threads that are a quarter of the threads that a multiprocessor holds.
 pub(super) fn least_blocks(threads: i64) -> i64 {
-    THREADS / 2 / threads
+    THREADS / 4 / threads
 }
 
 fn machine(generation: &Generation) -> Machine {

@@ -93,7 +93,7 @@ pub fn ptx(module: &Module, codegen: &Codegen) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Lets ptxas use so many registers that a multiprocessor still holds half of the threads it can: without a bound,
+/// Lets ptxas use so many registers that a multiprocessor still holds a quarter of the threads it can: without a bound,
 /// it spills registers to fit more.
 fn bound_registers(kernels: Op) {
     let blocks = format!("{} : i32", least_blocks(pipeline::BLOCK));
