@@ -93,6 +93,7 @@ pub mod simplify;
 pub mod solve;
 pub mod text;
 mod tighten;
+pub mod tile;
 pub mod value_range;
 pub mod variables;
 pub mod verify;
