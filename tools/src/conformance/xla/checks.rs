@@ -148,7 +148,8 @@ fn located(text: &str, error: &ParseError) -> String {
     format!("{error}, in {text}")
 }
 
-fn parse(ctx: &Context, text: &str) -> Result<IndexingMap, String> {
+/// Reads a map.
+pub fn parse(ctx: &Context, text: &str) -> Result<IndexingMap, String> {
     IndexingMap::parse(ctx, text).map_err(|error| located(text, &error))
 }
 
@@ -158,7 +159,7 @@ fn numbered(name: &str) -> Option<Var> {
 }
 
 /// A variable of a map with default names.
-fn of_map(name: &str) -> Option<Var> {
+pub fn of_map(name: &str) -> Option<Var> {
     let number = |prefix: &str| name.strip_prefix(prefix)?.parse().ok();
     number("rt")
         .map(Var::Runtime)

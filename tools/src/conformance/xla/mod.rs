@@ -1,11 +1,12 @@
-//! Cases of the index algebra (simplification, composition, text and queries of maps) and of the
-//! indexing analysis of HLO.
+//! Cases of the index algebra (simplification, composition, text and queries of maps), of the
+//! indexing analysis of HLO, and of symbolic tiles.
 //!
 //! Rows have a field `kind`. Kinds of other analyses of the same source are not known yet, so
 //! that their rows fail.
 
 pub(super) mod checks;
 mod indexing;
+mod tile;
 
 use super::{Kind, Options, Outcome, Status, row::Mismatch};
 use checks::{Pass, Topic};
@@ -21,6 +22,7 @@ pub(super) const KINDS: &[Kind] = &[
     Kind { name: "xla intervals", matches: |row| is(row, Topic::Intervals), run },
     Kind { name: "xla constraints", matches: |row| is(row, Topic::Constraints), run },
     Kind { name: "xla indexing", matches: indexing::is_case, run },
+    Kind { name: "xla tile", matches: tile::is_case, run },
 ];
 
 fn is(row: &Value, topic: Topic) -> bool {
@@ -31,6 +33,7 @@ fn run(row: &Value, _options: &Options) -> Result<Outcome, Mismatch> {
     let found = match checks::find(row) {
         Some(check) => (check.run)(row),
         None if indexing::is_case(row) => indexing::run(row),
+        None if tile::is_case(row) => tile::run(row),
         None => return Err(Mismatch::new("a known kind", "another")),
     };
     let expected = ["expected", "composed", "expected_any"]
