@@ -9,7 +9,7 @@ use super::{
     memory::{Heap, MemRef},
     program::{
         At, Branch, Code, CountedLoop, FoldStart, If, IndexOp, Inside, Inst, Loop, LoopNest, Moves,
-        Output, Place, Program, Reg, Scan, Scatter, Slice, Start, TensorReg, While,
+        Output, Place, Program, Reg, Scan, Slice, Start, TensorReg, While,
     },
     promises::Updated,
     scalar::{self, Scalar},
@@ -911,65 +911,6 @@ impl<'p> Machine<'p> {
         self.store_outputs(nest, outputs, updated)
     }
 
-    /// Checks that the identities of a combiner change nothing in the values that are folded, on either side.
-    fn keep_identities(&mut self, nest: &'p LoopNest) -> Result<()> {
-        let Some(combiner) = &nest.combiner else { return Ok(()) };
-        let folded = nest.accumulators.iter().map(|it| self.regs[it.folded]);
-        let folded: Vec<_> = folded.take(combiner.identities.len()).collect();
-        for is_first in [true, false] {
-            let (old, new) = combiner.arguments.split_at(nest.accumulators.len());
-            let (identity, value) = if is_first { (old, new) } else { (new, old) };
-            for (number, (neutral, _)) in combiner.identities.iter().enumerate() {
-                self.regs[identity[number]] = *neutral;
-                self.regs[value[number]] = folded[number];
-            }
-            if folded.is_empty() {
-                return Ok(());
-            }
-            self.code(&combiner.code)?;
-            let results = combiner.results.iter().zip(&folded).zip(&combiner.identities);
-            for ((result, value), (neutral, is_float)) in results {
-                let result = self.regs[*result];
-                if result.differs(*value, *is_float) {
-                    let show = |it: Scalar| match is_float {
-                        true => it.as_float().to_string(),
-                        false => it.as_int().to_string(),
-                    };
-                    let [neutral, value, result] = [*neutral, *value, result].map(show);
-                    let side = if is_first { "first" } else { "second" };
-                    return self.fail(
-                        nest.at,
-                        format!(
-                            "promises the identity {neutral}, which as the {side} argument of the combiner turns \
-                             {value} into {result}"
-                        ),
-                    );
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Checks the promises of a scatter at the current point, except for subscripts that depend on rounding.
-    fn keep_promises(
-        &self,
-        nest: &LoopNest,
-        scatter: &Scatter,
-        updated: &mut Updated,
-    ) -> Result<()> {
-        let values = |regs: &[Reg]| -> Option<Vec<i64>> {
-            let known = |reg: &Reg| Some(self.regs[*reg]).filter(|it| it.is_certain());
-            regs.iter().map(|reg| Some(known(reg)?.as_int())).collect()
-        };
-        let windows = values(&scatter.windows);
-        for (number, output) in nest.outputs.iter().enumerate() {
-            let Some(element) = values(&output.position) else { continue };
-            let kept = updated.note(scatter.promises, number, element, windows.clone());
-            kept.or_else(|broken| self.fail(nest.at, broken))?;
-        }
-        Ok(())
-    }
-
     fn finish_folds(&mut self, nest: &LoopNest, folds: &[Fold]) {
         for (accumulator, fold) in nest.accumulators.iter().zip(folds) {
             self.regs[accumulator.folded] = fold.finish();
@@ -1017,9 +958,7 @@ impl<'p> Machine<'p> {
         for (number, (output, array)) in nest.outputs.iter().zip(outputs).enumerate() {
             let stored = self.regs[output.stored];
             if !output.is_injective {
-                let element = output.position.iter().map(|reg| self.regs[*reg].as_int()).collect();
-                let kept = updated.store(number, element);
-                kept.or_else(|broken| self.fail(nest.at, broken))?;
+                self.store_once(nest.at, output, number, updated)?;
             }
             match (array, &output.start) {
                 (Some(array), _) => {

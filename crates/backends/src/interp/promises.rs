@@ -1,6 +1,14 @@
-//! Promises of operations, checked while they run: those of `imap.scatter`, and that no two points store one
-//! element.
+//! Promises of operations, which are checked at run time.
+//!
+//! * `imap.generic` and `imap.scan` store each element at most once.
+//! * The identities of a combiner change no folded value.
+//! * `imap.scatter` is `unique` or `sorted`.
 
+use super::{
+    machine::{Machine, Result},
+    program::{At, LoopNest, Output, Reg, Scatter},
+    scalar::Scalar,
+};
 use std::collections::{HashMap, HashSet};
 use tc_dialects::imap::ScatterPromises;
 
@@ -18,7 +26,7 @@ impl Updated {
     ///
     /// # Errors
     /// It was stored before.
-    pub(super) fn store(&mut self, destination: usize, element: Vec<i64>) -> Result<(), String> {
+    fn store(&mut self, destination: usize, element: Vec<i64>) -> std::result::Result<(), String> {
         if self.all.insert((destination, element.clone())) {
             return Ok(());
         }
@@ -32,13 +40,13 @@ impl Updated {
     ///
     /// # Errors
     /// The update breaks a promise.
-    pub(super) fn note(
+    fn note(
         &mut self,
         promises: ScatterPromises,
         destination: usize,
         element: Vec<i64>,
         windows: Option<Vec<i64>>,
-    ) -> Result<(), String> {
+    ) -> std::result::Result<(), String> {
         let ScatterPromises { unique, sorted } = promises;
         if unique && !self.all.insert((destination, element.clone())) {
             return Err(format!("promises 'unique', but updates element {element:?} twice"));
@@ -51,5 +59,75 @@ impl Updated {
             )),
             None => Ok(()),
         }
+    }
+}
+
+impl<'p> Machine<'p> {
+    /// The values of registers; `None` if one depends on rounding.
+    fn certain_ints(&self, regs: &[Reg]) -> Option<Vec<i64>> {
+        let known = |reg: &Reg| Some(self.regs[*reg]).filter(|it| it.is_certain());
+        regs.iter().map(|reg| Some(known(reg)?.as_int())).collect()
+    }
+
+    /// Checks the promises of a scatter at the current point, except for subscripts that depend on rounding.
+    pub(super) fn keep_promises(
+        &self,
+        nest: &LoopNest,
+        scatter: &Scatter,
+        updated: &mut Updated,
+    ) -> Result<()> {
+        let windows = self.certain_ints(&scatter.windows);
+        for (number, output) in nest.outputs.iter().enumerate() {
+            let Some(element) = self.certain_ints(&output.position) else { continue };
+            let kept = updated.note(scatter.promises, number, element, windows.clone());
+            kept.or_else(|broken| self.fail(nest.at, broken))?;
+        }
+        Ok(())
+    }
+
+    /// Checks that no earlier point stored the element of the current one, unless that depends on rounding.
+    pub(super) fn store_once(
+        &self,
+        at: At,
+        output: &Output,
+        number: usize,
+        updated: &mut Updated,
+    ) -> Result<()> {
+        let Some(element) = self.certain_ints(&output.position) else { return Ok(()) };
+        updated.store(number, element).or_else(|broken| self.fail(at, broken))
+    }
+
+    /// Checks that the identities of a combiner change nothing in the folded values, on either side.
+    pub(super) fn keep_identities(&mut self, nest: &'p LoopNest) -> Result<()> {
+        let Some(combiner) = nest.combiner.as_ref().filter(|it| !it.identities.is_empty()) else {
+            return Ok(());
+        };
+        let folded: Vec<_> = nest.accumulators.iter().map(|it| self.regs[it.folded]).collect();
+        let (first, second) = combiner.arguments.split_at(folded.len());
+        for (side, identities, values) in [("first", first, second), ("second", second, first)] {
+            for (number, (identity, _)) in combiner.identities.iter().enumerate() {
+                self.regs[identities[number]] = *identity;
+                self.regs[values[number]] = folded[number];
+            }
+            self.code(&combiner.code)?;
+            let results = combiner.results.iter().map(|reg| self.regs[*reg]);
+            for ((result, value), (identity, is_float)) in
+                results.zip(&folded).zip(&combiner.identities)
+            {
+                if result.differs(*value, *is_float) {
+                    let show = |it: Scalar| match is_float {
+                        true => it.as_float().to_string(),
+                        false => it.as_int().to_string(),
+                    };
+                    let [identity, value, result] = [*identity, *value, result].map(show);
+                    let message = format!(
+                        "promises the identity {identity}, which as the {side} argument of the combiner turns \
+                         {value} into {result}"
+                    );
+                    return self.fail(nest.at, message);
+                }
+            }
+        }
+        Ok(())
     }
 }
