@@ -195,9 +195,44 @@ impl Parts {
         }
     }
 
-    /// Copies a block to the end of another one, with `value` for the variable.
+    /// The accesses, constraints and accumulators of an operation on the values of one part. `part` counts the
+    /// parts, and `place` the values of one.
+    fn in_part<'c>(&self, ir: &Context, view: &View<'c>, (part, place): (Var, Var)) -> View<'c> {
+        let value = self.value(ir, part, place);
+        let replacement = |var: Var| (var == self.var).then_some(value);
+        let mut parts = view.clone();
+        parts.accesses_mut().for_each(|it| it.substitute(ir, &replacement));
+        substitute_constraints(ir, &mut parts.domain.constraints, &replacement);
+        parts.accumulators.iter_mut().for_each(|it| it.start = Start::Identity);
+        parts
+    }
+
+    /// An operation with a further dimension variable, which counts the parts. The variable counts the values of one.
+    fn divide<'c>(&self, ir: &Context, view: &View<'c>) -> (View<'c>, (Var, Var)) {
+        let vars = (Var::Dim(view.domain.dims.len() as u32), self.var);
+        let mut parts = self.in_part(ir, view, vars);
+        self.bound(ir, &mut parts.domain, self.size);
+        parts.domain.dims.push(Variable::bounded(ir, Interval::new(0, self.num_parts - 1)));
+        (parts, vars)
+    }
+
+    /// Copies the body of an operation to one on the values of a part.
+    fn copy_body<'c>(
+        &self,
+        ir: &Context,
+        builder: &Builder<'c>,
+        from: Blk<'c>,
+        to: Blk<'c>,
+        vars: (Var, Var),
+    ) {
+        let values = mlir::arguments(from).into_iter().zip(mlir::arguments(to)).collect();
+        self.copy_block(ir, builder, from, to, values, vars);
+    }
+
+    /// Copies a block to the end of another one, with `value` for the variable, also in its conditions.
     fn copy_block<'c>(
         &self,
+        ir: &Context,
         builder: &Builder<'c>,
         from: Blk<'c>,
         to: Blk<'c>,
@@ -223,7 +258,34 @@ impl Parts {
             let before = builder.value("arith.addi", &[before, builder.index(self.values.lo)], ty);
             mlir::replace(op, &[builder.value("arith.addi", &[before, place], ty)]);
         }
+        let value = self.value(ir, part, place);
+        substitute_in_conditions(ir, &[to], &|var| (var == self.var).then_some(value));
     }
+}
+
+/// A dimension variable, counted from 0.
+fn from_zero(ir: &Context, number: u32, dim: &Variable) -> Expr {
+    let lower = dim.lower.expect("a verified domain bounds its variables");
+    ir.sub(ir.dim(number), lower)
+}
+
+/// The number of values of a variable, if it is known.
+fn extent(ir: &Context, variable: &Variable) -> Option<i64> {
+    i64::try_from(variable.constant_interval(ir)?.num_members()?).ok()
+}
+
+/// Destinations of one shape, for each accumulator.
+fn destinations<'c>(
+    builder: &Builder<'c>,
+    view: &View<'c>,
+    shape: &[Option<i64>],
+    subscripts: &[Expr],
+) -> Vec<Access<'c>> {
+    let destination = |ty| {
+        let ty = mlir::tensor_type(shape, ty);
+        Access::new(builder.value("tensor.empty", &[], ty), subscripts.to_vec())
+    };
+    view.accumulators.iter().map(|it| destination(it.ty)).collect()
 }
 
 /// The parts of a fold; `None` if it is not worth them.
@@ -234,10 +296,7 @@ fn plan(
     min_size: i64,
 ) -> Result<Option<Parts>, &'static str> {
     let domain = generic.domain(ir);
-    let values = |variable: &Variable| {
-        let interval = variable.constant_interval(ir)?;
-        Some((interval, i64::try_from(interval.num_members()?).ok()?))
-    };
+    let values = |it: &Variable| Some((it.constant_interval(ir)?, extent(ir, it)?));
     let all = |variables: &[Variable]| variables.iter().map(values).collect::<Option<Vec<_>>>();
     let product = |list: &[(Interval, i64)]| {
         list.iter().fold(1_i64, |product, (_, count)| product.saturating_mul(*count))
@@ -273,13 +332,8 @@ impl Parts {
     fn split_fold(self, ir: &Context, generic: Generic) {
         let builder = Builder::before(generic.op());
         let view = View::of(ir, generic);
-        let results: Vec<Expr> = (0..)
-            .zip(&view.domain.dims)
-            .map(|(number, dim)| {
-                let lower = dim.lower.expect("a verified domain bounds its variables");
-                ir.sub(ir.dim(number), lower)
-            })
-            .collect();
+        let dims = (0..).zip(&view.domain.dims);
+        let results: Vec<Expr> = dims.map(|(number, dim)| from_zero(ir, number, dim)).collect();
         let parts = self.build_folds(ir, &builder, generic, &view, &results);
         let merged = self.build_merge(ir, &builder, generic, &view, &results, &parts);
         mlir::replace(generic.op(), &mlir::results(merged.op()));
@@ -294,44 +348,19 @@ impl Parts {
         view: &View<'c>,
         results: &[Expr],
     ) -> Generic<'c> {
-        let mut parts = view.clone();
-        let part = Var::Dim(parts.domain.dims.len() as u32);
-        let value = self.value(ir, part, self.var);
-        let replacement = |var: Var| (var == self.var).then_some(value);
-        parts.accesses_mut().for_each(|it| it.substitute(ir, &replacement));
-        substitute_constraints(ir, &mut parts.domain.constraints, &replacement);
-        self.bound(ir, &mut parts.domain, self.size);
-        let last = Interval::new(0, self.num_parts - 1);
-        parts.domain.dims.push(Variable::bounded(ir, last));
+        let (mut parts, vars) = self.divide(ir, view);
+        let part = vars.0;
         let count = self.values.hi - self.values.lo + 1;
         if count % self.size != 0 {
             let inside = Interval::new(i64::MIN, self.values.hi);
-            parts.domain.add_constraint(ir, value, inside);
+            parts.domain.add_constraint(ir, self.value(ir, part, self.var), inside);
         }
-        let mut shape: Vec<_> = view
-            .domain
-            .dims
-            .iter()
-            .map(|dim| {
-                let count = dim.constant_interval(ir)?.num_members()?;
-                i64::try_from(count).ok()
-            })
-            .collect();
+        let mut shape: Vec<_> = view.domain.dims.iter().map(|dim| extent(ir, dim)).collect();
         shape.push(Some(self.num_parts));
         let subscripts = [results, &[ir.var(part)]].concat();
-        parts.outputs = view
-            .accumulators
-            .iter()
-            .map(|accumulator| {
-                let ty = mlir::tensor_type(&shape, accumulator.ty);
-                Access::new(builder.value("tensor.empty", &[], ty), subscripts.clone())
-            })
-            .collect();
-        parts.accumulators.iter_mut().for_each(|it| it.start = Start::Identity);
+        parts.outputs = destinations(builder, view, &shape, &subscripts);
         let new = parts.build(ir, builder, false);
-        let values = mlir::arguments(generic.body()).into_iter().zip(mlir::arguments(new.body()));
-        self.copy_block(builder, generic.body(), new.body(), values.collect(), (part, self.var));
-        substitute_in_conditions(ir, &[new.body()], &replacement);
+        self.copy_body(ir, builder, generic.body(), new.body(), vars);
         new
     }
 

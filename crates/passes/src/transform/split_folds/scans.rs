@@ -1,12 +1,9 @@
 //! Scans in parts.
 
-use super::Parts;
+use super::{Parts, destinations, extent, from_zero};
 use melior::ir::ValueLike;
 use tc_dialects::{
-    imap::{
-        Access, Indexed, Inside, Scan, Start, View, build_yield, substitute_constraints,
-        substitute_in_conditions,
-    },
+    imap::{Access, Indexed, Inside, Scan, View, build_yield},
     mlir::{self, Builder, Op, Val, ValueMap},
 };
 use tc_ir::{
@@ -25,10 +22,7 @@ pub(super) fn plan(
     wanted: i64,
     min_size: i64,
 ) -> Result<Option<Parts>, &'static str> {
-    let values = |variable: &Variable| {
-        let interval = variable.constant_interval(ir)?;
-        Some((interval, i64::try_from(interval.num_members()?).ok()?))
-    };
+    let values = |it: &Variable| Some((it.constant_interval(ir)?, extent(ir, it)?));
     let domain = scan.domain(ir);
     let Some(dims) = domain.dims.iter().map(values).collect::<Option<Vec<_>>>() else {
         return Err("the number of rows or their length is not known");
@@ -67,32 +61,18 @@ impl Parts {
     fn subscripts(&self, ir: &Context, view: &View, part: Var) -> Vec<Expr> {
         let row = |(number, dim): (u32, &Variable)| match Var::Dim(number) == self.var {
             true => ir.var(part),
-            false => {
-                let lower = dim.lower.expect("a verified domain bounds its variables");
-                ir.sub(ir.dim(number), lower)
-            }
+            false => from_zero(ir, number, dim),
         };
         (0..).zip(&view.domain.dims).map(row).collect()
     }
 
-    /// Destinations with an element per row and part, for each accumulator.
-    fn destinations<'c>(
-        &self,
-        ir: &Context,
-        builder: &Builder<'c>,
-        view: &View<'c>,
-        subscripts: &[Expr],
-    ) -> Vec<Access<'c>> {
+    /// The shape of tensors with an element per row and part.
+    fn shape(&self, ir: &Context, view: &View) -> Vec<Option<i64>> {
         let extent = |(number, dim): (u32, &Variable)| match Var::Dim(number) == self.var {
             true => Some(self.num_parts),
-            false => i64::try_from(dim.constant_interval(ir)?.num_members()?).ok(),
+            false => extent(ir, dim),
         };
-        let shape: Vec<_> = (0..).zip(&view.domain.dims).map(extent).collect();
-        let destination = |ty| {
-            let ty = mlir::tensor_type(&shape, ty);
-            Access::new(builder.value("tensor.empty", &[], ty), subscripts.to_vec())
-        };
-        view.accumulators.iter().map(|it| destination(it.ty)).collect()
+        (0..).zip(&view.domain.dims).map(extent).collect()
     }
 
     /// The folds of the parts.
@@ -103,21 +83,14 @@ impl Parts {
         scan: Scan<'c>,
         view: &View<'c>,
     ) -> Vec<Val<'c>> {
-        let (part, place) = (self.var, Var::Range(0));
-        let value = self.value(ir, part, place);
-        let replacement = |var: Var| (var == self.var).then_some(value);
-        let mut totals = view.clone();
-        totals.outputs = Vec::new();
-        totals.accesses_mut().for_each(|it| it.substitute(ir, &replacement));
-        substitute_constraints(ir, &mut totals.domain.constraints, &replacement);
+        let vars = (self.var, Var::Range(0));
+        let mut totals = self.in_part(ir, view, vars);
         self.bound(ir, &mut totals.domain, self.num_parts);
         totals.domain.ranges = vec![Variable::bounded(ir, Interval::new(0, self.size - 1))];
-        totals.outputs = self.destinations(ir, builder, view, &self.subscripts(ir, view, part));
-        totals.accumulators.iter_mut().for_each(|it| it.start = Start::Identity);
+        let subscripts = self.subscripts(ir, view, self.var);
+        totals.outputs = destinations(builder, view, &self.shape(ir, view), &subscripts);
         let new = totals.build(ir, builder, false);
-        let arguments = mlir::arguments(scan.body()).into_iter().zip(mlir::arguments(new.body()));
-        self.copy_block(builder, scan.body(), new.body(), arguments.collect(), (part, place));
-        substitute_in_conditions(ir, &[new.body()], &replacement);
+        self.copy_body(ir, builder, scan.body(), new.body(), vars);
         mlir::results(new.op())
     }
 
@@ -136,7 +109,7 @@ impl Parts {
         // Constraints say what is folded.
         before.domain.constraints.clear();
         before.inputs = totals.iter().map(|it| Access::new(*it, subscripts.clone())).collect();
-        before.outputs = self.destinations(ir, builder, view, &subscripts);
+        before.outputs = destinations(builder, view, &self.shape(ir, view), &subscripts);
         before.drop_unused_runtimes(ir, &Inside::conditions_in(ir, &[]));
         let new = before.build_scan(ir, builder, false, (scan.dim(), true));
         let body = Builder::at_end(builder.context, new.body(), builder.location);
@@ -153,20 +126,11 @@ impl Parts {
         view: &View<'c>,
         before: &[Val<'c>],
     ) -> Op<'c> {
-        let (part, place) = (Var::Dim(view.domain.dims.len() as u32), self.var);
-        let value = self.value(ir, part, place);
-        let replacement = |var: Var| (var == place).then_some(value);
-        let mut parts = view.clone();
-        parts.accesses_mut().for_each(|it| it.substitute(ir, &replacement));
-        substitute_constraints(ir, &mut parts.domain.constraints, &replacement);
-        self.bound(ir, &mut parts.domain, self.size);
-        parts.domain.dims.push(Variable::bounded(ir, Interval::new(0, self.num_parts - 1)));
-        let subscripts = self.subscripts(ir, view, part);
+        let (mut parts, vars) = self.divide(ir, view);
+        let subscripts = self.subscripts(ir, view, vars.0);
         parts.inputs.extend(before.iter().map(|it| Access::new(*it, subscripts.clone())));
-        parts.accumulators.iter_mut().for_each(|it| it.start = Start::Identity);
         let new = parts.build_scan(ir, builder, true, (scan.dim(), scan.is_exclusive()));
-        let arguments = mlir::arguments(scan.body()).into_iter().zip(mlir::arguments(new.body()));
-        self.copy_block(builder, scan.body(), new.body(), arguments.collect(), (part, place));
+        self.copy_body(ir, builder, scan.body(), new.body(), vars);
 
         let epilogue = new.epilogue().expect("it is built with one");
         let (inside, arguments) = builder.inside(epilogue);
@@ -195,10 +159,9 @@ impl Parts {
             Some(old) => {
                 let values = [&folded[..], read].concat();
                 let values = mlir::arguments(old).into_iter().zip(values).collect();
-                self.copy_block(builder, old, epilogue, values, (part, place));
+                self.copy_block(ir, builder, old, epilogue, values, vars);
             }
         }
-        substitute_in_conditions(ir, &[new.body(), epilogue], &replacement);
         new.op()
     }
 }
