@@ -1,4 +1,4 @@
-//! What each function of a program does on a device, as formulas over its sizes.
+//! The launches, copies and memory of each function of a program, as formulas over its sizes.
 
 use crate::{
     backend::{Role, Signature},
@@ -11,12 +11,14 @@ use tc_ir::Context;
 use tc_passes::{
     analysis::{
         cost::Formula,
-        launches::{Constants, LAUNCH, Memory, Step, Word, steps, workspace_bytes},
+        launches::{
+            Constants, LAUNCH, Memory, Step, Word, kernel_functions, steps, workspace_bytes,
+        },
     },
     transform::assign_buffers::WORKSPACE,
 };
 
-/// What a function does on a device.
+/// The launches, copies and memory of a function.
 pub(super) struct Plan {
     /// The launches and copies of a call whose checks succeed. `None` if control flow decides, or the host computes
     /// with elements.
@@ -97,24 +99,19 @@ fn workspace(functions: &HashMap<&str, Op>, signature: &Signature) -> Option<For
 
 /// The bytes of shared memory of kernels by their symbols, if they are static.
 fn shared_bytes(module: &Module) -> HashMap<String, Option<i64>> {
-    let mut found = HashMap::new();
-    let ops = mlir::ops(mlir::block_ref(module.body())).into_iter();
-    for group in ops.filter(|op| mlir::is(*op, "gpu.module")) {
-        for kernel in mlir::body(group, 0).map(mlir::ops).unwrap_or_default() {
-            let Some(body) = mlir::body(kernel, 0).filter(|_| mlir::is(kernel, "gpu.func")) else {
-                continue;
-            };
-            let parameters = mlir::function_type(kernel).map_or(0, |(inputs, _)| inputs.len());
-            let count = mlir::integer_attr(kernel, "workgroup_attributions").unwrap_or(0);
-            let arrays = mlir::arguments(body).into_iter().skip(parameters).take(count as usize);
-            let bytes = arrays.map(|array| {
-                let width = i64::from(mlir::byte_width(mlir::element_type(array.r#type())));
-                let mut extents = mlir::shape(array.r#type()).into_iter();
-                extents.try_fold(width, |bytes, extent| bytes.checked_mul(extent?))
-            });
-            let name = |op| mlir::string_attr(op, "sym_name").unwrap_or_default();
-            found.insert(format!("@{}::@{}", name(group), name(kernel)), bytes.sum());
-        }
-    }
-    found
+    let kernels = kernel_functions(mlir::op_ref(module.as_operation()));
+    kernels.into_iter().map(|(symbol, kernel)| (symbol, declared_bytes(kernel))).collect()
+}
+
+/// The bytes of the arrays in shared memory that a kernel declares.
+fn declared_bytes(kernel: Op) -> Option<i64> {
+    let parameters = mlir::function_type(kernel).map_or(0, |(inputs, _)| inputs.len());
+    let count = mlir::integer_attr(kernel, "workgroup_attributions").unwrap_or(0);
+    let arrays = mlir::arguments(mlir::body(kernel, 0)?).into_iter().skip(parameters);
+    let bytes = arrays.take(count as usize).map(|array| {
+        let width = i64::from(mlir::byte_width(mlir::element_type(array.r#type())));
+        let mut extents = mlir::shape(array.r#type()).into_iter();
+        extents.try_fold(width, |bytes, extent| bytes.checked_mul(extent?))
+    });
+    bytes.sum()
 }

@@ -70,27 +70,32 @@ pub fn constants(module: Op<'_>) -> Result<Constants, Report<'_>> {
     Ok(found)
 }
 
+/// The kernels of a module with their symbols, in order.
+pub fn kernel_functions<'c>(module: Op<'c>) -> Vec<(String, Op<'c>)> {
+    let name = |op| mlir::string_attr(op, "sym_name").unwrap_or_default();
+    let inside = |op| mlir::body(op, 0).map(mlir::ops).unwrap_or_default().into_iter();
+    let groups = inside(module).filter(|op| mlir::is(*op, "gpu.module"));
+    let kernels = groups.flat_map(|group| {
+        let kernels = inside(group).filter(|op| mlir::is(*op, "gpu.func"));
+        kernels.map(move |kernel| (format!("@{}::@{}", name(group), name(kernel)), kernel))
+    });
+    kernels.collect()
+}
+
 /// The number of a kernel, and the threads of its blocks.
 pub(crate) type Kernel = (i64, i64);
 
 /// The kernels of a module by their symbols.
 pub(crate) fn kernels(module: Op) -> HashMap<String, Kernel> {
-    let mut found = HashMap::new();
-    let ops = mlir::body(module, 0).map(mlir::ops).unwrap_or_default();
-    for module in ops.into_iter().filter(|op| mlir::is(*op, "gpu.module")) {
-        let name = |op| mlir::string_attr(op, "sym_name").unwrap_or_default();
-        let ops = mlir::body(module, 0).map(mlir::ops).unwrap_or_default();
-        for kernel in ops.into_iter().filter(|op| mlir::is(*op, "gpu.func")) {
-            let sizes = kernel.attribute("known_block_size").ok();
-            let sizes = sizes.and_then(|it| DenseI32ArrayAttribute::try_from(it).ok());
-            let threads = sizes.map_or(1, |sizes| {
-                (0..sizes.len()).map(|dim| i64::from(sizes.element(dim).unwrap_or(1))).product()
-            });
-            let symbol = format!("@{}::@{}", name(module), name(kernel));
-            found.insert(symbol, (found.len() as i64, threads));
-        }
-    }
-    found
+    let threads = |kernel: Op| {
+        let sizes = kernel.attribute("known_block_size").ok();
+        let sizes = sizes.and_then(|it| DenseI32ArrayAttribute::try_from(it).ok());
+        sizes.map_or(1, |sizes| {
+            (0..sizes.len()).map(|dim| i64::from(sizes.element(dim).unwrap_or(1))).product()
+        })
+    };
+    let kernels = (0..).zip(kernel_functions(module));
+    kernels.map(|(number, (symbol, kernel))| (symbol, (number, threads(kernel)))).collect()
 }
 
 /// Memory of a device that a function uses.
