@@ -10,7 +10,9 @@ use tc_dialects::{
     mlir::{self, Blk, Builder, Op, Val, ValueMap},
     report::Report,
 };
-use tc_ir::{Constraint, Context, Expr, IndexingMap, Node, Var, Variable, map::VarIntervals};
+use tc_ir::{
+    Constraint, Context, Expr, IndexingMap, Interval, Node, Var, Variable, map::VarIntervals,
+};
 
 /// An input and where it is read.
 pub(in crate::convert) struct Input<'c> {
@@ -488,12 +490,9 @@ impl<'c> Nest<'c> {
         let mut condition: Option<Val> = None;
         for constraint in constraints.iter().filter(|it| !held.contains(it)) {
             let value = self.exprs(builder, scope, &[constraint.expr], false)[0];
-            let ends = [("sge", constraint.interval.lo), ("sle", constraint.interval.hi)];
-            for (predicate, end) in ends {
-                // Infinity on its side is no condition.
-                if end == if predicate == "sge" { i64::MIN } else { i64::MAX } {
-                    continue;
-                }
+            let Interval { lo, hi } = constraint.interval;
+            let ends = [("sge", lo, i64::MIN), ("sle", hi, i64::MAX)];
+            for (predicate, end, _) in ends.into_iter().filter(|(_, end, none)| end != none) {
                 let end = builder.index(end);
                 let holds = builder.compare_int(predicate, value, end);
                 condition = Some(match condition {
