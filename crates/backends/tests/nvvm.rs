@@ -700,6 +700,19 @@ fn rows_are_sorted_like_by_a_stable_sort() {
     }
 }
 
+/// Runs the function `f` of a module, which has so many kernels, on one tensor. Returns its first result.
+fn run_program(text: &str, num_kernels: usize, x: &[f32]) -> Tensor {
+    let context = tc_dialects::new_context();
+    let module = Module::parse(&context, text).expect("a valid function");
+    let program = Program::lower(&module, &Codegen::new(machines()[0].clone())).expect("kernels");
+    assert_eq!(program.kernels().len(), num_kernels);
+    let device = Emulator::new(program.ptx(), program.kernels()).expect("known instructions");
+    let compiled = program.load(Arc::new(Mutex::new(device))).expect("host code");
+    let tensor = Tensor::from_values(&[x.len()], x).expect("as many values");
+    let outputs = compiled.function("f").expect("a function").run(&[&tensor]);
+    outputs.expect("a run").swap_remove(0)
+}
+
 #[test]
 fn long_folds_are_split_into_two_kernels() {
     let count = 40_000;
@@ -715,17 +728,10 @@ fn long_folds_are_split_into_two_kernels() {
          }}",
         count - 1
     );
-    let context = tc_dialects::new_context();
-    let module = Module::parse(&context, &text).expect("a valid function");
-    let program = Program::lower(&module, &Codegen::new(machines()[0].clone())).expect("kernels");
-    assert_eq!(program.kernels().len(), 2);
-    let device = Emulator::new(program.ptx(), program.kernels()).expect("known instructions");
-    let compiled = program.load(Arc::new(Mutex::new(device))).expect("host code");
     let x = floats(count);
-    let tensor = Tensor::from_values(&[count], &x).expect("as many values");
-    let outputs = compiled.function("f").expect("a function").run(&[&tensor]).expect("a run");
+    let output = run_program(&text, 2, &x);
     let sum: f64 = x.iter().map(|it| f64::from(*it)).sum();
-    assert_close(outputs[0].bytes(), [sum], 1e-5);
+    assert_close(output.bytes(), [sum], 1e-5);
 }
 
 #[test]
@@ -743,20 +749,13 @@ fn long_scans_are_split_into_three_kernels() {
          }}",
         count - 1
     );
-    let context = tc_dialects::new_context();
-    let module = Module::parse(&context, &text).expect("a valid function");
-    let program = Program::lower(&module, &Codegen::new(machines()[0].clone())).expect("kernels");
-    assert_eq!(program.kernels().len(), 3);
-    let device = Emulator::new(program.ptx(), program.kernels()).expect("known instructions");
-    let compiled = program.load(Arc::new(Mutex::new(device))).expect("host code");
     let x: Vec<f32> = floats(count).iter().map(|it| it.abs()).collect();
-    let tensor = Tensor::from_values(&[count], &x).expect("as many values");
-    let outputs = compiled.function("f").expect("a function").run(&[&tensor]).expect("a run");
+    let output = run_program(&text, 3, &x);
     let sums = x.iter().scan(0.0, |sum: &mut f64, it| {
         *sum += f64::from(*it);
         Some(*sum)
     });
-    assert_close(outputs[0].bytes(), sums, 1e-5);
+    assert_close(output.bytes(), sums, 1e-5);
 }
 
 #[test]
