@@ -352,14 +352,14 @@ fn special() -> Vec<f32> {
     positive.iter().flat_map(|x| [*x, -*x]).collect()
 }
 
-/// Of every `step`-th stretch of the floats one, and the special ones.
+/// One float of every `step` neighbouring ones, and the special ones.
 fn floats(step: u64) -> impl Iterator<Item = f32> {
     let stretches = (1u64 << 32) / step;
     let bits = (0..stretches).map(move |at| (at * step + scramble(at) % step) as u32);
     bits.map(f32::from_bits).chain(special())
 }
 
-/// So many pairs, half of them of like size, and all pairs of special ones.
+/// `count` pairs, half of them of similar magnitude, and all pairs of special floats.
 fn float_pairs(count: u64) -> impl Iterator<Item = (f32, f32)> {
     let pairs = (0..count).map(|at| {
         let (first, second) = (scramble(2 * at) as u32, scramble(2 * at + 1) as u32);

@@ -54,7 +54,7 @@ pub struct Argument {
 }
 
 impl Argument {
-    /// The name of an extent that is no size variable.
+    /// The name of the extent of a dimension that has no size variable.
     pub fn extent_name(&self, dim: usize) -> String {
         format!("{}.{dim}", self.name)
     }

@@ -477,7 +477,8 @@ fn write_declaration(text: &mut String, signature: &Signature, names: &Names) {
     let _ = write!(text, "int {}({});\n\n", names.function, list(&parameters));
 }
 
-/// `failure` is the code and the message of an error that is no check.
+/// Writes the function that gives the message of each error. The last parameter is the error besides failed checks:
+/// its code and its message.
 fn write_errors(
     text: &mut String,
     signature: &Signature,

@@ -141,7 +141,7 @@ impl Program {
         format!("{CONSTANTS_PREFIX}{first}")
     }
 
-    /// What each function does on a device.
+    /// The launches, copies and memory of each function.
     pub(super) fn plans(&self) -> &[Plan] {
         &self.plans
     }

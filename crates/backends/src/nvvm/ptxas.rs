@@ -12,14 +12,14 @@ use tc_passes::target::Machine;
 /// The paths of ptxas in the Python packages `nvidia-cuda-nvcc` and `nvidia-cuda-nvcc-cu12`.
 const IN_PACKAGE: [&str; 2] = ["nvidia/cu13/bin/ptxas", "nvidia/cuda_nvcc/bin/ptxas"];
 
-/// What a function of a kernel needs besides registers, in bytes per thread.
+/// The stack of a function of a kernel, in bytes per thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stack {
     /// The kernel, or a function that it calls.
     pub function: String,
     /// The stack frame.
     pub frame: u32,
-    /// What is stored because registers are short.
+    /// The spilled registers.
     pub spilled: u32,
 }
 
