@@ -65,6 +65,9 @@ pub enum Error {
     /// The device cannot hold the program.
     #[error("the device failed: {0}")]
     Device(String),
+    /// A cubin has only kernels.
+    #[error("the program launches no kernel, so there is no cubin; use --emit=obj")]
+    NoKernels,
     /// The assembler of the target is missing, or rejects the code.
     #[error("ptxas: {0}")]
     Assembler(String),

@@ -140,6 +140,7 @@ impl Artifact for Generated {
     fn emit(&self, form: Form) -> Result<Vec<u8>, Error> {
         match form {
             Form::Ptx => Ok(self.program.ptx().as_bytes().to_vec()),
+            Form::Cubin if self.program.kernels().is_empty() => Err(Error::NoKernels),
             Form::Cubin => assemble(self.program.ptx(), &self.machine),
             Form::Object => self.program.object(),
             Form::LlvmIr | Form::Assembly => {
