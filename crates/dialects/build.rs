@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     // One library per dialect and one for the driver: a change recompiles its own only.
     for (library, sources) in [
-        ("tc_imap", &["Imap.cpp", "Assembly.cpp"][..]),
+        ("tc_imap", &["Imap.cpp", "Assembly.cpp", "Tiling.cpp"][..]),
         ("tc_tc", &["Tc.cpp"]),
         ("tc_hlo", &["Hlo.cpp"]),
         ("tc_tml", &["Tml.cpp"]),

@@ -487,7 +487,8 @@ fn memory_in_parallel_loops_counts_once_per_thread() {
     }";
     let module = lower(&context, Language::Mlir, text, &[]);
     let bytes = |threads| {
-        number_of(&only(&module, &Codegen { threads, ..Codegen::default() }).temporary_bytes)
+        let cost = only(&module, &Codegen { threads, ..Codegen::default() });
+        number_of(&cost.temporary_bytes) + number_of(&cost.scratch_bytes)
     };
     let in_loop = bytes(2) - bytes(1);
     assert!(0 < in_loop);

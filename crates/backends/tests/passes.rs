@@ -61,7 +61,6 @@ const CHANGING: &[&str] = &[
     "unshare-empty-tensors",
     "bufferize-chains",
     "one-shot-bufferize",
-    "fuse-outer-dimensions",
     "convert-imap-to-scf",
     "deallocate-local-buffers",
     "ownership-based-buffer-deallocation",

@@ -232,6 +232,12 @@ bool tcHloLayoutParts(MlirAttribute attribute, size_t *rank, const int64_t **min
 MlirOperation tcOuterWrite(MlirBlock block);
 /// Bounds of a value of type `index`, as far as upstream proves constant ones.
 void tcConstantBounds(MlirValue value, int64_t *lower, int64_t *upper);
+/// Replaces an operation by loops over its tiles, of these sizes (0: not tiled), and computes members, readers
+/// first, in the tile that reads them. The loops also give the results of members that escape. False, and
+/// nothing is changed, if the operation cannot be tiled.
+bool tcTileAndFuse(MlirOperation root, size_t numSizes, const int64_t *sizes, bool isParallel,
+                   size_t numMembers, const MlirOperation *members, const bool *escapes,
+                   MlirOperation *created);
 /// `mlir-opt` with our dialects and passes.
 int tcOptMain(int argc, char **argv);
 /// Translates a module to LLVM IR; null on failure.

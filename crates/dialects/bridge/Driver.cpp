@@ -10,6 +10,7 @@
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/CAPI/IR.h"
 #include "mlir/CAPI/Support.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Complex/IR/Complex.h"
@@ -83,7 +84,9 @@ void tcRegisterDialects(MlirDialectRegistry registry) {
 void tcInsertDialect(MlirDialectRegistry handle, MlirStringRef name) {
   DialectRegistry &registry = *unwrap(handle);
   StringRef dialect = unwrap(name);
-  if (dialect == "arith")
+  if (dialect == "affine")
+    registry.insert<affine::AffineDialect>();
+  else if (dialect == "arith")
     registry.insert<arith::ArithDialect>();
   else if (dialect == "axon")
     registry.insert<tc::axon::AxonDialect>();

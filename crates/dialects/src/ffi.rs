@@ -70,6 +70,16 @@ unsafe extern "C" {
     ) -> bool;
     fn tcOuterWrite(block: MlirBlock) -> MlirOperation;
     fn tcConstantBounds(value: MlirValue, lower: *mut i64, upper: *mut i64);
+    fn tcTileAndFuse(
+        root: MlirOperation,
+        num_sizes: usize,
+        sizes: *const i64,
+        is_parallel: bool,
+        num_members: usize,
+        members: *const MlirOperation,
+        escapes: *const bool,
+        created: *mut MlirOperation,
+    ) -> bool;
     fn tcTranslateToLLVMIR(module: MlirOperation, llvm_context: *mut c_void) -> *mut c_void;
     fn tcParse(
         context: MlirContext,
@@ -216,6 +226,34 @@ pub(crate) fn constant_bounds(value: Val) -> (i64, i64) {
 pub(crate) fn outer_write<'c>(block: Blk<'c>) -> Option<Op<'c>> {
     // SAFETY: the block is alive, and so are the operations in it.
     unsafe { OperationRef::from_option_raw(tcOuterWrite(block.to_raw())) }
+}
+
+/// The outermost loop over the tiles of an operation; see `tcTileAndFuse`.
+pub(crate) fn tile_and_fuse<'c>(
+    root: Op<'c>,
+    sizes: &[i64],
+    is_parallel: bool,
+    members: &[Op<'c>],
+    escapes: &[bool],
+) -> Option<Op<'c>> {
+    assert_eq!(members.len(), escapes.len());
+    let members: Vec<_> = members.iter().map(|op| op.to_raw()).collect();
+    let mut created = MlirOperation { ptr: std::ptr::null_mut() };
+    // SAFETY: the operations are alive and distinct, and the arrays live across the call. Handles of the root and
+    // of members must not be used afterwards.
+    unsafe {
+        tcTileAndFuse(
+            root.to_raw(),
+            sizes.len(),
+            sizes.as_ptr(),
+            is_parallel,
+            members.len(),
+            members.as_ptr(),
+            escapes.as_ptr(),
+            &raw mut created,
+        );
+        OperationRef::from_option_raw(created)
+    }
 }
 
 /// Registers every upstream dialect and ours.

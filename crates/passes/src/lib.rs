@@ -9,6 +9,7 @@ pub mod analysis;
 pub mod convert;
 mod loops;
 pub mod target;
+pub mod tile;
 pub mod transform;
 
 use melior::{
@@ -52,7 +53,6 @@ pub const PASSES: &[&PassInfo] = &[
     &transform::expand_strided_copies::PASS,
     &transform::forward_statements::PASS,
     &transform::fuse::PASS,
-    &transform::fuse_outer_dimensions::PASS,
     &transform::hoist_deallocations::PASS,
     &transform::hoist_divisions::PASS,
     &transform::hoist_scratch::PASS,
@@ -73,7 +73,11 @@ pub const PASSES: &[&PassInfo] = &[
     &transform::split_folds::PASS,
     &transform::store_bools_as_bytes::PASS,
     &transform::unshare_empty_tensors::PASS,
+    &tile::PASS,
 ];
+
+/// Names of removed passes, and of those that do their work now.
+pub const REMOVED: &[(&str, &str)] = &[("fuse-outer-dimensions", "imap-tile")];
 
 /// Shorthands: the option of `tc-opt`, its description, and its pipeline.
 pub const PIPELINES: &[(&str, &str, &str)] = &[

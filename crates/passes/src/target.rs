@@ -1,5 +1,7 @@
 //! Targets: the machines that programs are compiled for, and the pipelines that lower to them.
 
+use std::{fs, path::Path};
+
 /// More threads than any machine has would only exhaust memory.
 pub const MAX_THREADS: usize = 4096;
 
@@ -16,19 +18,27 @@ pub struct Machine {
     pub cpu: String,
     /// Features on top of the processor's own, such as `+avx512f,-avx512bf16`.
     pub features: String,
+    /// The bytes of the data caches of the first and of the second level that a core has.
+    pub cache_bytes: [u64; 2],
 }
+
+/// The caches of a processor of which only the name is known: those of most x86-64 cores since 2017 have at
+/// least so many bytes.
+const COMMON_CACHES: [u64; 2] = [1 << 15, 1 << 19];
 
 impl Machine {
     /// The machine that runs this program, with the features it reports: the name of the
     /// processor alone may promise more or fewer, on a virtual machine above all.
     pub fn host() -> Self {
         let [triple, cpu, features] = tc_dialects::host();
-        Self { triple, cpu, features }
+        let cache_bytes = host_caches().unwrap_or(COMMON_CACHES);
+        Self { triple, cpu, features, cache_bytes }
     }
 
     /// A named processor of this machine's architecture and system.
     pub fn cpu(name: &str) -> Self {
-        Self { cpu: name.to_string(), features: String::new(), ..Self::host() }
+        let (cpu, features) = (name.to_string(), String::new());
+        Self { cpu, features, cache_bytes: COMMON_CACHES, ..Self::host() }
     }
 
     /// Whether it is one of NVIDIA's GPUs.
@@ -77,6 +87,24 @@ impl Machine {
             (256, 16)
         }
     }
+}
+
+/// The caches of the first processor, as Linux reports them; `None` elsewhere.
+fn host_caches() -> Option<[u64; 2]> {
+    let folder = Path::new("/sys/devices/system/cpu/cpu0/cache");
+    let mut found = [None; 2];
+    for entry in fs::read_dir(folder).ok()?.flatten() {
+        let read = |name| fs::read_to_string(entry.path().join(name)).unwrap_or_default();
+        let level: usize = read("level").trim().parse().unwrap_or(0);
+        let holds_data = read("type").trim() != "Instruction";
+        let kilobytes = read("size").trim().strip_suffix('K').and_then(|it| it.parse::<u64>().ok());
+        if let Some(place) = level.checked_sub(1).and_then(|level| found.get_mut(level))
+            && holds_data
+        {
+            *place = kilobytes.map(|it| it << 10);
+        }
+    }
+    Some([found[0]?, found[1]?])
 }
 
 /// The machine that code is generated for, and how.

@@ -9,6 +9,16 @@ fn main() -> ExitCode {
     if axon::asks_for_signatures(&arguments) {
         return run_tool("tc-opt", || axon::opt(&arguments));
     }
+    for (name, successor) in tc_passes::REMOVED {
+        let is_named = |text: &String| {
+            text.split(|it: char| !it.is_alphanumeric() && it != '-')
+                .any(|word| word.trim_start_matches('-') == *name)
+        };
+        if arguments[1..].iter().any(is_named) {
+            eprintln!("tc-opt: error: the pass '{name}' was removed; use '{successor}'");
+            return ExitCode::FAILURE;
+        }
+    }
     tc_dialects::silence_panics();
     tc_backends::cpu::register();
     tc_backends::nvvm::register();

@@ -114,22 +114,26 @@ pub(super) fn to_nests(codegen: &Codegen, upstream: bool) -> String {
         codegen.machine.parallel_threshold(),
         codegen.strict_fp
     );
-    let mut passes = vec![DROP_ATTRIBUTES, "func.func(hoist-scratch)"];
+    let [first_cache, second_cache] = codegen.machine.cache_bytes;
+    let tile = format!(
+        "func.func(imap-tile{{min-bytes={} tile-bytes={} shared-bytes={} min-points={} \
+         parallel={parallel} parallel-threshold={}}})",
+        second_cache / 4,
+        second_cache / 2,
+        first_cache / 2,
+        first_cache / 4,
+        codegen.machine.parallel_threshold()
+    );
+    let mut passes = vec![DROP_ATTRIBUTES, &*tile, "cse", "func.func(hoist-scratch)"];
     passes.extend(BUFFERIZE);
-    if !parallel {
-        // What runs in parallel keeps its outer dimension for that.
-        passes.push("func.func(fuse-outer-dimensions)");
-    }
+    passes.push("func.func(buffer-loop-hoisting)");
+    passes.push(if parallel {
+        "func.func(scf-forall-to-parallel)"
+    } else {
+        "func.func(scf-forall-to-for)"
+    });
     if upstream {
-        passes.extend([
-            if parallel {
-                "func.func(scf-forall-to-parallel)"
-            } else {
-                "func.func(scf-forall-to-for)"
-            },
-            "convert-linalg-to-loops",
-            "lower-affine",
-        ]);
+        passes.extend(["convert-linalg-to-loops", "lower-affine"]);
     }
     passes.extend([
         // Loops.

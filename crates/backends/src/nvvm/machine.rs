@@ -43,5 +43,6 @@ fn machine(generation: &Generation) -> Machine {
         triple: "nvptx64-nvidia-cuda".to_string(),
         cpu: generation.name.to_string(),
         features: generation.ptx.to_string(),
+        cache_bytes: [0, 0],
     }
 }

@@ -100,6 +100,24 @@ fn check_program(program: &Program, seed: u64) -> Result<Stats, String> {
         let after = module.as_operation();
         passes::agree(&first, &fused, &mut stats)
             .map_err(|error| format!("fused: {error}\n{text}\nafter:\n{after}"))?;
+        let text = after.to_string();
+        let tile = format!(
+            "func.func(imap-tile{{min-bytes=0 shared-bytes=1000000 min-points={} min-row=1 \
+             parallel={} parallel-threshold=0}}),canonicalize,cse",
+            seed % 7,
+            seed.is_multiple_of(2)
+        );
+        run_pipeline(&mut module, &tile)
+            .map_err(|error| said(format!("tiled: {error}\n{text}")))?;
+        let after = module.as_operation().to_string();
+        if after != text {
+            stats.changes.insert("imap-tile".to_string(), 1);
+            let tiled = passes::interpret(&module, "f", &inputs);
+            let tiled =
+                tiled.map_err(|error| format!("tiled: {error}\n{text}\nafter:\n{after}"))?;
+            passes::agree(&first, &tiled, &mut stats)
+                .map_err(|error| format!("tiled: {error}\n{text}\nafter:\n{after}"))?;
+        }
     }
     let (expected, checked) = check_passes(&module, "f", &inputs, &options).map_err(said)?;
     stats.add(&checked);
@@ -158,7 +176,7 @@ fn passes_keep_the_meaning_of_random_programs() {
     if count >= 300 {
         let missing: Vec<_> = coverage.iter().filter(|(_, count)| **count == 0).collect();
         assert!(missing.is_empty(), "no program has {missing:?}");
-        for pass in CHANGING.iter().chain(&["imap-fuse"]) {
+        for pass in CHANGING.iter().chain(&["imap-fuse", "imap-tile"]) {
             let changed = all.changes.keys().any(|name| name.contains(pass));
             assert!(changed, "'{pass}' changes no program: {all:?}");
         }

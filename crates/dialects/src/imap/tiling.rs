@@ -759,6 +759,21 @@ pub fn iteration_domain<'c>(generic: AnyIndexed<'c>, builder: Builder<'c>) -> Ve
         .collect()
 }
 
+/// Replaces an operation by loops over its tiles and gives the outermost one: `scf.forall` if `is_parallel`, else
+/// `scf.for`. `sizes` are per loop; 0 does not tile it. The members are computed in the tile that reads
+/// them; readers stand before what they read. With the second part, the loops also give the results of a member.
+/// `None` if the operation cannot be tiled.
+pub fn tile_and_fuse<'c>(
+    root: AnyIndexed<'c>,
+    sizes: &[i64],
+    is_parallel: bool,
+    members: &[(AnyIndexed<'c>, bool)],
+) -> Option<Op<'c>> {
+    let (members, escapes): (Vec<_>, Vec<_>) =
+        members.iter().map(|(it, escapes)| (it.op(), *escapes)).unzip();
+    ffi::tile_and_fuse(root.op(), sizes, is_parallel, &members, &escapes)
+}
+
 /// The operation on a tile, with slices of its operands. If `keep_operands`, an operand of the tile
 /// has the same number as in the operation.
 ///

@@ -23,8 +23,8 @@
 //!
 //! Remark: how many buffers of a function are freed.
 
-use crate::analysis::buffers::VIEWS;
-use melior::ir::{Attribute, ValueLike, operation::OperationLike};
+use crate::{analysis::buffers::VIEWS, loops::build_stack};
+use melior::ir::{Attribute, Type, ValueLike, operation::OperationLike};
 use std::collections::HashMap;
 use tc_dialects::{
     mlir::{self, Builder, Op},
@@ -57,6 +57,9 @@ const USERS: [&str; 9] = [
     "vector.maskedstore",
 ];
 
+/// The largest buffer on the stack of a thread.
+const MAX_STACK_BYTES: u64 = 1 << 16;
+
 fn run(pass: &PassRun) -> Result<(), Failure> {
     let Some(block) = mlir::body(pass.op, 0) else { return Ok(()) };
     for function in mlir::ops(block).into_iter().filter(|op| mlir::is(*op, "func.func")) {
@@ -71,6 +74,14 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         let mut num_freed = 0;
         for allocation in allocations {
             let Some(next) = last_use(allocation, &numbers).and_then(mlir::next) else { continue };
+            let ty = mlir::result(allocation, 0).r#type();
+            if mlir::ancestor(allocation, "scf.parallel").is_some()
+                && num_bytes(ty).is_some_and(|bytes| bytes <= MAX_STACK_BYTES)
+            {
+                let builder = Builder::before(allocation).located(allocation.location());
+                mlir::replace(allocation, &[build_stack(&builder, ty)]);
+                continue;
+            }
             let manual = (MANUAL, Attribute::unit(pass.context));
             mlir::set_attribute(allocation, manual.0, manual.1);
             let builder = Builder::before(next).located(allocation.location());
@@ -88,6 +99,14 @@ fn run(pass: &PassRun) -> Result<(), Failure> {
         );
     }
     Ok(())
+}
+
+/// The bytes of a `memref` type; `None` if its shape is dynamic.
+fn num_bytes(ty: Type) -> Option<u64> {
+    let width = u64::from(mlir::byte_width(mlir::element_type(ty)));
+    mlir::shape(ty).into_iter().try_fold(width, |bytes, extent| {
+        extent.and_then(|extent| bytes.checked_mul(u64::try_from(extent).ok()?))
+    })
 }
 
 /// The last operation in the block of an allocation that uses its buffer, itself if nothing does; `None` if

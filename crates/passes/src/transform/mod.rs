@@ -11,7 +11,6 @@ pub mod eliminate_dead_statements;
 pub mod expand_strided_copies;
 pub mod forward_statements;
 pub mod fuse;
-pub mod fuse_outer_dimensions;
 pub mod hoist_deallocations;
 pub mod hoist_divisions;
 pub mod hoist_scratch;

@@ -103,6 +103,9 @@ fn run(run: &PassRun) -> Result<(), Failure> {
     let mut failed = false;
     for op in ops {
         run.enter(op);
+        // One level of loops is for threads.
+        let parallel = choices.parallel && mlir::ancestor(op, "scf.parallel").is_none();
+        let choices = Choices { parallel, ..choices };
         let generic = Generic::cast(op).map(|it| nest::convert(it, choices));
         let scan = || Scan::cast(op).map(|it| scan::convert(it, choices));
         let scatter = || Scatter::cast(op).map(|it| scatter::convert(it, choices));
